@@ -1,0 +1,59 @@
+# Kymo by its commands. CMake does the work: see CMakePresets.json for its builds, CONTRIBUTING.md for the rest.
+
+# What sees to the packages; `make DEPS=: test` leaves them to you.
+DEPS ?= scripts/install-deps
+RELEASE := build/release
+KYMO := $(RELEASE)/bin/kymo
+FUZZ_SECONDS ?= 60
+SHELL := bash
+.SHELLFLAGS := -eo pipefail -c
+
+.PHONY: build demo test bench fuzz format lint clean help
+
+build:  ## builds the library and the command: build/release/lib, build/release/bin (the default)
+	@$(DEPS) build
+	@cmake --preset release
+	@cmake --build --preset release
+
+demo:  ## records a small program, shows where its time went, and writes files to look at
+	@$(DEPS) build
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target kymo_command kymo_demo
+	@mkdir -p build/demo
+	@rm -f build/demo/demo.*
+	$(KYMO) record -o build/demo/demo.kymo -- $(RELEASE)/bin/kymo_demo
+	$(KYMO) stats build/demo/demo.kymo
+	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.json
+	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
+	@echo "To look at it: open https://ui.perfetto.dev and drop build/demo/demo.pftrace there, or load build/demo/demo.json in chrome://tracing."
+
+test:  ## runs every test: release, sanitizers, fuzzers, the floors
+	@$(DEPS) build test
+	@scripts/test
+
+bench:  ## builds and runs the benchmarks, beside those of Kymo's peers that are here
+	@$(DEPS) build bench
+	@cmake --preset release -DKYMO_BENCH=ON
+	@cmake --build --preset release --target benches
+	@scripts/bench
+
+fuzz:  ## runs each fuzzer for FUZZ_SECONDS (60)
+	@$(DEPS) build test
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+format:  ## formats the code
+	@$(DEPS) lint
+	@find include src examples tests fuzz bench -name '*.h' -print0 -o -name '*.cc' -print0 | xargs -0 clang-format -i
+
+lint:  ## clang-tidy, over everything but tests; a warning is an error
+	@$(DEPS) build lint
+	@cmake --preset release >/dev/null
+	@run-clang-tidy -quiet -p $(RELEASE) -j "$$(nproc)" '$(CURDIR)/(src|examples)/(?!.*_(test|bench)\.cc).*' 2>&1 | \
+	  { grep -Ev '^(clang-tidy|[0-9]+ warnings? generated)' || true; }
+	@echo "lint: nothing to say"
+
+clean:  ## removes build/
+	@rm -rf build
+
+help:  ## lists these commands
+	@sed -n 's/^\([a-z]*\):.*##  */\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'

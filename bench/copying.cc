@@ -1,0 +1,130 @@
+// The throughput that a collector could have at best here: one that only copies the rings' bytes and decodes nothing.
+// Same segment, same rings, same producers as throughput.cc; the bytes go to a file that nobody can read.
+//
+//   bench_copying FOLDER
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <climits>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "measure.h"
+#include "record/process.h"
+#include "report.h"
+#include "two_threads.h"
+
+namespace {
+
+using namespace kymo::record;
+
+constexpr unsigned kRuns = 7;
+
+class CopyingCollector {
+ public:
+  CopyingCollector(SegmentHeader& header, const std::string& path)
+      : header_(header), fd_(open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600)) {
+    buffer_.resize(header.ring_cells * sizeof(Cell));
+    header_.collector_attached.store(1);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~CopyingCollector() {
+    stopping_.store(true);
+    thread_.join();
+    header_.collector_attached.store(0);
+    close(fd_);
+  }
+  CopyingCollector(const CopyingCollector&) = delete;
+  CopyingCollector& operator=(const CopyingCollector&) = delete;
+
+ private:
+  void run() {
+    forbid_recording_on_this_thread();
+    while (true) {
+      const bool last = stopping_.load();
+      const uint32_t seen = header_.wake.load();
+      bool read = false;
+      for (uint32_t i = 0; i < header_.slots_used.load(); ++i) read |= copy_ring(i, last);
+      if (last) return;
+      if (!read) sleep(seen);
+    }
+  }
+
+  bool copy_ring(uint32_t index, bool everything) {
+    Slot& slot = slot_page(&header_, index)->slot;
+    const uint64_t tail = slot.tail.load(), head = slot.head.load(std::memory_order_acquire);
+    const bool retired = header_.slot_state[index].load() == static_cast<uint32_t>(SlotState::Retired);
+    const bool enough = (head - tail) * 4 >= header_.ring_cells;
+    if (head == tail || !(everything || retired || enough)) return false;
+    const Cell* cells = slot_cells(&header_, index);
+    const uint64_t capacity = header_.ring_cells, from = tail % capacity;
+    const uint64_t first = std::min(head - tail, capacity - from);
+    std::memcpy(buffer_.data(), static_cast<const void*>(cells + from), first * sizeof(Cell));
+    std::memcpy(buffer_.data() + first * sizeof(Cell), static_cast<const void*>(cells),
+                (head - tail - first) * sizeof(Cell));
+    slot.tail.store(head, std::memory_order_release);
+    header_.progress.fetch_add(1);
+    if (header_.blocked_producers.load() != 0)
+      syscall(SYS_futex, &header_.progress, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    const ssize_t put = write(fd_, buffer_.data(), (head - tail) * sizeof(Cell));
+    return put >= 0;
+  }
+
+  void sleep(uint32_t seen) {
+    const timespec timeout{0, 20'000'000};
+    header_.collector_sleeps.store(1);
+    syscall(SYS_futex, &header_.wake, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+    header_.collector_sleeps.store(0);
+  }
+
+  SegmentHeader& header_;
+  int fd_;
+  std::vector<char> buffer_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+double burst_seconds(Process& shared, const std::string& path) {
+  const auto began = std::chrono::steady_clock::now();
+  {
+    const CopyingCollector collector(*shared.segment.load(), path);
+    start_recording(shared);
+    bench::burst(bench::kBurstRanges);
+    stop_recording(shared);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string path = std::string(argc > 1 ? argv[1] : ".") + "/copying.bytes";
+  Process& shared = *process();
+  char why[512];
+  if (!ensure_segment(shared, why, sizeof why)) {
+    std::fprintf(stderr, "bench_copying: %s\n", why);
+    return 1;
+  }
+  std::vector<double> rates;
+  bench::Rounds runs;
+  for (unsigned run = 0; run < kRuns; ++run) {
+    const bench::OtherWork other;
+    const double seconds = burst_seconds(shared, path);
+    if (other.share() > bench::kMostOtherWork) {
+      ++runs.discarded;
+      continue;
+    }
+    ++runs.kept;
+    rates.push_back(2 * static_cast<double>(bench::kBurstRanges) / seconds / 1e6);
+  }
+  bench::peer("throughput", "copying the rings' 32 bytes a range to a file",
+              bench::text("%.1f M/s", bench::median(rates)), runs);
+  unlink(path.c_str());
+  unlink(shared.segment_path);
+}

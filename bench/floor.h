@@ -1,0 +1,60 @@
+// The floor: what a range costs when nothing is done but the unavoidable.
+//
+// Two reads of the processor's counter and two 16-byte stores {ticks, id} into a wrapping buffer of this thread's own,
+// as large as a ring and reached through a thread_local. No check for room, no consumer, no call. Nothing that keeps
+// two times can cost less, and what a machine does to it (its clock, its neighbours) it does to every recorder alike:
+// so every benchmark measures it in the same rounds as its candidate and says a ratio.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#elif !defined(__aarch64__)
+#include <ctime>
+#endif
+
+namespace bench {
+
+inline uint64_t ticks() noexcept {
+#if defined(__x86_64__)
+  return __rdtsc();
+#elif defined(__aarch64__)
+  uint64_t value;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return value;
+#else
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+#endif
+}
+
+// Binds the compiler, not the processor: what comes before is in memory, and no loop is taken apart.
+inline void keep() noexcept { asm volatile("" ::: "memory"); }
+
+struct FloorCell {
+  uint64_t ticks, id;
+};
+inline constexpr size_t kFloorCells = (1 << 20) / sizeof(FloorCell);
+
+struct FloorBuffer {
+  std::vector<FloorCell> cells = std::vector<FloorCell>(kFloorCells);
+  uint64_t head = 0;
+};
+inline thread_local FloorBuffer* this_buffer = nullptr;
+
+inline void floor_store(uint64_t id) noexcept {
+  FloorBuffer& buffer = *this_buffer;
+  buffer.cells[buffer.head++ & (kFloorCells - 1)] = {ticks(), id};
+  keep();
+}
+
+inline void floor_range() noexcept {
+  floor_store(1);
+  floor_store(2);
+}
+
+}  // namespace bench

@@ -1,0 +1,44 @@
+// What a benchmark says: lines of fields between tabs, which scripts/bench makes one table of.
+//
+//   row      id  what  measured  target  met|missed|-  kept  discarded
+//   peer     id  who   measured  kept  discarded           id: the row it stands beside
+//   missing  who  how to get it
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace bench {
+
+template <class... Args>
+std::string text(const char* format, Args... args) {
+  char buffer[256];
+  std::snprintf(buffer, sizeof buffer, format, args...);
+  return buffer;
+}
+
+struct Rounds {
+  unsigned kept = 0, discarded = 0;
+};
+
+inline void row(const char* id, const std::string& what, const std::string& measured, const std::string& target,
+                bool met, Rounds rounds = {1, 0}) {
+  const char* verdict = rounds.kept == 0 ? "-" : met ? "met" : "missed";
+  std::printf("row\t%s\t%s\t%s\t%s\t%s\t%u\t%u\n", id, what.c_str(),
+              rounds.kept == 0 ? "no quiet round" : measured.c_str(), target.c_str(), target.empty() ? "-" : verdict,
+              rounds.kept, rounds.discarded);
+  std::fflush(stdout);
+}
+
+inline void peer(const char* id, const std::string& who, const std::string& measured, Rounds rounds = {1, 0}) {
+  std::printf("peer\t%s\t%s\t%s\t%u\t%u\n", id, who.c_str(), rounds.kept == 0 ? "no quiet round" : measured.c_str(),
+              rounds.kept, rounds.discarded);
+  std::fflush(stdout);
+}
+
+inline void missing(const char* who, const char* how) {
+  std::printf("missing\t%s\t%s\n", who, how);
+  std::fflush(stdout);
+}
+
+}  // namespace bench

@@ -1,0 +1,65 @@
+// The burst: two threads that make ranges as fast as they can, and what the machine did besides.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <thread>
+
+#include "kymo/annotate.h"
+
+namespace bench {
+
+inline constexpr uint64_t kBurstRanges = 10'000'000;  // of each thread
+
+inline void burst(uint64_t ranges_each) {
+  const auto loop = [ranges_each] {
+    for (uint64_t i = 0; i < ranges_each; ++i) {
+      KYMO_RANGE("burst");
+    }
+  };
+  std::thread first(loop), second(loop);
+  first.join();
+  second.join();
+}
+
+// The share of the processors' time that went to others: to other processes, and to other guests of the host.
+class OtherWork {
+ public:
+  double share() const {
+    const Times now = read();
+    const double passed = static_cast<double>(now.all - began_.all);
+    const double others = static_cast<double>(now.busy - began_.busy) - (now.own - began_.own);
+    return passed > 0 ? others / passed : 0;
+  }
+
+ private:
+  struct Times {
+    uint64_t all, busy;  // jiffies
+    double own;
+  };
+  static Times read() {
+    unsigned long long t[8] = {};
+    if (FILE* stat = std::fopen("/proc/stat", "r")) {
+      if (std::fscanf(stat, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", t, t + 1, t + 2, t + 3, t + 4, t + 5, t + 6,
+                      t + 7) != 8)
+        t[0] = 0;
+      std::fclose(stat);
+    }
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+    };
+    constexpr double kJiffies = 100;                                // a second, in /proc/stat
+    const uint64_t busy = t[0] + t[1] + t[2] + t[5] + t[6] + t[7];  // user, nice, system, interrupts, stolen
+    return {busy + t[3] + t[4], busy, (seconds(usage.ru_utime) + seconds(usage.ru_stime)) * kJiffies};
+  }
+
+  Times began_ = read();
+};
+
+inline constexpr double kMostOtherWork = 0.05;
+
+}  // namespace bench

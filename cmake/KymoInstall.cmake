@@ -1,0 +1,44 @@
+# `cmake --install`: bin/kymo, include/kymo, libkymo.so and .a, the CMake package and kymo.pc. The tree may be moved.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(libraries GLOBAL PROPERTY KYMO_LIBRARIES)
+get_property(KYMO_COMPONENTS GLOBAL PROPERTY KYMO_COMPONENTS)
+
+# kymo::kymo is every component.
+add_library(kymo_all INTERFACE)
+add_library(kymo::kymo ALIAS kymo_all)
+set_target_properties(kymo_all PROPERTIES EXPORT_NAME kymo)
+foreach(component IN LISTS KYMO_COMPONENTS)
+  target_link_libraries(kymo_all INTERFACE kymo_${component})
+endforeach()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kymo)
+install(TARGETS ${libraries} kymo_all EXPORT kymoTargets)
+install(TARGETS kymo_command)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kymo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT kymoTargets NAMESPACE kymo:: DESTINATION ${package_dir})
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/kymoConfig.cmake.in ${PROJECT_BINARY_DIR}/kymoConfig.cmake
+  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/kymoConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/kymoConfig.cmake ${PROJECT_BINARY_DIR}/kymoConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+# pkg-config: the prefix is found from where kymo.pc lies.
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  set(pkgconfig_prefix ${CMAKE_INSTALL_PREFIX})
+  set(pkgconfig_libdir ${CMAKE_INSTALL_LIBDIR})
+else()
+  file(RELATIVE_PATH up /prefix/${pkgconfig_dir} /prefix)
+  string(REGEX REPLACE "/$" "" pkgconfig_prefix "\${pcfiledir}/${up}")
+  set(pkgconfig_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+endif()
+if(IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
+  set(pkgconfig_includedir ${CMAKE_INSTALL_INCLUDEDIR})
+else()
+  set(pkgconfig_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/kymo.pc.in ${PROJECT_BINARY_DIR}/kymo.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/kymo.pc DESTINATION ${pkgconfig_dir})

@@ -1,0 +1,93 @@
+# A room is one folder of src/. What lies in it becomes targets by its name:
+#
+#   *.cc         one static library, kymo_ROOM
+#   *_test.cc    together one test program, ROOM_test, whose cases CTest lists singly as ROOM.Suite.Case
+#   *_bench.cc   each a program of its own, bench_NAME, where KYMO_BENCH is on
+#   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
+
+# Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
+set(KYMO_CONCURRENT_ROOMS record collect)
+set(KYMO_FORKING_ROOMS record collect cli)
+
+set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND KYMO_WARNINGS -Wno-restrict)  # GCC 12 cries wolf over `"text" + std::string`: its bug 105651
+endif()
+
+add_custom_target(unit_tests)  # every test program beside the code
+add_custom_target(tsan_tests)  # those of the concurrent rooms
+
+# kymo_room(NAME [USES room...] [LIBS library...])
+#
+# USES names the rooms on lower floors that this one includes from: those and no others, as scripts/check-floors sees to.
+function(kymo_room NAME)
+  cmake_parse_arguments(ROOM "" "" "USES;LIBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  set(tests ${sources})
+  set(benches ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+
+  set(used ${ROOM_USES})
+  list(TRANSFORM used PREPEND kymo_)
+  set(kind PUBLIC)
+  set(compiled ${sources})
+  list(FILTER compiled INCLUDE REGEX "\\.cc$")
+  if(compiled)
+    add_library(kymo_${NAME} STATIC ${sources})
+    target_compile_options(kymo_${NAME} PRIVATE ${KYMO_WARNINGS})
+    set_target_properties(kymo_${NAME} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/rooms)
+  else()
+    set(kind INTERFACE)
+    add_library(kymo_${NAME} INTERFACE)
+  endif()
+  target_include_directories(kymo_${NAME} ${kind} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(kymo_${NAME} ${kind} ${used} ${ROOM_LIBS})
+
+  if(KYMO_TESTS AND tests)
+    add_executable(${NAME}_test ${tests})
+    target_link_libraries(${NAME}_test PRIVATE kymo_${NAME})
+    kymo_gtest(${NAME}_test PREFIX ${NAME} LABEL unit)
+    add_dependencies(unit_tests ${NAME}_test)
+    if(NAME IN_LIST KYMO_CONCURRENT_ROOMS)
+      add_dependencies(tsan_tests ${NAME}_test)
+    endif()
+  endif()
+
+  if(KYMO_BENCH)
+    foreach(bench IN LISTS benches)
+      get_filename_component(bench_name ${bench} NAME)
+      string(REGEX REPLACE "_bench\\.cc$" "" bench_name ${bench_name})
+      add_executable(bench_${bench_name} ${bench})
+      target_compile_options(bench_${bench_name} PRIVATE ${KYMO_WARNINGS})
+      target_link_libraries(bench_${bench_name} PRIVATE kymo_${NAME} kymo_bench_peers)
+    endforeach()
+  endif()
+endfunction()
+
+# kymo_gtest(TARGET PREFIX prefix LABEL label): GoogleTest, and the program's cases in CTest. They are listed when CTest
+# runs, not when the program is linked, so that a sanitizer's needs at run time (see scripts/test) are met then too.
+# A test finds the tree and what was built in it by KYMO_SOURCE_DIR and KYMO_BINARY_DIR (bin/kymo, lib/libkymo.so).
+function(kymo_gtest TARGET)
+  cmake_parse_arguments(TEST "" "PREFIX;LABEL" "" ${ARGN})
+  set(label ${TEST_LABEL})
+  if(TEST_PREFIX IN_LIST KYMO_CONCURRENT_ROOMS)
+    set(label ${label}-tsan)  # one word, as lists do not get through; `ctest -L unit` and `-L tsan` both find it
+  endif()
+  target_compile_options(${TARGET} PRIVATE ${KYMO_WARNINGS})
+  target_compile_definitions(${TARGET} PRIVATE
+    KYMO_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KYMO_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${TARGET} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
+  set(environment)
+  if(KYMO_SANITIZE MATCHES "address" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
+    # Elsewhere looking for leaks costs a process some four seconds: done once a program, not once a case.
+    set(environment ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+    if(NOT TEST_PREFIX IN_LIST KYMO_FORKING_ROOMS)
+      add_test(NAME ${TEST_PREFIX}.leaks COMMAND ${TARGET} --gtest_brief=1)
+      set_tests_properties(${TEST_PREFIX}.leaks PROPERTIES LABELS ${label} TIMEOUT 600)
+    endif()
+  endif()
+  gtest_discover_tests(${TARGET} TEST_PREFIX ${TEST_PREFIX}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT 300 ${environment})
+endfunction()

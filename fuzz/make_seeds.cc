@@ -1,0 +1,88 @@
+// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn and joined.
+// Always the same bytes.
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "trace/model.h"
+#include "trace/writer.h"
+
+namespace {
+
+using namespace kymo::trace;
+
+constexpr uint32_t kStep = 1, kBytes = 2, kThread = 1, kClock = 1;
+
+EventBatch batch(uint64_t from) {
+  EventBatch batch;
+  batch.track = kThread;
+  batch.sequence_begin = from;
+  batch.opening = {{.start = from, .class_id = kStep, .ints = {7}}};
+  batch.closing = batch.opening;
+  for (uint64_t i = 1; i <= 4; ++i) {
+    batch.ranges.end.push_back(from + 100 * i);
+    batch.ranges.duration.push_back(50);
+    batch.ranges.class_id.push_back(i % 2 ? kStep : kInlineName);
+    batch.ranges.depth.push_back(1);
+    batch.ranges.correlation.push_back(i);
+    batch.ranges.values.ints.push_back(i % 2 ? i : 4);  // an argument, or the length of a name
+    if (i % 2 == 0) batch.ranges.values.text += "name";
+  }
+  for (PointKind kind : {PointKind::Instant, PointKind::Counter, PointKind::AsyncBegin, PointKind::AsyncEnd,
+                         PointKind::FlowBegin, PointKind::FlowEnd, PointKind::Sample}) {
+    batch.points.time.push_back(from + 10 * static_cast<uint64_t>(kind));
+    batch.points.kind.push_back(kind);
+    batch.points.class_id.push_back(kBytes);
+    batch.points.id.push_back(kind == PointKind::Sample ? 1 : 9);
+    batch.points.values.doubles.push_back(0.5);
+  }
+  batch.sequence_end = from + batch.ranges.size() + batch.points.size();
+  return batch;
+}
+
+void write_trace(const std::string& path) {
+  const WriterId writer{{1, 2, 3, 4}};
+  Writer file(path, Writer::Mode::Create);
+  file.origin(writer,
+              {.session = "5eed", .pid = 1, .host = "host", .executable = "/bin/seed", .command_line = {"seed"}});
+  file.classes(writer,
+               std::array<EventClass, 2>{EventClass{kStep, "step {}", "demo", 0xFF00FF00, {{"", FieldType::Int}}},
+                                         EventClass{kBytes, "load", "", 0, {{"value", FieldType::Double}}}});
+  file.clock(writer, {.id = kClock, .boot_id = "boot", .pairs = {{0, 1000, 2000, 5}, {1000, 2000, 3000, 5}}});
+  file.tracks(writer, std::array<Track, 1>{Track{.id = kThread, .clock = kClock, .tid = 1, .name = "main"}});
+  file.stacks(writer, std::array<Module, 1>{Module{1, "/bin/seed", "ab", 4096, 4096}},
+              std::array<Frame, 1>{Frame{1, 1, 16, "main", "seed.cc", 3}}, std::array<Stack, 1>{Stack{1, {1}}});
+  file.events(writer, batch(0));
+  file.events(writer, batch(1000));
+  file.losses(writer, std::array<Loss, 1>{Loss{LossCause::RingFull, kThread, 3, 1, 2, "why"}});
+  file.costs(writer, std::array<Cost, 1>{Cost{kThread, 22, 5000, 0, 0}});
+  file.close();
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_seeds FOLDER\n");
+    return 2;
+  }
+  const std::string folder = argv[1];
+  write_trace(folder + "/whole.kymo");
+  const std::string whole = read_file(folder + "/whole.kymo");
+  write_file(folder + "/torn.kymo", whole.substr(0, whole.size() * 2 / 3));
+  write_file(folder + "/joined.kymo", whole + whole);
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "make_seeds: %s\n", error.what());
+  return 1;
+}

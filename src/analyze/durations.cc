@@ -1,0 +1,127 @@
+#include "analyze/durations.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kymo::analyze {
+
+namespace {
+
+constexpr size_t kFirstRoom = 64;
+
+// Nearest rank: the smallest value with at least this share of all at or below it. Zero-based; `count` is not 0.
+uint64_t rank_of(uint64_t count, uint64_t percent) {
+  return (count / 100) * percent + ((count % 100) * percent + 99) / 100 - 1;
+}
+
+// The value of this rank. A histogram tells which few values it is among, so that not all need to be moved about.
+uint64_t select(std::span<const uint64_t> values, const LogHistogram& histogram, uint64_t rank) {
+  const auto [bucket, before] = histogram.locate(rank);
+  std::vector<uint64_t> candidates;
+  for (const uint64_t value : values) {
+    if (LogHistogram::bucket_of(value) == bucket) candidates.push_back(value);
+  }
+  const auto wanted = candidates.begin() + static_cast<ptrdiff_t>(rank - before);
+  std::nth_element(candidates.begin(), wanted, candidates.end());
+  return *wanted;
+}
+
+Quantiles exact_quantiles(std::span<const uint64_t> ticks, double ns_per_tick) {
+  if (ticks.empty()) return {};
+  LogHistogram histogram;
+  for (const uint64_t value : ticks) histogram.add(value);
+  const uint64_t median = select(ticks, histogram, rank_of(ticks.size(), 50));
+  const uint64_t p99 = select(ticks, histogram, rank_of(ticks.size(), 99));
+  return {static_cast<double>(median) * ns_per_tick, static_cast<double>(p99) * ns_per_tick, false};
+}
+
+Quantiles exact_quantiles(std::span<double> ns) {
+  if (ns.empty()) return {};
+  const auto median = ns.begin() + static_cast<ptrdiff_t>(rank_of(ns.size(), 50));
+  const auto p99 = ns.begin() + static_cast<ptrdiff_t>(rank_of(ns.size(), 99));
+  std::nth_element(ns.begin(), median, ns.end());
+  std::nth_element(median, p99, ns.end());  // what is above the median is behind it by now
+  return {*median, *p99, false};
+}
+
+// Buckets of different clocks do not line up, so they are not added up but sorted by what they mean.
+Quantiles histogram_quantiles(std::span<const ScaledDurations> sets) {
+  std::vector<std::pair<double, uint64_t>> buckets;
+  uint64_t count = 0;
+  for (const ScaledDurations& set : sets) {
+    set.durations->histogram().for_each([&](double ticks, uint64_t in_bucket) {
+      buckets.emplace_back(ticks * set.ns_per_tick, in_bucket);
+      count += in_bucket;
+    });
+  }
+  if (count == 0) return {};
+  std::sort(buckets.begin(), buckets.end());
+  const auto value_at = [&](uint64_t rank) {
+    uint64_t before = 0;
+    for (const auto& [value, in_bucket] : buckets) {
+      before += in_bucket;
+      if (before > rank) return value;
+    }
+    return buckets.back().first;
+  };
+  return {value_at(rank_of(count, 50)), value_at(rank_of(count, 99)), true};
+}
+
+}  // namespace
+
+void ExactBudget::take(uint64_t more) {
+  kept_ += more;
+  if (kept_ <= in_total_) return;
+  std::vector<Durations*> largest_first = sets_;
+  std::sort(largest_first.begin(), largest_first.end(),
+            [](const Durations* a, const Durations* b) { return a->room() > b->room(); });
+  for (Durations* set : largest_first) {
+    if (kept_ <= in_total_ / 2 || set->room() < kWorthConverting) break;
+    set->histogram();
+  }
+  // Nothing worth converting was left: let the small ones grow a while before looking again.
+  if (kept_ > in_total_) in_total_ = 2 * kept_;
+}
+
+void Durations::add_slowly(uint64_t ticks) {
+  if (used_ >= budget_.per_set()) {
+    histogram();
+  } else {
+    const uint64_t more = std::min<uint64_t>(std::max(kFirstRoom, used_), budget_.per_set() - used_);
+    budget_.take(more);
+    if (histogram_ == nullptr) {
+      exact_.resize(used_ + more);
+      exact_[used_++] = ticks;
+      return;
+    }
+    budget_.give_back(more);  // to make the room it asked for, this very set was converted
+  }
+  histogram_->add(ticks);
+}
+
+const LogHistogram& Durations::histogram() {
+  if (histogram_ == nullptr) {
+    histogram_ = std::make_unique<LogHistogram>();
+    for (const uint64_t ticks : exact()) histogram_->add(ticks);
+    budget_.give_back(exact_.size());
+    exact_ = {};
+    used_ = 0;
+  }
+  return *histogram_;
+}
+
+Quantiles quantiles(std::span<const ScaledDurations> sets) {
+  const bool all_exact =
+      std::all_of(sets.begin(), sets.end(), [](const auto& set) { return set.durations->is_exact(); });
+  if (!all_exact) return histogram_quantiles(sets);
+  if (sets.size() == 1) return exact_quantiles(sets[0].durations->exact(), sets[0].ns_per_tick);
+
+  std::vector<double> together;
+  for (const ScaledDurations& set : sets) {
+    for (const uint64_t ticks : set.durations->exact())
+      together.push_back(static_cast<double>(ticks) * set.ns_per_tick);
+  }
+  return exact_quantiles(std::span(together));
+}
+
+}  // namespace kymo::analyze

@@ -1,0 +1,86 @@
+#include "analyze/durations.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace kymo::analyze {
+namespace {
+
+constexpr uint64_t kUnlimited = 1'000'000'000;
+
+TEST(DurationsTest, QuantilesAreNearestRank) {
+  ExactBudget budget(kUnlimited, kUnlimited);
+  Durations durations(budget);
+  for (uint64_t i = 100; i >= 1; --i) durations.add(i);
+  const ScaledDurations set{&durations, 10.0};
+  const Quantiles q = quantiles({&set, 1});
+  EXPECT_EQ(q.median_ns, 500);
+  EXPECT_EQ(q.p99_ns, 990);
+  EXPECT_FALSE(q.approximate);
+}
+
+TEST(DurationsTest, OneDurationIsAllItsQuantiles) {
+  ExactBudget budget(kUnlimited, kUnlimited);
+  Durations durations(budget);
+  durations.add(7);
+  const ScaledDurations set{&durations, 1.0};
+  const Quantiles q = quantiles({&set, 1});
+  EXPECT_EQ(q.median_ns, 7);
+  EXPECT_EQ(q.p99_ns, 7);
+}
+
+TEST(DurationsTest, SetsOfDifferentClocksAreComparedInNanoseconds) {
+  ExactBudget budget(kUnlimited, kUnlimited);
+  Durations fine(budget), coarse(budget);
+  for (uint64_t i = 1; i <= 50; ++i) fine.add(i);          // 1 to 50 ns
+  for (uint64_t i = 51; i <= 100; ++i) coarse.add(2 * i);  // half a nanosecond each: 51 to 100 ns
+  const ScaledDurations sets[] = {{&fine, 1.0}, {&coarse, 0.5}};
+  const Quantiles q = quantiles(sets);
+  EXPECT_EQ(q.median_ns, 50);
+  EXPECT_EQ(q.p99_ns, 99);
+}
+
+TEST(DurationsTest, TooManyForOneSetBecomeAHistogramWithinTheStatedError) {
+  ExactBudget budget(1000, kUnlimited);
+  Durations durations(budget);
+  for (uint64_t i = 1; i <= 100'000; ++i) durations.add(i);
+  EXPECT_FALSE(durations.is_exact());
+  EXPECT_TRUE(durations.exact().empty());
+  const ScaledDurations set{&durations, 1.0};
+  const Quantiles q = quantiles({&set, 1});
+  EXPECT_TRUE(q.approximate);
+  EXPECT_NEAR(q.median_ns, 50'000, 50'000 * LogHistogram::kRelativeError);
+  EXPECT_NEAR(q.p99_ns, 99'000, 99'000 * LogHistogram::kRelativeError);
+}
+
+TEST(DurationsTest, UpToTheLimitAllStayExact) {
+  ExactBudget budget(1000, kUnlimited);
+  Durations durations(budget);
+  for (uint64_t i = 0; i < 1000; ++i) durations.add(i);
+  EXPECT_TRUE(durations.is_exact());
+  durations.add(1000);
+  EXPECT_FALSE(durations.is_exact());
+}
+
+TEST(DurationsTest, WhenTheSumIsTooLargeTheLargestGoFirst) {
+  ExactBudget budget(kUnlimited, 20'000);
+  Durations small(budget), large(budget);
+  for (uint64_t i = 0; i < 100; ++i) small.add(i);
+  for (uint64_t i = 0; i < 50'000; ++i) large.add(i);
+  EXPECT_TRUE(small.is_exact());
+  EXPECT_FALSE(large.is_exact());
+}
+
+TEST(DurationsTest, ManySmallSetsAreLeftExact) {
+  ExactBudget budget(kUnlimited, 10'000);
+  std::deque<Durations> sets;
+  for (int i = 0; i < 1000; ++i) {
+    Durations& set = sets.emplace_back(budget);
+    for (uint64_t j = 0; j < 100; ++j) set.add(j);
+  }
+  for (const Durations& set : sets) EXPECT_TRUE(set.is_exact());
+}
+
+}  // namespace
+}  // namespace kymo::analyze

@@ -1,0 +1,211 @@
+#include "analyze/stats.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "analyze/decode_ahead.h"
+#include "analyze/point_tables.h"
+#include "analyze/range_groups.h"
+#include "analyze/self_time.h"
+#include "trace/clock.h"
+
+namespace kymo::analyze {
+
+namespace {
+
+// Adding up is several times faster than decoding, so a few helpers keep one consumer busy.
+constexpr unsigned kMaxHelpers = 5;
+
+// What is kept of a track from one of its chunks to the next.
+struct TrackState {
+  uint32_t writer = 0;
+  const trace::ClockMap* clock = nullptr;
+  ClassSlots* slots = nullptr;
+  ClassSlots* async_slots = nullptr;
+  std::vector<SelfTime> lanes;
+  bool begun = false;
+  uint32_t ring = 0;
+  uint64_t sequence_end = 0;
+  uint64_t last = 0;      // ticks of the latest event so far
+  size_t still_open = 0;  // after the last chunk
+};
+
+class Computation {
+ public:
+  Computation(const trace::Reader& reader, const StatsOptions& options)
+      : reader_(reader), options_(options), groups_(options), points_(options) {}
+
+  Statistics run();
+
+ private:
+  void decode(const trace::EventChunk& chunk, trace::EventBatch& into) const;
+  void add(const trace::EventChunk& chunk, const trace::EventBatch& batch);
+  void add_ranges(TrackState& track, const trace::Ranges& ranges);
+  void add_ranges_by_text(TrackState& track, const trace::Ranges& ranges);
+  TrackState* find_track(const trace::EventChunk& chunk);
+  const trace::ClockMap& clock_of(const trace::WriterInfo& writer, uint32_t clock);
+  ClassSlots& slots_of(const trace::WriterInfo& writer, const trace::Track& track, bool across_threads);
+
+  const trace::Reader& reader_;
+  const StatsOptions& options_;
+  RangeGroups groups_;
+  PointTables points_;
+  std::map<std::pair<trace::WriterId, uint32_t>, TrackState> tracks_;
+  std::map<std::pair<trace::WriterId, uint32_t>, std::unique_ptr<trace::ClockMap>> clocks_;
+  struct SlotsKey {
+    trace::WriterId writer;
+    uint32_t clock_or_track;
+    bool across_threads;
+    auto operator<=>(const SlotsKey&) const = default;
+  };
+  std::map<SlotsKey, std::unique_ptr<ClassSlots>> slots_;
+  std::map<trace::WriterId, uint32_t> writers_;
+  Statistics result_;
+};
+
+Statistics Computation::run() {
+  result_.problems = reader_.problems();
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  DecodeAhead chunks(
+      reader_.event_chunks(), [this](const auto& chunk, auto& into) { decode(chunk, into); },
+      std::min(cores - 1, kMaxHelpers));
+  while (const DecodeAhead::Item* const item = chunks.next()) {
+    if (item->error.empty()) {
+      add(*item->chunk, item->batch);
+    } else {
+      result_.problems.push_back({item->chunk->offset, item->chunk->length, item->error});
+    }
+  }
+  for (const auto& [key, track] : tracks_) result_.unfinished += track.still_open;
+  points_.finish(result_);
+  result_.ranges = groups_.rows();
+  return std::move(result_);
+}
+
+void Computation::decode(const trace::EventChunk& chunk, trace::EventBatch& into) const {
+  unsigned parts = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks;
+  if (chunk.point_count != 0) parts |= trace::kPoints | trace::kPointValues;
+  const bool by_name = options_.group_by == GroupBy::Name;
+  if (by_name && options_.full_text) parts |= trace::kRangeValues;
+  reader_.read(chunk, into, parts);
+
+  // Names that come with the event are rare; only the chunks that have some pay for reading values.
+  if (!by_name || options_.full_text) return;
+  uint32_t inline_names = 0;
+  for (const uint32_t class_id : into.ranges.class_id) inline_names += class_id == trace::kInlineName;
+  if (inline_names != 0) reader_.read(chunk, into, parts | trace::kRangeValues);
+}
+
+void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& batch) {
+  TrackState* const track = find_track(chunk);
+  if (track == nullptr) {
+    result_.problems.push_back(
+        {chunk.offset, chunk.length, "events of a process or thread the trace does not describe"});
+    return;
+  }
+  const bool follows = track->ring == chunk.ring && track->sequence_end == chunk.sequence_begin;
+  if (track->begun && !follows) {
+    for (size_t lane = 0; lane < track->lanes.size(); ++lane) {
+      // Ranges open at the ends of a chunk are nested ones, which are on lane 0.
+      track->lanes[lane].resume(lane == 0 ? std::span(batch.opening) : std::span<const trace::OpenRange>(),
+                                track->last);
+    }
+  }
+  track->begun = true;
+  track->ring = chunk.ring;
+  track->sequence_end = chunk.sequence_end;
+  track->last = std::max(track->last, chunk.last);
+  track->still_open = batch.closing.size();
+
+  const bool has_values = !batch.ranges.values.ints.empty() || !batch.ranges.values.doubles.empty();
+  if (has_values || !batch.ranges.lane.empty()) {
+    add_ranges_by_text(*track, batch.ranges);
+  } else {
+    add_ranges(*track, batch.ranges);
+  }
+  if (batch.points.size() != 0) {
+    points_.add({track->writer, *track->clock, *track->async_slots}, batch.points);
+  }
+}
+
+// The loop everything is built around.
+void Computation::add_ranges(TrackState& track, const trace::Ranges& ranges) {
+  SelfTime self = std::move(track.lanes[0]);  // a local: its pointer stays in a register
+  self.prepare(ranges.depth);
+  ClassSlots& slots = *track.slots;
+  const uint64_t* const duration = ranges.duration.data();
+  const uint32_t* const class_id = ranges.class_id.data();
+  const uint16_t* const depth = ranges.depth.data();
+  const size_t count = ranges.size();
+  for (size_t i = 0; i < count; ++i) slots.of(class_id[i]).add(duration[i], self.of(depth[i], duration[i]));
+  track.lanes[0] = std::move(self);
+}
+
+// The same with lanes, and with names that depend on the events' values.
+void Computation::add_ranges_by_text(TrackState& track, const trace::Ranges& ranges) {
+  const bool has_lanes = !ranges.lane.empty();
+  if (has_lanes) {
+    const size_t lanes = *std::max_element(ranges.lane.begin(), ranges.lane.end()) + size_t{1};
+    if (track.lanes.size() < lanes) track.lanes.resize(lanes);
+  }
+  for (SelfTime& lane : track.lanes) lane.prepare(ranges.depth);
+
+  trace::ValueCursor cursor(ranges.values);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const uint32_t class_id = ranges.class_id[i];
+    const auto& row = cursor.next(track.slots->event_class(class_id));
+    SelfTime& self = track.lanes[has_lanes ? ranges.lane[i] : 0];
+    const uint64_t in_itself = self.of(ranges.depth[i], ranges.duration[i]);
+    track.slots->of(class_id, row).add(ranges.duration[i], in_itself);
+  }
+}
+
+TrackState* Computation::find_track(const trace::EventChunk& chunk) {
+  const auto [entry, is_new] = tracks_.try_emplace({chunk.writer, chunk.track});
+  TrackState& state = entry->second;
+  if (!is_new) return state.slots == nullptr ? nullptr : &state;
+  const auto writer = reader_.writers().find(chunk.writer);
+  if (writer == reader_.writers().end()) return nullptr;
+  const auto track = writer->second.tracks.find(chunk.track);
+  if (track == writer->second.tracks.end()) return nullptr;
+
+  state.writer = writers_.try_emplace(chunk.writer, static_cast<uint32_t>(writers_.size())).first->second;
+  state.clock = &clock_of(writer->second, track->second.clock);
+  state.slots = &slots_of(writer->second, track->second, false);
+  state.async_slots = &slots_of(writer->second, track->second, true);
+  state.lanes.resize(1);
+  return &state;
+}
+
+const trace::ClockMap& Computation::clock_of(const trace::WriterInfo& writer, uint32_t clock) {
+  std::unique_ptr<trace::ClockMap>& map = clocks_[{writer.id, clock}];
+  if (map == nullptr) {
+    const auto domain = writer.clocks.find(clock);
+    map = std::make_unique<trace::ClockMap>(domain == writer.clocks.end() ? trace::ClockDomain{} : domain->second);
+  }
+  return *map;
+}
+
+ClassSlots& Computation::slots_of(const trace::WriterInfo& writer, const trace::Track& track, bool across_threads) {
+  const bool by_thread = options_.group_by == GroupBy::Thread;
+  const uint32_t clock_or_track = by_thread ? track.id : across_threads ? 0 : track.clock;
+  std::unique_ptr<ClassSlots>& slots = slots_[{writer.id, clock_or_track, across_threads}];
+  if (slots == nullptr) {
+    constexpr uint64_t kManyTicks = uint64_t{1} << 40;  // one tick would lose the digits behind the point
+    const double tick = clock_of(writer, track.clock).to_ns(kManyTicks) / static_cast<double>(kManyTicks);
+    slots = std::make_unique<ClassSlots>(groups_, options_,
+                                         ClassSlots::Scope{writer, track, across_threads, across_threads ? 1.0 : tick});
+  }
+  return *slots;
+}
+
+}  // namespace
+
+Statistics compute_statistics(const trace::Reader& reader, const StatsOptions& options) {
+  return Computation(reader, options).run();
+}
+
+}  // namespace kymo::analyze

@@ -1,0 +1,275 @@
+#include "analyze/stats.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "trace/test_recorder.h"
+
+namespace kymo::analyze {
+namespace {
+
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+using trace::FieldType;
+using trace::PointKind;
+
+class StatsTest : public ::testing::Test {
+ protected:
+  TestRecorder make() {
+    TestRecorder recorder(path);
+    recorder.add_thread(1, 101, "main");
+    recorder.add_thread(2, 102, "worker");
+    recorder.add_class(1, "outer", "app");
+    recorder.add_class(2, "inner", "app");
+    recorder.add_class(3, "step {}", "train", {{"", FieldType::Int}});
+    recorder.add_class(4, "heap", "", {{"", FieldType::Int}});
+    recorder.add_class(5, "load", "", {{"", FieldType::Double}});
+    return recorder;
+  }
+  Statistics compute(const StatsOptions& options = {}) { return compute_statistics(trace::Reader(path), options); }
+  static const RangeRow& row(const Statistics& statistics, const std::string& name) {
+    for (const RangeRow& row : statistics.ranges) {
+      if (row.name == name) return row;
+    }
+    ADD_FAILURE() << "no row " << name;
+    static const RangeRow none;
+    return none;
+  }
+
+  TemporaryFolder folder;
+  std::string path = folder / "t.kymo";
+};
+
+TEST_F(StatsTest, TotalsAndSelfTimes) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 0, 1);
+  recorder.begin(1, 10, 2);
+  recorder.end(1, 30);
+  recorder.begin(1, 40, 2);
+  recorder.end(1, 50);
+  recorder.end(1, 100);
+  recorder.close();
+  const Statistics statistics = compute();
+  ASSERT_EQ(statistics.ranges.size(), 2u);
+  const RangeRow& outer = statistics.ranges[0];
+  EXPECT_EQ(outer.name, "outer");
+  EXPECT_EQ(outer.category, "app");
+  EXPECT_EQ(outer.total_ns, 100u);
+  EXPECT_EQ(outer.self_ns, 70u);
+  const RangeRow& inner = statistics.ranges[1];
+  EXPECT_EQ(inner.count, 2u);
+  EXPECT_EQ(inner.total_ns, 30u);
+  EXPECT_EQ(inner.self_ns, 30u);
+  EXPECT_EQ(inner.min_ns, 10u);
+  EXPECT_EQ(inner.median_ns, 10u);
+  EXPECT_EQ(inner.p99_ns, 20u);
+  EXPECT_EQ(inner.max_ns, 20u);
+  EXPECT_FALSE(inner.approximate);
+}
+
+TEST_F(StatsTest, SelfTimeReachesAcrossChunksAndThreadsDoNotMix) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 0, 1);
+  for (uint64_t i = 0; i < 10; ++i) {
+    recorder.begin(1, 100 * i, 2);
+    recorder.end(1, 100 * i + 30);
+    recorder.cut(1);
+    recorder.begin(2, 100 * i, 2);
+    recorder.end(2, 100 * i + 5);
+    recorder.cut(2);
+  }
+  recorder.end(1, 1000);
+  recorder.close();
+  EXPECT_EQ(row(compute(), "outer").self_ns, 700u);
+}
+
+TEST_F(StatsTest, AMissingChunkDoesNotMoveChildrenToAnotherParent) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 0, 1);
+  recorder.begin(1, 10, 2);
+  recorder.end(1, 60);
+  recorder.cut(1);
+  recorder.end(1, 70);
+  recorder.lose(1);
+  recorder.begin(1, 100, 1);
+  recorder.end(1, 200);
+  recorder.close();
+  EXPECT_EQ(row(compute(), "outer").self_ns, 100u);
+}
+
+TEST_F(StatsTest, ClassesGroupOrFullTexts) {
+  TestRecorder recorder = make();
+  for (int64_t i = 0; i < 4; ++i) {
+    recorder.begin(1, 100 * static_cast<uint64_t>(i), 3, {i % 2});
+    recorder.end(1, 100 * static_cast<uint64_t>(i) + 10);
+  }
+  recorder.close();
+  EXPECT_EQ(row(compute(), "step {}").count, 4u);
+  StatsOptions options;
+  options.full_text = true;
+  const Statistics statistics = compute(options);
+  EXPECT_EQ(statistics.ranges.size(), 2u);
+  EXPECT_EQ(row(statistics, "step 1").count, 2u);
+}
+
+TEST_F(StatsTest, NamesThatComeWithTheEventAreRowsToo) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 0, trace::kInlineName, {"made up"});
+  recorder.begin(1, 1, 3, {int64_t{5}});
+  recorder.end(1, 4);
+  recorder.end(1, 10);
+  recorder.close();
+  const Statistics statistics = compute();
+  EXPECT_EQ(row(statistics, "made up").self_ns, 7u);
+  EXPECT_EQ(row(statistics, "step {}").count, 1u);
+}
+
+TEST_F(StatsTest, TheSameNameInTwoProcessesIsOneRow) {
+  for (uint8_t writer : {1, 2}) {
+    TestRecorder recorder(path, writer, 100u + writer,
+                          writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
+    recorder.add_thread(1, 101, "main");
+    recorder.add_class(writer, "outer", "app");
+    recorder.begin(1, 0, writer);
+    recorder.end(1, 10u * writer);
+    recorder.close();
+  }
+  const Statistics statistics = compute();
+  ASSERT_EQ(statistics.ranges.size(), 1u);
+  EXPECT_EQ(statistics.ranges[0].count, 2u);
+  EXPECT_EQ(statistics.ranges[0].total_ns, 30u);
+  EXPECT_EQ(statistics.ranges[0].median_ns, 10u);
+}
+
+TEST_F(StatsTest, ByThreadAndByCategory) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 0, 1);
+  recorder.begin(1, 0, 3, {int64_t{1}});
+  recorder.end(1, 40);
+  recorder.end(1, 100);
+  recorder.begin(2, 0, 2);
+  recorder.end(2, 10);
+  recorder.close();
+  StatsOptions options;
+  options.group_by = GroupBy::Thread;
+  const Statistics by_thread = compute(options);
+  EXPECT_EQ(row(by_thread, "main").count, 2u);
+  EXPECT_EQ(row(by_thread, "main").self_ns, 100u);
+  EXPECT_EQ(row(by_thread, "worker").tid, 102u);
+  EXPECT_EQ(row(by_thread, "worker").pid, 100u);
+  options.group_by = GroupBy::Category;
+  const Statistics by_category = compute(options);
+  EXPECT_EQ(row(by_category, "app").total_ns, 110u);
+  EXPECT_EQ(row(by_category, "train").total_ns, 40u);
+}
+
+TEST_F(StatsTest, RangesAcrossThreadsAreMatchedInAnyOrder) {
+  TestRecorder recorder = make();
+  recorder.point(2, 50, PointKind::AsyncEnd, 1, 1);
+  recorder.cut(2);
+  recorder.point(1, 10, PointKind::AsyncBegin, 1, 1);
+  recorder.point(1, 20, PointKind::AsyncBegin, 1, 2);
+  recorder.point(1, 30, PointKind::AsyncEnd, 1, 99);
+  recorder.close();
+  const Statistics statistics = compute();
+  ASSERT_EQ(statistics.ranges.size(), 1u);
+  EXPECT_TRUE(statistics.ranges[0].across_threads);
+  EXPECT_EQ(statistics.ranges[0].total_ns, 40u);
+  EXPECT_EQ(statistics.ranges[0].self_ns, 40u);
+  EXPECT_EQ(statistics.unfinished, 1u);
+  EXPECT_EQ(statistics.unmatched_ends, 1u);
+}
+
+TEST_F(StatsTest, InstantsAndCounters) {
+  TestRecorder recorder = make();
+  recorder.point(1, 10, PointKind::Instant, 1);
+  recorder.point(1, 20, PointKind::Instant, 1);
+  recorder.point(1, 30, PointKind::Counter, 4, 0, {int64_t{-5}});
+  recorder.point(1, 40, PointKind::Counter, 4, 0, {int64_t{9}});
+  recorder.point(2, 35, PointKind::Counter, 4, 0, {int64_t{2}});
+  recorder.point(1, 50, PointKind::Counter, 5, 0, {0.5});
+  recorder.point(1, 60, PointKind::FlowBegin, 1, 3);
+  recorder.close();
+  const Statistics statistics = compute();
+  ASSERT_EQ(statistics.instants.size(), 1u);
+  EXPECT_EQ(statistics.instants[0].count, 2u);
+  ASSERT_EQ(statistics.counters.size(), 2u);
+  const CounterRow& heap = statistics.counters[0];
+  EXPECT_EQ(heap.min, -5);
+  EXPECT_EQ(heap.max, 9);
+  EXPECT_EQ(heap.mean, 2);
+  EXPECT_EQ(heap.last, 9) << "the latest in time, not in the file";
+  EXPECT_EQ(statistics.counters[1].last, 0.5);
+  EXPECT_EQ(statistics.other_points, 1u);
+}
+
+TEST_F(StatsTest, UnfinishedRangesAreCountedAndInNoRow) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 10, 1);
+  recorder.begin(1, 20, 2);
+  recorder.end(1, 30);
+  recorder.close();
+  const Statistics statistics = compute();
+  EXPECT_EQ(statistics.unfinished, 1u);
+  EXPECT_EQ(statistics.ranges.size(), 1u);
+}
+
+TEST_F(StatsTest, LanesNestApart) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 5, 10, 2, 1, 0);
+  recorder.complete(1, 6, 12, 2, 1, 1);
+  recorder.complete(1, 0, 20, 1, 0, 0);
+  recorder.complete(1, 1, 30, 3, 0, 1);
+  recorder.close();
+  const Statistics statistics = compute();
+  EXPECT_EQ(row(statistics, "outer").self_ns, 15u);
+  EXPECT_EQ(row(statistics, "step {}").self_ns, 23u);
+}
+
+TEST_F(StatsTest, TooManyForExactQuantilesSaysSo) {
+  TestRecorder recorder = make();
+  for (uint64_t i = 0; i < 5000; ++i) {
+    recorder.begin(1, 10'000 * i, 1);
+    recorder.end(1, 10'000 * i + i + 1);
+  }
+  recorder.close();
+  StatsOptions options;
+  options.exact_per_name = 1000;
+  const Statistics statistics = compute(options);
+  const RangeRow& outer = row(statistics, "outer");
+  EXPECT_TRUE(outer.approximate);
+  EXPECT_GT(outer.relative_error, 0);
+  EXPECT_NEAR(static_cast<double>(outer.median_ns), 2500, 2500 * outer.relative_error);
+  EXPECT_EQ(outer.min_ns, 1u);
+  EXPECT_EQ(outer.max_ns, 5000u);
+  EXPECT_EQ(outer.total_ns, 5000u * 5001 / 2);
+}
+
+TEST_F(StatsTest, DamagedChunksAreSkippedAndListed) {
+  TestRecorder recorder = make();
+  for (uint64_t chunk = 0; chunk < 3; ++chunk) {
+    recorder.begin(1, 100 * chunk, 1);
+    recorder.end(1, 100 * chunk + 10);
+    recorder.cut(1);
+  }
+  recorder.close();
+  const trace::EventChunk damaged = trace::Reader(path).event_chunks()[1];
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(damaged.offset + damaged.length - 12));
+  file.write("damage", 6);
+  file.close();
+  const Statistics statistics = compute();
+  EXPECT_EQ(row(statistics, "outer").count, 2u);
+  ASSERT_EQ(statistics.problems.size(), 1u);
+  EXPECT_EQ(statistics.problems[0].offset, damaged.offset);
+}
+
+TEST_F(StatsTest, AnEmptyTraceHasNoRows) {
+  make().close();
+  EXPECT_TRUE(compute().ranges.empty());
+}
+
+}  // namespace
+}  // namespace kymo::analyze

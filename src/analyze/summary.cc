@@ -1,0 +1,223 @@
+#include "analyze/summary.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "trace/clock.h"
+
+namespace kymo::analyze {
+
+namespace {
+
+constexpr double kPicosecondsPerNanosecond = 1000;
+
+// Earliest and latest of what was put in.
+struct Span {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  int64_t last = std::numeric_limits<int64_t>::min();
+  void include(int64_t from, int64_t to) {
+    first = std::min(first, from);
+    last = std::max(last, to);
+  }
+  bool is_empty() const { return first > last; }
+  uint64_t length() const { return is_empty() ? 0 : static_cast<uint64_t>(last) - static_cast<uint64_t>(first); }
+};
+
+// One writer and everything the chunk headers add to it.
+class ProcessBuilder {
+ public:
+  explicit ProcessBuilder(const trace::WriterInfo& writer) : writer_(writer) {
+    for (const auto& [id, domain] : writer.clocks) clocks_.emplace(id, trace::ClockMap(domain));
+    for (const auto& [id, track] : writer.tracks) {
+      TrackSummary& summary = tracks_[id].summary;
+      summary.id = id;
+      summary.kind = track.kind;
+      summary.tid = track.tid;
+      summary.name = track.name;
+      summary.device_uuid = track.device_uuid;
+    }
+  }
+
+  void add(const trace::EventChunk& chunk) {
+    TrackPart& part = tracks_[chunk.track];
+    part.summary.id = chunk.track;
+    part.summary.ranges += chunk.range_count;
+    part.summary.points += chunk.point_count;
+    part.summary.bytes += chunk.length;
+    ++part.summary.chunks;
+    const trace::ClockMap* const clock = clock_of(chunk.track);
+    if (clock == nullptr || chunk.range_count + chunk.point_count == 0) return;
+    part.realtime.include(clock->to_realtime_ns(chunk.first), clock->to_realtime_ns(chunk.last));
+    part.monotonic.include(clock->to_monotonic_ns(chunk.first), clock->to_monotonic_ns(chunk.last));
+  }
+
+  ProcessSummary finish(Span& realtime, Span& monotonic) {
+    ProcessSummary process;
+    process.writer = writer_.id;
+    process.origin = writer_.origin;
+    for (auto& [id, part] : tracks_) {
+      TrackSummary& track = part.summary;
+      if (!part.realtime.is_empty()) {
+        track.first_realtime_ns = part.realtime.first;
+        track.last_realtime_ns = part.realtime.last;
+        realtime.include(part.realtime.first, part.realtime.last);
+        monotonic.include(part.monotonic.first, part.monotonic.last);
+      }
+      if (const auto cost = writer_.costs.find(id); cost != writer_.costs.end()) {
+        track.cost_ns =
+            static_cast<uint64_t>(static_cast<double>(cost->second.events) *
+                                  static_cast<double>(cost->second.picoseconds_per_event) / kPicosecondsPerNanosecond);
+        track.blocked_ns = cost->second.blocked_ns;
+        if (const uint64_t span = part.monotonic.length(); span != 0) {
+          track.distortion = static_cast<double>(track.cost_ns + track.blocked_ns) / static_cast<double>(span);
+        }
+      }
+      process.ranges += track.ranges;
+      process.points += track.points;
+      process.cost_ns += track.cost_ns;
+      process.blocked_ns += track.blocked_ns;
+      process.tracks.push_back(std::move(track));
+    }
+    for (const auto& [id, cost] : writer_.costs) process.collector_cpu_ns += cost.collector_cpu_ns;
+    for (const auto& [id, domain] : writer_.clocks) {
+      const trace::ClockMap& map = clocks_.at(id);
+      process.clocks.push_back({id, domain.kind, domain.pairs.size(), map.error_ns(), map.usable()});
+    }
+    return process;
+  }
+
+  void add_losses(std::vector<LossSummary>& into) const {
+    for (const trace::Loss& loss : writer_.losses) {
+      LossSummary summary{.cause = loss.cause,
+                          .text = cause_text(loss.cause),
+                          .pid = writer_.origin.pid,
+                          .track = {},
+                          .count = loss.count,
+                          .first_realtime_ns = 0,
+                          .last_realtime_ns = 0,
+                          .detail = loss.detail};
+      if (const auto track = writer_.tracks.find(loss.track); track != writer_.tracks.end()) {
+        summary.track = track->second.name;
+      }
+      if (const trace::ClockMap* const clock = clock_of(loss.track); clock != nullptr && loss.last != 0) {
+        summary.first_realtime_ns = clock->to_realtime_ns(loss.first);
+        summary.last_realtime_ns = clock->to_realtime_ns(loss.last);
+      }
+      into.push_back(std::move(summary));
+    }
+  }
+
+ private:
+  struct TrackPart {
+    TrackSummary summary;
+    Span realtime, monotonic;
+  };
+
+  // Null where the track is unknown or its clock cannot be converted.
+  const trace::ClockMap* clock_of(uint32_t track_id) const {
+    const auto track = writer_.tracks.find(track_id);
+    if (track == writer_.tracks.end()) return nullptr;
+    const auto clock = clocks_.find(track->second.clock);
+    return clock == clocks_.end() || !clock->second.usable() ? nullptr : &clock->second;
+  }
+
+  const trace::WriterInfo& writer_;
+  std::map<uint32_t, trace::ClockMap> clocks_;
+  std::map<uint32_t, TrackPart> tracks_;
+};
+
+bool on_one_boot(const trace::Reader& reader) {
+  const auto& writers = reader.writers();
+  return std::all_of(writers.begin(), writers.end(), [&](const auto& writer) {
+    return writer.second.origin.boot_id == writers.begin()->second.origin.boot_id;
+  });
+}
+
+}  // namespace
+
+Summary summarise(const trace::Reader& reader) {
+  Summary summary;
+  summary.path = reader.path();
+  summary.file_size = reader.file_size();
+  summary.torn_bytes = reader.file_size() - std::min(reader.file_size(), reader.trace_size());
+  summary.indexed = reader.indexed();
+  summary.problems = reader.problems();
+
+  std::map<trace::WriterId, ProcessBuilder> builders;
+  for (const auto& [id, writer] : reader.writers()) builders.emplace(id, ProcessBuilder(writer));
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    summary.ranges += chunk.range_count;
+    summary.points += chunk.point_count;
+    ++summary.chunks;
+    if (const auto builder = builders.find(chunk.writer); builder != builders.end()) builder->second.add(chunk);
+  }
+
+  Span realtime, monotonic;
+  for (auto& [id, builder] : builders) {
+    summary.processes.push_back(builder.finish(realtime, monotonic));
+    builder.add_losses(summary.losses);
+  }
+  if (!realtime.is_empty()) summary.begin_realtime_ns = realtime.first;
+  // On one machine the monotonic clock, which nobody sets, tells the length; between machines only the wall clock can.
+  summary.duration_ns = (on_one_boot(reader) ? monotonic : realtime).length();
+  if (summary.events() != 0) {
+    summary.bytes_per_event = static_cast<double>(reader.trace_size()) / static_cast<double>(summary.events());
+  }
+  for (const LossSummary& loss : summary.losses) summary.lost += loss.count;
+
+  std::stable_sort(summary.processes.begin(), summary.processes.end(), [](const auto& a, const auto& b) {
+    return a.origin.start_realtime_ns < b.origin.start_realtime_ns;
+  });
+  std::stable_sort(summary.losses.begin(), summary.losses.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  return summary;
+}
+
+std::string_view cause_text(trace::LossCause cause) {
+  switch (cause) {
+    case trace::LossCause::RingFull:
+      return "the ring was full";
+    case trace::LossCause::CollectorStalled:
+      return "the collector made no progress for a second";
+    case trace::LossCause::Overwritten:
+      return "overwritten by newer events";
+    case trace::LossCause::UnmatchedPop:
+      return "a range was popped that was never pushed";
+    case trace::LossCause::UnknownRange:
+      return "a range was ended that was never started, or twice";
+    case trace::LossCause::NoSlot:
+      return "too many threads at once";
+    case trace::LossCause::SignalBufferFull:
+      return "a signal handler recorded more than fits beside an interrupted store";
+    case trace::LossCause::TextTruncated:
+      return "a text was too long and is cut";
+    case trace::LossCause::DamagedRecord:
+      return "a record was cut off while it was written";
+    case trace::LossCause::WriteFailed:
+      return "the file could not be written";
+    case trace::LossCause::Clock:
+      return "a time could not be converted";
+    case trace::LossCause::LateStart:
+      return "recording began too late";
+  }
+  return "a cause this version does not know";
+}
+
+std::string_view clock_kind_text(trace::ClockKind kind) {
+  switch (kind) {
+    case trace::ClockKind::Monotonic:
+      return "monotonic";
+    case trace::ClockKind::Tsc:
+      return "TSC";
+    case trace::ClockKind::ArmCounter:
+      return "ARM counter";
+    case trace::ClockKind::Device:
+      return "device";
+  }
+  return "unknown";
+}
+
+}  // namespace kymo::analyze

@@ -1,0 +1,63 @@
+#include "base/file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace kymo::base {
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void FileDescriptor::reset() {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+Error file_error(std::string_view doing, const std::string& path, int error_number) {
+  return Error(fmt::format("cannot {} {}: {}", doing, path, std::generic_category().message(error_number)));
+}
+
+size_t read_at(const FileDescriptor& file, const std::string& path, uint64_t offset, std::span<std::byte> into) {
+  size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got = ::pread(file.get(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+    if (got == 0) break;
+    if (got > 0) {
+      done += static_cast<size_t>(got);
+    } else if (errno != EINTR) {
+      throw file_error("read", path, errno);
+    }
+  }
+  return done;
+}
+
+int write_all(int fd, Bytes bytes, size_t& written) {
+  written = 0;
+  while (written < bytes.size()) {
+    const ssize_t taken = ::write(fd, bytes.data() + written, bytes.size() - written);
+    if (taken > 0) {
+      written += static_cast<size_t>(taken);
+    } else if (taken == 0) {
+      return EIO;  // no progress and no reason: never seen, but it must not spin
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+uint64_t size_of(const FileDescriptor& file, const std::string& path) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) throw file_error("read", path, errno);
+  return static_cast<uint64_t>(status.st_size);
+}
+
+}  // namespace kymo::base

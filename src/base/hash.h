@@ -1,0 +1,12 @@
+// The hash of everything Kymo stores: XXH3, 64 bits. Finds damage, not forgery. About as fast as memory.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace kymo::base {
+
+uint64_t hash(Bytes bytes);
+
+}  // namespace kymo::base

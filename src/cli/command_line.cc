@@ -1,0 +1,87 @@
+#include "cli/command_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/suggest.h"
+#include "cli/terminal.h"
+
+namespace kymo::cli {
+namespace {
+
+constexpr size_t kOptionColumn = 30;
+
+// CLI11's layout, with a usage line that shows the command as it is typed.
+class Manual : public CLI::Formatter {
+ public:
+  explicit Manual(std::string usage) : usage_(std::move(usage)) {
+    column_width(kOptionColumn);
+    label("REQUIRED", "");
+    label("Positionals", "Arguments");
+  }
+  std::string make_usage(const CLI::App*, std::string) const override { return "\nUsage: " + usage_ + "\n"; }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional()) return {};
+    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+  }
+
+ private:
+  std::string usage_;
+};
+
+std::string indented(const std::string& lines) {
+  std::string text = "  " + lines;
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) text.insert(at + 1, "  ");
+  return text;
+}
+
+}  // namespace
+
+CommandLine::CommandLine(const std::string& name, const std::string& usage, const std::string& description,
+                         const std::string& example)
+    : CLI::App(description, name) {
+  formatter(std::make_shared<Manual>(usage));
+  set_help_flag("-h,--help", "show this");
+  footer("Example:\n" + indented(example));
+}
+
+CLI::Option* CommandLine::text(const std::string& flag, const std::string& form,
+                               std::function<void(const std::string&)> take, const std::string& help) {
+  const auto take_all = [this, flag, take = std::move(take)](const std::vector<std::string>& given) {
+    try {
+      for (const std::string& one : given) take(one);
+    } catch (const InvalidArgument& error) {
+      throw UsageError(get_name(), fmt::format("{}: {}", flag, error.what()));
+    }
+  };
+  // One value each time it is given: a vector would otherwise swallow the arguments behind it.
+  return add_option_function<std::vector<std::string>>(flag, take_all, help)->allow_extra_args(false)->type_name(form);
+}
+
+bool CommandLine::read(std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // the order CLI11 takes them in
+  try {
+    parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    print(help());
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(get_name(), unexpected(remaining().front()));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(get_name(), error.what());
+  }
+  return true;
+}
+
+std::string CommandLine::unexpected(const std::string& argument) const {
+  if (!argument.starts_with('-')) return fmt::format("unexpected argument '{}'", argument);
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : get_options())
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  const auto meant = nearest(argument, flags);
+  return fmt::format("unknown option '{}'{}", argument, meant ? fmt::format("; did you mean {}?", *meant) : "");
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,33 @@
+// The commands of `kymo`, one file each, and the way in.
+//
+// A command takes the arguments behind its name and returns the exit code; it throws kymo::Error for what went wrong
+// and UsageError for a wrong command line. All of it runs on the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kymo::cli {
+
+enum ExitCode : int {
+  kDone = 0,
+  kFailed = 1,
+  kWrongUsage = 2,
+  kLossOrDamage = 3,   // with --strict
+  kCannotRun = 126,    // as shells have it: the program is there but cannot be run
+  kNotFound = 127,     // … and is not there
+  kDiedOfSignal = 128  // plus the signal's number
+};
+
+using Arguments = std::vector<std::string>;
+
+int record(const Arguments&);          // runs a program and records it
+int info(const Arguments&);            // what a trace holds
+int stats(const Arguments&);           // where the time went
+int export_command(const Arguments&);  // to other tools' formats
+int recover(const Arguments&);         // what dead processes left, into their trace
+
+// The whole command line, without the program's own name: finds the command, runs it, reports what it throws.
+int run(const Arguments&);
+
+}  // namespace kymo::cli

@@ -1,0 +1,222 @@
+// `kymo info`: what a trace holds, told without reading its events.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analyze/summary.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/ledger.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_file.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using analyze::ProcessSummary;
+using analyze::Summary;
+using analyze::TrackSummary;
+
+// "./train --epochs 2", cut nowhere: what was run is why one opens a trace.
+std::string command_line_of(const trace::Origin& origin) {
+  std::string text;
+  for (const std::string& word : origin.command_line) text += (text.empty() ? "" : " ") + printable(word);
+  return text.empty() ? printable(origin.executable) : text;
+}
+
+std::string track_name(const TrackSummary& track) {
+  if (!track.name.empty()) return printable(track.name);
+  if (track.kind == trace::TrackKind::Thread) return fmt::format("thread {}", track.tid);
+  return fmt::format("{} {}", track.kind == trace::TrackKind::DeviceQueue ? "queue" : "track", track.id);
+}
+
+std::string overhead_text(const TrackSummary& track) {
+  if (track.cost_ns == 0 && track.blocked_ns == 0) return "";
+  const double percent = 100 * track.distortion;
+  std::string text = percent < 0.01 ? "<0.01 %" : fmt::format("{:.2g} %", percent);
+  if (track.blocked_ns > 0) text += fmt::format(", waited {}", duration_text(track.blocked_ns));
+  return text;
+}
+
+std::string head(const Summary& summary) {
+  const std::string path = coloured(printable(summary.path), Colour::Bold, Stream::Output);
+  if (summary.events() == 0) return fmt::format("{}: no events, {}\n", path, bytes_text(summary.file_size));
+  return fmt::format("{}: {} ({}, {}), {}, {:.2f} bytes an event\nrecorded {} for {}\n", path,
+                     count_of(summary.events(), "event"), count_of(summary.ranges, "range"),
+                     count_of(summary.points, "point"), bytes_text(summary.file_size), summary.bytes_per_event,
+                     date_text(static_cast<uint64_t>(summary.begin_realtime_ns)), duration_text(summary.duration_ns));
+}
+
+std::string clocks_of(const ProcessSummary& process) {
+  std::string text;
+  for (const analyze::ClockSummary& clock : process.clocks) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", analyze::clock_kind_text(clock.kind));
+    text += clock.usable ? fmt::format(" ±{}", duration_text(clock.error_ns)) : " (cannot be converted)";
+  }
+  return text;
+}
+
+// What is known of a process, as labels and values.
+std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& process) {
+  const trace::Origin& origin = process.origin;
+  std::vector<std::pair<std::string, std::string>> facts = {
+      {"command", command_line_of(origin)},
+      {"host", printable(origin.host)},
+      {"policy", printable(origin.policy)},
+      {"recorder", origin.kymo_version.empty() ? "" : "kymo " + printable(origin.kymo_version)},
+      {"clock", clocks_of(process)},
+      {"collector", process.collector_cpu_ns == 0 ? "" : duration_text(process.collector_cpu_ns) + " of CPU time"},
+  };
+  for (const auto& [name, value] : origin.metadata) facts.emplace_back(printable(name), printable(value));
+  std::erase_if(facts, [](const auto& fact) { return fact.second.empty(); });
+  return facts;
+}
+
+Table tracks_of(const ProcessSummary& process, const Summary& summary) {
+  using Align = Table::Align;
+  Table table({{"events", Align::Right},
+               {"ranges", Align::Right},
+               {"points", Align::Right},
+               {"first", Align::Right},
+               {"last", Align::Right},
+               {"overhead"},
+               {"tid", Align::Right},
+               {"track"}});
+  for (const TrackSummary& track : process.tracks) {
+    const bool placed = track.last_realtime_ns != 0;
+    table.add({count_text(track.events()), count_text(track.ranges), count_text(track.points),
+               placed ? offset_text(track.first_realtime_ns - summary.begin_realtime_ns) : "",
+               placed ? offset_text(track.last_realtime_ns - summary.begin_realtime_ns) : "", overhead_text(track),
+               track.tid == 0 ? "" : std::to_string(track.tid), track_name(track)});
+  }
+  return table;
+}
+
+std::string describe(const ProcessSummary& process, const Summary& summary) {
+  const std::string title = fmt::format("process {}", process.origin.pid);
+  std::string text = fmt::format("\n{}\n", coloured(title, Colour::Bold, Stream::Output));
+  const auto facts = facts_of(process);
+  size_t widest = 0;
+  for (const auto& [label, value] : facts) widest = std::max(widest, display_width(label));
+  for (const auto& [label, value] : facts)
+    text += fmt::format("  {}{:{}}  {}\n", label, "", widest - display_width(label), value);
+  if (process.tracks.empty()) return text;
+  return text + tracks_of(process, summary).text(terminal_width(Stream::Output), 2);
+}
+
+void write_process(JsonWriter& json, const ProcessSummary& process, const Summary& summary) {
+  const trace::Origin& origin = process.origin;
+  json.begin_object();
+  json.field("writer", process.writer.hex());
+  json.field("session", origin.session);
+  json.field("pid", origin.pid);
+  json.field("parent_pid", origin.parent_pid);
+  json.field("host", origin.host);
+  json.field("executable", origin.executable);
+  json.begin_array("command_line");
+  for (const std::string& word : origin.command_line) json.value(word);
+  json.end_array();
+  json.field("start_realtime_ns", origin.start_realtime_ns);
+  json.field("policy", origin.policy);
+  json.field("kymo_version", origin.kymo_version);
+  json.begin_object("metadata");
+  for (const auto& [name, value] : origin.metadata) json.field(name, value);
+  json.end_object();
+  json.field("ranges", process.ranges);
+  json.field("points", process.points);
+  json.field("cost_ns", process.cost_ns);
+  json.field("blocked_ns", process.blocked_ns);
+  json.field("collector_cpu_ns", process.collector_cpu_ns);
+  json.begin_array("clocks");
+  for (const analyze::ClockSummary& clock : process.clocks) {
+    json.begin_object();
+    json.field("id", clock.id);
+    json.field("kind", analyze::clock_kind_text(clock.kind));
+    json.field("pairs", clock.pairs);
+    json.field("error_ns", clock.error_ns);
+    json.field("usable", clock.usable);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("tracks");
+  for (const TrackSummary& track : process.tracks) {
+    json.begin_object();
+    json.field("id", track.id);
+    json.field("name", track_name(track));
+    json.field("tid", track.tid);
+    json.field("ranges", track.ranges);
+    json.field("points", track.points);
+    json.field("bytes", track.bytes);
+    json.field("chunks", track.chunks);
+    if (track.last_realtime_ns != 0) {
+      json.field("first_ns", track.first_realtime_ns - summary.begin_realtime_ns);
+      json.field("last_ns", track.last_realtime_ns - summary.begin_realtime_ns);
+    }
+    json.field("cost_ns", track.cost_ns);
+    json.field("blocked_ns", track.blocked_ns);
+    json.field("distortion", track.distortion);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+std::string as_json(const Summary& summary, const Ledger& ledger) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("file", summary.path);
+  json.field("file_size", summary.file_size);
+  json.field("torn_bytes", summary.torn_bytes);
+  json.field("indexed", summary.indexed);
+  json.field("begin_realtime_ns", summary.begin_realtime_ns);
+  json.field("duration_ns", summary.duration_ns);
+  json.field("ranges", summary.ranges);
+  json.field("points", summary.points);
+  json.field("chunks", summary.chunks);
+  json.field("bytes_per_event", summary.bytes_per_event);
+  json.begin_array("processes");
+  for (const ProcessSummary& process : summary.processes) write_process(json, process, summary);
+  json.end_array();
+  json.field("lost", summary.lost);
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+std::string as_text(const Summary& summary) {
+  std::string text = head(summary);
+  for (const ProcessSummary& process : summary.processes) text += describe(process, summary);
+  return text;
+}
+
+}  // namespace
+
+int info(const Arguments& arguments) {
+  std::string path;
+  bool json = false;
+  bool strict = false;
+  CommandLine line("info", "kymo info FILE [options]",
+                   "Shows what a trace holds: the processes and threads in it, how many events, from when to when,\n"
+                   "how exact its clocks are, what recording cost, and what is missing. Reads no events, so it is\n"
+                   "quick for a file of any size.",
+                   "kymo info run.kymo");
+  line.add_option("FILE", path, "the trace")->required();
+  line.add_flag("--json", json, "as JSON");
+  line.add_flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
+  if (!line.read(arguments)) return kDone;
+
+  const trace::Reader reader = open_trace(path);
+  const Summary summary = analyze::summarise(reader);
+  const Ledger ledger(summary);
+  print(json ? as_json(summary, ledger) : as_text(summary));
+  ledger.show();
+  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+}
+
+}  // namespace kymo::cli

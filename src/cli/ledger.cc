@@ -1,0 +1,118 @@
+#include "cli/ledger.h"
+
+#include <fmt/format.h>
+
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using analyze::LossSummary;
+using trace::LossCause;
+
+constexpr size_t kMostLines = 20;
+
+// A cause in words, around the thread it happened on: "1,024 events" … "because its ring was full (policy drop)".
+struct Wording {
+  LossCause cause;
+  const char* key;  // in JSON
+  const char* thing;
+  const char* reason;
+};
+
+constexpr Wording kWordings[] = {
+    {LossCause::RingFull, "ring_full", "event", "because its ring was full (policy drop)"},
+    {LossCause::CollectorStalled, "collector_stalled", "event",
+     "because its ring was full and nothing was collected for a second (policy block gave up)"},
+    {LossCause::Overwritten, "overwritten", "event", "overwritten by newer ones (policy overwrite)"},
+    {LossCause::UnmatchedPop, "unmatched_pop", "pop", "without a push"},
+    {LossCause::UnknownRange, "unknown_range", "range end", "without a beginning, or for the second time"},
+    {LossCause::NoSlot, "no_slot", "event", "because there were too many threads at once"},
+    {LossCause::SignalBufferFull, "signal_buffer_full", "event",
+     "in signal handlers, because there was no room for more beside the event they interrupted"},
+    {LossCause::TextTruncated, "text_truncated", "text", "in part, because of its length"},
+    {LossCause::DamagedRecord, "damaged_record", "record", "cut off while being written"},
+    {LossCause::WriteFailed, "write_failed", "event", "because the file could not be written"},
+    {LossCause::Clock, "clock", "event", "because the time could not be converted"},
+    {LossCause::LateStart, "late_start", "event", "because recording began too late"},
+};
+
+constexpr Wording kOfANewerKymo = {LossCause{}, "unknown", "event", "for a reason this version does not know"};
+
+const Wording& wording(LossCause cause) {
+  for (const Wording& words : kWordings)
+    if (words.cause == cause) return words;
+  return kOfANewerKymo;
+}
+
+}  // namespace
+
+Ledger::Ledger(const analyze::Summary& summary) : Ledger(summary, summary.problems) {}
+
+Ledger::Ledger(const analyze::Summary& summary, const std::vector<trace::Problem>& problems)
+    : losses_(summary.losses),
+      problems_(problems),
+      begin_realtime_ns_(summary.begin_realtime_ns),
+      one_process_(summary.processes.size() < 2) {}
+
+// "1,024 events on thread 'worker' because its ring was full (policy drop), between +1.20 s and +1.35 s"
+std::string Ledger::text(const LossSummary& loss) const {
+  const Wording& words = wording(loss.cause);
+  std::string text = count_of(loss.count, words.thing);
+  if (!loss.track.empty()) text += fmt::format(" on thread '{}'", printable(loss.track));
+  if (!one_process_) text += fmt::format(" of process {}", loss.pid);
+  text += fmt::format(" {}", words.reason);
+  if (!loss.detail.empty()) text += fmt::format(": {}", printable(loss.detail));
+  if (!is_placed(loss)) return text;
+  const std::string first = offset_text(loss.first_realtime_ns - begin_realtime_ns_);
+  const std::string last = offset_text(loss.last_realtime_ns - begin_realtime_ns_);
+  return text + (first == last ? fmt::format(", at {}", first) : fmt::format(", between {} and {}", first, last));
+}
+
+void Ledger::show() const {
+  std::vector<std::string> lines;
+  const std::string lost = coloured("lost:", Colour::Yellow, Stream::Error);
+  for (const LossSummary& loss : losses_) lines.push_back(fmt::format("{} {}\n", lost, text(loss)));
+  const std::string damaged = coloured("damaged:", Colour::Red, Stream::Error);
+  for (const trace::Problem& problem : problems_)
+    lines.push_back(fmt::format("{} {}\n", damaged, printable(problem.what)));
+
+  const size_t shown = lines.size() > kMostLines ? kMostLines - 1 : lines.size();
+  for (size_t i = 0; i < shown; ++i) print_error(lines[i]);
+  if (shown < lines.size())
+    print_error(fmt::format("… and {} more; 'kymo info --json' lists them all\n", count_text(lines.size() - shown)));
+}
+
+void Ledger::write(JsonWriter& json) const {
+  json.begin_array("losses");
+  for (const LossSummary& loss : losses_) {
+    json.begin_object();
+    json.field("cause", wording(loss.cause).key);
+    json.field("count", loss.count);
+    json.field("pid", loss.pid);
+    if (!loss.track.empty()) json.field("track", loss.track);
+    if (is_placed(loss)) {
+      json.field("first_ns", loss.first_realtime_ns - begin_realtime_ns_);
+      json.field("last_ns", loss.last_realtime_ns - begin_realtime_ns_);
+    }
+    if (!loss.detail.empty()) json.field("detail", loss.detail);
+    json.field("text", text(loss));
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("problems");
+  for (const trace::Problem& problem : problems_) {
+    json.begin_object();
+    json.field("offset", problem.offset);
+    json.field("length", problem.length);
+    json.field("what", problem.what);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+bool Ledger::is_placed(const LossSummary& loss) const { return begin_realtime_ns_ != 0 && loss.last_realtime_ns != 0; }
+
+}  // namespace kymo::cli

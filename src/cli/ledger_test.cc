@@ -1,0 +1,98 @@
+#include "cli/ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace kymo::cli {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int64_t kBegin = 1'700'000'000'000'000'000;
+
+analyze::LossSummary loss_of(trace::LossCause cause, uint64_t count) {
+  analyze::LossSummary loss;
+  loss.cause = cause;
+  loss.pid = 42;
+  loss.track = "worker";
+  loss.count = count;
+  loss.first_realtime_ns = kBegin + 1'200'000'000;
+  loss.last_realtime_ns = kBegin + 1'350'000'000;
+  return loss;
+}
+
+analyze::Summary summary_with(analyze::LossSummary loss) {
+  analyze::Summary summary;
+  summary.begin_realtime_ns = kBegin;
+  summary.processes.resize(1);
+  summary.losses = {std::move(loss)};
+  return summary;
+}
+
+std::string shown(const Ledger& ledger) {
+  testing::internal::CaptureStderr();
+  ledger.show();
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(LedgerTest, AnEmptyLedgerSaysNothing) {
+  const Ledger ledger(analyze::Summary{});
+  EXPECT_TRUE(ledger.empty());
+  EXPECT_EQ(shown(ledger), "");
+}
+
+TEST(LedgerTest, ALossIsTold) {
+  const Ledger ledger(summary_with(loss_of(trace::LossCause::RingFull, 1'024)));
+  EXPECT_FALSE(ledger.empty());
+  EXPECT_EQ(shown(ledger),
+            "lost: 1,024 events on thread 'worker' because its ring was full (policy drop), "
+            "between +1.20 s and +1.35 s\n");
+}
+
+TEST(LedgerTest, TheProcessIsNamedWhereThereAreSeveral) {
+  analyze::Summary summary = summary_with(loss_of(trace::LossCause::UnmatchedPop, 1));
+  summary.processes.resize(2);
+  EXPECT_THAT(shown(Ledger(summary)), HasSubstr("1 pop on thread 'worker' of process 42 without a push"));
+}
+
+TEST(LedgerTest, AMomentWithoutAClockIsLeftOut) {
+  analyze::LossSummary loss = loss_of(trace::LossCause::Clock, 2);
+  loss.first_realtime_ns = loss.last_realtime_ns = 0;
+  loss.detail = "device \x1b[0m";
+  EXPECT_EQ(shown(Ledger(summary_with(loss))),
+            "lost: 2 events on thread 'worker' because the time could not be converted: device \\x1b[0m\n");
+}
+
+TEST(LedgerTest, ACauseOfANewerVersionIsStillTold) {
+  EXPECT_THAT(shown(Ledger(summary_with(loss_of(trace::LossCause{999}, 3)))),
+              HasSubstr("3 events on thread 'worker' for a reason this version does not know"));
+}
+
+TEST(LedgerTest, DamageIsTold) {
+  analyze::Summary summary;
+  summary.problems = {{4'096, 120, "120 bytes at 4096 are damaged"}};
+  EXPECT_EQ(shown(Ledger(summary)), "damaged: 120 bytes at 4096 are damaged\n");
+}
+
+TEST(LedgerTest, ALongLedgerIsCutAndSaysSo) {
+  analyze::Summary summary;
+  summary.problems.assign(30, {0, 1, "torn"});
+  const std::string text = shown(Ledger(summary));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 20);
+  EXPECT_THAT(text, HasSubstr("… and 11 more"));
+}
+
+TEST(LedgerTest, JsonHasTheNumbersAndTheWords) {
+  JsonWriter json(JsonWriter::Layout::OneLine);
+  json.begin_object();
+  Ledger(summary_with(loss_of(trace::LossCause::RingFull, 7))).write(json);
+  json.end_object();
+  EXPECT_THAT(json.text(), HasSubstr(R"("cause": "ring_full", "count": 7, "pid": 42, "track": "worker")"));
+  EXPECT_THAT(json.text(), HasSubstr(R"("first_ns": 1200000000, "last_ns": 1350000000)"));
+  EXPECT_THAT(json.text(), HasSubstr(R"("problems": [])"));
+}
+
+}  // namespace
+}  // namespace kymo::cli

@@ -1,0 +1,133 @@
+// `kymo record`: runs a program with a recording in its environment, and completes the file whatever way it ends.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "analyze/summary.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/ledger.h"
+#include "cli/program.h"
+#include "cli/record_options.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+#include "cli/watch.h"
+#include "collect/recording.h"
+#include "trace/reader.h"
+
+namespace kymo::cli {
+namespace {
+
+using collect::Progress;
+using collect::Recording;
+namespace fs = std::filesystem;
+
+std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
+  try {
+    return std::make_unique<Recording>(options.output, options.session);
+  } catch (const InvalidArgument& error) {
+    throw UsageError("record", error.what());
+  }
+}
+
+// How much was recorded, or why perhaps nothing was.
+std::string summary_text(const Progress& progress, const RecordOptions& options) {
+  if (progress.processes == 0) return "nothing was recorded: no program that ran is linked with Kymo";
+  if (progress.events == 0) {
+    return fmt::format("nothing was recorded: {} linked with Kymo ran, but annotated nothing",
+                       count_of(progress.processes, "program"));
+  }
+  return fmt::format("{} from {}, {} -> {} ({}, {:.2f} bytes an event)", count_of(progress.events, "event"),
+                     count_of(progress.processes, "process", "processes"), count_of(progress.threads, "thread"),
+                     printable(options.output), bytes_text(progress.bytes),
+                     static_cast<double>(progress.bytes) / static_cast<double>(progress.events));
+}
+
+// On one line, since the program's own words may stand before it.
+std::string summary_json(const Progress& progress, const RecordOptions& options, const Ending& ending,
+                         const Ledger& ledger) {
+  JsonWriter json(JsonWriter::Layout::OneLine);
+  json.begin_object();
+  json.field("file", options.output);
+  json.field("events", progress.events);
+  json.field("processes", progress.processes);
+  json.field("live_processes", progress.live_processes);
+  json.field("threads", progress.threads);
+  json.field("bytes", progress.bytes);
+  json.field("lost", progress.lost);
+  json.field("exit_code", ending.exit_code());
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+Ledger ledger_of(const Progress& progress, const RecordOptions& options) {
+  if (progress.lost == 0) return Ledger(analyze::Summary{});
+  return Ledger(analyze::summarise(trace::Reader(options.output)));
+}
+
+void report(const Progress& progress, const RecordOptions& options, const Ending& ending) {
+  if (ending.signal != 0) {
+    const char* name = ::sigdescr_np(ending.signal);
+    say(fmt::format("{} was ended by signal {} ({})", printable(options.program[0]), ending.signal,
+                    name != nullptr ? name : "unknown"));
+  }
+  const Ledger ledger = ledger_of(progress, options);
+  if (options.json) return print_error(summary_json(progress, options, ending, ledger));
+  if (!options.quiet) say(summary_text(progress, options));
+  if (!options.quiet && progress.live_processes > 0) {
+    say(fmt::format("{} on, no longer recorded",
+                    count_of(progress.live_processes, "process it started runs", "processes it started run")));
+  }
+  ledger.show();
+}
+
+int record_program(const RecordOptions& options) {
+  const std::string path = find_program(options.program[0]);  // before an older trace is overwritten for nothing
+  std::error_code ignored;
+  const bool existed = fs::exists(options.output, ignored);
+  SignalInbox inbox(kWatchedSignals);
+  auto recording = start_recording(options);
+
+  Ending ending;
+  try {
+    Program program(path, options.program, recording->environment(), inbox.program_mask());
+    ending = watch(*recording, program, inbox, options);
+  } catch (const CannotRun&) {
+    recording.reset();
+    if (!existed) fs::remove(options.output, ignored);
+    throw;
+  }
+
+  try {
+    const Progress progress = recording->finish();
+    report(progress, options, ending);
+    if (options.strict && progress.lost > 0 && ending.exit_code() == kDone) return kLossOrDamage;
+    return ending.exit_code();
+  } catch (const std::exception& error) {
+    say_error(error.what());
+    return ending.exit_code() == kDone ? kFailed : ending.exit_code();  // the program's own failure comes first
+  }
+}
+
+}  // namespace
+
+int record(const Arguments& arguments) {
+  const auto options = read_record_options(arguments);
+  if (!options) return kDone;
+  try {
+    return record_program(*options);
+  } catch (const CannotRun& error) {
+    say_error(error.what());
+    return error.exit_code();
+  }
+}
+
+}  // namespace kymo::cli

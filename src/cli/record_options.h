@@ -1,0 +1,27 @@
+// The command line of `kymo record`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "kymo/session.h"
+
+namespace kymo::cli {
+
+struct RecordOptions {
+  std::string output;
+  SessionOptions session;
+  bool flight = false;  // only the last part is kept: --flight, or a policy of overwriting
+  bool strict = false;
+  bool quiet = false;
+  bool json = false;
+  std::vector<std::string> program;  // and its arguments; never empty
+};
+
+// The program is what follows "--", or what begins with the first word that is no option of kymo's. Nothing: help was
+// asked for, and given. Throws UsageError.
+std::optional<RecordOptions> read_record_options(Arguments arguments);
+
+}  // namespace kymo::cli

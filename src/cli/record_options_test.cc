@@ -1,0 +1,74 @@
+#include "cli/record_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/command_line.h"
+
+namespace kymo::cli {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(RecordOptionsTest, TheProgramFollowsTheDashes) {
+  const auto options = read_record_options({"-o", "x.kymo", "--", "./train", "--json", "-o", "y"});
+  EXPECT_THAT(options->program, ElementsAre("./train", "--json", "-o", "y"));
+  EXPECT_EQ(options->output, "x.kymo");
+  EXPECT_FALSE(options->json);
+}
+
+TEST(RecordOptionsTest, WithoutDashesItBeginsWithTheFirstWordThatIsNoOption) {
+  const auto options = read_record_options({"--quiet", "stats", "--help", "--", "-o"});
+  EXPECT_THAT(options->program, ElementsAre("stats", "--help", "--", "-o"));
+  EXPECT_TRUE(options->quiet);
+}
+
+TEST(RecordOptionsTest, TheFileIsNamedAfterTheProgram) {
+  EXPECT_EQ(read_record_options({"--", "bin/train"})->output, "train.kymo");
+}
+
+TEST(RecordOptionsTest, PoliciesAndSizes) {
+  const auto options = read_record_options({"--policy", "drop", "--ring-size", "1MB", "--", "x"});
+  EXPECT_EQ(options->session.policy, Policy::Drop);
+  EXPECT_EQ(options->session.ring_bytes, 1u << 20);  // rounded up
+  EXPECT_FALSE(options->flight);
+}
+
+TEST(RecordOptionsTest, AFlightMayHaveATimeAndASize) {
+  const auto options = read_record_options({"--flight", "30s", "--flight", "64MB", "./server", "x"});
+  EXPECT_TRUE(options->flight);
+  EXPECT_DOUBLE_EQ(options->session.flight_seconds, 30);
+  EXPECT_EQ(options->session.flight_bytes, 64'000'000u);
+  EXPECT_THAT(options->program, ElementsAre("./server", "x"));
+}
+
+TEST(RecordOptionsTest, WhatIsWrongIsNamed) {
+  EXPECT_THAT([] { read_record_options({}); }, ThrowsMessage<UsageError>("which program?"));
+  EXPECT_THAT([] { read_record_options({"--"}); }, ThrowsMessage<UsageError>("which program?"));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--polcy", "drop", "x"});
+      },
+      ThrowsMessage<UsageError>("unknown option '--polcy'; did you mean --policy?"));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--policy", "wait", "--", "x"});
+      },
+      ThrowsMessage<UsageError>("--policy: 'wait' is not one of block, drop, overwrite"));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--flight", "30", "--", "x"});
+      },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr("--flight: '30' is neither"), HasSubstr("30s"))));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--ring-size", "big", "--", "x"});
+      },
+      ThrowsMessage<UsageError>(HasSubstr("--ring-size: 'big' is not a size")));
+}
+
+}  // namespace
+}  // namespace kymo::cli

@@ -1,0 +1,81 @@
+// The way in: finds the command, reports what it throws.
+#include <fmt/format.h>
+
+#include <array>
+#include <exception>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/suggest.h"
+#include "cli/terminal.h"
+#include "collect/version.h"
+
+namespace kymo::cli {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* summary;
+  int (*run)(const Arguments&);
+};
+
+constexpr std::array kCommands = {
+    Command{"record", "run a program and record what it does", record},
+    Command{"info", "show what a trace holds", info},
+    Command{"stats", "show where the time went", stats},
+    Command{"export", "convert a trace for other viewers", export_command},
+    Command{"recover", "bring what crashed programs left into their trace", recover},
+};
+
+std::string help() {
+  std::string text =
+      "Kymo records what programs and their accelerators do, and shows it.\n\n"
+      "Usage: kymo COMMAND [options]\n\nCommands:\n";
+  for (const Command& command : kCommands) text += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  text +=
+      "\nOptions:\n"
+      "  -h,--help   show this; 'kymo COMMAND --help' shows a command's options\n"
+      "  --version   show the version\n"
+      "\nExample:\n"
+      "  kymo record -o run.kymo -- ./train --epochs 2\n"
+      "  kymo stats run.kymo --top 10\n";
+  return text;
+}
+
+const Command& find_command(const std::string& name) {
+  for (const Command& command : kCommands)
+    if (name == command.name) return command;
+  if (name.starts_with('-')) throw UsageError("", fmt::format("unknown option '{}'", name));
+  Arguments names;
+  for (const Command& command : kCommands) names.push_back(command.name);
+  const auto meant = nearest(name, names);
+  throw UsageError(
+      "", fmt::format("there is no command '{}'{}", name, meant ? fmt::format("; did you mean {}?", *meant) : ""));
+}
+
+int dispatch(Arguments arguments) {
+  if (arguments.empty()) throw UsageError("", "which command?");
+  const std::string first = arguments.front();
+  arguments.erase(arguments.begin());
+  if (first == "--version") return print(fmt::format("kymo {}\n", collect::kVersion)), kDone;
+  if (first == "-h" || first == "--help" || (first == "help" && arguments.empty())) return print(help()), kDone;
+  if (first == "help") return find_command(arguments.front()).run({"--help"});
+  return find_command(first).run(arguments);
+}
+
+}  // namespace
+
+int run(const Arguments& arguments) {
+  try {
+    return dispatch(arguments);
+  } catch (const UsageError& error) {
+    say_error(error.what());
+    print_error(fmt::format("Try 'kymo {}{}--help'.\n", error.command(), error.command().empty() ? "" : " "));
+    return kWrongUsage;
+  } catch (const std::exception& error) {
+    say_error(error.what());
+    return kFailed;
+  }
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,36 @@
+#include "cli/signals.h"
+
+#include <pthread.h>
+
+#include <cerrno>
+#include <ctime>
+
+namespace kymo::cli {
+
+SignalInbox::SignalInbox(std::initializer_list<int> signals) {
+  sigemptyset(&awaited_);
+  for (const int signal : signals) sigaddset(&awaited_, signal);
+  pthread_sigmask(SIG_BLOCK, &awaited_, &before_);
+}
+
+SignalInbox::~SignalInbox() {
+  while (wait(std::chrono::milliseconds(0))) continue;
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+sigset_t SignalInbox::program_mask() const {
+  sigset_t mask = before_;
+  sigdelset(&mask, SIGPIPE);  // blocked by main() for kymo's own writes; programs expect to die of it
+  return mask;
+}
+
+std::optional<SignalInbox::Message> SignalInbox::wait(std::chrono::milliseconds limit) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+  const timespec timeout{seconds.count(), std::chrono::nanoseconds(limit - seconds).count()};
+  siginfo_t info{};
+  const int signal = ::sigtimedwait(&awaited_, &info, &timeout);
+  if (signal < 0) return std::nullopt;  // in time none came, or a signal not awaited interrupted: the caller comes back
+  return Message{signal, info.si_code <= 0};
+}
+
+}  // namespace kymo::cli

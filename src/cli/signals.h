@@ -1,0 +1,35 @@
+// Signals as messages: blocked on the calling thread and those it starts later, and read one at a time.
+//
+// Nothing runs in a handler, so whatever a signal makes kymo do is ordinary code.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <initializer_list>
+#include <optional>
+
+namespace kymo::cli {
+
+class SignalInbox {
+ public:
+  explicit SignalInbox(std::initializer_list<int> signals);
+  ~SignalInbox();  // puts the mask back; what was not read by then is dropped
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
+
+  struct Message {
+    int signal = 0;
+    bool from_process = false;  // sent by kill(); false: by the kernel, Ctrl-C on the terminal say
+  };
+  // The next one, or nothing when none comes in time.
+  std::optional<Message> wait(std::chrono::milliseconds limit);
+
+  // What a program started from here should have blocked: what kymo had when it was started itself.
+  sigset_t program_mask() const;
+
+ private:
+  sigset_t awaited_;
+  sigset_t before_;
+};
+
+}  // namespace kymo::cli

@@ -1,0 +1,236 @@
+// `kymo stats`: where the time went, a row for each name, thread or category.
+#include "analyze/stats.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "analyze/summary.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/ledger.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/trace_file.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using analyze::GroupBy;
+using analyze::RangeRow;
+using analyze::Statistics;
+using Align = Table::Align;
+
+struct Options {
+  std::string path;
+  analyze::StatsOptions stats;
+  std::function<bool(const RangeRow&, const RangeRow&)> before;
+  size_t top = 0;  // 0: all
+  bool json = false;
+  bool strict = false;
+};
+
+using Before = decltype(Options::before);
+
+template <uint64_t RangeRow::*Member>
+Before largest_first() {
+  return [](const RangeRow& a, const RangeRow& b) { return a.*Member > b.*Member; };
+}
+
+const CommandLine::Choices<Before>& orders() {
+  static const CommandLine::Choices<Before> all = {
+      {"total", largest_first<&RangeRow::total_ns>()},
+      {"self", largest_first<&RangeRow::self_ns>()},
+      {"count", largest_first<&RangeRow::count>()},
+      {"min", largest_first<&RangeRow::min_ns>()},
+      {"median", largest_first<&RangeRow::median_ns>()},
+      {"p99", largest_first<&RangeRow::p99_ns>()},
+      {"max", largest_first<&RangeRow::max_ns>()},
+      {"name", [](const RangeRow& a, const RangeRow& b) { return a.name < b.name; }},
+  };
+  return all;
+}
+
+std::string name_of(const RangeRow& row) {
+  if (row.name.empty()) return "(none)";
+  return printable(row.name) + (row.across_threads ? " (across threads)" : "");
+}
+
+std::string quantile_text(uint64_t ns, const RangeRow& row) { return (row.approximate ? "~" : "") + duration_text(ns); }
+
+std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
+  std::vector<Table::Column> columns = {{"total", Align::Right}, {"self", Align::Right},   {"count", Align::Right},
+                                        {"min", Align::Right},   {"median", Align::Right}, {"p99", Align::Right},
+                                        {"max", Align::Right}};
+  const bool categories = by == GroupBy::Name &&
+                          std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.category.empty(); });
+  if (categories) columns.push_back({"category"});
+  if (by == GroupBy::Thread) columns.push_back({"pid", Align::Right}), columns.push_back({"tid", Align::Right});
+  columns.push_back({by == GroupBy::Name ? "name" : by == GroupBy::Thread ? "thread" : "category"});
+
+  Table table(columns);
+  double worst_error = 0;
+  for (const RangeRow& row : rows) {
+    std::vector<std::string> cells = {
+        duration_text(row.total_ns), duration_text(row.self_ns),        count_text(row.count),
+        duration_text(row.min_ns),   quantile_text(row.median_ns, row), quantile_text(row.p99_ns, row),
+        duration_text(row.max_ns)};
+    if (categories) cells.push_back(printable(row.category));
+    if (by == GroupBy::Thread) cells.insert(cells.end(), {std::to_string(row.pid), std::to_string(row.tid)});
+    cells.push_back(name_of(row));
+    table.add(std::move(cells));
+    if (row.approximate) worst_error = std::max(worst_error, row.relative_error);
+  }
+  std::string text = table.text(terminal_width(Stream::Output));
+  if (worst_error > 0)
+    text += fmt::format("~ within {:.2g} %: there were too many to keep every one\n", 100 * worst_error);
+  return text;
+}
+
+std::string instants_text(const std::vector<analyze::InstantRow>& rows) {
+  Table table({{"count", Align::Right}, {"instant"}});
+  for (const auto& row : rows) table.add({count_text(row.count), printable(row.name)});
+  return table.text(terminal_width(Stream::Output));
+}
+
+std::string counters_text(const std::vector<analyze::CounterRow>& rows) {
+  Table table({{"count", Align::Right},
+               {"min", Align::Right},
+               {"mean", Align::Right},
+               {"max", Align::Right},
+               {"last", Align::Right},
+               {"counter"}});
+  for (const auto& row : rows)
+    table.add({count_text(row.count), number_text(row.min), number_text(row.mean), number_text(row.max),
+               number_text(row.last), printable(row.name)});
+  return table.text(terminal_width(Stream::Output));
+}
+
+// Keeps the first rows; says how many are not shown.
+template <typename Row>
+std::string cut(std::vector<Row>& rows, size_t top) {
+  if (top == 0 || rows.size() <= top) return {};
+  const size_t hidden = rows.size() - top;
+  rows.resize(top);
+  return fmt::format("({} not shown)\n", count_of(hidden, "more row"));
+}
+
+std::string as_text(Statistics statistics, const Options& options) {
+  std::string text;
+  const auto section = [&](auto& rows, const auto& show) {
+    if (rows.empty()) return;
+    const std::string note = cut(rows, options.top);
+    text += (text.empty() ? "" : "\n") + show(rows) + note;
+  };
+  section(statistics.ranges, [&](const auto& rows) { return ranges_text(rows, options.stats.group_by); });
+  section(statistics.instants, instants_text);
+  section(statistics.counters, counters_text);
+
+  std::string notes;
+  if (statistics.unfinished > 0)
+    notes += fmt::format("{} still open where the trace ends, in no row\n", count_of(statistics.unfinished, "range"));
+  if (statistics.unmatched_ends > 0)
+    notes += fmt::format("{} without a beginning in the trace\n", count_of(statistics.unmatched_ends, "range end"));
+  if (statistics.other_points > 0)
+    notes += fmt::format("{} of other kinds (flows, allocations, samples), in no row\n",
+                         count_of(statistics.other_points, "point"));
+  if (text.empty() && notes.empty()) return "no events\n";
+  return text + (text.empty() || notes.empty() ? "" : "\n") + notes;
+}
+
+void write_row(JsonWriter& json, const RangeRow& row, GroupBy by) {
+  json.begin_object();
+  json.field("name", row.name);
+  if (by != GroupBy::Category && !row.category.empty()) json.field("category", row.category);
+  if (by == GroupBy::Category) json.field("category", row.name);
+  if (by == GroupBy::Thread) {
+    json.field("thread", row.name);
+    json.field("pid", row.pid);
+    json.field("tid", row.tid);
+  }
+  if (row.across_threads) json.field("across_threads", true);
+  json.field("count", row.count);
+  json.field("total_ns", row.total_ns);
+  json.field("self_ns", row.self_ns);
+  json.field("min_ns", row.min_ns);
+  json.field("median_ns", row.median_ns);
+  json.field("p99_ns", row.p99_ns);
+  json.field("max_ns", row.max_ns);
+  if (row.approximate) json.field("relative_error", row.relative_error);
+  json.end_object();
+}
+
+std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("file", options.path);
+  const size_t all_rows = statistics.ranges.size();
+  cut(statistics.ranges, options.top);
+  json.begin_array("rows");
+  for (const RangeRow& row : statistics.ranges) write_row(json, row, options.stats.group_by);
+  json.end_array();
+  json.field("rows_not_shown", all_rows - statistics.ranges.size());
+  json.begin_array("instants");
+  for (const auto& row : statistics.instants) {
+    json.begin_object();
+    json.field("name", row.name);
+    json.field("category", row.category);
+    json.field("count", row.count);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("counters");
+  for (const auto& row : statistics.counters) {
+    json.begin_object();
+    json.field("name", row.name);
+    json.field("category", row.category);
+    json.field("count", row.count);
+    json.field("min", row.min);
+    json.field("mean", row.mean);
+    json.field("max", row.max);
+    json.field("last", row.last);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("unfinished", statistics.unfinished);
+  json.field("unmatched_ends", statistics.unmatched_ends);
+  json.field("other_points", statistics.other_points);
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+int stats(const Arguments& arguments) {
+  Options options;
+  CommandLine line("stats", "kymo stats FILE [options]",
+                   "Shows where the time went: for each name how often it ran, how long in total, how long without\n"
+                   "the ranges inside it (self), and how long one took. Instants and counters follow.",
+                   "kymo stats run.kymo --top 10 --sort self\nkymo stats run.kymo --by thread --json");
+  line.add_option("FILE", options.path, "the trace")->required();
+  line.choice("--by", options.stats.group_by,
+              {{"name", GroupBy::Name}, {"thread", GroupBy::Thread}, {"category", GroupBy::Category}},
+              "what a row is; name unless given");
+  line.choice("--sort", options.before, orders(), "largest first (names: A first); total unless given");
+  line.text(
+      "--top", "N", [&](const std::string& text) { options.top = parse_count(text); }, "only the first N rows");
+  line.add_flag("--full-text", options.stats.full_text, "'step 7' and 'step 8' in rows of their own, not as 'step {}'");
+  line.add_flag("--json", options.json, "as JSON");
+  line.add_flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");
+  if (!line.read(arguments)) return kDone;
+
+  const trace::Reader reader = open_trace(options.path);
+  Statistics statistics = analyze::compute_statistics(reader, options.stats);
+  if (options.before) std::stable_sort(statistics.ranges.begin(), statistics.ranges.end(), options.before);
+  const Ledger ledger(analyze::summarise(reader), statistics.problems);
+  print(options.json ? as_json(std::move(statistics), options, ledger) : as_text(std::move(statistics), options));
+  ledger.show();
+  return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,14 @@
+// The word someone probably meant: "stat" is near "stats".
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace kymo::cli {
+
+// The nearest of `words` by single-letter edits, where that is near enough to be a slip.
+std::optional<std::string> nearest(std::string_view typed, std::span<const std::string> words);
+
+}  // namespace kymo::cli

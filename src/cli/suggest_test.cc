@@ -1,0 +1,26 @@
+#include "cli/suggest.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace kymo::cli {
+namespace {
+
+const std::vector<std::string> kWords = {"record", "info", "stats", "export", "recover"};
+
+TEST(SuggestTest, ASlipIsRecognised) {
+  EXPECT_EQ(nearest("recrod", kWords), "record");
+  EXPECT_EQ(nearest("stat", kWords), "stats");
+  EXPECT_EQ(nearest("exprot", kWords), "export");
+}
+
+TEST(SuggestTest, AnUnfinishedWordIsRecognised) { EXPECT_EQ(nearest("recov", kWords), "recover"); }
+
+TEST(SuggestTest, AnotherWordIsNotGuessedAt) {
+  EXPECT_EQ(nearest("view", kWords), std::nullopt);
+  EXPECT_EQ(nearest("", kWords), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kymo::cli

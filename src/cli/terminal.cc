@@ -1,0 +1,106 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "cli/text.h"
+#include "kymo/error.h"
+
+namespace kymo::cli {
+namespace {
+
+int descriptor(Stream stream) { return static_cast<int>(stream); }
+
+bool has_colours(Stream stream) {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  const char* term = std::getenv("TERM");
+  if (term != nullptr && std::strcmp(term, "dumb") == 0) return false;
+  return is_terminal(stream);
+}
+
+std::string_view code(Colour colour) {
+  switch (colour) {
+    case Colour::Bold:
+      return "\x1b[1m";
+    case Colour::Dim:
+      return "\x1b[2m";
+    case Colour::Red:
+      return "\x1b[31m";
+    case Colour::Yellow:
+      return "\x1b[33m";
+    case Colour::Green:
+      return "\x1b[32m";
+  }
+  return {};
+}
+
+// 0, or the errno of the write that failed.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+void say_with(std::string_view prefix, std::string_view line) { print_error(fmt::format("{} {}\n", prefix, line)); }
+
+}  // namespace
+
+bool is_terminal(Stream stream) { return ::isatty(descriptor(stream)) == 1; }
+
+std::optional<size_t> terminal_width(Stream stream) {
+  if (!is_terminal(stream)) return std::nullopt;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    size_t width = 0;
+    std::from_chars(columns, columns + std::strlen(columns), width);
+    if (width > 0) return width;
+  }
+  winsize size{};
+  if (::ioctl(descriptor(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+std::string coloured(std::string_view text, Colour colour, Stream stream) {
+  if (!has_colours(stream)) return std::string(text);
+  return fmt::format("{}{}\x1b[0m", code(colour), text);
+}
+
+void print(std::string_view text) {
+  const int failure = write_all(descriptor(Stream::Output), text);
+  if (failure == 0 || failure == EPIPE) return;
+  throw Error(fmt::format("cannot write to standard output: {}", std::strerror(failure)));
+}
+
+void print_error(std::string_view text) { write_all(descriptor(Stream::Error), text); }
+
+void say(std::string_view line) { say_with("kymo:", line); }
+
+void say_error(std::string_view line) { say_with(coloured("kymo:", Colour::Red, Stream::Error), line); }
+
+void say_warning(std::string_view line) { say_with(coloured("kymo:", Colour::Yellow, Stream::Error), line); }
+
+void StatusLine::show(std::string_view text) {
+  if (!shown_) return;
+  // The cursor goes back to the line's start, so that what the program prints next overwrites the status.
+  print_error(fmt::format("\r{}\x1b[K\r", shorten(text, terminal_width(Stream::Error).value_or(80) - 1)));
+  dirty_ = true;
+}
+
+void StatusLine::clear() {
+  if (dirty_) print_error("\r\x1b[K");
+  dirty_ = false;
+}
+
+}  // namespace kymo::cli

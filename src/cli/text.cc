@@ -1,0 +1,73 @@
+#include "cli/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "convert/utf8.h"
+
+namespace kymo::cli {
+namespace {
+
+using namespace std::string_view_literals;
+
+// Takes one character off the front of `rest`, which must not be empty: a code point, or a byte that is part of none.
+struct Character {
+  std::string_view bytes;
+  bool valid;
+};
+
+Character take_character(std::string_view& rest) {
+  const size_t length = convert::utf8_length(rest);
+  const Character character{rest.substr(0, std::max<size_t>(length, 1)), length > 0};
+  rest.remove_prefix(character.bytes.size());
+  return character;
+}
+
+// Controls, and what reorders or breaks the line around it: U+2028 to U+202E and U+2066 to U+2069.
+bool drives_the_terminal(std::string_view character) {
+  const auto byte = static_cast<uint8_t>(character.front());
+  if (character.size() == 1) return byte < 0x20 || byte == 0x7F;
+  return (character >= "\xC2\x80"sv && character <= "\xC2\x9F"sv) ||
+         (character >= "\xE2\x80\xA8"sv && character <= "\xE2\x80\xAE"sv) ||
+         (character >= "\xE2\x81\xA6"sv && character <= "\xE2\x81\xA9"sv);
+}
+
+std::string escaped(std::string_view bytes) {
+  if (bytes == "\n") return "\\n";
+  if (bytes == "\r") return "\\r";
+  if (bytes == "\t") return "\\t";
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("\\x{:02x}", static_cast<uint8_t>(byte));
+  return text;
+}
+
+}  // namespace
+
+std::string printable(std::string_view untrusted) {
+  std::string text;
+  text.reserve(untrusted.size());
+  while (!untrusted.empty()) {
+    const Character character = take_character(untrusted);
+    const bool harmless = character.valid && !drives_the_terminal(character.bytes);
+    text += harmless ? std::string(character.bytes) : escaped(character.bytes);
+  }
+  return text;
+}
+
+size_t display_width(std::string_view text) {
+  size_t width = 0;
+  for (; !text.empty(); ++width) take_character(text);
+  return width;
+}
+
+std::string shorten(std::string_view text, size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::string_view rest = text;
+  for (size_t i = 0; i + 1 < width; ++i) take_character(rest);
+  return std::string(text.substr(0, text.size() - rest.size())) + "…";
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,78 @@
+#include "cli/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kStatusEvery = std::chrono::milliseconds(250);
+
+// "kymo: 1,234,567 events, 800,000/s, 1.2 MB, 12 lost", four times a second.
+class Growth {
+ public:
+  explicit Growth(bool wanted) : line_(wanted) {}
+
+  void show(const collect::Recording& recording) {
+    const auto now = Clock::now();
+    if (!line_.shown() || now - shown_at_ < kStatusEvery) return;
+    const collect::Progress progress = recording.progress();
+    const double seconds = std::chrono::duration<double>(now - shown_at_).count();
+    const double rate = static_cast<double>(progress.events - std::min(events_, progress.events)) / seconds;
+    std::string text = fmt::format("kymo: {}, {}/s, {}", count_of(progress.events, "event"),
+                                   count_text(static_cast<uint64_t>(rate)), bytes_text(progress.bytes));
+    if (progress.lost > 0) text += fmt::format(", {} lost", count_text(progress.lost));
+    if (!progress.error.empty()) text += fmt::format(", {}", printable(progress.error));
+    line_.show(text);
+    shown_at_ = now;
+    events_ = progress.events;
+  }
+
+  void hide() { line_.clear(); }
+
+ private:
+  StatusLine line_;
+  Clock::time_point shown_at_ = Clock::now();
+  uint64_t events_ = 0;
+};
+
+void dump(collect::Recording& recording, const RecordOptions& options) {
+  try {
+    recording.dump(options.output);
+    if (!options.quiet) say(fmt::format("what was held is in {}", printable(options.output)));
+  } catch (const Error& error) {
+    say_warning(error.what());  // the program goes on, and so does the recording
+  }
+}
+
+}  // namespace
+
+Ending watch(collect::Recording& recording, Program& program, SignalInbox& inbox, const RecordOptions& options) {
+  Growth growth(!options.quiet);
+  int interrupts = 0;
+  while (true) {
+    const auto message = inbox.wait(kStatusEvery);
+    if (const auto ending = program.ended()) return *ending;
+    growth.show(recording);
+    if (!message || message->signal == SIGCHLD) continue;
+
+    if (message->signal == SIGINT && ++interrupts > 1) {
+      program.signal(SIGKILL);
+    } else if (message->signal == SIGUSR2 && options.flight) {
+      growth.hide();
+      dump(recording, options);
+    } else if (message->from_process) {
+      program.signal(message->signal);
+    }
+  }
+}
+
+}  // namespace kymo::cli

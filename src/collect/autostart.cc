@@ -1,0 +1,57 @@
+// KYMO_TRACE=run.kymo records any program that links Kymo, and the programs it starts, from the first instruction on.
+#include <fmt/format.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "collect/folders.h"
+#include "collect/own_session.h"
+#include "kymo/kymo.h"
+
+namespace kymo::collect {
+namespace {
+
+// Set by the first process, so that those it starts add to its file instead of beginning it anew.
+constexpr const char* kRootVariable = "KYMO_TRACE_SESSION";
+
+std::string with_pid(std::string path) {
+  for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at))
+    path.replace(at, 2, std::to_string(getpid()));
+  return path;
+}
+
+std::optional<SessionId> parent_session() {
+  const char* text = getenv(kRootVariable);
+  if (text == nullptr || std::strlen(text) != 32) return std::nullopt;
+  SessionId id;
+  for (size_t i = 0; i < sizeof id.bytes; ++i) {
+    unsigned byte = 0;
+    if (sscanf(text + 2 * i, "%2x", &byte) != 1) return std::nullopt;
+    id.bytes[i] = static_cast<uint8_t>(byte);
+  }
+  return id;
+}
+
+__attribute__((constructor(102))) void autostart() {
+  const char* wanted = getenv("KYMO_TRACE");
+  if (wanted == nullptr || *wanted == '\0' || getenv("KYMO_SESSION") != nullptr) return;
+  if (session_taken()) return;  // by another copy of the library in this process
+  try {
+    const std::string path = with_pid(wanted);
+    const auto parent = path == wanted ? parent_session() : std::nullopt;
+    const SessionId id = start_session_by_environment(path, options_from_environment(), parent ? &*parent : nullptr);
+    if (!parent) setenv(kRootVariable, to_hex(id.bytes).c_str(), 1);
+  } catch (const std::exception& error) {
+    // Asked for in so many words, and not to be had: the program runs on, and whoever asked is told.
+    fprintf(stderr, "kymo: not recording: %s\n", error.what());
+  }
+}
+
+}  // namespace
+}  // namespace kymo::collect
+
+extern "C" void kymo_link_collector(void) {}

@@ -1,0 +1,207 @@
+#include "collect/collector.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "kymo/error.h"
+#include "record/clock.h"
+#include "record/process.h"
+
+namespace kymo::collect {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds kShortestNap = 200us, kLongestNap = 20ms, kNapAmongMany = 1ms;
+constexpr auto kDiscoverEvery = 20ms;
+constexpr auto kNoteEvery = 1s;
+constexpr auto kRetryAfter = 100ms;  // a file that took no more
+
+void sleep_on(record::SegmentHeader& header, uint32_t seen, std::chrono::nanoseconds at_most) {
+  const timespec timeout{0, static_cast<long>(at_most.count())};
+  header.collector_sleeps.store(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &header.wake, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+  header.collector_sleeps.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Collector::Collector(std::unique_ptr<Output> output, std::function<void(Collector&)> discover)
+    : output_(std::move(output)), discover_(std::move(discover)) {}
+
+Collector::~Collector() {
+  try {
+    stop();
+  } catch (...) {  // stop() is there for those who want to know
+  }
+}
+
+void Collector::add(std::unique_ptr<Source> source) {
+  sources_.push_back(std::move(source));
+  if (output_->is_flight()) sources_.back()->introduce(output_->file());
+  sources_.back()->introduce(output_->writer());
+}
+
+void Collector::remove(Source& source) {
+  source.drain(output_->writer(), true);
+  source.finish(output_->writer(), record::nanoseconds(CLOCK_THREAD_CPUTIME_ID));
+  removed_events_ += source.events();
+  removed_lost_ += source.lost();
+  removed_threads_ += source.threads();
+  ++removed_;
+  sources_.remove_if([&](const auto& held) { return held.get() == &source; });
+}
+
+void Collector::start() {
+  // All signals blocked from its first instruction on: the program's handlers run on the program's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool Collector::pass(bool everything) {
+  bool read = false;
+  for (auto& source : sources_) read |= source->drain(output_->writer(), everything);
+  return read;
+}
+
+void Collector::wait(uint32_t seen) {
+  if (sources_.empty()) {
+    std::this_thread::sleep_for(2ms);
+    return;
+  }
+  // One futex can be slept on; with more than one process the others are looked at soon enough.
+  sleep_on(sources_.front()->header(), seen, sources_.size() == 1 ? nap_ : std::min(nap_, kNapAmongMany));
+  // A ring should be found when it is worth reading (a quarter) and before it is half full: its thread would wake us
+  // then, which costs it a system call.
+  double fullest = 0;
+  for (const auto& source : sources_) fullest = std::max(fullest, source->fullest());
+  if (fullest > 3.0 / 8) nap_ = std::max(nap_ / 2, kShortestNap);
+  if (fullest < 1.0 / 8) nap_ = std::min(nap_ * 2, kLongestNap);
+}
+
+void Collector::run() {
+  record::forbid_recording_on_this_thread();
+  pthread_setname_np(pthread_self(), "kymo-collector");
+  auto last_discovery = Clock::time_point{}, last_note = Clock::now();
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const uint32_t seen = sources_.empty() ? 0 : sources_.front()->header().wake.load(std::memory_order_acquire);
+    bool read = false;
+    try {
+      const auto now = Clock::now();
+      if (discover_ && now - last_discovery >= kDiscoverEvery) {
+        discover_(*this);
+        last_discovery = now;
+      }
+      read = pass(false);
+      if (now - last_note >= kNoteEvery) {
+        last_note = now;
+        for (auto& source : sources_) source->note(output_->writer());
+      }
+      if (output_->rotate())
+        for (auto& source : sources_) source->introduce(output_->writer());
+      answer_dumps();
+      failure_ = nullptr;
+    } catch (const std::exception&) {
+      failure_ = std::current_exception();
+      answer_dumps();
+    }
+    update_progress();
+    if (failure_)
+      std::this_thread::sleep_for(kRetryAfter);
+    else if (!read)
+      wait(seen);
+  }
+  cpu_ns_ = record::nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void Collector::complete() {
+  if (discover_) discover_(*this);
+  pass(true);
+  for (auto& source : sources_) source->finish(output_->writer(), cpu_ns_);
+  failure_ = nullptr;
+  update_progress();
+  output_->close();
+  for (auto& source : sources_) source->header().closed.store(1, std::memory_order_release);
+  complete_ = true;
+}
+
+void Collector::stop() {
+  if (thread_.joinable()) {
+    stopping_.store(true, std::memory_order_release);
+    thread_.join();
+    for (auto& source : sources_) source->header().collector_attached.store(0, std::memory_order_release);
+  }
+  if (!complete_) complete();
+}
+
+void Collector::answer_dumps() {
+  if (dump_soon_.exchange(false)) {
+    try {
+      pass(true);
+      output_->dump(output_->path());
+    } catch (const std::exception&) {  // nobody waits for this one; what is held stays held
+    }
+  }
+  std::unique_lock lock(mutex_);
+  if (!dump_path_) return;
+  try {
+    pass(true);
+    output_->dump(*dump_path_);
+  } catch (const std::exception&) {
+    dump_error_ = std::current_exception();
+  }
+  dump_path_.reset();
+  answered_.notify_all();
+}
+
+void Collector::dump(const std::string& path) {
+  std::unique_lock lock(mutex_);
+  answered_.wait(lock, [this] { return !dump_path_; });
+  dump_error_ = nullptr;
+  dump_path_ = path;
+  answered_.wait(lock, [this] { return !dump_path_; });
+  if (dump_error_) std::rethrow_exception(std::exchange(dump_error_, nullptr));
+}
+
+void Collector::dump_soon() noexcept { dump_soon_.store(true); }
+
+void Collector::update_progress() {
+  Progress now;
+  now.processes = removed_ + sources_.size();
+  now.live_processes = sources_.size();
+  now.events = removed_events_;
+  now.lost = removed_lost_;
+  now.threads = removed_threads_;
+  for (const auto& source : sources_) {
+    now.events += source->events();
+    now.lost += source->lost();
+    now.threads += source->threads();
+  }
+  now.bytes = output_->bytes();
+  if (failure_) {
+    try {
+      std::rethrow_exception(failure_);
+    } catch (const std::exception& error) {
+      now.error = error.what();
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  progress_ = std::move(now);
+}
+
+Progress Collector::progress() const {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+}  // namespace kymo::collect

@@ -1,0 +1,81 @@
+// The drain: one thread that reads segments into an output until it is told to stop.
+//
+// It runs in the recorded program, in `kymo record`, or in a daemon, and is the same code in each. Its thread never
+// records, and takes none of the program's signals.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "collect/output.h"
+#include "collect/recording.h"
+#include "collect/source.h"
+
+namespace kymo::collect {
+
+class Collector {
+ public:
+  // `discover` is called on the collector's thread, some fifty times a second: it may add and remove sources.
+  explicit Collector(std::unique_ptr<Output> output, std::function<void(Collector&)> discover = nullptr);
+  ~Collector();  // stops without throwing
+
+  void start();
+
+  // For the thread that started it, before start(), and for `discover`. Introduces the source in the file at once.
+  void add(std::unique_ptr<Source> source);
+  // Drains the source to its end and forgets it. Throws kymo::Error; the source is then still there.
+  void remove(Source& source);
+  std::list<std::unique_ptr<Source>>& sources() { return sources_; }
+  Output& output() { return *output_; }
+
+  // Ends the thread, drains everything, completes the file. Throws kymo::Error with what went wrong; segments then
+  // still hold what is not in the file, and stop() may be called again.
+  void stop();
+
+  // In a forked child, for the parent's collector: closes the files that came along. It is never destroyed there.
+  void abandon() noexcept { output_->abandon(); }
+
+  // From any thread: asks the collector's thread for a dump and waits for it. Throws what it threw.
+  void dump(const std::string& path);
+  // From a signal handler: a dump to the output's own path, by and by.
+  void dump_soon() noexcept;
+
+  Progress progress() const;
+
+ private:
+  void run();
+  void complete();
+  bool pass(bool everything);
+  void wait(uint32_t seen);
+  void answer_dumps();
+  void update_progress();
+
+  std::unique_ptr<Output> output_;
+  std::function<void(Collector&)> discover_;
+  std::list<std::unique_ptr<Source>> sources_;
+  std::thread thread_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> dump_soon_{false};
+
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable answered_;
+  std::optional<std::string> dump_path_;
+  std::exception_ptr dump_error_;
+  Progress progress_;
+
+  uint64_t removed_events_ = 0, removed_lost_ = 0, removed_threads_ = 0, removed_ = 0;
+  std::chrono::nanoseconds nap_{1'000'000};  // how long it sleeps between looks when there is little to read
+  std::exception_ptr failure_;               // of the last pass; null: it went well
+  bool complete_ = false;
+  uint64_t cpu_ns_ = 0;  // what the thread has used
+};
+
+}  // namespace kymo::collect

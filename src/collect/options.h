@@ -1,0 +1,30 @@
+// What a session was asked for, checked and in the words of the rooms below.
+#pragma once
+
+#include <string>
+
+#include "collect/output.h"
+#include "kymo/session.h"
+#include "record/segment.h"
+
+namespace kymo::collect {
+
+struct SessionId {
+  uint8_t bytes[16];
+};
+SessionId new_session_id();
+
+// Throws kymo::InvalidArgument naming the value that is out of range. A flight recorder overwrites, and who overwrites
+// is a flight recorder: the one is filled in from the other.
+SessionOptions checked(SessionOptions options);
+
+FlightOptions flight_options(const SessionOptions& options);
+const char* policy_name(Policy policy);
+record::SegmentOptions segment_options(const SessionOptions& options, const SessionId& session);
+
+// "30s", "500ms", "2m" or "64MB", "1GiB". Throws kymo::InvalidArgument.
+void parse_flight(const std::string& text, SessionOptions& into);
+// KYMO_POLICY, KYMO_FLIGHT and KYMO_RING_BYTES.
+SessionOptions options_from_environment();
+
+}  // namespace kymo::collect

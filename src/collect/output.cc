@@ -1,0 +1,168 @@
+#include "collect/output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "collect/folders.h"
+#include "kymo/error.h"
+#include "record/segment.h"
+
+namespace kymo::collect {
+namespace {
+
+constexpr unsigned kGenerations = 8;
+constexpr uint64_t kMostFlightBytes = 256 << 20;  // a flight recorder by time alone still has a bound
+using Clock = std::chrono::steady_clock;
+
+class File {
+ public:
+  File(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC, 0600)), path_(path) {
+    if (fd_ < 0) fail();
+  }
+  ~File() { close(fd_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void append(const File& other) {
+    std::array<char, 1 << 16> buffer;
+    while (true) {
+      const ssize_t got = read(other.fd_, buffer.data(), buffer.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) other.fail();
+      if (got == 0) return;
+      for (ssize_t done = 0; done < got;) {
+        const ssize_t put = write(fd_, buffer.data() + done, static_cast<size_t>(got - done));
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) fail();
+        done += put;
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void fail() const { throw Error(fmt::format("{}: {}", path_, std::strerror(errno))); }
+  int fd_;
+  std::string path_;
+};
+
+std::string flight_prefix(const std::string& session) { return "flight-" + session + "-"; }
+
+}  // namespace
+
+Output::Output(const std::string& path, trace::Writer::Mode mode, const FlightOptions& flight,
+               const std::string& session)
+    : path_(path), session_(session), flight_(flight) {
+  file_.emplace(path, mode);
+  if (flight_.on()) begin_generation();
+}
+
+Output::~Output() {
+  while (!generations_.empty()) drop_oldest();
+}
+
+void Output::begin_generation() {
+  if (!generations_.empty()) {
+    Generation& last = generations_.back();
+    last.writer->close();
+    last.bytes = last.writer->bytes_written();
+    last.writer.reset();
+    last.ended = Clock::now();
+  }
+  // The pid keeps a forked child's files apart from its parent's; the identity tells whether it still runs.
+  const auto pid = static_cast<uint32_t>(getpid());
+  std::string path = fmt::format("{}/{}{}-{}-{:08}", segment_folder(), flight_prefix(session_), pid,
+                                 record::process_identity(pid), next_generation_++);
+  trace::Writer writer(path, trace::Writer::Mode::Create);
+  generations_.push_back({std::move(path), std::move(writer), 0, Clock::now(), {}});
+}
+
+void Output::drop_oldest() {
+  Generation& oldest = generations_.front();
+  oldest.writer.reset();
+  unlink(oldest.path.c_str());
+  generations_.pop_front();
+}
+
+bool Output::rotate() {
+  if (!flight_.on()) return false;
+  const uint64_t most_bytes = flight_.bytes != 0 ? flight_.bytes : kMostFlightBytes;
+  const Generation& newest = generations_.back();
+  const bool full = newest.writer->bytes_written() >= most_bytes / kGenerations;
+  const bool old = flight_.seconds != 0 &&
+                   Clock::now() - newest.began >= std::chrono::duration<double>(flight_.seconds / (kGenerations - 1));
+  if (!full && !old) return false;
+  begin_generation();
+  while (generations_.size() > 1) {
+    const Generation& oldest = generations_.front();
+    const bool too_old =
+        flight_.seconds != 0 && Clock::now() - oldest.ended > std::chrono::duration<double>(flight_.seconds);
+    if (!too_old && bytes() <= most_bytes - most_bytes / kGenerations) break;
+    drop_oldest();
+  }
+  return true;
+}
+
+void Output::dump(const std::string& path) {
+  if (!flight_.on()) throw Error("there is nothing to dump: this is no flight recorder; the trace is in " + path_);
+  generations_.back().writer->index();
+  const std::string part = path + ".part";
+  {
+    File target(part, O_WRONLY | O_CREAT | O_TRUNC);
+    for (const Generation& generation : generations_) target.append(File(generation.path, O_RDONLY));
+  }
+  if (rename(part.c_str(), path.c_str()) != 0) throw Error(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+void Output::close() {
+  file_->close();
+  if (!flight_.on()) return;
+  dump(path_);
+  while (!generations_.empty()) drop_oldest();
+  flight_ = {};
+}
+
+void Output::abandon() noexcept {
+  file_->abandon();
+  for (Generation& generation : generations_)
+    if (generation.writer) generation.writer->abandon();
+}
+
+uint64_t Output::bytes() const {
+  if (!flight_.on()) return file_->bytes_written();
+  uint64_t sum = 0;
+  for (const Generation& generation : generations_)
+    sum += generation.writer ? generation.writer->bytes_written() : generation.bytes;
+  return sum;
+}
+
+std::vector<std::string> abandoned_flight_files(const std::string& session) {
+  std::vector<std::string> files;
+  for (const std::string& folder : segment_folders()) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename();
+      if (!name.starts_with(flight_prefix(session))) continue;
+      uint32_t pid = 0;
+      unsigned long long identity = 0;
+      if (std::sscanf(name.c_str() + flight_prefix(session).size(), "%u-%llu-", &pid, &identity) != 2) continue;
+      if (record::process_identity(pid) != identity) files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void append_file(const std::string& to, const std::string& from) {
+  File target(to, O_WRONLY | O_APPEND);
+  target.append(File(from, O_RDONLY));
+}
+
+}  // namespace kymo::collect

@@ -1,0 +1,75 @@
+// Where chunks go: straight into the trace file, or into a flight recorder that keeps only the last part.
+//
+// A flight recorder is a row of small trace files in shared memory. The newest is written to; when it is full, or old
+// enough, the next begins and the oldest goes. Since traces may be put one behind the other, what it holds is their
+// bytes in order. Being files in shared memory, they outlive the process.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "trace/writer.h"
+
+namespace kymo::collect {
+
+struct FlightOptions {
+  uint64_t bytes = 0;
+  double seconds = 0;
+  bool on() const { return bytes != 0 || seconds != 0; }
+};
+
+class Output {
+ public:
+  // `session` names the flight recorder's files. Throws kymo::Error when the trace file cannot be written.
+  Output(const std::string& path, trace::Writer::Mode mode, const FlightOptions& flight, const std::string& session);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  trace::Writer& writer() { return flight_.on() ? *generations_.back().writer : *file_; }
+  bool is_flight() const { return flight_.on(); }
+  // The trace file itself. A flight recorder's says only whose it is until it is dumped: recovery starts from there.
+  trace::Writer& file() { return *file_; }
+
+  // Begins the next of a flight recorder's files when it is time. True: classes, tracks and the like have to be said
+  // anew.
+  bool rotate();
+
+  // Writes what the flight recorder holds to `path`, replacing what is there. Throws kymo::Error.
+  void dump(const std::string& path);
+
+  // Completes the file; a flight recorder's part goes there now. Throws kymo::Error.
+  void close();
+
+  void abandon() noexcept;  // see Collector
+
+  uint64_t bytes() const;  // in the file, or held
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Generation {
+    std::string path;
+    std::optional<trace::Writer> writer;  // the newest has one
+    uint64_t bytes = 0;
+    std::chrono::steady_clock::time_point began, ended;
+  };
+  void begin_generation();
+  void drop_oldest();
+
+  std::string path_, session_;
+  FlightOptions flight_;
+  std::optional<trace::Writer> file_;
+  std::deque<Generation> generations_;
+  unsigned next_generation_ = 0;
+};
+
+// The files of a session's flight recorders whose process is gone, oldest first.
+std::vector<std::string> abandoned_flight_files(const std::string& session);
+
+// Adds the bytes of `from` to the end of `to`. Throws kymo::Error.
+void append_file(const std::string& to, const std::string& from);
+
+}  // namespace kymo::collect

@@ -1,0 +1,103 @@
+#include "collect/recording.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "collect/collector.h"
+#include "collect/folders.h"
+#include "collect/options.h"
+#include "kymo/error.h"
+#include "record/segment.h"
+
+namespace kymo::collect {
+
+// What the recording's thread knows of one recorded process.
+struct Recorded {
+  FoundSegment segment;
+  Source* source = nullptr;
+};
+
+struct Recording::Impl {
+  Impl(const std::string& path_in, const SessionOptions& options_in)
+      : path(path_in),
+        options(checked(options_in)),
+        session(new_session_id()),
+        collector(std::make_unique<Output>(path_in, trace::Writer::Mode::Create, flight_options(options),
+                                           to_hex(session.bytes)),
+                  [this](Collector&) { discover(); }) {
+    announce();
+    segment_folder();  // throws here rather than in the program that is to be recorded
+    remove_spent_segments();
+    collector.start();
+  }
+
+  // Should this process be killed before a program has joined, the file still says which session it is for.
+  void announce() {
+    trace::WriterId nobody;
+    std::copy(std::begin(session.bytes), std::end(session.bytes), nobody.bytes.begin());
+    trace::Origin origin;
+    origin.session = to_hex(session.bytes);
+    collector.output().file().origin(nobody, origin);
+  }
+
+  // New segments of this session join; those whose process has ended are read to their end and removed.
+  void discover() {
+    auto found = find_segments(
+        [this](const record::SegmentHeader& header) {
+          return std::memcmp(header.session, session.bytes, sizeof header.session) == 0;
+        },
+        &seen);
+    for (FoundSegment& segment : found) {
+      auto source = std::make_unique<Source>(*segment.mapping.header, origin_of(*segment.mapping.header),
+                                             Source::From::Beginning);
+      known.push_back({segment, source.get()});
+      collector.add(std::move(source));
+    }
+    for (Recorded& recorded : known) {
+      if (record::owner_is_alive(recorded.segment.mapping.fd, *recorded.segment.mapping.header)) continue;
+      collector.remove(*recorded.source);
+      recorded.source = nullptr;
+      unlink(recorded.segment.path.c_str());
+      record::unmap_segment(recorded.segment.mapping);
+    }
+    std::erase_if(known, [](const Recorded& recorded) { return recorded.source == nullptr; });
+  }
+
+  std::string path;
+  SessionOptions options;
+  SessionId session;
+  std::vector<Recorded> known;  // that still run; the collector's thread's
+  std::set<std::string> seen;   // names of segments looked at
+  Collector collector;
+};
+
+Recording::Recording(const std::string& path, const SessionOptions& options)
+    : impl_(std::make_unique<Impl>(path, options)) {}
+
+Recording::~Recording() = default;
+
+std::vector<std::pair<std::string, std::string>> Recording::environment() const {
+  return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
+          {"KYMO_POLICY", policy_name(impl_->options.policy)},
+          {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
+}
+
+Progress Recording::progress() const { return impl_->collector.progress(); }
+
+void Recording::dump(const std::string& path) { impl_->collector.dump(path); }
+
+Progress Recording::finish() {
+  impl_->collector.stop();
+  // Processes that still run have been told to stop recording; what they hold is in the file.
+  for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());
+  Progress progress = impl_->collector.progress();
+  progress.bytes = std::filesystem::file_size(impl_->path);
+  return progress;
+}
+
+}  // namespace kymo::collect

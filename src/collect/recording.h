@@ -1,0 +1,64 @@
+// A recording of other processes: what `kymo record` and the daemon run.
+//
+// Programs that find the recording's session in their environment make a segment each; the recording's own thread finds
+// those segments, drains them into one file and removes them when their process has ended.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kymo/session.h"
+
+namespace kymo::collect {
+
+struct Progress {
+  uint64_t processes = 0;  // seen so far
+  uint64_t live_processes = 0;
+  uint64_t threads = 0;  // seen so far
+  uint64_t events = 0;   // ranges and points in the file
+  uint64_t bytes = 0;    // of the file, or held by the flight recorder
+  uint64_t lost = 0;     // by the ledger
+  std::string error;     // why the file takes no more, while it does not
+};
+
+class Recording {
+ public:
+  // Opens the file and checks that shared memory can be had; throws as Session does.
+  Recording(const std::string& path, const SessionOptions& options);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  // What to put into the environment of the programs to be recorded.
+  std::vector<std::pair<std::string, std::string>> environment() const;
+
+  Progress progress() const;
+
+  // Writes what a flight recorder holds. Throws when this is none.
+  void dump(const std::string& path);
+
+  // Drains what is left, completes the file. Segments of processes that still run are left to them: they stop
+  // recording. Throws what went wrong.
+  Progress finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct Recovered {
+  uint64_t processes = 0;       // segments drained into the file and removed
+  uint64_t live_processes = 0;  // still recording: left alone
+  uint64_t events = 0;
+  uint64_t bytes = 0;
+};
+
+// Brings what dead processes left in shared memory into the trace they were recording: the segments are found by the
+// writers and the session the file names. Finding none is not an error. Needs the file writable only when there is
+// something to bring.
+Recovered recover(const std::string& path);
+
+}  // namespace kymo::collect

@@ -1,0 +1,101 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "collect/folders.h"
+#include "collect/output.h"
+#include "collect/recording.h"
+#include "collect/source.h"
+#include "kymo/error.h"
+#include "record/clock.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
+
+namespace kymo::collect {
+namespace {
+
+// Where a writer's rings were when its collector stopped: as its last chunks say.
+Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
+  Resume state;
+  std::map<uint32_t, const trace::EventChunk*> last;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    if (chunk.writer != writer) continue;
+    const auto [at, fresh] = last.emplace(chunk.ring, &chunk);
+    if (!fresh && chunk.sequence_end >= at->second->sequence_end) at->second = &chunk;
+  }
+  for (const auto& [ring, chunk] : last) {
+    trace::EventBatch batch;
+    try {
+      reader.read(*chunk, batch, trace::kOpenStacks);
+    } catch (const Error&) {  // damaged: the ranges that were open in it have lost their beginnings
+    }
+    state.rings[ring] = {chunk->sequence_end, chunk->track, std::move(batch.closing)};
+  }
+  if (const auto known = reader.writers().find(writer);
+      known != reader.writers().end() && !known->second.tracks.empty())
+    state.next_track = known->second.tracks.rbegin()->first + 1;
+  return state;
+}
+
+trace::WriterId writer_of(const record::SegmentHeader& header) {
+  trace::WriterId id;
+  std::copy(std::begin(header.writer), std::end(header.writer), id.bytes.begin());
+  return id;
+}
+
+}  // namespace
+
+Recovered recover(const std::string& path) {
+  trace::Reader reader(path);
+  Recovered result;
+  const std::set<std::string> sessions = reader.sessions();
+  for (const std::string& session : sessions) {
+    for (const std::string& held : abandoned_flight_files(session)) {
+      append_file(path, held);
+      unlink(held.c_str());
+    }
+  }
+  reader.refresh();
+  std::optional<trace::Writer> writer;
+  const auto file = [&]() -> trace::Writer& {
+    if (!writer) {
+      writer.emplace(path, trace::Writer::Mode::Append);
+      if (reader.trace_size() < reader.file_size()) writer->cut_torn_end(reader.trace_size(), reader.file_size());
+    }
+    return *writer;
+  };
+  auto found = find_segments([&](const record::SegmentHeader& header) {
+    return reader.writers().contains(writer_of(header)) || sessions.contains(to_hex(header.session));
+  });
+  for (FoundSegment& segment : found) {
+    record::SegmentHeader& header = *segment.mapping.header;
+    const bool claimed = claim(segment.mapping);
+    const bool complete = header.closed.load() != 0;
+    if (!claimed || complete) {
+      if (claimed) unlink(segment.path.c_str());
+      if (!claimed && !complete) ++result.live_processes;
+      record::unmap_segment(segment.mapping);
+      continue;
+    }
+    const trace::WriterId id = writer_of(header);
+    Source source(header, origin_of(header), Source::From::Beginning);
+    source.resume(resume_of(reader, id));
+    source.introduce(file());
+    source.drain(file(), true);
+    source.finish(file(), record::nanoseconds(CLOCK_THREAD_CPUTIME_ID));
+    file().index();
+    result.events += source.events();
+    ++result.processes;
+    unlink(segment.path.c_str());
+    record::unmap_segment(segment.mapping);
+  }
+  if (writer) {
+    writer->close();
+    result.bytes = writer->bytes_written();
+  }
+  return result;
+}
+
+}  // namespace kymo::collect

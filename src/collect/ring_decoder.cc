@@ -1,0 +1,320 @@
+#include "collect/ring_decoder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace kymo::collect {
+namespace {
+
+using record::Cell;
+using record::Kind;
+using trace::FieldType;
+using trace::LossCause;
+using trace::PointKind;
+
+constexpr size_t kMostOpenHandles = 1 << 20;
+constexpr size_t kDeepest = 0xffff;
+
+PointKind point_kind(Kind kind) {
+  switch (kind) {
+    case Kind::Counter:
+      return PointKind::Counter;
+    case Kind::AsyncBegin:
+      return PointKind::AsyncBegin;
+    case Kind::AsyncEnd:
+      return PointKind::AsyncEnd;
+    case Kind::FlowBegin:
+      return PointKind::FlowBegin;
+    case Kind::FlowStep:
+      return PointKind::FlowStep;
+    case Kind::FlowEnd:
+      return PointKind::FlowEnd;
+    case Kind::Allocation:
+      return PointKind::Allocation;
+    case Kind::Free:
+      return PointKind::Free;
+    default:
+      return PointKind::Instant;
+  }
+}
+
+bool has_id(Kind kind) { return kind >= Kind::AsyncBegin && kind <= Kind::Free; }
+
+}  // namespace
+
+// ---- Ranges across threads -----------------------------------------------------------------------------------------
+
+void OpenHandles::begin(uint64_t handle) {
+  if (open_.size() < kMostOpenHandles) open_.insert(handle);
+}
+
+void OpenHandles::end(uint64_t handle, uint32_t track, uint64_t time) {
+  if (open_.erase(handle) == 0 && !forgiving_ && open_.size() < kMostOpenHandles)
+    late_.push_back({handle, track, time, false});
+}
+
+std::vector<trace::Loss> OpenHandles::unknown_ends() {
+  std::vector<trace::Loss> unknown;
+  std::erase_if(late_, [&](LateEnd& late) {
+    if (open_.erase(late.handle) != 0) return true;
+    if (late.old) unknown.push_back({LossCause::UnknownRange, late.track, 1, late.time, late.time, ""});
+    return std::exchange(late.old, true);
+  });
+  return unknown;
+}
+
+// ---- One ring ------------------------------------------------------------------------------------------------------
+
+trace::EventClass blocked_class() { return {kBlockedClass, "waiting for the collector", "kymo", 0xff9e9e9e, {}}; }
+
+RingDecoder::RingDecoder(uint32_t ring, const ClassTable& classes, OpenHandles& handles, uint32_t& next_track)
+    : classes_(classes), handles_(handles), next_track_(next_track) {
+  batch_.ring = ring;
+}
+
+void RingDecoder::resume(uint32_t track, std::vector<trace::OpenRange> open) {
+  track_.id = track;
+  forget_open_ranges();
+  for (auto& range : open) {
+    open_values_.push_back({std::move(range.ints), std::move(range.doubles), std::move(range.text)});
+    stack_.push_back({range.start, range.class_id, static_cast<uint32_t>(open_values_.size())});
+  }
+}
+
+std::vector<trace::OpenRange> RingDecoder::open_ranges() const {
+  std::vector<trace::OpenRange> open;
+  open.reserve(stack_.size());
+  for (const Open& range : stack_) {
+    trace::OpenRange made;
+    made.start = range.start;
+    made.class_id = range.class_id;
+    if (range.values != 0) {
+      const trace::Values& values = open_values_[range.values - 1];
+      made.ints = values.ints;
+      made.doubles = values.doubles;
+      made.text = values.text;
+    }
+    open.push_back(std::move(made));
+  }
+  return open;
+}
+
+bool RingDecoder::batch_has_events() const { return batch_.ranges.size() != 0 || batch_.points.size() != 0; }
+
+std::vector<trace::Loss> RingDecoder::take_losses() { return std::exchange(losses_, {}); }
+
+bool RingDecoder::take_changed_track(trace::Track& track) {
+  if (!std::exchange(track_changed_, false)) return false;
+  track = track_;
+  return true;
+}
+
+void RingDecoder::forget_open_ranges() {
+  stack_.clear();
+  open_values_.clear();
+}
+
+void RingDecoder::damaged(uint64_t time) {
+  losses_.push_back({LossCause::DamagedRecord, track_.id, 1, time, time, ""});
+}
+
+void RingDecoder::lose_cells(uint64_t count, uint32_t tid, std::string name) {
+  forget_open_ranges();
+  if (track_.id == 0 || track_.tid != tid) {
+    track_ = {};
+    track_.id = next_track_++;
+    track_.tid = tid;
+    track_.name = std::move(name);
+    track_changed_ = true;
+  }
+  losses_.push_back({LossCause::Overwritten, track_.id, count, 0, 0, "cells of a ring; a range takes two"});
+}
+
+// Takes the payload words apart by the fields of the class. False: they do not fit together, and `into` is as it was.
+bool RingDecoder::put_values(const trace::EventClass& event_class, trace::Values& into, size_t skip_words) const {
+  const size_t ints = into.ints.size(), doubles = into.doubles.size(), text = into.text.size();
+  size_t at = skip_words;
+  for (const trace::Field& field : event_class.fields) {
+    const uint64_t word = word_at(at);
+    const bool string = field.type == FieldType::String;
+    if (at >= words_.size() || (string && word > (words_.size() - at - 1) * 8)) {
+      into.ints.resize(ints);
+      into.doubles.resize(doubles);
+      into.text.resize(text);
+      return false;
+    }
+    ++at;
+    if (field.type == FieldType::Double) {
+      into.doubles.push_back(std::bit_cast<double>(word));
+      continue;
+    }
+    into.ints.push_back(word);
+    if (!string) continue;
+    into.text.append(reinterpret_cast<const char*>(words_.data() + at), word);
+    at += (word + 7) / 8;
+  }
+  return true;
+}
+
+void RingDecoder::begin(uint64_t time, uint32_t class_id) {
+  const trace::EventClass* event_class = class_id == trace::kInlineName ? &inline_name_ : classes_.find(class_id);
+  trace::Values values;
+  if (event_class == nullptr || !put_values(*event_class, values, 0)) {
+    // Its end will come: the range stays, as one without a name.
+    damaged(time);
+    class_id = trace::kInlineName;
+    values.ints.push_back(0);
+  }
+  open_values_.push_back(std::move(values));
+  stack_.push_back({time, class_id, static_cast<uint32_t>(open_values_.size())});
+}
+
+void RingDecoder::add_range(uint64_t start, uint64_t end, uint32_t class_id) {
+  trace::Ranges& ranges = batch_.ranges;
+  const size_t i = range_count_++;
+  ranges.end[i] = end;
+  ranges.duration[i] = end - start;
+  ranges.class_id[i] = class_id;
+  ranges.depth[i] = static_cast<uint16_t>(std::min(stack_.size(), kDeepest));
+}
+
+void RingDecoder::end(uint64_t time) {
+  if (stack_.empty()) return;  // begun before anything recorded: not a loss
+  const Open open = stack_.back();
+  stack_.pop_back();
+  add_range(open.start, time, open.class_id);
+  if (open.values == 0) return;
+  const trace::Values& from = open_values_[open.values - 1];
+  trace::Values& to = batch_.ranges.values;
+  to.ints.insert(to.ints.end(), from.ints.begin(), from.ints.end());
+  to.doubles.insert(to.doubles.end(), from.doubles.begin(), from.doubles.end());
+  to.text += from.text;
+  open_values_.pop_back();  // the innermost range with values is the last in it
+}
+
+void RingDecoder::point(Kind kind, uint64_t time, uint32_t class_id) {
+  trace::Points& points = batch_.points;
+  const uint64_t id = has_id(kind) ? word_at(0) : 0;
+  if (kind == Kind::AsyncBegin) handles_.begin(id);
+  if (kind == Kind::AsyncEnd) handles_.end(id, track_.id, time);
+  const trace::EventClass* event_class = class_id == trace::kInlineName ? &inline_name_ : classes_.find(class_id);
+  if (event_class == nullptr || !put_values(*event_class, points.values, has_id(kind) ? 1 : 0)) {
+    if (kind != Kind::AsyncEnd) damaged(time);  // an end has no name
+    class_id = trace::kInlineName;
+    points.values.ints.push_back(0);
+  }
+  points.time.push_back(time);
+  points.kind.push_back(point_kind(kind));
+  points.class_id.push_back(class_id);
+  points.id.push_back(id);
+}
+
+// Records about the recording itself.
+void RingDecoder::special(Kind kind, uint64_t time) {
+  switch (kind) {
+    case Kind::Pad:
+    case Kind::ThreadEnd:
+      break;
+    case Kind::Sync:
+      forget_open_ranges();
+      batch_.opening.clear();
+      break;
+    case Kind::ThreadBegin:
+      track_ = {};
+      track_.id = next_track_++;
+      track_.tid = word_at(0);
+      blocked_ticks_ = 0;
+      track_changed_ = true;
+      break;
+    case Kind::ThreadName:
+      if (words_.empty()) break;
+      track_.name.assign(reinterpret_cast<const char*>(words_.data() + 1),
+                         std::min<uint64_t>(words_[0], (words_.size() - 1) * 8));
+      track_changed_ = true;
+      break;
+    case Kind::Blocked:
+      blocked_ticks_ += time - word_at(0);
+      add_range(word_at(0), time, kBlockedClass);
+      break;
+    case Kind::Loss:
+      losses_.push_back({static_cast<LossCause>(word_at(0)), track_.id, word_at(1), word_at(2), word_at(3), ""});
+      break;
+    default:
+      damaged(time);
+      break;
+  }
+}
+
+void RingDecoder::size_ranges(size_t size) {
+  batch_.ranges.end.resize(size);
+  batch_.ranges.duration.resize(size);
+  batch_.ranges.class_id.resize(size);
+  batch_.ranges.depth.resize(size);
+}
+
+uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, uint64_t to) {
+  size_ranges(to - from);
+  range_count_ = 0;
+  batch_.ranges.values = {};
+  batch_.points = {};
+  batch_.opening = open_ranges();
+  batch_.sequence_begin = from;
+
+  uint64_t at = from;
+  while (at < to) {
+    const uint64_t time = cells[at & mask].time.load(std::memory_order_relaxed);
+    const uint64_t word = cells[at & mask].word.load(std::memory_order_relaxed);
+    const Kind kind = record::kind_of(word);
+    // The two that matter, first: a loop of plain ranges sees nothing else.
+    if (kind == Kind::End) {
+      end(time);
+      ++at;
+      continue;
+    }
+    const uint32_t class_id = record::class_of(word);
+    if (kind == Kind::Begin && classes_.is_plain(class_id)) {
+      stack_.push_back({time, class_id, 0});
+      ++at;
+      continue;
+    }
+    if (kind == Kind::Sync && at != from) break;  // another thread, or another stretch: a batch of its own
+    const uint32_t payload = record::payload_cells_of(word);
+    if (payload >= to - at) {  // cut off, or nonsense: nothing behind it can be trusted
+      damaged(time);
+      at = to;
+      break;
+    }
+    words_.clear();
+    for (uint32_t i = 1; i <= payload && kind != Kind::Pad; ++i) {
+      words_.push_back(cells[(at + i) & mask].time.load(std::memory_order_relaxed));
+      words_.push_back(cells[(at + i) & mask].word.load(std::memory_order_relaxed));
+    }
+    if (kind == Kind::Begin)
+      begin(time, class_id);
+    else if (kind >= Kind::Instant && kind <= Kind::Free)
+      point(kind, time, class_id);
+    else
+      special(kind, time);
+    at += 1 + payload;
+  }
+  size_ranges(range_count_);
+  batch_.sequence_end = at;
+  batch_.closing = open_ranges();
+  batch_.track = track_.id;
+  return at;
+}
+
+void RingDecoder::decode_aside(const Cell* cells, uint32_t count, uint64_t lost_ends, uint64_t sequence) {
+  decode(cells, record::kSideCells - 1, 0, count);
+  // When they ended is not known; not before the last that is.
+  const uint64_t time = count != 0 ? cells[count - 1].time.load(std::memory_order_relaxed) : 0;
+  size_t room = range_count_ + std::min<uint64_t>(lost_ends, stack_.size());
+  size_ranges(room);
+  while (range_count_ < room) end(std::max(time, stack_.back().start));
+  batch_.closing = open_ranges();
+  batch_.sequence_begin = batch_.sequence_end = sequence;
+}
+
+}  // namespace kymo::collect

@@ -1,0 +1,110 @@
+// From the cells of one ring to batches of events: pairs beginnings with ends, gives ranges their depth, takes
+// arguments apart by their class.
+//
+// A ring serves one thread after another. A batch holds one thread's events, so the decoder stops where the next one
+// begins; call it again from there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "collect/class_table.h"
+#include "record/layout.h"
+#include "trace/model.h"
+
+namespace kymo::collect {
+
+// Handles of ranges across threads that are open, for all rings of a process.
+class OpenHandles {
+ public:
+  void begin(uint64_t handle);
+  void end(uint64_t handle, uint32_t track, uint64_t time);
+  // Starts that an earlier collector has read are not known here: no end is called unknown any more.
+  void forgive() { forgiving_ = true; }
+  // Once a pass over all rings is over: ends whose start was nowhere. An end may be read before its start, so it is
+  // asked about in the pass after.
+  std::vector<trace::Loss> unknown_ends();
+
+ private:
+  struct LateEnd {
+    uint64_t handle;
+    uint32_t track;
+    uint64_t time;
+    bool old;
+  };
+  std::unordered_set<uint64_t> open_;
+  std::vector<LateEnd> late_;
+  bool forgiving_ = false;
+};
+
+// The range that shows a thread waiting for the collector; beyond the ids a registry gives.
+inline constexpr uint32_t kBlockedClass = record::kMaxClasses + 1;
+trace::EventClass blocked_class();
+
+class RingDecoder {
+ public:
+  // `next_track` numbers the threads of a process, for all its rings.
+  RingDecoder(uint32_t ring, const ClassTable& classes, OpenHandles& handles, uint32_t& next_track);
+
+  // Continues where an earlier collector stopped: with this track and these open ranges.
+  void resume(uint32_t track, std::vector<trace::OpenRange> open);
+
+  // Decodes cells [from, to) of a ring (mask = cells - 1) into batch() and returns where it stopped: at `to`, or in
+  // front of the cells of the next thread.
+  uint64_t decode(const record::Cell* cells, uint64_t mask, uint64_t from, uint64_t to);
+
+  // The same for what was left aside, and for ends that found no room even there; comes after cell `sequence` of the
+  // ring.
+  void decode_aside(const record::Cell* cells, uint32_t count, uint64_t lost_ends, uint64_t sequence);
+
+  // What the last decode() made. Valid until the next.
+  const trace::EventBatch& batch() const { return batch_; }
+  bool batch_has_events() const;
+
+  // Since the last call: what was lost, and the thread's track where a thread has begun or was named.
+  std::vector<trace::Loss> take_losses();
+  bool take_changed_track(trace::Track& track);
+
+  uint32_t track() const { return track_.id; }
+  uint64_t blocked_ticks() const { return blocked_ticks_; }  // of this thread so far
+
+  // Cells were overwritten before they were read: what was open is unknown now, and perhaps whose they were.
+  void lose_cells(uint64_t count, uint32_t tid, std::string name);
+  bool track_changed() const { return track_changed_; }
+
+ private:
+  struct Open {
+    uint64_t start;
+    uint32_t class_id;
+    uint32_t values;  // index + 1 into open_values_; 0: none
+  };
+  void begin(uint64_t time, uint32_t class_id);
+  void end(uint64_t time);
+  void add_range(uint64_t start, uint64_t end, uint32_t class_id);
+  void point(record::Kind kind, uint64_t time, uint32_t class_id);
+  void special(record::Kind kind, uint64_t time);
+  bool put_values(const trace::EventClass& event_class, trace::Values& into, size_t skip_words) const;
+  uint64_t word_at(size_t i) const { return i < words_.size() ? words_[i] : 0; }
+  void damaged(uint64_t time);
+  void forget_open_ranges();
+  void size_ranges(size_t size);
+  std::vector<trace::OpenRange> open_ranges() const;
+
+  const ClassTable& classes_;
+  OpenHandles& handles_;
+  const trace::EventClass inline_name_{trace::kInlineName, "", "", 0, {{"", trace::FieldType::String}}};
+  trace::EventBatch batch_;
+  std::vector<Open> stack_;
+  std::vector<trace::Values> open_values_;
+  std::vector<uint64_t> words_;  // of the record at hand
+  std::vector<trace::Loss> losses_;
+  uint32_t& next_track_;
+  trace::Track track_;
+  bool track_changed_ = false;
+  uint64_t blocked_ticks_ = 0;
+  size_t range_count_ = 0;  // the arrays of batch_.ranges are longer while decoding
+};
+
+}  // namespace kymo::collect

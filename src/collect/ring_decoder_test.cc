@@ -1,0 +1,198 @@
+#include "collect/ring_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "record/registry.h"
+
+namespace kymo::collect {
+namespace {
+
+using record::Cell;
+using record::Kind;
+using trace::LossCause;
+using trace::PointKind;
+
+// A ring written by hand.
+class RingDecoderTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kCells = 4096;
+
+  uint32_t add_class(const char* name, std::vector<kymo_arg> args = {}) {
+    const kymo_label label{name, nullptr, static_cast<uint32_t>(std::strlen(name)), 0, 0};
+    const auto count = static_cast<uint32_t>(args.size());
+    const uint32_t id =
+        record::find_class(*registry, label, args.data(), count, record::signature_of(label, args.data(), count));
+    classes.update(*registry);
+    return id;
+  }
+  void put(uint64_t time, Kind kind, uint32_t class_id = 0, std::vector<uint64_t> words = {}) {
+    if (words.size() % 2 != 0) words.push_back(0);
+    put_cell(time, record::make_word(kind, static_cast<uint32_t>(words.size() / 2), class_id));
+    for (size_t i = 0; i < words.size(); i += 2) put_cell(words[i], words[i + 1]);
+  }
+  void put_cell(uint64_t first, uint64_t second) {
+    cells[head % kCells].time = first;
+    cells[head % kCells].word = second;
+    ++head;
+  }
+  void begin_thread(uint64_t tid) {
+    put(1, Kind::Sync, 0, {1, 0});
+    put(1, Kind::ThreadBegin, 0, {tid, 0});
+  }
+  // Everything put since the last call.
+  const trace::EventBatch& decode() {
+    position = decoder.decode(cells.data(), kCells - 1, position, head);
+    return decoder.batch();
+  }
+
+  std::unique_ptr<record::Registry> registry = std::make_unique<record::Registry>();
+  ClassTable classes;
+  OpenHandles handles;
+  uint32_t next_track = 1;
+  RingDecoder decoder{3, classes, handles, next_track};
+  std::vector<Cell> cells = std::vector<Cell>(kCells);
+  uint64_t head = 0, position = 0;
+};
+
+TEST_F(RingDecoderTest, RangesComeInTheOrderOfTheirEndsWithDepths) {
+  const uint32_t outer = add_class("outer"), inner = add_class("inner");
+  begin_thread(77);
+  put(10, Kind::Begin, outer);
+  put(12, Kind::Begin, inner);
+  put(15, Kind::End);
+  put(20, Kind::End);
+  const auto& batch = decode();
+  EXPECT_EQ(batch.ranges.class_id, (std::vector<uint32_t>{inner, outer}));
+  EXPECT_EQ(batch.ranges.depth, (std::vector<uint16_t>{1, 0}));
+  EXPECT_EQ(batch.ranges.end, (std::vector<uint64_t>{15, 20}));
+  EXPECT_EQ(batch.ranges.duration, (std::vector<uint64_t>{3, 10}));
+  EXPECT_EQ(batch.ring, 3u);
+  EXPECT_EQ(batch.sequence_end, head);
+}
+
+TEST_F(RingDecoderTest, ARangeMayBeginInOneBatchAndEndInAnother) {
+  const kymo_arg text{nullptr, {}, 0, KYMO_STRING};
+  const uint32_t id = add_class("file {}", {text});
+  begin_thread(1);
+  uint64_t name = 0;
+  std::memcpy(&name, "a.txt", 5);
+  put(10, Kind::Begin, id, {5, name});
+  EXPECT_EQ(decode().closing.size(), 1u);
+  put(30, Kind::End);
+  const auto& batch = decode();
+  ASSERT_EQ(batch.opening.size(), 1u);
+  EXPECT_EQ(batch.opening[0].text, "a.txt");
+  ASSERT_EQ(batch.ranges.size(), 1u);
+  EXPECT_EQ(batch.ranges.duration[0], 20u);
+  EXPECT_EQ(batch.ranges.values.text, "a.txt");
+  EXPECT_TRUE(batch.closing.empty());
+}
+
+TEST_F(RingDecoderTest, AnEndOfWhatBeganBeforeRecordingIsNoLoss) {
+  begin_thread(1);
+  put(10, Kind::End);
+  EXPECT_EQ(decode().ranges.size(), 0u);
+  EXPECT_TRUE(decoder.take_losses().empty());
+}
+
+TEST_F(RingDecoderTest, TheNextThreadOfARingIsAnotherBatchAndTrack) {
+  const uint32_t id = add_class("r");
+  begin_thread(1);
+  put(10, Kind::Begin, id);
+  begin_thread(2);
+  put(20, Kind::Begin, id);
+  put(21, Kind::End);
+  EXPECT_EQ(decode().closing.size(), 1u) << "the first thread left a range open";
+  const uint32_t first = decoder.track();
+  const auto& batch = decode();
+  EXPECT_EQ(position, head);
+  EXPECT_NE(batch.track, first);
+  EXPECT_TRUE(batch.opening.empty());
+  EXPECT_EQ(batch.ranges.depth, (std::vector<uint16_t>{0}));
+}
+
+TEST_F(RingDecoderTest, ArgumentsAreTakenApartByType) {
+  const kymo_arg integer{"n", {}, 0, KYMO_INT}, real{"x", {}, 0, KYMO_DOUBLE}, text{"s", {}, 0, KYMO_STRING};
+  const uint32_t id = add_class("m", {integer, text, real});
+  begin_thread(1);
+  uint64_t letters[2] = {};
+  std::memcpy(letters, "ten chars!", 10);
+  put(10, Kind::Instant, id, {static_cast<uint64_t>(-5), 10, letters[0], letters[1], std::bit_cast<uint64_t>(2.5)});
+  const auto& points = decode().points;
+  EXPECT_EQ(points.values.ints, (std::vector<uint64_t>{static_cast<uint64_t>(-5), 10}));
+  EXPECT_EQ(points.values.doubles, (std::vector<double>{2.5}));
+  EXPECT_EQ(points.values.text, "ten chars!");
+}
+
+TEST_F(RingDecoderTest, APayloadThatDoesNotFitItsClassIsCountedAndTheRestGoesOn) {
+  const kymo_arg text{"s", {}, 0, KYMO_STRING};
+  const uint32_t id = add_class("m", {text}), plain = add_class("plain");
+  begin_thread(1);
+  put(10, Kind::Begin, id, {1 << 20, 0});  // a text of a megabyte in one word
+  put(11, Kind::End);
+  put(12, Kind::Begin, plain);
+  put(13, Kind::End);
+  EXPECT_EQ(decode().ranges.class_id, (std::vector<uint32_t>{trace::kInlineName, plain}));
+  const auto losses = decoder.take_losses();
+  ASSERT_EQ(losses.size(), 1u);
+  EXPECT_EQ(losses[0].cause, LossCause::DamagedRecord);
+}
+
+TEST_F(RingDecoderTest, AnAsyncEndWithoutStartIsReportedOnceAllRingsWereRead) {
+  const uint32_t id = add_class("request");
+  begin_thread(1);
+  put(10, Kind::AsyncBegin, id, {101});
+  put(11, Kind::AsyncEnd, 0, {101});
+  put(12, Kind::AsyncEnd, 0, {101});
+  EXPECT_EQ(decode().points.kind,
+            (std::vector<PointKind>{PointKind::AsyncBegin, PointKind::AsyncEnd, PointKind::AsyncEnd}));
+  EXPECT_TRUE(handles.unknown_ends().empty());
+  const auto unknown = handles.unknown_ends();
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].cause, LossCause::UnknownRange);
+}
+
+TEST_F(RingDecoderTest, BlockedTimeIsARangeOfItsOwn) {
+  begin_thread(1);
+  put(50, Kind::Blocked, 0, {20});
+  const auto& batch = decode();
+  EXPECT_EQ(batch.ranges.class_id, (std::vector<uint32_t>{kBlockedClass}));
+  EXPECT_EQ(batch.ranges.duration, (std::vector<uint64_t>{30}));
+  EXPECT_EQ(decoder.blocked_ticks(), 30u);
+}
+
+TEST_F(RingDecoderTest, AnyBytesAreSurvived) {
+  const kymo_arg text{"s", {}, 0, KYMO_STRING}, real{nullptr, {}, 0, KYMO_DOUBLE};
+  add_class("a", {text, real});
+  add_class("b");
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 2000; ++round) {
+    for (int i = 0; i < 64; ++i) put_cell(random(), (random() % 24) | (random() % 6) << 8 | (random() % 4) << 32);
+    while (position < head) {
+      const auto& batch = decode();
+      ASSERT_EQ(batch.ranges.end.size(), batch.ranges.depth.size());
+      ASSERT_EQ(batch.points.time.size(), batch.points.id.size());
+    }
+    decoder.take_losses();
+  }
+}
+
+TEST(ClassTableTest, DamagedEntriesAreNotBelieved) {
+  auto registry = std::make_unique<record::Registry>();
+  const kymo_label label{"name", "cat", 4, 3, 0};
+  const uint32_t id = record::find_class(*registry, label, nullptr, 0, record::signature_of(label, nullptr, 0));
+  reinterpret_cast<record::ClassEntry*>(registry->arena)->bytes = 0x7fffffff;
+  ClassTable table;
+  EXPECT_TRUE(table.update(*registry).empty());
+  EXPECT_EQ(table.find(id), nullptr);
+  registry->offsets[id] = 0xfffffff1;
+  EXPECT_TRUE(table.update(*registry).empty());
+}
+
+}  // namespace
+}  // namespace kymo::collect

@@ -1,0 +1,227 @@
+#include "kymo/session.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "collect/collector.h"
+#include "collect/folders.h"
+#include "collect/options.h"
+#include "collect/own_session.h"
+#include "kymo/kymo.h"
+#include "record/process.h"
+
+namespace kymo::collect {
+namespace {
+
+// The one session of this process. Never destroyed: threads may record while the program's last destructors run.
+struct OwnSession {
+  std::mutex mutex;
+  pid_t pid = 0;  // whose collector it is: a forked child has none until its first record
+  bool running = false;
+  bool by_environment = false;
+  std::string path;
+  SessionOptions options;
+  SessionId id{};
+  std::unique_ptr<Collector> collector;
+  std::unique_ptr<Collector> unfinished;  // of a session whose file would not take all: a full disk
+  struct sigaction old_action {};
+  std::atomic<Collector*> for_signals{nullptr};
+};
+
+OwnSession& own() {
+  static OwnSession* const session = new OwnSession;
+  return *session;
+}
+
+record::Process& this_process() {
+  record::Process* shared = record::process();
+  if (shared == nullptr)
+    throw NotAvailable("another version of Kymo is loaded in this process, and the two cannot share it");
+  return *shared;
+}
+
+void on_dump_signal(int) {
+  if (Collector* collector = own().for_signals.load(std::memory_order_acquire)) collector->dump_soon();
+}
+
+// Needs the mutex, or a process with one thread.
+void start_collector(OwnSession& session, trace::Writer::Mode mode) {
+  record::Process& shared = this_process();
+  auto output = std::make_unique<Output>(session.path, mode, flight_options(session.options), to_hex(session.id.bytes));
+  shared.options = record::SegmentOptions(segment_options(session.options, session.id));
+  record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
+  const bool had_segment = header != nullptr;
+  char why[512];
+  if (!record::ensure_segment(shared, why, sizeof why))
+    throw NotAvailable(fmt::format("no shared memory to record into: {}", why));
+  header = shared.segment.load(std::memory_order_acquire);
+  if (had_segment) {
+    // The segment of an earlier session: its rings stay as large as they are, the rest is the new session's.
+    std::copy(std::begin(session.id.bytes), std::end(session.id.bytes), std::begin(header->session));
+    const SessionId writer = new_session_id();
+    std::copy(std::begin(writer.bytes), std::end(writer.bytes), std::begin(header->writer));
+    header->policy.store(static_cast<uint32_t>(shared.options.policy), std::memory_order_relaxed);
+  }
+  session.collector = std::make_unique<Collector>(std::move(output));
+  session.collector->add(std::make_unique<Source>(*header, origin_of(*header), Source::From::Now));
+  session.pid = getpid();
+  session.for_signals.store(session.collector.get(), std::memory_order_release);
+  record::start_recording(shared);
+  session.collector->start();
+}
+
+// The parent's collector thread is not in the child: what stands for it here is let go of, not joined.
+void after_fork_in_child() noexcept {
+  OwnSession& session = own();
+  if (session.pid == getpid()) return;  // a handler of the program's was before us, and has recorded
+  new (&session.mutex) std::mutex;
+  session.for_signals.store(nullptr, std::memory_order_relaxed);
+  for (auto* held : {&session.collector, &session.unfinished})
+    if (Collector* parents = held->release()) parents->abandon();
+}
+
+// In a forked child, at its first record: the same session goes on, with a collector of the child's own.
+bool restart_in_child() noexcept {
+  OwnSession& session = own();
+  after_fork_in_child();
+  try {
+    start_collector(session, trace::Writer::Mode::Append);
+    return true;
+  } catch (const std::exception&) {
+    return false;  // the file is gone or full: the child runs on unrecorded
+  }
+}
+
+// The segment holds what the file would not take until it does.
+void finish_earlier(OwnSession& session) {
+  if (!session.unfinished) return;
+  session.unfinished->stop();
+  session.unfinished.reset();
+}
+
+void stop_session(OwnSession& session) {
+  record::Process& shared = this_process();
+  record::stop_recording(shared);
+  shared.restart.store(nullptr, std::memory_order_release);
+  shared.session.store(nullptr, std::memory_order_release);
+  session.running = false;
+  session.for_signals.store(nullptr, std::memory_order_release);
+  if (session.options.dump_signal != 0) sigaction(session.options.dump_signal, &session.old_action, nullptr);
+  if (session.pid != getpid() || !session.collector) return;  // a child that recorded nothing
+  session.unfinished = std::move(session.collector);
+  finish_earlier(session);
+}
+
+}  // namespace
+
+void start_session(const std::string& path, const SessionOptions& wanted, StartMode mode, const SessionId* joined) {
+  const SessionOptions options = checked(wanted);
+  OwnSession& session = own();
+  const std::lock_guard lock(session.mutex);
+  record::Process& shared = this_process();
+  finish_earlier(session);
+  void* nobody = nullptr;
+  if (!shared.session.compare_exchange_strong(nobody, &session))
+    throw Error(fmt::format("a session is running already{}; close it first",
+                            session.running ? fmt::format(", into {}", session.path) : ""));
+  static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  (void)registered;
+  try {
+    session.path = path;
+    session.options = options;
+    session.id = joined != nullptr ? *joined : new_session_id();
+    remove_spent_segments();
+    shared.restart.store(restart_in_child, std::memory_order_release);
+    start_collector(session, mode == StartMode::Create ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
+  } catch (...) {
+    shared.restart.store(nullptr, std::memory_order_release);
+    shared.session.store(nullptr, std::memory_order_release);
+    session.collector.reset();
+    throw;
+  }
+  session.running = true;
+  if (options.dump_signal != 0) {
+    struct sigaction action {};
+    action.sa_handler = on_dump_signal;
+    action.sa_flags = SA_RESTART;
+    sigaction(options.dump_signal, &action, &session.old_action);
+  }
+}
+
+bool session_taken() {
+  const record::Process* shared = record::process();
+  return shared != nullptr && (shared->external.load() || shared->session.load() != nullptr);
+}
+
+bool recorded_from_outside() {
+  return this_process().external.load(std::memory_order_relaxed) || (own().by_environment && own().running);
+}
+
+SessionId start_session_by_environment(const std::string& path, const SessionOptions& options,
+                                       const SessionId* joined) {
+  start_session(path, options, joined != nullptr ? StartMode::Append : StartMode::Create, joined);
+  own().by_environment = true;
+  return own().id;
+}
+
+void close_session() {
+  OwnSession& session = own();
+  const std::lock_guard lock(session.mutex);
+  if (session.running) stop_session(session);
+}
+
+// After the program's own destructors, which may still record: what is left goes into the file, and the segment goes.
+__attribute__((destructor(101))) void at_exit() {
+  record::Process* shared = record::process();
+  if (shared == nullptr || shared->external.load()) return;
+  bool complete = true;
+  try {
+    close_session();
+    finish_earlier(own());
+  } catch (const std::exception&) {
+    complete = false;  // the segment keeps what the file would not take, for `kymo recover`
+  }
+  if (complete && shared->segment.load() != nullptr && shared->session.load() == nullptr) unlink(shared->segment_path);
+}
+
+}  // namespace kymo::collect
+
+namespace kymo {
+
+struct Session::Impl {
+  bool open = true;
+};
+
+Session::Session(const std::string& path, const SessionOptions& options) : impl_(std::make_unique<Impl>()) {
+  if (collect::recorded_from_outside())
+    impl_->open = false;
+  else
+    collect::start_session(path, options, collect::StartMode::Create);
+}
+
+Session::~Session() {
+  try {
+    close();
+  } catch (const std::exception&) {  // close() is there for those who want to know
+  }
+}
+
+void Session::close() {
+  if (!std::exchange(impl_->open, false)) return;
+  collect::close_session();
+}
+
+bool is_recording() noexcept { return kymo_is_recording() != 0; }
+
+void dump(const std::string& path) {
+  collect::Collector* collector = collect::own().for_signals.load(std::memory_order_acquire);
+  if (collector == nullptr) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
+  collector->dump(path);
+}
+
+}  // namespace kymo

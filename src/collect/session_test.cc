@@ -1,0 +1,213 @@
+// Sessions of this very process: what is recorded between their two ends is in their file, and nothing else.
+#include "kymo/session.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kymo/annotate.h"
+#include "trace/reader.h"
+
+namespace kymo {
+namespace {
+
+class SessionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/kymo-session-test-XXXXXX";
+    folder = mkdtemp(pattern);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::string file(const std::string& name = "a.kymo") const { return folder + "/" + name; }
+
+  // How often each name is in a file, whole ranges and marks alike.
+  static std::map<std::string, uint64_t> names_in(const std::string& path) {
+    const trace::Reader reader(path);
+    EXPECT_TRUE(reader.problems().empty());
+    std::map<std::string, uint64_t> counts;
+    trace::EventBatch batch;
+    for (const trace::EventChunk& chunk : reader.event_chunks()) {
+      reader.read(chunk, batch);
+      const auto& classes = reader.writers().at(chunk.writer).classes;
+      const auto count = [&](const std::vector<uint32_t>& ids, const trace::Values& values) {
+        trace::ValueCursor cursor(values);
+        for (const uint32_t id : ids) {
+          const auto found = classes.find(id);
+          const trace::EventClass* event_class = found != classes.end() ? &found->second : nullptr;
+          ++counts[trace::full_name(event_class, cursor.next(event_class))];
+        }
+      };
+      count(batch.ranges.class_id, batch.ranges.values);
+      count(batch.points.class_id, batch.points.values);
+    }
+    return counts;
+  }
+  static uint64_t losses_in(const std::string& path) {
+    uint64_t sum = 0;
+    const trace::Reader reader(path);
+    for (const auto& [id, writer] : reader.writers())
+      for (const trace::Loss& loss : writer.losses) sum += loss.count;
+    return sum;
+  }
+
+  std::string folder;
+};
+
+TEST_F(SessionTest, HoldsWhatHappenedBetweenItsEnds) {
+  mark("before");
+  {
+    Session session(file());
+    EXPECT_TRUE(is_recording());
+    for (int i = 0; i < 3; ++i) {
+      KYMO_RANGE("step {}", i);
+      mark("inside");
+    }
+    session.close();
+    EXPECT_FALSE(is_recording());
+  }
+  mark("after");
+  const auto names = names_in(file());
+  EXPECT_EQ(names.at("step 2"), 1u);
+  EXPECT_EQ(names.at("inside"), 3u);
+  EXPECT_FALSE(names.contains("before"));
+  EXPECT_FALSE(names.contains("after"));
+}
+
+TEST_F(SessionTest, ComesAndGoesAnyNumberOfTimes) {
+  for (int round = 0; round < 20; ++round) {
+    range_push("open across");
+    Session session(file());
+    range_pop();
+    range_push("round");
+    range_pop();
+    session.close();
+    const auto names = names_in(file());
+    EXPECT_EQ(names.at("round"), 1u);
+    EXPECT_FALSE(names.contains("open across")) << "it began before the recording";
+    EXPECT_EQ(losses_in(file()), 0u);
+  }
+}
+
+TEST_F(SessionTest, ASecondOneAtTheSameTimeIsRefusedAndTheFirstGoesOn) {
+  Session session(file());
+  EXPECT_THROW(Session(file("b.kymo")), Error);
+  mark("still here");
+  session.close();
+  EXPECT_EQ(names_in(file()).at("still here"), 1u);
+}
+
+TEST_F(SessionTest, AnUnwritablePathSaysWhichAndWhy) {
+  try {
+    Session session("/no/such/folder/a.kymo");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("/no/such/folder/a.kymo"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("No such file"), std::string::npos) << error.what();
+  }
+  EXPECT_FALSE(is_recording());
+  Session works(file());
+}
+
+TEST_F(SessionTest, OptionsOutOfRangeAreNamed) {
+  EXPECT_THROW(Session(file(), {.ring_bytes = 1000}), InvalidArgument);
+  EXPECT_THROW(Session(file(), {.flight_seconds = -1}), InvalidArgument);
+}
+
+TEST_F(SessionTest, ManyThreadsLoseNothing) {
+  constexpr int kThreads = 4, kRanges = 50'000;
+  Session session(file());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < kRanges; ++i) {
+        KYMO_RANGE("outer");
+        KYMO_RANGE("inner {}", i % 2);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  session.close();
+  const auto names = names_in(file());
+  EXPECT_EQ(names.at("outer"), uint64_t{kThreads} * kRanges);
+  EXPECT_EQ(names.at("inner 1"), uint64_t{kThreads} * kRanges / 2);
+  EXPECT_EQ(losses_in(file()), 0u);
+}
+
+TEST_F(SessionTest, StartsAndStopsUnderThreadsThatRecord) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      while (!stop) {
+        range_push("a");
+        { KYMO_RANGE("b"); }
+        range_pop();
+        std::this_thread::yield();
+      }
+    });
+  for (int round = 0; round < 10; ++round) {
+    Session session(file());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    session.close();
+    EXPECT_EQ(losses_in(file()), 0u);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(SessionTest, DropsAreCountedExactly) {
+  constexpr uint64_t kRanges = 300'000;
+  Session session(file(), {.policy = Policy::Drop, .ring_bytes = 64 << 10});
+  std::thread([] {
+    for (uint64_t i = 0; i < kRanges; ++i) {
+      KYMO_RANGE("r");
+    }
+  }).join();
+  session.close();
+  EXPECT_EQ(names_in(file())["r"] + losses_in(file()), kRanges);
+}
+
+TEST_F(SessionTest, UnmatchedPopsAndUnknownHandlesAreInTheLedger) {
+  Session session(file());
+  EXPECT_EQ(range_pop(), -1);
+  range_end(RangeId{uint64_t{1} << 40});
+  const RangeId id = range_start("once");
+  range_end(id);
+  range_end(id);
+  session.close();
+  EXPECT_EQ(losses_in(file()), 3u);
+}
+
+TEST_F(SessionTest, AFlightRecorderKeepsTheLastPartAndDumpsOnDemand) {
+  Session session(file(), {.flight_bytes = 1 << 20});
+  mark("long ago");
+  for (int i = 0; i < 20; ++i) mark("recent {}", i);
+  dump(file("dump.kymo"));
+  EXPECT_EQ(names_in(file("dump.kymo")).at("recent 19"), 1u);
+  mark("last");
+  session.close();
+  EXPECT_EQ(names_in(file()).at("last"), 1u);
+  EXPECT_THROW(dump(file("late.kymo")), Error);
+}
+
+TEST_F(SessionTest, LongAndManyNamesAreStoredInline) {
+  Session session(file());
+  for (int i = 0; i < 40'000; ++i) mark("name " + std::to_string(i));
+  mark(std::string(100'000, 'x'));
+  session.close();
+  auto names = names_in(file());
+  names.erase("waiting for the collector");
+  EXPECT_EQ(names.at("name 0"), 1u);
+  EXPECT_EQ(names.at("name 39999"), 1u);
+  EXPECT_EQ(names.size(), 40'001u);
+  EXPECT_EQ(losses_in(file()), 1u) << "the long one was cut";
+}
+
+}  // namespace
+}  // namespace kymo

@@ -1,0 +1,320 @@
+#include "collect/source.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <numeric>
+#include <utility>
+
+#include "record/clock.h"
+
+namespace kymo::collect {
+namespace {
+
+using record::Slot;
+using record::SlotState;
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kMostCells = 1 << 16;                    // in one chunk
+constexpr auto kPatience = std::chrono::milliseconds(500);  // how long a few records may wait for company
+constexpr uint32_t kClockId = 1;
+constexpr uint64_t kRestateEvery = 60;  // notes: a chunk of classes that is damaged costs a minute at most
+
+// What storing one record costs here: nearly all of it is the clock.
+uint64_t picoseconds_per_record() {
+  constexpr int kReads = 2000;
+  uint64_t sum = 0;
+  const uint64_t began = record::nanoseconds(CLOCK_MONOTONIC);
+  for (int i = 0; i < kReads; ++i) sum += record::ticks();
+  const uint64_t took = record::nanoseconds(CLOCK_MONOTONIC) - began;
+  return took * 1000 / kReads + (sum == 0 ? 1 : 0);
+}
+
+trace::ClockDomain clock_of(const record::SegmentHeader& header) {
+  trace::ClockDomain domain;
+  domain.id = kClockId;
+  domain.kind = static_cast<trace::ClockKind>(header.tick_kind);
+  if (header.ticks_per_second != 0) {
+    const uint64_t shared = std::gcd(uint64_t{1'000'000'000}, header.ticks_per_second);
+    domain.period_numerator = 1'000'000'000 / shared;
+    domain.period_denominator = header.ticks_per_second / shared;
+  } else {
+    domain.period_numerator = 0;
+    domain.period_denominator = 1;
+  }
+  domain.pairs.push_back({header.pair_ticks, header.pair_monotonic_ns, header.pair_realtime_ns, header.pair_error_ns});
+  return domain;
+}
+
+void wake_blocked(record::SegmentHeader& header) {
+  header.progress.fetch_add(1, std::memory_order_seq_cst);
+  if (header.blocked_producers.load(std::memory_order_seq_cst) != 0)
+    syscall(SYS_futex, &header.progress, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
+    : header_(header), origin_(std::move(origin)), clock_(clock_of(header)) {
+  std::copy(std::begin(header.writer), std::end(header.writer), id_.bytes.begin());
+  clock_.boot_id = origin_.boot_id;
+  header_.collector_attached.store(1, std::memory_order_relaxed);
+  trace::Cost own;
+  own.picoseconds_per_event = picoseconds_per_record();
+  costs_[0] = own;
+  if (from == From::Beginning) return;
+  const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), header.slot_capacity);
+  for (uint32_t i = 0; i < used; ++i) {
+    Slot& slot = record::slot_page(&header, i)->slot;
+    const uint64_t head = slot.head.load(std::memory_order_acquire);
+    slot.tail.store(head, std::memory_order_release);
+    ring(i).position = ring(i).decoded = head;
+  }
+}
+
+void Source::resume(const Resume& state) {
+  next_track_ = state.next_track;
+  handles_.forgive();
+  for (const auto& [index, known] : state.rings) {
+    if (index >= header_.slot_capacity) continue;
+    Ring& restored = ring(index);
+    restored.decoder.resume(known.track, known.open);
+    restored.position = restored.decoded = known.sequence_end;
+  }
+}
+
+Source::Ring& Source::ring(uint32_t index) {
+  while (rings_.size() <= index) {
+    const auto next = static_cast<uint32_t>(rings_.size());
+    rings_.push_back(std::unique_ptr<Ring>(new Ring{RingDecoder(next, classes_, handles_, next_track_)}));
+    rings_.back()->position = rings_.back()->decoded =
+        record::slot_page(&header_, next)->slot.tail.load(std::memory_order_acquire);
+  }
+  return *rings_[index];
+}
+
+void Source::introduce(trace::Writer& writer) {
+  introduced_ = false;  // should the file take no more, the next drain says it
+  writer.origin(id_, origin_);
+  writer.clock(id_, clock_);
+  classes_.update(header_.registry);
+  std::vector<trace::EventClass> known{blocked_class()};
+  for (const trace::EventClass& event_class : classes_.all())
+    if (event_class.id != 0) known.push_back(event_class);
+  writer.classes(id_, known);
+  std::vector<trace::Track> tracks;
+  for (const auto& [track, description] : tracks_) tracks.push_back(description);
+  if (!tracks.empty()) writer.tracks(id_, tracks);
+  introduced_ = true;
+}
+
+// ---- Reading -------------------------------------------------------------------------------------------------------
+
+bool Source::drain(trace::Writer& writer, bool everything) {
+  if (!introduced_) introduce(writer);
+  bool read = false;
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
+  for (uint32_t i = 0; i < used; ++i) read |= drain_ring(writer, i, everything);
+  return read;
+}
+
+double Source::fullest() const {
+  uint64_t most = 0;
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
+  for (uint32_t i = 0; i < used; ++i) {
+    const Slot& slot = record::slot_page(&header_, i)->slot;
+    most = std::max(most, slot.head.load(std::memory_order_relaxed) - slot.tail.load(std::memory_order_relaxed));
+  }
+  return static_cast<double>(most) / header_.ring_cells;
+}
+
+// Few records make a poor chunk, and nothing is lost by leaving them where they are for a moment.
+bool Source::worth_reading(Ring& ring, const Slot& slot, uint64_t head, uint32_t state, bool everything) {
+  const uint64_t unread = head - ring.position;
+  if (ring.decoded != ring.position) return true;
+  const bool retired = state == static_cast<uint32_t>(SlotState::Retired);
+  if (unread == 0) return retired;
+  if (everything || retired || unread * 4 >= header_.ring_cells) return true;
+  if (slot.side_count.load(std::memory_order_relaxed) > record::kSideCells / 2) return true;
+  const auto now = Clock::now();
+  if (ring.waiting_since == Clock::time_point{}) ring.waiting_since = now;
+  return now - ring.waiting_since >= kPatience;
+}
+
+bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) {
+  const uint32_t state = header_.slot_state[index].load(std::memory_order_acquire);
+  if (state == static_cast<uint32_t>(SlotState::Unused)) return false;
+  Slot& slot = record::slot_page(&header_, index)->slot;
+  Ring& ring = this->ring(index);
+  const uint64_t head = slot.head.load(std::memory_order_acquire);
+  if (!worth_reading(ring, slot, head, state, everything)) return false;
+  ring.waiting_since = {};
+
+  auto fresh = classes_.update(header_.registry);
+  new_classes_.insert(new_classes_.end(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
+  const bool read = ring.position != head;
+  while (ring.position != head) {
+    if (ring.decoded == ring.position) decode_next(ring, slot, index, head);
+    write_decoded(writer, ring);
+    slot.tail.store(ring.position, std::memory_order_release);
+    wake_blocked(header_);
+  }
+  if (state == static_cast<uint32_t>(SlotState::Retired)) {
+    drain_side(writer, ring, index);
+    take_slot_losses(slot, ring.decoder.track());
+    if (const auto cost = costs_.find(ring.decoder.track()); cost != costs_.end()) {
+      new_costs_.push_back(cost->second);
+      costs_.erase(cost);
+    }
+    tracks_.erase(ring.decoder.track());
+    flush_catalog(writer);
+    header_.retired_slots.fetch_sub(1, std::memory_order_relaxed);
+    header_.slot_state[index].store(static_cast<uint32_t>(SlotState::Free), std::memory_order_release);
+    wake_blocked(header_);
+    return true;
+  }
+  return read;
+}
+
+void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t head) {
+  const record::Cell* cells = record::slot_cells(&header_, index);
+  const uint64_t mask = header_.ring_cells - 1, capacity = header_.ring_cells, block = capacity / record::kBlocks;
+  const bool overwrite =
+      header_.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(record::RingPolicy::Overwrite);
+  if (!overwrite) {
+    if (head - ring.position > capacity) {  // a damaged slot: no thread runs this far ahead
+      ring.decoder.lose_cells(head - ring.position, slot.tid.load(), "");
+      ring.position = head;
+    }
+    // A large ring is read in pieces that end where a block does: no record crosses that.
+    const uint64_t cut = std::max((ring.position + kMostCells) / block, ring.position / block + 1) * block;
+    ring.decoded = ring.decoder.decode(cells, mask, ring.position, std::min(head, cut));
+    account(ring, ring.decoded - ring.position);
+    return;
+  }
+  // Copied first, and then asked how far the thread has come meanwhile: what it may have touched does not count.
+  if (copy_.size() != capacity) copy_ = std::vector<record::Cell>(capacity);
+  const uint64_t from = std::max(ring.position, head > capacity ? head - capacity : 0);
+  for (uint64_t at = from; at < head; ++at) {
+    copy_[at & mask].time.store(cells[at & mask].time.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    copy_[at & mask].word.store(cells[at & mask].word.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const uint64_t reached = (slot.head.load(std::memory_order_acquire) / block + 1) * block;
+  const uint64_t safe = reached > capacity ? reached - capacity : 0;
+  if (safe > ring.position) {
+    const uint64_t lost = std::min(safe, head) - ring.position;
+    ring.decoder.lose_cells(lost, slot.tid.load(),
+                            std::string(slot.name, std::min<size_t>(slot.name_length, sizeof slot.name)));
+    ring.position += lost;
+  }
+  ring.decoded = ring.decoder.decode(copy_.data(), mask, ring.position, head);
+  account(ring, ring.decoded - ring.position);
+}
+
+void Source::account(const Ring& ring, uint64_t cells) {
+  trace::Cost& cost = costs_[ring.decoder.track()];
+  cost.track = ring.decoder.track();
+  cost.events += cells;
+  cost.picoseconds_per_event = costs_[0].picoseconds_per_event;
+  cost.blocked_ns = header_.ticks_per_second != 0 ? ring.decoder.blocked_ticks() * 1000 /
+                                                        std::max<uint64_t>(header_.ticks_per_second / 1'000'000, 1)
+                                                  : 0;
+}
+
+// Everything that the batch refers to goes before it.
+void Source::flush_catalog(trace::Writer& writer) {
+  const auto write = [](auto& list, auto&& put) {
+    if (list.empty()) return;
+    put(list);
+    list.clear();
+  };
+  write(new_classes_, [&](const auto& list) { writer.classes(id_, list); });
+  write(new_tracks_, [&](const auto& list) { writer.tracks(id_, list); });
+  write(new_losses_, [&](const auto& list) { writer.losses(id_, list); });
+  write(new_costs_, [&](const auto& list) { writer.costs(id_, list); });
+}
+
+void Source::keep_losses(std::vector<trace::Loss> losses) {
+  for (trace::Loss& loss : losses) {
+    lost_ += loss.count;
+    new_losses_.push_back(std::move(loss));
+  }
+}
+
+void Source::write_decoded(trace::Writer& writer, Ring& ring) {
+  const trace::EventBatch& batch = ring.decoder.batch();
+  const bool new_track = ring.decoder.track_changed();
+  if (trace::Track track; ring.decoder.take_changed_track(track)) {
+    track.clock = kClockId;
+    tracks_[track.id] = track;
+    new_tracks_.push_back(track);
+  }
+  keep_losses(ring.decoder.take_losses());
+  flush_catalog(writer);
+  // Also when it only says what is open now, or whose the ring is: recovery goes by the last chunk of a ring.
+  if (ring.decoder.batch_has_events() || new_track || batch.opening != batch.closing) writer.events(id_, batch);
+  events_ += batch.ranges.size() + batch.points.size();
+  ring.position = ring.decoded;
+}
+
+// What signal handlers left aside, of a thread that will not move it into its ring any more.
+void Source::drain_side(trace::Writer& writer, Ring& ring, uint32_t index) {
+  record::SlotPage& page = *record::slot_page(&header_, index);
+  const uint32_t count = std::min(page.slot.side_count.load(std::memory_order_acquire), record::kSideCells);
+  if (count == 0 && page.slot.lost_ends == 0) return;
+  ring.decoder.decode_aside(page.side, count, page.slot.lost_ends, ring.position);
+  write_decoded(writer, ring);
+  page.slot.side_count.store(0, std::memory_order_release);
+  page.slot.lost_ends = 0;
+}
+
+void Source::take_slot_losses(Slot& slot, uint32_t track) {
+  for (uint32_t cause = 0; cause < record::kLossCauses; ++cause) {
+    const uint32_t count = slot.losses[cause].exchange(0, std::memory_order_relaxed);
+    if (count == 0) continue;
+    slot.loss_pending.fetch_sub(count, std::memory_order_relaxed);
+    keep_losses(
+        {{static_cast<trace::LossCause>(cause), track, count, slot.loss_first.load(), slot.loss_last.load(), ""}});
+  }
+}
+
+// ---- Now and then, and at the end ----------------------------------------------------------------------------------
+
+void Source::add_pair() {
+  const record::Pair pair = record::read_pair();
+  clock_.pairs.push_back({pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns});
+}
+
+void Source::note(trace::Writer& writer) {
+  keep_losses(handles_.unknown_ends());
+  add_pair();
+  trace::ClockDomain newest = clock_;
+  newest.pairs = {clock_.pairs.back()};
+  // The first and the newest are kept for restating; a day of one pair a second must not add up.
+  clock_.pairs = {clock_.pairs.front(), clock_.pairs.back()};
+  writer.clock(id_, newest);
+  if (++notes_ % kRestateEvery == 0) introduce(writer);
+  for (const auto& [track, cost] : costs_) new_costs_.push_back(cost);
+  flush_catalog(writer);
+}
+
+void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
+  for (uint32_t i = 0; i < used; ++i) {
+    Ring& ring = this->ring(i);
+    drain_side(writer, ring, i);
+    take_slot_losses(record::slot_page(&header_, i)->slot, ring.decoder.track());
+  }
+  if (const uint64_t count = header_.lost_without_slot.exchange(0); count != 0)
+    keep_losses({{trace::LossCause::NoSlot, 0, count, header_.lost_without_slot_first.load(),
+                  header_.lost_without_slot_last.load(), ""}});
+  keep_losses(handles_.unknown_ends());
+  costs_[0].collector_cpu_ns = collector_cpu_ns;
+  note(writer);
+}
+
+}  // namespace kymo::collect

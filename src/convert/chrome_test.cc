@@ -1,0 +1,242 @@
+#include "convert/chrome.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "trace/test_recorder.h"
+
+namespace kymo::convert {
+namespace {
+
+using ::testing::HasSubstr;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+using trace::FieldType;
+using trace::PointKind;
+
+// Ticks count from kRealtimeZero, which is this much after the base: 1,700,000,000 s modulo 7,889,238 s.
+constexpr uint64_t kZeroAfterBaseUs = 1'700'000'000ull % 7'889'238 * 1'000'000;
+
+std::string microseconds(uint64_t tick) { return fmt::format("{}.{:03}", kZeroAfterBaseUs + tick / 1000, tick % 1000); }
+
+class ChromeTest : public ::testing::Test {
+ protected:
+  TestRecorder make() {
+    TestRecorder recorder(path);
+    recorder.add_thread(1, 101, "main");
+    recorder.add_thread(2, 102, "worker \"two\"");
+    recorder.add_class(1, "outer");
+    recorder.add_class({2, "in\"ner", "cat\\1", 0xFF336699, {{"rows", FieldType::Int}, {"note", FieldType::String}}});
+    recorder.add_class(3, "step {}", "train", {{"", FieldType::Int}, {"loss", FieldType::Double}});
+    recorder.add_class(4, "memory", "", {{"", FieldType::ByteCount}});
+    recorder.add_class(5, "flow", "net");
+    return recorder;
+  }
+  std::string convert() {
+    StringSink sink;
+    write_chrome(trace::Reader(path), sink);
+    return sink.text();
+  }
+  // How often the text occurs.
+  static size_t count(const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  }
+
+  TemporaryFolder folder;
+  std::string path = folder / "t.kymo";
+};
+
+TEST_F(ChromeTest, RangesAreCompleteSlices) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 1000, 1);
+  recorder.begin(1, 1500, 2, {int64_t{-3}, "a\nb"});
+  recorder.end(1, 2001);
+  recorder.end(1, 4000);
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"X","cat":"user_annotation","name":"outer","pid":100,"tid":101,"ts":)" +
+                              microseconds(1000) + R"(,"dur":3.000,"args":{}})"));
+  EXPECT_THAT(text,
+              HasSubstr(R"({"ph":"X","cat":"cat\\1","name":"in\"ner","pid":100,"tid":101,"ts":)" + microseconds(1500) +
+                        R"(,"dur":0.501,"args":{"rows":-3,"note":"a\nb","colour":"#336699"}})"));
+  EXPECT_LT(text.find("\"outer\""), text.find("in\\\"ner")) << "a parent comes before its children";
+}
+
+TEST_F(ChromeTest, TimesCountFromTheQuarterOfTheYear) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 5, 1);
+  recorder.end(1, 6);
+  recorder.close();
+  EXPECT_THAT(
+      convert(),
+      HasSubstr("\"baseTimeNanoseconds\": " + std::to_string(1'700'000'000ull / 7'889'238 * 7'889'238) + "000000000,"));
+}
+
+TEST_F(ChromeTest, NamesAreFilledAndOddNumbersAreStrings) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 1000, 3, {int64_t{7}, std::nan("")});
+  recorder.end(1, 2000);
+  recorder.close();
+  EXPECT_THAT(convert(), HasSubstr(R"("cat":"train","name":"step 7",)"));
+  EXPECT_THAT(convert(), HasSubstr(R"("args":{"loss":"NaN"})"));
+}
+
+TEST_F(ChromeTest, UnfinishedRangesLastToTheEndAndSaySo) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 1000, 1);
+  recorder.cut(1);
+  recorder.begin(2, 1000, 1);
+  recorder.end(2, 9000);
+  recorder.close();
+  EXPECT_THAT(convert(),
+              HasSubstr(R"("tid":101,"ts":)" + microseconds(1000) + R"(,"dur":8.000,"args":{"finished":false}})"));
+}
+
+TEST_F(ChromeTest, PointsAreInstantsAndCounters) {
+  TestRecorder recorder = make();
+  recorder.point(1, 1000, PointKind::Instant, 1);
+  recorder.point(1, 2000, PointKind::Counter, 4, 0, {int64_t{4096}});
+  recorder.point(1, 3000, PointKind::Allocation, 1, 0xbeef);
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"i","s":"t","cat":"user_annotation","name":"outer","pid":100,"tid":101,"ts":)" +
+                              microseconds(1000) + R"(,"args":{}})"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"C","cat":"user_annotation","name":"memory","pid":100,"tid":101,"ts":)" +
+                              microseconds(2000) + R"(,"args":{"value":4096}})"));
+  EXPECT_THAT(text, HasSubstr(R"("args":{"address":"0xbeef"})"));
+}
+
+TEST_F(ChromeTest, AsyncRangesAreAPairWithAnIdOfTheirProcess) {
+  TestRecorder recorder = make();
+  recorder.point(1, 1000, PointKind::AsyncBegin, 5, 26);
+  recorder.point(2, 3000, PointKind::AsyncEnd, 5, 26);
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"b","cat":"net","name":"flow","pid":100,"tid":101,"ts":)" + microseconds(1000) +
+                              R"(,"id2":{"local":"0x1a"},"args":{}})"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"e","cat":"net","name":"flow","pid":100,"tid":102,"ts":)" + microseconds(3000) +
+                              R"(,"id2":{"local":"0x1a"}})"));
+}
+
+TEST_F(ChromeTest, OnlyWholeFlowsAreWritten) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 1000, 1);
+  recorder.point(1, 1000, PointKind::FlowBegin, 5, 7);
+  recorder.point(1, 1500, PointKind::FlowBegin, 5, 8);  // ends nowhere
+  recorder.point(1, 1600, PointKind::FlowBegin, 5, 9);  // ends outside of any range
+  recorder.end(1, 2000);
+  recorder.begin(2, 3000, 1);
+  recorder.point(2, 3500, PointKind::FlowStep, 5, 7);
+  recorder.point(2, 4000, PointKind::FlowEnd, 5, 7);
+  recorder.end(2, 4000);
+  recorder.point(2, 5000, PointKind::FlowEnd, 5, 9);
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_EQ(count(text, R"("ph":"s")"), 1u);
+  EXPECT_EQ(count(text, R"("ph":"t")"), 1u);
+  EXPECT_EQ(count(text, R"("ph":"f")"), 1u);
+  EXPECT_THAT(
+      text, HasSubstr(R"({"ph":"s","cat":"flow","name":"flow","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000)));
+  EXPECT_THAT(text, HasSubstr(R"("id":1,"pid":100,"tid":102,"ts":)" + microseconds(3999) + R"(,"bp":"e")"))
+      << "inside its slice, which does not hold its own end";
+  EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":3)"));
+}
+
+TEST_F(ChromeTest, ALaunchPointsToItsWorkOnTheDevice) {
+  TestRecorder recorder = make();
+  trace::Track queue;
+  queue.id = 3;
+  queue.kind = trace::TrackKind::DeviceQueue;
+  queue.clock = TestRecorder::kClock;
+  queue.device_uuid = "GPU-a";
+  queue.queue = 7;
+  recorder.add_track(queue);
+  recorder.complete(1, 1000, 2000, 1, 0, 0, 42);
+  recorder.complete(1, 3000, 4000, 1, 0, 0, 43);  // its work is not in the trace
+  recorder.complete(3, 5000, 6000, 5, 0, 0, 42);
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"s","cat":"ac2g","name":"ac2g","id":1,"pid":100,"tid":101,"ts":)" +
+                              microseconds(1000) + "}"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"f","cat":"ac2g","name":"ac2g","id":1,"pid":0,"tid":7,"ts":)" +
+                              microseconds(5000) + R"(,"bp":"e"})"));
+  EXPECT_EQ(count(text, R"("name":"ac2g")"), 2u);
+  EXPECT_THAT(text, HasSubstr(R"("args":{"correlation":43})"));
+  EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":0)"));
+}
+
+TEST_F(ChromeTest, OverlappingRangesGetARowOfTheirOwn) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 1000, 3000, 1);
+  recorder.complete(1, 2000, 4000, 1, 0, 1);
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"M","name":"thread_name","pid":100,"tid":10000000,"ts":0.000,)"
+                              R"x("args":{"name":"main (lane 1)"}})x"));
+  EXPECT_THAT(text, HasSubstr(R"("pid":100,"tid":10000000,"ts":)" + microseconds(2000)));
+}
+
+TEST_F(ChromeTest, RowsAreNamedAndTheTraceSaysWhereItComesFrom) {
+  TestRecorder recorder = make();
+  const trace::Loss loss{trace::LossCause::RingFull, 1, 12, 5, 9, "burst"};
+  recorder.file().losses(recorder.id(), {&loss, 1});
+  const trace::Cost cost{1, 1000, 12'500, 77, 88};
+  recorder.file().costs(recorder.id(), {&cost, 1});
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_THAT(text, HasSubstr(R"("name":"process_name","pid":100,"tid":0,"ts":0.000,"args":{"name":"train"})"));
+  EXPECT_THAT(text,
+              HasSubstr(R"("name":"thread_name","pid":100,"tid":102,"ts":0.000,"args":{"name":"worker \"two\""})"));
+  EXPECT_THAT(text, HasSubstr(R"("distributedInfo": {"rank": 3, "world_size": 8})"));
+  EXPECT_THAT(text, HasSubstr(R"({"cause":"ring_full","count":12,"thread":"main","tid":101,"detail":"burst"})"));
+  EXPECT_THAT(text, HasSubstr(R"("cost":{"events":1000,"recording_ns":12500,"blocked_ns":77,"collector_cpu_ns":88})"));
+}
+
+TEST_F(ChromeTest, ATraceWithoutEventsIsStillATrace) {
+  make().close();
+  EXPECT_THAT(convert(), HasSubstr("\"traceEvents\": ["));
+}
+
+// What another parser makes of it: everything at once, with names that try to break out.
+TEST_F(ChromeTest, PythonReadsItAndSlicesNest) {
+  if (std::system("python3 -c 'import json' 2>/dev/null") != 0) GTEST_SKIP() << "no python3 here";
+  TestRecorder recorder = make();
+  recorder.begin(1, 1000, trace::kInlineName, {std::string("\"},\x01\xff\\\n")});
+  recorder.begin(1, 1000, 2, {int64_t{1}, "\xc3\x28"});
+  recorder.cut(1);
+  recorder.point(1, 1200, PointKind::Instant, 1);
+  recorder.end(1, 2000);
+  recorder.end(1, 2000);
+  recorder.point(1, 2100, PointKind::AsyncBegin, 5, 26);
+  recorder.point(1, 2200, PointKind::Counter, 3, 0, {int64_t{1}, HUGE_VAL});
+  recorder.begin(1, 3000, 1);
+  recorder.close();
+  const std::string output = folder / "t.json", script = folder / "check.py";
+  std::ofstream(output) << convert();
+  std::ofstream(script) << R"(
+import json, sys
+events = json.load(open(sys.argv[1], encoding='utf-8'))['traceEvents']
+slices = [e for e in events if e['ph'] == 'X']
+assert len(slices) == 3, slices
+for tid in {e['tid'] for e in slices}:
+    stack = []
+    for e in sorted((e for e in slices if e['tid'] == tid), key=lambda e: (e['ts'], -e['dur'])):
+        while stack and stack[-1] <= e['ts']:
+            stack.pop()
+        assert not stack or e['ts'] + e['dur'] <= stack[-1] + 1e-3, e
+        stack.append(e['ts'] + e['dur'])
+assert slices[0]['name'] == '"},\x01�\\\n' or slices[1]['name'] == '"},\x01�\\\n', slices
+)";
+  EXPECT_EQ(std::system(("python3 " + script + " " + output).c_str()), 0);
+}
+
+}  // namespace
+}  // namespace kymo::convert

@@ -1,0 +1,130 @@
+#include "convert/csv.h"
+
+#include <fmt/compile.h>
+
+#include <string_view>
+
+#include "convert/events.h"
+#include "convert/json_args.h"
+#include "convert/places.h"
+
+namespace kymo::convert {
+
+namespace {
+
+constexpr std::string_view kHeader = "kind,name,category,pid,tid,thread,start_ns,duration_ns,depth,id,args\n";
+
+std::string_view kind_name(trace::PointKind kind) {
+  switch (kind) {
+    case trace::PointKind::Instant:
+      return "instant";
+    case trace::PointKind::Counter:
+      return "counter";
+    case trace::PointKind::FlowBegin:
+      return "flow_begin";
+    case trace::PointKind::FlowStep:
+      return "flow_step";
+    case trace::PointKind::FlowEnd:
+      return "flow_end";
+    case trace::PointKind::Allocation:
+      return "allocation";
+    case trace::PointKind::Free:
+      return "free";
+    case trace::PointKind::Sample:
+      return "sample";
+    default:
+      return "point";
+  }
+}
+
+class CsvWriter : public EventVisitor {
+ public:
+  CsvWriter(const trace::Reader& reader, Sink& sink) : reader_(reader), sink_(sink), places_(reader) {}
+
+  void write() {
+    append(out_, kHeader);
+    visit_events(reader_, places_, TimeBase::Realtime, *this);
+    flush();
+  }
+
+  void range(const Range& range) override {
+    append_beginning("range", range, range.start_ns);
+    if (range.finished) append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
+    out_.push_back(',');
+    append_integer(out_, range.depth);
+    out_.push_back(',');
+    if (range.correlation != 0) append_integer(out_, range.correlation);
+    append_args(range);
+  }
+
+  void point(const Point& point) override {
+    append_beginning(kind_name(point.kind), point, point.time_ns);
+    append(out_, ",,");
+    if (point.id != 0) append_integer(out_, point.id);
+    append_args(point);
+  }
+
+  void async_range(const AsyncRange& range) override {
+    append_beginning("async", range, range.start_ns);
+    if (range.finished) append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
+    append(out_, ",,");
+    append_integer(out_, range.id);
+    append_args(range);
+  }
+
+ private:
+  // The columns up to the duration.
+  void append_beginning(std::string_view kind, const Event& event, int64_t start_ns) {
+    const Place& place = *event.place;
+    append(out_, kind);
+    out_.push_back(',');
+    append_field(event.name);
+    out_.push_back(',');
+    append_field(event.event_class->event_class.category);
+    out_.push_back(',');
+    append_integer(out_, place.writer->origin.pid);
+    out_.push_back(',');
+    append_integer(out_, place.track->tid);
+    out_.push_back(',');
+    append_field(place.name);
+    fmt::format_to(fmt::appender(out_), FMT_COMPILE(",{},"), start_ns);
+  }
+
+  template <typename AnyEvent>
+  void append_args(const AnyEvent& event) {
+    args_text_.clear();
+    args_.append(args_text_, event);
+    out_.push_back(',');
+    append_field({args_text_.data(), args_text_.size()});
+    out_.push_back('\n');
+    if (out_.size() >= kFlushAt) flush();
+  }
+
+  // Quoted only where it must be, with quotes doubled.
+  void append_field(std::string_view text) {
+    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return append(out_, text);
+    out_.push_back('"');
+    for (const char c : text) {
+      if (c == '"') out_.push_back('"');
+      out_.push_back(c);
+    }
+    out_.push_back('"');
+  }
+
+  void flush() {
+    sink_.write({out_.data(), out_.size()});
+    out_.clear();
+  }
+
+  const trace::Reader& reader_;
+  Sink& sink_;
+  Places places_;
+  JsonArgs args_;
+  TextBuffer out_, args_text_;
+};
+
+}  // namespace
+
+void write_csv(const trace::Reader& reader, Sink& sink) { CsvWriter(reader, sink).write(); }
+
+}  // namespace kymo::convert

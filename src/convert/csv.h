@@ -1,0 +1,20 @@
+// One line for each event, for spreadsheets, data frames and shell tools.
+//
+//   kind,name,category,pid,tid,thread,start_ns,duration_ns,depth,id,args
+//   range,step 7,train,4711,4711,main,1763177220000001000,25000,0,,"{""rows"":128}"
+//
+// kind is range, async, instant, counter, flow_begin, flow_step, flow_end, allocation, free or sample. Times are
+// nanoseconds since 1970. A range that never ended has no duration, a point none either. id is a range's correlation or
+// a point's own: the handle, flow, address or stack. args is a JSON object; of a counter it holds its value. Fields are
+// quoted as RFC 4180 says, lines end in a line feed.
+#pragma once
+
+#include "convert/sink.h"
+#include "trace/reader.h"
+
+namespace kymo::convert {
+
+// Streams. Does not finish the sink. Throws what the sink throws.
+void write_csv(const trace::Reader& reader, Sink& sink);
+
+}  // namespace kymo::convert

@@ -1,0 +1,47 @@
+#include "convert/csv.h"
+
+#include <gtest/gtest.h>
+
+#include "trace/test_recorder.h"
+
+namespace kymo::convert {
+namespace {
+
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+using trace::FieldType;
+using trace::PointKind;
+
+TEST(CsvTest, OneLineForEachEvent) {
+  TemporaryFolder folder;
+  const std::string path = folder / "t.kymo";
+  TestRecorder recorder(path);
+  recorder.add_thread(1, 101, "main, first");
+  recorder.add_class(1, "outer");
+  recorder.add_class(2, "say \"{}\"", "a,b", {{"", FieldType::String}, {"rows", FieldType::Int}});
+  recorder.add_class(3, "bytes", "", {{"", FieldType::ByteCount}});
+  recorder.begin(1, 1000, 1);
+  recorder.begin(1, 1000, 2, {"hi", int64_t{3}});
+  recorder.end(1, 1500);
+  recorder.end(1, 2000);
+  recorder.point(1, 2500, PointKind::Counter, 3, 0, {int64_t{4096}});
+  recorder.point(1, 3000, PointKind::AsyncBegin, 1, 9);
+  recorder.point(1, 3500, PointKind::AsyncEnd, 1, 9);
+  recorder.point(1, 3600, PointKind::FlowBegin, 1, 5);
+  recorder.begin(1, 4000, 1);
+  recorder.close();
+
+  StringSink sink;
+  write_csv(trace::Reader(path), sink);
+  EXPECT_EQ(sink.text(),
+            "kind,name,category,pid,tid,thread,start_ns,duration_ns,depth,id,args\n"
+            "range,outer,,100,101,\"main, first\",1700000000000001000,1000,0,,{}\n"
+            "range,\"say \"\"hi\"\"\",\"a,b\",100,101,\"main, first\",1700000000000001000,500,1,,\"{\"\"rows\"\":3}\"\n"
+            "counter,bytes,,100,101,\"main, first\",1700000000000002500,,,,\"{\"\"value 1\"\":4096}\"\n"
+            "async,outer,,100,101,\"main, first\",1700000000000003000,500,,9,{}\n"
+            "flow_begin,outer,,100,101,\"main, first\",1700000000000003600,,,5,{}\n"
+            "range,outer,,100,101,\"main, first\",1700000000000004000,,0,,\"{\"\"finished\"\":false}\"\n");
+}
+
+}  // namespace
+}  // namespace kymo::convert

@@ -1,0 +1,54 @@
+#include "convert/export.h"
+
+#include <fmt/format.h>
+
+#include "convert/chrome.h"
+#include "convert/csv.h"
+#include "convert/perfetto.h"
+#include "convert/sink.h"
+#include "kymo/error.h"
+
+namespace kymo::convert {
+
+namespace {
+
+using WriteFormat = void (*)(const trace::Reader&, Sink&);
+
+struct Format {
+  std::string_view ending;
+  WriteFormat write;
+  bool compressed = false;
+};
+
+constexpr Format kFormats[] = {
+    {".json", write_chrome},      {".json.gz", write_chrome, true},
+    {".pftrace", write_perfetto}, {".perfetto-trace", write_perfetto},
+    {".csv", write_csv},
+};
+
+const Format& format_of(const std::string& path) {
+  for (const Format& format : kFormats) {
+    if (path.size() > format.ending.size() && path.ends_with(format.ending)) return format;
+  }
+  throw InvalidArgument(
+      fmt::format("cannot tell the format of '{}' from its name: let it end in .json or .json.gz (Chrome, Kineto), "
+                  ".pftrace or .perfetto-trace (Perfetto), or .csv",
+                  path));
+}
+
+}  // namespace
+
+void export_trace(const trace::Reader& reader, const std::string& path) {
+  const Format& format = format_of(path);
+  FileSink file(path);
+  if (format.compressed) {
+    GzipSink gzip(file);
+    format.write(reader, gzip);
+    gzip.finish();
+  } else {
+    format.write(reader, file);
+    file.finish();
+  }
+}
+
+}  // namespace kymo::convert

@@ -1,0 +1,131 @@
+#include "convert/export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "trace/test_recorder.h"
+#include "kymo/error.h"
+
+namespace kymo::convert {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+class ExportTest : public ::testing::Test {
+ protected:
+  ExportTest() {
+    TestRecorder recorder(folder / "t.kymo");
+    recorder.add_thread(1, 101, "main");
+    recorder.add_class(1, "outer");
+    for (uint64_t i = 0; i < 5000; ++i) {
+      recorder.begin(1, 100 * i, 1);
+      recorder.end(1, 100 * i + 50);
+    }
+    recorder.close();
+  }
+  static std::string contents(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static std::string message_of(const std::string& path, const trace::Reader& reader) {
+    try {
+      export_trace(reader, path);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  }
+
+  TemporaryFolder folder;
+};
+
+TEST_F(ExportTest, TheEndingChoosesTheFormat) {
+  const trace::Reader reader(folder / "t.kymo");
+  export_trace(reader, folder / "t.json");
+  EXPECT_THAT(contents(folder / "t.json"), StartsWith("{\n\"schemaVersion\": 1"));
+  export_trace(reader, folder / "t.csv");
+  EXPECT_THAT(contents(folder / "t.csv"), StartsWith("kind,name"));
+  export_trace(reader, folder / "t.pftrace");
+  export_trace(reader, folder / "t.perfetto-trace");
+  EXPECT_THAT(contents(folder / "t.pftrace"), StartsWith("\x0a"));
+  EXPECT_EQ(contents(folder / "t.pftrace"), contents(folder / "t.perfetto-trace"));
+}
+
+TEST_F(ExportTest, GzipHoldsTheSameAsPlain) {
+  const trace::Reader reader(folder / "t.kymo");
+  export_trace(reader, folder / "t.json");
+  export_trace(reader, folder / "t.json.gz");
+  const std::string plain = contents(folder / "t.json");
+  std::string unpacked(plain.size() + 1, '\0');
+  gzFile file = gzopen((folder / "t.json.gz").c_str(), "rb");
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(gzdirect(file), 0) << "really gzip";
+  const int length = gzread(file, unpacked.data(), static_cast<unsigned>(unpacked.size()));
+  gzclose(file);
+  unpacked.resize(static_cast<size_t>(std::max(length, 0)));
+  EXPECT_EQ(unpacked, plain);
+}
+
+TEST_F(ExportTest, TheFileIsForItsOwnerAndNothingElseIsLeft) {
+  export_trace(trace::Reader(folder / "t.kymo"), folder / "t.json");
+  struct stat status {};
+  ASSERT_EQ(stat((folder / "t.json").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_NE(access((folder / "t.json.tmp").c_str(), F_OK), 0);
+}
+
+TEST_F(ExportTest, AnUnknownEndingNamesTheGoodOnes) {
+  const trace::Reader reader(folder / "t.kymo");
+  EXPECT_THROW(export_trace(reader, folder / "t.xml"), InvalidArgument);
+  EXPECT_THROW(export_trace(reader, ".json"), InvalidArgument) << "an ending without a name";
+  EXPECT_THAT(message_of(folder / "t.xml", reader),
+              AllOf(HasSubstr("t.xml"), HasSubstr(".json.gz"), HasSubstr(".pftrace"), HasSubstr(".csv")));
+}
+
+TEST_F(ExportTest, APathThatCannotBeWrittenIsNamedWithTheReason) {
+  const trace::Reader reader(folder / "t.kymo");
+  EXPECT_THAT(message_of(folder / "nowhere/t.json", reader),
+              AllOf(HasSubstr("nowhere/t.json"), HasSubstr("No such file or directory")));
+  ASSERT_EQ(mkdir((folder / "taken.json").c_str(), 0700), 0);
+  EXPECT_THAT(message_of(folder / "taken.json", reader), AllOf(HasSubstr("taken.json"), HasSubstr("Is a directory")));
+}
+
+TEST_F(ExportTest, ADiskThatFillsUpLeavesWhatWasThere) {
+  const std::string path = folder / "t.json";
+  std::ofstream(path) << "old";
+  const trace::Reader reader(folder / "t.kymo");
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{4096, before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message = message_of(path, reader);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_THAT(message, AllOf(HasSubstr("t.json"), HasSubstr("File too large")));
+  EXPECT_EQ(contents(path), "old");
+  EXPECT_NE(access((path + ".tmp").c_str(), F_OK), 0);
+}
+
+TEST_F(ExportTest, ALinkInPlaceOfTheTemporaryFileIsNotFollowed) {
+  const std::string path = folder / "t.json", target = folder / "target";
+  std::ofstream(target) << "mine";
+  ASSERT_EQ(symlink(target.c_str(), (path + ".tmp").c_str()), 0);
+  EXPECT_NE(message_of(path, trace::Reader(folder / "t.kymo")), "no error");
+  EXPECT_EQ(contents(target), "mine");
+}
+
+}  // namespace
+}  // namespace kymo::convert

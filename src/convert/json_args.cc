@@ -1,0 +1,74 @@
+#include "convert/json_args.h"
+
+#include <fmt/compile.h>
+
+#include <algorithm>
+
+#include "convert/stack_text.h"
+
+namespace kymo::convert {
+
+bool has_field(const ClassInfo& info, std::string_view name) {
+  return std::find(info.keys.begin(), info.keys.end(), name) != info.keys.end();
+}
+
+std::string colour_text(uint32_t colour) { return fmt::format("#{:06x}", colour & 0xFFFFFF); }
+
+void JsonArgs::append(TextBuffer& out, const Range& range) {
+  JsonObject object(out);
+  append_fields(object, range);
+  if (range.correlation != 0 && !has_field(*range.event_class, "correlation")) {
+    append_integer(object.key("correlation"), range.correlation);
+  }
+  if (!range.finished && !has_field(*range.event_class, "finished")) convert::append(object.key("finished"), "false");
+  object.close();
+}
+
+void JsonArgs::append(TextBuffer& out, const Point& point) {
+  JsonObject object(out);
+  append_fields(object, point);
+  const bool is_memory = point.kind == trace::PointKind::Allocation || point.kind == trace::PointKind::Free;
+  if (is_memory && !has_field(*point.event_class, "address")) {
+    fmt::format_to(fmt::appender(object.key("address")), FMT_COMPILE("\"0x{:x}\""), point.id);
+  }
+  if (point.kind == trace::PointKind::Sample && !has_field(*point.event_class, "stack")) {
+    append_json_string(object.key("stack"), stack_text(*point.place->writer, point.id));
+  }
+  object.close();
+}
+
+void JsonArgs::append(TextBuffer& out, const AsyncRange& range) {
+  JsonObject object(out);
+  append_fields(object, range);
+  if (!range.finished && !has_field(*range.event_class, "finished")) convert::append(object.key("finished"), "false");
+  object.close();
+}
+
+void JsonArgs::append_fields(JsonObject& object, const Event& event) {
+  const Prepared& prepared = prepare(*event.event_class);
+  for (size_t i = 0; i < event.values.size(); ++i) {
+    if (!prepared.keys[i].empty()) append_json_value(object.escaped_key(prepared.keys[i]), event.values[i]);
+  }
+  if (!prepared.colour.empty()) convert::append(object.key("colour"), prepared.colour);
+}
+
+const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {
+  if (info.index >= prepared_.size()) prepared_.resize(info.index + size_t{1});
+  Prepared& prepared = prepared_[info.index];
+  if (prepared.done) return prepared;
+  prepared.done = true;
+  for (const std::string& name : info.keys) {
+    TextBuffer key;
+    if (!name.empty()) {
+      append_json_string(key, name);
+      key.push_back(':');
+    }
+    prepared.keys.push_back(fmt::to_string(key));
+  }
+  if (info.event_class.colour != 0 && !has_field(info, "colour")) {
+    prepared.colour = fmt::format("\"{}\"", colour_text(info.event_class.colour));
+  }
+  return prepared;
+}
+
+}  // namespace kymo::convert

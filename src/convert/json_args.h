@@ -1,0 +1,41 @@
+// What an event carries beside its name, as a JSON object: its fields, its colour, what it is tied to.
+//
+//   {"rows":128,"colour":"#ff8800","correlation":17}
+//
+// A class's own field wins over an addition of the same name. Escapes each class's field names once.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convert/events.h"
+#include "convert/json_text.h"
+
+namespace kymo::convert {
+
+class JsonArgs {
+ public:
+  void append(TextBuffer& out, const Range& range);
+  void append(TextBuffer& out, const Point& point);
+  void append(TextBuffer& out, const AsyncRange& range);
+
+ private:
+  struct Prepared {
+    bool done = false;
+    std::vector<std::string> keys;  // "name": or empty, as ClassInfo::keys
+    std::string colour;             // "#rrggbb" with quotes, or empty
+  };
+  const Prepared& prepare(const ClassInfo& info);
+  void append_fields(JsonObject& object, const Event& event);
+
+  std::vector<Prepared> prepared_;  // by ClassInfo::index
+};
+
+// Does the class have a field of this name?
+bool has_field(const ClassInfo& info, std::string_view name);
+
+// 0xAARRGGBB as "#rrggbb".
+std::string colour_text(uint32_t colour);
+
+}  // namespace kymo::convert

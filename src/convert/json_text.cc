@@ -1,0 +1,113 @@
+#include "convert/json_text.h"
+
+#include <fmt/compile.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "convert/utf8.h"
+
+namespace kymo::convert {
+
+namespace {
+
+bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\'; }
+
+// Takes one character that is not plain off the front of `text`.
+void append_escaped(TextBuffer& out, std::string_view& text) {
+  const auto byte = static_cast<unsigned char>(text.front());
+  size_t taken = 1;
+  switch (byte) {
+    case '"':
+      append(out, "\\\"");
+      break;
+    case '\\':
+      append(out, "\\\\");
+      break;
+    case '\n':
+      append(out, "\\n");
+      break;
+    case '\r':
+      append(out, "\\r");
+      break;
+    case '\t':
+      append(out, "\\t");
+      break;
+    default:
+      if (byte < 0x20) {
+        fmt::format_to(fmt::appender(out), FMT_COMPILE("\\u{:04x}"), byte);
+      } else if (const size_t length = utf8_length(text); length != 0) {
+        append(out, text.substr(0, length));
+        taken = length;
+      } else {
+        append(out, kReplacementCharacter);
+      }
+  }
+  text.remove_prefix(taken);
+}
+
+}  // namespace
+
+void append_integer(TextBuffer& out, uint64_t number) {
+  const fmt::format_int text(number);
+  append(out, {text.data(), text.size()});
+}
+
+void append_json_string(TextBuffer& out, std::string_view untrusted) {
+  out.push_back('"');
+  while (!untrusted.empty()) {
+    size_t plain = 0;
+    while (plain < untrusted.size() && is_plain(static_cast<unsigned char>(untrusted[plain]))) ++plain;
+    append(out, untrusted.substr(0, plain));
+    untrusted.remove_prefix(plain);
+    if (!untrusted.empty()) append_escaped(out, untrusted);
+  }
+  out.push_back('"');
+}
+
+void append_json_number(TextBuffer& out, double number) {
+  if (std::isfinite(number)) {
+    fmt::format_to(fmt::appender(out), FMT_COMPILE("{}"), number);
+  } else {
+    append(out, std::isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+  }
+}
+
+void append_json_value(TextBuffer& out, const trace::ValueCursor::Value& value) {
+  switch (value.type) {
+    case trace::FieldType::Int: {
+      const fmt::format_int text(static_cast<int64_t>(value.bits));
+      return append(out, {text.data(), text.size()});
+    }
+    case trace::FieldType::UInt:
+    case trace::FieldType::ByteCount:
+      return append_integer(out, value.bits);
+    case trace::FieldType::Double:
+      return append_json_number(out, value.real);
+    case trace::FieldType::Pointer:
+      fmt::format_to(fmt::appender(out), FMT_COMPILE("\"0x{:x}\""), value.bits);
+      return;
+    case trace::FieldType::Bool:
+      return append(out, value.bits != 0 ? "true" : "false");
+    case trace::FieldType::String:
+      return append_json_string(out, value.text);
+  }
+  append(out, "null");
+}
+
+TextBuffer& JsonObject::key(std::string_view name) {
+  append(out_, empty_ ? "\"" : ",\"");
+  empty_ = false;
+  append(out_, name);
+  append(out_, "\":");
+  return out_;
+}
+
+TextBuffer& JsonObject::escaped_key(std::string_view quoted_with_colon) {
+  if (!empty_) out_.push_back(',');
+  empty_ = false;
+  append(out_, quoted_with_colon);
+  return out_;
+}
+
+}  // namespace kymo::convert

@@ -1,0 +1,81 @@
+#include "convert/json_text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace kymo::convert {
+namespace {
+
+std::string json(std::string_view text) {
+  TextBuffer out;
+  append_json_string(out, text);
+  return fmt::to_string(out);
+}
+
+std::string json(double number) {
+  TextBuffer out;
+  append_json_number(out, number);
+  return fmt::to_string(out);
+}
+
+std::string json(trace::FieldType type, uint64_t bits) {
+  TextBuffer out;
+  append_json_value(out, {.type = type, .bits = bits, .real = 0, .text = "t"});
+  return fmt::to_string(out);
+}
+
+TEST(JsonTextTest, PlainTextIsLeftAlone) { EXPECT_EQ(json("a b/c"), R"("a b/c")"); }
+
+TEST(JsonTextTest, QuotesBackslashesAndControlsAreEscaped) {
+  EXPECT_EQ(json("say \"hi\" \\ \n\t\r"), R"("say \"hi\" \\ \n\t\r")");
+  EXPECT_EQ(json(std::string_view("\0\x01\x1f", 3)), R"("\u0000\u0001\u001f")");
+}
+
+TEST(JsonTextTest, Utf8PassesAndWrongBytesAreReplaced) {
+  EXPECT_EQ(json("größe 測 🚀"), "\"größe 測 🚀\"");
+  EXPECT_EQ(json("\xFF"), "\"\uFFFD\"");
+  EXPECT_EQ(json("a\xC3"), "\"a\uFFFD\"") << "truncated";
+  EXPECT_EQ(json("\xC0\xAF"), "\"\uFFFD\uFFFD\"") << "overlong";
+  EXPECT_EQ(json("\xED\xA0\x80"), "\"\uFFFD\uFFFD\uFFFD\"") << "a surrogate";
+  EXPECT_EQ(json("\xF4\x90\x80\x80"), "\"\uFFFD\uFFFD\uFFFD\uFFFD\"") << "beyond the last code point";
+}
+
+TEST(JsonTextTest, NumbersReadBackTheSame) {
+  EXPECT_EQ(json(0.1), "0.1");
+  EXPECT_EQ(std::stod(json(1.0 / 3)), 1.0 / 3);
+  EXPECT_EQ(std::stod(json(std::numeric_limits<double>::max())), std::numeric_limits<double>::max());
+}
+
+TEST(JsonTextTest, WhatJsonHasNoNumberForIsAString) {
+  EXPECT_EQ(json(std::nan("")), R"("NaN")");
+  EXPECT_EQ(json(HUGE_VAL), R"("Infinity")");
+  EXPECT_EQ(json(-HUGE_VAL), R"("-Infinity")");
+}
+
+TEST(JsonTextTest, ValuesByType) {
+  EXPECT_EQ(json(trace::FieldType::Int, static_cast<uint64_t>(-5)), "-5");
+  EXPECT_EQ(json(trace::FieldType::UInt, UINT64_MAX), "18446744073709551615");
+  EXPECT_EQ(json(trace::FieldType::ByteCount, 4096), "4096");
+  EXPECT_EQ(json(trace::FieldType::Pointer, 0xbeef), R"("0xbeef")");
+  EXPECT_EQ(json(trace::FieldType::Bool, 1), "true");
+  EXPECT_EQ(json(trace::FieldType::String, 0), R"("t")");
+  EXPECT_EQ(json(static_cast<trace::FieldType>(200), 0), "null") << "a type of a newer Kymo's";
+}
+
+TEST(JsonTextTest, ObjectsAndArraysPutTheCommas) {
+  TextBuffer out;
+  JsonObject object(out);
+  append(object.key("a"), "1");
+  JsonArray array(object.key("b"));
+  append(array.next(), "2");
+  append(array.next(), "3");
+  array.close();
+  object.close();
+  EXPECT_EQ(fmt::to_string(out), "{\"a\":1,\"b\":[\n2,\n3\n]}");
+}
+
+}  // namespace
+}  // namespace kymo::convert

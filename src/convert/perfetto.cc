@@ -1,0 +1,198 @@
+#include "convert/perfetto.h"
+
+#include <algorithm>
+#include <protozero/pbf_writer.hpp>
+#include <string>
+#include <vector>
+
+#include "convert/events.h"
+#include "convert/flows.h"
+#include "convert/perfetto_event.h"
+#include "convert/perfetto_fields.h"
+#include "convert/perfetto_sequence.h"
+#include "convert/perfetto_tracks.h"
+#include "convert/places.h"
+#include "convert/stack_text.h"
+
+namespace kymo::convert {
+
+using namespace perfetto;
+
+namespace {
+
+constexpr uint32_t kFirstSequence = 2;  // 1 describes tracks and clocks
+
+bool has_one_boot(const trace::Reader& reader) {
+  const auto& writers = reader.writers();
+  return std::all_of(writers.begin(), writers.end(), [&](const auto& writer) {
+    return writer.second.origin.boot_id == writers.begin()->second.origin.boot_id;
+  });
+}
+
+class PerfettoWriter : public EventVisitor {
+ public:
+  PerfettoWriter(const trace::Reader& reader, Sink& sink)
+      : reader_(reader),
+        sink_(sink),
+        places_(reader),
+        flows_(reader),
+        time_base_(has_one_boot(reader) ? TimeBase::Monotonic : TimeBase::Realtime),
+        tracks_(out_) {
+    for (const Place& place : places_.all()) add_sequence(threads_, PerfettoTracks::uuid_of(place));
+    for (const Group& group : places_.groups()) add_sequence(processes_, PerfettoTracks::uuid_of(group));
+  }
+
+  void write() {
+    append_clocks();
+    tracks_.describe_all(places_);
+    visit_events(reader_, places_, time_base_, *this);
+    flush();
+  }
+
+  bool wants_moments() const override { return true; }
+
+  void range_begin(const Range& range) override {
+    PerfettoSequence& sequence = threads_[range.place->index];
+    event_.start(event::kSliceBegin, sequence, range);
+    if (range.lane != 0) event_.message().add_uint64(event::kTrackUuid, tracks_.lane(*range.place, range.lane));
+    if (range.correlation != 0) add_correlation(sequence, range);
+    append_event(sequence, range.start_ns);
+  }
+
+  void range_end(const Place& place, uint16_t lane, int64_t end_ns) override {
+    event_.start(event::kSliceEnd);
+    if (lane != 0) event_.message().add_uint64(event::kTrackUuid, tracks_.lane(place, lane));
+    append_event(threads_[place.index], end_ns);
+  }
+
+  void point(const Point& point) override {
+    if (point.kind == trace::PointKind::Counter) return counter(point);
+    PerfettoSequence& sequence = threads_[point.place->index];
+    event_.start(event::kInstant, sequence, point);
+    const trace::WriterId& writer = point.place->writer->id;
+    switch (point.kind) {
+      case trace::PointKind::FlowBegin:
+        if (point.enclosed) add_flow(event::kFlowIds, flows_.claim_begin(writer, point.id));
+        break;
+      case trace::PointKind::FlowStep:
+        add_flow(event::kFlowIds, flows_.step(writer, point.id));
+        break;
+      case trace::PointKind::FlowEnd:
+        if (point.enclosed) add_flow(event::kTerminatingFlowIds, flows_.claim_end(writer, point.id));
+        break;
+      case trace::PointKind::Allocation:
+      case trace::PointKind::Free:
+        event_.annotate(sequence, "address",
+                        {.type = trace::FieldType::Pointer, .bits = point.id, .real = 0, .text = {}});
+        break;
+      case trace::PointKind::Sample: {
+        const std::string stack = stack_text(*point.place->writer, point.id);
+        event_.annotate(sequence, "stack", {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = stack});
+        break;
+      }
+      default:
+        break;
+    }
+    append_event(sequence, point.time_ns);
+  }
+
+  void async_range(const AsyncRange& range) override {
+    const uint64_t uuid = tracks_.async(range);
+    PerfettoSequence& sequence = processes_[range.place->group->index];
+    event_.start(event::kSliceBegin, sequence, range);
+    event_.message().add_uint64(event::kTrackUuid, uuid);
+    append_event(sequence, range.start_ns);
+    if (!range.finished) return;
+    event_.start(event::kSliceEnd);
+    event_.message().add_uint64(event::kTrackUuid, uuid);
+    append_event(sequence, range.end_ns);
+  }
+
+ private:
+  void add_sequence(std::vector<PerfettoSequence>& to, uint64_t track_uuid) {
+    const auto id = static_cast<uint32_t>(kFirstSequence + threads_.size() + processes_.size());
+    to.emplace_back(id, time_base_ == TimeBase::Monotonic ? clock::kMonotonic : clock::kRealtime, track_uuid);
+  }
+
+  // Relates the clocks by the first moment at which both were read, and says which of them the trace's times are.
+  void append_clocks() {
+    protozero::pbf_writer trace(out_);
+    protozero::pbf_writer written(trace, kPacket);
+    written.add_uint32(packet::kSequenceId, 1);
+    protozero::pbf_writer snapshot(written, packet::kClockSnapshot);
+    const auto add_clock = [&](uint32_t id, uint64_t ns) {
+      protozero::pbf_writer message(snapshot, clock_snapshot::kClocks);
+      message.add_uint32(clock::kId, id);
+      message.add_uint64(clock::kTimestamp, ns);
+    };
+    const bool monotonic = time_base_ == TimeBase::Monotonic;
+    const trace::ClockPair pair = first_pair();
+    if (monotonic) add_clock(clock::kMonotonic, pair.monotonic_ns);
+    add_clock(clock::kRealtime, pair.realtime_ns);
+    snapshot.add_enum(clock_snapshot::kPrimaryClock, monotonic ? clock::kMonotonic : clock::kRealtime);
+  }
+
+  trace::ClockPair first_pair() const {
+    for (const auto& [id, writer] : reader_.writers()) {
+      for (const auto& [clock_id, domain] : writer.clocks) {
+        if (!domain.pairs.empty()) return domain.pairs.front();
+      }
+    }
+    return {};
+  }
+
+  void counter(const Point& point) {
+    event_.start(event::kCounter);
+    protozero::pbf_writer message = event_.message();
+    message.add_uint64(event::kTrackUuid, tracks_.counter(point));
+    if (!point.values.empty() && point.values[0].type == trace::FieldType::Double) {
+      message.add_double(event::kDoubleCounterValue, point.values[0].real);
+    } else {
+      message.add_int64(event::kCounterValue, point.values.empty() ? 0 : static_cast<int64_t>(point.values[0].bits));
+    }
+    append_event(threads_[point.place->index], point.time_ns);
+  }
+
+  void add_correlation(PerfettoSequence& sequence, const Range& range) {
+    const bool on_device = range.place->track->kind == trace::TrackKind::DeviceQueue;
+    const trace::WriterId& writer = range.place->writer->id;
+    event_.message().add_uint64(event::kCorrelationId, range.correlation);
+    event_.annotate(sequence, "correlation",
+                    {.type = trace::FieldType::UInt, .bits = range.correlation, .real = 0, .text = {}});
+    if (on_device) {
+      add_flow(event::kTerminatingFlowIds, flows_.claim_execution(writer, range.correlation));
+    } else {
+      add_flow(event::kFlowIds, flows_.claim_launch(writer, range.correlation));
+    }
+  }
+
+  void add_flow(uint32_t field, uint32_t flow) {
+    if (flow != 0) event_.message().add_fixed64(field, flow);
+  }
+
+  void append_event(PerfettoSequence& sequence, int64_t time_ns) {
+    sequence.append_event(out_, time_ns, event_.bytes());
+    if (out_.size() >= kFlushAt) flush();
+  }
+
+  void flush() {
+    sink_.write(out_);
+    out_.clear();
+  }
+
+  const trace::Reader& reader_;
+  Sink& sink_;
+  Places places_;
+  Flows flows_;
+  const TimeBase time_base_;
+  std::string out_;
+  PerfettoTracks tracks_;
+  std::vector<PerfettoSequence> threads_, processes_;  // by Place::index and Group::index
+  PerfettoEvent event_;
+};
+
+}  // namespace
+
+void write_perfetto(const trace::Reader& reader, Sink& sink) { PerfettoWriter(reader, sink).write(); }
+
+}  // namespace kymo::convert

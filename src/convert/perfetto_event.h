@@ -1,0 +1,58 @@
+// Builds one TrackEvent at a time: its name, category, annotations and whatever the caller adds.
+//
+//   PerfettoEvent event;
+//   event.start(event::kSliceBegin, sequence, range);
+//   event.message().add_uint64(…);
+//   sequence.append_event(out, range.start_ns, event.bytes());
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <protozero/pbf_writer.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convert/events.h"
+#include "convert/perfetto_sequence.h"
+
+namespace kymo::convert {
+
+class PerfettoEvent {
+ public:
+  // Without a name: the end of a slice, a counter.
+  void start(uint32_t type);
+  // With everything the event's class and values say. What its sequence has not heard of yet is defined on it.
+  void start(uint32_t type, PerfettoSequence& sequence, const Event& from);
+
+  void annotate(PerfettoSequence& sequence, const std::string& name, const Value& value);
+  protozero::pbf_writer message() { return protozero::pbf_writer(bytes_); }
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  // Numbers for texts, from 1; the same on all sequences.
+  class Numbers {
+   public:
+    uint64_t of(const std::string& text) { return numbers_.try_emplace(text, numbers_.size() + 1).first->second; }
+
+   private:
+    std::map<std::string, uint64_t> numbers_;
+  };
+  struct Prepared {
+    uint64_t name = 0;                  // 0: not prepared yet
+    uint64_t category = 0;              // 0: none
+    std::vector<uint64_t> annotations;  // for each field; 0: part of the name
+    std::string colour;                 // empty: none
+  };
+
+  const Prepared& prepare(const ClassInfo& info);
+  void define(PerfettoSequence& sequence, const ClassInfo& info, const Prepared& prepared);
+  void add_annotation(uint64_t name, const Value& value);
+
+  Numbers category_numbers_, annotation_numbers_;
+  std::vector<Prepared> prepared_;  // by ClassInfo::index
+  std::string bytes_, text_;
+};
+
+}  // namespace kymo::convert

@@ -1,0 +1,205 @@
+#include "convert/perfetto.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convert/perfetto_decoder.h"
+#include "convert/perfetto_fields.h"
+#include "trace/test_recorder.h"
+
+namespace kymo::convert {
+namespace {
+
+using namespace perfetto;
+using trace::FieldType;
+using trace::PointKind;
+using trace::testing::kMonotonicZero;
+using trace::testing::kRealtimeZero;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+class PerfettoTest : public ::testing::Test {
+ protected:
+  TestRecorder make() {
+    TestRecorder recorder(path);
+    recorder.add_thread(1, 101, "main");
+    recorder.add_thread(2, 102, "worker");
+    recorder.add_class(1, "outer", "app");
+    recorder.add_class({2, "inner", "app", 0xFF336699, {{"rows", FieldType::Int}, {"note", FieldType::String}}});
+    recorder.add_class(3, "step {}", "train", {{"", FieldType::Int}});
+    recorder.add_class(4, "heap", "", {{"", FieldType::ByteCount}});
+    recorder.add_class(5, "load", "", {{"", FieldType::Double}});
+    recorder.add_class(6, "request", "net");
+    return recorder;
+  }
+  PerfettoDecoder decode() {
+    StringSink sink;
+    write_perfetto(trace::Reader(path), sink);
+    return PerfettoDecoder(sink.text());
+  }
+
+  TemporaryFolder folder;
+  std::string path = folder / "t.kymo";
+};
+
+TEST_F(PerfettoTest, SlicesNestWhateverTheirTimes) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 10, 1);
+  recorder.begin(1, 10, 3, {int64_t{1}});
+  recorder.begin(1, 10, 2, {int64_t{1}, "x"});
+  recorder.end(1, 10);
+  recorder.end(1, 20);
+  recorder.begin(1, 20, 3, {int64_t{2}});
+  recorder.end(1, 20);
+  recorder.end(1, 20);
+  recorder.begin(1, 20, 1);
+  recorder.end(1, 20);
+  recorder.close();
+  EXPECT_EQ(decode().log_of("main"), "(outer@10 (step 1@10 (inner@10 @10) @20) (step 2@20 @20) @20) (outer@20 @20) ");
+}
+
+TEST_F(PerfettoTest, ARangeThatSpansChunksBeginsAtItsTrueTime) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 10, 1);
+  recorder.begin(1, 11, 3, {int64_t{1}});
+  recorder.cut(1);
+  recorder.end(1, 20);
+  recorder.cut(1);
+  recorder.end(1, 30);
+  recorder.close();
+  EXPECT_EQ(decode().log_of("main"), "(outer@10 (step 1@11 @20) @30) ");
+}
+
+TEST_F(PerfettoTest, UnfinishedRangesStayOpen) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 10, 1);
+  recorder.begin(1, 15, 2, {int64_t{1}, "x"});
+  recorder.end(1, 20);
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  EXPECT_EQ(decoder.log_of("main"), "(outer@10 (inner@15 @20) ");
+  EXPECT_EQ(decoder.find("main")->open.size(), 1u);
+}
+
+TEST_F(PerfettoTest, AnnotationsHaveTheirTypes) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 10, 2, {int64_t{-7}, "a\xffz"});
+  recorder.end(1, 11);
+  recorder.point(1, 12, PointKind::Allocation, 6, 0xbeef);
+  recorder.close();
+  EXPECT_EQ(decode().annotations, (std::vector<std::string>{"rows int -7", "note string a\uFFFDz",
+                                                            "colour string #336699", "address pointer beef"}));
+}
+
+TEST_F(PerfettoTest, LanesAndThreadsAndProcessesAreATree) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 10, 30, 1);
+  recorder.complete(1, 25, 26, 1, 1, 1);
+  recorder.complete(1, 20, 40, 1, 0, 1);
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  EXPECT_EQ(decoder.log_of("main"), "(outer@10 @30) ");
+  EXPECT_EQ(decoder.log_of("main (lane 1)"), "(outer@20 (outer@25 @26) @40) ");
+  const uint64_t thread = decoder.find("main (lane 1)")->parent;
+  EXPECT_EQ(decoder.tracks.at(thread).thread_name, "main");
+  EXPECT_EQ(decoder.tracks.at(decoder.tracks.at(thread).parent).process_name, "train");
+}
+
+TEST_F(PerfettoTest, CountersHaveTracksOfTheirProcess) {
+  TestRecorder recorder = make();
+  recorder.point(1, 10, PointKind::Counter, 4, 0, {int64_t{4096}});
+  recorder.point(2, 20, PointKind::Counter, 4, 0, {int64_t{8192}});
+  recorder.point(1, 30, PointKind::Counter, 5, 0, {0.5});
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  EXPECT_EQ(decoder.log_of("heap"), "=4096@10 =8192@20 ");
+  EXPECT_EQ(decoder.find("heap")->unit, counter::kBytes);
+  EXPECT_EQ(decoder.log_of("load"), "=0.5@30 ");
+}
+
+TEST_F(PerfettoTest, OverlappingAsyncRangesDoNotShareATrack) {
+  TestRecorder recorder = make();
+  recorder.point(1, 10, PointKind::AsyncBegin, 6, 1);
+  recorder.point(1, 20, PointKind::AsyncBegin, 6, 2);
+  recorder.point(1, 30, PointKind::AsyncEnd, 6, 1);
+  recorder.point(1, 30, PointKind::AsyncBegin, 6, 3);
+  recorder.point(1, 40, PointKind::AsyncEnd, 6, 2);
+  recorder.point(1, 50, PointKind::AsyncEnd, 6, 3);
+  recorder.point(1, 60, PointKind::AsyncBegin, 6, 4);
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  std::multiset<std::string> logs;
+  for (const auto& [uuid, track] : decoder.tracks) {
+    if (track.name == "request") logs.insert(track.log);
+  }
+  EXPECT_EQ(logs, (std::multiset<std::string>{"(request@10 @30) (request@30 @50) (request@60 ", "(request@20 @40) "}));
+}
+
+TEST_F(PerfettoTest, FlowsAreWholeAndAtTheirOwnTimes) {
+  TestRecorder recorder = make();
+  recorder.begin(2, 5, 1);  // the receiver has been running since before it was sent
+  recorder.begin(1, 10, 1);
+  recorder.point(1, 12, PointKind::FlowBegin, 6, 7);
+  recorder.point(1, 13, PointKind::FlowBegin, 6, 8);
+  recorder.end(1, 14);
+  recorder.point(2, 20, PointKind::FlowEnd, 6, 7);
+  recorder.end(2, 30);
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  ASSERT_EQ(decoder.flows.size(), 1u);
+  EXPECT_EQ(decoder.flows.begin()->second, "be");
+  EXPECT_EQ(decoder.log_of("worker"), "(outer@5 .request@20 @30) ");
+}
+
+TEST_F(PerfettoTest, ALaunchIsTiedToItsWork) {
+  TestRecorder recorder = make();
+  trace::Track queue;
+  queue.id = 3;
+  queue.kind = trace::TrackKind::DeviceQueue;
+  queue.clock = TestRecorder::kClock;
+  queue.device_uuid = "GPU-a";
+  queue.name = "compute";
+  recorder.add_track(queue);
+  recorder.begin(1, 10, 1, {}, 42);
+  recorder.cut(1);
+  recorder.end(1, 20);
+  recorder.complete(3, 30, 40, 6, 0, 0, 42);
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  ASSERT_EQ(decoder.flows.size(), 1u);
+  EXPECT_EQ(decoder.flows.begin()->second, "be");
+  EXPECT_EQ(decoder.tracks.at(decoder.find("compute")->parent).name, "GPU 0 (GPU-a)");
+}
+
+TEST_F(PerfettoTest, OneHostCountsMonotonicTimeSeveralTheWallClock) {
+  {
+    TestRecorder recorder = make();
+    recorder.begin(1, 10, 1);
+    recorder.end(1, 20);
+    recorder.close();
+  }
+  const PerfettoDecoder one = decode();
+  EXPECT_EQ(one.primary_clock, clock::kMonotonic);
+  EXPECT_EQ(one.clocks.at(clock::kMonotonic), kMonotonicZero);
+  EXPECT_EQ(one.clocks.at(clock::kRealtime), kRealtimeZero);
+
+  {
+    TestRecorder recorder(path, 2, 200, trace::Writer::Mode::Append);
+    trace::WriterId elsewhere;
+    elsewhere.bytes.fill(3);
+    trace::Origin origin;
+    origin.pid = 300;
+    origin.boot_id = "another";
+    recorder.file().origin(elsewhere, origin);
+    recorder.close();
+  }
+  const PerfettoDecoder two = decode();
+  EXPECT_EQ(two.primary_clock, clock::kRealtime);
+  EXPECT_EQ(two.log_of("main"), "(outer@10 @20) ");
+}
+
+}  // namespace
+}  // namespace kymo::convert

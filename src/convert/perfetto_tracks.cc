@@ -1,0 +1,160 @@
+#include "convert/perfetto_tracks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <protozero/pbf_writer.hpp>
+#include <vector>
+
+#include "base/hash.h"
+#include "convert/perfetto_fields.h"
+#include "convert/utf8.h"
+
+namespace kymo::convert {
+
+using namespace perfetto;
+
+namespace {
+
+constexpr uint32_t kDescriptionSequence = 1;
+
+uint64_t uuid_for(std::string_view text) {
+  return std::max<uint64_t>(1, base::hash(base::as_bytes(text)));  // 0 is Perfetto's own
+}
+
+void add_text(protozero::pbf_writer& message, uint32_t field, std::string_view untrusted) {
+  std::string room;
+  const std::string_view text = valid_utf8(untrusted, room);
+  message.add_string(field, text.data(), text.size());
+}
+
+uint64_t loss_count(const trace::WriterInfo& writer) {
+  uint64_t count = 0;
+  for (const trace::Loss& loss : writer.losses) count += loss.count;
+  return count;
+}
+
+void add_process(protozero::pbf_writer& descriptor, const Group& group) {
+  protozero::pbf_writer message(descriptor, track::kProcess);
+  message.add_int32(process::kPid, static_cast<int32_t>(group.pid));
+  for (const std::string& word : group.writer->origin.command_line) add_text(message, process::kCommandLine, word);
+  add_text(message, process::kName, group.name);
+  if (!group.writer->origin.kymo_version.empty()) {
+    add_text(message, process::kLabels, "recorded by Kymo " + group.writer->origin.kymo_version);
+  }
+  if (const uint64_t lost = loss_count(*group.writer); lost != 0) {
+    add_text(message, process::kLabels, fmt::format("{} events lost", lost));
+  }
+}
+
+void add_thread(protozero::pbf_writer& descriptor, const Place& place) {
+  protozero::pbf_writer message(descriptor, track::kThread);
+  message.add_int32(thread::kPid, static_cast<int32_t>(place.group->pid));
+  message.add_int32(thread::kTid, static_cast<int32_t>(place.tid));
+  add_text(message, thread::kName, place.name);
+}
+
+}  // namespace
+
+struct PerfettoTracks::Description {
+  uint64_t uuid = 0, parent = 0;
+  std::string_view name;  // empty: a process or thread, which says its own
+  const Group* process = nullptr;
+  const Place* thread = nullptr;
+  bool is_counter = false, counts_bytes = false;
+  uint32_t rank = 0;  // among its siblings
+};
+
+void PerfettoTracks::describe(const Description& description) {
+  protozero::pbf_writer trace(out_);
+  protozero::pbf_writer written(trace, kPacket);
+  written.add_uint32(packet::kSequenceId, kDescriptionSequence);
+  protozero::pbf_writer descriptor(written, packet::kTrackDescriptor);
+  descriptor.add_uint64(track::kUuid, description.uuid);
+  if (description.parent != 0) descriptor.add_uint64(track::kParentUuid, description.parent);
+  if (!description.name.empty()) add_text(descriptor, track::kName, description.name);
+  if (description.process != nullptr) add_process(descriptor, *description.process);
+  if (description.thread != nullptr) add_thread(descriptor, *description.thread);
+  if (description.is_counter) {
+    std::string message;  // a nested writer would leave out an empty one, which here says that it is a counter at all
+    if (description.counts_bytes) protozero::pbf_writer(message).add_enum(counter::kUnit, counter::kBytes);
+    descriptor.add_message(track::kCounter, message);
+  }
+  descriptor.add_enum(track::kChildOrdering, track::kExplicitOrder);
+  descriptor.add_int32(track::kSiblingOrderRank, static_cast<int32_t>(description.rank));
+}
+
+void PerfettoTracks::describe_all(const Places& places) {
+  for (const Group& group : places.groups()) {
+    const bool is_device = group.writer == nullptr;
+    describe({.uuid = uuid_of(group),
+              .name = is_device ? std::string_view(group.name) : std::string_view(),
+              .process = is_device ? nullptr : &group,
+              .rank = group.index});
+  }
+  for (const Place& place : places.all()) {
+    const bool is_thread = place.track->kind == trace::TrackKind::Thread;
+    describe({.uuid = uuid_of(place),
+              .parent = uuid_of(*place.group),
+              .name = is_thread ? std::string_view() : std::string_view(place.name),
+              .thread = is_thread ? &place : nullptr,
+              .rank = place.index});
+  }
+}
+
+uint64_t PerfettoTracks::uuid_of(const Group& group) {
+  if (group.writer == nullptr) return uuid_for("device/" + group.device_uuid);
+  return uuid_for(group.writer->id.hex() + "/process");
+}
+
+uint64_t PerfettoTracks::uuid_of(const Place& place) {
+  return uuid_for(fmt::format("{}/track/{}", place.writer->id.hex(), place.track->id));
+}
+
+uint64_t PerfettoTracks::lane(const Place& place, uint16_t lane) {
+  uint64_t& uuid = lanes_[{place.index, lane}];
+  if (uuid == 0) {
+    uuid = uuid_for(fmt::format("{}/track/{}/lane/{}", place.writer->id.hex(), place.track->id, lane));
+    describe({.uuid = uuid, .parent = uuid_of(place), .name = lane_name(place, lane), .rank = lane});
+  }
+  return uuid;
+}
+
+uint64_t PerfettoTracks::counter(const Point& point) {
+  const Group& group = *point.place->group;
+  uint64_t& uuid = counters_[{group.index, point.event_class->index}];
+  if (uuid == 0) {
+    const trace::EventClass& event_class = point.event_class->event_class;
+    uuid = uuid_for(fmt::format("{}/counter/{}/{}", uuid_of(group), event_class.id, event_class.name));
+    const auto& fields = event_class.fields;
+    describe({.uuid = uuid,
+              .parent = uuid_of(group),
+              .name = point.name,
+              .is_counter = true,
+              .counts_bytes = !fields.empty() && fields[0].type == trace::FieldType::ByteCount});
+  }
+  return uuid;
+}
+
+uint64_t PerfettoTracks::async(const AsyncRange& range) {
+  const Group& group = *range.place->group;
+  auto& tracks = async_[{group.index, range.event_class->index}];
+  const int64_t taken_until = range.finished ? range.end_ns : std::numeric_limits<int64_t>::max();
+  // The one that has been free for the shortest time leaves the others for ranges that began earlier.
+  const auto after = tracks.upper_bound(range.start_ns);
+  if (after != tracks.begin()) {
+    auto free = tracks.extract(std::prev(after));
+    free.key() = taken_until;
+    return tracks.insert(std::move(free))->second;
+  }
+  const trace::EventClass& event_class = range.event_class->event_class;
+  const uint64_t uuid =
+      uuid_for(fmt::format("{}/async/{}/{}/{}", uuid_of(group), event_class.id, event_class.name, tracks.size()));
+  describe({.uuid = uuid, .parent = uuid_of(group), .name = event_class.name});
+  tracks.emplace(taken_until, uuid);
+  return uuid;
+}
+
+}  // namespace kymo::convert

@@ -1,0 +1,50 @@
+// The tracks of a Perfetto trace: which there are, where they hang, and what identifies them.
+//
+//   process ── thread ── lane            ranges that overlap others of their thread
+//      │
+//      ├────── counter                   one for each counter class
+//      └────── ranges across threads     as many as overlap at once, for each class
+//   device ─── queue ── lane
+//
+// Each is described in a packet before its first event. Uuids are hashes of what the tracks are, so exports of the same
+// process put together agree, and of different ones do not collide.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "convert/events.h"
+#include "convert/places.h"
+
+namespace kymo::convert {
+
+class PerfettoTracks {
+ public:
+  // Descriptions are appended to `out` as they become necessary.
+  explicit PerfettoTracks(std::string& out) : out_(out) {}
+
+  void describe_all(const Places& places);
+
+  static uint64_t uuid_of(const Group& group);
+  static uint64_t uuid_of(const Place& place);
+  uint64_t lane(const Place& place, uint16_t lane);
+  uint64_t counter(const Point& point);
+  // A track that is free from start_ns on; it is taken until end_ns.
+  uint64_t async(const AsyncRange& range);
+
+ private:
+  struct Description;
+  void describe(const Description& description);
+
+  std::string& out_;
+  std::map<std::pair<uint32_t, uint16_t>, uint64_t> lanes_;
+  std::map<std::pair<uint32_t, uint32_t>, uint64_t> counters_;
+  // For each group and class, the tracks by when they are free again.
+  std::map<std::pair<uint32_t, uint32_t>, std::multimap<int64_t, uint64_t>> async_;
+};
+
+}  // namespace kymo::convert

@@ -1,0 +1,125 @@
+#include "convert/places.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace kymo::convert {
+
+namespace {
+
+// Viewers keep pids and tids in 32 bits, signed. Linux gives none above 2^22, so what is made up begins well above.
+constexpr uint64_t kLargestNumber = std::numeric_limits<int32_t>::max();
+constexpr uint64_t kFirstMadeUp = 10'000'000;
+constexpr uint64_t kFirstDeviceSortIndex = 5'000'000;  // below all processes
+
+std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::string process_name(const trace::Origin& origin) {
+  if (std::string name = base_name(origin.executable); !name.empty()) return name;
+  if (!origin.command_line.empty() && !origin.command_line[0].empty()) return base_name(origin.command_line[0]);
+  return fmt::format("process {}", origin.pid);
+}
+
+std::string track_name(const trace::Track& track) {
+  if (!track.name.empty()) return track.name;
+  switch (track.kind) {
+    case trace::TrackKind::DeviceQueue:
+      return fmt::format("queue {}", track.queue);
+    case trace::TrackKind::Process:
+      return "process";
+    default:
+      return fmt::format("thread {}", track.tid);
+  }
+}
+
+}  // namespace
+
+Places::Places(const trace::Reader& reader) {
+  // Processes first: they keep their pids, devices take what is left.
+  for (const auto& [id, writer] : reader.writers()) process_of(writer);
+  for (const auto& [id, writer] : reader.writers()) {
+    for (const auto& [track_id, track] : writer.tracks) {
+      const bool on_device = track.kind == trace::TrackKind::DeviceQueue;
+      Place& place = places_.emplace_back();
+      place.index = static_cast<uint32_t>(places_.size() - 1);
+      place.writer = &writer;
+      place.track = &track;
+      place.group = on_device ? &device_of(track.device_uuid) : &process_of(writer);
+      place.name = track_name(track);
+      const bool is_thread = track.kind == trace::TrackKind::Thread;
+      place.tid = claim_tid(*place.group, on_device ? track.queue : track.tid, is_thread ? &writer : nullptr);
+      by_track_[{id, track_id}] = &place;
+    }
+  }
+}
+
+const Place* Places::find(const trace::WriterId& writer, uint32_t track) const {
+  const auto found = by_track_.find({writer, track});
+  return found == by_track_.end() ? nullptr : found->second;
+}
+
+uint64_t Places::lane_tid(const Place& place, uint16_t lane) {
+  if (lane == 0) return place.tid;
+  uint64_t& tid = lanes_[{&place, lane}];
+  if (tid == 0) tid = claim_tid(*place.group, kFirstMadeUp, nullptr);
+  return tid;
+}
+
+Group& Places::process_of(const trace::WriterInfo& writer) {
+  const trace::Origin& origin = writer.origin;
+  Group*& group = processes_[fmt::format("{}\n{}\n{}", origin.host, origin.boot_id, origin.pid)];
+  if (group == nullptr) {
+    group = &groups_.emplace_back();
+    group->index = static_cast<uint32_t>(groups_.size() - 1);
+    group->pid = claim_pid(origin.pid);
+    group->name = process_name(origin);
+    group->label = "CPU";
+    group->sort_index = group->pid;
+    group->writer = &writer;
+  }
+  return *group;
+}
+
+Group& Places::device_of(const std::string& uuid) {
+  const size_t number = devices_.size();
+  Group*& group = devices_[uuid];
+  if (group == nullptr) {
+    group = &groups_.emplace_back();
+    group->index = static_cast<uint32_t>(groups_.size() - 1);
+    group->pid = claim_pid(number);
+    group->label = fmt::format("GPU {}", number);
+    group->name = uuid.empty() ? group->label : fmt::format("{} ({})", group->label, uuid);
+    group->sort_index = kFirstDeviceSortIndex + number;
+    group->device_uuid = uuid;
+  }
+  return *group;
+}
+
+uint64_t Places::claim_pid(uint64_t wanted) {
+  uint64_t pid = wanted <= kLargestNumber ? wanted : kFirstMadeUp;
+  if (pids_.contains(pid)) pid = kFirstMadeUp;
+  while (!pids_.emplace(pid, nullptr).second) ++pid;
+  return pid;
+}
+
+// A thread id may be shared with a thread of another writer in the same process: before and after exec it is one
+// thread.
+uint64_t Places::claim_tid(const Group& group, uint64_t wanted, const trace::WriterInfo* thread_of) {
+  uint64_t tid = wanted <= kLargestNumber ? wanted : kFirstMadeUp;
+  const auto taken = tids_.find({&group, tid});
+  if (taken != tids_.end()) {
+    const bool same_thread = thread_of != nullptr && taken->second != nullptr && taken->second != thread_of;
+    if (same_thread) {
+      taken->second = thread_of;
+      return tid;
+    }
+    tid = kFirstMadeUp;
+  }
+  while (!tids_.emplace(std::pair(&group, tid), thread_of).second) ++tid;
+  return tid;
+}
+
+std::string lane_name(const Place& place, uint16_t lane) { return fmt::format("{} (lane {})", place.name, lane); }
+
+}  // namespace kymo::convert

@@ -1,0 +1,72 @@
+// Where the tracks of a trace stand in a viewer: a process or device each, and in it a row with a name.
+//
+// Viewers know a row by a pid and a tid. Kymo's tracks keep the system's, except where two different things would share
+// one: the same pid on two hosts, a thread id the system gave twice, queues of two processes on one device. Those get a
+// free number. Devices are processes of their own (0, 1, …), so that all work on one device stands together, whoever
+// sent it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "trace/reader.h"
+
+namespace kymo::convert {
+
+// A process, or a device.
+struct Group {
+  uint32_t index = 0;
+  uint64_t pid = 0;
+  std::string name;
+  std::string label;  // "CPU" or "GPU 0"
+  uint64_t sort_index = 0;
+  const trace::WriterInfo* writer = nullptr;  // null: a device; the first one where a process has several (it exec'ed)
+  std::string device_uuid;
+};
+
+// A track in its group.
+struct Place {
+  uint32_t index = 0;
+  const trace::WriterInfo* writer = nullptr;
+  const trace::Track* track = nullptr;
+  const Group* group = nullptr;
+  uint64_t tid = 0;
+  std::string name;  // never empty
+};
+
+class Places {
+ public:
+  explicit Places(const trace::Reader& reader);
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
+  // Null for a track the trace does not describe. What is found stays where it is.
+  const Place* find(const trace::WriterId& writer, uint32_t track) const;
+  const std::deque<Group>& groups() const { return groups_; }
+  const std::deque<Place>& all() const { return places_; }
+
+  // The row for ranges that overlap others of their track: a tid for each lane above 0.
+  uint64_t lane_tid(const Place& place, uint16_t lane);
+
+ private:
+  Group& process_of(const trace::WriterInfo& writer);
+  Group& device_of(const std::string& uuid);
+  uint64_t claim_pid(uint64_t wanted);
+  uint64_t claim_tid(const Group& group, uint64_t wanted, const trace::WriterInfo* thread_of);
+
+  std::deque<Group> groups_;
+  std::deque<Place> places_;
+  std::map<std::pair<trace::WriterId, uint32_t>, const Place*> by_track_;
+  std::map<std::string, Group*> processes_, devices_;
+  std::map<uint64_t, const Group*> pids_;
+  std::map<std::pair<const Group*, uint64_t>, const trace::WriterInfo*> tids_;
+  std::map<std::pair<const Place*, uint16_t>, uint64_t> lanes_;
+};
+
+// "name (lane 2)"
+std::string lane_name(const Place& place, uint16_t lane);
+
+}  // namespace kymo::convert

@@ -1,0 +1,95 @@
+#include "convert/sink.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+
+#include "kymo/error.h"
+
+namespace kymo::convert {
+
+// ---- FileSink ------------------------------------------------------------------------------------------------------
+
+FileSink::FileSink(const std::string& path) : path_(path), temporary_(path + ".tmp") {
+  struct stat there {};
+  if (stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) throw base::file_error("write", path, EISDIR);
+  file_ = base::FileDescriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file_) throw base::file_error("write", path, errno);
+  // One that an earlier run left behind may have other permissions.
+  if (fchmod(file_.get(), 0600) != 0) throw base::file_error("write", path, errno);
+}
+
+FileSink::~FileSink() {
+  if (!file_) return;
+  file_.reset();
+  unlink(temporary_.c_str());
+}
+
+void FileSink::write(std::string_view bytes) {
+  size_t written = 0;
+  if (const int error = base::write_all(file_.get(), base::as_bytes(bytes), written); error != 0) {
+    throw base::file_error("write", path_, error);
+  }
+}
+
+void FileSink::finish() {
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) throw base::file_error("write", path_, errno);
+  file_.reset();
+}
+
+// ---- GzipSink ------------------------------------------------------------------------------------------------------
+
+namespace {
+// Traces repeat themselves so much that a higher level is several times slower for a tenth of the size.
+constexpr int kLevel = 2;
+constexpr int kGzipWindow = 15 + 16;  // the largest window, and a gzip header
+constexpr int kMemoryLevel = 8;
+constexpr size_t kLargestPiece = 1 << 30;  // zlib counts in 32 bits
+}  // namespace
+
+struct GzipSink::Stream {
+  z_stream z{};
+  std::array<char, 1 << 16> out;
+};
+
+GzipSink::GzipSink(Sink& below) : below_(below), stream_(std::make_unique<Stream>()) {
+  if (deflateInit2(&stream_->z, kLevel, Z_DEFLATED, kGzipWindow, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) {
+    throw Error("cannot compress: zlib has no memory");
+  }
+}
+
+GzipSink::~GzipSink() { deflateEnd(&stream_->z); }
+
+void GzipSink::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kLargestPiece);
+    deflate(piece, Z_NO_FLUSH);
+    bytes.remove_prefix(piece.size());
+  }
+}
+
+void GzipSink::finish() {
+  deflate({}, Z_FINISH);
+  below_.finish();
+}
+
+void GzipSink::deflate(std::string_view bytes, int flush) {
+  z_stream& z = stream_->z;
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib does not write to it
+  z.avail_in = static_cast<uInt>(bytes.size());
+  do {
+    z.next_out = reinterpret_cast<Bytef*>(stream_->out.data());
+    z.avail_out = static_cast<uInt>(stream_->out.size());
+    if (::deflate(&z, flush) == Z_STREAM_ERROR) throw Error("cannot compress: zlib refuses its own state");
+    below_.write({stream_->out.data(), stream_->out.size() - z.avail_out});
+  } while (z.avail_out == 0);
+}
+
+}  // namespace kymo::convert

@@ -1,0 +1,196 @@
+// The C functions of kymo/kymo.h.
+#include <string.h>
+
+#include "kymo/kymo.h"
+#include "record/loss.h"
+#include "record/process.h"
+#include "record/registry.h"
+#include "record/store.h"
+
+namespace kymo::record {
+namespace {
+
+// Set in a site whose class did not fit into the registry: its name goes with each event.
+constexpr uint32_t kInlineSite = 0xffffffff;
+constexpr uint64_t kHandleRun = 1024;  // handles a thread takes from the process at once
+
+bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
+
+kymo_label plain(const char* name) noexcept {
+  return {name, nullptr, name != nullptr ? static_cast<uint32_t>(strlen(name)) : 0, 0, 0};
+}
+
+void store(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, const uint64_t* id) noexcept {
+  const FoundClass found = class_for(label, args, count);
+  if (!found.name_inline && count == 0 && id == nullptr) return store_cell(kind, found.id);
+  store_event(kind, found.id, found.name_inline ? label.name : nullptr, label.name_length, args, count, id);
+}
+
+__attribute__((noinline)) void begin_at_new_site(kymo_site& site, const kymo_arg* args, uint32_t count) noexcept {
+  const FoundClass found = class_for(site.label, args, count);
+  site.class_id.store(found.name_inline ? kInlineSite : found.id, std::memory_order_relaxed);
+  if (!found.name_inline && count == 0) return store_cell(Kind::Begin, found.id);
+  store_event(Kind::Begin, found.id, found.name_inline ? site.label.name : nullptr, site.label.name_length, args, count,
+              nullptr);
+}
+
+// A signal handler may have moved the thread into the segment between our look at its slot and our count.
+void follow_depth(const Slot* slot) noexcept {
+  if (__builtin_expect(this_slot != slot && this_slot != nullptr, 0)) this_slot->depth = slot->depth;
+}
+
+// A thread whose first call this is gets into the segment for it, so that the loss has a thread.
+void lose(uint32_t cause) noexcept {
+  if (Slot* slot = enter_ring()) count_loss(*slot, cause, 1);
+}
+
+bool site_has_class(uint32_t class_id) noexcept { return class_id - 1 < kInlineSite - 1; }
+
+// A handle says in which recording its range was started, if in one: an end in another one is none of its business, and
+// no loss.
+constexpr uint32_t kHandleShift = 8;
+uint64_t recording_tag(const Process& shared) noexcept {
+  return uint64_t{shared.epoch.load(std::memory_order_relaxed) % 127 + 1} << 1 | 1;
+}
+
+uint64_t next_handle(bool recorded) noexcept {
+  Slot* slot = own_slot();
+  Process* shared = process();
+  if (shared == nullptr) return uint64_t{1} << kHandleShift;
+  uint64_t number;
+  if (slot == nullptr || slot->busy.load(std::memory_order_relaxed) != 0) {
+    number = shared->next_handle.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    if (slot->next_handle == slot->last_handle) {
+      slot->next_handle = shared->next_handle.fetch_add(kHandleRun, std::memory_order_relaxed);
+      slot->last_handle = slot->next_handle + kHandleRun;
+    }
+    number = slot->next_handle++;
+  }
+  return number << kHandleShift | (recorded ? recording_tag(*shared) : 0);
+}
+
+}  // namespace
+}  // namespace kymo::record
+
+using namespace kymo::record;
+
+extern "C" {
+
+void kymo_begin(kymo_site* site) {
+  const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
+  if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, nullptr, 0);
+  store_cell(Kind::Begin, class_id);
+}
+
+void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count) {
+  const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
+  if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, args, count);
+  store_event(Kind::Begin, class_id, nullptr, 0, args, count, nullptr);
+}
+
+void kymo_end(void) {
+  if (recording()) store_cell(Kind::End, 0);  // not when the recording it began in is over
+}
+
+void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t id) {
+  if (!recording()) return;
+  store(static_cast<Kind>(kind), *label, args, count, kind >= KYMO_RANGE_START ? &id : nullptr);
+}
+
+int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {
+  Slot* slot = own_slot();
+  if (slot == nullptr) return 0;
+  const int depth = slot->depth++;
+  follow_depth(slot);
+  if (recording()) store(Kind::Begin, *label, args, count, nullptr);
+  return depth;
+}
+
+int kymo_range_push(const char* name) {
+  const kymo_label label = plain(name);
+  return kymo_range_push_label(&label, nullptr, 0);
+}
+
+int kymo_range_pop(void) {
+  Slot* slot = own_slot();
+  if (slot == nullptr) return -1;
+  if (__builtin_expect(slot->depth == 0, 0)) {
+    if (recording()) lose(kLossUnmatchedPop);
+    return -1;
+  }
+  const int depth = --slot->depth;
+  follow_depth(slot);
+  if (recording()) store_cell(Kind::End, 0);
+  return depth;
+}
+
+uint64_t kymo_range_start_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {
+  const bool recorded = recording();
+  const uint64_t handle = next_handle(recorded);
+  if (recorded) store(Kind::AsyncBegin, *label, args, count, &handle);
+  return handle;
+}
+
+uint64_t kymo_range_start(const char* name) {
+  const kymo_label label = plain(name);
+  return kymo_range_start_label(&label, nullptr, 0);
+}
+
+void kymo_range_end(uint64_t handle) {
+  if (!recording()) return;
+  Process* shared = process();
+  if (shared == nullptr) return;
+  const uint64_t number = handle >> kHandleShift;
+  const bool given = number != 0 && number < shared->next_handle.load(std::memory_order_relaxed);
+  if (given && (handle & 0xff) != recording_tag(*shared)) return;  // started while this recording was not on
+  if (given) return store_event(Kind::AsyncEnd, 0, nullptr, 0, nullptr, 0, &handle);
+  lose(kLossUnknownRange);
+}
+
+void kymo_mark(const char* name) {
+  if (recording()) store(Kind::Instant, plain(name), nullptr, 0, nullptr);
+}
+
+void kymo_counter_int(const char* name, int64_t value) {
+  if (!recording()) return;
+  kymo_arg arg{"value", {}, 0, KYMO_INT};
+  arg.value.as_int = value;
+  store(Kind::Counter, plain(name), &arg, 1, nullptr);
+}
+
+void kymo_counter_double(const char* name, double value) {
+  if (!recording()) return;
+  kymo_arg arg{"value", {}, 0, KYMO_DOUBLE};
+  arg.value.as_double = value;
+  store(Kind::Counter, plain(name), &arg, 1, nullptr);
+}
+
+void kymo_flow_begin(const char* name, uint64_t flow) {
+  if (recording()) store(Kind::FlowBegin, plain(name), nullptr, 0, &flow);
+}
+void kymo_flow_step(const char* name, uint64_t flow) {
+  if (recording()) store(Kind::FlowStep, plain(name), nullptr, 0, &flow);
+}
+void kymo_flow_end(const char* name, uint64_t flow) {
+  if (recording()) store(Kind::FlowEnd, plain(name), nullptr, 0, &flow);
+}
+
+void kymo_set_thread_name(const char* name) {
+  Slot* slot = own_slot();
+  if (slot == nullptr || name == nullptr) return;
+  const size_t length = strnlen(name, sizeof slot->name - 1);
+  memset(slot->name, 0, sizeof slot->name);
+  memcpy(slot->name, name, length);
+  slot->name_length = static_cast<uint32_t>(length);
+  // In the segment already: the name is said anew. Otherwise the thread's first record says it.
+  if (slot->index != kPrivateSlot && recording()) {
+    kymo_arg text{nullptr, {}, static_cast<uint32_t>(length), KYMO_STRING};
+    text.value.as_text = slot->name;
+    store_event(Kind::ThreadName, 0, nullptr, 0, &text, 1, nullptr);
+  }
+}
+
+int kymo_is_recording(void) { return recording() ? 1 : 0; }
+
+}  // extern "C"

@@ -1,0 +1,263 @@
+#include "record/process.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "record/clock.h"
+#include "record/thread.h"
+
+// This copy's mode mask: what the inlined guards of kymo/kymo.h test.
+extern "C" {
+__attribute__((visibility("default"))) constinit std::atomic<uint32_t> kymo_mode{0};
+
+// What a note points to. One in each copy, and not shared between them even where the dynamic linker could.
+struct KymoCopy {
+  std::atomic<kymo::record::Process*> process;
+  std::atomic<uint32_t> electing;  // of the copy at the lowest address: held while a Process is made
+};
+__attribute__((visibility("hidden"), used)) constinit KymoCopy kymo_this_copy{};
+}
+
+// The note: its description is the distance from itself to kymo_this_copy.
+asm(R"(
+  .pushsection .note.kymo, "a", %note
+  .balign 4
+  .long 5
+  .long 4
+  .long 0x6b796d6f
+  .asciz "Kymo"
+  .balign 4
+  .long kymo_this_copy - .
+  .balign 4
+  .popsection
+)");
+
+namespace kymo::record {
+namespace {
+
+constexpr uint32_t kNoteType = 0x6b796d6f;
+
+KymoCopy* copy_in_notes(const char* notes, size_t bytes) noexcept {
+  size_t at = 0;
+  while (at + sizeof(ElfW(Nhdr)) <= bytes) {
+    ElfW(Nhdr) note;
+    memcpy(&note, notes + at, sizeof note);
+    const size_t name = at + sizeof note;
+    const size_t description = name + ((note.n_namesz + 3) & ~size_t{3});
+    const size_t next = description + ((note.n_descsz + 3) & ~size_t{3});
+    if (next > bytes) break;
+    if (note.n_type == kNoteType && note.n_namesz == 5 && memcmp(notes + name, "Kymo", 5) == 0 && note.n_descsz == 4) {
+      int32_t distance;
+      memcpy(&distance, notes + description, sizeof distance);
+      return reinterpret_cast<KymoCopy*>(const_cast<char*>(notes + description) + distance);
+    }
+    at = next;
+  }
+  return nullptr;
+}
+
+struct Copies {
+  KymoCopy* lowest = nullptr;  // the same for whoever asks: where a process is made, one at a time
+  Process* process = nullptr;
+};
+
+int visit_object(dl_phdr_info* object, size_t, void* data) noexcept {
+  auto& copies = *static_cast<Copies*>(data);
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& header = object->dlpi_phdr[i];
+    if (header.p_type != PT_NOTE) continue;
+    KymoCopy* copy = copy_in_notes(reinterpret_cast<const char*>(object->dlpi_addr + header.p_vaddr), header.p_memsz);
+    if (copy == nullptr) continue;
+    if (copies.lowest == nullptr || copy < copies.lowest) copies.lowest = copy;
+    if (Process* found = copy->process.load(std::memory_order_acquire)) copies.process = found;
+  }
+  return 0;
+}
+
+Process* make_process() noexcept {
+  void* memory =
+      mmap(nullptr, round_up(sizeof(Process), kPage), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* made = static_cast<Process*>(memory);  // all zero is its first state
+  made->version = kProcessVersion;
+  made->options = SegmentOptions{};
+  made->mapping.fd = -1;
+  made->parent_mapping.fd = -1;
+  made->pid = static_cast<uint32_t>(getpid());
+  made->next_handle.store(1, std::memory_order_relaxed);
+  if (pthread_key_create(&made->slot_key, release_slot) != 0) return nullptr;
+  return made;
+}
+
+// The thread-exit hook and the fork handlers point into this copy: it must not be unloaded. Where the program tries,
+// its code stays.
+void pin_this_copy() noexcept {
+  Dl_info where;
+  if (dladdr(&kymo_this_copy, &where) != 0 && where.dli_fname != nullptr)
+    dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+// Set when this copy has joined; kymo_this_copy.process may be set earlier, by another copy that made the Process.
+constinit std::atomic<Process*> joined{nullptr};
+constinit std::atomic<uint32_t> joining{0};
+
+void add_this_copy(Process& shared) noexcept {
+  const uint32_t place = shared.copy_count.fetch_add(1, std::memory_order_acq_rel);
+  if (place >= kMaxCopies) return;  // the sixty-fifth copy stays off
+  shared.copies[place].slot.store(this_slot_address, std::memory_order_release);
+  shared.copies[place].mode.store(&kymo_mode, std::memory_order_release);
+  kymo_mode.store(shared.mode.load(std::memory_order_acquire), std::memory_order_relaxed);
+}
+
+Process* find_or_make_process() noexcept {
+  Copies copies;
+  dl_iterate_phdr(visit_object, &copies);
+  KymoCopy& home = copies.lowest != nullptr ? *copies.lowest : kymo_this_copy;
+  while (home.electing.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  Process* shared = copies.process;
+  if (shared == nullptr) shared = home.process.load(std::memory_order_acquire);
+  if (shared == nullptr) shared = make_process();
+  home.process.store(shared, std::memory_order_release);
+  kymo_this_copy.process.store(shared, std::memory_order_release);
+  home.electing.store(0, std::memory_order_release);
+  return shared;
+}
+
+Process* join() noexcept {
+  while (joining.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  Process* shared = joined.load(std::memory_order_acquire);
+  if (shared == nullptr) {
+    init_clock();
+    shared = find_or_make_process();
+    if (shared != nullptr && shared->version != kProcessVersion) shared = nullptr;
+    if (shared != nullptr) {
+      pin_this_copy();
+      pthread_atfork(nullptr, nullptr, after_fork_in_child);
+      add_this_copy(*shared);
+      joined.store(shared, std::memory_order_release);
+    }
+  }
+  joining.store(0, std::memory_order_release);
+  return shared;
+}
+
+// `kymo record` started this process, or one of its parents: the session, the policy and the ring's size are in the
+// environment.
+bool external_options(SegmentOptions& options) noexcept {
+  const char* text = getenv("KYMO_SESSION");
+  if (text == nullptr || strlen(text) != 32) return false;
+  for (int i = 0; i < 16; ++i) {
+    const char pair[3] = {text[2 * i], text[2 * i + 1], '\0'};
+    char* end = nullptr;
+    options.session[i] = static_cast<uint8_t>(strtoul(pair, &end, 16));
+    if (*end != '\0') return false;
+  }
+  if (const char* policy = getenv("KYMO_POLICY"); policy != nullptr) {
+    if (strcmp(policy, "drop") == 0) options.policy = RingPolicy::Drop;
+    if (strcmp(policy, "overwrite") == 0) options.policy = RingPolicy::Overwrite;
+  }
+  if (const char* ring = getenv("KYMO_RING_BYTES"); ring != nullptr) {
+    const uint64_t bytes = strtoull(ring, nullptr, 10);
+    if (bytes >= kMinRingBytes && bytes <= kMaxRingBytes && (bytes & (bytes - 1)) == 0) options.ring_bytes = bytes;
+  }
+  return true;
+}
+
+// A forked child's call sites hold ids that its parent's registry gave them. The parent may be adding to it as we copy:
+// the counters go last, so that they lie behind everything copied before.
+void inherit_classes(Process& shared) noexcept {
+  if (shared.parent_mapping.header == nullptr) return;
+  const Registry& from = shared.parent_mapping.header->registry;
+  Registry& to = shared.mapping.header->registry;
+  for (uint32_t i = 0; i < kIndexEntries; ++i)
+    to.index[i].store(from.index[i].load(std::memory_order_acquire), std::memory_order_relaxed);
+  for (uint32_t i = 0; i <= kMaxClasses; ++i)
+    to.offsets[i].store(from.offsets[i].load(std::memory_order_acquire), std::memory_order_relaxed);
+  const uint32_t used = from.arena_used.load(std::memory_order_acquire);
+  memcpy(to.arena, from.arena, used < kArenaBytes ? used : kArenaBytes);
+  to.class_count.store(from.class_count.load(std::memory_order_acquire), std::memory_order_release);
+  to.arena_used.store(from.arena_used.load(std::memory_order_acquire), std::memory_order_release);
+  shared.parent_mapping.fd = -1;
+  unmap_segment(shared.parent_mapping);
+}
+
+// When the copy is loaded: a recorded program's process is in the trace even if it annotates nothing.
+__attribute__((constructor(101))) void on_load() noexcept {
+  Process* shared = process();
+  if (shared == nullptr) return;
+  if (shared->segment.load(std::memory_order_acquire) != nullptr || !external_options(shared->options)) return;
+  char why[512];
+  if (!ensure_segment(*shared, why, sizeof why)) {
+    fprintf(stderr, "kymo: not recording: %s\n", why);
+    return;
+  }
+  shared->external.store(true, std::memory_order_relaxed);
+  start_recording(*shared);
+}
+
+}  // namespace
+
+Process* process() noexcept {
+  Process* known = joined.load(std::memory_order_acquire);
+  return __builtin_expect(known != nullptr, 1) ? known : join();
+}
+
+void set_mode(Process& shared, uint32_t bits) noexcept {
+  shared.mode.store(bits, std::memory_order_release);
+  const uint32_t count = shared.copy_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
+    if (auto* mask = shared.copies[i].mode.load(std::memory_order_acquire))
+      mask->store(bits, std::memory_order_relaxed);
+}
+
+bool ensure_segment(Process& shared, char* why, size_t why_bytes) noexcept {
+  if (shared.segment.load(std::memory_order_acquire) != nullptr) return true;
+  while (shared.segment_lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  bool made = shared.segment.load(std::memory_order_acquire) != nullptr;
+  if (!made && create_segment(shared.options, shared.mapping, shared.segment_path, why, why_bytes)) {
+    inherit_classes(shared);
+    shared.segment.store(shared.mapping.header, std::memory_order_release);
+    made = true;
+  }
+  shared.segment_lock.store(0, std::memory_order_release);
+  return made;
+}
+
+void start_recording(Process& shared) noexcept {
+  SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
+  header->closed.store(0, std::memory_order_relaxed);
+  header->epoch.store(shared.epoch.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  // Sends every thread through its slow path once, which finds the new epoch. A thread that is on it right now looks at
+  // the epoch again after it has set its limit: one of the two stores comes last.
+  const uint32_t used = header->slots_used.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < used; ++i) slot_page(header, i)->slot.limit.store(0, std::memory_order_seq_cst);
+  set_mode(shared, shared.mode.load(std::memory_order_relaxed) | kRecordingBit);
+}
+
+void stop_recording(Process& shared) noexcept {
+  set_mode(shared, shared.mode.load(std::memory_order_relaxed) & ~kRecordingBit);
+}
+
+void after_fork_in_child() noexcept {
+  Process* shared = joined.load(std::memory_order_acquire);
+  if (shared == nullptr) return;
+  if (shared->pid == static_cast<uint32_t>(getpid())) return;  // another copy's handler was first
+  shared->pid = static_cast<uint32_t>(getpid());
+  shared->segment_lock.store(0, std::memory_order_relaxed);
+  leave_parents_slot(*shared);
+  if (shared->segment.load(std::memory_order_relaxed) == nullptr) return;
+  // The lock on the parent's segment is not inherited; only its file is, and the child must not keep that.
+  close(shared->mapping.fd);
+  shared->parent_mapping = shared->mapping;
+  shared->parent_mapping.fd = -1;
+  shared->mapping = {};
+  shared->segment.store(nullptr, std::memory_order_release);
+}
+
+}  // namespace kymo::record

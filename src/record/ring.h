@@ -1,0 +1,45 @@
+// A ring: 16-byte cells that one thread writes and one collector reads.
+//
+// It has one writer because a second would cost an atomic read-modify-write a record. Its memory lies in the segment,
+// behind the slot of its thread, so that it outlives the process. When it is full the slow path (room.h) waits, drops
+// or overwrites. No record crosses a block's end. A store is: two loads of the slot's line, the clock, two words into
+// the ring, the head; about what the clock alone costs.
+#pragma once
+
+#include <cstdint>
+
+#include "record/clock.h"
+#include "record/layout.h"
+
+namespace kymo::record {
+
+// One record at the head; the caller knows that it fits.
+inline void push_at(Slot& slot, uint64_t head, uint64_t time, uint64_t word, const uint64_t* payload,
+                    uint32_t payload_cells) noexcept {
+  Cell& cell = slot.cells[head & slot.mask];
+  cell.time.store(time, std::memory_order_relaxed);
+  cell.word.store(word, std::memory_order_relaxed);
+  for (uint32_t i = 0; i < payload_cells; ++i) {
+    Cell& next = slot.cells[(head + 1 + i) & slot.mask];
+    next.time.store(payload[2 * i], std::memory_order_relaxed);
+    next.word.store(payload[2 * i + 1], std::memory_order_relaxed);
+  }
+  slot.head.store(head + 1 + payload_cells, std::memory_order_release);
+}
+
+inline void push_cells(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* payload,
+                       uint32_t payload_cells) noexcept {
+  push_at(slot, slot.head.load(std::memory_order_relaxed), ticks(), make_word(kind, payload_cells, class_id), payload,
+          payload_cells);
+}
+
+// Fills `cells` cells that nobody is to read.
+inline void push_pad(Slot& slot, uint32_t cells) noexcept {
+  const uint64_t head = slot.head.load(std::memory_order_relaxed);
+  Cell& cell = slot.cells[head & slot.mask];
+  cell.time.store(0, std::memory_order_relaxed);
+  cell.word.store(make_word(Kind::Pad, cells - 1, 0), std::memory_order_relaxed);
+  slot.head.store(head + cells, std::memory_order_release);
+}
+
+}  // namespace kymo::record

@@ -1,0 +1,254 @@
+#include "record/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/clock.h"
+
+namespace kymo::record {
+namespace {
+
+// One candidate folder: made 0700 if need be, and refused if someone else could have made it.
+bool try_folder(const char* base, char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept {
+  const size_t used = strnlen(why, why_bytes);
+  char* note = why + used;
+  const size_t room = why_bytes - used;
+  const int length = snprintf(path, sizeof path, "%s/kymo-%u", base, static_cast<unsigned>(geteuid()));
+  if (length < 0 || static_cast<size_t>(length) + 40 > sizeof path) {
+    snprintf(note, room, "%s%s: the path is too long", used ? "; " : "", base);
+    return false;
+  }
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) {
+    snprintf(note, room, "%s%s: %s", used ? "; " : "", path, strerror(errno));
+    return false;
+  }
+  struct stat status;
+  if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
+      (status.st_mode & 077) != 0) {
+    snprintf(note, room, "%s%s: not a folder of this user's alone (want 0700)", used ? "; " : "", path);
+    return false;
+  }
+  if (access(path, W_OK | X_OK) != 0) {
+    snprintf(note, room, "%s%s: %s", used ? "; " : "", path, strerror(errno));
+    return false;
+  }
+  return true;
+}
+
+void put_hex(char* out, const uint8_t* bytes, size_t count) noexcept {
+  for (size_t i = 0; i < count; ++i) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+// What a collector cannot ask /proc for once the process is gone.
+void fill_origin(SegmentHeader& header) noexcept {
+  const ssize_t executable = readlink("/proc/self/exe", header.origin, kOriginBytes - 1);
+  size_t used = executable > 0 ? static_cast<size_t>(executable) : 0;
+  header.origin[used++] = '\0';
+  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    while (used < kOriginBytes) {
+      const ssize_t got = read(fd, header.origin + used, kOriginBytes - used);
+      if (got <= 0) break;
+      used += static_cast<size_t>(got);
+    }
+    close(fd);
+  }
+  header.origin[kOriginBytes - 1] = '\0';
+  header.origin_bytes = static_cast<uint32_t>(used);
+}
+
+// A program started without its standard files would otherwise print into its own segment.
+int open_above_streams(const char* path, int flags) noexcept {
+  const int fd = open(path, flags, 0600);
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(fd);
+  return above;
+}
+
+bool is_open(const Mapping& mapping) noexcept {
+  struct stat status;
+  return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode;
+}
+
+bool lock_segment(int fd) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+}  // namespace
+
+bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept {
+  why[0] = '\0';
+  if (const char* chosen = getenv("KYMO_SHM_DIR"); chosen != nullptr && chosen[0] != '\0')
+    return try_folder(chosen, path, why, why_bytes);
+  if (try_folder("/dev/shm", path, why, why_bytes)) return true;
+  if (const char* runtime = getenv("XDG_RUNTIME_DIR"); runtime != nullptr && runtime[0] == '/')
+    if (try_folder(runtime, path, why, why_bytes)) return true;
+  return try_folder("/tmp", path, why, why_bytes);
+}
+
+bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path)[kSegmentPathBytes], char* why,
+                    size_t why_bytes) noexcept {
+  if (!segment_folder(path, why, why_bytes)) return false;
+  uint8_t name[16];
+  if (getrandom(name, sizeof name, 0) != sizeof name) {
+    snprintf(why, why_bytes, "no random numbers: %s", strerror(errno));
+    return false;
+  }
+  const size_t folder = strlen(path);
+  path[folder] = '/';
+  put_hex(path + folder + 1, name, sizeof name);
+
+  const uint64_t header_bytes = round_up(sizeof(SegmentHeader), kPage);
+  const uint64_t slot_bytes = kPage + options.ring_bytes;
+  const uint64_t bytes = header_bytes + kMaxSlots * slot_bytes;
+
+  const int fd = open_above_streams(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+  if (fd < 0) {
+    snprintf(why, why_bytes, "%s: %s", path, strerror(errno));
+    return false;
+  }
+  const auto fail = [&](const char* what, int error) noexcept {
+    snprintf(why, why_bytes, "%s: %s: %s", path, what, strerror(error));
+    close(fd);
+    unlink(path);
+    return false;
+  };
+  // The name appears only once the lock is held and the magic is in: a collector that looks in between finds a segment
+  // without a magic and looks again later.
+  if (!lock_segment(fd)) return fail("cannot be locked", errno);
+  if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return fail("cannot be sized", errno);
+  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(header_bytes)); error != 0)
+    return fail("no room in shared memory (make some, or set KYMO_SHM_DIR)", error);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (memory == MAP_FAILED) return fail("cannot be mapped", errno);
+
+  auto& header = *static_cast<SegmentHeader*>(memory);
+  header.version = kSegmentVersion;
+  header.header_bytes = static_cast<uint32_t>(header_bytes);
+  header.segment_bytes = bytes;
+  header.slot_bytes = slot_bytes;
+  header.slots_offset = header_bytes;
+  header.slot_capacity = kMaxSlots;
+  header.ring_cells = static_cast<uint32_t>(options.ring_bytes / sizeof(Cell));
+  memcpy(header.segment, name, sizeof name);
+  memcpy(header.writer, name, sizeof name);
+  memcpy(header.session, options.session, sizeof options.session);
+  header.pid = static_cast<uint32_t>(getpid());
+  header.parent_pid = static_cast<uint32_t>(getppid());
+  header.process_identity = process_identity(header.pid);
+  const TickSource source = tick_source();
+  header.tick_kind = source.kind;
+  header.ticks_per_second = source.per_second;
+  header.policy.store(static_cast<uint32_t>(options.policy), std::memory_order_relaxed);
+  const Pair pair = read_pair();
+  header.pair_ticks = pair.ticks;
+  header.pair_monotonic_ns = pair.monotonic_ns;
+  header.pair_realtime_ns = pair.realtime_ns;
+  header.pair_error_ns = pair.error_ns;
+  header.start_realtime_ns = pair.realtime_ns;
+  fill_origin(header);
+  std::atomic_ref<uint64_t>(header.magic).store(kSegmentMagic, std::memory_order_release);
+
+  struct stat status {};
+  fstat(fd, &status);
+  mapping = {&header, bytes, fd, status.st_dev, status.st_ino};
+  return true;
+}
+
+bool map_segment(int fd, Mapping& mapping) noexcept {
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  const auto bytes = static_cast<uint64_t>(status.st_size);
+  if (bytes < sizeof(SegmentHeader)) return false;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (memory == MAP_FAILED) return false;
+  auto& header = *static_cast<SegmentHeader*>(memory);
+  const uint64_t magic = std::atomic_ref<uint64_t>(header.magic).load(std::memory_order_acquire);
+  const uint64_t ring_bytes = uint64_t{header.ring_cells} * sizeof(Cell);
+  const bool valid = magic == kSegmentMagic && header.version == kSegmentVersion && header.segment_bytes == bytes &&
+                     header.header_bytes == round_up(sizeof(SegmentHeader), kPage) &&
+                     header.slots_offset == header.header_bytes && header.slot_capacity <= kMaxSlots &&
+                     ring_bytes >= kMinRingBytes && ring_bytes <= kMaxRingBytes &&
+                     (ring_bytes & (ring_bytes - 1)) == 0 && header.slot_bytes == kPage + ring_bytes &&
+                     bytes == header.slots_offset + header.slot_capacity * header.slot_bytes;
+  if (!valid) {
+    munmap(memory, bytes);
+    return false;
+  }
+  mapping = {&header, bytes, fd, status.st_dev, status.st_ino};
+  return true;
+}
+
+void unmap_segment(Mapping& mapping) noexcept {
+  if (mapping.header != nullptr) munmap(mapping.header, mapping.bytes);
+  if (mapping.fd >= 0) close(mapping.fd);
+  mapping = {};
+}
+
+bool allocate_slot(Mapping& mapping, const char* path, uint32_t index) noexcept {
+  const SegmentHeader& header = *mapping.header;
+  if (!is_open(mapping)) {
+    mapping.fd = open_above_streams(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);  // the old number may be another file's now
+    if (!is_open(mapping)) return false;
+    lock_segment(mapping.fd);
+  }
+  const auto offset = static_cast<off_t>(header.slots_offset + uint64_t{index} * header.slot_bytes);
+  // Not posix_fallocate: where the file system cannot reserve, that would write every page, and /dev/shm can.
+  while (fallocate(mapping.fd, 0, offset, static_cast<off_t>(header.slot_bytes)) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EOPNOTSUPP) return false;
+    if (posix_fallocate(mapping.fd, offset, static_cast<off_t>(header.slot_bytes)) != 0) return false;
+    break;
+  }
+#ifdef MADV_POPULATE_WRITE
+  // One call instead of a page fault every 256 records of the first round. Older kernels refuse; the faults then do it.
+  madvise(reinterpret_cast<char*>(mapping.header) + offset, header.slot_bytes, MADV_POPULATE_WRITE);
+#endif
+  return true;
+}
+
+uint64_t process_identity(uint32_t pid) noexcept {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%u/stat", pid);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[1024];
+  const ssize_t length = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (length <= 0) return 0;
+  text[length] = '\0';
+  // The command's name may hold anything, a ')' too: the fields begin after the last one.
+  const char* cursor = strrchr(text, ')');
+  if (cursor == nullptr) return 0;
+  if (cursor[1] == ' ' && (cursor[2] == 'Z' || cursor[2] == 'X')) return 0;  // a zombie records nothing more
+  constexpr int kStartTime = 20, kStartStack = 26;  // fields after the name, the state being the first
+  uint64_t identity = 0;
+  for (int field = 1; field <= kStartStack; ++field) {
+    cursor = strchr(cursor + 1, ' ');
+    if (cursor == nullptr) return 0;
+    if (field == kStartTime || field == kStartStack)
+      identity = identity * 0x9e3779b97f4a7c15u + strtoull(cursor, nullptr, 10);
+  }
+  return identity;
+}
+
+bool owner_is_alive(int fd, const SegmentHeader& header) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) return true;
+  return header.process_identity != 0 && process_identity(header.pid) == header.process_identity;
+}
+
+}  // namespace kymo::record

@@ -1,0 +1,128 @@
+#include "record/segment.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+namespace kymo::record {
+namespace {
+
+class SegmentTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/kymo-segment-test-XXXXXX";
+    base = mkdtemp(pattern);
+    setenv("KYMO_SHM_DIR", base.c_str(), 1);
+  }
+  void TearDown() override {
+    unmap_segment(mapping);
+    unsetenv("KYMO_SHM_DIR");
+    std::filesystem::remove_all(base);
+  }
+  bool create() { return create_segment({}, mapping, path, why, sizeof why); }
+
+  std::string base;
+  Mapping mapping;
+  char path[kSegmentPathBytes] = {};
+  char why[512] = {};
+};
+
+TEST_F(SegmentTest, IsPrivateToTheUser) {
+  ASSERT_TRUE(create()) << why;
+  struct stat status;
+  ASSERT_EQ(stat(path, &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat(std::filesystem::path(path).parent_path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+}
+
+TEST_F(SegmentTest, AFolderOthersMayEnterIsRefused) {
+  const std::string folder = base + "/kymo-" + std::to_string(geteuid());
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  EXPECT_FALSE(create());
+  EXPECT_NE(std::string(why).find(folder), std::string::npos) << why;
+}
+
+TEST_F(SegmentTest, AMissingFolderSaysSo) {
+  setenv("KYMO_SHM_DIR", (base + "/nowhere").c_str(), 1);
+  EXPECT_FALSE(create());
+  EXPECT_NE(std::string(why).find("No such file"), std::string::npos) << why;
+}
+
+TEST_F(SegmentTest, IsFoundAgainByItsBytes) {
+  ASSERT_TRUE(create()) << why;
+  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  Mapping again;
+  ASSERT_TRUE(map_segment(fd, again));
+  EXPECT_EQ(std::memcmp(again.header->writer, mapping.header->writer, 16), 0);
+  EXPECT_EQ(again.header->pid, static_cast<uint32_t>(getpid()));
+  EXPECT_TRUE(owner_is_alive(fd, *again.header));
+  unmap_segment(again);
+}
+
+TEST_F(SegmentTest, DamagedSizesAreRefused) {
+  ASSERT_TRUE(create()) << why;
+  const auto maps = [this] {
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    Mapping again;
+    const bool mapped = map_segment(fd, again);
+    if (mapped)
+      unmap_segment(again);
+    else
+      close(fd);
+    return mapped;
+  };
+  ASSERT_TRUE(maps());
+  SegmentHeader& header = *mapping.header;
+  for (uint64_t* field : {&header.segment_bytes, &header.slot_bytes, &header.slots_offset, &header.magic}) {
+    const uint64_t good = *field;
+    *field ^= 0x10;
+    EXPECT_FALSE(maps());
+    *field = good;
+  }
+  const uint32_t cells = header.ring_cells;
+  header.ring_cells = 3;
+  EXPECT_FALSE(maps());
+  header.ring_cells = cells;
+  header.version = 99;
+  EXPECT_FALSE(maps());
+}
+
+TEST_F(SegmentTest, ADeadProcessIsToldFromALiveOne) {
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool made = create();
+    const ssize_t put = write(pipe_ends[1], path, sizeof path);
+    pause();
+    _exit(made && put > 0 ? 0 : 1);
+  }
+  ASSERT_EQ(read(pipe_ends[0], path, sizeof path), static_cast<ssize_t>(sizeof path));
+  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ASSERT_TRUE(map_segment(fd, mapping));
+  EXPECT_TRUE(owner_is_alive(fd, *mapping.header));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(owner_is_alive(fd, *mapping.header));
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+}
+
+TEST(ProcessIdentityTest, IsStableAndNotShared) {
+  EXPECT_NE(process_identity(static_cast<uint32_t>(getpid())), 0u);
+  EXPECT_EQ(process_identity(static_cast<uint32_t>(getpid())), process_identity(static_cast<uint32_t>(getpid())));
+  EXPECT_EQ(process_identity(0x7ffffff0), 0u);
+}
+
+}  // namespace
+}  // namespace kymo::record

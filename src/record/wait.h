@@ -1,0 +1,40 @@
+// Between a thread that records and the collector: who wakes whom, and how long one waits for the other.
+#pragma once
+
+#include <cstdint>
+
+#include "record/clock.h"
+#include "record/layout.h"
+
+namespace kymo::record {
+
+// One system call at most, and only when the collector sleeps.
+void wake_collector(SegmentHeader& header) noexcept;
+
+// Sleeps until `progress` is no longer `seen`, or a moment has passed.
+void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept;
+
+inline constexpr uint64_t kPatienceNs = 1'000'000'000;  // for a collector that does nothing
+
+// Waits until `ready` or until the collector has done nothing for a second. True: ready.
+template <class Ready>
+bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
+  uint64_t deadline = nanoseconds(CLOCK_MONOTONIC) + kPatienceNs;
+  uint32_t seen = header.progress.load(std::memory_order_acquire);
+  header.blocked_producers.fetch_add(1, std::memory_order_seq_cst);
+  bool done = ready();
+  while (!done) {
+    wake_collector(header);
+    sleep_until_progress(header, seen);
+    done = ready();
+    const uint32_t now_seen = header.progress.load(std::memory_order_acquire);
+    const uint64_t now = nanoseconds(CLOCK_MONOTONIC);
+    if (now_seen != seen) deadline = now + kPatienceNs;
+    seen = now_seen;
+    if (now >= deadline || header.closed.load(std::memory_order_relaxed) != 0) break;
+  }
+  header.blocked_producers.fetch_sub(1, std::memory_order_relaxed);
+  return done;
+}
+
+}  // namespace kymo::record

@@ -1,0 +1,122 @@
+#include "trace/catalog.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trace/records.h"
+
+namespace kymo::trace {
+
+namespace {
+
+// The newest statement of an id counts.
+template <typename T>
+void restate(base::ByteReader& in, std::map<uint32_t, T>& known, uint32_t T::*id) {
+  for (T& record : read_records<T>(in)) {
+    const uint32_t key = record.*id;
+    known.insert_or_assign(key, std::move(record));
+  }
+}
+
+// Ascending, each moment once.
+void put_in_order(std::vector<ClockPair>& pairs) {
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const ClockPair& a, const ClockPair& b) { return a.ticks < b.ticks; });
+  pairs.erase(std::unique(pairs.begin(), pairs.end(),
+                          [](const ClockPair& a, const ClockPair& b) { return a.ticks == b.ticks; }),
+              pairs.end());
+}
+
+}  // namespace
+
+bool is_catalog(ChunkType type) {
+  return type != ChunkType::Events && type >= ChunkType::Origin && type <= ChunkType::Costs;
+}
+
+void Catalog::see(const WriterId& id) {
+  writers_[id].id = id;
+  loose_[id].recorded = true;
+}
+
+void Catalog::add(const ChunkHeader& header, base::Bytes payload) {
+  WriterInfo& writer = writers_[header.writer];
+  Loose& loose = loose_[header.writer];
+  writer.id = header.writer;
+  if (header.type != ChunkType::Origin) loose.recorded = true;
+  base::ByteReader in(payload);
+  switch (header.type) {
+    case ChunkType::Origin:
+      for (Origin& origin : read_records<Origin>(in)) add_origin(writer, loose, std::move(origin));
+      break;
+    case ChunkType::Classes:
+      return restate(in, writer.classes, &EventClass::id);
+    case ChunkType::Tracks:
+      return restate(in, writer.tracks, &Track::id);
+    case ChunkType::Clock:
+      for (ClockDomain& clock : read_records<ClockDomain>(in)) add_clock(writer, std::move(clock));
+      break;
+    case ChunkType::Stacks:
+      restate(in, writer.modules, &Module::id);
+      restate(in, writer.frames, &Frame::id);
+      restate(in, writer.stacks, &Stack::id);
+      break;
+    case ChunkType::Losses:
+      for (Loss& loss : read_records<Loss>(in)) add_loss(loose, std::move(loss));
+      break;
+    case ChunkType::Costs:
+      return restate(in, writer.costs, &Cost::track);
+    case ChunkType::Events:
+    case ChunkType::Index:
+    case ChunkType::Tiles:
+      break;
+  }
+}
+
+void Catalog::add_origin(WriterInfo& writer, Loose& loose, Origin origin) {
+  auto metadata = std::move(origin.metadata);
+  if (!std::exchange(loose.has_origin, true)) {
+    writer.origin = std::move(origin);
+    writer.origin.metadata.clear();
+  }
+  for (auto& item : metadata) {
+    if (loose.metadata_keys.insert(item.first).second) writer.origin.metadata.push_back(std::move(item));
+  }
+}
+
+void Catalog::add_clock(WriterInfo& writer, ClockDomain clock) {
+  const auto [known, is_new] = writer.clocks.try_emplace(clock.id, clock);
+  if (is_new) return;
+  std::vector<ClockPair> pairs = std::move(known->second.pairs);
+  pairs.insert(pairs.end(), clock.pairs.begin(), clock.pairs.end());
+  clock.pairs = std::move(pairs);
+  known->second = std::move(clock);
+}
+
+void Catalog::add_loss(Loose& loose, Loss loss) {
+  const auto [known, is_new] = loose.losses.try_emplace({loss.cause, loss.track, loss.detail}, loss);
+  if (is_new) return;
+  Loss& sum = known->second;
+  sum.count += loss.count;
+  sum.first = std::min(sum.first, loss.first);
+  sum.last = std::max(sum.last, loss.last);
+}
+
+void Catalog::finish() {
+  for (const auto& [id, writer] : writers_) {
+    if (!writer.origin.session.empty()) sessions_.insert(writer.origin.session);
+  }
+  // An origin without a process announces a session, and is no writer, unless something else came from it.
+  std::erase_if(writers_, [this](const auto& entry) {
+    const auto loose = loose_.find(entry.first);
+    const bool announces = !loose->second.recorded && entry.second.origin.pid == 0;
+    if (announces) loose_.erase(loose);
+    return announces;
+  });
+  for (auto& [id, writer] : writers_) {
+    for (auto& [clock_id, clock] : writer.clocks) put_in_order(clock.pairs);
+    writer.losses.clear();
+    for (const auto& [key, loss] : loose_[id].losses) writer.losses.push_back(loss);
+  }
+}
+
+}  // namespace kymo::trace

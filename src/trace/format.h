@@ -1,0 +1,69 @@
+// The numbers of the file format and the header every chunk begins with; docs/format.md is the specification.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "trace/model.h"
+
+namespace kymo::trace {
+
+enum class ChunkType : uint16_t {
+  Origin = 1,
+  Classes = 2,
+  Tracks = 3,
+  Clock = 4,
+  Events = 5,
+  Stacks = 6,
+  Losses = 7,
+  Costs = 8,
+  Index = 9,
+  Tiles = 10,  // reserved
+};
+
+// A byte that no text begins with, so that neither an editor nor a transfer in text mode goes unnoticed.
+inline constexpr std::array<uint8_t, 8> kMagic = {0x93, 'K', 'Y', 'M', 'O', '\r', '\n', 0x1a};
+inline constexpr uint16_t kVersion = 1;
+
+inline constexpr size_t kHeaderBytes = 104;
+inline constexpr size_t kMaxHeaderBytes = 1024;
+inline constexpr size_t kAlignment = 8;
+
+// Caps, so that what a forged file can make a reader allocate is bounded.
+inline constexpr uint64_t kMaxPayloadBytes = 64 << 20;
+inline constexpr uint32_t kMaxEvents = 4 << 20;  // ranges, and points, of a chunk
+inline constexpr uint32_t kMaxValues = 8 << 20;  // ints, and doubles
+inline constexpr uint32_t kMaxTextBytes = 64 << 20;
+inline constexpr uint32_t kMaxHeadBytes = 8 << 20;
+inline constexpr uint32_t kMaxOpenRanges = 1 << 16;
+
+struct ChunkHeader {
+  ChunkType type{};
+  uint16_t version = kVersion;
+  uint32_t header_length = kHeaderBytes;
+  WriterId writer;
+  uint64_t payload_length = 0;
+  uint64_t first = 0, last = 0;
+  uint32_t range_count = 0, point_count = 0;
+  uint32_t track = 0, ring = 0;
+  uint64_t sequence_begin = 0, sequence_end = 0;
+  uint64_t payload_hash = 0;
+
+  uint64_t chunk_length() const { return header_length + payload_length; }
+  bool operator==(const ChunkHeader&) const = default;
+};
+
+// The part of a header between its magic and its hash: what an index repeats.
+inline constexpr size_t kFieldsBytes = 88;
+
+void store_fields(const ChunkHeader&, std::byte* at);
+// Nothing when a length is beyond what the format allows.
+std::optional<ChunkHeader> load_fields(const std::byte* untrusted);
+
+void store_header(const ChunkHeader&, std::byte* at);
+// Nothing unless all of it is there, the magic and the hash are right, and the lengths are allowed.
+std::optional<ChunkHeader> load_header(base::Bytes untrusted);
+
+}  // namespace kymo::trace

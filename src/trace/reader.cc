@@ -1,0 +1,208 @@
+#include "trace/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "kymo/error.h"
+#include "trace/catalog.h"
+#include "trace/event_decoder.h"
+#include "trace/event_head.h"
+#include "trace/foreign.h"
+#include "trace/index_chain.h"
+#include "trace/trace_file.h"
+#include "trace/walk.h"
+
+namespace kymo::trace {
+
+namespace {
+
+constexpr size_t kForeignBytes = 512;    // enough to tell what a file is
+constexpr size_t kHeadWindow = 4 << 10;  // nearly all heads fit
+
+EventChunk to_event_chunk(const FoundChunk& chunk) {
+  const ChunkHeader& header = chunk.header;
+  return {.offset = chunk.offset,
+          .length = header.chunk_length(),
+          .writer = header.writer,
+          .track = header.track,
+          .ring = header.ring,
+          .sequence_begin = header.sequence_begin,
+          .sequence_end = header.sequence_end,
+          .first = header.first,
+          .last = header.last,
+          .range_count = header.range_count,
+          .point_count = header.point_count};
+}
+
+// What reading events keeps from chunk to chunk. One a thread, so that threads can share a Reader.
+struct Scratch {
+  std::vector<std::byte> bytes;
+  EventDecoder decoder;
+};
+
+Scratch& scratch() {
+  static thread_local Scratch mine;
+  return mine;
+}
+
+[[noreturn]] void refuse(const TraceFile& file) {
+  std::vector<std::byte> room(kForeignBytes);
+  const base::Bytes beginning = file.read(0, room);
+  const base::Bytes magic = std::as_bytes(std::span(kMagic)).first(std::min(kMagic.size(), beginning.size()));
+  if (std::equal(magic.begin(), magic.end(), beginning.begin())) {
+    throw Error(fmt::format("{} is a Kymo trace, but not one of its chunks is whole: it was cut off", file.path()));
+  }
+  throw Error(fmt::format("{} is not a Kymo trace: {}", file.path(), describe_foreign(beginning)));
+}
+
+}  // namespace
+
+struct Reader::Impl {
+  explicit Impl(const std::string& path) : file(path), file_size(file.size()) {
+    if (file_size == 0) {
+      throw Error(fmt::format("{} is empty: nothing was recorded, or its recorder has yet to write", path));
+    }
+    const std::vector<FoundChunk> by_index = chunks_by_index(file, file_size);
+    const uint64_t walk_to = by_index.empty() ? file_size : by_index.front().offset;
+    take_walk(walk_chunks(file, 0, walk_to));
+    if (!by_index.empty()) {
+      torn_end = false;  // what the walk ended with lies in the middle
+      for (const FoundChunk& chunk : by_index) take(chunk);
+      trace_size = file_size;
+      indexed = walk_to == 0;
+    }
+    if (chunk_count == 0) refuse(file);
+    catalog.finish();
+  }
+
+  void take_walk(Walk walk) {
+    for (const FoundChunk& chunk : walk.chunks) take(chunk);
+    std::move(walk.problems.begin(), walk.problems.end(), std::back_inserter(problems));
+    torn_end = walk.tail.has_value();
+    if (torn_end) problems.push_back(std::move(*walk.tail));
+    trace_size = walk.end;
+  }
+
+  void take(const FoundChunk& chunk) {
+    ++chunk_count;
+    const ChunkHeader& header = chunk.header;
+    const bool events = header.type == ChunkType::Events;
+    if (!events && !is_catalog(header.type)) return;
+    if (events) catalog.see(header.writer);
+    if (header.version != kVersion) {
+      return leave_out(chunk, fmt::format("it is of version {}, which only a newer Kymo reads", header.version));
+    }
+    if (events) return event_chunks.push_back(to_event_chunk(chunk));
+    try {
+      catalog.add(header, file.payload(chunk, bytes));
+    } catch (const Error& error) {
+      leave_out(chunk, error.what());
+    }
+  }
+
+  void leave_out(const FoundChunk& chunk, std::string_view why) {
+    problems.push_back({chunk.offset, chunk.header.chunk_length(),
+                        fmt::format("the chunk at {} was left out: {}", chunk.offset, why)});
+  }
+
+  // The header, read again: the file may not be what it was.
+  FoundChunk find(const EventChunk& chunk) const {
+    const auto header = file.header_at(chunk.offset);
+    if (!header || header->type != ChunkType::Events || header->chunk_length() != chunk.length) {
+      throw Error("it is no longer there");
+    }
+    return {chunk.offset, *header};
+  }
+
+  // Reads only the front of the chunk.
+  EventHead head(const FoundChunk& found) const {
+    const uint64_t offset = found.offset + found.header.header_length;
+    std::vector<std::byte>& room = scratch().bytes;
+    room.resize(std::min<size_t>(found.header.payload_length, kHeadWindow));
+    base::Bytes front = file.read(offset, room);
+    const EventPrefix prefix = read_prefix(front);
+    const size_t length = kEventPrefixBytes + prefix.head_length;
+    if (length > front.size()) {
+      if (length > found.header.payload_length) throw Error("its head is longer than itself");
+      room.resize(length);
+      front = file.read(offset, room);
+    }
+    return read_head(find_head(front, prefix));
+  }
+
+  // Runs it and says in its errors which chunk of which file they are about.
+  auto about(const EventChunk& chunk, auto&& work) const {
+    try {
+      return work();
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: the chunk at {} cannot be read: {}", file.path(), chunk.offset, error.what()));
+    }
+  }
+
+  TraceFile file;
+  uint64_t file_size = 0, trace_size = 0;
+  size_t chunk_count = 0;
+  bool indexed = false;
+  bool torn_end = false;  // the last of the problems is the end of the file, which refresh() may find whole
+  Catalog catalog;
+  std::vector<EventChunk> event_chunks;
+  std::vector<Problem> problems;
+  std::vector<std::byte> bytes;
+};
+
+Reader::Reader(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}
+Reader::~Reader() = default;
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+
+bool Reader::refresh() {
+  Impl& impl = *impl_;
+  const uint64_t size = impl.file.size();
+  if (size < impl.trace_size) {
+    throw Error(fmt::format("{} became shorter while it was read: open it again", path()));
+  }
+  if (size == impl.file_size) return false;
+  impl.file_size = size;
+  if (impl.torn_end) impl.problems.pop_back();
+  const size_t before = impl.chunk_count;
+  impl.take_walk(walk_chunks(impl.file, impl.trace_size, size));
+  impl.catalog.finish();
+  return impl.chunk_count > before;
+}
+
+void Reader::read(const EventChunk& chunk, EventBatch& into, unsigned parts) const {
+  impl_->about(chunk, [&] {
+    const FoundChunk found = impl_->find(chunk);
+    Scratch& mine = scratch();
+    if (parts == kOpenStacks) {
+      EventHead head = impl_->head(found);
+      into = EventBatch();
+      into.track = found.header.track;
+      into.ring = found.header.ring;
+      into.sequence_begin = found.header.sequence_begin;
+      into.sequence_end = found.header.sequence_end;
+      into.opening = std::move(head.opening);
+      into.closing = std::move(head.closing);
+      return;
+    }
+    mine.decoder.decode(impl_->file.payload(found, mine.bytes), found.header, parts, into);
+  });
+}
+
+std::vector<DepthSummary> Reader::summaries(const EventChunk& chunk) const {
+  return impl_->about(chunk, [&] { return impl_->head(impl_->find(chunk)).summaries; });
+}
+
+const std::string& Reader::path() const { return impl_->file.path(); }
+uint64_t Reader::file_size() const { return impl_->file_size; }
+uint64_t Reader::trace_size() const { return impl_->trace_size; }
+bool Reader::indexed() const { return impl_->indexed; }
+const std::map<WriterId, WriterInfo>& Reader::writers() const { return impl_->catalog.writers(); }
+const std::set<std::string>& Reader::sessions() const { return impl_->catalog.sessions(); }
+const std::vector<EventChunk>& Reader::event_chunks() const { return impl_->event_chunks; }
+const std::vector<Problem>& Reader::problems() const { return impl_->problems; }
+
+}  // namespace kymo::trace

@@ -1,0 +1,80 @@
+#include "trace/records.h"
+
+#include <gtest/gtest.h>
+
+#include "kymo/error.h"
+
+namespace kymo::trace {
+namespace {
+
+template <typename T>
+void expect_back(const std::vector<T>& records) {
+  base::ByteWriter out;
+  write_records<T>(out, records);
+  base::ByteReader in(out.bytes());
+  EXPECT_EQ(read_records<T>(in), records);
+  EXPECT_EQ(in.left(), 0u);
+}
+
+const Origin kOrigin{"5e55",
+                     10,
+                     1,
+                     "host",
+                     "boot",
+                     "/bin/a",
+                     {"a", "--b"},
+                     1700000000000000000,
+                     "block",
+                     "0.1.0",
+                     {{"k", "v"}, {"", ""}}};
+
+TEST(RecordsTest, EveryKindComesBack) {
+  expect_back<Origin>({kOrigin, Origin{}});
+  expect_back<EventClass>(
+      {{1, "step {}", "train", 0xff00ff00, {{"", FieldType::Int}, {"bytes", FieldType::ByteCount}}}});
+  expect_back<Track>({{1, TrackKind::Thread, 1, 4711, "main", "", 0, 0},
+                      {2, TrackKind::DeviceQueue, 2, 0, "queue", "GPU-1", ~uint64_t{0}, 7}});
+  expect_back<ClockDomain>({{1, ClockKind::Tsc, "boot", 1000, 2995, 64, {{5, 6, 7, 8}, {9, 10, 11, 12}}}});
+  expect_back<Module>({{1, "/lib/a.so", std::string("\x01\x00\xff", 3), 0x7f0000000000, 4096}});
+  expect_back<Frame>({{1, 2, 3, "f()", "f.cc", 4}});
+  expect_back<Stack>({{1, {3, 2, 1}}, {2, {}}});
+  expect_back<Loss>({{LossCause::LateStart, 1, 2, 3, 4, "detail"}});
+  expect_back<Cost>({{1, 2, 3, 4, 5}});
+  expect_back<Cost>({});
+}
+
+TEST(RecordsTest, FieldsOfANewerKymoAreSkipped) {
+  base::ByteWriter out;
+  out.varint(2);
+  for (int i = 0; i < 2; ++i) {
+    base::ByteWriter record;
+    for (uint64_t field : {1, 2, 3, 4, 5, 666, 777}) record.varint(field);
+    out.varint(record.size());
+    out.append(record.bytes());
+  }
+  base::ByteReader in(out.bytes());
+  EXPECT_EQ(read_records<Cost>(in), std::vector<Cost>(2, Cost{1, 2, 3, 4, 5}));
+}
+
+TEST(RecordsTest, ACutRecordIsRefusedAtEveryLength) {
+  base::ByteWriter out;
+  write_records<Origin>(out, std::vector{kOrigin});
+  for (size_t size = 0; size < out.size(); ++size) {
+    base::ByteReader in(out.bytes().first(size));
+    EXPECT_THROW(read_records<Origin>(in), Error) << size;
+  }
+}
+
+TEST(RecordsTest, AnIdBeyond32BitsIsRefused) {
+  base::ByteWriter record, out;
+  record.varint(uint64_t{1} << 32);
+  record.varint(0);
+  out.varint(1);
+  out.varint(record.size());
+  out.append(record.bytes());
+  base::ByteReader in(out.bytes());
+  EXPECT_THROW(read_records<Stack>(in), Error);
+}
+
+}  // namespace
+}  // namespace kymo::trace

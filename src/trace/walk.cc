@@ -1,0 +1,111 @@
+#include "trace/walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace kymo::trace {
+
+namespace {
+
+constexpr size_t kHeaderWindow = 4 << 10;  // small chunks often share one
+constexpr size_t kSearchWindow = 256 << 10;
+
+class Walker {
+ public:
+  Walker(const TraceFile& file, uint64_t to) : file_(file), to_(to) {}
+
+  std::optional<ChunkHeader> header_at(uint64_t offset) {
+    if (offset + kHeaderBytes > to_) return std::nullopt;
+    return load_header(view(offset, kHeaderWindow));
+  }
+
+  // The first place at or after `offset` with a valid header.
+  std::optional<uint64_t> find_header(uint64_t offset) {
+    const std::string_view magic(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
+    while (offset + kHeaderBytes <= to_) {
+      const base::Bytes bytes = view(offset, kSearchWindow);
+      const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      for (size_t at = text.find(magic); at != text.npos; at = text.find(magic, at + 1)) {
+        if (load_header(bytes.subspan(at))) return offset + at;
+      }
+      if (bytes.size() < kHeaderBytes) break;
+      offset += bytes.size() - kHeaderBytes + 1;  // a header may lie across the edge of the window
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // What is at hand from `offset` on, a header's worth at least where the file has it; else reads a window there.
+  base::Bytes view(uint64_t offset, size_t window) {
+    const bool at_hand = offset >= begin_ && offset + kHeaderBytes <= begin_ + bytes_.size();
+    if (!at_hand) {
+      begin_ = offset;
+      bytes_.resize(static_cast<size_t>(std::min<uint64_t>(window, to_ - offset)));
+      bytes_.resize(file_.read(offset, bytes_).size());
+    }
+    return base::Bytes(bytes_).subspan(static_cast<size_t>(offset - begin_));
+  }
+
+  const TraceFile& file_;
+  uint64_t to_;
+  uint64_t begin_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+Problem skipped(uint64_t begin, uint64_t end) {
+  return {begin, end - begin,
+          fmt::format("{} bytes at {} are damaged and were skipped: what they held is missing", end - begin, begin)};
+}
+
+Problem unfinished(uint64_t begin, uint64_t end) {
+  return {begin, end - begin,
+          fmt::format("the last {} bytes are an unfinished chunk: the file was cut off, or is still being written",
+                      end - begin)};
+}
+
+Problem foreign_end(uint64_t begin, uint64_t end) {
+  return {begin, end - begin, fmt::format("the last {} bytes are not part of a trace and were skipped", end - begin)};
+}
+
+// Could these be the first bytes of a header that has not been written to its end?
+bool may_grow_into_header(uint64_t begin, uint64_t end) { return end - begin < kHeaderBytes; }
+
+}  // namespace
+
+Walk walk_chunks(const TraceFile& file, uint64_t from, uint64_t to) {
+  Walker walker(file, to);
+  Walk walk;
+  uint64_t at = from;
+  bool follows_chunk = false;  // does the last chunk found end here?
+  while (at < to) {
+    const auto header = walker.header_at(at);
+    if (header && header->chunk_length() <= to - at) {
+      walk.chunks.push_back({at, *header});
+      at += header->chunk_length();
+      follows_chunk = true;
+      continue;
+    }
+    // Not a whole chunk. What comes next may begin inside it, or inside the chunk before, where that was cut off and
+    // others went on appending; a valid header within a chunk that is whole does not occur.
+    uint64_t search = at + 1;
+    if (!header && follows_chunk) search = walk.chunks.back().offset + walk.chunks.back().header.header_length;
+    const auto next = walker.find_header(search);
+    if (!next) {
+      walk.tail = header || may_grow_into_header(at, to) ? unfinished(at, to) : foreign_end(at, to);
+      break;
+    }
+    if (*next < at) {
+      at = walk.chunks.back().offset;
+      walk.chunks.pop_back();
+    }
+    walk.problems.push_back(skipped(at, *next));
+    at = *next;
+    follows_chunk = false;
+  }
+  walk.end = at;
+  return walk;
+}
+
+}  // namespace kymo::trace

@@ -1,0 +1,163 @@
+#include "trace/writer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "kymo/error.h"
+#include "trace/append_file.h"
+#include "trace/event_encoder.h"
+#include "trace/format.h"
+#include "trace/index.h"
+#include "trace/records.h"
+
+namespace kymo::trace {
+
+namespace {
+
+constexpr size_t kChunksPerIndex = 4096;
+
+}  // namespace
+
+struct Writer::Impl {
+  Impl(const std::string& path, Mode mode) : file(path, mode == Mode::Create) {}
+  ~Impl() {
+    try {
+      close();
+    } catch (const Error&) {
+      // Whoever wants to know calls close().
+    }
+  }
+
+  // A chunk is put together in `chunk`, behind room for its header: begin, append the payload, finish and append it.
+  ChunkHeader begin(ChunkType type, const WriterId& writer) {
+    chunk.clear();
+    chunk.extend(kHeaderBytes);
+    ChunkHeader header;
+    header.type = type;
+    header.writer = writer;
+    return header;
+  }
+  base::Bytes finish(ChunkHeader& header) {
+    chunk.pad_to_multiple_of(kAlignment);
+    const base::Bytes payload = chunk.bytes().subspan(kHeaderBytes);
+    if (payload.size() > kMaxPayloadBytes) {
+      throw InvalidArgument(fmt::format("cannot write a chunk of {} bytes to {}: at most {}, write it in parts",
+                                        payload.size(), file.path(), kMaxPayloadBytes));
+    }
+    header.payload_length = payload.size();
+    header.payload_hash = base::hash(payload);
+    store_header(header, chunk.data());
+    return chunk.bytes();
+  }
+  void append(ChunkHeader& header) {
+    const base::Bytes bytes = finish(header);
+    const uint64_t at = file.append(bytes);
+    if (at != end) pending.clear();  // others wrote in between: an index must have no holes
+    end = at + bytes.size();
+    written += bytes.size();
+    pending.push_back(header);
+    if (pending.size() >= kChunksPerIndex) index_quietly();
+  }
+  // The chunk before it has been written, and a caller that saw an error would write it again.
+  void index_quietly() {
+    try {
+      index();
+    } catch (const Error&) {
+      pending.clear();  // readers walk what no index covers
+    }
+  }
+  template <typename T>
+  void records(ChunkType type, const WriterId& writer, std::span<const T> values) {
+    if (values.empty()) return;
+    ChunkHeader header = begin(type, writer);
+    write_records(chunk, values);
+    append(header);
+  }
+
+  void index() {
+    if (pending.empty()) return;
+    ChunkHeader header = begin(ChunkType::Index, pending.back().writer);
+    write_index(chunk, pending, compressor);
+    const base::Bytes bytes = finish(header);
+    if (file.append_at(end, bytes)) {
+      end += bytes.size();
+      written += bytes.size();
+    }
+    pending.clear();
+  }
+  void close() {
+    if (closed) return;
+    index();
+    file.close();
+    closed = true;
+  }
+
+  AppendFile file;
+  base::ByteWriter chunk;
+  EventEncoder encoder;
+  PlaneWriter compressor;
+  std::vector<ChunkHeader> pending;  // chunks not yet in an index, which lie directly before `end`
+  uint64_t end = 0;                  // of the last chunk
+  uint64_t written = 0;
+  bool closed = false;
+};
+
+Writer::Writer(const std::string& path, Mode mode) : impl_(std::make_unique<Impl>(path, mode)) {}
+Writer::~Writer() = default;
+Writer::Writer(Writer&&) noexcept = default;
+Writer& Writer::operator=(Writer&&) noexcept = default;
+
+void Writer::origin(const WriterId& writer, const Origin& origin) {
+  impl_->records<Origin>(ChunkType::Origin, writer, {&origin, 1});
+}
+
+void Writer::classes(const WriterId& writer, std::span<const EventClass> classes) {
+  impl_->records(ChunkType::Classes, writer, classes);
+}
+
+void Writer::tracks(const WriterId& writer, std::span<const Track> tracks) {
+  impl_->records(ChunkType::Tracks, writer, tracks);
+}
+
+void Writer::clock(const WriterId& writer, const ClockDomain& clock) {
+  impl_->records<ClockDomain>(ChunkType::Clock, writer, {&clock, 1});
+}
+
+void Writer::events(const WriterId& writer, const EventBatch& batch) {
+  ChunkHeader header = impl_->begin(ChunkType::Events, writer);
+  impl_->encoder.encode(batch, header, impl_->chunk);
+  impl_->append(header);
+}
+
+void Writer::stacks(const WriterId& writer, std::span<const Module> modules, std::span<const Frame> frames,
+                    std::span<const Stack> stacks) {
+  if (modules.empty() && frames.empty() && stacks.empty()) return;
+  ChunkHeader header = impl_->begin(ChunkType::Stacks, writer);
+  write_records(impl_->chunk, modules);
+  write_records(impl_->chunk, frames);
+  write_records(impl_->chunk, stacks);
+  impl_->append(header);
+}
+
+void Writer::losses(const WriterId& writer, std::span<const Loss> losses) {
+  impl_->records(ChunkType::Losses, writer, losses);
+}
+
+void Writer::costs(const WriterId& writer, std::span<const Cost> costs) {
+  impl_->records(ChunkType::Costs, writer, costs);
+}
+
+void Writer::index() { impl_->index(); }
+void Writer::cut_torn_end(uint64_t whole, uint64_t file_size) { impl_->file.cut(whole, file_size); }
+
+void Writer::abandon() noexcept { impl_->file.abandon(); }
+
+void Writer::close() { impl_->close(); }
+uint64_t Writer::bytes_written() const { return impl_->written; }
+const std::string& Writer::path() const { return impl_->file.path(); }
+
+}  // namespace kymo::trace

@@ -1,0 +1,161 @@
+// Whatever way a process ends, and its collector, everything recorded before is in the file: exactly once.
+#include <signal.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+#include <tuple>
+
+#include "collect/recording.h"
+#include "counts.h"
+#include "readback.h"
+#include "support.h"
+
+namespace kymo::e2e {
+namespace {
+
+constexpr size_t kCount = 20000;  // more than one piece for a ring of the default size
+
+class EndsTest : public EndToEnd, public ::testing::WithParamInterface<std::tuple<Collector, std::string>> {
+ protected:
+  void SetUp() override {
+    if (std::get<0>(GetParam()) == Collector::KymoRecord && !have_kymo())
+      GTEST_SKIP() << "the kymo command is not built";
+  }
+};
+
+TEST_P(EndsTest, EverythingRecordedBeforeIsInTheFile) {
+  const auto& [collector, how] = GetParam();
+  const Ending ending = run_recorded(collector, file("a.kymo"), {program("ends"), how, std::to_string(kCount)});
+  const bool orderly = how == "return" || how == "exit";
+  EXPECT_EQ(ending.code == 0, orderly || how == "_exit") << ending.err;
+
+  if (orderly || collector == Collector::KymoRecord) {
+    EXPECT_THAT(left_in_memory(), ::testing::IsEmpty()) << "a complete file leaves nothing to bring home";
+    EXPECT_EQ(collect::recover(file("a.kymo")).processes, 0u);
+  } else {
+    EXPECT_EQ(collect::recover(file("a.kymo")).processes, 1u);
+    EXPECT_THAT(left_in_memory(), ::testing::IsEmpty()) << "what was brought home is gone from memory";
+    EXPECT_EQ(collect::recover(file("a.kymo")).processes, 0u) << "a second time there is nothing";
+  }
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.origins.size(), 1u);
+  EXPECT_EQ(trace.tracks.size(), 2u);
+  EXPECT_EQ(trace.count("work"), kCount);
+  EXPECT_EQ(trace.count("inner"), kCount);
+  EXPECT_TRUE(numbered_in_order(trace, "inner"));
+  EXPECT_EQ(trace.count("thread work"), kCount);
+  EXPECT_EQ(trace.count("main"), how == "return" ? 1u : 0u);
+  EXPECT_EQ(trace.open_count("main"), how == "return" ? 0u : 1u);
+  for (const Event* event : trace.ranges_named("work")) ASSERT_EQ(event->depth, 1);
+  for (const Event* event : trace.ranges_named("inner")) ASSERT_EQ(event->depth, 2);
+  for (const Event* event : trace.ranges_named("thread work")) ASSERT_EQ(event->depth, 0);
+}
+
+std::string ends_name(const ::testing::TestParamInfo<EndsTest::ParamType>& info) {
+  std::string how = std::get<1>(info.param);
+  if (how == "_exit") how = "ExitAtOnce";
+  how[0] = static_cast<char>(std::toupper(how[0]));
+  return to_string(std::get<0>(info.param)) + how;
+}
+INSTANTIATE_TEST_SUITE_P(, EndsTest,
+                         ::testing::Combine(::testing::Values(Collector::InProgram, Collector::KymoRecord),
+                                            ::testing::Values("return", "exit", "_exit", "abort", "throw", "segv",
+                                                              "kill")),
+                         ends_name);
+
+// ---- Killed at any moment ------------------------------------------------------------------------------------------
+
+class KillTest : public EitherCollector {
+ protected:
+  // `endless`, from when both of its threads record.
+  Process start_endless(const std::string& trace, const std::string& counts_path, const RecordOptions& options = {}) {
+    counts_ = map_counts(counts_path.c_str());
+    auto process = start_recorded(GetParam(), trace, {program("endless"), counts_path}, options);
+    wait_until("both threads to record", [&] { return counts_->done[0] > 0 && counts_->done[1] > 0; });
+    return process;
+  }
+  Counts* counts_ = nullptr;
+};
+INSTANTIATE_TEST_SUITE_P(, KillTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
+
+TEST_P(KillTest, AtAnyMomentLosesNothingAndCountsNothingTwice) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 15; ++round) {
+    SCOPED_TRACE(round);
+    const std::string trace_path = file(std::to_string(round) + ".kymo");
+    auto process = start_endless(trace_path, file("counts-" + std::to_string(round)),
+                                 {.policy = "block", .ring_bytes = round % 2 == 0 ? 1u << 20 : 1u << 16});
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 25000));
+    kill(static_cast<pid_t>(counts_->pid), SIGKILL);
+    const Ending ending = process.wait();
+    EXPECT_TRUE(ending.signal == SIGKILL || ending.code == 128 + SIGKILL) << ending.code << ending.err;
+    EXPECT_EQ(collect::recover(trace_path).live_processes, 0u);
+    EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+
+    const Readback trace = read_back(trace_path);
+    EXPECT_TRUE(sound_and_complete(trace));
+    EXPECT_TRUE(numbered_in_order(trace, "numbered"));
+    for (const auto& [name, thread] : {std::pair{"plain", 0}, std::pair{"numbered", 1}}) {
+      EXPECT_GE(trace.count(name), counts_->done[thread]) << name;
+      EXPECT_LE(trace.count(name), counts_->done[thread] + 1) << name;
+      for (const Event* event : trace.ranges_named(name)) ASSERT_EQ(event->depth, 1);
+    }
+    EXPECT_EQ(trace.open_count("outer"), 2u);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(KillTest, WithALargeRingFullOfArguments) {
+  Counts* counts = map_counts(file("counts").c_str());
+  run_recorded(GetParam(), file("a.kymo"), {program("burst"), file("counts"), "60000", "10", "killed"},
+               {.policy = "block", .ring_bytes = 64 << 20});
+  collect::recover(file("a.kymo"));
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.ranges.size(), counts->done[0]);
+  EXPECT_EQ(trace.points_count("top"), counts->done[1]);
+  EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+}
+
+TEST_F(EndToEnd, CollectorKilledAndTheProgramGoesOn) {
+  if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  Counts* counts = map_counts(file("counts").c_str());
+  auto process = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("endless"), file("counts")});
+  ASSERT_TRUE(wait_until("both threads to record", [&] { return counts->done[0] > 1000 && counts->done[1] > 1000; }));
+  process.signal(SIGKILL);
+  process.wait();
+  const uint64_t plain = counts->done[0], numbered = counts->done[1];
+  constexpr uint64_t kMoreThanARing = 200000;
+  ASSERT_TRUE(wait_until("the program to go on without its collector", [&] {
+    return counts->done[0] > plain + kMoreThanARing && counts->done[1] > numbered + kMoreThanARing;
+  }));
+  EXPECT_EQ(collect::recover(file("a.kymo")).live_processes, 1u) << "it is alive, and left alone";
+  counts->stop = 1;
+  const auto pid = static_cast<pid_t>(counts->pid);
+  ASSERT_TRUE(wait_until("the program's end", [&] { return kill(pid, 0) != 0; }));
+
+  EXPECT_EQ(collect::recover(file("a.kymo")).processes, 1u);
+  EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound(trace));
+  EXPECT_GE(trace.count("plain"), plain) << "what was made before is there";
+  EXPECT_EQ(trace.lost(), trace.lost(trace::LossCause::CollectorStalled)) << trace.summary();
+  EXPECT_EQ(trace.count("plain") + trace.count("numbered") + trace.lost(), counts->done[0] + counts->done[1])
+      << "every range is in the file or in the ledger\n"
+      << trace.summary();
+  EXPECT_TRUE(numbered_in_order(trace, "numbered"));
+}
+
+TEST_F(EndToEnd, ProgramKilledAfterItsSessionIsOverLeavesNothing) {
+  ASSERT_EQ(run({program("sessions"), folder(), "1"}).code, 0);
+  // An orderly end, then the same with a process that is killed between sessions.
+  auto process = start({program("forks"), "after-session", "100", file("a.kymo")});
+  EXPECT_EQ(process.wait().code, 0);
+  collect::recover(file("a.kymo"));
+  EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace kymo::e2e

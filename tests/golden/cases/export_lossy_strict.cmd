@@ -1,0 +1,2 @@
+exit: 3
+kymo export lossy.kymo -o lossy.json --strict

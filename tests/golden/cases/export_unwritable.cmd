@@ -1,0 +1,2 @@
+exit: 1
+kymo export rich.kymo -o none/rich.json

@@ -1,0 +1,2 @@
+# every command, each with one line
+kymo --help

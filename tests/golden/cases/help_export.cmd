@@ -1,0 +1,1 @@
+kymo export --help

@@ -1,0 +1,3 @@
+# without a command
+exit: 2
+kymo

@@ -1,0 +1,3 @@
+# says what the file looks like
+exit: 1
+kymo info foreign.json

@@ -1,0 +1,2 @@
+exit: 137
+kymo record -o run.kymo -- sh -c "kill -9 \$\$"

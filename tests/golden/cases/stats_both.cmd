@@ -1,0 +1,2 @@
+# the rows of two processes come together
+kymo stats both.kymo --sort count

@@ -1,0 +1,1 @@
+kymo stats both.kymo --by thread

@@ -1,0 +1,2 @@
+exit: 1
+kymo stats rich.kymo > /dev/full

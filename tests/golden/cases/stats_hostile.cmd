@@ -1,0 +1,2 @@
+# into a pipe names are whole
+kymo stats hostile.kymo

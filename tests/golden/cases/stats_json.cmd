@@ -1,0 +1,1 @@
+kymo stats rich.kymo --json

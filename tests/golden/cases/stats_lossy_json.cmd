@@ -1,0 +1,3 @@
+# the ledger is in the JSON too
+exit: 3
+kymo stats lossy.kymo --json --top 1 --strict

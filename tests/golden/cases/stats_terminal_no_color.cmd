@@ -1,0 +1,2 @@
+terminal: 90
+NO_COLOR=1 kymo stats hostile.kymo

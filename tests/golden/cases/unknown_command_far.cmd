@@ -1,0 +1,3 @@
+# nothing is near
+exit: 2
+kymo make-coffee

@@ -1,0 +1,43 @@
+// Records some ranges and ends in the way it is told: ends HOW COUNT.
+//
+// Main makes COUNT "work", each with an "inner" in it, all inside "main"; a thread that is gone by the end makes COUNT
+// "thread work".
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "kymo/annotate.h"
+
+namespace {
+
+void end(const std::string& how) {
+  if (how == "exit") std::exit(0);
+  if (how == "_exit") _exit(0);
+  if (how == "abort") std::abort();
+  if (how == "throw") throw std::runtime_error("nobody catches this");
+  if (how == "segv") *static_cast<volatile int*>(nullptr) = 1;
+  if (how == "kill") kill(getpid(), SIGKILL);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const int count = std::atoi(argv[2]);
+  KYMO_RANGE("main");
+  std::thread([count] {
+    for (int i = 0; i < count; ++i) {
+      KYMO_RANGE("thread work");
+    }
+  }).join();
+  for (int i = 0; i < count; ++i) {
+    KYMO_RANGE("work");
+    const kymo::Range inner{"inner", kymo::arg("number", i)};
+  }
+  end(argv[1]);
+  return 0;
+}

@@ -1,0 +1,189 @@
+// Records in more than one process: forks HOW COUNT.
+//
+// A process that is to be in the trace makes COUNT ranges, named after what it is. Checks that the depths which the
+// calls return go on in a child where they were in its parent. exec'd programs are this one again, as "leaf".
+#include <pthread.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kymo/annotate.h"
+#include "kymo/session.h"
+
+namespace {
+
+int count = 0;
+std::string self;
+
+void expect(bool holds) {
+  if (!holds) std::abort();
+}
+
+void work(const char* name) {
+  for (int i = 0; i < count; ++i) {
+    const kymo::Range range{name};
+    kymo::mark("beat");
+  }
+}
+
+void wait_for(pid_t child) {
+  int status = 0;
+  expect(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// Every second one the hard way.
+[[noreturn]] void leave(int which) {
+  if (which % 2 == 0) std::exit(0);
+  _exit(0);
+}
+
+char** leaf_arguments() {
+  static std::string number = std::to_string(count), leaf = "leaf";
+  static char* arguments[] = {self.data(), leaf.data(), number.data(), nullptr};
+  return arguments;
+}
+
+// A child inside two of its parent's ranges, and a grandchild inside one more.
+int nested_forks() {
+  expect(kymo::range_push("family") == 0);
+  work("before");
+  expect(kymo::range_push("family") == 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    const pid_t silent_grandchild = fork();  // before the child has recorded anything
+    if (silent_grandchild == 0) {
+      expect(kymo::range_push("grandchild") == 2);
+      work("grandchild");
+      expect(kymo::range_pop() == 2 && kymo::range_pop() == 1 && kymo::range_pop() == 0);
+      leave(0);
+    }
+    wait_for(silent_grandchild);
+    expect(kymo::range_push("child") == 2);
+    work("child");
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      expect(kymo::range_pop() == 2);
+      work("grandchild");
+      leave(1);
+    }
+    wait_for(grandchild);
+    expect(kymo::range_pop() == 2 && kymo::range_pop() == 1 && kymo::range_pop() == 0);
+    leave(1);
+  }
+  work("parent");
+  wait_for(child);
+  expect(kymo::range_pop() == 1 && kymo::range_pop() == 0);
+  return 0;
+}
+
+// Children of a process whose other threads are recording.
+int forks_beside_threads() {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      int made = 0;
+      while (!stop || made < count) {
+        const kymo::Range range{"thread", kymo::arg("number", made++)};
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      work("child");
+      leave(i);
+    }
+    if (i % 4 == 3) work("parent");
+    wait_for(child);
+  }
+  stop = true;
+  for (auto& thread : threads) thread.join();
+  return 0;
+}
+
+int fork_and_exec() {
+  work("parent");
+  const pid_t child = fork();
+  if (child == 0) {
+    execv(self.c_str(), leaf_arguments());
+    _exit(1);
+  }
+  wait_for(child);
+  work("parent");
+  return 0;
+}
+
+int exec_in_place() {
+  work("parent");
+  execv(self.c_str(), leaf_arguments());
+  return 1;
+}
+
+int spawn() {
+  work("parent");
+  pid_t child = 0;
+  expect(posix_spawn(&child, self.c_str(), nullptr, nullptr, leaf_arguments(), environ) == 0);
+  wait_for(child);
+  work("parent");
+  return 0;
+}
+
+// A range begun in a session that is over by the time of the fork ends in the child, where nothing is recorded.
+int fork_after_session(const std::string& path) {
+  std::optional<kymo::Range> range;
+  kymo::Session session(path);
+  work("parent");
+  range.emplace("half");
+  session.close();
+  const pid_t child = fork();
+  if (child == 0) {
+    range.reset();
+    expect(!kymo::is_recording());
+    work("child");
+    leave(0);
+  }
+  wait_for(child);
+  return 0;
+}
+
+// The program's own fork handler records, and was there before Kymo's.
+int record_in_fork_handler(const std::string& path) {
+  expect(pthread_atfork(nullptr, nullptr, [] { work("handler"); }) == 0);
+  kymo::Session session(path);
+  const pid_t child = fork();
+  if (child == 0) {
+    work("child");
+    leave(0);
+  }
+  wait_for(child);
+  work("parent");
+  session.close();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const std::string how = argv[1];
+  self = argv[0];
+  count = std::atoi(argv[2]);
+  alarm(100);
+  if (how == "leaf") return work("leaf"), 0;
+  if (how == "nested") return nested_forks();
+  if (how == "threads") return forks_beside_threads();
+  if (how == "exec") return fork_and_exec();
+  if (how == "in-place") return exec_in_place();
+  if (how == "spawn") return spawn();
+  if (how == "after-session") return fork_after_session(argv[3]);
+  if (how == "handler") return record_in_fork_handler(argv[3]);
+  return 2;
+}

@@ -1,0 +1,76 @@
+// Threads that come and go: threads many COUNT, or threads toggling COUNT FOLDER COUNTS.
+//
+// Each makes a "short" range with two "part" in it and a mark. "many" is recorded from outside; "toggling" starts and
+// stops COUNT sessions, into FOLDER/i.kymo, while threads come and go.
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../counts.h"
+#include "kymo/annotate.h"
+#include "kymo/session.h"
+
+namespace {
+
+constexpr int kAtOnce = 8;
+
+void live_shortly() {
+  KYMO_RANGE("short");
+  { KYMO_RANGE("part"); }
+  kymo::mark("half");
+  { KYMO_RANGE("part"); }
+}
+
+int many(int count) {
+  for (int i = 0; i < count; i += kAtOnce) {
+    std::vector<std::thread> threads;
+    for (int k = i; k < count && k < i + kAtOnce; ++k) threads.emplace_back(live_shortly);
+    for (auto& thread : threads) thread.join();
+  }
+  return 0;
+}
+
+int toggling(int count, const std::string& folder, kymo::e2e::Counts& counts) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> spawners;
+  for (int i = 0; i < 3; ++i) {
+    spawners.emplace_back([&] {
+      while (!stop) {
+        std::thread short_lived([&] {
+          for (int k = 0; k < 3; ++k) live_shortly();
+          counts.done[0] += 3;
+        });
+        live_shortly();
+        counts.done[0] += 1;
+        short_lived.join();
+      }
+    });
+  }
+  for (int i = 0; i < count; ++i) {
+    kymo::Session session(folder + "/" + std::to_string(i) + ".kymo");
+    const uint64_t before = counts.done[0];
+    while (counts.done[0] < before + 40) std::this_thread::yield();
+    session.close();
+    if (i % 3 == 0)
+      while (counts.done[0] < before + 60) std::this_thread::yield();
+  }
+  stop = true;
+  for (auto& spawner : spawners) spawner.join();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  alarm(100);
+  const std::string how = argv[1];
+  const int count = std::atoi(argv[2]);
+  if (how == "many") return many(count);
+  kymo::e2e::Counts* counts = argc == 5 ? kymo::e2e::map_counts(argv[4]) : nullptr;
+  return counts != nullptr ? toggling(count, argv[3], *counts) : 2;
+}

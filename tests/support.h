@@ -1,0 +1,107 @@
+// What the end-to-end tests share: a folder of their own, programs to start in it, and patience.
+//
+// Every test has its own shared memory ($KYMO_SHM_DIR), so that tests run side by side and can see what was left
+// behind. Nothing here measures time; waits are bounded by a limit that only a hang reaches.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kymo::e2e {
+
+using Words = std::vector<std::string>;
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+std::string program(const std::string& name);  // as it was built: its path
+bool have_kymo();                              // is the `kymo` command built?
+std::string contents_of(const std::string& path);
+void write_file(const std::string& path, const std::string& contents);
+
+// How a program ended, and what it said.
+struct Ending {
+  int code = -1;   // its exit code; -1 when a signal ended it
+  int signal = 0;  // which
+  std::string out, err;
+};
+
+struct StartOptions {
+  Environment environment;      // added to this process's own
+  bool closed_streams = false;  // starts without descriptors 0, 1 and 2
+  uid_t user = 0;               // not 0: runs as this one (needs root)
+};
+
+// A program that runs, in a process group of its own, which is killed when this goes out of scope.
+class Process {
+ public:
+  // Its output goes to PREFIX.out and PREFIX.err.
+  Process(const Words& words, const StartOptions& options, std::string prefix);
+  ~Process();
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void signal(int number) const;
+  bool ended();
+  Ending wait();  // fails the test when the program does not end
+  std::string errors() const { return contents_of(prefix_ + ".err"); }
+
+ private:
+  pid_t pid_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+  std::string prefix_;
+};
+
+// Asks again and again until it holds; fails the test, naming `what`, when it never does.
+bool wait_until(const std::string& what, const std::function<bool()>& holds);
+
+// Who collects what a program records.
+enum class Collector { InProgram, KymoRecord };
+std::string to_string(Collector collector);
+void PrintTo(Collector collector, std::ostream* out);
+
+struct RecordOptions {
+  std::string policy;       // empty: block
+  uint64_t ring_bytes = 0;  // 0: as it comes
+};
+
+class EndToEnd : public ::testing::Test {
+ protected:
+  EndToEnd();
+  ~EndToEnd() override;
+
+  const std::string& folder() const { return folder_; }
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  const std::string& memory() const { return memory_; }
+  std::vector<std::string> left_in_memory() const;  // names of segments and the like
+
+  Process start(const Words& words, const StartOptions& options = {});
+  Ending run(const Words& words, const StartOptions& options = {});
+  // Recorded into `trace`, by the one or the other. Skips the test where there is no `kymo` command.
+  Process start_recorded(Collector collector, const std::string& trace, const Words& words,
+                         const RecordOptions& options = {});
+  Ending run_recorded(Collector collector, const std::string& trace, const Words& words,
+                      const RecordOptions& options = {});
+  Ending run_traced(const std::string& trace, const Words& words, Environment environment = {});
+
+ private:
+  std::string folder_, memory_;
+  int started_ = 0;
+};
+
+// For tests that run with either collector.
+class EitherCollector : public EndToEnd, public ::testing::WithParamInterface<Collector> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Collector::KymoRecord && !have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  }
+};
+std::string collector_name(const ::testing::TestParamInfo<Collector>& info);
+
+}  // namespace kymo::e2e

@@ -62,6 +62,7 @@ INSTANTIATE_TEST_SUITE_P(, SignalsTest, ::testing::Values(Collector::InProgram, 
 // full.
 void expect_loop_and_handler(const Readback& trace, const Counts& counts, uint64_t unheard) {
   EXPECT_TRUE(sound(trace));
+  EXPECT_GT(counts.done[0], 100u) << "this test wants to be interrupted";
   EXPECT_EQ(trace.lost(), unheard) << trace.summary();
   const size_t handled = trace.count("in handler") + trace.count("deeper") + trace.points_count("tick");
   EXPECT_EQ(handled + unheard, 3 * counts.done[0]) << trace.summary();
@@ -72,9 +73,10 @@ void expect_loop_and_handler(const Readback& trace, const Counts& counts, uint64
   for (const Event* event : trace.ranges_named("inner")) ASSERT_EQ(event->depth, 1);
 }
 
+// A ring that holds it all: nobody ever waits.
 TEST_P(SignalsTest, HandlerThatInterruptsRecordingRecordsToo) {
   Counts* counts = map_counts(file("counts").c_str());
-  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("signals"), "loop", file("counts")},
+  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("signals"), "loop", file("counts"), "300000"},
                                      {.policy = "block", .ring_bytes = 64 << 20});
   ASSERT_EQ(ending.code, 0) << ending.signal << ending.err;
   expect_loop_and_handler(read_back(file("a.kymo")), *counts, 0);
@@ -84,7 +86,7 @@ TEST_P(SignalsTest, HandlerThatInterruptsRecordingRecordsToo) {
 // The smallest ring: the handler meets a thread that waits, over and over.
 TEST_P(SignalsTest, HandlerThatInterruptsAThreadThatWaits) {
   Counts* counts = map_counts(file("counts").c_str());
-  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("signals"), "loop", file("counts")},
+  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("signals"), "loop", file("counts"), "100000"},
                                      {.policy = "block", .ring_bytes = 64 << 10});
   ASSERT_EQ(ending.code, 0) << ending.signal << ending.err;
   const Readback trace = read_back(file("a.kymo"));

@@ -40,8 +40,9 @@ Quantiles exact_quantiles(std::span<double> ns) {
   const auto median = ns.begin() + static_cast<ptrdiff_t>(rank_of(ns.size(), 50));
   const auto p99 = ns.begin() + static_cast<ptrdiff_t>(rank_of(ns.size(), 99));
   std::nth_element(ns.begin(), median, ns.end());
+  const double median_ns = *median;
   std::nth_element(median, p99, ns.end());  // what is above the median is behind it by now
-  return {*median, *p99, false};
+  return {median_ns, *p99, false};
 }
 
 // Buckets of different clocks do not line up, so they are not added up but sorted by what they mean.

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <random>
+#include <vector>
 
 namespace kymo::analyze {
 namespace {
@@ -39,6 +42,30 @@ TEST(DurationsTest, SetsOfDifferentClocksAreComparedInNanoseconds) {
   const Quantiles q = quantiles(sets);
   EXPECT_EQ(q.median_ns, 50);
   EXPECT_EQ(q.p99_ns, 99);
+}
+
+TEST(DurationsTest, AgreesWithSorting) {
+  std::mt19937_64 random(3);
+  for (size_t count : {1u, 2u, 3u, 99u, 100u, 101u, 5000u}) {
+    ExactBudget budget(kUnlimited, kUnlimited);
+    Durations one(budget), left(budget), right(budget);
+    std::vector<uint64_t> sorted;
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t value = random() >> (20 + random() % 44);
+      sorted.push_back(value);
+      one.add(value);
+      (i % 3 == 0 ? left : right).add(value);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    const auto median = static_cast<double>(sorted[(count + 1) / 2 - 1]);
+    const auto p99 = static_cast<double>(sorted[(count * 99 + 99) / 100 - 1]);
+    const ScaledDurations whole{&one, 1.0};
+    const ScaledDurations parts[] = {{&left, 1.0}, {&right, 1.0}};
+    EXPECT_EQ(quantiles({&whole, 1}).median_ns, median) << count;
+    EXPECT_EQ(quantiles({&whole, 1}).p99_ns, p99) << count;
+    EXPECT_EQ(quantiles(parts).median_ns, median) << count;
+    EXPECT_EQ(quantiles(parts).p99_ns, p99) << count;
+  }
 }
 
 TEST(DurationsTest, TooManyForOneSetBecomeAHistogramWithinTheStatedError) {

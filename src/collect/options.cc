@@ -15,7 +15,7 @@ namespace kymo::collect {
 namespace {
 
 constexpr uint64_t kDefaultFlightBytes = 64 << 20;
-constexpr uint64_t kLeastFlightBytes = 1 << 20;
+constexpr uint64_t kLeastFlightBytes = 1'000'000;
 
 struct Unit {
   std::string_view name;

@@ -199,10 +199,9 @@ void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t head) 
   if (copy_.size() != capacity) copy_ = std::vector<record::Cell>(capacity);
   const uint64_t from = std::max(ring.position, head > capacity ? head - capacity : 0);
   for (uint64_t at = from; at < head; ++at) {
-    copy_[at & mask].time.store(cells[at & mask].time.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    copy_[at & mask].word.store(cells[at & mask].word.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    copy_[at & mask].time.store(cells[at & mask].time.load(std::memory_order_acquire), std::memory_order_relaxed);
+    copy_[at & mask].word.store(cells[at & mask].word.load(std::memory_order_acquire), std::memory_order_relaxed);
   }
-  std::atomic_thread_fence(std::memory_order_acquire);
   const uint64_t reached = (slot.head.load(std::memory_order_acquire) / block + 1) * block;
   const uint64_t safe = reached > capacity ? reached - capacity : 0;
   if (safe > ring.position) {

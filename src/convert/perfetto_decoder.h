@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "convert/perfetto_fields.h"
-#include "convert/test_recorder.h"
+#include "trace/test_recorder.h"
 
 namespace kymo::convert::testing {
 
 using namespace perfetto;
+using trace::testing::kMonotonicZero;
+using trace::testing::kRealtimeZero;
 
 // A reader as strict as the format: it fails the test on an id used before its definition, an event on a track nobody
 // described, an end without a beginning, times that go backwards where they must not.

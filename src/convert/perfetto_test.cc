@@ -14,6 +14,7 @@ namespace kymo::convert {
 namespace {
 
 using namespace perfetto;
+using testing::PerfettoDecoder;
 using trace::FieldType;
 using trace::PointKind;
 using trace::testing::kMonotonicZero;

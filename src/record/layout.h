@@ -90,7 +90,8 @@ struct Slot {
   Slot* before;            // where the thread was before it had a ring: kept, a handler may have interrupted its use
   uint64_t dropped_depth;  // ranges open whose beginning was dropped: their ends are dropped with them
   std::atomic<uint64_t> lost_ends;  // ends that found no room anywhere
-  uint64_t side_dropped;            // ranges open whose beginning the side buffer did not take: dropped whole, likewise
+  uint32_t side_dropped;            // ranges open whose beginning the side buffer did not take: dropped whole, likewise
+  uint32_t side_open;               // ranges open whose beginning it took: their ends have a place in it
   std::atomic<uint64_t> blocked_ticks;
   uint64_t retry_at;  // of a slot without a ring: when to look for one again
   uint32_t index;     // of this slot; kPrivateSlot when it has no ring

@@ -90,6 +90,7 @@ bool move_side(Slot& slot, SegmentHeader& header, uint64_t* waiting = nullptr) n
     if (waiting != nullptr) *waiting = ticks();
     // Another handler may have added to it: once more then.
   } while (!slot.side_count.compare_exchange_strong(count, 0, std::memory_order_relaxed));
+  slot.side_open = 0;
   slot.head.store(head + count, std::memory_order_release);
   return true;
 }
@@ -123,17 +124,18 @@ bool open_epoch(Slot& slot, SegmentHeader& header) noexcept {
 }
 
 // Ends that not even the side buffer took: the ranges they belong to are in the file and must not stay open.
-bool write_lost_ends(Slot& slot, SegmentHeader& header) noexcept {
+bool write_lost_ends(Slot& slot, SegmentHeader& header, uint64_t* waiting) noexcept {
   for (; slot.lost_ends.load(std::memory_order_relaxed) != 0; slot.lost_ends.fetch_sub(1, std::memory_order_relaxed)) {
     if (!advance(slot, header, 1)) return false;
     push_cells(slot, Kind::End, 0, nullptr, 0);
+    if (waiting != nullptr) *waiting = ticks();
   }
   return true;
 }
 
 bool try_room(Slot& slot, SegmentHeader& header, uint64_t cells, uint64_t* waiting = nullptr) noexcept {
   do {
-    if (!move_side(slot, header, waiting) || !write_lost_ends(slot, header) || !open_epoch(slot, header) ||
+    if (!move_side(slot, header, waiting) || !write_lost_ends(slot, header, waiting) || !open_epoch(slot, header) ||
         !write_losses(slot, header) || !advance(slot, header, cells))
       return false;
     // A handler, or a new recording, may have lowered the limit that advance() has just set.
@@ -238,7 +240,10 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
   if (slot.index == kPrivateSlot) return count_loss_without_slot(*header);
   const uint32_t level = slot.busy.fetch_add(1, std::memory_order_relaxed);
   const uint32_t count = slot.side_count.load(std::memory_order_relaxed);
-  const bool full = level > 1 || count + 1 + payload_cells > kSideCells;
+  // A range goes in only where its end will find a place too, and all that it holds is dropped with it otherwise.
+  const uint32_t kept_for_ends = slot.side_open + (kind == Kind::Begin ? 1 : 0);
+  const uint32_t wanted = kind == Kind::End ? 1 : 1 + payload_cells + kept_for_ends;
+  const bool full = level > 1 || count + wanted > kSideCells;
   if (kind == Kind::End && slot.side_dropped != 0) {
     --slot.side_dropped;
   } else if (kind == Kind::End && full) {
@@ -247,6 +252,8 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
     if (kind == Kind::Begin) ++slot.side_dropped;
     count_loss(slot, kLossSignalBufferFull, 1);
   } else {
+    if (kind == Kind::Begin) ++slot.side_open;
+    if (kind == Kind::End && slot.side_open != 0) --slot.side_open;
     Cell* side = slot_page(header, slot.index)->side + count;
     side->time.store(ticks(), std::memory_order_relaxed);
     side->word.store(make_word(kind, payload_cells, class_id), std::memory_order_relaxed);

@@ -135,7 +135,7 @@ Slot* enter_segment(Process& shared, Slot& from) noexcept {
   slot.last_handle = from.last_handle;
   slot.dropped_depth = 0;
   slot.lost_ends = 0;
-  slot.side_dropped = 0;
+  slot.side_dropped = slot.side_open = 0;
   slot.limit.store(0, std::memory_order_relaxed);
   slot.epoch = 0;
   slot.before = &from;

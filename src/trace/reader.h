@@ -76,9 +76,9 @@ class Reader {
   uint64_t file_size() const;
   uint64_t trace_size() const;  // bytes in whole chunks; less than file_size() when the end is torn
   bool indexed() const;         // opened by index alone
-  const std::map<WriterId, WriterInfo>& writers() const;
-  const std::set<std::string>& sessions() const;        // that the trace names; one may have no writer yet
-  const std::vector<EventChunk>& event_chunks() const;  // in file order: per track also in time order
+  const std::map<WriterId, WriterInfo>& writers() const;  // every event chunk's is among them
+  const std::set<std::string>& sessions() const;          // that the trace names; one may have no writer yet
+  const std::vector<EventChunk>& event_chunks() const;    // in file order: per track also in time order
   const std::vector<Problem>& problems() const;
 
   // Throws kymo::Error when the chunk is damaged: the caller decides whether to go on with the next. What `into` then

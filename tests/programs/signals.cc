@@ -1,4 +1,4 @@
-// Records in signal handlers: signals loop COUNTS, or signals first COUNTS.
+// Records in signal handlers: signals loop COUNTS TURNS, or signals first COUNTS.
 //
 // "loop": a timer interrupts a thread that does nothing but record. done[0] counts the handler's runs, each an
 // "in handler" with a "deeper" and a mark in it; done[1] the loop's turns, each an "outer" with an "inner" in it.
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -17,8 +17,6 @@
 #include "kymo/annotate.h"
 
 namespace {
-
-constexpr uint64_t kRuns = 4000;
 
 kymo::e2e::Counts* counts;
 
@@ -44,12 +42,11 @@ void set_timer(int microseconds) {
   setitimer(ITIMER_REAL, &every, nullptr);
 }
 
-int loop() {
+int loop(uint64_t turns) {
   install(SIGALRM, handle_in_loop);
   kymo::mark("begin");
   set_timer(30);
-  while (counts->done[0] < kRuns) {
-    const uint64_t turn = counts->done[1];
+  for (uint64_t turn = 0; turn < turns; ++turn) {
     if (kymo::range_push("outer") != 0) return 1;
     { KYMO_RANGE("inner", kymo::arg("turn", turn), kymo::arg("what", "text that fills a few cells of the ring")); }
     if (kymo::range_pop() != 0) return 1;
@@ -90,7 +87,7 @@ int first() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  counts = argc == 3 ? kymo::e2e::map_counts(argv[2]) : nullptr;
+  counts = argc >= 3 ? kymo::e2e::map_counts(argv[2]) : nullptr;
   if (counts == nullptr) return 2;
-  return std::strcmp(argv[1], "loop") == 0 ? loop() : first();
+  return argc > 3 ? loop(std::strtoull(argv[3], nullptr, 10)) : first();
 }

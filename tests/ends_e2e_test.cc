@@ -2,12 +2,14 @@
 #include <signal.h>
 
 #include <chrono>
+#include <map>
 #include <random>
 #include <thread>
 #include <tuple>
 
 #include "collect/recording.h"
 #include "counts.h"
+#include "kymo/error.h"
 #include "readback.h"
 #include "support.h"
 
@@ -65,6 +67,22 @@ INSTANTIATE_TEST_SUITE_P(, EndsTest,
                                                               "kill")),
                          ends_name);
 
+class BusyEndTest : public EndToEnd, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(, BusyEndTest, ::testing::Values("busy", "exit_in_thread"));
+
+TEST_P(BusyEndTest, ThreadsThatNeverStopRecordingHoldNothingUp) {
+  for (int round = 0; round < 5; ++round) {
+    const Ending ending = run_traced(file("a.kymo"), {program("ends"), GetParam(), "1000"});
+    EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
+    EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+    const Readback trace = read_back(file("a.kymo"));
+    EXPECT_TRUE(sound(trace));
+    EXPECT_EQ(trace.count("work"), 1000u);
+    EXPECT_EQ(trace.count("thread work"), 1000u);
+    EXPECT_TRUE(numbered_in_order(trace, "inner"));
+  }
+}
+
 // ---- Killed at any moment ------------------------------------------------------------------------------------------
 
 class KillTest : public EitherCollector {
@@ -117,6 +135,94 @@ TEST_P(KillTest, WithALargeRingFullOfArguments) {
   EXPECT_EQ(trace.ranges.size(), counts->done[0]);
   EXPECT_EQ(trace.points_count("top"), counts->done[1]);
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+}
+
+TEST_P(KillTest, WhileThreadsComeAndGo) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 8; ++round) {
+    SCOPED_TRACE(round);
+    const std::string trace_path = file(std::to_string(round) + ".kymo");
+    const std::string counts_path = file("counts-" + std::to_string(round));
+    Counts* counts = map_counts(counts_path.c_str());
+    auto process = start_recorded(GetParam(), trace_path, {program("threads"), "many", "1000000", counts_path});
+    ASSERT_TRUE(wait_until("the first threads", [&] { return counts->done[0] > 20; }));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30000));
+    kill(static_cast<pid_t>(counts->pid), SIGKILL);
+    process.wait();
+    collect::recover(trace_path);
+    EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+    const Readback trace = read_back(trace_path);
+    EXPECT_TRUE(sound_and_complete(trace));
+    EXPECT_GE(trace.count("short"), counts->done[0]);
+    EXPECT_LE(trace.count("short"), counts->done[0] + 8) << "of those that lived";
+    std::map<uint32_t, size_t> by_thread;
+    for (const Event* event : trace.ranges_named("short")) ASSERT_EQ(++by_thread[event->track], 1u);
+    if (HasFailure()) return;
+  }
+}
+
+// Everybody at once: parents, children, and the collector where it is a process.
+TEST_P(KillTest, AWholeFamily) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 10; ++round) {
+    SCOPED_TRACE(round);
+    const std::string trace_path = file(std::to_string(round) + ".kymo");
+    auto process = start_recorded(GetParam(), trace_path, {program("forks"), "threads", "2000"});
+    ASSERT_TRUE(wait_until("the first chunk", [&] { return contents_of(trace_path).size() > 3000; }));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 40000));
+    kill(-process.pid(), SIGKILL);
+    process.wait();
+    // Only the eldest is ours to wait for: the others die in their own time.
+    EXPECT_TRUE(wait_until("all of them gone", [&] {
+      collect::recover(trace_path);
+      return left_in_memory().empty();
+    }));
+    const Readback trace = read_back(trace_path);
+    EXPECT_TRUE(sound_and_complete(trace));
+    std::map<uint32_t, uint64_t> next;
+    for (const Event* event : trace.ranges_named("thread")) ASSERT_EQ(event->number, next[event->track]++);
+    std::map<uint64_t, size_t> children;
+    for (const Event* event : trace.ranges_named("child")) ASSERT_LE(++children[trace.pid_of(*event)], 2000u);
+    if (HasFailure()) return;
+  }
+}
+
+// ---- More than one who brings home
+// -----------------------------------------------------------------------------------
+
+TEST_F(EndToEnd, SeveralWhoRecoverAtOnceCountNothingTwice) {
+  if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  for (int round = 0; round < 10; ++round) {
+    SCOPED_TRACE(round);
+    EXPECT_EQ(run_traced(file("a.kymo"), {program("ends"), "kill", "5000"}).signal, SIGKILL);
+    std::vector<Process> readers;
+    for (int i = 0; i < 4; ++i) readers.push_back(start({program("kymo"), "recover", file("a.kymo")}));
+    for (Process& reader : readers) EXPECT_EQ(reader.wait().code, 0);
+    EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+    const Readback trace = read_back(file("a.kymo"));
+    EXPECT_TRUE(sound_and_complete(trace));
+    EXPECT_EQ(trace.count("work"), 5000u);
+    EXPECT_EQ(trace.count("thread work"), 5000u);
+    if (HasFailure()) return;
+  }
+}
+
+// `kymo info` on a file that grows brings home what it can, as `kymo record` does: a dead child is nobody's twice.
+TEST_F(EndToEnd, RecoveringAFileThatIsBeingRecordedCountsNothingTwice) {
+  if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  auto process = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("forks"), "many", "200"});
+  while (!process.ended()) {
+    try {
+      collect::recover(file("a.kymo"));
+    } catch (const Error&) {  // nothing in it yet
+    }
+  }
+  EXPECT_EQ(process.wait().code, 0);
+  collect::recover(file("a.kymo"));
+  EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("child"), 60u * 200u);
 }
 
 TEST_F(EndToEnd, CollectorKilledAndTheProgramGoesOn) {

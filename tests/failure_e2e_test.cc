@@ -88,7 +88,7 @@ TEST_F(FailureTest, OptionsThatMakeNoSense) {
   };
   EXPECT_TRUE(has(complaint("KYMO_POLICY", "sometimes"), "want block, drop or overwrite"));
   EXPECT_TRUE(has(complaint("KYMO_RING_BYTES", "100000"), "power of two"));
-  EXPECT_TRUE(has(complaint("KYMO_FLIGHT", "12 parsecs"), "want 30s"));
+  EXPECT_TRUE(has(complaint("KYMO_FLIGHT", "12 parsecs"), "write it like 30s"));
   EXPECT_FALSE(fs::exists(file("a.kymo"))) << "no file for a recording that never was";
 }
 
@@ -136,12 +136,14 @@ TEST_F(SmallMemoryTest, SharedMemoryTooSmallToBegin) {
 TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAllThreads) {
   if (!mount_small(file("small"), "6m")) GTEST_SKIP() << "mounting a tmpfs needs root";
   const Ending ending =
-      run_traced(file("a.kymo"), {program("threads"), "many", "8"}, {{"KYMO_SHM_DIR", file("small")}});
+      run_traced(file("a.kymo"), {program("threads"), "at-once", "8"}, {{"KYMO_SHM_DIR", file("small")}});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   const Readback trace = read_back(file("a.kymo"));
   EXPECT_TRUE(sound(trace));
   EXPECT_EQ(trace.lost(), trace.lost(trace::LossCause::NoSlot)) << trace.summary();
   EXPECT_GT(trace.count("short"), 0u);
+  EXPECT_GT(trace.lost(), 0u) << "this test wants too little memory";
+  EXPECT_EQ(trace.ranges.size() + trace.points.size() + trace.lost(), 4u * 8u) << trace.summary();
 }
 
 TEST_F(SmallMemoryTest, DiskFullAllAlong) {
@@ -163,6 +165,27 @@ TEST_F(SmallMemoryTest, DiskFullAllAlong) {
   EXPECT_EQ(after.ranges.size() - after.count("waiting for the collector") + after.points.size() + after.lost(),
             counts->done[0] + counts->done[1])
       << after.summary();
+  EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+}
+
+TEST_F(SmallMemoryTest, DiskFullUnderKymoRecord) {
+  if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  if (!mount_small(file("disk"), "64k")) GTEST_SKIP() << "mounting a tmpfs needs root";
+  Counts* counts = map_counts(file("counts").c_str());
+  const Ending ending =
+      run_recorded(Collector::KymoRecord, file("disk/a.kymo"), {program("burst"), file("counts"), "20000", "3"});
+  EXPECT_NE(ending.code, 0) << "the program went well, the recording did not";
+  EXPECT_TRUE(has(ending.err, file("disk/a.kymo")));
+  EXPECT_TRUE(has(ending.err, "No space left on device"));
+  EXPECT_EQ(counts->done[1], 20000u) << "the program did all of its work";
+
+  fs::copy_file(file("disk/a.kymo"), file("a.kymo"));
+  EXPECT_EQ(collect::recover(file("a.kymo")).processes, 1u);
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound(trace));
+  EXPECT_EQ(trace.ranges.size() - trace.count("waiting for the collector") + trace.points.size() + trace.lost(),
+            counts->done[0] + counts->done[1])
+      << trace.summary();
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 

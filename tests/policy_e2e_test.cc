@@ -164,6 +164,29 @@ TEST_F(FlightTest, OutlivesAKilledProcess) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
+TEST_F(FlightTest, KymoRecordDumpsWhileTheProgramRuns) {
+  if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  Counts* counts = map_counts(file("counts").c_str());
+  auto process = start({program("kymo"), "record", "--quiet", "--flight", "1MB", "-o", file("a.kymo"), "--",
+                        program("endless"), file("counts")});
+  ASSERT_TRUE(wait_until("much more than it holds", [&] { return counts->done[1] > 1000000; }));
+  const uint64_t asked_at = counts->done[1];
+  const auto last_number = [&] {
+    const Readback trace = read_back(file("a.kymo"));
+    const auto numbered = trace.ranges_named("numbered");
+    return numbered.empty() ? 0 : numbered.back()->number;
+  };
+  process.signal(SIGUSR2);
+  ASSERT_TRUE(wait_until("the dump", [&] { return last_number() >= asked_at - 1; }));
+  EXPECT_TRUE(sound(read_back(file("a.kymo"))));
+  EXPECT_FALSE(process.ended());
+  counts->stop = 1;
+  EXPECT_EQ(process.wait().code, 0);
+  EXPECT_TRUE(sound(read_back(file("a.kymo"))));
+  EXPECT_EQ(last_number(), counts->done[1] - 1);
+  EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+}
+
 TEST_P(PolicyTest, OverwriteKeepsTheEndAndKnowsItsThread) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("burst"), file("counts"), "40000", "10"},

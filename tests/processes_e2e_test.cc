@@ -68,6 +68,20 @@ TEST_P(ProcessesTest, ForkBesideThreadsThatRecord) {
   EXPECT_EQ(next.size(), 3u);
 }
 
+TEST_P(ProcessesTest, ChildrenThatRecordNothingChangeNothing) {
+  const Readback trace = record("silent");
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("parent"), 10 * kCount);
+  EXPECT_EQ(pids_of(trace, "parent").size(), 1u);
+}
+
+TEST_P(ProcessesTest, ManyShortChildren) {
+  const Readback trace = record("many");
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("child"), 60 * kCount);
+  EXPECT_EQ(pids_of(trace, "child").size(), 60u);
+}
+
 TEST_P(ProcessesTest, ForkAndExec) {
   const Readback trace = record("exec");
   EXPECT_TRUE(sound_and_complete(trace));

@@ -1,6 +1,7 @@
 // Recording a program without a change to it, and recording from code: on and off, into one file and the next.
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <set>
 
 #include "collect/recording.h"
@@ -45,6 +46,25 @@ TEST_F(SessionTest, WithoutBeingAskedNothingIsRecordedAndNothingIsLeft) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
+TEST_F(SessionTest, EachRunBeginsItsFileAnew) {
+  run_traced(file("a.kymo"), {program("ends"), "return", "100"});
+  run_traced(file("a.kymo"), {program("ends"), "return", "10"});
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("work"), 10u);
+  EXPECT_EQ(trace.origins.size(), 1u);
+}
+
+TEST_F(SessionTest, SessionInTheCodeGivesWayToOneFromOutside) {
+  const Ending ending = run_traced(file("outside.kymo"), {program("tries"), file("inside.kymo")});
+  EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
+  EXPECT_EQ(ending.out, "done, still recording\n");
+  const Readback trace = read_back(file("outside.kymo"));
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("work"), 1000u);
+  EXPECT_FALSE(std::filesystem::exists(file("inside.kymo")));
+}
+
 TEST_F(SessionTest, FilesAreTheUsersAlone) {
   run_traced(file("a.kymo"), {program("ends"), "kill", "10"});
   struct stat status {};
@@ -63,6 +83,7 @@ TEST_F(SessionTest, EachSessionFromCodeHasWhatHappenedInIt) {
   const Ending ending = run({program("sessions"), folder(), std::to_string(kSessions)});
   ASSERT_EQ(ending.code, 0) << ending.err;
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(file("second.kymo")));
   for (int i = 0; i < kSessions; ++i) {
     SCOPED_TRACE(i);
     const Readback trace = read_back(file(std::to_string(i) + ".kymo"));
@@ -135,6 +156,9 @@ TEST_F(SessionTest, ReaderFollowsAFileThatGrows) {
     last = reader.event_chunks().size();
     return grown >= 10;
   }));
+  const collect::Recovered nothing = collect::recover(file("a.kymo"));
+  EXPECT_EQ(nothing.processes, 0u) << "whoever runs is left alone";
+  EXPECT_EQ(nothing.live_processes, 1u);
   const Readback meanwhile = read_back(reader);
   for (const std::string& fault : meanwhile.faults) EXPECT_NE(fault.find("end"), std::string::npos) << fault;
   EXPECT_TRUE(numbered_in_order(meanwhile, "numbered"));

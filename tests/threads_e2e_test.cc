@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(, ThreadsTest, ::testing::Values(Collector::InProgram, 
 TEST_P(ThreadsTest, TenThousandShortOnes) {
   constexpr size_t kThreads = 10000;
   const Ending ending =
-      run_recorded(GetParam(), file("a.kymo"), {program("threads"), "many", std::to_string(kThreads)});
+      run_recorded(GetParam(), file("a.kymo"), {program("threads"), "many", std::to_string(kThreads), file("counts")});
   EXPECT_EQ(ending.code, 0) << ending.err;
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
   const Readback trace = read_back(file("a.kymo"));
@@ -31,6 +31,22 @@ TEST_P(ThreadsTest, TenThousandShortOnes) {
   std::map<uint32_t, size_t> ranges;
   for (const Event& event : trace.ranges) ++ranges[event.track];
   for (const auto& [track, count] : ranges) ASSERT_EQ(count, 3u) << "of thread " << track;
+}
+
+// Whoever finds no place is counted: each of its ranges and marks once.
+TEST_P(ThreadsTest, MoreAtOnceThanThereArePlacesFor) {
+  constexpr size_t kThreads = 4200;  // places: 4096
+  const Ending ending =
+      run_recorded(GetParam(), file("a.kymo"), {program("threads"), "at-once", std::to_string(kThreads)},
+                   {.policy = "drop", .ring_bytes = 64 << 10});
+  if (ending.code == 77) GTEST_SKIP() << "not so many threads are to be had here";
+  ASSERT_EQ(ending.code, 0) << ending.signal << ending.err;
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound(trace));
+  EXPECT_EQ(trace.lost(), trace.lost(trace::LossCause::NoSlot)) << trace.losses.size();
+  EXPECT_GT(trace.lost(), 0u);
+  EXPECT_EQ(trace.ranges.size() + trace.points.size() + trace.lost(), 4 * kThreads);
+  EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
 TEST_F(EndToEnd, ThreadsComeAndGoWhileSessionsStartAndStop) {

@@ -9,8 +9,13 @@ namespace kymo::analyze {
 
 namespace {
 
-// Class ids are given out in order, so a table by id is dense; a forged id must not make it huge.
-constexpr uint32_t kMaxDenseId = 1 << 20;
+// Class ids are given out in order, so a table by id is nearly full; a forged id must not make it huge.
+size_t table_size(const std::map<uint32_t, trace::EventClass>& classes) {
+  constexpr size_t kAlways = 1024;
+  const size_t wanted = classes.empty() ? 1 : classes.rbegin()->first + size_t{1};
+  return std::min(wanted, kAlways + 4 * classes.size());
+}
+
 constexpr size_t kMaxTexts = 1 << 16;
 
 uint64_t rounded(double ns) {
@@ -68,13 +73,14 @@ std::vector<RangeRow> RangeGroups::rows() {
 
 ClassSlots::ClassSlots(RangeGroups& groups, const StatsOptions& options, const Scope& scope)
     : groups_(groups), options_(options), scope_(scope) {
-  const auto& classes = scope.writer.classes;
-  const uint32_t largest = classes.empty() ? 0 : classes.rbegin()->first;
-  slots_.resize(std::min(largest, kMaxDenseId) + size_t{1});
+  classes_.resize(table_size(scope.writer.classes));
+  slots_.resize(classes_.size());
+  for (const auto& [id, event_class] : scope.writer.classes) {
+    if (id < classes_.size() && id != trace::kInlineName) classes_[id] = &event_class;
+  }
 }
 
-const trace::EventClass* ClassSlots::event_class(uint32_t class_id) const {
-  if (class_id == trace::kInlineName) return nullptr;
+const trace::EventClass* ClassSlots::find_class(uint32_t class_id) const {
   const auto found = scope_.writer.classes.find(class_id);
   return found == scope_.writer.classes.end() ? nullptr : &found->second;
 }

@@ -84,9 +84,12 @@ class ClassSlots {
   RangeSums& of(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row);
 
   // Null for class 0 and for one that is not in the trace.
-  const trace::EventClass* event_class(uint32_t class_id) const;
+  const trace::EventClass* event_class(uint32_t class_id) const {
+    return class_id < classes_.size() ? classes_[class_id] : find_class(class_id);
+  }
 
  private:
+  const trace::EventClass* find_class(uint32_t class_id) const;
   RangeSums& find(uint32_t class_id);
   RangeSums& by_text(uint32_t class_id, const std::string& text, const std::string& category);
   RangeKey key(std::string name, std::string category) const;
@@ -94,8 +97,9 @@ class ClassSlots {
   RangeGroups& groups_;
   const StatsOptions& options_;
   const Scope scope_;
-  std::vector<RangeSums*> slots_;  // by class id; null until the first range
-  RangeSums* thread_ = nullptr;    // all classes, when grouped by thread
+  std::vector<const trace::EventClass*> classes_;  // by class id
+  std::vector<RangeSums*> slots_;                  // by class id; null until the first range
+  RangeSums* thread_ = nullptr;                    // all classes, when grouped by thread
   std::unordered_map<uint32_t, std::unordered_map<std::string, RangeSums*>> texts_;  // by class id
   size_t text_count_ = 0;
   RangeSums* others_ = nullptr;  // what has no place in texts_ any more

@@ -5,14 +5,8 @@
 namespace kymo::analyze {
 namespace {
 
-SelfTime self_time_down_to(uint16_t depth) {
-  SelfTime self;
-  self.prepare({&depth, 1});
-  return self;
-}
-
 TEST(SelfTimeTest, AParentIsLessItsDirectChildrenOnly) {
-  SelfTime self = self_time_down_to(2);
+  SelfTime self;
   EXPECT_EQ(self.of(2, 10), 10u);
   EXPECT_EQ(self.of(1, 30), 20u);
   EXPECT_EQ(self.of(1, 5), 5u);
@@ -21,21 +15,30 @@ TEST(SelfTimeTest, AParentIsLessItsDirectChildrenOnly) {
 }
 
 TEST(SelfTimeTest, ChildrenLongerThanTheirParentLeaveItZero) {
-  SelfTime self = self_time_down_to(1);
+  SelfTime self;
   self.of(1, 50);
   EXPECT_EQ(self.of(0, 20), 0u);
 }
 
-TEST(SelfTimeTest, RoomGrowsWithoutForgetting) {
-  SelfTime self = self_time_down_to(1);
-  self.of(1, 10);
-  const uint16_t deep = 900;
-  self.prepare({&deep, 1});
-  EXPECT_EQ(self.of(0, 100), 90u);
+TEST(SelfTimeTest, RecursionOfAnyDepthComesOutRight) {
+  SelfTime self;
+  for (uint32_t depth = UINT16_MAX; depth > 0; --depth) {
+    const uint64_t duration = 10ull * (UINT16_MAX - depth + 1);
+    EXPECT_EQ(self.of(static_cast<uint16_t>(depth), duration), 10u) << depth;
+  }
+}
+
+TEST(SelfTimeTest, LanesNestApart) {
+  SelfTime self;
+  EXPECT_EQ(self.of(0, 1, 10), 10u);
+  EXPECT_EQ(self.of(3, 1, 20), 20u);
+  EXPECT_EQ(self.of(0, 0, 100), 90u);
+  EXPECT_EQ(self.of(3, 0, 100), 80u);
+  EXPECT_EQ(self.of(3, 0, 100), 100u);
 }
 
 TEST(SelfTimeTest, AfterAGapOnlyRangesOpenOnBothSidesKeepTheirChildren) {
-  SelfTime self = self_time_down_to(2);
+  SelfTime self;
   self.of(2, 10);
   self.of(1, 30);
   self.of(2, 4);  // its parent's end is in the gap

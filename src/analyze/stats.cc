@@ -25,7 +25,7 @@ struct TrackState {
   const trace::ClockMap* clock = nullptr;
   ClassSlots* slots = nullptr;
   ClassSlots* async_slots = nullptr;
-  std::vector<SelfTime> lanes;
+  SelfTime self;
   bool begun = false;
   uint32_t ring = 0;
   uint64_t sequence_end = 0;
@@ -107,13 +107,7 @@ void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& b
     return;
   }
   const bool follows = track->ring == chunk.ring && track->sequence_end == chunk.sequence_begin;
-  if (track->begun && !follows) {
-    for (size_t lane = 0; lane < track->lanes.size(); ++lane) {
-      // Ranges open at the ends of a chunk are nested ones, which are on lane 0.
-      track->lanes[lane].resume(lane == 0 ? std::span(batch.opening) : std::span<const trace::OpenRange>(),
-                                track->last);
-    }
-  }
+  if (track->begun && !follows) track->self.resume(batch.opening, track->last);
   track->begun = true;
   track->ring = chunk.ring;
   track->sequence_end = chunk.sequence_end;
@@ -133,33 +127,26 @@ void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& b
 
 // The loop everything is built around.
 void Computation::add_ranges(TrackState& track, const trace::Ranges& ranges) {
-  SelfTime self = std::move(track.lanes[0]);  // a local: its pointer stays in a register
-  self.prepare(ranges.depth);
+  SelfTime self = std::move(track.self);  // a local: its pointer stays in a register
   ClassSlots& slots = *track.slots;
   const uint64_t* const duration = ranges.duration.data();
   const uint32_t* const class_id = ranges.class_id.data();
   const uint16_t* const depth = ranges.depth.data();
   const size_t count = ranges.size();
   for (size_t i = 0; i < count; ++i) slots.of(class_id[i]).add(duration[i], self.of(depth[i], duration[i]));
-  track.lanes[0] = std::move(self);
+  track.self = std::move(self);
 }
 
 // The same with lanes, and with names that depend on the events' values.
 void Computation::add_ranges_by_text(TrackState& track, const trace::Ranges& ranges) {
   const bool has_lanes = !ranges.lane.empty();
-  if (has_lanes) {
-    const size_t lanes = *std::max_element(ranges.lane.begin(), ranges.lane.end()) + size_t{1};
-    if (track.lanes.size() < lanes) track.lanes.resize(lanes);
-  }
-  for (SelfTime& lane : track.lanes) lane.prepare(ranges.depth);
-
   trace::ValueCursor cursor(ranges.values);
   for (size_t i = 0; i < ranges.size(); ++i) {
     const uint32_t class_id = ranges.class_id[i];
+    const uint64_t duration = ranges.duration[i];
+    const uint64_t in_itself = track.self.of(has_lanes ? ranges.lane[i] : 0, ranges.depth[i], duration);
     const auto& row = cursor.next(track.slots->event_class(class_id));
-    SelfTime& self = track.lanes[has_lanes ? ranges.lane[i] : 0];
-    const uint64_t in_itself = self.of(ranges.depth[i], ranges.duration[i]);
-    track.slots->of(class_id, row).add(ranges.duration[i], in_itself);
+    track.slots->of(class_id, row).add(duration, in_itself);
   }
 }
 
@@ -176,7 +163,6 @@ TrackState* Computation::find_track(const trace::EventChunk& chunk) {
   state.clock = &clock_of(writer->second, track->second.clock);
   state.slots = &slots_of(writer->second, track->second, false);
   state.async_slots = &slots_of(writer->second, track->second, true);
-  state.lanes.resize(1);
   return &state;
 }
 

@@ -10,10 +10,10 @@
 namespace kymo::analyze {
 namespace {
 
-using trace::testing::TemporaryFolder;
-using trace::testing::TestRecorder;
 using trace::FieldType;
 using trace::PointKind;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
 
 class StatsTest : public ::testing::Test {
  protected:

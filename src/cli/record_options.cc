@@ -4,8 +4,8 @@
 #include <bit>
 #include <filesystem>
 
+#include "base/quantity.h"
 #include "cli/command_line.h"
-#include "cli/units.h"
 
 namespace kymo::cli {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMostSizeToRound = uint64_t{1} << 62;  // beyond, there is no next power of two
 
 void take_flight(RecordOptions& options, const std::string& text) {
-  const Flight flight = parse_flight(text);
+  const base::Flight flight = base::parse_flight(text);
   options.flight = true;
   if (flight.seconds > 0) options.session.flight_seconds = flight.seconds;
   if (flight.bytes > 0) options.session.flight_bytes = flight.bytes;
@@ -35,7 +35,7 @@ void add_options(CommandLine& line, RecordOptions& options) {
   line.text(
       "--ring-size", "SIZE",
       [&options](const std::string& text) {
-        options.session.ring_bytes = std::bit_ceil(std::min(parse_bytes(text), kMostSizeToRound));
+        options.session.ring_bytes = std::bit_ceil(std::min(base::parse_bytes(text), kMostSizeToRound));
       },
       "memory for each thread, rounded up to a power of\n"
       "two; 1MiB unless given");

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "analyze/summary.h"
+#include "base/quantity.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json.h"
@@ -218,7 +219,7 @@ int stats(const Arguments& arguments) {
               "what a row is; name unless given");
   line.choice("--sort", options.before, orders(), "largest first (names: A first); total unless given");
   line.text(
-      "--top", "N", [&](const std::string& text) { options.top = parse_count(text); }, "only the first N rows");
+      "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); }, "only the first N rows");
   line.add_flag("--full-text", options.stats.full_text, "'step 7' and 'step 8' in rows of their own, not as 'step {}'");
   line.add_flag("--json", options.json, "as JSON");
   line.add_flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "kymo/error.h"
 
@@ -95,11 +97,19 @@ std::vector<FoundSegment> find_segments(const std::function<bool(const record::S
 }
 
 bool claim(const record::Mapping& mapping) {
-  if (record::owner_is_alive(mapping.fd, *mapping.header)) return false;
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  return fcntl(mapping.fd, F_OFD_SETLK, &lock) == 0;
+  // The kernel may let go of a killed process's lock some time after the process itself is gone.
+  using namespace std::chrono_literals;
+  const record::SegmentHeader& header = *mapping.header;
+  const auto give_up = std::chrono::steady_clock::now() + 500ms;
+  while (!record::lock_segment(mapping.fd, record::Holder::Owner)) {
+    const bool runs = record::process_identity(header.pid) == header.process_identity;
+    if (runs || std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  if (record::process_identity(header.pid) == header.process_identity) return false;  // it has closed all its files
+  struct stat status;
+  return record::lock_segment(mapping.fd, record::Holder::Collector) && fstat(mapping.fd, &status) == 0 &&
+         status.st_nlink != 0;  // who was here before us has brought it home
 }
 
 void remove_spent_segments() {

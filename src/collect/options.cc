@@ -4,37 +4,18 @@
 #include <signal.h>
 #include <sys/random.h>
 
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+
+#include "base/quantity.h"
 
 namespace kymo::collect {
 namespace {
 
 constexpr uint64_t kDefaultFlightBytes = 64 << 20;
 constexpr uint64_t kLeastFlightBytes = 1'000'000;
-
-struct Unit {
-  std::string_view name;
-  double factor;
-  bool time;
-};
-constexpr std::array<Unit, 13> kUnits{{{"ms", 1e-3, true},
-                                       {"s", 1, true},
-                                       {"m", 60, true},
-                                       {"min", 60, true},
-                                       {"h", 3600, true},
-                                       {"B", 1, false},
-                                       {"kB", 1e3, false},
-                                       {"KB", 1e3, false},
-                                       {"MB", 1e6, false},
-                                       {"GB", 1e9, false},
-                                       {"KiB", 1024, false},
-                                       {"MiB", 1 << 20, false},
-                                       {"GiB", 1 << 30, false}}};
 
 }  // namespace
 
@@ -87,21 +68,6 @@ record::SegmentOptions segment_options(const SessionOptions& options, const Sess
   return made;
 }
 
-void parse_flight(const std::string& text, SessionOptions& into) {
-  double amount = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
-  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  for (const Unit& known : kUnits) {
-    if (error != std::errc{} || unit != known.name || !(amount > 0)) continue;
-    if (known.time)
-      into.flight_seconds = amount * known.factor;
-    else
-      into.flight_bytes = static_cast<uint64_t>(amount * known.factor);
-    return;
-  }
-  throw InvalidArgument(fmt::format("'{}' is neither a time nor a size: want 30s, 500ms, 2m, 64MB or 1GiB", text));
-}
-
 SessionOptions options_from_environment() {
   SessionOptions options;
   if (const char* policy = std::getenv("KYMO_POLICY"); policy != nullptr && *policy != '\0') {
@@ -113,8 +79,11 @@ SessionOptions options_from_environment() {
     else if (word != "block")
       throw InvalidArgument(fmt::format("KYMO_POLICY={}: want block, drop or overwrite", policy));
   }
-  if (const char* flight = std::getenv("KYMO_FLIGHT"); flight != nullptr && *flight != '\0')
-    parse_flight(flight, options);
+  if (const char* flight = std::getenv("KYMO_FLIGHT"); flight != nullptr && *flight != '\0') {
+    const base::Flight kept = base::parse_flight(flight);
+    options.flight_seconds = kept.seconds;
+    options.flight_bytes = kept.bytes;
+  }
   if (const char* ring = std::getenv("KYMO_RING_BYTES"); ring != nullptr && *ring != '\0')
     options.ring_bytes = std::strtoull(ring, nullptr, 10);
   return checked(options);

@@ -22,8 +22,6 @@ FlightOptions flight_options(const SessionOptions& options);
 const char* policy_name(Policy policy);
 record::SegmentOptions segment_options(const SessionOptions& options, const SessionId& session);
 
-// "30s", "500ms", "2m" or "64MB", "1GiB". Throws kymo::InvalidArgument.
-void parse_flight(const std::string& text, SessionOptions& into);
 // KYMO_POLICY, KYMO_FLIGHT and KYMO_RING_BYTES.
 SessionOptions options_from_environment();
 

@@ -53,6 +53,10 @@ struct Recording::Impl {
         },
         &seen);
     for (FoundSegment& segment : found) {
+      if (!record::lock_segment(segment.mapping.fd, record::Holder::Collector)) {
+        record::unmap_segment(segment.mapping);  // someone recovers it into this very file
+        continue;
+      }
       auto source = std::make_unique<Source>(*segment.mapping.header, origin_of(*segment.mapping.header),
                                              Source::From::Beginning);
       known.push_back({segment, source.get()});

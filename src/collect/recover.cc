@@ -80,6 +80,7 @@ Recovered recover(const std::string& path) {
       continue;
     }
     const trace::WriterId id = writer_of(header);
+    reader.refresh();  // whoever was here before us may have written
     Source source(header, origin_of(header), Source::From::Beginning);
     source.resume(resume_of(reader, id));
     source.introduce(file());

@@ -8,8 +8,9 @@ namespace kymo::convert {
 
 namespace {
 
-// Ids are given out in order; a forged one must not make the table huge.
-constexpr uint32_t kMaxDenseId = 1 << 20;
+// Ids are given out in order, so a table by id is nearly full; a forged one must not make it huge.
+bool belongs_in_table(uint32_t class_id, size_t class_count) { return class_id < 1024 + 4 * class_count; }
+
 constexpr std::string_view kPlace = "{}";
 
 size_t count_places(std::string_view name) {
@@ -57,7 +58,7 @@ const ClassInfo& Classes::make(uint32_t class_id) {
     return info;
   }
   describe_fields(info);
-  if (class_id <= kMaxDenseId) {
+  if (belongs_in_table(class_id, writer_.classes.size())) {
     if (class_id >= dense_.size()) dense_.resize(class_id + size_t{1});
     dense_[class_id] = &info;
   } else {

@@ -2,6 +2,7 @@
 
 #include <fmt/compile.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "convert/events.h"
@@ -102,7 +103,8 @@ class CsvWriter : public EventVisitor {
 
   // Quoted only where it must be, with quotes doubled.
   void append_field(std::string_view text) {
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return append(out_, text);
+    const auto is_special = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
+    if (std::none_of(text.begin(), text.end(), is_special)) return append(out_, text);
     out_.push_back('"');
     for (const char c : text) {
       if (c == '"') out_.push_back('"');

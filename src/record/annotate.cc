@@ -20,28 +20,54 @@ kymo_label plain(const char* name) noexcept {
   return {name, nullptr, name != nullptr ? static_cast<uint32_t>(strlen(name)) : 0, 0, 0};
 }
 
-void store(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, const uint64_t* id) noexcept {
+__attribute__((noinline)) int store_any(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count,
+                                        const uint64_t* id, int result) noexcept {
   const FoundClass found = class_for(label, args, count);
-  if (!found.name_inline && count == 0 && id == nullptr) return store_cell(kind, found.id);
+  if (!found.name_inline && count == 0 && id == nullptr) return store_cell(kind, found.id, result);
   store_event(kind, found.id, found.name_inline ? label.name : nullptr, label.name_length, args, count, id);
+  return result;
+}
+
+// Hands `result` through, as store_cell does.
+inline int store(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, const uint64_t* id,
+                 int result = 0) noexcept {
+  const uint32_t class_id = count == 0 && id == nullptr ? recent_class(label) : 0;
+  if (__builtin_expect(class_id == 0, 0)) return store_any(kind, label, args, count, id, result);
+  return store_cell(kind, class_id, result);
 }
 
 __attribute__((noinline)) void begin_at_new_site(kymo_site& site, const kymo_arg* args, uint32_t count) noexcept {
   const FoundClass found = class_for(site.label, args, count);
   site.class_id.store(found.name_inline ? kInlineSite : found.id, std::memory_order_relaxed);
-  if (!found.name_inline && count == 0) return store_cell(Kind::Begin, found.id);
+  if (!found.name_inline && count == 0) {
+    store_cell(Kind::Begin, found.id);
+    return;
+  }
   store_event(Kind::Begin, found.id, found.name_inline ? site.label.name : nullptr, site.label.name_length, args, count,
               nullptr);
 }
 
 // A signal handler may have moved the thread into the segment between our look at its slot and our count.
 void follow_depth(const Slot* slot) noexcept {
+  order_for_signals();
   if (__builtin_expect(this_slot != slot && this_slot != nullptr, 0)) this_slot->depth = slot->depth;
 }
 
 // A thread whose first call this is gets into the segment for it, so that the loss has a thread.
 void lose(uint32_t cause) noexcept {
   if (Slot* slot = enter_ring()) count_loss(*slot, cause, 1);
+}
+
+__attribute__((noinline)) int first_push(const kymo_label* label, const kymo_arg* args, uint32_t count) noexcept {
+  return find_slot() != nullptr ? kymo_range_push_label(label, args, count) : 0;
+}
+
+// Or the first call of a thread, in this copy of the library.
+__attribute__((noinline)) int unmatched_pop() noexcept {
+  Slot* slot = find_slot();
+  if (slot != nullptr && slot->depth != 0) return kymo_range_pop();
+  if (slot != nullptr && recording()) lose(kLossUnmatchedPop);
+  return -1;
 }
 
 bool site_has_class(uint32_t class_id) noexcept { return class_id - 1 < kInlineSite - 1; }
@@ -86,6 +112,7 @@ void kymo_begin(kymo_site* site) {
 void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count) {
   const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
   if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, args, count);
+  if (count == 1 && args->type != KYMO_STRING) return store_number(Kind::Begin, class_id, args->value.as_uint);
   store_event(Kind::Begin, class_id, nullptr, 0, args, count, nullptr);
 }
 
@@ -99,12 +126,11 @@ void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* a
 }
 
 int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {
-  Slot* slot = own_slot();
-  if (slot == nullptr) return 0;
+  Slot* slot = this_slot;
+  if (__builtin_expect(slot == nullptr, 0)) return first_push(label, args, count);
   const int depth = slot->depth++;
   follow_depth(slot);
-  if (recording()) store(Kind::Begin, *label, args, count, nullptr);
-  return depth;
+  return recording() ? store(Kind::Begin, *label, args, count, nullptr, depth) : depth;
 }
 
 int kymo_range_push(const char* name) {
@@ -113,16 +139,11 @@ int kymo_range_push(const char* name) {
 }
 
 int kymo_range_pop(void) {
-  Slot* slot = own_slot();
-  if (slot == nullptr) return -1;
-  if (__builtin_expect(slot->depth == 0, 0)) {
-    if (recording()) lose(kLossUnmatchedPop);
-    return -1;
-  }
+  Slot* slot = this_slot;
+  if (__builtin_expect(slot == nullptr || slot->depth == 0, 0)) return unmatched_pop();
   const int depth = --slot->depth;
   follow_depth(slot);
-  if (recording()) store_cell(Kind::End, 0);
-  return depth;
+  return recording() ? store_cell(Kind::End, 0, depth) : depth;
 }
 
 uint64_t kymo_range_start_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {

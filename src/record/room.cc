@@ -168,7 +168,7 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
       // A signal handler got the thread into the segment between our look at its slot and now.
       slot->busy.store(0, std::memory_order_relaxed);
       entered->busy.store(1, std::memory_order_relaxed);
-    } else if ((entered = enter_segment(shared, *slot)) == nullptr) {
+    } else if ((entered = enter_segment(shared, *slot, kind)) == nullptr) {
       slot->busy.store(0, std::memory_order_relaxed);
       return nullptr;
     }
@@ -237,7 +237,10 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
   if (shared == nullptr) return;
   SegmentHeader* header = shared->segment.load(std::memory_order_acquire);
   if (header == nullptr) return;
-  if (slot.index == kPrivateSlot) return count_loss_without_slot(*header);
+  if (slot.index == kPrivateSlot) {
+    if (kind != Kind::End) count_loss_without_slot(*header);
+    return;
+  }
   const uint32_t level = slot.busy.fetch_add(1, std::memory_order_relaxed);
   const uint32_t count = slot.side_count.load(std::memory_order_relaxed);
   // A range goes in only where its end will find a place too, and all that it holds is dropped with it otherwise.

@@ -73,16 +73,18 @@ int open_above_streams(const char* path, int flags) noexcept {
   return above;
 }
 
-bool is_open(const Mapping& mapping) noexcept {
-  struct stat status;
-  return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode;
-}
-
-bool lock_segment(int fd) noexcept {
+struct flock lock_of(Holder holder) noexcept {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+  lock.l_start = static_cast<off_t>(holder);
+  lock.l_len = 1;
+  return lock;
+}
+
+bool is_open(const Mapping& mapping) noexcept {
+  struct stat status;
+  return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode;
 }
 
 }  // namespace
@@ -106,6 +108,10 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
     return false;
   }
   const size_t folder = strlen(path);
+  // Without a name until it is whole: of a process that is killed meanwhile nothing is left. Where the file system has
+  // no such files, it has its name from the beginning, and readers look again until they find the magic in it.
+  int fd = open_above_streams(path, O_TMPFILE | O_RDWR | O_CLOEXEC);
+  bool named = false;
   path[folder] = '/';
   put_hex(path + folder + 1, name, sizeof name);
 
@@ -113,7 +119,10 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   const uint64_t slot_bytes = kPage + options.ring_bytes;
   const uint64_t bytes = header_bytes + kMaxSlots * slot_bytes;
 
-  const int fd = open_above_streams(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+  if (fd < 0) {
+    fd = open_above_streams(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+    named = true;
+  }
   if (fd < 0) {
     snprintf(why, why_bytes, "%s: %s", path, strerror(errno));
     return false;
@@ -121,12 +130,10 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   const auto fail = [&](const char* what, int error) noexcept {
     snprintf(why, why_bytes, "%s: %s: %s", path, what, strerror(error));
     close(fd);
-    unlink(path);
+    if (named) unlink(path);
     return false;
   };
-  // The name appears only once the lock is held and the magic is in: a collector that looks in between finds a segment
-  // without a magic and looks again later.
-  if (!lock_segment(fd)) return fail("cannot be locked", errno);
+  if (!lock_segment(fd, Holder::Owner)) return fail("cannot be locked", errno);
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return fail("cannot be sized", errno);
   if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(header_bytes)); error != 0)
     return fail("no room in shared memory (make some, or set KYMO_SHM_DIR)", error);
@@ -159,6 +166,15 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   header.start_realtime_ns = pair.realtime_ns;
   fill_origin(header);
   std::atomic_ref<uint64_t>(header.magic).store(kSegmentMagic, std::memory_order_release);
+  if (!named) {
+    char unnamed[64];
+    snprintf(unnamed, sizeof unnamed, "/proc/self/fd/%d", fd);
+    if (linkat(AT_FDCWD, unnamed, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0) {
+      const int error = errno;
+      munmap(memory, bytes);
+      return fail("cannot be named", error);
+    }
+  }
 
   struct stat status {};
   fstat(fd, &status);
@@ -201,7 +217,7 @@ bool allocate_slot(Mapping& mapping, const char* path, uint32_t index) noexcept 
   if (!is_open(mapping)) {
     mapping.fd = open_above_streams(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);  // the old number may be another file's now
     if (!is_open(mapping)) return false;
-    lock_segment(mapping.fd);
+    lock_segment(mapping.fd, Holder::Owner);
   }
   const auto offset = static_cast<off_t>(header.slots_offset + uint64_t{index} * header.slot_bytes);
   // Not posix_fallocate: where the file system cannot reserve, that would write every page, and /dev/shm can.
@@ -243,10 +259,13 @@ uint64_t process_identity(uint32_t pid) noexcept {
   return identity;
 }
 
+bool lock_segment(int fd, Holder as) noexcept {
+  struct flock lock = lock_of(as);
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
 bool owner_is_alive(int fd, const SegmentHeader& header) noexcept {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
+  struct flock lock = lock_of(Holder::Owner);
   if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) return true;
   return header.process_identity != 0 && process_identity(header.pid) == header.process_identity;
 }

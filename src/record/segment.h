@@ -51,6 +51,11 @@ bool allocate_slot(Mapping&, const char* path, uint32_t index) noexcept;
 // its stack. 0: no such process.
 uint64_t process_identity(uint32_t pid) noexcept;
 
+// Who holds a segment says so by a lock on one of its bytes: its process on the first, a collector elsewhere on the
+// second.
+enum class Holder : uint8_t { Owner = 0, Collector = 1 };
+bool lock_segment(int fd, Holder as) noexcept;  // false: another holds it
+
 // Does the process that owns the segment still run? Its lock says so, or its identity (a program may close every
 // file it has, and the lock goes with it).
 bool owner_is_alive(int fd, const SegmentHeader&) noexcept;

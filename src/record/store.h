@@ -4,43 +4,53 @@
 #include <cstdint>
 
 #include "kymo/kymo.h"
+#include "record/name_cache.h"
 #include "record/ring.h"
 #include "record/room.h"
 #include "record/thread.h"
 
 namespace kymo::record {
 
-// Keeps a signal handler's view of a store in order; costs nothing, it only binds the compiler.
-inline void order_for_signals() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
-
 // The collector has read these lines a lap ago, so they are its processor's: asked back in time, a store does not wait.
 inline constexpr uint64_t kPrefetchCells = 32;
 
-// One cell into the thread's ring. The whole hot path of a range's two ends.
-inline void store_cell(Kind kind, uint32_t class_id) noexcept {
-  Slot* slot = own_slot();
-  if (__builtin_expect(slot == nullptr, 0)) return;
-  if (__builtin_expect(slot->busy.load(std::memory_order_relaxed) != 0, 0))
-    return store_aside(*slot, kind, class_id, nullptr, 0);
+// The whole hot path of a range's two ends: a record of one cell, or of two with a `number`. False: the thread has to
+// see to something first. It makes no call, and whoever uses it makes only a last one, so that nothing is kept on the
+// stack: stores there would queue behind the ring's own, whose lines come back from the collector's processor.
+__attribute__((always_inline)) inline bool try_store(Kind kind, uint32_t class_id, const uint64_t* number) noexcept {
+  Slot* slot = this_slot;
+  if (__builtin_expect(slot == nullptr || slot->busy.load(std::memory_order_relaxed) != 0, 0)) return false;
   slot->busy.store(1, std::memory_order_relaxed);
   order_for_signals();
   // The clock first: what a signal handler puts aside before it lowers the limit and goes into the ring before us, what
   // it puts aside after is later than our time and goes in behind us.
-  uint64_t time = ticks();
-  uint64_t head = slot->head.load(std::memory_order_relaxed);
-  while (__builtin_expect(head >= slot->limit.load(std::memory_order_relaxed), 0)) {
-    slot = make_room(slot, kind, 1);
-    if (slot == nullptr) return;
-    time = ticks();
-    head = slot->head.load(std::memory_order_relaxed);
+  const uint64_t time = ticks();
+  const uint64_t head = slot->head.load(std::memory_order_relaxed);
+  const uint32_t payload_cells = number != nullptr ? 1 : 0;
+  if (__builtin_expect(head + payload_cells >= slot->limit.load(std::memory_order_relaxed), 0)) {
+    slot->busy.store(0, std::memory_order_relaxed);
+    return false;
   }
-  Cell& cell = slot->cells[head & slot->mask];
   __builtin_prefetch(&slot->cells[(head + kPrefetchCells) & slot->mask], 1);
-  cell.time.store(time, std::memory_order_relaxed);
-  cell.word.store(make_word(kind, 0, class_id), std::memory_order_relaxed);
-  slot->head.store(head + 1, std::memory_order_release);
+  const uint64_t payload[2] = {number != nullptr ? *number : 0, 0};
+  push_at(*slot, head, time, make_word(kind, payload_cells, class_id), payload, payload_cells);
   order_for_signals();
   slot->busy.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+// The same, whatever there is to see to. `result` is handed through.
+int store_slowly(Kind kind, uint32_t class_id, int result) noexcept;
+void store_number_slowly(Kind kind, uint32_t class_id, uint64_t number) noexcept;
+
+// One cell into the thread's ring. Returns `result`, which its caller then need not keep.
+inline int store_cell(Kind kind, uint32_t class_id, int result = 0) noexcept {
+  return try_store(kind, class_id, nullptr) ? result : store_slowly(kind, class_id, result);
+}
+
+// An event with one number for its arguments.
+inline void store_number(Kind kind, uint32_t class_id, uint64_t number) noexcept {
+  if (!try_store(kind, class_id, &number)) store_number_slowly(kind, class_id, number);
 }
 
 // An event with a payload: `id` as its first word where the kind has one, then the arguments. Text that is too long for
@@ -54,5 +64,19 @@ struct FoundClass {
   bool name_inline;
 };
 FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept;
+
+// This thread's page in the segment; null: it has none (yet). A slot there is the first thing in its page.
+inline SlotPage* page_of_this_thread() noexcept {
+  Slot* slot = this_slot;
+  return slot != nullptr && slot->index != kPrivateSlot ? reinterpret_cast<SlotPage*>(slot) : nullptr;
+}
+
+// The class of a bare name that this thread used lately; 0: ask class_for.
+inline uint32_t recent_class(const kymo_label& label) noexcept {
+  SlotPage* page = page_of_this_thread();
+  if (__builtin_expect(page == nullptr || (label.category_length | label.colour) != 0, 0)) return 0;
+  const Ends ends = ends_of(label.name, label.name_length);
+  return class_in(place_of(*page, ends, label.name_length, 0), label, ends, 0);
+}
 
 }  // namespace kymo::record

@@ -102,7 +102,7 @@ void count_loss_without_slot(SegmentHeader& header) noexcept {
 }
 
 // From the private slot to one in the segment. Null: there is none to be had.
-Slot* enter_segment(Process& shared, Slot& from) noexcept {
+Slot* enter_segment(Process& shared, Slot& from, Kind kind) noexcept {
   char why[256];
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   if (header == nullptr) {
@@ -122,7 +122,7 @@ Slot* enter_segment(Process& shared, Slot& from) noexcept {
   const int index = now < from.retry_at ? kNoneLeft : take_slot(shared, *header);
   if (index < 0) {
     if (now >= from.retry_at) from.retry_at = nanoseconds(CLOCK_MONOTONIC_COARSE) + kRetryNs;
-    count_loss_without_slot(*header);
+    if (kind != Kind::End) count_loss_without_slot(*header);
     return nullptr;
   }
   Slot& slot = slot_page(header, static_cast<uint32_t>(index))->slot;

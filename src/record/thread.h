@@ -26,7 +26,7 @@ inline Slot* own_slot() noexcept {
 
 // From the slot without a ring to one in the segment, which is then this thread's and busy. Null: there is none to be
 // had, which is counted.
-Slot* enter_segment(Process&, Slot& from) noexcept;
+Slot* enter_segment(Process&, Slot& from, Kind kind) noexcept;
 
 // An event of a thread without a ring.
 void count_loss_without_slot(SegmentHeader&) noexcept;

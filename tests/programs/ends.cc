@@ -1,7 +1,7 @@
 // Records some ranges and ends in the way it is told: ends HOW COUNT.
 //
 // Main makes COUNT "work", each with an "inner" in it, all inside "main"; a thread that is gone by the end makes COUNT
-// "thread work".
+// "thread work". "busy" and "exit_in_thread" leave threads behind that never stop recording "background".
 #include <unistd.h>
 
 #include <csignal>
@@ -21,6 +21,16 @@ void end(const std::string& how) {
   if (how == "throw") throw std::runtime_error("nobody catches this");
   if (how == "segv") *static_cast<volatile int*>(nullptr) = 1;
   if (how == "kill") kill(getpid(), SIGKILL);
+  if (how == "exit_in_thread") std::thread([] { std::exit(0); }).join();
+}
+
+void start_background() {
+  for (int i = 0; i < 2; ++i)
+    std::thread([] {
+      while (true) {
+        KYMO_RANGE("background");
+      }
+    }).detach();
 }
 
 }  // namespace
@@ -28,6 +38,9 @@ void end(const std::string& how) {
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const int count = std::atoi(argv[2]);
+  const std::string how = argv[1];
+  alarm(100);
+  if (how == "busy" || how == "exit_in_thread") start_background();
   KYMO_RANGE("main");
   std::thread([count] {
     for (int i = 0; i < count; ++i) {
@@ -38,6 +51,6 @@ int main(int argc, char** argv) {
     KYMO_RANGE("work");
     const kymo::Range inner{"inner", kymo::arg("number", i)};
   }
-  end(argv[1]);
+  end(how);
   return 0;
 }

@@ -109,6 +109,30 @@ int forks_beside_threads() {
   return 0;
 }
 
+// Children that record nothing and end in an orderly way are none of the recording's business.
+int silent_children() {
+  for (int i = 0; i < 10; ++i) {
+    work("parent");
+    const pid_t child = fork();
+    if (child == 0) leave(i);
+    wait_for(child);
+  }
+  return std::system("true");
+}
+
+// One short-lived child after the other.
+int many_children() {
+  for (int i = 0; i < 60; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      work("child");
+      leave(i);
+    }
+    wait_for(child);
+  }
+  return 0;
+}
+
 int fork_and_exec() {
   work("parent");
   const pid_t child = fork();
@@ -180,6 +204,8 @@ int main(int argc, char** argv) {
   if (how == "leaf") return work("leaf"), 0;
   if (how == "nested") return nested_forks();
   if (how == "threads") return forks_beside_threads();
+  if (how == "silent") return silent_children();
+  if (how == "many") return many_children();
   if (how == "exec") return fork_and_exec();
   if (how == "in-place") return exec_in_place();
   if (how == "spawn") return spawn();

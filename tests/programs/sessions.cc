@@ -26,6 +26,22 @@ void inside(int times, int depth) {
   }
 }
 
+// One at a time, and a flight recorder is something else.
+void expect_refusals(const std::string& path) {
+  int refused = 0;
+  try {
+    kymo::Session second(path);
+  } catch (const kymo::Error&) {
+    ++refused;
+  }
+  try {
+    kymo::dump(path);
+  } catch (const kymo::Error&) {
+    ++refused;
+  }
+  expect(refused == 2);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -43,6 +59,7 @@ int main(int argc, char** argv) {
 
     kymo::Session session(folder + "/" + std::to_string(i) + ".kymo");
     expect(kymo::is_recording());
+    expect_refusals(folder + "/second.kymo");
     kymo::range_end(across);         // started while nothing, or another session, recorded
     expect(kymo::range_pop() == 1);  // no beginning in the file, and no loss
     if (i % 2 == 1) expect(kymo::range_pop() == 0);

@@ -1,12 +1,15 @@
-// Threads that come and go: threads many COUNT, or threads toggling COUNT FOLDER COUNTS.
+// Threads that come and go: threads many COUNT COUNTS, threads at-once COUNT, or threads toggling COUNT FOLDER COUNTS.
 //
-// Each makes a "short" range with two "part" in it and a mark. "many" is recorded from outside; "toggling" starts and
-// stops COUNT sessions, into FOLDER/i.kymo, while threads come and go.
+// Each makes a "short" range with two "part" in it and a mark. "many" has a few at a time, "at-once" all of them;
+// "toggling" starts and stops COUNT sessions, into FOLDER/i.kymo, while threads come and go. done[0] counts the
+// "short".
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,12 +28,37 @@ void live_shortly() {
   { KYMO_RANGE("part"); }
 }
 
-int many(int count) {
+int many(int count, kymo::e2e::Counts& counts) {
   for (int i = 0; i < count; i += kAtOnce) {
     std::vector<std::thread> threads;
-    for (int k = i; k < count && k < i + kAtOnce; ++k) threads.emplace_back(live_shortly);
+    for (int k = i; k < count && k < i + kAtOnce; ++k)
+      threads.emplace_back([&counts] {
+        live_shortly();
+        ++counts.done[0];
+      });
     for (auto& thread : threads) thread.join();
   }
+  return 0;
+}
+
+// None ends before all have recorded.
+int at_once(int count) {
+  std::atomic<int> ready{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    try {
+      threads.emplace_back([&] {
+        live_shortly();
+        ++ready;
+        while (ready < count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
+    } catch (const std::system_error&) {
+      ready = count;  // lets the others go
+      for (auto& thread : threads) thread.join();
+      return 77;
+    }
+  }
+  for (auto& thread : threads) thread.join();
   return 0;
 }
 
@@ -70,7 +98,9 @@ int main(int argc, char** argv) {
   alarm(100);
   const std::string how = argv[1];
   const int count = std::atoi(argv[2]);
-  if (how == "many") return many(count);
-  kymo::e2e::Counts* counts = argc == 5 ? kymo::e2e::map_counts(argv[4]) : nullptr;
-  return counts != nullptr ? toggling(count, argv[3], *counts) : 2;
+  if (how == "at-once") return at_once(count);
+  kymo::e2e::Counts* counts = argc >= 4 ? kymo::e2e::map_counts(argv[argc - 1]) : nullptr;
+  if (counts == nullptr) return 2;
+  counts->pid = static_cast<uint32_t>(getpid());
+  return how == "many" ? many(count, *counts) : toggling(count, argv[3], *counts);
 }

@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "measure.h"
 #include "record/process.h"
 #include "report.h"
 #include "two_threads.h"
@@ -111,20 +110,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_copying: %s\n", why);
     return 1;
   }
-  std::vector<double> rates;
-  bench::Rounds runs;
+  bench::Rates rates;
   for (unsigned run = 0; run < kRuns; ++run) {
     const bench::OtherWork other;
     const double seconds = burst_seconds(shared, path);
-    if (other.share() > bench::kMostOtherWork) {
-      ++runs.discarded;
-      continue;
-    }
-    ++runs.kept;
-    rates.push_back(2 * static_cast<double>(bench::kBurstRanges) / seconds / 1e6);
+    rates.add(2 * static_cast<double>(bench::kBurstRanges) / seconds / 1e6, other.share());
   }
-  bench::peer("throughput", "copying the rings' 32 bytes a range to a file",
-              bench::text("%.1f M/s", bench::median(rates)), runs);
+  bench::peer("throughput", "a collector that only copies, 32 bytes a range", rates.text(), rates.rounds());
   unlink(path.c_str());
   unlink(shared.segment_path);
 }

@@ -18,20 +18,25 @@ std::string text(const char* format, Args... args) {
 }
 
 struct Rounds {
-  unsigned kept = 0, discarded = 0;
+  unsigned kept = 1, discarded = 0;
+  bool noisy_ones_count = false;  // noise only made the figure worse: it says something even so
+  bool none() const { return kept == 0 && !noisy_ones_count; }
 };
 
 inline void row(const char* id, const std::string& what, const std::string& measured, const std::string& target,
-                bool met, Rounds rounds = {1, 0}) {
-  const char* verdict = rounds.kept == 0 ? "-" : met ? "met" : "missed";
+                bool met, Rounds rounds = {}) {
+  const bool judged = !target.empty() && !rounds.none() && (met || rounds.kept != 0);
   std::printf("row\t%s\t%s\t%s\t%s\t%s\t%u\t%u\n", id, what.c_str(),
-              rounds.kept == 0 ? "no quiet round" : measured.c_str(), target.c_str(), target.empty() ? "-" : verdict,
+              rounds.none() ? "no quiet round" : measured.c_str(), target.c_str(),
+              !judged ? "-"
+              : met   ? "met"
+                      : "missed",
               rounds.kept, rounds.discarded);
   std::fflush(stdout);
 }
 
-inline void peer(const char* id, const std::string& who, const std::string& measured, Rounds rounds = {1, 0}) {
-  std::printf("peer\t%s\t%s\t%s\t%u\t%u\n", id, who.c_str(), rounds.kept == 0 ? "no quiet round" : measured.c_str(),
+inline void peer(const char* id, const std::string& who, const std::string& measured, Rounds rounds = {}) {
+  std::printf("peer\t%s\t%s\t%s\t%u\t%u\n", id, who.c_str(), rounds.none() ? "no quiet round" : measured.c_str(),
               rounds.kept, rounds.discarded);
   std::fflush(stdout);
 }

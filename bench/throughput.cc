@@ -1,13 +1,10 @@
 // Two threads, ten million ranges each, as fast as they can: until all of them are in the file.
 //
 //   bench_throughput FOLDER      the folder takes the trace
-#include <algorithm>
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "kymo/session.h"
-#include "measure.h"
 #include "memory_use.h"
 #include "report.h"
 #include "trace/reader.h"
@@ -48,28 +45,20 @@ Counted read_back(const std::string& path) {
 
 int main(int argc, char** argv) {
   const std::string path = std::string(argc > 1 ? argv[1] : ".") + "/throughput.kymo";
-  std::vector<double> rates;
-  bench::Rounds runs;
-  for (unsigned run = 0; run < kMostRuns && runs.kept < kWantedRuns; ++run) {
+  bench::Rates rates;
+  for (unsigned run = 0; run < kMostRuns && rates.rounds().kept < kWantedRuns; ++run) {
     const bench::OtherWork other;
     const auto began = std::chrono::steady_clock::now();
     kymo::Session session(path);
     bench::burst(bench::kBurstRanges);
     session.close();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    if (other.share() > bench::kMostOtherWork) {
-      ++runs.discarded;
-      continue;
-    }
-    ++runs.kept;
-    rates.push_back(static_cast<double>(kRanges) / took.count() / 1e6);
+    rates.add(static_cast<double>(kRanges) / took.count() / 1e6, other.share());
   }
   const double peak = bench::resident_mb("VmHWM");
   const Counted counted = read_back(path);
-  const double rate = bench::median(rates);
-  const double best = rates.empty() ? 0 : *std::max_element(rates.begin(), rates.end());
-  bench::row("throughput", "2 threads x 10 M ranges, until the file is complete",
-             text("%.1f M ranges/s (best %.1f)", rate, best), ">= 20 M/s", rate >= 20, runs);
+  bench::row("throughput", "2 threads x 10 M ranges, until the file is complete", rates.text(), ">= 20 M/s",
+             rates.typical() >= 20, rates.rounds());
   bench::row("complete", "... of them in the file, read back",
              text("%.3f M, %llu lost", static_cast<double>(counted.ranges) / 1e6,
                   static_cast<unsigned long long>(counted.lost)),

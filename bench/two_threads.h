@@ -1,13 +1,18 @@
-// The burst: two threads that make ranges as fast as they can, and what the machine did besides.
+// The burst: two threads that make ranges as fast as they can, what the machine did besides, and how fast it was.
 #pragma once
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "kymo/annotate.h"
+#include "measure.h"
+#include "report.h"
 
 namespace bench {
 
@@ -60,6 +65,26 @@ class OtherWork {
   Times began_ = read();
 };
 
-inline constexpr double kMostOtherWork = 0.05;
+// Runs of a burst. Other work can only slow one down: where no run was free of it, those that were not still say the
+// least that there is.
+class Rates {
+ public:
+  void add(double rate, double other_work) {
+    const bool quiet = other_work <= kMostOtherWork;
+    (quiet ? quiet_ : noisy_).push_back(rate);
+  }
+  Rounds rounds() const { return {static_cast<unsigned>(quiet_.size()), static_cast<unsigned>(noisy_.size()), true}; }
+  double typical() const { return median(counted()); }
+  std::string text() const {
+    const auto& rates = counted();
+    const double best = rates.empty() ? 0 : *std::max_element(rates.begin(), rates.end());
+    return bench::text("%s%.1f M ranges/s (best %.1f)", quiet_.empty() ? "at least " : "", typical(), best);
+  }
+
+ private:
+  static constexpr double kMostOtherWork = 0.05;
+  const std::vector<double>& counted() const { return quiet_.empty() ? noisy_ : quiet_; }
+  std::vector<double> quiet_, noisy_;
+};
 
 }  // namespace bench

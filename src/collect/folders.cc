@@ -36,6 +36,7 @@ bool has_unread(record::SegmentHeader& header) {
   if (header.lost_without_slot.load() != 0) return true;
   const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), header.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
+    if (!record::has_memory(header, i)) continue;
     const record::Slot& slot = record::slot_page(&header, i)->slot;
     if (slot.head.load() != slot.tail.load() || slot.side_count.load() != 0 || slot.lost_ends != 0 ||
         slot.loss_pending.load() != 0)

@@ -40,6 +40,13 @@ PointKind point_kind(Kind kind) {
   }
 }
 
+// Without giving the memory back.
+void clear(trace::Values& values) {
+  values.ints.clear();
+  values.doubles.clear();
+  values.text.clear();
+}
+
 bool has_id(Kind kind) { return kind >= Kind::AsyncBegin && kind <= Kind::Free; }
 
 }  // namespace
@@ -78,8 +85,8 @@ void RingDecoder::resume(uint32_t track, std::vector<trace::OpenRange> open) {
   track_.id = track;
   forget_open_ranges();
   for (auto& range : open) {
-    open_values_.push_back({std::move(range.ints), std::move(range.doubles), std::move(range.text)});
-    stack_.push_back({range.start, range.class_id, static_cast<uint32_t>(open_values_.size())});
+    next_open_values() = {std::move(range.ints), std::move(range.doubles), std::move(range.text)};
+    stack_.push_back({range.start, range.class_id, open_values_count_});
   }
 }
 
@@ -111,9 +118,16 @@ bool RingDecoder::take_changed_track(trace::Track& track) {
   return true;
 }
 
+trace::Values& RingDecoder::next_open_values() {
+  if (open_values_count_ == open_values_.size()) open_values_.emplace_back();
+  trace::Values& values = open_values_[open_values_count_++];
+  clear(values);
+  return values;
+}
+
 void RingDecoder::forget_open_ranges() {
   stack_.clear();
-  open_values_.clear();
+  open_values_count_ = 0;
 }
 
 void RingDecoder::damaged(uint64_t time) {
@@ -160,15 +174,14 @@ bool RingDecoder::put_values(const trace::EventClass& event_class, trace::Values
 
 void RingDecoder::begin(uint64_t time, uint32_t class_id) {
   const trace::EventClass* event_class = class_id == trace::kInlineName ? &inline_name_ : classes_.find(class_id);
-  trace::Values values;
+  trace::Values& values = next_open_values();
   if (event_class == nullptr || !put_values(*event_class, values, 0)) {
     // Its end will come: the range stays, as one without a name.
     damaged(time);
     class_id = trace::kInlineName;
     values.ints.push_back(0);
   }
-  open_values_.push_back(std::move(values));
-  stack_.push_back({time, class_id, static_cast<uint32_t>(open_values_.size())});
+  stack_.push_back({time, class_id, open_values_count_});
 }
 
 void RingDecoder::add_range(uint64_t start, uint64_t end, uint32_t class_id) {
@@ -191,7 +204,7 @@ void RingDecoder::end(uint64_t time) {
   to.ints.insert(to.ints.end(), from.ints.begin(), from.ints.end());
   to.doubles.insert(to.doubles.end(), from.doubles.begin(), from.doubles.end());
   to.text += from.text;
-  open_values_.pop_back();  // the innermost range with values is the last in it
+  --open_values_count_;  // the innermost range with values is the last in it
 }
 
 void RingDecoder::point(Kind kind, uint64_t time, uint32_t class_id) {
@@ -235,6 +248,7 @@ void RingDecoder::special(Kind kind, uint64_t time) {
       track_changed_ = true;
       break;
     case Kind::Blocked:
+      if (words_.empty()) return damaged(time);
       blocked_ticks_ += time - word_at(0);
       add_range(word_at(0), time, kBlockedClass);
       break;
@@ -255,9 +269,9 @@ void RingDecoder::size_ranges(size_t size) {
 }
 
 uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, uint64_t to) {
-  size_ranges(to - from);
+  size_ranges((to - from + stack_.size()) / 2);  // a range takes two cells, and one when its beginning came earlier
   range_count_ = 0;
-  batch_.ranges.values = {};
+  clear(batch_.ranges.values);
   batch_.points = {};
   batch_.opening = open_ranges();
   batch_.sequence_begin = from;

@@ -88,6 +88,7 @@ class RingDecoder {
   bool put_values(const trace::EventClass& event_class, trace::Values& into, size_t skip_words) const;
   uint64_t word_at(size_t i) const { return i < words_.size() ? words_[i] : 0; }
   void damaged(uint64_t time);
+  trace::Values& next_open_values();
   void forget_open_ranges();
   void size_ranges(size_t size);
   std::vector<trace::OpenRange> open_ranges() const;
@@ -97,7 +98,9 @@ class RingDecoder {
   const trace::EventClass inline_name_{trace::kInlineName, "", "", 0, {{"", trace::FieldType::String}}};
   trace::EventBatch batch_;
   std::vector<Open> stack_;
-  std::vector<trace::Values> open_values_;
+  std::vector<trace::Values>
+      open_values_;  // of open ranges; longer than their number, because the memory is used again
+  uint32_t open_values_count_ = 0;
   std::vector<uint64_t> words_;  // of the record at hand
   std::vector<trace::Loss> losses_;
   uint32_t& next_track_;

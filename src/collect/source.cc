@@ -68,6 +68,7 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
   if (from == From::Beginning) return;
   const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), header.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
+    if (!record::has_memory(header, i)) continue;
     Slot& slot = record::slot_page(&header, i)->slot;
     const uint64_t head = slot.head.load(std::memory_order_acquire);
     slot.tail.store(head, std::memory_order_release);
@@ -79,7 +80,7 @@ void Source::resume(const Resume& state) {
   next_track_ = state.next_track;
   handles_.forgive();
   for (const auto& [index, known] : state.rings) {
-    if (index >= header_.slot_capacity) continue;
+    if (index >= header_.slot_capacity || !record::has_memory(header_, index)) continue;
     Ring& restored = ring(index);
     restored.decoder.resume(known.track, known.open);
     restored.position = restored.decoded = known.sequence_end;
@@ -87,13 +88,13 @@ void Source::resume(const Resume& state) {
 }
 
 Source::Ring& Source::ring(uint32_t index) {
-  while (rings_.size() <= index) {
-    const auto next = static_cast<uint32_t>(rings_.size());
-    rings_.push_back(std::unique_ptr<Ring>(new Ring{RingDecoder(next, classes_, handles_, next_track_)}));
-    rings_.back()->position = rings_.back()->decoded =
-        record::slot_page(&header_, next)->slot.tail.load(std::memory_order_acquire);
+  if (rings_.size() <= index) rings_.resize(index + 1);
+  std::unique_ptr<Ring>& ring = rings_[index];
+  if (!ring) {
+    ring = std::unique_ptr<Ring>(new Ring{RingDecoder(index, classes_, handles_, next_track_)});
+    ring->position = ring->decoded = record::slot_page(&header_, index)->slot.tail.load(std::memory_order_acquire);
   }
-  return *rings_[index];
+  return *ring;
 }
 
 void Source::introduce(trace::Writer& writer) {
@@ -146,7 +147,7 @@ bool Source::worth_reading(Ring& ring, const Slot& slot, uint64_t head, uint32_t
 
 bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) {
   const uint32_t state = header_.slot_state[index].load(std::memory_order_acquire);
-  if (state == static_cast<uint32_t>(SlotState::Unused)) return false;
+  if (!record::has_memory(header_, index)) return false;
   Slot& slot = record::slot_page(&header_, index)->slot;
   Ring& ring = this->ring(index);
   const uint64_t head = slot.head.load(std::memory_order_acquire);
@@ -304,6 +305,7 @@ void Source::note(trace::Writer& writer) {
 void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
   const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
+    if (!record::has_memory(header_, i)) continue;
     Ring& ring = this->ring(i);
     drain_side(writer, ring, i);
     take_slot_losses(record::slot_page(&header_, i)->slot, ring.decoder.track());

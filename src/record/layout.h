@@ -63,10 +63,11 @@ inline constexpr uint32_t kLossCauses = 16;  // loss.h
 inline constexpr uint32_t kSideCells = 64;
 
 enum class SlotState : uint32_t {
-  Unused = 0,   // never touched: its memory is not there yet
-  Live = 1,     // a thread's
-  Retired = 2,  // its thread is gone, the collector has still to read it
-  Free = 3,     // read to the end: may be taken again
+  Unused = 0,      // never touched: its memory is not there yet
+  Live = 1,        // a thread's
+  Retired = 2,     // its thread is gone, the collector has still to read it
+  Free = 3,        // read to the end: may be taken again
+  Allocating = 4,  // a thread is getting memory for it
 };
 
 // What a thread keeps while it records, or while it only counts its depth. Owner means the slot's thread.
@@ -192,7 +193,7 @@ struct SegmentHeader {
   alignas(64) std::atomic<uint32_t> progress;  // futex: grows whenever a tail moved; blocked producers sleep on it
   std::atomic<uint32_t> blocked_producers;
   std::atomic<uint32_t> retired_slots;  // waiting for the collector
-  std::atomic<uint32_t> slots_used;     // slots 0 … slots_used - 1 have memory
+  std::atomic<uint32_t> slots_used;     // slots from here on are unused
   std::atomic<uint64_t> lost_without_slot;
   std::atomic<uint64_t> lost_without_slot_first, lost_without_slot_last;
 
@@ -205,6 +206,12 @@ struct SegmentHeader {
 };
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
+
+// Is there a slot to look at? Its memory comes before its state says so.
+inline bool has_memory(const SegmentHeader& header, uint32_t index) {
+  const uint32_t state = header.slot_state[index].load(std::memory_order_acquire);
+  return state != static_cast<uint32_t>(SlotState::Unused) && state != static_cast<uint32_t>(SlotState::Allocating);
+}
 
 inline SlotPage* slot_page(SegmentHeader* header, uint32_t index) {
   return reinterpret_cast<SlotPage*>(reinterpret_cast<char*>(header) + header->slots_offset +

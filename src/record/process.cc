@@ -236,7 +236,8 @@ void start_recording(Process& shared) noexcept {
   // Sends every thread through its slow path once, which finds the new epoch. A thread that is on it right now looks at
   // the epoch again after it has set its limit: one of the two stores comes last.
   const uint32_t used = header->slots_used.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < used; ++i) slot_page(header, i)->slot.limit.store(0, std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < used; ++i)
+    if (has_memory(*header, i)) slot_page(header, i)->slot.limit.store(0, std::memory_order_seq_cst);
   set_mode(shared, shared.mode.load(std::memory_order_relaxed) | kRecordingBit);
 }
 

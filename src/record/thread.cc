@@ -39,9 +39,9 @@ Slot* make_private_slot() noexcept {
 
 // ---- Slots of the segment ------------------------------------------------------------------------------------------
 
-bool take(SegmentHeader& header, uint32_t index, SlotState from) noexcept {
+bool change_state(SegmentHeader& header, uint32_t index, SlotState from, SlotState to) noexcept {
   auto expected = static_cast<uint32_t>(from);
-  return header.slot_state[index].compare_exchange_strong(expected, static_cast<uint32_t>(SlotState::Live));
+  return header.slot_state[index].compare_exchange_strong(expected, static_cast<uint32_t>(to));
 }
 
 constexpr int kNoneLeft = -1, kNoMemory = -2;
@@ -50,31 +50,31 @@ int take_free_slot(SegmentHeader& header) noexcept {
   const uint32_t used = header.slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i)
     if (header.slot_state[i].load(std::memory_order_relaxed) == static_cast<uint32_t>(SlotState::Free) &&
-        take(header, i, SlotState::Free))
+        change_state(header, i, SlotState::Free, SlotState::Live))
       return static_cast<int>(i);
   return kNoneLeft;
 }
 
-// A slot nobody had before: its memory comes now, before anyone can see it.
+// A slot nobody had before: its memory comes now, before anyone looks at it. Threads that do this at once do not wait
+// for each other.
 int take_new_slot(Process& shared, SegmentHeader& header) noexcept {
-  while (true) {
-    const uint32_t index = header.slots_used.load(std::memory_order_acquire);
-    if (index >= header.slot_capacity) return kNoneLeft;
-    if (!take(header, index, SlotState::Unused)) {
-      sched_yield();  // another thread is allocating this one
-      continue;
-    }
-    if (!allocate_slot(shared.mapping, shared.segment_path, index)) {
-      header.slot_state[index].store(static_cast<uint32_t>(SlotState::Unused));
-      return kNoMemory;
-    }
-    Slot& slot = slot_page(&header, index)->slot;
-    slot.index = index;
-    slot.cells = slot_cells(&header, index);
-    slot.mask = header.ring_cells - 1;
-    header.slots_used.store(index + 1, std::memory_order_release);
-    return static_cast<int>(index);
+  uint32_t index = header.slots_used.load(std::memory_order_acquire);
+  while (index < header.slot_capacity && !change_state(header, index, SlotState::Unused, SlotState::Allocating))
+    ++index;
+  if (index >= header.slot_capacity) return kNoneLeft;
+  if (!allocate_slot(shared.mapping, shared.segment_path, index)) {
+    header.slot_state[index].store(static_cast<uint32_t>(SlotState::Unused));
+    return kNoMemory;
   }
+  Slot& slot = slot_page(&header, index)->slot;
+  slot.index = index;
+  slot.cells = slot_cells(&header, index);
+  slot.mask = header.ring_cells - 1;
+  header.slot_state[index].store(static_cast<uint32_t>(SlotState::Live), std::memory_order_release);
+  uint32_t used = header.slots_used.load(std::memory_order_relaxed);
+  while (used <= index && !header.slots_used.compare_exchange_weak(used, index + 1, std::memory_order_release)) {
+  }
+  return static_cast<int>(index);
 }
 
 int take_slot(Process& shared, SegmentHeader& header) noexcept {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
+#include <latch>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -43,23 +43,20 @@ int many(int count, kymo::e2e::Counts& counts) {
 
 // None ends before all have recorded.
 int at_once(int count) {
-  std::atomic<int> ready{0};
+  std::latch all(count);
   std::vector<std::thread> threads;
-  for (int i = 0; i < count; ++i) {
-    try {
-      threads.emplace_back([&] {
+  try {
+    while (static_cast<int>(threads.size()) < count) {
+      threads.emplace_back([&all] {
         live_shortly();
-        ++ready;
-        while (ready < count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        all.arrive_and_wait();
       });
-    } catch (const std::system_error&) {
-      ready = count;  // lets the others go
-      for (auto& thread : threads) thread.join();
-      return 77;
     }
+  } catch (const std::system_error&) {
+    all.count_down(count - static_cast<int>(threads.size()));
   }
   for (auto& thread : threads) thread.join();
-  return 0;
+  return static_cast<int>(threads.size()) == count ? 0 : 77;
 }
 
 int toggling(int count, const std::string& folder, kymo::e2e::Counts& counts) {

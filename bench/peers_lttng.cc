@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -46,20 +47,24 @@ class Daemon {
 
 class TracingSession {
  public:
-  explicit TracingSession(const std::string& folder) {
-    const std::string output = folder + "/lttng";
-    running_ = shell("lttng create kymo-bench --output=" + output) &&
+  explicit TracingSession(const std::string& folder) : output_(folder + "/lttng") {
+    running_ = shell("lttng create kymo-bench --output=" + output_) &&
                shell("lttng enable-channel -s kymo-bench -u big --subbuf-size=4M --num-subbuf=16") &&
                shell("lttng enable-event -s kymo-bench -u -c big 'kymo_bench:*'") && shell("lttng start kymo-bench");
     for (int i = 0; running_ && i < 300 && !lttng_ust_tracepoint_enabled(kymo_bench, range_end); ++i) usleep(kMoment);
     running_ = running_ && lttng_ust_tracepoint_enabled(kymo_bench, range_end);
   }
-  ~TracingSession() { shell("lttng destroy kymo-bench"); }
+  ~TracingSession() {
+    shell("lttng destroy kymo-bench");
+    std::error_code ignored;
+    std::filesystem::remove_all(output_, ignored);
+  }
   TracingSession(const TracingSession&) = delete;
   TracingSession& operator=(const TracingSession&) = delete;
   bool running() const { return running_; }
 
  private:
+  std::string output_;
   bool running_ = false;
 };
 

@@ -6,7 +6,7 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
-set(KYMO_CONCURRENT_ROOMS record collect)
+set(KYMO_CONCURRENT_ROOMS record collect analyze)
 set(KYMO_FORKING_ROOMS record collect cli)
 
 set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
@@ -90,6 +90,7 @@ function(kymo_gtest TARGET)
       set_tests_properties(${TEST_PREFIX}.leaks PROPERTIES LABELS ${label} TIMEOUT 600)
     endif()
   endif()
-  gtest_discover_tests(${TARGET} TEST_PREFIX ${TEST_PREFIX}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${TARGET} TEST_PREFIX ${TEST_PREFIX}. NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT 300 ${environment})
 endfunction()

@@ -68,7 +68,10 @@ INSTANTIATE_TEST_SUITE_P(, EndsTest,
                          ends_name);
 
 class BusyEndTest : public EndToEnd, public ::testing::WithParamInterface<const char*> {};
-INSTANTIATE_TEST_SUITE_P(, BusyEndTest, ::testing::Values("busy", "exit_in_thread"));
+std::string busy_end_name(const ::testing::TestParamInfo<const char*>& info) {
+  return info.param == std::string("busy") ? "Return" : "ExitInThread";
+}
+INSTANTIATE_TEST_SUITE_P(, BusyEndTest, ::testing::Values("busy", "exit_in_thread"), busy_end_name);
 
 TEST_P(BusyEndTest, ThreadsThatNeverStopRecordingHoldNothingUp) {
   for (int round = 0; round < 5; ++round) {

@@ -222,15 +222,16 @@ TEST_F(FailureTest, FullDiskHoldsNobodyUpForLongAndIsCounted) {
 // ---- Programs that are careless with descriptors -------------------------------------------------------------------
 
 TEST_F(FailureTest, ProgramThatClosesEveryDescriptor) {
-  const Ending ending = run_traced(file("a.kymo"), {program("closes_files"), file("own")});
+  const Ending ending = run({program("closes_files"), file("own"), file("a.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   for (int i = 0; i < 16; ++i)
-    EXPECT_EQ(contents_of(file("own" + std::to_string(i))), "mine\n") << "the program's own files are its own";
+    EXPECT_EQ(contents_of(file("own" + std::to_string(i))), "mine\nmine\n") << "the program's own files are its own";
   collect::recover(file("a.kymo"));
   const Readback trace = read_back(file("a.kymo"));
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.count("early"), 1000u);
   EXPECT_EQ(trace.count("late"), 1000u);
+  EXPECT_EQ(trace.count("child"), 1000u);
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 

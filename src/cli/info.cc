@@ -39,7 +39,9 @@ std::string track_name(const TrackSummary& track) {
 std::string overhead_text(const TrackSummary& track) {
   if (track.cost_ns == 0 && track.blocked_ns == 0) return "";
   const double percent = 100 * track.distortion;
-  std::string text = percent < 0.01 ? "<0.01 %" : fmt::format("{:.2g} %", percent);
+  std::string text = percent < 0.01 ? "<0.01 %"
+                     : percent < 10 ? fmt::format("{:.2g} %", percent)
+                                    : fmt::format("{:.0f} %", percent);
   if (track.blocked_ns > 0) text += fmt::format(", waited {}", duration_text(track.blocked_ns));
   return text;
 }

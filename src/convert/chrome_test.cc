@@ -15,10 +15,10 @@ namespace kymo::convert {
 namespace {
 
 using ::testing::HasSubstr;
-using trace::testing::TemporaryFolder;
-using trace::testing::TestRecorder;
 using trace::FieldType;
 using trace::PointKind;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
 
 // Ticks count from kRealtimeZero, which is this much after the base: 1,700,000,000 s modulo 7,889,238 s.
 constexpr uint64_t kZeroAfterBaseUs = 1'700'000'000ull % 7'889'238 * 1'000'000;

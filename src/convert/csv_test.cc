@@ -7,10 +7,10 @@
 namespace kymo::convert {
 namespace {
 
-using trace::testing::TemporaryFolder;
-using trace::testing::TestRecorder;
 using trace::FieldType;
 using trace::PointKind;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
 
 TEST(CsvTest, OneLineForEachEvent) {
   TemporaryFolder folder;

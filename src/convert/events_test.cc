@@ -12,11 +12,11 @@
 namespace kymo::convert {
 namespace {
 
+using trace::PointKind;
 using trace::testing::kMonotonicZero;
 using trace::testing::kRealtimeZero;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
-using trace::PointKind;
 
 // Writes down what it is told, times in ticks.
 class Script : public EventVisitor {

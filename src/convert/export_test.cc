@@ -11,8 +11,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "trace/test_recorder.h"
 #include "kymo/error.h"
+#include "trace/test_recorder.h"
 
 namespace kymo::convert {
 namespace {

@@ -43,6 +43,7 @@ TEST_P(ProcessesTest, ForkedChildrenAndTheirsGoOnRecording) {
   EXPECT_EQ(trace.count("grandchild"), 2 * kCount + 1);
   EXPECT_EQ(trace.count("family"), 2u) << "the parent's; a child does not end what it did not begin";
   EXPECT_EQ(trace.points_count("beat"), 5 * kCount);
+  EXPECT_EQ(trace.count("site"), 5 * kCount);
   EXPECT_EQ(pids_of(trace, "before"), pids_of(trace, "parent"));
   EXPECT_EQ(pids_of(trace, "child").size(), 1u);
   EXPECT_EQ(pids_of(trace, "grandchild").size(), 2u);
@@ -60,6 +61,7 @@ TEST_P(ProcessesTest, ForkBesideThreadsThatRecord) {
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.origins.size(), 21u);
   EXPECT_EQ(trace.count("child"), 20 * kCount);
+  EXPECT_EQ(trace.count("site"), 25 * kCount);
   EXPECT_EQ(pids_of(trace, "child").size(), 20u);
   EXPECT_EQ(trace.count("parent"), 5 * kCount);
   EXPECT_EQ(pids_of(trace, "thread"), pids_of(trace, "parent")) << "threads are not in a forked child";

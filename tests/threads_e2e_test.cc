@@ -26,6 +26,7 @@ TEST_P(ThreadsTest, TenThousandShortOnes) {
   EXPECT_EQ(trace.count("short"), kThreads);
   EXPECT_EQ(trace.count("part"), 2 * kThreads);
   EXPECT_EQ(trace.points_count("half"), kThreads);
+  EXPECT_EQ(trace.open_count("left open"), kThreads) << "a range that a thread leaves open is nobody else's";
   for (const Event* event : trace.ranges_named("short")) ASSERT_EQ(event->depth, 0);
   for (const Event* event : trace.ranges_named("part")) ASSERT_EQ(event->depth, 1);
   std::map<uint32_t, size_t> ranges;

@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kMostCells = 1 << 16;                    // in one chunk
 constexpr auto kPatience = std::chrono::milliseconds(500);  // how long a few records may wait for company
+constexpr unsigned kMostAttempts = 16;                      // to copy from a ring whose thread overtakes us
 constexpr uint32_t kClockId = 1;
 constexpr uint64_t kRestateEvery = 60;  // notes: a chunk of classes that is damaged costs a minute at most
 
@@ -126,6 +127,7 @@ double Source::fullest() const {
   uint64_t most = 0;
   const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
+    if (!record::has_memory(header_, i)) continue;
     const Slot& slot = record::slot_page(&header_, i)->slot;
     most = std::max(most, slot.head.load(std::memory_order_relaxed) - slot.tail.load(std::memory_order_relaxed));
   }
@@ -150,14 +152,14 @@ bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) 
   if (!record::has_memory(header_, index)) return false;
   Slot& slot = record::slot_page(&header_, index)->slot;
   Ring& ring = this->ring(index);
-  const uint64_t head = slot.head.load(std::memory_order_acquire);
+  uint64_t head = slot.head.load(std::memory_order_acquire);
   if (!worth_reading(ring, slot, head, state, everything)) return false;
   ring.waiting_since = {};
 
   auto fresh = classes_.update(header_.registry);
   new_classes_.insert(new_classes_.end(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
   const bool read = ring.position != head;
-  while (ring.position != head) {
+  while (ring.position < head) {
     if (ring.decoded == ring.position) decode_next(ring, slot, index, head);
     write_decoded(writer, ring);
     slot.tail.store(ring.position, std::memory_order_release);
@@ -180,7 +182,7 @@ bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) 
   return read;
 }
 
-void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t head) {
+void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t& head) {
   const record::Cell* cells = record::slot_cells(&header_, index);
   const uint64_t mask = header_.ring_cells - 1, capacity = header_.ring_cells, block = capacity / record::kBlocks;
   const bool overwrite =
@@ -196,20 +198,27 @@ void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t head) 
     account(ring, ring.decoded - ring.position);
     return;
   }
-  // Copied first, and then asked how far the thread has come meanwhile: what it may have touched does not count.
+  // Copied first, and then asked how far the thread has come meanwhile: what it may have touched does not count. Where
+  // it has overtaken us altogether, as it does when this thread is not let run, a shorter and newer piece is tried.
   if (copy_.size() != capacity) copy_ = std::vector<record::Cell>(capacity);
-  const uint64_t from = std::max(ring.position, head > capacity ? head - capacity : 0);
-  for (uint64_t at = from; at < head; ++at) {
-    copy_[at & mask].time.store(cells[at & mask].time.load(std::memory_order_acquire), std::memory_order_relaxed);
-    copy_[at & mask].word.store(cells[at & mask].word.load(std::memory_order_acquire), std::memory_order_relaxed);
+  uint64_t from = ring.position, safe = 0;
+  for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
+    if (attempt != 0) head = slot.head.load(std::memory_order_acquire);
+    const uint64_t most = capacity >> std::min(attempt, 2u);
+    if (head - from > most) from = (head - most + block - 1) / block * block;
+    for (uint64_t at = from; at < head; ++at) {
+      copy_[at & mask].time.store(cells[at & mask].time.load(std::memory_order_acquire), std::memory_order_relaxed);
+      copy_[at & mask].word.store(cells[at & mask].word.load(std::memory_order_acquire), std::memory_order_relaxed);
+    }
+    const uint64_t reached = (slot.head.load(std::memory_order_acquire) / block + 1) * block;
+    safe = reached > capacity ? reached - capacity : 0;
+    if (safe < head) break;
   }
-  const uint64_t reached = (slot.head.load(std::memory_order_acquire) / block + 1) * block;
-  const uint64_t safe = reached > capacity ? reached - capacity : 0;
-  if (safe > ring.position) {
-    const uint64_t lost = std::min(safe, head) - ring.position;
-    ring.decoder.lose_cells(lost, slot.tid.load(),
+  const uint64_t good = std::max(from, std::min(safe, head));
+  if (good > ring.position) {
+    ring.decoder.lose_cells(good - ring.position, slot.tid.load(),
                             std::string(slot.name, std::min<size_t>(slot.name_length, sizeof slot.name)));
-    ring.position += lost;
+    ring.position = good;
   }
   ring.decoded = ring.decoder.decode(copy_.data(), mask, ring.position, head);
   account(ring, ring.decoded - ring.position);

@@ -69,7 +69,8 @@ class Source {
   Ring& ring(uint32_t index);
   bool worth_reading(Ring& ring, const record::Slot& slot, uint64_t head, uint32_t state, bool everything);
   bool drain_ring(trace::Writer& writer, uint32_t index, bool everything);
-  void decode_next(Ring& ring, record::Slot& slot, uint32_t index, uint64_t head);
+  // `head` is where to read to; it moves on where the thread has overwritten everything before it.
+  void decode_next(Ring& ring, record::Slot& slot, uint32_t index, uint64_t& head);
   void write_decoded(trace::Writer& writer, Ring& ring);
   void drain_side(trace::Writer& writer, Ring& ring, uint32_t index);
   void flush_catalog(trace::Writer& writer);

@@ -30,6 +30,7 @@ void work(const char* name) {
   for (int i = 0; i < count; ++i) {
     const kymo::Range range{name};
     kymo::mark("beat");
+    KYMO_RANGE("site");  // which a child finds with the class that its parent gave it
   }
 }
 

@@ -1,6 +1,7 @@
 // Threads that come and go: threads many COUNT COUNTS, threads at-once COUNT, or threads toggling COUNT FOLDER COUNTS.
 //
-// Each makes a "short" range with two "part" in it and a mark. "many" has a few at a time, "at-once" all of them;
+// Each makes a "short" range with two "part" in it and a mark. "many" has a few at a time, each of which ends
+// inside a "left open"; "at-once" has all of them at the same time;
 // "toggling" starts and stops COUNT sessions, into FOLDER/i.kymo, while threads come and go. done[0] counts the
 // "short".
 #include <unistd.h>
@@ -35,6 +36,7 @@ int many(int count, kymo::e2e::Counts& counts) {
       threads.emplace_back([&counts] {
         live_shortly();
         ++counts.done[0];
+        kymo::range_push("left open");
       });
     for (auto& thread : threads) thread.join();
   }

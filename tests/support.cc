@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,15 @@ constexpr auto kLook = std::chrono::milliseconds(1);
 std::string make_folder(const std::string& base) {
   std::string name = base + "/kymo-e2e-XXXXXX";
   return mkdtemp(name.data()) != nullptr ? name : std::string();
+}
+
+// Shared memory where there is enough of it (a container may have little), a folder otherwise.
+std::string make_memory_folder(const std::string& otherwise) {
+  constexpr uint64_t kEnough = 1 << 30;
+  struct statvfs status {};
+  if (statvfs("/dev/shm", &status) == 0 && uint64_t{status.f_bavail} * status.f_frsize >= kEnough)
+    if (std::string made = make_folder("/dev/shm"); !made.empty()) return made;
+  return make_folder(otherwise);
 }
 
 void redirect(int target, const std::string& path, int flags) {
@@ -129,8 +139,7 @@ std::string to_string(Collector collector) { return collector == Collector::InPr
 void PrintTo(Collector collector, std::ostream* out) { *out << to_string(collector); }
 std::string collector_name(const ::testing::TestParamInfo<Collector>& info) { return to_string(info.param); }
 
-EndToEnd::EndToEnd() : folder_(make_folder(fs::temp_directory_path())), memory_(make_folder("/dev/shm")) {
-  if (memory_.empty()) memory_ = make_folder(folder_);
+EndToEnd::EndToEnd() : folder_(make_folder(fs::temp_directory_path())), memory_(make_memory_folder(folder_)) {
   for (const char* name :
        {"KYMO_TRACE", "KYMO_TRACE_SESSION", "KYMO_SESSION", "KYMO_POLICY", "KYMO_RING_BYTES", "KYMO_FLIGHT"})
     unsetenv(name);

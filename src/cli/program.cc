@@ -78,7 +78,7 @@ std::string find_program(const std::string& name) {
   while (!name.empty()) {
     const size_t end = std::min(folders.find(':'), folders.size());
     const std::string_view folder = end == 0 ? "." : folders.substr(0, end);
-    const std::string candidate = fmt::format("{}/{}", folder, name);
+    std::string candidate = fmt::format("{}/{}", folder, name);
     const int error_number = why_not(candidate);
     if (error_number == 0) return candidate;
     if (error_number == EACCES) found_but = EACCES;

@@ -11,7 +11,7 @@ namespace kymo::collect {
 enum class StartMode { Create, Append };
 
 // `joined`: the session of a parent process that writes the same file.
-void start_session(const std::string& path, const SessionOptions& options, StartMode mode,
+void start_session(const std::string& path, const SessionOptions& wanted, StartMode mode,
                    const SessionId* joined = nullptr);
 void close_session();
 

@@ -92,6 +92,7 @@ Source::Ring& Source::ring(uint32_t index) {
   if (rings_.size() <= index) rings_.resize(index + 1);
   std::unique_ptr<Ring>& ring = rings_[index];
   if (!ring) {
+    // NOLINTNEXTLINE(modernize-make-unique): an aggregate, which not every compiler lets make_unique build
     ring = std::unique_ptr<Ring>(new Ring{RingDecoder(index, classes_, handles_, next_track_)});
     ring->position = ring->decoded = record::slot_page(&header_, index)->slot.tail.load(std::memory_order_acquire);
   }

@@ -21,8 +21,8 @@ inline void push_at(Slot& slot, uint64_t head, uint64_t time, uint64_t word, con
   cell.word.store(word, std::memory_order_relaxed);
   for (uint32_t i = 0; i < payload_cells; ++i) {
     Cell& next = slot.cells[(head + 1 + i) & slot.mask];
-    next.time.store(payload[2 * i], std::memory_order_relaxed);
-    next.word.store(payload[2 * i + 1], std::memory_order_relaxed);
+    next.time.store(payload[2 * size_t{i}], std::memory_order_relaxed);
+    next.word.store(payload[2 * size_t{i} + 1], std::memory_order_relaxed);
   }
   slot.head.store(head + 1 + payload_cells, std::memory_order_release);
 }

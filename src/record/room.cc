@@ -261,8 +261,8 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
     side->time.store(ticks(), std::memory_order_relaxed);
     side->word.store(make_word(kind, payload_cells, class_id), std::memory_order_relaxed);
     for (uint32_t i = 0; i < payload_cells; ++i) {
-      side[1 + i].time.store(payload[2 * i], std::memory_order_relaxed);
-      side[1 + i].word.store(payload[2 * i + 1], std::memory_order_relaxed);
+      side[1 + i].time.store(payload[2 * size_t{i}], std::memory_order_relaxed);
+      side[1 + i].word.store(payload[2 * size_t{i} + 1], std::memory_order_relaxed);
     }
     slot.side_count.store(count + 1 + payload_cells, std::memory_order_release);
   }

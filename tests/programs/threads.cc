@@ -1,9 +1,8 @@
 // Threads that come and go: threads many COUNT COUNTS, threads at-once COUNT, or threads toggling COUNT FOLDER COUNTS.
 //
-// Each makes a "short" range with two "part" in it and a mark. "many" has a few at a time, each of which ends
-// inside a "left open"; "at-once" has all of them at the same time;
-// "toggling" starts and stops COUNT sessions, into FOLDER/i.kymo, while threads come and go. done[0] counts the
-// "short".
+// Each makes a "short" range with two "part" in it and a mark. "many" has a few at a time, each of which ends inside a
+// "left open"; "at-once" has all of them at the same time; "toggling" starts and stops COUNT sessions, into
+// FOLDER/i.kymo, while threads come and go. done[0] counts the "short".
 #include <unistd.h>
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // Drains whatever bytes as the segment of a dead process: its classes, its rings, what signal handlers left aside.
 //
-// The input is laid over a small part of each: the registry's entries and offsets, a slot, its cells.
+// The input is laid over a small part of each: the registry's entries and offsets, a slot, its cells. One input in two
+// is read as a queue's ring, taken over from an earlier collector or from its beginning.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -57,6 +58,23 @@ std::unique_ptr<record::SegmentHeader, Unmap> make_segment() {
   return std::unique_ptr<record::SegmentHeader, Unmap>(header);
 }
 
+// A file that ends with chunks of a queue whose counter wraps.
+collect::Resume queue_state(uint64_t sequence_end) {
+  collect::Resume state;
+  state.next_track = 2;
+  collect::Resume::Ring& ring = state.rings[0];
+  ring.sequence_end = sequence_end;
+  ring.track.id = 1;
+  ring.track.kind = trace::TrackKind::DeviceQueue;
+  ring.track.clock = 2;
+  ring.track.device_uuid = "GPU";
+  trace::ClockDomain& domain = state.clocks[2];
+  domain.id = 2;
+  domain.kind = trace::ClockKind::Device;
+  domain.pairs = {{1000, 1000, 1000, 10}};
+  return state;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -76,6 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   input.fill(static_cast<void*>(page.side), sizeof page.side / 4);
   page.slot.side_count = choices[2];
   page.slot.lost_ends = choices[3];
+  page.slot.wrap_bits = choices[2] % 80;
   const size_t cells = std::min<size_t>(input.left() / sizeof(record::Cell), header->ring_cells);
   input.fill(static_cast<void*>(record::slot_cells(header.get(), 0)), cells * sizeof(record::Cell));
   page.slot.head = choices[3] == 255 ? ~uint64_t{0} / 2 : cells;  // also one that no thread can have reached
@@ -84,6 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     trace::Writer writer(path, trace::Writer::Mode::Create);
     collect::Source source(*header, {}, collect::Source::From::Beginning);
+    if (choices[0] >= 128) source.resume(queue_state(choices[1] & 0x80 ? cells / 2 : 0));
     source.introduce(writer);
     source.drain(writer, true);
     source.finish(writer, 0);

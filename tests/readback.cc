@@ -68,7 +68,7 @@ class Reading {
  private:
   struct State {
     uint32_t index;
-    Nesting nesting;
+    std::map<uint16_t, Nesting> nesting;  // by lane
     std::vector<trace::OpenRange> closing;
     bool begun = false;
   };
@@ -117,7 +117,7 @@ class Reading {
       if (!overwritten_.contains({chunk.writer, chunk.track}))
         fault("track " + std::to_string(chunk.track) + ": a piece begins with " + std::to_string(batch.opening.size()) +
               " open ranges, the one before ended with " + std::to_string(state.closing.size()) + " or others");
-      state.nesting.forget();
+      for (auto& [lane, nesting] : state.nesting) nesting.forget();
     }
     state.begun = true;
     state.closing = batch.closing;
@@ -179,9 +179,11 @@ class Reading {
       event.end = ranges.end[i];
       event.start = ranges.end[i] - ranges.duration[i];
       event.depth = ranges.depth[i];
+      if (!ranges.lane.empty()) event.lane = ranges.lane[i];
+      if (!ranges.correlation.empty()) event.correlation = ranges.correlation[i];
       event.track = state.index;
       describe(event, find_class(writer, ranges.class_id[i]), cursor);
-      if (const char* wrong = state.nesting.add(event.start, event.end, event.depth); wrong != nullptr)
+      if (const char* wrong = state.nesting[event.lane].add(event.start, event.end, event.depth); wrong != nullptr)
         fault("range " + std::to_string(made_.ranges.size()) + " (" + made_.names[event.name] + ", depth " +
               std::to_string(event.depth) + ") " + wrong);
       made_.ranges.push_back(event);

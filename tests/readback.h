@@ -1,7 +1,8 @@
 // A trace read back whole, and checked on the way: what every trace must hold, whatever was recorded.
 //
 // Checked: nothing is damaged; no record of a ring is there twice; every event's class and track is described; each
-// piece of a track goes on where the one before ended; ranges on a track nest, by their times and by their depths.
+// piece of a track goes on where the one before ended; ranges on a lane of a track nest, by their times and by their
+// depths.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,8 +31,9 @@ struct Event {
   uint32_t name = 0;            // by Readback::name_of
   uint32_t track = 0;           // in Readback::tracks
   uint32_t detail = 0;          // in Readback::details, with Detail::Arguments
-  uint16_t depth = 0;
-  trace::PointKind kind{};  // of a point
+  uint16_t depth = 0, lane = 0;
+  uint64_t correlation = 0;  // of a range
+  trace::PointKind kind{};   // of a point
 };
 
 struct EventDetail {

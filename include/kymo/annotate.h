@@ -6,6 +6,7 @@
 //   auto id = kymo::range_start("request"); … kymo::range_end(id);   // may end on another thread
 //   kymo::mark("cache miss");  kymo::counter("queue", n);
 //   auto f = kymo::ranged("parse", parse);    // a callable inside a range
+//   (kymo/queue_track.h: devices' queues, and launches)
 //
 // Any thread, any time: in signal handlers, thread-local destructors, forked children, before and after recording.
 // Nothing here throws, locks or allocates. While nothing records a Range costs one load and one branch; while something

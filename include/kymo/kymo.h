@@ -3,7 +3,7 @@
  * Every function may be called from any thread, from signal handlers and from thread-local destructors, at any time
  * before, during and after a recording. None fails, allocates, locks or makes a system call on its way (but for a
  * thread's first record, and for policy `block` when a ring is full). Text is copied: nothing passed in must outlive
- * the call. C++ programs include kymo/annotate.h instead, which is this with types.
+ * the call. C++ programs include kymo/annotate.h instead, which is this with types. Devices have kymo/queue.h.
  */
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H

@@ -24,8 +24,13 @@ uint64_t rounded(double ns) {
 }
 
 RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
-  RangeRow row{
-      .name = key.name, .category = key.category, .pid = key.pid, .tid = key.tid, .across_threads = key.across_threads};
+  RangeRow row{.name = key.name,
+               .category = key.category,
+               .pid = key.pid,
+               .tid = key.tid,
+               .device = key.device,
+               .across_threads = key.across_threads,
+               .on_device = key.on_device};
   double total = 0, self = 0, shortest = HUGE_VAL, longest = 0;
   std::vector<ScaledDurations> durations;
   for (RangeSums* part : parts) {
@@ -121,6 +126,7 @@ RangeSums& ClassSlots::by_text(uint32_t class_id, const std::string& text, const
 RangeKey ClassSlots::key(std::string name, std::string category) const {
   RangeKey key;
   key.across_threads = scope_.across_threads;
+  key.on_device = scope_.track.kind == trace::TrackKind::DeviceQueue;
   switch (options_.group_by) {
     case GroupBy::Name:
       key.name = std::move(name);
@@ -131,9 +137,12 @@ RangeKey ClassSlots::key(std::string name, std::string category) const {
       key.category = std::move(category);
       break;
     case GroupBy::Thread:
-      key.name = scope_.track.name.empty() ? fmt::format("thread {}", scope_.track.tid) : scope_.track.name;
+      key.name = !scope_.track.name.empty() ? scope_.track.name
+                 : key.on_device            ? fmt::format("queue {}", scope_.track.queue)
+                                            : fmt::format("thread {}", scope_.track.tid);
       key.pid = scope_.writer.origin.pid;
       key.tid = scope_.track.tid;
+      key.device = scope_.track.device_uuid;
       break;
   }
   return key;

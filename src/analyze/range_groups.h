@@ -42,7 +42,8 @@ struct RangeSums {
 struct RangeKey {
   std::string name, category;
   uint64_t pid = 0, tid = 0;
-  bool across_threads = false;
+  std::string device;
+  bool across_threads = false, on_device = false;
   auto operator<=>(const RangeKey&) const = default;
 };
 

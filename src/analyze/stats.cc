@@ -58,7 +58,7 @@ class Computation {
   struct SlotsKey {
     trace::WriterId writer;
     uint32_t clock_or_track;
-    bool across_threads;
+    bool across_threads, on_device;
     auto operator<=>(const SlotsKey&) const = default;
   };
   std::map<SlotsKey, std::unique_ptr<ClassSlots>> slots_;
@@ -178,7 +178,8 @@ const trace::ClockMap& Computation::clock_of(const trace::WriterInfo& writer, ui
 ClassSlots& Computation::slots_of(const trace::WriterInfo& writer, const trace::Track& track, bool across_threads) {
   const bool by_thread = options_.group_by == GroupBy::Thread;
   const uint32_t clock_or_track = by_thread ? track.id : across_threads ? 0 : track.clock;
-  std::unique_ptr<ClassSlots>& slots = slots_[{writer.id, clock_or_track, across_threads}];
+  const bool on_device = track.kind == trace::TrackKind::DeviceQueue;
+  std::unique_ptr<ClassSlots>& slots = slots_[{writer.id, clock_or_track, across_threads, on_device}];
   if (slots == nullptr) {
     constexpr uint64_t kManyTicks = uint64_t{1} << 40;  // one tick would lose the digits behind the point
     const double tick = clock_of(writer, track.clock).to_ns(kManyTicks) / static_cast<double>(kManyTicks);

@@ -1,4 +1,4 @@
-// Where the time went: one row for each name, thread or category of a trace.
+// Where the time went: one row for each name, thread (or queue) or category of a trace.
 //
 // Reads only the columns it needs (durations, classes, depths), decoding chunks on all cores ahead of the one that adds
 // up; tens of millions of ranges a second. Memory is bounded by the number of names, not of events: quantiles are exact
@@ -31,7 +31,9 @@ struct RangeRow {
   std::string name;  // of the class, the text, the thread or the category
   std::string category;
   uint64_t pid = 0, tid = 0;    // of the thread, when grouped by thread
+  std::string device;           // of the queue, likewise
   bool across_threads = false;  // begun and ended by handle: nests in nothing, so all its time is its own
+  bool on_device = false;       // on a device's queue, and not the host's time; apart from a thread's of the same name
   uint64_t count = 0;
   uint64_t total_ns = 0;
   uint64_t self_ns = 0;  // total without the ranges nested directly inside

@@ -271,5 +271,35 @@ TEST_F(StatsTest, AnEmptyTraceHasNoRows) {
   EXPECT_TRUE(compute().ranges.empty());
 }
 
+TEST_F(StatsTest, WorkOnADeviceIsNotTheHosts) {
+  TestRecorder recorder = make();
+  for (const uint32_t id : {3u, 4u}) {
+    trace::Track queue;
+    queue.id = id;
+    queue.kind = trace::TrackKind::DeviceQueue;
+    queue.clock = TestRecorder::kClock;
+    queue.device_uuid = id == 3 ? "GPU-a" : "GPU-b";
+    queue.name = "compute";
+    recorder.add_track(queue);
+  }
+  recorder.complete(1, 0, 10, 1);
+  recorder.complete(3, 0, 100, 1);
+  recorder.complete(4, 0, 1000, 1);
+  recorder.close();
+  const Statistics by_name = compute();
+  ASSERT_EQ(by_name.ranges.size(), 2u);
+  EXPECT_TRUE(by_name.ranges[0].on_device);
+  EXPECT_EQ(by_name.ranges[0].total_ns, 1100u);
+  EXPECT_FALSE(by_name.ranges[1].on_device);
+  EXPECT_EQ(by_name.ranges[1].total_ns, 10u);
+
+  StatsOptions options;
+  options.group_by = GroupBy::Thread;
+  const Statistics by_thread = compute(options);
+  ASSERT_EQ(by_thread.ranges.size(), 3u) << "queues of one name on two devices are two";
+  EXPECT_EQ(by_thread.ranges[0].device, "GPU-b");
+  EXPECT_EQ(by_thread.ranges[1].device, "GPU-a");
+}
+
 }  // namespace
 }  // namespace kymo::analyze

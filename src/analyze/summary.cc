@@ -38,6 +38,9 @@ class ProcessBuilder {
       summary.tid = track.tid;
       summary.name = track.name;
       summary.device_uuid = track.device_uuid;
+      summary.context = track.context;
+      summary.queue = track.queue;
+      summary.clock = track.clock;
     }
   }
 
@@ -71,7 +74,8 @@ class ProcessBuilder {
             static_cast<uint64_t>(static_cast<double>(cost->second.events) *
                                   static_cast<double>(cost->second.picoseconds_per_event) / kPicosecondsPerNanosecond);
         track.blocked_ns = cost->second.blocked_ns;
-        if (const uint64_t span = part.monotonic.length(); span != 0) {
+        const bool on_host = track.kind != trace::TrackKind::DeviceQueue;
+        if (const uint64_t span = part.monotonic.length(); span != 0 && on_host) {
           track.distortion = static_cast<double>(track.cost_ns + track.blocked_ns) / static_cast<double>(span);
         }
       }
@@ -95,12 +99,14 @@ class ProcessBuilder {
                           .text = cause_text(loss.cause),
                           .pid = writer_.origin.pid,
                           .track = {},
+                          .track_kind = trace::TrackKind::Thread,
                           .count = loss.count,
                           .first_realtime_ns = 0,
                           .last_realtime_ns = 0,
                           .detail = loss.detail};
       if (const auto track = writer_.tracks.find(loss.track); track != writer_.tracks.end()) {
         summary.track = track->second.name;
+        summary.track_kind = track->second.kind;
       }
       if (const trace::ClockMap* const clock = clock_of(loss.track); clock != nullptr && loss.last != 0) {
         summary.first_realtime_ns = clock->to_realtime_ns(loss.first);
@@ -199,7 +205,7 @@ std::string_view cause_text(trace::LossCause cause) {
     case trace::LossCause::WriteFailed:
       return "the file could not be written";
     case trace::LossCause::Clock:
-      return "a time could not be converted";
+      return "a time is not known, or could not be converted";
     case trace::LossCause::LateStart:
       return "recording began too late";
   }

@@ -18,16 +18,19 @@ struct TrackSummary {
   trace::TrackKind kind = trace::TrackKind::Thread;
   uint64_t tid = 0;
   std::string name;
-  std::string device_uuid;
+  std::string device_uuid;  // of a device's queue, as is what follows
+  uint64_t context = 0, queue = 0;
+  uint32_t clock = 0;
   uint64_t ranges = 0, points = 0;
   uint64_t bytes = 0;  // of its chunks
   uint64_t chunks = 0;
   int64_t first_realtime_ns = 0;  // of its events; both 0 where it has none or its clock cannot be converted
   int64_t last_realtime_ns = 0;
-  // What recording cost this thread, as it was measured, and its share of the thread's own span.
+  // What recording cost this thread, or those who recorded on this queue, as it was measured, and its share of the
+  // thread's own span.
   uint64_t cost_ns = 0;
   uint64_t blocked_ns = 0;  // waiting for the collector; not part of cost_ns
-  double distortion = 0;    // (cost + blocked) / span; 0 where there is no span
+  double distortion = 0;    // (cost + blocked) / span; 0 where there is no span, and for a queue, which is not slowed
 
   uint64_t events() const { return ranges + points; }
 };
@@ -45,6 +48,7 @@ struct LossSummary {
   std::string_view text;  // the cause in words
   uint64_t pid = 0;
   std::string track;  // its name; empty: not of one track
+  trace::TrackKind track_kind = trace::TrackKind::Thread;
   uint64_t count = 0;
   int64_t first_realtime_ns = 0, last_realtime_ns = 0;  // 0: unknown
   std::string detail;

@@ -30,10 +30,13 @@ std::string command_line_of(const trace::Origin& origin) {
   return text.empty() ? printable(origin.executable) : text;
 }
 
+bool is_queue(const TrackSummary& track) { return track.kind == trace::TrackKind::DeviceQueue; }
+
 std::string track_name(const TrackSummary& track) {
   if (!track.name.empty()) return printable(track.name);
   if (track.kind == trace::TrackKind::Thread) return fmt::format("thread {}", track.tid);
-  return fmt::format("{} {}", track.kind == trace::TrackKind::DeviceQueue ? "queue" : "track", track.id);
+  if (is_queue(track)) return fmt::format("queue {}", track.queue);
+  return fmt::format("track {}", track.id);
 }
 
 std::string overhead_text(const TrackSummary& track) {
@@ -55,13 +58,21 @@ std::string head(const Summary& summary) {
                      date_text(static_cast<uint64_t>(summary.begin_realtime_ns)), duration_text(summary.duration_ns));
 }
 
+// Devices' clocks are told beside their queues.
 std::string clocks_of(const ProcessSummary& process) {
   std::string text;
   for (const analyze::ClockSummary& clock : process.clocks) {
+    if (clock.kind == trace::ClockKind::Device) continue;
     text += fmt::format("{}{}", text.empty() ? "" : ", ", analyze::clock_kind_text(clock.kind));
     text += clock.usable ? fmt::format(" ±{}", duration_text(clock.error_ns)) : " (cannot be converted)";
   }
   return text;
+}
+
+std::string clock_of(const TrackSummary& track, const ProcessSummary& process) {
+  for (const analyze::ClockSummary& clock : process.clocks)
+    if (clock.id == track.clock) return clock.usable ? fmt::format("±{}", duration_text(clock.error_ns)) : "none";
+  return "none";
 }
 
 // What is known of a process, as labels and values.
@@ -91,11 +102,36 @@ Table tracks_of(const ProcessSummary& process, const Summary& summary) {
                {"tid", Align::Right},
                {"track"}});
   for (const TrackSummary& track : process.tracks) {
+    if (is_queue(track)) continue;
     const bool placed = track.last_realtime_ns != 0;
     table.add({count_text(track.events()), count_text(track.ranges), count_text(track.points),
                placed ? offset_text(track.first_realtime_ns - summary.begin_realtime_ns) : "",
                placed ? offset_text(track.last_realtime_ns - summary.begin_realtime_ns) : "", overhead_text(track),
                track.tid == 0 ? "" : std::to_string(track.tid), track_name(track)});
+  }
+  return table;
+}
+
+Table queues_of(const ProcessSummary& process, const Summary& summary) {
+  using Align = Table::Align;
+  Table table({{"events", Align::Right},
+               {"ranges", Align::Right},
+               {"points", Align::Right},
+               {"first", Align::Right},
+               {"last", Align::Right},
+               {"clock", Align::Right},
+               {"context", Align::Right},
+               {"queue", Align::Right},
+               {"device"},
+               {"name"}});
+  for (const TrackSummary& track : process.tracks) {
+    if (!is_queue(track)) continue;
+    const bool placed = track.last_realtime_ns != 0;
+    table.add({count_text(track.events()), count_text(track.ranges), count_text(track.points),
+               placed ? offset_text(track.first_realtime_ns - summary.begin_realtime_ns) : "",
+               placed ? offset_text(track.last_realtime_ns - summary.begin_realtime_ns) : "", clock_of(track, process),
+               std::to_string(track.context), std::to_string(track.queue), printable(track.device_uuid),
+               track_name(track)});
   }
   return table;
 }
@@ -108,8 +144,11 @@ std::string describe(const ProcessSummary& process, const Summary& summary) {
   for (const auto& [label, value] : facts) widest = std::max(widest, display_width(label));
   for (const auto& [label, value] : facts)
     text += fmt::format("  {}{:{}}  {}\n", label, "", widest - display_width(label), value);
-  if (process.tracks.empty()) return text;
-  return text + tracks_of(process, summary).text(terminal_width(Stream::Output), 2);
+  const auto queues = std::count_if(process.tracks.begin(), process.tracks.end(), is_queue);
+  const auto add = [&](const Table& table) { text += table.text(terminal_width(Stream::Output), 2); };
+  if (process.tracks.size() != static_cast<size_t>(queues)) add(tracks_of(process, summary));
+  if (queues != 0) add(queues_of(process, summary));
+  return text;
 }
 
 void write_process(JsonWriter& json, const ProcessSummary& process, const Summary& summary) {
@@ -151,7 +190,14 @@ void write_process(JsonWriter& json, const ProcessSummary& process, const Summar
     json.begin_object();
     json.field("id", track.id);
     json.field("name", track_name(track));
-    json.field("tid", track.tid);
+    if (is_queue(track)) {
+      json.field("device", track.device_uuid);
+      json.field("context", track.context);
+      json.field("queue", track.queue);
+      json.field("clock", track.clock);
+    } else {
+      json.field("tid", track.tid);
+    }
     json.field("ranges", track.ranges);
     json.field("points", track.points);
     json.field("bytes", track.bytes);

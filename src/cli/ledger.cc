@@ -35,7 +35,7 @@ constexpr Wording kWordings[] = {
     {LossCause::TextTruncated, "text_truncated", "text", "in part, because of its length"},
     {LossCause::DamagedRecord, "damaged_record", "record", "cut off while being written"},
     {LossCause::WriteFailed, "write_failed", "event", "because the file could not be written"},
-    {LossCause::Clock, "clock", "event", "because the time could not be converted"},
+    {LossCause::Clock, "clock", "event", "because the time is not known or could not be converted"},
     {LossCause::LateStart, "late_start", "event", "because recording began too late"},
 };
 
@@ -61,7 +61,8 @@ Ledger::Ledger(const analyze::Summary& summary, const std::vector<trace::Problem
 std::string Ledger::text(const LossSummary& loss) const {
   const Wording& words = wording(loss.cause);
   std::string text = count_of(loss.count, words.thing);
-  if (!loss.track.empty()) text += fmt::format(" on thread '{}'", printable(loss.track));
+  const char* const where = loss.track_kind == trace::TrackKind::DeviceQueue ? "queue" : "thread";
+  if (!loss.track.empty()) text += fmt::format(" on {} '{}'", where, printable(loss.track));
   if (!one_process_) text += fmt::format(" of process {}", loss.pid);
   text += fmt::format(" {}", words.reason);
   if (!loss.detail.empty()) text += fmt::format(": {}", printable(loss.detail));

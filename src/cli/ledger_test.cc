@@ -62,7 +62,14 @@ TEST(LedgerTest, AMomentWithoutAClockIsLeftOut) {
   loss.first_realtime_ns = loss.last_realtime_ns = 0;
   loss.detail = "device \x1b[0m";
   EXPECT_EQ(shown(Ledger(summary_with(loss))),
-            "lost: 2 events on thread 'worker' because the time could not be converted: device \\x1b[0m\n");
+            "lost: 2 events on thread 'worker' because the time is not known or could not be converted: device "
+            "\\x1b[0m\n");
+}
+
+TEST(LedgerTest, AQueueIsCalledOne) {
+  analyze::LossSummary loss = loss_of(trace::LossCause::RingFull, 1);
+  loss.track_kind = trace::TrackKind::DeviceQueue;
+  EXPECT_THAT(shown(Ledger(summary_with(loss))), HasSubstr("1 event on queue 'worker' because"));
 }
 
 TEST(LedgerTest, ACauseOfANewerVersionIsStillTold) {

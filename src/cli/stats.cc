@@ -58,6 +58,9 @@ const CommandLine::Choices<Before>& orders() {
 
 std::string name_of(const RangeRow& row) {
   if (row.name.empty()) return "(none)";
+  if (row.on_device)
+    return fmt::format("{} (on {}{})", printable(row.name), row.device.empty() ? "a device" : printable(row.device),
+                       row.across_threads ? ", by handle" : "");
   return printable(row.name) + (row.across_threads ? " (across threads)" : "");
 }
 
@@ -81,7 +84,8 @@ std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
         duration_text(row.min_ns),   quantile_text(row.median_ns, row), quantile_text(row.p99_ns, row),
         duration_text(row.max_ns)};
     if (categories) cells.push_back(printable(row.category));
-    if (by == GroupBy::Thread) cells.insert(cells.end(), {std::to_string(row.pid), std::to_string(row.tid)});
+    if (by == GroupBy::Thread)
+      cells.insert(cells.end(), {std::to_string(row.pid), row.on_device ? "" : std::to_string(row.tid)});
     cells.push_back(name_of(row));
     table.add(std::move(cells));
     if (row.approximate) worst_error = std::max(worst_error, row.relative_error);
@@ -151,9 +155,13 @@ void write_row(JsonWriter& json, const RangeRow& row, GroupBy by) {
   if (by == GroupBy::Thread) {
     json.field("thread", row.name);
     json.field("pid", row.pid);
-    json.field("tid", row.tid);
+    if (row.on_device)
+      json.field("device", row.device);
+    else
+      json.field("tid", row.tid);
   }
   if (row.across_threads) json.field("across_threads", true);
+  if (row.on_device) json.field("on_device", true);
   json.field("count", row.count);
   json.field("total_ns", row.total_ns);
   json.field("self_ns", row.self_ns);

@@ -25,17 +25,23 @@ Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
     const auto [at, fresh] = last.emplace(chunk.ring, &chunk);
     if (!fresh && chunk.sequence_end >= at->second->sequence_end) at->second = &chunk;
   }
+  const auto found = reader.writers().find(writer);
+  if (found == reader.writers().end()) return state;
+  const trace::WriterInfo& known = found->second;
   for (const auto& [ring, chunk] : last) {
     trace::EventBatch batch;
     try {
       reader.read(*chunk, batch, trace::kOpenStacks);
     } catch (const Error&) {  // damaged: the ranges that were open in it have lost their beginnings
     }
-    state.rings[ring] = {chunk->sequence_end, chunk->track, std::move(batch.closing)};
+    trace::Track track;
+    if (const auto described = known.tracks.find(chunk->track); described != known.tracks.end())
+      track = described->second;
+    track.id = chunk->track;
+    state.rings[ring] = {chunk->sequence_end, std::move(track), std::move(batch.closing)};
   }
-  if (const auto known = reader.writers().find(writer);
-      known != reader.writers().end() && !known->second.tracks.empty())
-    state.next_track = known->second.tracks.rbegin()->first + 1;
+  state.clocks = known.clocks;
+  if (!known.tracks.empty()) state.next_track = known.tracks.rbegin()->first + 1;
   return state;
 }
 

@@ -14,8 +14,8 @@ using trace::FieldType;
 using trace::LossCause;
 using trace::PointKind;
 
-constexpr size_t kMostOpenHandles = 1 << 20;
 constexpr size_t kDeepest = 0xffff;
+constexpr const char* kCellsLost = "cells of a ring; a range takes two";
 
 PointKind point_kind(Kind kind) {
   switch (kind) {
@@ -51,38 +51,19 @@ bool has_id(Kind kind) { return kind >= Kind::AsyncBegin && kind <= Kind::Free; 
 
 }  // namespace
 
-// ---- Ranges across threads -----------------------------------------------------------------------------------------
-
-void OpenHandles::begin(uint64_t handle) {
-  if (open_.size() < kMostOpenHandles) open_.insert(handle);
-}
-
-void OpenHandles::end(uint64_t handle, uint32_t track, uint64_t time) {
-  if (open_.erase(handle) == 0 && !forgiving_ && open_.size() < kMostOpenHandles)
-    late_.push_back({handle, track, time, false});
-}
-
-std::vector<trace::Loss> OpenHandles::unknown_ends() {
-  std::vector<trace::Loss> unknown;
-  std::erase_if(late_, [&](LateEnd& late) {
-    if (open_.erase(late.handle) != 0) return true;
-    if (late.old) unknown.push_back({LossCause::UnknownRange, late.track, 1, late.time, late.time, ""});
-    return std::exchange(late.old, true);
-  });
-  return unknown;
-}
-
 // ---- One ring ------------------------------------------------------------------------------------------------------
 
 trace::EventClass blocked_class() { return {kBlockedClass, "waiting for the collector", "kymo", 0xff9e9e9e, {}}; }
 
-RingDecoder::RingDecoder(uint32_t ring, const ClassTable& classes, OpenHandles& handles, uint32_t& next_track)
-    : classes_(classes), handles_(handles), next_track_(next_track) {
+RingDecoder::RingDecoder(uint32_t ring, const Shared& shared)
+    : classes_(shared.classes), handles_(shared.handles), clocks_(shared.clocks), next_track_(shared.next_track) {
   batch_.ring = ring;
 }
 
-void RingDecoder::resume(uint32_t track, std::vector<trace::OpenRange> open) {
-  track_.id = track;
+void RingDecoder::resume(const trace::Track& track, std::vector<trace::OpenRange> open) {
+  track_ = track;
+  new_owner_ = false;
+  clock_ = track.kind == trace::TrackKind::DeviceQueue ? clocks_.find(track.clock) : nullptr;
   forget_open_ranges();
   for (auto& range : open) {
     next_open_values() = {std::move(range.ints), std::move(range.doubles), std::move(range.text)};
@@ -131,19 +112,36 @@ void RingDecoder::forget_open_ranges() {
 }
 
 void RingDecoder::damaged(uint64_t time) {
+  if (clock_ != nullptr) time = clock_->last_time();
   losses_.push_back({LossCause::DamagedRecord, track_.id, 1, time, time, ""});
 }
 
 void RingDecoder::lose_cells(uint64_t count, uint32_t tid, std::string name) {
   forget_open_ranges();
-  if (track_.id == 0 || track_.tid != tid) {
-    track_ = {};
-    track_.id = next_track_++;
-    track_.tid = tid;
-    track_.name = std::move(name);
-    track_changed_ = true;
+  cells_lost_ = true;
+  if (tid == 0) {
+    overwritten_ += count;
+    return;
   }
-  losses_.push_back({LossCause::Overwritten, track_.id, count, 0, 0, "cells of a ring; a range takes two"});
+  if (track_.id == 0 || track_.tid != tid) {
+    trace::Track track;
+    track.tid = tid;
+    track.name = std::move(name);
+    begin_track(std::move(track));
+  }
+  losses_.push_back({LossCause::Overwritten, track_.id, count, 0, 0, kCellsLost});
+}
+
+void RingDecoder::begin_track(trace::Track track) {
+  track_ = std::move(track);
+  track_.id = next_track_++;
+  track_changed_ = true;
+  blocked_ticks_ = 0;
+  clock_ = nullptr;
+  order_.clear();
+  lanes_.clear();
+  ended_before_ = 0;
+  new_owner_ = cells_lost_ = false;
 }
 
 // Takes the payload words apart by the fields of the class. False: they do not fit together, and `into` is as it was.
@@ -209,6 +207,7 @@ void RingDecoder::end(uint64_t time) {
 
 void RingDecoder::point(Kind kind, uint64_t time, uint32_t class_id) {
   trace::Points& points = batch_.points;
+  if (clock_ != nullptr) time = clock_->extend(time);
   const uint64_t id = has_id(kind) ? word_at(0) : 0;
   if (kind == Kind::AsyncBegin) handles_.begin(id);
   if (kind == Kind::AsyncEnd) handles_.end(id, track_.id, time);
@@ -233,13 +232,20 @@ void RingDecoder::special(Kind kind, uint64_t time) {
     case Kind::Sync:
       forget_open_ranges();
       batch_.opening.clear();
+      new_owner_ = true;
       break;
-    case Kind::ThreadBegin:
-      track_ = {};
-      track_.id = next_track_++;
-      track_.tid = word_at(0);
-      blocked_ticks_ = 0;
-      track_changed_ = true;
+    case Kind::ThreadBegin: {
+      trace::Track track;
+      track.tid = word_at(0);
+      begin_track(std::move(track));
+      break;
+    }
+    case Kind::QueueBegin:
+      begin_queue(time);
+      break;
+    case Kind::ClockPair:
+      if (clock_ == nullptr || words_.size() < 4) return damaged(time);
+      clock_->add_pair({words_[0], words_[1], words_[2], words_[3]});
       break;
     case Kind::ThreadName:
       if (words_.empty()) break;
@@ -250,11 +256,17 @@ void RingDecoder::special(Kind kind, uint64_t time) {
     case Kind::Blocked:
       if (words_.empty()) return damaged(time);
       blocked_ticks_ += time - word_at(0);
-      add_range(word_at(0), time, kBlockedClass);
+      if (clock_ == nullptr) add_range(word_at(0), time, kBlockedClass);  // the device did not wait
       break;
-    case Kind::Loss:
-      losses_.push_back({static_cast<LossCause>(word_at(0)), track_.id, word_at(1), word_at(2), word_at(3), ""});
+    case Kind::Loss: {
+      trace::Loss loss{static_cast<LossCause>(word_at(0)), track_.id, word_at(1), word_at(2), word_at(3), ""};
+      if (clock_ != nullptr && loss.last != 0) {  // 0: nobody knows when
+        loss.first = clock_->extend(loss.first);
+        loss.last = clock_->extend(loss.last);
+      }
+      losses_.push_back(loss);
       break;
+    }
     default:
       damaged(time);
       break;
@@ -266,9 +278,14 @@ void RingDecoder::size_ranges(size_t size) {
   batch_.ranges.duration.resize(size);
   batch_.ranges.class_id.resize(size);
   batch_.ranges.depth.resize(size);
+  if (!batch_.ranges.lane.empty()) batch_.ranges.lane.resize(size);
+  if (!batch_.ranges.correlation.empty()) batch_.ranges.correlation.resize(size);
 }
 
 uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, uint64_t to) {
+  if (range_count_ != 0) ended_before_ = batch_.ranges.end[range_count_ - 1];
+  batch_.ranges.lane.clear();
+  batch_.ranges.correlation.clear();
   size_ranges((to - from + stack_.size()) / 2);  // a range takes two cells, and one when its beginning came earlier
   range_count_ = 0;
   clear(batch_.ranges.values);
@@ -305,7 +322,9 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
       words_.push_back(cells[(at + i) & mask].time.load(std::memory_order_relaxed));
       words_.push_back(cells[(at + i) & mask].word.load(std::memory_order_relaxed));
     }
-    if (kind == Kind::Begin)
+    if (kind == Kind::Span)
+      span(time, class_id);
+    else if (kind == Kind::Begin)
       begin(time, class_id);
     else if (kind >= Kind::Instant && kind <= Kind::Free)
       point(kind, time, class_id);
@@ -314,6 +333,9 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
     at += 1 + payload;
   }
   size_ranges(range_count_);
+  if (clock_ != nullptr) order_.arrange(batch_.ranges, classes_);
+  if (overwritten_ != 0) losses_.push_back({LossCause::Overwritten, track_.id, overwritten_, 0, 0, kCellsLost});
+  overwritten_ = 0;
   batch_.sequence_end = at;
   batch_.closing = open_ranges();
   batch_.track = track_.id;

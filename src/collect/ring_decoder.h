@@ -1,43 +1,23 @@
 // From the cells of one ring to batches of events: pairs beginnings with ends, gives ranges their depth, takes
 // arguments apart by their class.
 //
-// A ring serves one thread after another. A batch holds one thread's events, so the decoder stops where the next one
-// begins; call it again from there.
+// A ring serves one thread or device's queue after another. A batch holds one's events, so the decoder stops where the
+// next one begins; call it again from there. Times on a queue are those of its device's clock.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "collect/class_table.h"
+#include "collect/lanes.h"
+#include "collect/open_handles.h"
+#include "collect/queue_clocks.h"
+#include "collect/queue_order.h"
 #include "record/layout.h"
 #include "trace/model.h"
 
 namespace kymo::collect {
-
-// Handles of ranges across threads that are open, for all rings of a process.
-class OpenHandles {
- public:
-  void begin(uint64_t handle);
-  void end(uint64_t handle, uint32_t track, uint64_t time);
-  // Starts that an earlier collector has read are not known here: no end is called unknown any more.
-  void forgive() { forgiving_ = true; }
-  // Once a pass over all rings is over: ends whose start was nowhere. An end may be read before its start, so it is
-  // asked about in the pass after.
-  std::vector<trace::Loss> unknown_ends();
-
- private:
-  struct LateEnd {
-    uint64_t handle;
-    uint32_t track;
-    uint64_t time;
-    bool old;
-  };
-  std::unordered_set<uint64_t> open_;
-  std::vector<LateEnd> late_;
-  bool forgiving_ = false;
-};
 
 // The range that shows a thread waiting for the collector; beyond the ids a registry gives.
 inline constexpr uint32_t kBlockedClass = record::kMaxClasses + 1;
@@ -45,11 +25,17 @@ trace::EventClass blocked_class();
 
 class RingDecoder {
  public:
-  // `next_track` numbers the threads of a process, for all its rings.
-  RingDecoder(uint32_t ring, const ClassTable& classes, OpenHandles& handles, uint32_t& next_track);
+  // What the rings of a process share; it outlives them.
+  struct Shared {
+    const ClassTable& classes;
+    OpenHandles& handles;
+    QueueClocks& clocks;
+    uint32_t& next_track;  // numbers threads and queues
+  };
+  RingDecoder(uint32_t ring, const Shared& shared);
 
   // Continues where an earlier collector stopped: with this track and these open ranges.
-  void resume(uint32_t track, std::vector<trace::OpenRange> open);
+  void resume(const trace::Track& track, std::vector<trace::OpenRange> open);
 
   // Decodes cells [from, to) of a ring (mask = cells - 1) into batch() and returns where it stopped: at `to`, or in
   // front of the cells of the next thread.
@@ -63,14 +49,16 @@ class RingDecoder {
   const trace::EventBatch& batch() const { return batch_; }
   bool batch_has_events() const;
 
-  // Since the last call: what was lost, and the thread's track where a thread has begun or was named.
+  // Since the last call: what was lost, and the track where a thread or a queue has begun or was named. A thread's
+  // clock is for the caller to fill in.
   std::vector<trace::Loss> take_losses();
   bool take_changed_track(trace::Track& track);
 
   uint32_t track() const { return track_.id; }
   uint64_t blocked_ticks() const { return blocked_ticks_; }  // of this thread so far
 
-  // Cells were overwritten before they were read: what was open is unknown now, and perhaps whose they were.
+  // Cells were overwritten before they were read: what was open is unknown now, and perhaps whose they were. A `tid` of
+  // 0: a queue has the ring, and says in what follows which.
   void lose_cells(uint64_t count, uint32_t tid, std::string name);
   bool track_changed() const { return track_changed_; }
 
@@ -83,6 +71,13 @@ class RingDecoder {
   void begin(uint64_t time, uint32_t class_id);
   void end(uint64_t time);
   void add_range(uint64_t start, uint64_t end, uint32_t class_id);
+  void span(uint64_t time, uint32_t class_id);
+  void span_on_queue(uint64_t start, uint64_t end, uint32_t class_id, uint64_t correlation);
+  void span_on_thread(uint64_t start, uint64_t end, uint32_t class_id, uint64_t correlation);
+  bool put_inside_span(uint64_t start);
+  void correlate(uint64_t correlation);
+  void begin_queue(uint64_t time);
+  void begin_track(trace::Track track);
   void point(record::Kind kind, uint64_t time, uint32_t class_id);
   void special(record::Kind kind, uint64_t time);
   bool put_values(const trace::EventClass& event_class, trace::Values& into, size_t skip_words) const;
@@ -95,6 +90,7 @@ class RingDecoder {
 
   const ClassTable& classes_;
   OpenHandles& handles_;
+  QueueClocks& clocks_;
   const trace::EventClass inline_name_{trace::kInlineName, "", "", 0, {{"", trace::FieldType::String}}};
   trace::EventBatch batch_;
   std::vector<Open> stack_;
@@ -107,7 +103,15 @@ class RingDecoder {
   trace::Track track_;
   bool track_changed_ = false;
   uint64_t blocked_ticks_ = 0;
-  size_t range_count_ = 0;  // the arrays of batch_.ranges are longer while decoding
+  size_t range_count_ = 0;     // the arrays of batch_.ranges are longer while decoding
+  uint64_t ended_before_ = 0;  // the end of the last range of the batch before
+
+  QueueClock* clock_ = nullptr;  // of the queue that has the ring; null: a thread has it
+  QueueOrder order_;             // of the queue's spans
+  Lanes lanes_;                  // of a thread's spans that fit nowhere else
+  bool new_owner_ = true;        // what comes next says whose the ring is now
+  bool cells_lost_ = false;      // and it may be another's without having said so
+  uint64_t overwritten_ = 0;     // cells of a queue not known yet
 };
 
 }  // namespace kymo::collect

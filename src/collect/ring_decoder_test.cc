@@ -7,57 +7,14 @@
 #include <memory>
 #include <random>
 
-#include "record/registry.h"
+#include "collect/ring_test_support.h"
 
 namespace kymo::collect {
 namespace {
 
-using record::Cell;
 using record::Kind;
 using trace::LossCause;
 using trace::PointKind;
-
-// A ring written by hand.
-class RingDecoderTest : public testing::Test {
- protected:
-  static constexpr uint64_t kCells = 4096;
-
-  uint32_t add_class(const char* name, std::vector<kymo_arg> args = {}) {
-    const kymo_label label{name, nullptr, static_cast<uint32_t>(std::strlen(name)), 0, 0};
-    const auto count = static_cast<uint32_t>(args.size());
-    const uint32_t id =
-        record::find_class(*registry, label, args.data(), count, record::signature_of(label, args.data(), count));
-    classes.update(*registry);
-    return id;
-  }
-  void put(uint64_t time, Kind kind, uint32_t class_id = 0, std::vector<uint64_t> words = {}) {
-    if (words.size() % 2 != 0) words.push_back(0);
-    put_cell(time, record::make_word(kind, static_cast<uint32_t>(words.size() / 2), class_id));
-    for (size_t i = 0; i < words.size(); i += 2) put_cell(words[i], words[i + 1]);
-  }
-  void put_cell(uint64_t first, uint64_t second) {
-    cells[head % kCells].time = first;
-    cells[head % kCells].word = second;
-    ++head;
-  }
-  void begin_thread(uint64_t tid) {
-    put(1, Kind::Sync, 0, {1, 0});
-    put(1, Kind::ThreadBegin, 0, {tid, 0});
-  }
-  // Everything put since the last call.
-  const trace::EventBatch& decode() {
-    position = decoder.decode(cells.data(), kCells - 1, position, head);
-    return decoder.batch();
-  }
-
-  std::unique_ptr<record::Registry> registry = std::make_unique<record::Registry>();
-  ClassTable classes;
-  OpenHandles handles;
-  uint32_t next_track = 1;
-  RingDecoder decoder{3, classes, handles, next_track};
-  std::vector<Cell> cells = std::vector<Cell>(kCells);
-  uint64_t head = 0, position = 0;
-};
 
 TEST_F(RingDecoderTest, RangesComeInTheOrderOfTheirEndsWithDepths) {
   const uint32_t outer = add_class("outer"), inner = add_class("inner");

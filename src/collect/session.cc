@@ -13,6 +13,7 @@
 #include "collect/options.h"
 #include "collect/own_session.h"
 #include "kymo/kymo.h"
+#include "record/flush.h"
 #include "record/process.h"
 
 namespace kymo::collect {
@@ -106,6 +107,7 @@ void finish_earlier(OwnSession& session) {
 
 void stop_session(OwnSession& session) {
   record::Process& shared = this_process();
+  if (session.pid == getpid()) record::run_flush(shared);
   record::stop_recording(shared);
   shared.restart.store(nullptr, std::memory_order_release);
   shared.session.store(nullptr, std::memory_order_release);
@@ -221,6 +223,7 @@ bool is_recording() noexcept { return kymo_is_recording() != 0; }
 void dump(const std::string& path) {
   collect::Collector* collector = collect::own().for_signals.load(std::memory_order_acquire);
   if (collector == nullptr) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
+  record::run_flush(collect::this_process());
   collector->dump(path);
 }
 

@@ -59,7 +59,7 @@ void wake_blocked(record::SegmentHeader& header) {
 }  // namespace
 
 Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
-    : header_(header), origin_(std::move(origin)), clock_(clock_of(header)) {
+    : header_(header), origin_(std::move(origin)), queue_clocks_(kClockId + 1), clock_(clock_of(header)) {
   std::copy(std::begin(header.writer), std::end(header.writer), id_.bytes.begin());
   clock_.boot_id = origin_.boot_id;
   header_.collector_attached.store(1, std::memory_order_relaxed);
@@ -80,10 +80,13 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
 void Source::resume(const Resume& state) {
   next_track_ = state.next_track;
   handles_.forgive();
+  queue_clocks_.resume(state.clocks);
   for (const auto& [index, known] : state.rings) {
     if (index >= header_.slot_capacity || !record::has_memory(header_, index)) continue;
     Ring& restored = ring(index);
     restored.decoder.resume(known.track, known.open);
+    if (QueueClock* clock = queue_clocks_.find(known.track.clock))
+      clock->wraps_after(record::slot_page(&header_, index)->slot.wrap_bits);
     restored.position = restored.decoded = known.sequence_end;
   }
 }
@@ -93,7 +96,7 @@ Source::Ring& Source::ring(uint32_t index) {
   std::unique_ptr<Ring>& ring = rings_[index];
   if (!ring) {
     // NOLINTNEXTLINE(modernize-make-unique): an aggregate, which not every compiler lets make_unique build
-    ring = std::unique_ptr<Ring>(new Ring{RingDecoder(index, classes_, handles_, next_track_)});
+    ring = std::unique_ptr<Ring>(new Ring{RingDecoder(index, {classes_, handles_, queue_clocks_, next_track_})});
     ring->position = ring->decoded = record::slot_page(&header_, index)->slot.tail.load(std::memory_order_acquire);
   }
   return *ring;
@@ -103,6 +106,11 @@ void Source::introduce(trace::Writer& writer) {
   introduced_ = false;  // should the file take no more, the next drain says it
   writer.origin(id_, origin_);
   writer.clock(id_, clock_);
+  for (const QueueClock& clock : queue_clocks_.all()) {
+    trace::ClockDomain domain = clock.whole();
+    domain.boot_id = origin_.boot_id;
+    writer.clock(id_, domain);
+  }
   classes_.update(header_.registry);
   std::vector<trace::EventClass> known{blocked_class()};
   for (const trace::EventClass& event_class : classes_.all())
@@ -235,6 +243,16 @@ void Source::account(const Ring& ring, uint64_t cells) {
                                                   : 0;
 }
 
+void Source::flush_clocks(trace::Writer& writer) {
+  for (QueueClock& clock : queue_clocks_.all()) {
+    trace::ClockDomain news;
+    if (!clock.changes(news)) continue;
+    news.boot_id = origin_.boot_id;
+    writer.clock(id_, news);
+    clock.told();
+  }
+}
+
 // Everything that the batch refers to goes before it.
 void Source::flush_catalog(trace::Writer& writer) {
   const auto write = [](auto& list, auto&& put) {
@@ -242,6 +260,7 @@ void Source::flush_catalog(trace::Writer& writer) {
     put(list);
     list.clear();
   };
+  flush_clocks(writer);
   write(new_classes_, [&](const auto& list) { writer.classes(id_, list); });
   write(new_tracks_, [&](const auto& list) { writer.tracks(id_, list); });
   write(new_losses_, [&](const auto& list) { writer.losses(id_, list); });
@@ -259,7 +278,10 @@ void Source::write_decoded(trace::Writer& writer, Ring& ring) {
   const trace::EventBatch& batch = ring.decoder.batch();
   const bool new_track = ring.decoder.track_changed();
   if (trace::Track track; ring.decoder.take_changed_track(track)) {
-    track.clock = kClockId;
+    if (track.kind == trace::TrackKind::Thread)
+      track.clock = kClockId;
+    else if (!tracks_.contains(track.id))
+      ++queues_;
     tracks_[track.id] = track;
     new_tracks_.push_back(track);
   }

@@ -22,10 +22,11 @@ namespace kymo::collect {
 struct Resume {
   struct Ring {
     uint64_t sequence_end = 0;
-    uint32_t track = 0;
+    trace::Track track;
     std::vector<trace::OpenRange> open;
   };
   std::map<uint32_t, Ring> rings;
+  std::map<uint32_t, trace::ClockDomain> clocks;
   uint32_t next_track = 1;
 };
 
@@ -55,7 +56,7 @@ class Source {
   const trace::WriterId& id() const { return id_; }
   uint64_t events() const { return events_; }
   uint64_t lost() const { return lost_; }
-  uint32_t threads() const { return next_track_ - 1; }
+  uint32_t threads() const { return next_track_ - 1 - queues_; }
   record::SegmentHeader& header() { return header_; }
 
  private:
@@ -75,6 +76,7 @@ class Source {
   void drain_side(trace::Writer& writer, Ring& ring, uint32_t index);
   void flush_catalog(trace::Writer& writer);
   void account(const Ring& ring, uint64_t cells);
+  void flush_clocks(trace::Writer& writer);
   void keep_losses(std::vector<trace::Loss> losses);
   void take_slot_losses(record::Slot& slot, uint32_t track);
   void add_pair();
@@ -84,8 +86,9 @@ class Source {
   trace::Origin origin_;
   ClassTable classes_;
   OpenHandles handles_;
+  QueueClocks queue_clocks_;
   std::vector<std::unique_ptr<Ring>> rings_;
-  std::map<uint32_t, trace::Track> tracks_;  // of threads that live, for restating
+  std::map<uint32_t, trace::Track> tracks_;  // of threads and queues that live, for restating
   trace::ClockDomain clock_;
   std::map<uint32_t, trace::Cost> costs_;  // by track, for threads that live
   std::vector<record::Cell> copy_;         // of a ring that its thread may be overwriting
@@ -97,6 +100,7 @@ class Source {
   bool introduced_ = false;
   uint64_t notes_ = 0;
   uint32_t next_track_ = 1;
+  uint32_t queues_ = 0;  // of those tracks
   uint64_t events_ = 0;
   uint64_t lost_ = 0;
 };

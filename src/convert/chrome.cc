@@ -185,7 +185,7 @@ class ChromeWriter : public EventVisitor {
   Places places_;
   Flows flows_;
   const int64_t base_ns_;
-  JsonArgs args_;
+  JsonArgs args_{true};
   std::vector<std::string> heads_;  // by ClassInfo::index
   std::vector<std::string> rows_;   // by Place::index
   std::map<std::pair<uint32_t, uint16_t>, std::string> lane_rows_;

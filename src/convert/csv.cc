@@ -13,7 +13,8 @@ namespace kymo::convert {
 
 namespace {
 
-constexpr std::string_view kHeader = "kind,name,category,pid,tid,thread,start_ns,duration_ns,depth,id,args\n";
+constexpr std::string_view kHeader =
+    "kind,name,category,pid,tid,thread,device,start_ns,duration_ns,depth,lane,id,args\n";
 
 std::string_view kind_name(trace::PointKind kind) {
   switch (kind) {
@@ -54,13 +55,15 @@ class CsvWriter : public EventVisitor {
     out_.push_back(',');
     append_integer(out_, range.depth);
     out_.push_back(',');
+    append_integer(out_, range.lane);
+    out_.push_back(',');
     if (range.correlation != 0) append_integer(out_, range.correlation);
     append_args(range);
   }
 
   void point(const Point& point) override {
     append_beginning(kind_name(point.kind), point, point.time_ns);
-    append(out_, ",,");
+    append(out_, ",,,");
     if (point.id != 0) append_integer(out_, point.id);
     append_args(point);
   }
@@ -68,7 +71,7 @@ class CsvWriter : public EventVisitor {
   void async_range(const AsyncRange& range) override {
     append_beginning("async", range, range.start_ns);
     if (range.finished) append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
-    append(out_, ",,");
+    append(out_, ",,,");
     append_integer(out_, range.id);
     append_args(range);
   }
@@ -85,9 +88,13 @@ class CsvWriter : public EventVisitor {
     out_.push_back(',');
     append_integer(out_, place.writer->origin.pid);
     out_.push_back(',');
-    append_integer(out_, place.track->tid);
+    // A queue has its number where a thread has its own.
+    const bool on_device = place.track->kind == trace::TrackKind::DeviceQueue;
+    append_integer(out_, on_device ? place.track->queue : place.track->tid);
     out_.push_back(',');
     append_field(place.name);
+    out_.push_back(',');
+    append_field(place.track->device_uuid);
     fmt::format_to(fmt::appender(out_), FMT_COMPILE(",{},"), start_ns);
   }
 

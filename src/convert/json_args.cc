@@ -17,6 +17,15 @@ std::string colour_text(uint32_t colour) { return fmt::format("#{:06x}", colour 
 void JsonArgs::append(TextBuffer& out, const Range& range) {
   JsonObject object(out);
   append_fields(object, range);
+  const trace::Track& track = *range.place->track;
+  if (with_queue_ && track.kind == trace::TrackKind::DeviceQueue) {
+    const auto number = [&](std::string_view key, uint64_t value) {
+      if (!has_field(*range.event_class, key)) append_integer(object.key(key), value);
+    };
+    number("device", range.place->group->pid);
+    number("context", track.context);
+    number("stream", track.queue);
+  }
   if (range.correlation != 0 && !has_field(*range.event_class, "correlation")) {
     append_integer(object.key("correlation"), range.correlation);
   }

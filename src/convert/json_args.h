@@ -16,6 +16,9 @@ namespace kymo::convert {
 
 class JsonArgs {
  public:
+  // `with_queue`: a range on a device also says on which queue it ran, in the words of Kineto's traces.
+  explicit JsonArgs(bool with_queue = false) : with_queue_(with_queue) {}
+
   void append(TextBuffer& out, const Range& range);
   void append(TextBuffer& out, const Point& point);
   void append(TextBuffer& out, const AsyncRange& range);
@@ -29,6 +32,7 @@ class JsonArgs {
   const Prepared& prepare(const ClassInfo& info);
   void append_fields(JsonObject& object, const Event& event);
 
+  const bool with_queue_;
   std::vector<Prepared> prepared_;  // by ClassInfo::index
 };
 

@@ -3,6 +3,7 @@
 
 #include "kymo/kymo.h"
 #include "record/loss.h"
+#include "record/numbers.h"
 #include "record/process.h"
 #include "record/registry.h"
 #include "record/store.h"
@@ -12,7 +13,6 @@ namespace {
 
 // Set in a site whose class did not fit into the registry: its name goes with each event.
 constexpr uint32_t kInlineSite = 0xffffffff;
-constexpr uint64_t kHandleRun = 1024;  // handles a thread takes from the process at once
 
 bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
 
@@ -71,30 +71,6 @@ __attribute__((noinline)) int unmatched_pop() noexcept {
 }
 
 bool site_has_class(uint32_t class_id) noexcept { return class_id - 1 < kInlineSite - 1; }
-
-// A handle says in which recording its range was started, if in one: an end in another one is none of its business, and
-// no loss.
-constexpr uint32_t kHandleShift = 8;
-uint64_t recording_tag(const Process& shared) noexcept {
-  return uint64_t{shared.epoch.load(std::memory_order_relaxed) % 127 + 1} << 1 | 1;
-}
-
-uint64_t next_handle(bool recorded) noexcept {
-  Slot* slot = own_slot();
-  Process* shared = process();
-  if (shared == nullptr) return uint64_t{1} << kHandleShift;
-  uint64_t number;
-  if (slot == nullptr || slot->busy.load(std::memory_order_relaxed) != 0) {
-    number = shared->next_handle.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    if (slot->next_handle == slot->last_handle) {
-      slot->next_handle = shared->next_handle.fetch_add(kHandleRun, std::memory_order_relaxed);
-      slot->last_handle = slot->next_handle + kHandleRun;
-    }
-    number = slot->next_handle++;
-  }
-  return number << kHandleShift | (recorded ? recording_tag(*shared) : 0);
-}
 
 }  // namespace
 }  // namespace kymo::record
@@ -162,11 +138,10 @@ void kymo_range_end(uint64_t handle) {
   if (!recording()) return;
   Process* shared = process();
   if (shared == nullptr) return;
-  const uint64_t number = handle >> kHandleShift;
-  const bool given = number != 0 && number < shared->next_handle.load(std::memory_order_relaxed);
-  if (given && (handle & 0xff) != recording_tag(*shared)) return;  // started while this recording was not on
-  if (given) return store_event(Kind::AsyncEnd, 0, nullptr, 0, nullptr, 0, &handle);
-  lose(kLossUnknownRange);
+  const HandleOrigin origin = origin_of_handle(*shared, handle);
+  if (origin == HandleOrigin::NotThisRecording) return;
+  if (origin == HandleOrigin::Unknown) return lose(kLossUnknownRange);
+  store_event(Kind::AsyncEnd, 0, nullptr, 0, nullptr, 0, &handle);
 }
 
 void kymo_mark(const char* name) {

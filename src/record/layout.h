@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+struct kymo_queue;
+
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
@@ -36,12 +38,15 @@ enum class Kind : uint8_t {
   FlowEnd = 9,
   Allocation = 10,  // first payload word: the address
   Free = 11,
+  Span = 12,         // a range in one record, whose time is its end; first payload words: start, correlation
   ThreadBegin = 16,  // a thread took the slot: {tid, depth}
   ThreadEnd = 17,    // it let go of it
   ThreadName = 18,   // {length, text}
   Sync = 19,         // nothing before this is open: {epoch, depth}
   Blocked = 20,      // the thread waited for the collector: {ticks it began, 0}; the record's time is the end
   Loss = 21,         // {cause, count}, {first, last}
+  QueueBegin = 22,   // a device's queue has the slot: {context, queue}, {clock, wrap bits}, {period}, name, uuid
+  ClockPair = 23,    // of its clock: {ticks, monotonic}, {realtime, error}
 };
 
 constexpr uint64_t make_word(Kind kind, uint32_t payload_cells, uint32_t class_id) {
@@ -64,13 +69,14 @@ inline constexpr uint32_t kSideCells = 64;
 
 enum class SlotState : uint32_t {
   Unused = 0,      // never touched: its memory is not there yet
-  Live = 1,        // a thread's
-  Retired = 2,     // its thread is gone, the collector has still to read it
+  Live = 1,        // a thread's, or a queue's
+  Retired = 2,     // its owner is gone, the collector has still to read it
   Free = 3,        // read to the end: may be taken again
   Allocating = 4,  // a thread is getting memory for it
 };
 
-// What a thread keeps while it records, or while it only counts its depth. Owner means the slot's thread.
+// What a thread keeps while it records, or while it only counts its depth; or what a device's queue does. Owner means
+// the slot's thread, or whoever holds the queue.
 struct Slot {
   // The owner's line. A store touches nothing else but the ring.
   alignas(64) std::atomic<uint64_t> head;  // cells written so far
@@ -102,6 +108,9 @@ struct Slot {
   alignas(64) std::atomic<uint32_t> losses[kLossCauses];
   uint32_t name_length;  // 0: the system's name for the thread
   char name[48];
+  kymo_queue* queue;       // whose the slot is, where the owner has it; null: a thread's
+  uint64_t stated_before;  // a queue's: the end of the block in which it last said who it is
+  uint32_t wrap_bits;      // a queue's: of its clock, for a collector that takes over
 };
 
 inline constexpr uint32_t kPrivateSlot = 0xffffffff;

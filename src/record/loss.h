@@ -13,5 +13,6 @@ inline constexpr uint32_t kLossUnknownRange = 5;
 inline constexpr uint32_t kLossNoSlot = 6;
 inline constexpr uint32_t kLossSignalBufferFull = 7;
 inline constexpr uint32_t kLossTextTruncated = 8;
+inline constexpr uint32_t kLossClock = 11;
 
 }  // namespace kymo::record

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/clock.h"
+#include "record/flush.h"
 #include "record/thread.h"
 
 // This copy's mode mask: what the inlined guards of kymo/kymo.h test.
@@ -91,6 +92,7 @@ Process* make_process() noexcept {
   made->parent_mapping.fd = -1;
   made->pid = static_cast<uint32_t>(getpid());
   made->next_handle.store(1, std::memory_order_relaxed);
+  init_flush(*made);
   if (pthread_key_create(&made->slot_key, release_slot) != 0) return nullptr;
   return made;
 }
@@ -251,6 +253,7 @@ void after_fork_in_child() noexcept {
   if (shared->pid == static_cast<uint32_t>(getpid())) return;  // another copy's handler was first
   shared->pid = static_cast<uint32_t>(getpid());
   shared->segment_lock.store(0, std::memory_order_relaxed);
+  forget_flush(*shared);
   leave_parents_slot(*shared);
   if (shared->segment.load(std::memory_order_relaxed) == nullptr) return;
   // The lock on the parent's segment is not inherited; only its file is, and the child must not keep that.

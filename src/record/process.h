@@ -18,12 +18,19 @@ namespace kymo::record {
 
 inline constexpr uint32_t kRecordingBit = 1;  // of the mode mask
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kProcessVersion = 1;
+inline constexpr uint32_t kProcessVersion = 2;
+inline constexpr uint32_t kMaxFlushHooks = 64;
 
 // What the others must reach in a copy, because each keeps its own so as to reach it in one load.
 struct Copy {
   std::atomic<std::atomic<uint32_t>*> mode;  // the mask that its inlined guards test
   std::atomic<Slot** (*)() noexcept> slot;   // where the calling thread's slot is kept
+};
+
+// What is called before a session ends: flush.h.
+struct FlushHook {
+  void (*call)(void*);
+  void* context;
 };
 
 // Lives in memory of its own and is never freed: threads may record while the program's last destructors run.
@@ -40,7 +47,7 @@ struct Process {
   std::atomic<uint32_t> segment_lock;  // held while a segment is made
   uint32_t pid;                        // whose all this is: a forked child has to notice
   Mapping parent_mapping;              // in a child without a segment yet: where its classes are registered
-  std::atomic<uint64_t> next_handle;   // of ranges across threads
+  std::atomic<uint64_t> next_handle;   // of ranges across threads, and of correlations
   std::atomic<uint32_t> epoch;         // recordings begun, by this process and those it was forked from
 
   // Where the segment's records go: another process (`kymo record`), or this one's own collector.
@@ -48,6 +55,10 @@ struct Process {
   SegmentOptions options;                    // for the segment of this process and of its forked children
   std::atomic<bool (*)() noexcept> restart;  // starts this process's own collector again in a forked child
   std::atomic<void*> session;                // the collector's, opaque here
+
+  pthread_mutex_t flush_mutex;  // recursive; of what follows
+  FlushHook flush[kMaxFlushHooks];
+  bool flushing, flushes_at_exit, exiting;
 };
 
 // This process's state. Never null once the program has called into Kymo; null where another copy's version differs.

@@ -5,7 +5,9 @@
 
 #include "record/clock.h"
 #include "record/loss.h"
+#include "record/queue.h"
 #include "record/ring.h"
+#include "record/slots.h"
 #include "record/thread.h"
 #include "record/wait.h"
 
@@ -27,6 +29,12 @@ void begin_thread(Slot& slot) noexcept {
   uint64_t words[8] = {length};
   memcpy(words + 1, name, sizeof name);
   push_cells(slot, Kind::ThreadName, 0, words, 4);
+}
+
+void begin_queue(Slot& slot) noexcept {
+  const uint64_t block = (slot.mask + 1) / kBlocks;
+  slot.stated_before = (slot.head.load(std::memory_order_relaxed) / block + 1) * block;
+  state_queue(slot);
 }
 
 SegmentHeader& header_of(Process& shared) noexcept { return *shared.segment.load(std::memory_order_acquire); }
@@ -113,13 +121,26 @@ bool write_losses(Slot& slot, SegmentHeader& header) noexcept {
 bool open_epoch(Slot& slot, SegmentHeader& header) noexcept {
   const uint32_t epoch = header.epoch.load(std::memory_order_seq_cst);
   if (slot.epoch == epoch) return true;
-  if (!advance(slot, header, 2 + 2 + 5)) return false;
+  const uint32_t statement = slot.queue != nullptr ? statement_cells(*slot.queue) : 2 + 5;
+  if (!advance(slot, header, 2 + statement)) return false;
   const uint64_t payload[2] = {epoch, static_cast<uint64_t>(slot.depth)};
   push_cells(slot, Kind::Sync, 0, payload, 1);
-  begin_thread(slot);
+  if (slot.queue != nullptr)
+    begin_queue(slot);
+  else
+    begin_thread(slot);
   slot.epoch = epoch;
   slot.dropped_depth = 0;
   slot.side_dropped = 0;
+  return true;
+}
+
+// What a flight recorder keeps must say whose it is: a thread's slot tells, a queue says it anew in each block.
+bool restate_queue(Slot& slot, SegmentHeader& header, uint64_t cells) noexcept {
+  if (slot.queue == nullptr || slot.head.load(std::memory_order_relaxed) < slot.stated_before) return true;
+  if (header.policy.load(std::memory_order_relaxed) != static_cast<uint32_t>(RingPolicy::Overwrite)) return true;
+  if (!advance(slot, header, statement_cells(*slot.queue) + cells)) return false;
+  begin_queue(slot);
   return true;
 }
 
@@ -136,7 +157,7 @@ bool write_lost_ends(Slot& slot, SegmentHeader& header, uint64_t* waiting) noexc
 bool try_room(Slot& slot, SegmentHeader& header, uint64_t cells, uint64_t* waiting = nullptr) noexcept {
   do {
     if (!move_side(slot, header, waiting) || !write_lost_ends(slot, header, waiting) || !open_epoch(slot, header) ||
-        !write_losses(slot, header) || !advance(slot, header, cells))
+        !write_losses(slot, header) || !advance(slot, header, cells) || !restate_queue(slot, header, cells))
       return false;
     // A handler, or a new recording, may have lowered the limit that advance() has just set.
   } while (slot.side_count.load(std::memory_order_relaxed) != 0 ||
@@ -224,7 +245,8 @@ Slot* enter_ring() noexcept {
 }
 
 void count_loss(Slot& slot, uint32_t cause, uint32_t count) noexcept {
-  const uint64_t now = ticks();
+  // On the clock of what was lost.
+  const uint64_t now = slot.queue != nullptr ? slot.queue->last_time : ticks();
   slot.losses[cause].fetch_add(count, std::memory_order_relaxed);
   if (slot.loss_pending.fetch_add(count, std::memory_order_relaxed) == 0)
     slot.loss_first.store(now, std::memory_order_relaxed);
@@ -270,7 +292,7 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
   slot.busy.store(level, std::memory_order_relaxed);
 }
 
-void end_thread(Slot& slot, SegmentHeader& header) noexcept {
+void end_owner(Slot& slot, SegmentHeader& header) noexcept {
   if (move_side(slot, header) && write_losses(slot, header) && advance(slot, header, 1))
     push_cells(slot, Kind::ThreadEnd, 0, nullptr, 0);
 }

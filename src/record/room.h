@@ -22,7 +22,7 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
 // Counts an event that could not be kept. The ledger gets it with the next record that finds room.
 void count_loss(Slot& slot, uint32_t cause, uint32_t count) noexcept;
 
-// What a thread that ends still has to say, as far as there is room for it.
-void end_thread(Slot& slot, SegmentHeader& header) noexcept;
+// What a thread that ends, or a queue that is closed, still has to say, as far as there is room for it.
+void end_owner(Slot& slot, SegmentHeader& header) noexcept;
 
 }  // namespace kymo::record

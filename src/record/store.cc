@@ -1,50 +1,12 @@
 #include "record/store.h"
 
-#include <string.h>
-
 #include "record/loss.h"
 #include "record/name_cache.h"
+#include "record/payload.h"
 #include "record/registry.h"
 
 namespace kymo::record {
 namespace {
-
-constexpr uint32_t kMaxPayloadWords = 512;  // 4 KiB: a record fits into a block of the smallest ring
-constexpr uint32_t kMaxStoredArgs = 32;
-
-// Words of a record's payload on the stack, until it is known how many there are.
-class Payload {
- public:
-  void put(uint64_t word) noexcept {
-    if (used_ < kMaxPayloadWords) words_[used_++] = word;
-  }
-  // The length, then the bytes. `keep` words are left for what comes after.
-  void put_text(const char* text, uint64_t length, uint32_t keep) noexcept {
-    const uint64_t room = kMaxPayloadWords - used_ > keep + 1 ? (kMaxPayloadWords - used_ - keep - 1) * 8 : 0;
-    if (length > room) {
-      length = room;
-      truncated_ = true;
-    }
-    put(length);
-    const auto words = static_cast<uint32_t>((length + 7) / 8);
-    if (words == 0) return;
-    words_[used_ + words - 1] = 0;
-    memcpy(words_ + used_, text, length);
-    used_ += words;
-  }
-  const uint64_t* words() noexcept {
-    if (used_ % 2 != 0) words_[used_] = 0;
-    return words_;
-  }
-  uint32_t cells() const noexcept { return (used_ + 1) / 2; }
-  bool truncated() const noexcept { return truncated_; }
-  void truncate() noexcept { truncated_ = true; }
-
- private:
-  uint32_t used_ = 0;
-  bool truncated_ = false;
-  uint64_t words_[kMaxPayloadWords + 1];
-};
 
 void store_payload(Kind kind, uint32_t class_id, const uint64_t* payload, uint32_t cells, bool truncated) noexcept {
   Slot* slot = own_slot();
@@ -54,12 +16,15 @@ void store_payload(Kind kind, uint32_t class_id, const uint64_t* payload, uint32
   order_for_signals();
   uint64_t time = ticks();
   uint64_t head = slot->head.load(std::memory_order_relaxed);
+  // A span's end is when the call came here: that its thread was given a ring only now is not the call's time.
+  const bool keep_time = kind == Kind::Span && slot->index == kPrivateSlot;
   while (__builtin_expect(head + 1 + cells > slot->limit.load(std::memory_order_relaxed), 0)) {
     slot = make_room(slot, kind, 1 + cells);
     if (slot == nullptr) return;
-    time = ticks();
+    if (!keep_time) time = ticks();
     head = slot->head.load(std::memory_order_relaxed);
   }
+  __builtin_prefetch(&slot->cells[(head + kPrefetchCells) & slot->mask], 1);
   push_at(*slot, head, time, make_word(kind, cells, class_id), payload, cells);
   if (__builtin_expect(truncated, 0)) count_loss(*slot, kLossTextTruncated, 1);
   order_for_signals();
@@ -68,7 +33,8 @@ void store_payload(Kind kind, uint32_t class_id, const uint64_t* payload, uint32
 
 // The way of a name that the thread has not used lately. Apart, so that the other way needs no stack.
 __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label, const kymo_arg* args, uint32_t count,
-                                                         uint64_t signature, CachedName* place) noexcept {
+                                                         uint64_t signature, SlotPage* page,
+                                                         CachedName* place) noexcept {
   Process* shared = process();
   if (shared == nullptr) return {0, false};
   SegmentHeader* header = shared->segment.load(std::memory_order_acquire);
@@ -81,7 +47,7 @@ __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label
   }
   Registry& registry = header->registry;
   if (const uint32_t id = find_class(registry, label, args, count, signature); id != 0) {
-    if (place != nullptr) fill(*this_slot, *place, {signature, class_name(registry, id), label.name_length, id});
+    if (place != nullptr) fill(page->slot, *place, {signature, class_name(registry, id), label.name_length, id});
     return {id, false};
   }
   // Past the bound: the same class for all such names, whose one place is filled with each event's own.
@@ -107,32 +73,30 @@ void store_number_slowly(Kind kind, uint32_t class_id, uint64_t number) noexcept
   store_payload(kind, class_id, payload, 1, false);
 }
 
-FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept {
+FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint32_t count, SlotPage* page) noexcept {
   const uint64_t signature = signature_of(label, args, count);
-  SlotPage* page = page_of_this_thread();
-  if (page == nullptr) return class_from_registry(label, args, count, signature, nullptr);
+  if (page == nullptr) return class_from_registry(label, args, count, signature, nullptr, nullptr);
   const Ends ends = ends_of(label.name, label.name_length);
   CachedName& place = place_of(*page, ends, label.name_length, signature);
   if (const uint32_t id = class_in(place, label, ends, signature); id != 0) return {id, false};
-  return class_from_registry(label, args, count, signature, &place);
+  return class_from_registry(label, args, count, signature, page, &place);
 }
 
 void store_event(Kind kind, uint32_t class_id, const char* inline_name, uint32_t inline_length, const kymo_arg* args,
                  uint32_t count, const uint64_t* id) noexcept {
   Payload payload;
   if (id != nullptr) payload.put(*id);
-  if (count > kMaxStoredArgs) {
-    count = kMaxStoredArgs;
-    payload.truncate();
-  }
-  if (inline_name != nullptr) payload.put_text(inline_name, inline_length, count);
-  for (uint32_t i = 0; i < count; ++i) {
-    if (args[i].type == KYMO_STRING)
-      payload.put_text(args[i].value.as_text, args[i].length, count - 1 - i);
-    else
-      payload.put(args[i].value.as_uint);
-  }
+  payload.put_event(inline_name, inline_length, args, count);
   store_payload(kind, class_id, payload.words(), payload.cells(), payload.truncated());
+}
+
+void store_span(uint32_t class_id, const char* inline_name, uint32_t inline_length, const kymo_arg* args,
+                uint32_t count, uint64_t start, uint64_t correlation) noexcept {
+  Payload payload;
+  payload.put(start);
+  payload.put(correlation);
+  payload.put_event(inline_name, inline_length, args, count);
+  store_payload(Kind::Span, class_id, payload.words(), payload.cells(), payload.truncated());
 }
 
 }  // namespace kymo::record

@@ -58,17 +58,25 @@ inline void store_number(Kind kind, uint32_t class_id, uint64_t number) noexcept
 void store_event(Kind kind, uint32_t class_id, const char* inline_name, uint32_t inline_length, const kymo_arg* args,
                  uint32_t count, const uint64_t* id) noexcept;
 
-// The class of a label and its arguments; 0 with `inline_class` set to one that carries the name with each event.
-struct FoundClass {
-  uint32_t id;
-  bool name_inline;
-};
-FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept;
+// A range of this thread that ends now, in one record.
+void store_span(uint32_t class_id, const char* inline_name, uint32_t inline_length, const kymo_arg* args,
+                uint32_t count, uint64_t start, uint64_t correlation) noexcept;
 
 // This thread's page in the segment; null: it has none (yet). A slot there is the first thing in its page.
 inline SlotPage* page_of_this_thread() noexcept {
   Slot* slot = this_slot;
   return slot != nullptr && slot->index != kPrivateSlot ? reinterpret_cast<SlotPage*>(slot) : nullptr;
+}
+
+// The class of a label and its arguments; with `name_inline` set one that carries the name with each event. `page` has
+// the names used lately: this thread's, or the queue's that is recorded on. Null: none.
+struct FoundClass {
+  uint32_t id;
+  bool name_inline;
+};
+FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint32_t count, SlotPage* page) noexcept;
+inline FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept {
+  return class_for(label, args, count, page_of_this_thread());
 }
 
 // The class of a bare name that this thread used lately; 0: ask class_for.

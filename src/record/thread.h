@@ -28,9 +28,6 @@ inline Slot* own_slot() noexcept {
 // had, which is counted.
 Slot* enter_segment(Process&, Slot& from, Kind kind) noexcept;
 
-// An event of a thread without a ring.
-void count_loss_without_slot(SegmentHeader&) noexcept;
-
 // The thread-exit hook.
 void release_slot(void* slot) noexcept;
 

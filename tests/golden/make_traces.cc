@@ -6,7 +6,8 @@
 //   flows lossy.kymo     the same, with a loss ledger both.kymo      two processes, by concatenation damaged.kymo   a
 //   byte of a chunk of events is wrong torn.kymo      the end is cut off hostile.kymo   names that would drive a
 //   terminal or break JSON many.kymo      more durations of one name than are kept exactly silent.kymo    a process
-//   that recorded no event empty.kymo     no byte at all foreign.json   another tool's trace
+//   that recorded no event device.kymo    a thread that launches, two queues of a device, one of another without a
+//   clock empty.kymo     no byte at all foreign.json   another tool's trace
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -31,7 +32,7 @@ constexpr uint64_t kWallClock = 1'700'000'000 * kSecond;  // 2023-11-14 22:13:20
 constexpr uint32_t kClock = 1;
 
 enum ClassId : uint32_t { kStep = 1, kLoad, kForward, kRequest, kFinished, kQueueLength, kLearningRate, kHandOver };
-enum TrackId : uint32_t { kMain = 1, kWorker, kNameless };
+enum TrackId : uint32_t { kMain = 1, kWorker, kNameless, kCompute, kCopy, kClockless };
 
 WriterId writer_id(uint8_t fill) {
   WriterId id;
@@ -98,6 +99,11 @@ class Recorder {
     ranges.depth.push_back(depth);
     ranges.values.ints.insert(ranges.values.ints.end(), values.begin(), values.end());
   }
+  void correlated(uint64_t start, uint64_t duration, uint32_t class_id, uint64_t correlation) {
+    range(start, duration, class_id, 0);
+    batch_.ranges.correlation.push_back(correlation);
+  }
+  void on_lanes(std::vector<uint16_t> lanes) { batch_.ranges.lane = std::move(lanes); }
   void named_range(uint64_t start, uint64_t duration, const std::string& name, uint16_t depth) {
     range(start, duration, kInlineName, depth, {name.size()});
     batch_.ranges.values.text += name;
@@ -261,6 +267,51 @@ void write_many() {
   writer.close();
 }
 
+Track queue_of(uint32_t id, uint32_t clock, const std::string& device, uint64_t queue, const std::string& name) {
+  Track track;
+  track.id = id;
+  track.kind = TrackKind::DeviceQueue;
+  track.clock = clock;
+  track.device_uuid = device;
+  track.context = 1;
+  track.queue = queue;
+  track.name = name;
+  return track;
+}
+
+// Five launches and their work; a copy beside another; the same name on the host and on a device.
+void write_device() {
+  constexpr uint32_t kDeviceClock = 2, kNoPairs = 3;
+  Writer writer("device.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x77);
+  write_catalog(writer, id, 4711, "train");
+  ClockDomain device = clock_of();
+  device.id = kDeviceClock;
+  device.kind = ClockKind::Device;
+  device.pairs[0].error_ns = 1'500;
+  writer.clock(id, device);
+  device.id = kNoPairs;
+  device.pairs.clear();
+  writer.clock(id, device);
+  writer.tracks(id, std::vector{queue_of(kCompute, kDeviceClock, "GPU-8f3a", 0, "compute"),
+                                queue_of(kCopy, kDeviceClock, "GPU-8f3a", 1, ""),
+                                queue_of(kClockless, kNoPairs, "GPU-0b11", 0, "compute")});
+  Recorder main(kMain), compute(kCompute), copy(kCopy), clockless(kClockless);
+  for (uint64_t i = 0; i < 5; ++i) {
+    const uint64_t start = i * kMillisecond;
+    main.correlated(start, 20 * kMicrosecond, kForward, i + 1);
+    compute.correlated(start + 50 * kMicrosecond, 800 * kMicrosecond, kForward, i + 1);
+  }
+  copy.range(200 * kMicrosecond, 100 * kMicrosecond, kLoad, 0, {4096});
+  copy.range(100 * kMicrosecond, 300 * kMicrosecond, kLoad, 0, {1 << 20});
+  copy.on_lanes({1, 0});
+  clockless.range(0, 5 * kMicrosecond, kForward, 0);
+  for (Recorder* recorder : {&main, &compute, &copy, &clockless}) writer.events(id, recorder->batch());
+  writer.losses(id, std::vector{Loss{LossCause::Clock, kCompute, 2, kBoot + kMillisecond, kBoot + kMillisecond, ""}});
+  write_costs(writer, id);
+  writer.close();
+}
+
 void write_silent() {
   Writer writer("silent.kymo", Writer::Mode::Create);
   write_catalog(writer, writer_id(0x66), 4711, "train");
@@ -281,6 +332,7 @@ int main(int argc, char** argv) try {
   write_hostile();
   write_many();
   write_silent();
+  write_device();
   write_contents("empty.kymo", "");
   write_contents("foreign.json", "{\"traceEvents\": []}\n");
   return 0;

@@ -1,0 +1,29 @@
+// Which of what overlaps on one track stands beside which: a lane for each that runs at the same time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace kymo::collect {
+
+class Lanes {
+ public:
+  // The first lane from `lowest` on that is free at `start`; taken until `end` from now on.
+  uint16_t take(uint64_t start, uint64_t end, size_t lowest = 0) {
+    size_t lane = lowest;
+    while (lane < taken_until_.size() && taken_until_[lane] > start) ++lane;
+    lane = std::min(lane, kMost - 1);
+    if (lane >= taken_until_.size()) taken_until_.resize(lane + 1);
+    taken_until_[lane] = std::max(taken_until_[lane], end);
+    return static_cast<uint16_t>(lane);
+  }
+  void clear() { taken_until_.clear(); }
+
+ private:
+  static constexpr size_t kMost = 1024;  // beyond any device; what damaged times ask for ends up in the last
+
+  std::vector<uint64_t> taken_until_;
+};
+
+}  // namespace kymo::collect

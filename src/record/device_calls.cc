@@ -1,0 +1,50 @@
+// The C functions of kymo/queue.h that concern the calling thread.
+#include "kymo/queue.h"
+#include "record/clock.h"
+#include "record/numbers.h"
+#include "record/store.h"
+
+namespace kymo::record {
+namespace {
+
+bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
+
+void store_memory(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t address) noexcept {
+  if (!recording()) return;
+  const FoundClass found = class_for(label, args, count);
+  store_event(kind, found.id, found.name_inline ? label.name : nullptr, label.name_length, args, count, &address);
+}
+
+}  // namespace
+}  // namespace kymo::record
+
+using namespace kymo::record;
+
+extern "C" {
+
+uint64_t kymo_ticks(void) {
+  process();  // the first call of all asks the processor what it has
+  return ticks();
+}
+
+uint64_t kymo_next_correlation(void) { return next_number(); }
+
+uint64_t kymo_next_handle(void) { return next_handle(recording()); }
+
+void kymo_span(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t start_ticks,
+               uint64_t correlation) {
+  if (!recording() || start_ticks == 0) return;
+  const FoundClass found = class_for(*label, args, count);
+  store_span(found.id, found.name_inline ? label->name : nullptr, label->name_length, args, count, start_ticks,
+             correlation);
+}
+
+void kymo_allocation(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address) {
+  store_memory(Kind::Allocation, *label, args, count, address);
+}
+
+void kymo_free(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address) {
+  store_memory(Kind::Free, *label, args, count, address);
+}
+
+}  // extern "C"

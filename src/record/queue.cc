@@ -1,0 +1,211 @@
+// The C functions of kymo/queue.h that concern a queue.
+#include "record/queue.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include <initializer_list>
+
+#include "kymo/queue.h"
+#include "record/loss.h"
+#include "record/numbers.h"
+#include "record/payload.h"
+#include "record/ring.h"
+#include "record/room.h"
+#include "record/slots.h"
+#include "record/store.h"
+
+static_assert(sizeof(kymo_queue) <= kymo::record::kPage);
+
+namespace kymo::record {
+namespace {
+
+constexpr uint32_t kPairCells = 3;
+constexpr uint32_t kFixedWords = 6;  // of a statement, before its texts
+
+bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
+
+uint32_t text_words(const char* text) noexcept { return 1 + static_cast<uint32_t>((strlen(text) + 7) / 8); }
+
+uint32_t begin_cells(const kymo_queue& queue) noexcept {
+  return 1 + (kFixedWords + text_words(queue.name) + text_words(queue.device_uuid) + 1) / 2;
+}
+
+void copy_text(char* to, const char* from, size_t room) noexcept {
+  const size_t length = from != nullptr ? strnlen(from, room - 1) : 0;
+  if (length != 0) memcpy(to, from, length);
+  to[length] = '\0';
+}
+
+// The queue's slot, for a queue of this process that may record now. Null: it may not.
+Slot* slot_for_recording(kymo_queue* queue) noexcept {
+  if (!recording() || queue == nullptr) return nullptr;
+  Process* shared = process();
+  if (shared == nullptr || queue->pid != shared->pid) return nullptr;
+  if (__builtin_expect(queue->slot != nullptr, 1)) return queue->slot;
+  SegmentHeader* header = segment_for_recording(*shared);
+  if (header == nullptr) return nullptr;
+  // Having found none, it looks again only after a while: it must not wait anew for every record.
+  const uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE);
+  Slot* slot = now < queue->retry_at ? nullptr : take_slot(*shared, *header);
+  if (slot == nullptr) {
+    if (now >= queue->retry_at) queue->retry_at = nanoseconds(CLOCK_MONOTONIC_COARSE) + kRetryNs;
+    count_loss_without_slot(*header);
+    return nullptr;
+  }
+  slot->queue = queue;
+  slot->wrap_bits = queue->wrap_bits;
+  slot->busy.store(0, std::memory_order_relaxed);
+  return queue->slot = slot;
+}
+
+// Room for so many cells at the slot's head, which is busy then. False: the record is not to be stored.
+bool make_room_on(Slot& slot, Kind kind, uint32_t cells) noexcept {
+  slot.busy.store(1, std::memory_order_relaxed);
+  while (__builtin_expect(
+      slot.head.load(std::memory_order_relaxed) + cells > slot.limit.load(std::memory_order_relaxed), 0))
+    if (make_room(&slot, kind, cells) == nullptr) return false;
+  return true;
+}
+
+void store_on(Slot& slot, Kind kind, uint32_t class_id, uint64_t time, const uint64_t* payload, uint32_t cells,
+              bool truncated = false) noexcept {
+  if (!make_room_on(slot, kind, 1 + cells)) return;
+  const uint64_t head = slot.head.load(std::memory_order_relaxed);
+  __builtin_prefetch(&slot.cells[(head + kPrefetchCells) & slot.mask], 1);
+  push_at(slot, head, time, make_word(kind, cells, class_id), payload, cells);
+  if (__builtin_expect(truncated, 0)) count_loss(slot, kLossTextTruncated, 1);
+  slot.busy.store(0, std::memory_order_relaxed);
+}
+
+// `first` words of the payload, then what the event carries.
+void store_labelled(Slot& slot, Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t time,
+                    const uint64_t* first, uint32_t first_count) noexcept {
+  const FoundClass found = class_for(label, args, count, reinterpret_cast<SlotPage*>(&slot));
+  Payload payload;
+  for (uint32_t i = 0; i < first_count; ++i) payload.put(first[i]);
+  payload.put_event(found.name_inline ? label.name : nullptr, label.name_length, args, count);
+  store_on(slot, kind, found.id, time, payload.words(), payload.cells(), payload.truncated());
+}
+
+// How far it is from one time to another on a counter that may wrap.
+uint64_t elapsed(const kymo_queue& queue, uint64_t from, uint64_t to) noexcept {
+  return (to - from) & (queue.wrap_bits < 64 ? (uint64_t{1} << queue.wrap_bits) - 1 : ~uint64_t{0});
+}
+
+bool is_backwards(const kymo_queue& queue, uint64_t ticks) noexcept {
+  return ticks >> (queue.wrap_bits < 64 ? queue.wrap_bits - 1 : 63) != 0;
+}
+
+// It needs a track: where the queue has not said yet in this recording who it is, it says so now.
+void lose(Slot& slot, uint64_t count) noexcept {
+  const SegmentHeader& header = *process()->segment.load(std::memory_order_acquire);
+  if (slot.epoch != header.epoch.load(std::memory_order_relaxed) && make_room_on(slot, Kind::Loss, 1))
+    slot.busy.store(0, std::memory_order_relaxed);
+  constexpr uint64_t kMost = UINT32_MAX / 2;
+  count_loss(slot, kLossClock, static_cast<uint32_t>(count < kMost ? count : kMost));
+}
+
+}  // namespace
+
+uint32_t statement_cells(const kymo_queue& queue) noexcept {
+  return begin_cells(queue) + queue.pair_count * kPairCells;
+}
+
+void state_queue(Slot& slot) noexcept {
+  const kymo_queue& queue = *slot.queue;
+  Payload payload;
+  for (const uint64_t word : {queue.context, queue.queue, queue.clock, uint64_t{queue.wrap_bits},
+                              queue.period_numerator, queue.period_denominator})
+    payload.put(word);
+  payload.put_text(queue.name, strlen(queue.name), 0);
+  payload.put_text(queue.device_uuid, strlen(queue.device_uuid), 0);
+  push_cells(slot, Kind::QueueBegin, 0, payload.words(), payload.cells());
+  for (uint32_t i = 0; i < queue.pair_count; ++i) {
+    const Pair& pair = queue.pairs[i];
+    const uint64_t words[4] = {pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns};
+    push_cells(slot, Kind::ClockPair, 0, words, kPairCells - 1);
+  }
+}
+
+}  // namespace kymo::record
+
+using namespace kymo::record;
+
+extern "C" {
+
+kymo_queue* kymo_queue_open(const kymo_queue_info* info) {
+  Process* shared = process();
+  if (shared == nullptr || info == nullptr) return nullptr;
+  void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* queue = static_cast<kymo_queue*>(memory);  // all zero is its first state
+  queue->context = info->context;
+  queue->queue = info->queue;
+  queue->clock = info->clock;
+  queue->period_numerator = info->period_numerator;
+  queue->period_denominator = info->period_denominator != 0 ? info->period_denominator : 1;
+  queue->wrap_bits = info->wrap_bits != 0 && info->wrap_bits < 64 ? info->wrap_bits : 64;
+  queue->pid = shared->pid;
+  copy_text(queue->name, info->name, sizeof queue->name);
+  copy_text(queue->device_uuid, info->device_uuid, sizeof queue->device_uuid);
+  return queue;
+}
+
+void kymo_queue_close(kymo_queue* queue) {
+  if (queue == nullptr) return;
+  Process* shared = process();
+  SegmentHeader* header = shared != nullptr ? shared->segment.load(std::memory_order_acquire) : nullptr;
+  // Not in a forked child: the slot is in the parent's segment.
+  if (queue->slot != nullptr && header != nullptr && queue->pid == shared->pid) give_back_slot(*queue->slot, *header);
+  munmap(queue, kPage);
+}
+
+void kymo_queue_span(kymo_queue* queue, const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t start,
+                     uint64_t end, uint64_t correlation) {
+  Slot* slot = slot_for_recording(queue);
+  if (slot == nullptr) return;
+  if (__builtin_expect(is_backwards(*queue, elapsed(*queue, start, end)), 0)) return lose(*slot, 1);
+  queue->last_time = end;
+  const uint64_t first[2] = {start, correlation};
+  store_labelled(*slot, Kind::Span, *label, args, count, end, first, 2);
+}
+
+void kymo_queue_range_begin(kymo_queue* queue, const kymo_label* label, const kymo_arg* args, uint32_t count,
+                            uint64_t time, uint64_t handle) {
+  Slot* slot = slot_for_recording(queue);
+  if (slot == nullptr || origin_of_handle(*process(), handle) == HandleOrigin::NotThisRecording) return;
+  queue->last_time = time;
+  store_labelled(*slot, Kind::AsyncBegin, *label, args, count, time, &handle, 1);
+}
+
+void kymo_queue_range_end(kymo_queue* queue, uint64_t time, uint64_t handle) {
+  Slot* slot = slot_for_recording(queue);
+  if (slot == nullptr || origin_of_handle(*process(), handle) == HandleOrigin::NotThisRecording) return;
+  queue->last_time = time;
+  const uint64_t payload[2] = {handle, 0};
+  store_on(*slot, Kind::AsyncEnd, 0, time, payload, 1);
+}
+
+void kymo_queue_clock_pair(kymo_queue* queue, uint64_t ticks, uint64_t monotonic_ns, uint64_t realtime_ns,
+                           uint64_t error_ns) {
+  if (queue == nullptr) return;
+  if (queue->pair_count == kQueuePairs)
+    queue->pairs[0] = queue->pairs[1];
+  else
+    ++queue->pair_count;
+  queue->pairs[queue->pair_count - 1] = {ticks, monotonic_ns, realtime_ns, error_ns};
+  if (queue->last_time == 0) queue->last_time = ticks;
+  if (queue->slot == nullptr) return;  // what it states first will have it
+  Slot* slot = slot_for_recording(queue);
+  if (slot == nullptr) return;
+  const uint64_t payload[4] = {ticks, monotonic_ns, realtime_ns, error_ns};
+  store_on(*slot, Kind::ClockPair, 0, ticks, payload, kPairCells - 1);
+}
+
+void kymo_queue_lost(kymo_queue* queue, uint64_t count) {
+  Slot* slot = count != 0 ? slot_for_recording(queue) : nullptr;
+  if (slot != nullptr) lose(*slot, count);
+}
+
+}  // extern "C"

@@ -1,0 +1,120 @@
+#include "record/slots.h"
+
+#include "record/clock.h"
+#include "record/room.h"
+#include "record/wait.h"
+
+namespace kymo::record {
+namespace {
+
+constexpr uint32_t kRetiredBacklog = 32;  // retired slots that make a newcomer wait for the collector first
+constexpr int kNoneLeft = -1, kNoMemory = -2;
+
+bool change_state(SegmentHeader& header, uint32_t index, SlotState from, SlotState to) noexcept {
+  auto expected = static_cast<uint32_t>(from);
+  return header.slot_state[index].compare_exchange_strong(expected, static_cast<uint32_t>(to));
+}
+
+int take_free_slot(SegmentHeader& header) noexcept {
+  const uint32_t used = header.slots_used.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < used; ++i)
+    if (header.slot_state[i].load(std::memory_order_relaxed) == static_cast<uint32_t>(SlotState::Free) &&
+        change_state(header, i, SlotState::Free, SlotState::Live))
+      return static_cast<int>(i);
+  return kNoneLeft;
+}
+
+// A slot nobody had before: its memory comes now, before anyone looks at it. Threads that do this at once do not wait
+// for each other.
+int take_new_slot(Process& shared, SegmentHeader& header) noexcept {
+  uint32_t index = header.slots_used.load(std::memory_order_acquire);
+  while (index < header.slot_capacity && !change_state(header, index, SlotState::Unused, SlotState::Allocating))
+    ++index;
+  if (index >= header.slot_capacity) return kNoneLeft;
+  if (!allocate_slot(shared.mapping, shared.segment_path, index)) {
+    header.slot_state[index].store(static_cast<uint32_t>(SlotState::Unused));
+    return kNoMemory;
+  }
+  Slot& slot = slot_page(&header, index)->slot;
+  slot.index = index;
+  slot.cells = slot_cells(&header, index);
+  slot.mask = header.ring_cells - 1;
+  header.slot_state[index].store(static_cast<uint32_t>(SlotState::Live), std::memory_order_release);
+  uint32_t used = header.slots_used.load(std::memory_order_relaxed);
+  while (used <= index && !header.slots_used.compare_exchange_weak(used, index + 1, std::memory_order_release)) {
+  }
+  return static_cast<int>(index);
+}
+
+int take_index(Process& shared, SegmentHeader& header) noexcept {
+  int index = take_free_slot(header);
+  if (index >= 0) return index;
+  const auto take_free = [&] { return (index = take_free_slot(header)) >= 0; };
+  const bool may_wait = header.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(RingPolicy::Block) &&
+                        header.collector_attached.load(std::memory_order_relaxed) != 0;
+  // Threads that come and go faster than the collector looks must not make the segment grow without bound.
+  if (may_wait && header.retired_slots.load(std::memory_order_relaxed) >= kRetiredBacklog &&
+      wait_for_collector(header, take_free))
+    return index;
+  index = take_new_slot(shared, header);
+  if (index == kNoneLeft && may_wait) wait_for_collector(header, take_free);
+  return index;
+}
+
+}  // namespace
+
+SegmentHeader* segment_for_recording(Process& shared) noexcept {
+  SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
+  if (header != nullptr) return header;
+  char why[256];
+  const auto restart = shared.restart.load(std::memory_order_acquire);
+  const bool external = shared.external.load(std::memory_order_relaxed);
+  const bool ready = restart != nullptr ? restart() : external && ensure_segment(shared, why, sizeof why);
+  header = shared.segment.load(std::memory_order_acquire);
+  if (!ready || header == nullptr) {
+    set_mode(shared, shared.mode.load() & ~kRecordingBit);
+    return nullptr;
+  }
+  if (restart == nullptr) start_recording(shared);
+  return header;
+}
+
+Slot* take_slot(Process& shared, SegmentHeader& header) noexcept {
+  const int index = take_index(shared, header);
+  if (index < 0) return nullptr;
+  Slot& slot = slot_page(&header, static_cast<uint32_t>(index))->slot;
+  slot.busy.store(1, std::memory_order_relaxed);
+  slot.depth = 0;
+  slot.tid.store(0, std::memory_order_relaxed);
+  slot.name_length = 0;
+  slot.dropped_depth = 0;
+  slot.lost_ends = 0;
+  slot.side_dropped = slot.side_open = 0;
+  slot.limit.store(0, std::memory_order_relaxed);
+  slot.epoch = 0;
+  slot.before = nullptr;
+  slot.queue = nullptr;
+  return &slot;
+}
+
+void give_back_slot(Slot& slot, SegmentHeader& header) noexcept {
+  end_owner(slot, header);
+  slot.busy.store(0, std::memory_order_relaxed);
+  // Nothing unread: the next one may have it at once. Otherwise the collector frees it when it has read it.
+  const bool unread = slot.head.load(std::memory_order_relaxed) != slot.tail.load(std::memory_order_acquire) ||
+                      slot.side_count.load(std::memory_order_relaxed) != 0 || slot.lost_ends != 0 ||
+                      slot.loss_pending.load(std::memory_order_relaxed) != 0;
+  if (unread) header.retired_slots.fetch_add(1, std::memory_order_relaxed);
+  header.slot_state[slot.index].store(static_cast<uint32_t>(unread ? SlotState::Retired : SlotState::Free),
+                                      std::memory_order_release);
+  if (header.retired_slots.load(std::memory_order_relaxed) >= kRetiredBacklog / 2) wake_collector(header);
+}
+
+void count_loss_without_slot(SegmentHeader& header) noexcept {
+  const uint64_t now = ticks();
+  if (header.lost_without_slot.fetch_add(1, std::memory_order_relaxed) == 0)
+    header.lost_without_slot_first.store(now, std::memory_order_relaxed);
+  header.lost_without_slot_last.store(now, std::memory_order_relaxed);
+}
+
+}  // namespace kymo::record

@@ -1,0 +1,1 @@
+kymo export device.kymo -o device.csv && cat device.csv

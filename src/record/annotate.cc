@@ -14,8 +14,6 @@ namespace {
 // Set in a site whose class did not fit into the registry: its name goes with each event.
 constexpr uint32_t kInlineSite = 0xffffffff;
 
-bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
-
 kymo_label plain(const char* name) noexcept {
   return {name, nullptr, name != nullptr ? static_cast<uint32_t>(strlen(name)) : 0, 0, 0};
 }

@@ -7,8 +7,6 @@
 namespace kymo::record {
 namespace {
 
-bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
-
 void store_memory(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t address) noexcept {
   if (!recording()) return;
   const FoundClass found = class_for(label, args, count);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "kymo/kymo.h"
 #include "record/layout.h"
 #include "record/segment.h"
 
@@ -63,6 +64,9 @@ struct Process {
 
 // This process's state. Never null once the program has called into Kymo; null where another copy's version differs.
 Process* process() noexcept;
+
+// Does this copy record?
+inline bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
 
 // Sets the mode mask of the process and of every copy in it.
 void set_mode(Process&, uint32_t bits) noexcept;

@@ -23,8 +23,6 @@ namespace {
 constexpr uint32_t kPairCells = 3;
 constexpr uint32_t kFixedWords = 6;  // of a statement, before its texts
 
-bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
-
 uint32_t text_words(const char* text) noexcept { return 1 + static_cast<uint32_t>((strlen(text) + 7) / 8); }
 
 uint32_t begin_cells(const kymo_queue& queue) noexcept {

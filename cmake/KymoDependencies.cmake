@@ -6,6 +6,14 @@ find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 find_package(ZLIB REQUIRED)
+
+# Headers of the accelerators' interfaces. Their libraries are opened at run time; a backend whose headers are not here is
+# not compiled in, and says so when it is asked for.
+find_path(OPENCL_INCLUDE_DIR CL/cl.h PATHS /usr/local/cuda/include)
+find_path(VULKAN_INCLUDE_DIR vulkan/vulkan.h)
+find_path(CUDA_INCLUDE_DIR cuda.h PATHS /usr/local/cuda/include)
+find_path(NVRTC_INCLUDE_DIR nvrtc.h PATHS /usr/local/cuda/include)  # for the benchmark alone
+
 if(KYMO_TESTS)
   find_package(GTest QUIET)
   find_package(Python3 QUIET COMPONENTS Interpreter)

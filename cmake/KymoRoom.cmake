@@ -6,8 +6,8 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
-set(KYMO_CONCURRENT_ROOMS record collect analyze)
-set(KYMO_FORKING_ROOMS record collect cli)
+set(KYMO_CONCURRENT_ROOMS record collect analyze device)
+set(KYMO_FORKING_ROOMS record collect cli device)
 
 set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -17,12 +17,22 @@ endif()
 add_custom_target(unit_tests)  # every test program beside the code
 add_custom_target(tsan_tests)  # those of the concurrent rooms
 
-# kymo_room(NAME [USES room...] [LIBS library...])
+# kymo_room(NAME [FOLDERS folder...] [SOURCES file...] [USES room...] [TEST_USES room...] [SUITES suite...]
+#           [LIBS library...])
 #
-# USES names the rooms on lower floors that this one includes from: those and no others, as scripts/check-floors sees to.
+# FOLDERS are folders within that belong to the room, SOURCES files beyond what is found. USES names the rooms on lower
+# floors that this one includes from: those and no others, as scripts/check-floors sees to.
+# TEST_USES are rooms that its tests link besides, as any program would. SUITES are parameterised suites, instantiated as
+# Every/, that run in one process each, because a process of theirs takes long to begin.
 function(kymo_room NAME)
-  cmake_parse_arguments(ROOM "" "" "USES;LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  cmake_parse_arguments(ROOM "" "" "FOLDERS;SOURCES;USES;TEST_USES;SUITES;LIBS" ${ARGN})
+  set(patterns *.cc *.h)
+  foreach(folder IN LISTS ROOM_FOLDERS)
+    list(APPEND patterns ${folder}/*.cc ${folder}/*.h)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
+  list(FILTER sources EXCLUDE REGEX "/absent\\.cc$")  # what stands in for a folder that is not compiled: named by SOURCES
+  list(APPEND sources ${ROOM_SOURCES})
   set(tests ${sources})
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
@@ -47,8 +57,9 @@ function(kymo_room NAME)
 
   if(KYMO_TESTS AND tests)
     add_executable(${NAME}_test ${tests})
-    target_link_libraries(${NAME}_test PRIVATE kymo_${NAME})
-    kymo_gtest(${NAME}_test PREFIX ${NAME} LABEL unit)
+    list(TRANSFORM ROOM_TEST_USES PREPEND kymo_)
+    target_link_libraries(${NAME}_test PRIVATE kymo_${NAME} ${ROOM_TEST_USES})
+    kymo_gtest(${NAME}_test PREFIX ${NAME} LABEL unit SUITES ${ROOM_SUITES})
     add_dependencies(unit_tests ${NAME}_test)
     if(NAME IN_LIST KYMO_CONCURRENT_ROOMS)
       add_dependencies(tsan_tests ${NAME}_test)
@@ -70,7 +81,7 @@ endfunction()
 # runs, not when the program is linked, so that a sanitizer's needs at run time (see scripts/test) are met then too.
 # A test finds the tree and what was built in it by KYMO_SOURCE_DIR and KYMO_BINARY_DIR (bin/kymo, lib/libkymo.so).
 function(kymo_gtest TARGET)
-  cmake_parse_arguments(TEST "" "PREFIX;LABEL" "" ${ARGN})
+  cmake_parse_arguments(TEST "" "PREFIX;LABEL" "SUITES" ${ARGN})
   set(label ${TEST_LABEL})
   if(TEST_PREFIX IN_LIST KYMO_CONCURRENT_ROOMS)
     set(label ${label}-tsan)  # one word, as lists do not get through; `ctest -L unit` and `-L tsan` both find it
@@ -90,7 +101,18 @@ function(kymo_gtest TARGET)
       set_tests_properties(${TEST_PREFIX}.leaks PROPERTIES LABELS ${label} TIMEOUT 600)
     endif()
   endif()
-  gtest_discover_tests(${TARGET} TEST_PREFIX ${TEST_PREFIX}. NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST
+  if(KYMO_SANITIZE MATCHES "thread")
+    # Drivers that run inside the process (PoCL, lavapipe) are not built for it: what they do among themselves is theirs.
+    set(environment ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+  endif()
+  set(filter)
+  foreach(suite IN LISTS TEST_SUITES)
+    add_test(NAME ${TEST_PREFIX}.${suite} COMMAND ${TARGET} --gtest_brief=1 --gtest_filter=Every/${suite}.*)
+    set_tests_properties(${TEST_PREFIX}.${suite} PROPERTIES LABELS ${label} TIMEOUT 600 ${environment}
+      SKIP_REGULAR_EXPRESSION "no device here")
+    set(filter TEST_FILTER -Every/*)
+  endforeach()
+  gtest_discover_tests(${TARGET} ${filter} TEST_PREFIX ${TEST_PREFIX}. NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT 300 ${environment})
 endfunction()

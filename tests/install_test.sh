@@ -14,7 +14,8 @@ fail() {
 "$CMAKE" --install "$KYMO_BINARY_DIR" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
 mv "$work/first" "$work/moved"
 prefix=$work/moved
-for file in bin/kymo include/kymo/annotate.h include/kymo/session.h lib/libkymo.so lib/libkymo.a; do
+for file in bin/kymo include/kymo/annotate.h include/kymo/session.h include/kymo/device.h lib/libkymo.so lib/libkymo.a \
+  lib/libkymo_device.so lib/libkymo_device.a; do
   [[ -e $prefix/$file ]] || fail "$file is not installed"
 done
 if grep -rq -e "$KYMO_SOURCE_DIR" -e "$work/first" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"; then
@@ -22,9 +23,12 @@ if grep -rq -e "$KYMO_SOURCE_DIR" -e "$work/first" "$prefix/lib/cmake" "$prefix/
 fi
 
 # What the library shows is what its headers mark: nothing of the rooms behind them.
-if nm -DC --defined-only "$prefix/lib/libkymo.so" | grep -E ' kymo::(base|trace|collect|convert)::'; then
-  fail "libkymo.so exports what is inside it"
-fi
+for library in libkymo.so libkymo_device.so; do
+  if nm -DC --defined-only "$prefix/lib/$library" |
+    grep -E ' kymo::(base|trace|collect|convert|device::(opencl|vulkan|cuda|random|embedded))::'; then
+    fail "$library exports what is inside it"
+  fi
+done
 
 check() {  # program, whether it needs libkymo.so
   local trace=$work/trace.kymo needs=no
@@ -50,6 +54,10 @@ for program in consumer annotated; do
   check "$work/found/${program}_static" no
 done
 
+for program in device_shared device_static; do
+  LD_LIBRARY_PATH=$prefix/lib KYMO_CACHE_DIR= "$work/found/$program" || fail "$program failed with status $?"
+done
+
 if "${configure[@]}" -B "$work/unknown" -DCOMPONENT=nonsense >"$log" 2>&1; then
   fail "find_package found a component that is not there"
 fi
@@ -62,4 +70,5 @@ for program in consumer annotated; do
   check "$work/pkg_config/${program}_shared" yes
   check "$work/pkg_config/${program}_static" no
 done
-echo "install_test: nine programs built and ran against the installed tree"
+LD_LIBRARY_PATH=$prefix/lib KYMO_CACHE_DIR= "$work/pkg_config/device_shared" || fail "device_shared failed with status $?"
+echo "install_test: twelve programs built and ran against the installed tree"

@@ -1,7 +1,8 @@
 // What Kymo throws. Every message says what was wrong, with the value, and what to do about it.
-// Recording never throws; opening, starting, writing and converting do.
+// Recording never throws; opening, starting, writing and converting do, and so does driving a device.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -23,6 +24,43 @@ class KYMO_API InvalidArgument : public Error {
 
 // Something this machine does not have: names what is missing and how to get it.
 class KYMO_API NotAvailable : public Error {
+ public:
+  using Error::Error;
+};
+
+// Shader source that does not compile. The message is the compiler's whole log; the rest is where its first error is,
+// as far as the compiler says (0 and empty: it does not).
+class KYMO_API CompileError : public Error {
+ public:
+  CompileError(const std::string& message, std::string file, uint32_t line, uint32_t column, std::string text)
+      : Error(message), file_(std::move(file)), text_(std::move(text)), line_(line), column_(column) {}
+
+  const std::string& file() const noexcept { return file_; }
+  uint32_t line() const noexcept { return line_; }
+  uint32_t column() const noexcept { return column_; }
+  const std::string& text() const noexcept { return text_; }  // of the first error alone
+
+ private:
+  std::string file_, text_;
+  uint32_t line_, column_;
+};
+
+// An allocation beyond the limit or the device. Bytes.
+class KYMO_API OutOfMemory : public Error {
+ public:
+  OutOfMemory(const std::string& message, uint64_t asked, uint64_t in_use, uint64_t limit)
+      : Error(message), asked_(asked), in_use_(in_use), limit_(limit) {}
+
+  uint64_t asked() const noexcept { return asked_; }
+  uint64_t in_use() const noexcept { return in_use_; }
+  uint64_t limit() const noexcept { return limit_; }  // 0: none but the device's own
+
+ private:
+  uint64_t asked_, in_use_, limit_;
+};
+
+// The device, its driver or a kernel reported a fault.
+class KYMO_API DeviceError : public Error {
  public:
   using Error::Error;
 };

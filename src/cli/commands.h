@@ -26,6 +26,7 @@ int info(const Arguments&);            // what a trace holds
 int stats(const Arguments&);           // where the time went
 int export_command(const Arguments&);  // to other tools' formats
 int recover(const Arguments&);         // what dead processes left, into their trace
+int devices(const Arguments&);         // which accelerators there are
 
 // The whole command line, without the program's own name: finds the command, runs it, reports what it throws.
 int run(const Arguments&);

@@ -25,6 +25,7 @@ constexpr std::array kCommands = {
     Command{"stats", "show where the time went", stats},
     Command{"export", "convert a trace for other viewers", export_command},
     Command{"recover", "bring what crashed programs left into their trace", recover},
+    Command{"devices", "list the accelerators of this machine", devices},
 };
 
 std::string help() {

@@ -1,0 +1,153 @@
+// Kernels compiled from text, called by name.
+//
+//   ShaderLibrary lib = compile_shader(source);
+//   lib["scale"](x, 2.0f);                                  // a thread for each element of x
+//   lib["blur"].threads(width, height).group(16, 16)(in, out, width, 0.5);
+//
+// Each backend takes its own language: OpenCL C; CUDA C++; GLSL and SPIR-V. docs/device.md says how arguments meet
+// parameters in each. Scalars are converted to the declared type (a value that does not fit is refused), everything is
+// checked before the launch, and the launch is queued on this thread's current stream.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "kymo/accelerator.h"
+#include "kymo/stream.h"
+#include "kymo/tensor.h"
+
+namespace kymo::device {
+
+class LibraryState;
+struct KernelState;
+
+// One argument of a kernel, as a caller gives it. Made from what it is; refers to it, so it lives as long as the call.
+class KernelArgument {
+ public:
+  enum class Kind : uint8_t { Tensor, Signed, Unsigned, Float, List, Tensors };
+
+  KernelArgument(const Tensor& tensor) : kind_(Kind::Tensor), pointer_(&tensor) {}
+  template <class T>
+  requires std::is_arithmetic_v<T> KernelArgument(T value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      kind_ = Kind::Float;
+      float_ = static_cast<double>(value);
+    } else if constexpr (std::is_signed_v<T>) {
+      kind_ = Kind::Signed;
+      signed_ = value;
+    } else {
+      kind_ = Kind::Unsigned;
+      unsigned_ = value;
+    }
+  }
+  KernelArgument(Half value) : KernelArgument(static_cast<float>(value)) {}
+  KernelArgument(BFloat16 value) : KernelArgument(static_cast<float>(value)) {}
+  template <class T>
+  KernelArgument(std::span<const T> list) : kind_(Kind::List), pointer_(list.data()), size_(list.size()) {
+    if constexpr (std::is_same_v<T, Tensor>)
+      kind_ = Kind::Tensors;
+    else
+      type_ = dtype_of<T>();
+  }
+  template <class T>
+  KernelArgument(const std::vector<T>& list) : KernelArgument(std::span<const T>(list)) {}
+  template <class T, size_t N>
+  KernelArgument(const std::array<T, N>& list) : KernelArgument(std::span<const T>(list)) {}
+
+  Kind kind() const { return kind_; }
+  const Tensor& tensor() const { return *static_cast<const Tensor*>(pointer_); }
+  int64_t as_signed() const { return signed_; }
+  uint64_t as_unsigned() const { return unsigned_; }
+  double as_double() const { return float_; }
+  DType list_type() const { return type_; }
+  const void* list() const { return pointer_; }
+  size_t list_size() const { return size_; }
+  std::span<const Tensor> tensors() const { return {static_cast<const Tensor*>(pointer_), size_}; }
+
+ private:
+  Kind kind_;
+  DType type_ = DType::F32;
+  union {
+    const void* pointer_;
+    int64_t signed_;
+    uint64_t unsigned_;
+    double float_;
+  };
+  size_t size_ = 0;
+};
+
+// A kernel, with how it is to be launched. A small value.
+class KYMO_API Kernel {
+ public:
+  const std::string& name() const;
+  uint64_t max_threads_per_threadgroup() const;
+  uint64_t thread_execution_width() const;
+  uint64_t static_thread_group_memory_length() const;  // bytes
+
+  // How many threads, in one to three dimensions; without it, one for each element of the first tensor. No thread
+  // beyond these runs, whatever the group. 0: nothing is launched.
+  Kernel threads(uint64_t x) const { return with_threads({x, 1, 1}, 1); }
+  Kernel threads(uint64_t x, uint64_t y) const { return with_threads({x, y, 1}, 2); }
+  Kernel threads(uint64_t x, uint64_t y, uint64_t z) const { return with_threads({x, y, z}, 3); }
+  // The group's size, in as many dimensions. Without it, as large as is good.
+  Kernel group(uint64_t x) const { return with_group({x, 1, 1}, 1); }
+  Kernel group(uint64_t x, uint64_t y) const { return with_group({x, y, 1}, 2); }
+  Kernel group(uint64_t x, uint64_t y, uint64_t z) const { return with_group({x, y, z}, 3); }
+  Kernel on(Stream stream) const;
+
+  // Launches it. Arguments are tensors, numbers, lists of numbers, lists of tensors. Throws InvalidArgument, naming the
+  // argument, before anything is queued.
+  template <class... Args>
+  void operator()(const Args&... args) const {
+    if constexpr (sizeof...(Args) == 0) {
+      launch({});
+    } else {
+      const KernelArgument list[] = {KernelArgument(args)...};
+      launch(list);
+    }
+  }
+  void launch(std::span<const KernelArgument> arguments) const;
+
+  Kernel(std::shared_ptr<LibraryState> library, KernelState& state) : library_(std::move(library)), state_(&state) {}
+
+ private:
+  Kernel with_threads(std::array<uint64_t, 3> threads, uint8_t dimensions) const;
+  Kernel with_group(std::array<uint64_t, 3> group, uint8_t dimensions) const;
+
+  std::shared_ptr<LibraryState> library_;
+  KernelState* state_;
+  StreamState* stream_ = nullptr;  // null: the current one
+  std::array<uint64_t, 3> threads_{}, group_{};
+  uint8_t thread_dimensions_ = 0, group_dimensions_ = 0;  // 0: not given
+};
+
+// Compiled code of one source. A small value; the code stays while anyone has it.
+class KYMO_API ShaderLibrary {
+ public:
+  Kernel operator[](std::string_view name) const;  // throws Error, with the names there are
+  std::vector<std::string> kernel_names() const;
+  Device device() const;
+
+  explicit ShaderLibrary(std::shared_ptr<LibraryState> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<LibraryState> state_;
+};
+
+struct CompileOptions {
+  std::vector<std::string> options;  // for the backend's compiler
+  std::string file = "shader";       // what messages call the source
+};
+
+// Compiles for the current device. Compiled code is kept in memory and on disk (KYMO_CACHE_DIR, else
+// ~/.cache/kymo; KYMO_CACHE_DIR="" turns the disk off), by source, options, device and driver. Throws CompileError.
+KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options = {});
+KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options, Device device);
+
+}  // namespace kymo::device

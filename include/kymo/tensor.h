@@ -1,0 +1,192 @@
+// Tensors: arrays in device memory. Copying one copies a reference; the memory goes back to the device's cache with the
+// last one.
+//
+//   Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
+//   Tensor row = x.select(0, 1);          // shares x's memory
+//   row.fill(7);
+//   x.to_host<float>();                    // 1 2 3 7 7 7
+//
+// Making, filling and copying are queued on this thread's current stream. A tensor that was made on one stream may be
+// used on another once an event orders the two; its memory is not given to anyone else before both are done with it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kymo/accelerator.h"
+#include "kymo/dtype.h"
+
+namespace kymo::device {
+
+class Storage;  // the runtime's own
+
+inline constexpr int kMaxDimensions = 8;
+
+// Sizes of the dimensions, outermost first. {} is a single number.
+class KYMO_API Shape {
+ public:
+  Shape() = default;
+  // Throws InvalidArgument for a negative size, more than 8 dimensions, or a product that does not fit 63 bits.
+  Shape(std::initializer_list<int64_t> sizes) : Shape(std::span(sizes.begin(), sizes.size())) {}
+  explicit Shape(std::span<const int64_t> sizes);
+
+  int dimensions() const { return dimensions_; }
+  int64_t operator[](int dimension) const { return sizes_[static_cast<size_t>(dimension)]; }
+  int64_t elements() const;
+  std::span<const int64_t> sizes() const { return {sizes_.data(), static_cast<size_t>(dimensions_)}; }
+  std::string text() const;  // "[2, 3]"
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::array<int64_t, kMaxDimensions> sizes_{};
+  int dimensions_ = 0;
+};
+
+class KYMO_API Tensor {
+ public:
+  Tensor() = default;  // of nothing: is_defined() is false, and everything else throws
+
+  bool is_defined() const { return storage_ != nullptr; }
+  Device device() const;
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  std::span<const int64_t> strides() const {  // in elements
+    return {strides_.data(), static_cast<size_t>(shape_.dimensions())};
+  }
+  int64_t elements() const { return shape_.elements(); }
+  size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype_); }
+  bool is_contiguous() const;
+  uint64_t address() const;  // of its first element, in the device's address space; 0 where it has none
+
+  // ---- Views: the same memory ----
+  // Elements begin … end-1 of a dimension; negative numbers count from its end, numbers beyond it are it, as in Python.
+  Tensor slice(int dimension, int64_t begin, int64_t end, int64_t step = 1) const;
+  Tensor select(int dimension, int64_t index) const;  // without that dimension
+  Tensor reshape(Shape shape) const;                  // the same elements; copies only what is not contiguous
+  Tensor contiguous() const;                          // itself, or a copy without gaps
+
+  // ---- Contents ----
+  void fill(double value);             // converted to the dtype; a value that it cannot hold: InvalidArgument
+  void copy_from(const Tensor& from);  // same shape and dtype; from any device
+  // Elements in row-major order. T must be the dtype's type, or float for f16 and bf16, which converts.
+  template <class T>
+  void copy_from(std::span<const T> from);
+  template <class T>
+  void copy_to(std::span<T> to) const;
+  template <class T>
+  std::vector<T> to_host() const;
+  Tensor to(Device device) const;  // itself where it is there already
+  Tensor clone() const;
+
+  // The same as bytes: exactly bytes() of them. Memory from HostBuffer is copied without a stop in between: it must
+  // stay until the stream has come by.
+  void copy_from_bytes(std::span<const std::byte> from);
+  void copy_to_bytes(std::span<std::byte> to) const;
+  std::vector<std::byte> to_host_bytes() const;
+
+  using Strides = std::array<int64_t, kMaxDimensions>;
+  Tensor(std::shared_ptr<Storage> storage, DType dtype, const Shape& shape, const Strides& strides, size_t offset)
+      : storage_(std::move(storage)), shape_(shape), strides_(strides), offset_(offset), dtype_(dtype) {}
+  const std::shared_ptr<Storage>& storage() const { return storage_; }
+  size_t offset() const { return offset_; }  // of the first element in the storage, in bytes
+
+ private:
+  void check_host_type(DType type) const;
+  std::vector<float> floats() const;  // of f16 and bf16
+  void set_floats(std::span<const float> from);
+
+  std::shared_ptr<Storage> storage_;
+  Shape shape_;
+  Strides strides_{};
+  size_t offset_ = 0;
+  DType dtype_ = DType::F32;
+};
+
+// ---- Making them ---------------------------------------------------------------------------------------------------
+
+KYMO_API Tensor empty(Shape shape, DType dtype = DType::F32);
+KYMO_API Tensor empty(Shape shape, DType dtype, Device device);
+KYMO_API Tensor zeros(Shape shape, DType dtype = DType::F32);
+KYMO_API Tensor full(Shape shape, double value, DType dtype = DType::F32);
+// begin, begin + step, … up to but not including end: begin + i * step in double, converted, and copied to the device.
+KYMO_API Tensor arange(double begin, double end, double step = 1, DType dtype = DType::F32);
+
+template <class T>
+Tensor from_host(std::span<const T> values, Shape shape) {
+  Tensor tensor = empty(shape, dtype_of<T>());
+  tensor.copy_from(values);
+  return tensor;
+}
+template <class T>
+Tensor from_host(const std::vector<T>& values, Shape shape) {
+  return from_host(std::span<const T>(values), shape);
+}
+template <class T>
+Tensor from_host(const std::vector<T>& values) {
+  return from_host(values, {static_cast<int64_t>(values.size())});
+}
+
+// Page-locked host memory: what the device copies from and to at full speed, without a stop in between.
+class KYMO_API HostBuffer {
+ public:
+  explicit HostBuffer(size_t bytes) : HostBuffer(bytes, Device::current()) {}
+  HostBuffer(size_t bytes, Device device);
+  ~HostBuffer();
+  HostBuffer(HostBuffer&& other) noexcept;
+  HostBuffer& operator=(HostBuffer&& other) noexcept;
+
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory_), bytes_}; }
+  template <class T>
+  std::span<T> as() const {
+    return {static_cast<T*>(memory_), bytes_ / sizeof(T)};
+  }
+
+ private:
+  Device device_;
+  void* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// ---- The templates' insides ----------------------------------------------------------------------------------------
+
+template <class T>
+void Tensor::copy_from(std::span<const T> from) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype_ == DType::F16 || dtype_ == DType::BF16) return set_floats(from);
+  }
+  check_host_type(dtype_of<T>());
+  copy_from_bytes(std::as_bytes(from));
+}
+
+template <class T>
+void Tensor::copy_to(std::span<T> to) const {
+  check_host_type(dtype_of<T>());
+  copy_to_bytes(std::as_writable_bytes(to));
+}
+
+template <class T>
+std::vector<T> Tensor::to_host() const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (dtype_ == DType::F16 || dtype_ == DType::BF16) return floats();
+  }
+  check_host_type(dtype_of<T>());
+  if constexpr (std::is_same_v<T, bool>) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(elements()));
+    copy_to_bytes(std::as_writable_bytes(std::span(bytes)));
+    return {bytes.begin(), bytes.end()};
+  } else {
+    std::vector<T> values(static_cast<size_t>(elements()));
+    copy_to_bytes(std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+}
+
+}  // namespace kymo::device

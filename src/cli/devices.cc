@@ -1,0 +1,91 @@
+// `kymo devices`: which accelerators there are, what each can do, and why a backend has none.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+#include "kymo/device.h"
+
+namespace kymo::cli {
+namespace {
+
+using device::BackendReport;
+
+void add_strings(JsonWriter& json, const char* name, const std::vector<std::string>& values) {
+  json.begin_array(name);
+  for (const std::string& value : values) json.value(value);
+  json.end_array();
+}
+
+std::string as_json(const std::vector<BackendReport>& reports) {
+  JsonWriter json;
+  json.begin_array();
+  for (const BackendReport& report : reports) {
+    json.begin_object();
+    json.field("backend", report.backend);
+    if (!report.absent.empty()) json.field("absent", report.absent);
+    json.begin_array("devices");
+    for (const auto& device : report.devices) {
+      json.begin_object();
+      json.field("name", device.name);
+      json.field("description", device.description);
+      json.field("driver", device.driver);
+      json.field("uuid", device.uuid);
+      json.field("current", device.current);
+      json.field("memory", device.memory);
+      json.field("recommended_max", device.recommended_max);
+      json.field("compute_units", device.compute_units);
+      json.field("max_threads_per_group", device.max_threads_per_group);
+      json.field("execution_width", device.execution_width);
+      add_strings(json, "languages", device.languages);
+      add_strings(json, "capabilities", device.capabilities);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  return json.text();
+}
+
+std::string as_text(const std::vector<BackendReport>& reports) {
+  std::string text;
+  for (const BackendReport& report : reports) {
+    for (const auto& device : report.devices) {
+      const std::string name = coloured(printable(device.name), Colour::Bold, Stream::Output);
+      text += fmt::format("{}  {}{}\n", name, printable(device.description), device.current ? "  (current)" : "");
+      text += fmt::format("  driver     {}\n", printable(device.driver));
+      text += fmt::format("  memory     {}, of which {} are good to use\n", bytes_text(device.memory),
+                          bytes_text(device.recommended_max));
+      text += fmt::format("  threads    {} compute units, {} in step, groups of up to {}\n", device.compute_units,
+                          device.execution_width, device.max_threads_per_group);
+      text += fmt::format("  compiles   {}\n",
+                          device.languages.empty() ? "nothing" : fmt::format("{}", fmt::join(device.languages, ", ")));
+      text += fmt::format("  can        {}\n", fmt::join(device.capabilities, ", "));
+    }
+    if (report.devices.empty()) text += fmt::format("{}  none: {}\n", report.backend, printable(report.absent));
+  }
+  return text;
+}
+
+}  // namespace
+
+int devices(const Arguments& arguments) {
+  bool json = false;
+  CommandLine line("devices", "kymo devices [options]",
+                   "Lists the accelerators of this machine with what each can do, and says why a backend has none.\n"
+                   "KYMO_DEVICE=cuda:0 (or opencl:1, vulkan, …) chooses the one that programs use.",
+                   "kymo devices");
+  line.add_flag("--json", json, "as JSON");
+  if (!line.read(arguments)) return kDone;
+
+  const auto reports = device::list_devices();
+  print(json ? as_json(reports) : as_text(reports));
+  return kDone;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,59 @@
+// What a caller passed to a kernel, checked against what the kernel declares, and turned into what a backend takes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/library.h"
+#include "device/stream_state.h"
+#include "kymo/shader.h"
+
+namespace kymo::device {
+
+class Arguments {
+ public:
+  // Throws InvalidArgument that names the argument: a wrong number of them, a tensor for a number or the other way
+  // round, a number that its type cannot hold, a list of the wrong length, a tensor of another device.
+  Arguments(const KernelState& kernel, std::span<const KernelArgument> given, StreamState& stream);
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  std::span<const Argument> list() const { return {arguments_, count_}; }
+  std::span<const Address> indirect() const { return indirect_; }
+  const Tensor* first_tensor() const { return first_tensor_; }
+  size_t tensor_bytes() const { return tensor_bytes_; }  // of all of them
+
+ private:
+  // Enough for what people write; more goes to the heap.
+  static constexpr size_t kInlineArguments = 24, kInlineBytes = 256;
+
+  void put(size_t position, const KernelArgument& given);
+  void put_tensor(size_t position, const Tensor& tensor);
+  void put_address(size_t position, const Tensor& tensor);
+  void put_value(size_t position, const KernelArgument& given);
+  void put_list_into_value(size_t position, const KernelArgument& given);
+  void put_temporary(size_t position, const void* data, size_t bytes);
+  Address use(size_t position, const Tensor& tensor);
+  std::byte* room(size_t bytes);
+  std::string which(size_t position) const;
+  void match_by_position(std::span<const KernelArgument> given);
+  void match_by_kind(std::span<const KernelArgument> given);
+
+  const KernelState& kernel_;
+  StreamState& stream_;
+  Argument inline_arguments_[kInlineArguments];
+  std::vector<Argument> more_arguments_;
+  Argument* arguments_ = inline_arguments_;
+  size_t count_ = 0;
+  alignas(16) std::byte inline_bytes_[kInlineBytes];
+  size_t bytes_used_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> more_bytes_;
+  std::vector<Address> indirect_;
+  std::vector<Tensor> temporaries_;
+  const Tensor* first_tensor_ = nullptr;
+  size_t tensor_bytes_ = 0;
+};
+
+}  // namespace kymo::device

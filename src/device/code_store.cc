@@ -1,0 +1,145 @@
+#include "device/code_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace kymo::device {
+namespace {
+
+constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kLongestFile = uint64_t{1} << 30;
+
+// Empty: code is not to be stored, or there is no place for it.
+std::string folder() {
+  if (const char* chosen = getenv("KYMO_CACHE_DIR")) return chosen;
+  if (const char* cache = getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
+    return std::string(cache) + "/kymo";
+  if (const char* home = getenv("HOME"); home != nullptr && *home == '/') return std::string(home) + "/.cache/kymo";
+  return {};
+}
+
+void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
+  out.string(kernel.name);
+  out.byte(kernel.matched_by_kind ? 1 : 0);
+  out.varint(kernel.max_threads_per_group);
+  out.varint(kernel.execution_width);
+  out.varint(kernel.group_memory);
+  for (const uint64_t size : {kernel.required_group.x, kernel.required_group.y, kernel.required_group.z})
+    out.varint(size);
+  out.varint(kernel.parameters.size());
+  for (const Parameter& parameter : kernel.parameters) {
+    out.string(parameter.name);
+    out.byte(static_cast<uint8_t>(parameter.kind));
+    out.byte(parameter.type ? static_cast<uint8_t>(*parameter.type) : 0);
+    out.varint(parameter.count);
+    out.varint(parameter.bytes);
+  }
+}
+
+KernelInfo take_kernel(base::ByteReader& in) {
+  KernelInfo kernel;
+  kernel.name = in.string();
+  kernel.matched_by_kind = in.byte() != 0;
+  kernel.max_threads_per_group = in.varint();
+  kernel.execution_width = in.varint_as<uint32_t>("execution width");
+  kernel.group_memory = in.varint();
+  kernel.required_group.x = in.varint();
+  kernel.required_group.y = in.varint();
+  kernel.required_group.z = in.varint();
+  for (size_t left = in.count(5); left > 0; --left) {
+    Parameter parameter;
+    parameter.name = in.string();
+    const uint8_t kind = in.byte(), type = in.byte();
+    if (kind < static_cast<uint8_t>(ParameterKind::Buffer) || kind > static_cast<uint8_t>(ParameterKind::Word) ||
+        type > static_cast<uint8_t>(DType::Bool)) {
+      throw Error("a parameter of a kind that is none");
+    }
+    parameter.kind = static_cast<ParameterKind>(kind);
+    if (type != 0) parameter.type = static_cast<DType>(type);
+    parameter.count = in.varint_as<uint32_t>("count");
+    parameter.bytes = in.varint_as<uint32_t>("size");
+    kernel.parameters.push_back(std::move(parameter));
+  }
+  return kernel;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_code(const StoredCode& code, std::string_view key) {
+  base::ByteWriter rest;
+  rest.string(key);
+  rest.varint(code.kernels.size());
+  for (const KernelInfo& kernel : code.kernels) put_kernel(rest, kernel);
+  rest.varint(code.binary.size());
+  rest.append(code.binary);
+
+  base::ByteWriter file;
+  file.fixed(kMagic);
+  file.fixed(kVersion);
+  file.fixed(base::hash(rest.bytes()));
+  file.append(rest.bytes());
+  return {file.bytes().begin(), file.bytes().end()};
+}
+
+std::optional<StoredCode> decode_code(base::Bytes untrusted, std::string_view key) {
+  try {
+    base::ByteReader in(untrusted);
+    if (in.fixed<uint64_t>() != kMagic || in.fixed<uint32_t>() != kVersion) return std::nullopt;
+    const uint64_t checksum = in.fixed<uint64_t>();
+    if (base::hash(untrusted.last(in.left())) != checksum || in.string() != key) return std::nullopt;
+    StoredCode code;
+    for (size_t left = in.count(9); left > 0; --left) code.kernels.push_back(take_kernel(in));
+    const base::Bytes binary = in.take(in.count());
+    code.binary.assign(binary.begin(), binary.end());
+    return code;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+CodeStore::CodeStore(std::string_view device, std::string_view key)
+    : key_(fmt::format("{}\n{}\n{}", kVersion, device, key)) {
+  const std::string base = folder();
+  if (base.empty()) return;
+  const uint64_t first = base::hash(base::as_bytes(key_)), second = base::hash(base::as_bytes(key_ + "\n2"));
+  path_ = fmt::format("{}/code/{:016x}{:016x}", base, first, second);
+}
+
+std::optional<StoredCode> CodeStore::read() const {
+  if (path_.empty()) return std::nullopt;
+  const base::FileDescriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  try {
+    const uint64_t size = base::size_of(file, path_);
+    if (size > kLongestFile) return std::nullopt;
+    std::vector<std::byte> bytes(size);
+    bytes.resize(base::read_at(file, path_, 0, bytes));
+    return decode_code(bytes, key_);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void CodeStore::write(const StoredCode& code) const {
+  if (path_.empty()) return;
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  std::filesystem::create_directories(folder, ignored);
+  std::string temporary = path_ + ".XXXXXX";
+  const base::FileDescriptor file(mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file) return;
+  size_t written = 0;
+  const bool whole = base::write_all(file.get(), encode_code(code, key_), written) == 0;
+  if (!whole || rename(temporary.c_str(), path_.c_str()) != 0) unlink(temporary.c_str());
+}
+
+}  // namespace kymo::device

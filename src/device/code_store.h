@@ -1,0 +1,44 @@
+// Compiled code on disk: one file a compilation, in $KYMO_CACHE_DIR, else $XDG_CACHE_HOME/kymo, else ~/.cache/kymo.
+//
+//   name   32 hex digits: a hash of source, options, device, driver and this format's version
+//   bytes  magic "KYMOCODE", version, checksum of the rest; the key in full; the kernels' reflection; the binary
+//
+// A file is written whole or not at all, for its owner alone. One that is damaged, of another version or of another key
+// counts as absent and is written anew. A disk that is full or read-only costs the next process a compilation, nothing
+// else: nothing here throws.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "device/backend.h"
+
+namespace kymo::device {
+
+struct StoredCode {
+  std::vector<std::byte> binary;
+  std::vector<KernelInfo> kernels;
+};
+
+// The file's bytes, and back. Nothing: they are damaged, or of another key.
+std::vector<std::byte> encode_code(const StoredCode& code, std::string_view key);
+std::optional<StoredCode> decode_code(base::Bytes untrusted, std::string_view key);
+
+class CodeStore {
+ public:
+  // `device` is what the code depends on besides its source: device and driver.
+  CodeStore(std::string_view device, std::string_view key);
+
+  std::optional<StoredCode> read() const;
+  void write(const StoredCode& code) const;
+  const std::string& path() const { return path_; }  // empty: nothing is stored
+
+ private:
+  std::string key_, path_;
+};
+
+}  // namespace kymo::device

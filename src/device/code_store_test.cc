@@ -1,0 +1,99 @@
+#include "device/code_store.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace kymo::device {
+namespace {
+
+StoredCode sample() {
+  StoredCode code;
+  for (int i = 0; i < 100; ++i) code.binary.push_back(static_cast<std::byte>(i));
+  KernelInfo kernel;
+  kernel.name = "scale";
+  kernel.max_threads_per_group = 1024;
+  kernel.execution_width = 32;
+  kernel.group_memory = 512;
+  kernel.required_group = {8, 8, 1};
+  kernel.matched_by_kind = true;
+  kernel.parameters = {{"x", ParameterKind::Buffer, DType::F32, 1, 8},
+                       {"", ParameterKind::Unknown, std::nullopt, 1, 24}};
+  code.kernels = {kernel, KernelInfo{}};
+  return code;
+}
+
+TEST(CodeStoreTest, CodeAndReflectionComeBack) {
+  const auto decoded = decode_code(encode_code(sample(), "key"), "key");
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->binary, sample().binary);
+  ASSERT_EQ(decoded->kernels.size(), 2u);
+  const KernelInfo& kernel = decoded->kernels[0];
+  EXPECT_EQ(kernel.name, "scale");
+  EXPECT_EQ(kernel.max_threads_per_group, 1024u);
+  EXPECT_EQ(kernel.required_group, (Extent{8, 8, 1}));
+  EXPECT_TRUE(kernel.matched_by_kind);
+  ASSERT_EQ(kernel.parameters.size(), 2u);
+  EXPECT_EQ(kernel.parameters[0].type, DType::F32);
+  EXPECT_EQ(kernel.parameters[1].type, std::nullopt);
+  EXPECT_EQ(kernel.parameters[1].bytes, 24u);
+}
+
+TEST(CodeStoreTest, AnotherKeysCodeIsNotTaken) { EXPECT_FALSE(decode_code(encode_code(sample(), "key"), "kez")); }
+
+TEST(CodeStoreTest, NoDamageIsTakenForCode) {
+  const auto good = encode_code(sample(), "key");
+  for (size_t at = 0; at < good.size(); ++at) {
+    auto bad = good;
+    bad[at] ^= std::byte{0x40};
+    EXPECT_FALSE(decode_code(bad, "key")) << at;
+    EXPECT_FALSE(decode_code(std::span(good).first(at), "key")) << at;
+  }
+}
+
+class CodeFolderTest : public ::testing::Test {
+ protected:
+  CodeFolderTest() {
+    char name[] = "/tmp/kymo-code-XXXXXX";
+    folder_ = mkdtemp(name);
+    setenv("KYMO_CACHE_DIR", folder_.c_str(), 1);
+  }
+  ~CodeFolderTest() override {
+    unsetenv("KYMO_CACHE_DIR");
+    std::filesystem::remove_all(folder_);
+  }
+  std::string folder_;
+};
+
+TEST_F(CodeFolderTest, WhatIsWrittenIsFoundAgainByTheSameKeyAlone) {
+  CodeStore("device", "key").write(sample());
+  EXPECT_TRUE(CodeStore("device", "key").read());
+  EXPECT_FALSE(CodeStore("device", "other").read());
+  EXPECT_FALSE(CodeStore("other", "key").read());
+}
+
+TEST_F(CodeFolderTest, ADamagedFileCountsAsAbsentAndIsReplaced) {
+  const CodeStore store("device", "key");
+  store.write(sample());
+  { std::ofstream(store.path(), std::ios::trunc) << "nonsense"; }
+  EXPECT_FALSE(store.read());
+  store.write(sample());
+  EXPECT_TRUE(store.read());
+}
+
+TEST_F(CodeFolderTest, AFolderThatCannotBeWrittenIsNoError) {
+  setenv("KYMO_CACHE_DIR", "/proc/nonexistent", 1);
+  const CodeStore store("device", "key");
+  store.write(sample());
+  EXPECT_FALSE(store.read());
+  setenv("KYMO_CACHE_DIR", "", 1);
+  const CodeStore off("device", "key");
+  off.write(sample());
+  EXPECT_FALSE(off.read());
+  EXPECT_EQ(off.path(), "");
+}
+
+}  // namespace
+}  // namespace kymo::device

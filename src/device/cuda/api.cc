@@ -1,0 +1,96 @@
+#include "device/cuda/api.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <climits>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "device/cuda/errors.h"
+#include "kymo/error.h"
+
+namespace kymo::device::cuda {
+namespace {
+
+constexpr const char* kLibrary = "libcuda.so.1";
+constexpr const char* kPackage =
+    "install NVIDIA's driver (Debian: nvidia-driver and libcuda1; Ubuntu: nvidia-driver-580)";
+
+void* open_library(const std::string& name) {
+  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw NotAvailable(fmt::format("CUDA: {}; {}", dlerror(), kPackage));
+  return library;
+}
+
+template <class Function>
+void look_up(void* library, const std::string& library_name, const char* symbol, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, symbol));
+  if (function == nullptr)
+    throw NotAvailable(fmt::format("CUDA: {} has no {}: it is no CUDA driver, or one older than CUDA 11; {}",
+                                   library_name, symbol, kPackage));
+}
+
+// "580.159.04" of /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04
+std::string file_version(const void* function) {
+  Dl_info info{};
+  char path[PATH_MAX];
+  if (dladdr(function, &info) == 0 || realpath(info.dli_fname, path) == nullptr) return {};
+  const std::string_view name = path;
+  constexpr std::string_view kStem = "libcuda.so.";
+  const size_t stem = name.rfind(kStem);
+  return stem == std::string_view::npos ? std::string() : std::string(name.substr(stem + kStem.size()));
+}
+
+void initialise(Api& api, const std::string& name) {
+  const CUresult result = api.init(0);
+  if (result == CUDA_ERROR_NO_DEVICE)
+    throw NotAvailable(
+        fmt::format("CUDA: no device (cuInit: {}); is one there (nvidia-smi), and not hidden by "
+                    "CUDA_VISIBLE_DEVICES?",
+                    error_name(api, result)));
+  // Numbers, since older headers lack some of the names.
+  constexpr int kStub = 34, kMismatch = 803, kUnsupported = 804;
+  const char* remedy = "see nvidia-smi and the kernel's log (dmesg | grep -i nvrm)";
+  if (result == kStub) remedy = "that is the toolkit's stub for linking: take the driver's own library";
+  if (result == kMismatch)
+    remedy = "the kernel's module and the library are of different versions: reboot, or load the module anew";
+  if (result == kUnsupported) remedy = "this device does not take that compatibility library: remove cuda-compat";
+  if (result != CUDA_SUCCESS)
+    throw NotAvailable(fmt::format("CUDA: {} refuses to start (cuInit: {}, {}); {}", name, error_name(api, result),
+                                   error_text(api, result), remedy));
+}
+
+}  // namespace
+
+const Api& load_api() {
+  static std::mutex mutex;
+  // By name; never unloaded nor destroyed, since the driver has threads of its own.
+  static auto& all_loaded = *new std::map<std::string, const Api*>;
+  const char* chosen = std::getenv("KYMO_CUDA_LIBRARY");
+  const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
+  const std::lock_guard lock(mutex);
+  const Api*& loaded = all_loaded[name];
+  if (loaded != nullptr) return *loaded;
+  void* library = open_library(name);
+  Api api;
+  try {
+#define KYMO_CUDA_LOOK_UP(member, symbol, parameters) look_up(library, name, symbol, api.member);
+    KYMO_CUDA_FUNCTIONS(KYMO_CUDA_LOOK_UP)
+#undef KYMO_CUDA_LOOK_UP
+    initialise(api, name);
+  } catch (...) {
+    dlclose(library);
+    throw;
+  }
+  // Since 11.4, and the only one that tells the parts of a divided device (MIG) apart.
+  if (void* newer = dlsym(library, "cuDeviceGetUuid_v2"))
+    api.device_uuid = reinterpret_cast<decltype(api.device_uuid)>(newer);
+  api.driver_version(&api.version);
+  api.driver_name = file_version(reinterpret_cast<const void*>(api.init));
+  loaded = new Api(std::move(api));
+  return *loaded;
+}
+
+}  // namespace kymo::device::cuda

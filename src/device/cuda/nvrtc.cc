@@ -1,0 +1,171 @@
+#include "device/cuda/nvrtc.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "device/cuda/compile_log.h"
+#include "kymo/error.h"
+
+namespace kymo::device::cuda {
+namespace {
+
+constexpr const char* kPackage =
+    "install NVRTC (Debian and Ubuntu: libnvrtc13, libnvrtc12 or nvidia-cuda-toolkit; NVIDIA's repository: "
+    "cuda-nvrtc-13-0), "
+    "or set KYMO_NVRTC_LIBRARY to its libnvrtc.so";
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::vector<std::string> candidates() {
+  if (const std::string chosen = environment("KYMO_NVRTC_LIBRARY"); !chosen.empty()) return {chosen};
+  std::vector<std::string> names{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+  for (const std::string& toolkit :
+       {environment("CUDA_HOME"), environment("CUDA_PATH"), std::string("/usr/local/cuda")})
+    if (!toolkit.empty()) names.push_back(toolkit + "/lib64/libnvrtc.so");
+  names.emplace_back("libnvrtc.so");
+  return names;
+}
+
+// Where cuda_fp16.h and its like may be: of the toolkit, beside the library, in the package of Python's, of Debian's.
+std::vector<std::string> find_includes(const void* function) {
+  std::vector<std::string> folders;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const std::string toolkit = environment(variable); !toolkit.empty()) folders.push_back(toolkit + "/include");
+  Dl_info info{};
+  if (dladdr(function, &info) != 0) {
+    const std::unique_ptr<char, decltype(&std::free)> path(realpath(info.dli_fname, nullptr), std::free);
+    const std::string file = path ? path.get() : "";
+    const std::string folder = file.substr(0, file.rfind('/'));
+    folders.push_back(folder + "/../include");
+    folders.push_back(folder + "/../../cuda_runtime/include");
+  }
+  folders.emplace_back("/usr/local/cuda/include");
+  folders.emplace_back("/usr/include");
+  for (const std::string& folder : folders) {
+    if (access((folder + "/cuda_fp16.h").c_str(), R_OK) != 0) continue;
+    std::vector<std::string> options{"--include-path=" + folder};
+    if (access((folder + "/cccl").c_str(), R_OK) == 0) options.push_back("--include-path=" + folder + "/cccl");
+    return options;
+  }
+  return {};
+}
+
+bool given(std::span<const std::string> options, std::initializer_list<std::string_view> names) {
+  for (const std::string& option : options)
+    for (const std::string_view name : names)
+      if (option == name || (option.starts_with(name) && option[name.size()] == '=')) return true;
+  return false;
+}
+
+}  // namespace
+
+const Nvrtc* Nvrtc::open(const char* name, std::string& why) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    why = dlerror();
+    return nullptr;
+  }
+  std::unique_ptr<Nvrtc> nvrtc(new Nvrtc);
+  const char* missing = nullptr;
+  const auto look_up = [&](const char* symbol, auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+    if (function == nullptr) missing = symbol;
+  };
+#define KYMO_NVRTC_LOOK_UP(member, symbol, parameters) look_up(symbol, nvrtc->member##_);
+  KYMO_NVRTC_FUNCTIONS(KYMO_NVRTC_LOOK_UP)
+#undef KYMO_NVRTC_LOOK_UP
+  if (missing != nullptr) {
+    why = fmt::format("{} has no {}", name, missing);
+    dlclose(library);
+    return nullptr;
+  }
+  int major = 0, minor = 0;
+  nvrtc->version_(&major, &minor);
+  nvrtc->version_number_ = major * 1000 + minor * 10;
+  // Since CUDA 11.2.
+  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(library, "nvrtcGetNumSupportedArchs"));
+  const auto list = reinterpret_cast<int (*)(int*)>(dlsym(library, "nvrtcGetSupportedArchs"));
+  int architectures = 0;
+  if (count != nullptr && list != nullptr && count(&architectures) == 0 && architectures > 0) {
+    nvrtc->architectures_.resize(static_cast<size_t>(architectures));
+    list(nvrtc->architectures_.data());
+  }
+  nvrtc->include_options_ = find_includes(reinterpret_cast<const void*>(nvrtc->version_));
+  return nvrtc.release();
+}
+
+const Nvrtc& Nvrtc::load(int driver_version) {
+  static std::mutex mutex;
+  // By choice; never unloaded nor destroyed, since it may be used while the process exits.
+  static auto& all_loaded = *new std::map<std::string, const Nvrtc*>;
+  const std::lock_guard lock(mutex);
+  const Nvrtc*& loaded = all_loaded[environment("KYMO_NVRTC_LIBRARY")];
+  if (loaded != nullptr) return *loaded;
+  std::string why, first_why;
+  const Nvrtc* newer = nullptr;  // than the driver: better than none, for the error that names both
+  for (const std::string& name : candidates()) {
+    const Nvrtc* found = open(name.c_str(), why);
+    if (first_why.empty()) first_why = why;
+    if (found == nullptr) continue;
+    if (driver_version == 0 || found->version() <= driver_version || found->version() / 1000 == driver_version / 1000)
+      return *(loaded = found);
+    if (newer == nullptr) newer = found;
+  }
+  if (newer != nullptr) return *(loaded = newer);
+  throw NotAvailable(
+      fmt::format("CUDA: NVRTC, the compiler of CUDA C++, cannot be opened ({}); {}", first_why, kPackage));
+}
+
+int Nvrtc::nearest_architecture(int wanted) const {
+  int nearest = 0;
+  for (const int known : architectures_)
+    if (known <= wanted) nearest = std::max(nearest, known);
+  return nearest == 0 ? wanted : nearest;
+}
+
+std::string Nvrtc::compile(std::string_view source, std::string_view file, int architecture,
+                           std::span<const std::string> options) const {
+  std::vector<std::string> all;
+  if (!given(options, {"--gpu-architecture", "-arch"}))
+    all.push_back(fmt::format("--gpu-architecture=compute_{}", nearest_architecture(architecture)));
+  if (!given(options, {"--std", "-std"})) all.emplace_back(version() >= 12000 ? "--std=c++20" : "--std=c++17");
+  if (!given(options, {"--fmad", "-fmad", "--use_fast_math", "-use_fast_math"})) all.emplace_back("--fmad=false");
+  if (!given(options, {"--device-as-default-execution-space", "-default-device"}))
+    all.emplace_back("--device-as-default-execution-space");
+  all.insert(all.end(), options.begin(), options.end());
+  all.insert(all.end(), include_options_.begin(), include_options_.end());  // after the user's folders
+  std::vector<const char*> arguments;
+  for (const std::string& option : all) arguments.push_back(option.c_str());
+
+  NvrtcProgram* program = nullptr;
+  if (create_(&program, std::string(source).c_str(), std::string(file).c_str(), 0, nullptr, nullptr) != 0)
+    throw Error("CUDA: NVRTC takes no program: it is out of memory");
+  const auto destroy = [this](NvrtcProgram* p) { destroy_(&p); };
+  const std::unique_ptr<NvrtcProgram, decltype(destroy)> guard(program, destroy);
+  const int result = compile_(program, static_cast<int>(arguments.size()), arguments.data());
+  size_t size = 0;
+  if (result != 0) {
+    log_size_(program, &size);
+    std::string text(size, '\0');
+    if (size > 0) log_(program, text.data());
+    throw compile_error(text, file);
+  }
+  ptx_size_(program, &size);
+  std::string text(size, '\0');
+  if (size == 0 || ptx_(program, text.data()) != 0)
+    throw compile_error("NVRTC gave no PTX: leave out options that ask for another kind of output", file);
+  text.pop_back();  // its terminating zero
+  return text;
+}
+
+}  // namespace kymo::device::cuda

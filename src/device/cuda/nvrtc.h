@@ -1,0 +1,56 @@
+// NVRTC, the compiler from CUDA C++ to PTX, opened at run time.
+//
+// The newest of libnvrtc.so.13, .12 and .11.2 that the driver understands is taken (a driver refuses PTX that is newer
+// than itself), then the toolkit's in $CUDA_HOME, $CUDA_PATH and /usr/local/cuda; KYMO_NVRTC_LIBRARY, where it is set,
+// instead of all. Thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kymo::device::cuda {
+
+struct NvrtcProgram;
+
+// X(member, symbol, parameters); every result is a nvrtcResult, 0 for success.
+#define KYMO_NVRTC_FUNCTIONS(X)                                                              \
+  X(version, "nvrtcVersion", (int*, int*))                                                   \
+  X(create, "nvrtcCreateProgram",                                                            \
+    (NvrtcProgram**, const char*, const char*, int, const char* const*, const char* const*)) \
+  X(destroy, "nvrtcDestroyProgram", (NvrtcProgram**))                                        \
+  X(compile, "nvrtcCompileProgram", (NvrtcProgram*, int, const char* const*))                \
+  X(ptx_size, "nvrtcGetPTXSize", (NvrtcProgram*, size_t*))                                   \
+  X(ptx, "nvrtcGetPTX", (NvrtcProgram*, char*))                                              \
+  X(log_size, "nvrtcGetProgramLogSize", (NvrtcProgram*, size_t*))                            \
+  X(log, "nvrtcGetProgramLog", (NvrtcProgram*, char*))
+
+class Nvrtc {
+ public:
+  // Loads it once in a process. Throws NotAvailable, with the package, where there is none. `driver_version`: 13000 for
+  // 13.0; 0 takes the first that is found.
+  static const Nvrtc& load(int driver_version);
+
+  int version() const { return version_number_; }  // 13000 for 13.0
+
+  // To PTX, for the compute capability `architecture` (90) or the nearest below it that this NVRTC knows. Without
+  // contraction of a * b + c, functions without a specifier on the device, C++20 (C++17 before CUDA 12), with CUDA's
+  // own headers where they are found. What `options` say instead counts. Throws CompileError.
+  std::string compile(std::string_view source, std::string_view file, int architecture,
+                      std::span<const std::string> options) const;
+
+ private:
+  Nvrtc() = default;
+  static const Nvrtc* open(const char* name, std::string& why);
+  int nearest_architecture(int wanted) const;
+
+#define KYMO_NVRTC_MEMBER(member, symbol, parameters) int(*member##_) parameters = nullptr;
+  KYMO_NVRTC_FUNCTIONS(KYMO_NVRTC_MEMBER)
+#undef KYMO_NVRTC_MEMBER
+  int version_number_ = 0;
+  std::vector<int> architectures_;  // that it knows; empty: it does not tell (before CUDA 11.2)
+  std::vector<std::string> include_options_;
+};
+
+}  // namespace kymo::device::cuda

@@ -1,0 +1,43 @@
+// Kernels in the driver's machine code, loaded on one device.
+#pragma once
+
+#include "device/backend.h"
+#include "device/cuda/context.h"
+#include "device/cuda/ptx.h"
+
+namespace kymo::device::cuda {
+
+// Assembles PTX to machine code for the current device. Throws CompileError, and NotAvailable where the driver has no
+// assembler or is older than the PTX.
+std::vector<std::byte> assemble(const Context& context, std::string_view ptx, std::string_view file);
+
+class CudaProgram final : public Program {
+ public:
+  struct Kernel {
+    CUfunction function = nullptr;
+    uint32_t parameters = 0;  // those that have a place in the kernel's parameters: all but the Local one
+  };
+
+  // `names` are those in the code, one for each of `kernels`. Null where the driver does not take the code. With
+  // `measure` the limits in `kernels` are asked from the driver.
+  static std::unique_ptr<CudaProgram> load(const Context& context, std::vector<std::string> names,
+                                           std::vector<std::byte> cubin, std::vector<KernelInfo> kernels, bool measure);
+  ~CudaProgram() override;
+
+  std::span<const KernelInfo> kernels() const override { return kernels_; }
+  std::vector<std::byte> binary() const override;
+  const Kernel& kernel(uint32_t index) const { return functions_[index]; }
+
+ private:
+  explicit CudaProgram(const Context& context) : context_(context) {}
+  bool find_functions(bool measure);
+
+  const Context& context_;
+  CUmodule module_ = nullptr;
+  std::vector<std::string> names_;
+  std::vector<std::byte> cubin_;
+  std::vector<KernelInfo> kernels_;
+  std::vector<Kernel> functions_;
+};
+
+}  // namespace kymo::device::cuda

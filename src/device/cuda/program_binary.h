@@ -1,0 +1,29 @@
+// What Program::binary() gives and Accelerator::load() takes: the driver's machine code (a cubin) and, for each kernel
+// in the order of kernels(), the name it has in there.
+//
+//   8 bytes  "KYMOCUDA"      then for each kernel   4  length of its name, the name
+//   4        version, 1      then                   8  length of the cubin, the cubin
+//   4        kernels
+//
+// Little-endian. What is unpacked comes from a file: lengths are checked.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kymo::device::cuda {
+
+struct UnpackedBinary {
+  std::vector<std::string> names;
+  std::span<const std::byte> cubin;  // into the packed bytes
+};
+
+std::vector<std::byte> pack_binary(std::span<const std::string> names, std::span<const std::byte> cubin);
+
+// Nothing where these are not such bytes, or not all of them.
+std::optional<UnpackedBinary> unpack_binary(std::span<const std::byte> untrusted);
+
+}  // namespace kymo::device::cuda

@@ -1,0 +1,269 @@
+#include "device/cuda/ptx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "device/cuda/ptx_tokens.h"
+#include "kymo/error.h"
+
+namespace kymo::device::cuda {
+namespace {
+
+constexpr uint32_t kMaxParameterBytes = 1u << 20;  // far above what any device takes
+
+// What one function uses: other functions and `extern __shared__` arrays among them.
+struct Function {
+  std::set<std::string_view> uses;
+  bool visited = false;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text), tokens_(split_ptx(text)) {}
+
+  PtxProgram read() {
+    while (at_ < tokens_.size()) {
+      const std::string_view word = tokens_[at_].text;
+      if (word == ".entry") {
+        ++at_;
+        read_entry();
+      } else if (word == ".func") {
+        ++at_;
+        read_function();
+      } else if (word == ".extern") {
+        ++at_;
+        read_extern();
+      } else {
+        ++at_;
+      }
+    }
+    copy_until(text_.size());
+    for (PtxEntry& entry : program_.entries) entry.dynamic_shared = uses_dynamic_shared(entry.name);
+    return std::move(program_);
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    const size_t offset = at_ < tokens_.size() ? tokens_[at_].offset : text_.size();
+    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
+    throw Error(fmt::format("PTX, line {}: {}", line, what));
+  }
+
+  std::string_view peek() const { return at_ < tokens_.size() ? tokens_[at_].text : std::string_view(); }
+  std::string_view next(std::string_view what) {
+    if (at_ >= tokens_.size()) fail(fmt::format("the text ends where {} was expected", what));
+    return tokens_[at_++].text;
+  }
+  bool take(std::string_view word) {
+    if (peek() != word) return false;
+    ++at_;
+    return true;
+  }
+
+  uint32_t number(std::string_view what) {
+    const std::string_view word = next(what);
+    uint32_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end == word.data()) {
+      --at_;
+      fail(fmt::format("'{}' is not {}", word.substr(0, 40), what));
+    }
+    return value;
+  }
+
+  // Behind the opening bracket; leaves behind the closing one. What stands between goes into `uses`.
+  void skip_bracket(std::string_view open, std::string_view close, std::set<std::string_view>* uses) {
+    for (size_t depth = 1; depth > 0;) {
+      const std::string_view word = next(fmt::format("'{}'", close));
+      if (word == open) ++depth;
+      if (word == close) --depth;
+      if (uses != nullptr) uses->insert(word);
+    }
+  }
+
+  void copy_until(size_t offset) {
+    program_.text.append(text_.substr(copied_, offset - copied_));
+    copied_ = offset;
+  }
+
+  static uint32_t size_of_type(std::string_view type) {
+    size_t digits = 0;
+    while (digits < type.size() && (type[digits] < '0' || type[digits] > '9')) ++digits;
+    uint32_t bits = 0;
+    std::from_chars(type.data() + digits, type.data() + type.size(), bits);
+    return bits <= 1024 ? bits / 8 : 0;  // .texref, .samplerref and .surfref have no digits
+  }
+
+  PtxParameter read_parameter() {
+    if (!take(".param")) fail(fmt::format("'{}' stands where .param was expected", peek().substr(0, 40)));
+    PtxParameter parameter;
+    while (!peek().empty() && peek().front() == '.') {
+      const std::string_view word = next("a type");
+      if (word == ".align")
+        number("an alignment");
+      else if (word == ".ptr")
+        parameter.pointer = true;
+      else if (parameter.type.empty())
+        parameter.type = word.substr(1);  // what follows .ptr is a state space
+    }
+    next("a parameter's name");
+    uint64_t bytes = std::max<uint32_t>(size_of_type(parameter.type), 1);
+    while (take("[")) {
+      bytes *= number("an array's length");
+      if (!take("]")) fail("']' is missing");
+      if (bytes > kMaxParameterBytes) fail("a parameter is longer than any device takes");
+      parameter.array = true;
+    }
+    parameter.bytes = static_cast<uint32_t>(bytes);
+    program_.marks_pointers |= parameter.pointer;
+    return parameter;
+  }
+
+  // .entry NAME ( parameters ) directives { body }, or ; instead of the body where it is only announced.
+  void read_entry() {
+    PtxEntry entry;
+    const std::string_view name = next("a kernel's name");
+    entry.name = name;
+    const std::string edge = fmt::format(" .param .align 4 .b8 {}_kymo_edge[{}]", name, sizeof(Edge));
+    if (take("(")) {
+      if (peek() != ")") {
+        do entry.parameters.push_back(read_parameter());
+        while (take(","));
+      }
+      if (peek() != ")") fail("')' is missing behind a kernel's parameters");
+      copy_until(tokens_[at_ - 1].end());
+      program_.text += entry.parameters.empty() ? edge : "," + edge;
+      ++at_;
+    } else {
+      copy_until(tokens_[at_ - 1].end());
+      program_.text += "(" + edge + ")";
+    }
+    read_directives(entry);
+    if (take(";")) return;
+    if (!take("{")) fail("'{' is missing before a kernel's body");
+    copy_until(tokens_[at_ - 1].end());
+    append_prologue(name);
+    skip_bracket("{", "}", &functions_[name].uses);
+    program_.entries.push_back(std::move(entry));
+  }
+
+  void read_directives(PtxEntry& entry) {
+    while (!peek().empty() && peek() != "{" && peek() != ";") {
+      const std::string_view word = next("'{'");
+      if (word == ".pragma") {
+        while (next("';'") != ";") continue;
+      } else if (word == ".reqntid") {
+        entry.required_group = {number("a group's size"), 1, 1};
+        for (size_t i = 1; i < 3 && take(","); ++i) entry.required_group[i] = number("a group's size");
+      }
+    }
+  }
+
+  // In a scope of its own, and on the line of the brace before it.
+  void append_prologue(std::string_view name) {
+    std::string text = " { .reg .pred %kymo_p<3>; .reg .b32 %kymo_r<3>;";
+    const auto load = [&](int to, size_t index) {
+      text += fmt::format(" ld.param.u32 %kymo_r{}, [{}_kymo_edge+{}];", to, name, index * 4);
+    };
+    constexpr std::array<char, 3> kDimensions{'x', 'y', 'z'};
+    load(0, 0);
+    text += " setp.eq.u32 %kymo_p0, %kymo_r0, 0; @%kymo_p0 bra $kymo_inside;";
+    for (size_t i = 0; i < 3; ++i) {
+      load(0, 1 + i);
+      text += fmt::format(" mov.u32 %kymo_r1, %ctaid.{};", kDimensions[i]);
+      text += i == 0 ? " setp.eq.u32 %kymo_p0, %kymo_r1, %kymo_r0;"
+                     : " setp.eq.or.u32 %kymo_p0, %kymo_r1, %kymo_r0, %kymo_p0;";
+    }
+    text += " @!%kymo_p0 bra $kymo_inside;";
+    for (size_t i = 0; i < 3; ++i) {
+      load(0, 1 + i);
+      text += fmt::format(" mov.u32 %kymo_r1, %ctaid.{}; setp.eq.u32 %kymo_p1, %kymo_r1, %kymo_r0;", kDimensions[i]);
+      load(0, 4 + i);
+      text += fmt::format(
+          " mov.u32 %kymo_r1, %tid.{}; setp.ge.and.u32 %kymo_p2, %kymo_r1, %kymo_r0, %kymo_p1; @%kymo_p2 exit;",
+          kDimensions[i]);
+    }
+    program_.text += text + " $kymo_inside: }";
+  }
+
+  // .func (result) NAME (parameters) { body }
+  void read_function() {
+    if (take("(")) skip_bracket("(", ")", nullptr);
+    const std::string_view name = next("a function's name");
+    while (!peek().empty() && peek() != "{" && peek() != ";") {
+      const std::string_view word = next("'{'");
+      if (word == "(") skip_bracket("(", ")", nullptr);
+    }
+    if (take("{")) skip_bracket("{", "}", &functions_[name].uses);
+  }
+
+  // .extern .shared .align 16 .b8 NAME[]; the size of such an array is given at launch
+  void read_extern() {
+    if (peek() != ".shared") return;
+    std::string_view last;
+    while (!peek().empty() && peek() != ";") {
+      const std::string_view word = next("';'");
+      if (word == "[") dynamic_.insert(last);
+      last = word;
+    }
+  }
+
+  bool uses_dynamic_shared(std::string_view entry) {
+    for (auto& [name, function] : functions_) function.visited = false;
+    std::vector<std::string_view> open{entry};
+    while (!open.empty()) {
+      const auto found = functions_.find(open.back());
+      open.pop_back();
+      if (found == functions_.end() || found->second.visited) continue;
+      found->second.visited = true;
+      for (const std::string_view word : found->second.uses) {
+        if (dynamic_.contains(word)) return true;
+        if (functions_.contains(word)) open.push_back(word);
+      }
+    }
+    return false;
+  }
+
+  std::string_view text_;
+  std::vector<PtxToken> tokens_;
+  size_t at_ = 0;      // the next token
+  size_t copied_ = 0;  // of the text, so far
+  PtxProgram program_;
+  std::map<std::string_view, Function> functions_;
+  std::set<std::string_view> dynamic_;
+};
+
+}  // namespace
+
+bool looks_like_ptx(std::string_view text) {
+  // Only as far as the first words: a long C++ source is not split for this.
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t line_end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, line_end - at);
+    const size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string_view::npos && line.substr(first, 2) != "//") return line.substr(first, 8) == ".version";
+    at = line_end + 1;
+  }
+  return false;
+}
+
+PtxProgram prepare_ptx(std::string_view text) { return Reader(text).read(); }
+
+Edge edge_of(const std::array<uint64_t, 3>& threads, const std::array<uint64_t, 3>& group) {
+  Edge edge;
+  for (size_t i = 0; i < 3; ++i) {
+    const uint64_t rest = threads[i] % group[i];
+    if (rest == 0) continue;
+    edge.partial = 1;
+    edge.last[i] = static_cast<uint32_t>(threads[i] / group[i]);
+    edge.threads[i] = static_cast<uint32_t>(rest);
+  }
+  return edge;
+}
+
+}  // namespace kymo::device::cuda

@@ -1,0 +1,163 @@
+#include "device/cuda/queue.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "device/cuda/marker.h"
+#include "device/cuda/program.h"
+#include "device/cuda/ptx.h"
+
+namespace kymo::device::cuda {
+namespace {
+
+constexpr size_t kFewParameters = 64;
+constexpr uint64_t kMaxGroupsX = (uint64_t{1} << 31) - 1, kMaxGroupsYZ = 65535;
+
+CUstream make_stream(const Context& context) {
+  const Current current(context);
+  CUstream stream = nullptr;
+  check(context.api, context.api.stream_create(&stream, CU_STREAM_NON_BLOCKING, 0), "cuStreamCreateWithPriority");
+  return stream;
+}
+
+struct Grid {
+  unsigned x, y, z;
+};
+
+Grid groups_of(const Launch& launch) {
+  const auto groups = [](uint64_t threads, uint64_t group) { return (threads + group - 1) / group; };
+  const uint64_t x = groups(launch.threads.x, launch.group.x), y = groups(launch.threads.y, launch.group.y),
+                 z = groups(launch.threads.z, launch.group.z);
+  if (x > kMaxGroupsX || y > kMaxGroupsYZ || z > kMaxGroupsYZ) [[unlikely]]
+    throw DeviceError(
+        fmt::format("CUDA launches at most {} x {} x {} groups, not {} x {} x {}: take larger groups, or put "
+                    "the longest dimension into x",
+                    kMaxGroupsX, kMaxGroupsYZ, kMaxGroupsYZ, x, y, z));
+  return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
+}
+
+}  // namespace
+
+CudaQueue::CudaQueue(const Context& context, EventClock& clock, PatternFill& fill, bool pageable_lingers)
+    : context_(context),
+      pattern_fill_(fill),
+      pageable_lingers_(pageable_lingers),
+      stream_(make_stream(context)),
+      tickets_(context, clock, stream_) {}
+
+CudaQueue::~CudaQueue() {
+  while_current(context_, [this] {
+    context_.api.stream_synchronize(stream_);
+    context_.api.stream_destroy(stream_);
+  });
+}
+
+void CudaQueue::launch(const Launch& launch, Ticket* ticket) {
+  const Current current(context_);
+  const CudaProgram::Kernel& kernel = static_cast<const CudaProgram*>(launch.program)->kernel(launch.kernel);
+  const Grid grid = groups_of(launch);
+  Edge edge =
+      edge_of({launch.threads.x, launch.threads.y, launch.threads.z}, {launch.group.x, launch.group.y, launch.group.z});
+  std::array<void*, kFewParameters> few;
+  std::vector<void*> many;
+  void** parameters = few.data();
+  if (kernel.parameters >= kFewParameters) [[unlikely]] {
+    many.resize(kernel.parameters + 1);
+    parameters = many.data();
+  }
+  for (uint32_t i = 0; i < kernel.parameters; ++i) {
+    const Argument& argument = launch.arguments[i];
+    const void* value = argument.data != nullptr ? argument.data : &argument.address;
+    parameters[i] = const_cast<void*>(value);  // the driver reads it
+  }
+  parameters[kernel.parameters] = &edge;
+  const unsigned dynamic_bytes =
+      launch.arguments.size() > kernel.parameters ? launch.arguments[kernel.parameters].bytes : 0;
+  Tickets::Scope timed(tickets_, ticket);
+  check(context_.api,
+        context_.api.launch(kernel.function, grid.x, grid.y, grid.z, static_cast<unsigned>(launch.group.x),
+                            static_cast<unsigned>(launch.group.y), static_cast<unsigned>(launch.group.z), dynamic_bytes,
+                            stream_, parameters, nullptr),
+        "cuLaunchKernel");
+  timed.end();
+}
+
+void CudaQueue::fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) {
+  const Current current(context_);
+  const Api& api = context_.api;
+  uint32_t words[4] = {};
+  std::memcpy(words, pattern, pattern_bytes);
+  // Zeros, most often: what repeats after four bytes is a pattern of four.
+  if ((pattern_bytes == 8 && words[0] == words[1]) ||
+      (pattern_bytes == 16 && words[0] == words[1] && words[0] == words[2] && words[0] == words[3]))
+    pattern_bytes = 4;
+  Tickets::Scope timed(tickets_, ticket);
+  if (pattern_bytes == 1)
+    check(api, api.fill_8(to, static_cast<unsigned char>(words[0]), bytes, stream_), "cuMemsetD8Async");
+  else if (pattern_bytes == 2)
+    check(api, api.fill_16(to, static_cast<unsigned short>(words[0]), bytes / 2, stream_), "cuMemsetD16Async");
+  else if (pattern_bytes == 4)
+    check(api, api.fill_32(to, words[0], bytes / 4, stream_), "cuMemsetD32Async");
+  else
+    pattern_fill_(to, words, pattern_bytes, bytes, stream_);
+  timed.end();
+}
+
+void CudaQueue::copy(Address from, Address to, size_t bytes, Ticket* ticket) {
+  const Current current(context_);
+  Tickets::Scope timed(tickets_, ticket);
+  check(context_.api, context_.api.copy_on_device(to, from, bytes, stream_), "cuMemcpyDtoDAsync");
+  timed.end();
+}
+
+// Of pageable memory the driver has taken a copy when an upload returns, and a download returns when it is complete;
+// unless the device reads such memory itself.
+void CudaQueue::settle_pageable(const void* host) {
+  if (!pageable_lingers_) return;
+  unsigned type = 0;
+  const CUresult result =
+      context_.api.pointer_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(host));
+  if (result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST) return;  // pinned
+  check(context_.api, context_.api.stream_synchronize(stream_), "cuStreamSynchronize");
+}
+
+void CudaQueue::upload(const void* from, Address to, size_t bytes, Ticket* ticket) {
+  const Current current(context_);
+  Tickets::Scope timed(tickets_, ticket);
+  check(context_.api, context_.api.copy_to_device(to, from, bytes, stream_), "cuMemcpyHtoDAsync");
+  timed.end();
+  settle_pageable(from);
+}
+
+void CudaQueue::download(Address from, void* to, size_t bytes, Ticket* ticket) {
+  const Current current(context_);
+  Tickets::Scope timed(tickets_, ticket);
+  check(context_.api, context_.api.copy_to_host(to, from, bytes, stream_), "cuMemcpyDtoHAsync");
+  timed.end();
+  settle_pageable(to);
+}
+
+void CudaQueue::record(Marker& marker) {
+  const Current current(context_);
+  static_cast<CudaMarker&>(marker).record(stream_);
+}
+
+void CudaQueue::wait(Marker& marker) {
+  const Current current(context_);
+  check(context_.api, context_.api.stream_wait(stream_, static_cast<CudaMarker&>(marker).event(), 0),
+        "cuStreamWaitEvent");
+}
+
+void CudaQueue::synchronize() {
+  const Current current(context_);
+  check(context_.api, context_.api.stream_synchronize(stream_), "cuStreamSynchronize");
+}
+
+Redeemed CudaQueue::redeem(Ticket ticket, Timing& timing) {
+  const Current current(context_);
+  return tickets_.redeem(ticket, timing);
+}
+
+}  // namespace kymo::device::cuda

@@ -1,0 +1,40 @@
+// One stream of the driver, which does not wait for the legacy default stream.
+#pragma once
+
+#include "device/backend.h"
+#include "device/cuda/context.h"
+#include "device/cuda/event_clock.h"
+#include "device/cuda/fill.h"
+#include "device/cuda/tickets.h"
+
+namespace kymo::device::cuda {
+
+class CudaQueue final : public Queue {
+ public:
+  // `pageable_lingers`: the device reads pageable host memory by itself (HMM, Grace), so that a copy may return before
+  // it has been read or written.
+  CudaQueue(const Context& context, EventClock& clock, PatternFill& fill, bool pageable_lingers);
+  ~CudaQueue() override;
+
+  void launch(const Launch& launch, Ticket* ticket) override;
+  void fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) override;
+  void copy(Address from, Address to, size_t bytes, Ticket* ticket) override;
+  void upload(const void* from, Address to, size_t bytes, Ticket* ticket) override;
+  void download(Address from, void* to, size_t bytes, Ticket* ticket) override;
+  void record(Marker& marker) override;
+  void wait(Marker& marker) override;
+  void flush() override {}  // the driver submits as it goes
+  void synchronize() override;
+  Redeemed redeem(Ticket ticket, Timing& timing) override;
+
+ private:
+  void settle_pageable(const void* host);
+
+  const Context& context_;
+  PatternFill& pattern_fill_;
+  const bool pageable_lingers_;
+  const CUstream stream_;
+  Tickets tickets_;
+};
+
+}  // namespace kymo::device::cuda

@@ -1,0 +1,212 @@
+#include "device/cuda/queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "device/cuda/fake_driver.h"
+#include "device/cuda/marker.h"
+#include "device/cuda/program.h"
+#include "device/cuda/ptx.h"
+
+namespace kymo::device::cuda {
+namespace {
+
+class CudaQueueTest : public testing::Test {
+ protected:
+  static KernelInfo kernel_with(size_t values, bool local) {
+    KernelInfo kernel;
+    kernel.parameters.resize(values + (local ? 1 : 0));
+    if (local) kernel.parameters.back().kind = ParameterKind::Local;
+    return kernel;
+  }
+
+  void make_program(size_t values, bool local = false) {
+    program_ = CudaProgram::load(context_, {"kernel"}, std::vector<std::byte>(1), {kernel_with(values, local)}, true);
+    ASSERT_NE(program_, nullptr);
+    fake_.parameter_count = values + 1;
+  }
+
+  Launch launch(Extent threads, Extent group, std::span<const Argument> arguments) {
+    Launch launch;
+    launch.program = program_.get();
+    launch.threads = threads;
+    launch.group = group;
+    launch.arguments = arguments;
+    return launch;
+  }
+
+  long calls(const char* name) const { return std::count(fake_.calls.begin(), fake_.calls.end(), name); }
+
+  FakeDriver fake_;
+  Api api_ = fake_.api();
+  Context context_{api_, 0, reinterpret_cast<CUcontext>(0x1)};
+  EventClock clock_{context_};
+  PatternFill fill_{context_};
+  CudaQueue queue_{context_, clock_, fill_, false};
+  std::unique_ptr<CudaProgram> program_;
+};
+
+TEST_F(CudaQueueTest, ALaunchPassesAddressesValuesAndTheEdge) {
+  make_program(2);
+  const float value = 2.5f;
+  std::vector<Argument> arguments(2);
+  arguments[0].address = 0x1234'5678'9000;
+  arguments[1].data = &value;
+  arguments[1].bytes = sizeof value;
+  struct Seen {
+    uint64_t address;
+    float value;
+    Edge edge;
+  };
+  static Seen seen;
+  api_.launch = [](CUfunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned, unsigned, unsigned,
+                   CUstream, void** parameters, void**) {
+    EXPECT_EQ(gx, 4u);
+    EXPECT_EQ(gy, 1u);
+    EXPECT_EQ(gz, 1u);
+    EXPECT_EQ(bx, 256u);
+    seen = {*static_cast<uint64_t*>(parameters[0]), *static_cast<float*>(parameters[1]),
+            *static_cast<Edge*>(parameters[2])};
+    return CUDA_SUCCESS;
+  };
+  queue_.launch(launch({1000, 1, 1}, {256, 1, 1}, arguments), nullptr);
+  EXPECT_EQ(seen.address, 0x1234'5678'9000u);
+  EXPECT_EQ(seen.value, 2.5f);
+  EXPECT_EQ(seen.edge.partial, 1u);
+  EXPECT_EQ(seen.edge.last[0], 3u);
+  EXPECT_EQ(seen.edge.threads[0], 232u);
+}
+
+TEST_F(CudaQueueTest, GroupMemoryOfTheCallerIsNoParameter) {
+  make_program(1, true);
+  std::vector<Argument> arguments(2);
+  arguments[1].bytes = 100'000;
+  queue_.launch(launch({64, 1, 1}, {64, 1, 1}, arguments), nullptr);
+  ASSERT_EQ(fake_.launches.size(), 1u);
+  EXPECT_EQ(fake_.launches[0].shared_bytes, 100'000u);
+  EXPECT_EQ(calls("function_set"), 1) << "beyond 48 KiB it must be asked for in advance";
+}
+
+TEST_F(CudaQueueTest, AHundredParametersArePassedToo) {
+  make_program(100);
+  std::vector<Argument> arguments(100);
+  for (size_t i = 0; i < arguments.size(); ++i) arguments[i].address = i;
+  queue_.launch(launch({1, 1, 1}, {1, 1, 1}, arguments), nullptr);
+  ASSERT_EQ(fake_.launches.size(), 1u);
+  EXPECT_EQ(fake_.launches[0].parameters[99], &arguments[99].address);
+}
+
+TEST_F(CudaQueueTest, AGridBeyondTheDeviceIsRefusedWithItsSize) {
+  make_program(0);
+  try {
+    queue_.launch(launch({1, 70'000, 1}, {1, 1, 1}, {}), nullptr);
+    FAIL() << "it was launched";
+  } catch (const DeviceError& error) {
+    EXPECT_NE(std::string(error.what()).find("70000"), std::string::npos) << error.what();
+  }
+  EXPECT_TRUE(fake_.launches.empty());
+}
+
+TEST_F(CudaQueueTest, WithoutATicketNoEventIsRecorded) {
+  make_program(0);
+  const long before = calls("event_record");
+  queue_.launch(launch({1, 1, 1}, {1, 1, 1}, {}), nullptr);
+  EXPECT_EQ(calls("event_record"), before);
+}
+
+TEST_F(CudaQueueTest, ATicketTellsTheTimeOnceItIsDoneAndItsEventsServeAgain) {
+  make_program(0);
+  Ticket ticket = 0;
+  fake_.timer_ns += 320;
+  queue_.launch(launch({1, 1, 1}, {1, 1, 1}, {}), &ticket);
+  Timing timing;
+  fake_.busy = true;
+  EXPECT_EQ(queue_.redeem(ticket, timing), Redeemed::Pending);
+  fake_.busy = false;
+  EXPECT_EQ(queue_.redeem(ticket, timing), Redeemed::Done);
+  EXPECT_EQ(timing.start, timing.end);
+  const size_t events = fake_.events.size();
+  queue_.launch(launch({1, 1, 1}, {1, 1, 1}, {}), &ticket);
+  EXPECT_EQ(fake_.events.size(), events);
+}
+
+TEST_F(CudaQueueTest, AFaultIsNamedSaysTheWayOutAndLosesTickets) {
+  make_program(0);
+  Ticket ticket = 0;
+  queue_.launch(launch({1, 1, 1}, {1, 1, 1}, {}), &ticket);
+  fake_.failure = CUDA_ERROR_ILLEGAL_ADDRESS;
+  try {
+    queue_.synchronize();
+    FAIL() << "nothing was thrown";
+  } catch (const DeviceError& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find("cuStreamSynchronize"), std::string::npos) << message;
+    EXPECT_NE(message.find("(700)"), std::string::npos) << message;
+    EXPECT_NE(message.find("device::reset()"), std::string::npos) << message;
+  }
+  Timing timing;
+  EXPECT_EQ(queue_.redeem(ticket, timing), Redeemed::Lost);
+  EXPECT_THROW(queue_.launch(launch({1, 1, 1}, {1, 1, 1}, {}), nullptr), DeviceError);
+}
+
+TEST_F(CudaQueueTest, APatternThatRepeatsAfterFourBytesIsAPatternOfFour) {
+  const uint64_t zeros[2] = {}, mixed[2] = {1, 2};
+  queue_.fill(0x1000, zeros, 16, 64, nullptr);
+  EXPECT_EQ(calls("fill_32"), 1);
+  queue_.fill(0x1000, zeros, 1, 64, nullptr);
+  EXPECT_EQ(calls("fill_8"), 1);
+  queue_.fill(0x1000, zeros, 2, 64, nullptr);
+  EXPECT_EQ(calls("fill_16"), 1);
+  fake_.parameter_count = 4;
+  queue_.fill(0x1000, mixed, 8, 64, nullptr);
+  queue_.fill(0x1000, mixed, 16, 64, nullptr);
+  EXPECT_EQ(calls("fill_32"), 1);
+  EXPECT_EQ(fake_.launches.size(), 2u);
+}
+
+TEST_F(CudaQueueTest, PageableCopiesAreWaitedForWhereTheDeviceReadsSuchMemory) {
+  int host = 0;
+  queue_.upload(&host, 0x1000, sizeof host, nullptr);
+  EXPECT_EQ(calls("stream_synchronize"), 0) << "the driver has its copy";
+  CudaQueue lingering(context_, clock_, fill_, true);
+  lingering.upload(&host, 0x1000, sizeof host, nullptr);
+  lingering.download(0x1000, &host, sizeof host, nullptr);
+  EXPECT_EQ(calls("stream_synchronize"), 2);
+}
+
+TEST_F(CudaQueueTest, AnotherContextOfTheThreadIsCurrentAgainAfterwards) {
+  auto* other = reinterpret_cast<CUcontext>(0x2);
+  fake_.current = other;
+  queue_.synchronize();
+  EXPECT_EQ(fake_.current, other);
+  fake_.current = nullptr;
+  queue_.synchronize();
+  EXPECT_EQ(fake_.current, context_.handle);
+}
+
+TEST_F(CudaQueueTest, AMarkerHasATimeOnlyWithTimingAndOnceRecorded) {
+  CudaMarker plain(context_, clock_, false), timed(context_, clock_, true);
+  EXPECT_TRUE(plain.reached());
+  EXPECT_FALSE(timed.time());
+  queue_.record(plain);
+  queue_.record(timed);
+  EXPECT_FALSE(plain.time());
+  EXPECT_TRUE(timed.time());
+  fake_.busy = true;
+  EXPECT_FALSE(timed.reached());
+  EXPECT_FALSE(timed.time());
+}
+
+TEST_F(CudaQueueTest, CodeThatTheDriverRefusesOrThatLacksAKernelIsNotLoaded) {
+  const std::vector<std::byte> code(1);
+  EXPECT_EQ(CudaProgram::load(context_, {"absent"}, code, {kernel_with(0, false)}, false), nullptr);
+  EXPECT_EQ(CudaProgram::load(context_, {}, code, {kernel_with(0, false)}, false), nullptr);
+  fake_.module_result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  EXPECT_EQ(CudaProgram::load(context_, {"kernel"}, code, {kernel_with(0, false)}, false), nullptr);
+  fake_.module_result = CUDA_ERROR_ASSERT;
+  EXPECT_THROW(CudaProgram::load(context_, {"kernel"}, code, {kernel_with(0, false)}, false), DeviceError);
+}
+
+}  // namespace
+}  // namespace kymo::device::cuda

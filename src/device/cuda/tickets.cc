@@ -1,0 +1,52 @@
+#include "device/cuda/tickets.h"
+
+#include <algorithm>
+
+namespace kymo::device::cuda {
+
+Tickets::~Tickets() {
+  while_current(context_, [this] {
+    for (const Pair& pair : pairs_) {
+      context_.api.event_destroy(pair.start);
+      context_.api.event_destroy(pair.end);
+    }
+  });
+}
+
+uint32_t Tickets::begin() {
+  const Api& api = context_.api;
+  clock_.tend();
+  if (unused_.empty()) {
+    Pair pair;
+    check(api, api.event_create(&pair.start, CU_EVENT_DEFAULT), "cuEventCreate");
+    check(api, api.event_create(&pair.end, CU_EVENT_DEFAULT), "cuEventCreate");
+    pairs_.push_back(pair);
+    unused_.push_back(static_cast<uint32_t>(pairs_.size() - 1));
+  }
+  const uint32_t index = unused_.back();
+  check(api, api.event_record(pairs_[index].start, stream_), "cuEventRecord");
+  unused_.pop_back();
+  return index;
+}
+
+Ticket Tickets::end(uint32_t index) {
+  check(context_.api, context_.api.event_record(pairs_[index].end, stream_), "cuEventRecord");
+  return index;
+}
+
+Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
+  const Api& api = context_.api;
+  const Pair& pair = pairs_[ticket];
+  const CUresult result = api.event_query(pair.end);
+  if (result == CUDA_ERROR_NOT_READY) return Redeemed::Pending;
+  unused_.push_back(static_cast<uint32_t>(ticket));
+  if (result != CUDA_SUCCESS) return Redeemed::Lost;
+  clock_.tend();  // an operation that took long ends far from the bases that were placed when it began
+  // The stream is in order. What was measured from different bases, seconds apart, may not be by some tens of ns.
+  timing.start = std::max(clock_.ticks_of(pair.start), last_end_);
+  timing.end = std::max(clock_.ticks_of(pair.end), timing.start);
+  last_end_ = timing.end;
+  return Redeemed::Done;
+}
+
+}  // namespace kymo::device::cuda

@@ -1,0 +1,26 @@
+// What a C++ type's name says about a kernel's parameter: `float4` takes four f32, `const __half*` a buffer of f16.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kymo/dtype.h"
+
+namespace kymo::device::cuda {
+
+struct NamedType {
+  bool pointer = false;
+  std::optional<DType> element;  // of the value, or of what is pointed to; nothing for a structure, void or a pointer
+  uint32_t count = 1;            // of a vector's components
+};
+
+// Names that the source gives to other types: typedef, using, #define.
+using Aliases = std::map<std::string, std::string, std::less<>>;
+
+// Takes what __cxa_demangle writes and what people write: qualifiers, `unsigned`, size_t, uint8_t, half, float4, ….
+NamedType type_named(std::string_view text, const Aliases& aliases);
+
+}  // namespace kymo::device::cuda

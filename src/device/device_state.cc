@@ -1,0 +1,154 @@
+#include "device/device_state.h"
+
+#include <exception>
+#include <utility>
+
+#include "device/builtin.h"
+#include "device/library.h"
+#include "device/library_cache.h"
+#include "device/stream_state.h"
+
+namespace kymo::device {
+namespace {
+
+// This thread's streams, one a device. Few threads use more than one device: the last one asked for is at hand.
+struct CurrentStreams {
+  DeviceState* device = nullptr;
+  StreamState* stream = nullptr;
+  std::vector<std::pair<DeviceState*, StreamState*>> others;
+};
+thread_local CurrentStreams current_streams;
+
+}  // namespace
+
+DeviceState::DeviceState(std::string name, std::unique_ptr<Accelerator> accelerator)
+    : name_(std::move(name)),
+      accelerator_(std::move(accelerator)),
+      info_(accelerator_->info()),
+      allocator_(std::make_unique<Allocator>(*this, AllocatorOptions::from_environment(info_.unified_memory))),
+      libraries_(std::make_unique<LibraryCache>(*this)),
+      builtins_(std::make_unique<BuiltinLibraries>(*this)) {}
+
+DeviceState::~DeviceState() = default;
+
+StreamState& DeviceState::stream(StreamId id) {
+  if (StreamState* made = streams_[id].load(std::memory_order_acquire)) return *made;
+  std::lock_guard lock(mutex_);
+  if (StreamState* made = streams_[id].load(std::memory_order_acquire)) return *made;
+  auto* made = new StreamState(*this, id);
+  streams_[id].store(made, std::memory_order_release);
+  return *made;
+}
+
+StreamState& DeviceState::next_stream() {
+  StreamId id;
+  {
+    std::lock_guard lock(mutex_);
+    id = next_stream_++ % kPoolStreams + 1;
+  }
+  return stream(id);
+}
+
+StreamState& DeviceState::current_stream() {
+  CurrentStreams& current = current_streams;
+  if (current.device == this) return *current.stream;
+  for (auto& [device, stream] : current.others) {
+    if (device != this) continue;
+    std::swap(device, current.device);
+    std::swap(stream, current.stream);
+    return *current.stream;
+  }
+  set_current_stream(default_stream());
+  return *current.stream;
+}
+
+void DeviceState::set_current_stream(StreamState& stream) {
+  CurrentStreams& current = current_streams;
+  if (current.device != this) {
+    if (current.device != nullptr) current.others.emplace_back(current.device, current.stream);
+    std::erase_if(current.others, [&](const auto& other) { return other.first == this; });
+    current.device = this;
+  }
+  current.stream = &stream;
+}
+
+std::vector<StreamState*> DeviceState::streams() {
+  std::vector<StreamState*> made;
+  for (const auto& stream : streams_)
+    if (StreamState* state = stream.load(std::memory_order_acquire)) made.push_back(state);
+  return made;
+}
+
+void DeviceState::synchronize() {
+  const uint64_t moment = allocator_->moment();
+  std::exception_ptr first;  // every stream is waited for, whatever the others say
+  for (StreamState* stream : streams()) {
+    try {
+      stream->synchronize();
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
+  allocator_->idle_since(moment);
+}
+
+void DeviceState::order(StreamId before, StreamId after) {
+  const uint32_t made_in = generation();
+  Marker* marker = take_marker(false);
+  stream(before).with_queue([&](Queue& queue) { queue.record(*marker); });
+  stream(after).with_queue([&](Queue& queue) { queue.wait(*marker); });
+  give_marker(marker, false, made_in);
+}
+
+uint64_t DeviceState::driver_allocated() {
+  const auto told = accelerator_->driver_allocated();
+  return told ? *told : allocator_->reserved();
+}
+
+Marker* DeviceState::take_marker(bool timing) {
+  std::lock_guard lock(marker_mutex_);
+  auto& free = free_markers_[timing ? 1 : 0];
+  if (!free.empty()) {
+    Marker* marker = free.back();
+    free.pop_back();
+    return marker;
+  }
+  markers_.push_back(accelerator_->make_marker(timing));
+  return markers_.back().get();
+}
+
+void DeviceState::give_marker(Marker* marker, bool timing, uint32_t made_in) noexcept {
+  std::lock_guard lock(marker_mutex_);
+  if (made_in != generation()) return;  // it went with the reset
+  free_markers_[timing ? 1 : 0].push_back(marker);
+}
+
+void DeviceState::add_library(LibraryState& library) {
+  std::lock_guard lock(mutex_);
+  live_libraries_.insert(&library);
+}
+
+void DeviceState::remove_library(LibraryState& library) noexcept {
+  std::lock_guard lock(mutex_);
+  live_libraries_.erase(&library);
+}
+
+void DeviceState::reset() {
+  builtins_->forget();
+  libraries_->forget();
+  std::lock_guard lock(mutex_);
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  for (LibraryState* library : live_libraries_) library->drop_program();
+  for (StreamState* stream : streams()) stream->drop_queue();
+  {
+    std::lock_guard markers_lock(marker_mutex_);
+    markers_.clear();
+    for (auto& free : free_markers_) free.clear();
+  }
+  accelerator_->reset();
+  allocator_->forget();
+  for (StreamState* stream : streams()) stream->make_queue();
+}
+
+}  // namespace kymo::device

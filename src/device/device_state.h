@@ -1,0 +1,96 @@
+// One accelerator in use: its memory, its streams, its generator. Made when a device is first named, never destroyed:
+// drivers may be gone before the program's last destructors run.
+//
+// Threads: all of it from any thread. Locks are taken in this order: the device's, a stream's, the markers'. The
+// allocator holds none of its own when it calls back.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/memory/allocator.h"
+#include "device/memory_source.h"
+#include "device/random/generator.h"
+
+namespace kymo::device {
+
+class StreamState;
+class LibraryState;
+class LibraryCache;
+class BuiltinLibraries;
+
+inline constexpr uint32_t kPoolStreams = 32;  // beside the default one
+
+class DeviceState final : public MemorySource {
+ public:
+  DeviceState(std::string name, std::unique_ptr<Accelerator> accelerator);
+  ~DeviceState() override;
+
+  const std::string& name() const { return name_; }
+  Accelerator& accelerator() { return *accelerator_; }
+  const DeviceInfo& info() const { return info_; }
+  Allocator& allocator() { return *allocator_; }
+  random::Generator& generator() { return generator_; }
+  LibraryCache& libraries() { return *libraries_; }
+  BuiltinLibraries& builtins() { return *builtins_; }
+
+  StreamState& default_stream() { return stream(0); }
+  StreamState& stream(StreamId id);  // made at its first use
+  StreamState& next_stream();        // one of the pool, in turn
+  StreamState& current_stream();     // this thread's
+  void set_current_stream(StreamState& stream);
+  // Those made so far.
+  std::vector<StreamState*> streams();
+
+  void synchronize() override;
+
+  // What the driver says, or what the allocator took.
+  uint64_t driver_allocated();
+
+  // Another with each reset: what was made before is invalid.
+  uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+  void reset();
+
+  // Markers of events, used again. A marker belongs to one event at a time.
+  Marker* take_marker(bool timing);
+  void give_marker(Marker* marker, bool timing, uint32_t generation) noexcept;
+
+  // Libraries whose programs have to go when the device is reset.
+  void add_library(LibraryState& library);
+  void remove_library(LibraryState& library) noexcept;
+
+  // MemorySource, for the allocator.
+  Address allocate(size_t bytes) override { return accelerator_->allocate(bytes); }
+  void release(Address address, size_t bytes) noexcept override { accelerator_->release(address, bytes); }
+  void order(StreamId before, StreamId after) override;
+  size_t recommended_max() const override { return info_.recommended_max; }
+  size_t max_allocation() const override { return info_.max_allocation; }
+
+ private:
+  const std::string name_;
+  std::unique_ptr<Accelerator> accelerator_;
+  const DeviceInfo info_;
+  std::unique_ptr<Allocator> allocator_;
+  random::Generator generator_{random::Generator::FromSystem{}};
+  std::unique_ptr<LibraryCache> libraries_;
+  std::unique_ptr<BuiltinLibraries> builtins_;
+
+  std::mutex mutex_;  // what follows
+  std::array<std::atomic<StreamState*>, kPoolStreams + 1> streams_{};
+  uint32_t next_stream_ = 0;
+  std::set<LibraryState*> live_libraries_;
+  std::atomic<uint32_t> generation_{1};
+
+  std::mutex marker_mutex_;  // taken last of all: a stream's lock may be held
+  std::vector<std::unique_ptr<Marker>> markers_;
+  std::vector<Marker*> free_markers_[2];  // without timing, with
+};
+
+}  // namespace kymo::device

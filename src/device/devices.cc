@@ -1,0 +1,228 @@
+#include "device/devices.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <array>
+#include <charconv>
+#include <map>
+#include <mutex>
+
+#include "device/stream_state.h"
+#include "kymo/device.h"
+
+namespace kymo::device {
+
+std::atomic<bool> forked_with_devices{false};
+
+void refuse_after_fork() {
+  throw Error(
+      "this process was forked from one that had opened a device, and drivers do not survive that; start it with exec, "
+      "or fork before the first use of a device");
+}
+
+namespace {
+
+// In the order in which they are tried for the best device.
+struct BackendLoader {
+  std::string_view name;
+  std::unique_ptr<Driver> (*load)();
+};
+constexpr std::array kBackends{BackendLoader{"cuda", load_cuda}, BackendLoader{"opencl", load_opencl},
+                               BackendLoader{"vulkan", load_vulkan}};
+
+struct LoadedBackend {
+  bool tried = false;
+  std::unique_ptr<Driver> driver;
+  std::string absent;  // why there is none
+};
+
+struct Devices {
+  std::recursive_mutex mutex;  // everything but `current`
+  std::array<LoadedBackend, kBackends.size()> backends;
+  std::map<std::string, DeviceState*> open;
+  std::atomic<DeviceState*> current{nullptr};
+
+  LoadedBackend& backend(size_t index) {
+    LoadedBackend& backend = backends[index];
+    if (backend.tried) return backend;
+    backend.tried = true;
+    try {
+      backend.driver = kBackends[index].load();
+      if (backend.driver->device_count() == 0) {
+        backend.driver.reset();
+        backend.absent = fmt::format("{} has no device", kBackends[index].name);
+      }
+    } catch (const Error& error) {
+      backend.absent = error.what();
+    }
+    return backend;
+  }
+
+  DeviceState& open_at(size_t index, int device) {
+    Driver& driver = *backends[index].driver;
+    const std::string name = fmt::format("{}:{}", kBackends[index].name, device);
+    if (const auto found = open.find(name); found != open.end()) return *found->second;
+    if (open.empty()) pthread_atfork(nullptr, nullptr, [] { forked_with_devices = true; });
+    auto* state = new DeviceState(name, driver.open(device));
+    open.emplace(name, state);
+    return *state;
+  }
+
+  // A processor that poses as a device comes after every real one.
+  DeviceState& best() {
+    for (const bool real : {true, false})
+      for (size_t i = 0; i < kBackends.size(); ++i) {
+        Driver* driver = backend(i).driver.get();
+        if (driver == nullptr) continue;
+        for (int device = 0; device < driver->device_count(); ++device) {
+          if (driver->describe(device).is_processor != real) return open_at(i, device);
+        }
+      }
+    std::string reasons;
+    for (const LoadedBackend& tried : backends) reasons += fmt::format("\n  {}", tried.absent);
+    throw NotAvailable("there is no accelerator here:" + reasons);
+  }
+
+  DeviceState& by_name(std::string_view text) {
+    const DeviceName name = DeviceName::parse(text);
+    for (size_t i = 0; i < kBackends.size(); ++i) {
+      if (kBackends[i].name != name.backend) continue;
+      LoadedBackend& loaded = backend(i);
+      if (loaded.driver == nullptr) throw NotAvailable(loaded.absent);
+      const int count = loaded.driver->device_count();
+      if (name.index >= count) {
+        throw NotAvailable(fmt::format("there is no device {}:{}: {} has {} device{} here; `kymo devices` lists them",
+                                       name.backend, name.index, name.backend, count, count == 1 ? "" : "s"));
+      }
+      return open_at(i, name.index);
+    }
+    throw Error("unreachable: DeviceName::parse knows the backends");
+  }
+};
+
+Devices& devices() {
+  static auto& all = *new Devices;
+  return all;
+}
+
+std::string asked_for() {
+  const char* asked = getenv("KYMO_DEVICE");
+  return asked != nullptr ? asked : "";
+}
+
+}  // namespace
+
+DeviceName DeviceName::parse(std::string_view text) {
+  DeviceName name;
+  const size_t colon = text.find(':');
+  name.backend = text.substr(0, colon);
+  bool good = false;
+  for (const BackendLoader& backend : kBackends) good |= backend.name == name.backend;
+  if (colon != std::string_view::npos) {
+    const std::string_view number = text.substr(colon + 1);
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), name.index);
+    good = good && error == std::errc{} && end == number.data() + number.size() && name.index >= 0;
+  }
+  if (!good) {
+    throw InvalidArgument(fmt::format(
+        "\"{}\" is no device; name one as cuda:0, opencl:0 or vulkan:0 (`kymo devices` lists what is here)", text));
+  }
+  return name;
+}
+
+DeviceState& open_device(std::string_view name) {
+  if (forked_with_devices) refuse_after_fork();
+  Devices& all = devices();
+  std::lock_guard lock(all.mutex);
+  return all.by_name(name);
+}
+
+DeviceState& current_device() {
+  if (__builtin_expect(forked_with_devices.load(std::memory_order_relaxed), 0)) refuse_after_fork();
+  Devices& all = devices();
+  if (DeviceState* current = all.current.load(std::memory_order_acquire)) return *current;
+  std::lock_guard lock(all.mutex);
+  if (DeviceState* current = all.current.load(std::memory_order_acquire)) return *current;
+  const std::string asked = asked_for();
+  DeviceState& found = asked.empty() ? all.best() : all.by_name(asked);
+  all.current.store(&found, std::memory_order_release);
+  return found;
+}
+
+void set_current_device(DeviceState& device) { devices().current.store(&device, std::memory_order_release); }
+
+DeviceState* current_device_or_null() {
+  try {
+    return &current_device();
+  } catch (const NotAvailable&) {
+    return nullptr;
+  }
+}
+
+std::vector<DeviceState*> open_devices() {
+  Devices& all = devices();
+  std::lock_guard lock(all.mutex);
+  std::vector<DeviceState*> open;
+  for (const auto& [name, state] : all.open) open.push_back(state);
+  return open;
+}
+
+// ---- kymo/accelerator.h, and of kymo/device.h what there is
+// ----------------------------------------------------------
+
+Device::Device(std::string_view name) : state_(&open_device(name)) {}
+Device Device::current() { return Device(current_device()); }
+const std::string& Device::name() const { return state_->name(); }
+const std::string& Device::description() const { return state_->info().name; }
+void set_device(Device device) { set_current_device(device.state()); }
+
+int device_count() {
+  DeviceState* current = current_device_or_null();
+  if (current == nullptr) return 0;
+  Devices& all = devices();
+  std::lock_guard lock(all.mutex);
+  const DeviceName name = DeviceName::parse(current->name());
+  for (size_t i = 0; i < kBackends.size(); ++i)
+    if (kBackends[i].name == name.backend) return all.backends[i].driver->device_count();
+  return 0;
+}
+
+bool is_available() { return device_count() > 0; }
+
+std::vector<BackendReport> list_devices() {
+  const DeviceState* current = current_device_or_null();
+  Devices& all = devices();
+  std::lock_guard lock(all.mutex);
+  std::vector<BackendReport> reports;
+  for (size_t i = 0; i < kBackends.size(); ++i) {
+    BackendReport report;
+    report.backend = kBackends[i].name;
+    LoadedBackend& backend = all.backend(i);
+    report.absent = backend.absent;
+    const int count = backend.driver != nullptr ? backend.driver->device_count() : 0;
+    for (int device = 0; device < count; ++device) {
+      const DeviceInfo info = backend.driver->describe(device);
+      BackendReport::Entry entry;
+      entry.name = fmt::format("{}:{}", report.backend, device);
+      entry.description = info.name;
+      entry.driver = info.driver;
+      entry.uuid = info.uuid;
+      for (const Language language : info.languages) entry.languages.emplace_back(language_name(language));
+      entry.capabilities = info.capabilities;
+      if (info.is_processor) entry.capabilities.insert(entry.capabilities.begin(), "processor");
+      entry.memory = info.total_memory;
+      entry.recommended_max = info.recommended_max;
+      entry.max_threads_per_group = info.max_group_threads;
+      entry.execution_width = info.execution_width;
+      entry.compute_units = info.compute_units;
+      entry.current = current != nullptr && current->name() == entry.name;
+      report.devices.push_back(std::move(entry));
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+}  // namespace kymo::device

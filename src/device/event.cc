@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <mutex>
+#include <utility>
+
+#include "device/stream_state.h"
+#include "kymo/stream.h"
+
+namespace kymo::device {
+
+// What answers for an event is whether this one was recorded, not what its marker was used for before.
+class EventState {
+ public:
+  EventState(DeviceState& device, bool timing)
+      : device_(device), timing_(timing), generation_(device.generation()), marker_(device.take_marker(timing)) {}
+
+  ~EventState() {
+    if (!forked_with_devices) device_.give_marker(marker_, timing_, generation_);
+  }
+
+  DeviceState& device() { return device_; }
+  bool has_timing() const { return timing_; }
+
+  void record(StreamState& stream) {
+    std::lock_guard lock(mutex_);
+    check(stream);
+    stream.with_queue([&](Queue& queue) { queue.record(*marker_); });
+    recorded_ = true;
+  }
+
+  void wait(StreamState& stream) {
+    std::lock_guard lock(mutex_);
+    check(stream);
+    if (recorded_) stream.with_queue([&](Queue& queue) { queue.wait(*marker_); });
+  }
+
+  bool query() {
+    std::lock_guard lock(mutex_);
+    check_alive();
+    return recorded_ && marker_->reached();
+  }
+
+  void synchronize() {
+    std::lock_guard lock(mutex_);
+    check_alive();
+    if (recorded_) marker_->synchronize();
+  }
+
+  // Ticks, after waiting. `which` is for the message.
+  uint64_t time(std::string_view which) {
+    std::lock_guard lock(mutex_);
+    check_alive();
+    if (!timing_) throw Error(fmt::format("the {} event was not made with enable_timing", which));
+    if (!recorded_) throw Error(fmt::format("the {} event was not recorded: both must be", which));
+    marker_->synchronize();
+    const auto time = marker_->time();
+    if (!time) throw DeviceError(fmt::format("the device has no time for the {} event: its work failed", which));
+    return *time;
+  }
+
+ private:
+  void check_alive() const {
+    if (forked_with_devices) refuse_after_fork();
+    if (generation_ != device_.generation()) throw Error("this event was made before its device was reset");
+  }
+  void check(StreamState& stream) const {
+    check_alive();
+    if (&stream.device() != &device_) {
+      throw InvalidArgument(fmt::format("an event of {} on a stream of {}", device_.name(), stream.device().name()));
+    }
+  }
+
+  DeviceState& device_;
+  const bool timing_;
+  const uint32_t generation_;  // of the device
+  std::mutex mutex_;
+  Marker* marker_;
+  bool recorded_ = false;
+};
+
+Event::Event(bool enable_timing, Device device) : state_(std::make_unique<EventState>(device.state(), enable_timing)) {}
+Event::~Event() = default;
+Event::Event(Event&&) noexcept = default;
+Event& Event::operator=(Event&&) noexcept = default;
+
+void Event::record() { state_->record(state_->device().current_stream()); }
+void Event::record(Stream stream) { state_->record(stream.state()); }
+void Event::wait() { state_->wait(state_->device().current_stream()); }
+void Event::wait(Stream stream) { state_->wait(stream.state()); }
+bool Event::query() const { return state_->query(); }
+void Event::synchronize() const { state_->synchronize(); }
+
+double Event::elapsed_time(const Event& end) const {
+  DeviceState& device = state_->device();
+  if (&device != &end.state_->device()) {
+    throw InvalidArgument(
+        fmt::format("the time between an event of {} and one of {}", device.name(), end.state_->device().name()));
+  }
+  const uint64_t first = state_->time("first"), last = end.state_->time("second");
+  const DeviceInfo& info = device.info();
+  const uint64_t mask = info.clock_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << info.clock_bits) - 1;
+  const uint64_t ticks = (last - first) & mask;
+  if (ticks > mask / 2) throw Error("the second event was reached before the first: the time between them is negative");
+  return static_cast<double>(ticks) * static_cast<double>(info.tick_numerator) /
+         static_cast<double>(info.tick_denominator) / 1e6;
+}
+
+}  // namespace kymo::device

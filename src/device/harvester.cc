@@ -1,0 +1,87 @@
+#include "device/harvester.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "device/devices.h"
+#include "device/stream_state.h"
+#include "kymo/queue.h"
+
+namespace kymo::device {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(10);
+constexpr uint64_t kFlushWaitNs = 5'000'000'000;  // how long the end of a session waits for the device
+
+struct Harvester {
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::atomic<bool> awake{false};  // the thread looks by itself: nobody need tell it
+
+  bool look() {
+    bool pending = false;
+    for (DeviceState* device : open_devices())
+      for (StreamState* stream : device->streams()) {
+        if (!stream->has_pending()) continue;
+        stream->harvest(0);
+        pending |= stream->has_pending();
+      }
+    return pending;
+  }
+
+  void run() {
+    pthread_setname_np(pthread_self(), "kymo-harvester");
+    while (true) {
+      {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return awake.load(); });
+      }
+      std::this_thread::sleep_for(kLookEvery);
+      if (look()) continue;
+      awake = false;
+      if (look()) awake = true;  // work that came in between
+    }
+  }
+};
+
+Harvester& harvester() {
+  static auto& one = *new Harvester;
+  return one;
+}
+
+void flush(void*) {
+  for (DeviceState* device : open_devices())
+    for (StreamState* stream : device->streams()) stream->harvest(kFlushWaitNs);
+}
+
+void start() {
+  kymo_on_flush(flush, nullptr);
+  // The program's signals are the program's.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([] { harvester().run(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+void watch_pending_work() {
+  static std::once_flag once;
+  std::call_once(once, start);
+  Harvester& one = harvester();
+  if (one.awake.load(std::memory_order_relaxed)) return;
+  {
+    std::lock_guard lock(one.mutex);
+    one.awake = true;
+  }
+  one.wake.notify_one();
+}
+
+}  // namespace kymo::device

@@ -1,0 +1,136 @@
+// Launching a kernel: how many threads, in which groups, on which stream.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/arguments.h"
+#include "device/library.h"
+#include "device/stream_state.h"
+#include "kymo/shader.h"
+
+namespace kymo::device {
+namespace {
+
+constexpr uint64_t kUsualGroup = 256;
+
+std::string text_of(const Extent& extent, int dimensions) {
+  if (dimensions == 1) return std::to_string(extent.x);
+  if (dimensions == 2) return fmt::format("{} x {}", extent.x, extent.y);
+  return fmt::format("{} x {} x {}", extent.x, extent.y, extent.z);
+}
+
+// Where edges cost launches of their own, a group that divides the threads is worth more than a larger one.
+uint64_t usual_group(uint64_t threads, uint64_t longest, const DeviceInfo& device) {
+  const uint64_t group = std::min({threads, longest, kUsualGroup});
+  if (device.partial_groups_are_free || threads % group == 0) return group;
+  for (uint64_t divisor = group; divisor >= group / 4 && divisor > 1; --divisor)
+    if (threads % divisor == 0) return divisor;
+  return group;
+}
+
+Extent default_group(const KernelInfo& kernel, const Extent& threads, const DeviceInfo& device) {
+  if (kernel.required_group.x != 0) return kernel.required_group;
+  Extent group;
+  group.x = usual_group(threads.x, std::min(kernel.max_threads_per_group, device.max_group.x), device);
+  return group;
+}
+
+void check_group(const KernelState& kernel, const Extent& group, int dimensions, const DeviceInfo& device) {
+  const KernelInfo& info = *kernel.info;
+  const Extent& longest = device.max_group;
+  if (group.x == 0 || group.y == 0 || group.z == 0)
+    throw InvalidArgument(fmt::format("a group of {} for kernel \"{}\"", text_of(group, dimensions), kernel.name));
+  uint64_t volume = 0;
+  const bool overflows =
+      __builtin_mul_overflow(group.x, group.y, &volume) || __builtin_mul_overflow(volume, group.z, &volume);
+  if (overflows || volume > info.max_threads_per_group) {
+    throw InvalidArgument(fmt::format("a group of {} threads for kernel \"{}\"; it runs with {} at most",
+                                      text_of(group, dimensions), kernel.name, info.max_threads_per_group));
+  }
+  if (group.x > longest.x || group.y > longest.y || group.z > longest.z) {
+    throw InvalidArgument(fmt::format("a group of {} for kernel \"{}\"; {} takes {} at most in each dimension",
+                                      text_of(group, dimensions), kernel.name, device.name, text_of(longest, 3)));
+  }
+  if (info.required_group.x != 0 && group != info.required_group) {
+    throw InvalidArgument(fmt::format("a group of {} for kernel \"{}\", which says in its source that it runs with {}",
+                                      text_of(group, dimensions), kernel.name, text_of(info.required_group, 3)));
+  }
+}
+
+}  // namespace
+
+const std::string& Kernel::name() const { return state_->info->name; }
+uint64_t Kernel::max_threads_per_threadgroup() const { return state_->info->max_threads_per_group; }
+uint64_t Kernel::thread_execution_width() const { return state_->info->execution_width; }
+uint64_t Kernel::static_thread_group_memory_length() const { return state_->info->group_memory; }
+
+Kernel Kernel::with_threads(std::array<uint64_t, 3> threads, uint8_t dimensions) const {
+  Kernel changed = *this;
+  changed.threads_ = threads;
+  changed.thread_dimensions_ = dimensions;
+  return changed;
+}
+
+Kernel Kernel::with_group(std::array<uint64_t, 3> group, uint8_t dimensions) const {
+  Kernel changed = *this;
+  changed.group_ = group;
+  changed.group_dimensions_ = dimensions;
+  return changed;
+}
+
+Kernel Kernel::on(Stream stream) const {
+  Kernel changed = *this;
+  changed.stream_ = &stream.state();
+  return changed;
+}
+
+void Kernel::launch(std::span<const KernelArgument> given) const {
+  DeviceState& device = library_->device();
+  StreamState& stream = stream_ != nullptr ? *stream_ : device.current_stream();
+  if (&stream.device() != &device) {
+    throw InvalidArgument(fmt::format("kernel \"{}\" was compiled for {} and cannot run on a stream of {}", name(),
+                                      device.name(), stream.device().name()));
+  }
+  if (thread_dimensions_ != 0 && group_dimensions_ != 0 && thread_dimensions_ != group_dimensions_) {
+    throw InvalidArgument(fmt::format("threads in {} dimensions and a group in {} for kernel \"{}\"",
+                                      int{thread_dimensions_}, int{group_dimensions_}, name()));
+  }
+  const Arguments arguments(*state_, given, stream);
+
+  Launch launch;
+  launch.program = &library_->program();
+  launch.kernel = state_->index;
+  launch.arguments = arguments.list();
+  launch.indirect = arguments.indirect();
+  if (thread_dimensions_ != 0) {
+    launch.threads = {threads_[0], threads_[1], threads_[2]};
+  } else if (arguments.first_tensor() != nullptr) {
+    launch.threads.x = static_cast<uint64_t>(arguments.first_tensor()->elements());
+  } else {
+    throw InvalidArgument(
+        fmt::format("kernel \"{}\" was given no tensor to take its threads from: say how many with threads()", name()));
+  }
+  const bool chosen = group_dimensions_ != 0;
+  if (chosen) {
+    launch.group = {group_[0], group_[1], group_[2]};
+    check_group(*state_, launch.group, group_dimensions_, device.info());
+  }
+  if (launch.threads.x == 0 || launch.threads.y == 0 || launch.threads.z == 0) return;
+  if (!chosen) launch.group = default_group(*state_->info, launch.threads, device.info());
+  launch.group.x = std::min(launch.group.x, launch.threads.x);
+  launch.group.y = std::min(launch.group.y, launch.threads.y);
+  launch.group.z = std::min(launch.group.z, launch.threads.z);
+
+  stream.run(
+      [&] {
+        Operation operation;
+        operation.name = state_->name;
+        operation.threads = launch.threads;
+        operation.group = launch.group;
+        operation.bytes = arguments.tensor_bytes();
+        return operation;
+      },
+      [&](Queue& queue, Ticket* ticket) { queue.launch(launch, ticket); });
+}
+
+}  // namespace kymo::device

@@ -1,0 +1,45 @@
+// Compiled code of one source on one device, and its kernels.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/device_state.h"
+
+namespace kymo::device {
+
+struct KernelState {
+  LibraryState* library = nullptr;
+  uint32_t index = 0;     // in the program
+  std::string_view name;  // kept: names.h
+  const KernelInfo* info = nullptr;
+};
+
+class LibraryState {
+ public:
+  LibraryState(DeviceState& device, std::unique_ptr<Program> program);
+  ~LibraryState();
+  LibraryState(const LibraryState&) = delete;
+  LibraryState& operator=(const LibraryState&) = delete;
+
+  DeviceState& device() const { return device_; }
+  KernelState* find(std::string_view name);  // null: no such kernel
+  std::vector<std::string> kernel_names() const;
+
+  // Throws Error where the device was reset since.
+  const Program& program() const;
+  void drop_program();  // the device is about to be reset
+
+ private:
+  DeviceState& device_;
+  std::vector<KernelInfo> infos_;  // of their own: they outlive the program
+  std::unique_ptr<Program> program_;
+  std::vector<KernelState> kernels_;  // by name
+};
+
+}  // namespace kymo::device

@@ -1,0 +1,42 @@
+// The sizes the caching allocator works with: how a request is rounded, which pool serves it, how long a segment is.
+//
+//   request, rounded to 512 bytes    pool          taken from a segment of
+//   up to 1 MiB                      Small         8 MiB
+//   below 10 MiB                     Large         32 MiB
+//   below half an extra large one    ExtraLarge    128 MiB (1 GiB where device and host share memory)
+//   more                             Huge          its own, rounded to 2 MiB, never split
+//
+// Where such a segment would pass a watermark, or the driver has none that long, one for the request alone is made.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kymo/memory.h"
+
+namespace kymo::device {
+
+inline constexpr size_t kMiB = size_t{1} << 20;
+inline constexpr size_t kBlockAlignment = 512;
+inline constexpr size_t kMaxSmall = 1 * kMiB;
+inline constexpr size_t kMinExtraLarge = 10 * kMiB;
+inline constexpr size_t kSmallSegment = 8 * kMiB;
+inline constexpr size_t kLargeSegment = 32 * kMiB;
+inline constexpr size_t kDiscreteExtraLargeSegment = 128 * kMiB;
+inline constexpr size_t kUnifiedExtraLargeSegment = 1024 * kMiB;
+inline constexpr size_t kHugeRounding = 2 * kMiB;
+// A huge block is handed out whole to a request that leaves no more than this of it unused.
+inline constexpr size_t kHugeSlack = 32 * kMiB;
+
+constexpr size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) & ~(multiple - 1); }
+
+// The extra large segment on a device that should hold `recommended_max`. Shared memory is what the host lives in too,
+// so there a segment is a sixteenth of it at most.
+constexpr size_t extra_large_segment(bool unified, size_t recommended_max) {
+  if (!unified) return kDiscreteExtraLargeSegment;
+  const size_t share = recommended_max / 16 / kHugeRounding * kHugeRounding;
+  return std::clamp(share, kDiscreteExtraLargeSegment, kUnifiedExtraLargeSegment);
+}
+
+}  // namespace kymo::device

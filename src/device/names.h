@@ -1,0 +1,11 @@
+// Texts that stay: a trace may mention a kernel after its library is gone.
+#pragma once
+
+#include <string_view>
+
+namespace kymo::device {
+
+// The same text, for as long as the process lives. Any thread.
+std::string_view keep_name(std::string_view name);
+
+}  // namespace kymo::device

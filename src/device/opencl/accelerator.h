@@ -1,0 +1,33 @@
+// One OpenCL device, opened: a context of its own.
+#pragma once
+
+#include "device/opencl/clock.h"
+#include "device/opencl/context.h"
+#include "device/opencl/memory.h"
+
+namespace kymo::device::opencl {
+
+class OpenClAccelerator final : public Accelerator {
+ public:
+  OpenClAccelerator(std::shared_ptr<const Api> api, FoundDevice device);
+
+  const DeviceInfo& info() const override { return context_.device.info; }
+  Address allocate(size_t bytes) override { return memory_.allocate(bytes); }
+  void release(Address address, size_t) noexcept override { memory_.release(address); }
+  std::optional<size_t> driver_allocated() const override { return std::nullopt; }  // OpenCL does not tell
+  void* allocate_host(size_t bytes) override { return context_.host_memory.allocate(bytes); }
+  void release_host(void* memory) noexcept override { context_.host_memory.release(memory); }
+  std::unique_ptr<Queue> make_queue() override;
+  std::unique_ptr<Marker> make_marker(bool timing) override;
+  std::unique_ptr<Program> compile(const Source& source) override;
+  std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) override;
+  ClockReading read_clock() override { return clock_.read(); }
+  void reset() override;
+
+ private:
+  Context context_;
+  Memory memory_;
+  DeviceClock clock_;
+};
+
+}  // namespace kymo::device::opencl

@@ -1,0 +1,68 @@
+// The functions of libOpenCL, found at run time: Kymo runs where none is installed.
+//
+// KYMO_OPENCL_LIBRARY in the environment names another library than libOpenCL.so.1, by path or by soname. A library
+// that was opened stays: drivers have threads of their own and do not survive being unloaded.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+#include <memory>
+
+namespace kymo::device::opencl {
+
+#define KYMO_OPENCL_FUNCTIONS(DO)        \
+  DO(clGetPlatformIDs)                   \
+  DO(clGetPlatformInfo)                  \
+  DO(clGetDeviceIDs)                     \
+  DO(clGetDeviceInfo)                    \
+  DO(clCreateContext)                    \
+  DO(clReleaseContext)                   \
+  DO(clCreateCommandQueueWithProperties) \
+  DO(clRetainCommandQueue)               \
+  DO(clReleaseCommandQueue)              \
+  DO(clCreateBuffer)                     \
+  DO(clReleaseMemObject)                 \
+  DO(clEnqueueMapBuffer)                 \
+  DO(clEnqueueUnmapMemObject)            \
+  DO(clSVMAlloc)                         \
+  DO(clSVMFree)                          \
+  DO(clEnqueueSVMMemcpy)                 \
+  DO(clEnqueueSVMMemFill)                \
+  DO(clCreateProgramWithSource)          \
+  DO(clCreateProgramWithBinary)          \
+  DO(clBuildProgram)                     \
+  DO(clGetProgramInfo)                   \
+  DO(clGetProgramBuildInfo)              \
+  DO(clReleaseProgram)                   \
+  DO(clCreateKernel)                     \
+  DO(clCreateKernelsInProgram)           \
+  DO(clReleaseKernel)                    \
+  DO(clSetKernelArg)                     \
+  DO(clSetKernelArgSVMPointer)           \
+  DO(clSetKernelExecInfo)                \
+  DO(clGetKernelInfo)                    \
+  DO(clGetKernelArgInfo)                 \
+  DO(clGetKernelWorkGroupInfo)           \
+  DO(clEnqueueNDRangeKernel)             \
+  DO(clEnqueueMarkerWithWaitList)        \
+  DO(clEnqueueBarrierWithWaitList)       \
+  DO(clWaitForEvents)                    \
+  DO(clGetEventInfo)                     \
+  DO(clGetEventProfilingInfo)            \
+  DO(clReleaseEvent)                     \
+  DO(clFlush)                            \
+  DO(clFinish)
+
+struct Api {
+#define KYMO_DECLARE(name) decltype(&::name) name = nullptr;
+  KYMO_OPENCL_FUNCTIONS(KYMO_DECLARE)
+#undef KYMO_DECLARE
+  decltype(&::clGetDeviceAndHostTimer) clGetDeviceAndHostTimer = nullptr;  // null: the loader is older than 2.1
+};
+
+// Throws NotAvailable where the library cannot be opened or lacks a function.
+std::shared_ptr<const Api> load_api();
+
+}  // namespace kymo::device::opencl

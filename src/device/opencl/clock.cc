@@ -1,0 +1,157 @@
+#include "device/opencl/clock.h"
+
+#include "device/opencl/error.h"
+#include "kymo/error.h"
+
+namespace kymo::device::opencl {
+namespace {
+
+constexpr int kDecidingSamples = 6;
+constexpr int kReadings = 8;
+constexpr size_t kScratchBytes = 64;
+constexpr uint64_t kTimerGrain = 2000;  // ns: how far a command's time may lie outside two answers of the same timer
+
+uint64_t now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// A moment of the device that fell between two of the host's.
+ClockReading reading_between(uint64_t ticks, uint64_t before, uint64_t after) {
+  ClockReading reading;
+  reading.ticks = ticks;
+  reading.monotonic_ns = before + (after - before) / 2;
+  reading.error_ns = (after - before) / 2 + 1;
+  return reading;
+}
+
+void keep_better(ClockReading& best, const ClockReading& other) {
+  if (best.error_ns == 0 || other.error_ns < best.error_ns) best = other;
+}
+
+// The wall clock at the moment of a reading, by where both clocks are now.
+void add_wall_clock(ClockReading& reading) {
+  const uint64_t before = now(CLOCK_MONOTONIC), wall = now(CLOCK_REALTIME), after = now(CLOCK_MONOTONIC);
+  reading.realtime_ns = wall - (before + (after - before) / 2 - reading.monotonic_ns);
+}
+
+}  // namespace
+
+DeviceClock::~DeviceClock() {
+  if (scratch_ != nullptr) context_.cl.clSVMFree(context_.handle.get(), scratch_);
+}
+
+DeviceClock::Sample DeviceClock::run_command(clockid_t clock) {
+  const Api& cl = context_.cl;
+  if (!queue_) queue_ = context_.make_queue(true);
+  if (scratch_ == nullptr) scratch_ = cl.clSVMAlloc(context_.handle.get(), CL_MEM_READ_WRITE, kScratchBytes, 0);
+  if (scratch_ == nullptr) fail(CL_MEM_OBJECT_ALLOCATION_FAILURE, "clSVMAlloc");
+  Sample sample;
+  cl_event event = nullptr;
+  const cl_uint pattern = 0;
+  sample.before = now(clock);
+  // A fill, not a marker: what really runs on the device has times of the device.
+  check(cl.clEnqueueSVMMemFill(queue_.get(), scratch_, &pattern, sizeof pattern, sizeof pattern, 0, nullptr, &event),
+        "clEnqueueSVMMemFill");
+  const Event owned(event, cl.clReleaseEvent);
+  check(cl.clWaitForEvents(1, &event), "clWaitForEvents");
+  sample.after = now(clock);
+  check(cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof sample.start, &sample.start, nullptr),
+        "clGetEventProfilingInfo");
+  check(cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof sample.end, &sample.end, nullptr),
+        "clGetEventProfilingInfo");
+  return sample;
+}
+
+bool DeviceClock::is_host_clock(clockid_t clock, int samples) {
+  for (int i = 0; i < samples; ++i) {
+    const Sample sample = run_command(clock);
+    if (sample.start < sample.before || sample.end > sample.after || sample.start > sample.end) return false;
+  }
+  return true;
+}
+
+std::optional<uint64_t> DeviceClock::device_timer() const {
+  cl_ulong device = 0, host = 0;
+  if (context_.cl.clGetDeviceAndHostTimer == nullptr ||
+      context_.cl.clGetDeviceAndHostTimer(context_.device.id, &device, &host) != CL_SUCCESS || device == 0)
+    return std::nullopt;
+  return device;
+}
+
+bool DeviceClock::device_timer_fits() {
+  for (int i = 0; i < kDecidingSamples; ++i) {
+    const auto before = device_timer();
+    if (!before) return false;
+    const Sample sample = run_command(CLOCK_MONOTONIC);
+    const auto after = device_timer();
+    if (!after || *after < *before) return false;
+    if (sample.start + kTimerGrain < *before || sample.end > *after + kTimerGrain) return false;
+  }
+  return true;
+}
+
+void DeviceClock::decide() {
+  run_command(CLOCK_MONOTONIC);  // the first is slow
+  if (context_.device.is_cpu) {
+    for (const clockid_t clock : {CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME}) {
+      if (!is_host_clock(clock, kDecidingSamples)) continue;
+      host_clock_ = clock;
+      method_ = Method::HostClock;
+      return;
+    }
+  }
+  method_ = device_timer_fits() ? Method::DeviceTimer : Method::Bracket;
+}
+
+ClockReading DeviceClock::read_host_clock() const {
+  ClockReading best;
+  for (int i = 0; i < kReadings; ++i) {
+    const uint64_t before = now(CLOCK_MONOTONIC), ticks = now(host_clock_), after = now(CLOCK_MONOTONIC);
+    keep_better(best, reading_between(ticks, before, after));
+  }
+  return best;
+}
+
+std::optional<ClockReading> DeviceClock::read_device_timer() const {
+  ClockReading best;
+  for (int i = 0; i < kReadings; ++i) {
+    const uint64_t before = now(CLOCK_MONOTONIC);
+    const auto ticks = device_timer();
+    const uint64_t after = now(CLOCK_MONOTONIC);
+    if (!ticks) return std::nullopt;
+    keep_better(best, reading_between(*ticks, before, after));
+  }
+  return best;
+}
+
+ClockReading DeviceClock::read_bracket() {
+  ClockReading best;
+  for (int i = 0; i < kReadings; ++i) {
+    const Sample sample = run_command(CLOCK_MONOTONIC);
+    keep_better(best, reading_between(sample.start + (sample.end - sample.start) / 2, sample.before, sample.after));
+  }
+  return best;
+}
+
+ClockReading DeviceClock::read() {
+  const std::lock_guard lock(mutex_);
+  if (method_ == Method::HostClock && !is_host_clock(host_clock_, 1)) method_ = Method::Undecided;
+  if (method_ == Method::Undecided) decide();
+  std::optional<ClockReading> reading;
+  if (method_ == Method::HostClock) reading = read_host_clock();
+  if (method_ == Method::DeviceTimer) reading = read_device_timer();
+  if (!reading) reading = read_bracket();
+  add_wall_clock(*reading);
+  return *reading;
+}
+
+void DeviceClock::forget() {
+  const std::lock_guard lock(mutex_);
+  queue_ = {};
+  scratch_ = nullptr;
+  method_ = Method::Undecided;
+}
+
+}  // namespace kymo::device::opencl

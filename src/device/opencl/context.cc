@@ -1,0 +1,31 @@
+#include "device/opencl/context.h"
+
+#include "device/opencl/error.h"
+
+namespace kymo::device::opencl {
+
+Context::Context(std::shared_ptr<const Api> loaded, FoundDevice found)
+    : api(std::move(loaded)), cl(*api), device(std::move(found)), host_memory(*this) {
+  renew();
+}
+
+void Context::renew() {
+  handle = {};  // first: a lost one may be in the way
+  cl_int code = CL_SUCCESS;
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                              reinterpret_cast<cl_context_properties>(device.platform), 0};
+  handle = {cl.clCreateContext(properties, 1, &device.id, nullptr, nullptr, &code), cl.clReleaseContext};
+  check(code, "clCreateContext");
+}
+
+CommandQueue Context::make_queue(bool profiling) const {
+  cl_int code = CL_SUCCESS;
+  const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+  CommandQueue queue(
+      cl.clCreateCommandQueueWithProperties(handle.get(), device.id, profiling ? properties : nullptr, &code),
+      cl.clReleaseCommandQueue);
+  check(code, "clCreateCommandQueueWithProperties");
+  return queue;
+}
+
+}  // namespace kymo::device::opencl

@@ -1,0 +1,134 @@
+#include "device/opencl/kernel_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "device/opencl/error.h"
+#include "kymo/error.h"
+
+namespace kymo::device::opencl {
+
+KernelPool::KernelPool(const Context& context, cl_program program, const KernelInfo& info)
+    : context_(context), program_(program), name_(info.name) {
+  for (size_t i = 0; i < info.parameters.size(); ++i) {
+    const Parameter& parameter = info.parameters[i];
+    kinds_.push_back(parameter.kind);
+    if (parameter.kind == ParameterKind::Unknown && parameter.bytes == 0 && refused_parameter_.empty())
+      refused_parameter_ = parameter.name.empty() ? fmt::format("number {}", i + 1) : parameter.name;
+  }
+}
+
+KernelPool::~KernelPool() {
+  for (Slot& slot : slots_)
+    if (slot.kernel != nullptr) context_.cl.clReleaseKernel(slot.kernel);
+}
+
+void KernelPool::prepare() { const Loan loan(*this); }
+
+KernelPool::Slot& KernelPool::lend() {
+  for (;;) {
+    for (Slot& slot : slots_) {
+      if (slot.lent.load(std::memory_order_relaxed) || slot.lent.exchange(true, std::memory_order_acquire)) continue;
+      if (slot.kernel != nullptr) [[likely]]
+        return slot;
+      try {
+        make(slot);
+      } catch (...) {
+        slot.lent.store(false, std::memory_order_release);
+        throw;
+      }
+      return slot;
+    }
+    std::this_thread::yield();
+  }
+}
+
+void KernelPool::make(Slot& slot) {
+  if (slot.kernel != nullptr) context_.cl.clReleaseKernel(std::exchange(slot.kernel, nullptr));
+  cl_int code = CL_SUCCESS;
+  slot.kernel = context_.cl.clCreateKernel(program_, name_.c_str(), &code);
+  check(code, "clCreateKernel");
+  slot.indirect.clear();
+  slot.arguments.assign(kinds_.size(), {});
+  for (size_t i = 0; i < kinds_.size(); ++i) slot.arguments[i].kind = kinds_[i];
+}
+
+void KernelPool::set(Slot& slot, std::span<const Argument> arguments, std::span<const Address> indirect) {
+  if (!refused_parameter_.empty()) [[unlikely]]
+    refuse();
+  const uint64_t releases = context_.releases.load(std::memory_order_acquire);
+  const bool addresses_hold = slot.releases == releases;
+  if (!indirect.empty() || !slot.indirect.empty()) [[unlikely]]
+    set_indirect(slot, indirect);
+  const size_t count = std::min(arguments.size(), slot.arguments.size());
+  for (size_t i = 0; i < count; ++i) {
+    const Argument& argument = arguments[i];
+    const Remembered& last = slot.arguments[i];
+    if (last.is_set) {
+      if (last.kind == ParameterKind::Buffer) {
+        if (last.address == argument.address && addresses_hold) continue;
+      } else if (last.bytes == argument.bytes) {
+        if (last.kind == ParameterKind::Local) continue;
+        if (argument.bytes <= last.value.size() && std::memcmp(last.value.data(), argument.data, argument.bytes) == 0)
+          continue;
+      }
+    }
+    set_one(slot, static_cast<cl_uint>(i), argument);
+  }
+  slot.releases = releases;
+}
+
+void KernelPool::set_one(Slot& slot, cl_uint index, const Argument& argument) {
+  const Api& cl = context_.cl;
+  Remembered& last = slot.arguments[index];
+  last.is_set = false;
+  switch (last.kind) {
+    case ParameterKind::Buffer:
+      if (argument.address != 0)
+        check(cl.clSetKernelArgSVMPointer(slot.kernel, index, reinterpret_cast<const void*>(argument.address)),
+              "clSetKernelArgSVMPointer");
+      else
+        check(cl.clSetKernelArg(slot.kernel, index, sizeof(cl_mem), nullptr), "clSetKernelArg");
+      last.address = argument.address;
+      break;
+    case ParameterKind::Local:  // a driver refuses group memory of no bytes
+      check(cl.clSetKernelArg(slot.kernel, index, std::max<size_t>(argument.bytes, 1), nullptr), "clSetKernelArg");
+      break;
+    case ParameterKind::Value:
+    case ParameterKind::Unknown:
+    case ParameterKind::Word:
+      check(cl.clSetKernelArg(slot.kernel, index, argument.bytes, argument.data), "clSetKernelArg");
+      if (argument.bytes <= last.value.size()) std::memcpy(last.value.data(), argument.data, argument.bytes);
+      break;
+  }
+  last.bytes = argument.bytes;
+  last.is_set = true;
+}
+
+void KernelPool::set_indirect(Slot& slot, std::span<const Address> indirect) {
+  // There is no portable way to take pointers back that were announced: a new object has none.
+  if (indirect.empty()) {
+    make(slot);
+    return;
+  }
+  if (std::equal(indirect.begin(), indirect.end(), slot.indirect.begin(), slot.indirect.end()) &&
+      slot.releases == context_.releases.load(std::memory_order_acquire))
+    return;
+  static_assert(sizeof(Address) == sizeof(void*), "an address is a pointer");
+  check(context_.cl.clSetKernelExecInfo(slot.kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, indirect.size_bytes(),
+                                        indirect.data()),
+        "clSetKernelExecInfo");
+  slot.indirect.assign(indirect.begin(), indirect.end());
+}
+
+void KernelPool::refuse() const {
+  throw InvalidArgument(
+      fmt::format("kernel {} cannot be launched: its parameter {} is an image, a sampler or of a type whose size the "
+                  "driver does not tell; use buffers, numbers and structures",
+                  name_, refused_parameter_));
+}
+
+}  // namespace kymo::device::opencl

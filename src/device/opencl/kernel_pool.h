@@ -1,0 +1,82 @@
+// A kernel that many threads may launch at once.
+//
+// An OpenCL kernel object holds its arguments, so only one thread at a time may set them and enqueue. A pool has up to
+// eight objects of one kernel and lends the first that is free; the ninth thread spins. A lent object remembers what
+// was set and sets only what changed: a launch with the arguments of the last one sets none.
+//
+// Cost of a loan without contention: one atomic exchange and one store.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/opencl/context.h"
+
+namespace kymo::device::opencl {
+
+class KernelPool {
+ public:
+  // `program` must outlive the pool. Makes no kernel object before the first loan.
+  KernelPool(const Context& context, cl_program program, const KernelInfo& info);
+  KernelPool(const KernelPool&) = delete;
+  ~KernelPool();
+
+  // Throws where the program has no such kernel: for finding out early.
+  void prepare();
+
+ private:
+  struct Remembered {
+    ParameterKind kind = ParameterKind::Buffer;
+    bool is_set = false;
+    uint32_t bytes = 0;
+    Address address = 0;
+    std::array<std::byte, 16> value{};
+  };
+  struct alignas(64) Slot {
+    std::atomic<bool> lent{false};
+    cl_kernel kernel = nullptr;
+    uint64_t releases = 0;  // Context::releases when the addresses were set
+    std::vector<Address> indirect;
+    std::vector<Remembered> arguments;
+  };
+
+ public:
+  // Given back at the end of its scope.
+  class Loan {
+   public:
+    explicit Loan(KernelPool& pool) : pool_(pool), slot_(pool.lend()) {}
+    Loan(const Loan&) = delete;
+    ~Loan() { slot_.lent.store(false, std::memory_order_release); }
+
+    void set(std::span<const Argument> arguments, std::span<const Address> indirect) {
+      pool_.set(slot_, arguments, indirect);
+    }
+    cl_kernel get() const { return slot_.kernel; }
+
+   private:
+    KernelPool& pool_;
+    Slot& slot_;
+  };
+
+ private:
+  Slot& lend();
+  void make(Slot& slot);
+  void set(Slot& slot, std::span<const Argument> arguments, std::span<const Address> indirect);
+  void set_one(Slot& slot, cl_uint index, const Argument& argument);
+  void set_indirect(Slot& slot, std::span<const Address> indirect);
+  [[noreturn]] void refuse() const;
+
+  const Context& context_;
+  cl_program program_;
+  std::string name_;
+  std::vector<ParameterKind> kinds_;
+  std::string refused_parameter_;  // empty: all can be given
+  std::array<Slot, 8> slots_;
+};
+
+}  // namespace kymo::device::opencl

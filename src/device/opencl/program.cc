@@ -1,0 +1,111 @@
+#include "device/opencl/program.h"
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "device/opencl/reflection.h"
+#include "kymo/error.h"
+
+namespace kymo::device::opencl {
+namespace {
+
+constexpr uint32_t kMagic = 0x314c436b;  // "kCL1"
+constexpr size_t kPieceBuilds = 16;
+
+}  // namespace
+
+OpenClProgram::OpenClProgram(const Context& context, Text text, BuiltProgram program, std::vector<KernelInfo> kernels)
+    : context_(context),
+      text_(std::move(text)),
+      kernels_(std::move(kernels)),
+      sees_(look_into(text_.source, text_.options)),
+      takes_partial_groups_(context.device.non_uniform_groups && allows_partial_groups(text_.options)) {
+  whole_.program = std::move(program);
+  fill(whole_);
+}
+
+void OpenClProgram::fill(Build& build) const {
+  for (const KernelInfo& kernel : kernels_)
+    build.kernels.push_back(std::make_unique<KernelPool>(context_, build.program.get(), kernel));
+}
+
+// Not every compiler minds a #line in what it says: what is wrong is asked for again with the user's text alone.
+BuiltProgram OpenClProgram::build_or_explain(const Context& context, const std::string& whole, const Text& text) {
+  try {
+    return build(context, whole, text.options, text.file);
+  } catch (const CompileError&) {
+    build(context, text.source, text.options, text.file);
+    throw;
+  }
+}
+
+std::unique_ptr<OpenClProgram> OpenClProgram::compile(const Context& context, const Source& source) {
+  Text text{std::string(source.text), all_options(source.options, context.device.newest_language),
+            std::string(source.file)};
+  const std::string whole = preamble(text.file, text.options) + text.source;
+  BuiltProgram program = build_or_explain(context, whole, text);
+  std::vector<KernelInfo> kernels = reflect(context, program.get(), whole, text.options);
+  return std::unique_ptr<OpenClProgram>(
+      new OpenClProgram(context, std::move(text), std::move(program), std::move(kernels)));
+}
+
+std::shared_ptr<KernelPool> OpenClProgram::piece_kernel(uint32_t index, const Extent& group, const Extent& tail) const {
+  if (!sees_.launch_shape) return {std::shared_ptr<void>(), whole_.kernels[index].get()};
+  const Extent seen_tail = sees_.launch_size ? tail : Extent{0, 0, 0};
+  const std::lock_guard lock(mutex_);
+  for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
+    if (piece->group != group || piece->tail != seen_tail) continue;
+    pieces_.splice(pieces_.begin(), pieces_, piece);
+    return {piece->build, piece->build->kernels[index].get()};
+  }
+  auto built = std::make_shared<Build>();
+  const std::string whole = piece_preamble(text_.file, text_.options, group, seen_tail) + text_.source;
+  built->program = build(context_, whole, text_.options, text_.file);
+  fill(*built);
+  pieces_.push_front({group, seen_tail, built});
+  if (pieces_.size() > kPieceBuilds) pieces_.pop_back();
+  return {built, built->kernels[index].get()};
+}
+
+// The driver's binary alone would not do: pieces are built from the source. Drivers are not to be trusted with bytes
+// that changed on the way (PoCL aborts), hence the hash.
+std::vector<std::byte> OpenClProgram::binary() const {
+  const std::vector<std::byte> drivers = binary_of(context_, whole_.program.get());
+  if (drivers.empty()) return {};
+  base::ByteWriter body;
+  body.string(context_.device.info.driver);
+  body.string(context_.device.info.name);
+  body.string(text_.source);
+  body.string(text_.options);
+  body.string(text_.file);
+  body.varint(drivers.size());
+  body.append(drivers);
+  base::ByteWriter whole;
+  whole.fixed(kMagic);
+  whole.fixed(base::hash(body.bytes()));
+  whole.append(body.bytes());
+  const base::Bytes bytes = whole.bytes();
+  return {bytes.begin(), bytes.end()};
+}
+
+std::unique_ptr<OpenClProgram> OpenClProgram::load(const Context& context, std::span<const std::byte> binary,
+                                                   std::vector<KernelInfo> kernels) try {
+  base::ByteReader reader(binary);
+  if (reader.fixed<uint32_t>() != kMagic) return nullptr;
+  const auto hash = reader.fixed<uint64_t>();
+  if (hash != base::hash(binary.subspan(binary.size() - reader.left()))) return nullptr;
+  if (reader.string() != context.device.info.driver || reader.string() != context.device.info.name) return nullptr;
+  Text text;
+  text.source = reader.string();
+  text.options = reader.string();
+  text.file = reader.string();
+  BuiltProgram program = build_binary(context, reader.take(reader.count()), text.options);
+  if (!program) return nullptr;
+  std::unique_ptr<OpenClProgram> loaded(
+      new OpenClProgram(context, std::move(text), std::move(program), std::move(kernels)));
+  for (uint32_t i = 0; i < loaded->kernels_.size(); ++i) loaded->kernel(i).prepare();
+  return loaded;
+} catch (const Error&) {
+  return nullptr;
+}
+
+}  // namespace kymo::device::opencl

@@ -1,0 +1,154 @@
+#include "device/opencl/queue.h"
+
+#include "device/opencl/error.h"
+#include "device/opencl/kernel_pool.h"
+#include "device/opencl/marker.h"
+#include "device/opencl/program.h"
+
+namespace kymo::device::opencl {
+namespace {
+
+void* pointer(Address address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+OpenClQueue::OpenClQueue(Context& context)
+    : context_(context), cl_(context.cl), queue_(context.make_queue(false)), tickets_(context), staging_(context) {}
+
+OpenClQueue::~OpenClQueue() { cl_.clFinish(queue_.get()); }
+
+void OpenClQueue::start_profiling() {
+  CommandQueue profiled = context_.make_queue(true);
+  cl_event event = nullptr;
+  check(cl_.clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
+  const Event end_of_old = owned(event);
+  check(cl_.clFlush(queue_.get()), "clFlush");
+  check(cl_.clEnqueueBarrierWithWaitList(profiled.get(), 1, &event, nullptr), "clEnqueueBarrierWithWaitList");
+  queue_ = std::move(profiled);
+  profiling_ = true;
+}
+
+// ---- Launches ------------------------------------------------------------------------------------------------------
+
+cl_int OpenClQueue::enqueue(cl_kernel kernel, const Piece& piece, cl_event* event) {
+  const size_t offset[3] = {piece.offset.x, piece.offset.y, piece.offset.z};
+  const size_t threads[3] = {piece.threads.x, piece.threads.y, piece.threads.z};
+  const size_t group[3] = {piece.group.x, piece.group.y, piece.group.z};
+  const bool has_offset = (offset[0] | offset[1] | offset[2]) != 0;
+  // A piece has as many dimensions as its launch: an edge may be one thread thin where an offset says that it has them.
+  const cl_uint dimensions = threads[2] > 1 || offset[2] != 0 ? 3 : threads[1] > 1 || offset[1] != 0 ? 2 : 1;
+  return cl_.clEnqueueNDRangeKernel(queue_.get(), kernel, dimensions, has_offset ? offset : nullptr, threads, group, 0,
+                                    nullptr, event);
+}
+
+void OpenClQueue::launch(const Launch& launch, Ticket* ticket) {
+  const auto& program = static_cast<const OpenClProgram&>(*launch.program);
+  if (ticket != nullptr && !profiling_) start_profiling();
+  if (!divides(launch.threads, launch.group) && !program.takes_partial_groups())
+    return launch_in_pieces(launch, ticket);
+  cl_event event = nullptr;
+  {
+    KernelPool::Loan kernel(program.kernel(launch.kernel));
+    kernel.set(launch.arguments, launch.indirect);
+    check(enqueue(kernel.get(), {{0, 0, 0}, launch.threads, launch.group}, ticket != nullptr ? &event : nullptr),
+          "clEnqueueNDRangeKernel");
+  }
+  if (ticket != nullptr) *ticket = tickets_.give(owned(event));
+}
+
+void OpenClQueue::launch_in_pieces(const Launch& launch, Ticket* ticket) {
+  const auto& program = static_cast<const OpenClProgram&>(*launch.program);
+  const auto pool = program.piece_kernel(launch.kernel, launch.group, tail_of(launch.threads, launch.group));
+  // A GPU's code suits any group; a CPU's is compiled for each, so there an edge takes groups that come again.
+  const bool keep_groups = program.sees().groups || !context_.device.is_cpu;
+  const Pieces pieces = cut(launch.threads, launch.group, keep_groups);
+  Event first, last;
+  {
+    KernelPool::Loan kernel(*pool);
+    kernel.set(launch.arguments, launch.indirect);
+    for (const Piece& piece : pieces.all()) {
+      const bool is_first = &piece == &pieces.all().front(), is_last = &piece == &pieces.all().back();
+      cl_event event = nullptr;
+      check(enqueue(kernel.get(), piece, ticket != nullptr && (is_first || is_last) ? &event : nullptr),
+            "clEnqueueNDRangeKernel");
+      if (event != nullptr) (is_first ? first : last) = owned(event);
+    }
+  }
+  if (ticket != nullptr) *ticket = tickets_.give(std::move(first), std::move(last));
+}
+
+// ---- Copies --------------------------------------------------------------------------------------------------------
+
+void OpenClQueue::give_ticket_of_nothing(Ticket* ticket) {
+  if (ticket == nullptr) return;
+  if (!profiling_) start_profiling();
+  cl_event event = nullptr;
+  check(cl_.clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
+  *ticket = tickets_.give(owned(event));
+}
+
+void OpenClQueue::fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) {
+  if (bytes == 0) return give_ticket_of_nothing(ticket);
+  if (ticket != nullptr && !profiling_) start_profiling();
+  cl_event event = nullptr;
+  check(cl_.clEnqueueSVMMemFill(queue_.get(), pointer(to), pattern, pattern_bytes, bytes, 0, nullptr,
+                                ticket != nullptr ? &event : nullptr),
+        "clEnqueueSVMMemFill");
+  if (ticket != nullptr) *ticket = tickets_.give(owned(event));
+}
+
+void OpenClQueue::memcpy_command(void* to, const void* from, size_t bytes, bool blocking, Ticket* ticket) {
+  if (ticket != nullptr && !profiling_) start_profiling();
+  cl_event event = nullptr;
+  check(cl_.clEnqueueSVMMemcpy(queue_.get(), blocking ? CL_TRUE : CL_FALSE, to, from, bytes, 0, nullptr,
+                               ticket != nullptr ? &event : nullptr),
+        "clEnqueueSVMMemcpy");
+  if (ticket != nullptr) *ticket = tickets_.give(owned(event));
+}
+
+void OpenClQueue::copy(Address from, Address to, size_t bytes, Ticket* ticket) {
+  if (bytes == 0) return give_ticket_of_nothing(ticket);
+  memcpy_command(pointer(to), pointer(from), bytes, false, ticket);
+}
+
+void OpenClQueue::upload(const void* from, Address to, size_t bytes, Ticket* ticket) {
+  if (bytes == 0) return give_ticket_of_nothing(ticket);
+  if (context_.host_memory.covers(from, bytes)) return memcpy_command(pointer(to), from, bytes, false, ticket);
+  if (ticket != nullptr && !profiling_) start_profiling();  // before staging: it is of one queue
+  const void* staged = bytes <= Staging::kLargest ? staging_.stage(queue_.get(), from, bytes) : nullptr;
+  memcpy_command(pointer(to), staged != nullptr ? staged : from, bytes, staged == nullptr, ticket);
+}
+
+void OpenClQueue::download(Address from, void* to, size_t bytes, Ticket* ticket) {
+  if (bytes == 0) return give_ticket_of_nothing(ticket);
+  memcpy_command(to, pointer(from), bytes, !context_.host_memory.covers(to, bytes), ticket);
+}
+
+// ---- Order ---------------------------------------------------------------------------------------------------------
+
+void OpenClQueue::record(Marker& marker) {
+  auto& own = static_cast<OpenClMarker&>(marker);
+  if (own.timing() && !profiling_) start_profiling();
+  cl_event event = nullptr;
+  check(cl_.clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
+  own.put(owned(event), queue_.get());
+}
+
+void OpenClQueue::wait(Marker& marker) {
+  auto& own = static_cast<OpenClMarker&>(marker);
+  const cl_event event = own.event();
+  if (event == nullptr || own.is_in(queue_.get())) return;  // in order anyway
+  own.flush();
+  check(cl_.clEnqueueBarrierWithWaitList(queue_.get(), 1, &event, nullptr), "clEnqueueBarrierWithWaitList");
+}
+
+void OpenClQueue::flush() { check(cl_.clFlush(queue_.get()), "clFlush"); }
+
+void OpenClQueue::synchronize() {
+  check(cl_.clFinish(queue_.get()), "clFinish");
+  if (failure_ != CL_SUCCESS) fail(std::exchange(failure_, CL_SUCCESS), "an operation on the device");
+}
+
+Redeemed OpenClQueue::redeem(Ticket ticket, Timing& timing) { return tickets_.redeem(ticket, timing, failure_); }
+
+}  // namespace kymo::device::opencl

@@ -1,0 +1,49 @@
+// An in-order queue.
+//
+// It begins without profiling, which costs some drivers time in every operation, and is exchanged for one with it at
+// the first operation that is timed: what comes then waits, on the device, for what was queued before.
+#pragma once
+
+#include "device/opencl/context.h"
+#include "device/opencl/pieces.h"
+#include "device/opencl/staging.h"
+#include "device/opencl/tickets.h"
+
+namespace kymo::device::opencl {
+
+class KernelPool;
+
+class OpenClQueue final : public Queue {
+ public:
+  explicit OpenClQueue(Context& context);
+  ~OpenClQueue() override;
+
+  void launch(const Launch& launch, Ticket* ticket) override;
+  void fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) override;
+  void copy(Address from, Address to, size_t bytes, Ticket* ticket) override;
+  void upload(const void* from, Address to, size_t bytes, Ticket* ticket) override;
+  void download(Address from, void* to, size_t bytes, Ticket* ticket) override;
+  void record(Marker& marker) override;
+  void wait(Marker& marker) override;
+  void flush() override;
+  void synchronize() override;
+  Redeemed redeem(Ticket ticket, Timing& timing) override;
+
+ private:
+  void start_profiling();
+  void launch_in_pieces(const Launch& launch, Ticket* ticket);
+  cl_int enqueue(cl_kernel kernel, const Piece& piece, cl_event* event);
+  void memcpy_command(void* to, const void* from, size_t bytes, bool blocking, Ticket* ticket);
+  void give_ticket_of_nothing(Ticket* ticket);
+  Event owned(cl_event event) const { return {event, context_.cl.clReleaseEvent}; }
+
+  Context& context_;
+  const Api& cl_;
+  CommandQueue queue_;
+  bool profiling_ = false;
+  cl_int failure_ = CL_SUCCESS;  // of a command that failed after it was enqueued; for the next synchronize()
+  Tickets tickets_;
+  Staging staging_;
+};
+
+}  // namespace kymo::device::opencl

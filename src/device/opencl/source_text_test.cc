@@ -1,0 +1,74 @@
+#include "device/opencl/source_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kymo::device::opencl {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(SourceTextTest, AKernelThatAsksOnlyForItsThreadSeesNothingOfItsGroup) {
+  const Sees sees = look_into("kernel void f(global float* o) { o[get_global_id(0)] = 1; }", "");
+  EXPECT_FALSE(sees.groups);
+  EXPECT_FALSE(sees.launch_shape);
+  EXPECT_FALSE(sees.launch_size);
+}
+
+TEST(SourceTextTest, WordsThatTellOfGroupsAreFound) {
+  EXPECT_TRUE(look_into("get_local_id(0)", "").groups);
+  EXPECT_TRUE(look_into("barrier(CLK_LOCAL_MEM_FENCE);", "").groups);
+  EXPECT_TRUE(look_into("local float tile[64];", "").groups);
+  EXPECT_TRUE(look_into("x = sub_group_reduce_add(x);", "").groups);
+  EXPECT_FALSE(look_into("get_local_id(0)", "").launch_shape);
+  EXPECT_TRUE(look_into("get_group_id(0)", "").launch_shape);
+  EXPECT_FALSE(look_into("get_group_id(0)", "").launch_size);
+  EXPECT_TRUE(look_into("__attribute__((reqd_work_group_size(8, 1, 1)))", "").launch_shape);
+  EXPECT_TRUE(look_into("get_num_groups(0)", "").launch_size);
+  EXPECT_TRUE(look_into("get_num_groups(0)", "").groups);
+}
+
+TEST(SourceTextTest, AWordInsideAnotherIsNotFound) {
+  EXPECT_FALSE(look_into("int locality, my_get_group_id, get_num_groups_2;", "").groups);
+}
+
+TEST(SourceTextTest, WhatIsIncludedOrDefinedOutsideMaySeeEverything) {
+  EXPECT_TRUE(look_into("#include \"a.h\"\n", "").launch_size);
+  EXPECT_TRUE(look_into("kernel void f() { SIZE; }", "-DSIZE=get_global_size(0)").launch_size);
+}
+
+TEST(SourceTextTest, LinesBeginAtOneInTheUsersFile) {
+  EXPECT_THAT(preamble("my \"file\".cl", ""), EndsWith("\n#line 1 \"my \\\"file\\\".cl\"\n"));
+  EXPECT_THAT(piece_preamble("a.cl", "", {64, 1, 1}, {3, 0, 0}), EndsWith("\n#line 1 \"a.cl\"\n"));
+}
+
+TEST(SourceTextTest, AFileNameCannotEndTheLineDirective) {
+  EXPECT_THAT(preamble("a\nkernel", ""), EndsWith("#line 1 \"akernel\"\n"));
+}
+
+TEST(SourceTextTest, ContractionIsOffUnlessSpeedIsAskedFor) {
+  EXPECT_THAT(preamble("a", ""), HasSubstr("FP_CONTRACT OFF"));
+  EXPECT_THAT(preamble("a", "-cl-mad-enable"), Not(HasSubstr("FP_CONTRACT")));
+  EXPECT_THAT(preamble("a", "-cl-fast-relaxed-math"), Not(HasSubstr("FP_CONTRACT")));
+}
+
+TEST(SourceTextTest, TheNewestLanguageIsTakenUnlessOneIsNamed) {
+  const std::vector<std::string> none, some = {"-DN=4"}, named = {"-cl-std=CL1.2"};
+  EXPECT_THAT(all_options(none, "CL3.0"), HasSubstr("-cl-std=CL3.0"));
+  EXPECT_THAT(all_options(some, "CL3.0"), HasSubstr("-DN=4"));
+  EXPECT_THAT(all_options(named, "CL3.0"), Not(HasSubstr("CL3.0")));
+  EXPECT_THAT(all_options(none, ""), Not(HasSubstr("-cl-std")));
+}
+
+TEST(SourceTextTest, PartialGroupsNeedALanguageFromTwoOn) {
+  EXPECT_TRUE(allows_partial_groups("-cl-std=CL3.0"));
+  EXPECT_TRUE(allows_partial_groups("-cl-std=CL2.0 -DX"));
+  EXPECT_FALSE(allows_partial_groups("-cl-std=CL1.2"));
+  EXPECT_FALSE(allows_partial_groups(""));
+  EXPECT_FALSE(allows_partial_groups("-cl-std=CL2.0 -cl-uniform-work-group-size"));
+}
+
+}  // namespace
+}  // namespace kymo::device::opencl

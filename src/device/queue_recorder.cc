@@ -1,0 +1,195 @@
+#include "device/queue_recorder.h"
+
+#include <time.h>
+
+#include <array>
+#include <utility>
+
+#include "device/device_state.h"
+#include "device/harvester.h"
+#include "kymo/annotate.h"
+
+namespace kymo::device {
+namespace {
+
+constexpr size_t kLookEvery = 64;
+constexpr uint64_t kClockEvery = 1'000'000'000;
+
+uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+kymo_label label_of(std::string_view name, std::string_view category) {
+  return {name.data(), category.data(), static_cast<uint32_t>(name.size()), static_cast<uint32_t>(category.size()), 0};
+}
+
+std::string_view span_name(const Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::Kernel:
+      return operation.name;
+    case OperationKind::CopyHostToDevice:
+      return "copy host to device";
+    case OperationKind::CopyDeviceToHost:
+      return "copy device to host";
+    case OperationKind::CopyOnDevice:
+      return "copy on device";
+    case OperationKind::Fill:
+      return "fill";
+  }
+  return "";
+}
+
+std::string_view span_category(const Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::Kernel:
+      return "kernel";
+    case OperationKind::Fill:
+      return "fill";
+    default:
+      return "copy";
+  }
+}
+
+std::string_view call_name(const Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::Kernel:
+      return "launch {}";
+    case OperationKind::Fill:
+      return "queue fill";
+    default:
+      return "queue copy";
+  }
+}
+
+}  // namespace
+
+QueueRecorder::QueueRecorder(DeviceState& device, StreamId stream) : device_(device), stream_(stream) {}
+
+QueueRecorder::~QueueRecorder() { kymo_queue_close(track_); }
+
+void QueueRecorder::open() {
+  const DeviceInfo& info = device_.info();
+  const std::string name = device_.name() + (stream_ == 0 ? " default stream" : " stream " + std::to_string(stream_));
+  kymo_queue_info queue{};
+  queue.name = name.c_str();
+  queue.device_uuid = info.uuid.c_str();
+  queue.queue = stream_;
+  queue.clock = std::hash<std::string>{}(device_.name());
+  queue.period_numerator = info.tick_numerator;
+  queue.period_denominator = info.tick_denominator;
+  queue.wrap_bits = info.clock_bits;
+  track_ = kymo_queue_open(&queue);
+}
+
+void QueueRecorder::end(const Call& call, const Operation& operation, Ticket ticket, Queue& queue) {
+  const std::string_view name = call_name(operation);
+  const kymo_label label = label_of(name, "device");
+  if (operation.kind == OperationKind::Kernel) {
+    const kymo_arg arg = kymo::detail::to_arg(operation.name);
+    kymo_span(&label, &arg, 1, call.began, call.correlation);
+  } else {
+    const kymo_arg arg = kymo::bytes("bytes", operation.bytes);
+    kymo_span(&label, &arg, 1, call.began, call.correlation);
+  }
+  if (track_ == nullptr) open();
+  pending_.push_back({operation, call.correlation, ticket});
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  if (pending_.size() % kLookEvery == 0) harvest(queue);
+  watch_pending_work();
+}
+
+void QueueRecorder::add_boundary(std::string_view name, uint64_t handle, Marker* marker, bool is_begin) {
+  if (track_ == nullptr) open();
+  Pending boundary;
+  boundary.operation.name = name;
+  boundary.correlation = handle;
+  boundary.marker = marker;
+  boundary.generation = device_.generation();
+  boundary.is_begin = is_begin;
+  pending_.push_back(boundary);
+  ++boundaries_;
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  watch_pending_work();
+}
+
+// The clock is read once a second while there is work: pairs further apart would let its drift show.
+void QueueRecorder::note_clock() {
+  const uint64_t now = now_ns();
+  if (clock_noted_ns_ != 0 && now - clock_noted_ns_ < kClockEvery) return;
+  const ClockReading reading = device_.accelerator().read_clock();
+  kymo_queue_clock_pair(track_, reading.ticks, reading.monotonic_ns, reading.realtime_ns, reading.error_ns);
+  clock_noted_ns_ = now;
+}
+
+void QueueRecorder::write(const Pending& pending, const Timing& timing) {
+  const Operation& operation = pending.operation;
+  const kymo_label label = label_of(span_name(operation), span_category(operation));
+  const DeviceInfo& info = device_.info();
+  const double ns = static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
+                    static_cast<double>(info.tick_denominator);
+  const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes a nanosecond: GB/s
+  if (operation.kind == OperationKind::Kernel) {
+    const std::array args{kymo::arg("threads_x", operation.threads.x),  kymo::arg("threads_y", operation.threads.y),
+                          kymo::arg("threads_z", operation.threads.z),  kymo::arg("group_x", operation.group.x),
+                          kymo::arg("group_y", operation.group.y),      kymo::arg("group_z", operation.group.z),
+                          kymo::bytes("tensor_bytes", operation.bytes), kymo::arg("tensor_GB_per_s", rate)};
+    kymo_queue_span(track_, &label, args.data(), args.size(), timing.start, timing.end, pending.correlation);
+  } else {
+    const std::array args{kymo::bytes("bytes", operation.bytes), kymo::arg("GB_per_s", rate)};
+    kymo_queue_span(track_, &label, args.data(), args.size(), timing.start, timing.end, pending.correlation);
+  }
+}
+
+bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
+  if (pending.marker == nullptr) {
+    Timing timing;
+    switch (queue.redeem(pending.ticket, timing)) {
+      case Redeemed::Pending:
+        return false;
+      case Redeemed::Done:
+        write(pending, timing);
+        break;
+      case Redeemed::Lost:
+        kymo_queue_lost(track_, 1);
+        break;
+    }
+    return true;
+  }
+  if (!pending.marker->reached()) return false;
+  if (const auto time = pending.marker->time(); !time) {
+    kymo_queue_lost(track_, 1);
+  } else if (pending.is_begin) {
+    const kymo_label label = label_of(pending.operation.name, "device range");
+    kymo_queue_range_begin(track_, &label, nullptr, 0, *time, pending.correlation);
+  } else {
+    kymo_queue_range_end(track_, *time, pending.correlation);
+  }
+  device_.give_marker(pending.marker, true, pending.generation);
+  return true;
+}
+
+void QueueRecorder::pop() {
+  if (pending_.front().marker != nullptr) --boundaries_;
+  pending_.pop_front();
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+}
+
+void QueueRecorder::harvest(Queue& queue) {
+  if (pending_.empty()) return;
+  note_clock();
+  while (!pending_.empty() && settle(pending_.front(), queue)) pop();
+}
+
+void QueueRecorder::give_up() {
+  if (pending_.empty()) return;
+  kymo_queue_lost(track_, pending_.size());
+  for (const Pending& pending : pending_)
+    if (pending.marker != nullptr) device_.give_marker(pending.marker, true, pending.generation);
+  pending_.clear();
+  boundaries_ = 0;
+  pending_count_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace kymo::device

@@ -1,0 +1,115 @@
+#include "device/random/host_fill.h"
+
+#include <cstring>
+
+// Products and sums are rounded one by one in this file, whatever the command line says: by default g++ fuses them
+// where the processor can, which is every 64-bit Arm, and then the host's bits would differ from the devices'. (clang
+// does not listen where it is given -ffp-contract=fast itself; normal_test.cc would notice.)
+#if defined(__clang__)
+#pragma clang fp contract(off)
+#else
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+namespace kymo::device::random {
+namespace {
+
+#include "device/random/random_dialect.inc"
+// random_dialect.inc defines what the next two are written in.
+#include "device/random/normal_table.inc"
+#include "device/random/random_core.inc"
+
+template <int kWidth>  // bytes of an element
+void store(std::byte* out, uint64_t block, const uint4& v) {
+  if constexpr (kWidth == 1) {
+    const uint packed = (v.x & 255u) | (v.y & 255u) << 8 | (v.z & 255u) << 16 | v.w << 24;
+    std::memcpy(out + 4 * block, &packed, sizeof packed);
+  } else if constexpr (kWidth == 2) {
+    const uint packed[] = {(v.x & 65535u) | v.y << 16, (v.z & 65535u) | v.w << 16};
+    std::memcpy(out + 8 * block, packed, sizeof packed);
+  } else {
+    std::memcpy(out + 16 * block, &v, sizeof v);
+  }
+}
+
+template <int kWidth, class Values>
+void fill(const Reservation& at, uint64_t count, void* out, Values values) {
+  constexpr uint64_t kElements = kWidth == 8 ? 2 : 4;
+  auto* const bytes = static_cast<std::byte*>(out);
+  const uint64_t full = count / kElements, rest = count % kElements;
+  for (uint64_t block = 0; block < full; ++block)
+    store<kWidth>(bytes, block, values(kymo_block(at.seed, at.offset + block)));
+  if (rest == 0) return;
+  std::byte last[16];
+  store<kWidth>(last, 0, values(kymo_block(at.seed, at.offset + full)));
+  std::memcpy(bytes + full * kElements * kWidth, last, rest * kWidth);
+}
+
+struct Normal {
+  float mean, deviation;
+  uint one(uint word) const {
+    const uint key = kymo_normal_key(word);
+    return kymo_normal(word, key, kymo_normal_table[kymo_normal_row(key)], mean, deviation);
+  }
+  uint4 operator()(uint4 w) const { return make_uint4(one(w.x), one(w.y), one(w.z), one(w.w)); }
+};
+
+}  // namespace
+
+void fill_on_host(const Fill& how, const Reservation& at, uint64_t count, void* out) {
+  const uint64_t x = how.x, y = how.y, z = how.z;
+  const Normal normal{KYMO_NORMAL_MEAN(x), KYMO_NORMAL_DEVIATION(x)};
+  switch (how.kernel) {
+    case Kernel::UniformF32:
+      return fill<4>(at, count, out, [=](uint4 w) { return kymo_uniform_values(w, x, y); });
+    case Kernel::UniformF16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_half_values(kymo_uniform_values(w, x, y)); });
+    case Kernel::UniformBF16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_bfloat_values(kymo_uniform_values(w, x, y)); });
+    case Kernel::NormalF32:
+      return fill<4>(at, count, out, normal);
+    case Kernel::NormalF16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_half_values(normal(w)); });
+    case Kernel::NormalBF16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_bfloat_values(normal(w)); });
+    case Kernel::RandInt8:
+      return fill<1>(at, count, out, [=](uint4 w) { return kymo_integer_values(w, x, y); });
+    case Kernel::RandInt16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_integer_values(w, x, y); });
+    case Kernel::RandInt32:
+      return fill<4>(at, count, out, [=](uint4 w) { return kymo_integer_values(w, x, y); });
+    case Kernel::RandInt64:
+      return fill<8>(at, count, out, [=](uint4 w) { return kymo_wide_integer_values(w, x, y, z); });
+    case Kernel::RandIntF32:
+      return fill<4>(at, count, out, [=](uint4 w) { return kymo_float_integer_values(w, x, y); });
+    case Kernel::RandIntF16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_half_values(kymo_float_integer_values(w, x, y)); });
+    case Kernel::RandIntBF16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_bfloat_values(kymo_float_integer_values(w, x, y)); });
+    case Kernel::Bernoulli8:
+      return fill<1>(at, count, out, [=](uint4 w) { return kymo_bernoulli_values(w, x, y); });
+    case Kernel::Bernoulli16:
+      return fill<2>(at, count, out, [=](uint4 w) { return kymo_bernoulli_values(w, x, y); });
+    case Kernel::Bernoulli32:
+      return fill<4>(at, count, out, [=](uint4 w) { return kymo_bernoulli_values(w, x, y); });
+    case Kernel::Bernoulli64:
+      return fill<8>(at, count, out, [=](uint4 w) { return kymo_wide_bernoulli_values(w, x, y); });
+  }
+}
+
+std::array<uint32_t, 4> philox(const std::array<uint32_t, 4>& counter, const std::array<uint32_t, 2>& key) {
+  const uint4 words = kymo_philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
+  return {words.x, words.y, words.z, words.w};
+}
+
+float normal_of(uint32_t word) { return KYMO_FLOAT_OF_BITS((Normal{0, 1}.one(word))); }
+
+uint32_t half_bits(uint32_t float_bits) { return kymo_half(float_bits); }
+uint32_t bfloat_bits(uint32_t float_bits) { return kymo_bfloat(float_bits); }
+
+}  // namespace kymo::device::random
+
+#if !defined(__clang__)
+#pragma GCC pop_options
+#endif

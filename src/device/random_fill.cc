@@ -1,0 +1,52 @@
+// kymo/random.h: the fills, on the device of the tensor.
+#include <fmt/format.h>
+
+#include "device/builtin.h"
+#include "device/device_state.h"
+#include "device/random/fill.h"
+#include "kymo/random.h"
+#include "kymo/shader.h"
+
+namespace kymo::device {
+namespace {
+
+void run(const random::Fill& fill, Tensor& out, Builtin kernels) {
+  DeviceState& device = out.device().state();
+  if (!out.is_contiguous()) {
+    throw InvalidArgument(
+        fmt::format("a tensor of shape {} with gaps cannot be filled with random numbers: fill a "
+                    "contiguous one and copy it",
+                    out.shape().text()));
+  }
+  const auto count = static_cast<uint64_t>(out.elements());
+  const random::Reservation at = device.generator().reserve(fill.blocks(count));
+  if (count == 0) return;
+
+  const Kernel kernel = device.builtins().get(kernels)[random::name_of(fill.kernel)];
+  const random::LaunchShape shape = random::launch_shape(fill, count, device.info().compute_units,
+                                                         static_cast<uint32_t>(kernel.max_threads_per_threadgroup()));
+  const random::Arguments arguments = random::arguments_of(fill, out.address(), count, at);
+  kernel.threads(shape.threads)
+      .group(shape.group)(out, arguments.count, arguments.seed, arguments.offset, arguments.x, arguments.y,
+                          arguments.z);
+}
+
+}  // namespace
+
+void uniform(Tensor& out, double from, double to) {
+  run(random::uniform_fill(out.dtype(), from, to), out, Builtin::Uniform);
+}
+
+void normal(Tensor& out, double mean, double deviation) {
+  run(random::normal_fill(out.dtype(), mean, deviation), out, Builtin::Normal);
+}
+
+void randint(Tensor& out, int64_t low, int64_t high) {
+  run(random::integer_fill(out.dtype(), low, high), out, Builtin::RandInt);
+}
+
+void bernoulli(Tensor& out, double probability) {
+  run(random::bernoulli_fill(out.dtype(), probability), out, Builtin::Bernoulli);
+}
+
+}  // namespace kymo::device

@@ -1,0 +1,42 @@
+// The memory behind tensors. Every tensor's memory is taken and given back here, so every allocation is in the trace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "device/device_state.h"
+
+namespace kymo::device {
+
+class Storage {
+ public:
+  // Memory for work on `stream`; 0 bytes take none. Throws OutOfMemory.
+  Storage(DeviceState& device, size_t bytes, StreamState& stream);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  DeviceState& device() const { return device_; }
+  size_t bytes() const { return bytes_; }
+  // Throws Error where the device was reset since.
+  Address address() const {
+    if (__builtin_expect(generation_ != device_.generation(), 0)) refuse();
+    return address_;
+  }
+
+  // Work on `stream` is about to use it.
+  void use_on(const StreamState& stream);
+
+ private:
+  [[noreturn]] void refuse() const;
+
+  DeviceState& device_;
+  Block* block_ = nullptr;
+  Address address_ = 0;
+  size_t bytes_ = 0;
+  StreamId stream_ = 0;
+  uint32_t generation_ = 0;
+};
+
+}  // namespace kymo::device

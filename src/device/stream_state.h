@@ -1,0 +1,87 @@
+// One queue in use, and what watches it. Every operation on a device goes through run(): that is why none is missing in
+// a trace.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "device/backend.h"
+#include "device/device_state.h"
+#include "device/operation.h"
+#include "device/queue_recorder.h"
+#include "kymo/annotate.h"
+
+namespace kymo::device {
+
+// Set in a forked child of a process that has devices; see devices.h.
+extern std::atomic<bool> forked_with_devices;
+[[noreturn]] void refuse_after_fork();
+
+class StreamState {
+ public:
+  StreamState(DeviceState& device, StreamId id);
+
+  DeviceState& device() { return device_; }
+  StreamId id() const { return id_; }
+
+  // Queues one operation: submit(queue, ticket). Nothing but a branch is added while nothing records. While something
+  // does, `describe()` says what it is, the call becomes a range on this thread, and the work one on the queue's track.
+  template <class Describe, class Submit>
+  void run(Describe&& describe, Submit&& submit) {
+    std::lock_guard lock(mutex_);
+    check();
+    ++queued_;
+    if (!kymo::detail::recording()) {
+      submit(*queue_, nullptr);
+      return;
+    }
+    const Operation operation = describe();
+    const QueueRecorder::Call call = recorder_.begin();
+    Ticket ticket = 0;
+    submit(*queue_, &ticket);
+    recorder_.end(call, operation, ticket, *queue_);
+  }
+
+  // Something that is no operation: a marker, a wait.
+  template <class Use>
+  decltype(auto) with_queue(Use&& use) {
+    std::lock_guard lock(mutex_);
+    check();
+    ++queued_;
+    return use(*queue_);
+  }
+
+  void synchronize();
+  bool query();
+
+  // A range in device time; see kymo/stream.h.
+  uint64_t begin_range(std::string_view name);
+  void end_range(uint64_t handle);
+
+  // Writes what has run by now into the trace; with `wait_ns`, waits that long for what has not. Never throws.
+  void harvest(uint64_t wait_ns) noexcept;
+  bool has_pending() const noexcept { return recorder_.has_pending(); }
+
+  // Around a reset of the device.
+  void drop_queue();
+  void make_queue();
+
+ private:
+  void check() const {
+    if (__builtin_expect(forked_with_devices.load(std::memory_order_relaxed), 0)) refuse_after_fork();
+    if (__builtin_expect(queue_ == nullptr, 0)) refuse_without_queue();
+  }
+  [[noreturn]] void refuse_without_queue() const;
+
+  DeviceState& device_;
+  const StreamId id_;
+  std::mutex mutex_;
+  std::unique_ptr<Queue> queue_;
+  QueueRecorder recorder_;
+
+  // Calls that queued something so far, by when the stream was last seen idle, and when query() last left its marker.
+  uint64_t queued_ = 0, idle_at_ = 0, asked_at_ = 0;
+  std::unique_ptr<Marker> asked_;
+};
+
+}  // namespace kymo::device

@@ -1,0 +1,58 @@
+#include "device/strided_copy.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+#include "device/builtin.h"
+#include "device/device_state.h"
+#include "kymo/shader.h"
+
+namespace kymo::device {
+namespace {
+
+// Sizes and strides in 32 bits, outermost first, padded with 1 in front: what the kernel takes.
+struct Layout {
+  std::array<uint32_t, kMaxDimensions> sizes, from, to;
+};
+
+bool narrow(const Tensor& tensor, std::array<uint32_t, kMaxDimensions>& strides) {
+  const auto wide = tensor.strides();
+  const size_t padding = strides.size() - wide.size();
+  strides.fill(0);
+  uint64_t farthest = 0;
+  for (size_t i = 0; i < wide.size(); ++i) {
+    farthest += static_cast<uint64_t>(wide[i]) * static_cast<uint64_t>(tensor.shape()[static_cast<int>(i)] - 1);
+    strides[padding + i] = static_cast<uint32_t>(wide[i]);
+  }
+  return farthest <= std::numeric_limits<uint32_t>::max();
+}
+
+}  // namespace
+
+void strided_copy(const Tensor& from, const Tensor& to) {
+  // Parts along the first dimension, until each is within reach of 32 bits.
+  Layout layout;
+  if (!narrow(from, layout.from) || !narrow(to, layout.to)) {
+    int longest = 0;
+    for (int i = 1; i < from.shape().dimensions(); ++i)
+      if (from.shape()[i] > from.shape()[longest]) longest = i;
+    const int64_t size = from.shape()[longest], half = size / 2;
+    if (size < 2)
+      throw InvalidArgument(fmt::format("a tensor of shape {} is spread too far to be copied", from.shape().text()));
+    strided_copy(from.slice(longest, 0, half), to.slice(longest, 0, half));
+    strided_copy(from.slice(longest, half, size), to.slice(longest, half, size));
+    return;
+  }
+  layout.sizes.fill(1);
+  const auto sizes = from.shape().sizes();
+  for (size_t i = 0; i < sizes.size(); ++i)
+    layout.sizes[layout.sizes.size() - sizes.size() + i] = static_cast<uint32_t>(sizes[i]);
+
+  const ShaderLibrary library = from.device().state().builtins().get(Builtin::StridedCopy);
+  library[fmt::format("strided_copy_{}", size_of(from.dtype()))].threads(static_cast<uint64_t>(from.elements()))(
+      from, to, layout.sizes, layout.from, layout.to);
+}
+
+}  // namespace kymo::device

@@ -1,0 +1,67 @@
+// Which buffer an address lies in: Vulkan copies between buffers, the runtime between addresses.
+//
+// A table is shared by all threads. A queue asks it through its own AddressCache, which answers the usual question,
+// the same few buffers again and again, without a lock: a few nanoseconds. It notices when an entry was removed since.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <shared_mutex>
+
+#include "device/vulkan/api.h"
+
+namespace kymo::device::vulkan {
+
+struct AddressRange {
+  uint64_t begin = 0, end = 0;  // as the runtime knows it
+  VkBuffer buffer = VK_NULL_HANDLE;
+  uint64_t offset = 0;  // of `begin` in the buffer
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+
+  bool holds(uint64_t address) const { return address >= begin && address < end; }
+  uint64_t offset_of(uint64_t address) const { return address - begin + offset; }
+};
+
+class AddressTable {
+ public:
+  void add(const AddressRange& range);
+  std::optional<AddressRange> remove(uint64_t begin);  // nothing: it was not there
+  std::optional<AddressRange> find(uint64_t address) const;
+  std::map<uint64_t, AddressRange> take_all();
+
+  bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+  uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, AddressRange> ranges_;  // by begin
+  std::atomic<size_t> count_ = 0;
+  std::atomic<uint64_t> removals_ = 0;
+};
+
+// Used by one thread at a time.
+class AddressCache {
+ public:
+  explicit AddressCache(const AddressTable& table) : table_(table) {}
+
+  // Null: no buffer holds it. Valid until the next call.
+  const AddressRange* find(uint64_t address) {
+    if (removals_ == table_.removals())
+      for (const AddressRange& range : recent_)
+        if (range.holds(address)) return &range;
+    return look_up(address);
+  }
+
+ private:
+  const AddressRange* look_up(uint64_t address);
+
+  const AddressTable& table_;
+  std::array<AddressRange, 4> recent_{};
+  uint32_t oldest_ = 0;
+  uint64_t removals_ = 0;
+};
+
+}  // namespace kymo::device::vulkan

@@ -1,0 +1,81 @@
+// The Vulkan loader, opened at run time, and its functions: those of no object, of an instance, of a device.
+//
+// The library is libvulkan.so.1, or what KYMO_VULKAN_LIBRARY names. It is never closed: drivers do not survive that.
+#pragma once
+
+#ifndef VK_NO_PROTOTYPES
+#define VK_NO_PROTOTYPES
+#endif
+#include <vulkan/vulkan_core.h>
+
+#include <string>
+
+namespace kymo::device::vulkan {
+
+// clang-format off
+#define KYMO_VULKAN_INSTANCE_FUNCTIONS(X)                                                                       \
+  X(vkDestroyInstance) X(vkEnumeratePhysicalDevices) X(vkGetPhysicalDeviceProperties2)                          \
+  X(vkGetPhysicalDeviceFeatures2) X(vkGetPhysicalDeviceMemoryProperties2)                                       \
+  X(vkGetPhysicalDeviceQueueFamilyProperties) X(vkEnumerateDeviceExtensionProperties) X(vkCreateDevice)         \
+  X(vkGetDeviceProcAddr)
+
+#define KYMO_VULKAN_DEVICE_FUNCTIONS(X)                                                                         \
+  X(vkDestroyDevice) X(vkGetDeviceQueue) X(vkDeviceWaitIdle) X(vkQueueSubmit)                                   \
+  X(vkCreateBuffer) X(vkDestroyBuffer) X(vkGetBufferMemoryRequirements) X(vkAllocateMemory) X(vkFreeMemory)     \
+  X(vkBindBufferMemory) X(vkMapMemory) X(vkGetBufferDeviceAddress)                                              \
+  X(vkCreateSemaphore) X(vkDestroySemaphore) X(vkWaitSemaphores) X(vkGetSemaphoreCounterValue)                  \
+  X(vkCreateQueryPool) X(vkDestroyQueryPool) X(vkResetQueryPool) X(vkGetQueryPoolResults)                       \
+  X(vkCreateShaderModule) X(vkDestroyShaderModule) X(vkCreatePipelineLayout) X(vkDestroyPipelineLayout)         \
+  X(vkCreateDescriptorSetLayout) X(vkDestroyDescriptorSetLayout) X(vkCreateDescriptorPool)                      \
+  X(vkDestroyDescriptorPool) X(vkResetDescriptorPool) X(vkAllocateDescriptorSets) X(vkUpdateDescriptorSets)     \
+  X(vkCreateComputePipelines) X(vkDestroyPipeline) X(vkCreatePipelineCache) X(vkDestroyPipelineCache)           \
+  X(vkGetPipelineCacheData) X(vkCreateCommandPool) X(vkDestroyCommandPool) X(vkAllocateCommandBuffers)          \
+  X(vkBeginCommandBuffer) X(vkEndCommandBuffer) X(vkCmdBindPipeline) X(vkCmdBindDescriptorSets)                 \
+  X(vkCmdPushConstants) X(vkCmdDispatch) X(vkCmdPipelineBarrier) X(vkCmdCopyBuffer) X(vkCmdFillBuffer)          \
+  X(vkCmdWriteTimestamp)
+
+// Of extensions: null where the device was opened without them.
+#define KYMO_VULKAN_OPTIONAL_FUNCTIONS(X) X(vkCmdPushDescriptorSetKHR) X(vkGetCalibratedTimestampsEXT)
+// clang-format on
+
+#define KYMO_VULKAN_DECLARE(name) PFN_##name name = nullptr;
+
+// What the library itself offers.
+struct LibraryApi {
+  PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
+  KYMO_VULKAN_DECLARE(vkCreateInstance)
+  KYMO_VULKAN_DECLARE(vkEnumerateInstanceVersion)
+  KYMO_VULKAN_DECLARE(vkEnumerateInstanceLayerProperties)
+  std::string file;
+};
+
+struct InstanceApi {
+  KYMO_VULKAN_INSTANCE_FUNCTIONS(KYMO_VULKAN_DECLARE)
+  // Of VK_EXT_debug_utils and VK_EXT_calibrated_timestamps.
+  KYMO_VULKAN_DECLARE(vkCreateDebugUtilsMessengerEXT)
+  KYMO_VULKAN_DECLARE(vkDestroyDebugUtilsMessengerEXT)
+  KYMO_VULKAN_DECLARE(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)
+};
+
+struct DeviceApi {
+  KYMO_VULKAN_DEVICE_FUNCTIONS(KYMO_VULKAN_DECLARE)
+  KYMO_VULKAN_OPTIONAL_FUNCTIONS(KYMO_VULKAN_DECLARE)
+};
+
+#undef KYMO_VULKAN_DECLARE
+
+// One of Vulkan's structures, empty but for what it is.
+template <class T>
+T structure(VkStructureType type) {
+  T value{};
+  value.sType = type;
+  return value;
+}
+
+// Opens the library. Throws NotAvailable: it is not there, or is no Vulkan loader, or is one of before 1.1.
+LibraryApi open_library();
+// Throw NotAvailable where a function is missing.
+InstanceApi instance_functions(const LibraryApi& library, VkInstance instance);
+DeviceApi device_functions(const InstanceApi& instance, VkDevice device);
+
+}  // namespace kymo::device::vulkan

@@ -1,0 +1,31 @@
+// One moment on the device's clock and on the host's.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "device/backend.h"
+#include "device/vulkan/stream_queue.h"
+
+namespace kymo::device::vulkan {
+
+// Thread safe. With VK_EXT_calibrated_timestamps the driver reads both clocks, in about a microsecond; without, a
+// timestamp is submitted between two looks at the host's clock, the closest of several.
+class DeviceClock {
+ public:
+  // `markers`: where the queries of markers come from.
+  DeviceClock(Context& context, QuerySlots& markers);
+  ClockReading read();  // throws NotAvailable where the device has no timestamps
+
+ private:
+  ClockReading calibrated();
+  ClockReading bracketed();
+
+  Context& context_;
+  QuerySlots& markers_;
+  bool calibrated_ = false;
+  std::mutex mutex_;
+  std::unique_ptr<StreamQueue> queue_;  // for the second way
+};
+
+}  // namespace kymo::device::vulkan

@@ -1,0 +1,110 @@
+#include "device/vulkan/context.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "kymo/error.h"
+
+namespace kymo::device::vulkan {
+
+Context::Context(std::shared_ptr<Instance> instance, const PhysicalDevice& physical)
+    : instance_(std::move(instance)), physical_(physical) {
+  physical_.features.link();
+  const std::vector<float> priorities(physical_.queue_count, 1.0f);
+  auto queues = structure<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
+  queues.queueFamilyIndex = physical_.family;
+  queues.queueCount = physical_.queue_count;
+  queues.pQueuePriorities = priorities.data();
+  auto create = structure<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
+  create.pNext = &physical_.features.core;
+  create.queueCreateInfoCount = 1;
+  create.pQueueCreateInfos = &queues;
+  create.enabledExtensionCount = static_cast<uint32_t>(physical_.extensions.size());
+  create.ppEnabledExtensionNames = physical_.extensions.data();
+  check(instance_->api().vkCreateDevice(physical_.handle, &create, nullptr, &device_), "vkCreateDevice");
+  api_ = device_functions(instance_->api(), device_);
+  for (uint32_t i = 0; i < physical_.queue_count; ++i)
+    api_.vkGetDeviceQueue(device_, physical_.family, i, &queues_.emplace_back().handle);
+}
+
+Context::~Context() {
+  api_.vkDeviceWaitIdle(device_);
+  for (AddressTable* table : {&device_memory_, &host_memory_})
+    for (const auto& [begin, range] : table->take_all())
+      destroy({.handle = range.buffer, .memory = range.memory, .mapped = nullptr, .address = 0, .bytes = 0});
+  api_.vkDestroyDevice(device_, nullptr);
+}
+
+void Context::fail(VkResult result, const char* call) {
+  if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+  throw_result(result, call);
+}
+
+SharedQueue& Context::next_queue() {
+  return queues_[next_queue_.fetch_add(1, std::memory_order_relaxed) % queues_.size()];
+}
+
+Buffer Context::make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted,
+                            VkMemoryPropertyFlags needed) {
+  Buffer buffer{.handle = VK_NULL_HANDLE, .memory = VK_NULL_HANDLE, .mapped = nullptr, .address = 0, .bytes = bytes};
+  auto create = structure<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+  create.size = bytes;
+  create.usage = usage;
+  if (api_.vkCreateBuffer(device_, &create, nullptr, &buffer.handle) < 0) return {};
+
+  VkMemoryRequirements requirements;
+  api_.vkGetBufferMemoryRequirements(device_, buffer.handle, &requirements);
+  const auto type = physical_.memory_type(requirements.memoryTypeBits, wanted, needed);
+  auto dedicated = structure<VkMemoryDedicatedAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO);
+  dedicated.buffer = buffer.handle;
+  auto flags = structure<VkMemoryAllocateFlagsInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO);
+  flags.pNext = &dedicated;
+  flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
+  auto allocate = structure<VkMemoryAllocateInfo>(VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO);
+  const bool addressed = (usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT) != 0;
+  allocate.pNext = addressed ? static_cast<const void*>(&flags) : &dedicated;
+  allocate.allocationSize = requirements.size;
+  allocate.memoryTypeIndex = type.value_or(0);
+  if (!type || requirements.size > physical_.v11.maxMemoryAllocationSize ||
+      api_.vkAllocateMemory(device_, &allocate, nullptr, &buffer.memory) < 0 ||
+      api_.vkBindBufferMemory(device_, buffer.handle, buffer.memory, 0) < 0) {
+    destroy(buffer);
+    return {};
+  }
+  return buffer;
+}
+
+Buffer Context::make_device_buffer(size_t bytes) {
+  Buffer buffer = make_buffer(bytes,
+                              VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                  VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                  VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                              VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0);
+  if (buffer.handle == VK_NULL_HANDLE) return buffer;
+  auto info = structure<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
+  info.buffer = buffer.handle;
+  buffer.address = api_.vkGetBufferDeviceAddress(device_, &info);
+  return buffer;
+}
+
+Buffer Context::make_host_buffer(size_t bytes) {
+  constexpr VkMemoryPropertyFlags kNeeded = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  Buffer buffer = make_buffer(bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                              kNeeded | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, kNeeded);
+  if (buffer.handle == VK_NULL_HANDLE) return buffer;
+  void* mapped = nullptr;
+  if (api_.vkMapMemory(device_, buffer.memory, 0, VK_WHOLE_SIZE, 0, &mapped) < 0) {
+    destroy(buffer);
+    return {};
+  }
+  buffer.mapped = static_cast<std::byte*>(mapped);
+  return buffer;
+}
+
+void Context::destroy(const Buffer& buffer) noexcept {
+  if (buffer.handle != VK_NULL_HANDLE) api_.vkDestroyBuffer(device_, buffer.handle, nullptr);
+  if (buffer.memory != VK_NULL_HANDLE) api_.vkFreeMemory(device_, buffer.memory, nullptr);
+}
+
+}  // namespace kymo::device::vulkan

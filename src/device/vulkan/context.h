@@ -1,0 +1,80 @@
+// An opened device: what its queues, markers, programs and memory share.
+//
+// Thread safe. Whatever was made with a context is destroyed before it.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "device/vulkan/address_table.h"
+#include "device/vulkan/physical_device.h"
+#include "device/vulkan/result.h"
+
+namespace kymo::device::vulkan {
+
+// A queue of the driver. Streams that outnumber the driver's queues share them; submitting needs the lock.
+struct SharedQueue {
+  VkQueue handle = VK_NULL_HANDLE;
+  std::mutex mutex;
+};
+
+// A buffer with memory of its own.
+struct Buffer {
+  VkBuffer handle = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  std::byte* mapped = nullptr;  // of host memory
+  uint64_t address = 0;         // of device memory
+  size_t bytes = 0;
+};
+
+class Context {
+ public:
+  Context(std::shared_ptr<Instance> instance, const PhysicalDevice& physical);  // throws DeviceError
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const DeviceApi& api() const { return api_; }
+  VkDevice device() const { return device_; }
+  const PhysicalDevice& physical() const { return physical_; }
+  const Instance& instance() const { return *instance_; }
+
+  // What a call returned. Remembers that the device is lost, which it stays.
+  void check(VkResult result, const char* call) {
+    if (result < 0) [[unlikely]]
+      fail(result, call);
+  }
+  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+  // At the start of whatever a queue is asked: throws what the validation layer has found.
+  void check_validation() const {
+    if (Validation* validation = instance_->validation()) [[unlikely]]
+      validation->check();
+  }
+
+  SharedQueue& next_queue();  // in turn
+
+  // Memory. The first gives an empty buffer (a null handle) where the driver has no more.
+  Buffer make_device_buffer(size_t bytes);
+  Buffer make_host_buffer(size_t bytes);
+  void destroy(const Buffer& buffer) noexcept;
+  AddressTable& device_memory() { return device_memory_; }
+  AddressTable& host_memory() { return host_memory_; }
+
+ private:
+  Buffer make_buffer(size_t bytes, VkBufferUsageFlags usage, VkMemoryPropertyFlags wanted,
+                     VkMemoryPropertyFlags needed);
+  [[noreturn]] void fail(VkResult result, const char* call);
+
+  const std::shared_ptr<Instance> instance_;
+  PhysicalDevice physical_;
+  VkDevice device_ = VK_NULL_HANDLE;
+  DeviceApi api_;
+  std::deque<SharedQueue> queues_;
+  std::atomic<uint32_t> next_queue_ = 0;
+  std::atomic<bool> lost_ = false;
+  AddressTable device_memory_, host_memory_;
+};
+
+}  // namespace kymo::device::vulkan

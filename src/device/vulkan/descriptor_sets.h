@@ -1,0 +1,30 @@
+// Descriptor sets of one command buffer, for devices without push descriptors: made as needed, all free again together.
+// Used by one thread at a time.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "device/vulkan/context.h"
+
+namespace kymo::device::vulkan {
+
+class DescriptorSets {
+ public:
+  explicit DescriptorSets(Context& context) : context_(context) {}
+  ~DescriptorSets();
+  DescriptorSets(const DescriptorSets&) = delete;
+  DescriptorSets& operator=(const DescriptorSets&) = delete;
+
+  VkDescriptorSet make(VkDescriptorSetLayout layout, size_t bindings);
+  void reset();  // the device must be done with all of them
+
+ private:
+  VkDescriptorPool add_pool(size_t bindings);
+
+  Context& context_;
+  std::vector<VkDescriptorPool> pools_;
+  size_t current_ = 0;
+};
+
+}  // namespace kymo::device::vulkan

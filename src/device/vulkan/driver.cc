@@ -1,0 +1,193 @@
+// The driver and its devices, as the runtime sees them: load_vulkan().
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "device/vulkan/clock.h"
+#include "device/vulkan/glsl.h"
+#include "device/vulkan/program.h"
+#include "device/vulkan/stream_queue.h"
+#include "device/vulkan/validation.h"
+#include "kymo/error.h"
+
+namespace kymo::device {
+namespace vulkan {
+namespace {
+
+constexpr size_t kAlignment = 512;  // of device memory
+
+// The compiler of GLSL, or why there is none.
+struct Glsl {
+  std::shared_ptr<GlslCompiler> compiler;
+  std::string missing;
+};
+
+Glsl find_glsl() {
+  try {
+    return {find_glsl_compiler(), ""};
+  } catch (const NotAvailable& error) {
+    return {nullptr, error.what()};
+  }
+}
+
+DeviceInfo describe_with(const PhysicalDevice& physical, const Glsl& glsl) {
+  DeviceInfo info = describe(physical);
+  if (glsl.compiler != nullptr) info.languages.push_back(Language::Glsl);
+  info.languages.push_back(Language::SpirV);
+  return info;
+}
+
+class VulkanAccelerator final : public Accelerator {
+ public:
+  VulkanAccelerator(std::shared_ptr<Instance> instance, const PhysicalDevice& physical, Glsl glsl)
+      : instance_(std::move(instance)),
+        physical_(physical),
+        glsl_(std::move(glsl)),
+        info_(describe_with(physical_, glsl_)) {
+    start();
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  Address allocate(size_t bytes) override {
+    if (bytes == 0 || bytes > info_.max_allocation) return 0;
+    Buffer buffer = context_->make_device_buffer(bytes);
+    if (buffer.handle != VK_NULL_HANDLE && buffer.address % kAlignment != 0) {
+      context_->destroy(buffer);
+      buffer = context_->make_device_buffer(bytes + kAlignment);
+    }
+    if (buffer.handle == VK_NULL_HANDLE) return 0;
+    const Address address = (buffer.address + kAlignment - 1) / kAlignment * kAlignment;
+    context_->device_memory().add({address, address + bytes, buffer.handle, address - buffer.address, buffer.memory});
+    return address;
+  }
+
+  void release(Address address, size_t) noexcept override { destroy(context_->device_memory().remove(address)); }
+
+  std::optional<size_t> driver_allocated() const override {
+    if (!physical_.memory_budget) return std::nullopt;
+    auto budget = structure<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
+    auto memory = structure<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
+    memory.pNext = &budget;
+    instance_->api().vkGetPhysicalDeviceMemoryProperties2(physical_.handle, &memory);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < physical_.memory.memoryHeapCount; ++i)
+      if ((physical_.memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0) bytes += budget.heapUsage[i];
+    return bytes;
+  }
+
+  void* allocate_host(size_t bytes) override {
+    const Buffer buffer = context_->make_host_buffer(bytes == 0 ? 1 : bytes);
+    if (buffer.handle == VK_NULL_HANDLE) return nullptr;
+    const auto begin = reinterpret_cast<uintptr_t>(buffer.mapped);
+    context_->host_memory().add({begin, begin + buffer.bytes, buffer.handle, 0, buffer.memory});
+    return buffer.mapped;
+  }
+
+  void release_host(void* memory) noexcept override {
+    destroy(context_->host_memory().remove(reinterpret_cast<uintptr_t>(memory)));
+  }
+
+  std::unique_ptr<Queue> make_queue() override { return std::make_unique<StreamQueue>(*context_); }
+
+  std::unique_ptr<Marker> make_marker(bool timing) override {
+    return std::make_unique<TimelineMarker>(*context_, timing && physical_.timestamps ? markers_.get() : nullptr);
+  }
+
+  std::unique_ptr<Program> compile(const Source& source) override {
+    ProgramCode code;
+    if (source.language == Language::Glsl) {
+      if (glsl_.compiler == nullptr) throw NotAvailable(glsl_.missing);
+      code.modules = compile_glsl(*glsl_.compiler, source);
+    } else if (source.language == Language::SpirV) {
+      if (!source.options.empty())
+        throw InvalidArgument(
+            fmt::format("SPIR-V is compiled already: the option {} has no meaning", source.options[0]));
+      code.modules.push_back({"", spirv::Module::words_of(source.text)});
+    } else {
+      throw InvalidArgument("vulkan: kernels are GLSL or SPIR-V");
+    }
+    auto program = std::make_unique<DeviceProgram>(*context_, std::move(code));
+    context_->check_validation();
+    return program;
+  }
+
+  std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) override {
+    auto code = ProgramCode::decode(binary);
+    if (!code) return nullptr;
+    try {
+      auto program = std::make_unique<DeviceProgram>(*context_, std::move(*code));
+      return program->kernels().size() == kernels.size() ? std::move(program) : nullptr;
+    } catch (const CompileError&) {
+      return nullptr;
+    }
+  }
+
+  ClockReading read_clock() override { return clock_->read(); }
+
+  void reset() override {
+    clock_.reset();
+    markers_.reset();
+    context_.reset();
+    start();
+  }
+
+ private:
+  void start() {
+    context_ = std::make_unique<Context>(instance_, physical_);
+    markers_ = std::make_unique<QuerySlots>(*context_, 1);
+    clock_ = std::make_unique<DeviceClock>(*context_, *markers_);
+  }
+
+  void destroy(const std::optional<AddressRange>& range) noexcept {
+    if (!range) return;
+    context_->destroy({.handle = range->buffer, .memory = range->memory, .mapped = nullptr, .address = 0, .bytes = 0});
+  }
+
+  const std::shared_ptr<Instance> instance_;
+  const PhysicalDevice physical_;
+  const Glsl glsl_;
+  const DeviceInfo info_;
+  std::unique_ptr<Context> context_;
+  std::unique_ptr<QuerySlots> markers_;
+  std::unique_ptr<DeviceClock> clock_;
+};
+
+class VulkanDriver final : public Driver {
+ public:
+  VulkanDriver() : instance_(std::make_shared<Instance>()), devices_(usable_devices(*instance_)), glsl_(find_glsl()) {}
+
+  std::string_view name() const override { return "vulkan"; }
+  int device_count() const override { return static_cast<int>(devices_.size()); }
+  DeviceInfo describe(int index) override { return describe_with(device(index), glsl_); }
+  std::unique_ptr<Accelerator> open(int index) override {
+    return std::make_unique<VulkanAccelerator>(instance_, device(index), glsl_);
+  }
+  const Instance& instance() const { return *instance_; }
+
+ private:
+  const PhysicalDevice& device(int index) const {
+    if (index < 0 || index >= device_count())
+      throw InvalidArgument(fmt::format("vulkan has no device {}: there are {}", index, device_count()));
+    return devices_[static_cast<size_t>(index)];
+  }
+
+  const std::shared_ptr<Instance> instance_;
+  const std::vector<PhysicalDevice> devices_;
+  const Glsl glsl_;
+};
+
+}  // namespace
+
+std::optional<std::vector<std::string>> validation_messages(const Driver& driver) {
+  const auto* own = dynamic_cast<const VulkanDriver*>(&driver);
+  if (own == nullptr || own->instance().validation() == nullptr) return std::nullopt;
+  return own->instance().validation()->messages();
+}
+
+}  // namespace vulkan
+
+std::unique_ptr<Driver> load_vulkan() { return std::make_unique<vulkan::VulkanDriver>(); }
+
+}  // namespace kymo::device

@@ -1,0 +1,173 @@
+#include "device/vulkan/kernel.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "kymo/error.h"
+
+namespace kymo::device::vulkan {
+namespace {
+
+[[noreturn]] void refuse_kernel(const std::string& why) { throw CompileError(why, "", 0, 0, why); }
+
+}  // namespace
+
+DeviceKernel::DeviceKernel(Context& context, const spirv::Module& module, const spirv::Kernel& kernel,
+                           VkPipelineCache cache)
+    : context_(context),
+      cache_(cache),
+      any_group_(kernel.any_group),
+      groups_visible_(kernel.groups_visible),
+      group_(kernel.group) {
+  check_limits(module, kernel);
+  const uint32_t push_limit = std::min(context.physical().properties.limits.maxPushConstantsSize, kMostPushBytes);
+  patched_ = spirv::patch(module, kernel, push_limit);
+  const std::vector<uint32_t> words = std::exchange(patched_.words, {});
+  push_bytes_ = kernel.push_bytes;
+  if (patched_.place == spirv::Place::Pushed && patched_.tail_words != 0)
+    push_bytes_ = patched_.tail_offset + patched_.tail_words * static_cast<uint32_t>(sizeof(uint32_t));
+  push_bytes_ = (push_bytes_ + 3) / 4 * 4;
+  for (uint32_t i = 0; i < kernel.bindings.size(); ++i) slots_.push_back({true, i, 0});
+  for (const spirv::PushMember& member : kernel.members)
+    slots_.push_back({false, member.offset, member.parameter.bytes});
+
+  try {
+    make_layout(kernel);
+    auto create = structure<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+    create.codeSize = words.size() * sizeof(uint32_t);
+    create.pCode = words.data();
+    context_.check(context_.api().vkCreateShaderModule(context_.device(), &create, nullptr, &module_),
+                   "vkCreateShaderModule");
+  } catch (...) {
+    destroy();
+    throw;
+  }
+}
+
+DeviceKernel::~DeviceKernel() { destroy(); }
+
+void DeviceKernel::destroy() {
+  const DeviceApi& api = context_.api();
+  const VkDevice device = context_.device();
+  for (std::atomic<Made*>& bucket : made_) {
+    for (Made* made = bucket.load(); made != nullptr;) {
+      api.vkDestroyPipeline(device, made->pipeline, nullptr);
+      delete std::exchange(made, made->next);
+    }
+  }
+  api.vkDestroyShaderModule(device, module_, nullptr);
+  api.vkDestroyPipelineLayout(device, layout_, nullptr);
+  api.vkDestroyDescriptorSetLayout(device, set_layout_, nullptr);
+}
+
+void DeviceKernel::check_limits(const spirv::Module& module, const spirv::Kernel& kernel) const {
+  const PhysicalDevice& physical = context_.physical();
+  const VkPhysicalDeviceLimits& limits = physical.properties.limits;
+  const uint32_t newest = physical.version >= VK_API_VERSION_1_3 ? 0x00010600 : 0x00010500;
+  if (module.version() > newest)
+    refuse_kernel(fmt::format("SPIR-V 1.{} is newer than what {} takes: 1.{}", module.version() >> 8 & 0xFF,
+                              physical.properties.deviceName, newest >> 8 & 0xFF));
+  for (const uint32_t capability : module.capabilities())
+    if (const char* missing = missing_capability(physical, capability))
+      refuse_kernel(
+          fmt::format("{} has no {}, which the kernel {} needs", physical.properties.deviceName, missing, kernel.name));
+  const uint32_t push_limit = std::min(limits.maxPushConstantsSize, kMostPushBytes);
+  if (kernel.push_bytes > push_limit)
+    refuse_kernel(fmt::format("the kernel {} has {} bytes of push constants; {} takes {}: put some into a buffer",
+                              kernel.name, kernel.push_bytes, physical.properties.deviceName, push_limit));
+  if (kernel.bindings.size() > limits.maxPerStageDescriptorStorageBuffers)
+    refuse_kernel(fmt::format("the kernel {} has {} bindings; {} takes {}: use buffer references", kernel.name,
+                              kernel.bindings.size(), physical.properties.deviceName,
+                              limits.maxPerStageDescriptorStorageBuffers));
+  if (kernel.group_memory > limits.maxComputeSharedMemorySize)
+    refuse_kernel(fmt::format("the kernel {} has {} bytes of shared memory; {} has {}", kernel.name,
+                              kernel.group_memory, physical.properties.deviceName, limits.maxComputeSharedMemorySize));
+  const Extent& group = kernel.group;
+  if (group.volume() > limits.maxComputeWorkGroupInvocations || group.x > limits.maxComputeWorkGroupSize[0] ||
+      group.y > limits.maxComputeWorkGroupSize[1] || group.z > limits.maxComputeWorkGroupSize[2])
+    refuse_kernel(fmt::format("the kernel {} has groups of {} x {} x {} threads; {} takes {} in all", kernel.name,
+                              group.x, group.y, group.z, physical.properties.deviceName,
+                              limits.maxComputeWorkGroupInvocations));
+}
+
+void DeviceKernel::make_layout(const spirv::Kernel& kernel) {
+  const DeviceApi& api = context_.api();
+  std::vector<VkDescriptorSetLayoutBinding> bindings;
+  for (const spirv::Binding& binding : kernel.bindings) {
+    const VkDescriptorType type =
+        binding.uniform ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    bindings.push_back({static_cast<uint32_t>(bindings.size()), type, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr});
+    bindings_.push_back(type);
+  }
+  auto layout = structure<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+  if (!bindings.empty()) {
+    pushes_descriptors_ =
+        context_.physical().push_descriptors && bindings.size() <= context_.physical().most_push_descriptors;
+    auto set = structure<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
+    if (pushes_descriptors_) set.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
+    set.bindingCount = static_cast<uint32_t>(bindings.size());
+    set.pBindings = bindings.data();
+    context_.check(api.vkCreateDescriptorSetLayout(context_.device(), &set, nullptr, &set_layout_),
+                   "vkCreateDescriptorSetLayout");
+    layout.setLayoutCount = 1;
+    layout.pSetLayouts = &set_layout_;
+  }
+  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes_};
+  if (push_bytes_ != 0) {
+    layout.pushConstantRangeCount = 1;
+    layout.pPushConstantRanges = &range;
+  }
+  context_.check(api.vkCreatePipelineLayout(context_.device(), &layout, nullptr, &layout_), "vkCreatePipelineLayout");
+}
+
+const DeviceKernel::Made* DeviceKernel::find(const Made* from, const PipelineKey& key) {
+  while (from != nullptr && from->key != key) from = from->next;
+  return from;
+}
+
+VkPipeline DeviceKernel::pipeline(const PipelineKey& key) const {
+  std::atomic<Made*>& bucket = made_[bucket_of(key)];
+  if (const Made* made = find(bucket.load(std::memory_order_acquire), key)) [[likely]]
+    return made->pipeline;
+  const std::lock_guard lock(mutex_);
+  Made* first = bucket.load(std::memory_order_relaxed);
+  if (const Made* made = find(first, key)) return made->pipeline;
+  const VkPipeline pipeline = make_pipeline(key);
+  bucket.store(new Made{key, pipeline, first}, std::memory_order_release);
+  return pipeline;
+}
+
+VkPipeline DeviceKernel::make_pipeline(const PipelineKey& key) const {
+  std::vector<uint32_t> values;
+  std::vector<VkSpecializationMapEntry> entries;
+  const auto specialise = [&](uint32_t constant, uint32_t value) {
+    entries.push_back({constant, static_cast<uint32_t>(values.size() * sizeof(uint32_t)), sizeof(uint32_t)});
+    values.push_back(value);
+  };
+  for (size_t axis = 0; axis < key.group.size(); ++axis) {
+    specialise(patched_.size_constants[axis], key.group[axis]);
+    if (patched_.own_size_constants[axis]) specialise(*patched_.own_size_constants[axis], key.group[axis]);
+  }
+  if (patched_.place == spirv::Place::Specialised)
+    for (uint32_t i = 0; i < patched_.tail_words; ++i) specialise(patched_.tail_constant + i, key.tail[i]);
+
+  VkSpecializationInfo special{};
+  special.mapEntryCount = static_cast<uint32_t>(entries.size());
+  special.pMapEntries = entries.data();
+  special.dataSize = values.size() * sizeof(uint32_t);
+  special.pData = values.data();
+  auto create = structure<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+  create.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  create.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  create.stage.module = module_;
+  create.stage.pName = "main";
+  create.stage.pSpecializationInfo = &special;
+  create.layout = layout_;
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  context_.check(context_.api().vkCreateComputePipelines(context_.device(), cache_, 1, &create, nullptr, &pipeline),
+                 "vkCreateComputePipelines");
+  return pipeline;
+}
+
+}  // namespace kymo::device::vulkan

@@ -1,0 +1,87 @@
+// One kernel on one device: its layout, its shader module, and its pipelines, one for each size of group it ran with.
+//
+// Thread safe. Finding a pipeline that exists takes no lock; making one takes the driver's compiler, milliseconds.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "device/vulkan/context.h"
+#include "device/vulkan/spirv_patch.h"
+
+namespace kymo::device::vulkan {
+
+inline constexpr uint32_t kMostTailWords = 9;
+inline constexpr uint32_t kMostPushBytes = 256;  // what Kymo uses of a device that has more
+
+// What a pipeline was made for: the group and, for a kernel that is told its place by constants, that place.
+struct PipelineKey {
+  std::array<uint32_t, 3> group{};
+  std::array<uint32_t, kMostTailWords> tail{};
+  bool operator==(const PipelineKey&) const = default;
+};
+
+class DeviceKernel {
+ public:
+  // Where an argument goes.
+  struct Slot {
+    bool descriptor = false;
+    uint32_t place = 0;  // the binding, or the offset in the push constants
+    uint32_t bytes = 0;  // of a push constant
+  };
+
+  // Throws CompileError where the device cannot run it.
+  DeviceKernel(Context& context, const spirv::Module& module, const spirv::Kernel& kernel, VkPipelineCache cache);
+  ~DeviceKernel();
+  DeviceKernel(const DeviceKernel&) = delete;
+  DeviceKernel& operator=(const DeviceKernel&) = delete;
+
+  std::span<const Slot> slots() const { return slots_; }  // one a parameter
+  std::span<const VkDescriptorType> bindings() const { return bindings_; }
+  bool pushes_descriptors() const { return pushes_descriptors_; }
+  VkDescriptorSetLayout set_layout() const { return set_layout_; }
+  VkPipelineLayout layout() const { return layout_; }
+  uint32_t push_bytes() const { return push_bytes_; }         // with the tail
+  const spirv::Patched& patched() const { return patched_; }  // without its words
+  bool any_group() const { return any_group_; }
+  const Extent& group() const { return group_; }
+  bool groups_visible() const { return groups_visible_; }
+
+  VkPipeline pipeline(const PipelineKey& key) const;
+
+ private:
+  struct Made {
+    PipelineKey key;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    Made* next = nullptr;
+  };
+  static constexpr size_t kBuckets = 32;
+
+  void check_limits(const spirv::Module& module, const spirv::Kernel& kernel) const;
+  void make_layout(const spirv::Kernel& kernel);
+  VkPipeline make_pipeline(const PipelineKey& key) const;
+  void destroy();
+  static const Made* find(const Made* from, const PipelineKey& key);
+  static size_t bucket_of(const PipelineKey& key) {
+    return (key.group[0] * 31 + key.group[1] * 7 + key.group[2] + key.tail[0] + key.tail[1]) % kBuckets;
+  }
+
+  Context& context_;
+  const VkPipelineCache cache_;
+  spirv::Patched patched_;
+  std::vector<Slot> slots_;
+  std::vector<VkDescriptorType> bindings_;
+  bool pushes_descriptors_ = false, any_group_ = false, groups_visible_ = false;
+  Extent group_;
+  uint32_t push_bytes_ = 0;
+  VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  VkShaderModule module_ = VK_NULL_HANDLE;
+  mutable std::mutex mutex_;  // to make one
+  mutable std::array<std::atomic<Made*>, kBuckets> made_{};
+};
+
+}  // namespace kymo::device::vulkan

@@ -1,0 +1,74 @@
+#include "device/vulkan/program.h"
+
+#include <cstring>
+
+#include "kymo/error.h"
+
+namespace kymo::device::vulkan {
+namespace {
+
+// Whether a cache is of this very device and driver: drivers should check that themselves, and not all do.
+bool fits(const std::vector<std::byte>& cache, const VkPhysicalDeviceProperties& properties) {
+  VkPipelineCacheHeaderVersionOne header;
+  if (cache.size() < sizeof header) return false;
+  std::memcpy(&header, cache.data(), sizeof header);
+  return header.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE && header.vendorID == properties.vendorID &&
+         header.deviceID == properties.deviceID &&
+         std::memcmp(header.pipelineCacheUUID, properties.pipelineCacheUUID, VK_UUID_SIZE) == 0;
+}
+
+}  // namespace
+
+DeviceProgram::DeviceProgram(Context& context, ProgramCode code) : context_(context), code_(std::move(code)) {
+  auto create = structure<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+  if (fits(code_.cache, context_.physical().properties)) {
+    create.initialDataSize = code_.cache.size();
+    create.pInitialData = code_.cache.data();
+  }
+  context_.check(context_.api().vkCreatePipelineCache(context_.device(), &create, nullptr, &cache_),
+                 "vkCreatePipelineCache");
+  code_.cache.clear();
+  try {
+    for (const ModuleCode& module : code_.modules) add_kernels(module);
+  } catch (...) {
+    kernels_.clear();
+    context_.api().vkDestroyPipelineCache(context_.device(), cache_, nullptr);
+    throw;
+  }
+}
+
+DeviceProgram::~DeviceProgram() {
+  kernels_.clear();
+  context_.api().vkDestroyPipelineCache(context_.device(), cache_, nullptr);
+}
+
+void DeviceProgram::add_kernels(const ModuleCode& code) {
+  const spirv::Module module(code.words);
+  for (spirv::Kernel& kernel : spirv::reflect(module, code_.modules.size() > 1)) {
+    if (!code.name.empty()) kernel.name = code.name;
+    kernels_.push_back(std::make_unique<DeviceKernel>(context_, module, kernel, cache_));
+    KernelInfo& info = infos_.emplace_back();
+    info.name = kernel.name;
+    for (spirv::Binding& binding : kernel.bindings) info.parameters.push_back(std::move(binding.parameter));
+    for (spirv::PushMember& member : kernel.members) info.parameters.push_back(std::move(member.parameter));
+    info.max_threads_per_group = context_.physical().properties.limits.maxComputeWorkGroupInvocations;
+    info.execution_width = context_.physical().v11.subgroupSize;
+    info.group_memory = kernel.group_memory;
+    if (!kernel.any_group) info.required_group = kernel.group;
+  }
+}
+
+std::vector<std::byte> DeviceProgram::binary() const {
+  ProgramCode code{code_.modules, {}};
+  size_t bytes = 0;
+  context_.check(context_.api().vkGetPipelineCacheData(context_.device(), cache_, &bytes, nullptr),
+                 "vkGetPipelineCacheData");
+  code.cache.resize(bytes);
+  // It may grow meanwhile: then what fits is taken.
+  context_.check(context_.api().vkGetPipelineCacheData(context_.device(), cache_, &bytes, code.cache.data()),
+                 "vkGetPipelineCacheData");
+  code.cache.resize(bytes);
+  return code.encode();
+}
+
+}  // namespace kymo::device::vulkan

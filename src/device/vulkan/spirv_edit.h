@@ -1,0 +1,41 @@
+// Adding to a SPIR-V module: new ids, instructions for its sections, and types declared once.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "device/vulkan/spirv_module.h"
+
+namespace kymo::device::vulkan::spirv {
+
+inline uint32_t word(StorageClass storage) { return static_cast<uint32_t>(storage); }
+inline uint32_t word(Decoration decoration) { return static_cast<uint32_t>(decoration); }
+inline uint32_t word(BuiltIn built_in) { return static_cast<uint32_t>(built_in); }
+
+// Appends an instruction.
+void emit(std::vector<uint32_t>& to, Op op, std::initializer_list<uint32_t> operands);
+void emit(std::vector<uint32_t>& to, Op op, std::span<const uint32_t> operands);
+
+class Edit {
+ public:
+  explicit Edit(const Module& module) : module_(module), next_(module.bound()) {}
+
+  uint32_t fresh();  // an id
+  uint32_t bound() const { return next_; }
+
+  // A type that SPIR-V allows only once: the module's own under its id, or a new one. Either way it is declared at the
+  // front, before everything that may need it, so it must be made of nothing but such types.
+  uint32_t hoist(Op op, std::initializer_list<uint32_t> operands);
+  bool moved(uint32_t id) const { return moved_.contains(id); }  // it is no longer where it was
+
+  std::vector<uint32_t> decorations, types, variables;  // new instructions of these sections
+
+ private:
+  const Module& module_;
+  uint32_t next_;
+  std::unordered_set<uint32_t> moved_;
+};
+
+}  // namespace kymo::device::vulkan::spirv

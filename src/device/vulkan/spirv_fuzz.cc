@@ -1,0 +1,42 @@
+// Reads whatever bytes as SPIR-V, reflects it and patches every kernel in it. What comes out of the patcher must be
+// readable again, as a module with one kernel that takes any group.
+#include <cstdlib>
+#include <string_view>
+
+#include "device/vulkan/spirv_patch.h"
+#include "kymo/error.h"
+
+namespace {
+
+using namespace kymo::device::vulkan::spirv;
+
+void patch_all(const Module& module, bool several) {
+  for (const Kernel& kernel : reflect(module, several)) {
+    for (const uint32_t push_limit : {256u, 0u}) {
+      Patched patched;
+      try {
+        patched = patch(module, kernel, push_limit);
+      } catch (const kymo::CompileError&) {
+        continue;
+      }
+      const Module again(patched.words);
+      if (again.entry_points().size() != 1 || again.entry_points()[0].name != "main") std::abort();
+      if (again.bound() <= module.bound()) std::abort();
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr size_t kLargest = 1 << 16;
+  if (size > kLargest) return 0;
+  try {
+    const Module module(Module::words_of({reinterpret_cast<const char*>(data), size}));
+    patch_all(module, false);
+    patch_all(module, true);
+  } catch (const kymo::CompileError&) {
+    // Not SPIR-V, or not ours: it was refused.
+  }
+  return 0;
+}

@@ -1,0 +1,198 @@
+#include "device/vulkan/spirv_module.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kymo/error.h"
+
+namespace kymo::device::vulkan::spirv {
+namespace {
+
+// A literal string and the index of the word after it.
+std::pair<std::string, size_t> literal_string(const Instruction& instruction, size_t from) {
+  std::string text;
+  for (size_t i = from;; ++i) {
+    const uint32_t word = instruction.at(i);
+    for (int byte = 0; byte < 4; ++byte) {
+      const char character = static_cast<char>(word >> (8 * byte));
+      if (character == '\0') return {std::move(text), i + 1};
+      text += character;
+    }
+  }
+}
+
+uint64_t member_key(uint32_t structure, uint32_t member) { return uint64_t{structure} << 32 | member; }
+
+// Which word holds the id that an instruction of the global part defines; 0: none.
+size_t result_word(Op op) {
+  if (op >= Op::TypeVoid && op <= Op::TypePipe) return 1;
+  if (op >= Op::ConstantTrue && op <= Op::SpecConstantOp) return 2;
+  if (op == Op::Variable || op == Op::Function || op == Op::Undef) return 2;
+  return 0;
+}
+
+void set(Decorations& to, const Instruction& instruction, size_t at) {
+  const auto decoration = static_cast<Decoration>(instruction.at(at));
+  const auto value = [&] { return instruction.at(at + 1); };
+  switch (decoration) {
+    case Decoration::SpecId:
+      to.spec_id = value();
+      break;
+    case Decoration::Block:
+      to.block = true;
+      break;
+    case Decoration::BufferBlock:
+      to.buffer_block = true;
+      break;
+    case Decoration::ArrayStride:
+      to.array_stride = value();
+      break;
+    case Decoration::MatrixStride:
+      to.matrix_stride = value();
+      break;
+    case Decoration::BuiltIn:
+      to.built_in = value();
+      break;
+    case Decoration::Binding:
+      to.binding = value();
+      break;
+    case Decoration::DescriptorSet:
+      to.set = value();
+      break;
+    case Decoration::Offset:
+      to.offset = value();
+      break;
+  }
+}
+
+}  // namespace
+
+void refuse(const std::string& why) {
+  const std::string message = "SPIR-V: " + why;
+  throw CompileError(message, "", 0, 0, message);
+}
+
+void Instruction::too_short() const {
+  refuse(fmt::format("an instruction {} has only {} words", static_cast<int>(op), words.size()));
+}
+
+std::vector<uint32_t> Module::words_of(std::string_view bytes) {
+  if (bytes.empty() || bytes.size() % sizeof(uint32_t) != 0)
+    refuse(fmt::format("{} bytes are not whole words of 4", bytes.size()));
+  std::vector<uint32_t> words(bytes.size() / sizeof(uint32_t));
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  if (words[0] == kSwappedMagic)
+    for (uint32_t& word : words) word = __builtin_bswap32(word);
+  return words;
+}
+
+Module::Module(std::vector<uint32_t> words) : words_(std::move(words)) {
+  if (words_.size() < kHeaderWords) refuse("it is shorter than its header");
+  if (words_[0] != kMagic) refuse(fmt::format("it begins with {:#010x}, not {:#010x}", words_[0], kMagic));
+  if (bound() == 0 || bound() > kLargestBound)
+    refuse(fmt::format("its bound of ids is {}; 1 to {} is allowed", bound(), kLargestBound));
+  definitions_.resize(bound());
+
+  for (size_t at = kHeaderWords; at < words_.size();) {
+    const uint32_t count = words_[at] >> 16;
+    if (count == 0 || count > words_.size() - at)
+      refuse(fmt::format("the instruction at word {} has a length of {}, {} words are left", at, count,
+                         words_.size() - at));
+    instructions_.push_back({static_cast<Op>(words_[at] & 0xFFFF), std::span(words_).subspan(at, count)});
+    at += count;
+  }
+  for (const Instruction& instruction : instructions_) index(instruction);
+  // Modes name a function, and may stand before a later entry point of it.
+  for (const Instruction& instruction : instructions_)
+    if (instruction.op == Op::ExecutionMode || instruction.op == Op::ExecutionModeId) set_mode(instruction);
+}
+
+void Module::index(const Instruction& instruction) {
+  if (const size_t word = result_word(instruction.op); word != 0) {
+    const uint32_t id = instruction.at(word);
+    // Function-local variables are never looked up, but their ids must not be taken twice either.
+    if (id >= bound()) refuse(fmt::format("the id {} is beyond its bound of {}", id, bound()));
+    if (definitions_[id] != 0) refuse(fmt::format("the id {} is defined twice", id));
+    definitions_[id] = static_cast<uint32_t>(&instruction - instructions_.data()) + 1;
+    return;
+  }
+  switch (instruction.op) {
+    case Op::Capability:
+      capabilities_.push_back(instruction.at(1));
+      break;
+    case Op::EntryPoint:
+      add_entry_point(instruction);
+      break;
+    case Op::Name:
+      names_[instruction.at(1)] = literal_string(instruction, 2).first;
+      break;
+    case Op::MemberName:
+      member_names_[member_key(instruction.at(1), instruction.at(2))] = literal_string(instruction, 3).first;
+      break;
+    case Op::Decorate:
+      set(decorations_[instruction.at(1)], instruction, 2);
+      break;
+    case Op::MemberDecorate:
+      set(member_decorations_[member_key(instruction.at(1), instruction.at(2))], instruction, 3);
+      break;
+    case Op::DecorationGroup:
+      refuse("it uses decoration groups, which are deprecated: `spirv-opt --flatten-decorations` removes them");
+    default:
+      break;
+  }
+}
+
+void Module::add_entry_point(const Instruction& instruction) {
+  if (instruction.at(1) != kGlCompute) return;
+  EntryPoint entry;
+  entry.function = instruction.at(2);
+  size_t next = 0;
+  std::tie(entry.name, next) = literal_string(instruction, 3);
+  entry.interface.assign(instruction.words.begin() + static_cast<ptrdiff_t>(next), instruction.words.end());
+  entry_points_.push_back(std::move(entry));
+}
+
+void Module::set_mode(const Instruction& instruction) {
+  const uint32_t mode = instruction.at(2);
+  if (mode != kLocalSize && mode != kLocalSizeId) return;
+  const std::array<uint32_t, 3> sizes{instruction.at(3), instruction.at(4), instruction.at(5)};
+  for (EntryPoint& entry : entry_points_) {
+    if (entry.function != instruction.at(1)) continue;
+    if (mode == kLocalSize)
+      entry.local_size = sizes;
+    else
+      entry.local_size_ids = sizes;
+  }
+}
+
+const Instruction& Module::definition(uint32_t id) const {
+  const Instruction* found = find(id);
+  if (found == nullptr) refuse(fmt::format("the id {} is used but not defined", id));
+  return *found;
+}
+
+const Decorations& Module::decorations(uint32_t id) const {
+  static const Decorations kNone;
+  const auto found = decorations_.find(id);
+  return found == decorations_.end() ? kNone : found->second;
+}
+
+const Decorations& Module::member_decorations(uint32_t structure, uint32_t member) const {
+  static const Decorations kNone;
+  const auto found = member_decorations_.find(member_key(structure, member));
+  return found == member_decorations_.end() ? kNone : found->second;
+}
+
+std::string_view Module::name(uint32_t id) const {
+  const auto found = names_.find(id);
+  return found == names_.end() ? std::string_view() : found->second;
+}
+
+std::string_view Module::member_name(uint32_t structure, uint32_t member) const {
+  const auto found = member_names_.find(member_key(structure, member));
+  return found == member_names_.end() ? std::string_view() : found->second;
+}
+
+}  // namespace kymo::device::vulkan::spirv

@@ -1,0 +1,45 @@
+// What a kernel in SPIR-V takes and needs.
+//
+// Its parameters, in the order a caller gives them: the buffers of its descriptors by set and binding, then the members
+// of its push constants by offset. A member that is a PhysicalStorageBuffer pointer (GLSL's buffer_reference) takes a
+// tensor like a descriptor does; every other takes a value. A kernel alone in its module or text has all that is
+// declared, used or not; one of several has the descriptors and push constants that it uses.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/vulkan/spirv_module.h"
+
+namespace kymo::device::vulkan::spirv {
+
+struct Binding {
+  uint32_t set = 0, binding = 0;
+  bool uniform = false;  // a uniform buffer; else a storage buffer
+  Parameter parameter;
+};
+
+struct PushMember {
+  uint32_t offset = 0;
+  Parameter parameter;  // `bytes` is that of an address where it is a Buffer
+};
+
+struct Kernel {
+  std::string name;                 // of the entry point
+  uint32_t entry_point = 0;         // index into Module::entry_points()
+  std::vector<Binding> bindings;    // by set and binding
+  std::vector<PushMember> members;  // by offset
+  uint32_t push_variable = 0;       // its id; 0: no push constants
+  uint32_t push_bytes = 0;
+  uint64_t group_memory = 0;
+  Extent group{1, 1, 1};
+  bool any_group = true;        // false: it was written for `group`
+  bool groups_visible = false;  // it can tell how its threads are grouped: it asks, shares memory or synchronises
+};
+
+// `several`: the module is one of several made from one text. Throws CompileError for what a module needs and a kernel
+// here cannot have: images, samplers, arrays of descriptors.
+std::vector<Kernel> reflect(const Module& module, bool several = false);
+
+}  // namespace kymo::device::vulkan::spirv

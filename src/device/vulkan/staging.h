@@ -1,0 +1,47 @@
+// Host memory that the device copies from and to, handed out as a ring: what was taken for a submission is free again
+// when that is done.
+// Used by one thread at a time. The memory is allocated at the first use.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "device/vulkan/timeline.h"
+
+namespace kymo::device::vulkan {
+
+class Staging {
+ public:
+  static constexpr size_t kBytes = size_t{4} << 20;
+  static constexpr size_t kLargest = size_t{1} << 20;  // to take at once: so several are under way together
+
+  struct Space {
+    std::byte* host = nullptr;
+    VkBuffer buffer = VK_NULL_HANDLE;
+    uint64_t offset = 0;
+  };
+
+  Staging(Context& context, Timeline& timeline) : context_(context), timeline_(timeline) {}
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  // At most kLargest, in use until the timeline has `value`. Nothing: the ring is full until oldest() is reached.
+  std::optional<Space> take(size_t bytes, uint64_t value);
+  uint64_t oldest() const { return used_.front().value; }
+
+ private:
+  struct Used {
+    uint64_t end = 0;  // a position
+    uint64_t value = 0;
+  };
+
+  Context& context_;
+  Timeline& timeline_;
+  Buffer buffer_;
+  // Positions count on and on; a position modulo kBytes is a place in the buffer.
+  uint64_t head_ = 0, tail_ = 0;
+  std::deque<Used> used_;
+};
+
+}  // namespace kymo::device::vulkan

@@ -1,0 +1,104 @@
+// An in-order queue of work: a stream's command buffers, submitted to one of the driver's queues.
+//
+// An operation is recorded into the open command buffer, after a barrier that orders it behind the one before. The
+// buffer is submitted at once where nothing of the stream is under way; else operations are gathered, up to kBatch, so
+// that a stream of small kernels pays for one submission in many. Whatever waits (flush, record, wait, synchronize,
+// redeem) submits first. A submission raises the stream's timeline by one when it is done.
+//
+// Used by one thread at a time. A launch that is gathered costs the driver's own recording calls and some tens of
+// nanoseconds; it neither allocates nor locks.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/vulkan/descriptor_sets.h"
+#include "device/vulkan/kernel.h"
+#include "device/vulkan/marker.h"
+#include "device/vulkan/staging.h"
+#include "device/vulkan/tickets.h"
+#include "device/vulkan/timeline.h"
+
+namespace kymo::device::vulkan {
+
+class StreamQueue final : public Queue {
+ public:
+  explicit StreamQueue(Context& context);
+  ~StreamQueue() override;
+  StreamQueue(const StreamQueue&) = delete;
+  StreamQueue& operator=(const StreamQueue&) = delete;
+
+  void launch(const Launch& launch, Ticket* ticket) override;
+  void fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) override;
+  void copy(Address from, Address to, size_t bytes, Ticket* ticket) override;
+  void upload(const void* from, Address to, size_t bytes, Ticket* ticket) override;
+  void download(Address from, void* to, size_t bytes, Ticket* ticket) override;
+  void record(Marker& marker) override;
+  void wait(Marker& marker) override;
+  void flush() override;
+  void synchronize() override;
+  Redeemed redeem(Ticket ticket, Timing& timing) override;
+
+ private:
+  struct Batch {
+    explicit Batch(Context& context) : sets(context) {}
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    uint64_t value = 0;                              // of the timeline, when it is done
+    std::vector<std::shared_ptr<Timeline>> awaited;  // kept until then
+    DescriptorSets sets;
+  };
+  struct Wait {
+    std::shared_ptr<Timeline> timeline;
+    uint64_t value = 0;
+  };
+  struct Place {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    uint64_t offset = 0;
+  };
+
+  // stream_queue.cc
+  void enter();                // throws what went wrong meanwhile
+  VkCommandBuffer open();      // the command buffer that records
+  void begin(Ticket* ticket);  // an operation: behind all before it
+  void end(Ticket* ticket);    // may submit
+  void barrier(VkAccessFlags to, VkPipelineStageFlags stages);
+  void submit();
+  void reclaim();
+  uint64_t next_value() const { return submitted_ + 1; }
+
+  // stream_launch.cc
+  struct Descriptors;
+  void gather(const DeviceKernel& kernel, const Launch& launch, std::byte* constants, Descriptors& descriptors);
+  VkDescriptorBufferInfo describe(const DeviceKernel& kernel, const Launch& launch, uint32_t parameter,
+                                  uint32_t binding);
+  void bind(const DeviceKernel& kernel, const Descriptors& descriptors);
+
+  // stream_transfer.cc
+  Place device_place(Address address, size_t bytes);
+  std::optional<Place> pinned_place(const void* memory, size_t bytes);
+  Staging::Space stage(size_t bytes);
+  void copy_buffer(const Place& from, const Place& to, size_t bytes);
+  void fill_words(const Place& to, uint32_t word, size_t bytes);
+  void fill_pattern(const Place& to, const std::byte* pattern, uint32_t pattern_bytes, size_t bytes);
+  void download_staged(const Place& from, std::byte* to, size_t bytes, Ticket* ticket);
+
+  Context& context_;
+  SharedQueue& shared_;
+  std::shared_ptr<Timeline> timeline_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  std::unique_ptr<Batch> open_;  // null: none records
+  std::deque<std::unique_ptr<Batch>> under_way_;
+  std::vector<std::unique_ptr<Batch>> free_;
+  uint32_t gathered_ = 0;  // operations in the open batch
+  uint64_t submitted_ = 0;
+  std::vector<Wait> waits_;  // of the next submission
+  Staging staging_;
+  Tickets tickets_;
+  QuerySlot ticket_slot_;  // of the operation that is being recorded
+  AddressCache device_cache_, host_cache_;
+  Buffer nothing_;  // stands for an empty tensor where the device has no null descriptors
+};
+
+}  // namespace kymo::device::vulkan

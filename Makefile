@@ -15,30 +15,31 @@ build:  ## builds the library and the command: build/release/lib, build/release/
 	@cmake --preset release
 	@cmake --build --preset release
 
-demo:  ## records a small program, shows where its time went, and writes files to look at
-	@$(DEPS) build
+demo:  ## records a program that uses an accelerator, shows where the time went, and writes files to look at
+	@$(DEPS) build device
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target kymo_command kymo_demo
+	@cmake --build --preset release --target kymo_command kymo_denoise
 	@mkdir -p build/demo
 	@rm -f build/demo/demo.*
-	$(KYMO) record -o build/demo/demo.kymo -- $(RELEASE)/bin/kymo_demo
+	$(KYMO) devices
+	$(KYMO) record -o build/demo/demo.kymo -- $(RELEASE)/bin/kymo_denoise
 	$(KYMO) stats build/demo/demo.kymo
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.json
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
 	@echo "To look at it: open https://ui.perfetto.dev and drop build/demo/demo.pftrace there, or load build/demo/demo.json in chrome://tracing."
 
 test:  ## runs every test: release, sanitizers, fuzzers, the floors
-	@$(DEPS) build test
+	@$(DEPS) build device test
 	@scripts/test
 
 bench:  ## builds and runs the benchmarks, beside those of Kymo's peers that are here
-	@$(DEPS) build bench
+	@$(DEPS) build device bench
 	@cmake --preset release -DKYMO_BENCH=ON
 	@cmake --build --preset release --target benches
 	@scripts/bench
 
 fuzz:  ## runs each fuzzer for FUZZ_SECONDS (60)
-	@$(DEPS) build test
+	@$(DEPS) build device test
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 format:  ## formats the code
@@ -47,8 +48,8 @@ format:  ## formats the code
 
 lint:  ## clang-tidy, over everything but tests; a warning is an error
 	@$(DEPS) build lint
-	@cmake --preset release >/dev/null
-	@run-clang-tidy -quiet -p $(RELEASE) -j "$$(nproc)" '$(CURDIR)/(src|examples)/(?!.*_(test|bench)\.cc).*' 2>&1 | \
+	@cmake --preset lint >/dev/null
+	@run-clang-tidy -quiet -p build/lint -j "$$(nproc)" '$(CURDIR)/(src|examples)/(?!.*_(test|bench)\.cc).*' 2>&1 | \
 	  { grep -Ev '^(clang-tidy|[0-9]+ warnings? generated)' || true; }
 	@echo "lint: nothing to say"
 

@@ -1,4 +1,6 @@
 // Work on real devices, from a program that only uses them to what is in its trace.
+#include <stdlib.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -17,10 +19,15 @@ using trace::TrackKind;
 
 constexpr uint64_t kMiB = 1 << 20;
 
+// Looking for OpenCL devices cuts OCL_ICD_FILENAMES at its first colon, in the environment itself (ocl-icd's doing): the
+// programs that are started here are to see it whole.
 std::vector<std::string> devices() {
+  const char* found = getenv("OCL_ICD_FILENAMES");
+  const std::string drivers = found != nullptr ? found : "";
   std::vector<std::string> names;
   for (const auto& backend : device::list_devices())
     for (const auto& device : backend.devices) names.push_back(device.name);
+  if (!drivers.empty()) setenv("OCL_ICD_FILENAMES", drivers.c_str(), 1);
   if (names.empty()) names.emplace_back("none");
   return names;
 }

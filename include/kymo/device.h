@@ -70,7 +70,8 @@ KYMO_API void synchronize();
 KYMO_API void synchronize(Device device);
 
 // After a DeviceError that stays (a kernel that touched memory it may not): forgets everything on the device and begins
-// anew. Tensors and libraries of before are invalid, and say so when they are used.
+// anew. Tensors, libraries, events and host buffers of before are invalid, and say so when they are used. No other
+// thread may be using the device meanwhile. Throws DeviceError where the driver does not let the process begin anew.
 KYMO_API void reset(Device device);
 
 // ---- Memory --------------------------------------------------------------------------------------------------------

@@ -143,16 +143,19 @@ class KYMO_API HostBuffer {
   HostBuffer(HostBuffer&& other) noexcept;
   HostBuffer& operator=(HostBuffer&& other) noexcept;
 
-  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory_), bytes_}; }
+  // Throws Error where the device was reset since: the memory went with it.
+  std::span<std::byte> bytes() const;
   template <class T>
   std::span<T> as() const {
-    return {static_cast<T*>(memory_), bytes_ / sizeof(T)};
+    const auto all = bytes();
+    return {reinterpret_cast<T*>(all.data()), all.size() / sizeof(T)};
   }
 
  private:
   Device device_;
   void* memory_ = nullptr;
   size_t bytes_ = 0;
+  uint32_t generation_ = 0;  // of the device
 };
 
 // ---- The templates' insides ----------------------------------------------------------------------------------------

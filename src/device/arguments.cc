@@ -99,13 +99,14 @@ void Arguments::put(size_t position, const KernelArgument& given) {
           if (!store_number(number, type, converted.data() + i * size_of(type)))
             throw InvalidArgument(fmt::format("{}: {} does not fit {}", which(position), number.text(), name_of(type)));
         }
-        return put_temporary(position, converted.data(), converted.size());
+        return put_list(position, std::move(converted));
       }
       if (given.kind() == Kind::Tensors) {
         std::vector<Address> addresses;
         for (const Tensor& tensor : given.tensors()) addresses.push_back(use(position, tensor));
         indirect_.insert(indirect_.end(), addresses.begin(), addresses.end());
-        return put_temporary(position, addresses.data(), addresses.size() * sizeof(Address));
+        const auto bytes = std::as_bytes(std::span(addresses));
+        return put_list(position, {bytes.begin(), bytes.end()});
       }
       throw InvalidArgument(
           fmt::format("{} is a buffer and takes a tensor; it was given {}", which(position), noun(given)));
@@ -208,22 +209,30 @@ void Arguments::put_list_into_value(size_t position, const KernelArgument& given
   }
 }
 
-// A list where the kernel has a pointer: memory for this launch alone, which the stream's order keeps until it has run.
-void Arguments::put_temporary(size_t position, const void* data, size_t bytes) {
-  if (bytes == 0) throw InvalidArgument(which(position) + " is an empty list");
-  const auto storage = std::make_shared<Storage>(stream_.device(), bytes, stream_);
-  temporaries_.emplace_back(storage, DType::U8, Shape{static_cast<int64_t>(bytes)}, Tensor::Strides{1}, 0);
-  const Address address = storage->address();
-  stream_.run(
-      [&] {
-        Operation operation;
-        operation.kind = OperationKind::CopyHostToDevice;
-        operation.bytes = bytes;
-        return operation;
-      },
-      [&](Queue& queue, Ticket* ticket) { queue.upload(data, address, bytes, ticket); });
-  arguments_[position].address = address;
-  arguments_[position].extent = bytes;
+// A list where the kernel has a pointer: kept until everything is known to be right.
+void Arguments::put_list(size_t position, std::vector<std::byte> bytes) {
+  if (bytes.empty()) throw InvalidArgument(which(position) + " is an empty list");
+  lists_.push_back({position, std::move(bytes)});
+}
+
+// Memory for this launch alone, which the stream's order keeps until it has run.
+void Arguments::upload_lists() {
+  for (const List& list : lists_) {
+    const size_t size = list.bytes.size();
+    const auto storage = std::make_shared<Storage>(stream_.device(), size, stream_);
+    temporaries_.push_back(storage);
+    const Address address = storage->address();
+    stream_.run(
+        [&] {
+          Operation operation;
+          operation.kind = OperationKind::CopyHostToDevice;
+          operation.bytes = size;
+          return operation;
+        },
+        [&](Queue& queue, Ticket* ticket) { queue.upload(list.bytes.data(), address, size, ticket); });
+    arguments_[list.position].address = address;
+    arguments_[list.position].extent = size;
+  }
 }
 
 std::byte* Arguments::room(size_t bytes) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "device/backend.h"
@@ -12,6 +14,8 @@
 
 namespace kymo::device {
 
+class Storage;
+
 class Arguments {
  public:
   // Throws InvalidArgument that names the argument: a wrong number of them, a tensor for a number or the other way
@@ -19,6 +23,9 @@ class Arguments {
   Arguments(const KernelState& kernel, std::span<const KernelArgument> given, StreamState& stream);
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
+
+  // Lists that become buffers go to the device, on the stream: last of all, when nothing can be refused any more.
+  void upload_lists();
 
   std::span<const Argument> list() const { return {arguments_, count_}; }
   std::span<const Address> indirect() const { return indirect_; }
@@ -34,7 +41,7 @@ class Arguments {
   void put_address(size_t position, const Tensor& tensor);
   void put_value(size_t position, const KernelArgument& given);
   void put_list_into_value(size_t position, const KernelArgument& given);
-  void put_temporary(size_t position, const void* data, size_t bytes);
+  void put_list(size_t position, std::vector<std::byte> bytes);
   Address use(size_t position, const Tensor& tensor);
   std::byte* room(size_t bytes);
   std::string which(size_t position) const;
@@ -51,7 +58,12 @@ class Arguments {
   size_t bytes_used_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> more_bytes_;
   std::vector<Address> indirect_;
-  std::vector<Tensor> temporaries_;
+  struct List {
+    size_t position;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<List> lists_;
+  std::vector<std::shared_ptr<Storage>> temporaries_;
   const Tensor* first_tensor_ = nullptr;
   size_t tensor_bytes_ = 0;
 };

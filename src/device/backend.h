@@ -129,7 +129,7 @@ struct Launch {
   const Program* program = nullptr;
   uint32_t kernel = 0;  // index into kernels()
   Extent threads;       // in threads, none of them 0: edge groups are partial and no thread beyond these runs
-  Extent group;         // within the limits; not larger than threads in any dimension
+  Extent group;         // within the limits; larger than threads only where it is the one that the kernel demands
   std::span<const Argument> arguments;  // one a parameter
   // Memory that the kernel reaches through addresses in its arguments (lists of tensors).
   std::span<const Address> indirect;

@@ -31,8 +31,16 @@ DeviceState::DeviceState(std::string name, std::unique_ptr<Accelerator> accelera
 
 DeviceState::~DeviceState() = default;
 
+void DeviceState::check_usable() const {
+  if (__builtin_expect(forked_with_devices.load(std::memory_order_relaxed), 0)) refuse_after_fork();
+  if (__builtin_expect(lost_.load(std::memory_order_relaxed), 0)) {
+    throw DeviceError(name_ + " was lost in a fault, and its driver did not give it back: start the process again");
+  }
+}
+
 StreamState& DeviceState::stream(StreamId id) {
   if (StreamState* made = streams_[id].load(std::memory_order_acquire)) return *made;
+  check_usable();
   std::lock_guard lock(mutex_);
   if (StreamState* made = streams_[id].load(std::memory_order_acquire)) return *made;
   auto* made = new StreamState(*this, id);
@@ -80,6 +88,7 @@ std::vector<StreamState*> DeviceState::streams() {
 }
 
 void DeviceState::synchronize() {
+  check_usable();
   const uint64_t moment = allocator_->moment();
   std::exception_ptr first;  // every stream is waited for, whatever the others say
   for (StreamState* stream : streams()) {
@@ -107,6 +116,7 @@ uint64_t DeviceState::driver_allocated() {
 }
 
 Marker* DeviceState::take_marker(bool timing) {
+  check_usable();
   std::lock_guard lock(marker_mutex_);
   auto& free = free_markers_[timing ? 1 : 0];
   if (!free.empty()) {
@@ -135,19 +145,25 @@ void DeviceState::remove_library(LibraryState& library) noexcept {
 }
 
 void DeviceState::reset() {
+  check_usable();
   builtins_->forget();
   libraries_->forget();
   std::lock_guard lock(mutex_);
   generation_.fetch_add(1, std::memory_order_acq_rel);
+  for (StreamState* stream : streams()) stream->drop_queue();  // waits for what it can
   for (LibraryState* library : live_libraries_) library->drop_program();
-  for (StreamState* stream : streams()) stream->drop_queue();
   {
     std::lock_guard markers_lock(marker_mutex_);
     markers_.clear();
     for (auto& free : free_markers_) free.clear();
   }
-  accelerator_->reset();
   allocator_->forget();
+  try {
+    accelerator_->reset();
+  } catch (...) {
+    lost_ = true;
+    throw;
+  }
   for (StreamState* stream : streams()) stream->make_queue();
 }
 

@@ -28,6 +28,10 @@ class BuiltinLibraries;
 
 inline constexpr uint32_t kPoolStreams = 32;  // beside the default one
 
+// Set in a forked child of a process that has devices; see devices.h.
+extern std::atomic<bool> forked_with_devices;
+[[noreturn]] void refuse_after_fork();
+
 class DeviceState final : public MemorySource {
  public:
   DeviceState(std::string name, std::unique_ptr<Accelerator> accelerator);
@@ -54,8 +58,13 @@ class DeviceState final : public MemorySource {
   // What the driver says, or what the allocator took.
   uint64_t driver_allocated();
 
+  // Throws Error in a forked child, before any lock that may have been held when it was forked; and DeviceError where a
+  // reset failed.
+  void check_usable() const;
+
   // Another with each reset: what was made before is invalid.
   uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+  // No other thread may be using the device.
   void reset();
 
   // Markers of events, used again. A marker belongs to one event at a time.
@@ -67,8 +76,13 @@ class DeviceState final : public MemorySource {
   void remove_library(LibraryState& library) noexcept;
 
   // MemorySource, for the allocator.
-  Address allocate(size_t bytes) override { return accelerator_->allocate(bytes); }
-  void release(Address address, size_t bytes) noexcept override { accelerator_->release(address, bytes); }
+  Address allocate(size_t bytes) override {
+    check_usable();
+    return accelerator_->allocate(bytes);
+  }
+  void release(Address address, size_t bytes) noexcept override {
+    if (!lost_.load(std::memory_order_relaxed)) accelerator_->release(address, bytes);
+  }
   void order(StreamId before, StreamId after) override;
   size_t recommended_max() const override { return info_.recommended_max; }
   size_t max_allocation() const override { return info_.max_allocation; }
@@ -87,6 +101,7 @@ class DeviceState final : public MemorySource {
   uint32_t next_stream_ = 0;
   std::set<LibraryState*> live_libraries_;
   std::atomic<uint32_t> generation_{1};
+  std::atomic<bool> lost_{false};  // a reset failed: nothing can be done with it any more
 
   std::mutex marker_mutex_;  // taken last of all: a stream's lock may be held
   std::vector<std::unique_ptr<Marker>> markers_;

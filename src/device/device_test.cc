@@ -176,7 +176,9 @@ TEST_P(DeviceTest, MemoryFreedOnOneStreamWaitsForItBeforeAnotherUsesIt) {
 }
 
 TEST_P(DeviceTest, AForkedChildIsRefusedClearly) {
-  zeros({4});
+  const Device here = Device::current();
+  const Tensor kept = zeros({4});
+  const Kernel kernel = compile(kScale)["scale"];
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -192,12 +194,18 @@ TEST_P(DeviceTest, AForkedChildIsRefusedClearly) {
     expect_error([] { synchronize(); });
     expect_error([] { Device::current(); });
     expect_error([] { Event event; });
+    expect_error([&] { Event other(false, here); });
+    expect_error([&] { kernel(kept, 2); });
+    expect_error([&] { kept.to_host<float>(); });
+    expect_error([&] { compile_shader("x", {}, here); });
+    expect_error([&] { HostBuffer buffer(64, here); });
+    expect_error([&] { reset(here); });
     _exit(refused);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 4);
+  EXPECT_EQ(WEXITSTATUS(status), 10);
   EXPECT_THAT(full({4}, 1).to_host<float>(), Each(1.0f));  // the parent goes on
 }
 

@@ -64,24 +64,30 @@ struct Devices {
     Driver& driver = *backends[index].driver;
     const std::string name = fmt::format("{}:{}", kBackends[index].name, device);
     if (const auto found = open.find(name); found != open.end()) return *found->second;
-    if (open.empty()) pthread_atfork(nullptr, nullptr, [] { forked_with_devices = true; });
     auto* state = new DeviceState(name, driver.open(device));
+    if (open.empty()) pthread_atfork(nullptr, nullptr, [] { forked_with_devices = true; });
     open.emplace(name, state);
     return *state;
   }
 
-  // A processor that poses as a device comes after every real one.
+  // A processor that poses as a device comes after every real one. One that cannot be opened is passed over.
   DeviceState& best() {
+    std::string reasons;
     for (const bool real : {true, false})
       for (size_t i = 0; i < kBackends.size(); ++i) {
         Driver* driver = backend(i).driver.get();
-        if (driver == nullptr) continue;
-        for (int device = 0; device < driver->device_count(); ++device) {
-          if (driver->describe(device).is_processor != real) return open_at(i, device);
+        for (int device = 0; driver != nullptr && device < driver->device_count(); ++device) {
+          try {
+            if (driver->describe(device).is_processor != real) return open_at(i, device);
+          } catch (const DeviceError& error) {
+            reasons += fmt::format("\n  {}:{}: {}", kBackends[i].name, device, error.what());
+          } catch (const NotAvailable& error) {
+            reasons += fmt::format("\n  {}:{}: {}", kBackends[i].name, device, error.what());
+          }
         }
       }
-    std::string reasons;
-    for (const LoadedBackend& tried : backends) reasons += fmt::format("\n  {}", tried.absent);
+    for (const LoadedBackend& tried : backends)
+      if (!tried.absent.empty()) reasons += fmt::format("\n  {}", tried.absent);
     throw NotAvailable("there is no accelerator here:" + reasons);
   }
 
@@ -147,8 +153,8 @@ DeviceState& current_device() {
   if (DeviceState* current = all.current.load(std::memory_order_acquire)) return *current;
   const std::string asked = asked_for();
   DeviceState& found = asked.empty() ? all.best() : all.by_name(asked);
-  all.current.store(&found, std::memory_order_release);
-  return found;
+  DeviceState* meanwhile = nullptr;  // what set_device said while we looked
+  return all.current.compare_exchange_strong(meanwhile, &found) ? found : *meanwhile;
 }
 
 void set_current_device(DeviceState& device) { devices().current.store(&device, std::memory_order_release); }
@@ -192,7 +198,12 @@ int device_count() {
 bool is_available() { return device_count() > 0; }
 
 std::vector<BackendReport> list_devices() {
-  const DeviceState* current = current_device_or_null();
+  const DeviceState* current = nullptr;
+  try {
+    current = current_device_or_null();
+  } catch (const Error&) {
+    // KYMO_DEVICE names none: all the more reason to list those that there are.
+  }
   Devices& all = devices();
   std::lock_guard lock(all.mutex);
   std::vector<BackendReport> reports;

@@ -22,34 +22,34 @@ class EventState {
   bool has_timing() const { return timing_; }
 
   void record(StreamState& stream) {
-    std::lock_guard lock(mutex_);
     check(stream);
+    std::lock_guard lock(mutex_);
     stream.with_queue([&](Queue& queue) { queue.record(*marker_); });
     recorded_ = true;
   }
 
   void wait(StreamState& stream) {
-    std::lock_guard lock(mutex_);
     check(stream);
+    std::lock_guard lock(mutex_);
     if (recorded_) stream.with_queue([&](Queue& queue) { queue.wait(*marker_); });
   }
 
   bool query() {
-    std::lock_guard lock(mutex_);
     check_alive();
+    std::lock_guard lock(mutex_);
     return recorded_ && marker_->reached();
   }
 
   void synchronize() {
-    std::lock_guard lock(mutex_);
     check_alive();
+    std::lock_guard lock(mutex_);
     if (recorded_) marker_->synchronize();
   }
 
   // Ticks, after waiting. `which` is for the message.
   uint64_t time(std::string_view which) {
-    std::lock_guard lock(mutex_);
     check_alive();
+    std::lock_guard lock(mutex_);
     if (!timing_) throw Error(fmt::format("the {} event was not made with enable_timing", which));
     if (!recorded_) throw Error(fmt::format("the {} event was not recorded: both must be", which));
     marker_->synchronize();
@@ -60,7 +60,7 @@ class EventState {
 
  private:
   void check_alive() const {
-    if (forked_with_devices) refuse_after_fork();
+    device_.check_usable();
     if (generation_ != device_.generation()) throw Error("this event was made before its device was reset");
   }
   void check(StreamState& stream) const {

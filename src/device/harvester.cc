@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "device/devices.h"
@@ -17,7 +18,7 @@ namespace kymo::device {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(10);
-constexpr uint64_t kFlushWaitNs = 5'000'000'000;  // how long the end of a session waits for the device
+constexpr uint64_t kFlushWaitNs = 5'000'000'000;  // how long the end of a session waits for all devices
 
 struct Harvester {
   std::mutex mutex;
@@ -45,7 +46,8 @@ struct Harvester {
       std::this_thread::sleep_for(kLookEvery);
       if (look()) continue;
       awake = false;
-      if (look()) awake = true;  // work that came in between
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // see QueueRecorder::add
+      if (look()) awake = true;                             // work that came in between
     }
   }
 };
@@ -56,8 +58,9 @@ Harvester& harvester() {
 }
 
 void flush(void*) {
+  const uint64_t deadline = now_ns() + kFlushWaitNs;
   for (DeviceState* device : open_devices())
-    for (StreamState* stream : device->streams()) stream->harvest(kFlushWaitNs);
+    for (StreamState* stream : device->streams()) stream->harvest(deadline);
 }
 
 void start() {
@@ -66,7 +69,11 @@ void start() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([] { harvester().run(); }).detach();
+  try {
+    std::thread([] { harvester().run(); }).detach();
+  } catch (const std::system_error&) {
+    // No thread to be had: what has run is found by later operations and by the end of the session.
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

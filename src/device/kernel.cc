@@ -95,7 +95,7 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
     throw InvalidArgument(fmt::format("threads in {} dimensions and a group in {} for kernel \"{}\"",
                                       int{thread_dimensions_}, int{group_dimensions_}, name()));
   }
-  const Arguments arguments(*state_, given, stream);
+  Arguments arguments(*state_, given, stream);
 
   Launch launch;
   launch.program = &library_->program();
@@ -117,9 +117,13 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
   }
   if (launch.threads.x == 0 || launch.threads.y == 0 || launch.threads.z == 0) return;
   if (!chosen) launch.group = default_group(*state_->info, launch.threads, device.info());
-  launch.group.x = std::min(launch.group.x, launch.threads.x);
-  launch.group.y = std::min(launch.group.y, launch.threads.y);
-  launch.group.z = std::min(launch.group.z, launch.threads.z);
+  // A group that the source demands stays as it is, and is partial.
+  if (state_->info->required_group.x == 0) {
+    launch.group.x = std::min(launch.group.x, launch.threads.x);
+    launch.group.y = std::min(launch.group.y, launch.threads.y);
+    launch.group.z = std::min(launch.group.z, launch.threads.z);
+  }
+  arguments.upload_lists();
 
   stream.run(
       [&] {

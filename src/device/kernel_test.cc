@@ -169,6 +169,52 @@ TEST_P(KernelTest, BarriersHoldInPartialGroups) {
   }
 }
 
+TEST_P(KernelTest, ADemandedGroupMayBeLargerThanTheThreads) {
+  constexpr Texts kDemanding{
+      "__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void mark(__global uint* out) { out[get_global_id(0)] "
+      "+= 1; }",
+      "extern \"C\" __global__ void __launch_bounds__(64) mark(unsigned* out) { out[blockIdx.x * blockDim.x + "
+      "threadIdx.x] += 1; }",
+      "#version 450\nlayout(local_size_x = 64) in;\nlayout(binding = 0) buffer Out { uint marks[]; };\nvoid main() { "
+      "marks[gl_GlobalInvocationID.x] += 1; }"};
+  const ShaderLibrary library = compile(kDemanding);
+  const Kernel kernel = library[library.kernel_names().at(0)];
+  for (const int64_t threads : {8, 64, 100}) {
+    const Tensor out = zeros({200}, DType::U32);
+    kernel.threads(static_cast<uint64_t>(threads))(out);
+    EXPECT_THAT(out.slice(0, 0, threads).to_host<uint32_t>(), Each(1u)) << threads;
+    EXPECT_THAT(out.slice(0, threads, 200).to_host<uint32_t>(), Each(0u)) << threads;
+  }
+}
+
+TEST_P(KernelTest, ALibraryMayGoWhileItsKernelsAreQueued) {
+  const Tensor x = full({1 << 16}, 1);
+  for (int i = 0; i < 40; ++i) {
+    const std::string source = text(kScale) + "\n// " + std::to_string(i) + "\n";
+    compile_shader(source)["scale"](x, i % 2 == 0 ? 2.0 : 0.5);
+  }
+  empty_cache();
+  EXPECT_THAT(x.to_host<float>(), Each(1.0f));
+}
+
+TEST_P(KernelTest, AResetDeviceBeginsAnewAndWhatWasBeforeSaysSo) {
+  const Tensor before = full({4}, 1);
+  const ShaderLibrary library = compile(kScale);
+  const Kernel kernel = library["scale"];
+  Event event;
+  event.record();
+  HostBuffer host(64);
+  synchronize();
+  reset(Device::current());
+  EXPECT_THROW(before.to_host<float>(), Error);
+  EXPECT_THROW(event.query(), Error);
+  EXPECT_THROW(host.bytes(), Error);
+  const Tensor after = full({4}, 3);
+  EXPECT_THROW(kernel(after, 2), Error);
+  compile(kScale)["scale"](after, 2);
+  EXPECT_THAT(after.to_host<float>(), Each(6.0f));
+}
+
 TEST_P(KernelTest, NoThreadsIsNothingToDo) {
   const Tensor x = full({4}, 1);
   compile(kScale)["scale"].threads(0)(x, 5);

@@ -20,7 +20,20 @@ LibraryState::LibraryState(DeviceState& device, std::unique_ptr<Program> program
   device_.add_library(*this);
 }
 
-LibraryState::~LibraryState() { device_.remove_library(*this); }
+LibraryState::~LibraryState() {
+  if (forked_with_devices.load(std::memory_order_relaxed)) {
+    (void)program_.release();  // the driver did not survive the fork
+    return;
+  }
+  if (launched_ && program_ != nullptr) {
+    try {
+      device_.synchronize();  // its kernels may still be queued
+    } catch (const Error&) {
+      // The device failed, so nothing of it runs any more; the program hears of that from its own calls.
+    }
+  }
+  device_.remove_library(*this);
+}
 
 KernelState* LibraryState::find(std::string_view name) {
   const auto found =
@@ -35,8 +48,9 @@ std::vector<std::string> LibraryState::kernel_names() const {
   return names;
 }
 
-const Program& LibraryState::program() const {
+const Program& LibraryState::program() {
   if (program_ == nullptr) throw Error("this library was compiled before its device was reset: compile it again");
+  if (!launched_.load(std::memory_order_relaxed)) launched_ = true;
   return *program_;
 }
 

@@ -1,8 +1,8 @@
 // Compiled code of one source on one device, and its kernels.
 #pragma once
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,8 +31,9 @@ class LibraryState {
   KernelState* find(std::string_view name);  // null: no such kernel
   std::vector<std::string> kernel_names() const;
 
-  // Throws Error where the device was reset since.
-  const Program& program() const;
+  bool is_valid() const { return program_ != nullptr; }  // the device was not reset since
+  // For a launch, which must be over before the program may go. Throws Error where the device was reset since.
+  const Program& program();
   void drop_program();  // the device is about to be reset
 
  private:
@@ -40,6 +41,7 @@ class LibraryState {
   std::vector<KernelInfo> infos_;  // of their own: they outlive the program
   std::unique_ptr<Program> program_;
   std::vector<KernelState> kernels_;  // by name
+  std::atomic<bool> launched_{false};
 };
 
 }  // namespace kymo::device

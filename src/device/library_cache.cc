@@ -28,6 +28,7 @@ std::string key_of(const Source& source) {
 }  // namespace
 
 std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const CompileOptions& options) {
+  device_.check_usable();
   if (text.empty()) throw InvalidArgument("the source is empty: there is nothing to compile");
   Source source;
   source.language = choose_language(text, device_.info());
@@ -44,13 +45,17 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
     entry = found;
   }
   std::lock_guard compiling(entry->mutex);
-  if (auto library = entry->library.lock()) return library;
+  if (auto library = entry->library.lock(); library != nullptr && library->is_valid()) return library;
   auto library = std::make_shared<LibraryState>(device_, make(source));
   entry->library = library;
 
+  std::shared_ptr<LibraryState> evicted;  // destroyed without our lock
   std::lock_guard lock(mutex_);
   recent_.push_front(library);
-  if (recent_.size() > kRecent) recent_.pop_back();
+  if (recent_.size() > kRecent) {
+    evicted = std::move(recent_.back());
+    recent_.pop_back();
+  }
   return library;
 }
 

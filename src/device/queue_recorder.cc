@@ -15,12 +15,6 @@ namespace {
 constexpr size_t kLookEvery = 64;
 constexpr uint64_t kClockEvery = 1'000'000'000;
 
-uint64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 kymo_label label_of(std::string_view name, std::string_view category) {
   return {name.data(), category.data(), static_cast<uint32_t>(name.size()), static_cast<uint32_t>(category.size()), 0};
 }
@@ -65,6 +59,12 @@ std::string_view call_name(const Operation& operation) {
 
 }  // namespace
 
+uint64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
 QueueRecorder::QueueRecorder(DeviceState& device, StreamId stream) : device_(device), stream_(stream) {}
 
 QueueRecorder::~QueueRecorder() { kymo_queue_close(track_); }
@@ -76,7 +76,7 @@ void QueueRecorder::open() {
   queue.name = name.c_str();
   queue.device_uuid = info.uuid.c_str();
   queue.queue = stream_;
-  queue.clock = std::hash<std::string>{}(device_.name());
+  queue.clock = std::hash<std::string>{}(device_.name()) + device_.generation();
   queue.period_numerator = info.tick_numerator;
   queue.period_denominator = info.tick_denominator;
   queue.wrap_bits = info.clock_bits;
@@ -94,9 +94,20 @@ void QueueRecorder::end(const Call& call, const Operation& operation, Ticket tic
     kymo_span(&label, &arg, 1, call.began, call.correlation);
   }
   if (track_ == nullptr) open();
-  pending_.push_back({operation, call.correlation, ticket});
-  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  Pending pending;
+  pending.operation = operation;
+  pending.correlation = call.correlation;
+  pending.ticket = ticket;
+  add(pending);
   if (pending_.size() % kLookEvery == 0) harvest(queue);
+}
+
+void QueueRecorder::add(Pending pending) {
+  pending.generation = device_.generation();
+  pending_.push_back(pending);
+  ++queued_;
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // either we see that nobody looks, or who looks sees this
   watch_pending_work();
 }
 
@@ -106,12 +117,8 @@ void QueueRecorder::add_boundary(std::string_view name, uint64_t handle, Marker*
   boundary.operation.name = name;
   boundary.correlation = handle;
   boundary.marker = marker;
-  boundary.generation = device_.generation();
   boundary.is_begin = is_begin;
-  pending_.push_back(boundary);
-  ++boundaries_;
-  pending_count_.store(pending_.size(), std::memory_order_relaxed);
-  watch_pending_work();
+  add(boundary);
 }
 
 // The clock is read once a second while there is work: pairs further apart would let its drift show.
@@ -149,16 +156,18 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
       case Redeemed::Pending:
         return false;
       case Redeemed::Done:
-        write(pending, timing);
+        if (!pending.discarded) write(pending, timing);
         break;
       case Redeemed::Lost:
-        kymo_queue_lost(track_, 1);
+        if (!pending.discarded) kymo_queue_lost(track_, 1);
         break;
     }
     return true;
   }
   if (!pending.marker->reached()) return false;
-  if (const auto time = pending.marker->time(); !time) {
+  if (const auto time = pending.marker->time(); pending.discarded) {
+    // counted already
+  } else if (!time) {
     kymo_queue_lost(track_, 1);
   } else if (pending.is_begin) {
     const kymo_label label = label_of(pending.operation.name, "device range");
@@ -171,7 +180,6 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
 }
 
 void QueueRecorder::pop() {
-  if (pending_.front().marker != nullptr) --boundaries_;
   pending_.pop_front();
   pending_count_.store(pending_.size(), std::memory_order_relaxed);
 }
@@ -182,14 +190,18 @@ void QueueRecorder::harvest(Queue& queue) {
   while (!pending_.empty() && settle(pending_.front(), queue)) pop();
 }
 
-void QueueRecorder::give_up() {
-  if (pending_.empty()) return;
-  kymo_queue_lost(track_, pending_.size());
-  for (const Pending& pending : pending_)
-    if (pending.marker != nullptr) device_.give_marker(pending.marker, true, pending.generation);
+void QueueRecorder::discard_pending() {
+  uint64_t lost = 0;
+  for (Pending& pending : pending_) lost += std::exchange(pending.discarded, true) ? 0 : 1;
+  if (lost != 0) kymo_queue_lost(track_, lost);
+}
+
+void QueueRecorder::forget() {
+  discard_pending();
   pending_.clear();
-  boundaries_ = 0;
   pending_count_.store(0, std::memory_order_relaxed);
+  kymo_queue_close(std::exchange(track_, nullptr));
+  clock_noted_ns_ = 0;
 }
 
 }  // namespace kymo::device

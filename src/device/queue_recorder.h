@@ -21,6 +21,8 @@ namespace kymo::device {
 
 class DeviceState;
 
+uint64_t now_ns();  // CLOCK_MONOTONIC
+
 class QueueRecorder {
  public:
   QueueRecorder(DeviceState& device, StreamId stream);
@@ -37,11 +39,17 @@ class QueueRecorder {
 
   // Writes what has run.
   void harvest(Queue& queue);
-  // What is still pending is counted as lost: the device did not come that far.
-  void give_up();
+  // What is pending is counted as lost and will not be written: the device did not come that far. It is still redeemed,
+  // because backends count on that.
+  void discard_pending();
+  // The queue is going away, and the device's clock with it.
+  void forget();
+
+  // How many were queued and how many of them are settled, since the beginning.
+  uint64_t queued() const { return queued_; }
+  uint64_t settled() const { return queued_ - pending_.size(); }
 
   bool has_pending() const noexcept { return pending_count_.load(std::memory_order_relaxed) != 0; }
-  bool has_pending_boundaries() const noexcept { return boundaries_ != 0; }
 
  private:
   struct Pending {
@@ -51,7 +59,9 @@ class QueueRecorder {
     Marker* marker = nullptr;  // of a range's boundary
     uint32_t generation = 0;
     bool is_begin = false;
+    bool discarded = false;
   };
+  void add(Pending pending);
   void open();
   void write(const Pending& pending, const Timing& timing);
   bool settle(const Pending& pending, Queue& queue);  // false: it has not run yet
@@ -63,7 +73,7 @@ class QueueRecorder {
   kymo_queue* track_ = nullptr;
   std::deque<Pending> pending_;
   std::atomic<size_t> pending_count_{0};
-  size_t boundaries_ = 0;
+  uint64_t queued_ = 0;
   uint64_t clock_noted_ns_ = 0;
 };
 

@@ -15,7 +15,7 @@ constexpr kymo_label kLabel{"device memory", "memory", 13, 6, 0};
 
 Storage::Storage(DeviceState& device, size_t bytes, StreamState& stream)
     : device_(device), bytes_(bytes), stream_(stream.id()), generation_(device.generation()) {
-  if (forked_with_devices.load(std::memory_order_relaxed)) refuse_after_fork();
+  device.check_usable();
   if (bytes == 0) return;
   block_ = device.allocator().allocate(bytes, stream_);
   address_ = block_->address;

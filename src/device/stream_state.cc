@@ -2,6 +2,9 @@
 
 #include <time.h>
 
+#include <exception>
+#include <optional>
+
 #include "device/names.h"
 #include "kymo/error.h"
 
@@ -11,8 +14,8 @@ StreamState::StreamState(DeviceState& device, StreamId id)
     : device_(device), id_(id), queue_(device.accelerator().make_queue()), recorder_(device, id) {}
 
 void StreamState::synchronize() {
+  device_.check_usable();
   std::lock_guard lock(mutex_);
-  check();
   queue_->synchronize();
   idle_at_ = queued_;
   if (recorder_.has_pending()) recorder_.harvest(*queue_);
@@ -20,8 +23,8 @@ void StreamState::synchronize() {
 
 // A marker may need a moment even where nothing is left to do, so one is left behind and asked again next time.
 bool StreamState::query() {
+  device_.check_usable();
   std::lock_guard lock(mutex_);
-  check();
   if (idle_at_ == queued_) return true;
   if (asked_ == nullptr) asked_ = device_.accelerator().make_marker(false);
   if (asked_at_ != queued_) {
@@ -37,8 +40,8 @@ bool StreamState::query() {
 uint64_t StreamState::begin_range(std::string_view name) {
   if (!kymo::detail::recording()) return 0;
   Marker* marker = device_.take_marker(true);
+  device_.check_usable();
   std::lock_guard lock(mutex_);
-  check();
   ++queued_;
   queue_->record(*marker);
   const uint64_t handle = kymo_next_handle();
@@ -49,42 +52,43 @@ uint64_t StreamState::begin_range(std::string_view name) {
 void StreamState::end_range(uint64_t handle) {
   if (handle == 0 || !kymo::detail::recording()) return;
   Marker* marker = device_.take_marker(true);
+  device_.check_usable();
   std::lock_guard lock(mutex_);
-  check();
   ++queued_;
   queue_->record(*marker);
   recorder_.add_boundary({}, handle, marker, false);
 }
 
-void StreamState::harvest(uint64_t wait_ns) noexcept {
-  constexpr long kStepNs = 200'000;
+void StreamState::harvest(uint64_t deadline_ns) noexcept {
+  constexpr timespec kStep{0, 200'000};
   if (forked_with_devices.load(std::memory_order_relaxed)) return;
-  for (uint64_t waited = 0;; waited += kStepNs) {
-    {
-      std::lock_guard lock(mutex_);
+  std::optional<uint64_t> wanted;  // what was queued when we came; more may follow for ever
+  while (true) {
+    const bool late = deadline_ns == 0 || now_ns() >= deadline_ns;
+    // Whoever waits for a device that hangs has the lock: then there is nothing to be had.
+    if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
+      if (queue_ == nullptr || !recorder_.has_pending()) return;
       try {
-        if (queue_ == nullptr || !recorder_.has_pending()) return;
-        if (waited == 0 && wait_ns != 0) queue_->flush();
+        if (!wanted) {
+          wanted = recorder_.queued();
+          if (deadline_ns != 0) queue_->flush();
+        }
         recorder_.harvest(*queue_);
-      } catch (const Error&) {
-        recorder_.give_up();  // the device failed: the program hears of it from its own calls
+      } catch (const std::exception&) {
+        recorder_.discard_pending();  // the device failed: the program hears of it from its own calls
+        return;
       }
-      if (!recorder_.has_pending() || wait_ns == 0) return;
-      if (waited >= wait_ns) return recorder_.give_up();
+      if (recorder_.settled() >= *wanted) return;
+      if (late && deadline_ns != 0) return recorder_.discard_pending();
     }
-    const timespec step{0, kStepNs};
-    nanosleep(&step, nullptr);
+    if (late) return;
+    nanosleep(&kStep, nullptr);
   }
-}
-
-void StreamState::refuse_without_queue() const {
-  throw DeviceError(device_.name() +
-                    " was lost in a fault, and its driver did not give it back: start the process again");
 }
 
 void StreamState::drop_queue() {
   std::lock_guard lock(mutex_);
-  recorder_.give_up();
+  recorder_.forget();
   asked_.reset();
   queue_.reset();
   asked_at_ = idle_at_ = queued_;

@@ -13,10 +13,6 @@
 
 namespace kymo::device {
 
-// Set in a forked child of a process that has devices; see devices.h.
-extern std::atomic<bool> forked_with_devices;
-[[noreturn]] void refuse_after_fork();
-
 class StreamState {
  public:
   StreamState(DeviceState& device, StreamId id);
@@ -28,8 +24,8 @@ class StreamState {
   // does, `describe()` says what it is, the call becomes a range on this thread, and the work one on the queue's track.
   template <class Describe, class Submit>
   void run(Describe&& describe, Submit&& submit) {
+    device_.check_usable();
     std::lock_guard lock(mutex_);
-    check();
     ++queued_;
     if (!kymo::detail::recording()) {
       submit(*queue_, nullptr);
@@ -45,8 +41,8 @@ class StreamState {
   // Something that is no operation: a marker, a wait.
   template <class Use>
   decltype(auto) with_queue(Use&& use) {
+    device_.check_usable();
     std::lock_guard lock(mutex_);
-    check();
     ++queued_;
     return use(*queue_);
   }
@@ -58,8 +54,9 @@ class StreamState {
   uint64_t begin_range(std::string_view name);
   void end_range(uint64_t handle);
 
-  // Writes what has run by now into the trace; with `wait_ns`, waits that long for what has not. Never throws.
-  void harvest(uint64_t wait_ns) noexcept;
+  // Writes what has run into the trace. Until `deadline_ns` (of CLOCK_MONOTONIC; 0: now) it waits for what was queued
+  // by now, and for whoever has the stream; what has not run then is counted as lost. Never throws.
+  void harvest(uint64_t deadline_ns) noexcept;
   bool has_pending() const noexcept { return recorder_.has_pending(); }
 
   // Around a reset of the device.
@@ -67,12 +64,6 @@ class StreamState {
   void make_queue();
 
  private:
-  void check() const {
-    if (__builtin_expect(forked_with_devices.load(std::memory_order_relaxed), 0)) refuse_after_fork();
-    if (__builtin_expect(queue_ == nullptr, 0)) refuse_without_queue();
-  }
-  [[noreturn]] void refuse_without_queue() const;
-
   DeviceState& device_;
   const StreamId id_;
   std::mutex mutex_;

@@ -28,12 +28,23 @@ StreamState& stream_for(const Tensor& tensor) {
   return stream;
 }
 
+// One past the last byte of its elements, in its storage.
+size_t end_of(const Tensor& tensor) {
+  int64_t last = 0;
+  for (int i = 0; i < tensor.shape().dimensions(); ++i)
+    last += (tensor.shape()[i] - 1) * tensor.strides()[static_cast<size_t>(i)];
+  return tensor.offset() + (static_cast<size_t>(last) + 1) * size_of(tensor.dtype());
+}
+
+bool may_overlap(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.offset() < end_of(b) && b.offset() < end_of(a);
+}
+
 void copy_packed(const Tensor& from, const Tensor& to) {
   StreamState& stream = stream_for(to);
   from.storage()->use_on(stream);
   const Address source = from.address(), target = to.address();
   const size_t bytes = to.bytes();
-  if (source == target) return;
   stream.run([&] { return moved(OperationKind::CopyOnDevice, bytes); },
              [&](Queue& queue, Ticket* ticket) { queue.copy(source, target, bytes, ticket); });
 }
@@ -67,6 +78,10 @@ void Tensor::copy_from(const Tensor& from) {
   if (from.device() != device()) {
     const auto bytes = from.to_host_bytes();
     return copy_from_bytes(bytes);
+  }
+  if (may_overlap(from, *this)) {
+    if (from.offset_ == offset_ && from.strides_ == strides_) return;  // onto itself
+    return copy_from(from.clone());                                    // no device promises an order within a copy
   }
   if (is_contiguous() && from.is_contiguous()) return copy_packed(from, *this);
   strided_copy(from, *this);
@@ -177,7 +192,9 @@ Tensor arange(double begin, double end, double step, DType dtype) {
 
 // ---- Host memory ---------------------------------------------------------------------------------------------------
 
-HostBuffer::HostBuffer(size_t bytes, Device device) : device_(device), bytes_(bytes) {
+HostBuffer::HostBuffer(size_t bytes, Device device)
+    : device_(device), bytes_(bytes), generation_(device.state().generation()) {
+  device.state().check_usable();
   if (bytes == 0) return;
   memory_ = device.state().accelerator().allocate_host(bytes);
   if (memory_ == nullptr) {
@@ -188,16 +205,27 @@ HostBuffer::HostBuffer(size_t bytes, Device device) : device_(device), bytes_(by
 }
 
 HostBuffer::~HostBuffer() {
-  if (memory_ != nullptr && !forked_with_devices) device_.state().accelerator().release_host(memory_);
+  if (memory_ == nullptr || forked_with_devices || generation_ != device_.state().generation()) return;
+  device_.state().accelerator().release_host(memory_);
+}
+
+std::span<std::byte> HostBuffer::bytes() const {
+  if (memory_ != nullptr && generation_ != device_.state().generation())
+    throw Error("this host memory was made before its device was reset, and went with it");
+  return {static_cast<std::byte*>(memory_), bytes_};
 }
 
 HostBuffer::HostBuffer(HostBuffer&& other) noexcept
-    : device_(other.device_), memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : device_(other.device_),
+      memory_(std::exchange(other.memory_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)),
+      generation_(other.generation_) {}
 
 HostBuffer& HostBuffer::operator=(HostBuffer&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(memory_, other.memory_);
   std::swap(bytes_, other.bytes_);
+  std::swap(generation_, other.generation_);
   return *this;
 }
 

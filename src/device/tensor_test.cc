@@ -170,6 +170,16 @@ TEST_P(TensorTest, OddOffsetsAndSizesAreExact) {
   }
 }
 
+TEST_P(TensorTest, AViewMayBeCopiedOverAnotherThatOverlapsIt) {
+  Tensor x = arange(0, 10);
+  x.slice(0, 1, 10).copy_from(x.slice(0, 0, 9));
+  EXPECT_THAT(x.to_host<float>(), ElementsAre(0, 0, 1, 2, 3, 4, 5, 6, 7, 8));
+  x.slice(0, 0, 9).copy_from(x.slice(0, 1, 10));
+  EXPECT_THAT(x.to_host<float>(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 8));
+  x.copy_from(x);
+  EXPECT_EQ(x.to_host<float>()[9], 8.0f);
+}
+
 TEST_P(TensorTest, BadIndicesAreRefusedByName) {
   const Tensor x = zeros({2, 3});
   EXPECT_THAT(message_of([&] { x.select(0, 2); }), HasSubstr("index 2 of dimension 0 of a tensor of shape [2, 3]"));

@@ -19,8 +19,8 @@ using trace::TrackKind;
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// Looking for OpenCL devices cuts OCL_ICD_FILENAMES at its first colon, in the environment itself (ocl-icd's doing): the
-// programs that are started here are to see it whole.
+// Looking for OpenCL devices cuts OCL_ICD_FILENAMES at its first colon, in the environment itself (ocl-icd's doing):
+// the programs that are started here are to see it whole.
 std::vector<std::string> devices() {
   const char* found = getenv("OCL_ICD_FILENAMES");
   const std::string drivers = found != nullptr ? found : "";

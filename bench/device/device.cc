@@ -106,9 +106,9 @@ class DeviceBench {
     const double flat = rate([&] { uniform(x); });
     const double bell = rate([&] { normal(x); });
     const std::string numbers = text("2^%d", 63 - __builtin_clzll(static_cast<unsigned long long>(count)));
-    row("fill", numbers + " float32, plain fill", text("%.0f GB/s", plain), "", true);
-    row("uniform", numbers + " float32, uniform", text("%.0f GB/s", flat), goal(least_uniform), flat >= least_uniform);
-    row("normal", numbers + " float32, normal", text("%.0f GB/s", bell), goal(least_normal), bell >= least_normal);
+    row("fill", numbers + " float32, plain fill", text("%.4g GB/s", plain), "", true);
+    row("uniform", numbers + " float32, uniform", text("%.4g GB/s", flat), goal(least_uniform), flat >= least_uniform);
+    row("normal", numbers + " float32, normal", text("%.4g GB/s", bell), goal(least_normal), bell >= least_normal);
   }
 
   void upload(bench::RawLaunch* raw, size_t bytes) {
@@ -186,7 +186,7 @@ int main(int argc, char** argv) try {
     bench.memory();
     bench.launches(raw.get());
     bench.random(int64_t{1} << (is_gpu ? 30 : 22), is_cuda ? 3800 : 0, is_cuda ? 2700 : 0);
-    bench.upload(raw.get(), size_t{1} << (is_gpu ? 30 : 26));
+    bench.upload(raw.get(), size_t{1} << (is_gpu ? 30 : 28));
     bench.compiling(argv[0]);
   }
   return 0;

@@ -18,6 +18,12 @@ constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+constexpr bool kChecksumsCount = false;  // a fuzzer would never get behind them
+#else
+constexpr bool kChecksumsCount = true;
+#endif
+
 // Empty: code is not to be stored, or there is no place for it.
 std::string folder() {
   if (const char* chosen = getenv("KYMO_CACHE_DIR")) return chosen;
@@ -95,7 +101,8 @@ std::optional<StoredCode> decode_code(base::Bytes untrusted, std::string_view ke
     base::ByteReader in(untrusted);
     if (in.fixed<uint64_t>() != kMagic || in.fixed<uint32_t>() != kVersion) return std::nullopt;
     const uint64_t checksum = in.fixed<uint64_t>();
-    if (base::hash(untrusted.last(in.left())) != checksum || in.string() != key) return std::nullopt;
+    if (kChecksumsCount && base::hash(untrusted.last(in.left())) != checksum) return std::nullopt;
+    if (in.string() != key) return std::nullopt;
     StoredCode code;
     for (size_t left = in.count(9); left > 0; --left) code.kernels.push_back(take_kernel(in));
     const base::Bytes binary = in.take(in.count());

@@ -112,7 +112,7 @@ class KYMO_API Kernel {
       launch(list);
     }
   }
-  void launch(std::span<const KernelArgument> arguments) const;
+  void launch(std::span<const KernelArgument> given) const;
 
   Kernel(std::shared_ptr<LibraryState> library, KernelState& state) : library_(std::move(library)), state_(&state) {}
 

@@ -83,7 +83,7 @@ class KYMO_API Tensor {
   void copy_to(std::span<T> to) const;
   template <class T>
   std::vector<T> to_host() const;
-  Tensor to(Device device) const;  // itself where it is there already
+  Tensor to(Device where) const;  // itself where it is there already
   Tensor clone() const;
 
   // The same as bytes: exactly bytes() of them. Memory from HostBuffer is copied without a stop in between: it must

@@ -69,7 +69,7 @@ class DeviceState final : public MemorySource {
 
   // Markers of events, used again. A marker belongs to one event at a time.
   Marker* take_marker(bool timing);
-  void give_marker(Marker* marker, bool timing, uint32_t generation) noexcept;
+  void give_marker(Marker* marker, bool timing, uint32_t made_in) noexcept;  // in that generation
 
   // Libraries whose programs have to go when the device is reset.
   void add_library(LibraryState& library);

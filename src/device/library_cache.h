@@ -19,7 +19,7 @@ class LibraryCache {
  public:
   explicit LibraryCache(DeviceState& device) : device_(device) {}
 
-  std::shared_ptr<LibraryState> get(std::string_view source, const CompileOptions& options);
+  std::shared_ptr<LibraryState> get(std::string_view text, const CompileOptions& options);
 
   // Lets go of what nobody uses; what is on disk stays.
   void forget();

@@ -25,7 +25,7 @@ class Bins {
  public:
   // For blocks up to `longest` bytes; longer ones all go to the last bin.
   explicit Bins(size_t longest)
-      : last_(raw_index(longest)), heads_(std::make_unique<Block*[]>((last_ / kPerLevel + 1) * kPerLevel)) {}
+      : last_(raw_index(longest)), heads_(std::make_unique<Block*[]>(size_t{last_ / kPerLevel + 1} * kPerLevel)) {}
 
   bool empty() const { return levels_ == 0; }
 

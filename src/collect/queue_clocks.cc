@@ -115,4 +115,12 @@ void QueueClocks::resume(const std::map<uint32_t, trace::ClockDomain>& known) {
   }
 }
 
+void QueueClocks::recognize(uint32_t id, const std::string& device_uuid, uint64_t clock, uint32_t wrap_bits) {
+  QueueClock* known = find(id);
+  if (known == nullptr) return;
+  known->wraps_after(wrap_bits);
+  const trace::ClockDomain& domain = known->domain();
+  by_key_.emplace(ClockKey{device_uuid, clock, domain.period_numerator, domain.period_denominator, wrap_bits}, known);
+}
+
 }  // namespace kymo::collect

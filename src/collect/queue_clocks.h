@@ -32,6 +32,7 @@ class QueueClock {
   explicit QueueClock(const trace::ClockDomain& known);
 
   uint32_t id() const { return domain_.id; }
+  const trace::ClockDomain& domain() const { return domain_; }
   void wraps_after(uint32_t bits);  // any number: what cannot be is 64
 
   uint64_t extend(uint64_t ticks);
@@ -65,8 +66,10 @@ class QueueClocks {
 
   QueueClock& find(const ClockKey& key);
   QueueClock* find(uint32_t id);
-  // What an earlier collector wrote.
+  // What an earlier collector wrote. A file does not have the key of a domain, but a queue that ticks by it knows: its
+  // device's other queues are to find the same one.
   void resume(const std::map<uint32_t, trace::ClockDomain>& known);
+  void recognize(uint32_t id, const std::string& device_uuid, uint64_t clock, uint32_t wrap_bits);
 
   std::deque<QueueClock>& all() { return clocks_; }
 

@@ -73,8 +73,10 @@ TEST(QueueClocksTest, ALaterCollectorGoesOnWithWhatTheFileHas) {
   clocks.resume({{1, host}, {4, device}});
   QueueClock* clock = clocks.find(uint32_t{4});
   ASSERT_NE(clock, nullptr);
-  clock->wraps_after(16);
+  clocks.recognize(4, "GPU-1", 7, 16);
+  clocks.recognize(9, "GPU-1", 8, 16);
   EXPECT_EQ(clock->extend(5), 0x30005u);
+  EXPECT_EQ(clocks.find({"GPU-1", 7, 1, 1, 16}).id(), 4u) << "another queue of the device";
   EXPECT_EQ(clocks.find({"GPU-1", 1, 1, 1, 64}).id(), 5u);
   EXPECT_EQ(clocks.find(uint32_t{1}), nullptr) << "the host's is not a device's";
 }

@@ -85,8 +85,8 @@ void Source::resume(const Resume& state) {
     if (index >= header_.slot_capacity || !record::has_memory(header_, index)) continue;
     Ring& restored = ring(index);
     restored.decoder.resume(known.track, known.open);
-    if (QueueClock* clock = queue_clocks_.find(known.track.clock))
-      clock->wraps_after(record::slot_page(&header_, index)->slot.wrap_bits);
+    const Slot& slot = record::slot_page(&header_, index)->slot;
+    queue_clocks_.recognize(known.track.clock, known.track.device_uuid, slot.clock, slot.wrap_bits);
     restored.position = restored.decoded = known.sequence_end;
   }
 }

@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 1;
+inline constexpr uint32_t kSegmentVersion = 2;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -110,7 +110,8 @@ struct Slot {
   char name[48];
   kymo_queue* queue;       // whose the slot is, where the owner has it; null: a thread's
   uint64_t stated_before;  // a queue's: the end of the block in which it last said who it is
-  uint32_t wrap_bits;      // a queue's: of its clock, for a collector that takes over
+  uint64_t clock;          // a queue's: which of its device's, and how wide, for a collector that takes over
+  uint32_t wrap_bits;
 };
 
 inline constexpr uint32_t kPrivateSlot = 0xffffffff;

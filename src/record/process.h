@@ -19,7 +19,7 @@ namespace kymo::record {
 
 inline constexpr uint32_t kRecordingBit = 1;  // of the mode mask
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kProcessVersion = 2;
+inline constexpr uint32_t kProcessVersion = 3;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 
 // What the others must reach in a copy, because each keeps its own so as to reach it in one load.

@@ -52,6 +52,7 @@ Slot* slot_for_recording(kymo_queue* queue) noexcept {
     return nullptr;
   }
   slot->queue = queue;
+  slot->clock = queue->clock;
   slot->wrap_bits = queue->wrap_bits;
   slot->busy.store(0, std::memory_order_relaxed);
   return queue->slot = slot;

@@ -84,9 +84,8 @@ KYMO_API void set_memory_fraction(double fraction);
 }
 // Limits this process to a fraction of recommended_max_memory(): 0 is no limit, above 1 is allowed up to 2. Anything
 // else, or NaN: InvalidArgument. An integer does not compile, because 1 and 1.0 are too easily confused with bytes.
-template <class T>
+template <std::floating_point T>
 void set_per_process_memory_fraction(T fraction) {
-  static_assert(std::floating_point<T>, "a fraction is a float: 0.5, 1.0");
   detail::set_memory_fraction(static_cast<double>(fraction));
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "device/convert.h"
+#include "device/number.h"
 #include "device/storage.h"
 
 namespace kymo::device {

@@ -9,7 +9,7 @@
 #include "device/language.h"
 #include "device/test_device.h"
 
-namespace kymo::device::testing {
+namespace kymo::device::tests {
 namespace {
 
 using ::testing::Each;
@@ -103,6 +103,12 @@ TEST_P(DeviceTest, TheLimitIsReachedAndRecoveredFrom) {
   EXPECT_EQ(empty({100 << 20}, DType::U8).elements(), 100 << 20);
   set_per_process_memory_fraction(1.0);
 }
+
+template <class T>
+concept IsFraction = requires(T value) {
+  set_per_process_memory_fraction(value);
+};
+static_assert(IsFraction<float> && IsFraction<double> && !IsFraction<int> && !IsFraction<bool>);
 
 TEST_P(DeviceTest, AFractionThatIsNoneIsRefused) {
   for (const double bad : {-0.1, 2.1, std::nan(""), double{INFINITY}})
@@ -210,4 +216,4 @@ TEST_P(DeviceTest, AForkedChildIsRefusedClearly) {
 }
 
 }  // namespace
-}  // namespace kymo::device::testing
+}  // namespace kymo::device::tests

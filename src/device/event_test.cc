@@ -4,7 +4,7 @@
 
 #include "device/test_device.h"
 
-namespace kymo::device::testing {
+namespace kymo::device::tests {
 namespace {
 
 using ::testing::Each;
@@ -147,4 +147,4 @@ TEST_P(EventTest, AnyFunctionFromAnyThread) {
 }
 
 }  // namespace
-}  // namespace kymo::device::testing
+}  // namespace kymo::device::tests

@@ -1,10 +1,9 @@
 // Kernels from text: compiled, reflected, launched in threads, on every device.
 #include <numeric>
-#include <thread>
 
 #include "device/test_device.h"
 
-namespace kymo::device::testing {
+namespace kymo::device::tests {
 namespace {
 
 using ::testing::AllOf;
@@ -14,14 +13,11 @@ using ::testing::HasSubstr;
 
 class KernelTest : public OnEveryDevice {
  protected:
-  template <class F>
-  static std::string refusal(F&& call) {
-    try {
-      call();
-    } catch (const InvalidArgument& error) {
-      return error.what();
-    }
-    return "nothing was refused";
+  static std::string driver() {
+    for (const BackendReport& backend : list_devices())
+      for (const auto& device : backend.devices)
+        if (device.name == GetParam()) return device.driver;
+    return "";
   }
 };
 KYMO_ON_EVERY_DEVICE(KernelTest);
@@ -83,7 +79,7 @@ TEST_P(KernelTest, NamesAndAttributesAreKnown) {
   EXPECT_EQ(kernel.name(), "mark1");
   EXPECT_GE(kernel.max_threads_per_threadgroup(), 128u);
   EXPECT_GE(kernel.thread_execution_width(), 1u);
-  EXPECT_LE(kernel.static_thread_group_memory_length(), 1u);  // NVIDIA's OpenCL says 1 for none
+  EXPECT_EQ(kernel.static_thread_group_memory_length(), 0u);
 }
 
 TEST_P(KernelTest, ExactlyTheThreadsAskedForRunInOneDimension) {
@@ -163,9 +159,10 @@ TEST_P(KernelTest, BarriersHoldInPartialGroups) {
   for (size_t i = 0; i < 15; ++i) EXPECT_EQ(sums[i], 64.0f) << i;
   EXPECT_EQ(sums[15], 40.0f);
   EXPECT_EQ(sums[16], 0.0f);
-  const uint64_t told = kernel.static_thread_group_memory_length();
-  if (told != 0) {  // PoCL 5 does not tell
-    EXPECT_GE(told, 512u);
+  if (driver().find("PoCL 5") == std::string::npos) {
+    EXPECT_GE(kernel.static_thread_group_memory_length(), 512u);
+  } else {
+    EXPECT_EQ(kernel.static_thread_group_memory_length(), 0u) << "PoCL 5 said 0 for every kernel";
   }
 }
 
@@ -185,34 +182,6 @@ TEST_P(KernelTest, ADemandedGroupMayBeLargerThanTheThreads) {
     EXPECT_THAT(out.slice(0, 0, threads).to_host<uint32_t>(), Each(1u)) << threads;
     EXPECT_THAT(out.slice(0, threads, 200).to_host<uint32_t>(), Each(0u)) << threads;
   }
-}
-
-TEST_P(KernelTest, ALibraryMayGoWhileItsKernelsAreQueued) {
-  const Tensor x = full({1 << 16}, 1);
-  for (int i = 0; i < 40; ++i) {
-    const std::string source = text(kScale) + "\n// " + std::to_string(i) + "\n";
-    compile_shader(source)["scale"](x, i % 2 == 0 ? 2.0 : 0.5);
-  }
-  empty_cache();
-  EXPECT_THAT(x.to_host<float>(), Each(1.0f));
-}
-
-TEST_P(KernelTest, AResetDeviceBeginsAnewAndWhatWasBeforeSaysSo) {
-  const Tensor before = full({4}, 1);
-  const ShaderLibrary library = compile(kScale);
-  const Kernel kernel = library["scale"];
-  Event event;
-  event.record();
-  HostBuffer host(64);
-  synchronize();
-  reset(Device::current());
-  EXPECT_THROW(before.to_host<float>(), Error);
-  EXPECT_THROW(event.query(), Error);
-  EXPECT_THROW(host.bytes(), Error);
-  const Tensor after = full({4}, 3);
-  EXPECT_THROW(kernel(after, 2), Error);
-  compile(kScale)["scale"](after, 2);
-  EXPECT_THAT(after.to_host<float>(), Each(6.0f));
 }
 
 TEST_P(KernelTest, NoThreadsIsNothingToDo) {
@@ -261,15 +230,6 @@ TEST_P(KernelTest, AGroupTooLargeIsRefusedWithItsLimit) {
   EXPECT_THAT(refusal([&] { library["mark2"].threads(4, 4).group(2)(out, 4); }), HasSubstr("2 dimensions"));
 }
 
-TEST_P(KernelTest, AnUnknownKernelIsAnErrorWithTheNamesThereAre) {
-  try {
-    compile(kMark)["nonsense"];
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"nonsense\""), HasSubstr("mark1, mark2, mark3")));
-  }
-}
-
 TEST_P(KernelTest, ATensorOfAnotherDeviceIsRefused) {
   const ShaderLibrary library = compile(kScale);
   for (const std::string& name : device_names()) {
@@ -278,28 +238,6 @@ TEST_P(KernelTest, ATensorOfAnotherDeviceIsRefused) {
     EXPECT_THAT(refusal([&] { library["scale"](there, 1); }), AllOf(HasSubstr(name), HasSubstr(GetParam())));
     EXPECT_THAT(refusal([&] { library["scale"].on(default_stream(Device(name)))(zeros({4}), 1); }), HasSubstr(name));
   }
-}
-
-TEST_P(KernelTest, SourceThatDoesNotCompileSaysWhere) {
-  constexpr Texts kBroken{
-      "__kernel void f(__global float* x) {\n  x[0] = nonsense;\n}",
-      "extern \"C\" __global__ void f(float* x) {\n  x[0] = nonsense;\n}",
-      "#version 450\nlayout(binding = 0) buffer X { float x[]; };\nvoid main() { x[0] = nonsense; }"};
-  try {
-    compile_shader(text(kBroken), {{}, "broken.source"});
-    FAIL();
-  } catch (const CompileError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("nonsense"));
-    EXPECT_THAT(error.text(), HasSubstr("nonsense"));
-    EXPECT_EQ(error.line(), is("vulkan") ? 3u : 2u);
-    EXPECT_THAT(error.file(), HasSubstr("broken.source"));
-  }
-  EXPECT_THROW(compile_shader(""), InvalidArgument);
-}
-
-TEST_P(KernelTest, AnotherBackendsLanguageIsRefusedByItsName) {
-  const char* other = is("cuda") ? kScale.opencl : kScale.cuda;
-  EXPECT_THAT(refusal([&] { compile_shader(other); }), HasSubstr(is("cuda") ? "OpenCL C" : "CUDA C++"));
 }
 
 TEST_P(KernelTest, ListsOfNumbersFillVectorsAndArrays) {
@@ -376,25 +314,5 @@ void sum_all() {
   EXPECT_THAT(out.to_host<float>(), Each(64.0f * 63 / 2));
 }
 
-TEST_P(KernelTest, TheSameSourceIsCompiledOnce) {
-  const ShaderLibrary first = compile(kScale);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      const Tensor x = full({100}, 1);
-      for (int repeat = 0; repeat < 20; ++repeat) compile(kScale)["scale"](x, 2);
-      EXPECT_THAT(x.to_host<float>(), Each(1048576.0f));
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
-TEST_P(KernelTest, AKernelOutlivesItsLibraryObject) {
-  const Tensor x = full({4}, 2);
-  const Kernel kernel = [&] { return compile(kScale)["scale"]; }();
-  kernel(x, 4);
-  EXPECT_THAT(x.to_host<float>(), Each(8.0f));
-}
-
 }  // namespace
-}  // namespace kymo::device::testing
+}  // namespace kymo::device::tests

@@ -1,4 +1,4 @@
-#include "device/convert.h"
+#include "device/number.h"
 
 #include <fmt/format.h>
 

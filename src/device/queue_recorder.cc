@@ -2,7 +2,6 @@
 
 #include <time.h>
 
-#include <array>
 #include <utility>
 
 #include "device/device_state.h"
@@ -12,12 +11,8 @@
 namespace kymo::device {
 namespace {
 
-constexpr size_t kLookEvery = 64;
+constexpr size_t kOperationsBetweenLooks = 64;
 constexpr uint64_t kClockEvery = 1'000'000'000;
-
-kymo_label label_of(std::string_view name, std::string_view category) {
-  return {name.data(), category.data(), static_cast<uint32_t>(name.size()), static_cast<uint32_t>(category.size()), 0};
-}
 
 std::string_view span_name(const Operation& operation) {
   switch (operation.kind) {
@@ -67,8 +62,6 @@ uint64_t now_ns() {
 
 QueueRecorder::QueueRecorder(DeviceState& device, StreamId stream) : device_(device), stream_(stream) {}
 
-QueueRecorder::~QueueRecorder() { kymo_queue_close(track_); }
-
 void QueueRecorder::open() {
   const DeviceInfo& info = device_.info();
   const std::string name = device_.name() + (stream_ == 0 ? " default stream" : " stream " + std::to_string(stream_));
@@ -80,26 +73,21 @@ void QueueRecorder::open() {
   queue.period_numerator = info.tick_numerator;
   queue.period_denominator = info.tick_denominator;
   queue.wrap_bits = info.clock_bits;
-  track_ = kymo_queue_open(&queue);
+  track_ = QueueTrack(queue);
 }
 
 void QueueRecorder::end(const Call& call, const Operation& operation, Ticket ticket, Queue& queue) {
-  const std::string_view name = call_name(operation);
-  const kymo_label label = label_of(name, "device");
-  if (operation.kind == OperationKind::Kernel) {
-    const kymo_arg arg = kymo::detail::to_arg(operation.name);
-    kymo_span(&label, &arg, 1, call.began, call.correlation);
-  } else {
-    const kymo_arg arg = kymo::bytes("bytes", operation.bytes);
-    kymo_span(&label, &arg, 1, call.began, call.correlation);
-  }
-  if (track_ == nullptr) open();
+  const Label label(call_name(operation), "device");
+  const kymo_arg arg = operation.kind == OperationKind::Kernel ? kymo::detail::to_arg(operation.name)
+                                                               : kymo::bytes("bytes", operation.bytes);
+  kymo_span(&label, &arg, 1, call.began, call.correlation);
+  if (track_.get() == nullptr) open();
   Pending pending;
   pending.operation = operation;
   pending.correlation = call.correlation;
   pending.ticket = ticket;
   add(pending);
-  if (pending_.size() % kLookEvery == 0) harvest(queue);
+  if (pending_.size() % kOperationsBetweenLooks == 0) harvest(queue);
 }
 
 void QueueRecorder::add(Pending pending) {
@@ -112,7 +100,7 @@ void QueueRecorder::add(Pending pending) {
 }
 
 void QueueRecorder::add_boundary(std::string_view name, uint64_t handle, Marker* marker, bool is_begin) {
-  if (track_ == nullptr) open();
+  if (track_.get() == nullptr) open();
   Pending boundary;
   boundary.operation.name = name;
   boundary.correlation = handle;
@@ -126,26 +114,26 @@ void QueueRecorder::note_clock() {
   const uint64_t now = now_ns();
   if (clock_noted_ns_ != 0 && now - clock_noted_ns_ < kClockEvery) return;
   const ClockReading reading = device_.accelerator().read_clock();
-  kymo_queue_clock_pair(track_, reading.ticks, reading.monotonic_ns, reading.realtime_ns, reading.error_ns);
+  track_.clock_pair(reading.ticks, reading.monotonic_ns, reading.realtime_ns, reading.error_ns);
   clock_noted_ns_ = now;
 }
 
 void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   const Operation& operation = pending.operation;
-  const kymo_label label = label_of(span_name(operation), span_category(operation));
+  const Label label(span_name(operation), span_category(operation));
   const DeviceInfo& info = device_.info();
   const double ns = static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
                     static_cast<double>(info.tick_denominator);
   const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes a nanosecond: GB/s
   if (operation.kind == OperationKind::Kernel) {
-    const std::array args{kymo::arg("threads_x", operation.threads.x),  kymo::arg("threads_y", operation.threads.y),
-                          kymo::arg("threads_z", operation.threads.z),  kymo::arg("group_x", operation.group.x),
-                          kymo::arg("group_y", operation.group.y),      kymo::arg("group_z", operation.group.z),
-                          kymo::bytes("tensor_bytes", operation.bytes), kymo::arg("tensor_GB_per_s", rate)};
-    kymo_queue_span(track_, &label, args.data(), args.size(), timing.start, timing.end, pending.correlation);
+    const Extent &threads = operation.threads, &group = operation.group;
+    track_.span(label, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
+                kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z), kymo::arg("group_x", group.x),
+                kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),
+                kymo::bytes("tensor_bytes", operation.bytes), kymo::arg("tensor_GB_per_s", rate));
   } else {
-    const std::array args{kymo::bytes("bytes", operation.bytes), kymo::arg("GB_per_s", rate)};
-    kymo_queue_span(track_, &label, args.data(), args.size(), timing.start, timing.end, pending.correlation);
+    track_.span(label, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
+                kymo::arg("GB_per_s", rate));
   }
 }
 
@@ -159,7 +147,7 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
         if (!pending.discarded) write(pending, timing);
         break;
       case Redeemed::Lost:
-        if (!pending.discarded) kymo_queue_lost(track_, 1);
+        if (!pending.discarded) track_.lost(1);
         break;
     }
     return true;
@@ -168,12 +156,12 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
   if (const auto time = pending.marker->time(); pending.discarded) {
     // counted already
   } else if (!time) {
-    kymo_queue_lost(track_, 1);
+    track_.lost(1);
   } else if (pending.is_begin) {
-    const kymo_label label = label_of(pending.operation.name, "device range");
-    kymo_queue_range_begin(track_, &label, nullptr, 0, *time, pending.correlation);
+    const Label label(pending.operation.name, "device range");
+    kymo_queue_range_begin(track_.get(), &label, nullptr, 0, *time, pending.correlation);
   } else {
-    kymo_queue_range_end(track_, *time, pending.correlation);
+    kymo_queue_range_end(track_.get(), *time, pending.correlation);
   }
   device_.give_marker(pending.marker, true, pending.generation);
   return true;
@@ -193,14 +181,14 @@ void QueueRecorder::harvest(Queue& queue) {
 void QueueRecorder::discard_pending() {
   uint64_t lost = 0;
   for (Pending& pending : pending_) lost += std::exchange(pending.discarded, true) ? 0 : 1;
-  if (lost != 0) kymo_queue_lost(track_, lost);
+  if (lost != 0) track_.lost(lost);
 }
 
 void QueueRecorder::forget() {
   discard_pending();
   pending_.clear();
   pending_count_.store(0, std::memory_order_relaxed);
-  kymo_queue_close(std::exchange(track_, nullptr));
+  track_ = QueueTrack();
   clock_noted_ns_ = 0;
 }
 

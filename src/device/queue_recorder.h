@@ -16,6 +16,7 @@
 #include "device/backend.h"
 #include "device/operation.h"
 #include "kymo/queue.h"
+#include "kymo/queue_track.h"
 
 namespace kymo::device {
 
@@ -26,7 +27,6 @@ uint64_t now_ns();  // CLOCK_MONOTONIC
 class QueueRecorder {
  public:
   QueueRecorder(DeviceState& device, StreamId stream);
-  ~QueueRecorder();
 
   struct Call {
     uint64_t began, correlation;
@@ -70,7 +70,7 @@ class QueueRecorder {
 
   DeviceState& device_;
   const StreamId stream_;
-  kymo_queue* track_ = nullptr;
+  QueueTrack track_;  // opened with the first operation
   std::deque<Pending> pending_;
   std::atomic<size_t> pending_count_{0};
   uint64_t queued_ = 0;

@@ -5,7 +5,7 @@
 #include "device/random/host_fill.h"
 #include "device/test_device.h"
 
-namespace kymo::device::testing {
+namespace kymo::device::tests {
 namespace {
 
 using ::testing::Each;
@@ -100,4 +100,4 @@ TEST_P(RandomFillTest, ThreadsShareAGeneratorWithoutSharingNumbers) {
 }
 
 }  // namespace
-}  // namespace kymo::device::testing
+}  // namespace kymo::device::tests

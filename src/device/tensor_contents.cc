@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "device/convert.h"
+#include "device/number.h"
 #include "device/storage.h"
 #include "device/stream_state.h"
 #include "device/strided_copy.h"

@@ -6,7 +6,7 @@
 
 #include "device/test_device.h"
 
-namespace kymo::device::testing {
+namespace kymo::device::tests {
 namespace {
 
 using ::testing::Each;
@@ -225,4 +225,4 @@ TEST_P(TensorTest, HostMemoryMayChangeAsSoonAsACopyReturns) {
 }
 
 }  // namespace
-}  // namespace kymo::device::testing
+}  // namespace kymo::device::tests

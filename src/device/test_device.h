@@ -10,7 +10,7 @@
 
 #include "kymo/device.h"
 
-namespace kymo::device::testing {
+namespace kymo::device::tests {
 
 // Every device of this machine, by its name; "none" where there is none, so that the tests are seen to be skipped.
 inline std::vector<std::string> device_names() {
@@ -53,6 +53,17 @@ class OnEveryDevice : public ::testing::TestWithParam<std::string> {
   }
   ShaderLibrary compile(const Texts& texts) const { return compile_shader(text(texts)); }
 
+  // What an InvalidArgument says.
+  template <class F>
+  static std::string refusal(F&& call) {
+    try {
+      call();
+    } catch (const InvalidArgument& error) {
+      return error.what();
+    }
+    return "nothing was refused";
+  }
+
  private:
   std::string reasons_;
 };
@@ -77,4 +88,4 @@ layout(binding = 0) buffer X { float x[]; };
 layout(push_constant) uniform P { float factor; };
 void scale() { x[gl_GlobalInvocationID.x] *= factor; })"};
 
-}  // namespace kymo::device::testing
+}  // namespace kymo::device::tests

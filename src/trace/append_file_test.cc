@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string why_not(const std::string& path) {
+std::string why_not_opened(const std::string& path) {
   try {
     AppendFile(path, false);
   } catch (const Error& error) {
@@ -47,13 +47,13 @@ TEST(AppendFileTest, SaysWherePiecesLand) {
 }
 
 TEST(AppendFileTest, RefusesWhatIsNotARegularFile) {
-  EXPECT_THAT(why_not("/tmp"), HasSubstr("/tmp: it is a directory"));
-  EXPECT_THAT(why_not("/dev/null"), HasSubstr("it is a device"));
-  EXPECT_THAT(why_not("/nowhere/run.kymo"), HasSubstr("/nowhere/run.kymo: No such file"));
+  EXPECT_THAT(why_not_opened("/tmp"), HasSubstr("/tmp: it is a directory"));
+  EXPECT_THAT(why_not_opened("/dev/null"), HasSubstr("it is a device"));
+  EXPECT_THAT(why_not_opened("/nowhere/run.kymo"), HasSubstr("/nowhere/run.kymo: No such file"));
   testing::TemporaryPath path;
   ::unlink(path.string().c_str());
   ASSERT_EQ(::mkfifo(path.string().c_str(), 0600), 0);
-  EXPECT_THAT(why_not(path), HasSubstr("it is a pipe"));
+  EXPECT_THAT(why_not_opened(path), HasSubstr("it is a pipe"));
 }
 
 TEST(AppendFileTest, PiecesOfSeveralThreadsDoNotMix) {

@@ -51,7 +51,7 @@ std::string some_trace(size_t chunks = 3, const WriterId& id = kOne) {
   return path.contents();
 }
 
-std::string why_not(const std::string& path) {
+std::string why_not_read(const std::string& path) {
   try {
     Reader reader(path);
   } catch (const Error& error) {
@@ -298,14 +298,14 @@ TEST(ReaderTest, UnknownChunksAreSkipped) {
 
 TEST(ReaderTest, WhatIsNoTraceIsRefusedWithAReason) {
   TemporaryPath path;
-  EXPECT_THAT(why_not(path), HasSubstr(path.string() + " is empty"));
+  EXPECT_THAT(why_not_read(path), HasSubstr(path.string() + " is empty"));
   path.write("{\"traceEvents\": []}");
-  EXPECT_THAT(why_not(path), HasSubstr("is not a Kymo trace: it looks like JSON"));
+  EXPECT_THAT(why_not_read(path), HasSubstr("is not a Kymo trace: it looks like JSON"));
   path.write(some_trace().substr(0, 50));
-  EXPECT_THAT(why_not(path), HasSubstr("cut off"));
-  EXPECT_THAT(why_not("/nowhere.kymo"), HasSubstr("/nowhere.kymo: No such file"));
-  EXPECT_THAT(why_not("/tmp"), HasSubstr("directory"));
-  EXPECT_THAT(why_not("/dev/zero"), HasSubstr("not a regular file"));
+  EXPECT_THAT(why_not_read(path), HasSubstr("cut off"));
+  EXPECT_THAT(why_not_read("/nowhere.kymo"), HasSubstr("/nowhere.kymo: No such file"));
+  EXPECT_THAT(why_not_read("/tmp"), HasSubstr("directory"));
+  EXPECT_THAT(why_not_read("/dev/zero"), HasSubstr("not a regular file"));
 }
 
 TEST(ReaderTest, AFileThatIsCutWhileItIsReadGivesErrors) {

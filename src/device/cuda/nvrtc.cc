@@ -16,7 +16,7 @@
 namespace kymo::device::cuda {
 namespace {
 
-constexpr const char* kPackage =
+constexpr const char* kNvrtcPackage =
     "install NVRTC (Debian and Ubuntu: libnvrtc13, libnvrtc12 or nvidia-cuda-toolkit; NVIDIA's repository: "
     "cuda-nvrtc-13-0), "
     "or set KYMO_NVRTC_LIBRARY to its libnvrtc.so";
@@ -123,7 +123,7 @@ const Nvrtc& Nvrtc::load(int driver_version) {
   }
   if (newer != nullptr) return *(loaded = newer);
   throw NotAvailable(
-      fmt::format("CUDA: NVRTC, the compiler of CUDA C++, cannot be opened ({}); {}", first_why, kPackage));
+      fmt::format("CUDA: NVRTC, the compiler of CUDA C++, cannot be opened ({}); {}", first_why, kNvrtcPackage));
 }
 
 int Nvrtc::nearest_architecture(int wanted) const {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "device/cuda/source_tokens.h"
+#include "device/cuda/type_names.h"
 
 namespace kymo::device::cuda {
 namespace {
@@ -44,13 +45,6 @@ bool is_identifier(std::string_view token) {
 template <size_t N>
 bool is_one_of(const std::array<std::string_view, N>& words, std::string_view token) {
   return std::find(words.begin(), words.end(), token) != words.end();
-}
-
-bool is_qualifier(std::string_view token) {
-  constexpr std::array<std::string_view, 10> kQualifiers{"const",    "volatile",         "struct",       "class",
-                                                         "enum",     "typename",         "__restrict__", "__restrict",
-                                                         "restrict", "__grid_constant__"};
-  return is_one_of(kQualifiers, token);
 }
 
 bool is_type_word(std::string_view token) {

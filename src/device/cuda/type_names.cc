@@ -99,13 +99,6 @@ std::optional<DType> builtin_integer(const std::vector<std::string_view>& words)
 
 using base::is_word;
 
-bool is_qualifier(std::string_view word) {
-  constexpr std::array<std::string_view, 12> kQualifiers{"const",      "volatile",          "restrict",  "__restrict__",
-                                                         "__restrict", "__grid_constant__", "constexpr", "struct",
-                                                         "enum",       "typename",          "class",     "__const__"};
-  return std::find(kQualifiers.begin(), kQualifiers.end(), word) != kQualifiers.end();
-}
-
 NamedType resolve(std::string_view text, const Aliases& aliases, int depth) {
   std::vector<std::string_view> words;
   uint32_t stars = 0;
@@ -151,6 +144,13 @@ NamedType resolve(std::string_view text, const Aliases& aliases, int depth) {
 }
 
 }  // namespace
+
+bool is_qualifier(std::string_view word) {
+  constexpr std::array<std::string_view, 12> kQualifiers{"const",      "volatile",          "restrict",  "__restrict__",
+                                                         "__restrict", "__grid_constant__", "constexpr", "struct",
+                                                         "enum",       "typename",          "class",     "__const__"};
+  return std::find(kQualifiers.begin(), kQualifiers.end(), word) != kQualifiers.end();
+}
 
 NamedType type_named(std::string_view text, const Aliases& aliases) { return resolve(text, aliases, 0); }
 

@@ -23,4 +23,7 @@ using Aliases = std::map<std::string, std::string, std::less<>>;
 // Takes what __cxa_demangle writes and what people write: qualifiers, `unsigned`, size_t, uint8_t, half, float4, ….
 NamedType type_named(std::string_view text, const Aliases& aliases);
 
+// A word before a type that does not change which one it is: const, struct, __restrict__, …
+bool is_qualifier(std::string_view word);
+
 }  // namespace kymo::device::cuda

@@ -49,7 +49,8 @@ KernelInfo describe(const Context& context, cl_kernel kernel, size_t index, std:
   info.max_threads_per_group = of_group<size_t>(context, kernel, CL_KERNEL_WORK_GROUP_SIZE);
   info.execution_width =
       static_cast<uint32_t>(of_group<size_t>(context, kernel, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE));
-  info.group_memory = of_group<cl_ulong>(context, kernel, CL_KERNEL_LOCAL_MEM_SIZE);
+  const cl_ulong group_memory = of_group<cl_ulong>(context, kernel, CL_KERNEL_LOCAL_MEM_SIZE);
+  info.group_memory = group_memory == 1 ? 0 : group_memory;  // NVIDIA counts one more than there is: 1 is none
   const auto required = of_group<std::array<size_t, 3>>(context, kernel, CL_KERNEL_COMPILE_WORK_GROUP_SIZE);
   info.required_group = {required[0], required[1], required[2]};
 

@@ -57,6 +57,25 @@ BuiltProgram try_build(const Context& context, const std::string& text, const st
   }
 }
 
+// Nothing: it does not compile with these names.
+std::optional<std::vector<ProbedType>> ask(const Context& context, const std::string& text, const std::string& options,
+                                           std::span<const std::string> types) {
+  const std::vector<NumberType> numbers = numbers_of(context);
+  BuiltProgram program = try_build(context, text + probe_kernels(types, numbers), options);
+  if (!program) program = try_build(context, text + probe_kernels(types, {}), options);
+  if (!program) return std::nullopt;
+  std::vector<ProbedType> answers(types.size());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const auto low = stated(context, program.get(), kernel_name("low", i));
+    const auto high = stated(context, program.get(), kernel_name("high", i));
+    if (!low || !high) continue;
+    answers[i].bytes = *high * kBase + *low;
+    const auto number = stated(context, program.get(), kernel_name("number", i));
+    if (number && *number > 0 && *number <= numbers.size()) answers[i].number = numbers[*number - 1];
+  }
+  return answers;
+}
+
 }  // namespace
 
 std::string probe_kernels(std::span<const std::string> types, std::span<const NumberType> numbers) {
@@ -75,18 +94,13 @@ std::string probe_kernels(std::span<const std::string> types, std::span<const Nu
 
 std::vector<ProbedType> probe_types(const Context& context, const std::string& text, const std::string& options,
                                     std::span<const std::string> types) {
-  const std::vector<NumberType> numbers = numbers_of(context);
-  BuiltProgram program = try_build(context, text + probe_kernels(types, numbers), options);
-  if (!program) program = try_build(context, text + probe_kernels(types, {}), options);
-  std::vector<ProbedType> answers(types.size());
-  if (!program) return answers;
-  for (size_t i = 0; i < types.size(); ++i) {
-    const auto low = stated(context, program.get(), kernel_name("low", i));
-    const auto high = stated(context, program.get(), kernel_name("high", i));
-    if (!low || !high) continue;
-    answers[i].bytes = *high * kBase + *low;
-    const auto number = stated(context, program.get(), kernel_name("number", i));
-    if (number && *number > 0 && *number <= numbers.size()) answers[i].number = numbers[*number - 1];
+  if (auto answers = ask(context, text, options, types)) return *answers;
+  // One name that is none by itself (NVIDIA leaves the word "struct" out) must not spoil the others.
+  std::vector<ProbedType> answers;
+  for (const std::string& type : types) {
+    auto answer = ask(context, text, options, std::array{type});
+    if (!answer) answer = ask(context, text, options, std::array{"struct " + type});
+    answers.push_back(answer ? answer->front() : ProbedType{});
   }
   return answers;
 }

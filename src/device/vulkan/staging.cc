@@ -4,7 +4,7 @@
 
 namespace kymo::device::vulkan {
 namespace {
-constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kStagingAlignment = 64;
 }
 
 Staging::~Staging() { context_.destroy(buffer_); }
@@ -20,7 +20,7 @@ std::optional<Staging::Space> Staging::take(size_t bytes, uint64_t value) {
     used_.pop_front();
   }
   if (used_.empty()) tail_ = head_;
-  uint64_t begin = (head_ + kAlignment - 1) / kAlignment * kAlignment;
+  uint64_t begin = (head_ + kStagingAlignment - 1) / kStagingAlignment * kStagingAlignment;
   if (begin % kBytes + bytes > kBytes) begin = (begin / kBytes + 1) * kBytes;  // it does not wrap
   if (begin + bytes - tail_ > kBytes) return std::nullopt;
   head_ = begin + bytes;

@@ -7,8 +7,11 @@
 //   memory.h   what the allocator counts
 //
 //   auto x = kymo::device::zeros({16});
-//   auto lib = kymo::device::compile_shader("__kernel void fill(__global float* x, float v) { x[get_global_id(0)] = v;
-//   }"); lib["fill"](x, 3.14); std::vector<float> there = x.to_host<float>();
+//   auto lib = kymo::device::compile_shader(
+//       "kernel void full(device float* out, constant float& val, uint idx [[thread_position_in_grid]]) { out[idx] =
+//       val; }");
+//   lib["full"](x, 3.14);
+//   std::vector<float> there = x.to_host<float>();
 //
 // Everything acts on the current device: the one that KYMO_DEVICE names ("cuda:0", "opencl:1", "vulkan"), or the best
 // one found (CUDA, then OpenCL, then Vulkan; a processor posing as a device comes last). Any function may be called

@@ -1,16 +1,23 @@
 // Kernels compiled from text, called by name.
 //
-//   ShaderLibrary lib = compile_shader(source);
-//   lib["scale"](x, 2.0f);                                  // a thread for each element of x
+//   ShaderLibrary lib = compile_shader(R"(
+//     kernel void full(device float* out, constant float& val, uint idx [[thread_position_in_grid]]) { out[idx] = val;
+//     }
+//   )");
+//   lib["full"](x, 3.14);                                   // a thread for each element of x
 //   lib["blur"].threads(width, height).group(16, 16)(in, out, width, 0.5);
 //
-// Each backend takes its own language: OpenCL C; CUDA C++; GLSL and SPIR-V. docs/device.md says how arguments meet
-// parameters in each. Scalars are converted to the declared type (a value that does not fit is refused), everything is
-// checked before the launch, and the launch is queued on this thread's current stream.
+// The language is Metal's, on every backend: it is translated to what the backend compiles (`kymo shader` shows it),
+// and gives the same results on all. Each backend takes its own language too, told from the text: OpenCL C; CUDA C++
+// and PTX; GLSL and SPIR-V. docs/device.md says how arguments meet parameters in each. Numbers are converted to the
+// declared type (one that does not fit is refused), everything is checked before the launch, and the launch is queued
+// on this thread's current stream.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,6 +59,8 @@ class KernelArgument {
   KernelArgument(std::span<const T> list) : kind_(Kind::List), pointer_(list.data()), size_(list.size()) {
     if constexpr (std::is_same_v<T, Tensor>)
       kind_ = Kind::Tensors;
+    else if constexpr (std::is_same_v<T, std::byte>)
+      type_ = DType::U8;
     else
       type_ = dtype_of<T>();
   }
@@ -101,8 +110,8 @@ class KYMO_API Kernel {
   Kernel group(uint64_t x, uint64_t y, uint64_t z) const { return with_group({x, y, z}, 3); }
   Kernel on(Stream stream) const;
 
-  // Launches it. Arguments are tensors, numbers, lists of numbers, lists of tensors. Throws InvalidArgument, naming the
-  // argument, before anything is queued.
+  // Launches it. Arguments are tensors, numbers, lists of numbers, lists of tensors, and for a structure its bytes
+  // (std::as_bytes(std::span(&it, 1))). Throws InvalidArgument, naming the argument, before anything is queued.
   template <class... Args>
   void operator()(const Args&... args) const {
     if constexpr (sizeof...(Args) == 0) {
@@ -141,12 +150,19 @@ class KYMO_API ShaderLibrary {
 };
 
 struct CompileOptions {
-  std::vector<std::string> options;  // for the backend's compiler
+  std::vector<std::string> options;  // for the backend's compiler; of Metal: -DNAME and -DNAME=VALUE
   std::string file = "shader";       // what messages call the source
+
+  // Of Metal alone.
+  std::map<std::string, double> constants =
+      {};  // function constants, by name or by index: {{"0", 1}, {"use_mask", true}}
+  std::map<std::string, std::string> headers =
+      {};  // texts that #include finds, beside <metal_stdlib> and <c10/metal/….h>
 };
 
 // Compiles for the current device. Compiled code is kept in memory and on disk (KYMO_CACHE_DIR, else
-// ~/.cache/kymo; KYMO_CACHE_DIR="" turns the disk off), by source, options, device and driver. Throws CompileError.
+// ~/.cache/kymo; KYMO_CACHE_DIR="" turns the disk off), by everything that went into it,
+// device and driver. Throws CompileError.
 KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options = {});
 KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options, Device device);
 

@@ -26,6 +26,7 @@ constexpr std::array kCommands = {
     Command{"export", "convert a trace for other viewers", export_command},
     Command{"recover", "bring what crashed programs left into their trace", recover},
     Command{"devices", "list the accelerators of this machine", devices},
+    Command{"shader", "translate a Metal shader, or list its kernels", shader_command},
 };
 
 std::string help() {

@@ -2,41 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "device/error_buffer.h"
 #include "device/number.h"
 #include "device/storage.h"
+#include "device/value_bytes.h"
 
 namespace kymo::device {
 namespace {
 
-bool is_number(const KernelArgument& given) {
-  return given.kind() == KernelArgument::Kind::Signed || given.kind() == KernelArgument::Kind::Unsigned ||
-         given.kind() == KernelArgument::Kind::Float;
-}
-
-std::string_view noun(const KernelArgument& given) {
-  switch (given.kind()) {
-    case KernelArgument::Kind::Tensor:
-      return "a tensor";
-    case KernelArgument::Kind::List:
-      return "a list of numbers";
-    case KernelArgument::Kind::Tensors:
-      return "a list of tensors";
-    default:
-      return "a number";
-  }
-}
-
-std::string type_text(const Parameter& parameter) {
-  if (!parameter.type) return fmt::format("{} bytes", parameter.bytes);
-  if (parameter.count == 1) return std::string(name_of(*parameter.type));
-  return fmt::format("{} of {}", parameter.count, name_of(*parameter.type));
-}
-
 size_t next_of_kind(const std::vector<Parameter>& parameters, bool buffer, size_t from) {
   while (from < parameters.size() && (parameters[from].kind == ParameterKind::Buffer) != buffer) ++from;
   return from;
+}
+
+// The parameter that the runtime gives where the caller does not.
+size_t error_parameter(const KernelInfo& kernel) {
+  if (!kernel.is_translated) return SIZE_MAX;
+  const auto found = std::ranges::find(kernel.parameters, true, &Parameter::reports_errors);
+  return found == kernel.parameters.end() ? SIZE_MAX : static_cast<size_t>(found - kernel.parameters.begin());
 }
 
 }  // namespace
@@ -44,8 +30,11 @@ size_t next_of_kind(const std::vector<Parameter>& parameters, bool buffer, size_
 Arguments::Arguments(const KernelState& kernel, std::span<const KernelArgument> given, StreamState& stream)
     : kernel_(kernel), stream_(stream), count_(kernel.info->parameters.size()) {
   if (given.size() != count_) {
-    throw InvalidArgument(fmt::format("kernel \"{}\" takes {} argument{}, and was given {}", kernel.name, count_,
-                                      count_ == 1 ? "" : "s", given.size()));
+    if (given.size() + 1 == count_) error_position_ = error_parameter(*kernel.info);
+    if (error_position_ == kNone) {
+      throw InvalidArgument(fmt::format("kernel \"{}\" takes {} argument{}, and was given {}", kernel.name, count_,
+                                        count_ == 1 ? "" : "s", given.size()));
+    }
   }
   if (count_ > kInlineArguments) {
     more_arguments_.resize(count_);
@@ -55,10 +44,16 @@ Arguments::Arguments(const KernelState& kernel, std::span<const KernelArgument> 
     match_by_kind(given);
   else
     match_by_position(given);
+  if (local_bytes_ != 0) check_group_memory();
 }
 
 void Arguments::match_by_position(std::span<const KernelArgument> given) {
-  for (size_t i = 0; i < count_; ++i) put(i, given[i]);
+  const std::vector<uint32_t>& order = kernel_.info->order;
+  size_t next = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    const size_t position = order.empty() ? i : order[i];
+    if (position != error_position_) put(position, given[next++]);
+  }
 }
 
 // A list of tensors may be for a value (an array of addresses) where no buffer is left for it.
@@ -81,51 +76,75 @@ void Arguments::match_by_kind(std::span<const KernelArgument> given) {
 std::string Arguments::which(size_t position) const {
   const Parameter& parameter = kernel_.info->parameters[position];
   const std::string name = parameter.name.empty() ? "" : fmt::format(" ({})", parameter.name);
-  return fmt::format("argument {}{} of kernel \"{}\"", position + 1, name, kernel_.name);
+  const std::vector<uint32_t>& order = kernel_.info->order;
+  size_t number = 0;  // as the caller counts
+  for (size_t i = 0; i < count_; ++i) {
+    const size_t place = order.empty() ? i : order[i];
+    if (place != error_position_) ++number;
+    if (place == position) break;
+  }
+  return fmt::format("argument {}{} of kernel \"{}\"", number, name, kernel_.name);
 }
 
 void Arguments::put(size_t position, const KernelArgument& given) {
-  const Parameter& parameter = kernel_.info->parameters[position];
-  using Kind = KernelArgument::Kind;
-  switch (parameter.kind) {
+  switch (kernel_.info->parameters[position].kind) {
     case ParameterKind::Buffer:
-      if (given.kind() == Kind::Tensor) return put_tensor(position, given.tensor());
-      if (given.kind() == Kind::List) {
-        // The values as the kernel declares them, or as they were given where it does not say.
-        const DType type = parameter.type.value_or(given.list_type());
-        std::vector<std::byte> converted(given.list_size() * size_of(type));
-        for (size_t i = 0; i < given.list_size(); ++i) {
-          const Number number = Number::of(given.list_type(), given.list(), i);
-          if (!store_number(number, type, converted.data() + i * size_of(type)))
-            throw InvalidArgument(fmt::format("{}: {} does not fit {}", which(position), number.text(), name_of(type)));
-        }
-        return put_list(position, std::move(converted));
-      }
-      if (given.kind() == Kind::Tensors) {
-        std::vector<Address> addresses;
-        for (const Tensor& tensor : given.tensors()) addresses.push_back(use(position, tensor));
-        indirect_.insert(indirect_.end(), addresses.begin(), addresses.end());
-        const auto bytes = std::as_bytes(std::span(addresses));
-        return put_list(position, {bytes.begin(), bytes.end()});
-      }
-      throw InvalidArgument(
-          fmt::format("{} is a buffer and takes a tensor; it was given {}", which(position), noun(given)));
+      return put_buffer(position, given);
+    case ParameterKind::Inline:
+      return put_inline(position, given);
+    case ParameterKind::Local:
+      return put_local(position, given);
     case ParameterKind::Word:
-      if (given.kind() == Kind::Tensor) return put_address(position, given.tensor());
+      if (given.kind() == KernelArgument::Kind::Tensor) return put_address(position, given.tensor());
       [[fallthrough]];
     case ParameterKind::Value:
     case ParameterKind::Unknown:
       return put_value(position, given);
-    case ParameterKind::Local: {
-      uint64_t bytes = 0;
-      if (!is_number(given) || !store_number(Number::of(given), DType::U64, &bytes) || bytes == 0 ||
-          bytes > UINT32_MAX) {
-        throw InvalidArgument(fmt::format("{} is group memory and takes its size in bytes", which(position)));
-      }
-      arguments_[position].bytes = static_cast<uint32_t>(bytes);
-      return;
-    }
   }
+}
+
+void Arguments::put_buffer(size_t position, const KernelArgument& given) {
+  const Parameter& parameter = kernel_.info->parameters[position];
+  using Kind = KernelArgument::Kind;
+  if (given.kind() == Kind::Tensor) {
+    if (parameter.is_value) check_value_tensor(position, given.tensor());
+    return put_tensor(position, given.tensor());
+  }
+  if (parameter.is_value) {
+    std::vector<std::byte> bytes(parameter.bytes);
+    fill_value(position, given, bytes.data());
+    return put_list(position, std::move(bytes));
+  }
+  if (given.kind() == Kind::Tensors) {
+    std::vector<Address> addresses;
+    for (const Tensor& tensor : given.tensors()) addresses.push_back(use(position, tensor));
+    indirect_.insert(indirect_.end(), addresses.begin(), addresses.end());
+    const auto bytes = std::as_bytes(std::span(addresses));
+    return put_list(position, {bytes.begin(), bytes.end()});
+  }
+  if (given.kind() != Kind::List && !(kernel_.info->is_translated && parameter.type)) {
+    throw InvalidArgument(
+        fmt::format("{} is a buffer and takes a tensor; it was given {}", which(position), noun(given)));
+  }
+  std::vector<std::byte> bytes;
+  const std::string wrong = store_elements(given, parameter, bytes);
+  if (!wrong.empty()) throw InvalidArgument(fmt::format("{}: {}", which(position), wrong));
+  put_list(position, std::move(bytes));
+}
+
+void Arguments::put_local(size_t position, const KernelArgument& given) {
+  uint64_t bytes = 0;
+  if (!is_number(given) || !store_number(Number::of(given), DType::U64, &bytes) || bytes == 0 || bytes > UINT32_MAX)
+    throw InvalidArgument(fmt::format("{} is group memory and takes its size in bytes", which(position)));
+  arguments_[position].bytes = static_cast<uint32_t>(bytes);
+  local_bytes_ += bytes;
+}
+
+void Arguments::check_group_memory() const {
+  const uint64_t most = stream_.device().info().group_memory, own = kernel_.info->group_memory;
+  if (most == 0 || local_bytes_ + own <= most) return;
+  throw InvalidArgument(fmt::format("kernel \"{}\" was given {} bytes of group memory and has {} itself; {} has {}",
+                                    kernel_.name, local_bytes_, own, stream_.device().info().name, most));
 }
 
 Address Arguments::use(size_t position, const Tensor& tensor) {
@@ -155,57 +174,65 @@ void Arguments::put_address(size_t position, const Tensor& tensor) {
   indirect_.push_back(address);
 }
 
+// A value that lies in a tensor: it must be there, and be what the kernel takes it for.
+void Arguments::check_value_tensor(size_t position, const Tensor& tensor) const {
+  const Parameter& parameter = kernel_.info->parameters[position];
+  if (!tensor.is_defined()) return;  // refused by use()
+  const DType given = tensor.dtype();
+  const bool alike = !parameter.type || (size_of(given) == size_of(*parameter.type) &&
+                                         is_floating(given) == is_floating(*parameter.type) &&
+                                         (given == DType::F16) == (*parameter.type == DType::F16));
+  if (alike && tensor.storage()->bytes() - tensor.offset() >= parameter.bytes) return;
+  throw InvalidArgument(fmt::format("{} takes {}, {} bytes, and was given a tensor of {} {}", which(position),
+                                    type_text(parameter), parameter.bytes, name_of(given), tensor.shape().text()));
+}
+
+void Arguments::put_inline(size_t position, const KernelArgument& given) {
+  const Parameter& parameter = kernel_.info->parameters[position];
+  std::byte* to = room(parameter.inline_bytes);
+  std::memset(to, 0, parameter.inline_bytes);
+  arguments_[position].data = to;
+  arguments_[position].bytes = parameter.inline_bytes;
+  if (given.kind() == KernelArgument::Kind::Tensor) {
+    check_value_tensor(position, given.tensor());
+    const Address address = use(position, given.tensor());
+    std::memcpy(to, &address, sizeof address);
+    indirect_.push_back(address);
+    return;
+  }
+  fill_value(position, given, to + parameter.value_offset);
+}
+
 void Arguments::put_value(size_t position, const KernelArgument& given) {
   const Parameter& parameter = kernel_.info->parameters[position];
   if (given.kind() == KernelArgument::Kind::Tensor)
     throw InvalidArgument(
         fmt::format("{} is a number ({}), and was given a tensor", which(position), type_text(parameter)));
-  if (!is_number(given)) return put_list_into_value(position, given);
-  if (!parameter.type || parameter.count != 1) {
-    throw InvalidArgument(fmt::format("{} takes {}, and was given one number", which(position), type_text(parameter)));
-  }
-  std::byte* to = room(size_of(*parameter.type));
-  const Number number = Number::of(given);
-  const bool fits = store_number(number, *parameter.type, to) ||
-                    (parameter.kind == ParameterKind::Word && store_number(number, DType::I64, to));
-  if (!fits)
-    throw InvalidArgument(
-        fmt::format("{}: {} does not fit {}", which(position), number.text(), name_of(*parameter.type)));
+  const size_t bytes = is_number(given) && parameter.type ? size_of(*parameter.type) : parameter.bytes;
+  std::byte* to = room(bytes);
+  std::memset(to, 0, bytes);
+  fill_value(position, given, to);
   arguments_[position].data = to;
-  arguments_[position].bytes = static_cast<uint32_t>(size_of(*parameter.type));
+  arguments_[position].bytes = static_cast<uint32_t>(bytes);
 }
 
-void Arguments::put_list_into_value(size_t position, const KernelArgument& given) {
+// `to` has the parameter's bytes, all 0.
+void Arguments::fill_value(size_t position, const KernelArgument& given, std::byte* to) {
   const Parameter& parameter = kernel_.info->parameters[position];
-  Argument& argument = arguments_[position];
-  std::byte* to = room(parameter.bytes);
-  std::memset(to, 0, parameter.bytes);
-  argument.data = to;
-  argument.bytes = parameter.bytes;
-  const size_t count = given.list_size();
-  if (given.kind() == KernelArgument::Kind::Tensors) {
-    if (count * sizeof(Address) != parameter.bytes) {
-      throw InvalidArgument(fmt::format("{} takes {}, and was given {} tensors of 8 bytes each", which(position),
-                                        type_text(parameter), count));
-    }
-    for (const Tensor& tensor : given.tensors()) {
-      const Address address = use(position, tensor);
-      indirect_.push_back(address);
-      std::memcpy(to, &address, sizeof address);
-      to += sizeof address;
-    }
+  if (given.kind() != KernelArgument::Kind::Tensors) {
+    const std::string wrong = store_value(given, parameter, to);
+    if (!wrong.empty()) throw InvalidArgument(fmt::format("{}: {}", which(position), wrong));
     return;
   }
-  // What reflection cannot tell is taken as it was given, if it has the right size.
-  const DType type = parameter.type.value_or(given.list_type());
-  const bool fits = parameter.type ? count == parameter.count : count * size_of(type) == parameter.bytes;
-  if (!fits)
-    throw InvalidArgument(
-        fmt::format("{} takes {}, and was given a list of {}", which(position), type_text(parameter), count));
-  for (size_t i = 0; i < count; ++i) {
-    const Number number = Number::of(given.list_type(), given.list(), i);
-    if (!store_number(number, type, to + i * size_of(type)))
-      throw InvalidArgument(fmt::format("{}: {} does not fit {}", which(position), number.text(), name_of(type)));
+  if (given.list_size() * sizeof(Address) != parameter.bytes) {
+    throw InvalidArgument(fmt::format("{} takes {}, and was given {} tensors of 8 bytes each", which(position),
+                                      type_text(parameter), given.list_size()));
+  }
+  for (const Tensor& tensor : given.tensors()) {
+    const Address address = use(position, tensor);
+    indirect_.push_back(address);
+    std::memcpy(to, &address, sizeof address);
+    to += sizeof address;
   }
 }
 
@@ -213,6 +240,14 @@ void Arguments::put_list_into_value(size_t position, const KernelArgument& given
 void Arguments::put_list(size_t position, std::vector<std::byte> bytes) {
   if (bytes.empty()) throw InvalidArgument(which(position) + " is an empty list");
   lists_.push_back({position, std::move(bytes)});
+}
+
+void Arguments::complete() {
+  upload_lists();
+  if (uses_error_buffer()) {
+    arguments_[error_position_].address = stream_.errors().address();
+    arguments_[error_position_].extent = ErrorBuffer::kBytes;
+  }
 }
 
 // Memory for this launch alone, which the stream's order keeps until it has run.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,13 +20,16 @@ class Storage;
 class Arguments {
  public:
   // Throws InvalidArgument that names the argument: a wrong number of them, a tensor for a number or the other way
-  // round, a number that its type cannot hold, a list of the wrong length, a tensor of another device.
+  // round, a number that its type cannot hold, a list of the wrong length, a tensor of another device, more group
+  // memory than there is.
   Arguments(const KernelState& kernel, std::span<const KernelArgument> given, StreamState& stream);
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  // Lists that become buffers go to the device, on the stream: last of all, when nothing can be refused any more.
-  void upload_lists();
+  // Lists that become buffers go to the device, on the stream, and a kernel that reports errors gets the stream's
+  // buffer for them: last of all, when nothing can be refused any more.
+  void complete();
+  bool uses_error_buffer() const { return error_position_ != kNone; }
 
   std::span<const Argument> list() const { return {arguments_, count_}; }
   std::span<const Address> indirect() const { return indirect_; }
@@ -36,13 +40,21 @@ class Arguments {
   // Enough for what people write; more goes to the heap.
   static constexpr size_t kInlineArguments = 24, kInlineBytes = 256;
 
+  static constexpr size_t kNone = SIZE_MAX;
+
   void put(size_t position, const KernelArgument& given);
+  void put_buffer(size_t position, const KernelArgument& given);
   void put_tensor(size_t position, const Tensor& tensor);
   void put_address(size_t position, const Tensor& tensor);
+  void put_inline(size_t position, const KernelArgument& given);
   void put_value(size_t position, const KernelArgument& given);
-  void put_list_into_value(size_t position, const KernelArgument& given);
+  void put_local(size_t position, const KernelArgument& given);
+  void fill_value(size_t position, const KernelArgument& given, std::byte* to);
   void put_list(size_t position, std::vector<std::byte> bytes);
+  void check_value_tensor(size_t position, const Tensor& tensor) const;
+  void check_group_memory() const;
   Address use(size_t position, const Tensor& tensor);
+  void upload_lists();
   std::byte* room(size_t bytes);
   std::string which(size_t position) const;
   void match_by_position(std::span<const KernelArgument> given);
@@ -66,6 +78,8 @@ class Arguments {
   std::vector<std::shared_ptr<Storage>> temporaries_;
   const Tensor* first_tensor_ = nullptr;
   size_t tensor_bytes_ = 0;
+  uint64_t local_bytes_ = 0;
+  size_t error_position_ = kNone;  // the parameter that the stream's error buffer is for
 };
 
 }  // namespace kymo::device

@@ -58,8 +58,8 @@ struct DeviceInfo {
   uint32_t execution_width = 0;  // threads that run in step
   size_t group_memory = 0;
   uint32_t compute_units = 0;
-  bool partial_groups_are_free = false;   // threads that do not fill a group cost no launch of their own
-  std::vector<Language> languages;        // that compile() takes, best first
+  bool partial_groups_are_free = false;  // threads that do not fill a group cost no launch of their own
+  std::vector<Language> languages;       // that can be compiled, best first; Metal, by way of another, is the runtime's
   std::vector<std::string> capabilities;  // short words for `kymo devices`: "fp16", "fp64", "timestamps", …
 
   // Its clock: nanoseconds a tick, as a ratio, and after how many bits it wraps.
@@ -82,6 +82,7 @@ enum class ParameterKind : uint8_t {
   Local = 3,    // group memory sized by the caller (OpenCL's __local pointer)
   Unknown = 4,  // a structure, or what reflection cannot tell: bytes of exactly this size
   Word = 5,     // 8 bytes that may be an address or an integer: takes a tensor or a number, and is passed like a Value
+  Inline = 6,   // a structure {u64 address; value}: the value, or where it lies. Takes what a Value takes, or a tensor
 };
 
 struct Parameter {
@@ -90,6 +91,12 @@ struct Parameter {
   std::optional<DType> type;  // of a value, or of what a buffer points to, where it is known
   uint32_t count = 1;         // of a value's components: 4 for a float4, 64 for an array of 64
   uint32_t bytes = 0;         // of a value as a whole
+
+  // Of translated kernels alone, whose buffers and group memory have `count` and `bytes` of one element too.
+  bool is_value = false;                        // of a Buffer: it holds one value, which may be given as such
+  bool is_addresses = false;                    // a value of nothing but addresses
+  bool reports_errors = false;                  // error_buffer.h: the runtime gives it where the caller does not
+  uint32_t value_offset = 0, inline_bytes = 0;  // of an Inline: where its value is, and the structure's size
 };
 
 struct KernelInfo {
@@ -100,6 +107,16 @@ struct KernelInfo {
   uint32_t execution_width = 0;
   size_t group_memory = 0;         // static
   Extent required_group{0, 0, 0};  // the only group size it runs with; 0: any
+
+  // Of a kernel that was translated to the language of the backend, where the translator knows all this better than
+  // reflection can: it is passed as it says (shader/shader.h, shader/emit/emit.h).
+  bool is_translated = false;
+  std::string symbol;           // its name in the text
+  std::vector<uint32_t> order;  // argument i is for parameters[order[i]]; empty: for parameters[i]
+  bool uses_simdgroups = false;
+  bool takes_grid = false;  // one more parameter behind the others: a Grid
+
+  const std::string& symbol_or_name() const { return is_translated ? symbol : name; }
 };
 
 struct Source {
@@ -107,6 +124,8 @@ struct Source {
   std::string_view text;             // SPIR-V: the words' bytes
   std::vector<std::string> options;  // for the compiler, as the user gave them; never empty strings
   std::string_view file = "shader";  // for messages
+  // What the kernels of a translation are; the backend lowers their limits to its own. Empty: found by reflection.
+  std::span<const KernelInfo> kernels;
 };
 
 class Program {
@@ -125,6 +144,12 @@ struct Argument {
   size_t extent = 0;           // of a Buffer: bytes from the address to the end of its storage
 };
 
+// What a kernel with `takes_grid` is told. Vulkan gives the first two.
+struct Grid {
+  std::array<uint32_t, 3> threads{}, group{}, offset{};  // offset: of a piece of the launch, on CUDA
+};
+static_assert(sizeof(Grid) == 36);
+
 struct Launch {
   const Program* program = nullptr;
   uint32_t kernel = 0;  // index into kernels()
@@ -134,6 +159,14 @@ struct Launch {
   // Memory that the kernel reaches through addresses in its arguments (lists of tensors).
   std::span<const Address> indirect;
 };
+
+inline Grid grid_of(const Launch& launch) {
+  const auto three = [](const Extent& extent) {
+    return std::array<uint32_t, 3>{static_cast<uint32_t>(extent.x), static_cast<uint32_t>(extent.y),
+                                   static_cast<uint32_t>(extent.z)};
+  };
+  return {three(launch.threads), three(launch.group), {}};
+}
 
 // ---- Queues --------------------------------------------------------------------------------------------------------
 

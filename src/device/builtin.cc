@@ -2,6 +2,7 @@
 
 #include "device/device_state.h"
 #include "device/embedded.h"
+#include "device/language.h"
 #include "device/library_cache.h"
 #include "device/random/fill_source.h"
 
@@ -37,14 +38,14 @@ ShaderLibrary BuiltinLibraries::get(Builtin which) {
   std::lock_guard lock(mutex_);
   auto& library = libraries_[static_cast<size_t>(which)];
   if (library == nullptr) {
-    const auto& languages = device_.info().languages;
-    if (languages.empty() || languages.front() == Language::SpirV) {
+    const auto language = native_language(device_.info());
+    if (!language) {
       throw NotAvailable(device_.name() +
                          " has no compiler for the runtime's own kernels here: `kymo devices` says what is missing");
     }
     // Compilers for processors have been seen to make wide products of instructions that the processor has not.
     const auto products = device_.info().is_processor ? random::Products::kNarrow : random::Products::kWide;
-    library = device_.libraries().get(source_of(which, languages.front(), products), {{}, "kymo"});
+    library = device_.libraries().get(source_of(which, *language, products), {{}, "kymo"});
   }
   return ShaderLibrary(library);
 }

@@ -15,7 +15,7 @@ namespace kymo::device {
 namespace {
 
 constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
@@ -33,9 +33,18 @@ std::string folder() {
   return {};
 }
 
+// A translated kernel's flags, and a parameter's.
+enum : uint8_t { kMatchedByKind = 1, kTranslated = 2, kUsesSimdgroups = 4, kTakesGrid = 8 };
+enum : uint8_t { kIsValue = 1, kIsAddresses = 2, kReportsErrors = 4 };
+
 void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
   out.string(kernel.name);
-  out.byte(kernel.matched_by_kind ? 1 : 0);
+  out.byte(static_cast<uint8_t>((kernel.matched_by_kind ? kMatchedByKind : 0) |
+                                (kernel.is_translated ? kTranslated : 0) |
+                                (kernel.uses_simdgroups ? kUsesSimdgroups : 0) | (kernel.takes_grid ? kTakesGrid : 0)));
+  out.string(kernel.symbol);
+  out.varint(kernel.order.size());
+  for (const uint32_t place : kernel.order) out.varint(place);
   out.varint(kernel.max_threads_per_group);
   out.varint(kernel.execution_width);
   out.varint(kernel.group_memory);
@@ -48,33 +57,58 @@ void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
     out.byte(parameter.type ? static_cast<uint8_t>(*parameter.type) : 0);
     out.varint(parameter.count);
     out.varint(parameter.bytes);
+    out.byte(static_cast<uint8_t>((parameter.is_value ? kIsValue : 0) | (parameter.is_addresses ? kIsAddresses : 0) |
+                                  (parameter.reports_errors ? kReportsErrors : 0)));
+    out.varint(parameter.value_offset);
+    out.varint(parameter.inline_bytes);
   }
+}
+
+Parameter take_parameter(base::ByteReader& in) {
+  Parameter parameter;
+  parameter.name = in.string();
+  const uint8_t kind = in.byte(), type = in.byte();
+  if (kind < static_cast<uint8_t>(ParameterKind::Buffer) || kind > static_cast<uint8_t>(ParameterKind::Inline) ||
+      type > static_cast<uint8_t>(DType::Bool)) {
+    throw Error("a parameter of a kind that is none");
+  }
+  parameter.kind = static_cast<ParameterKind>(kind);
+  if (type != 0) parameter.type = static_cast<DType>(type);
+  parameter.count = in.varint_as<uint32_t>("count");
+  parameter.bytes = in.varint_as<uint32_t>("size");
+  const uint8_t flags = in.byte();
+  parameter.is_value = (flags & kIsValue) != 0;
+  parameter.is_addresses = (flags & kIsAddresses) != 0;
+  parameter.reports_errors = (flags & kReportsErrors) != 0;
+  parameter.value_offset = in.varint_as<uint32_t>("offset");
+  parameter.inline_bytes = in.varint_as<uint32_t>("size");
+  if (parameter.kind == ParameterKind::Inline && (parameter.value_offset > parameter.inline_bytes ||
+                                                  parameter.bytes > parameter.inline_bytes - parameter.value_offset)) {
+    throw Error("a value that is longer than what holds it");
+  }
+  return parameter;
 }
 
 KernelInfo take_kernel(base::ByteReader& in) {
   KernelInfo kernel;
   kernel.name = in.string();
-  kernel.matched_by_kind = in.byte() != 0;
+  const uint8_t flags = in.byte();
+  kernel.matched_by_kind = (flags & kMatchedByKind) != 0;
+  kernel.is_translated = (flags & kTranslated) != 0;
+  kernel.uses_simdgroups = (flags & kUsesSimdgroups) != 0;
+  kernel.takes_grid = (flags & kTakesGrid) != 0;
+  kernel.symbol = in.string();
+  for (size_t left = in.count(); left > 0; --left) kernel.order.push_back(in.varint_as<uint32_t>("place"));
   kernel.max_threads_per_group = in.varint();
   kernel.execution_width = in.varint_as<uint32_t>("execution width");
   kernel.group_memory = in.varint();
   kernel.required_group.x = in.varint();
   kernel.required_group.y = in.varint();
   kernel.required_group.z = in.varint();
-  for (size_t left = in.count(5); left > 0; --left) {
-    Parameter parameter;
-    parameter.name = in.string();
-    const uint8_t kind = in.byte(), type = in.byte();
-    if (kind < static_cast<uint8_t>(ParameterKind::Buffer) || kind > static_cast<uint8_t>(ParameterKind::Word) ||
-        type > static_cast<uint8_t>(DType::Bool)) {
-      throw Error("a parameter of a kind that is none");
-    }
-    parameter.kind = static_cast<ParameterKind>(kind);
-    if (type != 0) parameter.type = static_cast<DType>(type);
-    parameter.count = in.varint_as<uint32_t>("count");
-    parameter.bytes = in.varint_as<uint32_t>("size");
-    kernel.parameters.push_back(std::move(parameter));
-  }
+  for (size_t left = in.count(8); left > 0; --left) kernel.parameters.push_back(take_parameter(in));
+  if (!kernel.order.empty() && kernel.order.size() != kernel.parameters.size()) throw Error("an order of too few");
+  for (const uint32_t place : kernel.order)
+    if (place >= kernel.parameters.size()) throw Error("an order of parameters that are not there");
   return kernel;
 }
 
@@ -104,7 +138,7 @@ std::optional<StoredCode> decode_code(base::Bytes untrusted, std::string_view ke
     if (kChecksumsCount && base::hash(untrusted.last(in.left())) != checksum) return std::nullopt;
     if (in.string() != key) return std::nullopt;
     StoredCode code;
-    for (size_t left = in.count(9); left > 0; --left) code.kernels.push_back(take_kernel(in));
+    for (size_t left = in.count(11); left > 0; --left) code.kernels.push_back(take_kernel(in));
     const base::Bytes binary = in.take(in.count());
     code.binary.assign(binary.begin(), binary.end());
     return code;

@@ -21,7 +21,19 @@ StoredCode sample() {
   kernel.matched_by_kind = true;
   kernel.parameters = {{"x", ParameterKind::Buffer, DType::F32, 1, 8},
                        {"", ParameterKind::Unknown, std::nullopt, 1, 24}};
-  code.kernels = {kernel, KernelInfo{}};
+  KernelInfo translated;
+  translated.name = "blur";
+  translated.is_translated = true;
+  translated.symbol = "blur_float";
+  translated.order = {1, 0};
+  translated.uses_simdgroups = translated.takes_grid = true;
+  Parameter value{"radius", ParameterKind::Inline, DType::F32, 3, 16};
+  value.value_offset = 16;
+  value.inline_bytes = 32;
+  Parameter errors{"errors", ParameterKind::Buffer, std::nullopt, 1, 15364};
+  errors.reports_errors = errors.is_value = errors.is_addresses = true;
+  translated.parameters = {value, errors};
+  code.kernels = {kernel, KernelInfo{}, translated};
   return code;
 }
 
@@ -29,7 +41,7 @@ TEST(CodeStoreTest, CodeAndReflectionComeBack) {
   const auto decoded = decode_code(encode_code(sample(), "key"), "key");
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->binary, sample().binary);
-  ASSERT_EQ(decoded->kernels.size(), 2u);
+  ASSERT_EQ(decoded->kernels.size(), 3u);
   const KernelInfo& kernel = decoded->kernels[0];
   EXPECT_EQ(kernel.name, "scale");
   EXPECT_EQ(kernel.max_threads_per_group, 1024u);
@@ -39,6 +51,22 @@ TEST(CodeStoreTest, CodeAndReflectionComeBack) {
   EXPECT_EQ(kernel.parameters[0].type, DType::F32);
   EXPECT_EQ(kernel.parameters[1].type, std::nullopt);
   EXPECT_EQ(kernel.parameters[1].bytes, 24u);
+}
+
+TEST(CodeStoreTest, WhatATranslatorSaidComesBackToo) {
+  const auto decoded = decode_code(encode_code(sample(), "key"), "key");
+  ASSERT_TRUE(decoded);
+  EXPECT_FALSE(decoded->kernels[0].is_translated);
+  const KernelInfo& kernel = decoded->kernels[2];
+  EXPECT_TRUE(kernel.is_translated && kernel.uses_simdgroups && kernel.takes_grid);
+  EXPECT_EQ(kernel.symbol_or_name(), "blur_float");
+  EXPECT_EQ(kernel.order, (std::vector<uint32_t>{1, 0}));
+  EXPECT_EQ(kernel.parameters[0].kind, ParameterKind::Inline);
+  EXPECT_EQ(kernel.parameters[0].value_offset, 16u);
+  EXPECT_EQ(kernel.parameters[0].inline_bytes, 32u);
+  EXPECT_FALSE(kernel.parameters[0].reports_errors);
+  EXPECT_TRUE(kernel.parameters[1].reports_errors && kernel.parameters[1].is_value &&
+              kernel.parameters[1].is_addresses);
 }
 
 TEST(CodeStoreTest, AnotherKeysCodeIsNotTaken) { EXPECT_FALSE(decode_code(encode_code(sample(), "key"), "kez")); }

@@ -7,8 +7,8 @@
 
 namespace kymo::device {
 
-void synchronize() { current_device().synchronize(); }
-void synchronize(Device device) { device.state().synchronize(); }
+void synchronize() { current_device().synchronize_and_report(); }
+void synchronize(Device device) { device.state().synchronize_and_report(); }
 void reset(Device device) { device.state().reset(); }
 
 void empty_cache() {

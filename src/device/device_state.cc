@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "device/builtin.h"
+#include "device/language.h"
 #include "device/library.h"
 #include "device/library_cache.h"
 #include "device/stream_state.h"
@@ -19,12 +20,17 @@ struct CurrentStreams {
 };
 thread_local CurrentStreams current_streams;
 
+DeviceInfo with_metal(DeviceInfo info) {
+  add_metal(info);
+  return info;
+}
+
 }  // namespace
 
 DeviceState::DeviceState(std::string name, std::unique_ptr<Accelerator> accelerator)
     : name_(std::move(name)),
       accelerator_(std::move(accelerator)),
-      info_(accelerator_->info()),
+      info_(with_metal(accelerator_->info())),
       allocator_(std::make_unique<Allocator>(*this, AllocatorOptions::from_environment(info_.unified_memory))),
       libraries_(std::make_unique<LibraryCache>(*this)),
       builtins_(std::make_unique<BuiltinLibraries>(*this)) {}
@@ -87,13 +93,16 @@ std::vector<StreamState*> DeviceState::streams() {
   return made;
 }
 
-void DeviceState::synchronize() {
+void DeviceState::synchronize() { synchronize_each(&StreamState::wait); }
+void DeviceState::synchronize_and_report() { synchronize_each(&StreamState::synchronize); }
+
+void DeviceState::synchronize_each(void (StreamState::*wait)()) {
   check_usable();
   const uint64_t moment = allocator_->moment();
   std::exception_ptr first;  // every stream is waited for, whatever the others say
   for (StreamState* stream : streams()) {
     try {
-      stream->synchronize();
+      (stream->*wait)();
     } catch (...) {
       if (!first) first = std::current_exception();
     }

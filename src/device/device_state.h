@@ -54,6 +54,7 @@ class DeviceState final : public MemorySource {
   std::vector<StreamState*> streams();
 
   void synchronize() override;
+  void synchronize_and_report();  // throws what kernels reported too: for those who asked to wait
 
   // What the driver says, or what the allocator took.
   uint64_t driver_allocated();
@@ -88,6 +89,8 @@ class DeviceState final : public MemorySource {
   size_t max_allocation() const override { return info_.max_allocation; }
 
  private:
+  void synchronize_each(void (StreamState::*wait)());
+
   const std::string name_;
   std::unique_ptr<Accelerator> accelerator_;
   const DeviceInfo info_;

@@ -13,6 +13,7 @@ namespace kymo::device::tests {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -51,7 +52,24 @@ TEST(LanguageTest, SourcesAreToldApart) {
                             "[[thread_position_in_grid]]) { out[idx] = val; }"),
             Language::Metal);
   EXPECT_EQ(detect_language("// __global__ in a comment\n__kernel void f() {}"), Language::OpenClC);
+  EXPECT_EQ(detect_language("// made by hand\n.version 8.0\n.target sm_90"), Language::CudaCpp);
   EXPECT_EQ(detect_language("int x;"), std::nullopt);
+}
+
+TEST(LanguageTest, MetalIsTheFirstWhereSomethingElseIsCompiledFromText) {
+  DeviceInfo device;
+  device.languages = {Language::SpirV};
+  add_metal(device);
+  EXPECT_THAT(device.languages, ElementsAre(Language::SpirV));
+  EXPECT_EQ(native_language(device), std::nullopt);
+  EXPECT_THROW(choose_language("int x;", device), InvalidArgument);
+  device.languages = {Language::Glsl, Language::SpirV};
+  add_metal(device);
+  add_metal(device);
+  EXPECT_THAT(device.languages, ElementsAre(Language::Metal, Language::Glsl, Language::SpirV));
+  EXPECT_EQ(native_language(device), Language::Glsl);
+  EXPECT_EQ(choose_language("int x;", device), Language::Metal);
+  EXPECT_EQ(choose_language("#version 450\nvoid main() {}", device), Language::Glsl);
 }
 
 TEST_P(DeviceTest, ThereIsOne) {

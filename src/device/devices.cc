@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "device/language.h"
 #include "device/stream_state.h"
 #include "kymo/device.h"
 
@@ -214,7 +215,8 @@ std::vector<BackendReport> list_devices() {
     report.absent = backend.absent;
     const int count = backend.driver != nullptr ? backend.driver->device_count() : 0;
     for (int device = 0; device < count; ++device) {
-      const DeviceInfo info = backend.driver->describe(device);
+      DeviceInfo info = backend.driver->describe(device);
+      add_metal(info);
       BackendReport::Entry entry;
       entry.name = fmt::format("{}:{}", report.backend, device);
       entry.description = info.name;

@@ -24,7 +24,11 @@ class EventState {
   void record(StreamState& stream) {
     check(stream);
     std::lock_guard lock(mutex_);
-    stream.with_queue([&](Queue& queue) { queue.record(*marker_); });
+    stream.with_queue([&](Queue& queue) {
+      queue.record(*marker_);
+      launches_before_ = stream.errors().launches();
+    });
+    stream_ = &stream;
     recorded_ = true;
   }
 
@@ -43,7 +47,9 @@ class EventState {
   void synchronize() {
     check_alive();
     std::lock_guard lock(mutex_);
-    if (recorded_) marker_->synchronize();
+    if (!recorded_) return;
+    marker_->synchronize();
+    stream_->errors().check(launches_before_);
   }
 
   // Ticks, after waiting. `which` is for the message.
@@ -76,6 +82,8 @@ class EventState {
   std::mutex mutex_;
   Marker* marker_;
   bool recorded_ = false;
+  StreamState* stream_ = nullptr;  // where it was recorded, and how many launches that may report were there before it
+  uint64_t launches_before_ = 0;
 };
 
 Event::Event(bool enable_timing, Device device) : state_(std::make_unique<EventState>(device.state(), enable_timing)) {}

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "device/arguments.h"
 #include "device/library.h"
@@ -28,10 +29,18 @@ uint64_t usual_group(uint64_t threads, uint64_t longest, const DeviceInfo& devic
   return group;
 }
 
+// A Metal kernel whose threads work together in their group gets what Metal's users expect there: the largest.
+bool expects_largest_group(const KernelInfo& kernel) {
+  if (!kernel.is_translated) return false;
+  return kernel.uses_simdgroups || kernel.group_memory != 0 ||
+         std::ranges::any_of(kernel.parameters, [](const Parameter& p) { return p.kind == ParameterKind::Local; });
+}
+
 Extent default_group(const KernelInfo& kernel, const Extent& threads, const DeviceInfo& device) {
   if (kernel.required_group.x != 0) return kernel.required_group;
+  const uint64_t longest = std::min(kernel.max_threads_per_group, device.max_group.x);
   Extent group;
-  group.x = usual_group(threads.x, std::min(kernel.max_threads_per_group, device.max_group.x), device);
+  group.x = expects_largest_group(kernel) ? std::min(threads.x, longest) : usual_group(threads.x, longest, device);
   return group;
 }
 
@@ -55,6 +64,14 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
     throw InvalidArgument(fmt::format("a group of {} for kernel \"{}\", which says in its source that it runs with {}",
                                       text_of(group, dimensions), kernel.name, text_of(info.required_group, 3)));
   }
+}
+
+// Metal counts threads in 32 bits.
+void check_threads(const KernelState& kernel, const Extent& threads) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  if (!kernel.info->is_translated || (threads.x <= kMost && threads.y <= kMost && threads.z <= kMost)) return;
+  throw InvalidArgument(fmt::format("{} threads for kernel \"{}\"; Metal counts to {} in each dimension",
+                                    text_of(threads, 3), kernel.name, kMost));
 }
 
 }  // namespace
@@ -115,6 +132,7 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
     launch.group = {group_[0], group_[1], group_[2]};
     check_group(*state_, launch.group, group_dimensions_, device.info());
   }
+  check_threads(*state_, launch.threads);
   if (launch.threads.x == 0 || launch.threads.y == 0 || launch.threads.z == 0) return;
   if (!chosen) launch.group = default_group(*state_->info, launch.threads, device.info());
   // A group that the source demands stays as it is, and is partial.
@@ -123,7 +141,7 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
     launch.group.y = std::min(launch.group.y, launch.threads.y);
     launch.group.z = std::min(launch.group.z, launch.threads.z);
   }
-  arguments.upload_lists();
+  arguments.complete();
 
   stream.run(
       [&] {
@@ -134,7 +152,10 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
         operation.bytes = arguments.tensor_bytes();
         return operation;
       },
-      [&](Queue& queue, Ticket* ticket) { queue.launch(launch, ticket); });
+      [&](Queue& queue, Ticket* ticket) {
+        queue.launch(launch, ticket);
+        if (arguments.uses_error_buffer()) stream.errors().add_launch();
+      });
 }
 
 }  // namespace kymo::device

@@ -64,6 +64,10 @@ std::optional<Language> detect_language(std::string_view source) {
   if (first == kSpirVMagic || first == __builtin_bswap32(kSpirVMagic)) return Language::SpirV;
 
   const std::string text = without_comments(source);
+  if (const size_t at = text.find_first_not_of(" \t\r\n");
+      at != std::string::npos && std::string_view(text).substr(at).starts_with(".version")) {
+    return Language::CudaCpp;  // PTX, which the same compiler takes
+  }
   const auto has = [&](std::string_view word) { return has_word(text, word); };
   if (has("__global__")) return Language::CudaCpp;
   if (text.find("#version") != std::string::npos || has("gl_GlobalInvocationID") || has("local_size_x") ||
@@ -77,6 +81,17 @@ std::optional<Language> detect_language(std::string_view source) {
   return std::nullopt;
 }
 
+std::optional<Language> native_language(const DeviceInfo& device) {
+  for (const Language language : device.languages)
+    if (language != Language::Metal && language != Language::SpirV) return language;
+  return std::nullopt;
+}
+
+void add_metal(DeviceInfo& info) {
+  const bool has_it = !info.languages.empty() && info.languages.front() == Language::Metal;
+  if (!has_it && native_language(info)) info.languages.insert(info.languages.begin(), Language::Metal);
+}
+
 Language choose_language(std::string_view source, const DeviceInfo& device) {
   const auto& taken = device.languages;
   const auto found = detect_language(source);
@@ -84,7 +99,7 @@ Language choose_language(std::string_view source, const DeviceInfo& device) {
   if (taken.empty()) {
     throw NotAvailable(fmt::format("{} compiles nothing here: `kymo devices` says what is missing", device.name));
   }
-  // Text that could be anything goes to the compiler, which says what it thinks of it.
+  // Text that could be anything is taken for Metal, whose translator says what it thinks of it.
   if (!found) return taken.front() == Language::SpirV ? throw InvalidArgument("this is not SPIR-V") : taken.front();
   std::string names;
   for (const Language language : taken)

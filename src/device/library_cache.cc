@@ -1,9 +1,11 @@
 #include "device/library_cache.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 #include "device/code_store.h"
 #include "device/language.h"
+#include "device/metal_library.h"
+#include "shader/shader.h"
 
 namespace kymo::device {
 namespace {
@@ -11,7 +13,7 @@ namespace {
 constexpr size_t kRecent = 32;
 
 // What tells one compilation from another: everything the compiler sees, with lengths so that nothing runs together.
-std::string key_of(const Source& source) {
+std::string key_of(const Source& source, const CompileOptions& options) {
   std::string key(language_name(source.language));
   const auto add = [&](std::string_view part) {
     key += '\0';
@@ -22,8 +24,32 @@ std::string key_of(const Source& source) {
   add(source.file);
   for (const std::string& option : source.options) add(option);
   add(source.text);
+  if (source.language != Language::Metal) return key;
+  add(fmt::format("translator {:016x}, {} constants", shader::translator_version(), options.constants.size()));
+  for (const auto& [name, value] : options.constants) {
+    add(name);
+    add(fmt::format("{:a}", value));
+  }
+  for (const auto& [name, text] : options.headers) {
+    add(name);
+    add(text);
+  }
   return key;
 }
+
+void refuse_what_is_metals(Language language, const CompileOptions& options) {
+  if (language == Language::Metal || (options.constants.empty() && options.headers.empty())) return;
+  throw InvalidArgument(fmt::format("{} are for Metal, and this source is {}",
+                                    options.constants.empty() ? "headers" : "function constants",
+                                    language_name(language)));
+}
+
+// A source without a kernel: some have nothing but functions and types.
+class EmptyProgram final : public Program {
+ public:
+  std::span<const KernelInfo> kernels() const override { return {}; }
+  std::vector<std::byte> binary() const override { return {}; }
+};
 
 }  // namespace
 
@@ -36,17 +62,19 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
   source.file = options.file;
   for (const std::string& option : options.options)
     if (!option.empty()) source.options.push_back(option);
+  refuse_what_is_metals(source.language, options);
+  const std::string key = key_of(source, options);
 
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard lock(mutex_);
-    auto& found = entries_[key_of(source)];
+    auto& found = entries_[key];
     if (found == nullptr) found = std::make_shared<Entry>();
     entry = found;
   }
   std::lock_guard compiling(entry->mutex);
   if (auto library = entry->library.lock(); library != nullptr && library->is_valid()) return library;
-  auto library = std::make_shared<LibraryState>(device_, make(source));
+  auto library = std::make_shared<LibraryState>(device_, make(source, options, key));
   entry->library = library;
 
   std::shared_ptr<LibraryState> evicted;  // destroyed without our lock
@@ -59,17 +87,37 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
   return library;
 }
 
-std::unique_ptr<Program> LibraryCache::make(const Source& source) {
+std::unique_ptr<Program> LibraryCache::make(const Source& source, const CompileOptions& options,
+                                            const std::string& key) {
   const CodeStore store(
       device_.info().name + '\0' + device_.info().driver + '\0' + device_.name().substr(0, device_.name().find(':')),
-      key_of(source));
+      key);
   if (auto stored = store.read()) {
     if (auto program = device_.accelerator().load(stored->binary, std::move(stored->kernels))) return program;
   }
-  auto program = device_.accelerator().compile(source);
+  auto program = compile(source, options);
   if (const auto binary = program->binary(); !binary.empty())
     store.write({binary, {program->kernels().begin(), program->kernels().end()}});
   return program;
+}
+
+std::unique_ptr<Program> LibraryCache::compile(const Source& source, const CompileOptions& options) {
+  Accelerator& accelerator = device_.accelerator();
+  if (source.language != Language::Metal) return accelerator.compile(source);
+  const MetalTranslation translation = translate_metal(source.text, options, device_.info());
+  if (translation.kernels.empty()) return std::make_unique<EmptyProgram>();
+  Source generated;
+  generated.language = translation.language;
+  generated.text = translation.text;
+  generated.options = translation.options;
+  generated.file = "translation";
+  generated.kernels = translation.kernels;
+  try {
+    return accelerator.compile(generated);
+  } catch (const CompileError& error) {
+    if (error.file().empty()) throw;  // not the text is wrong, but the device cannot run it
+    throw translation_fault(translation.language, error);
+  }
 }
 
 void LibraryCache::forget() {

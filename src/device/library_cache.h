@@ -1,4 +1,5 @@
-// Compiled code, kept: in memory while anyone uses it and for the last few sources, on disk for later processes.
+// Compiled code, kept: in memory while anyone uses it and for the last few sources, on disk for later processes. What
+// is found there was neither translated nor compiled again.
 //
 // A source is compiled once, however many threads ask for it at the same time.
 #pragma once
@@ -29,7 +30,8 @@ class LibraryCache {
     std::mutex mutex;  // held while it is compiled
     std::weak_ptr<LibraryState> library;
   };
-  std::unique_ptr<Program> make(const Source& source);
+  std::unique_ptr<Program> make(const Source& source, const CompileOptions& options, const std::string& key);
+  std::unique_ptr<Program> compile(const Source& source, const CompileOptions& options);
 
   DeviceState& device_;
   std::mutex mutex_;

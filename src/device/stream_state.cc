@@ -11,9 +11,19 @@
 namespace kymo::device {
 
 StreamState::StreamState(DeviceState& device, StreamId id)
-    : device_(device), id_(id), queue_(device.accelerator().make_queue()), recorder_(device, id) {}
+    : device_(device),
+      id_(id),
+      queue_(device.accelerator().make_queue()),
+      recorder_(device, id),
+      errors_(device.accelerator()) {}
 
 void StreamState::synchronize() {
+  const uint64_t launches = errors_.launches();
+  wait();
+  errors_.check(launches);
+}
+
+void StreamState::wait() {
   device_.check_usable();
   std::lock_guard lock(mutex_);
   queue_->synchronize();
@@ -88,6 +98,7 @@ void StreamState::drop_queue() {
   std::lock_guard lock(mutex_);
   recorder_.forget();
   asked_.reset();
+  errors_.forget();
   queue_.reset();
   asked_at_ = idle_at_ = queued_;
 }

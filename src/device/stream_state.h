@@ -7,6 +7,7 @@
 
 #include "device/backend.h"
 #include "device/device_state.h"
+#include "device/error_buffer.h"
 #include "device/operation.h"
 #include "device/queue_recorder.h"
 #include "kymo/annotate.h"
@@ -47,8 +48,11 @@ class StreamState {
     return use(*queue_);
   }
 
-  void synchronize();
+  void wait();         // for all of its work
+  void synchronize();  // wait(), and throws what kernels reported
   bool query();
+
+  ErrorBuffer& errors() { return errors_; }
 
   // A range in device time; see kymo/stream.h.
   uint64_t begin_range(std::string_view name);
@@ -69,6 +73,7 @@ class StreamState {
   std::mutex mutex_;
   std::unique_ptr<Queue> queue_;
   QueueRecorder recorder_;
+  ErrorBuffer errors_;
 
   // Calls that queued something so far, by when the stream was last seen idle, and when query() last left its marker.
   uint64_t queued_ = 0, idle_at_ = 0, asked_at_ = 0;

@@ -82,9 +82,15 @@ std::unique_ptr<Program> CudaAccelerator::compile(const Source& source) {
   } catch (const Error& error) {
     throw CompileError(error.what(), {}, 0, 0, error.what());
   }
-  std::vector<KernelInfo> kernels = reflect(program, is_ptx ? std::string_view() : source.text);
+  std::vector<KernelInfo> kernels(source.kernels.begin(), source.kernels.end());
   std::vector<std::string> names;
-  for (const PtxEntry& entry : program.entries) names.push_back(entry.name);
+  if (kernels.empty()) {
+    kernels = reflect(program, is_ptx ? std::string_view() : source.text);
+    for (const PtxEntry& entry : program.entries) names.push_back(entry.name);
+  } else {
+    check_translated(program, kernels);
+    for (const KernelInfo& kernel : kernels) names.push_back(kernel.symbol);
+  }
   const Current current(context_);
   std::vector<std::byte> cubin = assemble(context_, program.text, source.file);
   auto loaded = CudaProgram::load(context_, std::move(names), std::move(cubin), std::move(kernels), true);

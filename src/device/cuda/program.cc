@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "device/cuda/compile_log.h"
 #include "device/cuda/program_binary.h"
 
@@ -22,8 +24,12 @@ int device_attribute(const Context& context, CUdevice_attribute which) {
   return value;
 }
 
-bool has_local(const KernelInfo& kernel) {
-  return !kernel.parameters.empty() && kernel.parameters.back().kind == ParameterKind::Local;
+// Those of its parameters that are group memory.
+std::vector<uint32_t> locals_of(const KernelInfo& kernel) {
+  std::vector<uint32_t> locals;
+  for (uint32_t i = 0; i < kernel.parameters.size(); ++i)
+    if (kernel.parameters[i].kind == ParameterKind::Local) locals.push_back(i);
+  return locals;
 }
 
 [[noreturn]] void throw_assembly_error(const Context& context, CUresult result, const std::string& log,
@@ -87,19 +93,31 @@ bool CudaProgram::find_functions(bool measure) {
     const CUresult result = api.module_function(&kernel.function, module_, names_[i].c_str());
     if (result == CUDA_ERROR_NOT_FOUND) return false;
     check(api, result, "cuModuleGetFunction");
-    kernel.parameters = static_cast<uint32_t>(info.parameters.size()) - (has_local(info) ? 1 : 0);
+    std::vector<uint32_t> locals = locals_of(info);
+    const bool has_local = !locals.empty();
+    kernel.parameters = static_cast<uint32_t>(info.parameters.size());
+    if (info.is_translated)
+      kernel.locals = std::move(locals);
+    else if (has_local)
+      --kernel.parameters;
+    kernel.takes_grid = info.takes_grid;
+    kernel.uses_simdgroups = info.uses_simdgroups;
+    const auto group_memory = [&] { return attribute(context_, kernel.function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES); };
     if (measure) {
-      info.max_threads_per_group = attribute(context_, kernel.function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-      info.group_memory = attribute(context_, kernel.function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+      const uint64_t most = attribute(context_, kernel.function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+      info.max_threads_per_group = info.is_translated ? std::min(info.max_threads_per_group, most) : most;
+    }
+    if (measure && !info.is_translated) {
+      info.group_memory = group_memory();
       info.execution_width = static_cast<uint32_t>(device_attribute(context_, CU_DEVICE_ATTRIBUTE_WARP_SIZE));
     }
-    if (has_local(info)) {  // beyond 48 KiB only what is asked for in advance is granted
+    if (has_local) {  // beyond 48 KiB only what is asked for in advance is granted
       const int most = device_attribute(context_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-      const int rest = most - static_cast<int>(info.group_memory);
+      const int rest = most - static_cast<int>(group_memory());
       check(api, api.function_set(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, rest),
             "cuFuncSetAttribute");
     }
-    functions_.push_back(kernel);
+    functions_.push_back(std::move(kernel));
   }
   return true;
 }

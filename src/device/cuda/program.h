@@ -15,7 +15,11 @@ class CudaProgram final : public Program {
  public:
   struct Kernel {
     CUfunction function = nullptr;
-    uint32_t parameters = 0;  // those that have a place in the kernel's parameters: all but the Local one
+    // Those that have a place in the kernel's parameters: all but the Local one of a kernel that was not translated.
+    uint32_t parameters = 0;
+    std::vector<uint32_t> locals;  // of a translated kernel: which of them are group memory, given as offsets in it
+    bool takes_grid = false;
+    bool uses_simdgroups = false;
   };
 
   // `names` are those in the code, one for each of `kernels`. Null where the driver does not take the code. With

@@ -12,7 +12,6 @@
 namespace kymo::device::cuda {
 namespace {
 
-constexpr size_t kFewParameters = 64;
 constexpr uint64_t kMaxGroupsX = (uint64_t{1} << 31) - 1, kMaxGroupsYZ = 65535;
 
 CUstream make_stream(const Context& context) {
@@ -22,14 +21,14 @@ CUstream make_stream(const Context& context) {
   return stream;
 }
 
-struct Grid {
+struct Groups {
   unsigned x, y, z;
 };
 
-Grid groups_of(const Launch& launch) {
+Groups groups_of(const Piece& piece) {
   const auto groups = [](uint64_t threads, uint64_t group) { return (threads + group - 1) / group; };
-  const uint64_t x = groups(launch.threads.x, launch.group.x), y = groups(launch.threads.y, launch.group.y),
-                 z = groups(launch.threads.z, launch.group.z);
+  const uint64_t x = groups(piece.threads.x, piece.group.x), y = groups(piece.threads.y, piece.group.y),
+                 z = groups(piece.threads.z, piece.group.z);
   if (x > kMaxGroupsX || y > kMaxGroupsYZ || z > kMaxGroupsYZ) [[unlikely]]
     throw DeviceError(
         fmt::format("CUDA launches at most {} x {} x {} groups, not {} x {} x {}: take larger groups, or put "
@@ -37,6 +36,49 @@ Grid groups_of(const Launch& launch) {
                     kMaxGroupsX, kMaxGroupsYZ, kMaxGroupsYZ, x, y, z));
   return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
 }
+
+// The kernel's parameters as the driver takes them: where each lies. Those of group memory are offsets in the dynamic
+// part of it, one behind the other.
+class Parameters {
+ public:
+  Parameters(const CudaProgram::Kernel& kernel, const Launch& launch) {
+    if (kernel.parameters + kAdded > kFewParameters) [[unlikely]] {
+      many_.resize(kernel.parameters + kAdded);
+      places_ = many_.data();
+    }
+    for (uint32_t i = 0; i < kernel.parameters; ++i) {
+      const Argument& argument = launch.arguments[i];
+      const void* value = argument.data != nullptr ? argument.data : &argument.address;
+      places_[i] = const_cast<void*>(value);  // the driver reads it
+    }
+    if (launch.arguments.size() > kernel.parameters) dynamic_bytes_ = launch.arguments[kernel.parameters].bytes;
+    if (!kernel.locals.empty()) [[unlikely]]
+      place_locals(kernel, launch);
+  }
+  Parameters(const Parameters&) = delete;
+
+  void** places() { return places_; }
+  unsigned dynamic_bytes() const { return dynamic_bytes_; }
+
+ private:
+  static constexpr size_t kFewParameters = 64, kAdded = 2;  // the grid and the edge
+  static constexpr uint32_t kLocalAlignment = 16;
+
+  void place_locals(const CudaProgram::Kernel& kernel, const Launch& launch) {
+    offsets_.reserve(kernel.locals.size());
+    for (const uint32_t local : kernel.locals) {
+      offsets_.push_back(dynamic_bytes_);
+      places_[local] = &offsets_.back();
+      dynamic_bytes_ += (launch.arguments[local].bytes + kLocalAlignment - 1) / kLocalAlignment * kLocalAlignment;
+    }
+  }
+
+  std::array<void*, kFewParameters> few_;
+  std::vector<void*> many_;
+  void** places_ = few_.data();
+  std::vector<uint32_t> offsets_;
+  uint32_t dynamic_bytes_ = 0;
+};
 
 }  // namespace
 
@@ -57,31 +99,38 @@ CudaQueue::~CudaQueue() {
 void CudaQueue::launch(const Launch& launch, Ticket* ticket) {
   const Current current(context_);
   const CudaProgram::Kernel& kernel = static_cast<const CudaProgram*>(launch.program)->kernel(launch.kernel);
-  const Grid grid = groups_of(launch);
-  Edge edge =
-      edge_of({launch.threads.x, launch.threads.y, launch.threads.z}, {launch.group.x, launch.group.y, launch.group.z});
-  std::array<void*, kFewParameters> few;
-  std::vector<void*> many;
-  void** parameters = few.data();
-  if (kernel.parameters >= kFewParameters) [[unlikely]] {
-    many.resize(kernel.parameters + 1);
-    parameters = many.data();
-  }
-  for (uint32_t i = 0; i < kernel.parameters; ++i) {
-    const Argument& argument = launch.arguments[i];
-    const void* value = argument.data != nullptr ? argument.data : &argument.address;
-    parameters[i] = const_cast<void*>(value);  // the driver reads it
-  }
-  parameters[kernel.parameters] = &edge;
-  const unsigned dynamic_bytes =
-      launch.arguments.size() > kernel.parameters ? launch.arguments[kernel.parameters].bytes : 0;
+  Parameters parameters(kernel, launch);
   Tickets::Scope timed(tickets_, ticket);
+  // The lanes of a warp are numbered as if groups were whole.
+  if (kernel.uses_simdgroups && !lacks_only_last(launch.threads, launch.group)) [[unlikely]] {
+    const Pieces pieces = cut(launch.threads, launch.group, true);
+    for (const Piece& piece : pieces.all())
+      launch_piece(launch, piece, parameters.dynamic_bytes(), parameters.places());
+  } else {
+    launch_piece(launch, {{0, 0, 0}, launch.threads, launch.group}, parameters.dynamic_bytes(), parameters.places());
+  }
+  timed.end();
+}
+
+void CudaQueue::launch_piece(const Launch& launch, const Piece& piece, unsigned dynamic_bytes, void** parameters) {
+  const CudaProgram::Kernel& kernel = static_cast<const CudaProgram*>(launch.program)->kernel(launch.kernel);
+  const Groups groups = groups_of(piece);
+  uint32_t next = kernel.parameters;
+  Grid grid;
+  if (kernel.takes_grid) {
+    grid = grid_of(launch);
+    grid.offset = {static_cast<uint32_t>(piece.offset.x), static_cast<uint32_t>(piece.offset.y),
+                   static_cast<uint32_t>(piece.offset.z)};
+    parameters[next++] = &grid;
+  }
+  Edge edge =
+      edge_of({piece.threads.x, piece.threads.y, piece.threads.z}, {piece.group.x, piece.group.y, piece.group.z});
+  parameters[next] = &edge;
   check(context_.api,
-        context_.api.launch(kernel.function, grid.x, grid.y, grid.z, static_cast<unsigned>(launch.group.x),
-                            static_cast<unsigned>(launch.group.y), static_cast<unsigned>(launch.group.z), dynamic_bytes,
+        context_.api.launch(kernel.function, groups.x, groups.y, groups.z, static_cast<unsigned>(piece.group.x),
+                            static_cast<unsigned>(piece.group.y), static_cast<unsigned>(piece.group.z), dynamic_bytes,
                             stream_, parameters, nullptr),
         "cuLaunchKernel");
-  timed.end();
 }
 
 void CudaQueue::fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) {

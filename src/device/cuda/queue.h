@@ -6,6 +6,7 @@
 #include "device/cuda/event_clock.h"
 #include "device/cuda/fill.h"
 #include "device/cuda/tickets.h"
+#include "device/pieces.h"
 
 namespace kymo::device::cuda {
 
@@ -28,6 +29,8 @@ class CudaQueue final : public Queue {
   Redeemed redeem(Ticket ticket, Timing& timing) override;
 
  private:
+  // `parameters` has room behind the arguments for what the runtime adds.
+  void launch_piece(const Launch& launch, const Piece& piece, unsigned dynamic_bytes, void** parameters);
   void settle_pageable(const void* host);
 
   const Context& context_;

@@ -27,6 +27,11 @@ class CudaQueueTest : public testing::Test {
     fake_.parameter_count = values + 1;
   }
 
+  void make_program(const KernelInfo& kernel) {
+    program_ = CudaProgram::load(context_, {"kernel"}, std::vector<std::byte>(1), {kernel}, true);
+    ASSERT_NE(program_, nullptr);
+  }
+
   Launch launch(Extent threads, Extent group, std::span<const Argument> arguments) {
     Launch launch;
     launch.program = program_.get();
@@ -86,6 +91,62 @@ TEST_F(CudaQueueTest, GroupMemoryOfTheCallerIsNoParameter) {
   ASSERT_EQ(fake_.launches.size(), 1u);
   EXPECT_EQ(fake_.launches[0].shared_bytes, 100'000u);
   EXPECT_EQ(calls("function_set"), 1) << "beyond 48 KiB it must be asked for in advance";
+}
+
+TEST_F(CudaQueueTest, GroupMemoryOfATranslatedKernelIsGivenAsOffsets) {
+  KernelInfo kernel;
+  kernel.is_translated = true;
+  kernel.parameters.resize(3);
+  kernel.parameters[0].kind = kernel.parameters[2].kind = ParameterKind::Local;
+  make_program(kernel);
+  std::vector<Argument> arguments(3);
+  arguments[0].bytes = 20;
+  arguments[1].address = 0x1000;
+  arguments[2].bytes = 4;
+  static std::array<uint32_t, 2> offsets;
+  api_.launch = [](CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned shared, CUstream,
+                   void** parameters, void**) {
+    EXPECT_EQ(shared, 48u);
+    EXPECT_EQ(*static_cast<uint64_t*>(parameters[1]), 0x1000u);
+    offsets = {*static_cast<uint32_t*>(parameters[0]), *static_cast<uint32_t*>(parameters[2])};
+    return CUDA_SUCCESS;
+  };
+  queue_.launch(launch({64, 1, 1}, {64, 1, 1}, arguments), nullptr);
+  EXPECT_EQ(offsets, (std::array<uint32_t, 2>{0, 32}));
+  EXPECT_EQ(calls("function_set"), 1);
+}
+
+TEST_F(CudaQueueTest, SimdgroupsAreLaunchedInPiecesWhereLanesWouldBeOutOfOrder) {
+  KernelInfo kernel;
+  kernel.is_translated = kernel.uses_simdgroups = kernel.takes_grid = true;
+  make_program(kernel);
+  struct Seen {
+    std::array<unsigned, 2> groups, group;
+    Grid grid;
+    Edge edge;
+  };
+  static std::vector<Seen> seen;
+  seen.clear();
+  api_.launch = [](CUfunction, unsigned gx, unsigned gy, unsigned, unsigned bx, unsigned by, unsigned, unsigned,
+                   CUstream, void** parameters, void**) {
+    seen.push_back({{gx, gy}, {bx, by}, *static_cast<Grid*>(parameters[0]), *static_cast<Edge*>(parameters[1])});
+    return CUDA_SUCCESS;
+  };
+  queue_.launch(launch({1000, 1, 1}, {256, 1, 1}, {}), nullptr);
+  ASSERT_EQ(seen.size(), 1u) << "what one row lacks is at its end";
+  EXPECT_EQ(seen[0].edge.partial, 1u);
+  EXPECT_EQ(seen[0].grid.threads[0], 1000u);
+
+  seen.clear();
+  queue_.launch(launch({20, 9, 1}, {16, 4, 1}, {}), nullptr);
+  ASSERT_EQ(seen.size(), 4u);
+  for (const Seen& piece : seen) {
+    EXPECT_EQ(piece.edge.partial, 0u);
+    EXPECT_EQ(piece.grid.threads, (std::array<uint32_t, 3>{20, 9, 1}));
+    EXPECT_EQ(piece.grid.group, (std::array<uint32_t, 3>{16, 4, 1}));
+  }
+  EXPECT_EQ(seen[3].group, (std::array<unsigned, 2>{4, 1}));
+  EXPECT_EQ(seen[3].grid.offset, (std::array<uint32_t, 3>{16, 8, 0}));
 }
 
 TEST_F(CudaQueueTest, AHundredParametersArePassedToo) {

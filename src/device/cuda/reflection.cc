@@ -1,8 +1,12 @@
 #include "device/cuda/reflection.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 
 #include "device/cuda/signature.h"
+#include "kymo/error.h"
 
 namespace kymo::device::cuda {
 namespace {
@@ -135,6 +139,16 @@ std::vector<KernelInfo> reflect(const PtxProgram& program, std::string_view sour
     kernels[i].name += "(" + types + ")";
   }
   return kernels;
+}
+
+void check_translated(const PtxProgram& program, std::span<const KernelInfo> kernels) {
+  for (const KernelInfo& kernel : kernels) {
+    const auto entry = std::ranges::find(program.entries, kernel.symbol, &PtxEntry::name);
+    const size_t wanted = kernel.parameters.size() + (kernel.takes_grid ? 1 : 0);
+    if (entry != program.entries.end() && entry->parameters.size() == wanted) continue;
+    const std::string text = fmt::format("kernel {} is not there with {} parameters", kernel.symbol, wanted);
+    throw CompileError(text, kernel.symbol, 0, 0, text);
+  }
 }
 
 }  // namespace kymo::device::cuda

@@ -7,6 +7,7 @@
 // one parameter more than its declaration, the last, of kind Local: the bytes of that array.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,5 +18,9 @@ namespace kymo::device::cuda {
 
 // One for each entry, in their order: name, parameters and required group. `source` is empty for hand-written PTX.
 std::vector<KernelInfo> reflect(const PtxProgram& program, std::string_view source);
+
+// Whether each of `kernels`, which a translator described, is in the program with as many parameters. Throws
+// CompileError.
+void check_translated(const PtxProgram& program, std::span<const KernelInfo> kernels);
 
 }  // namespace kymo::device::cuda

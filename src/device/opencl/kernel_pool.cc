@@ -12,13 +12,14 @@
 namespace kymo::device::opencl {
 
 KernelPool::KernelPool(const Context& context, cl_program program, const KernelInfo& info)
-    : context_(context), program_(program), name_(info.name) {
+    : context_(context), program_(program), name_(info.symbol_or_name()), takes_grid_(info.takes_grid) {
   for (size_t i = 0; i < info.parameters.size(); ++i) {
     const Parameter& parameter = info.parameters[i];
     kinds_.push_back(parameter.kind);
     if (parameter.kind == ParameterKind::Unknown && parameter.bytes == 0 && refused_parameter_.empty())
       refused_parameter_ = parameter.name.empty() ? fmt::format("number {}", i + 1) : parameter.name;
   }
+  if (takes_grid_) kinds_.push_back(ParameterKind::Value);
 }
 
 KernelPool::~KernelPool() {
@@ -56,29 +57,34 @@ void KernelPool::make(Slot& slot) {
   for (size_t i = 0; i < kinds_.size(); ++i) slot.arguments[i].kind = kinds_[i];
 }
 
-void KernelPool::set(Slot& slot, std::span<const Argument> arguments, std::span<const Address> indirect) {
+void KernelPool::set(Slot& slot, const Launch& launch) {
   if (!refused_parameter_.empty()) [[unlikely]]
     refuse();
   const uint64_t releases = context_.releases.load(std::memory_order_acquire);
   const bool addresses_hold = slot.releases == releases;
-  if (!indirect.empty() || !slot.indirect.empty()) [[unlikely]]
-    set_indirect(slot, indirect);
-  const size_t count = std::min(arguments.size(), slot.arguments.size());
-  for (size_t i = 0; i < count; ++i) {
-    const Argument& argument = arguments[i];
-    const Remembered& last = slot.arguments[i];
-    if (last.is_set) {
-      if (last.kind == ParameterKind::Buffer) {
-        if (last.address == argument.address && addresses_hold) continue;
-      } else if (last.bytes == argument.bytes) {
-        if (last.kind == ParameterKind::Local) continue;
-        if (argument.bytes <= last.value.size() && std::memcmp(last.value.data(), argument.data, argument.bytes) == 0)
-          continue;
-      }
-    }
-    set_one(slot, static_cast<cl_uint>(i), argument);
+  if (!launch.indirect.empty() || !slot.indirect.empty()) [[unlikely]]
+    set_indirect(slot, launch.indirect);
+  const size_t count = std::min(launch.arguments.size(), slot.arguments.size());
+  for (size_t i = 0; i < count; ++i) set_changed(slot, i, launch.arguments[i], addresses_hold);
+  if (takes_grid_) {
+    const Grid grid = grid_of(launch);
+    set_changed(slot, count, {&grid, sizeof grid, 0, 0}, true);
   }
   slot.releases = releases;
+}
+
+void KernelPool::set_changed(Slot& slot, size_t index, const Argument& argument, bool addresses_hold) {
+  const Remembered& last = slot.arguments[index];
+  if (last.is_set) {
+    if (last.kind == ParameterKind::Buffer) {
+      if (last.address == argument.address && addresses_hold) return;
+    } else if (last.bytes == argument.bytes) {
+      if (last.kind == ParameterKind::Local) return;
+      if (argument.bytes <= last.value.size() && std::memcmp(last.value.data(), argument.data, argument.bytes) == 0)
+        return;
+    }
+  }
+  set_one(slot, static_cast<cl_uint>(index), argument);
 }
 
 void KernelPool::set_one(Slot& slot, cl_uint index, const Argument& argument) {
@@ -100,6 +106,7 @@ void KernelPool::set_one(Slot& slot, cl_uint index, const Argument& argument) {
     case ParameterKind::Value:
     case ParameterKind::Unknown:
     case ParameterKind::Word:
+    case ParameterKind::Inline:
       check(cl.clSetKernelArg(slot.kernel, index, argument.bytes, argument.data), "clSetKernelArg");
       if (argument.bytes <= last.value.size()) std::memcpy(last.value.data(), argument.data, argument.bytes);
       break;

@@ -35,7 +35,7 @@ class KernelPool {
     bool is_set = false;
     uint32_t bytes = 0;
     Address address = 0;
-    std::array<std::byte, 16> value{};
+    std::array<std::byte, 48> value{};
   };
   struct alignas(64) Slot {
     std::atomic<bool> lent{false};
@@ -53,9 +53,7 @@ class KernelPool {
     Loan(const Loan&) = delete;
     ~Loan() { slot_.lent.store(false, std::memory_order_release); }
 
-    void set(std::span<const Argument> arguments, std::span<const Address> indirect) {
-      pool_.set(slot_, arguments, indirect);
-    }
+    void set(const Launch& launch) { pool_.set(slot_, launch); }
     cl_kernel get() const { return slot_.kernel; }
 
    private:
@@ -66,7 +64,8 @@ class KernelPool {
  private:
   Slot& lend();
   void make(Slot& slot);
-  void set(Slot& slot, std::span<const Argument> arguments, std::span<const Address> indirect);
+  void set(Slot& slot, const Launch& launch);
+  void set_changed(Slot& slot, size_t index, const Argument& argument, bool addresses_hold);
   void set_one(Slot& slot, cl_uint index, const Argument& argument);
   void set_indirect(Slot& slot, std::span<const Address> indirect);
   [[noreturn]] void refuse() const;
@@ -75,6 +74,7 @@ class KernelPool {
   cl_program program_;
   std::string name_;
   std::vector<ParameterKind> kinds_;
+  bool takes_grid_;
   std::string refused_parameter_;  // empty: all can be given
   std::array<Slot, 8> slots_;
 };

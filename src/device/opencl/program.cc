@@ -43,7 +43,11 @@ std::unique_ptr<OpenClProgram> OpenClProgram::compile(const Context& context, co
             std::string(source.file)};
   const std::string whole = preamble(text.file, text.options) + text.source;
   BuiltProgram program = build_or_explain(context, whole, text);
-  std::vector<KernelInfo> kernels = reflect(context, program.get(), whole, text.options);
+  std::vector<KernelInfo> kernels(source.kernels.begin(), source.kernels.end());
+  if (kernels.empty())
+    kernels = reflect(context, program.get(), whole, text.options);
+  else
+    limit(context, program.get(), kernels);
   return std::unique_ptr<OpenClProgram>(
       new OpenClProgram(context, std::move(text), std::move(program), std::move(kernels)));
 }

@@ -49,7 +49,7 @@ void OpenClQueue::launch(const Launch& launch, Ticket* ticket) {
   cl_event event = nullptr;
   {
     KernelPool::Loan kernel(program.kernel(launch.kernel));
-    kernel.set(launch.arguments, launch.indirect);
+    kernel.set(launch);
     check(enqueue(kernel.get(), {{0, 0, 0}, launch.threads, launch.group}, ticket != nullptr ? &event : nullptr),
           "clEnqueueNDRangeKernel");
   }
@@ -65,7 +65,7 @@ void OpenClQueue::launch_in_pieces(const Launch& launch, Ticket* ticket) {
   Event first, last;
   {
     KernelPool::Loan kernel(*pool);
-    kernel.set(launch.arguments, launch.indirect);
+    kernel.set(launch);
     for (const Piece& piece : pieces.all()) {
       const bool is_first = &piece == &pieces.all().front(), is_last = &piece == &pieces.all().back();
       cl_event event = nullptr;

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "device/opencl/context.h"
-#include "device/opencl/pieces.h"
 #include "device/opencl/staging.h"
 #include "device/opencl/tickets.h"
+#include "device/pieces.h"
 
 namespace kymo::device::opencl {
 

@@ -14,4 +14,7 @@ namespace kymo::device::opencl {
 std::vector<KernelInfo> reflect(const Context& context, cl_program program, const std::string& text,
                                 const std::string& options);
 
+// Limits of kernels that are known already: lowered to what the device allows for each.
+void limit(const Context& context, cl_program program, std::vector<KernelInfo>& kernels);
+
 }  // namespace kymo::device::opencl

@@ -1,12 +1,19 @@
 // Compiled instead of the rest of this folder where the Vulkan headers were not found.
 #include "device/backend.h"
+#include "device/spirv.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
+namespace {
 
-std::unique_ptr<Driver> load_vulkan() {
+[[noreturn]] void say_absent() {
   throw NotAvailable(
       "vulkan: this Kymo was built without it: install the Vulkan headers (Debian: libvulkan-dev) and build again");
 }
+
+}  // namespace
+
+std::unique_ptr<Driver> load_vulkan() { say_absent(); }
+std::vector<SpirvModule> compile_to_spirv(std::string_view, std::string_view) { say_absent(); }
 
 }  // namespace kymo::device

@@ -108,7 +108,7 @@ class VulkanAccelerator final : public Accelerator {
     } else {
       throw InvalidArgument("vulkan: kernels are GLSL or SPIR-V");
     }
-    auto program = std::make_unique<DeviceProgram>(*context_, std::move(code));
+    auto program = std::make_unique<DeviceProgram>(*context_, std::move(code), source.kernels);
     context_->check_validation();
     return program;
   }
@@ -117,7 +117,9 @@ class VulkanAccelerator final : public Accelerator {
     auto code = ProgramCode::decode(binary);
     if (!code) return nullptr;
     try {
-      auto program = std::make_unique<DeviceProgram>(*context_, std::move(*code));
+      const bool translated = !kernels.empty() && kernels.front().is_translated;
+      auto program = std::make_unique<DeviceProgram>(*context_, std::move(*code),
+                                                     translated ? kernels : std::vector<KernelInfo>());
       return program->kernels().size() == kernels.size() ? std::move(program) : nullptr;
     } catch (const CompileError&) {
       return nullptr;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "kymo/error.h"
@@ -14,12 +15,13 @@ namespace {
 }  // namespace
 
 DeviceKernel::DeviceKernel(Context& context, const spirv::Module& module, const spirv::Kernel& kernel,
-                           VkPipelineCache cache)
+                           VkPipelineCache cache, const KernelInfo* translated)
     : context_(context),
       cache_(cache),
       any_group_(kernel.any_group),
       groups_visible_(kernel.groups_visible),
-      group_(kernel.group) {
+      group_(kernel.group),
+      group_memory_(kernel.group_memory) {
   check_limits(module, kernel);
   const uint32_t push_limit = std::min(context.physical().properties.limits.maxPushConstantsSize, kMostPushBytes);
   patched_ = spirv::patch(module, kernel, push_limit);
@@ -28,9 +30,10 @@ DeviceKernel::DeviceKernel(Context& context, const spirv::Module& module, const 
   if (patched_.place == spirv::Place::Pushed && patched_.tail_words != 0)
     push_bytes_ = patched_.tail_offset + patched_.tail_words * static_cast<uint32_t>(sizeof(uint32_t));
   push_bytes_ = (push_bytes_ + 3) / 4 * 4;
-  for (uint32_t i = 0; i < kernel.bindings.size(); ++i) slots_.push_back({true, i, 0});
-  for (const spirv::PushMember& member : kernel.members)
-    slots_.push_back({false, member.offset, member.parameter.bytes});
+  if (translated != nullptr)
+    make_translated_slots(kernel, *translated);
+  else
+    make_slots(kernel);
 
   try {
     make_layout(kernel);
@@ -59,6 +62,34 @@ void DeviceKernel::destroy() {
   api.vkDestroyShaderModule(device, module_, nullptr);
   api.vkDestroyPipelineLayout(device, layout_, nullptr);
   api.vkDestroyDescriptorSetLayout(device, set_layout_, nullptr);
+}
+
+void DeviceKernel::make_slots(const spirv::Kernel& kernel) {
+  for (uint32_t i = 0; i < kernel.bindings.size(); ++i) slots_.push_back({Slot::Kind::Descriptor, i, 0});
+  for (const spirv::PushMember& member : kernel.members)
+    slots_.push_back({Slot::Kind::Pushed, member.offset, member.parameter.bytes});
+}
+
+// Its parameters are its push constants, one by one, but for shared arrays, whose lengths are constants.
+void DeviceKernel::make_translated_slots(const spirv::Kernel& kernel, const KernelInfo& translated) {
+  size_t member = 0;
+  const auto next = [&]() -> const spirv::PushMember& {
+    if (member == kernel.members.size())
+      refuse_kernel(fmt::format("the kernel {} has {} push constants, and more parameters", kernel.name, member));
+    return kernel.members[member++];
+  };
+  for (const Parameter& parameter : translated.parameters) {
+    if (parameter.kind == ParameterKind::Local) {
+      slots_.push_back({Slot::Kind::Shared, shared_arrays_++, std::max(parameter.bytes, 1u)});
+      continue;
+    }
+    const spirv::PushMember& pushed = next();
+    slots_.push_back({Slot::Kind::Pushed, pushed.offset, pushed.parameter.bytes});
+  }
+  if (translated.takes_grid) grid_offset_ = next().offset;
+  if (shared_arrays_ > kMostShared)
+    refuse_kernel(fmt::format("the kernel {} takes {} blocks of group memory; Kymo gives {} at most on Vulkan",
+                              translated.name, shared_arrays_, kMostShared));
 }
 
 void DeviceKernel::check_limits(const spirv::Module& module, const spirv::Kernel& kernel) const {
@@ -149,6 +180,7 @@ VkPipeline DeviceKernel::make_pipeline(const PipelineKey& key) const {
     specialise(patched_.size_constants[axis], key.group[axis]);
     if (patched_.own_size_constants[axis]) specialise(*patched_.own_size_constants[axis], key.group[axis]);
   }
+  for (uint32_t i = 0; i < shared_arrays_; ++i) specialise(kFirstSharedConstant + i, key.shared[i]);
   if (patched_.place == spirv::Place::Specialised)
     for (uint32_t i = 0; i < patched_.tail_words; ++i) specialise(patched_.tail_constant + i, key.tail[i]);
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "device/vulkan/context.h"
@@ -17,10 +18,15 @@ namespace kymo::device::vulkan {
 inline constexpr uint32_t kMostTailWords = 9;
 inline constexpr uint32_t kMostPushBytes = 256;  // what Kymo uses of a device that has more
 
-// What a pipeline was made for: the group and, for a kernel that is told its place by constants, that place.
+inline constexpr uint32_t kMostShared = 8;
+inline constexpr uint32_t kFirstSharedConstant = 3;
+
+// What a pipeline was made for: the group; for a kernel that is told its place by constants, that place; and the
+// lengths of the shared arrays that a caller sizes.
 struct PipelineKey {
   std::array<uint32_t, 3> group{};
   std::array<uint32_t, kMostTailWords> tail{};
+  std::array<uint32_t, kMostShared> shared{};
   bool operator==(const PipelineKey&) const = default;
 };
 
@@ -28,13 +34,14 @@ class DeviceKernel {
  public:
   // Where an argument goes.
   struct Slot {
-    bool descriptor = false;
-    uint32_t place = 0;  // the binding, or the offset in the push constants
-    uint32_t bytes = 0;  // of a push constant
+    enum class Kind : uint8_t { Pushed, Descriptor, Shared } kind = Kind::Pushed;
+    uint32_t place = 0;  // the offset in the push constants; the binding; which of the shared arrays
+    uint32_t bytes = 0;  // of a push constant; of a shared array's element
   };
 
-  // Throws CompileError where the device cannot run it.
-  DeviceKernel(Context& context, const spirv::Module& module, const spirv::Kernel& kernel, VkPipelineCache cache);
+  // `translated`: what a translator says of it, else null. Throws CompileError where the device cannot run it.
+  DeviceKernel(Context& context, const spirv::Module& module, const spirv::Kernel& kernel, VkPipelineCache cache,
+               const KernelInfo* translated);
   ~DeviceKernel();
   DeviceKernel(const DeviceKernel&) = delete;
   DeviceKernel& operator=(const DeviceKernel&) = delete;
@@ -44,7 +51,9 @@ class DeviceKernel {
   bool pushes_descriptors() const { return pushes_descriptors_; }
   VkDescriptorSetLayout set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_; }
-  uint32_t push_bytes() const { return push_bytes_; }         // with the tail
+  uint32_t push_bytes() const { return push_bytes_; }                   // with the tail
+  std::optional<uint32_t> grid_offset() const { return grid_offset_; }  // in them, of what it is told of its grid
+  uint64_t group_memory() const { return group_memory_; }
   const spirv::Patched& patched() const { return patched_; }  // without its words
   bool any_group() const { return any_group_; }
   const Extent& group() const { return group_; }
@@ -61,12 +70,14 @@ class DeviceKernel {
   static constexpr size_t kBuckets = 32;
 
   void check_limits(const spirv::Module& module, const spirv::Kernel& kernel) const;
+  void make_slots(const spirv::Kernel& kernel);
+  void make_translated_slots(const spirv::Kernel& kernel, const KernelInfo& translated);
   void make_layout(const spirv::Kernel& kernel);
   VkPipeline make_pipeline(const PipelineKey& key) const;
   void destroy();
   static const Made* find(const Made* from, const PipelineKey& key);
   static size_t bucket_of(const PipelineKey& key) {
-    return (key.group[0] * 31 + key.group[1] * 7 + key.group[2] + key.tail[0] + key.tail[1]) % kBuckets;
+    return (key.group[0] * 31 + key.group[1] * 7 + key.group[2] + key.tail[0] + key.tail[1] + key.shared[0]) % kBuckets;
   }
 
   Context& context_;
@@ -77,6 +88,9 @@ class DeviceKernel {
   bool pushes_descriptors_ = false, any_group_ = false, groups_visible_ = false;
   Extent group_;
   uint32_t push_bytes_ = 0;
+  std::optional<uint32_t> grid_offset_;
+  uint32_t shared_arrays_ = 0;  // that a caller sizes
+  uint64_t group_memory_ = 0;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkShaderModule module_ = VK_NULL_HANDLE;

@@ -1,5 +1,6 @@
 #include "device/vulkan/program.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kymo/error.h"
@@ -19,7 +20,8 @@ bool fits(const std::vector<std::byte>& cache, const VkPhysicalDeviceProperties&
 
 }  // namespace
 
-DeviceProgram::DeviceProgram(Context& context, ProgramCode code) : context_(context), code_(std::move(code)) {
+DeviceProgram::DeviceProgram(Context& context, ProgramCode code, std::span<const KernelInfo> translated)
+    : context_(context), code_(std::move(code)) {
   auto create = structure<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
   if (fits(code_.cache, context_.physical().properties)) {
     create.initialDataSize = code_.cache.size();
@@ -29,7 +31,12 @@ DeviceProgram::DeviceProgram(Context& context, ProgramCode code) : context_(cont
                  "vkCreatePipelineCache");
   code_.cache.clear();
   try {
-    for (const ModuleCode& module : code_.modules) add_kernels(module);
+    for (const ModuleCode& module : code_.modules) {
+      if (translated.empty())
+        add_kernels(module);
+      else
+        add_translated(module, translated);
+    }
   } catch (...) {
     kernels_.clear();
     context_.api().vkDestroyPipelineCache(context_.device(), cache_, nullptr);
@@ -46,7 +53,7 @@ void DeviceProgram::add_kernels(const ModuleCode& code) {
   const spirv::Module module(code.words);
   for (spirv::Kernel& kernel : spirv::reflect(module, code_.modules.size() > 1)) {
     if (!code.name.empty()) kernel.name = code.name;
-    kernels_.push_back(std::make_unique<DeviceKernel>(context_, module, kernel, cache_));
+    kernels_.push_back(std::make_unique<DeviceKernel>(context_, module, kernel, cache_, nullptr));
     KernelInfo& info = infos_.emplace_back();
     info.name = kernel.name;
     for (spirv::Binding& binding : kernel.bindings) info.parameters.push_back(std::move(binding.parameter));
@@ -56,6 +63,22 @@ void DeviceProgram::add_kernels(const ModuleCode& code) {
     info.group_memory = kernel.group_memory;
     if (!kernel.any_group) info.required_group = kernel.group;
   }
+}
+
+// Each is a module of its own.
+void DeviceProgram::add_translated(const ModuleCode& code, std::span<const KernelInfo> translated) {
+  const auto found = std::ranges::find(translated, code.name, &KernelInfo::symbol);
+  const spirv::Module module(code.words);
+  std::vector<spirv::Kernel> kernels = spirv::reflect(module);
+  if (found == translated.end() || kernels.size() != 1) {
+    const std::string text = "the module of kernel \"" + code.name + "\" has another";
+    throw CompileError(text, code.name, 0, 0, text);
+  }
+  kernels[0].name = found->name;
+  kernels_.push_back(std::make_unique<DeviceKernel>(context_, module, kernels[0], cache_, &*found));
+  KernelInfo& info = infos_.emplace_back(*found);
+  const uint64_t most = context_.physical().properties.limits.maxComputeWorkGroupInvocations;
+  info.max_threads_per_group = std::min(info.max_threads_per_group, most);
 }
 
 std::vector<std::byte> DeviceProgram::binary() const {

@@ -29,8 +29,9 @@ struct ProgramCode {
 
 class DeviceProgram final : public Program {
  public:
-  // Throws CompileError where a module is not SPIR-V or cannot run here.
-  DeviceProgram(Context& context, ProgramCode code);
+  // `translated`: what a translator says of the kernels; empty: found by reflection. Throws CompileError where a module
+  // is not SPIR-V or cannot run here.
+  DeviceProgram(Context& context, ProgramCode code, std::span<const KernelInfo> translated);
   ~DeviceProgram() override;
 
   std::span<const KernelInfo> kernels() const override { return infos_; }
@@ -39,6 +40,7 @@ class DeviceProgram final : public Program {
 
  private:
   void add_kernels(const ModuleCode& code);
+  void add_translated(const ModuleCode& code, std::span<const KernelInfo> translated);
 
   Context& context_;
   ProgramCode code_;

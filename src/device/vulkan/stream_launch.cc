@@ -64,17 +64,33 @@ VkDescriptorBufferInfo StreamQueue::describe(const DeviceKernel& kernel, const L
 }
 
 void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::byte* constants,
-                         Descriptors& descriptors) {
+                         Descriptors& descriptors, PipelineKey& key) {
+  using Kind = DeviceKernel::Slot::Kind;
   const auto slots = kernel.slots();
+  uint64_t shared_bytes = 0;
   for (uint32_t i = 0; i < slots.size(); ++i) {
     const DeviceKernel::Slot& slot = slots[i];
     const Argument& argument = launch.arguments[i];
-    if (slot.descriptor)
+    if (slot.kind == Kind::Descriptor) {
       descriptors.data[slot.place] = describe(kernel, launch, i, slot.place);
-    else if (argument.data == nullptr)
+    } else if (slot.kind == Kind::Shared) {
+      key.shared[slot.place] = static_cast<uint32_t>((uint64_t{argument.bytes} + slot.bytes - 1) / slot.bytes);
+      shared_bytes += argument.bytes;
+    } else if (argument.data == nullptr) {
       std::memcpy(constants + slot.place, &argument.address, sizeof argument.address);
-    else
+    } else {
       std::memcpy(constants + slot.place, argument.data, std::min(argument.bytes, slot.bytes));
+    }
+  }
+  if (const auto offset = kernel.grid_offset()) {
+    const Grid grid = grid_of(launch);
+    std::memcpy(constants + *offset, &grid, sizeof grid.threads + sizeof grid.group);
+  }
+  const uint64_t most = context_.physical().properties.limits.maxComputeSharedMemorySize;
+  if (shared_bytes != 0 && shared_bytes + kernel.group_memory() > most) {
+    throw InvalidArgument(
+        fmt::format("{}: {} bytes of group memory, and {} that the kernel has itself; this device has {}",
+                    kernel_name(launch), shared_bytes, kernel.group_memory(), most));
   }
 }
 
@@ -110,7 +126,8 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
   std::array<std::byte, kMostPushBytes> constants;
   std::memset(constants.data(), 0, kernel.push_bytes());
   Descriptors descriptors(kernel.bindings().size());
-  gather(kernel, launch, constants.data(), descriptors);
+  PipelineKey key;
+  gather(kernel, launch, constants.data(), descriptors, key);
 
   const Extent& group = kernel.any_group() ? launch.group : kernel.group();
   const uint32_t* limits = context_.physical().properties.limits.maxComputeWorkGroupCount;
@@ -139,7 +156,8 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
     tell(patched.base, px.base, py.base, pz.base);
     tell(patched.groups, x.groups(), y.groups(), z.groups());
 
-    const PipelineKey key{{px.size, py.size, pz.size}, pushed ? std::array<uint32_t, kMostTailWords>{} : tail};
+    key.group = {px.size, py.size, pz.size};
+    if (!pushed) key.tail = tail;
     if (const VkPipeline pipeline = kernel.pipeline(key); pipeline != bound) {
       api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
       bound = pipeline;

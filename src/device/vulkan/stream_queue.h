@@ -70,7 +70,8 @@ class StreamQueue final : public Queue {
 
   // stream_launch.cc
   struct Descriptors;
-  void gather(const DeviceKernel& kernel, const Launch& launch, std::byte* constants, Descriptors& descriptors);
+  void gather(const DeviceKernel& kernel, const Launch& launch, std::byte* constants, Descriptors& descriptors,
+              PipelineKey& key);
   VkDescriptorBufferInfo describe(const DeviceKernel& kernel, const Launch& launch, uint32_t parameter,
                                   uint32_t binding);
   void bind(const DeviceKernel& kernel, const Descriptors& descriptors);

@@ -1,0 +1,304 @@
+// Metal kernels beside the same kernels written by hand in the backend's own language, with the same math flags: a
+// reduction in group memory, a tiled matrix product, a softmax by simdgroups. And what translating costs.
+#include "shader/shader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "kymo/device.h"
+#include "measure.h"
+#include "report.h"
+
+namespace {
+
+using bench::median;
+using bench::text;
+using namespace kymo::device;
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kColumns = 1024;  // of a row of the softmax
+
+const char* const kMetal = R"(#include <metal_stdlib>
+using namespace metal;
+
+kernel void reduce(device float* sums, device const float* in, uint i [[thread_position_in_grid]],
+                   uint t [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
+  threadgroup float part[256];
+  part[t] = in[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint s = 128; s > 0; s /= 2) {
+    if (t < s) part[t] += part[t + s];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  if (t == 0) sums[g] = part[0];
+}
+
+kernel void product(device float* c, device const float* a, device const float* b, constant uint& n,
+                    uint2 i [[thread_position_in_grid]], uint2 t [[thread_position_in_threadgroup]]) {
+  threadgroup float left[16][16];
+  threadgroup float right[16][16];
+  float sum = 0;
+  for (uint k = 0; k < n; k += 16) {
+    left[t.y][t.x] = a[i.y * n + k + t.x];
+    right[t.y][t.x] = b[(k + t.y) * n + i.x];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint j = 0; j < 16; ++j) sum += left[t.y][j] * right[j][t.x];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  c[i.y * n + i.x] = sum;
+}
+
+kernel void softmax(device float* out, device const float* in, constant uint& columns,
+                    uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  const uint row = i / 32;
+  device const float* x = in + row * columns;
+  device float* y = out + row * columns;
+  float most = -INFINITY;
+  for (uint k = lane; k < columns; k += 32) most = max(most, x[k]);
+  most = simd_max(most);
+  float sum = 0;
+  for (uint k = lane; k < columns; k += 32) sum += exp(x[k] - most);
+  sum = simd_sum(sum);
+  for (uint k = lane; k < columns; k += 32) y[k] = exp(x[k] - most) / sum;
+}
+)";
+
+const char* const kOpenCl = R"(#pragma OPENCL FP_CONTRACT OFF
+__kernel void reduce(__global float* sums, __global const float* in) {
+  __local float part[256];
+  const uint t = get_local_id(0);
+  part[t] = in[get_global_id(0)];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint s = 128; s > 0; s /= 2) {
+    if (t < s) part[t] += part[t + s];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  if (t == 0) sums[get_group_id(0)] = part[0];
+}
+
+__kernel void product(__global float* c, __global const float* a, __global const float* b, uint n) {
+  __local float left[16][16];
+  __local float right[16][16];
+  const uint tx = get_local_id(0), ty = get_local_id(1), ix = get_global_id(0), iy = get_global_id(1);
+  float sum = 0;
+  for (uint k = 0; k < n; k += 16) {
+    left[ty][tx] = a[iy * n + k + tx];
+    right[ty][tx] = b[(k + ty) * n + ix];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint j = 0; j < 16; ++j) sum += left[ty][j] * right[j][tx];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  c[iy * n + ix] = sum;
+}
+
+// Without simdgroups: the 32 threads of a row share group memory.
+__kernel void softmax(__global float* out, __global const float* in, uint columns) {
+  __local float part[256];
+  const uint t = get_local_id(0), lane = t % 32, row = get_global_id(0) / 32;
+  __global const float* x = in + row * columns;
+  __global float* y = out + row * columns;
+  float most = -INFINITY;
+  for (uint k = lane; k < columns; k += 32) most = fmax(most, x[k]);
+  for (uint s = 16; s > 0; s /= 2) {
+    part[t] = most;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    most = fmax(most, part[t ^ s]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  float sum = 0;
+  for (uint k = lane; k < columns; k += 32) sum += exp(x[k] - most);
+  for (uint s = 16; s > 0; s /= 2) {
+    part[t] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    sum += part[t ^ s];
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  for (uint k = lane; k < columns; k += 32) y[k] = exp(x[k] - most) / sum;
+}
+)";
+
+const char* const kCuda = R"(
+extern "C" __global__ void reduce(float* sums, const float* in) {
+  __shared__ float part[256];
+  const unsigned t = threadIdx.x;
+  part[t] = in[blockIdx.x * blockDim.x + t];
+  __syncthreads();
+  for (unsigned s = 128; s > 0; s /= 2) {
+    if (t < s) part[t] += part[t + s];
+    __syncthreads();
+  }
+  if (t == 0) sums[blockIdx.x] = part[0];
+}
+
+extern "C" __global__ void product(float* c, const float* a, const float* b, unsigned n) {
+  __shared__ float left[16][16];
+  __shared__ float right[16][16];
+  const unsigned tx = threadIdx.x, ty = threadIdx.y, ix = blockIdx.x * 16 + tx, iy = blockIdx.y * 16 + ty;
+  float sum = 0;
+  for (unsigned k = 0; k < n; k += 16) {
+    left[ty][tx] = a[iy * n + k + tx];
+    right[ty][tx] = b[(k + ty) * n + ix];
+    __syncthreads();
+    for (unsigned j = 0; j < 16; ++j) sum += left[ty][j] * right[j][tx];
+    __syncthreads();
+  }
+  c[iy * n + ix] = sum;
+}
+
+extern "C" __global__ void softmax(float* out, const float* in, unsigned columns) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32, row = i / 32;
+  const float* x = in + row * columns;
+  float* y = out + row * columns;
+  float most = -__int_as_float(0x7f800000);
+  for (unsigned k = lane; k < columns; k += 32) most = fmaxf(most, x[k]);
+  for (unsigned s = 16; s > 0; s /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, s));
+  float sum = 0;
+  for (unsigned k = lane; k < columns; k += 32) sum += expf(x[k] - most);
+  for (unsigned s = 16; s > 0; s /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, s);
+  for (unsigned k = lane; k < columns; k += 32) y[k] = expf(x[k] - most) / sum;
+}
+)";
+
+class ShaderBench {
+ public:
+  ShaderBench(const std::string& name, const char* by_hand, bool is_gpu)
+      : name_(name), is_gpu_(is_gpu), metal_(compile_shader(kMetal)), by_hand_(compile_shader(by_hand)) {}
+
+  void reduce() {
+    const int64_t count = int64_t{1} << (is_gpu_ ? 26 : 20);
+    const Tensor in = full({count}, 1), ours = zeros({count / 256}), theirs = zeros({count / 256});
+    compare("reduce", "a reduction in group memory", true, ours, theirs,
+            [&](const ShaderLibrary& library, const Tensor& out) {
+              library["reduce"].threads(static_cast<uint64_t>(count)).group(256)(out, in);
+            });
+  }
+
+  void product() {
+    const int64_t n = is_gpu_ ? 2048 : 256;
+    Tensor a = empty({n, n}), b = empty({n, n});
+    uniform(a);
+    uniform(b);
+    const Tensor ours = zeros({n, n}), theirs = zeros({n, n});
+    const auto size = static_cast<uint64_t>(n);
+    compare("product", "a matrix product in tiles of 16 x 16", true, ours, theirs,
+            [&](const ShaderLibrary& library, const Tensor& out) {
+              library["product"].threads(size, size).group(16, 16)(out, a, b, static_cast<uint32_t>(n));
+            });
+  }
+
+  void softmax() {
+    const int64_t rows = is_gpu_ ? 65536 : 256;
+    Tensor in = empty({rows, kColumns});
+    uniform(in);
+    const Tensor ours = zeros({rows, kColumns}), theirs = zeros({rows, kColumns});
+    compare("softmax", "a softmax by simdgroups", is_gpu_ && name_.starts_with("cuda"), ours, theirs,
+            [&](const ShaderLibrary& library, const Tensor& out) {
+              library["softmax"]
+                  .threads(static_cast<uint64_t>(rows) * 32)
+                  .group(256)(out, in, static_cast<uint32_t>(kColumns));
+            });
+  }
+
+ private:
+  static double milliseconds(const auto& launch) {
+    Event begin(true), end(true);
+    begin.record();
+    launch();
+    end.record();
+    return begin.elapsed_time(end);
+  }
+
+  void compare(const char* id, const std::string& what, bool is_judged, const Tensor& ours, const Tensor& theirs,
+               const auto& launch) {
+    std::vector<double> ratios, mine, hand;
+    for (int round = 0; round < (is_gpu_ ? 60 : 40); ++round) {
+      hand.push_back(milliseconds([&] { launch(by_hand_, theirs); }));
+      mine.push_back(milliseconds([&] { launch(metal_, ours); }));
+      ratios.push_back(mine.back() / hand.back());
+    }
+    const auto a = ours.to_host<float>(), b = theirs.to_host<float>();
+    const bool same = a == b;
+    const double ratio = median(ratios);
+    bench::row((std::string("shader_") + id + "_" + name_).c_str(),
+               what + ", Metal to by hand, on " + name_ + (same ? "" : " (results differ in rounding)"),
+               text("%.2f x (%.3f ms, by hand %.3f ms)", ratio, median(mine), median(hand)),
+               is_judged ? "<= 1.05 x" : "", ratio <= 1.05);
+  }
+
+  std::string name_;
+  bool is_gpu_;
+  ShaderLibrary metal_, by_hand_;
+};
+
+// A file of 200 lines, as people write them.
+std::string long_source() {
+  std::string source = "#include <metal_stdlib>\nusing namespace metal;\n";
+  for (int i = 0; i < 11; ++i) {
+    const std::string n = std::to_string(i);
+    source += "struct Parameters" + n +
+              " {\n  float4 scale;\n  uint count;\n  float bias;\n};\n"
+              "template <typename T> T curve" +
+              n +
+              "(T x, T a) {\n  return clamp(x * a + T(0.5), T(0), T(1));\n}\n"
+              "kernel void work" +
+              n + "(device float4* out, device const float4* in, constant Parameters" + n +
+              "& p,\n"
+              "                 uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {\n"
+              "  if (i >= p.count) return;\n  float4 v = in[i] * p.scale;\n  for (uint k = 0; k < 4; ++k) {\n"
+              "    v[k] = curve" +
+              n +
+              "<float>(v[k], p.bias + float(k));\n  }\n  const float s = dot(v, v);\n"
+              "  out[i] = normalize(v) * sqrt(s);\n}\n";
+  }
+  return source;
+}
+
+void front_end() {
+  const std::string source = long_source();
+  for (const auto target : {kymo::shader::Target::OpenCl, kymo::shader::Target::Cuda, kymo::shader::Target::Glsl}) {
+    std::vector<double> ms;
+    kymo::shader::Options options;
+    options.target = target;
+    for (int round = 0; round < 30; ++round) {
+      const auto began = Clock::now();
+      const auto translation = kymo::shader::translate(source, options);
+      ms.push_back(std::chrono::duration<double>(Clock::now() - began).count() * 1e3);
+      if (!translation.ok()) {
+        std::fprintf(stderr, "bench_shader: %s\n", translation.log.c_str());
+        std::exit(1);
+      }
+    }
+    const std::string name(kymo::shader::target_name(target));
+    const double typical = median(ms);
+    bench::row(("translate_" + name).c_str(),
+               text("translating %ld lines of Metal to %s",
+                    static_cast<long>(std::count(source.begin(), source.end(), '\n')), name.c_str()),
+               text("%.1f ms", typical), "<= 5 ms", typical <= 5);
+  }
+}
+
+}  // namespace
+
+int main() try {
+  front_end();
+  for (const BackendReport& backend : list_devices()) {
+    if (backend.devices.empty() || backend.backend == "vulkan") continue;
+    const auto& device = backend.devices.front();
+    const bool is_gpu =
+        std::find(device.capabilities.begin(), device.capabilities.end(), "processor") == device.capabilities.end();
+    set_device(Device(device.name));
+    ShaderBench bench(device.name, backend.backend == "cuda" ? kCuda : kOpenCl, is_gpu);
+    bench.reduce();
+    bench.product();
+    bench.softmax();
+  }
+  return 0;
+} catch (const kymo::Error& error) {
+  std::fprintf(stderr, "bench_shader: %s\n", error.what());
+  return 1;
+}

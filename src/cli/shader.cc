@@ -1,0 +1,212 @@
+// `kymo shader`: what is in a Metal source, and what it becomes for each backend.
+#include "shader/shader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "base/file.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+#include "device/spirv.h"
+#include "shader/argument_order.h"
+
+namespace kymo::cli {
+namespace {
+
+using shader::KernelParameter;
+
+enum class ShaderOutput { List, OpenCl, Cuda, Glsl, SpirV };
+
+struct ShaderOptions {
+  std::string path, output, kernel;
+  std::vector<std::string> defines;
+  ShaderOutput to = ShaderOutput::List;
+  bool list = false, json = false;
+};
+
+std::string read_source(const std::string& path) {
+  constexpr size_t kLongest = size_t{64} << 20, kStep = size_t{64} << 10;
+  const bool standard = path == "-";
+  const base::FileDescriptor file(standard ? dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const std::string name = standard ? "standard input" : path;
+  if (!file) throw base::file_error("read", name, errno);
+  std::string text;
+  while (true) {
+    const size_t had = text.size();
+    text.resize(had + kStep);
+    const ssize_t got = ::read(file.get(), text.data() + had, kStep);
+    text.resize(had + static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) throw base::file_error("read", name, errno);
+    if (text.size() > kLongest)
+      throw Error(fmt::format("{} is no shader: it is longer than {}", name, bytes_text(kLongest)));
+  }
+}
+
+std::string takes(const KernelParameter& parameter) {
+  if (parameter.reports_errors) return "nothing: the runtime reads what is reported";
+  switch (parameter.kind) {
+    case KernelParameter::Kind::Threadgroup:
+      return "a size in bytes";
+    case KernelParameter::Kind::Buffer:
+      return "a tensor";
+    case KernelParameter::Kind::Value:
+      break;
+  }
+  if (parameter.is_addresses) return count_of(parameter.count, "tensor");
+  if (parameter.scalar == shader::TypeKind::Void) return count_of(parameter.bytes, "byte");
+  return parameter.count == 1 ? "a number" : count_of(parameter.count, "number");
+}
+
+std::string as_table(const std::vector<shader::Kernel>& kernels) {
+  Table table({{"kernel"}, {"argument"}, {"type"}, {"takes"}});
+  for (const shader::Kernel& kernel : kernels) {
+    std::string name = printable(kernel.name);
+    for (const uint32_t place : shader::argument_order(kernel)) {
+      const KernelParameter& parameter = kernel.parameters[place];
+      table.add({std::exchange(name, ""), printable(parameter.name), printable(parameter.type), takes(parameter)});
+    }
+    if (kernel.parameters.empty()) table.add({name, "-", "-", "no arguments"});
+  }
+  return table.text(terminal_width(Stream::Output));
+}
+
+std::string as_json(const std::vector<shader::Kernel>& kernels) {
+  JsonWriter json;
+  json.begin_array();
+  for (const shader::Kernel& kernel : kernels) {
+    json.begin_object();
+    json.field("name", kernel.name);
+    json.field("group_memory", kernel.group_memory);
+    json.field("max_threads", kernel.max_threads);
+    json.field("uses_simdgroups", kernel.uses_simdgroups);
+    json.begin_array("arguments");
+    for (const uint32_t place : shader::argument_order(kernel)) {
+      const KernelParameter& parameter = kernel.parameters[place];
+      json.begin_object();
+      json.field("name", parameter.name);
+      json.field("type", parameter.type);
+      json.field("takes", takes(parameter));
+      json.field("index", parameter.index);
+      json.field("bytes", parameter.bytes);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  return json.text();
+}
+
+void write_output(const std::string& path, std::string_view text) {
+  if (path.empty()) return print(text);
+  const base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  size_t written = 0;
+  const int failed = file ? base::write_all(file.get(), base::as_bytes(text), written) : errno;
+  if (failed != 0) throw base::file_error("write", path, failed);
+}
+
+// A module has one kernel.
+const shader::Kernel& chosen_kernel(const shader::Translation& translation, const std::string& wanted) {
+  std::vector<std::string> names;
+  for (const shader::Kernel& kernel : translation.kernels) {
+    if (kernel.name == wanted || (wanted.empty() && translation.kernels.size() == 1)) return kernel;
+    names.push_back(kernel.name);
+  }
+  if (names.empty()) throw Error("there is no kernel in this source, and so no SPIR-V");
+  if (wanted.empty()) {
+    throw UsageError("shader", fmt::format("SPIR-V is one module for each kernel: choose with --kernel one of {}",
+                                           fmt::join(names, ", ")));
+  }
+  throw UsageError("shader", fmt::format("there is no kernel '{}'; the source has {}", wanted, fmt::join(names, ", ")));
+}
+
+std::string spirv_of(const shader::Translation& translation, const std::string& wanted) {
+  const shader::Kernel& kernel = chosen_kernel(translation, wanted);
+  for (const device::SpirvModule& module : device::compile_to_spirv(translation.text, "translation")) {
+    if (module.kernel != kernel.symbol) continue;
+    return {reinterpret_cast<const char*>(module.words.data()), module.words.size() * sizeof(uint32_t)};
+  }
+  throw Error(fmt::format("the translation has no kernel {}; this is a fault of Kymo", kernel.symbol));
+}
+
+shader::Target target_of(ShaderOutput output) {
+  switch (output) {
+    case ShaderOutput::Cuda:
+      return shader::Target::Cuda;
+    case ShaderOutput::Glsl:
+    case ShaderOutput::SpirV:
+      return shader::Target::Glsl;
+    default:
+      return shader::Target::OpenCl;
+  }
+}
+
+bool read_options(const Arguments& arguments, ShaderOptions& options) {
+  CommandLine line("shader", "kymo shader FILE [options]",
+                   "Translates a Metal source as the device runtime does, and shows what comes out. Without --to it\n"
+                   "lists the kernels, and for each the arguments in the order in which a caller gives them.",
+                   "kymo shader blur.metal --to glsl -DRADIUS=3");
+  line.add_option("FILE", options.path, "the source; - is standard input")->required();
+  line.choice("--to", options.to,
+              CommandLine::Choices<ShaderOutput>{{"opencl", ShaderOutput::OpenCl},
+                                                 {"cuda", ShaderOutput::Cuda},
+                                                 {"glsl", ShaderOutput::Glsl},
+                                                 {"spirv", ShaderOutput::SpirV}},
+              "print it in this language");
+  line.add_flag("--list", options.list, "list the kernels, whatever else is said");
+  line.add_flag("--json", options.json, "the list as JSON");
+  line.text(
+      "-D", "NAME[=VALUE]", [&](const std::string& define) { options.defines.push_back(define); }, "define a macro");
+  line.add_option("--kernel", options.kernel, "of several, the one that becomes SPIR-V")->type_name("NAME");
+  line.add_option("-o,--output", options.output, "where to write, instead of standard output")->type_name("OUT");
+  if (!line.read(arguments)) return false;
+  if (options.list || options.json) options.to = ShaderOutput::List;
+  return true;
+}
+
+}  // namespace
+
+int shader_command(const Arguments& arguments) {
+  ShaderOptions options;
+  if (!read_options(arguments, options)) return kDone;
+  if (options.to == ShaderOutput::SpirV && options.output.empty() && is_terminal(Stream::Output))
+    throw UsageError("shader", "SPIR-V is no text for a terminal: say where to write it with -o OUT");
+
+  shader::Options asked;
+  asked.target = target_of(options.to);
+  asked.file = options.path == "-" ? "stdin" : options.path;
+  asked.defines = options.defines;
+  const shader::Translation translation = shader::translate(read_source(options.path), asked);
+  print_error(translation.log);
+  if (translation.first_error() != nullptr) return kFailed;
+
+  switch (options.to) {
+    case ShaderOutput::List:
+      if (options.json)
+        write_output(options.output, as_json(translation.kernels));
+      else if (translation.kernels.empty())
+        say(fmt::format("{} has no kernels", printable(asked.file)));
+      else
+        write_output(options.output, as_table(translation.kernels));
+      break;
+    case ShaderOutput::SpirV:
+      write_output(options.output, spirv_of(translation, options.kernel));
+      break;
+    default:
+      write_output(options.output, translation.text);
+  }
+  return kDone;
+}
+
+}  // namespace kymo::cli

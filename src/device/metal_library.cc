@@ -1,0 +1,157 @@
+#include "device/metal_library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "device/language.h"
+#include "shader/argument_order.h"
+#include "shader/shader.h"
+
+namespace kymo::device {
+namespace {
+
+constexpr uint32_t kMetalSimdWidth = 32;
+
+shader::Target metal_target(Language language) {
+  switch (language) {
+    case Language::CudaCpp:
+      return shader::Target::Cuda;
+    case Language::Glsl:
+      return shader::Target::Glsl;
+    default:
+      return shader::Target::OpenCl;
+  }
+}
+
+// -DNAME, -DNAME=VALUE, the same in two words, or with a blank.
+std::vector<std::string> metal_defines(const std::vector<std::string>& options) {
+  std::vector<std::string> defines;
+  for (size_t i = 0; i < options.size(); ++i) {
+    std::string_view option = options[i];
+    if (option.empty()) continue;
+    if (!option.starts_with("-D")) {
+      throw InvalidArgument(
+          fmt::format("the option {} of a Metal source is not known: -DNAME and -DNAME=VALUE are", option));
+    }
+    option.remove_prefix(2);
+    if (option.empty() && i + 1 < options.size()) option = options[++i];
+    option.remove_prefix(std::min(option.find_first_not_of(' '), option.size()));
+    if (option.empty())
+      throw InvalidArgument("the option -D of a Metal source names nothing: say -DNAME or -DNAME=VALUE");
+    defines.emplace_back(option);
+  }
+  return defines;
+}
+
+std::optional<DType> dtype_of_metal(shader::TypeKind kind) {
+  using shader::TypeKind;
+  switch (kind) {
+    case TypeKind::Bool:
+      return DType::Bool;
+    case TypeKind::Char:
+      return DType::I8;
+    case TypeKind::UChar:
+      return DType::U8;
+    case TypeKind::Short:
+      return DType::I16;
+    case TypeKind::UShort:
+      return DType::U16;
+    case TypeKind::Int:
+      return DType::I32;
+    case TypeKind::UInt:
+      return DType::U32;
+    case TypeKind::Long:
+      return DType::I64;
+    case TypeKind::ULong:
+      return DType::U64;
+    case TypeKind::Half:
+      return DType::F16;
+    case TypeKind::BFloat:
+      return DType::BF16;
+    case TypeKind::Float:
+      return DType::F32;
+    default:
+      return std::nullopt;
+  }
+}
+
+Parameter parameter_of_metal(const shader::KernelParameter& from) {
+  Parameter parameter;
+  parameter.name = from.name;
+  switch (from.passing) {
+    case shader::Passing::Address:
+      parameter.kind = ParameterKind::Buffer;
+      break;
+    case shader::Passing::Inline:
+      parameter.kind = ParameterKind::Inline;
+      break;
+    case shader::Passing::Group:
+      parameter.kind = ParameterKind::Local;
+      break;
+  }
+  parameter.type = dtype_of_metal(from.scalar);
+  parameter.count = from.count;
+  parameter.bytes = from.bytes;
+  parameter.is_value = from.kind == shader::KernelParameter::Kind::Value;
+  parameter.is_addresses = from.is_addresses;
+  parameter.reports_errors = from.reports_errors;
+  parameter.value_offset = from.value_offset;
+  parameter.inline_bytes = from.inline_bytes;
+  return parameter;
+}
+
+KernelInfo kernel_of_metal(const shader::Kernel& from) {
+  KernelInfo kernel;
+  kernel.is_translated = true;
+  kernel.name = from.name;
+  kernel.symbol = from.symbol;
+  for (const shader::KernelParameter& parameter : from.parameters)
+    kernel.parameters.push_back(parameter_of_metal(parameter));
+  kernel.order = shader::argument_order(from);
+  if (std::ranges::is_sorted(kernel.order)) kernel.order.clear();
+  kernel.max_threads_per_group =
+      from.max_threads != 0 ? std::min<uint64_t>(from.max_threads, kMostMetalThreads) : kMostMetalThreads;
+  kernel.execution_width = kMetalSimdWidth;
+  kernel.group_memory = from.group_memory;
+  kernel.uses_simdgroups = from.uses_simdgroups;
+  kernel.takes_grid = from.takes_grid;
+  return kernel;
+}
+
+}  // namespace
+
+MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device) {
+  const auto language = native_language(device);
+  if (!language) {
+    throw NotAvailable(
+        fmt::format("{} has no compiler here that Metal could be translated for: `kymo devices` says "
+                    "what is missing",
+                    device.name));
+  }
+  shader::Options given;
+  given.target = metal_target(*language);
+  given.file = options.file;
+  given.defines = metal_defines(options.options);
+  given.headers.insert(options.headers.begin(), options.headers.end());
+  given.constants.insert(options.constants.begin(), options.constants.end());
+  shader::Translation translated = shader::translate(source, given);
+  if (const shader::Diagnostic* error = translated.first_error()) {
+    throw CompileError(translated.log, translated.first_file, error->at.line, error->at.column, error->text);
+  }
+  MetalTranslation result;
+  result.language = *language;
+  result.text = std::move(translated.text);
+  if (*language == Language::OpenClC) result.options = {"-cl-std=CL1.2"};  // what every device has
+  for (const shader::Kernel& kernel : translated.kernels) result.kernels.push_back(kernel_of_metal(kernel));
+  return result;
+}
+
+CompileError translation_fault(Language language, const CompileError& error) {
+  return {fmt::format("the translation to {} does not compile; this is a fault of Kymo: {}", language_name(language),
+                      error.what()),
+          error.file(), 0, 0, error.text()};
+}
+
+}  // namespace kymo::device

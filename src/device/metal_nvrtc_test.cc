@@ -1,0 +1,94 @@
+// Every source of the conformance tests, as CUDA, goes through NVRTC. No GPU is needed for that.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kymo/error.h"
+#include "shader/shader.h"
+
+#if KYMO_HAVE_CUDA
+#include "device/cuda/nvrtc.h"
+#endif
+
+namespace kymo::device::tests {
+namespace {
+
+struct NvrtcSource {
+  std::string name, text;  // the test file's, and which of its sources
+};
+
+// What stands in R"( )" as the argument of metal( ) in the files beside this one.
+std::vector<NvrtcSource> nvrtc_sources() {
+  std::vector<NvrtcSource> sources;
+  for (const auto& entry : std::filesystem::directory_iterator(KYMO_SOURCE_DIR "/src/device")) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("metal_") || !name.ends_with("_test.cc") || name == "metal_nvrtc_test.cc") continue;
+    std::stringstream read;
+    read << std::ifstream(entry.path()).rdbuf();
+    const std::string text = read.str(), begin = "metal(R\"(", end = ")\"";
+    int number = 0;
+    for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+      at += begin.size();
+      const size_t stop = text.find(end, at);
+      sources.push_back({name + " #" + std::to_string(++number),
+                         "#include <metal_stdlib>\nusing namespace metal;\n" + text.substr(at, stop - at)});
+      at = stop;
+    }
+  }
+  std::ranges::sort(sources, {}, &NvrtcSource::name);
+  return sources;
+}
+
+TEST(MetalNvrtcTest, EveryConformanceSourceCompiles) {
+#if KYMO_HAVE_CUDA
+  const cuda::Nvrtc* nvrtc = nullptr;
+  try {
+    nvrtc = &cuda::Nvrtc::load(0);
+  } catch (const NotAvailable& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::vector<NvrtcSource> sources = nvrtc_sources();
+  ASSERT_GT(sources.size(), 60u) << "the test files are not where they should be";
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;  // over `faults`
+  std::string faults;
+  const auto work = [&] {
+    for (size_t i = next++; i < sources.size(); i = next++) {
+      std::string fault;
+      shader::Options options;
+      options.target = shader::Target::Cuda;
+      const shader::Translation translated = shader::translate(sources[i].text, options);
+      if (translated.first_error() != nullptr) {
+        fault = translated.log;
+      } else {
+        try {
+          const std::vector<std::string> none;
+          nvrtc->compile(translated.text, sources[i].name, 90, none);
+        } catch (const CompileError& error) {
+          fault = error.what();
+        }
+      }
+      if (fault.empty()) continue;
+      const std::scoped_lock lock(mutex);
+      faults += sources[i].name + ":\n" + fault + "\n";
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  EXPECT_EQ(faults, "");
+#else
+  GTEST_SKIP() << "built without CUDA's headers";
+#endif
+}
+
+}  // namespace
+}  // namespace kymo::device::tests

@@ -1,0 +1,323 @@
+// Random programs in what Metal and C++ have in common, so that the host's compiler can say what they mean.
+//
+// They do nothing that is undefined: signed sums go through unsigned ones, divisors and shifts are kept in range,
+// floats are kept away from infinities and from numbers too small, and a float becomes a whole number only within
+// limits.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kymo::device::tests {
+
+class RandomProgram {
+ public:
+  explicit RandomProgram(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
+
+  // A kernel `name`(device uint* out, device const uint* in, uint i) and what it calls; out[i] is the result.
+  std::string text(const std::string& name);
+
+  static std::string_view helpers();       // in both languages, before the programs
+  static std::string_view host_prelude();  // what makes C++ of it
+
+ private:
+  enum Type { Int, Uint, Long, Ulong, Short, Ushort, Char, Uchar, Float, Bool, kTypes };
+  static std::string_view name_of(Type type);
+
+  uint32_t below(uint32_t limit);
+  bool chance(uint32_t percent) { return below(100) < percent; }
+  Type any_type() { return static_cast<Type>(below(kTypes)); }
+  Type whole_type() { return static_cast<Type>(below(Float)); }
+
+  std::string literal(Type type);
+  std::string value(Type type, int depth);  // an expression of that type, without effects
+  std::string whole(Type type, int depth);
+  std::string real(int depth);
+  std::string truth(int depth);
+  void statements(int count, int depth);
+  void statement(int depth);
+  void function();
+  void line(const std::string& text) { body_ += std::string(2 * static_cast<size_t>(indent_), ' ') + text + "\n"; }
+
+  uint64_t state_;
+  std::string body_;
+  int indent_ = 0, functions_ = 0, loops_ = 0, names_ = 0;
+};
+
+inline std::string_view RandomProgram::name_of(Type type) {
+  static constexpr std::string_view kNames[] = {"int",    "uint", "long",  "ulong", "short",
+                                                "ushort", "char", "uchar", "float", "bool"};
+  return kNames[type];
+}
+
+inline std::string_view RandomProgram::helpers() {
+  return R"(
+struct Pair { int a; uchar b; uint c[3]; };
+constant uint kTable[5] = {3u, 1000003u, 0x80000000u, 77u, 0xffffffffu};
+constant short kGrid[2][3] = {{1, -2, 300}, {-32768, 32767, 0}};
+template <typename T> T pick(uint n, T a, T b) { return n % 3u == 0u ? a : b; }
+template <typename T> T over(T a, T b) { return b == T(0) || b == T(-1) ? a : T(a / b); }
+template <typename T> T rest(T a, T b) { return b == T(0) || b == T(-1) ? a : T(a % b); }
+template <int N> uint turn(uint x) { return x << N | x >> (32 - N); }
+inline float tame(float x) { return (x > 1e-6f && x < 1e6f) || (x < -1e-6f && x > -1e6f) ? x : 0.0f; }
+inline float near(float x) { return x > -30000.0f && x < 30000.0f ? x : 7.5f; }
+inline void stir(thread uint& x, uint by) { x ^= by; x *= 0x9e3779b1u; x ^= x >> 15; }
+inline Pair mixed(Pair p, uint n) { p.a = int(uint(p.a) + n); p.c[n % 3u] ^= n; p.b += uchar(n); return p; }
+)";
+}
+
+inline std::string_view RandomProgram::host_prelude() {
+  return R"(
+#include <cstring>
+typedef unsigned int uint; typedef unsigned long ulong; typedef unsigned short ushort; typedef unsigned char uchar;
+#define kernel extern "C"
+#define device
+#define thread
+#define constant static const
+template <typename To, typename From> To as_type(From from) { To to; static_assert(sizeof to == sizeof from); std::memcpy(&to, &from, sizeof to); return to; }
+)";
+}
+
+inline uint32_t RandomProgram::below(uint32_t limit) {
+  state_ ^= state_ << 13;
+  state_ ^= state_ >> 7;
+  state_ ^= state_ << 17;
+  return static_cast<uint32_t>((state_ >> 32) % limit);
+}
+
+inline std::string RandomProgram::literal(Type type) {
+  static constexpr const char* kEdges[] = {"0", "1", "2", "127", "128", "255", "32767", "65535"};
+  const std::string small = chance(50) ? kEdges[below(8)] : std::to_string(below(1000));
+  switch (type) {
+    case Int:
+      return chance(20)   ? fmt::format("int({}u)", (below(1u << 16) << 16) + below(1u << 16))
+             : chance(30) ? "(-" + small + ")"
+                          : small;
+    case Uint:
+      return chance(40) ? fmt::format("0x{:x}u", (below(1u << 16) << 16) + below(1u << 16)) : small + "u";
+    case Long:
+      return fmt::format("({}{}l)", chance(50) ? "-" : "", uint64_t{below(1u << 30)} << below(33));
+    case Ulong:
+      return fmt::format("{}ul", uint64_t{below(1u << 31)} << below(34));
+    case Float:
+      return fmt::format("{}.{}f", below(200), below(1000));
+    case Bool:
+      return chance(50) ? "true" : "false";
+    default:
+      return fmt::format("{}({})", name_of(type), small);
+  }
+}
+
+inline std::string RandomProgram::truth(int depth) {
+  static constexpr const char* kComparisons[] = {"<", "<=", ">", ">=", "==", "!="};
+  if (depth <= 0) return chance(70) ? "b0" : literal(Bool);
+  switch (below(5)) {
+    case 0:
+      return fmt::format("({} {} {})", truth(depth - 1), chance(50) ? "&&" : "||", truth(depth - 1));
+    case 1:
+      return "!" + truth(depth - 1);
+    case 2:
+      return fmt::format("bool({})", value(whole_type(), depth - 1));
+    default:  // of different types too: how they meet is part of the question
+      return fmt::format("({} {} {})", value(any_type(), depth - 1), kComparisons[below(6)],
+                         value(any_type(), depth - 1));
+  }
+}
+
+inline std::string RandomProgram::real(int depth) {
+  if (depth <= 0) return chance(70) ? "f0" : literal(Float);
+  switch (below(5)) {
+    case 0:
+      return fmt::format("tame(float({}))", value(whole_type(), depth - 1));
+    case 1:
+      return fmt::format("({} ? {} : {})", truth(depth - 1), real(depth - 1), chance(50) ? real(depth - 1) : "3");
+    case 2:
+      return fmt::format("tame({} * {})", real(depth - 1), real(depth - 1));
+    case 3:
+      return fmt::format("tame({} {} {} * {})", real(depth - 1), chance(50) ? "+" : "-", real(depth - 1),
+                         real(depth - 1));
+    default:
+      return fmt::format("tame({} / ({} + 0.5f))", real(depth - 1), real(depth - 1));
+  }
+}
+
+inline std::string RandomProgram::whole(Type type, int depth) {
+  const std::string_view name = name_of(type);
+  const bool is_wide = type == Long || type == Ulong;
+  const std::string_view unsigned_name = is_wide ? "ulong" : "uint";
+  if (depth <= 0) {
+    static constexpr const char* kVariables[] = {"i0", "u0", "l0", "m0", "s0", "w0", "d0", "c0"};
+    return chance(65) ? kVariables[type] : literal(type);
+  }
+  const auto part = [&] { return value(type, depth - 1); };
+  switch (below(13)) {
+    case 0:
+    case 1: {
+      static constexpr const char* kOperators[] = {"+", "-", "*", "&", "|", "^"};
+      return fmt::format("{0}({1}({2}) {3} {1}({4}))", name, unsigned_name, part(), kOperators[below(6)], part());
+    }
+    case 2:
+      return fmt::format("{}<{}>({}, {})", chance(50) ? "over" : "rest", name, part(), part());
+    case 3:
+      return fmt::format("{}({}({}) << ({} & {}u))", name, unsigned_name, part(), value(Uint, depth - 1),
+                         is_wide ? 63 : 31);
+    case 4:
+      return fmt::format("{}({} >> ({} & {}u))", name, part(), value(Uint, depth - 1),
+                         is_wide        ? 63
+                         : type <= Uint ? 31
+                                        : 7);
+    case 5: {  // small ones meet as ints, whatever they are
+      const Type a = static_cast<Type>(Short + below(4)), b = static_cast<Type>(Short + below(4));
+      return fmt::format("{}({} {} {})", name, value(a, depth - 1), chance(50) ? "+" : "-", value(b, depth - 1));
+    }
+    case 6:
+      return fmt::format("{}({} ? {} : {})", name, truth(depth - 1), value(whole_type(), depth - 1),
+                         value(whole_type(), depth - 1));
+    case 7:
+      return fmt::format("{}({})", name, value(whole_type(), depth - 1));
+    case 8:
+      return fmt::format("{}(int(near({})))", name, real(depth - 1));
+    case 9:
+      return chance(50)
+                 ? fmt::format("{}(values[{} % 8u])", name, value(Uint, depth - 1))
+                 : fmt::format("{}(kGrid[{} % 2u][{} % 3u])", name, value(Uint, depth - 1), value(Uint, depth - 1));
+    case 10:
+      return fmt::format("{}({})", name,
+                         chance(50) ? "pair.a" : fmt::format("pair.c[{} % 3u]", value(Uint, depth - 1)));
+    case 11:
+      if (functions_ > 0 && loops_ < 2)
+        return fmt::format("{}(function{}({}, {}))", name, below(static_cast<uint32_t>(functions_)),
+                           value(Uint, depth - 1), value(Int, depth - 1));
+      return fmt::format("{}(kTable[{} % 5u])", name, value(Uint, depth - 1));
+    default:
+      return chance(50) ? fmt::format("pick<{}>({}, {}, {})", name, value(Uint, depth - 1), part(), part())
+                        : fmt::format("{}({}turn<{}>({}))", name, chance(50) ? "~" : "", 1 + below(31),
+                                      value(Uint, depth - 1));
+  }
+}
+
+inline std::string RandomProgram::value(Type type, int depth) {
+  return type == Float ? real(depth) : type == Bool ? truth(depth) : whole(type, depth);
+}
+
+inline void RandomProgram::statements(int count, int depth) {
+  ++indent_;
+  for (int k = 0; k < count; ++k) statement(depth);
+  --indent_;
+}
+
+inline void RandomProgram::statement(int depth) {
+  static constexpr const char* kAll[] = {"i0", "u0", "l0", "m0", "s0", "w0", "d0", "c0", "f0", "b0"};
+  const std::string id = std::to_string(names_++);
+  switch (below(depth > 0 ? 13 : 7)) {
+    case 0:
+      return line(fmt::format("values[{} % 8u] {}= {};", value(Uint, 1), chance(50) ? "^" : "+", value(Uint, 2)));
+    case 1:
+      return line(fmt::format("{} {}= {};", chance(50) ? "u0" : "w0", chance(50) ? "^" : "|", value(Ushort, 2)));
+    case 2:
+      return line(chance(50) ? fmt::format("stir({}, {});", chance(50) ? "u0" : "values[u0 % 8u]", value(Uint, 2))
+                             : fmt::format("pair = mixed(pair, {});", value(Uint, 2)));
+    case 3:
+      line(fmt::format("thread uint* p{} = &values[{} % 7u];", id, value(Uint, 1)));
+      return line(fmt::format("p{0}[1] += *p{0} ^ {1};", id, value(Uint, 1)));
+    case 4:
+      line(fmt::format("const auto g{} = [&](uint x) {{ return x * {} + uint({}); }};", id, literal(Uint),
+                       chance(50) ? "s0" : "i0"));
+      return line(fmt::format("u0 ^= g{}({});", id, value(Uint, 1)));
+    case 7:
+    case 8:
+      line(fmt::format("if ({}) {{", truth(2)));
+      statements(1 + static_cast<int>(below(2)), depth - 1);
+      if (chance(50)) {
+        line("} else {");
+        statements(1 + static_cast<int>(below(2)), depth - 1);
+      }
+      return line("}");
+    case 9:
+    case 10: {
+      const bool is_for = chance(60);
+      if (is_for) {
+        line(fmt::format("for (int k{0} = 0; k{0} < {1}; ++k{0}) {{", id, 2 + below(4)));
+      } else {
+        line(fmt::format("int k{} = {};", id, 2 + below(4)));
+        line(fmt::format(
+            "{} {{", chance(50) ? fmt::format("while (k{}-- > 0)", id) : fmt::format("for (; k{0} > 0; --k{0})", id)));
+      }
+      ++loops_;
+      statements(1, depth - 1);
+      ++indent_;
+      line(fmt::format("u0 += uint(k{}) * {};", id, literal(Uint)));
+      if (chance(50)) line(fmt::format("if ({}) {};", truth(1), chance(50) ? "break" : "continue"));
+      --indent_;
+      statements(1, depth - 1);
+      --loops_;
+      return line("}");
+    }
+    case 11:
+      line(fmt::format("switch ({} % 5u) {{", value(Uint, 2)));
+      for (int k = 0; k < 4; ++k) {
+        line(k == 3 ? "default:" : fmt::format("case {}: {{", k));
+        statements(1, depth - 1);
+        if (k != 3) line(chance(60) ? "} break;" : "}");
+      }
+      return line("}");
+    case 12:
+      line(fmt::format("int k{} = 0;", id));
+      line("do {");
+      ++loops_;
+      statements(1, depth - 1);
+      --loops_;
+      line("  u0 = u0 * 5u + 1u;");
+      return line(fmt::format("}} while (++k{} < 4 && u0 % {}u != 0u);", id, 2 + below(2)));
+    default: {
+      const Type type = any_type();
+      return line(fmt::format("{} = {};", kAll[type], value(type, 3)));
+    }
+  }
+}
+
+inline void RandomProgram::function() {
+  line(fmt::format("inline uint function{}(uint u0, int i0) {{", functions_));
+  line(
+      "  uint values[8] = {u0, 1u, uint(i0), 3u}; Pair pair = {i0, 7, {u0}}; long l0 = i0; ulong m0 = u0; short s0 = "
+      "short(i0);");
+  line(
+      "  ushort w0 = ushort(u0); char d0 = char(i0); uchar c0 = uchar(u0); float f0 = near(float(i0)); bool b0 = u0 > "
+      "5u;");
+  statements(3, 1);
+  line(fmt::format("  if ({}) return {};", truth(2), value(Uint, 2)));
+  line(
+      "  return u0 ^ uint(i0) ^ values[1] ^ uint(ulong(l0) + ulong(s0)) ^ uint(m0) ^ uint(w0) ^ uint(d0) ^ uint(c0) ^ "
+      "uint(b0) ^ uint(pair.a) ^ as_type<uint>(f0);");
+  line("}");
+  ++functions_;
+}
+
+inline std::string RandomProgram::text(const std::string& name) {
+  for (int k = 0; k < 3; ++k) function();
+  line(fmt::format("kernel void {}(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {{",
+                   name));
+  line(
+      "  uint u0 = in[i]; int i0 = int(u0 * 7u); long l0 = long(i0) * 65537l; ulong m0 = ulong(u0) << 29; short s0 = "
+      "short(u0);");
+  line(
+      "  ushort w0 = ushort(u0 >> 3); char d0 = char(u0); uchar c0 = uchar(u0 >> 8); float f0 = near(float(i0 >> 8)); "
+      "bool b0 = u0 % 2u == 0u;");
+  line("  uint values[8] = {u0, u0 >> 1, 5u, i, 0u, u0 * u0, 1u}; Pair pair = {i0, c0, {u0, 2u, i}};");
+  statements(8, 3);
+  line("  uint result = u0 ^ uint(i0) ^ as_type<uint>(f0) ^ uint(b0);");
+  line(
+      "  stir(result, uint(l0)); stir(result, uint(m0 >> 32)); stir(result, uint(m0)); stir(result, uint(ulong(l0) >> "
+      "32)); stir(result, uint(s0)); stir(result, uint(w0));");
+  line("  stir(result, uint(d0)); stir(result, uint(c0)); stir(result, uint(pair.a)); stir(result, uint(pair.b));");
+  line("  for (int k = 0; k < 8; ++k) stir(result, values[k]);");
+  line("  for (int k = 0; k < 3; ++k) stir(result, pair.c[k]);");
+  line("  out[i] = result;");
+  line("}");
+  return body_;
+}
+
+}  // namespace kymo::device::tests

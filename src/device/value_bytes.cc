@@ -1,0 +1,96 @@
+#include "device/value_bytes.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "device/number.h"
+
+namespace kymo::device {
+namespace {
+
+std::string does_not_fit(const Number& number, DType type) {
+  return fmt::format("{} does not fit {}", number.text(), name_of(type));
+}
+
+// A vector of three, or an array of such, has one number in four that counts for nothing.
+bool has_gaps(const Parameter& parameter) {
+  return parameter.type && parameter.count % 3 == 0 &&
+         parameter.bytes == parameter.count / 3 * 4 * size_of(*parameter.type);
+}
+
+}  // namespace
+
+bool is_number(const KernelArgument& given) {
+  return given.kind() == KernelArgument::Kind::Signed || given.kind() == KernelArgument::Kind::Unsigned ||
+         given.kind() == KernelArgument::Kind::Float;
+}
+
+std::string_view noun(const KernelArgument& given) {
+  switch (given.kind()) {
+    case KernelArgument::Kind::Tensor:
+      return "a tensor";
+    case KernelArgument::Kind::List:
+      return "a list of numbers";
+    case KernelArgument::Kind::Tensors:
+      return "a list of tensors";
+    default:
+      return "a number";
+  }
+}
+
+std::string type_text(const Parameter& parameter) {
+  if (parameter.is_addresses) return fmt::format("{} tensors", parameter.count);
+  if (!parameter.type) return fmt::format("{} bytes", parameter.bytes);
+  if (parameter.count == 1) return std::string(name_of(*parameter.type));
+  return fmt::format("{} of {}", parameter.count, name_of(*parameter.type));
+}
+
+size_t place_in_value(const Parameter& parameter, size_t index) {
+  const size_t size = parameter.type ? size_of(*parameter.type) : 1;
+  return (has_gaps(parameter) ? index / 3 * 4 + index % 3 : index) * size;
+}
+
+std::string store_value(const KernelArgument& given, const Parameter& parameter, std::byte* to) {
+  if (is_number(given)) {
+    if (!parameter.type || parameter.count != 1)
+      return fmt::format("it takes {}, and was given one number", type_text(parameter));
+    const Number number = Number::of(given);
+    const bool fits = store_number(number, *parameter.type, to) ||
+                      (parameter.kind == ParameterKind::Word && store_number(number, DType::I64, to));
+    return fits ? "" : does_not_fit(number, *parameter.type);
+  }
+  const size_t count = given.list_size();
+  const DType type = parameter.type.value_or(given.list_type());
+  const bool fills = parameter.type ? count == parameter.count : count * size_of(type) == parameter.bytes;
+  if (!fills) {
+    if (parameter.type) return fmt::format("it takes {}, and was given a list of {}", type_text(parameter), count);
+    return fmt::format("it takes {}, and was given a list of {} {}, {} bytes", type_text(parameter), count,
+                       name_of(type), count * size_of(type));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Number number = Number::of(given.list_type(), given.list(), i);
+    const size_t place = parameter.type ? place_in_value(parameter, i) : i * size_of(type);
+    if (!store_number(number, type, to + place)) return does_not_fit(number, type);
+  }
+  return {};
+}
+
+std::string store_elements(const KernelArgument& given, const Parameter& parameter, std::vector<std::byte>& to) {
+  const bool alone = is_number(given);
+  const size_t count = alone ? 1 : given.list_size();
+  const DType type = parameter.type.value_or(alone ? DType::F32 : given.list_type());
+  const size_t each = parameter.type ? parameter.count : 1;
+  const size_t stride = each > 1 ? parameter.bytes : size_of(type);
+  if (count % each != 0)
+    return fmt::format("its elements are {}, and {} numbers are no number of them", type_text(parameter), count);
+  to.assign(count / each * stride, std::byte{0});
+  for (size_t i = 0; i < count; ++i) {
+    const Number number = alone ? Number::of(given) : Number::of(given.list_type(), given.list(), i);
+    const size_t place = i / each * stride + (each > 1 ? place_in_value(parameter, i % each) : 0);
+    if (!store_number(number, type, to.data() + place)) return does_not_fit(number, type);
+  }
+  return {};
+}
+
+}  // namespace kymo::device

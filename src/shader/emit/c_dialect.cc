@@ -1,0 +1,54 @@
+#include "shader/emit/c_dialect.h"
+
+namespace kymo::shader {
+namespace {
+
+// What people put in brackets although C does not ask for it.
+bool c_dialect_confuses(Binding outer, Binding inner) {
+  if (inner == outer || inner >= Binding::Prefix) return false;
+  switch (outer) {
+    case Binding::Shift:
+    case Binding::And:
+    case Binding::Xor:
+    case Binding::Or:
+      return true;
+    case Binding::Equality:
+      return inner == Binding::Relation;
+    case Binding::LogicalOr:
+      return inner == Binding::LogicalAnd;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string_view operator_sign(ir::Operator op) {
+  constexpr std::string_view kSigns[] = {"+",  "-",  "*", "/",  "%", "<<", ">>", "&", "|", "^",
+                                         "==", "!=", "<", "<=", ">", ">=", "-",  "~", "!"};
+  return kSigns[static_cast<size_t>(op)];
+}
+
+Binding operator_binding(ir::Operator op) {
+  constexpr Binding kBindings[] = {Binding::Sum,      Binding::Sum,      Binding::Product,  Binding::Product,
+                                   Binding::Product,  Binding::Shift,    Binding::Shift,    Binding::And,
+                                   Binding::Or,       Binding::Xor,      Binding::Equality, Binding::Equality,
+                                   Binding::Relation, Binding::Relation, Binding::Relation, Binding::Relation,
+                                   Binding::Prefix,   Binding::Prefix,   Binding::Prefix};
+  return kBindings[static_cast<size_t>(op)];
+}
+
+CText c_joined(std::string_view sign, Binding binding, CText left, CText right) {
+  if (c_dialect_confuses(binding, left.binding)) left.binding = Binding::Conditional;
+  if (c_dialect_confuses(binding, right.binding)) right.binding = Binding::Conditional;
+  std::string text = std::move(left).in(binding);
+  ((text += ' ') += sign) += ' ';
+  text += std::move(right).in(static_cast<Binding>(static_cast<int>(binding) + 1));
+  return {std::move(text), binding};
+}
+
+CText c_binary(ir::Operator op, CText left, CText right) {
+  return c_joined(operator_sign(op), operator_binding(op), std::move(left), std::move(right));
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,113 @@
+#include "shader/emit/c_emitter.h"
+
+#include <fmt/format.h>
+
+#include "shader/emit/c_function.h"
+#include "shader/emit/c_literals.h"
+#include "shader/emit/reflect.h"
+#include "shader/emit/walk.h"
+
+namespace kymo::shader {
+namespace {
+
+class CModuleWriter {
+ public:
+  CModuleWriter(const ir::Module& module, CDialect& dialect)
+      : source_(module), dialect_(dialect), names_(dialect.reserved()), types_(dialect, names_) {}
+
+  Emitted write() {
+    const std::vector<const ir::Function*> functions = reachable();
+    if (functions.empty()) return {};
+    module_.functions = name_functions(functions, names_);
+    for (const ir::Function* function : functions) module_.needs[function] = needs_of(*function);
+    const std::string constants = write_constants();
+    std::string code;
+    Emitted emitted;
+    for (const ir::Function* function : functions) {
+      if (!code.empty()) code += '\n';
+      code += CFunction(module_, *function).write();
+      if (function->is_kernel) emitted.kernels.push_back(describe(*function));
+    }
+    const std::string types = types_.take_text();
+    emitted.text = dialect_.opening();
+    for (const std::string_view part : {std::string_view(dialect_.prelude.text()), std::string_view(types),
+                                        std::string_view(constants), std::string_view(code)})
+      if (!part.empty()) (emitted.text += '\n') += part;
+    return emitted;
+  }
+
+ private:
+  // Kernels and what they call, in the module's order.
+  std::vector<const ir::Function*> reachable() const {
+    std::unordered_set<const ir::Function*> seen;
+    std::vector<const ir::Function*> open;
+    for (const ir::Function* function : source_.functions)
+      if (function->is_kernel && seen.insert(function).second) open.push_back(function);
+    while (!open.empty()) {
+      const ir::Function* function = open.back();
+      open.pop_back();
+      walk_block(function->body, Overloaded{[](const ir::Statement&) {},
+                                            [&](const ir::Expression& expression) {
+                                              if (expression.kind != ir::ExpressionKind::Call) return;
+                                              if (seen.insert(expression.function).second)
+                                                open.push_back(expression.function);
+                                            }});
+    }
+    std::vector<const ir::Function*> found;
+    for (const ir::Function* function : source_.functions)
+      if (seen.contains(function)) found.push_back(function);
+    return found;
+  }
+
+  // Of a function whose callees are done.
+  CNeeds needs_of(const ir::Function& function) {
+    CNeeds needs;
+    const auto see = [&](const ir::Expression& expression) {
+      if (expression.kind == ir::ExpressionKind::Call) {
+        const CNeeds callee = module_.needs[expression.function];
+        needs.simd |= callee.simd;
+        needs.grid |= callee.grid;
+      } else if (expression.kind == ir::ExpressionKind::Intrinsic) {
+        const ir::Intrinsic intrinsic = expression.intrinsic;
+        needs.simd |= intrinsic >= ir::Intrinsic::SimdSum && intrinsic <= ir::Intrinsic::GroupAny;
+        needs.grid |= dialect_.needs_grid(intrinsic, function.is_kernel);
+      }
+    };
+    walk_block(function.body, Overloaded{[](const ir::Statement&) {}, see});
+    if (function.is_kernel && dialect_.pieces_need_grid()) needs.grid |= reflect(source_, function).uses_simdgroups;
+    needs.simd &= dialect_.needs_simd_memory();
+    if (needs.simd) dialect_.prelude.use("simd_memory");
+    if (needs.grid) dialect_.prelude.use("grid");
+    return needs;
+  }
+
+  std::string write_constants() {
+    std::string text;
+    for (const ir::Variable* constant : source_.constants) {
+      const std::string& name = module_.constants[constant] = names_.take_outermost(constant->name);
+      const std::string declared = types_.declaration(Form::Memory, constant->type, name);
+      const std::string value = c_initializer(dialect_, types_, *constant->value);
+      text += fmt::format("{}{} = {};\n", dialect_.program_head(), declared, value);
+    }
+    return text;
+  }
+
+  Kernel describe(const ir::Function& function) {
+    Kernel kernel = reflect(source_, function);
+    kernel.symbol = module_.functions.at(&function);
+    kernel.takes_grid = module_.needs.at(&function).grid;
+    return kernel;
+  }
+
+  const ir::Module& source_;
+  CDialect& dialect_;
+  Names names_;
+  CTypes types_;
+  CModule module_{dialect_, names_, types_};
+};
+
+}  // namespace
+
+Emitted emit_c(const ir::Module& module, CDialect& dialect) { return CModuleWriter(module, dialect).write(); }
+
+}  // namespace kymo::shader

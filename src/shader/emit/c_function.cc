@@ -1,0 +1,102 @@
+#include "shader/emit/c_function.h"
+
+#include <fmt/format.h>
+
+#include "shader/emit/walk.h"
+
+namespace kymo::shader {
+
+CFunction::CFunction(CModule& module, const ir::Function& function)
+    : module_(module), dialect_(module.dialect), types_(module.types), names_(module.names), function_(function) {
+  const CNeeds needs = module.needs[&function];
+  if (needs.simd) hidden_.simd = function.is_kernel ? "&kymo_simd" : "kymo_simd";
+  if (needs.grid) hidden_.grid = "kymo_grid";
+}
+
+std::string& CFunction::name(const ir::Variable& variable) {
+  std::string& chosen = variables_[&variable];
+  if (chosen.empty()) chosen = names_.take(variable.name);
+  return chosen;
+}
+
+std::string CFunction::write() {
+  names_.enter();
+  const std::string& symbol = module_.functions.at(&function_);
+  if (function_.is_kernel)
+    out_ = fmt::format("{}{}({}) {{\n", dialect_.kernel_head(function_.max_threads), symbol, kernel_parameters());
+  else
+    out_ =
+        fmt::format("{}{} {}({}) {{\n", dialect_.function_head(), types_.value(function_.result), symbol, parameters());
+  {
+    const Inside inside(*this);
+    if (function_.is_kernel) kernel_opening();
+    statements(function_.body);
+  }
+  names_.leave();
+  return std::move(out_) + "}\n";
+}
+
+std::string CFunction::parameters() {
+  std::string list;
+  const auto add = [&](std::string_view one) { (list += list.empty() ? "" : ", ") += one; };
+  if (!hidden_.simd.empty()) add(fmt::format("{}kymo_simd_memory* kymo_simd", dialect_.space(Space::Threadgroup)));
+  if (!hidden_.grid.empty()) add("kymo_grid_type kymo_grid");
+  for (const ir::Variable* parameter : function_.parameters)
+    add(types_.value(parameter->type) + " " + name(*parameter));
+  return list.empty() ? "void" : list;
+}
+
+std::string CFunction::kernel_parameters() {
+  std::string list;
+  const auto add = [&](std::string_view one) { (list += list.empty() ? "" : ", ") += one; };
+  for (const ir::Binding& binding : function_.bindings) {
+    const Type* type = binding.variable->type;
+    const std::string& wanted = name(*binding.variable);
+    if (binding.kind == ir::BindingKind::Threadgroup && dialect_.group_memory_by_offset())
+      add(fmt::format("{} {}", dialect_.scalar(TypeKind::UInt),
+                      given_[binding.variable] = names_.take(wanted + "_offset")));
+    else if (binding.kind == ir::BindingKind::Value)
+      add(types_.inline_value(type) + " " + (given_[binding.variable] = names_.take(wanted + "_in")));
+    else
+      add(types_.value(type) + " " + wanted);
+  }
+  if (!hidden_.grid.empty()) add("kymo_grid_type kymo_grid");
+  return list.empty() ? "void" : list;
+}
+
+void CFunction::kernel_opening() {
+  if (!hidden_.simd.empty()) line(fmt::format("{}kymo_simd_memory kymo_simd;", dialect_.group_head()));
+  declare_group_memory(function_.body);
+  for (const ir::Binding& binding : function_.bindings) {
+    const Type* type = binding.variable->type;
+    const std::string& wanted = name(*binding.variable);
+    if (binding.kind == ir::BindingKind::Threadgroup && dialect_.group_memory_by_offset()) {
+      dialect_.prelude.use("group_memory");
+      line(fmt::format("{0} {1} = ({0})(kymo_group_memory + {2});", types_.value(type), wanted,
+                       given_.at(binding.variable)));
+    } else if (binding.kind == ir::BindingKind::Value) {
+      const std::string& given = given_.at(binding.variable);
+      const std::string pointer =
+          fmt::format("{}{}*", dialect_.space(Space::Device), types_.spelled(Form::Memory, type));
+      CText there = types_.load(type, c_prefix("*", c_cast(pointer, {given + ".address"})));
+      CText here = types_.load(type, {given + ".value"});
+      line(fmt::format("{} {} = {}.address != 0 ? {} : {};", types_.value(type), wanted, given,
+                       std::move(there).in(Binding::LogicalOr), std::move(here).in(Binding::LogicalOr)));
+    }
+  }
+}
+
+// Wherever they are declared, variables of the group are the kernel's.
+void CFunction::declare_group_memory(const ir::Block& block) {
+  walk_block(block, Overloaded{[&](const ir::Statement& statement) {
+                                 if (statement.kind != ir::StatementKind::Declare) return;
+                                 const ir::Variable& variable = *statement.variable;
+                                 if (variable.space != Space::Threadgroup) return;
+                                 if (variable.type->is_array()) plain_arrays_.insert(&variable);
+                                 line(std::string(dialect_.group_head()) +
+                                      types_.declaration(Form::Memory, variable.type, name(variable)) + ";");
+                               },
+                               [](const ir::Expression&) {}});
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,134 @@
+// One function of a module as text: its statements, expressions and places.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "shader/emit/c_types.h"
+
+namespace kymo::shader {
+
+// What a function needs from its kernel: hidden parameters, before the others.
+struct CNeeds {
+  bool simd = false, grid = false;
+};
+
+// What the functions of a module share.
+struct CModule {
+  CDialect& dialect;
+  Names& names;
+  CTypes& types;
+  std::unordered_map<const ir::Function*, std::string> functions = {};
+  std::unordered_map<const ir::Function*, CNeeds> needs = {};
+  std::unordered_map<const ir::Variable*, std::string> constants = {};
+};
+
+class CFunction {
+ public:
+  CFunction(CModule& module, const ir::Function& function);
+
+  std::string write();  // its definition
+
+ private:
+  // A place as C sees it.
+  struct Place {
+    CText text;
+    Form form = Form::Value;
+    Space space = Space::Thread;
+    bool is_plain_array = false;  // of arrays: not a structure with one in it
+  };
+  // Within braces.
+  class Inside {
+   public:
+    explicit Inside(CFunction& function) : function_(function) {
+      function_.names_.enter();
+      function_.indent_ += "  ";
+    }
+    Inside(const Inside&) = delete;
+    ~Inside() {
+      function_.indent_.resize(function_.indent_.size() - 2);
+      function_.names_.leave();
+    }
+
+   private:
+    CFunction& function_;
+  };
+  struct Components {  // of a vector that is a place
+    const ir::Expression* vector = nullptr;
+    std::vector<uint8_t> which;
+  };
+
+  // ---- c_function.cc
+  std::string parameters();
+  std::string kernel_parameters();
+  void kernel_opening();
+  void declare_group_memory(const ir::Block& block);
+  std::string& name(const ir::Variable& variable);
+
+  // ---- c_statements.cc
+  void block(const ir::Block& statements);  // in a scope of its own, without braces
+  void statements(const ir::Block& block);  // in this one
+  void statement(const ir::Statement& statement);
+  void declare(const ir::Statement& statement);
+  std::string declaration(const ir::Statement& statement);
+  std::string plain_parts(const ir::Expression& array);
+  void if_statement(const ir::Statement& statement);
+  void switch_statement(const ir::Statement& statement);
+  void loop(const ir::Statement& statement, const ir::Statement* first);
+  void general_loop(const ir::Statement& statement);
+  void do_loop(const ir::Statement& statement);
+  void leave_unless(const ir::Expression* condition);
+  std::optional<std::string> header_step(const ir::Block& step);
+  void hoist_shared(const ir::Statement& loop);
+  void line(std::string_view text);
+
+  // ---- c_places.cc
+  Place place(const ir::Expression& expression);
+  Place base(const ir::Expression& expression);  // also of what is no place
+  Place member(const ir::Expression& expression);
+  Place index(const ir::Expression& expression);
+  CText read(const ir::Expression& expression);
+  CText offset(const ir::Expression& position);
+  CText address_of(const ir::Expression& expression);
+  CText decay(const ir::Expression& expression);
+  CText whole(const Place& place, const Type* type);  // an array as one value
+  Components components(const ir::Expression& expression) const;
+  std::optional<std::string> assignment(const ir::Statement& statement);  // none: it takes several statements
+  std::string component_assignment(const ir::Expression& target, const ir::Expression& from);
+  CText value_for(Form form, const ir::Expression& from);  // what is stored in a place of this form
+  std::optional<std::string> in_place(const ir::Statement& statement);
+  void swizzle_assignment(const ir::Statement& statement);
+
+  // ---- c_expressions.cc
+  CText value(const ir::Expression& expression);
+  CText value_of(const ir::Expression& expression);
+  CText binary(const ir::Expression& expression);
+  CText one_binary(const ir::Expression& expression, CText left, CText right);
+  CText unary(const ir::Expression& expression);
+  CText convert(const ir::Expression& expression);
+  CText convert(const Type* from, const Type* to, CText text);
+  CText construct(const ir::Expression& expression);
+  CText zero(const Type* type);
+  CText bitcast(const ir::Expression& expression);
+  CText pointer_cast(const ir::Expression& expression);
+  CText call(const ir::Expression& expression);
+  CText intrinsic(const ir::Expression& expression);
+
+  CModule& module_;
+  CDialect& dialect_;
+  CTypes& types_;
+  Names& names_;
+  const ir::Function& function_;
+  CHidden hidden_;
+  std::unordered_map<const ir::Variable*, std::string> variables_;
+  std::unordered_map<const ir::Variable*, std::string> given_;  // the parameters that values come in
+  std::unordered_set<const ir::Variable*> plain_arrays_;
+  std::unordered_set<const ir::Variable*> hoisted_;  // declared already
+  std::string out_;
+  std::string indent_;
+  uint32_t depth_ = 0;
+};
+
+}  // namespace kymo::shader

@@ -1,0 +1,243 @@
+#include "shader/emit/c_types.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kymo::shader {
+namespace {
+
+bool c_types_is_16_bit_float(const Type* scalar) { return scalar->is(TypeKind::Half) || scalar->is(TypeKind::BFloat); }
+
+bool c_types_is_structure(const Type* type) {
+  return type->is_struct() || type->is_array() || (type->is_vector() && type->packed);
+}
+
+// Of a union only the first field is ever touched (ir.h's lowering converts the others).
+size_t c_types_fields(const Type* type) {
+  return type->is_union ? std::min<size_t>(1, type->fields.size()) : type->fields.size();
+}
+
+// A scalar as it lies in memory.
+TypeKind c_types_stored_as(const Type* scalar) {
+  if (c_types_is_16_bit_float(scalar)) return TypeKind::UShort;
+  return scalar->is(TypeKind::Bool) ? TypeKind::UChar : scalar->kind;
+}
+
+uint64_t c_types_round_up(uint64_t size, uint64_t align) { return (size + align - 1) / align * align; }
+
+}  // namespace
+
+bool CTypes::is_same(const Type* type) {
+  switch (type->kind) {
+    case TypeKind::Bool:
+    case TypeKind::Half:
+    case TypeKind::BFloat:
+    case TypeKind::Pointer:
+      return false;
+    case TypeKind::Vector:
+      return type->packed || !c_types_is_16_bit_float(type->inner);
+    case TypeKind::Array:
+      return is_same(type->inner);
+    case TypeKind::Struct:
+      break;
+    default:
+      return true;
+  }
+  Known& kept = known_[type];
+  if (kept.same < 0) {
+    kept.same = 1;
+    for (size_t i = 0; i < c_types_fields(type); ++i) kept.same &= is_same(type->fields[i].type) ? 1 : 0;
+  }
+  return kept.same != 0;
+}
+
+CTypes::Known& CTypes::known(const Type* type) {
+  Known& kept = known_[type];
+  if (!kept.name[0].empty()) return kept;
+  const std::string part = name_part(type);
+  kept.name[0] = names_.take_outermost(part);
+  kept.name[1] = is_same(type) ? kept.name[0] : names_.take_outermost(part + "_memory");
+  Names names(dialect_.reserved());
+  names.enter();
+  for (size_t i = 0; i < c_types_fields(type); ++i) kept.fields.push_back(names.take(type->fields[i].name));
+  return kept;
+}
+
+std::string CTypes::mention(Form form, const Type* type) {
+  if (!c_types_is_structure(type)) return spelled(form, type);
+  Known& kept = known(type);
+  const size_t which = is_same(type) ? 0 : static_cast<size_t>(form);
+  if (!kept.is_forward[which]) {
+    kept.is_forward[which] = true;
+    text_ += dialect_.forward(kept.name[which], false);
+    mentioned_.emplace_back(form, type);
+  }
+  return kept.name[which];
+}
+
+std::string CTypes::spelled(Form form, const Type* type) {
+  const bool in_memory = form == Form::Memory;
+  switch (type->kind) {
+    case TypeKind::Void:
+      return "void";
+    case TypeKind::Atomic:
+      return std::string(dialect_.scalar(type->inner->is(TypeKind::Bool) ? TypeKind::UInt : type->inner->kind));
+    case TypeKind::Pointer:
+    case TypeKind::Reference:
+      if (in_memory) return std::string(dialect_.scalar(TypeKind::ULong));
+      return std::string(dialect_.space(type->space)) + mention(form_in(type->space), type->inner) + "*";
+    case TypeKind::Vector:
+      if (type->packed) break;
+      return dialect_.vector(
+          in_memory && c_types_is_16_bit_float(type->inner) ? TypeKind::UShort : held_as(type->inner), type->count);
+    case TypeKind::Array:
+    case TypeKind::Struct:
+      break;
+    default:
+      return std::string(dialect_.scalar(in_memory ? c_types_stored_as(type) : held_as(type)));
+  }
+  complete(form, type);
+  return known(type).name[static_cast<size_t>(form)];
+}
+
+void CTypes::complete(Form form, const Type* type) {
+  Known& kept = known(type);
+  const size_t which = is_same(type) ? 0 : static_cast<size_t>(form);
+  if (kept.is_complete[which]) return;
+  kept.is_complete[which] = true;
+  const std::string body = body_of(form, type);  // may define other types first, and mention this one
+  if (!kept.is_forward[which]) text_ += dialect_.forward(kept.name[which], true);
+  kept.is_forward[which] = true;
+  uint32_t align = 1;
+  for (size_t i = 0; i < c_types_fields(type); ++i) align = std::max(align, type->fields[i].type->align);
+  const bool is_wider = type->is_struct() && type->align > align;
+  text_ += dialect_.structure(kept.name[which], is_wider ? type->align : 0) + body + "};\n";
+}
+
+std::string CTypes::body_of(Form form, const Type* type) {
+  if (type->is_vector())
+    return fmt::format("  {} v[{}];\n", dialect_.scalar(c_types_stored_as(type->inner)), type->count);
+  if (type->is_array()) return fmt::format("  {} v[{}];\n", spelled(form, type->inner), c_count(type));
+  std::string body;
+  uint64_t end = 0;
+  uint32_t align = 1, pads = 0;
+  const bool exact = form == Form::Memory || is_same(type);
+  const auto pad = [&](uint64_t bytes) {
+    body += fmt::format("  {} kymo_pad{}[{}];\n", dialect_.scalar(TypeKind::UChar), pads++, bytes);
+    end += bytes;
+  };
+  for (size_t i = 0; i < c_types_fields(type); ++i) {
+    const Field& field = type->fields[i];
+    if (exact && c_types_round_up(end, field.type->align) < field.offset) pad(field.offset - end);
+    body += "  " + spelled(form, field.type) + " " + known(type).fields[i] + ";\n";
+    end = c_types_round_up(end, field.type->align) + field.type->size;
+    align = std::max(align, field.type->align);
+  }
+  if (type->fields.empty() || (exact && c_types_round_up(end, std::max(align, type->align)) < type->size))
+    pad(std::max<uint64_t>(1, type->size - end));
+  return body;
+}
+
+// ---- Between the forms ---------------------------------------------------------------------------------------------
+
+CText CTypes::load(const Type* type, CText text) { return convert(type, std::move(text), true); }
+CText CTypes::store(const Type* type, CText text) { return convert(type, std::move(text), false); }
+
+CText CTypes::convert(const Type* type, CText text, bool is_load) {
+  if (is_same(type)) return text;
+  switch (type->kind) {
+    case TypeKind::Bool:
+      if (!is_load) return text;
+      return c_binary(ir::Operator::NotEqual, std::move(text), {"0"});
+    case TypeKind::Pointer:
+      return c_cast(spelled(is_load ? Form::Value : Form::Memory, type), std::move(text));
+    case TypeKind::Array:
+    case TypeKind::Struct:
+      return c_call(converter(type, is_load), std::move(text));
+    default:
+      break;
+  }
+  const bool is_half = type->scalar()->is(TypeKind::Half);
+  const std::string_view function = is_half ? (is_load ? "kymo_half_to_float" : "kymo_float_to_half")
+                                            : (is_load ? "kymo_bfloat_to_float" : "kymo_float_to_bfloat");
+  return dialect_.convert16(function, !is_load, type->components(), std::move(text));
+}
+
+std::string CTypes::converter(const Type* type, bool is_load) {
+  Known& kept = known(type);
+  std::string& name = is_load ? kept.load : kept.store;
+  if (!name.empty()) return name;
+  name = names_.take_outermost((is_load ? "load_" : "store_") + kept.name[0]);
+  const std::string from = spelled(is_load ? Form::Memory : Form::Value, type);
+  const std::string to = spelled(is_load ? Form::Value : Form::Memory, type);
+  std::string body = fmt::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, name, from, to);
+  if (type->is_array()) {
+    CText element = convert(type->inner, {"from.v[i]"}, is_load);
+    body += fmt::format("  for (int i = 0; i < {}; ++i) to.v[i] = {};\n", c_count(type), element.text);
+  }
+  for (size_t i = 0; i < c_types_fields(type); ++i) {
+    CText field = convert(type->fields[i].type, {"from." + kept.fields[i]}, is_load);
+    body += fmt::format("  to.{} = {};\n", kept.fields[i], field.text);
+  }
+  text_ += body + "  return to;\n}\n";
+  return name;
+}
+
+CText CTypes::unpack(const Type* packed, CText text) {
+  Known& kept = known(packed);
+  if (kept.load.empty()) {
+    kept.load = names_.take_outermost("un" + kept.name[0]);
+    const std::string component(dialect_.scalar(held_as(packed->inner)));
+    const std::string plain = dialect_.vector(held_as(packed->inner), packed->count);
+    std::vector<CText> parts;
+    for (uint32_t i = 0; i < packed->count; ++i) parts.push_back(load(packed->inner, {fmt::format("from.v[{}]", i)}));
+    const CText whole = dialect_.construct(plain, component, false, parts);
+    const std::string from = spelled(Form::Memory, packed);
+    text_ += fmt::format("{}{} {}({} from) {{ return {}; }}\n", dialect_.function_head(), plain, kept.load, from,
+                         whole.text);
+  }
+  return c_call(kept.load, std::move(text));
+}
+
+CText CTypes::pack(const Type* packed, CText text) {
+  Known& kept = known(packed);
+  if (kept.store.empty()) {
+    kept.store = names_.take_outermost("make_" + kept.name[0]);
+    const std::string to = spelled(Form::Memory, packed);
+    std::string body = fmt::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, kept.store,
+                                   dialect_.vector(held_as(packed->inner), packed->count), to);
+    for (uint32_t i = 0; i < packed->count; ++i)
+      body += fmt::format("  to.v[{}] = {};\n", i, store(packed->inner, c_member({"from"}, component_name(i))).text);
+    text_ += body + "  return to;\n}\n";
+  }
+  return c_call(kept.store, std::move(text));
+}
+
+// ---- Declarations --------------------------------------------------------------------------------------------------
+
+std::string CTypes::declaration(Form form, const Type* type, std::string_view name) {
+  std::string sizes;
+  for (; type->is_array(); type = type->inner) sizes += fmt::format("[{}]", c_count(type));
+  return fmt::format("{} {}{}", spelled(form, type), name, sizes);
+}
+
+const std::string& CTypes::field(const Type* structure, uint32_t index) { return known(structure).fields[index]; }
+
+std::string CTypes::inline_value(const Type* type) {
+  std::string& name = known_[type].inline_value;
+  if (name.empty()) {
+    const std::string held = spelled(Form::Memory, type);
+    name = names_.take_outermost("inline_" + name_part(type));
+    text_ += dialect_.forward(name, true) + dialect_.structure(name, 0);
+    text_ += fmt::format("  {} address;\n  {} value;\n}};\n", dialect_.scalar(TypeKind::ULong), held);
+  }
+  return name;
+}
+
+std::string CTypes::take_text() {
+  for (size_t i = 0; i < mentioned_.size(); ++i) complete(mentioned_[i].first, mentioned_[i].second);
+  return std::move(text_);
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,75 @@
+// The types of a module in C, each in up to two forms.
+//
+//   value form    what threads compute with: half and bfloat are floats, pointers are pointers, bool is bool
+//   memory form   Metal's layout to the byte, in buffers, in group memory and in the program's constants: half and
+//   bfloat
+//                 are ushort, bool is uchar, pointers are ulong
+//
+// Most types have one form that is both. An array is a structure { T v[N]; }, so that it can be assigned, passed and
+// returned; variables are plain arrays where they can be (declaration()). Packed vectors are structures { T v[N]; } of
+// memory form everywhere, as they are converted whenever they are read.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "shader/emit/c_dialect.h"
+#include "shader/emit/names.h"
+
+namespace kymo::shader {
+
+enum class Form : uint8_t { Value, Memory };
+inline Form form_in(Space space) { return space == Space::Thread ? Form::Value : Form::Memory; }
+
+class CTypes {
+ public:
+  CTypes(CDialect& dialect, Names& names) : dialect_(dialect), names_(names) {}
+
+  std::string spelled(Form form, const Type* type);
+  std::string value(const Type* type) { return spelled(Form::Value, type); }
+  bool is_same(const Type* type);  // its forms are one
+
+  // From memory form to value form and back.
+  CText load(const Type* type, CText text);
+  CText store(const Type* type, CText text);
+  // A packed vector as a plain one, and back.
+  CText unpack(const Type* packed, CText text);
+  CText pack(const Type* packed, CText text);
+
+  // `float tile[16][16]`
+  std::string declaration(Form form, const Type* type, std::string_view name);
+  const std::string& field(const Type* structure, uint32_t index);
+  // { ulong address; T value; }: how a kernel takes a value.
+  std::string inline_value(const Type* type);
+
+  // Definitions, those before that others need.
+  std::string take_text();
+
+ private:
+  struct Known {
+    std::string name[2];  // by form; of a type that has one, both the same
+    bool is_forward[2] = {}, is_complete[2] = {};
+    int same = -1;
+    std::vector<std::string> fields;
+    std::string load, store, inline_value;
+  };
+
+  Known& known(const Type* type);
+  std::string mention(Form form, const Type* type);  // its name, for a pointer to it
+  void complete(Form form, const Type* type);
+  std::string body_of(Form form, const Type* type);
+  CText convert(const Type* type, CText text, bool is_load);
+  std::string converter(const Type* type, bool is_load);
+
+  CDialect& dialect_;
+  Names& names_;
+  std::unordered_map<const Type*, Known> known_;
+  std::vector<std::pair<Form, const Type*>> mentioned_;  // by pointers alone
+  std::string text_;
+};
+
+// Numbers of elements, of which C wants at least one.
+inline uint32_t c_count(const Type* array) { return array->count == 0 ? 1 : array->count; }
+
+}  // namespace kymo::shader

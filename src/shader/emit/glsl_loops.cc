@@ -1,0 +1,138 @@
+// Loops: GLSL's own where they can be, else endless ones that are left by a break.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "shader/emit/glsl_writer.h"
+
+namespace kymo::shader::glsl {
+namespace {
+
+using ir::StatementKind;
+
+// Whether there is a Continue of the loop that this is the body of.
+bool glsl_continues(const ir::Block& block) {
+  for (const ir::Statement* statement : block) {
+    if (statement->kind == StatementKind::Continue) return true;
+    if (statement->kind == StatementKind::Loop || statement->kind == StatementKind::DoLoop) continue;
+    if (glsl_continues(statement->body) || glsl_continues(statement->otherwise)) return true;
+    for (const ir::Case& one : statement->cases)
+      if (glsl_continues(one.body)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string> Writer::inline_condition(const ir::Expression* wanted) {
+  if (wanted == nullptr) return std::string();
+  if (computes_with_floats(wanted)) return std::nullopt;
+  const size_t before = out_.size();
+  const Text text = value(*wanted);
+  if (out_.size() == before) return text.text;
+  out_.resize(before);
+  return std::nullopt;
+}
+
+std::optional<std::string> Writer::inline_step(const ir::Block& step) {
+  std::string all;
+  const size_t before = out_.size();
+  const uint32_t indent = std::exchange(indent_, 0);
+  bool is_inline = true;
+  for (const ir::Statement* each : step) {
+    out_.resize(before);
+    is_inline &= each->kind == StatementKind::Assign || each->kind == StatementKind::Evaluate;
+    if (!is_inline) break;
+    statement(*each);
+    // One line, and no declaration: "x;\n".
+    const std::string_view written = std::string_view(out_).substr(before);
+    is_inline = written.ends_with(";\n") && written.find(';') == written.size() - 2 && !written.starts_with("precise ");
+    if (!is_inline) break;
+    (all += all.empty() ? "" : ", ") += written.substr(0, written.size() - 2);
+  }
+  indent_ = indent;
+  out_.resize(before);
+  return is_inline ? std::optional(all) : std::nullopt;
+}
+
+void Writer::leave_unless(const ir::Expression& wanted) {
+  line(fmt::format("if (!{}) break;", operand(condition(wanted), Level::Prefix)));
+}
+
+void Writer::loop(const ir::Statement& statement) {
+  const std::optional<std::string> head = inline_condition(statement.value);
+  const std::optional<std::string> step = inline_step(statement.step);
+  if (statement.before.empty() && head && step) {
+    if (step->empty() && !head->empty())
+      line(fmt::format("while ({}) {{", *head));
+    else
+      line(fmt::format("for (;{}{};{}{}) {{", head->empty() ? "" : " ", *head, step->empty() ? "" : " ", *step));
+    return braced(statement.body);
+  }
+  // The step of a turn that another follows may have to run before that one.
+  const bool is_late = !step && glsl_continues(statement.body);
+  std::string is_first;
+  if (is_late) {
+    is_first = unit_.names.take("is_first");
+    line(fmt::format("bool {} = true;", is_first));
+  }
+  line(step && !step->empty() ? fmt::format("for (;; {}) {{", *step) : "for (;;) {");
+  ++indent_;
+  unit_.names.enter();
+  if (is_late) {
+    line(fmt::format("if (!{}) {{", is_first));
+    braced(statement.step);
+    line(fmt::format("{} = false;", is_first));
+  }
+  block(statement.before);
+  if (statement.value != nullptr) leave_unless(*statement.value);
+  block(statement.body);
+  if (!step && !is_late) block(statement.step);
+  unit_.names.leave();
+  --indent_;
+  line("}");
+}
+
+void Writer::do_loop(const ir::Statement& statement) {
+  const std::optional<std::string> end = inline_condition(statement.value);
+  if (statement.before.empty() && end) {
+    line("do {");
+    ++indent_;
+    unit_.names.enter();
+    block(statement.body);
+    unit_.names.leave();
+    --indent_;
+    return line(fmt::format("}} while ({});", end->empty() ? "true" : *end));
+  }
+  // Where a turn may be cut short, what ends it comes at the beginning of the next.
+  const bool is_late = glsl_continues(statement.body);
+  std::string is_first;
+  if (is_late) {
+    is_first = unit_.names.take("is_first");
+    line(fmt::format("bool {} = true;", is_first));
+  }
+  line("for (;;) {");
+  ++indent_;
+  unit_.names.enter();
+  const auto finish = [&] {
+    block(statement.before);
+    if (statement.value != nullptr) leave_unless(*statement.value);
+  };
+  if (is_late) {
+    line(fmt::format("if (!{}) {{", is_first));
+    ++indent_;
+    unit_.names.enter();
+    finish();
+    unit_.names.leave();
+    --indent_;
+    line("}");
+    line(fmt::format("{} = false;", is_first));
+  }
+  block(statement.body);
+  if (!is_late) finish();
+  unit_.names.leave();
+  --indent_;
+  line("}");
+}
+
+}  // namespace kymo::shader::glsl

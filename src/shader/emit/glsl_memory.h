@@ -1,0 +1,56 @@
+// Values in memory: in buffers, which are read and written by address and laid out as Metal does; and in rows of 32-bit
+// words, which is how unions and the values of arguments come.
+#pragma once
+
+#include <string>
+
+#include "shader/emit/glsl_text.h"
+#include "shader/emit/glsl_unit.h"
+
+namespace kymo::shader::glsl {
+
+// Bytes in an array of uint that has this name.
+struct WordPlace {
+  std::string words;
+  uint64_t offset = 0;
+  std::string moving;  // more bytes, a uint expression; empty: none
+};
+
+class Memory {
+ public:
+  explicit Memory(Unit& unit) : unit_(unit) {}
+
+  Text load(const Type* type, const Text& address);
+  // A statement, with its semicolon.
+  std::string store(const Type* type, const Text& address, const Text& value);
+  // A scalar, or a whole vector, that can be changed where it is; empty: it must be loaded and stored.
+  std::string direct(const Type* type, const Text& address);
+
+  Text zero(const Type* type);
+
+  Text get(const Type* type, const WordPlace& from);
+  // Statements, one a line, indented. `value` is a name.
+  std::string put(const Type* type, const WordPlace& to, const Text& value, std::string_view indent);
+  Text bitcast(const Type* to, const Type* from, const Text& value);
+
+ private:
+  Text load_scalar(TypeKind kind, const Text& address);
+  std::string store_scalar(TypeKind kind, const Text& address, const Text& value);
+  std::string load_function(const Type* type, const std::string& name);
+  std::string store_function(const Type* type, const std::string& name);
+  std::string zero_function(const Type* type, const std::string& name);
+  Text get_scalar(TypeKind kind, const WordPlace& from);
+  std::string put_scalar(TypeKind kind, const WordPlace& to, const Text& value);
+  std::string scalar_at(TypeKind kind, const Text& address);
+  void note_static_pointers(const Type* type) const;
+
+  Unit& unit_;
+};
+
+// `address` and so many bytes more.
+Text address_plus(const Text& address, uint64_t bytes);
+uint32_t scalar_bytes(TypeKind kind);
+// The kind that an address, an atomic or a scalar has in memory.
+TypeKind stored_kind(const Type* type);
+
+}  // namespace kymo::shader::glsl

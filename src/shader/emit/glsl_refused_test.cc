@@ -1,0 +1,196 @@
+// What GLSL cannot do is refused in one line; what looks like it can, is done.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "shader/emit/glsl_samples_memory.h"
+
+namespace kymo::shader::glsl_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// What it is refused for, or the text.
+std::string glsl_outcome(GlslModule& module) {
+  try {
+    return emit_glsl(module.module()).text;
+  } catch (const Rejected& rejected) {
+    return "refused: " + rejected.text;
+  }
+}
+
+struct TwoVariables : GlslModule {
+  TwoVariables() {
+    out = &buffer(kernel_, "out", real);
+    statements = {declare(a, f(1)), declare(b, f(2)), declare(p, address_of(v(a)))};
+  }
+  std::string outcome() {
+    kernel_.body = statements;
+    return glsl_outcome(*this);
+  }
+
+  const Type* real = number(TypeKind::Float);
+  const Type* pointer = to(real, Space::Thread);
+  Function& kernel_ = kernel("run");
+  Variable* out = nullptr;
+  Variable& a = local("a", real);
+  Variable& b = local("b", real);
+  Variable& p = local("p", pointer);
+  Block statements;
+};
+
+TEST(GlslPointerTest, APointerToTwoVariablesIsRefusedByTheirNames) {
+  TwoVariables m;
+  m.statements.push_back(m.if_(m.gt(m.element(m.v(*m.out), m.i(0)), m.f(0)), {m.set(m.v(m.p), m.address_of(m.v(m.b)))}));
+  EXPECT_EQ(m.outcome(),
+            "refused: a pointer that may point to two different variables, \"a\" and \"b\", is not supported on Vulkan");
+}
+
+TEST(GlslPointerTest, ChoosingOneOfTwoVariablesIsRefusedToo) {
+  TwoVariables m;
+  m.statements.push_back(m.set(m.deref(m.conditional(m.constant_bool(true), m.address_of(m.v(m.a)), m.address_of(m.v(m.b)))),
+                               m.f(3)));
+  EXPECT_THAT(m.outcome(), HasSubstr("two different variables"));
+}
+
+TEST(GlslPointerTest, AFunctionIsThereOnceForEachVariableItIsGiven) {
+  TwoVariables m;
+  Function& clear = m.function("clear", m.number(TypeKind::Void));
+  Variable& what = m.parameter(clear, "what", m.pointer);
+  clear.body = {m.set(m.deref(m.v(what)), m.f(0))};
+  for (Variable* each : {&m.a, &m.b, &m.a}) m.statements.push_back(m.evaluate(m.call(clear, {m.address_of(m.v(*each))})));
+  EXPECT_THAT(m.outcome(), AllOf(HasSubstr("void clear() {\n  a = 0.0;\n}"), HasSubstr("void clear_1() {\n  b = 0.0;\n}"),
+                                 HasSubstr("  clear();\n  clear_1();\n  clear();\n"), Not(HasSubstr("clear_2"))));
+}
+
+TEST(GlslPointerTest, APointerThatNeverLeavesItsFunctionNeedsNoGlobal) {
+  TwoVariables m;
+  m.statements = {m.declare(m.a, m.f(1)), m.set(m.deref(m.address_of(m.v(m.a))), m.f(2))};
+  EXPECT_THAT(m.outcome(), HasSubstr("  precise float a = 1.0;\n  a = 2.0;\n"));
+}
+
+TEST(GlslPointerTest, APointerToOneThingCannotBeMoved) {
+  TwoVariables m;
+  m.statements.push_back(m.set(m.deref(m.pointer_add(m.v(m.p), m.i(1))), m.f(3)));
+  EXPECT_EQ(m.outcome(), "refused: a pointer to something that is not in an array cannot be moved on Vulkan");
+}
+
+TEST(GlslPointerTest, WhatIsBehindANullPointerIsNothing) {
+  TwoVariables m;
+  Variable& none = m.local("none", m.pointer);
+  m.statements = {m.declare(none, m.null(m.pointer)),
+                  m.if_(m.ne(m.v(none), m.null(m.pointer)), {m.set(m.deref(m.v(none)), m.f(1))}),
+                  m.set(m.element(m.v(*m.out), m.i(0)), m.deref(m.v(none)))};
+  EXPECT_THAT(m.outcome(), HasSubstr("float_at(out_).v = 0.0;"));
+}
+
+TEST(GlslPointerTest, NumbersCanBeSeenAsOthersOfTheirSize) {
+  TwoVariables m;
+  const Type* bits = m.to(m.number(TypeKind::UInt), Space::Thread);
+  m.statements.push_back(m.set(m.deref(m.pointer_cast(bits, m.v(m.p))), m.u(7)));
+  m.statements.push_back(m.set(m.v(m.b), m.convert(m.real, m.deref(m.pointer_cast(bits, m.v(m.p))))));
+  EXPECT_THAT(m.outcome(), AllOf(HasSubstr("  a = uintBitsToFloat(7u);\n"), HasSubstr("b = float(floatBitsToUint(a));\n")));
+}
+
+TEST(GlslPointerTest, OtherCastsAreRefusedByTheTypes) {
+  TwoVariables m;
+  const Type* four = m.to(m.number(TypeKind::Float, 4), Space::Thread);
+  m.statements.push_back(m.evaluate(m.deref(m.pointer_cast(four, m.v(m.p)))));
+  EXPECT_EQ(m.outcome(), "refused: a thread float* cannot become a thread float4* on Vulkan: use as_type on values");
+}
+
+TEST(GlslKernelTest, ValuesGoByAddressWhenThereIsNoRoomForThem) {
+  GlslModule m;
+  Function& kernel = m.kernel("many");
+  m.buffer(kernel, "out", m.number(TypeKind::Float));
+  for (int i = 0; i < 8; ++i) m.constant_value(kernel, "v" + std::to_string(i), m.number(TypeKind::Float, i == 3 ? 4 : 1));
+  const Emitted emitted = emit_glsl(m.module());
+  const std::vector<KernelParameter>& parameters = emitted.kernels[0].parameters;
+  EXPECT_EQ(parameters[0].passing, Passing::Address);
+  EXPECT_EQ(parameters[1].passing, Passing::Inline);
+  EXPECT_EQ(parameters[4].passing, Passing::Address);
+  EXPECT_THAT(emitted.text, AllOf(HasSubstr("  uint v2_in[4];\n  uint64_t v3;\n  uint v4_in[4];\n"),
+                                  HasSubstr("precise vec4 v3 = vec4_at(v3_at).v;")));
+}
+
+TEST(GlslKernelTest, MoreBuffersThanVulkanTakesAreRefused) {
+  GlslModule m;
+  Function& kernel = m.kernel("many");
+  for (int i = 0; i < 17; ++i) m.buffer(kernel, "b" + std::to_string(i), m.number(TypeKind::Float));
+  EXPECT_EQ(glsl_outcome(m),
+            "refused: the kernel many has 136 bytes of arguments; Vulkan takes 128: put pointers into a structure in a "
+            "constant buffer");
+}
+
+TEST(GlslKernelTest, AKernelThatAsksForTheGridTakesIt) {
+  GlslModule m;
+  sample_positions(m);
+  const Emitted emitted = emit_glsl(m.module());
+  EXPECT_TRUE(emitted.kernels[0].takes_grid);
+  EXPECT_THAT(emitted.text, HasSubstr("  uint64_t out_;\n  uint kymo_grid[6];\n} arguments;"));
+}
+
+TEST(GlslKernelTest, SymbolsAreSafeToDefine) {
+  for (const auto& [name, symbol] : std::vector<std::pair<std::string, std::string>>{
+           {"xyz", "xyz_kernel"}, {"main", "main_"}, {"gl_go", "my_gl_go"}, {"scalar", "scalar_"}, {"a__b", "a_b"}}) {
+    GlslModule m;
+    m.kernel(name);
+    const Emitted emitted = emit_glsl(m.module());
+    EXPECT_EQ(emitted.kernels[0].symbol, symbol);
+    EXPECT_EQ(emitted.kernels[0].name, name);
+    EXPECT_THAT(emitted.text, AllOf(HasSubstr("#pragma kernel " + symbol + "\n"), HasSubstr("void " + symbol + "() {\n}")));
+  }
+}
+
+TEST(GlslLimitsTest, LongSumsAreFineAndDeepNestsAreRefused) {
+  for (const bool is_deep : {false, true}) {
+    TwoVariables m;
+    Value sum = m.v(m.a);
+    for (int i = 0; i < 3000; ++i) sum = is_deep ? m.add(m.v(m.b), sum) : m.add(sum, m.v(m.b));
+    m.statements.push_back(m.set(m.v(m.a), sum));
+    const std::string outcome = m.outcome();
+    EXPECT_EQ(outcome.starts_with("refused: expressions, statements and calls are nested more than"), is_deep);
+  }
+}
+
+TEST(GlslLimitsTest, StructuresThatDoubleAreNotWalkedThrough) {
+  GlslModule m;
+  const Type* doubled = m.number(TypeKind::Float);
+  for (int i = 0; i < 40; ++i) doubled = m.structure("S" + std::to_string(i), {{"a", doubled}, {"b", doubled}});
+  Function& kernel = m.kernel("run");
+  Variable& out = m.buffer(kernel, "out", doubled);
+  Variable& copy = m.local("copy", doubled);
+  kernel.body = {m.declare(copy, m.zero(doubled)), m.set(m.deref(m.v(out)), m.v(copy))};
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(glsl_outcome(m), HasSubstr("store_S39"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST(GlslLimitsTest, TooManyFunctionsForPointersAreRefused) {
+  // Each function calls the next with two variables of its own and with the two it was given.
+  TwoVariables m;
+  const Function* next = nullptr;
+  for (int i = 0; i < 14; ++i) {
+    Function& made = m.function("f" + std::to_string(i), m.number(TypeKind::Void));
+    Variable& p = m.parameter(made, "p", m.pointer);
+    Variable& q = m.parameter(made, "q", m.pointer);
+    Variable& x = m.local("x", m.real);
+    made.body = {m.declare(x, m.f(0)), m.set(m.deref(m.v(p)), m.deref(m.v(q)))};
+    if (next != nullptr)
+      for (const Value first : {m.v(p), m.v(q), m.address_of(m.v(x))})
+        for (const Value second : {m.v(p), m.v(q), m.address_of(m.v(x))})
+          made.body.push_back(m.evaluate(m.call(*next, {first, second})));
+    next = &made;
+  }
+  m.statements.push_back(m.evaluate(m.call(*next, {m.address_of(m.v(m.a)), m.address_of(m.v(m.b))})));
+  const auto start = std::chrono::steady_clock::now();
+  const std::string outcome = m.outcome();
+  EXPECT_TRUE(outcome.starts_with("#version") || outcome.starts_with("refused: pointers to variables make more than"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace kymo::shader::glsl_tests

@@ -1,0 +1,237 @@
+#include "shader/emit/glsl_resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "shader/emit/walk.h"
+
+namespace kymo::shader::glsl {
+namespace {
+
+constexpr uint32_t kMostWalks = 64;
+constexpr uint32_t kMostInstances = 4096;
+constexpr uint32_t kMostShapes = 256;
+constexpr uint32_t kMostDepth = 1000;
+
+using ir::ExpressionKind;
+using ir::StatementKind;
+
+}  // namespace
+
+Resolver::Depth::Depth(Resolver& resolver, const Location& at) : depth_(resolver.depth_) {
+  if (depth_ == kMostDepth)
+    throw Rejected{at, fmt::format("expressions, statements and calls are nested more than {} deep here", kMostDepth)};
+  ++depth_;
+}
+
+void KernelSet::add(uint32_t kernel) {
+  if (kernel / 64 >= bits_.size()) bits_.resize(kernel / 64 + 1);
+  bits_[kernel / 64] |= uint64_t{1} << kernel % 64;
+}
+
+void KernelSet::add(const KernelSet& other) {
+  if (other.bits_.size() > bits_.size()) bits_.resize(other.bits_.size());
+  for (size_t i = 0; i < other.bits_.size(); ++i) bits_[i] |= other.bits_[i];
+}
+
+const ir::Expression& without_casts(const ir::Expression& pointer) {
+  const ir::Expression* at = &pointer;
+  while (at->kind == ExpressionKind::PointerCast && at->operands[0]->type->is_pointer() &&
+         at->operands[0]->type->inner == at->type->inner && is_address(at->operands[0]->type) == is_address(at->type))
+    at = at->operands[0];
+  return *at;
+}
+
+Direct direct_place(const ir::Expression& dereference) {
+  const ir::Expression& pointer = without_casts(*dereference.operands[0]);
+  if (pointer.kind == ExpressionKind::AddressOf) return {pointer.operands[0]};
+  if (pointer.kind == ExpressionKind::Decay) return {pointer.operands[0], true};
+  if (pointer.kind != ExpressionKind::PointerAdd) return {};
+  const ir::Expression& first = without_casts(*pointer.operands[0]);
+  if (first.kind == ExpressionKind::Decay) return {first.operands[0], true, pointer.operands[1]};
+  return {};
+}
+
+bool computes_with_floats(const ir::Expression* expression) {
+  bool found = false;
+  walk_expression(expression, [&](const ir::Expression& part) {
+    const bool operation = part.kind == ExpressionKind::Binary || part.kind == ExpressionKind::Unary;
+    found |= operation && part.operands[0]->type->scalar()->is_floating() && part.type->scalar()->is_floating();
+    found |= part.kind == ExpressionKind::Intrinsic && part.intrinsic == ir::Intrinsic::Rsqrt;
+  });
+  return found;
+}
+
+const std::vector<Instance*>& Resolver::run() {
+  const std::vector<ir::Function*> kernels = module_.kernels();
+  do {
+    if (++walk_ > kMostWalks) throw Rejected{kernels[0]->at, "its pointers are too entangled for Vulkan"};
+    is_changed_ = false;
+    for (const ir::Function* kernel : kernels) resolve(instance_for(*kernel, {}, kernel->at));
+  } while (is_changed_);
+  // A pointer that pointers are to is an int.
+  for (Cell& cell : cells_)
+    for (Shape& shape : cell.shapes) shape.is_kept |= cell.is_rooted || !is_static_pointer(cell.type);
+  for (uint32_t i = 0; i < kernels.size(); ++i) collect(instance_for(*kernels[i], {}, kernels[i]->at), i);
+  return order_;
+}
+
+// What was made for shapes that turned out to be others is left behind.
+void Resolver::collect(Instance& instance, uint32_t kernel) {
+  if (instance.kernels.contains(kernel)) return;
+  const bool is_new = instance.kernels == KernelSet();
+  instance.kernels.add(kernel);
+  for (Instance* callee : instance.callees) collect(*callee, kernel);
+  if (is_new) order_.push_back(&instance);
+}
+
+Instance& Resolver::instance_for(const ir::Function& function, Shapes arguments, const Location& at) {
+  std::vector<Instance*>& known = by_function_[&function];
+  for (Instance* instance : known)
+    if (instance->arguments == arguments) return *instance;
+  if (instances_.size() >= kMostInstances)
+    throw Rejected{at, fmt::format("pointers to variables make more than {} functions here, too many for Vulkan: pass "
+                                   "values, or device pointers",
+                                   kMostInstances)};
+  Instance& made = instances_.emplace_back();
+  made.function = &function;
+  made.arguments = std::move(arguments);
+  known.push_back(&made);
+  return made;
+}
+
+Cell& Resolver::cell(Instance& instance, const ir::Variable& variable) {
+  const uint32_t pointers = types_.static_pointers(variable.type);
+  const bool is_own = pointers != 0 && variable.space != Space::Program;
+  Cell*& known = is_own ? instance.cells[&variable] : plain_[&variable];
+  if (known != nullptr) return *known;
+  if (pointers > kMostShapes)
+    throw Rejected{{}, fmt::format("\"{}\" has {} pointers to variables in it; on Vulkan it may have {}", variable.name,
+                                   pointers, kMostShapes)};
+  known = &cells_.emplace_back();
+  known->variable = &variable;
+  known->type = variable.type;
+  known->shapes.resize(pointers);
+  Cell& made = *known;
+  if (pointers != 0 && variable.space == Space::Program && variable.value != nullptr)
+    write({&made, {}}, value(*variable.value), variable.value->at);
+  return made;
+}
+
+Shape Resolver::shape(Instance& instance, const ir::Expression& pointer) {
+  Instance* const before = std::exchange(current_, &instance);
+  Shape shape = value(pointer)[0];
+  current_ = before;
+  return shape;
+}
+
+Cell& Resolver::memory(const ir::Variable& variable) {
+  Cell*& known = memories_[&variable];
+  if (known != nullptr) return *known;
+  known = &cells_.emplace_back();
+  known->variable = &variable;
+  known->type = variable.type->inner;
+  known->is_memory = known->is_rooted = true;
+  known->shapes.resize(std::min(types_.static_pointers(known->type), kMostShapes));
+  return *known;
+}
+
+void Resolver::resolve(Instance& instance) {
+  if (instance.walk == walk_) return;
+  const Depth depth(*this, instance.function->at);
+  Instance* const caller = std::exchange(current_, &instance);
+  instance.walk = walk_;
+  instance.calls.clear();
+  instance.callees.clear();
+  seed(instance);
+  block(instance.function->body);
+  current_ = caller;
+}
+
+// What parameters are when a function begins.
+void Resolver::seed(Instance& instance) {
+  const ir::Function& function = *instance.function;
+  for (const ir::Binding& binding : function.bindings) {
+    if (binding.kind != ir::BindingKind::Threadgroup) continue;
+    Shape shape{&memory(*binding.variable), {{true, 0, 0}}, true};
+    join(own(*binding.variable).shapes[0], shape, function.at);
+  }
+  size_t next = 0;
+  for (const ir::Variable* parameter : function.parameters) {
+    if (function.is_kernel) break;
+    if (types_.static_pointers(parameter->type) == 0) continue;
+    for (Shape& shape : own(*parameter).shapes) join(shape, instance.arguments[next++], function.at);
+  }
+}
+
+void Resolver::block(const ir::Block& block) {
+  for (const ir::Statement* each : block) statement(*each);
+}
+
+void Resolver::statement(const ir::Statement& statement) {
+  const Depth depth(*this, statement.at);
+  switch (statement.kind) {
+    case StatementKind::Declare:
+      return declare(statement);
+    case StatementKind::Assign:
+      return assign(statement);
+    case StatementKind::Return: {
+      if (statement.value == nullptr) return;
+      Shapes shapes = value(*statement.value);
+      current_->result.resize(shapes.size());
+      for (size_t i = 0; i < shapes.size(); ++i) {
+        shapes[i].is_kept = true;
+        join(current_->result[i], shapes[i], statement.at);
+      }
+      return;
+    }
+    default:
+      break;
+  }
+  block(statement.before);
+  if (statement.value != nullptr) visit(*statement.value);
+  block(statement.body);
+  block(statement.otherwise);
+  block(statement.step);
+  for (const ir::Case& one : statement.cases) block(one.body);
+}
+
+void Resolver::declare(const ir::Statement& statement) {
+  Cell& declared = own(*statement.variable);
+  if (statement.value == nullptr) return;
+  declared.is_precise |= computes_with_floats(statement.value);
+  const Shapes shapes = value(*statement.value);
+  if (!shapes.empty()) write({&declared, {}}, shapes, statement.at);
+}
+
+void Resolver::assign(const ir::Statement& statement) {
+  const Spot spot = place(*statement.place);
+  if (spot.cell != nullptr) {
+    spot.cell->is_assigned = true;
+    spot.cell->is_precise |= computes_with_floats(statement.value);
+  }
+  Shapes shapes = value(*statement.value);
+  for (Shape& shape : shapes) shape.is_kept = true;
+  if (!shapes.empty()) write(spot, shapes, statement.at);
+}
+
+Shapes Resolver::read(const Spot& spot, const Type* type) {
+  const uint32_t count = types_.static_pointers(type);
+  if (spot.cell == nullptr) return Shapes(count);
+  spot.cell->was_read = true;
+  const uint32_t first = part_of(types_, *spot.cell, spot.path).first;
+  const Shapes& all = spot.cell->shapes;
+  if (first + count > all.size()) return Shapes(count);
+  return {all.begin() + first, all.begin() + first + count};
+}
+
+void Resolver::write(const Spot& spot, const Shapes& shapes, const Location& at) {
+  if (spot.cell == nullptr) return;
+  const uint32_t first = part_of(types_, *spot.cell, spot.path).first;
+  for (uint32_t i = 0; i < shapes.size() && first + i < spot.cell->shapes.size(); ++i)
+    if (join(spot.cell->shapes[first + i], shapes[i], at)) is_changed_ |= spot.cell->was_read;
+}
+
+}  // namespace kymo::shader::glsl

@@ -1,0 +1,532 @@
+// Golden texts: what is written for small modules, word by word.
+#include <gtest/gtest.h>
+
+#include "shader/emit/glsl_samples_memory.h"
+
+namespace kymo::shader::glsl_tests {
+namespace {
+
+TEST(GlslTest, AKernelTakesItsArgumentsAsPushConstants) {
+  EXPECT_EQ(glsl_text_of(sample_saxpy, "#version"), R"(#version 450
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_scalar_block_layout : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#pragma kernel saxpy
+layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
+
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer float_at { precise float v; };
+
+uint64_t kymo_wide(uint low, uint high) { return uint64_t(high) << 32 | uint64_t(low); }
+
+layout(push_constant, scalar) uniform saxpy_arguments {
+  uint64_t x;
+  uint64_t y;
+  uint a_in[4];
+} arguments;
+
+void saxpy() {
+  uint64_t x = arguments.x;
+  uint64_t y = arguments.y;
+  uint64_t a_at = kymo_wide(arguments.a_in[0], arguments.a_in[1]);
+  precise float a = a_at != 0ul ? float_at(a_at).v : uintBitsToFloat(arguments.a_in[2]);
+  uint i = gl_GlobalInvocationID.x;
+  float_at(y + uint64_t(i) * 4ul).v = a * float_at(x + uint64_t(i) * 4ul).v + float_at(y + uint64_t(i) * 4ul).v;
+}
+)");
+}
+
+TEST(GlslTest, VectorsAreReadWholeWhereTheyLieWhole) {
+  EXPECT_EQ(glsl_text_of(sample_vectors, kGlslArguments), R"(layout(push_constant, scalar) uniform vectors_arguments {
+  uint64_t a;
+  uint64_t b;
+  uint64_t p;
+  uint64_t c;
+} arguments;
+
+vec3 load_packed_float3(uint64_t at) {
+  return vec3(float_at(at).v, float_at(at + 4ul).v, float_at(at + 8ul).v);
+}
+void store_float3(uint64_t at, vec3 value) {
+  float_at(at).v = value.x;
+  float_at(at + 4ul).v = value.y;
+  float_at(at + 8ul).v = value.z;
+}
+void store_packed_float3(uint64_t at, vec3 value) {
+  float_at(at).v = value.x;
+  float_at(at + 4ul).v = value.y;
+  float_at(at + 8ul).v = value.z;
+}
+void vectors() {
+  uint64_t a = arguments.a;
+  uint64_t b = arguments.b;
+  uint64_t p = arguments.p;
+  uint64_t c = arguments.c;
+  uint i = gl_GlobalInvocationID.x;
+  precise vec4 t = vec4_at(a + uint64_t(i) * 16ul).v + vec4(load_packed_float3(p + uint64_t(i) * 12ul), 1.0);
+  t.wx = t.xy;
+  precise vec2 t_1 = t.xw;
+  float_at(a + uint64_t(i) * 16ul + 8ul).v = t_1.x;
+  float_at(a + uint64_t(i) * 16ul + 4ul).v = t_1.y;
+  float_at(a + uint64_t(i) * 16ul + 12ul).v = t[kymo_remainder(int(i), 4)];
+  store_float3(b + uint64_t(i) * 16ul, t.xxy);
+  precise vec3 t_2 = t.yzw * vec3(2.0);
+  store_packed_float3(p + uint64_t(i) * 12ul, t_2);
+  i8vec4_at(c + uint64_t(i) * 4ul).v = kymo_remainder(i8vec4_at(c + uint64_t(i) * 4ul).v + i8vec4(int8_t(100)), i8vec4(int8_t(7)));
+}
+)");
+}
+
+TEST(GlslTest, AUnionIsWords) {
+  EXPECT_EQ(glsl_text_of(sample_unions, kGlslArguments), R"(layout(push_constant, scalar) uniform unions_arguments {
+  uint64_t x;
+} arguments;
+
+Both load_Both(uint64_t at) {
+  Both value;
+  value.words[0] = 0u;
+  value.words[0] = uint_at(at).v;
+  return value;
+}
+void store_Both(uint64_t at, Both value) {
+  uint_at(at).v = value.words[0];
+}
+void unions() {
+  uint64_t x = arguments.x;
+  uint i = gl_GlobalInvocationID.x;
+  precise Both u = load_Both(x + uint64_t(i) * 4ul);
+  precise float t = uintBitsToFloat(u.words[0]) * -2.0;
+  u.words[0] = floatBitsToUint(t);
+  uint byte = uint(uint8_t(u.words[(uint(kymo_remainder(int(i), 4))) / 4u] >> int((uint(kymo_remainder(int(i), 4))) % 4u) * 8));
+  precise uint8_t t_1 = uint8_t(byte + 1u);
+  u.words[0] = bitfieldInsert(u.words[0], uint(t_1), 0, 8);
+  store_Both(x + uint64_t(i) * 4ul, u);
+  uint_at(x + uint64_t(i) * 4ul).v = uint_at(x + uint64_t(i) * 4ul).v ^ 256u;
+}
+)");
+}
+
+TEST(GlslTest, PointersToVariablesAreTheirIndices) {
+  EXPECT_EQ(glsl_text_of(sample_pointers, kGlslArguments), R"(layout(push_constant, scalar) uniform pointers_arguments {
+  uint64_t out_;
+} arguments;
+Pair[4] pairs;
+precise pairs;
+float[2][3] grid;
+precise grid;
+float single;
+precise single;
+
+void bump() {
+  single = single * 3.0 + 1.0;
+}
+void bump_1(int p) {
+  pairs[p].y = pairs[p].y * 3.0 + 1.0;
+}
+void bump_2(int p) {
+  grid[p / 3][p % 3] = grid[p / 3][p % 3] * 3.0 + 1.0;
+}
+precise float total(int p, int count) {
+  precise float sum = 0.0;
+  int end = p + count;
+  for (; p != end; p = p + 1) {
+    sum += grid[p / 3][p % 3];
+  }
+  return sum;
+}
+void pointers() {
+  uint64_t out_ = arguments.out_;
+  int i = int(gl_GlobalInvocationID.x);
+  pairs = Pair[4](Pair(0.0, 0.0), Pair(0.0, 0.0), Pair(0.0, 0.0), Pair(0.0, 0.0));
+  grid = float[2][3](float[3](0.0, 0.0, 0.0), float[3](0.0, 0.0, 0.0));
+  single = 5.0;
+  int maybe = kymo_null;
+  bump();
+  bump_1(kymo_remainder(i, 4));
+  grid[1][2] = 7.0;
+  bump_2(3);
+  if (i > 1) {
+    maybe = 0;
+  }
+  if (maybe != kymo_null) {
+    single = 100.0;
+  }
+  float_at(out_ + uint64_t(i) * 4ul).v = single + pairs[kymo_remainder(i, 4)].y + total(0, 6);
+}
+)");
+}
+
+TEST(GlslTest, PointersInStructuresAreTheirIndices) {
+  EXPECT_EQ(glsl_text_of(sample_closures, kGlslArguments), R"(layout(push_constant, scalar) uniform closures_arguments {
+  uint64_t out_;
+} arguments;
+float sum;
+precise sum;
+float[4] row;
+precise row;
+lambda call;
+precise call;
+
+void lambda_operator_call(int at) {
+  sum = sum + row[call.row + at] * call.scale;
+}
+void closures() {
+  uint64_t out_ = arguments.out_;
+  int i = int(gl_GlobalInvocationID.x);
+  sum = 0.0;
+  row = float[4](1.0, 2.0, 3.0, 4.0);
+  call = lambda(0, 1, 10.0);
+  int k = 0;
+  for (; k < 3; ++k) {
+    lambda_operator_call(k);
+  }
+  float_at(out_ + uint64_t(i) * 4ul).v = sum;
+}
+)");
+}
+
+TEST(GlslTest, GroupMemoryIsSharedGlobals) {
+  EXPECT_EQ(glsl_text_of(sample_groups, kGlslArguments), R"(layout(push_constant, scalar) uniform groups_arguments {
+  uint64_t out_;
+} arguments;
+precise shared float[8][8] tile;
+shared uint sums;
+
+precise float first_of(int p, uint at) {
+  return given_memory[p + int(at)];
+}
+precise float first_of_1(int p, uint at) {
+  return tile[(p + int(at)) / 8][(p + int(at)) % 8];
+}
+float atomic_add(float value) {
+  uint seen = sums, found;
+  for (;; seen = found) {
+    precise float next = uintBitsToFloat(seen) + value;
+    found = atomicCompSwap(sums, seen, floatBitsToUint(next));
+    if (found == seen) return uintBitsToFloat(found);
+  }
+}
+void groups() {
+  uint64_t out_ = arguments.out_;
+  int given = 0;
+  uint i = gl_GlobalInvocationID.x;
+  uint l = gl_LocalInvocationID.x;
+  if (l == 0u) {
+    atomicStore(sums, floatBitsToUint(0.0), gl_ScopeWorkgroup, gl_StorageSemanticsShared, gl_SemanticsRelaxed);
+  }
+  tile[l / 8u][l % 8u] = float_at(out_ + uint64_t(i) * 4ul).v;
+  given_memory[given + int(l)] = float_at(out_ + uint64_t(i) * 4ul).v * 2.0;
+  barrier();
+  atomic_add(1.0);
+  barrier();
+  float_at(out_ + uint64_t(i) * 4ul).v = first_of_1(0, 63u - l) + first_of(given, 63u - l) + uintBitsToFloat(atomicLoad(sums, gl_ScopeWorkgroup, gl_StorageSemanticsShared, gl_SemanticsRelaxed));
+}
+)");
+}
+
+TEST(GlslTest, LoopsAndSwitchesKeepTheirOrder) {
+  EXPECT_EQ(glsl_text_of(sample_control, kGlslArguments), R"(layout(push_constant, scalar) uniform control_arguments {
+  uint64_t out_;
+} arguments;
+
+void control() {
+  uint64_t out_ = arguments.out_;
+  int i = int(gl_GlobalInvocationID.x);
+  int n = 1;
+  switch (i) {
+    case 0:
+    case 1: {
+      n *= 2;
+    }
+    case 2: {
+      n *= 3;
+      break;
+    }
+    default: {
+      n *= 5;
+    }
+    case -7: {
+      n *= 7;
+    }
+  }
+  int64_t w = kymo_widened(i) * 8589934592l;
+  precise int64_t chosen = w;
+  switch (chosen == 8589934592l ? 0 : chosen == 17179869184l ? 1 : -1) {
+    case 0: {
+      n *= 11;
+    }
+    case 1: {
+      n *= 13;
+      break;
+    }
+  }
+  int k = 0;
+  int j = 0;
+  bool is_first = true;
+  for (;;) {
+    if (!is_first) {
+      ++k;
+      if (j > 3) {
+        j += -2;
+      }
+    }
+    is_first = false;
+    if (!(k < 10)) break;
+    if ((k & 1) != 0) {
+      continue;
+    }
+    n += k;
+    ++j;
+    if (n > 200) {
+      break;
+    }
+  }
+  int d = 0;
+  bool is_first_1 = true;
+  for (;;) {
+    if (!is_first_1) {
+      n += 100;
+      if (!(d < 6)) break;
+    }
+    is_first_1 = false;
+    ++d;
+    if ((d & 1) != 0) {
+      continue;
+    }
+    ++n;
+  }
+  do {
+    ++d;
+  } while (d < 12);
+  for (;;) {
+    d += 3;
+    if (d > 20) {
+      break;
+    } else {
+      n += 1000;
+    }
+  }
+  int_at(out_ + uint64_t(i) * 4ul).v = n + j + d;
+}
+)");
+}
+
+TEST(GlslTest, ConstantsAreConstAndFunctionsAreThereForEach) {
+  EXPECT_EQ(glsl_text_of(sample_constants, kGlslArguments), R"(layout(push_constant, scalar) uniform constants_arguments {
+  uint64_t out_;
+} arguments;
+
+int length_(int p) {
+  int n = 0;
+  while (int(bye[p + n]) != 0) {
+    ++n;
+  }
+  return n;
+}
+int length_1(int p) {
+  int n = 0;
+  while (int(hello[p + n]) != 0) {
+    ++n;
+  }
+  return n;
+}
+void constants() {
+  uint64_t out_ = arguments.out_;
+  uint i = gl_GlobalInvocationID.x;
+  float_at(out_ + uint64_t(i) * 4ul).v = table[kymo_remainder(int(i), 2)].x + table[kymo_remainder(int(i), 2)].y + float(length_1(0) * 10 + length_(0));
+}
+)");
+}
+
+TEST(GlslTest, LargeValuesStayWhereTheyAre) {
+  EXPECT_EQ(glsl_text_of(sample_arguments, kGlslArguments), R"(layout(push_constant, scalar) uniform take_arguments_arguments {
+  uint64_t out_;
+  uint64_t many;
+  uint setting_in[6];
+  uint ids_in[8];
+} arguments;
+
+vec2 load_half2(uint64_t at) {
+  u16vec2 bits = u16vec2_at(at).v;
+  return vec2(kymo_from_half(bits.x), kymo_from_half(bits.y));
+}
+Setting load_Setting(uint64_t at) {
+  return Setting(float_at(at).v, load_half2(at + 4ul), bool(uint8_t_at(at + 8ul).v));
+}
+void take_arguments() {
+  uint64_t out_ = arguments.out_;
+  uint64_t many_at = arguments.many;
+  uint64_t setting_at = kymo_wide(arguments.setting_in[0], arguments.setting_in[1]);
+  precise Setting setting = setting_at != 0ul ? load_Setting(setting_at) : Setting(uintBitsToFloat(arguments.setting_in[2]), vec2(kymo_from_half(uint16_t(arguments.setting_in[3])), kymo_from_half(uint16_t(arguments.setting_in[3] >> 16))), (arguments.setting_in[4] & 255u) != 0u);
+  uint64_t ids_at = kymo_wide(arguments.ids_in[0], arguments.ids_in[1]);
+  i64vec2 ids = ids_at != 0ul ? i64vec2_at(ids_at).v : i64vec2(int64_t(kymo_wide(arguments.ids_in[4], arguments.ids_in[5])), int64_t(kymo_wide(arguments.ids_in[6], arguments.ids_in[7])));
+  uint i = gl_GlobalInvocationID.x;
+  precise float sum = setting.offset.y;
+  int k = 0;
+  for (; k < 64; ++k) {
+    if (uint64_t_at(many_at + uint64_t(k) * 8ul).v != 0ul) {
+      sum += float_at(uint64_t_at(many_at + uint64_t(k) * 8ul).v + uint64_t(i) * 4ul).v;
+    }
+  }
+  if (setting.on) {
+    sum *= setting.scale;
+  }
+  float_at(out_ + uint64_t(i) * 4ul).v = sum + float(ids.y);
+}
+)");
+}
+
+TEST(GlslTest, WhatOnlyOneKernelNeedsIsGuarded) {
+  EXPECT_EQ(glsl_text_of(sample_two_kernels, "#if defined(one)"), R"(#if defined(one)
+layout(push_constant, scalar) uniform one_arguments {
+  uint64_t out_;
+} arguments;
+#endif
+#if defined(x_kernel)
+layout(push_constant, scalar) uniform x_kernel_arguments {
+  uint64_t out_;
+} arguments;
+#endif
+
+precise float square(float x_1) {
+  return x_1 * x_1;
+}
+#if defined(one)
+void one() {
+  uint64_t out_ = arguments.out_;
+  uint i = gl_GlobalInvocationID.x;
+  float_at(out_ + uint64_t(i) * 4ul).v = square(float_at(out_ + uint64_t(i) * 4ul).v);
+}
+#endif
+#if defined(x_kernel)
+precise float twice(float x_2) {
+  return square(x_2 + x_2);
+}
+void x_kernel() {
+  uint64_t out_ = arguments.out_;
+  uint i = gl_GlobalInvocationID.x;
+  float_at(out_ + uint64_t(i) * 4ul).v = twice(kymo_simd_sum(float_at(out_ + uint64_t(i) * 4ul).v, true));
+}
+#endif
+)");
+}
+
+TEST(GlslTest, PositionsAreBuiltIn) {
+  EXPECT_EQ(glsl_text_of(sample_positions, kGlslArguments), R"(layout(push_constant, scalar) uniform positions_arguments {
+  uint64_t out_;
+  uint kymo_grid[6];
+} arguments;
+
+void positions() {
+  uint64_t out_ = arguments.out_;
+  uint at = (gl_GlobalInvocationID.x + uvec3(arguments.kymo_grid[0], arguments.kymo_grid[1], arguments.kymo_grid[2]).x * (gl_GlobalInvocationID.y + uvec3(arguments.kymo_grid[0], arguments.kymo_grid[1], arguments.kymo_grid[2]).y * gl_GlobalInvocationID.z)) * 21u;
+  uint_at(out_ + uint64_t(at + 0u) * 4ul).v = gl_GlobalInvocationID.x;
+  uint_at(out_ + uint64_t(at + 1u) * 4ul).v = gl_GlobalInvocationID.y;
+  uint_at(out_ + uint64_t(at + 2u) * 4ul).v = gl_GlobalInvocationID.z;
+  uint_at(out_ + uint64_t(at + 3u) * 4ul).v = gl_LocalInvocationID.x;
+  uint_at(out_ + uint64_t(at + 4u) * 4ul).v = gl_LocalInvocationID.y;
+  uint_at(out_ + uint64_t(at + 5u) * 4ul).v = gl_LocalInvocationID.z;
+  uint_at(out_ + uint64_t(at + 6u) * 4ul).v = gl_WorkGroupID.x;
+  uint_at(out_ + uint64_t(at + 7u) * 4ul).v = gl_WorkGroupID.y;
+  uint_at(out_ + uint64_t(at + 8u) * 4ul).v = gl_WorkGroupID.z;
+  uint_at(out_ + uint64_t(at + 9u) * 4ul).v = uvec3(arguments.kymo_grid[0], arguments.kymo_grid[1], arguments.kymo_grid[2]).x;
+  uint_at(out_ + uint64_t(at + 10u) * 4ul).v = uvec3(arguments.kymo_grid[0], arguments.kymo_grid[1], arguments.kymo_grid[2]).y;
+  uint_at(out_ + uint64_t(at + 11u) * 4ul).v = uvec3(arguments.kymo_grid[0], arguments.kymo_grid[1], arguments.kymo_grid[2]).z;
+  uint_at(out_ + uint64_t(at + 12u) * 4ul).v = gl_WorkGroupSize.x;
+  uint_at(out_ + uint64_t(at + 13u) * 4ul).v = gl_WorkGroupSize.y;
+  uint_at(out_ + uint64_t(at + 14u) * 4ul).v = gl_WorkGroupSize.z;
+  uint_at(out_ + uint64_t(at + 15u) * 4ul).v = gl_NumWorkGroups.x;
+  uint_at(out_ + uint64_t(at + 16u) * 4ul).v = gl_NumWorkGroups.y;
+  uint_at(out_ + uint64_t(at + 17u) * 4ul).v = gl_NumWorkGroups.z;
+  uint_at(out_ + uint64_t(at + 18u) * 4ul).v = uvec3(arguments.kymo_grid[3], arguments.kymo_grid[4], arguments.kymo_grid[5]).x;
+  uint_at(out_ + uint64_t(at + 19u) * 4ul).v = uvec3(arguments.kymo_grid[3], arguments.kymo_grid[4], arguments.kymo_grid[5]).y;
+  uint_at(out_ + uint64_t(at + 20u) * 4ul).v = uvec3(arguments.kymo_grid[3], arguments.kymo_grid[4], arguments.kymo_grid[5]).z;
+}
+)");
+}
+
+TEST(GlslTest, ArithmeticEndsInSomethingPrecise) {
+  EXPECT_EQ(glsl_text_of(sample_precise, kGlslArguments), R"(layout(push_constant, scalar) uniform precisely_arguments {
+  uint64_t out_;
+  uint64_t counts;
+} arguments;
+
+void note(uint64_t to, float value) {
+  precise float value_1 = value;
+  value_1 = value_1 * value_1 + 1.0;
+  float_at(to).v = value_1;
+}
+void precisely() {
+  uint64_t out_ = arguments.out_;
+  uint64_t counts = arguments.counts;
+  precise float x = float_at(out_).v;
+  precise int k = 0;
+  precise bool t = x * x + 1.0 > 2.0;
+  if (t) {
+    precise int t_1 = int(x * x + 3.0);
+    float_at(out_ + uint64_t(t_1) * 4ul).v = 1.0;
+  } else {
+    precise bool t_2 = x * x + 4.0 > 5.0;
+    if (t_2) {
+      float_at(out_ + 8ul).v = x * x + 6.0;
+    }
+  }
+  for (;;) {
+    precise bool t_3 = x * x + 7.0 < 8.0;
+    if (!t_3) break;
+    x = x * x + 9.0;
+    k += int(x * x + 10.0);
+  }
+  precise float t_4 = x * x + 11.0;
+  note(out_, t_4);
+  precise int t_5 = int(x * x + 12.0);
+  int_at(counts + uint64_t(k) * 4ul).v = t_5;
+  k = int(x > 0.0 ? x * x + 13.0 : x);
+  int_at(counts).v = k;
+}
+)");
+}
+
+TEST(GlslTest, AtomicsOnFloatsTryUntilNobodyCameBetween) {
+  EXPECT_EQ(glsl_text_of(sample_atomics, kGlslArguments), R"(layout(push_constant, scalar) uniform atomics_arguments {
+  uint64_t counts;
+  uint64_t lows;
+  uint64_t reals;
+} arguments;
+
+float atomic_add(uint64_t at, float value) {
+  uint seen = uint_at(at).v, found;
+  for (;; seen = found) {
+    precise float next = uintBitsToFloat(seen) + value;
+    found = atomicCompSwap(uint_at(at).v, seen, floatBitsToUint(next));
+    if (found == seen) return uintBitsToFloat(found);
+  }
+}
+float atomic_max(uint64_t at, float value) {
+  uint seen = uint_at(at).v, found;
+  for (;; seen = found) {
+    precise float next = kymo_fmax(uintBitsToFloat(seen), value);
+    found = atomicCompSwap(uint_at(at).v, seen, floatBitsToUint(next));
+    if (found == seen) return uintBitsToFloat(found);
+  }
+}
+void atomics() {
+  uint64_t counts = arguments.counts;
+  uint64_t lows = arguments.lows;
+  uint64_t reals = arguments.reals;
+  uint i = gl_GlobalInvocationID.x;
+  atomicAdd(uint_at(counts).v, i);
+  atomicAdd(uint_at(counts + 4ul).v, -(2u));
+  atomicOr(uint_at(counts + 8ul).v, 1u << i % 32u);
+  atomicMax(uint_at(counts + 12ul).v, i);
+  atomicMin(int_at(lows).v, 0 - int(i));
+  atomicCompSwap(uint_at(counts + 16ul).v, 0u, i + 1u);
+  precise float unused = atomic_add(reals, float(i) * 0.5);
+  atomic_max(reals + 4ul, float(i));
+  precise float t = uintBitsToFloat(atomicExchange(uint_at(reals + 12ul).v, floatBitsToUint(4.0))) + 1.0;
+  atomicStore(uint_at(reals + 8ul).v, floatBitsToUint(t), gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+}
+)");
+}
+
+}  // namespace
+}  // namespace kymo::shader::glsl_tests

@@ -1,0 +1,68 @@
+// Types in GLSL, as values have them: half and bfloat are floats, pointers to buffers are 64-bit addresses, atomics are
+// what they are of (a float's are its bits), unions are words, and pointers to variables are what is left of them at run
+// time: an int (glsl_shape.h).
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "shader/emit/glsl_text.h"
+#include "shader/emit/names.h"
+#include "shader/types/type.h"
+
+namespace kymo::shader::glsl {
+
+// Into buffers: an address.
+bool is_address(const Type* type);
+// To a variable, which must be known when the text is written: GLSL has no such pointers.
+bool is_static_pointer(const Type* type);
+
+uint32_t words_of_union(const Type* type);
+
+class Types {
+ public:
+  Types(Names& names, Reserved reserved) : names_(names), field_names_(reserved) {}
+
+  // "float", "vec3", "i64vec2", "Pair", "float[4][2]". Declares structures on their first use.
+  const std::string& name(const Type* type);
+  std::string vector_name(TypeKind scalar, uint32_t count);
+  std::string vector_name(const Type* scalar, uint32_t count) { return vector_name(scalar->kind, count); }
+  const std::string& field_name(const Type* structure, uint32_t field);
+
+  // How many static pointers are in a value of this type. Elements of an array share theirs.
+  uint32_t static_pointers(const Type* type) { return facts(type).static_pointers; }
+  uint32_t static_pointers_before(const Type* structure, uint32_t field);
+  bool holds_floats(const Type* type) { return facts(type).floats; }
+  // Scalars and vectors in it, as far as they can be counted.
+  uint32_t parts(const Type* type) { return facts(type).parts; }
+
+  const std::string& declarations() const { return declarations_; }
+  // Which sizes of integers occur.
+  bool has_8_bits() const { return has_8_bits_; }
+  bool has_16_bits() const { return has_16_bits_; }
+
+ private:
+  struct Structure {
+    std::string name;
+    std::vector<std::string> fields;
+  };
+  struct Facts {
+    uint32_t static_pointers = 0;
+    uint32_t parts = 0;
+    bool floats = false;
+  };
+  const Structure& structure(const Type* type);
+  const Facts& facts(const Type* type);
+  std::string make_name(const Type* type);
+
+  Names& names_;
+  Names field_names_;  // a structure's are among themselves
+  std::unordered_map<const Type*, std::string> known_;
+  std::unordered_map<const Type*, Structure> structures_;
+  std::unordered_map<const Type*, Facts> facts_;
+  std::string declarations_;
+  bool has_8_bits_ = false, has_16_bits_ = false;
+};
+
+}  // namespace kymo::shader::glsl

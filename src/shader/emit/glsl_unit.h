@@ -1,0 +1,110 @@
+// The text as it grows: what the functions of a module share while they are written.
+//
+// A text is compiled once for each of its kernels, with the kernel's name defined. Whatever only some of them need stands
+// between #if and #endif.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "shader/emit/c_prelude.h"
+#include "shader/emit/glsl_resolve.h"
+#include "shader/emit/glsl_types.h"
+#include "shader/emit/names.h"
+#include "shader/ir/ir.h"
+
+namespace kymo::shader::glsl {
+
+enum class Extension : uint8_t { Bytes, Shorts, Scopes, WideAtomics };
+
+class Unit {
+ public:
+  explicit Unit(const ir::Module& module);
+  Unit(const Unit&) = delete;
+  Unit& operator=(const Unit&) = delete;
+
+  const ir::Module& module;
+  Names names;
+  Types types;
+  Resolver resolver;
+  CPrelude prelude;
+  std::vector<std::string> kernel_names;
+  Location at;  // what is being written stands here: for refusals
+
+  [[noreturn]] void refuse(std::string text) const { throw Rejected{at, std::move(text)}; }
+
+  // Operations among the threads of a simdgroup or a group, which have shared memory of their own.
+  CPrelude& simdgroups(const KernelSet& kernels) {
+    simd_kernels_.add(kernels);
+    return simd_;
+  }
+
+
+  // What reads and writes a buffer: `float_at(address).v`. `type` is GLSL's.
+  std::string reference(const std::string& type, uint32_t align);
+  void need(Extension extension) { extensions_ |= 1U << static_cast<uint32_t>(extension); }
+  bool needs(Extension extension) const { return (extensions_ >> static_cast<uint32_t>(extension) & 1) != 0; }
+  // Barriers are for buffers too: threads shall see what others wrote to them.
+  void share_buffers() { is_coherent_ = true; }
+
+  // A variable that pointers are to, or that threads share.
+  void declare(const Cell& cell, const KernelSet& kernels);
+  // In the order of adding; `kernels` null: for all.
+  void add_global(std::string text, const KernelSet* kernels);
+  void add_function(std::string text, const KernelSet* kernels);
+
+  // A helper that is made where it is first asked for: its name is `wanted` or like it. `make` gives its text for a name,
+  // and may ask for other helpers.
+  template <class Make>
+  const std::string& helper(const std::string& key, std::string_view wanted, Make&& make,
+                            const KernelSet* kernels = nullptr) {
+    const auto found = helpers_.find(key);
+    if (found != helpers_.end()) return found->second;
+    const std::string name = names.take_outermost(wanted);
+    add_function(make(name), kernels);
+    return helpers_[key] = name;
+  }
+
+  // Whether this is the first time that it is asked: for overloads of a name.
+  bool is_new(const std::string& key) { return seen_.insert(key).second; }
+
+  std::string type_of(const Cell& cell);
+  std::string declaration(const Cell& cell);  // "precise shared float tile"
+  bool is_precise(const Cell& cell) { return cell.is_precise || types.holds_floats(cell.type); }
+
+  std::string text();
+
+ private:
+  struct Piece {
+    std::string text;
+    KernelSet kernels;
+    bool is_for_all = true;
+  };
+  std::string references() const;
+  std::vector<Piece> cells();
+  void write(std::string& out, const std::vector<Piece>& pieces) const;
+  bool is_for_all(const KernelSet& kernels) const;
+  std::string condition(const KernelSet& kernels) const;
+  std::string extensions() const;
+
+  CPrelude simd_;
+  KernelSet simd_kernels_;
+  std::vector<Piece> globals_, functions_;
+  std::vector<std::pair<const Cell*, KernelSet>> cells_;
+  std::unordered_map<const Cell*, size_t> cell_numbers_;
+  std::unordered_set<std::string> seen_;
+  struct Reference {
+    std::string name, type;
+    uint32_t align = 1;
+  };
+  std::unordered_map<std::string, std::string> helpers_;
+  std::vector<Reference> references_;  // few
+  uint32_t extensions_ = 0;
+  bool is_coherent_ = false;
+};
+
+}  // namespace kymo::shader::glsl

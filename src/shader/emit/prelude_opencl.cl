@@ -1,0 +1,297 @@
+// What OpenCL C lacks. Pieces, of which a text gets those that it uses: behind "//#" stand a piece's name, the words in it
+// that are replaced for each use, and, behind a colon, the pieces that it needs itself. No function is static: see c_opencl.h.
+
+//# half_to_float
+float kymo_half_to_float(ushort bits) { return vload_half(0, (const half*)&bits); }
+
+//# float_to_half
+ushort kymo_float_to_half(float value) {
+  ushort bits;
+  vstore_half_rte(value, 0, (half*)&bits);
+  return bits;
+}
+
+//# half_to_float_vector COUNT
+floatCOUNT kymo_half_to_floatCOUNT(ushortCOUNT bits) { return vload_halfCOUNT(0, (const half*)&bits); }
+
+//# float_to_half_vector COUNT
+ushortCOUNT kymo_float_to_halfCOUNT(floatCOUNT value) {
+  ushortCOUNT bits;
+  vstore_halfCOUNT_rte(value, 0, (half*)&bits);
+  return bits;
+}
+
+//# round_to_half: half_to_float, float_to_half
+float kymo_round_to_half(float value) { return kymo_half_to_float(kymo_float_to_half(value)); }
+
+//# round_to_half_vector COUNT: half_to_float_vector COUNT, float_to_half_vector COUNT
+floatCOUNT kymo_round_to_halfCOUNT(floatCOUNT value) {
+  return kymo_half_to_floatCOUNT(kymo_float_to_halfCOUNT(value));
+}
+
+//# bfloat_to_float
+float kymo_bfloat_to_float(ushort bits) { return as_float((uint)bits << 16); }
+
+//# float_to_bfloat
+ushort kymo_float_to_bfloat(float value) { return (ushort)(as_uint(value) >> 16); }
+
+//# bfloat_to_float_vector COUNT
+floatCOUNT kymo_bfloat_to_floatCOUNT(ushortCOUNT bits) { return as_floatCOUNT(convert_uintCOUNT(bits) << 16u); }
+
+//# float_to_bfloat_vector COUNT
+ushortCOUNT kymo_float_to_bfloatCOUNT(floatCOUNT value) {
+  return convert_ushortCOUNT(as_uintCOUNT(value) >> 16u);
+}
+
+//# round_to_bfloat
+float kymo_round_to_bfloat(float value) {
+  const uint bits = as_uint(value);
+  const uint rounded = isnan(value) ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u);
+  return as_float(rounded & 0xffff0000u);
+}
+
+//# round_to_bfloat_vector COUNT
+floatCOUNT kymo_round_to_bfloatCOUNT(floatCOUNT value) {
+  const uintCOUNT bits = as_uintCOUNT(value);
+  const uintCOUNT rounded = select(bits + 0x7fffu + (bits >> 16u & 1u), bits | 0x400000u, isnan(value));
+  return as_floatCOUNT(rounded & 0xffff0000u);
+}
+
+//# component2 TYPE
+TYPE kymo_component_TYPE2(TYPE2 v, uint i) { return i == 0 ? v.x : v.y; }
+
+//# component3 TYPE
+TYPE kymo_component_TYPE3(TYPE3 v, uint i) { return i == 0 ? v.x : i == 1 ? v.y : v.z; }
+
+//# component4 TYPE
+TYPE kymo_component_TYPE4(TYPE4 v, uint i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+
+//# reverse_bits_8 TYPE
+TYPE kymo_reverse_bits_TYPE(TYPE v) {
+  v = (v >> (uchar)1 & (uchar)0x55) | (v & (uchar)0x55) << (uchar)1;
+  v = (v >> (uchar)2 & (uchar)0x33) | (v & (uchar)0x33) << (uchar)2;
+  return v >> (uchar)4 | v << (uchar)4;
+}
+
+//# reverse_bits_16 TYPE
+TYPE kymo_reverse_bits_TYPE(TYPE v) {
+  v = (v >> (ushort)1 & (ushort)0x5555) | (v & (ushort)0x5555) << (ushort)1;
+  v = (v >> (ushort)2 & (ushort)0x3333) | (v & (ushort)0x3333) << (ushort)2;
+  v = (v >> (ushort)4 & (ushort)0x0f0f) | (v & (ushort)0x0f0f) << (ushort)4;
+  return v >> (ushort)8 | v << (ushort)8;
+}
+
+//# reverse_bits_32 TYPE
+TYPE kymo_reverse_bits_TYPE(TYPE v) {
+  v = (v >> 1u & 0x55555555u) | (v & 0x55555555u) << 1u;
+  v = (v >> 2u & 0x33333333u) | (v & 0x33333333u) << 2u;
+  v = (v >> 4u & 0x0f0f0f0fu) | (v & 0x0f0f0f0fu) << 4u;
+  v = (v >> 8u & 0x00ff00ffu) | (v & 0x00ff00ffu) << 8u;
+  return v >> 16u | v << 16u;
+}
+
+//# reverse_bits_64 TYPE
+TYPE kymo_reverse_bits_TYPE(TYPE v) {
+  v = (v >> 1ul & 0x5555555555555555ul) | (v & 0x5555555555555555ul) << 1ul;
+  v = (v >> 2ul & 0x3333333333333333ul) | (v & 0x3333333333333333ul) << 2ul;
+  v = (v >> 4ul & 0x0f0f0f0f0f0f0f0ful) | (v & 0x0f0f0f0f0f0f0f0ful) << 4ul;
+  v = (v >> 8ul & 0x00ff00ff00ff00fful) | (v & 0x00ff00ff00ff00fful) << 8ul;
+  v = (v >> 16ul & 0x0000ffff0000fffful) | (v & 0x0000ffff0000fffful) << 16ul;
+  return v >> 32ul | v << 32ul;
+}
+
+//# atomic_float NAME SPACE COMBINED
+float kymo_atomic_NAME(volatile SPACE float* place, float value) {
+  volatile SPACE uint* bits = (volatile SPACE uint*)place;
+  uint seen = *bits, expected;
+  do {
+    expected = seen;
+    const float old = as_float(expected);
+    seen = atomic_cmpxchg(bits, expected, as_uint(COMBINED));
+  } while (seen != expected);
+  return as_float(seen);
+}
+
+//# atomic_64
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+
+//# atomic_64_more
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+
+//# grid
+// What the runtime says of a launch: its threads, and the threads of a whole group.
+typedef struct {
+  uint threads[3], group[3], offset[3];
+} kymo_grid_type;
+
+//# grid_position
+uint3 kymo_grid_position(void) {
+  return (uint3)((uint)get_global_id(0), (uint)get_global_id(1), (uint)get_global_id(2));
+}
+
+//# group_position
+uint3 kymo_group_position(void) {
+  return (uint3)((uint)get_local_id(0), (uint)get_local_id(1), (uint)get_local_id(2));
+}
+
+//# group_size
+uint3 kymo_group_size(void) {
+  return (uint3)((uint)get_local_size(0), (uint)get_local_size(1), (uint)get_local_size(2));
+}
+
+//# grid_size: grid
+uint3 kymo_grid_size(kymo_grid_type grid) { return (uint3)(grid.threads[0], grid.threads[1], grid.threads[2]); }
+
+//# full_group_size: grid
+uint3 kymo_full_group_size(kymo_grid_type grid) { return (uint3)(grid.group[0], grid.group[1], grid.group[2]); }
+
+//# group_index: grid
+uint kymo_group_index_in(kymo_grid_type grid, uint d) {
+  return ((uint)get_global_id(d) - (uint)get_local_id(d)) / grid.group[d];
+}
+uint3 kymo_group_index(kymo_grid_type grid) {
+  return (uint3)(kymo_group_index_in(grid, 0), kymo_group_index_in(grid, 1), kymo_group_index_in(grid, 2));
+}
+
+//# group_count: grid
+uint kymo_group_count_in(kymo_grid_type grid, uint d) {
+  return grid.threads[d] / grid.group[d] + (grid.threads[d] % grid.group[d] != 0);
+}
+uint3 kymo_group_count(kymo_grid_type grid) {
+  return (uint3)(kymo_group_count_in(grid, 0), kymo_group_count_in(grid, 1), kymo_group_count_in(grid, 2));
+}
+
+//# thread_in_group
+uint kymo_thread_in_group(void) {
+  return ((uint)get_local_id(2) * (uint)get_local_size(1) + (uint)get_local_id(1)) * (uint)get_local_size(0) +
+         (uint)get_local_id(0);
+}
+
+//# simd_memory: thread_in_group
+// Simdgroups of 32 by way of group memory: every thread stores its value, and the first of a simdgroup combines them.
+typedef struct {
+  ulong values[1024];
+  ulong results[32];
+  uchar active[1024];
+  int any;
+} kymo_simd_memory;
+uint kymo_threads_of_group(void) {
+  return (uint)get_local_size(0) * (uint)get_local_size(1) * (uint)get_local_size(2);
+}
+uint kymo_simd_give(__local kymo_simd_memory* simd, ulong value, bool active) {
+  const uint me = kymo_thread_in_group();
+  simd->values[me] = value;
+  simd->active[me] = active;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return me;
+}
+// A bit for each thread that takes part.
+uint kymo_simd_lanes(__local kymo_simd_memory* simd, uint first) {
+  const uint count = min(32u, kymo_threads_of_group() - first);
+  uint lanes = 0;
+  for (uint i = 0; i < 32; ++i)  // to `count` alone is a loop that PoCL 3.1 with LLVM 14 gets wrong
+    if (i < count && simd->active[first + i]) lanes |= 1u << i;
+  return lanes;
+}
+
+//# simd_bits_int
+ulong kymo_bits_of_int(int v) { return (ulong)(uint)v; }
+int kymo_int_of_bits(ulong bits) { return (int)(uint)bits; }
+
+//# simd_bits_uint
+ulong kymo_bits_of_uint(uint v) { return (ulong)v; }
+uint kymo_uint_of_bits(ulong bits) { return (uint)bits; }
+
+//# simd_bits_long
+ulong kymo_bits_of_long(long v) { return (ulong)v; }
+long kymo_long_of_bits(ulong bits) { return (long)bits; }
+
+//# simd_bits_ulong
+ulong kymo_bits_of_ulong(ulong v) { return v; }
+ulong kymo_ulong_of_bits(ulong bits) { return bits; }
+
+//# simd_bits_float
+ulong kymo_bits_of_float(float v) { return (ulong)as_uint(v); }
+float kymo_float_of_bits(ulong bits) { return as_float((uint)bits); }
+
+//# simd_reduce NAME TYPE COMBINED: simd_memory, simd_bits_TYPE
+TYPE kymo_simd_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
+  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
+  if (me == first) {
+    uint lanes = kymo_simd_lanes(simd, first);
+    TYPE v[32];
+    for (uint i = 0; i < 32; ++i) v[i] = lanes >> i & 1u ? kymo_TYPE_of_bits(simd->values[first + i]) : (TYPE)0;
+    for (uint half_width = 16; half_width > 0; half_width /= 2) {
+      for (uint i = 0; i < half_width; ++i) {
+        const TYPE a = v[i], b = v[i + half_width];
+        if (lanes >> (i + half_width) & 1u) v[i] = lanes >> i & 1u ? (COMBINED) : b;
+      }
+      lanes |= lanes >> half_width;
+    }
+    simd->results[first / 32] = kymo_bits_of_TYPE(v[0]);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return kymo_TYPE_of_bits(simd->results[first / 32]);
+}
+
+//# simd_inclusive NAME TYPE OPERATOR START: simd_memory, simd_bits_TYPE
+TYPE kymo_simd_inclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
+  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
+  if (me == first) {
+    const uint lanes = kymo_simd_lanes(simd, first);
+    TYPE all = START;
+    for (uint i = 0; i < 32; ++i) {
+      if ((lanes >> i & 1u) == 0) continue;
+      const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
+      all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
+      simd->values[first + i] = kymo_bits_of_TYPE(all);
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return kymo_TYPE_of_bits(simd->values[me]);
+}
+
+//# simd_exclusive NAME TYPE OPERATOR START: simd_memory, simd_bits_TYPE
+TYPE kymo_simd_exclusive_NAME_TYPE(__local kymo_simd_memory* simd, TYPE value, bool active) {
+  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
+  if (me == first) {
+    const uint lanes = kymo_simd_lanes(simd, first);
+    TYPE all = START;
+    for (uint i = 0; i < 32; ++i) {
+      if ((lanes >> i & 1u) == 0) continue;
+      const TYPE one = kymo_TYPE_of_bits(simd->values[first + i]);
+      simd->values[first + i] = kymo_bits_of_TYPE(all);
+      all = (lanes & ((1u << i) - 1u)) == 0 ? one : all OPERATOR one;
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return kymo_TYPE_of_bits(simd->values[me]);
+}
+
+//# simd_shuffle TYPE: simd_memory, simd_bits_TYPE
+TYPE kymo_simd_shuffle_TYPE(__local kymo_simd_memory* simd, TYPE value, uint lane, bool active) {
+  const uint me = kymo_simd_give(simd, kymo_bits_of_TYPE(value), active), first = me & ~31u;
+  const bool is_there = lane < 32 && first + lane < kymo_threads_of_group() && simd->active[first + lane];
+  const TYPE given = is_there ? kymo_TYPE_of_bits(simd->values[first + lane]) : value;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return given;
+}
+
+//# simd_ballot: simd_memory
+uint kymo_simd_ballot(__local kymo_simd_memory* simd, bool value, bool active) {
+  const uint me = kymo_simd_give(simd, 0, active && value), first = me & ~31u;
+  if (me == first) simd->results[first / 32] = kymo_simd_lanes(simd, first);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return (uint)simd->results[first / 32];
+}
+
+//# group_any: simd_memory
+bool kymo_group_any(__local kymo_simd_memory* simd, bool value) {
+  if (kymo_thread_in_group() == 0) simd->any = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (value) simd->any = 1;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const bool any_has = simd->any != 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return any_has;
+}

@@ -1,0 +1,165 @@
+#include "shader/emit/reflect.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "shader/emit/names.h"
+#include "shader/emit/walk.h"
+
+namespace kymo::shader {
+namespace {
+
+constexpr uint32_t kReflectAddressBytes = 8;
+
+uint64_t reflect_round_up(uint64_t size, uint64_t align) { return (size + align - 1) / align * align; }
+
+uint32_t reflect_clamped(uint64_t size) {
+  return static_cast<uint32_t>(std::min<uint64_t>(size, std::numeric_limits<uint32_t>::max()));
+}
+
+// A type seen as a row of equal things without gaps: numbers of one kind, or addresses.
+struct ReflectRow {
+  TypeKind of = TypeKind::Void;  // Pointer: addresses. Void: it is no such row
+  uint64_t count = 0;
+};
+
+ReflectRow reflect_row(const Type* type) {
+  switch (type->kind) {
+    case TypeKind::Pointer:
+      return {TypeKind::Pointer, 1};
+    case TypeKind::Atomic:
+      return reflect_row(type->inner);
+    case TypeKind::Vector:
+      return {type->inner->kind, type->count};
+    case TypeKind::Array: {
+      const ReflectRow element = reflect_row(type->inner);
+      return {element.of, element.count * type->count};
+    }
+    case TypeKind::Struct: {
+      if (type->is_union) return {};
+      ReflectRow whole;
+      for (const Field& field : type->fields) {
+        const ReflectRow part = reflect_row(field.type);
+        if (part.of == TypeKind::Void || (whole.count != 0 && part.of != whole.of)) return {};
+        whole = {part.of, whole.count + part.count};
+      }
+      return whole;
+    }
+    default:
+      return {type->is_scalar() ? type->kind : TypeKind::Void, 1};
+  }
+}
+
+uint64_t reflect_scalar_bytes(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::Bool:
+    case TypeKind::Char:
+    case TypeKind::UChar:
+      return 1;
+    case TypeKind::Short:
+    case TypeKind::UShort:
+    case TypeKind::Half:
+    case TypeKind::BFloat:
+      return 2;
+    case TypeKind::Int:
+    case TypeKind::UInt:
+    case TypeKind::Float:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+void reflect_type(KernelParameter& parameter, const Type* type) {
+  parameter.bytes = reflect_clamped(type->size);
+  parameter.align = type->align;
+  const ReflectRow row = reflect_row(type);
+  // A vector of 3 alone has its numbers in a row; several have gaps between them.
+  const bool is_row =
+      row.of != TypeKind::Void && (type->is_vector() || row.count * reflect_scalar_bytes(row.of) == type->size);
+  if (!is_row) return;
+  parameter.count = reflect_clamped(row.count);
+  if (row.of == TypeKind::Pointer)
+    parameter.is_addresses = true;
+  else
+    parameter.scalar = row.of;
+}
+
+KernelParameter reflect_parameter(const ir::Binding& binding) {
+  KernelParameter parameter;
+  const Type* type = binding.variable->type;
+  parameter.name = binding.variable->name;
+  parameter.index = binding.index;
+  parameter.reports_errors = binding.reports_errors;
+  parameter.is_const = binding.is_const;
+  if (binding.kind == ir::BindingKind::Value) {
+    parameter.kind = KernelParameter::Kind::Value;
+    parameter.type = "constant " + TypeTable::name(type) + "&";
+    parameter.is_const = true;
+    reflect_type(parameter, type);
+    pass_inline(parameter);
+    return parameter;
+  }
+  parameter.type = TypeTable::name(type);
+  reflect_type(parameter, type->inner);
+  if (binding.kind == ir::BindingKind::Threadgroup) {
+    parameter.kind = KernelParameter::Kind::Threadgroup;
+    parameter.passing = Passing::Group;
+  }
+  return parameter;
+}
+
+// The kernel and what it calls.
+struct ReflectFacts {
+  uint64_t group_memory = 0;
+  bool uses_simdgroups = false;
+};
+
+ReflectFacts reflect_facts(const ir::Function& kernel) {
+  ReflectFacts facts;
+  std::unordered_set<const ir::Function*> seen{&kernel};
+  std::vector<const ir::Function*> open{&kernel};
+  while (!open.empty()) {
+    const ir::Function* function = open.back();
+    open.pop_back();
+    walk_block(function->body,
+               Overloaded{[&](const ir::Statement& statement) {
+                            if (statement.kind != ir::StatementKind::Declare) return;
+                            const ir::Variable& variable = *statement.variable;
+                            if (variable.space != Space::Threadgroup) return;
+                            facts.group_memory = reflect_round_up(facts.group_memory, variable.type->align);
+                            facts.group_memory += variable.type->size;
+                          },
+                          [&](const ir::Expression& expression) {
+                            if (expression.kind == ir::ExpressionKind::Intrinsic)
+                              facts.uses_simdgroups |= is_of_simdgroups(expression.intrinsic);
+                            if (expression.kind == ir::ExpressionKind::Call && seen.insert(expression.function).second)
+                              open.push_back(expression.function);
+                          }});
+  }
+  return facts;
+}
+
+}  // namespace
+
+void pass_inline(KernelParameter& parameter) {
+  const uint32_t align = std::max(kReflectAddressBytes, parameter.align);
+  parameter.passing = Passing::Inline;
+  parameter.value_offset = align;
+  parameter.inline_bytes = reflect_clamped(reflect_round_up(uint64_t{align} + parameter.bytes, align));
+}
+
+Kernel reflect(const ir::Module&, const ir::Function& kernel) {
+  Kernel described;
+  described.name = kernel.host_name.empty() ? kernel.name : kernel.host_name;
+  described.symbol = legal_name(described.name);
+  for (const ir::Binding& binding : kernel.bindings) described.parameters.push_back(reflect_parameter(binding));
+  const ReflectFacts facts = reflect_facts(kernel);
+  described.group_memory = reflect_clamped(facts.group_memory);
+  described.uses_simdgroups = facts.uses_simdgroups;
+  described.max_threads = kernel.max_threads;
+  return described;
+}
+
+}  // namespace kymo::shader

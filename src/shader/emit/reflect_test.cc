@@ -1,0 +1,105 @@
+#include "shader/emit/reflect.h"
+
+#include <gtest/gtest.h>
+
+#include "shader/emit/test_modules.h"
+
+namespace kymo::shader {
+namespace {
+
+KernelParameter reflected(ir::Module& module, const Type* value) {
+  ir::Builder b(module);
+  ir::Function& kernel = b.kernel("k");
+  b.binding(kernel, "x", ir::BindingKind::Value, value);
+  return reflect(module, kernel).parameters[0];
+}
+
+TEST(ReflectTest, AValueIsPassedBehindItsAddress) {
+  ir::Module module;
+  const Type* f = module.types.get(TypeKind::Float);
+  const KernelParameter scalar = reflected(module, f);
+  EXPECT_EQ(scalar.type, "constant float&");
+  EXPECT_EQ(scalar.kind, KernelParameter::Kind::Value);
+  EXPECT_EQ(scalar.passing, Passing::Inline);
+  EXPECT_EQ(scalar.scalar, TypeKind::Float);
+  EXPECT_EQ(scalar.bytes, 4u);
+  EXPECT_EQ(scalar.value_offset, 8u);
+  EXPECT_EQ(scalar.inline_bytes, 16u);
+  EXPECT_TRUE(scalar.is_const);
+  const KernelParameter three = reflected(module, module.types.vector(f, 3));
+  EXPECT_EQ(three.count, 3u);
+  EXPECT_EQ(three.bytes, 16u);
+  EXPECT_EQ(three.value_offset, 16u);
+  EXPECT_EQ(three.inline_bytes, 32u);
+}
+
+TEST(ReflectTest, ARowOfOneKindOfNumberIsCounted) {
+  ir::Module module;
+  const Type* f = module.types.get(TypeKind::Float);
+  const KernelParameter rows = reflected(module, module.types.array(module.types.array(f, 3), 2));
+  EXPECT_EQ(rows.scalar, TypeKind::Float);
+  EXPECT_EQ(rows.count, 6u);
+  Type* wrapper = module.types.make_struct("array<float, 5>", nullptr);
+  module.types.complete(*wrapper, {{"__v", module.types.array(f, 5), 0}});
+  const KernelParameter wrapped = reflected(module, wrapper);
+  EXPECT_EQ(wrapped.scalar, TypeKind::Float);
+  EXPECT_EQ(wrapped.count, 5u);
+}
+
+TEST(ReflectTest, WhatHasGapsOrSeveralKindsIsNoRow) {
+  ir::Module module;
+  const Type* f = module.types.get(TypeKind::Float);
+  EXPECT_EQ(reflected(module, module.types.array(module.types.vector(f, 3), 2)).scalar, TypeKind::Void);
+  Type* mixed = module.types.make_struct("Mixed", nullptr);
+  module.types.complete(*mixed, {{"a", f, 0}, {"b", module.types.get(TypeKind::Int), 0}});
+  EXPECT_EQ(reflected(module, mixed).scalar, TypeKind::Void);
+  EXPECT_FALSE(reflected(module, mixed).is_addresses);
+}
+
+TEST(ReflectTest, AStructureOfPointersIsAddresses) {
+  ir::Module module;
+  const Type* pointer = module.types.pointer(module.types.get(TypeKind::Float), Space::Device);
+  Type* made = module.types.make_struct("Arguments", nullptr);
+  module.types.complete(*made, {{"first", pointer, 0}, {"rest", module.types.array(pointer, 63), 0}});
+  const KernelParameter parameter = reflected(module, made);
+  EXPECT_TRUE(parameter.is_addresses);
+  EXPECT_EQ(parameter.count, 64u);
+  EXPECT_EQ(parameter.bytes, 512u);
+  EXPECT_EQ(parameter.scalar, TypeKind::Void);
+}
+
+TEST(ReflectTest, GroupMemoryAndSimdgroupsAreThoseOfTheKernelAndWhatItCalls) {
+  ir::Module matrix, simdgroups;
+  test::matrix(matrix);
+  test::simdgroups(simdgroups);
+  const Kernel tiles = reflect(matrix, *matrix.kernels()[0]);
+  EXPECT_EQ(tiles.group_memory, 512u);
+  EXPECT_FALSE(tiles.uses_simdgroups);
+  EXPECT_EQ(tiles.parameters[0].type, "constant float*");
+  EXPECT_EQ(tiles.parameters[2].type, "device float*");
+  EXPECT_TRUE(reflect(simdgroups, *simdgroups.kernels()[0]).uses_simdgroups);
+}
+
+TEST(ReflectTest, AKernelIsCalledByItsHostName) {
+  ir::Module module;
+  test::names(module);
+  module.kernels()[0]->max_threads = 128;
+  const Kernel kernel = reflect(module, *module.kernels()[0]);
+  EXPECT_EQ(kernel.name, "my kernel<float>");
+  EXPECT_EQ(kernel.symbol, "my_kernel_float");
+  EXPECT_EQ(kernel.max_threads, 128u);
+}
+
+TEST(ReflectTest, GroupMemoryGivenByTheCallerIsOfElements) {
+  ir::Module module;
+  test::positions(module);
+  const KernelParameter scratch = reflect(module, *module.kernels()[0]).parameters[1];
+  EXPECT_EQ(scratch.kind, KernelParameter::Kind::Threadgroup);
+  EXPECT_EQ(scratch.passing, Passing::Group);
+  EXPECT_EQ(scratch.type, "threadgroup uint*");
+  EXPECT_EQ(scratch.scalar, TypeKind::UInt);
+  EXPECT_EQ(scratch.bytes, 4u);
+}
+
+}  // namespace
+}  // namespace kymo::shader

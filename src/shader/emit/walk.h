@@ -1,0 +1,60 @@
+// Looking at everything in a function: each statement and each expression once, an outer one before what is in it.
+#pragma once
+
+#include <vector>
+
+#include "shader/ir/ir.h"
+
+namespace kymo::shader {
+
+// Long sums are deep trees, so this does not recurse.
+template <class See>
+void walk_expression(const ir::Expression* expression, const See& see) {
+  std::vector<const ir::Expression*> open;
+  while (expression != nullptr) {
+    see(*expression);
+    open.insert(open.end(), expression->operands.begin(), expression->operands.end());
+    expression = open.empty() ? nullptr : open.back();
+    if (!open.empty()) open.pop_back();
+  }
+}
+
+// `see` takes a const ir::Statement& or a const ir::Expression&.
+template <class See>
+void walk_block(const ir::Block& block, const See& see) {
+  for (const ir::Statement* statement : block) {
+    see(*statement);
+    walk_expression(statement->place, see);
+    walk_expression(statement->value, see);
+    for (const ir::Block* inner : {&statement->before, &statement->body, &statement->otherwise, &statement->step})
+      walk_block(*inner, see);
+    for (const ir::Case& one : statement->cases) walk_block(one.body, see);
+  }
+}
+
+// For those who want only one of them: Overloaded{[](const ir::Statement&) {}, [&](const ir::Expression& e) { … }}.
+template <class... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+// Simd* and everything about a thread's place in its simdgroup.
+inline bool is_of_simdgroups(ir::Intrinsic intrinsic) {
+  switch (intrinsic) {
+    case ir::Intrinsic::SimdBarrier:
+    case ir::Intrinsic::SimdLane:
+    case ir::Intrinsic::SimdIndex:
+      return true;
+    default:
+      return intrinsic >= ir::Intrinsic::SimdSum && intrinsic <= ir::Intrinsic::SimdBallot;
+  }
+}
+
+// Where a thread or a group is, and how large what it is in: a uint3.
+inline bool is_position(ir::Intrinsic intrinsic) {
+  return intrinsic >= ir::Intrinsic::GridPosition && intrinsic <= ir::Intrinsic::FullGroupSize;
+}
+
+}  // namespace kymo::shader

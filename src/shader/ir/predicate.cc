@@ -1,0 +1,67 @@
+#include "shader/ir/predicate.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "shader/ir/clone.h"
+#include "shader/ir/predicate_flow.h"
+#include "shader/ir/split.h"
+#include "shader/ir/uniform.h"
+#include "shader/ir/uses.h"
+
+namespace kymo::shader::ir {
+namespace {
+
+using FunctionSet = std::unordered_set<const Function*>;
+
+// Variants are made of every function that could need one. Of each two, those go again that nobody calls.
+void predicate_drop_unused(Module& module, const FunctionSet& candidates) {
+  FunctionSet called;
+  std::vector<Function*> kept;
+  for (auto at = module.functions.rbegin(); at != module.functions.rend(); ++at) {
+    Function* function = *at;
+    if (!function->is_kernel && candidates.contains(function) && !called.contains(function)) continue;
+    kept.push_back(function);
+    for_each_expression(function->body, [&](const Expression& e) {
+      if (e.kind == ExpressionKind::Call) called.insert(e.function);
+    });
+  }
+  module.functions.assign(kept.rbegin(), kept.rend());
+}
+
+}  // namespace
+
+void make_collectives_uniform(Module& module) {
+  FunctionSet together, simd;
+  {
+    const Uses uses(module);
+    for (const Function* function : module.functions) {
+      const FunctionUses& used = uses.of(*function);
+      if (used.has_simd_collectives()) simd.insert(function);
+      if (used.has_simd_collectives() || used.has_barriers()) together.insert(function);
+    }
+  }
+  if (simd.empty()) return;
+  for (Function* function : module.functions)
+    if (together.contains(function)) split_collectives(module, *function, together);
+
+  const Uniformity uniformity(module);
+  Predicator::Variants variants;
+  FunctionSet candidates;
+  std::vector<Function*> functions;
+  for (Function* function : module.functions) {
+    if (together.contains(function) && !function->is_kernel) {
+      Function& variant = clone_function(module, *function, function->name);
+      Predicator(module, uniformity, together, simd, variants).rewrite_variant(variant);
+      variants[function] = &variant;
+      candidates.insert({function, &variant});
+      functions.push_back(&variant);
+    }
+    if (simd.contains(function)) Predicator(module, uniformity, together, simd, variants).rewrite(*function);
+    functions.push_back(function);
+  }
+  module.functions = std::move(functions);
+  predicate_drop_unused(module, candidates);
+}
+
+}  // namespace kymo::shader::ir

@@ -1,0 +1,91 @@
+#include "shader/ir/uses.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace kymo::shader::ir {
+namespace {
+
+template <typename T>
+void uses_add(std::vector<const T*>& list, std::unordered_set<const T*>& known, const T* one) {
+  if (known.insert(one).second) list.push_back(one);
+}
+
+}  // namespace
+
+bool is_simd_collective(Intrinsic intrinsic) {
+  return intrinsic == Intrinsic::SimdBarrier || (intrinsic >= Intrinsic::SimdSum && intrinsic <= Intrinsic::SimdBallot);
+}
+
+bool FunctionUses::has_simd_collectives() const {
+  for (size_t i = 0; i < kIntrinsicCount; ++i)
+    if (intrinsics.test(i) && is_simd_collective(static_cast<Intrinsic>(i))) return true;
+  return false;
+}
+
+bool FunctionUses::has_simdgroups() const {
+  return has_simd_collectives() || has(Intrinsic::SimdLane) || has(Intrinsic::SimdIndex);
+}
+
+Uses::Uses(const Module& module) : module_(module) {
+  for (const Function* function : module.functions) {
+    FunctionUses& found = by_function_[function];
+    std::unordered_set<const Function*> calls;
+    std::unordered_set<const Variable*> constants;
+    for_each_expression(function->body, [&](const Expression& e) {
+      if (e.kind == ExpressionKind::Call) uses_add(found.calls, calls, e.function);
+      if (e.kind == ExpressionKind::Intrinsic) found.intrinsics.set(static_cast<size_t>(e.intrinsic));
+      if (e.kind == ExpressionKind::Variable && e.variable->space == Space::Program)
+        uses_add(found.constants, constants, e.variable);
+    });
+    for (const Function* callee : found.calls) {
+      const auto known = by_function_.find(callee);
+      if (known == by_function_.end()) continue;
+      found.intrinsics |= known->second.intrinsics;
+      for (const Variable* constant : known->second.constants) uses_add(found.constants, constants, constant);
+    }
+  }
+}
+
+std::vector<const Function*> Uses::reachable(const Function& from) const { return ordered({&from}); }
+
+std::vector<const Function*> Uses::reachable_from_kernels() const {
+  const std::vector<Function*> kernels = module_.kernels();
+  return ordered({kernels.begin(), kernels.end()});
+}
+
+std::vector<const Function*> Uses::ordered(std::vector<const Function*> open) const {
+  std::unordered_set<const Function*> reached(open.begin(), open.end());
+  while (!open.empty()) {
+    const Function* next = open.back();
+    open.pop_back();
+    const auto uses = by_function_.find(next);
+    if (uses == by_function_.end()) continue;
+    for (const Function* callee : uses->second.calls)
+      if (reached.insert(callee).second) open.push_back(callee);
+  }
+  // The module's order has callees first already.
+  std::vector<const Function*> found;
+  for (const Function* function : module_.functions)
+    if (reached.contains(function)) found.push_back(function);
+  return found;
+}
+
+void mark_address_taken(Module& module) {
+  for (Variable* constant : module.constants) constant->address_taken = false;
+  for (const Function* function : module.functions) {
+    for (const Variable* parameter : function->parameters) module.changeable(*parameter).address_taken = false;
+    for_each_statement(function->body, [&](const Statement& statement) {
+      if (statement.kind == StatementKind::Declare) module.changeable(*statement.variable).address_taken = false;
+    });
+  }
+  for (const Function* function : module.functions) {
+    for_each_expression(function->body, [&](const Expression& e) {
+      if (e.kind != ExpressionKind::AddressOf && e.kind != ExpressionKind::Decay) return;
+      const Expression& root = place_root(*e.operands[0]);
+      if (root.kind == ExpressionKind::Variable) module.changeable(*root.variable).address_taken = true;
+    });
+  }
+}
+
+}  // namespace kymo::shader::ir

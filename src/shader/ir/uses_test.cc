@@ -1,0 +1,92 @@
+#include "shader/ir/uses.h"
+
+#include <gtest/gtest.h>
+
+#include "shader/ir/build.h"
+#include "shader/ir/clone.h"
+
+namespace kymo::shader::ir {
+namespace {
+
+class UsesTest : public testing::Test {
+ protected:
+  Function& calls(const char* name, std::vector<const Function*> callees) {
+    Function& made = b.function(name, b.type(TypeKind::Void));
+    for (const Function* callee : callees) made.body.push_back(b.evaluate(b.call(*callee, {})));
+    return made;
+  }
+
+  Module module;
+  Builder b{module};
+};
+
+TEST_F(UsesTest, CalleesComeBeforeCallers) {
+  Function &leaf = calls("leaf", {}), &lonely = calls("lonely", {&leaf}), &middle = calls("middle", {&leaf, &leaf});
+  Function &kernel = calls("kernel", {&middle, &leaf}), &other = calls("other", {&leaf});
+  kernel.is_kernel = other.is_kernel = true;
+  const Uses uses(module);
+  using Functions = std::vector<const Function*>;
+  EXPECT_EQ(uses.of(middle).calls, (Functions{&leaf}));
+  EXPECT_EQ(uses.reachable(kernel), (Functions{&leaf, &middle, &kernel}));
+  EXPECT_EQ(uses.reachable(lonely), (Functions{&leaf, &lonely}));
+  EXPECT_EQ(uses.reachable_from_kernels(), (Functions{&leaf, &middle, &kernel, &other}));
+}
+
+TEST_F(UsesTest, WhatIsUsedIsUsedByCallersToo) {
+  const Variable& table = b.program_constant("t", b.constant_int(1));
+  Function& sums = calls("sums", {});
+  sums.body = {b.loop(nullptr, {b.evaluate(b.intrinsic(Intrinsic::SimdSum, {b.variable(table)}))})};
+  Function& waits = calls("waits", {});
+  waits.body = {b.evaluate(b.intrinsic(Intrinsic::GroupBarrier, {}, 2)), b.evaluate(b.intrinsic(Intrinsic::SimdLane))};
+  Function& both = calls("both", {&sums, &waits});
+  const Uses uses(module);
+  EXPECT_TRUE(uses.of(sums).has_simd_collectives());
+  EXPECT_FALSE(uses.of(sums).has_barriers());
+  EXPECT_FALSE(uses.of(waits).has_simd_collectives());
+  EXPECT_TRUE(uses.of(waits).has_simdgroups());
+  EXPECT_TRUE(uses.of(both).has_simd_collectives());
+  EXPECT_TRUE(uses.of(both).has_barriers());
+  EXPECT_TRUE(uses.of(both).has(Intrinsic::SimdLane));
+  EXPECT_EQ(uses.of(both).constants, (std::vector<const Variable*>{&table}));
+}
+
+TEST_F(UsesTest, AddressesAreFoundWhereverTheyAreTaken) {
+  const Type* array = module.types.array(b.type(TypeKind::Int), 4);
+  Variable &a = b.local("a", array), &c = b.local("c", array);
+  Variable& table = b.program_constant("t", b.zero(array));
+  Function& f = b.function("f", b.type(TypeKind::Void));
+  Variable& p = b.parameter(f, "p", b.type(TypeKind::Int));
+  f.body = {b.declare(a), b.declare(c),
+            b.if_(b.constant_bool(true), {b.evaluate(b.address_of(b.index(b.variable(a), 1)))}),
+            b.evaluate(b.decay(b.variable(table)))};
+  a.address_taken = table.address_taken = false;
+  c.address_taken = p.address_taken = true;
+  mark_address_taken(module);
+  EXPECT_TRUE(a.address_taken);
+  EXPECT_TRUE(table.address_taken);
+  EXPECT_FALSE(c.address_taken);
+  EXPECT_FALSE(p.address_taken);
+}
+
+TEST_F(UsesTest, ACloneHasVariablesOfItsOwn) {
+  Function& f = b.function("f", b.type(TypeKind::Int));
+  Variable& x = b.parameter(f, "x", b.type(TypeKind::Int));
+  const Variable& y = b.local("y", b.type(TypeKind::Int));
+  f.body = {b.declare(y, b.variable(x)), b.switch_(b.variable(y), {{{1}, true, {b.break_()}}}),
+            b.return_(b.variable(y))};
+  Function& clone = clone_function(module, f, "g");
+  EXPECT_EQ(print(clone), R"(int g.2(int x.3) {
+  int y.4 = x.3
+  switch y.4 {
+  case 1: default:
+    break
+  }
+  return y.4
+}
+)");
+  module.functions.push_back(&clone);
+  EXPECT_EQ(verify(module), "");
+}
+
+}  // namespace
+}  // namespace kymo::shader::ir

@@ -1,0 +1,193 @@
+// Sums, products, extremes over a simdgroup and over a group.
+//
+// The functions for a group take group memory with room for one value a simdgroup (32 at most), the thread's index in the
+// group and the number of threads; all threads of the group must call them, and all get the result.
+#pragma once
+#include <c10/metal/utils.h>
+#include <metal_stdlib>
+
+namespace c10 {
+namespace metal {
+
+// ---- A simdgroup
+
+template <typename T> T simd_sum(T val) { return T(::metal::simd_sum(val)); }
+
+template <typename T> T simd_prod(T val) {
+  if constexpr (is_complex_v<T>) {
+    const uint there = uint(::metal::simd_vote::vote_t(::metal::simd_active_threads_mask()));
+    for (ushort mask = 16; mask > 0; mask /= 2) {
+      const T other = ::metal::simd_shuffle_xor(val, mask);
+      if ((there & (1u << (::metal::kymo_lane() ^ uint(mask)))) != 0u) val = c10::metal::mul(val, other);
+    }
+    return val;
+  } else {
+    return T(::metal::simd_product(val));
+  }
+}
+
+// What is not a number wins.
+template <typename T> T simd_max(T val) {
+  if constexpr (::metal::is_floating_point_v<T>)
+    return ::metal::simd_any(::metal::isnan(val)) ? T(NAN) : T(::metal::simd_max(::metal::isnan(val) ? T(0) : val));
+  else
+    return T(::metal::simd_max(val));
+}
+template <typename T> T simd_min(T val) {
+  if constexpr (::metal::is_floating_point_v<T>)
+    return ::metal::simd_any(::metal::isnan(val)) ? T(NAN) : T(::metal::simd_min(::metal::isnan(val) ? T(0) : val));
+  else
+    return T(::metal::simd_min(val));
+}
+
+namespace detail {
+inline ushort first_lane(bool here) { return ushort(::metal::ctz(uint(::metal::simd_vote::vote_t(::metal::simd_ballot(here))))); }
+template <typename T> bool is_nan_or(T value, T extreme) {
+  if constexpr (::metal::is_floating_point_v<T>)
+    return ::metal::isnan(extreme) ? ::metal::isnan(value) : value == extreme;
+  else
+    return value == extreme;
+}
+}  // namespace detail
+
+// The extreme and the first lane that has it.
+template <typename T> pair<T, ushort> simd_argmax(T val) {
+  const T most = c10::metal::simd_max(val);
+  const ushort lane = detail::first_lane(detail::is_nan_or(val, most));
+  return pair<T, ushort>{most, lane};
+}
+template <typename T> pair<T, ushort> simd_argmin(T val) {
+  const T least = c10::metal::simd_min(val);
+  const ushort lane = detail::first_lane(detail::is_nan_or(val, least));
+  return pair<T, ushort>{least, lane};
+}
+
+// ---- A group
+
+namespace detail {
+
+struct Sum {
+  template <typename T> T operator()(T a, T b) const { return a + b; }
+};
+struct Product {
+  template <typename T> T operator()(T a, T b) const { return c10::metal::mul(a, b); }
+};
+struct Most {
+  template <typename T> T operator()(T a, T b) const { return c10::metal::max(a, b); }
+};
+struct Least {
+  template <typename T> T operator()(T a, T b) const { return c10::metal::min(a, b); }
+};
+
+// Each simdgroup has its part; everybody puts the parts together, in their order.
+template <typename T, typename F> T combine_parts(threadgroup T* data, T part, unsigned idx, unsigned size, F combine) {
+  if (idx % simdgroup_size == 0) data[idx / simdgroup_size] = part;
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  const unsigned parts = (size + simdgroup_size - 1) / simdgroup_size;
+  T result = data[0];
+  for (unsigned i = 1; i < parts; ++i) result = combine(result, data[i]);
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  return result;
+}
+
+}  // namespace detail
+
+template <typename T, typename A = opmath_t<T>> A threadgroup_sum(threadgroup A* data, T val, unsigned idx, unsigned size) {
+  return detail::combine_parts(data, c10::metal::simd_sum(static_cast<A>(val)), idx, size, detail::Sum());
+}
+template <typename T, typename A = opmath_t<T>> A threadgroup_prod(threadgroup A* data, T val, unsigned idx, unsigned size) {
+  return detail::combine_parts(data, c10::metal::simd_prod(static_cast<A>(val)), idx, size, detail::Product());
+}
+template <typename T> T threadgroup_max(threadgroup T* data, T val, unsigned idx, unsigned size) {
+  return detail::combine_parts(data, c10::metal::simd_max(val), idx, size, detail::Most());
+}
+template <typename T> T threadgroup_min(threadgroup T* data, T val, unsigned idx, unsigned size) {
+  return detail::combine_parts(data, c10::metal::simd_min(val), idx, size, detail::Least());
+}
+
+namespace detail {
+template <typename T, bool Maximum>
+long group_arg(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx, unsigned size) {
+  const T extreme = Maximum ? c10::metal::simd_max(val) : c10::metal::simd_min(val);
+  const ushort lane = first_lane(is_nan_or(val, extreme));
+  const long at = ::metal::simd_shuffle(index, lane);
+  if (idx % simdgroup_size == 0) {
+    values[idx / simdgroup_size] = extreme;
+    indices[idx / simdgroup_size] = at;
+  }
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  const unsigned parts = (size + simdgroup_size - 1) / simdgroup_size;
+  T best = values[0];
+  long where = indices[0];
+  for (unsigned i = 1; i < parts; ++i) {
+    const T better = Maximum ? c10::metal::max(best, values[i]) : c10::metal::min(best, values[i]);
+    if (!is_nan_or(best, better)) where = indices[i];
+    best = better;
+  }
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  return where;
+}
+}  // namespace detail
+
+// Where in the group's values the extreme is: `index` is the place of `val`.
+template <typename T>
+long threadgroup_argmax(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx, unsigned size) {
+  return detail::group_arg<T, true>(values, indices, val, index, idx, size);
+}
+template <typename T>
+long threadgroup_argmin(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx, unsigned size) {
+  return detail::group_arg<T, false>(values, indices, val, index, idx, size);
+}
+
+// ---- Means and variances: {mean, sum of squared distances from it, count}
+
+template <typename T> float3 welford_combine(T a, T b) {
+  const float delta = b.x - a.x, count = a.z + b.z;
+  const float part = count == 0.0f ? 0.0f : b.z / count;
+  return float3(a.x + delta * part, a.y + b.y + delta * delta * a.z * part, count);
+}
+
+template <typename T> float3 threadgroup_welford_reduce(threadgroup T* data, unsigned size) {
+  float mean = 0.0f, squares = 0.0f;
+  for (unsigned i = 0; i < size; ++i) {
+    const float value = float(data[i]), delta = value - mean;
+    mean += delta / float(i + 1);
+    squares += delta * (value - mean);
+  }
+  return float3(mean, squares, float(size));
+}
+
+template <typename T> float3 threadgroup_welford_combine(threadgroup T* data, unsigned size) {
+  float3 all = data[0];
+  for (unsigned i = 1; i < size; ++i) all = welford_combine(all, float3(data[i]));
+  return all;
+}
+
+// ---- Running sums and products
+
+template <typename T> T simd_cumsum(T val) { return T(::metal::simd_prefix_inclusive_sum(val)); }
+template <typename T> T simd_cumprod(T val) { return T(::metal::simd_prefix_inclusive_product(val)); }
+
+template <typename T, typename A = opmath_t<T>> A threadgroup_cumsum(threadgroup A* data, T val, unsigned idx, unsigned size) {
+  const A running = simd_cumsum(static_cast<A>(val));
+  const bool is_last = idx % simdgroup_size == simdgroup_size - 1 || idx + 1 == size;
+  if (is_last) data[idx / simdgroup_size] = running;
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  A before = A(0);
+  for (unsigned i = 0; i < idx / simdgroup_size; ++i) before += data[i];
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  return before + running;
+}
+template <typename T, typename A = opmath_t<T>> A threadgroup_cumprod(threadgroup A* data, T val, unsigned idx, unsigned size) {
+  const A running = simd_cumprod(static_cast<A>(val));
+  const bool is_last = idx % simdgroup_size == simdgroup_size - 1 || idx + 1 == size;
+  if (is_last) data[idx / simdgroup_size] = running;
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  A before = A(1);
+  for (unsigned i = 0; i < idx / simdgroup_size; ++i) before *= data[i];
+  ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
+  return before * running;
+}
+
+}  // namespace metal
+}  // namespace c10

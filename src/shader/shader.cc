@@ -1,0 +1,88 @@
+#include "shader/shader.h"
+
+#include <algorithm>
+
+#include "shader/emit/emit.h"
+#include "shader/ir/ir.h"
+#include "shader/ir/predicate.h"
+#include "shader/meaning/meaning.h"
+#include "shader/syntax/parser.h"
+#include "shader/text/headers.h"
+#include "shader/text/preprocessor.h"
+
+namespace kymo::shader {
+namespace {
+
+constexpr std::string_view kTargetNames[] = {"opencl", "cuda", "glsl"};
+
+Emitted emit_for(Target target, ir::Module& module) {
+  // Simdgroups that are emulated need all threads of a group at each of their operations.
+  if (target != Target::Cuda) ir::make_collectives_uniform(module);
+  switch (target) {
+    case Target::OpenCl:
+      return emit_opencl(module);
+    case Target::Cuda:
+      return emit_cuda(module);
+    case Target::Glsl:
+      break;
+  }
+  return emit_glsl(module);
+}
+
+}  // namespace
+
+const Diagnostic* Translation::first_error() const {
+  const auto found = std::find_if(diagnostics.begin(), diagnostics.end(),
+                                  [](const Diagnostic& each) { return each.severity == Severity::Error; });
+  return found == diagnostics.end() ? nullptr : &*found;
+}
+
+std::string_view target_name(Target target) { return kTargetNames[static_cast<size_t>(target)]; }
+
+std::optional<Target> target_named(std::string_view name) {
+  for (const Target target : {Target::OpenCl, Target::Cuda, Target::Glsl})
+    if (target_name(target) == name) return target;
+  return std::nullopt;
+}
+
+Translation translate(std::string_view source, const Options& options) {
+  SourceFiles files;
+  Diagnostics diagnostics(files);
+  Preprocessor preprocessor(files, diagnostics);
+  ast::Tree tree;
+  Parser parser(tree, diagnostics);
+  const auto read = [&](std::string_view text, const std::string& file) {
+    PreprocessorInput input;
+    input.text = text;
+    input.file = file;
+    if (text.data() == source.data()) {
+      input.defines = options.defines;
+      input.headers = options.headers;
+    }
+    parser.parse(preprocessor.run(input));
+  };
+  for (const std::string_view text : standard_library()) read(text, "metal_stdlib");
+  const uint32_t user_file = static_cast<uint32_t>(files.size());
+  read(source, options.file);
+
+  Translation translation;
+  ir::Module module;
+  if (!diagnostics.has_errors()) give_meaning(tree, options, diagnostics, module, user_file);
+  if (!diagnostics.has_errors()) {
+    try {
+      Emitted emitted = emit_for(options.target, module);
+      translation.text = std::move(emitted.text);
+      translation.kernels = std::move(emitted.kernels);
+      if (translation.text.empty()) translation.text = "// There are no kernels.\n";
+    } catch (const Rejected& rejected) {
+      diagnostics.report(rejected);
+    }
+  }
+  translation.diagnostics = diagnostics.list();
+  translation.log = diagnostics.render();
+  if (const Diagnostic* first = translation.first_error(); first != nullptr && first->at.file < files.size())
+    translation.first_file = files.name(first->at.file);
+  return translation;
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,33 @@
+// What a source is made of, after preprocessing.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "shader/diagnostic.h"
+
+namespace kymo::shader {
+
+enum class TokenKind : uint8_t {
+  End,         // the last one
+  Identifier,  // keywords too: the parser knows them
+  Integer,     // as written: "0x1fU"
+  Float,       // as written: "1.5h"
+  Character,   // as written, with its quotes
+  String,      // as written, with its quotes; neighbours are not joined yet
+  Punctuator,  // the longest there is, but ">" stands alone always (">>" comes as two whose columns touch), "[[" as two
+               // too
+};
+
+struct Token {
+  TokenKind kind = TokenKind::End;
+  bool space_before = false;  // for ">>" against "> >", and for #
+  bool line_start = false;    // the first of its line
+  std::string_view text;      // stays good while the translation lives
+  Location at;                // of a token from a macro: where the macro's name stands in the source
+
+  bool is(std::string_view punctuator) const { return kind == TokenKind::Punctuator && text == punctuator; }
+  bool is_name(std::string_view name) const { return kind == TokenKind::Identifier && text == name; }
+};
+
+}  // namespace kymo::shader

@@ -1,0 +1,6 @@
+cat > scale.metal <<END
+kernel void scale(device float* x, constant float& factor, uint i [[thread_position_in_grid]]) {
+  x[i] *= factor;
+}
+END
+kymo shader scale.metal --json

@@ -1,0 +1,1 @@
+printf '#include <c10/metal/special_math.h>\n' | kymo shader -

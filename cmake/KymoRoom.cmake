@@ -18,14 +18,15 @@ add_custom_target(unit_tests)  # every test program beside the code
 add_custom_target(tsan_tests)  # those of the concurrent rooms
 
 # kymo_room(NAME [FOLDERS folder...] [SOURCES file...] [USES room...] [TEST_USES room...] [SUITES suite...]
-#           [LIBS library...])
+#           [PLAIN_SUITES suite...] [LIBS library...])
 #
 # FOLDERS are folders within that belong to the room, SOURCES files beyond what is found. USES names the rooms on lower
 # floors that this one includes from: those and no others, as scripts/check-floors sees to.
 # TEST_USES are rooms that its tests link besides, as any program would. SUITES are parameterised suites, instantiated as
-# Every/, that run in one process each, because a process of theirs takes long to begin.
+# Every/, that run in one process each, because a process of theirs takes long to begin; PLAIN_SUITES are such that have
+# nothing to say under ThreadSanitizer.
 function(kymo_room NAME)
-  cmake_parse_arguments(ROOM "" "" "FOLDERS;SOURCES;USES;TEST_USES;SUITES;LIBS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "FOLDERS;SOURCES;USES;TEST_USES;SUITES;PLAIN_SUITES;LIBS" ${ARGN})
   set(patterns *.cc *.h)
   foreach(folder IN LISTS ROOM_FOLDERS)
     list(APPEND patterns ${folder}/*.cc ${folder}/*.h)
@@ -59,7 +60,7 @@ function(kymo_room NAME)
     add_executable(${NAME}_test ${tests})
     list(TRANSFORM ROOM_TEST_USES PREPEND kymo_)
     target_link_libraries(${NAME}_test PRIVATE kymo_${NAME} ${ROOM_TEST_USES})
-    kymo_gtest(${NAME}_test PREFIX ${NAME} LABEL unit SUITES ${ROOM_SUITES})
+    kymo_gtest(${NAME}_test PREFIX ${NAME} LABEL unit SUITES ${ROOM_SUITES} PLAIN_SUITES ${ROOM_PLAIN_SUITES})
     add_dependencies(unit_tests ${NAME}_test)
     if(NAME IN_LIST KYMO_CONCURRENT_ROOMS)
       add_dependencies(tsan_tests ${NAME}_test)
@@ -81,7 +82,7 @@ endfunction()
 # runs, not when the program is linked, so that a sanitizer's needs at run time (see scripts/test) are met then too.
 # A test finds the tree and what was built in it by KYMO_SOURCE_DIR and KYMO_BINARY_DIR (bin/kymo, lib/libkymo.so).
 function(kymo_gtest TARGET)
-  cmake_parse_arguments(TEST "" "PREFIX;LABEL" "SUITES" ${ARGN})
+  cmake_parse_arguments(TEST "" "PREFIX;LABEL" "SUITES;PLAIN_SUITES" ${ARGN})
   set(label ${TEST_LABEL})
   if(TEST_PREFIX IN_LIST KYMO_CONCURRENT_ROOMS)
     set(label ${label}-tsan)  # one word, as lists do not get through; `ctest -L unit` and `-L tsan` both find it
@@ -109,9 +110,13 @@ function(kymo_gtest TARGET)
     set(environment ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
   endif()
   set(filter)
-  foreach(suite IN LISTS TEST_SUITES)
+  foreach(suite IN LISTS TEST_SUITES TEST_PLAIN_SUITES)
     add_test(NAME ${TEST_PREFIX}.${suite} COMMAND ${TARGET} --gtest_brief=1 --gtest_filter=Every/${suite}.*)
-    set_tests_properties(${TEST_PREFIX}.${suite} PROPERTIES LABELS ${label} TIMEOUT 600 ${environment}
+    set(suite_label ${label})
+    if(suite IN_LIST TEST_PLAIN_SUITES)
+      set(suite_label ${TEST_LABEL})
+    endif()
+    set_tests_properties(${TEST_PREFIX}.${suite} PROPERTIES LABELS ${suite_label} TIMEOUT 600 ${environment}
       SKIP_REGULAR_EXPRESSION "no device here")
     set(filter TEST_FILTER -Every/*)
   endforeach()

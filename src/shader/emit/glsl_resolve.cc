@@ -20,9 +20,13 @@ using ir::StatementKind;
 
 }  // namespace
 
-Resolver::Depth::Depth(Resolver& resolver, const Location& at) : depth_(resolver.depth_) {
-  if (depth_ == kMostDepth)
+void Resolver::check_depth(uint32_t depth, const Location& at) {
+  if (depth > kMostDepth)
     throw Rejected{at, fmt::format("expressions, statements and calls are nested more than {} deep here", kMostDepth)};
+}
+
+Resolver::Depth::Depth(Resolver& resolver, const Location& at) : depth_(resolver.depth_) {
+  check_depth(depth_ + 1, at);
   ++depth_;
 }
 

@@ -71,6 +71,7 @@ class Resolver {
     uint32_t& depth_;
   };
 
+  static void check_depth(uint32_t depth, const Location& at);
   void resolve(Instance& instance);
   void seed(Instance& instance);
   void collect(Instance& instance, uint32_t kernel);

@@ -27,8 +27,10 @@ void Resolver::visit(const ir::Expression& expression) {
     value(expression);
     return;
   }
-  // Down the left side without recursion: sums are long to the left.
-  for (const ir::Expression* at = &expression; at != nullptr;) {
+  // Down the left side without recursion: sums are long to the left, and only sums may be.
+  uint32_t down = depth_;
+  for (const ir::Expression* at = &expression;;) {
+    if (at->kind != ExpressionKind::Binary) check_depth(++down, at->at);
     switch (at->kind) {
       case ExpressionKind::Call:
         call(*at);

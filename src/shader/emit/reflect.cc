@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "shader/emit/names.h"
@@ -24,32 +25,47 @@ struct ReflectRow {
   uint64_t count = 0;
 };
 
-ReflectRow reflect_row(const Type* type) {
-  switch (type->kind) {
-    case TypeKind::Pointer:
-      return {TypeKind::Pointer, 1};
-    case TypeKind::Atomic:
-      return reflect_row(type->inner);
-    case TypeKind::Vector:
-      return {type->inner->kind, type->count};
-    case TypeKind::Array: {
-      const ReflectRow element = reflect_row(type->inner);
-      return {element.of, element.count * type->count};
-    }
-    case TypeKind::Struct: {
-      if (type->is_union) return {};
-      ReflectRow whole;
-      for (const Field& field : type->fields) {
-        const ReflectRow part = reflect_row(field.type);
-        if (part.of == TypeKind::Void || (whole.count != 0 && part.of != whole.of)) return {};
-        whole = {part.of, whole.count + part.count};
-      }
-      return whole;
-    }
-    default:
-      return {type->is_scalar() ? type->kind : TypeKind::Void, 1};
+// Each type is looked at once, however often it is part of others.
+class ReflectRows {
+ public:
+  ReflectRow of(const Type* type) {
+    const auto known = rows_.find(type);
+    if (known != rows_.end()) return known->second;
+    const ReflectRow row = find(type);
+    rows_.emplace(type, row);
+    return row;
   }
-}
+
+ private:
+  ReflectRow find(const Type* type) {
+    switch (type->kind) {
+      case TypeKind::Pointer:
+        return {TypeKind::Pointer, 1};
+      case TypeKind::Atomic:
+        return of(type->inner);
+      case TypeKind::Vector:
+        return {type->inner->kind, type->count};
+      case TypeKind::Array: {
+        const ReflectRow element = of(type->inner);
+        return {element.of, element.count * type->count};
+      }
+      case TypeKind::Struct: {
+        if (type->is_union) return {};
+        ReflectRow whole;
+        for (const Field& field : type->fields) {
+          const ReflectRow part = of(field.type);
+          if (part.of == TypeKind::Void || (whole.count != 0 && part.of != whole.of)) return {};
+          whole = {part.of, whole.count + part.count};
+        }
+        return whole;
+      }
+      default:
+        return {type->is_scalar() ? type->kind : TypeKind::Void, 1};
+    }
+  }
+
+  std::unordered_map<const Type*, ReflectRow> rows_;
+};
 
 uint64_t reflect_scalar_bytes(TypeKind kind) {
   switch (kind) {
@@ -74,7 +90,7 @@ uint64_t reflect_scalar_bytes(TypeKind kind) {
 void reflect_type(KernelParameter& parameter, const Type* type) {
   parameter.bytes = reflect_clamped(type->size);
   parameter.align = type->align;
-  const ReflectRow row = reflect_row(type);
+  const ReflectRow row = ReflectRows().of(type);
   // A vector of 3 alone has its numbers in a row; several have gaps between them.
   const bool is_row =
       row.of != TypeKind::Void && (type->is_vector() || row.count * reflect_scalar_bytes(row.of) == type->size);

@@ -1,5 +1,5 @@
-// Operators of numbers and pointers. Scalars follow C++'s usual conversions; a scalar beside a vector becomes one; half and
-// bfloat are worked out in float and rounded back behind every operation.
+// Operators of numbers and pointers. Scalars follow C++'s usual conversions; a scalar beside a vector becomes one; half
+// and bfloat are worked out in float and rounded back behind every operation.
 #include "shader/ir/evaluate.h"
 #include "shader/ir/scalar.h"
 #include "shader/meaning/work.h"
@@ -11,10 +11,12 @@ namespace {
 std::optional<ir::Operator> arithmetic_operator(std::string_view op) {
   using ir::Operator;
   static constexpr std::pair<std::string_view, Operator> kOperators[] = {
-      {"+", Operator::Add},       {"-", Operator::Subtract}, {"*", Operator::Multiply},  {"/", Operator::Divide},
-      {"%", Operator::Remainder}, {"<<", Operator::ShiftLeft}, {">>", Operator::ShiftRight}, {"&", Operator::And},
-      {"|", Operator::Or},        {"^", Operator::Xor},      {"==", Operator::Equal},    {"!=", Operator::NotEqual},
-      {"<", Operator::Less},      {"<=", Operator::LessEqual}, {">", Operator::Greater}, {">=", Operator::GreaterEqual},
+      {"+", Operator::Add},           {"-", Operator::Subtract},   {"*", Operator::Multiply},
+      {"/", Operator::Divide},        {"%", Operator::Remainder},  {"<<", Operator::ShiftLeft},
+      {">>", Operator::ShiftRight},   {"&", Operator::And},        {"|", Operator::Or},
+      {"^", Operator::Xor},           {"==", Operator::Equal},     {"!=", Operator::NotEqual},
+      {"<", Operator::Less},          {"<=", Operator::LessEqual}, {">", Operator::Greater},
+      {">=", Operator::GreaterEqual},
   };
   for (const auto& [name, known] : kOperators) {
     if (name == op) return known;
@@ -60,7 +62,8 @@ Value Meaning::number_of(const Value& value, Location at) {
   set.name = "operator";
   set.at = at;
   for (const Symbol* symbol : find_in("operator", *owner->scope)) {
-    if (symbol->kind != Symbol::Kind::Function || symbol->declaration->is_template || symbol->declaration->is_explicit) continue;
+    if (symbol->kind != Symbol::Kind::Function || symbol->declaration->is_template || symbol->declaration->is_explicit)
+      continue;
     if (!set.object) set.object = object_place(value, at);
     set.candidates = {symbol};
     const std::optional<Chosen> chosen = try_choose(set, {});
@@ -74,11 +77,14 @@ Value Meaning::number_of(const Value& value, Location at) {
 
 Value Meaning::negated(std::string_view op, const Value& operand, Location at) {
   const Value value = load(number_of(operand, at));
-  const auto refuse = [&]() { return Rejected{at, "the operator " + std::string(op) + " does not take " + quoted(value.type)}; };
+  const auto refuse = [&]() {
+    return Rejected{at, "the operator " + std::string(op) + " does not take " + quoted(value.type)};
+  };
   if (!value.type->is_number() || (value.type->is_vector() && value.type->inner->is(TypeKind::Bool))) throw refuse();
   if (op == "~" && value.type->scalar()->is_floating()) throw refuse();
-  const Type* type = value.type->is_scalar() && value.type->size < 4 && !value.type->is_floating() ? types_.get(TypeKind::Int)
-                                                                                                    : value.type;
+  const Type* type = value.type->is_scalar() && value.type->size < 4 && !value.type->is_floating()
+                         ? types_.get(TypeKind::Int)
+                         : value.type;
   const ir::Expression* number = convert_number(value.ir, type, at);
   if (op == "+") return rvalue(number);
   const ir::Operator which = op == "-" ? ir::Operator::Negate : ir::Operator::Complement;
@@ -111,7 +117,8 @@ Value Meaning::arithmetic(std::string_view op, const Value& left, const Value& r
   const bool is_logic = left.type->scalar() == bool_type && right.type->scalar() == bool_type &&
                         (is_bitwise || op == "==" || op == "!=") &&
                         (left.type == right.type || left.type->is_scalar() || right.type->is_scalar());
-  const Type* type = is_logic ? (left.type->is_vector() ? left.type : right.type) : common_type(left.type, right.type, at);
+  const Type* type =
+      is_logic ? (left.type->is_vector() ? left.type : right.type) : common_type(left.type, right.type, at);
   const bool is_bool_vector = type->is_vector() && type->inner == bool_type;
   if ((type->scalar()->is_floating() && (is_bitwise || op == "%")) || (is_bool_vector && !is_logic)) {
     throw Rejected{at, "no operator" + std::string(op) + " takes " + arithmetic_operands(left, right) +
@@ -161,7 +168,8 @@ Value Meaning::pointer_operation(std::string_view op, const Value& given_left, c
     return Rejected{at, "no operator" + std::string(op) + " takes " + arithmetic_operands(given_left, given_right)};
   };
   if (op == "+" && right.type->is_pointer()) std::swap(left, right);
-  if ((op == "+" || op == "-") && left.type->is_pointer() && (right.type->is_integer() || right.type->is(TypeKind::Bool))) {
+  if ((op == "+" || op == "-") && left.type->is_pointer() &&
+      (right.type->is_integer() || right.type->is(TypeKind::Bool))) {
     const ir::Expression* offset = right.ir;
     if (offset->type->size < 4) offset = convert_number(offset, types_.get(TypeKind::Int), at);
     if (op == "-") {

@@ -5,8 +5,8 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr uint32_t kMostListed = 65536;   // elements of an array that an initializer may spell out
-constexpr uint64_t kMostParts = 500'000;  // of all initializers of a translation
+constexpr uint32_t kMostListed = 65536;              // elements of an array that an initializer may spell out
+constexpr uint64_t kMostInitializerParts = 500'000;  // of all initializers of a translation
 
 }  // namespace
 
@@ -27,7 +27,8 @@ const ir::Expression* Meaning::from_braces(const Type* wanted, const ast::Expres
     if (items.size() == 1 && items[0].braces != nullptr && !type->is_vector()) {
       return from_braces(type, *items[0].braces, *items[0].braces_scope);
     }
-    if (items.size() == 1 && !type->is_vector()) return convert(items[0], QualifiedType{.type = type}, at, "the value in {...}");
+    if (items.size() == 1 && !type->is_vector())
+      return convert(items[0], QualifiedType{.type = type}, at, "the value in {...}");
     return construct(type, items, at);
   }
   // {x} of the same struct is a copy.
@@ -38,7 +39,8 @@ const ir::Expression* Meaning::from_braces(const Type* wanted, const ast::Expres
   size_t next = 0;
   const ir::Expression* value = aggregate(type, items, next, at);
   if (next < items.size()) {
-    throw Rejected{at, "{...} has " + std::to_string(items.size()) + " values: " + quoted(type) + " takes only " + std::to_string(next)};
+    throw Rejected{at, "{...} has " + std::to_string(items.size()) + " values: " + quoted(type) + " takes only " +
+                           std::to_string(next)};
   }
   return value;
 }
@@ -73,17 +75,25 @@ const ir::Expression* Meaning::aggregate(const Type* type, std::span<const Value
   Class& made = *class_of(type);
   if (type->is_union) {
     if (type->fields.empty()) return build(at).zero(type);
-    add([&] { return next < items.size() ? aggregate_part(type->fields[0].type, items, next, at) : build(at).zero(type->fields[0].type); });
+    add([&] {
+      return next < items.size() ? aggregate_part(type->fields[0].type, items, next, at)
+                                 : build(at).zero(type->fields[0].type);
+    });
     return build(at).construct(type, std::move(parts));
   }
   for (uint32_t i = 0; i < type->fields.size(); ++i) {
     const Type* field = type->fields[i].type;
     if (next < items.size()) {
-      const ast::Declaration* declared = i < made.bases.size() ? nullptr : field_declaration(made, type->fields[i].name);
-      const bool is_reference = declared != nullptr && declared->type != nullptr && declared->type->form == ast::TypeForm::Reference;
+      const ast::Declaration* declared =
+          i < made.bases.size() ? nullptr : field_declaration(made, type->fields[i].name);
+      const bool is_reference =
+          declared != nullptr && declared->type != nullptr && declared->type->form == ast::TypeForm::Reference;
       if (is_reference) {
         const Type* reference = types_.reference(field->inner, field->space, field->is_const);
-        add([&] { return convert(items[next++], QualifiedType{.type = reference}, at, "the member " + quoted(type->fields[i].name)); });
+        add([&] {
+          return convert(items[next++], QualifiedType{.type = reference}, at,
+                         "the member " + quoted(type->fields[i].name));
+        });
       } else {
         add([&] { return aggregate_part(field, items, next, at); });
       }
@@ -97,13 +107,16 @@ const ir::Expression* Meaning::aggregate(const Type* type, std::span<const Value
   return build(at).construct(type, std::move(parts));
 }
 
-// An initializer may say more than it shows: of nested structures with defaults it is their number to the power of depth.
+// An initializer may say more than it shows: of nested structures with defaults it is their number to the power of
+// depth.
 void Meaning::count_part(Location at) {
-  if (++work_->parts > kMostParts) throw Rejected{at, "the initializers have too many parts in all: assign them in loops"};
+  if (++work_->parts > kMostInitializerParts)
+    throw Rejected{at, "the initializers have too many parts in all: assign them in loops"};
 }
 
 // One element or member: a whole value, or, of an aggregate, as many values as it needs.
-const ir::Expression* Meaning::aggregate_part(const Type* type, std::span<const Value> items, size_t& next, Location at) {
+const ir::Expression* Meaning::aggregate_part(const Type* type, std::span<const Value> items, size_t& next,
+                                              Location at) {
   const Value& item = items[next];
   if (item.braces != nullptr) {
     ++next;
@@ -111,8 +124,9 @@ const ir::Expression* Meaning::aggregate_part(const Type* type, std::span<const 
   }
   const QualifiedType wanted{.type = plain(type)};
   const Class* made = class_of(type);
-  if (type->is_array() && item.type->is_array() && item.space == Space::Program && item.ir->kind == ir::ExpressionKind::Variable &&
-      item.type->inner == type->inner && item.ir->variable->value != nullptr && type->inner->size == 1) {
+  if (type->is_array() && item.type->is_array() && item.space == Space::Program &&
+      item.ir->kind == ir::ExpressionKind::Variable && item.type->inner == type->inner &&
+      item.ir->variable->value != nullptr && type->inner->size == 1) {
     // a text within: char names[2][8] = {"a", "b"}
     ++next;
     std::vector<const ir::Expression*> letters = item.ir->variable->value->operands;
@@ -121,7 +135,8 @@ const ir::Expression* Meaning::aggregate_part(const Type* type, std::span<const 
     return build(at).construct(type, std::move(letters));
   }
   const bool is_aggregate = type->is_array() || (made != nullptr && !has_constructors(*made));
-  if (is_aggregate && (type->is_array() || rank(item, wanted) == Rank::Impossible)) return aggregate(type, items, next, at);
+  if (is_aggregate && (type->is_array() || rank(item, wanted) == Rank::Impossible))
+    return aggregate(type, items, next, at);
   ++next;
   return convert(item, wanted, at, "the value in {...}");
 }
@@ -129,7 +144,8 @@ const ir::Expression* Meaning::aggregate_part(const Type* type, std::span<const 
 const Type* Meaning::sized(const Type* type, const ast::Declaration& declaration, Scope& scope) {
   if (!type->is_array() || type->count != 0) return type;
   const ast::Expression* initializer = declaration.initializer;
-  if (initializer == nullptr) throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " needs a size or values"};
+  if (initializer == nullptr)
+    throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " needs a size or values"};
   if (initializer->kind == ast::ExpressionKind::String) {
     return types_.array(type->inner, static_cast<uint32_t>(initializer->text.size() + 1));
   }
@@ -143,7 +159,8 @@ const Type* Meaning::sized(const Type* type, const ast::Declaration& declaration
   // Values without inner braces fill the elements one behind the other.
   const Type* element = type->inner;
   uint64_t each = 1;
-  const bool has_braces = !initializer->operands.empty() && initializer->operands[0]->kind == ast::ExpressionKind::Braces;
+  const bool has_braces =
+      !initializer->operands.empty() && initializer->operands[0]->kind == ast::ExpressionKind::Braces;
   while (element->is_array() && !has_braces) {
     each *= element->count;
     element = element->inner;

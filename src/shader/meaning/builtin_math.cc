@@ -4,10 +4,6 @@
 
 namespace kymo::shader {
 
-Value Meaning::intrinsic(ir::Intrinsic which, const Type* type, std::vector<const ir::Expression*> operands, Location at) {
-  return rvalue(build(at).intrinsic(which, std::move(operands)), type);
-}
-
 Value Meaning::builtin_float(const BuiltinRow& row, std::span<const Value> given, Location at) {
   const Type* type = unified(given, true, row.name, at);
   const Type* wide = types_.with_scalar(type, types_.get(TypeKind::Float));
@@ -22,7 +18,8 @@ Value Meaning::builtin_minmax(const BuiltinRow& row, std::span<const Value> give
   const bool is_float = type->scalar()->is_floating();
   const bool is_small = type->is_scalar() && type->size < 4;
   const Type* wide = is_float ? types_.with_scalar(type, types_.get(TypeKind::Float)) : type;
-  if ((!is_float && is_small) || type->scalar()->is(TypeKind::Bool)) wide = types_.with_scalar(type, types_.get(TypeKind::Int));
+  if ((!is_float && is_small) || type->scalar()->is(TypeKind::Bool))
+    wide = types_.with_scalar(type, types_.get(TypeKind::Int));
   const bool is_min = row.intrinsic == ir::Intrinsic::Min;
   const ir::Intrinsic which = !is_float ? row.intrinsic : is_min ? ir::Intrinsic::Fmin : ir::Intrinsic::Fmax;
   std::vector<const ir::Expression*> operands;
@@ -39,7 +36,8 @@ Value Meaning::builtin_bits(const BuiltinRow& row, std::span<const Value> given,
     if (scalar->size != 4) {
       throw Rejected{at, quoted(row.name) + " is of scalars, or of vectors of int or uint, not of " + quoted(type)};
     }
-    return rvalue(build(at).intrinsic(row.intrinsic, {as_number(given[0], type, at), as_number(given[1], type, at)}), type);
+    return rvalue(build(at).intrinsic(row.intrinsic, {as_number(given[0], type, at), as_number(given[1], type, at)}),
+                  type);
   }
   const ir::Expression* value = as_number(given[0], type, at);
   if (scalar->size >= 4) return rvalue(build(at).intrinsic(row.intrinsic, {value}), type);
@@ -58,13 +56,17 @@ Value Meaning::builtin_flags(const BuiltinRow& row, std::span<const Value> given
   const Value& last = given.back();
   if (!last.type->is_number()) throw Rejected{at, quoted(row.name) + " is of bools, not of " + quoted(last.type)};
   const ir::Expression* flags = as_number(last, types_.with_scalar(last.type, bool_type), at);
-  if (row.kind == BuiltinKind::Any) return flags->type->is_vector() ? rvalue(build(at).intrinsic(row.intrinsic, {flags})) : rvalue(flags);
+  if (row.kind == BuiltinKind::Any)
+    return flags->type->is_vector() ? rvalue(build(at).intrinsic(row.intrinsic, {flags})) : rvalue(flags);
   const Type* type = unified(given.first(2), false, row.name, at);
   if (flags->type->is_vector() && !type->is_vector()) type = types_.vector(type, flags->type->count);
   if (flags->type->is_vector() && flags->type->count != type->count) {
-    throw Rejected{at, quoted(row.name) + " takes as many bools as components: " + quoted(type) + " and " + quoted(flags->type) + " are given"};
+    throw Rejected{at, quoted(row.name) + " takes as many bools as components: " + quoted(type) + " and " +
+                           quoted(flags->type) + " are given"};
   }
-  return rvalue(build(at).intrinsic(ir::Intrinsic::Select, {as_number(given[0], type, at), as_number(given[1], type, at), flags}), type);
+  return rvalue(
+      build(at).intrinsic(ir::Intrinsic::Select, {as_number(given[0], type, at), as_number(given[1], type, at), flags}),
+      type);
 }
 
 // ---- What the library does -----------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ enum class BuiltinKind : uint8_t {
   FloatTest,       // floats to bools
   Abs,
   MinMax,
-  Bits,       // of integers
-  Any,        // of bool vectors
+  Bits,  // of integers
+  Any,   // of bool vectors
   Select,
-  Library,    // metal::kymo_NAME for whole values of one type
+  Library,       // metal::kymo_NAME for whole values of one type
   FloatLibrary,  // the same, integers becoming floats
   Components,    // metal::kymo_NAME(float…), component by component
   Atomic,

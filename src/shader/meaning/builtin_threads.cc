@@ -21,14 +21,16 @@ Value Meaning::builtin_atomic(const BuiltinRow& row, std::span<const Value> give
     throw Rejected{at, quoted(row.name) + " takes a pointer to an atomic, not " + quoted(pointer.type)};
   }
   if (pointer.type->space != Space::Device && pointer.type->space != Space::Threadgroup) {
-    throw Rejected{at, "an atomic lies in device or threadgroup memory, not in " + std::string(space_name(pointer.type->space))};
+    throw Rejected{
+        at, "an atomic lies in device or threadgroup memory, not in " + std::string(space_name(pointer.type->space))};
   }
   const Type* type = pointer.type->inner->inner;
   using I = ir::Intrinsic;
-  const bool is_plain = row.intrinsic == I::AtomicLoad || row.intrinsic == I::AtomicStore || row.intrinsic == I::AtomicExchange ||
-                        row.intrinsic == I::AtomicCompareExchange;
+  const bool is_plain = row.intrinsic == I::AtomicLoad || row.intrinsic == I::AtomicStore ||
+                        row.intrinsic == I::AtomicExchange || row.intrinsic == I::AtomicCompareExchange;
   const bool is_sum = row.intrinsic == I::AtomicAdd || row.intrinsic == I::AtomicSubtract;
-  const bool is_supported = (type->is_integer() && type->size >= 4) || (type->is(TypeKind::Float) && (is_plain || is_sum));
+  const bool is_supported =
+      (type->is_integer() && type->size >= 4) || (type->is(TypeKind::Float) && (is_plain || is_sum));
   if (!is_supported) throw Rejected{at, quoted(row.name) + " is not supported for " + quoted(pointer.type->inner)};
   if (row.intrinsic == I::AtomicLoad) return effect(row.intrinsic, {pointer.ir}, at);
   if (pointer.type->is_const) throw Rejected{at, quoted(row.name) + " writes: its pointer must not be const"};
@@ -41,10 +43,12 @@ Value Meaning::builtin_exchange(const ir::Expression* pointer, std::span<const V
   const Type* type = pointer->type->inner->inner;
   const Value expected = freeze(pointee(given[1], at));
   if (expected.type != type) {
-    throw Rejected{at, "atomic_compare_exchange_weak expects a pointer to " + quoted(type) + ", not to " + quoted(expected.type)};
+    throw Rejected{
+        at, "atomic_compare_exchange_weak expects a pointer to " + quoted(type) + ", not to " + quoted(expected.type)};
   }
   const ir::Expression* wanted = settle(read(expected));
-  const Value before = effect(ir::Intrinsic::AtomicCompareExchange, {pointer, wanted, as_number(given[2], type, at)}, at);
+  const Value before =
+      effect(ir::Intrinsic::AtomicCompareExchange, {pointer, wanted, as_number(given[2], type, at)}, at);
   // By the bits: a NaN is equal to itself here.
   const Type* bits = type->is_floating() ? types_.get(TypeKind::UInt) : type;
   const ir::Expression* is_same =
@@ -64,7 +68,9 @@ Value Meaning::builtin_barrier(const BuiltinRow& row, std::span<const Value> giv
   if (!flags.type->is_integer()) throw Rejected{at, quoted(row.name) + " takes mem_flags, not " + quoted(flags.type)};
   const ir::Expression* known = evaluated(flags.ir, {});
   constexpr uint32_t kAll = 3;
-  const uint32_t which = known != nullptr && known->kind == ir::ExpressionKind::Constant ? static_cast<uint32_t>(known->bits) & kAll : kAll;
+  const uint32_t which = known != nullptr && known->kind == ir::ExpressionKind::Constant
+                             ? static_cast<uint32_t>(known->bits) & kAll
+                             : kAll;
   return effect(row.intrinsic, {}, at, which);
 }
 
@@ -73,12 +79,16 @@ Value Meaning::builtin_simd(const BuiltinRow& row, std::span<const Value> given,
   if (row.intrinsic == I::SimdLane) return rvalue(build(at).intrinsic(I::SimdLane));
   if (row.intrinsic == I::SimdBallot) return effect(I::SimdBallot, {truth(given[0], at, "what is voted")}, at);
   const Value value = load(given[0]);
-  if (!value.type->is_number()) throw Rejected{at, quoted(row.name) + " is of numbers and vectors, not of " + quoted(value.type)};
+  if (!value.type->is_number())
+    throw Rejected{at, quoted(row.name) + " is of numbers and vectors, not of " + quoted(value.type)};
   const Type* scalar = value.type->scalar();
   const bool is_logic = row.intrinsic == I::SimdAnd || row.intrinsic == I::SimdOr || row.intrinsic == I::SimdXor;
-  if (is_logic && scalar->is_floating()) throw Rejected{at, quoted(row.name) + " is of integers, not of " + quoted(value.type)};
+  if (is_logic && scalar->is_floating())
+    throw Rejected{at, quoted(row.name) + " is of integers, not of " + quoted(value.type)};
   // What takes part is int, uint, long, ulong or float.
-  const Type* wide = scalar->is_floating() ? types_.get(TypeKind::Float) : scalar->size < 4 ? types_.get(TypeKind::Int) : scalar;
+  const Type* wide = scalar->is_floating() ? types_.get(TypeKind::Float)
+                     : scalar->size < 4    ? types_.get(TypeKind::Int)
+                                           : scalar;
   const ir::Expression* lane = given.size() > 1 ? settle(as_number(given[1], types_.get(TypeKind::UInt), at)) : nullptr;
   const ir::Expression* whole = value.type->is_vector() ? settle(value.ir) : value.ir;
   std::vector<const ir::Expression*> results;

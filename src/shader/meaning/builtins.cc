@@ -1,21 +1,16 @@
 #include "shader/meaning/builtin_table.h"
-
 #include "shader/meaning/work.h"
 
 namespace kymo::shader {
 
-namespace {
-
-using Kind = BuiltinKind;
-using I = ir::Intrinsic;
-
-}  // namespace
-
 const Meaning::BuiltinRow* Meaning::builtin_row(std::string_view name) {
+  using Kind = BuiltinKind;
+  using I = ir::Intrinsic;
   // clang-format off
   static constexpr BuiltinRow kRows[] = {
       {"fabs", Kind::Float, 1, 1, I::Abs}, {"floor", Kind::Float, 1, 1, I::Floor}, {"ceil", Kind::Float, 1, 1, I::Ceil},
-      {"trunc", Kind::Float, 1, 1, I::Trunc}, {"rint", Kind::Float, 1, 1, I::Rint}, {"sqrt", Kind::Float, 1, 1, I::Sqrt},
+      {"trunc", Kind::Float, 1, 1, I::Trunc}, {"rint", Kind::Float, 1, 1, I::Rint},
+      {"sqrt", Kind::Float, 1, 1, I::Sqrt},
       {"exp", Kind::FloatOrLibrary, 1, 1, I::Exp}, {"exp2", Kind::FloatOrLibrary, 1, 1, I::Exp2},
       {"exp10", Kind::FloatOrLibrary, 1, 1, I::Exp10}, {"log", Kind::FloatOrLibrary, 1, 1, I::Log},
       {"log2", Kind::FloatOrLibrary, 1, 1, I::Log2}, {"log10", Kind::FloatOrLibrary, 1, 1, I::Log10},
@@ -48,17 +43,20 @@ const Meaning::BuiltinRow* Meaning::builtin_row(std::string_view name) {
       {"length_squared", Kind::FloatLibrary}, {"distance", Kind::FloatLibrary, 2, 2},
       {"distance_squared", Kind::FloatLibrary, 2, 2}, {"normalize", Kind::FloatLibrary},
       {"reflect", Kind::FloatLibrary, 2, 2}, {"faceforward", Kind::FloatLibrary, 3, 3},
-      {"rsqrt", Kind::Components}, {"round", Kind::Components}, {"sinpi", Kind::Components}, {"cospi", Kind::Components}, {"tanpi", Kind::Components},
+      {"rsqrt", Kind::Components}, {"round", Kind::Components}, {"sinpi", Kind::Components},
+      {"cospi", Kind::Components}, {"tanpi", Kind::Components},
       {"ldexp", Kind::Components, 2, 2}, {"ilogb", Kind::Components}, {"nextafter", Kind::Components, 2, 2},
 
       {"atomic_load", Kind::Atomic, 1, 2, I::AtomicLoad}, {"atomic_store", Kind::Atomic, 2, 3, I::AtomicStore},
       {"atomic_exchange", Kind::Atomic, 2, 3, I::AtomicExchange},
       {"atomic_compare_exchange_weak", Kind::Atomic, 3, 5, I::AtomicCompareExchange},
-      {"atomic_fetch_add", Kind::Atomic, 2, 3, I::AtomicAdd}, {"atomic_fetch_sub", Kind::Atomic, 2, 3, I::AtomicSubtract},
+      {"atomic_fetch_add", Kind::Atomic, 2, 3, I::AtomicAdd},
+      {"atomic_fetch_sub", Kind::Atomic, 2, 3, I::AtomicSubtract},
       {"atomic_fetch_and", Kind::Atomic, 2, 3, I::AtomicAnd}, {"atomic_fetch_or", Kind::Atomic, 2, 3, I::AtomicOr},
       {"atomic_fetch_xor", Kind::Atomic, 2, 3, I::AtomicXor}, {"atomic_fetch_min", Kind::Atomic, 2, 3, I::AtomicMin},
       {"atomic_fetch_max", Kind::Atomic, 2, 3, I::AtomicMax},
-      {"atomic_thread_fence", Kind::Barrier, 1, 3, I::Fence}, {"threadgroup_barrier", Kind::Barrier, 1, 2, I::GroupBarrier},
+      {"atomic_thread_fence", Kind::Barrier, 1, 3, I::Fence},
+      {"threadgroup_barrier", Kind::Barrier, 1, 2, I::GroupBarrier},
       {"simdgroup_barrier", Kind::Barrier, 1, 2, I::SimdBarrier},
 
       {"simd_sum", Kind::Simd, 1, 1, I::SimdSum}, {"simd_product", Kind::Simd, 1, 1, I::SimdProduct},
@@ -93,11 +91,13 @@ bool Meaning::is_builtin(std::string_view name) const { return builtin_row(name)
 
 std::optional<Value> Meaning::builtin(std::string_view name, const TemplateArguments& explicit_arguments,
                                       std::span<const Value> given, Location at) {
+  using Kind = BuiltinKind;
   const BuiltinRow* row = builtin_row(name);
   if (row == nullptr) return std::nullopt;
   if (given.size() < row->least || given.size() > row->most) {
-    const std::string wanted = row->least == row->most ? std::to_string(row->least)
-                                                       : std::to_string(row->least) + " to " + std::to_string(row->most);
+    const std::string wanted = row->least == row->most
+                                   ? std::to_string(row->least)
+                                   : std::to_string(row->least) + " to " + std::to_string(row->most);
     throw Rejected{at, quoted(name) + " takes " + wanted + (row->most == 1 ? " argument: " : " arguments: ") +
                            std::to_string(given.size()) + (given.size() == 1 ? " is given" : " are given")};
   }
@@ -142,7 +142,8 @@ const Type* Meaning::unified(std::span<const Value> given, bool as_float, std::s
   const Type* type = nullptr;
   for (const Value& value : given) {
     const Type* own = plain(value.type);
-    if (!own->is_number()) throw Rejected{at, quoted(name) + " is of numbers and vectors, not of " + quoted(value.type)};
+    if (!own->is_number())
+      throw Rejected{at, quoted(name) + " is of numbers and vectors, not of " + quoted(value.type)};
     type = type == nullptr || type == own ? own : common_type(type, own, at);
   }
   if (as_float && !type->scalar()->is_floating()) return types_.with_scalar(type, types_.get(TypeKind::Float));

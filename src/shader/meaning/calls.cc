@@ -29,8 +29,8 @@ Value Meaning::call(const ast::Expression& expression, Scope& scope) {
 
 Value Meaning::call_value(const Value& callee, std::span<const Value> given, Scope& scope, Location at) {
   if (callee.braces != nullptr || !callee.type->is_struct()) {
-    throw Rejected{at, callee.braces != nullptr ? "{...} cannot be called"
-                                                : "cannot call a value of type " + quoted(callee.type)};
+    throw Rejected{
+        at, callee.braces != nullptr ? "{...} cannot be called" : "cannot call a value of type " + quoted(callee.type)};
   }
   Class* owner = class_of(callee.type);
   OverloadSet set;
@@ -65,10 +65,12 @@ Value Meaning::call_named(const ast::Expression& callee, const ast::Expression& 
     if (is_type) {
       const std::optional<QualifiedType> type = try_type(callee, scope);
       if (!type || type->type == nullptr) {
-        throw Rejected{at, quoted(part.name) + " is a template: write its arguments, " + std::string(part.name) + "<...>"};
+        throw Rejected{at,
+                       quoted(part.name) + " is a template: write its arguments, " + std::string(part.name) + "<...>"};
       }
       const std::vector<Value> given = arguments(rest, scope);
-      return given.size() == 1 ? cast_to(*type, given[0], "", at) : rvalue(construct(type->type, given, at), type->type);
+      return given.size() == 1 ? cast_to(*type, given[0], "", at)
+                               : rvalue(construct(type->type, given, at), type->type);
     }
     Value object = name(callee, scope);
     const std::vector<Value> given = arguments(rest, scope);
@@ -193,14 +195,17 @@ Value Meaning::call_library(std::string_view name, std::span<const Value> given,
   return call(choose(set, given), std::nullopt, given, at);
 }
 
-Value Meaning::call(const Chosen& chosen, const std::optional<Value>& object, std::span<const Value> given, Location at) {
+Value Meaning::call(const Chosen& chosen, const std::optional<Value>& object, std::span<const Value> given,
+                    Location at) {
   FunctionInstance& instance = *chosen.instance;
   const ast::Declaration& declaration = *instance.declaration;
-  if (declaration.is_kernel) throw Rejected{at, "the kernel " + quoted(declaration.name) + " cannot be called: only launched"};
+  if (declaration.is_kernel)
+    throw Rejected{at, "the kernel " + quoted(declaration.name) + " cannot be called: only launched"};
   if (declaration.is_deleted) throw Rejected{at, "the function " + quoted(declaration.name) + " is deleted"};
   if (body_.is_unevaluated && instance.result != nullptr) return unevaluated(instance.result, at);
 
-  const bool is_constructor = instance.owner != nullptr && declaration.type == nullptr && declaration.conversion == nullptr;
+  const bool is_constructor =
+      instance.owner != nullptr && declaration.type == nullptr && declaration.conversion == nullptr;
   std::vector<const ir::Expression*> operands;
   const auto add = [&](auto&& work) {
     const size_t since = mark();
@@ -210,15 +215,18 @@ Value Meaning::call(const Chosen& chosen, const std::optional<Value>& object, st
   };
   if (has_object(instance)) {
     if (!object) {
-      throw Rejected{at, "the member function " + quoted(declaration.name) + " needs an object of " + quoted(instance.owner->type)};
+      throw Rejected{at, "the member function " + quoted(declaration.name) + " needs an object of " +
+                             quoted(instance.owner->type)};
     }
     add([&] {
       const ir::Expression* pointer = address(base_of(*object, *instance.owner, at), at);
-      return build(at).pointer_cast(types_.pointer(instance.owner->type, instance.this_space, instance.this_const), pointer);
+      return build(at).pointer_cast(types_.pointer(instance.owner->type, instance.this_space, instance.this_const),
+                                    pointer);
     });
   }
   const auto what = [&](size_t i) {
-    return "argument " + std::to_string(i + 1) + " of " + quoted(is_constructor ? instance.owner->type->name : declaration.name);
+    return "argument " + std::to_string(i + 1) + " of " +
+           quoted(is_constructor ? instance.owner->type->name : declaration.name);
   };
   for (size_t i = 0; i < given.size() && i < instance.parameters.size(); ++i) {
     add([&] { return convert(given[i], instance.parameters[i].type, at, what(i)); });

@@ -30,17 +30,23 @@ Value Meaning::cast_bits(const Type* type, const Value& given, Location at) {
   const Value value = load(decayed(given));
   if (type->is_pointer() || value.type->is_pointer()) {
     if (type->size != value.type->size) {
-      throw Rejected{at, "as_type needs types of the same size: " + quoted(value.type) + " and " + quoted(type) + " differ"};
+      throw Rejected{
+          at, "as_type needs types of the same size: " + quoted(value.type) + " and " + quoted(type) + " differ"};
     }
     return rvalue(build(at).pointer_cast(type, value.ir), type);
   }
-  const auto is_plain = [](const Type* checked) { return checked->is_number() && !checked->scalar()->is(TypeKind::Bool); };
+  const auto is_plain = [](const Type* checked) {
+    return checked->is_number() && !checked->scalar()->is(TypeKind::Bool);
+  };
   const Type* to = plain(type);
   if (!is_plain(to) || !is_plain(value.type)) {
-    throw Rejected{at, "as_type is of numbers and vectors: " + quoted(value.type) + " to " + quoted(type) + " is not possible"};
+    throw Rejected{
+        at, "as_type is of numbers and vectors: " + quoted(value.type) + " to " + quoted(type) + " is not possible"};
   }
-  if (to->scalar()->size * to->components() != value.type->scalar()->size * value.type->components() && to->size != value.type->size) {
-    throw Rejected{at, "as_type needs types of the same size: " + quoted(value.type) + " and " + quoted(type) + " differ"};
+  if (to->scalar()->size * to->components() != value.type->scalar()->size * value.type->components() &&
+      to->size != value.type->size) {
+    throw Rejected{at,
+                   "as_type needs types of the same size: " + quoted(value.type) + " and " + quoted(type) + " differ"};
   }
   return rvalue(build(at).bitcast(to, value.ir), to);
 }
@@ -79,13 +85,15 @@ Value Meaning::cast_to(const QualifiedType& wanted, const Value& given, std::str
       // `constant` is where the object really lies.
       const QualifiedType adapted = adapt(wanted, value);
       if (adapted.type->space != value.type->space) {
-        throw Rejected{at, "cannot convert " + quoted(value.type) + " to " + quoted(type) + ": they are in different address spaces"};
+        throw Rejected{at, "cannot convert " + quoted(value.type) + " to " + quoted(type) +
+                               ": they are in different address spaces"};
       }
       type = adapted.type;
     }
     Class* to = class_named(type->inner);
     Class* from = class_named(value.type->inner);
-    if (to != nullptr && from != nullptr && to != from && how != "reinterpret_cast" && class_of(from->type) && is_derived(*from, *to)) {
+    if (to != nullptr && from != nullptr && to != from && how != "reinterpret_cast" && class_of(from->type) &&
+        is_derived(*from, *to)) {
       return rvalue(address(base_of(place_at(value.ir, value.type->is_const), *to, at), at), type);
     }
     return rvalue(build(at).pointer_cast(type, value.ir), type);
@@ -94,7 +102,8 @@ Value Meaning::cast_to(const QualifiedType& wanted, const Value& given, std::str
     value = load(value);
     if (type->is(TypeKind::Bool)) return rvalue(truth(value, at, "the value"));
     if (!type->is_integer() || type->size != 8) {
-      throw Rejected{at, "cannot convert " + quoted(value.type) + " to " + quoted(type) + ": a pointer has 8 bytes, use ulong"};
+      throw Rejected{
+          at, "cannot convert " + quoted(value.type) + " to " + quoted(type) + ": a pointer has 8 bytes, use ulong"};
     }
     const ir::Expression* number = build(at).pointer_cast(types_.get(TypeKind::ULong), value.ir);
     return rvalue(convert_number(number, type, at), type);

@@ -1,7 +1,7 @@
 // && || ?: and folds: what is evaluated only where it is asked for.
 //
-// Where the operand that may be left out needs no statements it stays an expression; else the choice becomes an if and a
-// temporary.
+// Where the operand that may be left out needs no statements it stays an expression; else the choice becomes an if and
+// a temporary.
 #include "shader/meaning/short_circuit.h"
 #include "shader/meaning/work.h"
 
@@ -9,12 +9,14 @@ namespace kymo::shader {
 
 Value Meaning::logical(const ast::Expression& expression, Scope& scope) {
   Value left = this->expression(*expression.operands[0], scope);
-  if (left.braces != nullptr || is_void(left)) throw Rejected{expression.at, "the left side of " + std::string(expression.op) + " has no value"};
+  if (left.braces != nullptr || is_void(left))
+    throw Rejected{expression.at, "the left side of " + std::string(expression.op) + " has no value"};
   if (left.type->is_vector()) {
     const size_t since = mark();
     Value right = this->expression(*expression.operands[1], scope);
     protect(left, since);
-    return short_circuit(expression.op, left, [&] { return right; }, expression.at);
+    return short_circuit(
+        expression.op, left, [&] { return right; }, expression.at);
   }
   if (left.type->is_struct()) {
     Value operands[] = {left, Value()};
@@ -22,10 +24,12 @@ Value Meaning::logical(const ast::Expression& expression, Scope& scope) {
     if (!find(name, scope).empty() || !find_in(name, *class_of(left.type)->scope).empty()) {
       operands[1] = this->expression(*expression.operands[1], scope);
       if (std::optional<Value> found = overloaded(expression.op, operands, scope, expression.at)) return *found;
-      return short_circuit(expression.op, left, [&] { return operands[1]; }, expression.at);
+      return short_circuit(
+          expression.op, left, [&] { return operands[1]; }, expression.at);
     }
   }
-  return short_circuit(expression.op, left, [&] { return this->expression(*expression.operands[1], scope); }, expression.at);
+  return short_circuit(
+      expression.op, left, [&] { return this->expression(*expression.operands[1], scope); }, expression.at);
 }
 
 // ---- ? : -----------------------------------------------------------------------------------------------------------
@@ -59,7 +63,8 @@ Value Meaning::conditional(const ast::Expression& expression, Scope& scope) {
     }
   }
   for (int side = 0; side < 2 && is_known; ++side) {
-    if ((condition->bits != 0) == (side == 0) && values[1 - side].type == nullptr && values[1 - side].braces == nullptr) {
+    if ((condition->bits != 0) == (side == 0) && values[1 - side].type == nullptr &&
+        values[1 - side].braces == nullptr) {
       body_.block->insert(body_.block->end(), blocks[side].begin(), blocks[side].end());
       return values[side];
     }
@@ -88,7 +93,8 @@ Value Meaning::choose_value(const ir::Expression* condition, Value if_true, Valu
   const auto plain = [&](const Type* type) {
     return type != nullptr && type->is_vector() && type->packed ? types_.vector(type->inner, type->count) : type;
   };
-  if (if_true.braces != nullptr && if_false.braces != nullptr) throw Rejected{at, "both sides of ?: are {...}: write the type before one"};
+  if (if_true.braces != nullptr && if_false.braces != nullptr)
+    throw Rejected{at, "both sides of ?: are {...}: write the type before one"};
   if (if_true.braces != nullptr || if_true.is_null || (if_true.is_literal_zero && b->is_pointer())) {
     common.type = plain(b);
   } else if (if_false.braces != nullptr || if_false.is_null || (if_false.is_literal_zero && a->is_pointer())) {
@@ -105,7 +111,8 @@ Value Meaning::choose_value(const ir::Expression* condition, Value if_true, Valu
     to_b.type = b;
     const bool a_to_b = rank(if_true, to_b) != Rank::Impossible, b_to_a = rank(if_false, to_a) != Rank::Impossible;
     if (a_to_b == b_to_a) {
-      throw Rejected{at, "the sides of ?: are " + quoted(a) + " and " + quoted(b) + ": convert one to the other's type"};
+      throw Rejected{at,
+                     "the sides of ?: are " + quoted(a) + " and " + quoted(b) + ": convert one to the other's type"};
     }
     common.type = a_to_b ? b : a;
   }
@@ -134,16 +141,19 @@ Value Meaning::choose_value(const ir::Expression* condition, Value if_true, Valu
 
 // (c ? a : b) = x: by way of pointers.
 Value Meaning::conditional_place(const ast::Expression& expression, Scope& scope) {
-  const ir::Expression* condition = truth(this->expression(*expression.operands[0], scope), expression.at, "the condition of ?:");
+  const ir::Expression* condition =
+      truth(this->expression(*expression.operands[0], scope), expression.at, "the condition of ?:");
   ir::Block blocks[2];
   Value sides[2];
   for (size_t side = 0; side < 2; ++side) {
     const Into into(*this, blocks[side]);
     const Value place = this->expression(*expression.operands[side + 1], scope);
-    if (place.braces != nullptr || !place.is_place) throw Rejected{expression.at, "the sides of this ?: must be variables"};
+    if (place.braces != nullptr || !place.is_place)
+      throw Rejected{expression.at, "the sides of this ?: must be variables"};
     sides[side] = rvalue(address(place, expression.at));
   }
-  const Value chosen = choose_value(condition, sides[0], sides[1], std::move(blocks[0]), std::move(blocks[1]), expression.at);
+  const Value chosen =
+      choose_value(condition, sides[0], sides[1], std::move(blocks[0]), std::move(blocks[1]), expression.at);
   return place_at(chosen.ir, chosen.type->is_const);
 }
 
@@ -178,10 +188,12 @@ Value Meaning::fold(const ast::Expression& expression, Scope& scope) {
     Value result = rvalue(build(expression.at).constant_bool(op == "&&"));
     if (has_start && is_left) result = this->expression(*start, scope);
     for (Scope* element : elements) {
-      result = short_circuit(op, result, [&] { return this->expression(pattern, *element); }, expression.at);
+      result = short_circuit(
+          op, result, [&] { return this->expression(pattern, *element); }, expression.at);
     }
     if (has_start && !is_left) {
-      result = short_circuit(op, result, [&] { return this->expression(*start, scope); }, expression.at);
+      result = short_circuit(
+          op, result, [&] { return this->expression(*start, scope); }, expression.at);
     }
     return result;
   }
@@ -195,7 +207,8 @@ Value Meaning::fold(const ast::Expression& expression, Scope& scope) {
   if (has_start && is_left) add(*start, scope);
   for (Scope* element : elements) add(pattern, *element);
   if (has_start && !is_left) add(*start, scope);
-  if (values.empty()) throw Rejected{expression.at, "a fold over " + std::string(op) + " of an empty pack has no value"};
+  if (values.empty())
+    throw Rejected{expression.at, "a fold over " + std::string(op) + " of an empty pack has no value"};
   if (is_left) {
     Value result = values.front();
     for (size_t i = 1; i < values.size(); ++i) result = binary_of(op, result, values[i], scope, expression.at);

@@ -22,8 +22,10 @@ const ir::Expression* Meaning::constant(const ast::Expression& expression, Scope
     value = read(lowered);
   }
   const ir::Expression* known = evaluated(value, statements);
-  if (known == nullptr) throw Rejected{expression.at, std::string(what) + " must be known when the shader is translated"};
-  if (known->kind == ir::ExpressionKind::Zero && known->type->is_scalar()) return build(expression.at).constant(known->type, 0);
+  if (known == nullptr)
+    throw Rejected{expression.at, std::string(what) + " must be known when the shader is translated"};
+  if (known->kind == ir::ExpressionKind::Zero && known->type->is_scalar())
+    return build(expression.at).constant(known->type, 0);
   return known;
 }
 

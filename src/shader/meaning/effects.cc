@@ -1,5 +1,5 @@
-// The order of things. Expressions of the IR have no effects, so an assignment or a call that writes becomes a statement
-// in the block before; what was lowered earlier and could see it is kept first.
+// The order of things. Expressions of the IR have no effects, so an assignment or a call that writes becomes a
+// statement in the block before; what was lowered earlier and could see it is kept first.
 #include "shader/meaning/work.h"
 
 namespace kymo::shader {
@@ -38,7 +38,8 @@ const ir::Expression* Meaning::read(const Value& value) {
   }
   if (read->kind == ir::ExpressionKind::Swizzle && effects_is_packed(read->operands[0]->type)) {
     // Of a packed vector in memory: the whole is read, then the components are taken.
-    const ir::Expression* whole = make.convert(types_.with_scalar(read->operands[0]->type, read->type->inner), read->operands[0]);
+    const ir::Expression* whole =
+        make.convert(types_.with_scalar(read->operands[0]->type, read->type->inner), read->operands[0]);
     ir::Expression& taken = module_.make_expression(ir::ExpressionKind::Swizzle, read->type, read->at);
     taken.operands = {whole};
     taken.index = read->index;
@@ -76,7 +77,8 @@ void Meaning::assign(const Value& place, const ir::Expression* value, Location a
   if (!place.is_place) throw Rejected{at, "cannot assign to a value: it is no variable, element or member"};
   ir::Builder& make = build(at);
   const ir::Expression& root = ir::place_root(*place.ir);
-  if (root.kind == ir::ExpressionKind::Dereference || root.variable->space == Space::Threadgroup) body_.has_effects = true;
+  if (root.kind == ir::ExpressionKind::Dereference || root.variable->space == Space::Threadgroup)
+    body_.has_effects = true;
   if (place.viewed != nullptr) {
     if (place.view_index == nullptr) return emit(make.assign(place.ir, make.bitcast(place.ir->type, value)));
     ir::Variable& whole = local("view", place.viewed, make.bitcast(place.viewed, place.ir), at);
@@ -94,7 +96,8 @@ void Meaning::assign(const Value& place, const ir::Expression* value, Location a
     if (effects_is_packed(swizzle.operands[0]->type)) {
       const ir::Expression* kept = settle(value);
       for (uint32_t i = 0; i < swizzle.index; ++i) {
-        const ir::Expression* component = build(at).index(swizzle.operands[0], static_cast<int32_t>(swizzle.swizzle[i]));
+        const ir::Expression* component =
+            build(at).index(swizzle.operands[0], static_cast<int32_t>(swizzle.swizzle[i]));
         emit(make.assign(component, make.index(kept, static_cast<int32_t>(i))));
       }
       return;

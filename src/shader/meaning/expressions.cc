@@ -5,8 +5,8 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr uint32_t kExpressionDepth = 250;    // within a function
-constexpr uint32_t kWholeDepth = 1500;        // with those of the functions that are being lowered around it
+constexpr uint32_t kExpressionDepth = 250;  // within a function
+constexpr uint32_t kWholeDepth = 1500;      // with those of the functions that are being lowered around it
 
 }  // namespace
 
@@ -70,7 +70,8 @@ Value Meaning::expression(const ast::Expression& expression, Scope& scope) {
       if (type == nullptr) throw Rejected{expression.at, "sizeof needs a whole type, not auto"};
       if (type->is(TypeKind::Reference)) type = type->inner;
       class_of(type);
-      return rvalue(build(expression.at).constant_uint(expression.text == "alignof" ? type->align : type->size, TypeKind::ULong));
+      return rvalue(
+          build(expression.at).constant_uint(expression.text == "alignof" ? type->align : type->size, TypeKind::ULong));
     }
     case Kind::SizeofValue: {
       const Type* type = type_of(*expression.operands[0], scope);
@@ -127,7 +128,8 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
         return rvalue(symbol.argument.value);
       }
       if (symbol.argument.kind == TemplateArgument::Kind::Pack) {
-        throw Rejected{at, quoted(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
+        throw Rejected{
+            at, quoted(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
       }
       throw Rejected{at, quoted(part.name) + " is a type: a value is wanted here"};
     case Symbol::Kind::Variable:
@@ -137,9 +139,11 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
       if (symbol.owner != nullptr && !symbol.declaration->is_static) return self_member(symbol, at);
       return variable(symbol, at);
     case Symbol::Kind::LocalPack:
-      throw Rejected{at, quoted(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
+      throw Rejected{at,
+                     quoted(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
     case Symbol::Kind::Function:
-      throw Rejected{at, "the function " + quoted(part.name) + " can only be called: pointers to functions are not supported"};
+      throw Rejected{
+          at, "the function " + quoted(part.name) + " can only be called: pointers to functions are not supported"};
     case Symbol::Kind::Type:
       throw Rejected{at, quoted(part.name) + " is a type: a value is wanted here"};
     case Symbol::Kind::Namespace:

@@ -12,8 +12,10 @@ std::string functions_name(const FunctionInstance& instance) {
   if (instance.owner == nullptr) return std::string(instance.declaration->name);
   if (instance.owner->is_closure) return "lambda";
   const std::string_view own = instance.owner->scope->name;
-  if (instance.declaration->type == nullptr && instance.declaration->conversion == nullptr) return "make_" + std::string(own);
-  return std::string(own) + "_" + std::string(instance.declaration->conversion != nullptr ? "convert" : instance.declaration->name);
+  if (instance.declaration->type == nullptr && instance.declaration->conversion == nullptr)
+    return "make_" + std::string(own);
+  return std::string(own) + "_" +
+         std::string(instance.declaration->conversion != nullptr ? "convert" : instance.declaration->name);
 }
 
 // How many notes the last error has.
@@ -62,7 +64,8 @@ void Meaning::need(FunctionInstance& instance, Location at) {
       report(rejected);
     }
   }
-  const bool is_template = !instance.arguments.empty() || (instance.owner != nullptr && !instance.owner->arguments.empty());
+  const bool is_template =
+      !instance.arguments.empty() || (instance.owner != nullptr && !instance.owner->arguments.empty());
   if (diagnostics_.list().size() != reported && is_template && functions_notes(diagnostics_) < kMostNotes) {
     diagnostics_.note(at, "in the instantiation of " + quoted(instance.declaration->name) + " that is needed here");
   }
@@ -76,7 +79,8 @@ void Meaning::lower_body(FunctionInstance& instance) {
     throw Rejected{declaration.at, "the function " + quoted(declaration.name) + " is declared, but not defined"};
   }
   if (!declaration.other_stage.empty()) {
-    throw Rejected{declaration.at, "a " + std::string(declaration.other_stage) + " function is not supported: only kernels are"};
+    throw Rejected{declaration.at,
+                   "a " + std::string(declaration.other_stage) + " function is not supported: only kernels are"};
   }
   ir::Function& function = module_.make_function(functions_name(instance));
   function.at = declaration.at;
@@ -204,11 +208,10 @@ void Meaning::lower_constructor(FunctionInstance& instance, Scope& scope) {
     uint32_t index = 0;
     bool is_known = name == owner.scope->name || find_field(owner.type, name, index) != nullptr;
     for (size_t i = 0; i < owner.bases.size(); ++i) {
-      const ast::Expression* none = nullptr;
-      (void)none;
       is_known = is_known || base_is_named(*owner.bases[i], initializer.name, *instance.scope);
     }
-    if (!is_known) throw Rejected{initializer.at, "there is no member or base " + quoted(name) + " in " + quoted(owner.type)};
+    if (!is_known)
+      throw Rejected{initializer.at, "there is no member or base " + quoted(name) + " in " + quoted(owner.type)};
   }
   if (const auto* delegated = initializer_of(owner.scope->name)) {
     const std::vector<Value> given = arguments(delegated->arguments, scope);
@@ -238,15 +241,17 @@ bool Meaning::base_is_named(const Class& base, const ast::Name& name, Scope& sco
   return type && type->type == base.type;
 }
 
-void Meaning::initialize_field(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor, Scope& scope) {
+void Meaning::initialize_field(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
+                               Scope& scope) {
   const Field& field = owner.type->fields[index];
   const bool is_base = index < owner.bases.size();
   Value place = self;
   place.ir = build(constructor.at).member(self.ir, index);
   place.type = field.type;
   const ast::Declaration* declared = is_base ? nullptr : field_declaration(owner, field.name);
-  const bool is_reference = declared != nullptr && declared->type != nullptr &&
-                            (declared->type->form == ast::TypeForm::Reference || declared->type->form == ast::TypeForm::RvalueReference);
+  const bool is_reference =
+      declared != nullptr && declared->type != nullptr &&
+      (declared->type->form == ast::TypeForm::Reference || declared->type->form == ast::TypeForm::RvalueReference);
   for (const auto& initializer : constructor.member_initializers) {
     const bool is_this = is_base ? base_is_named(*owner.bases[index], initializer.name, scope)
                                  : initializer.name.last().name == field.name;

@@ -65,7 +65,8 @@ const ir::Expression* Meaning::default_value(const Type* type, Location at) {
   return construct_class(*made, {}, at);
 }
 
-const ir::Expression* Meaning::initialize(const QualifiedType& type, const ast::Declaration& declaration, Scope& scope) {
+const ir::Expression* Meaning::initialize(const QualifiedType& type, const ast::Declaration& declaration,
+                                          Scope& scope) {
   const Location at = declaration.initializer != nullptr ? declaration.initializer->at : declaration.at;
   const std::string what = "the value of " + quoted(declaration.name);
   if (declaration.direct) {
@@ -74,14 +75,17 @@ const ir::Expression* Meaning::initialize(const QualifiedType& type, const ast::
     return construct(type.type, given, at);
   }
   if (declaration.initializer == nullptr) {
-    if (type.type->is(TypeKind::Reference)) throw Rejected{at, "the reference " + quoted(declaration.name) + " needs something to refer to"};
+    if (type.type->is(TypeKind::Reference))
+      throw Rejected{at, "the reference " + quoted(declaration.name) + " needs something to refer to"};
     return default_value(type.type, at);
   }
   const ast::Expression& initializer = *declaration.initializer;
-  if (initializer.kind == ast::ExpressionKind::Braces && initializer.type == nullptr && !type.type->is(TypeKind::Reference)) {
+  if (initializer.kind == ast::ExpressionKind::Braces && initializer.type == nullptr &&
+      !type.type->is(TypeKind::Reference)) {
     return from_braces(type.type, initializer, scope);
   }
-  if (initializer.kind == ast::ExpressionKind::String && type.type->is_array()) return text_array(type.type, initializer.text, at);
+  if (initializer.kind == ast::ExpressionKind::String && type.type->is_array())
+    return text_array(type.type, initializer.text, at);
   const Value value = expression(initializer, scope);
   if (is_void(value)) throw Rejected{at, what + " is void"};
   return convert(value, type, at, what);
@@ -122,19 +126,22 @@ const ir::Expression* Meaning::construct_class(Class& made, std::span<const Valu
     if (!chosen && given.empty() && !has_default_constructor(made)) {
       throw Rejected{at, quoted(made.type) + " has no constructor without arguments: give it some"};
     }
-    const Value value = chosen ? call(*chosen, std::nullopt, given, at) : call(choose(set, given), std::nullopt, given, at);
+    const Value value =
+        chosen ? call(*chosen, std::nullopt, given, at) : call(choose(set, given), std::nullopt, given, at);
     return read(value);
   }
   if (!given.empty()) {
     QualifiedType wanted;
     wanted.type = made.type;
-    if (given.size() == 1 && given[0].type != nullptr && given[0].type->is_struct() && rank(given[0], wanted) != Rank::Impossible) {
+    if (given.size() == 1 && given[0].type != nullptr && given[0].type->is_struct() &&
+        rank(given[0], wanted) != Rank::Impossible) {
       return convert(given[0], wanted, at, "the value");
     }
     size_t next = 0;
     const ir::Expression* value = aggregate(made.type, given, next, at);
     if (next < given.size()) {
-      throw Rejected{at, quoted(made.type) + " has fewer members than the " + std::to_string(given.size()) + " values given"};
+      throw Rejected{
+          at, quoted(made.type) + " has fewer members than the " + std::to_string(given.size()) + " values given"};
     }
     return value;
   }
@@ -174,7 +181,8 @@ const ir::Expression* Meaning::construct_vector(const Type* type, std::span<cons
     parts.push_back(convert_number(part.ir, types_.with_scalar(part.type, type->inner), at));
   }
   if (count != type->count) {
-    throw Rejected{at, quoted(type) + " has " + std::to_string(type->count) + " components: " + std::to_string(count) + " are given"};
+    throw Rejected{at, quoted(type) + " has " + std::to_string(type->count) + " components: " + std::to_string(count) +
+                           " are given"};
   }
   return build(at).construct(type, std::move(parts));
 }

@@ -1,5 +1,5 @@
-// Lambdas: a structure of what is captured, with an operator(). Copies are members, references are pointers to where the
-// variable lies.
+// Lambdas: a structure of what is captured, with an operator(). Copies are members, references are pointers to where
+// the variable lies.
 #include <algorithm>
 
 #include "shader/meaning/walk.h"
@@ -26,7 +26,8 @@ Value Meaning::lambda(const ast::Expression& expression, Scope& scope) {
   std::vector<LambdaCapture> captures;
   std::vector<std::string_view> packs;
   const auto add = [&](std::string_view name, const Value& value, bool by_reference) {
-    const bool is_known = std::any_of(captures.begin(), captures.end(), [&](const auto& known) { return known.name == name; });
+    const bool is_known =
+        std::any_of(captures.begin(), captures.end(), [&](const auto& known) { return known.name == name; });
     if (!is_known) captures.push_back({name, value, by_reference});
   };
   const auto add_this = [&](bool is_wanted) {
@@ -42,14 +43,16 @@ Value Meaning::lambda(const ast::Expression& expression, Scope& scope) {
     }
     const Symbol& symbol = *found.front();
     if (symbol.kind == Symbol::Kind::LocalPack) {
-      const bool is_known = std::any_of(packs.begin(), packs.end(), [&](std::string_view known) { return known == name; });
+      const bool is_known =
+          std::any_of(packs.begin(), packs.end(), [&](std::string_view known) { return known == name; });
       if (is_known) return;
       packs.push_back(name);
       for (const Value* element : symbol.locals) captures.push_back({name, *element, by_reference, true});
       return;
     }
     if (symbol.kind == Symbol::Kind::Local && symbol.value != nullptr) {
-      if (!lambdas_is_constant(*symbol.value) && (symbol.value->home == nullptr || symbol.value->home == body_.instance)) {
+      if (!lambdas_is_constant(*symbol.value) &&
+          (symbol.value->home == nullptr || symbol.value->home == body_.instance)) {
         add(name, *symbol.value, by_reference);
       }
       return;

@@ -56,7 +56,8 @@ Value Meaning::literal(const ast::Expression& expression) {
       // Decimal literals without a suffix become int or long; others may become unsigned before they become long.
       const bool is_decimal = expression.text.size() < 2 || expression.text[0] != '0';
       TypeKind kind = TypeKind::Int;
-      const bool fits_int = value <= 0x7fffffffu, fits_uint = value <= 0xffffffffu, fits_long = value <= 0x7fffffffffffffffu;
+      const bool fits_int = value <= 0x7fffffffu, fits_uint = value <= 0xffffffffu,
+                 fits_long = value <= 0x7fffffffffffffffu;
       if (number->is_unsigned && fits_long == false) {
         kind = TypeKind::ULong;
       } else if (number->is_unsigned) {
@@ -78,7 +79,8 @@ Value Meaning::literal(const ast::Expression& expression) {
     }
     case Kind::Character: {
       const std::optional<char> value = character_value(expression.text);
-      if (!value) throw Rejected{expression.at, "the character " + std::string(expression.text) + " is not one character"};
+      if (!value)
+        throw Rejected{expression.at, "the character " + std::string(expression.text) + " is not one character"};
       return rvalue(make.constant_int(static_cast<signed char>(*value), TypeKind::Char));
     }
     case Kind::Bool:
@@ -111,7 +113,8 @@ const ir::Variable& Meaning::text_constant(std::string_view text) {
 
 const ir::Expression* Meaning::text_array(const Type* type, std::string_view text, Location at) {
   if (text.size() > type->count) {
-    throw Rejected{at, "the text has " + std::to_string(text.size()) + " characters: " + quoted(type) + " is too short"};
+    throw Rejected{at,
+                   "the text has " + std::to_string(text.size()) + " characters: " + quoted(type) + " is too short"};
   }
   std::vector<const ir::Expression*> letters;
   letters.reserve(type->count);

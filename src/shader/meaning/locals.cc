@@ -14,7 +14,8 @@ void Meaning::declare_local(const ast::Declaration& declaration, Scope& scope) {
     case Kind::StaticAssert:
       return check_assert(declaration, scope);
     case Kind::Function:
-      throw Rejected{declaration.at, "the function " + quoted(declaration.name) + " is declared inside another: use a lambda"};
+      throw Rejected{declaration.at,
+                     "the function " + quoted(declaration.name) + " is declared inside another: use a lambda"};
     default:
       return declare(declaration, scope, nullptr);
   }
@@ -30,12 +31,14 @@ void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope&
   }
   if (type.is_auto || type.type->is(TypeKind::Reference)) {
     const ast::Expression* initializer = declaration.initializer;
-    if (initializer == nullptr && declaration.direct_arguments.size() == 1) initializer = declaration.direct_arguments[0];
+    if (initializer == nullptr && declaration.direct_arguments.size() == 1)
+      initializer = declaration.direct_arguments[0];
     if (initializer == nullptr) {
       throw Rejected{at, type.is_auto ? "auto needs a value: " + quoted(declaration.name) + " has none"
                                       : "the reference " + quoted(declaration.name) + " needs something to refer to"};
     }
-    const bool is_reference = declaration.type->form == ast::TypeForm::Reference || declaration.type->form == ast::TypeForm::RvalueReference;
+    const bool is_reference =
+        declaration.type->form == ast::TypeForm::Reference || declaration.type->form == ast::TypeForm::RvalueReference;
     const bool as_place = is_reference && initializer->kind == ast::ExpressionKind::Conditional &&
                           !(declaration.type->inner != nullptr && declaration.type->inner->is_const);
     Value value = as_place ? conditional_place(*initializer, scope) : expression(*initializer, scope);
@@ -44,14 +47,16 @@ void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope&
   }
   if (type.type->is(TypeKind::Void)) throw Rejected{at, "the variable " + quoted(declaration.name) + " cannot be void"};
   if (type.space && *type.space != Space::Thread && !type.type->is_pointer()) {
-    const bool is_constant = *type.space == Space::Constant && (declaration.is_constexpr || declaration.is_static || type.is_const);
+    const bool is_constant =
+        *type.space == Space::Constant && (declaration.is_constexpr || declaration.is_static || type.is_const);
     if (!is_constant) {
       throw Rejected{at, "the variable " + quoted(declaration.name) + " is declared in a function: it cannot be in " +
                              std::string(space_name(*type.space)) + " memory"};
     }
   }
   type.type = sized(type.type, declaration, scope);
-  if (type.type->is_pointer() && declaration.initializer != nullptr && declaration.initializer->kind != ast::ExpressionKind::Braces) {
+  if (type.type->is_pointer() && declaration.initializer != nullptr &&
+      declaration.initializer->kind != ast::ExpressionKind::Braces) {
     const Value value = decayed(expression(*declaration.initializer, scope));
     if (is_void(value)) throw Rejected{at, what + " is void"};
     return declare_from(declaration, adapt(type, value), value, scope);
@@ -85,12 +90,14 @@ void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope&
   declare_value(declaration, type, value, scope);
 }
 
-void Meaning::declare_value(const ast::Declaration& declaration, const QualifiedType& type, const ir::Expression* value, Scope& scope) {
+void Meaning::declare_value(const ast::Declaration& declaration, const QualifiedType& type, const ir::Expression* value,
+                            Scope& scope) {
   const Type* held = plain(type.type);
   const Type* inner = held;
   while (inner->is_array()) inner = inner->inner;
   if (inner->is(TypeKind::Atomic)) {
-    throw Rejected{declaration.at, "an atomic lies in device or threadgroup memory: " + quoted(declaration.name) + " is a variable of a function"};
+    throw Rejected{declaration.at, "an atomic lies in device or threadgroup memory: " + quoted(declaration.name) +
+                                       " is a variable of a function"};
   }
   ir::Variable& made = local(declaration.name, held, value, declaration.at);
   take_result(made);
@@ -123,9 +130,11 @@ void Meaning::declare_from(const ast::Declaration& declaration, QualifiedType ty
   if (type.type->is(TypeKind::Reference)) return declare_reference(declaration, adapt(type, value), value, scope);
   const std::string what = "the value of " + quoted(declaration.name);
   const ir::Expression* converted = convert(value, type, declaration.at, what);
-  if (declaration.is_constexpr || (type.is_const && type.type->is_scalar() && converted->kind == ir::ExpressionKind::Constant)) {
+  if (declaration.is_constexpr ||
+      (type.is_const && type.type->is_scalar() && converted->kind == ir::ExpressionKind::Constant)) {
     const ir::Expression* known = evaluated(converted, {});
-    if (known == nullptr && declaration.is_constexpr && !type.type->is_pointer() && !(class_of(type.type) && class_of(type.type)->is_closure)) {
+    if (known == nullptr && declaration.is_constexpr && !type.type->is_pointer() &&
+        !(class_of(type.type) && class_of(type.type)->is_closure)) {
       throw Rejected{declaration.at, what + " must be known when the shader is translated"};
     }
     if (known != nullptr && !(class_of(type.type) && class_of(type.type)->is_closure)) {
@@ -137,21 +146,25 @@ void Meaning::declare_from(const ast::Declaration& declaration, QualifiedType ty
 }
 
 // A reference is another name for a place: its indices and pointers are fixed here, no pointer is made.
-void Meaning::declare_reference(const ast::Declaration& declaration, const QualifiedType& type, const Value& from, Scope& scope) {
+void Meaning::declare_reference(const ast::Declaration& declaration, const QualifiedType& type, const Value& from,
+                                Scope& scope) {
   const Type* wanted = type.type;
-  Value value = from.braces != nullptr ? from : from;
-  if (value.is_place && value.type != wanted->inner && value.type != nullptr && value.type->is_struct() && wanted->inner->is_struct()) {
+  Value value = from;
+  if (value.is_place && value.type != wanted->inner && value.type != nullptr && value.type->is_struct() &&
+      wanted->inner->is_struct()) {
     Class* base = class_of(wanted->inner);
     Class* own = class_of(value.type);
     if (base != nullptr && own != nullptr && is_derived(*own, *base)) value = base_of(value, *base, declaration.at);
   }
   if (value.is_place && value.type == wanted->inner && value.viewed == nullptr) {
     if (value.space != wanted->space) {
-      throw Rejected{declaration.at, "the reference " + quoted(declaration.name) + " is to " + std::string(space_name(wanted->space)) +
-                                         " memory: what it refers to is in " + std::string(space_name(value.space)) + " memory"};
+      throw Rejected{declaration.at, "the reference " + quoted(declaration.name) + " is to " +
+                                         std::string(space_name(wanted->space)) + " memory: what it refers to is in " +
+                                         std::string(space_name(value.space)) + " memory"};
     }
     if (value.is_const && !wanted->is_const) {
-      throw Rejected{declaration.at, "the reference " + quoted(declaration.name) + " must be const: what it refers to is"};
+      throw Rejected{declaration.at,
+                     "the reference " + quoted(declaration.name) + " must be const: what it refers to is"};
     }
     Value place = freeze(value);
     place.is_const = wanted->is_const || is_read_only(place.space);
@@ -166,17 +179,21 @@ void Meaning::declare_reference(const ast::Declaration& declaration, const Quali
   QualifiedType held;
   held.type = plain(wanted->inner);
   held.is_const = true;
-  declare_value(declaration, held, convert(value, held, declaration.at, "the value of " + quoted(declaration.name)), scope);
+  declare_value(declaration, held, convert(value, held, declaration.at, "the value of " + quoted(declaration.name)),
+                scope);
 }
 
 void Meaning::declare_group_memory(const ast::Declaration& declaration, const QualifiedType& type, Scope& scope) {
   if (!body_.is_kernel) {
-    throw Rejected{declaration.at, "threadgroup memory is declared in kernels only: pass " + quoted(declaration.name) + " as a pointer"};
+    throw Rejected{declaration.at, "threadgroup memory is declared in kernels only: pass " + quoted(declaration.name) +
+                                       " as a pointer"};
   }
   if (declaration.initializer != nullptr || declaration.direct) {
-    throw Rejected{declaration.at, "threadgroup memory has no initial value: assign " + quoted(declaration.name) + " before a barrier"};
+    throw Rejected{declaration.at,
+                   "threadgroup memory has no initial value: assign " + quoted(declaration.name) + " before a barrier"};
   }
-  if (type.type->is_array() && type.type->count == 0) throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " needs a size"};
+  if (type.type->is_array() && type.type->count == 0)
+    throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " needs a size"};
   ir::Variable& made = module_.make_variable(std::string(declaration.name), type.type, Space::Threadgroup);
   emit(build(declaration.at).declare(made));
   Value place = rvalue(build(declaration.at).variable(made));
@@ -208,10 +225,12 @@ void Meaning::declare_bindings(const ast::Declaration& declaration, Scope& scope
     written = written->inner;
   }
   const Type* type = value.type;
-  const size_t count = type->is_struct() ? (class_of(type), type->fields.size()) : type->is_array() || type->is_vector() ? type->count : 0;
+  const size_t count = type->is_struct()                       ? (class_of(type), type->fields.size())
+                       : type->is_array() || type->is_vector() ? type->count
+                                                               : 0;
   if (count != declaration.bindings.size()) {
-    throw Rejected{at, "auto [...] has " + std::to_string(declaration.bindings.size()) + " names: " + quoted(type) + " has " +
-                           std::to_string(count) + " parts"};
+    throw Rejected{at, "auto [...] has " + std::to_string(declaration.bindings.size()) + " names: " + quoted(type) +
+                           " has " + std::to_string(count) + " parts"};
   }
   for (size_t i = 0; i < count; ++i) {
     const Value part = type->is_struct() ? *field_of(value, type->fields[i].name, at)
@@ -222,7 +241,8 @@ void Meaning::declare_bindings(const ast::Declaration& declaration, Scope& scope
 
 // for (T x : …)
 void Meaning::declare_item(const ast::Declaration& declaration, const Value& item, Scope& scope) {
-  if (declaration.kind == ast::DeclarationKind::Structured) throw Rejected{declaration.at, "auto [...] in a range for is not supported: name the element"};
+  if (declaration.kind == ast::DeclarationKind::Structured)
+    throw Rejected{declaration.at, "auto [...] in a range for is not supported: name the element"};
   const QualifiedType type = resolve(*declaration.type, scope);
   declare_from(declaration, type, item, scope);
 }

@@ -78,7 +78,8 @@ void Meaning::range_for(const ast::Statement& statement, Scope& scope) {
     Scope& around = make_scope(Scope::Kind::Block, &scope);
     if (statement.init != nullptr) this->statement(*statement.init, around);
     Value range = expression(*statement.expression, around);
-    if (range.braces != nullptr) throw Rejected{at, "a range for over {...} is not supported: put the values into an array"};
+    if (range.braces != nullptr)
+      throw Rejected{at, "a range for over {...} is not supported: put the values into an array"};
     Value position, last;
     const bool is_indexed = range.type->is_array() || !has_method(range, "begin");
     range = range.is_place ? freeze(range) : freeze(object_place(range, at));
@@ -138,7 +139,8 @@ Value Meaning::call_method(const Value& object, std::string_view name, Scope& sc
       if (symbol->kind == Symbol::Kind::Function) set.candidates.push_back(symbol);
     }
   }
-  if (set.candidates.empty()) throw Rejected{at, quoted(object.type) + " is no range: it has no " + std::string(name) + "()"};
+  if (set.candidates.empty())
+    throw Rejected{at, quoted(object.type) + " is no range: it has no " + std::string(name) + "()"};
   return call_overloads(set, {}, scope, at);
 }
 
@@ -175,7 +177,8 @@ void Meaning::switch_statement(const ast::Statement& statement, Scope& scope) {
         throw Rejected{each->at, "the value of a case must be an integer"};
       }
       const auto number = static_cast<int64_t>(convert_number(label, type, each->at)->bits);
-      if (!known.insert(number).second) throw Rejected{each->at, "the case " + std::to_string(number) + " is there already"};
+      if (!known.insert(number).second)
+        throw Rejected{each->at, "the case " + std::to_string(number) + " is there already"};
       cases.back().values.push_back(number);
       continue;
     }
@@ -196,7 +199,9 @@ void Meaning::switch_statement(const ast::Statement& statement, Scope& scope) {
 
 bool Meaning::declares_without_value(const ast::Statement& statement) {
   for (const ast::Declaration* declaration : statement.declarations) {
-    if (declaration->kind != ast::DeclarationKind::Variable || declaration->initializer != nullptr || declaration->direct) return false;
+    if (declaration->kind != ast::DeclarationKind::Variable || declaration->initializer != nullptr ||
+        declaration->direct)
+      return false;
   }
   return true;
 }

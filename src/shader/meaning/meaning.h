@@ -352,7 +352,6 @@ class Meaning {
   std::optional<Value> builtin(std::string_view name, const TemplateArguments& explicit_arguments, std::span<const Value> given,
                                Location at);
   bool is_builtin(std::string_view name) const;
-  Value intrinsic(ir::Intrinsic which, const Type* type, std::vector<const ir::Expression*> operands, Location at);
   struct BuiltinRow;
   static const BuiltinRow* builtin_row(std::string_view name);
   Value builtin_float(const BuiltinRow& row, std::span<const Value> given, Location at);

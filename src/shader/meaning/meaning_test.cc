@@ -23,22 +23,24 @@ std::string meaning_without_numbers(const std::string& text) {
       continue;
     }
     // operator+.3 and lambda.4 have numbers too
-    if (!is_word && letter != '.' && i + 2 < text.size() && text[i + 1] == '.' && std::isdigit(static_cast<unsigned char>(text[i + 2])) != 0 &&
-        letter != ' ' && letter != '(') {
+    if (!is_word && letter != '.' && i + 2 < text.size() && text[i + 1] == '.' &&
+        std::isdigit(static_cast<unsigned char>(text[i + 2])) != 0 && letter != ' ' && letter != '(') {
       result += text[i++];
       while (i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1])) != 0) ++i;
       continue;
     }
     if (!is_word) in_name = false;
-    if (is_word && !in_name) in_name = std::isdigit(letter) == 0 && (i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0);
+    if (is_word && !in_name)
+      in_name = std::isdigit(letter) == 0 && (i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0);
     result += text[i];
   }
   return result;
 }
 
 std::string meaning_kernel(std::string_view body, std::string_view before) {
-  return std::string(before) + "\nkernel void f(device float* a, device int* b, uint i [[thread_position_in_grid]]) {\n" +
-         std::string(body) + "\n}\n";
+  return std::string(before) +
+         "\nkernel void f(device float* a, device int* b, uint i [[thread_position_in_grid]]) {\n" + std::string(body) +
+         "\n}\n";
 }
 
 std::string meaning_ir(const MeaningOfSource& meaning) {
@@ -69,7 +71,9 @@ MeaningOfSource meaning_of(std::string_view source, const Options& options, bool
   MeaningOfSource result;
   if (!diagnostics.has_errors()) give_meaning(tree, options, diagnostics, module, user_file);
   for (const Diagnostic& each : diagnostics.list()) {
-    const std::string_view severity = each.severity == Severity::Error ? "error" : each.severity == Severity::Note ? "note" : "warning";
+    const std::string_view severity = each.severity == Severity::Error  ? "error"
+                                      : each.severity == Severity::Note ? "note"
+                                                                        : "warning";
     result.faults += std::to_string(each.at.line) + ": " + std::string(severity) + ": " + each.text + "\n";
   }
   if (!diagnostics.has_errors()) {

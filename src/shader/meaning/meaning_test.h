@@ -1,7 +1,7 @@
 // What sources become, for tests: the IR as text, or what was said about them.
 //
-// Numbers behind the names of variables and functions are left out, so that a test says only what it is about. Every module
-// is verified on the way.
+// Numbers behind the names of variables and functions are left out, so that a test says only what it is about. Every
+// module is verified on the way.
 #pragma once
 
 #include <gtest/gtest.h>

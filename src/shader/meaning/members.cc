@@ -1,8 +1,8 @@
 // Parts of objects: fields, components, elements; what a pointer points to.
 //
-// A union is stored as its first member. Another member is a *view*: a Value whose `ir` is the storage and whose `viewed`
-// is the type that the storage's bytes are read as; of a member that is an array the view is a vector of its elements, and
-// `view_index` says which.
+// A union is stored as its first member. Another member is a *view*: a Value whose `ir` is the storage and whose
+// `viewed` is the type that the storage's bytes are read as; of a member that is an array the view is a vector of its
+// elements, and `view_index` says which.
 #include "shader/meaning/work.h"
 
 namespace kymo::shader {
@@ -46,13 +46,15 @@ std::optional<Value> Meaning::field_of(const Value& object, std::string_view nam
   Value view = members_part(object, build(at).member(object.ir, 0u));
   view.type = field->type;
   view.viewed = field->type;
-  if (field->type->is_array()) view.viewed = field->type->inner->is_scalar() && field->type->count >= 2 && field->type->count <= 4
-                                                ? types_.vector(field->type->inner, field->type->count)
-                                                : nullptr;
+  if (field->type->is_array())
+    view.viewed = field->type->inner->is_scalar() && field->type->count >= 2 && field->type->count <= 4
+                      ? types_.vector(field->type->inner, field->type->count)
+                      : nullptr;
   if (view.viewed == nullptr || !members_is_storable(view.viewed) || !members_is_storable(storage) ||
       view.viewed->size != storage->size) {
-    throw Rejected{at, "the union " + quoted(object.type) + " is not supported: its members " + quoted(object.type->fields[0].name) +
-                           " and " + quoted(name) + " must be numbers or vectors of the same size; use as_type instead"};
+    throw Rejected{at, "the union " + quoted(object.type) + " is not supported: its members " +
+                           quoted(object.type->fields[0].name) + " and " + quoted(name) +
+                           " must be numbers or vectors of the same size; use as_type instead"};
   }
   return view;
 }
@@ -124,8 +126,8 @@ Value Meaning::element(const Value& of, const Value& index, Location at) {
   }
   if (of.type->is_array() || of.type->is_vector()) {
     if (position.ir->kind == ir::ExpressionKind::Constant && position.ir->bits >= of.type->count) {
-      throw Rejected{at, "the index " + std::to_string(static_cast<int64_t>(position.ir->bits)) + " is out of range: " +
-                             quoted(of.type) + " has " + std::to_string(of.type->count)};
+      throw Rejected{at, "the index " + std::to_string(static_cast<int64_t>(position.ir->bits)) +
+                             " is out of range: " + quoted(of.type) + " has " + std::to_string(of.type->count)};
     }
     Value whole = of.is_place || of.type->is_vector() ? of : keep(of, "array");
     if (whole.viewed != nullptr && whole.view_index == nullptr) {
@@ -140,7 +142,8 @@ Value Meaning::element(const Value& of, const Value& index, Location at) {
   if (!pointer.type->is_pointer()) {
     throw Rejected{at, "cannot index " + quoted(of.type) + ": it is no array, pointer or vector"};
   }
-  if (pointer.type->inner->is(TypeKind::Void)) throw Rejected{at, "a pointer to void must be cast before it is indexed"};
+  if (pointer.type->inner->is(TypeKind::Void))
+    throw Rejected{at, "a pointer to void must be cast before it is indexed"};
   if (pointer.type->inner->is_struct()) class_of(pointer.type->inner);
   if (pointer.ir->kind == ir::ExpressionKind::Decay) {  // of a table by its pointer
     Value place = place_at(pointer.ir, pointer.type->is_const);

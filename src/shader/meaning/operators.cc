@@ -79,7 +79,8 @@ Value Meaning::unary(const ast::Expression& expression, Scope& scope) {
   if (op == "!") {
     const Value value = load(decayed(number_of(operand, expression.at)));
     if (value.type->is_vector()) {
-      const ir::Expression* flags = as_number(value, types_.with_scalar(value.type, types_.get(TypeKind::Bool)), expression.at);
+      const ir::Expression* flags =
+          as_number(value, types_.with_scalar(value.type, types_.get(TypeKind::Bool)), expression.at);
       return rvalue(build(expression.at).unary(ir::Operator::Not, flags));
     }
     const ir::Expression* flag = truth(value, expression.at, "the operand of !");
@@ -110,9 +111,11 @@ Value Meaning::postfix(const ast::Expression& expression, Scope& scope) {
     throw Rejected{expression.at, "the operator " + std::string(expression.op) + " needs a variable"};
   }
   if (operand.type->is_struct()) {
-    Value operands[] = {operand, rvalue(build(expression.at).constant_int(0))};  // the int that tells it from the prefix one
+    Value operands[] = {operand,
+                        rvalue(build(expression.at).constant_int(0))};  // the int that tells it from the prefix one
     if (std::optional<Value> found = overloaded(expression.op, operands, scope, expression.at)) return *found;
-    if (std::optional<Value> found = overloaded(expression.op, std::span(operands, 1), scope, expression.at)) return *found;
+    if (std::optional<Value> found = overloaded(expression.op, std::span(operands, 1), scope, expression.at))
+      return *found;
   }
   const Value place = reusable(operand);
   Value before = load(place);
@@ -150,7 +153,8 @@ Value Meaning::assignment(const ast::Expression& expression, Scope& scope) {
   const size_t since = mark();
   Value left = target.kind == ast::ExpressionKind::Conditional ? conditional_place(target, scope)
                                                                : this->expression(target, scope);
-  if (left.braces != nullptr || is_void(left)) throw Rejected{target.at, "cannot assign to this: it is no variable, element or member"};
+  if (left.braces != nullptr || is_void(left))
+    throw Rejected{target.at, "cannot assign to this: it is no variable, element or member"};
   if (left.type->is_struct() || (right.type != nullptr && right.type->is_struct())) {
     protect_place(right, since);
     Value operands[] = {left, right};
@@ -163,7 +167,8 @@ Value Meaning::assignment(const ast::Expression& expression, Scope& scope) {
   }
   if (!left.is_place) assign(left, nullptr, expression.at);  // says what is wrong
   QualifiedType wanted;
-  wanted.type = left.type->is_vector() && left.type->packed ? types_.vector(left.type->inner, left.type->count) : left.type;
+  wanted.type =
+      left.type->is_vector() && left.type->packed ? types_.vector(left.type->inner, left.type->count) : left.type;
   if (op != "=") {
     left = reusable(left);
     const std::string_view plain = op.substr(0, op.size() - 1);

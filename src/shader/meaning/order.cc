@@ -1,5 +1,5 @@
-// What is kept, and when. An expression that was lowered stays a tree until it is used; where a statement that was written
-// in between changes what it reads, it is kept in a temporary before that statement.
+// What is kept, and when. An expression that was lowered stays a tree until it is used; where a statement that was
+// written in between changes what it reads, it is kept in a temporary before that statement.
 #include "shader/meaning/changes.h"
 #include "shader/meaning/work.h"
 

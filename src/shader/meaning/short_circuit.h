@@ -26,7 +26,8 @@ Value Meaning::short_circuit(std::string_view op, const Value& left, Right right
       const Type* flags = types_.with_scalar(other.type, types_.get(TypeKind::Bool));
       const Value all = rvalue(build(at).splat(first, other.type->count));
       const Value both = arithmetic(is_and ? "&" : "|", all, rvalue(as_number(other, flags, at)), at);
-      if (!block.empty()) throw Rejected{at, "a vector behind " + std::string(op) + " must have no effects: use a variable"};
+      if (!block.empty())
+        throw Rejected{at, "a vector behind " + std::string(op) + " must have no effects: use a variable"};
       return both;
     }
     second = truth(other, at, is_and ? "the right side of &&" : "the right side of ||");

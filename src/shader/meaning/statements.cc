@@ -136,16 +136,18 @@ void Meaning::return_statement(const ast::Statement& statement, Scope& scope) {
   if (body_.result == nullptr) {
     deduce_result(value, scope, at);
     body_.deduces_result = true;
-  } else if (body_.deduces_result && value.braces == nullptr && !body_.result->is_pointer() && !body_.result->is(TypeKind::Reference) &&
-             plain(decayed(value).type) != body_.result) {
+  } else if (body_.deduces_result && value.braces == nullptr && !body_.result->is_pointer() &&
+             !body_.result->is(TypeKind::Reference) && plain(decayed(value).type) != body_.result) {
     throw Rejected{at, "the function returns auto, " + quoted(body_.result) + " first and " + quoted(value.type) +
                            " here: write the type that it returns"};
   }
   if (body_.result == void_type) {
-    if (!is_void(value)) throw Rejected{at, "the function returns void, not " + (value.type != nullptr ? quoted(value.type) : "{...}")};
+    if (!is_void(value))
+      throw Rejected{at, "the function returns void, not " + (value.type != nullptr ? quoted(value.type) : "{...}")};
     return emit(build(at).return_());
   }
-  if (is_void(value)) throw Rejected{at, "a value of type " + quoted(body_.result) + " must be returned, and this is void"};
+  if (is_void(value))
+    throw Rejected{at, "a value of type " + quoted(body_.result) + " must be returned, and this is void"};
   QualifiedType wanted;
   wanted.type = body_.result;
   if (body_.result->is_pointer() || body_.result->is(TypeKind::Reference)) {
@@ -170,8 +172,9 @@ void Meaning::deduce_result(const Value& value, Scope& scope, Location at) {
   QualifiedType declared;
   declared.is_auto = true;
   if (declaration.type != nullptr) declared = resolve(*declaration.type, scope);
-  const QualifiedType deduced = declared.is_auto && declared.declared != nullptr ? deduce_auto(declared, value, scope, at)
-                                                                                 : QualifiedType{.type = decayed(value).type};
+  const QualifiedType deduced = declared.is_auto && declared.declared != nullptr
+                                    ? deduce_auto(declared, value, scope, at)
+                                    : QualifiedType{.type = decayed(value).type};
   body_.result = deduced.type->is(TypeKind::Reference) ? deduced.type : plain(deduced.type);
 }
 

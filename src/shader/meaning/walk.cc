@@ -4,11 +4,11 @@ namespace kymo::shader {
 
 namespace {
 
-using Names = std::unordered_set<std::string_view>;
+using WalkNames = std::unordered_set<std::string_view>;
 
-void walk_declaration(const ast::Declaration& declaration, Names& into);
+void walk_declaration(const ast::Declaration& declaration, WalkNames& into);
 
-void walk_type(const ast::TypeName* type, Names& into) {
+void walk_type(const ast::TypeName* type, WalkNames& into) {
   for (; type != nullptr; type = type->inner) {
     if (type->expression != nullptr) collect_names(*type->expression, into);
     for (const ast::NamePart& part : type->name.parts) {
@@ -20,7 +20,7 @@ void walk_type(const ast::TypeName* type, Names& into) {
   }
 }
 
-void walk_name(const ast::Name& name, Names& into) {
+void walk_name(const ast::Name& name, WalkNames& into) {
   for (const ast::NamePart& part : name.parts) {
     for (const ast::TemplateArgument& argument : part.arguments) {
       if (argument.value != nullptr) collect_names(*argument.value, into);
@@ -29,7 +29,7 @@ void walk_name(const ast::Name& name, Names& into) {
   }
 }
 
-void walk_declaration(const ast::Declaration& declaration, Names& into) {
+void walk_declaration(const ast::Declaration& declaration, WalkNames& into) {
   walk_type(declaration.type, into);
   if (declaration.initializer != nullptr) collect_names(*declaration.initializer, into);
   for (const ast::Expression* argument : declaration.direct_arguments) collect_names(*argument, into);
@@ -39,8 +39,9 @@ void walk_declaration(const ast::Declaration& declaration, Names& into) {
 
 }  // namespace
 
-void collect_names(const ast::Expression& expression, Names& into) {
-  if (expression.kind == ast::ExpressionKind::Name && !expression.name.from_global && expression.name.parts.size() == 1) {
+void collect_names(const ast::Expression& expression, WalkNames& into) {
+  if (expression.kind == ast::ExpressionKind::Name && !expression.name.from_global &&
+      expression.name.parts.size() == 1) {
     into.insert(expression.name.parts[0].name);
   }
   walk_name(expression.name, into);
@@ -57,7 +58,7 @@ void collect_names(const ast::Expression& expression, Names& into) {
   if (expression.lambda->function != nullptr) walk_declaration(*expression.lambda->function, into);
 }
 
-void collect_names(const ast::Statement& statement, Names& into) {
+void collect_names(const ast::Statement& statement, WalkNames& into) {
   for (const ast::Statement* each : statement.statements) collect_names(*each, into);
   for (const ast::Declaration* declaration : statement.declarations) walk_declaration(*declaration, into);
   for (const ast::Expression* each : {statement.expression, statement.step}) {

@@ -19,9 +19,9 @@ struct Meaning::Work {
   std::unordered_map<const ast::Declaration*, std::map<const Scope*, Value>> variables;  // lowered ones
   std::set<std::pair<const ast::Declaration*, const Scope*>> lowering;                   // being worked out
   std::map<std::string, const ir::Variable*, std::less<>> texts;
-  uint64_t parts = 0;        // of initializers
+  uint64_t parts = 0;           // of initializers
   uint64_t steps = 10'000'000;  // that evaluating constants may take, in all
-  uint32_t whole_depth = 0;  // of expressions, over all functions being lowered
+  uint32_t whole_depth = 0;     // of expressions, over all functions being lowered
 };
 
 class Meaning::Into {

@@ -24,15 +24,12 @@ using namespace metal;
 
 kernel void diffuse(device const float* from, device float* to, constant int& width, constant int& height,
                     constant float& rate, constant float& edge, uint2 i [[thread_position_in_grid]]) {
-  const int2 here = int2(i);
-  const auto at = [=](int2 p) { return from[clamp(p.y, 0, height - 1) * width + clamp(p.x, 0, width - 1)]; };
-  float change = 0;
-  const int2 steps[] = {int2(-1, 0), int2(1, 0), int2(0, -1), int2(0, 1)};
-  for (const int2 step : steps) {
-    const float d = at(here + step) - at(here);
-    change += d / (1 + d * d / edge);
-  }
-  to[here.y * width + here.x] = at(here) + rate * change;
+  const int x = int(i.x), y = int(i.y);
+  const auto at = [=](int u, int v) { return from[clamp(v, 0, height - 1) * width + clamp(u, 0, width - 1)]; };
+  const float here = at(x, y);
+  const auto pull = [=](float there) { return (there - here) / (1 + (there - here) * (there - here) / edge); };
+  const float change = pull(at(x - 1, y)) + pull(at(x + 1, y)) + pull(at(x, y - 1)) + pull(at(x, y + 1));
+  to[y * width + x] = here + rate * change;
 }
 )";
 

@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kTargetNames[] = {"opencl", "cuda", "glsl"};
 
 Emitted emit_for(Target target, ir::Module& module) {
-  // Simdgroups that are emulated need all threads of a group at each of their operations.
-  if (target != Target::Cuda) ir::make_collectives_uniform(module);
+  // Operations of simdgroups need all of their threads: on CUDA those of a warp, elsewhere of a group.
+  ir::make_collectives_uniform(module);
   switch (target) {
     case Target::OpenCl:
       return emit_opencl(module);

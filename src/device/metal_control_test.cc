@@ -105,6 +105,74 @@ kernel void over_an_array(device int* out, uint i [[thread_position_in_grid]]) {
             }));
 }
 
+// Threads leave a loop at different turns, and what they had then is what they have behind it.
+TEST_P(MetalControlTest, WhatALoopComputedStaysBehindIt) {
+  const ShaderLibrary library = metal(R"(
+kernel void search(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {
+  uint found;
+  for (uint k = i;; ++k) {
+    found = in[k % 40u];
+    if (found % 3u == 0u) break;
+  }
+  out[i] = found;
+}
+kernel void repeat(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {
+  uint product, x = in[i];
+  do {
+    product = x * 5u;
+    x = product + 1u;
+  } while (x % 3u != 0u);
+  out[i] = product;
+}
+kernel void repeat_searches(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {
+  uint x = in[i];
+  int turns = 0;
+  do {
+    uint found;
+    for (uint k = x;; ++k) {
+      found = in[k % 40u] + x;
+      if (found % 5u < 3u) break;
+      x = x * 5u + 296u;
+    }
+    x = (x + 1u) ^ found;
+  } while (++turns < 4 && x % 2u != 0u);
+  out[i] = x;
+}
+uint leave(uint x) {
+  while (true) {
+    const uint product = x * 5u;
+    x = product + 1u;
+    if (x % 3u == 0u) return product;
+  }
+}
+kernel void leave_by_return(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {
+  out[i] = leave(in[i]);
+}
+)");
+  const auto in = each(kCount, [](int i) { return static_cast<uint32_t>(i) * 7 + 1; });
+  const auto product = [](uint32_t x) {
+    while ((x * 5 + 1) % 3 != 0) x = x * 5 + 1;
+    return x * 5;
+  };
+  EXPECT_EQ(run<uint32_t>(library["search"], kCount, in), each(kCount, [&](int i) {
+              while (in[static_cast<size_t>(i % kCount)] % 3 != 0) ++i;
+              return in[static_cast<size_t>(i % kCount)];
+            }));
+  EXPECT_EQ(run<uint32_t>(library["repeat_searches"], kCount, in), each(kCount, [&](int i) {
+              uint32_t x = in[static_cast<size_t>(i)];
+              int turns = 0;
+              do {
+                uint32_t k = x, found = in[k % kCount] + x;
+                for (; found % 5 >= 3; found = in[++k % kCount] + x) x = x * 5 + 296;
+                x = (x + 1) ^ found;
+              } while (++turns < 4 && x % 2 != 0);
+              return x;
+            }));
+  const auto products = each(kCount, [&](int i) { return product(in[static_cast<size_t>(i)]); });
+  EXPECT_EQ(run<uint32_t>(library["repeat"], kCount, in), products);
+  EXPECT_EQ(run<uint32_t>(library["leave_by_return"], kCount, in), products);
+}
+
 TEST_P(MetalControlTest, Branches) {
   const ShaderLibrary library = metal(R"(
 kernel void fall_through(device int* out, uint i [[thread_position_in_grid]]) {

@@ -2,7 +2,7 @@
 //
 // They do nothing that is undefined: signed sums go through unsigned ones, divisors and shifts are kept in range,
 // floats are kept away from infinities and from numbers too small, and a float becomes a whole number only within
-// limits.
+// limits. metal_random_texts.h has what they use.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,9 +20,6 @@ class RandomProgram {
   // A kernel `name`(device uint* out, device const uint* in, uint i) and what it calls; out[i] is the result.
   std::string text(const std::string& name);
 
-  static std::string_view helpers();       // in both languages, before the programs
-  static std::string_view host_prelude();  // what makes C++ of it
-
  private:
   enum Type { Int, Uint, Long, Ulong, Short, Ushort, Char, Uchar, Float, Bool, kTypes };
   static std::string_view name_of(Type type);
@@ -36,49 +33,25 @@ class RandomProgram {
   std::string value(Type type, int depth);  // an expression of that type, without effects
   std::string whole(Type type, int depth);
   std::string real(int depth);
+  std::string lanes(int depth);  // a uint4
   std::string truth(int depth);
   void statements(int count, int depth);
   void statement(int depth);
+  void vector_statement();  // or one with halfs
+  void search(int depth);   // a loop that is left in its middle
   void function();
   void line(const std::string& text) { body_ += std::string(2 * static_cast<size_t>(indent_), ' ') + text + "\n"; }
 
   uint64_t state_;
   std::string body_;
   int indent_ = 0, functions_ = 0, loops_ = 0, names_ = 0;
+  bool is_in_kernel_ = false;  // which has more variables than functions have
 };
 
 inline std::string_view RandomProgram::name_of(Type type) {
   static constexpr std::string_view kNames[] = {"int",    "uint", "long",  "ulong", "short",
                                                 "ushort", "char", "uchar", "float", "bool"};
   return kNames[type];
-}
-
-inline std::string_view RandomProgram::helpers() {
-  return R"(
-struct Pair { int a; uchar b; uint c[3]; };
-constant uint kTable[5] = {3u, 1000003u, 0x80000000u, 77u, 0xffffffffu};
-constant short kGrid[2][3] = {{1, -2, 300}, {-32768, 32767, 0}};
-template <typename T> T pick(uint n, T a, T b) { return n % 3u == 0u ? a : b; }
-template <typename T> T over(T a, T b) { return b == T(0) || b == T(-1) ? a : T(a / b); }
-template <typename T> T rest(T a, T b) { return b == T(0) || b == T(-1) ? a : T(a % b); }
-template <int N> uint turn(uint x) { return x << N | x >> (32 - N); }
-inline float tame(float x) { return (x > 1e-6f && x < 1e6f) || (x < -1e-6f && x > -1e6f) ? x : 0.0f; }
-inline float near(float x) { return x > -30000.0f && x < 30000.0f ? x : 7.5f; }
-inline void stir(thread uint& x, uint by) { x ^= by; x *= 0x9e3779b1u; x ^= x >> 15; }
-inline Pair mixed(Pair p, uint n) { p.a = int(uint(p.a) + n); p.c[n % 3u] ^= n; p.b += uchar(n); return p; }
-)";
-}
-
-inline std::string_view RandomProgram::host_prelude() {
-  return R"(
-#include <cstring>
-typedef unsigned int uint; typedef unsigned long ulong; typedef unsigned short ushort; typedef unsigned char uchar;
-#define kernel extern "C"
-#define device
-#define thread
-#define constant static const
-template <typename To, typename From> To as_type(From from) { To to; static_assert(sizeof to == sizeof from); std::memcpy(&to, &from, sizeof to); return to; }
-)";
 }
 
 inline uint32_t RandomProgram::below(uint32_t limit) {
@@ -114,7 +87,10 @@ inline std::string RandomProgram::literal(Type type) {
 inline std::string RandomProgram::truth(int depth) {
   static constexpr const char* kComparisons[] = {"<", "<=", ">", ">=", "==", "!="};
   if (depth <= 0) return chance(70) ? "b0" : literal(Bool);
-  switch (below(5)) {
+  switch (below(is_in_kernel_ ? 6 : 5)) {
+    case 5:
+      return chance(50) ? fmt::format("{}({} < {})", chance(50) ? "any" : "all", lanes(depth - 1), lanes(depth - 1))
+                        : fmt::format("(h0 < {})", chance(50) ? "h1" : fmt::format("mild({})", real(depth - 1)));
     case 0:
       return fmt::format("({} {} {})", truth(depth - 1), chance(50) ? "&&" : "||", truth(depth - 1));
     case 1:
@@ -129,7 +105,9 @@ inline std::string RandomProgram::truth(int depth) {
 
 inline std::string RandomProgram::real(int depth) {
   if (depth <= 0) return chance(70) ? "f0" : literal(Float);
-  switch (below(5)) {
+  switch (below(is_in_kernel_ ? 6 : 5)) {
+    case 5:
+      return chance(50) ? fmt::format("q4[{} % 4u]", value(Uint, depth - 1)) : "tame(float(h0))";
     case 0:
       return fmt::format("tame(float({}))", value(whole_type(), depth - 1));
     case 1:
@@ -153,7 +131,10 @@ inline std::string RandomProgram::whole(Type type, int depth) {
     return chance(65) ? kVariables[type] : literal(type);
   }
   const auto part = [&] { return value(type, depth - 1); };
-  switch (below(13)) {
+  switch (below(is_in_kernel_ ? 14 : 13)) {
+    case 13:
+      return chance(50) ? fmt::format("{}(v4[{} % 4u])", name, value(Uint, depth - 1))
+                        : fmt::format("{}({}4.{})", name, chance(50) ? "r" : "b", chance(50) ? "x" : "w");
     case 0:
     case 1: {
       static constexpr const char* kOperators[] = {"+", "-", "*", "&", "|", "^"};
@@ -211,6 +192,8 @@ inline void RandomProgram::statements(int count, int depth) {
 
 inline void RandomProgram::statement(int depth) {
   static constexpr const char* kAll[] = {"i0", "u0", "l0", "m0", "s0", "w0", "d0", "c0", "f0", "b0"};
+  if (is_in_kernel_ && chance(20)) return vector_statement();
+  if (is_in_kernel_ && depth > 0 && chance(8)) return search(depth);
   const std::string id = std::to_string(names_++);
   switch (below(depth > 0 ? 13 : 7)) {
     case 0:
@@ -218,6 +201,9 @@ inline void RandomProgram::statement(int depth) {
     case 1:
       return line(fmt::format("{} {}= {};", chance(50) ? "u0" : "w0", chance(50) ? "^" : "|", value(Ushort, 2)));
     case 2:
+      if (chance(40))
+        return line(chance(50) ? fmt::format("shake(pair, {});", value(Uint, 2))
+                               : fmt::format("pair = made(pair.a, {});", value(Uint, 2)));
       return line(chance(50) ? fmt::format("stir({}, {});", chance(50) ? "u0" : "values[u0 % 8u]", value(Uint, 2))
                              : fmt::format("pair = mixed(pair, {});", value(Uint, 2)));
     case 3:
@@ -279,6 +265,66 @@ inline void RandomProgram::statement(int depth) {
   }
 }
 
+inline std::string RandomProgram::lanes(int depth) {
+  if (depth <= 0) return chance(60) ? "v4" : fmt::format("uint4({})", literal(Uint));
+  switch (below(4)) {
+    case 0:
+      return fmt::format("SWIZZLE(v4, {})", chance(50) ? "wzyx" : "yxxw");
+    case 1:
+      return fmt::format("uint4({}, {}, u0, 7u)", value(Uint, depth - 1), value(Uint, depth - 1));
+    case 2:
+      return fmt::format("uint4({}4)", chance(50) ? "r" : "b");
+    default: {
+      static constexpr const char* kOperators[] = {"+", "-", "*", "&", "|", "^"};
+      return fmt::format("({} {} {})", lanes(depth - 1), kOperators[below(6)], lanes(depth - 1));
+    }
+  }
+}
+
+inline void RandomProgram::vector_statement() {
+  const char* small = chance(50) ? "r4" : "b4";
+  const char* small_type = small[0] == 'r' ? "short4" : "uchar4";
+  switch (below(8)) {
+    case 0:
+      return line(fmt::format("v4 = {};", lanes(3)));
+    case 1:
+      return line(fmt::format("v4[{} % 4u] {}= {};", value(Uint, 1), chance(50) ? "+" : "^", value(Uint, 2)));
+    case 2:
+      return line(fmt::format("{} = {} {} {}({});", small, small, chance(50) ? "*" : "+", small_type, lanes(2)));
+    case 3:
+      return line(fmt::format("SET_SWIZZLE({0}, {1}, SWIZZLE({0}, {2}));", chance(50) ? "v4" : small,
+                              chance(50) ? "xz" : "wx", chance(50) ? "yw" : "zy"));
+    case 4:
+      return line(fmt::format("q4 = tame(q4 {} {} float4({}));", chance(50) ? "*" : "-",
+                              chance(50) ? "q4 *" : "SWIZZLE(q4, wzyx) *", real(2)));
+    case 5:
+      return line(fmt::format("q4 = tame(q4 / (q4 * q4 + float4({}, 2.5f, 1.0f, 0.5f)));", "0.75f"));
+    case 6:
+      return line(fmt::format("h0 = mild(float(h0 {} h1 {} mild({})));", chance(50) ? "*" : "-", chance(50) ? "+" : "-",
+                              real(2)));
+    default:
+      return line(fmt::format("h1 = mild(float(mild({}) / (h0 * h0 + mild(0.5f))));", real(1)));
+  }
+}
+
+// What it found is used behind it, and threads leave it at different turns.
+inline void RandomProgram::search(int depth) {
+  const std::string id = std::to_string(names_++);
+  line(fmt::format("uint t{0} = 0u; int n{0} = 0;", id));
+  line(chance(50) ? fmt::format("for (uint k{0} = {1};; ++k{0}) {{", id, value(Uint, 1))
+                  : fmt::format("uint k{0} = {1}; while (true) {{ ++k{0};", id, value(Uint, 1)));
+  ++indent_;
+  ++loops_;
+  line(fmt::format("t{0} = in[k{0} % 64u] {1} u0;", id, chance(50) ? "^" : "+"));
+  if (chance(50)) statement(depth - 1);
+  line(fmt::format("if (t{0} % {1}u == 0u || ++n{0} > 6) break;", id, 2 + below(4)));
+  line(fmt::format("u0 = u0 * 5u + {};", literal(Uint)));
+  --loops_;
+  --indent_;
+  line("}");
+  line(fmt::format("u0 = (u0 + {}) ^ t{};", literal(Uint), id));
+}
+
 inline void RandomProgram::function() {
   line(fmt::format("inline uint function{}(uint u0, int i0) {{", functions_));
   line(
@@ -298,6 +344,7 @@ inline void RandomProgram::function() {
 
 inline std::string RandomProgram::text(const std::string& name) {
   for (int k = 0; k < 3; ++k) function();
+  is_in_kernel_ = true;
   line(fmt::format("kernel void {}(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {{",
                    name));
   line(
@@ -307,6 +354,8 @@ inline std::string RandomProgram::text(const std::string& name) {
       "  ushort w0 = ushort(u0 >> 3); char d0 = char(u0); uchar c0 = uchar(u0 >> 8); float f0 = near(float(i0 >> 8)); "
       "bool b0 = u0 % 2u == 0u;");
   line("  uint values[8] = {u0, u0 >> 1, 5u, i, 0u, u0 * u0, 1u}; Pair pair = {i0, c0, {u0, 2u, i}};");
+  line("  uint4 v4 = uint4(u0, u0 >> 7, i, 3u); short4 r4 = short4(v4); uchar4 b4 = uchar4(v4); half h0 = mild(f0);");
+  line("  half h1 = mild(float(s0)); float4 q4 = float4(f0, 0.5f, float(s0), tame(f0 * 0.1f));");
   statements(8, 3);
   line("  uint result = u0 ^ uint(i0) ^ as_type<uint>(f0) ^ uint(b0);");
   line(
@@ -315,6 +364,9 @@ inline std::string RandomProgram::text(const std::string& name) {
   line("  stir(result, uint(d0)); stir(result, uint(c0)); stir(result, uint(pair.a)); stir(result, uint(pair.b));");
   line("  for (int k = 0; k < 8; ++k) stir(result, values[k]);");
   line("  for (int k = 0; k < 3; ++k) stir(result, pair.c[k]);");
+  line("  for (uint k = 0u; k < 4u; ++k) { stir(result, v4[k]); stir(result, as_type<uint>(q4[k])); }");
+  line("  for (uint k = 0u; k < 4u; ++k) { stir(result, uint(r4[k])); stir(result, uint(b4[k])); }");
+  line("  stir(result, uint(as_type<ushort>(h0))); stir(result, uint(as_type<ushort>(h1)));");
   line("  out[i] = result;");
   line("}");
   return body_;

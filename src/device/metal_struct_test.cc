@@ -237,6 +237,27 @@ kernel void look(device uint* out, device const float* in, uint i [[thread_posit
             }));
 }
 
+TEST_P(MetalStructTest, AStructureMayBeComputedFromItsOwnMembers) {
+  const ShaderLibrary library = metal(R"(
+struct Point { float x, y; };
+Point next(float x, float by) { return {x * x + by, x}; }
+kernel void walk(device float* out, uint i [[thread_position_in_grid]]) {
+  Point p = {1, 0};
+  for (uint k = 0; k < i; ++k) p = next(p.x, p.y);
+  out[i] = p.x * p.y + 1;
+}
+)");
+  EXPECT_EQ(run<float>(library["walk"], 5), each(5, [](int i) {
+              float x = 1, y = 0;
+              for (int k = 0; k < i; ++k) {
+                const float before = x;
+                x = x * x + y;
+                y = before;
+              }
+              return x * y + 1;
+            }));
+}
+
 TEST_P(MetalStructTest, GroupsShareStructuresToo) {
   const ShaderLibrary library = metal(R"(
 struct Cell { float weight; int index; short tag; uchar flag; };

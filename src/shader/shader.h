@@ -35,9 +35,10 @@ struct Options {
 // How the generated kernel takes an argument. Sizes are those of Metal's layout.
 enum class Passing : uint8_t {
   Address,  // 8 bytes: a device address
-  Inline,   // a structure {uint64 address; T value}: `inline_bytes` in all, the value at `value_offset`. The address is 0
-            // and the value counts, or the value lies at that address
-  Group,    // threadgroup memory of so many bytes: OpenCL a __local pointer, CUDA and GLSL see emit/
+  // A structure {uint64 address; T value}: `inline_bytes` in all, the value at `value_offset`. The address is 0 and the
+  // value counts, or the value lies at that address.
+  Inline,
+  Group,  // threadgroup memory of so many bytes: OpenCL a __local pointer, CUDA and GLSL see emit/
 };
 
 struct KernelParameter {
@@ -49,8 +50,8 @@ struct KernelParameter {
   uint32_t index = 0;  // [[buffer(n)]]
   bool reports_errors = false;
   bool is_const = false;
-  // Of a value, or of what a buffer or group memory is of. Numbers, vectors and arrays of one kind of number have `scalar`
-  // and `count`; a structure of anything else Void.
+  // Of a value, or of what a buffer or group memory is of. Numbers, vectors and arrays of one kind of number have
+  // `scalar` and `count`; a structure of anything else Void.
   TypeKind scalar = TypeKind::Void;
   uint32_t count = 1;
   bool is_addresses = false;  // a structure or array of nothing but device pointers: `count` of them
@@ -59,8 +60,8 @@ struct KernelParameter {
 };
 
 struct Kernel {
-  std::string name;    // what it is called by: the source's, or its host_name
-  std::string symbol;  // in the generated text
+  std::string name;                         // what it is called by: the source's, or its host_name
+  std::string symbol;                       // in the generated text
   std::vector<KernelParameter> parameters;  // in the order of the source, which is that of the generated kernel's
   uint32_t group_memory = 0;                // bytes that it declares itself
   uint32_t max_threads = 0;                 // of a group; 0: the device's limit
@@ -72,7 +73,7 @@ struct Translation {
   std::string text;  // empty where there were errors
   std::vector<Kernel> kernels;
   std::vector<Diagnostic> diagnostics;
-  std::string log;  // the diagnostics as a compiler prints them
+  std::string log;         // the diagnostics as a compiler prints them
   std::string first_file;  // of the first error
   bool ok() const { return !text.empty(); }
   const Diagnostic* first_error() const;
@@ -83,7 +84,7 @@ Translation translate(std::string_view source, const Options& options = {});
 // Another with every change of the translator: part of the key of what is kept on disk.
 uint64_t translator_version();
 
-std::string_view target_name(Target);                        // "opencl", "cuda", "glsl"
+std::string_view target_name(Target);  // "opencl", "cuda", "glsl"
 std::optional<Target> target_named(std::string_view name);
 
 }  // namespace kymo::shader

@@ -7,6 +7,7 @@ A case is a few text files in cases/:
                    # what the case is about
                    exit: 3                 the expected exit code, 0 unless given
                    terminal: 60            standard output is a terminal of so many columns, not a pipe
+                   skip: REGEX             where standard error has this, the case says so and is skipped
                    mask: REGEX             what differs from machine to machine shows as <...> (may be repeated)
     NAME.out   the expected standard output; absent: nothing
     NAME.err   the expected standard error; absent: nothing
@@ -39,7 +40,7 @@ LIMIT_SECONDS = 60
 class Case:
     def __init__(self, path):
         self.path = pathlib.Path(path)
-        self.exit_code, self.columns, self.masks = 0, None, []
+        self.exit_code, self.columns, self.masks, self.skip = 0, None, [], None
         lines = []
         for line in self.path.read_text().splitlines():
             setting, _, value = line.partition(": ")
@@ -49,6 +50,8 @@ class Case:
                 self.exit_code = int(value)
             elif setting == "terminal":
                 self.columns = int(value)
+            elif setting == "skip":
+                self.skip = re.compile(value)
             elif setting == "mask":
                 self.masks.append(re.compile(value))
             else:
@@ -99,8 +102,7 @@ def run_in_terminal(command, columns, **options):
 
 def run(case, bin_folder, traces):
     with tempfile.TemporaryDirectory(prefix="kymo-golden-") as folder, tempfile.TemporaryDirectory() as memory:
-        for trace in traces.iterdir():
-            shutil.copy(trace, folder)
+        shutil.copytree(traces, folder, dirs_exist_ok=True)
         command = ["sh", "-c", case.command]
         options = dict(cwd=folder, env=environment(bin_folder, memory), stdin=subprocess.DEVNULL)
         if case.columns:
@@ -121,6 +123,9 @@ def differences(case, suffix, actual):
 def check(case, arguments):
     out, err, exit_code = run(case, arguments.bin.resolve(), arguments.traces)
     out, err = case.masked(out), case.masked(err)
+    if case.skip and (reason := case.skip.search(err)):
+        print(f"SKIPPED: {case.path.name}: {reason.group()}")
+        return True
     report = ""
     if exit_code != case.exit_code:
         report += f"exit code {exit_code}, not {case.exit_code}\n"

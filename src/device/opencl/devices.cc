@@ -66,6 +66,10 @@ std::string newest_language(const Api& cl, cl_device_id device) {
   return language_option(ask_text(cl, device, CL_DEVICE_OPENCL_C_VERSION));
 }
 
+bool rounds_divisions(const Api& cl, cl_device_id device) {
+  return (ask<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+}
+
 // A 2.x device has them always; a 3.0 device says.
 bool non_uniform_groups(const Api& cl, cl_device_id device, const std::string& version) {
   if (version.starts_with("OpenCL 2.")) return true;
@@ -200,7 +204,7 @@ std::vector<FoundDevice> find_devices(const Api& cl) {
       const std::string version = ask_text(cl, ids[i], CL_DEVICE_VERSION);
       found.push_back({rank(type),
                        {platform, ids[i], (type & CL_DEVICE_TYPE_CPU) != 0, non_uniform_groups(cl, ids[i], version),
-                        fine_grained(cl, ids[i]), newest_language(cl, ids[i]),
+                        fine_grained(cl, ids[i]), rounds_divisions(cl, ids[i]), newest_language(cl, ids[i]),
                         describe(cl, platform, ids[i], static_cast<int>(i))}});
     }
   }

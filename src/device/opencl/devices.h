@@ -16,6 +16,7 @@ struct FoundDevice {
   bool is_cpu = false;
   bool non_uniform_groups = false;  // takes launches whose last groups are partial, from -cl-std=CL2.0 on
   bool fine_grained = false;        // its memory is the host's own, and host code may touch it between operations
+  bool rounds_divisions = false;    // float division and square root are rounded right where that is asked for
   std::string newest_language;      // "CL3.0": the highest -cl-std that its compiler takes
   DeviceInfo info;
 };

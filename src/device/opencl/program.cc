@@ -39,7 +39,11 @@ BuiltProgram OpenClProgram::build_or_explain(const Context& context, const std::
 }
 
 std::unique_ptr<OpenClProgram> OpenClProgram::compile(const Context& context, const Source& source) {
-  Text text{std::string(source.text), all_options(source.options, context.device.newest_language),
+  const bool is_translated = !source.kernels.empty();  // and needs no reflection
+  const std::string_view own = !is_translated                    ? kForReflection
+                               : context.device.rounds_divisions ? kForRounding
+                                                                 : std::string_view();
+  Text text{std::string(source.text), all_options(source.options, context.device.newest_language, std::string(own)),
             std::string(source.file)};
   const std::string whole = preamble(text.file, text.options) + text.source;
   BuiltProgram program = build_or_explain(context, whole, text);

@@ -102,10 +102,10 @@ std::string piece_preamble(std::string_view file, std::string_view options, cons
   return text + preamble(file, options);
 }
 
-std::string all_options(std::span<const std::string> given, std::string_view newest_language) {
+std::string all_options(std::span<const std::string> given, std::string_view newest_language, std::string own) {
   bool names_language = false;
   for (const std::string& option : given) names_language |= option.find("-cl-std") != std::string::npos;
-  std::string all = "-cl-kernel-arg-info";
+  std::string all = std::move(own);
   if (!names_language && !newest_language.empty()) all += fmt::format(" -cl-std={}", newest_language);
   for (const std::string& option : given) all += " " + option;
   return all;

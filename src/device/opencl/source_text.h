@@ -25,8 +25,14 @@ std::string preamble(std::string_view file, std::string_view options);
 // demanded group size is ignored. `tail` is what is left over of the launch in each dimension (tail_of).
 std::string piece_preamble(std::string_view file, std::string_view options, const Extent& group, const Extent& tail);
 
-// The options as the compiler gets them: the newest language unless one is named, and what reflection needs.
-std::string all_options(std::span<const std::string> given, std::string_view newest_language);
+// What reflection needs. NVIDIA's compiler then fails at kernels without parameters.
+inline constexpr std::string_view kForReflection = "-cl-kernel-arg-info";
+// What the divisions and square roots of a translated kernel need on devices that have it.
+inline constexpr std::string_view kForRounding = "-cl-fp32-correctly-rounded-divide-sqrt";
+
+// The options as the compiler gets them: the runtime's own, and the newest language unless one is named.
+std::string all_options(std::span<const std::string> given, std::string_view newest_language,
+                        std::string own = std::string(kForReflection));
 
 // Whether these options make a program whose launches may have partial groups, on a device that has them.
 bool allows_partial_groups(std::string_view options);

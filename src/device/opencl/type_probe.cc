@@ -33,8 +33,9 @@ std::vector<NumberType> numbers_of(const Context& context) {
 std::string kernel_name(std::string_view what, size_t index) { return fmt::format("kymo_{}_of_{}", what, index); }
 
 std::string probe_kernel(std::string_view what, size_t index, const std::string& value) {
-  return fmt::format("__attribute__((reqd_work_group_size(({}) + 1, 1, 1))) kernel void {}(void) {{}}\n", value,
-                     kernel_name(what, index));
+  // It has a parameter because NVIDIA's compiler fails at kernels without one (source_text.h).
+  return fmt::format("__attribute__((reqd_work_group_size(({}) + 1, 1, 1))) kernel void {}(global int* x) {{}}\n",
+                     value, kernel_name(what, index));
 }
 
 // What a probe kernel states; nothing where it is not there.

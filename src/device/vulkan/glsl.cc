@@ -7,6 +7,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "device/vulkan/spirv_exact.h"
+
 namespace kymo::device::vulkan {
 namespace {
 
@@ -152,12 +154,15 @@ std::vector<ModuleCode> compile_glsl(GlslCompiler& compiler, const Source& sourc
   const GlslOptions options = parse_glsl_options(source.options);
   const std::vector<std::string> names = kernel_pragmas(source.text, source.file);
   std::vector<ModuleCode> modules;
-  if (names.empty()) modules.push_back({"", compiler.compile(source.text, options, source.file)});
+  const auto compiled = [&](const GlslOptions& own) {
+    return spirv::without_contraction(spirv::Module(compiler.compile(source.text, own, source.file)));
+  };
+  if (names.empty()) modules.push_back({"", compiled(options)});
   for (const std::string& name : names) {
     GlslOptions own = options;
     own.macros.emplace_back(name, "main");
     try {
-      modules.push_back({name, compiler.compile(source.text, own, source.file)});
+      modules.push_back({name, compiled(own)});
     } catch (const CompileError& error) {
       if (error.text().find("Missing entry point") == std::string::npos) throw;
       throw glsl_error(fmt::format("{}: error: `#pragma kernel {}` names a function that is not there: void {}()",

@@ -2,7 +2,8 @@
 // names another), else the program glslangValidator or glslang (KYMO_GLSLANG names another).
 //
 // A text has one kernel, `main`. One with lines `#pragma kernel NAME` has one for each: the function `void NAME()`,
-// which is compiled with `#define NAME main`, so that each is a module of its own.
+// which is compiled with `#define NAME main`, so that each is a module of its own. Arithmetic on floats is exact
+// (spirv_exact.h), with or without `precise`.
 #pragma once
 
 #include <memory>

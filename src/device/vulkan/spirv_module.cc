@@ -64,6 +64,8 @@ void set(Decorations& to, const Instruction& instruction, size_t at) {
     case Decoration::Offset:
       to.offset = value();
       break;
+    case Decoration::NoContraction:  // of single results, which nobody asks about
+      break;
   }
 }
 

@@ -63,10 +63,19 @@ enum class Op : uint16_t {
   CompositeConstruct = 80,
   CompositeExtract = 81,
   CopyObject = 83,
+  FNegate = 127,
   IAdd = 128,
+  FAdd = 129,
   ISub = 130,
+  FSub = 131,
   IMul = 132,
+  FMul = 133,
   UDiv = 134,
+  FDiv = 136,
+  FRem = 140,
+  FMod = 141,
+  VectorTimesScalar = 142,
+  Dot = 148,
   ControlBarrier = 224,
   AtomicLoad = 227,
   AtomicStore = 228,
@@ -101,6 +110,7 @@ enum class Decoration : uint32_t {
   Binding = 33,
   DescriptorSet = 34,
   Offset = 35,
+  NoContraction = 42,
 };
 
 enum class BuiltIn : uint32_t {

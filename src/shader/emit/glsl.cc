@@ -28,7 +28,8 @@ void name_instances(Unit& unit, const std::vector<Instance*>& instances) {
   seen.clear();
   for (Instance* instance : instances) {
     std::string& name = names[instance->function];
-    if (instance->function->is_kernel && glsl_picks_components(name)) name = unit.names.take_outermost(name + "_kernel");
+    if (instance->function->is_kernel && glsl_picks_components(name))
+      name = unit.names.take_outermost(name + "_kernel");
     instance->name = seen.insert(instance->function).second ? name : unit.names.take_outermost(name);
   }
   for (const ir::Function* kernel : unit.module.kernels()) unit.kernel_names.push_back(names[kernel]);

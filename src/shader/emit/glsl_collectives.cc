@@ -114,7 +114,8 @@ Text Writer::simdgroup(const ir::Expression& expression) {
     const bool is_sum = which == Intrinsic::SimdInclusiveSum || which == Intrinsic::SimdExclusiveSum;
     const bool is_inclusive = which == Intrinsic::SimdInclusiveSum || which == Intrinsic::SimdInclusiveProduct;
     const std::string_view name = is_sum ? "sum" : "product";
-    simd.use(is_inclusive ? "simd_inclusive" : "simd_exclusive", {name, type, is_sum ? "+" : "*", glsl_neutral(which, kind)});
+    simd.use(is_inclusive ? "simd_inclusive" : "simd_exclusive",
+             {name, type, is_sum ? "+" : "*", glsl_neutral(which, kind)});
     return {fmt::format("kymo_simd_{}_{}({}, {})", is_inclusive ? "inclusive" : "exclusive", name, given.text, active)};
   }
   if (kind == TypeKind::Float && which == Intrinsic::SimdMin) unit_.prelude.use("fmin");
@@ -143,7 +144,7 @@ Text Writer::atomic(const ir::Expression& expression) {
     place_text = target(known).text;
   }
   const auto as_bits = [&](const ir::Expression& given) {
-    const Text text = precise(given);
+    const Text text = value(given);
     if (is_float) return fmt::format("floatBitsToUint({})", text.text);
     return glsl_is_kept_as_bits(type) ? fmt::format("uint({})", text.text) : text.text;
   };
@@ -180,8 +181,8 @@ Text Writer::float_combined(ir::Intrinsic which, const Text& left, const Text& r
   }
 }
 
-// Floats are changed by trying until nobody came between. That is a function of its own, which takes what is left of the
-// pointer.
+// Floats are changed by trying until nobody came between. That is a function of its own, which takes what is left of
+// the pointer.
 Text Writer::atomic_loop(const ir::Expression& expression) {
   const ir::Expression& to = *expression.operands[0];
   const Type* type = to.type->inner;
@@ -212,16 +213,18 @@ Text Writer::atomic_loop(const ir::Expression& expression) {
     return fmt::format(
         "float {}({}float value) {{\n"
         "  uint seen = {}, found;\n"
-        "  for (;; seen = found) {{\n"
-        "    precise float next = {};\n"
+        "  for (; {}; seen = found) {{\n"
+        "    float next = {};\n"
         "    found = atomicCompSwap({}, seen, floatBitsToUint(next));\n"
-        "    if (found == seen) return uintBitsToFloat(found);\n"
+        "    if (found == seen) break;\n"
         "  }}\n"
+        "  return uintBitsToFloat(seen);\n"
         "}}\n",
-        name, parameters, place_text, next.text, place_text);
+        name, parameters, place_text, unit_.goes_on(), next.text, place_text);
   };
   const bool is_buffer = !is_static_pointer(to.type);
-  const std::string& function = unit_.helper(key, fmt::format("atomic_{}", verb), make, is_buffer ? nullptr : &instance_.kernels);
+  const std::string& function =
+      unit_.helper(key, fmt::format("atomic_{}", verb), make, is_buffer ? nullptr : &instance_.kernels);
   return {fmt::format("{}({}{})", function, arguments, value(*expression.operands[1]).text)};
 }
 

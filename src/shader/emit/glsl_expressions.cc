@@ -59,17 +59,9 @@ Text Writer::value(const ir::Expression& expression) {
 
 std::string Writer::temporary(std::string_view type, const Text& text, std::string_view wanted) {
   std::string name = unit_.names.take(wanted);
-  line(fmt::format("precise {} {} = {};", type, name, text.text));
+  line(fmt::format("{} {} = {};", type, name, text.text));
   return name;
 }
-
-Text Writer::precise(const ir::Expression& expression) {
-  // What may not be evaluated at all cannot be evaluated before.
-  if (guards_ != 0 || !computes_with_floats(&expression)) return value(expression);
-  return {temporary(unit_.types.name(expression.type), value(expression))};
-}
-
-Text Writer::condition(const ir::Expression& expression) { return precise(expression); }
 
 Text Writer::guarded(const ir::Expression& expression) {
   ++guards_;
@@ -95,8 +87,8 @@ Text Writer::construct(const ir::Expression& expression) {
     const std::string& function = unit_.helper(
         fmt::format("union {} {}", type->id, first->id), fmt::format("make_{}", name_part(type)),
         [&](const std::string& name) {
-          return fmt::format("{} {}({} value) {{\n  {} made = {};\n{}  return made;\n}}\n", unit_.types.name(type), name,
-                             unit_.types.name(first), unit_.types.name(type), memory_.zero(type).text,
+          return fmt::format("{} {}({} value) {{\n  {} made = {};\n{}  return made;\n}}\n", unit_.types.name(type),
+                             name, unit_.types.name(first), unit_.types.name(type), memory_.zero(type).text,
                              memory_.put(first, {"made.words", 0, {}}, {"value"}, "  "));
         });
     return {fmt::format("{}({})", function, value(*expression.operands[0]).text)};
@@ -115,7 +107,7 @@ Text Writer::construct(const ir::Expression& expression) {
   return {fmt::format("{}({})", unit_.types.name(type), parts)};
 }
 
-Text Writer::call(const ir::Expression& expression, bool alone) {
+Text Writer::call(const ir::Expression& expression) {
   const Instance& callee = *instance_.calls.at(&expression);
   std::string arguments;
   size_t next = 0;
@@ -127,7 +119,7 @@ Text Writer::call(const ir::Expression& expression, bool alone) {
       text = whole(fit(pointer(*argument), shape)).text;
     } else {
       next += unit_.types.static_pointers(argument->type);
-      text = (alone ? precise(*argument) : value(*argument)).text;
+      text = value(*argument).text;
     }
     (arguments += arguments.empty() ? "" : ", ") += text;
   }

@@ -11,11 +11,8 @@ TEST(GlslFlowTest, PointersToVariablesAreTheirIndices) {
   uint64_t out_;
 } arguments;
 Pair[4] pairs;
-precise pairs;
 float[2][3] grid;
-precise grid;
 float single;
-precise single;
 
 void bump() {
   single = single * 3.0 + 1.0;
@@ -26,8 +23,8 @@ void bump_1(int p) {
 void bump_2(int p) {
   grid[p / 3][p % 3] = grid[p / 3][p % 3] * 3.0 + 1.0;
 }
-precise float total(int p, int count) {
-  precise float sum = 0.0;
+float total(int p, int count) {
+  float sum = 0.0;
   int end = p + count;
   for (; p != end; p = p + 1) {
     sum += grid[p / 3][p % 3];
@@ -61,11 +58,8 @@ TEST(GlslFlowTest, PointersInStructuresAreTheirIndices) {
   uint64_t out_;
 } arguments;
 float sum;
-precise sum;
 float[4] row;
-precise row;
 lambda call;
-precise call;
 
 void lambda_operator_call(int at) {
   sum = sum + row[call.row + at] * call.scale;
@@ -89,22 +83,23 @@ TEST(GlslFlowTest, GroupMemoryIsSharedGlobals) {
   EXPECT_EQ(glsl_text_of(sample_groups, kGlslArguments), R"(layout(push_constant, scalar) uniform groups_arguments {
   uint64_t out_;
 } arguments;
-precise shared float[8][8] tile;
+shared float[8][8] tile;
 shared uint sums;
 
-precise float first_of(int p, uint at) {
+float first_of(int p, uint at) {
   return given_memory[p + int(at)];
 }
-precise float first_of_1(int p, uint at) {
+float first_of_1(int p, uint at) {
   return tile[(p + int(at)) / 8][(p + int(at)) % 8];
 }
 float atomic_add(float value) {
   uint seen = sums, found;
-  for (;; seen = found) {
-    precise float next = uintBitsToFloat(seen) + value;
+  for (; kymo_goes_on(0u); seen = found) {
+    float next = uintBitsToFloat(seen) + value;
     found = atomicCompSwap(sums, seen, floatBitsToUint(next));
-    if (found == seen) return uintBitsToFloat(found);
+    if (found == seen) break;
   }
+  return uintBitsToFloat(seen);
 }
 void groups() {
   uint64_t out_ = arguments.out_;
@@ -150,7 +145,7 @@ void control() {
     }
   }
   int64_t w = kymo_widened(i) * 8589934592l;
-  precise int64_t chosen = w;
+  int64_t chosen = w;
   switch (chosen == 8589934592l ? 0 : chosen == 17179869184l ? 1 : -1) {
     case 0: {
       n *= 11;
@@ -163,7 +158,7 @@ void control() {
   int k = 0;
   int j = 0;
   bool is_first = true;
-  for (;;) {
+  while (kymo_goes_on(0u)) {
     if (!is_first) {
       ++k;
       if (j > 3) {
@@ -183,7 +178,7 @@ void control() {
   }
   int d = 0;
   bool is_first_1 = true;
-  for (;;) {
+  while (kymo_goes_on(1u)) {
     if (!is_first_1) {
       n += 100;
       if (!(d < 6)) break;
@@ -195,10 +190,11 @@ void control() {
     }
     ++n;
   }
-  do {
+  bool again = true;
+  for (; again; again = d < 12) {
     ++d;
-  } while (d < 12);
-  for (;;) {
+  }
+  while (kymo_goes_on(2u)) {
     d += 3;
     if (d > 20) {
       break;
@@ -212,7 +208,8 @@ void control() {
 }
 
 TEST(GlslFlowTest, ConstantsAreConstAndFunctionsAreThereForEach) {
-  EXPECT_EQ(glsl_text_of(sample_constants, kGlslArguments), R"(layout(push_constant, scalar) uniform constants_arguments {
+  EXPECT_EQ(glsl_text_of(sample_constants, kGlslArguments),
+            R"(layout(push_constant, scalar) uniform constants_arguments {
   uint64_t out_;
 } arguments;
 
@@ -238,42 +235,33 @@ void constants() {
 )");
 }
 
-TEST(GlslFlowTest, ArithmeticEndsInSomethingPrecise) {
-  EXPECT_EQ(glsl_text_of(sample_precise, kGlslArguments), R"(layout(push_constant, scalar) uniform precisely_arguments {
+TEST(GlslFlowTest, ArithmeticStandsWhereItIsWanted) {
+  EXPECT_EQ(glsl_text_of(sample_arithmetic, kGlslArguments),
+            R"(layout(push_constant, scalar) uniform arithmetic_arguments {
   uint64_t out_;
   uint64_t counts;
 } arguments;
 
 void note(uint64_t to, float value) {
-  precise float value_1 = value;
-  value_1 = value_1 * value_1 + 1.0;
-  float_at(to).v = value_1;
+  value = value * value + 1.0;
+  float_at(to).v = value;
 }
-void precisely() {
+void arithmetic() {
   uint64_t out_ = arguments.out_;
   uint64_t counts = arguments.counts;
-  precise float x = float_at(out_).v;
-  precise int k = 0;
-  precise bool t = x * x + 1.0 > 2.0;
-  if (t) {
-    precise int t_1 = int(x * x + 3.0);
-    float_at(out_ + uint64_t(t_1) * 4ul).v = 1.0;
-  } else {
-    precise bool t_2 = x * x + 4.0 > 5.0;
-    if (t_2) {
-      float_at(out_ + 8ul).v = x * x + 6.0;
-    }
+  float x = float_at(out_).v;
+  int k = 0;
+  if (x * x + 1.0 > 2.0) {
+    float_at(out_ + uint64_t(int(x * x + 3.0)) * 4ul).v = 1.0;
+  } else if (x * x + 4.0 > 5.0) {
+    float_at(out_ + 8ul).v = x * x + 6.0;
   }
-  for (;;) {
-    precise bool t_3 = x * x + 7.0 < 8.0;
-    if (!t_3) break;
+  while (x * x + 7.0 < 8.0) {
     x = x * x + 9.0;
     k += int(x * x + 10.0);
   }
-  precise float t_4 = x * x + 11.0;
-  note(out_, t_4);
-  precise int t_5 = int(x * x + 12.0);
-  int_at(counts + uint64_t(k) * 4ul).v = t_5;
+  note(out_, x * x + 11.0);
+  int_at(counts + uint64_t(k) * 4ul).v = int(x * x + 12.0);
   k = int(x > 0.0 ? x * x + 13.0 : x);
   int_at(counts).v = k;
 }

@@ -31,8 +31,7 @@ std::string Writer::function() {
     }
     const std::string name = unit_.names.take(parameter->name);
     (parameters += parameters.empty() ? "" : ", ") += fmt::format("{} {}", type, name);
-    // Parameters cannot be precise.
-    if (known.is_rooted || (known.is_assigned && unit_.is_precise(known)))
+    if (known.is_rooted)
       copies.emplace_back(&known, Text{name});
     else
       known.name = name;
@@ -40,7 +39,6 @@ std::string Writer::function() {
   std::string result = unit_.types.name(function.result);
   if (is_static_pointer(function.result) && !instance_.result.empty())
     result = unit_.types.vector_name(TypeKind::Int, std::max(1U, instance_.result[0].ints()));
-  if (unit_.types.holds_floats(function.result)) result = "precise " + result;
   for (const auto& [known, text] : copies) begin(*known, text);
   body();
   leave();
@@ -52,8 +50,10 @@ void write_constants(Unit& unit, Memory& memory) {
   Writer writer(unit, memory, nobody);
   for (const ir::Variable* constant : unit.module.constants) {
     const Cell& cell = unit.resolver.cell(nobody, *constant);
+    if (cell.name.empty()) continue;  // no kernel reaches it
     const Text value = constant->value == nullptr ? memory.zero(constant->type) : writer.value(*constant->value);
-    unit.add_global(fmt::format("const {} {} = {};\n", unit.types.name(constant->type), cell.name, value.text), nullptr);
+    unit.add_global(fmt::format("const {} {} = {};\n", unit.types.name(constant->type), cell.name, value.text),
+                    nullptr);
   }
 }
 

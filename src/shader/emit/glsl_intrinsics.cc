@@ -160,7 +160,8 @@ Text Writer::integer_math(const ir::Expression& expression) {
       std::string parts;
       for (uint32_t i = 0; i < type->count; ++i)
         parts += fmt::format("{}{}(x.{})", i == 0 ? "" : ", ", function, kComponents[i]);
-      unit_.add_function(fmt::format("{} {}({} x) {{\n  return {}({});\n}}\n", wide, function, wide, wide, parts), nullptr);
+      unit_.add_function(fmt::format("{} {}({} x) {{\n  return {}({});\n}}\n", wide, function, wide, wide, parts),
+                         nullptr);
     }
     return {fmt::format("{}({}({}({})))", name, function, wide, given.text)};
   }

@@ -81,9 +81,10 @@ class KernelWriter {
         unit_.prelude.use("wide");
         const std::string address = unit_.names.take(name + "_at");
         writer_.line(fmt::format("uint64_t {} = kymo_wide({}[0], {}[1]);", address, words, words));
-        writer_.begin(cell, {fmt::format("{} != 0ul ? {} : {}", address, memory_.load(cell.type, {address}).text,
-                                         operand(memory_.get(cell.type, {words, parameter.value_offset, {}}),
-                                                 Level::Conditional))});
+        writer_.begin(
+            cell,
+            {fmt::format("{} != 0ul ? {} : {}", address, memory_.load(cell.type, {address}).text,
+                         operand(memory_.get(cell.type, {words, parameter.value_offset, {}}), Level::Conditional))});
         return;
       }
       case Passing::Group:

@@ -1,4 +1,5 @@
-// Loops: GLSL's own where they can be, else endless ones that are left by a break.
+// Loops: GLSL's own where they can be, else endless ones that are left by a break. All have a way out at their heads,
+// if only for the sake of form: see kymo_goes_on().
 #include <fmt/format.h>
 
 #include <utility>
@@ -26,7 +27,6 @@ bool glsl_continues(const ir::Block& block) {
 
 std::optional<std::string> Writer::inline_condition(const ir::Expression* wanted) {
   if (wanted == nullptr) return std::string();
-  if (computes_with_floats(wanted)) return std::nullopt;
   const size_t before = out_.size();
   const Text text = value(*wanted);
   if (out_.size() == before) return text.text;
@@ -44,9 +44,9 @@ std::optional<std::string> Writer::inline_step(const ir::Block& step) {
     is_inline &= each->kind == StatementKind::Assign || each->kind == StatementKind::Evaluate;
     if (!is_inline) break;
     statement(*each);
-    // One line, and no declaration: "x;\n".
+    // One line: "x;\n".
     const std::string_view written = std::string_view(out_).substr(before);
-    is_inline = written.ends_with(";\n") && written.find(';') == written.size() - 2 && !written.starts_with("precise ");
+    is_inline = written.ends_with(";\n") && written.find(';') == written.size() - 2;
     if (!is_inline) break;
     (all += all.empty() ? "" : ", ") += written.substr(0, written.size() - 2);
   }
@@ -56,17 +56,20 @@ std::optional<std::string> Writer::inline_step(const ir::Block& step) {
 }
 
 void Writer::leave_unless(const ir::Expression& wanted) {
-  line(fmt::format("if (!{}) break;", operand(condition(wanted), Level::Prefix)));
+  line(fmt::format("if (!{}) break;", operand(value(wanted), Level::Prefix)));
+}
+
+void Writer::open_loop(std::string_view head, std::string_view step) {
+  const std::string endless = head.empty() || head == "true" ? unit_.goes_on() : "";
+  if (!endless.empty()) head = endless;
+  line(step.empty() ? fmt::format("while ({}) {{", head) : fmt::format("for (; {}; {}) {{", head, step));
 }
 
 void Writer::loop(const ir::Statement& statement) {
   const std::optional<std::string> head = inline_condition(statement.value);
   const std::optional<std::string> step = inline_step(statement.step);
   if (statement.before.empty() && head && step) {
-    if (step->empty() && !head->empty())
-      line(fmt::format("while ({}) {{", *head));
-    else
-      line(fmt::format("for (;{}{};{}{}) {{", head->empty() ? "" : " ", *head, step->empty() ? "" : " ", *step));
+    open_loop(*head, *step);
     return braced(statement.body);
   }
   // The step of a turn that another follows may have to run before that one.
@@ -76,7 +79,7 @@ void Writer::loop(const ir::Statement& statement) {
     is_first = unit_.names.take("is_first");
     line(fmt::format("bool {} = true;", is_first));
   }
-  line(step && !step->empty() ? fmt::format("for (;; {}) {{", *step) : "for (;;) {");
+  open_loop("", step.value_or(""));
   ++indent_;
   unit_.names.enter();
   if (is_late) {
@@ -96,13 +99,14 @@ void Writer::loop(const ir::Statement& statement) {
 void Writer::do_loop(const ir::Statement& statement) {
   const std::optional<std::string> end = inline_condition(statement.value);
   if (statement.before.empty() && end) {
-    line("do {");
-    ++indent_;
-    unit_.names.enter();
-    block(statement.body);
-    unit_.names.leave();
-    --indent_;
-    return line(fmt::format("}} while ({});", end->empty() ? "true" : *end));
+    if (end->empty() || *end == "true") {
+      open_loop("", "");
+    } else {
+      const std::string again = unit_.names.take("again");
+      line(fmt::format("bool {} = true;", again));
+      open_loop(again, fmt::format("{} = {}", again, *end));
+    }
+    return braced(statement.body);
   }
   // Where a turn may be cut short, what ends it comes at the beginning of the next.
   const bool is_late = glsl_continues(statement.body);
@@ -111,7 +115,7 @@ void Writer::do_loop(const ir::Statement& statement) {
     is_first = unit_.names.take("is_first");
     line(fmt::format("bool {} = true;", is_first));
   }
-  line("for (;;) {");
+  open_loop("", "");
   ++indent_;
   unit_.names.enter();
   const auto finish = [&] {

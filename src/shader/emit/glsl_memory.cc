@@ -69,7 +69,8 @@ TypeKind stored_kind(const Type* type) {
 }
 
 void Memory::note_static_pointers(const Type* type) const {
-  if (is_static_pointer(type)) unit_.refuse(fmt::format("a {} cannot lie in a buffer on Vulkan", TypeTable::name(type)));
+  if (is_static_pointer(type))
+    unit_.refuse(fmt::format("a {} cannot lie in a buffer on Vulkan", TypeTable::name(type)));
 }
 
 std::string Memory::scalar_at(TypeKind kind, const Text& address) {
@@ -121,9 +122,8 @@ std::string Memory::direct(const Type* type, const Text& address) {
 Text Memory::load(const Type* type, const Text& address) {
   if (std::string whole = direct(type, address); !whole.empty()) return {whole};
   if (glsl_is_scalar_like(type)) return load_scalar(stored_kind(type), address);
-  const std::string& function =
-      unit_.helper(fmt::format("load {}", type->id), "load_" + name_part(type),
-                   [&](const std::string& name) { return load_function(type, name); });
+  const std::string& function = unit_.helper(fmt::format("load {}", type->id), "load_" + name_part(type),
+                                             [&](const std::string& name) { return load_function(type, name); });
   return {fmt::format("{}({})", function, address.text)};
 }
 
@@ -131,9 +131,8 @@ std::string Memory::store(const Type* type, const Text& address, const Text& val
   if (const std::string whole = direct(type, address); !whole.empty())
     return fmt::format("{} = {};", whole, value.text);
   if (glsl_is_scalar_like(type)) return store_scalar(stored_kind(type), address, value);
-  const std::string& function =
-      unit_.helper(fmt::format("store {}", type->id), "store_" + name_part(type),
-                   [&](const std::string& name) { return store_function(type, name); });
+  const std::string& function = unit_.helper(fmt::format("store {}", type->id), "store_" + name_part(type),
+                                             [&](const std::string& name) { return store_function(type, name); });
   return fmt::format("{}({}, {});", function, address.text, value.text);
 }
 
@@ -167,8 +166,9 @@ std::string Memory::load_function(const Type* type, const std::string& name) {
       body = fmt::format("  {} bits = {}(at).v;\n", stored, unit_.reference(stored, type->align));
       const bool is_half = inner->is(TypeKind::Half);
       if (!inner->is(TypeKind::Bool)) unit_.prelude.use(is_half ? "from_half" : "from_bfloat");
-      const std::string_view convert =
-          inner->is(TypeKind::Bool) ? "bool" : is_half ? "kymo_from_half" : "kymo_from_bfloat";
+      const std::string_view convert = inner->is(TypeKind::Bool) ? "bool"
+                                       : is_half                 ? "kymo_from_half"
+                                                                 : "kymo_from_bfloat";
       for (uint32_t i = 0; i < type->count; ++i) add({fmt::format("{}(bits.{})", convert, kComponents[i])});
     } else if (type->is_vector()) {
       for (uint32_t i = 0; i < type->count; ++i)
@@ -219,9 +219,8 @@ Text Memory::zero(const Type* type) {
   if (glsl_is_scalar_like(type)) return literal(stored_kind(type), 0);
   if (type->is_vector()) return {fmt::format("{}({})", name, literal(type->inner->kind, 0).text)};
   if (unit_.types.parts(type) > kMostZeros) {
-    const std::string& function =
-        unit_.helper(fmt::format("zero {}", type->id), "zero_" + name_part(type),
-                     [&](const std::string& taken) { return zero_function(type, taken); });
+    const std::string& function = unit_.helper(fmt::format("zero {}", type->id), "zero_" + name_part(type),
+                                               [&](const std::string& taken) { return zero_function(type, taken); });
     return {function + "()"};
   }
   std::string parts;

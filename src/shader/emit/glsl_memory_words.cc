@@ -15,7 +15,8 @@ std::string glsl_word_bytes(const WordPlace& place) {
 std::string glsl_word(const WordPlace& place, uint32_t further = 0) {
   if (place.moving.empty()) return fmt::format("{}[{}]", place.words, place.offset / 4 + further);
   const std::string index = fmt::format("({}) / 4u", glsl_word_bytes(place));
-  return further == 0 ? fmt::format("{}[{}]", place.words, index) : fmt::format("{}[{} + {}u]", place.words, index, further);
+  return further == 0 ? fmt::format("{}[{}]", place.words, index)
+                      : fmt::format("{}[{} + {}u]", place.words, index, further);
 }
 
 // By how many bits it lies higher in its word; empty: by none.
@@ -135,16 +136,16 @@ Text Memory::bitcast(const Type* to, const Type* from, const Text& value) {
     if (from_float && target == TypeKind::Int) return {fmt::format("floatBitsToInt({})", value.text)};
     if (to->scalar()->is_integer() && from->scalar()->is_integer()) return {fmt::format("{}({})", name, value.text)};
   }
-  const std::string& function = unit_.helper(
-      fmt::format("bits {} {}", to->id, from->id), fmt::format("as_{}_of_{}", name_part(to), name_part(from)),
-      [&](const std::string& taken) {
-        const uint64_t words = std::max<uint64_t>(1, (std::max(to->size, from->size) + 3) / 4);
-        std::string zeros = "0u";
-        for (uint64_t i = 1; i < words; ++i) zeros += ", 0u";
-        return fmt::format("{} {}({} value) {{\n  uint words[{}] = uint[{}]({});\n{}  return {};\n}}\n", name, taken,
-                           unit_.types.name(from), words, words, zeros, put(from, {"words", 0, {}}, {"value"}, "  "),
-                           get(to, {"words", 0, {}}).text);
-      });
+  const std::string& function =
+      unit_.helper(fmt::format("bits {} {}", to->id, from->id),
+                   fmt::format("as_{}_of_{}", name_part(to), name_part(from)), [&](const std::string& taken) {
+                     const uint64_t words = std::max<uint64_t>(1, (std::max(to->size, from->size) + 3) / 4);
+                     std::string zeros = "0u";
+                     for (uint64_t i = 1; i < words; ++i) zeros += ", 0u";
+                     return fmt::format("{} {}({} value) {{\n  uint words[{}] = uint[{}]({});\n{}  return {};\n}}\n",
+                                        name, taken, unit_.types.name(from), words, words, zeros,
+                                        put(from, {"words", 0, {}}, {"value"}, "  "), get(to, {"words", 0, {}}).text);
+                   });
   return {fmt::format("{}({})", function, value.text)};
 }
 

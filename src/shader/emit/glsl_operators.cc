@@ -97,7 +97,8 @@ Text Writer::binary(const ir::Expression& expression, const Text& left, const Te
   if (kind == TypeKind::Bool && expression.op >= Operator::And && expression.op <= Operator::Xor) {
     if (type->is_vector()) {
       const std::string bits = unit_.types.vector_name(TypeKind::UInt, type->count);
-      return {fmt::format("{}({}({}) {} {}({}))", unit_.types.name(type), bits, left.text, sign.text, bits, right.text)};
+      return {
+          fmt::format("{}({}({}) {} {}({}))", unit_.types.name(type), bits, left.text, sign.text, bits, right.text)};
     }
     if (expression.op == Operator::Xor) return glsl::binary(left, "^^", right, Level::LogicalXor);
     // Both sides are evaluated, whatever the first one is.
@@ -116,9 +117,10 @@ Text Writer::binary(const ir::Expression& expression, const Text& left, const Te
     const Type* amount = expression.operands[1]->type;
     const TypeKind by = amount->scalar()->kind;
     if (by != TypeKind::Int && by != TypeKind::UInt)
-      return glsl::binary(left, sign.text,
-                          {fmt::format("{}({})", unit_.types.vector_name(TypeKind::Int, amount->components()), right.text)},
-                          sign.level);
+      return glsl::binary(
+          left, sign.text,
+          {fmt::format("{}({})", unit_.types.vector_name(TypeKind::Int, amount->components()), right.text)},
+          sign.level);
   }
   return glsl::binary(left, sign.text, right, sign.level);
 }

@@ -30,7 +30,7 @@ Text glsl_pick(const Text& vector, std::string_view components) {
 
 Text Writer::index(const ir::Expression& expression) {
   const ir::Expression& plain = glsl_unwidened(expression);
-  const Text text = precise(plain);
+  const Text text = value(plain);
   if (plain.type->is(TypeKind::Int) || plain.type->is(TypeKind::UInt)) return text;
   if (plain.kind == ExpressionKind::Constant) return literal(TypeKind::Int, plain.bits);
   return {fmt::format("int({})", text.text)};
@@ -39,13 +39,13 @@ Text Writer::index(const ir::Expression& expression) {
 Text Writer::int_index(const ir::Expression& expression) {
   const ir::Expression& plain = glsl_unwidened(expression);
   if (plain.kind == ExpressionKind::Constant) return literal(TypeKind::Int, plain.bits);
-  const Text text = precise(plain);
+  const Text text = value(plain);
   return plain.type->is(TypeKind::Int) ? text : Text{fmt::format("int({})", text.text)};
 }
 
 Text Writer::index_bytes(const ir::Expression& expression, uint64_t size) {
   const ir::Expression& plain = glsl_unwidened(expression);
-  const Text text = precise(plain);
+  const Text text = value(plain);
   if (plain.type->is(TypeKind::ULong)) return product(text, size, true);
   return product({fmt::format("uint64_t({})", text.text)}, size, true);
 }
@@ -149,8 +149,13 @@ Place Writer::element(const Place& whole_place, const ir::Expression* position) 
       part.type = type;
       return part;
     }
-    return {Place::Kind::Here, type->inner,
-            {fmt::format("{}[{}]", operand(read(from), Level::Postfix), index(*position).text)}, 0, {}, {}, nullptr};
+    return {Place::Kind::Here,
+            type->inner,
+            {fmt::format("{}[{}]", operand(read(from), Level::Postfix), index(*position).text)},
+            0,
+            {},
+            {},
+            nullptr};
   }
   switch (from.kind) {
     case Place::Kind::Here: {

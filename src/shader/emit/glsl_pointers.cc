@@ -65,14 +65,16 @@ Pointer Writer::kept_pointer(const ir::Expression& expression) {
   const uint32_t ints = kept.shape.ints();
   if (expression.kind == ExpressionKind::Call && kept.shape.root == nullptr && ints == 0) return kept;
   if (ints == 0) return kept;
-  if (ints > kMostIndices) unit_.refuse("a pointer into arrays in arrays of structures this deep is not supported on Vulkan");
+  if (ints > kMostIndices)
+    unit_.refuse("a pointer into arrays in arrays of structures this deep is not supported on Vulkan");
   Text text = expression.kind == ExpressionKind::Call ? call(expression) : read(place(expression));
   if (ints == 1) {
     kept.ints = {text};
     return kept;
   }
   if (expression.kind == ExpressionKind::Call) {
-    if (guards_ != 0) unit_.refuse("a pointer into nested arrays cannot be returned in the middle of a condition on Vulkan");
+    if (guards_ != 0)
+      unit_.refuse("a pointer into nested arrays cannot be returned in the middle of a condition on Vulkan");
     text = {temporary(unit_.types.vector_name(TypeKind::Int, ints), text, "at")};
   }
   for (uint32_t i = 0; i < ints; ++i) kept.ints.push_back({fmt::format("{}.{}", text.text, kComponents[i])});
@@ -103,9 +105,10 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
       Pointer part = pointer_to(*place_expression.operands[0]);
       const Type* type = place_expression.operands[0]->type;
       if (type->is_union)
-        unit_.refuse(fmt::format("a pointer to a member of the union {} is not supported on Vulkan: copy it to a "
-                                 "variable first",
-                                 type->name));
+        unit_.refuse(
+            fmt::format("a pointer to a member of the union {} is not supported on Vulkan: copy it to a "
+                        "variable first",
+                        type->name));
       part.shape.path.push_back({false, place_expression.index, 0});
       part.shape.is_kept = false;
       if (part.shape.indices() == 0) part.ints.clear();
@@ -121,8 +124,7 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
       if (direct.place == nullptr) return pointer(*place_expression.operands[0]);
       Pointer part = pointer_to(*direct.place);
       if (!direct.is_element) return part;
-      add_element(part, direct.place->type->count,
-                  direct.index == nullptr ? Text{"0"} : int_index(*direct.index));
+      add_element(part, direct.place->type->count, direct.index == nullptr ? Text{"0"} : int_index(*direct.index));
       return part;
     }
     default:
@@ -208,12 +210,12 @@ Text Writer::as_value(const ir::Expression& expression) {
 Text Writer::compare_pointers(const ir::Expression& expression) {
   const ir::Expression &left = *expression.operands[0], &right = *expression.operands[1];
   const bool is_equal = expression.op == Operator::Equal, is_different = expression.op == Operator::NotEqual;
-  const std::string_view sign = is_equal                                    ? "=="
-                                : is_different                              ? "!="
-                                : expression.op == Operator::Less           ? "<"
-                                : expression.op == Operator::LessEqual      ? "<="
-                                : expression.op == Operator::Greater        ? ">"
-                                                                            : ">=";
+  const std::string_view sign = is_equal                               ? "=="
+                                : is_different                         ? "!="
+                                : expression.op == Operator::Less      ? "<"
+                                : expression.op == Operator::LessEqual ? "<="
+                                : expression.op == Operator::Greater   ? ">"
+                                                                       : ">=";
   const Level level = is_equal || is_different ? Level::Equality : Level::Relation;
   if (!is_static_pointer(left.type)) return glsl::binary(value(left), sign, value(right), level);
   const Pointer a = pointer(left), b = pointer(right);
@@ -228,7 +230,9 @@ Text Writer::compare_pointers(const ir::Expression& expression) {
   if (a.shape.root != b.shape.root || a.shape.path != b.shape.path) return {is_different ? "true" : "false"};
   const Shape& both = a.shape.is_kept ? a.shape : b.shape;
   const std::vector<Text> x = fit(a, both), y = fit(b, both);
-  if (x.empty()) return {is_equal || expression.op == Operator::LessEqual || expression.op == Operator::GreaterEqual ? "true" : "false"};
+  if (x.empty())
+    return {is_equal || expression.op == Operator::LessEqual || expression.op == Operator::GreaterEqual ? "true"
+                                                                                                        : "false"};
   if (level == Level::Relation) return glsl::binary(x.back(), sign, y.back(), level);
   return glsl::binary(whole(x), sign, whole(y), level);
 }

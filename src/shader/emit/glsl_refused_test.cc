@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-
 #include "shader/emit/glsl_samples_memory.h"
 
 namespace kymo::shader::glsl_tests {
@@ -43,15 +42,17 @@ struct TwoVariables : GlslModule {
 
 TEST(GlslPointerTest, APointerToTwoVariablesIsRefusedByTheirNames) {
   TwoVariables m;
-  m.statements.push_back(m.if_(m.gt(m.element(m.v(*m.out), m.i(0)), m.f(0)), {m.set(m.v(m.p), m.address_of(m.v(m.b)))}));
-  EXPECT_EQ(m.outcome(),
-            "refused: a pointer that may point to two different variables, \"a\" and \"b\", is not supported on Vulkan");
+  m.statements.push_back(
+      m.if_(m.gt(m.element(m.v(*m.out), m.i(0)), m.f(0)), {m.set(m.v(m.p), m.address_of(m.v(m.b)))}));
+  EXPECT_EQ(
+      m.outcome(),
+      "refused: a pointer that may point to two different variables, \"a\" and \"b\", is not supported on Vulkan");
 }
 
 TEST(GlslPointerTest, ChoosingOneOfTwoVariablesIsRefusedToo) {
   TwoVariables m;
-  m.statements.push_back(m.set(m.deref(m.conditional(m.constant_bool(true), m.address_of(m.v(m.a)), m.address_of(m.v(m.b)))),
-                               m.f(3)));
+  m.statements.push_back(
+      m.set(m.deref(m.conditional(m.constant_bool(true), m.address_of(m.v(m.a)), m.address_of(m.v(m.b)))), m.f(3)));
   EXPECT_THAT(m.outcome(), HasSubstr("two different variables"));
 }
 
@@ -60,15 +61,17 @@ TEST(GlslPointerTest, AFunctionIsThereOnceForEachVariableItIsGiven) {
   Function& clear = m.function("clear", m.number(TypeKind::Void));
   Variable& what = m.parameter(clear, "what", m.pointer);
   clear.body = {m.set(m.deref(m.v(what)), m.f(0))};
-  for (Variable* each : {&m.a, &m.b, &m.a}) m.statements.push_back(m.evaluate(m.call(clear, {m.address_of(m.v(*each))})));
-  EXPECT_THAT(m.outcome(), AllOf(HasSubstr("void clear() {\n  a = 0.0;\n}"), HasSubstr("void clear_1() {\n  b = 0.0;\n}"),
-                                 HasSubstr("  clear();\n  clear_1();\n  clear();\n"), Not(HasSubstr("clear_2"))));
+  for (Variable* each : {&m.a, &m.b, &m.a})
+    m.statements.push_back(m.evaluate(m.call(clear, {m.address_of(m.v(*each))})));
+  EXPECT_THAT(m.outcome(),
+              AllOf(HasSubstr("void clear() {\n  a = 0.0;\n}"), HasSubstr("void clear_1() {\n  b = 0.0;\n}"),
+                    HasSubstr("  clear();\n  clear_1();\n  clear();\n"), Not(HasSubstr("clear_2"))));
 }
 
 TEST(GlslPointerTest, APointerThatNeverLeavesItsFunctionNeedsNoGlobal) {
   TwoVariables m;
   m.statements = {m.declare(m.a, m.f(1)), m.set(m.deref(m.address_of(m.v(m.a))), m.f(2))};
-  EXPECT_THAT(m.outcome(), HasSubstr("  precise float a = 1.0;\n  a = 2.0;\n"));
+  EXPECT_THAT(m.outcome(), HasSubstr("  float a = 1.0;\n  a = 2.0;\n"));
 }
 
 TEST(GlslPointerTest, APointerToOneThingCannotBeMoved) {
@@ -91,7 +94,8 @@ TEST(GlslPointerTest, NumbersCanBeSeenAsOthersOfTheirSize) {
   const Type* bits = m.to(m.number(TypeKind::UInt), Space::Thread);
   m.statements.push_back(m.set(m.deref(m.pointer_cast(bits, m.v(m.p))), m.u(7)));
   m.statements.push_back(m.set(m.v(m.b), m.convert(m.real, m.deref(m.pointer_cast(bits, m.v(m.p))))));
-  EXPECT_THAT(m.outcome(), AllOf(HasSubstr("  a = uintBitsToFloat(7u);\n"), HasSubstr("b = float(floatBitsToUint(a));\n")));
+  EXPECT_THAT(m.outcome(),
+              AllOf(HasSubstr("  a = uintBitsToFloat(7u);\n"), HasSubstr("b = float(floatBitsToUint(a));\n")));
 }
 
 TEST(GlslPointerTest, OtherCastsAreRefusedByTheTypes) {
@@ -105,14 +109,15 @@ TEST(GlslKernelTest, ValuesGoByAddressWhenThereIsNoRoomForThem) {
   GlslModule m;
   Function& kernel = m.kernel("many");
   m.buffer(kernel, "out", m.number(TypeKind::Float));
-  for (int i = 0; i < 8; ++i) m.constant_value(kernel, "v" + std::to_string(i), m.number(TypeKind::Float, i == 3 ? 4 : 1));
+  for (int i = 0; i < 8; ++i)
+    m.constant_value(kernel, "v" + std::to_string(i), m.number(TypeKind::Float, i == 3 ? 4 : 1));
   const Emitted emitted = emit_glsl(m.module());
   const std::vector<KernelParameter>& parameters = emitted.kernels[0].parameters;
   EXPECT_EQ(parameters[0].passing, Passing::Address);
   EXPECT_EQ(parameters[1].passing, Passing::Inline);
   EXPECT_EQ(parameters[4].passing, Passing::Address);
   EXPECT_THAT(emitted.text, AllOf(HasSubstr("  uint v2_in[4];\n  uint64_t v3;\n  uint v4_in[4];\n"),
-                                  HasSubstr("precise vec4 v3 = vec4_at(v3_at).v;")));
+                                  HasSubstr("vec4 v3 = vec4_at(v3_at).v;")));
 }
 
 TEST(GlslKernelTest, MoreBuffersThanVulkanTakesAreRefused) {
@@ -140,7 +145,8 @@ TEST(GlslKernelTest, SymbolsAreSafeToDefine) {
     const Emitted emitted = emit_glsl(m.module());
     EXPECT_EQ(emitted.kernels[0].symbol, symbol);
     EXPECT_EQ(emitted.kernels[0].name, name);
-    EXPECT_THAT(emitted.text, AllOf(HasSubstr("#pragma kernel " + symbol + "\n"), HasSubstr("void " + symbol + "() {\n}")));
+    EXPECT_THAT(emitted.text,
+                AllOf(HasSubstr("#pragma kernel " + symbol + "\n"), HasSubstr("void " + symbol + "() {\n}")));
   }
 }
 

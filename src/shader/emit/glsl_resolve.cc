@@ -58,16 +58,6 @@ Direct direct_place(const ir::Expression& dereference) {
   return {};
 }
 
-bool computes_with_floats(const ir::Expression* expression) {
-  bool found = false;
-  walk_expression(expression, [&](const ir::Expression& part) {
-    const bool operation = part.kind == ExpressionKind::Binary || part.kind == ExpressionKind::Unary;
-    found |= operation && part.operands[0]->type->scalar()->is_floating() && part.type->scalar()->is_floating();
-    found |= part.kind == ExpressionKind::Intrinsic && part.intrinsic == ir::Intrinsic::Rsqrt;
-  });
-  return found;
-}
-
 const std::vector<Instance*>& Resolver::run() {
   const std::vector<ir::Function*> kernels = module_.kernels();
   do {
@@ -112,8 +102,9 @@ Cell& Resolver::cell(Instance& instance, const ir::Variable& variable) {
   Cell*& known = is_own ? instance.cells[&variable] : plain_[&variable];
   if (known != nullptr) return *known;
   if (pointers > kMostShapes)
-    throw Rejected{{}, fmt::format("\"{}\" has {} pointers to variables in it; on Vulkan it may have {}", variable.name,
-                                   pointers, kMostShapes)};
+    throw Rejected{{},
+                   fmt::format("\"{}\" has {} pointers to variables in it; on Vulkan it may have {}", variable.name,
+                               pointers, kMostShapes)};
   known = &cells_.emplace_back();
   known->variable = &variable;
   known->type = variable.type;
@@ -205,17 +196,12 @@ void Resolver::statement(const ir::Statement& statement) {
 void Resolver::declare(const ir::Statement& statement) {
   Cell& declared = own(*statement.variable);
   if (statement.value == nullptr) return;
-  declared.is_precise |= computes_with_floats(statement.value);
   const Shapes shapes = value(*statement.value);
   if (!shapes.empty()) write({&declared, {}}, shapes, statement.at);
 }
 
 void Resolver::assign(const ir::Statement& statement) {
   const Spot spot = place(*statement.place);
-  if (spot.cell != nullptr) {
-    spot.cell->is_assigned = true;
-    spot.cell->is_precise |= computes_with_floats(statement.value);
-  }
   Shapes shapes = value(*statement.value);
   for (Shape& shape : shapes) shape.is_kept = true;
   if (!shapes.empty()) write(spot, shapes, statement.at);

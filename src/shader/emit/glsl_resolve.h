@@ -21,7 +21,9 @@ class KernelSet {
  public:
   void add(uint32_t kernel);
   void add(const KernelSet& other);
-  bool contains(uint32_t kernel) const { return kernel / 64 < bits_.size() && (bits_[kernel / 64] >> kernel % 64 & 1) != 0; }
+  bool contains(uint32_t kernel) const {
+    return kernel / 64 < bits_.size() && (bits_[kernel / 64] >> kernel % 64 & 1) != 0;
+  }
   bool operator==(const KernelSet&) const = default;
 
  private:
@@ -33,11 +35,11 @@ struct Instance {
   const ir::Function* function = nullptr;
   Shapes arguments;  // of the static pointers in its parameters
   Shapes result;
-  std::unordered_map<const ir::Variable*, Cell*> cells;          // of variables with static pointers in them
+  std::unordered_map<const ir::Variable*, Cell*> cells;        // of variables with static pointers in them
   std::unordered_map<const ir::Expression*, Instance*> calls;  // by the Call
-  std::vector<Instance*> callees;                               // the same in their order, some several times
-  bool asks_grid = false;  // for the size of the grid, or of a full group
-  KernelSet kernels;       // that reach it
+  std::vector<Instance*> callees;                              // the same in their order, some several times
+  bool asks_grid = false;                                      // for the size of the grid, or of a full group
+  KernelSet kernels;                                           // that reach it
   std::string name;
   uint32_t walk = 0;  // the last one that came here
 };
@@ -108,16 +110,13 @@ class Resolver {
 // A pointer without what only makes it a pointer to constants, or to variables.
 const ir::Expression& without_casts(const ir::Expression& pointer);
 
-// A place behind a pointer that was taken of it in the same breath, which then need not be a pointer: *&x is x, *(a + i)
-// is a[i]. Null: another pointer.
+// A place behind a pointer that was taken of it in the same breath, which then need not be a pointer: *&x is x, *(a +
+// i) is a[i]. Null: another pointer.
 struct Direct {
   const ir::Expression* place = nullptr;
-  bool is_element = false;                 // of `place`, an array
+  bool is_element = false;                // of `place`, an array
   const ir::Expression* index = nullptr;  // null: the first
 };
 Direct direct_place(const ir::Expression& dereference);
-
-// Whether floats are added, multiplied and so on in it.
-bool computes_with_floats(const ir::Expression* expression);
 
 }  // namespace kymo::shader::glsl

@@ -111,8 +111,7 @@ Shape Resolver::pointer(const ir::Expression& expression) {
       Spot spot = place(*expression.operands[0]);
       if (spot.cell == nullptr) return {};
       spot.cell->is_rooted = true;
-      if (expression.kind == ExpressionKind::Decay)
-        spot.path.push_back({true, 0, expression.operands[0]->type->count});
+      if (expression.kind == ExpressionKind::Decay) spot.path.push_back({true, 0, expression.operands[0]->type->count});
       return {spot.cell, std::move(spot.path)};
     }
     case ExpressionKind::PointerAdd: {

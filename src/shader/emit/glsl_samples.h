@@ -167,16 +167,15 @@ inline void sample_pointers(GlslModule& m) {
 // A lambda that captures by reference: a structure with pointers to variables in it.
 inline void sample_closures(GlslModule& m) {
   const Type* real = m.number(TypeKind::Float);
-  const Type* closure = m.structure("lambda", {{"sum", m.to(real, Space::Thread)},
-                                               {"row", m.to(real, Space::Thread)},
-                                               {"scale", real}});
+  const Type* closure =
+      m.structure("lambda", {{"sum", m.to(real, Space::Thread)}, {"row", m.to(real, Space::Thread)}, {"scale", real}});
   Function& body = m.function("lambda::operator()", m.number(TypeKind::Void));
   {
     Variable& self = m.parameter(body, "self", m.to(closure, Space::Thread));
     Variable& at = m.parameter(body, "at", m.number(TypeKind::Int));
     const auto part = [&](std::string_view name) { return m.member(m.deref(m.v(self)), name); };
-    body.body = {m.set(m.deref(part("sum")), m.add(m.deref(part("sum")),
-                                                   m.mul(m.element(part("row"), m.v(at)), part("scale"))))};
+    body.body = {m.set(m.deref(part("sum")),
+                       m.add(m.deref(part("sum")), m.mul(m.element(part("row"), m.v(at)), part("scale"))))};
   }
   Function& kernel = m.kernel("closures");
   Variable& out = m.buffer(kernel, "out", real);
@@ -189,9 +188,11 @@ inline void sample_closures(GlslModule& m) {
       m.declare(i, m.as(TypeKind::Int, m.thread())),
       m.declare(sum, m.f(0)),
       m.declare(row, m.construct(row.type, {m.f(1), m.f(2), m.f(3), m.f(4)})),
-      m.declare(call, m.construct(closure, {m.address_of(m.v(sum)), m.pointer_add(m.decay(m.v(row)), m.i(1)), m.f(10)})),
+      m.declare(call,
+                m.construct(closure, {m.address_of(m.v(sum)), m.pointer_add(m.decay(m.v(row)), m.i(1)), m.f(10)})),
       m.declare(k, m.i(0)),
-      m.loop(m.lt(m.v(k), m.i(3)), {m.evaluate(m.call(body, {m.address_of(m.v(call)), m.v(k)}))}, {m.increase(k, m.i(1))}),
+      m.loop(m.lt(m.v(k), m.i(3)), {m.evaluate(m.call(body, {m.address_of(m.v(call)), m.v(k)}))},
+             {m.increase(k, m.i(1))}),
       m.set(m.element(m.v(out), m.v(i)), m.v(sum)),
   };
 }

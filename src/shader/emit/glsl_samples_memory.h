@@ -31,7 +31,8 @@ inline void sample_bits(GlslModule& m) {
 
 inline void sample_unions(GlslModule& m) {
   const Type *word = m.number(TypeKind::UInt), *real = m.number(TypeKind::Float);
-  const Type* both = m.structure("Both", {{"real", real}, {"word", word}, {"bytes", m.array(m.number(TypeKind::UChar), 4)}}, true);
+  const Type* both =
+      m.structure("Both", {{"real", real}, {"word", word}, {"bytes", m.array(m.number(TypeKind::UChar), 4)}}, true);
   Function& kernel = m.kernel("unions");
   Variable& x = m.buffer(kernel, "x", both);
   Variable& i = m.local("i", word);
@@ -54,7 +55,9 @@ inline void sample_positions(GlslModule& m) {
   Function& kernel = m.kernel("positions");
   Variable& out = m.buffer(kernel, "out", m.number(TypeKind::UInt));
   Variable& at = m.local("at", m.number(TypeKind::UInt));
-  const auto size = [&](uint32_t axis) { return m.index(m.intrinsic(Intrinsic::GridSize), static_cast<int32_t>(axis)); };
+  const auto size = [&](uint32_t axis) {
+    return m.index(m.intrinsic(Intrinsic::GridSize), static_cast<int32_t>(axis));
+  };
   const auto own = [&](int32_t axis) { return m.index(m.intrinsic(Intrinsic::GridPosition), axis); };
   Block body = {m.declare(at, m.mul(m.add(own(0), m.mul(size(0), m.add(own(1), m.mul(size(1), own(2))))), m.u(21)))};
   uint32_t next = 0;
@@ -73,14 +76,16 @@ inline void sample_constants(GlslModule& m) {
     GlslModule::Values letters;
     for (const char c : value) letters.push_back(m.constant_int(c, TypeKind::Char));
     letters.push_back(m.constant_int(0, TypeKind::Char));
-    return m.program_constant(std::move(name), m.construct(m.array(letter, static_cast<uint32_t>(letters.size())), letters));
+    return m.program_constant(std::move(name),
+                              m.construct(m.array(letter, static_cast<uint32_t>(letters.size())), letters));
   };
-  Variable& table = m.program_constant(
-      "table", m.construct(m.array(m.number(TypeKind::Float, 2), 2),
-                           {m.construct(m.number(TypeKind::Float, 2), {m.f(1), m.f(2)}),
-                            m.construct(m.number(TypeKind::Float, 2), {m.f(-3.5F), m.f(1e-40F)})}));
+  Variable& table =
+      m.program_constant("table", m.construct(m.array(m.number(TypeKind::Float, 2), 2),
+                                              {m.construct(m.number(TypeKind::Float, 2), {m.f(1), m.f(2)}),
+                                               m.construct(m.number(TypeKind::Float, 2), {m.f(-3.5F), m.f(1e-40F)})}));
   Variable& hello = text("hello", "hello");
   Variable& bye = text("bye", "bye");
+  text("unused", "no kernel reaches it");
   Function& length = m.function("length", whole);
   {
     Variable& p = m.parameter(length, "p", m.types().pointer(letter, Space::Program, true));
@@ -106,7 +111,8 @@ inline void sample_constants(GlslModule& m) {
 inline void sample_arguments(GlslModule& m) {
   const Type* real = m.number(TypeKind::Float);
   const Type* list = m.structure("List", {{"items", m.array(m.to(real), 64)}});
-  const Type* setting = m.structure("Setting", {{"scale", real}, {"offset", m.number(TypeKind::Half, 2)}, {"on", m.number(TypeKind::Bool)}});
+  const Type* setting = m.structure(
+      "Setting", {{"scale", real}, {"offset", m.number(TypeKind::Half, 2)}, {"on", m.number(TypeKind::Bool)}});
   Function& kernel = m.kernel("take_arguments");
   Variable& out = m.buffer(kernel, "out", real);
   Variable& many = m.constant_value(kernel, "many", list);
@@ -120,8 +126,8 @@ inline void sample_arguments(GlslModule& m) {
       m.declare(i, m.thread()),
       m.declare(sum, m.convert(real, m.index(m.member(m.v(set), "offset"), 1))),
       m.declare(k, m.i(0)),
-      m.loop(m.lt(m.v(k), m.i(64)),
-             {m.if_(m.ne(item, m.null(m.to(real))), {m.increase(sum, m.element(item, m.v(i)))})}, {m.increase(k, m.i(1))}),
+      m.loop(m.lt(m.v(k), m.i(64)), {m.if_(m.ne(item, m.null(m.to(real))), {m.increase(sum, m.element(item, m.v(i)))})},
+             {m.increase(k, m.i(1))}),
       m.if_(m.member(m.v(set), "on"), {m.set(m.v(sum), m.mul(m.v(sum), m.member(m.v(set), "scale")))}),
       m.set(m.element(m.v(out), m.v(i)), m.add(m.v(sum), m.convert(real, m.index(m.v(ids), 1)))),
   };
@@ -150,8 +156,8 @@ inline void sample_two_kernels(GlslModule& m) {
   }
 }
 
-// Where arithmetic ends in a condition or an index, it is no less exact.
-inline void sample_precise(GlslModule& m) {
+// Arithmetic in conditions, indices and arguments.
+inline void sample_arithmetic(GlslModule& m) {
   const Type* real = m.number(TypeKind::Float);
   Function& note = m.function("note", m.number(TypeKind::Void));
   {
@@ -159,7 +165,7 @@ inline void sample_precise(GlslModule& m) {
     Variable& value = m.parameter(note, "value", real);
     note.body = {m.set(m.v(value), m.add(m.mul(m.v(value), m.v(value)), m.f(1))), m.set(m.deref(m.v(to)), m.v(value))};
   }
-  Function& kernel = m.kernel("precisely");
+  Function& kernel = m.kernel("arithmetic");
   Variable& out = m.buffer(kernel, "out", real);
   Variable& counts = m.buffer(kernel, "counts", m.number(TypeKind::Int));
   Variable& x = m.local("x", real);
@@ -169,7 +175,8 @@ inline void sample_precise(GlslModule& m) {
   kernel.body = {
       m.declare(x, m.element(m.v(out), m.i(0))),
       m.declare(k, m.i(0)),
-      m.if_(m.gt(sum(1), m.f(2)), {m.set(at(sum(3)), m.f(1))}, {m.if_(m.gt(sum(4), m.f(5)), {m.set(at(m.f(2)), sum(6))})}),
+      m.if_(m.gt(sum(1), m.f(2)), {m.set(at(sum(3)), m.f(1))},
+            {m.if_(m.gt(sum(4), m.f(5)), {m.set(at(m.f(2)), sum(6))})}),
       m.loop(m.lt(sum(7), m.f(8)), {m.set(m.v(x), sum(9)), m.increase(k, m.convert(m.number(TypeKind::Int), sum(10)))}),
       m.evaluate(m.call(note, {m.v(out), sum(11)})),
       m.set(m.element(m.v(counts), m.v(k)), m.convert(m.number(TypeKind::Int), sum(12))),
@@ -180,13 +187,26 @@ inline void sample_precise(GlslModule& m) {
 
 inline const std::vector<Sample>& all_samples() {
   static const std::vector<Sample> samples = {
-      {"saxpy", sample_saxpy},         {"vectors", sample_vectors},       {"half_and_bfloat", sample_half},
-      {"structures", sample_structures}, {"pointers", sample_pointers},   {"closures", sample_closures},
-      {"groups", sample_groups},       {"atomics", sample_atomics},       {"simdgroups", sample_simdgroups},
-      {"control", sample_control},     {"integers", sample_integers},     {"numbers", sample_numbers},
-      {"bits", sample_bits},           {"unions", sample_unions},         {"positions", sample_positions},
-      {"constants", sample_constants}, {"take_arguments", sample_arguments}, {"one", sample_two_kernels},
-      {"x_kernel", sample_two_kernels}, {"precisely", sample_precise},
+      {"saxpy", sample_saxpy},
+      {"vectors", sample_vectors},
+      {"half_and_bfloat", sample_half},
+      {"structures", sample_structures},
+      {"pointers", sample_pointers},
+      {"closures", sample_closures},
+      {"groups", sample_groups},
+      {"atomics", sample_atomics},
+      {"simdgroups", sample_simdgroups},
+      {"control", sample_control},
+      {"integers", sample_integers},
+      {"numbers", sample_numbers},
+      {"bits", sample_bits},
+      {"unions", sample_unions},
+      {"positions", sample_positions},
+      {"constants", sample_constants},
+      {"take_arguments", sample_arguments},
+      {"one", sample_two_kernels},
+      {"x_kernel", sample_two_kernels},
+      {"arithmetic", sample_arithmetic},
   };
   return samples;
 }

@@ -25,7 +25,8 @@ inline void sample_atomics(GlslModule& m) {
       m.evaluate(m.intrinsic(Intrinsic::AtomicCompareExchange, {at(counts, 4), m.u(0), m.add(m.v(i), m.u(1))})),
       call(Intrinsic::AtomicAdd, reals, 0, m.mul(m.as(TypeKind::Float, m.v(i)), m.f(0.5F))),
       call(Intrinsic::AtomicMax, reals, 1, m.as(TypeKind::Float, m.v(i))),
-      call(Intrinsic::AtomicStore, reals, 2, m.add(m.intrinsic(Intrinsic::AtomicExchange, {at(reals, 3), m.f(4)}), m.f(1))),
+      call(Intrinsic::AtomicStore, reals, 2,
+           m.add(m.intrinsic(Intrinsic::AtomicExchange, {at(reals, 3), m.f(4)}), m.f(1))),
   };
 }
 
@@ -54,7 +55,8 @@ inline void sample_simdgroups(GlslModule& m) {
   const Value even = m.eq(m.binary(Operator::And, m.v(lane), m.u(1)), m.u(0));
   give(out, m.intrinsic(Intrinsic::SimdSum, {m.v(own), even}));
   give(out, m.intrinsic(Intrinsic::SimdShuffle, {m.v(own), m.binary(Operator::Xor, m.v(lane), m.u(17))}));
-  const Value as_long = m.sub(m.convert(m.number(TypeKind::Long), m.v(i)), m.constant_int(int64_t{1} << 40, TypeKind::Long));
+  const Value as_long =
+      m.sub(m.convert(m.number(TypeKind::Long), m.v(i)), m.constant_int(int64_t{1} << 40, TypeKind::Long));
   for (const Intrinsic which : {Intrinsic::SimdSum, Intrinsic::SimdMin, Intrinsic::SimdMax, Intrinsic::SimdXor})
     give(wide, m.intrinsic(which, {as_long}));
   give(wide, m.intrinsic(Intrinsic::SimdShuffle, {as_long, m.u(3)}));
@@ -90,7 +92,8 @@ inline void sample_control(GlslModule& m) {
                          {{}, true, {times(5)}},
                          {{-7}, false, {times(7)}}}),
       m.declare(w, m.mul(m.convert(wide, m.v(i)), wide_of(int64_t{1} << 33))),
-      m.switch_(m.v(w), {{{int64_t{1} << 33}, false, {times(11)}}, {{int64_t{2} << 33}, false, {times(13), m.break_()}}}),
+      m.switch_(m.v(w),
+                {{{int64_t{1} << 33}, false, {times(11)}}, {{int64_t{2} << 33}, false, {times(13), m.break_()}}}),
       m.declare(k, m.i(0)),
       m.declare(j, m.i(0)),
       // for (; k < 10; k += 1, if (j > 3) j -= 2) { if (odd(k)) continue; n += k; j += 1; if (n > 200) break; }
@@ -129,8 +132,7 @@ inline void sample_integers(GlslModule& m) {
     const Value three = m.splat(m.constant(m.number(kind), 3), 2);
     give(m.index(m.intrinsic(Intrinsic::Max, {m.rem(two, three), m.div(two, three)}), 0));
     const bool any = kind != TypeKind::Long;
-    give(m.convert(m.number(TypeKind::Int),
-                   m.intrinsic(any ? Intrinsic::Any : Intrinsic::All, {m.lt(two, three)})));
+    give(m.convert(m.number(TypeKind::Int), m.intrinsic(any ? Intrinsic::Any : Intrinsic::All, {m.lt(two, three)})));
   }
   kernel.body = body;
 }
@@ -167,6 +169,5 @@ inline void sample_numbers(GlslModule& m) {
   give(m.div(at(x), at(y)));
   kernel.body = body;
 }
-
 
 }  // namespace kymo::shader::glsl_tests

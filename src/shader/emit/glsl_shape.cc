@@ -8,7 +8,8 @@ namespace kymo::shader::glsl {
 namespace {
 
 std::string_view glsl_cell_name(const Cell& cell) {
-  return cell.variable != nullptr && !cell.variable->name.empty() ? std::string_view(cell.variable->name) : "a temporary";
+  return cell.variable != nullptr && !cell.variable->name.empty() ? std::string_view(cell.variable->name)
+                                                                  : "a temporary";
 }
 
 }  // namespace
@@ -30,8 +31,9 @@ bool join(Shape& into, const Shape& from, const Location& at) {
                                    "supported on Vulkan",
                                    glsl_cell_name(*into.root), glsl_cell_name(*from.root))};
   } else if (from.root != nullptr && into.path != from.path) {
-    throw Rejected{at, fmt::format("a pointer that may point to two different members of \"{}\" is not supported on Vulkan",
-                                   glsl_cell_name(*into.root))};
+    throw Rejected{at,
+                   fmt::format("a pointer that may point to two different members of \"{}\" is not supported on Vulkan",
+                               glsl_cell_name(*into.root))};
   }
   into.is_kept = kept;
   return changed;

@@ -2,8 +2,8 @@
 //
 // Such a pointer is to a part of one variable, its root, and which part is known but for the indices of arrays. What is
 // left at run time is one int for each of these. So a root is a global of the text, a pointer variable is an int (a row
-// of ints where arrays lie in structures in arrays), often nothing at all, and a function that takes such pointers is written once for each
-// shape that is passed to it.
+// of ints where arrays lie in structures in arrays), often nothing at all, and a function that takes such pointers is
+// written once for each shape that is passed to it.
 //
 //   thread Pair& p = pairs[i];    shape: `pairs`, an element; left: i
 //   thread float* x = &p.x;       shape: `pairs`, an element, the field x; left: i
@@ -48,12 +48,10 @@ using Shapes = std::vector<Shape>;
 struct Cell {
   const ir::Variable* variable = nullptr;
   const Type* type = nullptr;
-  bool is_memory = false;    // a row of `type`, as many as the caller says
-  bool is_rooted = false;    // pointers are to it: a global
-  bool is_assigned = false;  // by more than its declaration
-  bool was_read = false;     // its shapes were used
-  bool is_precise = false;   // what is assigned to it is computed with floats
-  Shapes shapes;             // of the static pointers in it
+  bool is_memory = false;  // a row of `type`, as many as the caller says
+  bool is_rooted = false;  // pointers are to it: a global
+  bool was_read = false;   // its shapes were used
+  Shapes shapes;           // of the static pointers in it
   std::string name;
   // The address of a kernel's value that stays where it is; empty: it is here.
   std::string address;

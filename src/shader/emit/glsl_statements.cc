@@ -166,8 +166,7 @@ void Writer::store(const Place& to, const ir::Expression& given) {
   if (to.kind == Place::Kind::Nowhere) return evaluate(given);
   if (to.picked.empty() && to.kind == Place::Kind::Buffer) {
     const Text at = address_plus(to.text, to.offset);
-    const bool is_precise = unit_.types.holds_floats(to.type) && !memory_.direct(to.type, at).empty();
-    return line(memory_.store(to.type, at, is_precise ? value(given) : precise(given)));
+    return line(memory_.store(to.type, at, value(given)));
   }
   // Part by part.
   const Text named{temporary(unit_.types.name(given.type), value(given))};
@@ -191,24 +190,16 @@ void Writer::store(const Place& to, const ir::Expression& given) {
 }
 
 void Writer::evaluate(const ir::Expression& expression) {
-  const bool is_call = expression.kind == ExpressionKind::Call;
-  if ((is_call || expression.kind == ExpressionKind::Intrinsic) && !is_static_pointer(expression.type)) {
-    if (!computes_with_floats(&expression) || expression.type->is(TypeKind::Void))
-      line((is_call ? call(expression, true) : value(expression)).text + ";");
-    else
-      temporary(unit_.types.name(expression.type), value(expression), "unused");
-    return;
-  }
   // Only what it calls does something.
   bool does_something = false;
   walk_expression(&expression, [&](const ir::Expression& part) {
     does_something |= part.kind == ExpressionKind::Call || part.kind == ExpressionKind::Intrinsic;
   });
-  if (does_something) temporary(unit_.types.name(expression.type), value(expression), "unused");
+  if (does_something) line(value(expression).text + ";");
 }
 
 void Writer::branch(const ir::Statement& statement) {
-  line(fmt::format("if ({}) {{", condition(*statement.value).text));
+  line(fmt::format("if ({}) {{", value(*statement.value).text));
   const ir::Statement* at = &statement;
   for (;;) {
     ++indent_;
@@ -236,14 +227,13 @@ void Writer::return_(const ir::Statement& statement) {
   const ir::Expression& given = *statement.value;
   if (is_static_pointer(given.type))
     return line(fmt::format("return {};", whole(fit(pointer(given), instance_.result[0])).text));
-  const bool is_precise = unit_.types.holds_floats(given.type);
-  line(fmt::format("return {};", is_precise ? value(given).text : precise(given).text));
+  line(fmt::format("return {};", value(given).text));
 }
 
 void Writer::switch_(const ir::Statement& statement) {
   const TypeKind kind = statement.value->type->kind;
   const bool is_wide = kind == TypeKind::Long || kind == TypeKind::ULong;
-  Text chosen = precise(*statement.value);
+  Text chosen = value(*statement.value);
   if (is_wide) {
     // GLSL switches on 32 bits: the number of the case instead.
     const std::string name = temporary(unit_.types.name(statement.value->type), chosen, "chosen");

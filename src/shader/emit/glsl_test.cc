@@ -8,13 +8,14 @@ namespace {
 
 TEST(GlslTest, AKernelTakesItsArgumentsAsPushConstants) {
   EXPECT_EQ(glsl_text_of(sample_saxpy, "#version"), R"(#version 450
+// For SPIR-V in which every operation on floats is NoContraction.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #pragma kernel saxpy
 layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
 
-layout(buffer_reference, scalar, buffer_reference_align = 4) buffer float_at { precise float v; };
+layout(buffer_reference, scalar, buffer_reference_align = 4) buffer float_at { float v; };
 
 uint64_t kymo_wide(uint low, uint high) { return uint64_t(high) << 32 | uint64_t(low); }
 
@@ -28,7 +29,7 @@ void saxpy() {
   uint64_t x = arguments.x;
   uint64_t y = arguments.y;
   uint64_t a_at = kymo_wide(arguments.a_in[0], arguments.a_in[1]);
-  precise float a = a_at != 0ul ? float_at(a_at).v : uintBitsToFloat(arguments.a_in[2]);
+  float a = a_at != 0ul ? float_at(a_at).v : uintBitsToFloat(arguments.a_in[2]);
   uint i = gl_GlobalInvocationID.x;
   float_at(y + uint64_t(i) * 4ul).v = a * float_at(x + uint64_t(i) * 4ul).v + float_at(y + uint64_t(i) * 4ul).v;
 }
@@ -62,15 +63,14 @@ void vectors() {
   uint64_t p = arguments.p;
   uint64_t c = arguments.c;
   uint i = gl_GlobalInvocationID.x;
-  precise vec4 t = vec4_at(a + uint64_t(i) * 16ul).v + vec4(load_packed_float3(p + uint64_t(i) * 12ul), 1.0);
+  vec4 t = vec4_at(a + uint64_t(i) * 16ul).v + vec4(load_packed_float3(p + uint64_t(i) * 12ul), 1.0);
   t.wx = t.xy;
-  precise vec2 t_1 = t.xw;
+  vec2 t_1 = t.xw;
   float_at(a + uint64_t(i) * 16ul + 8ul).v = t_1.x;
   float_at(a + uint64_t(i) * 16ul + 4ul).v = t_1.y;
   float_at(a + uint64_t(i) * 16ul + 12ul).v = t[kymo_remainder(int(i), 4)];
   store_float3(b + uint64_t(i) * 16ul, t.xxy);
-  precise vec3 t_2 = t.yzw * vec3(2.0);
-  store_packed_float3(p + uint64_t(i) * 12ul, t_2);
+  store_packed_float3(p + uint64_t(i) * 12ul, t.yzw * vec3(2.0));
   i8vec4_at(c + uint64_t(i) * 4ul).v = kymo_remainder(i8vec4_at(c + uint64_t(i) * 4ul).v + i8vec4(int8_t(100)), i8vec4(int8_t(7)));
 }
 )");
@@ -93,11 +93,11 @@ void store_Both(uint64_t at, Both value) {
 void unions() {
   uint64_t x = arguments.x;
   uint i = gl_GlobalInvocationID.x;
-  precise Both u = load_Both(x + uint64_t(i) * 4ul);
-  precise float t = uintBitsToFloat(u.words[0]) * -2.0;
+  Both u = load_Both(x + uint64_t(i) * 4ul);
+  float t = uintBitsToFloat(u.words[0]) * -2.0;
   u.words[0] = floatBitsToUint(t);
   uint byte = uint(uint8_t(u.words[(uint(kymo_remainder(int(i), 4))) / 4u] >> int((uint(kymo_remainder(int(i), 4))) % 4u) * 8));
-  precise uint8_t t_1 = uint8_t(byte + 1u);
+  uint8_t t_1 = uint8_t(byte + 1u);
   u.words[0] = bitfieldInsert(u.words[0], uint(t_1), 0, 8);
   store_Both(x + uint64_t(i) * 4ul, u);
   uint_at(x + uint64_t(i) * 4ul).v = uint_at(x + uint64_t(i) * 4ul).v ^ 256u;
@@ -106,7 +106,8 @@ void unions() {
 }
 
 TEST(GlslTest, LargeValuesStayWhereTheyAre) {
-  EXPECT_EQ(glsl_text_of(sample_arguments, kGlslArguments), R"(layout(push_constant, scalar) uniform take_arguments_arguments {
+  EXPECT_EQ(glsl_text_of(sample_arguments, kGlslArguments),
+            R"(layout(push_constant, scalar) uniform take_arguments_arguments {
   uint64_t out_;
   uint64_t many;
   uint setting_in[6];
@@ -124,11 +125,11 @@ void take_arguments() {
   uint64_t out_ = arguments.out_;
   uint64_t many_at = arguments.many;
   uint64_t setting_at = kymo_wide(arguments.setting_in[0], arguments.setting_in[1]);
-  precise Setting setting = setting_at != 0ul ? load_Setting(setting_at) : Setting(uintBitsToFloat(arguments.setting_in[2]), vec2(kymo_from_half(uint16_t(arguments.setting_in[3])), kymo_from_half(uint16_t(arguments.setting_in[3] >> 16))), (arguments.setting_in[4] & 255u) != 0u);
+  Setting setting = setting_at != 0ul ? load_Setting(setting_at) : Setting(uintBitsToFloat(arguments.setting_in[2]), vec2(kymo_from_half(uint16_t(arguments.setting_in[3])), kymo_from_half(uint16_t(arguments.setting_in[3] >> 16))), (arguments.setting_in[4] & 255u) != 0u);
   uint64_t ids_at = kymo_wide(arguments.ids_in[0], arguments.ids_in[1]);
   i64vec2 ids = ids_at != 0ul ? i64vec2_at(ids_at).v : i64vec2(int64_t(kymo_wide(arguments.ids_in[4], arguments.ids_in[5])), int64_t(kymo_wide(arguments.ids_in[6], arguments.ids_in[7])));
   uint i = gl_GlobalInvocationID.x;
-  precise float sum = setting.offset.y;
+  float sum = setting.offset.y;
   int k = 0;
   for (; k < 64; ++k) {
     if (uint64_t_at(many_at + uint64_t(k) * 8ul).v != 0ul) {
@@ -155,7 +156,7 @@ layout(push_constant, scalar) uniform x_kernel_arguments {
 } arguments;
 #endif
 
-precise float square(float x_1) {
+float square(float x_1) {
   return x_1 * x_1;
 }
 #if defined(one)
@@ -166,7 +167,7 @@ void one() {
 }
 #endif
 #if defined(x_kernel)
-precise float twice(float x_2) {
+float twice(float x_2) {
   return square(x_2 + x_2);
 }
 void x_kernel() {
@@ -179,7 +180,8 @@ void x_kernel() {
 }
 
 TEST(GlslTest, PositionsAreBuiltIn) {
-  EXPECT_EQ(glsl_text_of(sample_positions, kGlslArguments), R"(layout(push_constant, scalar) uniform positions_arguments {
+  EXPECT_EQ(glsl_text_of(sample_positions, kGlslArguments),
+            R"(layout(push_constant, scalar) uniform positions_arguments {
   uint64_t out_;
   uint kymo_grid[6];
 } arguments;
@@ -221,19 +223,21 @@ TEST(GlslTest, AtomicsOnFloatsTryUntilNobodyCameBetween) {
 
 float atomic_add(uint64_t at, float value) {
   uint seen = uint_at(at).v, found;
-  for (;; seen = found) {
-    precise float next = uintBitsToFloat(seen) + value;
+  for (; kymo_goes_on(0u); seen = found) {
+    float next = uintBitsToFloat(seen) + value;
     found = atomicCompSwap(uint_at(at).v, seen, floatBitsToUint(next));
-    if (found == seen) return uintBitsToFloat(found);
+    if (found == seen) break;
   }
+  return uintBitsToFloat(seen);
 }
 float atomic_max(uint64_t at, float value) {
   uint seen = uint_at(at).v, found;
-  for (;; seen = found) {
-    precise float next = kymo_fmax(uintBitsToFloat(seen), value);
+  for (; kymo_goes_on(1u); seen = found) {
+    float next = kymo_fmax(uintBitsToFloat(seen), value);
     found = atomicCompSwap(uint_at(at).v, seen, floatBitsToUint(next));
-    if (found == seen) return uintBitsToFloat(found);
+    if (found == seen) break;
   }
+  return uintBitsToFloat(seen);
 }
 void atomics() {
   uint64_t counts = arguments.counts;
@@ -246,10 +250,9 @@ void atomics() {
   atomicMax(uint_at(counts + 12ul).v, i);
   atomicMin(int_at(lows).v, 0 - int(i));
   atomicCompSwap(uint_at(counts + 16ul).v, 0u, i + 1u);
-  precise float unused = atomic_add(reals, float(i) * 0.5);
+  atomic_add(reals, float(i) * 0.5);
   atomic_max(reals + 4ul, float(i));
-  precise float t = uintBitsToFloat(atomicExchange(uint_at(reals + 12ul).v, floatBitsToUint(4.0))) + 1.0;
-  atomicStore(uint_at(reals + 8ul).v, floatBitsToUint(t), gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
+  atomicStore(uint_at(reals + 8ul).v, floatBitsToUint(uintBitsToFloat(atomicExchange(uint_at(reals + 12ul).v, floatBitsToUint(4.0))) + 1.0), gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed);
 }
 )");
 }

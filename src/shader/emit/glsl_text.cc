@@ -27,9 +27,7 @@ Text glsl_signed(int64_t value, int64_t least, std::string_view suffix) {
 
 }  // namespace
 
-std::string operand(const Text& text, Level level) {
-  return text.level < level ? "(" + text.text + ")" : text.text;
-}
+std::string operand(const Text& text, Level level) { return text.level < level ? "(" + text.text + ")" : text.text; }
 
 Text binary(const Text& left, std::string_view sign, const Text& right, Level level) {
   const Level tighter = static_cast<Level>(static_cast<uint8_t>(level) + 1);

@@ -39,11 +39,11 @@ struct Text {
 std::string operand(const Text& text, Level level);
 
 Text binary(const Text& left, std::string_view sign, const Text& right, Level level);
-Text sum(const Text& left, const Text& right);                // without an added 0
+Text sum(const Text& left, const Text& right);               // without an added 0
 Text product(const Text& left, uint64_t factor, bool wide);  // without a factor of 1; wide: of uint64_t, else of int
 
-// A scalar's value as GLSL writes it: 5, 5u, 5ul, uint8_t(5), 0.5, -1.0. `bits` as in ir::Expression. Infinities and NaN
-// are written as quotients, which are constant expressions too.
+// A scalar's value as GLSL writes it: 5, 5u, 5ul, uint8_t(5), 0.5, -1.0. `bits` as in ir::Expression. Infinities and
+// NaN are written as quotients, which are constant expressions too.
 Text literal(TypeKind kind, uint64_t bits);
 std::string number(uint64_t value);  // 12ul
 

@@ -128,8 +128,9 @@ const Types::Structure& Types::structure(const Type* type) {
   std::string text;
   if (type->is_union) {
     if (type->size > kMostUnionBytes)
-      throw Rejected{{}, fmt::format("the union {} has {} bytes; on Vulkan it may have {}", type->name, type->size,
-                                     kMostUnionBytes)};
+      throw Rejected{
+          {},
+          fmt::format("the union {} has {} bytes; on Vulkan it may have {}", type->name, type->size, kMostUnionBytes)};
     text = fmt::format("  uint words[{}];\n", words_of_union(type));
   } else {
     // What it is made of is declared before it.
@@ -165,10 +166,9 @@ const Types::Facts& Types::facts(const Type* type) {
       const Facts& part = facts(field.type);
       made.static_pointers = glsl_limited(uint64_t{made.static_pointers} + part.static_pointers);
       made.parts = glsl_limited(uint64_t{made.parts} + part.parts);
-      made.floats |= part.floats;
     }
   } else {
-    made = {is_static_pointer(type) ? 1U : 0U, 1, type->scalar()->is_floating()};
+    made = {is_static_pointer(type) ? 1U : 0U, 1};
   }
   return facts_[type] = made;
 }

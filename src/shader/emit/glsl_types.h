@@ -1,6 +1,6 @@
 // Types in GLSL, as values have them: half and bfloat are floats, pointers to buffers are 64-bit addresses, atomics are
-// what they are of (a float's are its bits), unions are words, and pointers to variables are what is left of them at run
-// time: an int (glsl_shape.h).
+// what they are of (a float's are its bits), unions are words, and pointers to variables are what is left of them at
+// run time: an int (glsl_shape.h).
 #pragma once
 
 #include <string>
@@ -33,7 +33,6 @@ class Types {
   // How many static pointers are in a value of this type. Elements of an array share theirs.
   uint32_t static_pointers(const Type* type) { return facts(type).static_pointers; }
   uint32_t static_pointers_before(const Type* structure, uint32_t field);
-  bool holds_floats(const Type* type) { return facts(type).floats; }
   // Scalars and vectors in it, as far as they can be counted.
   uint32_t parts(const Type* type) { return facts(type).parts; }
 
@@ -50,7 +49,6 @@ class Types {
   struct Facts {
     uint32_t static_pointers = 0;
     uint32_t parts = 0;
-    bool floats = false;
   };
   const Structure& structure(const Type* type);
   const Facts& facts(const Type* type);

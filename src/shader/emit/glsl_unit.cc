@@ -36,10 +36,8 @@ std::string Unit::reference(const std::string& type, uint32_t align) {
 std::string Unit::references() const {
   std::string out;
   for (const Reference& reference : references_)
-    out += fmt::format("layout(buffer_reference, scalar, buffer_reference_align = {}) {}buffer {} {{ {}{} v; }};\n",
-                       reference.align, is_coherent_ ? "coherent " : "", reference.name,
-                       reference.type == "float" || reference.type.starts_with("vec") ? "precise " : "",
-                       reference.type);
+    out += fmt::format("layout(buffer_reference, scalar, buffer_reference_align = {}) {}buffer {} {{ {} v; }};\n",
+                       reference.align, is_coherent_ ? "coherent " : "", reference.name, reference.type);
   return out;
 }
 
@@ -58,19 +56,13 @@ std::string Unit::type_of(const Cell& cell) {
 
 std::string Unit::declaration(const Cell& cell) {
   const bool is_shared = cell.is_memory || cell.variable->space == Space::Threadgroup;
-  return fmt::format("{}{}{} {}", is_precise(cell) ? "precise " : "", is_shared ? "shared " : "", type_of(cell),
-                     cell.name);
+  return fmt::format("{}{} {}", is_shared ? "shared " : "", type_of(cell), cell.name);
 }
 
 std::vector<Unit::Piece> Unit::cells() {
   std::vector<Piece> pieces;
-  for (const auto& [cell, kernels] : cells_) {
-    std::string text = declaration(*cell) + ";\n";
-    // A global that is declared as precise at once is none to glslang, but a local of some function.
-    if (cell->variable->space == Space::Thread && is_precise(*cell))
-      text = fmt::format("{} {};\nprecise {};\n", type_of(*cell), cell->name, cell->name);
-    pieces.push_back({std::move(text), kernels, is_for_all(kernels)});
-  }
+  for (const auto& [cell, kernels] : cells_)
+    pieces.push_back({declaration(*cell) + ";\n", kernels, is_for_all(kernels)});
   return pieces;
 }
 
@@ -82,6 +74,11 @@ void Unit::add_global(std::string text, const KernelSet* kernels) {
 void Unit::add_function(std::string text, const KernelSet* kernels) {
   const bool for_all = kernels == nullptr || is_for_all(*kernels);
   functions_.push_back({std::move(text), for_all ? KernelSet() : *kernels, for_all});
+}
+
+std::string Unit::goes_on() {
+  prelude.use("goes_on");
+  return fmt::format("kymo_goes_on({}u)", loops_++);
 }
 
 bool Unit::is_for_all(const KernelSet& kernels) const {
@@ -131,7 +128,8 @@ std::string Unit::extensions() const {
 
 std::string Unit::text() {
   const std::vector<Piece> cells_of_text = cells();  // first, as these may name further types
-  std::string out = "#version 450\n" + extensions();
+  // What `precise` would say: glslang does not come to an end with it where a structure is computed from its members.
+  std::string out = "#version 450\n// For SPIR-V in which every operation on floats is NoContraction.\n" + extensions();
   for (const std::string& name : kernel_names) out += fmt::format("#pragma kernel {}\n", name);
   out += "layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;\n";
   const auto section = [&](const std::string& text) {

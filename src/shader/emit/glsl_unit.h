@@ -1,7 +1,7 @@
 // The text as it grows: what the functions of a module share while they are written.
 //
-// A text is compiled once for each of its kernels, with the kernel's name defined. Whatever only some of them need stands
-// between #if and #endif.
+// A text is compiled once for each of its kernels, with the kernel's name defined. Whatever only some of them need
+// stands between #if and #endif.
 #pragma once
 
 #include <string>
@@ -43,7 +43,6 @@ class Unit {
     return simd_;
   }
 
-
   // What reads and writes a buffer: `float_at(address).v`. `type` is GLSL's.
   std::string reference(const std::string& type, uint32_t align);
   void need(Extension extension) { extensions_ |= 1U << static_cast<uint32_t>(extension); }
@@ -57,8 +56,8 @@ class Unit {
   void add_global(std::string text, const KernelSet* kernels);
   void add_function(std::string text, const KernelSet* kernels);
 
-  // A helper that is made where it is first asked for: its name is `wanted` or like it. `make` gives its text for a name,
-  // and may ask for other helpers.
+  // A helper that is made where it is first asked for: its name is `wanted` or like it. `make` gives its text for a
+  // name, and may ask for other helpers.
   template <class Make>
   const std::string& helper(const std::string& key, std::string_view wanted, Make&& make,
                             const KernelSet* kernels = nullptr) {
@@ -69,12 +68,14 @@ class Unit {
     return helpers_[key] = name;
   }
 
+  // The condition of an endless loop.
+  std::string goes_on();
+
   // Whether this is the first time that it is asked: for overloads of a name.
   bool is_new(const std::string& key) { return seen_.insert(key).second; }
 
   std::string type_of(const Cell& cell);
-  std::string declaration(const Cell& cell);  // "precise shared float tile"
-  bool is_precise(const Cell& cell) { return cell.is_precise || types.holds_floats(cell.type); }
+  std::string declaration(const Cell& cell);  // "shared float tile"
 
   std::string text();
 
@@ -103,7 +104,7 @@ class Unit {
   };
   std::unordered_map<std::string, std::string> helpers_;
   std::vector<Reference> references_;  // few
-  uint32_t extensions_ = 0;
+  uint32_t extensions_ = 0, loops_ = 0;
   bool is_coherent_ = false;
 };
 

@@ -1,8 +1,7 @@
 // One function of the text, from the IR.
 //
 // Expressions become text at once. Where one cannot stand where it is wanted, a line with a temporary is written before
-// the statement that is being written. Arithmetic on floats must end in something that is declared `precise`, or the
-// compiler may make one operation of two: variables and results are, conditions and indices go by way of a temporary.
+// the statement that is being written.
 #pragma once
 
 #include <optional>
@@ -75,16 +74,15 @@ class Writer {
   void do_loop(const ir::Statement& statement);
   void switch_(const ir::Statement& statement);
   void return_(const ir::Statement& statement);
+  void open_loop(std::string_view head, std::string_view step);  // no head: endless
   void leave_unless(const ir::Expression& condition);
   // What can stand in the head of a loop; nothing where it takes lines of its own.
   std::optional<std::string> inline_condition(const ir::Expression* condition);
   std::optional<std::string> inline_step(const ir::Block& step);
 
   // ---- Expressions
-  Text precise(const ir::Expression& expression);   // by way of a temporary, where it computes with floats
-  Text condition(const ir::Expression& expression);
   std::string temporary(std::string_view type, const Text& value, std::string_view wanted = "t");
-  Text guarded(const ir::Expression& expression);   // that is not always evaluated
+  Text guarded(const ir::Expression& expression);  // that is not always evaluated
   Text unary(const ir::Expression& expression);
   Text binary_chain(const ir::Expression& expression);
   Text binary(const ir::Expression& expression, const Text& left, const Text& right);
@@ -93,8 +91,7 @@ class Writer {
   Text convert(const ir::Expression& expression);
   Text construct(const ir::Expression& expression);
   Text conditional(const ir::Expression& expression);
-  // `alone`: nothing takes its result, so its arguments are to be precise by themselves.
-  Text call(const ir::Expression& expression, bool alone = false);
+  Text call(const ir::Expression& expression);
   Text address(const ir::Expression& expression);  // a pointer into a buffer
   // Calls a function of scalars on each component.
   Text componentwise(std::string_view function, const Type* result, const std::vector<Text>& arguments,
@@ -107,8 +104,8 @@ class Writer {
   Place dereference(const ir::Expression& expression);
   Place plain(const Place& place);
   Text read(const Place& place);
-  Text index(const ir::Expression& expression);                    // an int or uint
-  Text int_index(const ir::Expression& expression);                // an int
+  Text index(const ir::Expression& expression);                       // an int or uint
+  Text int_index(const ir::Expression& expression);                   // an int
   Text index_bytes(const ir::Expression& expression, uint64_t size);  // a uint64_t
 
   // ---- Static pointers

@@ -1,5 +1,5 @@
-// What CUDA C++ lacks, without any header. Pieces, of which a text gets those that it uses: behind "//#" stand a piece's name,
-// the words in it that are replaced for each use, and, behind a colon, the pieces that it needs itself.
+// What CUDA C++ lacks, without any header. Pieces, of which a text gets those that it uses: behind "//#" stand a
+// piece's name, the words in it that are replaced for each use, and, behind a colon, the pieces that it needs itself.
 
 //# types
 typedef signed char schar;
@@ -295,14 +295,18 @@ template <class T>
 __device__ T kymo_atomic_exchange(T* p, T value) {
   return atomicExch(p, value);
 }
-__device__ ulong kymo_atomic_exchange(ulong* p, ulong value) { return atomicExch((unsigned long long*)p, (unsigned long long)value); }
+__device__ ulong kymo_atomic_exchange(ulong* p, ulong value) {
+  return atomicExch((unsigned long long*)p, (unsigned long long)value);
+}
 
 //# atomic_add: types
 template <class T>
 __device__ T kymo_atomic_add(T* p, T value) {
   return atomicAdd(p, value);
 }
-__device__ ulong kymo_atomic_add(ulong* p, ulong value) { return atomicAdd((unsigned long long*)p, (unsigned long long)value); }
+__device__ ulong kymo_atomic_add(ulong* p, ulong value) {
+  return atomicAdd((unsigned long long*)p, (unsigned long long)value);
+}
 
 //# atomic_subtract: types
 __device__ int kymo_atomic_subtract(int* p, int value) { return atomicSub(p, value); }
@@ -315,7 +319,9 @@ template <class T>
 __device__ T kymo_atomic_NAME(T* p, T value) {
   return FUNCTION(p, value);
 }
-__device__ ulong kymo_atomic_NAME(ulong* p, ulong value) { return FUNCTION((unsigned long long*)p, (unsigned long long)value); }
+__device__ ulong kymo_atomic_NAME(ulong* p, ulong value) {
+  return FUNCTION((unsigned long long*)p, (unsigned long long)value);
+}
 
 //# atomic_float NAME COMBINED: atomic_compare_exchange
 __device__ float kymo_atomic_NAME(float* p, float value) {
@@ -345,7 +351,8 @@ __device__ kymo_vec<uint, 3> kymo_grid_position() {
 
 //# grid_position_in_piece: vector, grid
 __device__ kymo_vec<uint, 3> kymo_grid_position(const kymo_grid_type& grid) {
-  return {grid.offset[0] + blockIdx.x * blockDim.x + threadIdx.x, grid.offset[1] + blockIdx.y * blockDim.y + threadIdx.y,
+  return {grid.offset[0] + blockIdx.x * blockDim.x + threadIdx.x,
+          grid.offset[1] + blockIdx.y * blockDim.y + threadIdx.y,
           grid.offset[2] + blockIdx.z * blockDim.z + threadIdx.z};
 }
 

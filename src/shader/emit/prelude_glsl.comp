@@ -1,6 +1,5 @@
 // What GLSL lacks. Pieces, of which a text gets those that it uses: behind "//#" stand a piece's name, the words in it that
-// are replaced for each use, and, behind a colon, the pieces that it needs itself. Every float that comes of arithmetic is
-// `precise`: no two operations may become one.
+// are replaced for each use, and, behind a colon, the pieces that it needs itself.
 
 //# null
 const int kymo_null = (-2147483647 - 1);
@@ -12,6 +11,12 @@ uint64_t kymo_wide(uint low, uint high) { return uint64_t(high) << 32 | uint64_t
 // Mesa's compiler (22.3) compares int64_t(x) with constants wrongly.
 int64_t kymo_widened(int x) { return packInt2x32(ivec2(x, x >> 31)); }
 
+//# goes_on
+// Always, but compilers do not know. Behind a loop whose only way out is in its middle, Mesa's compiler for CPUs (22.3) has
+// the threads that left first compute on with the others; with another way out, at its head, it does not.
+// Each loop has a number, as compilers do know what they asked already.
+bool kymo_goes_on(uint loop) { return gl_LocalInvocationIndex != ~loop; }
+
 //# is_nan
 bool kymo_is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 
@@ -20,7 +25,7 @@ bool kymo_is_inf(float x) { return (floatBitsToUint(x) & 0x7fffffffu) == 0x7f800
 
 //# from_half
 // unpackHalf2x16() may lose subnormal numbers, and some drivers get all wrong.
-precise float kymo_from_half(uint16_t bits) {
+float kymo_from_half(uint16_t bits) {
   uint sign = (uint(bits) & 0x8000u) << 16, rest = uint(bits) & 0x7fffu;
   if (rest >= 0x7c00u) return uintBitsToFloat(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
   if (rest >= 0x400u) return uintBitsToFloat(sign | (rest << 13) + 0x38000000u);
@@ -34,19 +39,19 @@ uint16_t kymo_to_half(float value) {
   if (rest > 0x7f800000u) return uint16_t(sign | 0x7e00u | (rest >> 13 & 0x3ffu));
   if (rest == 0x7f800000u) return uint16_t(sign | 0x7c00u);
   if (rest >= 0x38800000u) return uint16_t(sign | rest - 0x38000000u >> 13);
-  precise float steps = uintBitsToFloat(rest) * 16777216.0;
+  float steps = uintBitsToFloat(rest) * 16777216.0;
   return uint16_t(sign | uint(steps));
 }
 
 //# round_to_half
-precise float kymo_round_to_half(float value) {
+float kymo_round_to_half(float value) {
   uint bits = floatBitsToUint(value), sign = bits & 0x80000000u, rest = bits & 0x7fffffffu;
   if (rest > 0x7f800000u) return uintBitsToFloat((bits | 0x400000u) & 0xffffe000u);
   if (rest >= 0x477ff000u) return uintBitsToFloat(sign | 0x7f800000u);
   if (rest >= 0x38800000u) return uintBitsToFloat(sign | (rest + 0xfffu + (rest >> 13 & 1u) & 0xffffe000u));
   // The steps of floats between 0.5 and 1 are those of subnormal halfs.
-  precise float moved = uintBitsToFloat(rest) + 0.5;
-  precise float rounded = moved - 0.5;
+  float moved = uintBitsToFloat(rest) + 0.5;
+  float rounded = moved - 0.5;
   return uintBitsToFloat(sign | floatBitsToUint(rounded));
 }
 
@@ -83,17 +88,17 @@ float kymo_copysign(float x, float y) {
 }
 
 //# rsqrt
-precise float kymo_rsqrt(float x) { return 1.0 / sqrt(x); }
+float kymo_rsqrt(float x) { return 1.0 / sqrt(x); }
 
 //# exp10
-precise float kymo_exp10(float x) { return pow(10.0, x); }
+float kymo_exp10(float x) { return pow(10.0, x); }
 
 //# log10
-precise float kymo_log10(float x) { return log2(x) * 0.30103; }
+float kymo_log10(float x) { return log2(x) * 0.30103; }
 
 //# fmod
 // Exact: what a division leaves over, bit by bit.
-precise float kymo_fmod(float x, float y) {
+float kymo_fmod(float x, float y) {
   uint sign = floatBitsToUint(x) & 0x80000000u, a = floatBitsToUint(x) & 0x7fffffffu, b = floatBitsToUint(y) & 0x7fffffffu;
   if (a >= 0x7f800000u || b > 0x7f800000u || b == 0u) return x * y / (x * y);
   if (a < b) return x;
@@ -119,7 +124,7 @@ int kymo_msb(uint64_t x) {
 
 //# fma: msb
 // With one rounding. GLSL's own may round twice.
-precise float kymo_fma(float a, float b, float c) {
+float kymo_fma(float a, float b, float c) {
   uint ua = floatBitsToUint(a), ub = floatBitsToUint(b), uc = floatBitsToUint(c);
   int ea = int(ua >> 23 & 255u), eb = int(ub >> 23 & 255u), ec = int(uc >> 23 & 255u);
   if (ea == 255 || eb == 255) return a * b + c;
@@ -236,7 +241,7 @@ uvec2 kymo_bits(uint64_t x) { return uvec2(uint(x), uint(x >> 32)); }
 uint64_t kymo_uint64_t_of(uvec2 bits) { return uint64_t(bits.y) << 32 | uint64_t(bits.x); }
 
 //# simd_reduce NAME TYPE COMBINED MISSING: simd, bits_TYPE
-precise TYPE kymo_NAME_TYPE(TYPE a, TYPE b) { return COMBINED; }
+TYPE kymo_NAME_TYPE(TYPE a, TYPE b) { return COMBINED; }
 TYPE kymo_NAME_TYPE_2(uint i) { return kymo_NAME_TYPE(kymo_TYPE_of(kymo_simd[i]), kymo_TYPE_of(kymo_simd[i + 16u])); }
 TYPE kymo_NAME_TYPE_4(uint i) { return kymo_NAME_TYPE(kymo_NAME_TYPE_2(i), kymo_NAME_TYPE_2(i + 8u)); }
 TYPE kymo_NAME_TYPE_8(uint i) { return kymo_NAME_TYPE(kymo_NAME_TYPE_4(i), kymo_NAME_TYPE_4(i + 4u)); }
@@ -251,7 +256,7 @@ TYPE kymo_simd_NAME(TYPE value, bool takes_part) {
 //# simd_inclusive NAME TYPE OPERATOR MISSING: simd, bits_TYPE
 TYPE kymo_simd_inclusive_NAME(TYPE value, bool takes_part) {
   kymo_simd_put(kymo_bits(takes_part ? value : MISSING), kymo_bits(MISSING));
-  precise TYPE so_far = MISSING;
+  TYPE so_far = MISSING;
   for (uint i = kymo_simd_first(); i <= gl_LocalInvocationIndex; ++i)
     so_far = so_far OPERATOR kymo_TYPE_of(kymo_simd[i]);
   barrier();
@@ -262,7 +267,7 @@ TYPE kymo_simd_inclusive_NAME(TYPE value, bool takes_part) {
 TYPE kymo_simd_exclusive_NAME(TYPE value, bool takes_part) {
   kymo_simd_active[gl_LocalInvocationIndex] = uint(takes_part);
   kymo_simd_put(kymo_bits(value), uvec2(0u));
-  precise TYPE so_far = START;
+  TYPE so_far = START;
   bool is_first = true;
   for (uint i = kymo_simd_first(); i < gl_LocalInvocationIndex; ++i) {
     if (kymo_simd_active[i] == 0u) continue;

@@ -1,5 +1,6 @@
-// What OpenCL C lacks. Pieces, of which a text gets those that it uses: behind "//#" stand a piece's name, the words in it
-// that are replaced for each use, and, behind a colon, the pieces that it needs itself. No function is static: see c_opencl.h.
+// What OpenCL C lacks. Pieces, of which a text gets those that it uses: behind "//#" stand a piece's name, the words in
+// it that are replaced for each use, and, behind a colon, the pieces that it needs itself. No function is static: see
+// c_opencl.h.
 
 //# half_to_float
 float kymo_half_to_float(ushort bits) { return vload_half(0, (const half*)&bits); }

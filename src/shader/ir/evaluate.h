@@ -18,8 +18,8 @@ std::optional<uint64_t> evaluate_scalar(const Expression& expression);
 
 // A tree of Constant, Null, Construct and Zero; null where the expression is not a constant.
 const Expression* evaluate_to_expression(Module& module, const Expression& expression);
-// The statements first, as in a function that returns the value. `steps`, where given, is what all such calls together may
-// take: what this one took is taken off.
+// The statements first, as in a function that returns the value. `steps`, where given, is what all such calls together
+// may take: what this one took is taken off.
 const Expression* evaluate_to_expression(Module& module, const Block& statements, const Expression& value,
                                          uint64_t* steps = nullptr);
 

@@ -1,5 +1,5 @@
-// A simdgroup has 32 threads everywhere; the last one of a group may have fewer. Written over two operations: the value of
-// another lane, and a bit for each lane.
+// A simdgroup has 32 threads everywhere; the last one of a group may have fewer. Written over two operations: the value
+// of another lane, and a bit for each lane.
 
 namespace metal {
 
@@ -69,12 +69,21 @@ inline quad_vote quad_active_threads_mask() { return quad_vote(quad_vote::vote_t
 inline bool quad_all(bool vote) { return kymo_quad_ballot(!vote) == 0u; }
 inline bool quad_any(bool vote) { return kymo_quad_ballot(vote) != 0u; }
 inline bool quad_is_first() { return (kymo_lane() & 3u) == ctz(kymo_quad_ballot(true)); }
-template <typename T> T quad_shuffle(T value, ushort lane) { return kymo_shuffle(value, kymo_quad() + (uint(lane) & 3u)); }
-template <typename T> T quad_broadcast(T value, ushort lane) { return kymo_shuffle(value, kymo_quad() + (uint(lane) & 3u)); }
+template <typename T>
+T quad_shuffle(T value, ushort lane) {
+  return kymo_shuffle(value, kymo_quad() + (uint(lane) & 3u));
+}
+template <typename T>
+T quad_broadcast(T value, ushort lane) {
+  return kymo_shuffle(value, kymo_quad() + (uint(lane) & 3u));
+}
 template <typename T> T quad_broadcast_first(T value) {
   return kymo_shuffle(value, kymo_quad() + ctz(kymo_quad_ballot(true)));
 }
-template <typename T> T quad_shuffle_xor(T value, ushort mask) { return kymo_shuffle(value, kymo_lane() ^ (uint(mask) & 3u)); }
+template <typename T>
+T quad_shuffle_xor(T value, ushort mask) {
+  return kymo_shuffle(value, kymo_lane() ^ (uint(mask) & 3u));
+}
 template <typename T> T quad_shuffle_up(T value, ushort delta) {
   const uint in = kymo_lane() & 3u;
   return kymo_shuffle(value, in >= uint(delta) ? kymo_lane() - uint(delta) : kymo_lane());

@@ -1,4 +1,5 @@
-// What is always there: names of types, limits, traits. Hooks that begin with kymo_ and have no body are the translator's.
+// What is always there: names of types, limits, traits. Hooks that begin with kymo_ and have no body are the
+// translator's.
 
 using int8_t = char;
 using uint8_t = uchar;
@@ -141,7 +142,8 @@ template <> struct numeric_limits<short> : kymo_integer_limits<short, -32768, 32
 template <> struct numeric_limits<ushort> : kymo_integer_limits<ushort, 0, 65535, 16> {};
 template <> struct numeric_limits<int> : kymo_integer_limits<int, -2147483647 - 1, 2147483647, 31> {};
 template <> struct numeric_limits<uint> : kymo_integer_limits<uint, 0u, 4294967295u, 32> {};
-template <> struct numeric_limits<long> : kymo_integer_limits<long, -9223372036854775807l - 1l, 9223372036854775807l, 63> {};
+template <>
+struct numeric_limits<long> : kymo_integer_limits<long, -9223372036854775807l - 1l, 9223372036854775807l, 63> {};
 template <> struct numeric_limits<ulong> : kymo_integer_limits<ulong, 0ul, 18446744073709551615ul, 64> {};
 
 struct kymo_float_limits {

@@ -13,7 +13,10 @@ template <typename T> T kymo_smoothstep(T low, T high, T x) {
   const T t = kymo_saturate((x - low) / (high - low));
   return t * t * (T(3) - T(2) * t);
 }
-template <typename T> T kymo_sign(T x) { return select(select(T(0), T(-1), x < T(0)), T(1), x > T(0)) + select(T(0), x, x == T(0)); }
+template <typename T>
+T kymo_sign(T x) {
+  return select(select(T(0), T(-1), x < T(0)), T(1), x > T(0)) + select(T(0), x, x == T(0));
+}
 template <typename T> constexpr float kymo_below_one() {  // the largest number less than 1
   return is_same_v<T, half> ? 0x1.ffcp-1f : is_same_v<T, bfloat> ? 0x1.fep-1f : 0x1.fffffep-1f;
 }
@@ -104,7 +107,8 @@ template <typename T> T kymo_madhi(T x, T y, T z) { return mulhi(x, y) + z; }
 
 inline ulong kymo_mulhi64(ulong x, ulong y) {
   const ulong low = 0xffffffffu;
-  const ulong a = (x & low) * (y & low), b = (x >> 32) * (y & low), c = (x & low) * (y >> 32), d = (x >> 32) * (y >> 32);
+  const ulong a = (x & low) * (y & low), b = (x >> 32) * (y & low), c = (x & low) * (y >> 32),
+              d = (x >> 32) * (y >> 32);
   const ulong middle = (a >> 32) + (b & low) + (c & low);
   return d + (b >> 32) + (c >> 32) + (middle >> 32);
 }
@@ -155,7 +159,8 @@ template <typename T> T insert_bits(T base, T insert, uint offset, uint bits) {
 inline uint kymo_unorm(float x, float scale) { return uint(rint(saturate(x) * scale)); }
 inline int kymo_snorm(float x, float scale) { return int(rint(clamp(x, -1.0f, 1.0f) * scale)); }
 inline uint pack_float_to_unorm4x8(float4 v) {
-  return kymo_unorm(v.x, 255.0f) | (kymo_unorm(v.y, 255.0f) << 8) | (kymo_unorm(v.z, 255.0f) << 16) | (kymo_unorm(v.w, 255.0f) << 24);
+  return kymo_unorm(v.x, 255.0f) | (kymo_unorm(v.y, 255.0f) << 8) | (kymo_unorm(v.z, 255.0f) << 16) |
+         (kymo_unorm(v.w, 255.0f) << 24);
 }
 inline uint pack_float_to_snorm4x8(float4 v) {
   return (uint(kymo_snorm(v.x, 127.0f)) & 0xffu) | ((uint(kymo_snorm(v.y, 127.0f)) & 0xffu) << 8) |

@@ -13,6 +13,7 @@ constexpr uint32_t kWholeDepth = 1500;      // with those of the functions that 
 Value Meaning::expression(const ast::Expression& expression, Scope& scope) {
   const DepthGuard guard(expression_depth_, kExpressionDepth, expression.at, "the expression");
   const DepthGuard whole(work_->whole_depth, kWholeDepth, expression.at, "what the expression needs");
+  spend_step(expression.at);
   using Kind = ast::ExpressionKind;
   switch (expression.kind) {
     case Kind::Integer:

@@ -108,6 +108,8 @@ void Meaning::bind_kernel_parameter(FunctionInstance& instance, const Parameter&
     throw Rejected{written.at, fmt::format("parameter \"{}\" of the kernel needs an address space: device, constant or "
                                            "threadgroup",
                                            parameter.name)};
+  if (instance.function->bindings.size() >= kMostBuffers)
+    throw Rejected{written.at, fmt::format("a kernel has at most {} buffers and values", kMostBuffers)};
   ir::Binding binding;
   const bool is_value = is_reference && type->space == Space::Constant;
   binding.kind = is_value

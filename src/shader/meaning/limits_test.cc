@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "shader/meaning/meaning_test.h"
 
 // Input of any size and depth ends in an error or in a module.
@@ -5,6 +7,8 @@
 namespace kymo::shader {
 
 namespace {
+
+using ::testing::HasSubstr;
 
 std::string limits_repeat(std::string_view text, int count) {
   std::string result;
@@ -52,6 +56,44 @@ TEST(LimitsTest, FunctionsAreLoweredOnceHoweverOftenTheyAreCalled) {
     functions += "int f" + std::to_string(i) + "(int x) { return " + before + "(x) + " + before + "(x + 1); }\n";
   }
   EXPECT_EQ(lines("b[0] = f100(1);", functions), "(*(b + 0)) = f100(1)\n");
+}
+
+// Each default is written once, and worked out wherever it is left to its default.
+TEST(LimitsTest, DefaultsThatNeedDefaultsHaveABudget) {
+  std::string functions = "int f0(int x = 1) { return x; }\n";
+  std::string structs = "template <int N> struct S0 { static constant constexpr int v = 1; };\n";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string name = std::to_string(i), before = std::to_string(i - 1);
+    functions += "int f" + name + "(int x = f" + before + "() + f" + before + "()) { return x; }\n";
+    structs += "template <int N, int V = S" + before + "<N + 1>::v + S" + before + "<N + 2>::v> struct S" + name +
+               " { static constant constexpr int v = V; };\n";
+  }
+  EXPECT_THAT(faults_of("b[0] = f40();", functions), HasSubstr("means more than 500000 expressions"));
+  EXPECT_THAT(faults_of("b[0] = S40<0>::v;", structs), HasSubstr("means more than 500000 expressions"));
+}
+
+TEST(LimitsTest, TemplateArgumentsThatNestHaveABudget) {
+  const std::string structs =
+      "template <int N> struct V { static constant constexpr int v = N; };\n"
+      "template <typename T> struct W { using t = T; };\n";
+  const auto values = [](int count) { return limits_repeat("V<", count) + "1" + limits_repeat(">::v", count); };
+  const auto types = [](int count) {
+    return limits_repeat("typename W<", count) + "int" + limits_repeat(">::t", count);
+  };
+  EXPECT_EQ(faults_of("b[0] = " + values(8) + "; " + types(8) + " x;", structs), "");
+  EXPECT_THAT(faults_of("b[0] = " + values(80) + ";", structs), HasSubstr("means more than 500000 expressions"));
+  EXPECT_THAT(faults_of(types(80) + " x;", structs), HasSubstr("means more than 500000 expressions"));
+}
+
+TEST(LimitsTest, DefaultsOfTemplatesThatNeedThemselvesAreRefused) {
+  EXPECT_THAT(faults_of("S<int> s;", "template <typename T, int N = S<T>::v> struct S {};"),
+              HasSubstr("nests deeper than 200 levels"));
+}
+
+TEST(LimitsTest, KernelsWithTooManyBuffersAreRefused) {
+  const std::string many = limits_repeat(", device int*", 5'000), groups = limits_repeat(", threadgroup int*", 5'000);
+  EXPECT_THAT(faults("kernel void f(device int* a" + many + ") {}"), HasSubstr("at most 4096 buffers and values"));
+  EXPECT_THAT(faults("kernel void f(device int* a" + groups + ") {}"), HasSubstr("at most 4096 buffers and values"));
 }
 
 TEST(LimitsTest, EvaluatingConstantsHasABudget) {

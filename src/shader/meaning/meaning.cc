@@ -1,5 +1,7 @@
 #include "shader/meaning/meaning.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "shader/meaning/tables.h"
@@ -21,6 +23,13 @@ Meaning::Meaning(const ast::Tree& tree, const Options& options, Diagnostics& dia
 }
 
 Meaning::~Meaning() = default;
+
+void Meaning::spend_step(Location at) {
+  if (++tables_->steps > kMostSteps)
+    throw Rejected{at,
+                   fmt::format("the source means more than {} expressions: check its default arguments and templates",
+                               kMostSteps)};
+}
 
 void Meaning::lower() {
   declare_all();

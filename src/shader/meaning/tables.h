@@ -16,6 +16,7 @@ namespace kymo::shader {
 constexpr uint32_t kMostInstantiationDepth = 200;
 constexpr size_t kMostInstances = 20'000;
 constexpr size_t kMostPackElements = 512;
+constexpr uint64_t kMostSteps = 500'000;  // expressions lowered, and lists of template arguments completed
 
 // The types of a function for one list of template arguments, as they are declared.
 struct Signature {
@@ -77,6 +78,7 @@ struct Meaning::Tables {
   std::vector<std::pair<Class*, Location>> pending;  // to be completed when no class is being completed
   uint32_t completing = 0;
   uint32_t depth = 0;
+  uint64_t steps = 0;             // of all that a source may take
   uint32_t user_conversions = 0;  // being tried: one is all that a conversion may have
   uint32_t braces = 0;            // within braces, being ranked
   std::string conflict;           // why the last deduction failed, if it is known

@@ -235,6 +235,8 @@ void Meaning::check_argument(const ast::TemplateParameter& parameter, TemplateAr
 TemplateArguments Meaning::finish_arguments(const ast::Declaration& of, Scope& declared_in,
                                             std::vector<std::optional<TemplateArgument>>& found, Location at,
                                             Scope*& bound) {
+  const DepthGuard guard(tables_->depth, kMostInstantiationDepth, at, "a template's list of arguments");
+  spend_step(at);
   bound = &make_scope(Scope::Kind::Template, &declared_in);
   TemplateArguments finished;
   finished.reserve(found.size());

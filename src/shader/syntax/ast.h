@@ -1,5 +1,5 @@
-// The tree of a source, as it was written. Nothing is resolved here but what cannot be parsed without it: whether a name
-// is a type or a template (the parser's own table of names knows).
+// The tree of a source, as it was written. Nothing is resolved here but what cannot be parsed without it: whether a
+// name is a type or a template (the parser's own table of names knows).
 //
 // Nodes live as long as their Tree. They are never changed after parsing, so that one tree serves every instantiation.
 #pragma once
@@ -67,13 +67,13 @@ enum class TypeForm : uint8_t {
 struct TypeName {
   TypeForm form = TypeForm::Named;
   Location at;
-  Name name;                        // builtin types by their Metal names: "uint" for `unsigned`, "short" for `short int`
-  bool is_const = false;            // of the whole: `const float`, `float* const`
-  std::optional<Space> space;       // where an object of it lies: device, constant, threadgroup, thread
+  Name name;                   // builtin types by their Metal names: "uint" for `unsigned`, "short" for `short int`
+  bool is_const = false;       // of the whole: `const float`, `float* const`
+  std::optional<Space> space;  // where an object of it lies: device, constant, threadgroup, thread
   const Expression* expression = nullptr;
   const TypeName* inner = nullptr;  // what a pointer, reference, array is of; what a function returns
   std::vector<const TypeName*> parameters;
-  bool is_expansion = false;        // followed by ...: a base, a parameter of a Function
+  bool is_expansion = false;  // followed by ...: a base, a parameter of a Function
 };
 // `device const float* p` is Pointer{inner = Named{float, is_const, space = device}}.
 // `threadgroup float a[4]` is Array{inner = Named{float, space = threadgroup}}.
@@ -81,11 +81,11 @@ struct TypeName {
 // ---- Expressions ---------------------------------------------------------------------------------------------------
 
 enum class ExpressionKind : uint8_t {
-  Integer,      // `text`, as written
-  Float,        // `text`
-  Character,    // `text`
-  String,       // `text`, joined, without quotes, escapes undone
-  Bool,         // `flag`
+  Integer,    // `text`, as written
+  Float,      // `text`
+  Character,  // `text`
+  String,     // `text`, joined, without quotes, escapes undone
+  Bool,       // `flag`
   Nullptr,
   Name,         // `name`; `this` too
   Unary,        // `op` operands[0]: + - ! ~ * & ++ -- (before)
@@ -96,13 +96,13 @@ enum class ExpressionKind : uint8_t {
   Call,         // operands[0] (the rest …)
   Index,        // operands[0] [ operands[1] ]
   Member,       // operands[0] . name   or -> (`flag`)
-  Cast,         // `type`; `text` "" for (T)x and T(x), T(x, y, …), T(), else "static_cast", "reinterpret_cast", "as_type"…
-  Braces,       // {…}, or T{…} where `type` is
-  Lambda,       // `lambda`
-  SizeofType,   // `type`; alignof where `text` says so
+  Cast,  // `type`; `text` "" for (T)x and T(x), T(x, y, …), T(), else "static_cast", "reinterpret_cast", "as_type"…
+  Braces,      // {…}, or T{…} where `type` is
+  Lambda,      // `lambda`
+  SizeofType,  // `type`; alignof where `text` says so
   SizeofValue,
-  SizeofPack,   // sizeof...(name)
-  Fold,         // (pack op ...), (... op pack), (init op ... op pack): `fold_left`; operands: pack, or init and pack
+  SizeofPack,  // sizeof...(name)
+  Fold,        // (pack op ...), (... op pack), (init op ... op pack): `fold_left`; operands: pack, or init and pack
 };
 
 enum class CaptureDefault : uint8_t { None, Copy, Reference };
@@ -147,10 +147,10 @@ enum class StatementKind : uint8_t {
   If,          // `is_constexpr`; `init`; `condition` or `declarations` (if (auto x = …)); body; otherwise
   While,
   DoWhile,
-  For,         // init; condition; step (an expression); body
-  RangeFor,    // declarations[0] : expression
+  For,       // init; condition; step (an expression); body
+  RangeFor,  // declarations[0] : expression
   Switch,
-  Case,        // `expression`; what follows is in the same block
+  Case,  // `expression`; what follows is in the same block
   Default,
   Break,
   Continue,
@@ -188,12 +188,12 @@ enum class DeclarationKind : uint8_t {
 };
 
 struct TemplateParameter {
-  std::string_view name;            // may be empty
+  std::string_view name;  // may be empty
   bool is_type = true;
   bool is_pack = false;
-  bool is_template = false;         // template <typename> class F
-  const TypeName* type = nullptr;   // of a value
-  TemplateArgument fallback;        // = …
+  bool is_template = false;        // template <typename> class F
+  const TypeName* type = nullptr;  // of a value
+  TemplateArgument fallback;       // = …
   Location at;
 };
 
@@ -219,18 +219,19 @@ struct Declaration {
   const Declaration* enclosing_template = nullptr;  // of a member defined outside: the outer template<…> that it has
 
   bool is_constexpr = false, is_static = false, is_inline = false, is_definition = false, is_scoped = false;
-  bool is_const = false;      // a member function
+  bool is_const = false;            // a member function
   std::optional<Space> this_space;  // `void f() device`
-  bool is_kernel = false;     // kernel, or [[kernel]]
-  bool is_variadic = false;   // a pack: `Args... args`
+  bool is_kernel = false;           // kernel, or [[kernel]]
+  bool is_variadic = false;         // a pack: `Args... args`
   bool is_defaulted = false, is_deleted = false, is_explicit = false, is_union = false;
   std::string_view other_stage;  // "vertex", "fragment", …: refused where it is met
 
-  const TypeName* type = nullptr;  // a variable's, alias's, function's result; null: a constructor, destructor, namespace…
-  const TypeName* conversion = nullptr;  // operator T()
+  // A variable's, alias's, function's result; null: a constructor, destructor, namespace…
+  const TypeName* type = nullptr;
+  const TypeName* conversion = nullptr;        // operator T()
   std::vector<const Declaration*> parameters;  // of a function
   const Statement* body = nullptr;
-  const Expression* initializer = nullptr;     // = x; {…} as Braces; (…) as Cast of the type, with `direct`
+  const Expression* initializer = nullptr;  // = x; {…} as Braces; (…) as Cast of the type, with `direct`
   bool direct = false;
   std::vector<const Expression*> direct_arguments;  // T x(a, b)
   struct MemberInitializer {

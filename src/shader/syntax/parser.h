@@ -1,8 +1,8 @@
 // Tokens become a tree. Recursive descent, with a table of names to tell types and templates from values.
 //
 // A fault is reported, and parsing goes on with the next declaration or statement. The depth of what nests is limited,
-// so that no input exhausts the stack; time is linear in the tokens but for arguments of templates, which are tried once
-// as types.
+// so that no input exhausts the stack; time is linear in the tokens but for arguments of templates, which are tried
+// once as types.
 #pragma once
 
 #include <memory>

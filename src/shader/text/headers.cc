@@ -13,6 +13,7 @@ struct BuiltinHeader {
 
 constexpr BuiltinHeader kBuiltinHeaders[] = {
     {"c10/metal/atomic.h", &embedded::atomic_h},
+    {"c10/metal/bessel.h", &embedded::bessel_h},
     {"c10/metal/common.h", &embedded::common_h},
     {"c10/metal/error.h", &embedded::error_h},
     {"c10/metal/expm1f.h", &embedded::expm1f_h},
@@ -78,8 +79,9 @@ std::vector<std::string_view> builtin_header_names() {
 }
 
 std::vector<std::string_view> standard_library() {
-  return {embedded::stdlib_types_metal,  embedded::stdlib_float_metal,  embedded::stdlib_math_metal,
-          embedded::stdlib_vector_metal, embedded::stdlib_atomic_metal, embedded::stdlib_simd_metal};
+  return {embedded::stdlib_types_metal,        embedded::stdlib_float_metal,  embedded::stdlib_math_metal,
+          embedded::stdlib_trigonometry_metal, embedded::stdlib_vector_metal, embedded::stdlib_atomic_metal,
+          embedded::stdlib_simd_metal};
 }
 
 }  // namespace kymo::shader

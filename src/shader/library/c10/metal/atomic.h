@@ -7,7 +7,8 @@ namespace metal {
 namespace detail {
 
 // T lies at `offset` (in elements) of words. `combine` gives the new value.
-template <typename T, typename F> void change_part_of_word(device ::metal::atomic<uint>* words, long offset, F combine) {
+template <typename T, typename F>
+void change_part_of_word(device ::metal::atomic<uint>* words, long offset, F combine) {
   const uint bits = uint(sizeof(T)) * 8u, each = 32u / bits;
   device ::metal::atomic<uint>* word = words + offset / long(each);
   const uint shift = uint(offset % long(each)) * bits, mask = ((1u << bits) - 1u) << shift;
@@ -62,8 +63,8 @@ template <> struct AtomicType<ushort> : detail::PartOfWordAtomic<ushort> {};
 template <> struct AtomicType<char> : detail::PartOfWordAtomic<char> {};
 template <> struct AtomicType<uchar> : detail::PartOfWordAtomic<uchar> {};
 
-// 64 bits as two words: the carry goes to the upper one. Sums are right once all have been added; a reader in between may
-// see one word without the other.
+// 64 bits as two words: the carry goes to the upper one. Sums are right once all have been added; a reader in between
+// may see one word without the other.
 template <> struct AtomicType<long> {
   using type = ::metal::atomic<uint>;
   static void atomic_add(device type* data, long offset, long value) {

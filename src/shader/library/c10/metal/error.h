@@ -1,6 +1,7 @@
 // Kernels say what went wrong: the message is thrown by the next synchronize as an error of the device.
 //
-//   kernel void check(device int* out, constant int& limit, device ErrorMessages* errors, uint i [[thread_position_in_grid]]) {
+//   kernel void check(device int* out, constant int& limit, device ErrorMessages* errors,
+//                     uint i [[thread_position_in_grid]]) {
 //     if (i > uint(limit)) TORCH_REPORT_ERROR(errors, "Index ", i, " exceeds limit ", limit);
 //
 // Texts are put together from literals and numbers. The first ones are kept, all are counted.

@@ -28,7 +28,8 @@ template <typename idx_type> long offset_from_coord(thread idx_type* idx, consta
   return offset;
 }
 
-template <typename idx_type> long offset_from_thread_index(idx_type idx, constant long* sizes, constant long* strides, uint ndim) {
+template <typename idx_type>
+long offset_from_thread_index(idx_type idx, constant long* sizes, constant long* strides, uint ndim) {
   idx_type pos[max_ndim];
   pos_from_thread_index(idx, pos, sizes, ndim);
   return offset_from_coord(pos, strides, ndim);
@@ -75,26 +76,30 @@ template <typename T> T val_at_offs(constant void* ptr, long offs, ScalarType ty
 template <typename T, typename F> using result_of = decltype(F()(T()));
 
 template <typename T, typename R, typename F>
-kernel void unary_dense(device R* output [[buffer(0)]], constant T* input [[buffer(1)]], uint index [[thread_position_in_grid]]) {
+kernel void unary_dense(device R* output [[buffer(0)]], constant T* input [[buffer(1)]],
+                        uint index [[thread_position_in_grid]]) {
   F f;
   output[index] = R(f(input[index]));
 }
 
 template <typename T, typename R, typename F>
-kernel void unary_strided(device R* output [[buffer(0)]], constant T* input [[buffer(1)]], constant long* sizes [[buffer(2)]],
-                          constant long* input_strides [[buffer(3)]], constant long* output_strides [[buffer(4)]],
-                          constant uint& ndim [[buffer(5)]], uint index [[thread_position_in_grid]]) {
+kernel void unary_strided(device R* output [[buffer(0)]], constant T* input [[buffer(1)]],
+                          constant long* sizes [[buffer(2)]], constant long* input_strides [[buffer(3)]],
+                          constant long* output_strides [[buffer(4)]], constant uint& ndim [[buffer(5)]],
+                          uint index [[thread_position_in_grid]]) {
   F f;
   uint pos[max_ndim];
   pos_from_thread_index(index, pos, sizes, ndim);
   output[offset_from_coord(pos, output_strides, ndim)] = R(f(input[offset_from_coord(pos, input_strides, ndim)]));
 }
 
-#define REGISTER_UNARY_OP(NAME, DTYPE0, DTYPE1)                                                                            \
-  template [[host_name(#NAME "_dense_" #DTYPE1 "_" #DTYPE0)]] kernel void ::c10::metal::unary_dense<DTYPE0, DTYPE1, NAME>( \
-      device DTYPE1 * output, constant DTYPE0 * input, uint index);                                                        \
-  template [[host_name(#NAME "_strided_" #DTYPE1 "_" #DTYPE0)]] kernel void ::c10::metal::unary_strided<DTYPE0, DTYPE1, NAME>( \
-      device DTYPE1 * output, constant DTYPE0 * input, constant long* sizes, constant long* input_strides,                 \
+#define REGISTER_UNARY_OP(NAME, DTYPE0, DTYPE1)                                                                        \
+  template [[host_name(#NAME "_dense_" #DTYPE1 "_" #DTYPE0)]]                                                          \
+  kernel void ::c10::metal::unary_dense<DTYPE0, DTYPE1, NAME>(device DTYPE1 * output, constant DTYPE0 * input,         \
+                                                              uint index);                                             \
+  template [[host_name(#NAME "_strided_" #DTYPE1 "_" #DTYPE0)]]                                                        \
+  kernel void ::c10::metal::unary_strided<DTYPE0, DTYPE1, NAME>(                                                       \
+      device DTYPE1 * output, constant DTYPE0 * input, constant long* sizes, constant long* input_strides,             \
       constant long* output_strides, constant uint& ndim, uint index)
 
 // ---- Two tensors
@@ -107,10 +112,11 @@ kernel void binary_dense(device R* out [[buffer(0)]], constant T* input [[buffer
 }
 
 template <typename T, typename R, typename F>
-kernel void binary_strided(device R* output [[buffer(0)]], constant T* input [[buffer(1)]], constant T* other [[buffer(2)]],
-                           constant long* sizes [[buffer(3)]], constant long* output_strides [[buffer(4)]],
-                           constant long* input_strides [[buffer(5)]], constant long* other_strides [[buffer(6)]],
-                           constant uint& ndim [[buffer(7)]], uint index [[thread_position_in_grid]]) {
+kernel void binary_strided(device R* output [[buffer(0)]], constant T* input [[buffer(1)]],
+                           constant T* other [[buffer(2)]], constant long* sizes [[buffer(3)]],
+                           constant long* output_strides [[buffer(4)]], constant long* input_strides [[buffer(5)]],
+                           constant long* other_strides [[buffer(6)]], constant uint& ndim [[buffer(7)]],
+                           uint index [[thread_position_in_grid]]) {
   F f;
   uint pos[max_ndim];
   pos_from_thread_index(index, pos, sizes, ndim);
@@ -119,12 +125,15 @@ kernel void binary_strided(device R* output [[buffer(0)]], constant T* input [[b
   output[offset_from_coord(pos, output_strides, ndim)] = R(f(a, b));
 }
 
-#define REGISTER_BINARY_OP(NAME, DTYPEI, DTYPEO)                                                                             \
-  template [[host_name(#NAME "_dense_" #DTYPEO "_" #DTYPEI)]] kernel void ::c10::metal::binary_dense<DTYPEI, DTYPEO, NAME>(  \
-      device DTYPEO * out, constant DTYPEI * input, constant DTYPEI * other, uint tid);                                      \
-  template [[host_name(#NAME "_strided_" #DTYPEO "_" #DTYPEI)]] kernel void ::c10::metal::binary_strided<DTYPEI, DTYPEO, NAME>( \
-      device DTYPEO * output, constant DTYPEI * input, constant DTYPEI * other, constant long* sizes,                        \
-      constant long* output_strides, constant long* input_strides, constant long* other_strides, constant uint& ndim, uint index)
+#define REGISTER_BINARY_OP(NAME, DTYPEI, DTYPEO)                                                                       \
+  template [[host_name(#NAME "_dense_" #DTYPEO "_" #DTYPEI)]]                                                          \
+  kernel void ::c10::metal::binary_dense<DTYPEI, DTYPEO, NAME>(device DTYPEO * out, constant DTYPEI * input,           \
+                                                               constant DTYPEI * other, uint tid);                     \
+  template [[host_name(#NAME "_strided_" #DTYPEO "_" #DTYPEI)]]                                                        \
+  kernel void ::c10::metal::binary_strided<DTYPEI, DTYPEO, NAME>(                                                      \
+      device DTYPEO * output, constant DTYPEI * input, constant DTYPEI * other, constant long* sizes,                  \
+      constant long* output_strides, constant long* input_strides, constant long* other_strides,                       \
+      constant uint& ndim, uint index)
 
 }  // namespace metal
 }  // namespace c10

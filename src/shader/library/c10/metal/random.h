@@ -14,7 +14,8 @@ constexpr constant uint philox_multiplier_b = 0xCD9E8D57u;
 inline uint2 split_long(long value) { return uint2(uint(ulong(value)), uint(ulong(value) >> 32)); }
 
 inline uint4 philox_round(uint4 counter, uint2 key) {
-  const uint high_a = ::metal::mulhi(philox_multiplier_a, counter.x), high_b = ::metal::mulhi(philox_multiplier_b, counter.z);
+  const uint high_a = ::metal::mulhi(philox_multiplier_a, counter.x),
+             high_b = ::metal::mulhi(philox_multiplier_b, counter.z);
   uint4 next;
   next.x = high_b ^ counter.y ^ key.x;
   next.y = philox_multiplier_b * counter.z;

@@ -1,7 +1,7 @@
 // Sums, products, extremes over a simdgroup and over a group.
 //
-// The functions for a group take group memory with room for one value a simdgroup (32 at most), the thread's index in the
-// group and the number of threads; all threads of the group must call them, and all get the result.
+// The functions for a group take group memory with room for one value a simdgroup (32 at most), the thread's index in
+// the group and the number of threads; all threads of the group must call them, and all get the result.
 #pragma once
 #include <c10/metal/utils.h>
 #include <metal_stdlib>
@@ -41,7 +41,9 @@ template <typename T> T simd_min(T val) {
 }
 
 namespace detail {
-inline ushort first_lane(bool here) { return ushort(::metal::ctz(uint(::metal::simd_vote::vote_t(::metal::simd_ballot(here))))); }
+inline ushort first_lane(bool here) {
+  return ushort(::metal::ctz(uint(::metal::simd_vote::vote_t(::metal::simd_ballot(here)))));
+}
 template <typename T> bool is_nan_or(T value, T extreme) {
   if constexpr (::metal::is_floating_point_v<T>)
     return ::metal::isnan(extreme) ? ::metal::isnan(value) : value == extreme;
@@ -92,10 +94,12 @@ template <typename T, typename F> T combine_parts(threadgroup T* data, T part, u
 
 }  // namespace detail
 
-template <typename T, typename A = opmath_t<T>> A threadgroup_sum(threadgroup A* data, T val, unsigned idx, unsigned size) {
+template <typename T, typename A = opmath_t<T>>
+A threadgroup_sum(threadgroup A* data, T val, unsigned idx, unsigned size) {
   return detail::combine_parts(data, c10::metal::simd_sum(static_cast<A>(val)), idx, size, detail::Sum());
 }
-template <typename T, typename A = opmath_t<T>> A threadgroup_prod(threadgroup A* data, T val, unsigned idx, unsigned size) {
+template <typename T, typename A = opmath_t<T>>
+A threadgroup_prod(threadgroup A* data, T val, unsigned idx, unsigned size) {
   return detail::combine_parts(data, c10::metal::simd_prod(static_cast<A>(val)), idx, size, detail::Product());
 }
 template <typename T> T threadgroup_max(threadgroup T* data, T val, unsigned idx, unsigned size) {
@@ -131,11 +135,13 @@ long group_arg(threadgroup T* values, threadgroup long* indices, T val, long ind
 
 // Where in the group's values the extreme is: `index` is the place of `val`.
 template <typename T>
-long threadgroup_argmax(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx, unsigned size) {
+long threadgroup_argmax(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx,
+                        unsigned size) {
   return detail::group_arg<T, true>(values, indices, val, index, idx, size);
 }
 template <typename T>
-long threadgroup_argmin(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx, unsigned size) {
+long threadgroup_argmin(threadgroup T* values, threadgroup long* indices, T val, long index, unsigned idx,
+                        unsigned size) {
   return detail::group_arg<T, false>(values, indices, val, index, idx, size);
 }
 
@@ -168,7 +174,8 @@ template <typename T> float3 threadgroup_welford_combine(threadgroup T* data, un
 template <typename T> T simd_cumsum(T val) { return T(::metal::simd_prefix_inclusive_sum(val)); }
 template <typename T> T simd_cumprod(T val) { return T(::metal::simd_prefix_inclusive_product(val)); }
 
-template <typename T, typename A = opmath_t<T>> A threadgroup_cumsum(threadgroup A* data, T val, unsigned idx, unsigned size) {
+template <typename T, typename A = opmath_t<T>>
+A threadgroup_cumsum(threadgroup A* data, T val, unsigned idx, unsigned size) {
   const A running = simd_cumsum(static_cast<A>(val));
   const bool is_last = idx % simdgroup_size == simdgroup_size - 1 || idx + 1 == size;
   if (is_last) data[idx / simdgroup_size] = running;
@@ -178,7 +185,8 @@ template <typename T, typename A = opmath_t<T>> A threadgroup_cumsum(threadgroup
   ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
   return before + running;
 }
-template <typename T, typename A = opmath_t<T>> A threadgroup_cumprod(threadgroup A* data, T val, unsigned idx, unsigned size) {
+template <typename T, typename A = opmath_t<T>>
+A threadgroup_cumprod(threadgroup A* data, T val, unsigned idx, unsigned size) {
   const A running = simd_cumprod(static_cast<A>(val));
   const bool is_last = idx % simdgroup_size == simdgroup_size - 1 || idx + 1 == size;
   if (is_last) data[idx / simdgroup_size] = running;

@@ -1,5 +1,6 @@
 // Special functions, in single precision: each takes any number and gives a float.
 #pragma once
+#include <c10/metal/bessel.h>
 #include <c10/metal/expm1f.h>
 #include <c10/metal/utils.h>
 #include <metal_stdlib>
@@ -48,7 +49,8 @@ inline float erfcx_far(float x) {
          t * (0.563934852f +
               t * (0.569235026f +
                    t * (0.226770933f +
-                        t * (0.0854257237f + t * (-2.21165605f + t * (3.46574517f + t * (-2.23643507f + t * 0.524953232f)))))));
+                        t * (0.0854257237f +
+                             t * (-2.21165605f + t * (3.46574517f + t * (-2.23643507f + t * 0.524953232f)))))));
 }
 // e^(-x*x), the square in two parts.
 inline float exp_of_minus_square(float x) {
@@ -60,7 +62,8 @@ inline float erf_near(float x) {  // |x| <= 1
   const float z = x * x;
   return x * (1.12837917f +
               z * (-0.376126272f +
-                   z * (0.112836003f + z * (-0.0268544503f + z * (0.00518954539f + z * (-0.00080209251f + z * 7.88938626e-5f))))));
+                   z * (0.112836003f +
+                        z * (-0.0268544503f + z * (0.00518954539f + z * (-0.00080209251f + z * 7.88938626e-5f))))));
 }
 
 }  // namespace detail
@@ -86,24 +89,24 @@ template <typename T> float erfinv(T a) {
   const float w = -::metal::kymo_log1p(-x * x);
   if (w < 5.0f) {
     const float t = w - 2.5f;
-    return x *
-           (1.50140936f +
-            t * (0.246640286f +
-                 t * (-0.00417738678f +
-                      t * (-0.00125274188f +
-                           t * (0.000218344441f +
-                                t * (-4.96334992e-6f +
-                                     t * (-3.46270518e-6f + t * (4.66171136e-7f + t * (2.32326787e-8f + t * -8.79109179e-9f)))))))));
+    return x * (1.50140936f +
+                t * (0.246640286f +
+                     t * (-0.00417738678f +
+                          t * (-0.00125274188f +
+                               t * (0.000218344441f +
+                                    t * (-4.96334992e-6f +
+                                         t * (-3.46270518e-6f +
+                                              t * (4.66171136e-7f + t * (2.32326787e-8f + t * -8.79109179e-9f)))))))));
   }
   const float t = ::metal::sqrt(w) - 3.0f;
-  return x *
-         (2.83297682f +
-          t * (1.0016748f +
-               t * (0.00944417683f +
-                    t * (-0.00763470718f +
-                         t * (0.00569617173f +
-                              t * (-0.00360946885f +
-                                   t * (0.00146159739f + t * (-3.30040809e-5f + t * (-0.000291021793f + t * 9.85013822e-5f)))))))));
+  return x * (2.83297682f +
+              t * (1.0016748f +
+                   t * (0.00944417683f +
+                        t * (-0.00763470718f +
+                             t * (0.00569617173f +
+                                  t * (-0.00360946885f +
+                                       t * (0.00146159739f +
+                                            t * (-3.30040809e-5f + t * (-0.000291021793f + t * 9.85013822e-5f)))))))));
 }
 
 // ---- The gamma function and what comes of it
@@ -118,7 +121,8 @@ inline float log_gamma_of_two_and(float x) {
                         x * (0.020580777f +
                              x * (-0.00738617836f +
                                   x * (0.00289111859f +
-                                       x * (-0.00118583271f + x * (0.000504793323f + x * (-0.000253872574f + x * 0.000116536295f)))))))));
+                                       x * (-0.00118583271f +
+                                            x * (0.000504793323f + x * (-0.000253872574f + x * 0.000116536295f)))))))));
 }
 inline float log_gamma_positive(float x) {
   if (x < 0.5f) return log_gamma_of_two_and(x) - ::metal::log(x) - ::metal::kymo_log1p(x);
@@ -133,7 +137,8 @@ inline float log_gamma_positive(float x) {
     return ::metal::log(product) + log_gamma_of_two_and(x - 2.0f);
   }
   const float inverse = 1.0f / x, z = inverse * inverse;
-  return (x - 0.5f) * ::metal::log(x) - x + 0.918938533f + inverse * (0.0833333333f - z * (2.77777778e-3f - z * 7.93650794e-4f));
+  return (x - 0.5f) * ::metal::log(x) - x + 0.918938533f +
+         inverse * (0.0833333333f - z * (2.77777778e-3f - z * 7.93650794e-4f));
 }
 
 }  // namespace detail
@@ -159,7 +164,8 @@ template <typename T> float digamma(T a) {
   }
   for (; x < 10.0f; x += 1.0f) result -= 1.0f / x;
   const float z = 1.0f / (x * x);
-  return result + ::metal::log(x) - 0.5f / x - z * (0.0833333333f - z * (8.33333333e-3f - z * (3.96825397e-3f - z * 4.16666667e-3f)));
+  return result + ::metal::log(x) - 0.5f / x -
+         z * (0.0833333333f - z * (8.33333333e-3f - z * (3.96825397e-3f - z * 4.16666667e-3f)));
 }
 
 // Hurwitz's: the sum of (q + k)^-x.
@@ -215,175 +221,6 @@ template <typename T> float polygamma(T a, long order) {
   return (order % 2l == 0l ? -1.0f : 1.0f) * factorial * zeta(float(order + 1l), x);
 }
 
-// ---- Bessel functions
-
-namespace detail {
-
-// e^-x I_n(x) for x >= 12: the series in 1/x, with m = 4 n^2.
-inline float bessel_i_far(float x, float m) {
-  float term = 1.0f, sum = 1.0f;
-  for (int k = 1; k < 12; ++k) {
-    const float odd = float(2 * k - 1);
-    term *= -(m - odd * odd) / (8.0f * float(k) * x);
-    sum += term;
-  }
-  return sum / ::metal::sqrt(2.0f * M_PI_F * x);
-}
-// I_n(x) for small x: the power series, all of one sign. `first` is its first term.
-inline float bessel_i_near(float x, float first, float n) {
-  const float z = 0.25f * x * x;
-  float term = first, sum = first;
-  for (float k = 1.0f; k < 40.0f; k += 1.0f) {
-    term *= z / (k * (k + n));
-    sum += term;
-  }
-  return sum;
-}
-
-// The amplitudes of the far Bessel functions, in z = (5/x)^2.
-inline float bessel_p0(float z) {
-  return 1.0f + z * (-0.00281246624f + z * (0.000178995943f + z * (-3.4363828e-5f + z * (9.66323289e-6f + z * -1.84342074e-6f))));
-}
-inline float bessel_q0(float z) {
-  return -0.124999998f + z * (0.00292953764f + z * (-0.000361352661f + z * (0.000100040067f + z * (-3.39771667e-5f + z * 7.06595736e-6f))));
-}
-inline float bessel_p1(float z) {
-  return 1.0f + z * (0.00468746233f + z * (-0.000230214457f + z * (4.07718999e-5f + z * (-1.11052904e-5f + z * 2.09211418e-6f))));
-}
-inline float bessel_q1(float z) {
-  return 0.374999998f + z * (-0.00410139659f + z * (0.000441889321f + z * (-0.000115967718f + z * (3.85128608e-5f + z * -7.93562279e-6f))));
-}
-// cos(x - pi/4) and sin(x - pi/4), without the difference.
-inline float cos_less_eighth(float x) { return (::metal::cos(x) + ::metal::sin(x)) * M_SQRT1_2_F; }
-inline float sin_less_eighth(float x) { return (::metal::sin(x) - ::metal::cos(x)) * M_SQRT1_2_F; }
-
-}  // namespace detail
-
-template <typename T> float i0e(T a) {
-  const float x = ::metal::fabs(float(a));
-  return x < 12.0f ? detail::bessel_i_near(x, 1.0f, 0.0f) * ::metal::exp(-x) : detail::bessel_i_far(x, 0.0f);
-}
-template <typename T> float i0(T a) {
-  const float x = ::metal::fabs(float(a));
-  if (x < 12.0f) return detail::bessel_i_near(x, 1.0f, 0.0f);
-  const float half_way = ::metal::exp(0.5f * x);
-  return half_way * detail::bessel_i_far(x, 0.0f) * half_way;
-}
-template <typename T> float i1e(T a) {
-  const float x = ::metal::fabs(float(a));
-  const float r = x < 12.0f ? detail::bessel_i_near(x, 0.5f * x, 1.0f) * ::metal::exp(-x) : detail::bessel_i_far(x, 4.0f);
-  return float(a) < 0.0f ? -r : r;
-}
-template <typename T> float i1(T a) {
-  const float x = ::metal::fabs(float(a));
-  float r;
-  if (x < 12.0f) {
-    r = detail::bessel_i_near(x, 0.5f * x, 1.0f);
-  } else {
-    const float half_way = ::metal::exp(0.5f * x);
-    r = half_way * detail::bessel_i_far(x, 4.0f) * half_way;
-  }
-  return float(a) < 0.0f ? -r : r;
-}
-
-template <typename T> float bessel_j0_forward(T a) {
-  const float x = ::metal::fabs(float(a));
-  if (x < 5.0f) {
-    const float z = x * x;
-    const float p =
-        0.00567469331f +
-        z * (-0.000251202294f + z * (4.78431702e-6f + z * (-5.31693571e-8f + z * (3.9247837e-10f + z * (-2.02667603e-12f + z * 6.38535948e-15f)))));
-    return (z - 5.78318596f) * (z - 30.4712623f) * p;  // its first two zeros
-  }
-  if (::metal::isinf(x)) return 0.0f;
-  const float z = 25.0f / (x * x);
-  const float c = detail::cos_less_eighth(x), s = detail::sin_less_eighth(x);
-  return ::metal::sqrt(M_2_PI_F / x) * (detail::bessel_p0(z) * c - detail::bessel_q0(z) / x * s);
-}
-template <typename T> float bessel_j1_forward(T a) {
-  const float x = ::metal::fabs(float(a));
-  float r;
-  if (x < 5.0f) {
-    const float z = x * x;
-    const float p =
-        0.000691922836f +
-        z * (-2.53047712e-5f + z * (4.08589561e-7f + z * (-3.92901167e-9f + z * (2.55230332e-11f + z * (-1.18015793e-13f + z * 3.41704006e-16f)))));
-    r = x * (z - 14.6819706f) * (z - 49.2184563f) * p;
-  } else if (::metal::isinf(x)) {
-    r = 0.0f;
-  } else {
-    const float z = 25.0f / (x * x);
-    const float c = detail::sin_less_eighth(x), s = -detail::cos_less_eighth(x);  // of x - 3 pi/4
-    r = ::metal::sqrt(M_2_PI_F / x) * (detail::bessel_p1(z) * c - detail::bessel_q1(z) / x * s);
-  }
-  return float(a) < 0.0f ? -r : r;
-}
-template <typename T> float bessel_y0_forward(T a) {
-  const float x = float(a);
-  if (x == 0.0f) return -INFINITY;
-  if (!(x > 0.0f)) return NAN;
-  if (x <= 5.0f) {
-    const float z = x * x;
-    const float p = -0.0738042939f +
-                    z * (0.177606009f +
-                         z * (-0.0160739599f +
-                              z * (0.000538599331f +
-                                   z * (-9.49431334e-6f +
-                                        z * (1.03503818e-7f + z * (-7.63710746e-10f + z * (3.9152771e-12f + z * -1.17634509e-14f)))))));
-    return p + M_2_PI_F * ::metal::log(x) * bessel_j0_forward(x);
-  }
-  const float z = 25.0f / (x * x);
-  const float c = detail::cos_less_eighth(x), s = detail::sin_less_eighth(x);
-  return ::metal::sqrt(M_2_PI_F / x) * (detail::bessel_p0(z) * s + detail::bessel_q0(z) / x * c);
-}
-template <typename T> float bessel_y1_forward(T a) {
-  const float x = float(a);
-  if (x == 0.0f) return -INFINITY;
-  if (!(x > 0.0f)) return NAN;
-  if (x <= 5.0f) {
-    const float z = x * x;
-    const float p = -0.196057091f +
-                    z * (0.0543486878f +
-                         z * (-0.00295530493f +
-                              z * (7.16425096e-5f +
-                                   z * (-9.9263646e-7f +
-                                        z * (8.92747159e-9f + z * (-5.6177636e-11f + z * (2.52770545e-13f + z * -6.88584444e-16f)))))));
-    return x * p + M_2_PI_F * (::metal::log(x) * bessel_j1_forward(x) - 1.0f / x);
-  }
-  const float z = 25.0f / (x * x);
-  const float c = detail::sin_less_eighth(x), s = -detail::cos_less_eighth(x);
-  return ::metal::sqrt(M_2_PI_F / x) * (detail::bessel_p1(z) * s + detail::bessel_q1(z) / x * c);
-}
-
-template <typename T> float modified_bessel_i0_forward(T x) { return i0(x); }
-template <typename T> float modified_bessel_i1_forward(T x) { return i1(x); }
-
-namespace detail {
-// e^x K_n(x): the integral of e^(-x (cosh t - 1)) cosh(n t), whose sum over steps converges faster than any power.
-inline float bessel_k_scaled(float x, float n) {
-  const float step = 0.0625f;
-  float sum = 0.5f;
-  for (int k = 1; k < 400; ++k) {
-    const float t = step * float(k), s = ::metal::sinh(0.5f * t);
-    const float exponent = 2.0f * x * s * s;
-    if (exponent > 40.0f) break;
-    sum += ::metal::exp(-exponent) * (n == 0.0f ? 1.0f : ::metal::cosh(t));
-  }
-  return sum * step;
-}
-}  // namespace detail
-
-template <typename T> float scaled_modified_bessel_k0_forward(T a) {
-  const float x = float(a);
-  return x == 0.0f ? INFINITY : !(x > 0.0f) ? NAN : detail::bessel_k_scaled(x, 0.0f);
-}
-template <typename T> float scaled_modified_bessel_k1_forward(T a) {
-  const float x = float(a);
-  return x == 0.0f ? INFINITY : !(x > 0.0f) ? NAN : detail::bessel_k_scaled(x, 1.0f);
-}
-template <typename T> float modified_bessel_k0_forward(T x) { return ::metal::exp(-float(x)) * scaled_modified_bessel_k0_forward(x); }
-template <typename T> float modified_bessel_k1_forward(T x) { return ::metal::exp(-float(x)) * scaled_modified_bessel_k1_forward(x); }
-
 // ---- Polynomials by their recurrences: p(n + 1) = (a x + b) p(n) - c p(n - 1)
 
 namespace detail {
@@ -400,14 +237,38 @@ inline float three_terms(float x, int n, float first, float second) {  // of the
 }
 }  // namespace detail
 
-template <typename T> float chebyshev_polynomial_t_forward(T a, int n) { return detail::three_terms(float(a), n, 1.0f, float(a)); }
-template <typename T> float chebyshev_polynomial_u_forward(T a, int n) { return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a)); }
-template <typename T> float chebyshev_polynomial_v_forward(T a, int n) { return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a) - 1.0f); }
-template <typename T> float chebyshev_polynomial_w_forward(T a, int n) { return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a) + 1.0f); }
-template <typename T> float shifted_chebyshev_polynomial_t_forward(T a, int n) { return chebyshev_polynomial_t_forward(2.0f * float(a) - 1.0f, n); }
-template <typename T> float shifted_chebyshev_polynomial_u_forward(T a, int n) { return chebyshev_polynomial_u_forward(2.0f * float(a) - 1.0f, n); }
-template <typename T> float shifted_chebyshev_polynomial_v_forward(T a, int n) { return chebyshev_polynomial_v_forward(2.0f * float(a) - 1.0f, n); }
-template <typename T> float shifted_chebyshev_polynomial_w_forward(T a, int n) { return chebyshev_polynomial_w_forward(2.0f * float(a) - 1.0f, n); }
+template <typename T>
+float chebyshev_polynomial_t_forward(T a, int n) {
+  return detail::three_terms(float(a), n, 1.0f, float(a));
+}
+template <typename T>
+float chebyshev_polynomial_u_forward(T a, int n) {
+  return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a));
+}
+template <typename T>
+float chebyshev_polynomial_v_forward(T a, int n) {
+  return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a) - 1.0f);
+}
+template <typename T>
+float chebyshev_polynomial_w_forward(T a, int n) {
+  return detail::three_terms(float(a), n, 1.0f, 2.0f * float(a) + 1.0f);
+}
+template <typename T>
+float shifted_chebyshev_polynomial_t_forward(T a, int n) {
+  return chebyshev_polynomial_t_forward(2.0f * float(a) - 1.0f, n);
+}
+template <typename T>
+float shifted_chebyshev_polynomial_u_forward(T a, int n) {
+  return chebyshev_polynomial_u_forward(2.0f * float(a) - 1.0f, n);
+}
+template <typename T>
+float shifted_chebyshev_polynomial_v_forward(T a, int n) {
+  return chebyshev_polynomial_v_forward(2.0f * float(a) - 1.0f, n);
+}
+template <typename T>
+float shifted_chebyshev_polynomial_w_forward(T a, int n) {
+  return chebyshev_polynomial_w_forward(2.0f * float(a) - 1.0f, n);
+}
 
 template <typename T> float hermite_polynomial_h_forward(T a, int n) {
   const float x = float(a);

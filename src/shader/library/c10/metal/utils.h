@@ -67,9 +67,12 @@ template <typename T> using vec4type_t = typename detail::vectypes<T>::type4;
 template <typename T> using opmath_t = typename detail::OpMathType<T>::type;
 template <typename T> using accum_t = typename detail::AccumulationType<T>::type;
 
-template <typename T> constexpr constant bool is_complex_v = ::metal::is_same_v<T, float2> || ::metal::is_same_v<T, half2>;
-template <typename T> constexpr constant bool is_scalar_floating_point_v = ::metal::is_floating_point_v<T> && ::metal::is_scalar_v<T>;
-template <typename T> constexpr constant bool is_scalar_integral_v = ::metal::is_integral_v<T> && ::metal::is_scalar_v<T>;
+template <typename T>
+constexpr constant bool is_complex_v = ::metal::is_same_v<T, float2> || ::metal::is_same_v<T, half2>;
+template <typename T>
+constexpr constant bool is_scalar_floating_point_v = ::metal::is_floating_point_v<T>&& ::metal::is_scalar_v<T>;
+template <typename T>
+constexpr constant bool is_scalar_integral_v = ::metal::is_integral_v<T>&& ::metal::is_scalar_v<T>;
 
 template <typename T, typename U> using common_dtype = decltype(T(0) + U(0));
 template <typename T> using floating_dtype = ::metal::conditional_t<::metal::is_integral_v<T>, float, T>;

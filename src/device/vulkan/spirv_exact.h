@@ -1,0 +1,17 @@
+// Arithmetic on floats as it was written: a * b + c stays two operations, on every device.
+//
+// GLSL has a word for that, `precise`, but glslang follows it through the text in a way that does not come to an end
+// where a structure is computed from its own members (s = f(s.a)). So the result of every operation is marked in the
+// module instead.
+#pragma once
+
+#include <vector>
+
+#include "device/vulkan/spirv_module.h"
+
+namespace kymo::device::vulkan::spirv {
+
+// The module's words, with NoContraction for each operation on floats. Pure.
+std::vector<uint32_t> without_contraction(const Module& module);
+
+}  // namespace kymo::device::vulkan::spirv

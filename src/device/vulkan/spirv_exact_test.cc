@@ -1,0 +1,46 @@
+#include "device/vulkan/spirv_exact.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "device/vulkan/spirv_edit.h"
+#include "device/vulkan/spirv_patch.h"
+#include "device/vulkan/spirv_samples.h"
+
+namespace kymo::device::vulkan::spirv {
+namespace {
+
+uint32_t exact_marks(const Module& module) {
+  return static_cast<uint32_t>(std::ranges::count_if(module.instructions(), [](const Instruction& instruction) {
+    return instruction.op == Op::Decorate && instruction.at(2) == word(Decoration::NoContraction);
+  }));
+}
+
+TEST(SpirvExactTest, EveryOperationOnFloatsIsMarkedAndNothingElseChanges) {
+  const Module before(kMixed);
+  const Module after(without_contraction(before));
+  EXPECT_EQ(exact_marks(before), 0u);
+  EXPECT_EQ(exact_marks(after), 4u);  // t[0] * q.x + z.v[i] + float(list[1]) + pair.b
+  constexpr size_t kMarkWords = 3;
+  EXPECT_EQ(after.words().size(), before.words().size() + 4 * kMarkWords);
+  EXPECT_EQ(after.bound(), before.bound());
+  for (const Instruction& instruction : before.instructions())
+    EXPECT_NE(std::ranges::search(after.words(), instruction.words).begin(), after.words().end());
+  const std::vector<Kernel> kernels = reflect(after);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(exact_marks(Module(patch(after, kernels[0], 128).words)), 4u);
+}
+
+TEST(SpirvExactTest, MarksStandBeforeTheFirstTypeAndAreNotRepeated) {
+  const Module once(without_contraction(Module(kMixed)));
+  bool is_past = false;
+  for (const Instruction& instruction : once.instructions()) {
+    is_past |= instruction.op >= Op::TypeVoid && instruction.op <= Op::TypeForwardPointer;
+    EXPECT_FALSE(is_past && instruction.op == Op::Decorate);
+  }
+  EXPECT_TRUE(std::ranges::equal(without_contraction(once), once.words()));
+}
+
+}  // namespace
+}  // namespace kymo::device::vulkan::spirv

@@ -22,7 +22,7 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 	@mkdir -p build/demo
 	@rm -f build/demo/demo.*
 	$(KYMO) devices
-	$(KYMO) record -o build/demo/demo.kymo -- $(RELEASE)/bin/kymo_denoise
+	KYMO_PROFILE_LOG=statistics $(KYMO) record -o build/demo/demo.kymo -- $(RELEASE)/bin/kymo_denoise
 	$(KYMO) stats build/demo/demo.kymo
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.json
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace

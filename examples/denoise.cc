@@ -4,12 +4,15 @@
 // take the noise away and leave the edges. Every kernel, copy and allocation is in the trace without a word about it;
 // the ranges are this program's own. Record it with
 //   kymo record -o denoise.kymo -- kymo_denoise
+// or, with KYMO_CAPTURE_ENABLED=1, capture its device work for `kymo replay 0000-denoise.kycap`.
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "kymo/annotate.h"
 #include "kymo/device.h"
+#include "kymo/profiler.h"
 
 namespace {
 
@@ -58,6 +61,8 @@ double quality(const std::vector<float>& picture, const std::vector<float>& idea
 int main() try {
   kymo::set_thread_name("main");
   const std::vector<float> ideal = draw();
+  std::optional<kymo::profiler::Capture> capture;
+  if (kymo::profiler::is_capture_enabled()) capture.emplace("denoise");
 
   Tensor noise = empty({kHeight, kWidth}), picture = from_host(ideal, {kHeight, kWidth}),
          next = empty({kHeight, kWidth});
@@ -77,6 +82,7 @@ int main() try {
   kymo::device_range_end(whole);
 
   const std::vector<float> cleaned = picture.to_host<float>();
+  if (capture) capture->close();
   std::printf("%s: %d steps on %lld x %lld points, from %.1f dB to %.1f dB\n", Device::current().description().c_str(),
               kSteps, static_cast<long long>(kWidth), static_cast<long long>(kHeight), quality(noisy, ideal),
               quality(cleaned, ideal));

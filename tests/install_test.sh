@@ -18,6 +18,9 @@ for file in bin/kymo include/kymo/annotate.h include/kymo/session.h include/kymo
   lib/libkymo_device.so lib/libkymo_device.a; do
   [[ -e $prefix/$file ]] || fail "$file is not installed"
 done
+if [[ -e $KYMO_BINARY_DIR/lib/libkymo_lttng.so && ! -e $prefix/lib/libkymo_lttng.so ]]; then
+  fail "the module for LTTng is not installed"
+fi
 if grep -rq -e "$KYMO_SOURCE_DIR" -e "$work/first" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"; then
   fail "the package names folders of this machine"
 fi
@@ -25,7 +28,7 @@ fi
 # What the library shows is what its headers mark: nothing of the rooms behind them.
 for library in libkymo.so libkymo_device.so; do
   if nm -DC --defined-only "$prefix/lib/$library" |
-    grep -E ' kymo::(base|trace|collect|convert|device::(opencl|vulkan|cuda|random|embedded))::'; then
+    grep -E ' kymo::(base|trace|sink|collect|convert|signpost|device::(opencl|vulkan|cuda|random|embedded))::'; then
     fail "$library exports what is inside it"
   fi
 done
@@ -55,7 +58,9 @@ for program in consumer annotated; do
 done
 
 for program in device_shared device_static; do
-  LD_LIBRARY_PATH=$prefix/lib KYMO_CACHE_DIR= "$work/found/$program" || fail "$program failed with status $?"
+  LD_LIBRARY_PATH=$prefix/lib KYMO_CACHE_DIR= KYMO_PROFILE_LOG=copy-statistics "$work/found/$program" 2>"$work/tables" ||
+    fail "$program failed with status $?"
+  grep -qi copies "$work/tables" || { cat "$work/tables"; fail "$program does not heed KYMO_PROFILE_LOG"; }
 done
 
 if "${configure[@]}" -B "$work/unknown" -DCOMPONENT=nonsense >"$log" 2>&1; then

@@ -6,7 +6,7 @@
 //   auto id = kymo::range_start("request"); … kymo::range_end(id);   // may end on another thread
 //   kymo::mark("cache miss");  kymo::counter("queue", n);
 //   auto f = kymo::ranged("parse", parse);    // a callable inside a range
-//   (kymo/queue_track.h: devices' queues, and launches)
+//   (kymo/queue_track.h: devices' queues, and launches; kymo/sink.h: other tools that are to hear all this)
 //
 // Any thread, any time: in signal handlers, thread-local destructors, forked children, before and after recording.
 // Nothing here throws, locks or allocates. While nothing records a Range costs one load and one branch; while something
@@ -88,6 +88,8 @@ noexcept {
 inline kymo_arg to_arg(const kymo_arg& made) noexcept { return made; }
 
 inline bool recording() noexcept { return __builtin_expect((kymo_mode.load(std::memory_order_relaxed) & 1) != 0, 0); }
+// Who hears an annotation: bit 0 a recording, bit 1 sinks (kymo/sink.h). One load and one branch where nobody does.
+inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relaxed) & 3; }
 
 template <class Call, class... Args>
 decltype(auto) with_args(Call&& call, const Args&... args) noexcept {
@@ -101,7 +103,7 @@ decltype(auto) with_args(Call&& call, const Args&... args) noexcept {
 
 template <class... Args>
 void record(kymo_kind kind, const Label& label, uint64_t id, const Args&... args) noexcept {
-  if (!recording()) return;
+  if (__builtin_expect(heard() == 0, 1)) return;
   with_args([&](const kymo_arg* list, uint32_t count) { kymo_record(kind, &label, list, count, id); }, args...);
 }
 
@@ -133,29 +135,33 @@ struct Site : kymo_site {
   constexpr explicit Site(const Label& name) noexcept : kymo_site{name, {}} {}
 };
 
-// A range from here to the end of the scope. Recorded whole or not at all: one that began unrecorded ends unrecorded.
+// A range from here to the end of the scope. Recorded whole or not at all: one that began unrecorded ends unrecorded,
+// and the same holds for sinks.
 class [[nodiscard]] Range {
  public:
   template <class... Args>
-  explicit Range(const Label& label, const Args&... args) noexcept : recorded_(detail::recording()) {
-    if (recorded_) detail::record(KYMO_RANGE_BEGIN, label, 0, args...);
+  explicit Range(const Label& label, const Args&... args) noexcept : heard_(detail::heard()) {
+    if (__builtin_expect(heard_ == 0, 1)) return;
+    detail::with_args(
+        [&](const kymo_arg* list, uint32_t count) { kymo_begin_label_heard(&label, list, count, heard_); }, args...);
   }
   template <class... Args>
-  explicit Range(Site& site, const Args&... args) noexcept : recorded_(detail::recording()) {
-    if (!recorded_) return;
+  explicit Range(Site& site, const Args&... args) noexcept : heard_(detail::heard()) {
+    if (__builtin_expect(heard_ == 0, 1)) return;
     if constexpr (sizeof...(Args) == 0)
-      kymo_begin(&site);
+      kymo_begin_heard(&site, heard_);
     else
-      detail::with_args([&](const kymo_arg* list, uint32_t count) { kymo_begin_args(&site, list, count); }, args...);
+      detail::with_args(
+          [&](const kymo_arg* list, uint32_t count) { kymo_begin_args_heard(&site, list, count, heard_); }, args...);
   }
   ~Range() {
-    if (recorded_) kymo_end();
+    if (heard_ != 0) kymo_end_heard(heard_);
   }
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
 
  private:
-  bool recorded_;
+  uint32_t heard_;  // by whom, when it began
 };
 
 #define KYMO_JOIN_(a, b) a##b

@@ -2,8 +2,8 @@
  *
  * Every function may be called from any thread, from signal handlers and from thread-local destructors, at any time
  * before, during and after a recording. None fails, allocates, locks or makes a system call on its way (but for a
- * thread's first record, and for policy `block` when a ring is full). Text is copied: nothing passed in must outlive
- * the call. C++ programs include kymo/annotate.h instead, which is this with types. Devices have kymo/queue.h.
+ * thread's first record, for policy `block` when a ring is full, and for sinks). Text is copied: nothing passed in must
+ * outlive the call. C++ programs include kymo/annotate.h instead, which is this with types. Devices have kymo/queue.h.
  */
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H
@@ -86,7 +86,7 @@ typedef struct kymo_site {
   kymo_atomic_u32 class_id;
 } kymo_site;
 
-/* Bit 0: something records. The macros test it before they call anything. */
+/* Bit 0: something records. Bit 1: sinks hear (kymo/sink.h). The macros test both before they call anything. */
 extern KYMO_API kymo_atomic_u32 kymo_mode;
 
 enum kymo_kind {
@@ -105,14 +105,22 @@ KYMO_API void kymo_begin(kymo_site* site);
 KYMO_API void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count);
 KYMO_API void kymo_end(void);
 
+/* The same for whoever tested kymo_mode: `heard` is its bits 0 and 1, not both 0, and the same at the range's two ends,
+ * so that a range ends for those who heard it begin. */
+KYMO_API void kymo_begin_heard(kymo_site* site, uint32_t heard);
+KYMO_API void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t heard);
+KYMO_API void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t heard);
+KYMO_API void kymo_end_heard(uint32_t heard);
+
 /* Any event but a push, by its label. `id` is the flow of a flow, else 0. */
 KYMO_API void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* args, uint32_t count,
                           uint64_t id);
 KYMO_API int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_t count);
 KYMO_API uint64_t kymo_range_start_label(const kymo_label* label, const kymo_arg* args, uint32_t count);
 
-/* Makes sure that a program that links Kymo statically has its collector too; called by nobody. */
+/* Makes sure that a program that links Kymo statically has its collector too, and the sinks; called by nobody. */
 KYMO_API void kymo_link_collector(void);
+KYMO_API void kymo_link_sinks(void);
 
 #ifdef __cplusplus
 }

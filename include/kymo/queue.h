@@ -60,6 +60,11 @@ KYMO_API void kymo_queue_close(kymo_queue* queue);
 KYMO_API void kymo_queue_span(kymo_queue* queue, const kymo_label* label, const kymo_arg* args, uint32_t count,
                               uint64_t start, uint64_t end, uint64_t correlation);
 
+/* The same for a site, whose label is constant and whose arguments have the same names and types each time: a third
+ * cheaper. */
+KYMO_API void kymo_queue_span_at(kymo_queue* queue, kymo_site* site, const kymo_arg* args, uint32_t count,
+                                 uint64_t start, uint64_t end, uint64_t correlation);
+
 /* A range on the device whose end is not known when it begins. `handle` is from kymo_next_handle; the end may be on
  * another queue or, by kymo_range_end, on a thread. */
 KYMO_API void kymo_queue_range_begin(kymo_queue* queue, const kymo_label* label, const kymo_arg* args, uint32_t count,
@@ -92,10 +97,18 @@ KYMO_API uint64_t kymo_next_handle(void);
 KYMO_API void kymo_span(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t start_ticks,
                         uint64_t correlation);
 
+/* The same for a site. */
+KYMO_API void kymo_span_at(kymo_site* site, const kymo_arg* args, uint32_t count, uint64_t start_ticks,
+                           uint64_t correlation);
+
 /* Memory at `address` was taken, or given back. The arguments say how much and of what device: by custom the first is
  * a KYMO_BYTES named "bytes", then a string "device". */
 KYMO_API void kymo_allocation(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address);
 KYMO_API void kymo_free(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address);
+
+/* Turns bit 2 of kymo_mode on or off: somebody watches the work of devices, whether or not something records. For a
+ * device runtime that hands its operations to others. */
+KYMO_API void kymo_watch_devices(int on);
 
 /* ---- The end of a session -----------------------------------------------------------------------------------------
  */

@@ -35,6 +35,13 @@ class QueueTrack {
                           uint32_t count) { kymo_queue_span(queue_, &label, list, count, start, end, correlation); },
                       args...);
   }
+  template <class... Args>
+  void span(Site& site, uint64_t start, uint64_t end, uint64_t correlation, const Args&... args) noexcept {
+    if (!detail::recording()) return;
+    detail::with_args([&](const kymo_arg* list,
+                          uint32_t count) { kymo_queue_span_at(queue_, &site, list, count, start, end, correlation); },
+                      args...);
+  }
   void clock_pair(uint64_t ticks, uint64_t monotonic_ns, uint64_t realtime_ns, uint64_t error_ns) noexcept {
     kymo_queue_clock_pair(queue_, ticks, monotonic_ns, realtime_ns, error_ns);
   }

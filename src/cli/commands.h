@@ -27,7 +27,10 @@ int stats(const Arguments&);           // where the time went
 int export_command(const Arguments&);  // to other tools' formats
 int recover(const Arguments&);         // what dead processes left, into their trace
 int devices(const Arguments&);         // which accelerators there are
+int sinks(const Arguments&);           // which other tools can hear programs
 int shader_command(const Arguments&);  // what a Metal source becomes
+int replay_command(const Arguments&);  // captured device work, once more
+int capture_info(const Arguments&);    // what a capture holds
 
 // The whole command line, without the program's own name: finds the command, runs it, reports what it throws.
 int run(const Arguments&);

@@ -26,14 +26,17 @@ constexpr std::array kCommands = {
     Command{"export", "convert a trace for other viewers", export_command},
     Command{"recover", "bring what crashed programs left into their trace", recover},
     Command{"devices", "list the accelerators of this machine", devices},
+    Command{"sinks", "list the other tools that can hear programs", sinks},
     Command{"shader", "translate a Metal shader, or list its kernels", shader_command},
+    Command{"replay", "run the device work of a capture again", replay_command},
+    Command{"capture-info", "show what a capture of device work holds", capture_info},
 };
 
 std::string help() {
   std::string text =
       "Kymo records what programs and their accelerators do, and shows it.\n\n"
       "Usage: kymo COMMAND [options]\n\nCommands:\n";
-  for (const Command& command : kCommands) text += fmt::format("  {:<10}{}\n", command.name, command.summary);
+  for (const Command& command : kCommands) text += fmt::format("  {:<14}{}\n", command.name, command.summary);
   text +=
       "\nOptions:\n"
       "  -h,--help   show this; 'kymo COMMAND --help' shows a command's options\n"

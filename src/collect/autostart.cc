@@ -54,4 +54,4 @@ __attribute__((constructor(102))) void autostart() {
 }  // namespace
 }  // namespace kymo::collect
 
-extern "C" void kymo_link_collector(void) {}
+extern "C" void kymo_link_collector(void) { kymo_link_sinks(); }

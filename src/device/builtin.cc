@@ -45,7 +45,8 @@ ShaderLibrary BuiltinLibraries::get(Builtin which) {
     }
     // Compilers for processors have been seen to make wide products of instructions that the processor has not.
     const auto products = device_.info().is_processor ? random::Products::kNarrow : random::Products::kWide;
-    library = device_.libraries().get(source_of(which, *language, products), {{}, "kymo"});
+    library =
+        device_.libraries().get(source_of(which, *language, products), {{}, "kymo"}, LibraryCache::Owner::Runtime);
   }
   return ShaderLibrary(library);
 }

@@ -57,11 +57,7 @@ Harvester& harvester() {
   return one;
 }
 
-void flush(void*) {
-  const uint64_t deadline = now_ns() + kFlushWaitNs;
-  for (DeviceState* device : open_devices())
-    for (StreamState* stream : device->streams()) stream->harvest(deadline);
-}
+void flush(void*) { harvest_all(now_ns() + kFlushWaitNs); }
 
 void start() {
   kymo_on_flush(flush, nullptr);
@@ -78,6 +74,11 @@ void start() {
 }
 
 }  // namespace
+
+void harvest_all(uint64_t deadline_ns) noexcept {
+  for (DeviceState* device : open_devices())
+    for (StreamState* stream : device->streams()) stream->harvest(deadline_ns);
+}
 
 void watch_pending_work() {
   static std::once_flag once;

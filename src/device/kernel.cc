@@ -7,6 +7,7 @@
 #include "device/arguments.h"
 #include "device/library.h"
 #include "device/stream_state.h"
+#include "device/work_capture.h"
 #include "kymo/shader.h"
 
 namespace kymo::device {
@@ -141,12 +142,17 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
     launch.group.y = std::min(launch.group.y, launch.threads.y);
     launch.group.z = std::min(launch.group.z, launch.threads.z);
   }
+  if (WorkCapture* capture = work_capture(); capture != nullptr && library_->source() != nullptr)
+    capture->launch(*state_, launch, given, stream);
   arguments.complete();
 
   stream.run(
       [&] {
         Operation operation;
         operation.name = state_->name;
+        operation.site = state_->site;
+        operation.handle = state_;
+        operation.arguments = given;
         operation.threads = launch.threads;
         operation.group = launch.group;
         operation.bytes = arguments.tensor_bytes();

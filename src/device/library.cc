@@ -11,11 +11,15 @@
 
 namespace kymo::device {
 
-LibraryState::LibraryState(DeviceState& device, std::unique_ptr<Program> program)
-    : device_(device), program_(std::move(program)) {
+LibraryState::LibraryState(DeviceState& device, std::unique_ptr<Program> program,
+                           std::unique_ptr<const LibrarySource> source)
+    : device_(device), program_(std::move(program)), source_(std::move(source)) {
   const auto kernels = program_->kernels();
   infos_.assign(kernels.begin(), kernels.end());
-  for (uint32_t i = 0; i < infos_.size(); ++i) kernels_.push_back({this, i, keep_name(infos_[i].name), &infos_[i]});
+  for (uint32_t i = 0; i < infos_.size(); ++i) {
+    const std::string& name = infos_[i].name;
+    kernels_.push_back({this, i, keep_name(name), &keep_kernel_site(name), &infos_[i]});
+  }
   std::sort(kernels_.begin(), kernels_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   device_.add_library(*this);
 }

@@ -10,6 +10,7 @@
 
 #include "device/backend.h"
 #include "device/device_state.h"
+#include "kymo/shader.h"
 
 namespace kymo::device {
 
@@ -17,17 +18,27 @@ struct KernelState {
   LibraryState* library = nullptr;
   uint32_t index = 0;     // in the program
   std::string_view name;  // kept: names.h
+  Site* site = nullptr;   // kept too
   const KernelInfo* info = nullptr;
+};
+
+// What a library was compiled from.
+struct LibrarySource {
+  Language language;
+  std::string text;
+  CompileOptions options;
 };
 
 class LibraryState {
  public:
-  LibraryState(DeviceState& device, std::unique_ptr<Program> program);
+  // `source` is null for the runtime's own kernels.
+  LibraryState(DeviceState& device, std::unique_ptr<Program> program, std::unique_ptr<const LibrarySource> source);
   ~LibraryState();
   LibraryState(const LibraryState&) = delete;
   LibraryState& operator=(const LibraryState&) = delete;
 
   DeviceState& device() const { return device_; }
+  const LibrarySource* source() const { return source_.get(); }
   KernelState* find(std::string_view name);  // null: no such kernel
   std::vector<std::string> kernel_names() const;
 
@@ -40,6 +51,7 @@ class LibraryState {
   DeviceState& device_;
   std::vector<KernelInfo> infos_;  // of their own: they outlive the program
   std::unique_ptr<Program> program_;
+  const std::unique_ptr<const LibrarySource> source_;
   std::vector<KernelState> kernels_;  // by name
   std::atomic<bool> launched_{false};
 };

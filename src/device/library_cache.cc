@@ -53,7 +53,7 @@ class EmptyProgram final : public Program {
 
 }  // namespace
 
-std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const CompileOptions& options) {
+std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const CompileOptions& options, Owner owner) {
   device_.check_usable();
   if (text.empty()) throw InvalidArgument("the source is empty: there is nothing to compile");
   Source source;
@@ -74,7 +74,10 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
   }
   std::lock_guard compiling(entry->mutex);
   if (auto library = entry->library.lock(); library != nullptr && library->is_valid()) return library;
-  auto library = std::make_shared<LibraryState>(device_, make(source, options, key));
+  std::unique_ptr<const LibrarySource> kept;
+  if (owner == Owner::User)
+    kept = std::make_unique<LibrarySource>(LibrarySource{source.language, std::string(text), options});
+  auto library = std::make_shared<LibraryState>(device_, make(source, options, key), std::move(kept));
   entry->library = library;
 
   std::shared_ptr<LibraryState> evicted;  // destroyed without our lock

@@ -20,7 +20,8 @@ class LibraryCache {
  public:
   explicit LibraryCache(DeviceState& device) : device_(device) {}
 
-  std::shared_ptr<LibraryState> get(std::string_view text, const CompileOptions& options);
+  enum class Owner : uint8_t { User, Runtime };
+  std::shared_ptr<LibraryState> get(std::string_view text, const CompileOptions& options, Owner owner = Owner::User);
 
   // Lets go of what nobody uses; what is on disk stays.
   void forget();

@@ -6,49 +6,38 @@
 
 #include "device/device_state.h"
 #include "device/harvester.h"
+#include "device/stream_state.h"
 #include "kymo/annotate.h"
 
 namespace kymo::device {
 namespace {
 
-constexpr size_t kOperationsBetweenLooks = 64;
+constexpr size_t kOperationsBetweenLooks = 256;
 constexpr uint64_t kClockEvery = 1'000'000'000;
 
-std::string_view span_name(const Operation& operation) {
-  switch (operation.kind) {
-    case OperationKind::Kernel:
-      return operation.name;
+// Where an operation's execution and the call that queued it stand in the trace. Constant, so that each is looked up
+// once.
+struct Sites {
+  Site execution, call;
+};
+
+Sites& sites_of(OperationKind kind) {
+  static constinit Sites kernel{Site("kernel"), Site(Label("launch {}", "device"))};
+  static constinit Sites to_device{Site(Label("copy host to device", "copy")), Site(Label("queue copy", "device"))};
+  static constinit Sites to_host{Site(Label("copy device to host", "copy")), Site(Label("queue copy", "device"))};
+  static constinit Sites on_device{Site(Label("copy on device", "copy")), Site(Label("queue copy", "device"))};
+  static constinit Sites fill{Site(Label("fill", "fill")), Site(Label("queue fill", "device"))};
+  switch (kind) {
     case OperationKind::CopyHostToDevice:
-      return "copy host to device";
+      return to_device;
     case OperationKind::CopyDeviceToHost:
-      return "copy device to host";
+      return to_host;
     case OperationKind::CopyOnDevice:
-      return "copy on device";
+      return on_device;
     case OperationKind::Fill:
-      return "fill";
-  }
-  return "";
-}
-
-std::string_view span_category(const Operation& operation) {
-  switch (operation.kind) {
-    case OperationKind::Kernel:
-      return "kernel";
-    case OperationKind::Fill:
-      return "fill";
+      return fill;
     default:
-      return "copy";
-  }
-}
-
-std::string_view call_name(const Operation& operation) {
-  switch (operation.kind) {
-    case OperationKind::Kernel:
-      return "launch {}";
-    case OperationKind::Fill:
-      return "queue fill";
-    default:
-      return "queue copy";
+      return kernel;
   }
 }
 
@@ -60,81 +49,158 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-QueueRecorder::QueueRecorder(DeviceState& device, StreamId stream) : device_(device), stream_(stream) {}
+QueueRecorder::QueueRecorder(DeviceState& device, StreamState& stream) : device_(device), stream_(stream) {}
 
 void QueueRecorder::open() {
   const DeviceInfo& info = device_.info();
-  const std::string name = device_.name() + (stream_ == 0 ? " default stream" : " stream " + std::to_string(stream_));
+  const StreamId stream = stream_.id();
+  const std::string name = device_.name() + (stream == 0 ? " default stream" : " stream " + std::to_string(stream));
   kymo_queue_info queue{};
   queue.name = name.c_str();
   queue.device_uuid = info.uuid.c_str();
-  queue.queue = stream_;
+  queue.queue = stream;
   queue.clock = std::hash<std::string>{}(device_.name()) + device_.generation();
   queue.period_numerator = info.tick_numerator;
   queue.period_denominator = info.tick_denominator;
   queue.wrap_bits = info.clock_bits;
   track_ = QueueTrack(queue);
+  opened_ns_ = now_ns();
+  opened_ticks_ = kymo_ticks();
+}
+
+QueueRecorder::Call QueueRecorder::begin(const Operation& operation) noexcept {
+  Call call;
+  call.recorded = kymo::detail::recording();
+  if (call.recorded) call.correlation = kymo_next_correlation();
+  for (size_t i = 0; i < kWatcherRoles; ++i) {
+    Watcher* watcher = device::watcher(static_cast<WatcherRole>(i));
+    if (watcher == nullptr) continue;
+    call.watchers[i] = {watcher, watcher->queued(stream_, operation)};
+    call.waits |= watcher->waits();
+    call.watched = true;
+  }
+  call.began = kymo_ticks();
+  return call;
 }
 
 void QueueRecorder::end(const Call& call, const Operation& operation, Ticket ticket, Queue& queue) {
-  const Label label(call_name(operation), "device");
-  const kymo_arg arg = operation.kind == OperationKind::Kernel ? kymo::detail::to_arg(operation.name)
-                                                               : kymo::bytes("bytes", operation.bytes);
-  kymo_span(&label, &arg, 1, call.began, call.correlation);
+  if (call.recorded) {
+    const kymo_arg arg = operation.kind == OperationKind::Kernel ? kymo::detail::to_arg(operation.name)
+                                                                 : kymo::bytes("bytes", operation.bytes);
+    kymo_span_at(&sites_of(operation.kind).call, &arg, 1, call.began, call.correlation);
+  }
   if (track_.get() == nullptr) open();
-  Pending pending;
+  Pending& pending = add();
   pending.operation = operation;
+  pending.watchers = call.watchers;
+  pending.call_ticks = call.watched ? kymo_ticks() - call.began : 0;
   pending.correlation = call.correlation;
   pending.ticket = ticket;
-  add(pending);
+  pending.recorded = call.recorded;
+  pending.watched = call.watched;
+  watch_what_was_added();
   if (pending_.size() % kOperationsBetweenLooks == 0) harvest(queue);
 }
 
-void QueueRecorder::add(Pending pending) {
+void QueueRecorder::abandon(const Call& call, const Operation& operation) noexcept {
+  tell_lost(call.watchers, operation);
+}
+
+// With what every one has; the rest is for the caller to set.
+QueueRecorder::Pending& QueueRecorder::add() {
+  Pending& pending = pending_.push_place();
+  pending.marker = nullptr;
   pending.generation = device_.generation();
-  pending_.push_back(pending);
+  pending.discarded = false;
   ++queued_;
+  return pending;
+}
+
+void QueueRecorder::watch_what_was_added() {
   pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  if (pending_.size() > 1) return;                      // who looks has seen that there is some
   std::atomic_thread_fence(std::memory_order_seq_cst);  // either we see that nobody looks, or who looks sees this
   watch_pending_work();
 }
 
 void QueueRecorder::add_boundary(std::string_view name, uint64_t handle, Marker* marker, bool is_begin) {
   if (track_.get() == nullptr) open();
-  Pending boundary;
+  Pending& boundary = add();
+  boundary.operation = {};
   boundary.operation.name = name;
+  boundary.watchers = {};
   boundary.correlation = handle;
   boundary.marker = marker;
   boundary.is_begin = is_begin;
-  add(boundary);
+  boundary.recorded = true;
+  boundary.watched = false;
+  watch_what_was_added();
 }
 
 // The clock is read once a second while there is work: pairs further apart would let its drift show.
 void QueueRecorder::note_clock() {
   const uint64_t now = now_ns();
   if (clock_noted_ns_ != 0 && now - clock_noted_ns_ < kClockEvery) return;
-  const ClockReading reading = device_.accelerator().read_clock();
-  track_.clock_pair(reading.ticks, reading.monotonic_ns, reading.realtime_ns, reading.error_ns);
+  clock_ = device_.accelerator().read_clock();
+  track_.clock_pair(clock_.ticks, clock_.monotonic_ns, clock_.realtime_ns, clock_.error_ns);
   clock_noted_ns_ = now;
 }
 
+// Over all the time since the queue was opened, so that after a moment it is exact.
+void QueueRecorder::measure_ticks() {
+  const uint64_t ticks = kymo_ticks() - opened_ticks_, ns = now_ns() - opened_ns_;
+  if (ticks != 0) ns_per_tick_ = static_cast<double>(ns) / static_cast<double>(ticks);
+}
+
 void QueueRecorder::write(const Pending& pending, const Timing& timing) {
-  const Operation& operation = pending.operation;
-  const Label label(span_name(operation), span_category(operation));
+  const OperationFacts& operation = pending.operation;
+  Site& site = operation.site != nullptr ? *operation.site : sites_of(operation.kind).execution;
   const DeviceInfo& info = device_.info();
   const double ns = static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
                     static_cast<double>(info.tick_denominator);
   const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes a nanosecond: GB/s
   if (operation.kind == OperationKind::Kernel) {
     const Extent &threads = operation.threads, &group = operation.group;
-    track_.span(label, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
+    track_.span(site, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
                 kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z), kymo::arg("group_x", group.x),
                 kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),
                 kymo::bytes("tensor_bytes", operation.bytes), kymo::arg("tensor_GB_per_s", rate));
   } else {
-    track_.span(label, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
+    track_.span(site, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
                 kymo::arg("GB_per_s", rate));
   }
+}
+
+uint64_t QueueRecorder::host_ns(uint64_t ticks) const noexcept {
+  const DeviceInfo& info = device_.info();
+  uint64_t since = ticks - clock_.ticks;
+  if (info.clock_bits < 64) since &= (uint64_t{1} << info.clock_bits) - 1;
+  // Either way from the last reading, by half of what the counter can tell at most.
+  const unsigned unused = 64 - info.clock_bits;
+  const auto distance = static_cast<double>(static_cast<int64_t>(since << unused) >> unused);
+  const double ns = distance * static_cast<double>(info.tick_numerator) / static_cast<double>(info.tick_denominator);
+  return clock_.monotonic_ns + static_cast<uint64_t>(static_cast<int64_t>(ns));
+}
+
+void QueueRecorder::tell(const Pending& pending, const Timing& timing) noexcept {
+  if (!pending.watched) return;
+  const DeviceInfo& info = device_.info();
+  OperationTimes times;
+  times.gpu_ns =
+      static_cast<uint64_t>(static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
+                            static_cast<double>(info.tick_denominator));
+  times.start_ns = host_ns(timing.start);
+  times.end_ns = times.start_ns + times.gpu_ns;
+  times.call_ns = static_cast<uint64_t>(static_cast<double>(pending.call_ticks) * ns_per_tick_);
+  const Operation operation{pending.operation, {}, nullptr, nullptr, nullptr};
+  for (const Watched& watched : pending.watchers)
+    if (watched.watcher != nullptr) watched.watcher->completed(stream_, operation, watched.execution, times);
+}
+
+void QueueRecorder::tell_lost(const Watchers& watchers, const OperationFacts& facts) noexcept {
+  const Operation operation{facts, {}, nullptr, nullptr, nullptr};
+  for (const Watched& watched : watchers)
+    if (watched.watcher != nullptr) watched.watcher->lost(stream_, operation, watched.execution);
 }
 
 bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
@@ -144,10 +210,14 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
       case Redeemed::Pending:
         return false;
       case Redeemed::Done:
-        if (!pending.discarded) write(pending, timing);
+        if (pending.discarded) break;
+        if (pending.recorded) write(pending, timing);
+        tell(pending, timing);
         break;
       case Redeemed::Lost:
-        if (!pending.discarded) track_.lost(1);
+        if (pending.discarded) break;
+        if (pending.recorded) track_.lost(1);
+        tell_lost(pending.watchers, pending.operation);
         break;
     }
     return true;
@@ -175,12 +245,18 @@ void QueueRecorder::pop() {
 void QueueRecorder::harvest(Queue& queue) {
   if (pending_.empty()) return;
   note_clock();
+  measure_ticks();
   while (!pending_.empty() && settle(pending_.front(), queue)) pop();
 }
 
 void QueueRecorder::discard_pending() {
   uint64_t lost = 0;
-  for (Pending& pending : pending_) lost += std::exchange(pending.discarded, true) ? 0 : 1;
+  for (size_t i = 0; i < pending_.size(); ++i) {
+    Pending& pending = pending_[i];
+    if (std::exchange(pending.discarded, true)) continue;
+    lost += pending.recorded ? 1 : 0;
+    tell_lost(pending.watchers, pending.operation);
+  }
   if (lost != 0) track_.lost(lost);
 }
 

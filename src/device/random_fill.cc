@@ -4,13 +4,14 @@
 #include "device/builtin.h"
 #include "device/device_state.h"
 #include "device/random/fill.h"
+#include "device/work_capture.h"
 #include "kymo/random.h"
 #include "kymo/shader.h"
 
 namespace kymo::device {
 namespace {
 
-void run(const random::Fill& fill, Tensor& out, Builtin kernels) {
+void run(const random::Fill& fill, Tensor& out, Builtin kernels, RandomFill asked) {
   DeviceState& device = out.device().state();
   if (!out.is_contiguous()) {
     throw InvalidArgument(
@@ -21,6 +22,11 @@ void run(const random::Fill& fill, Tensor& out, Builtin kernels) {
   const auto count = static_cast<uint64_t>(out.elements());
   const random::Reservation at = device.generator().reserve(fill.blocks(count));
   if (count == 0) return;
+  if (WorkCapture* capture = work_capture()) {
+    asked.seed = at.seed;
+    asked.offset = at.offset;
+    capture->fill_random(out, asked);
+  }
 
   const Kernel kernel = device.builtins().get(kernels)[random::name_of(fill.kernel)];
   const random::LaunchShape shape = random::launch_shape(fill, count, device.info().compute_units,
@@ -34,19 +40,22 @@ void run(const random::Fill& fill, Tensor& out, Builtin kernels) {
 }  // namespace
 
 void uniform(Tensor& out, double from, double to) {
-  run(random::uniform_fill(out.dtype(), from, to), out, Builtin::Uniform);
+  run(random::uniform_fill(out.dtype(), from, to), out, Builtin::Uniform, {RandomFill::Kind::Uniform, from, to});
 }
 
 void normal(Tensor& out, double mean, double deviation) {
-  run(random::normal_fill(out.dtype(), mean, deviation), out, Builtin::Normal);
+  run(random::normal_fill(out.dtype(), mean, deviation), out, Builtin::Normal,
+      {RandomFill::Kind::Normal, mean, deviation});
 }
 
 void randint(Tensor& out, int64_t low, int64_t high) {
-  run(random::integer_fill(out.dtype(), low, high), out, Builtin::RandInt);
+  run(random::integer_fill(out.dtype(), low, high), out, Builtin::RandInt,
+      {RandomFill::Kind::Integers, 0, 0, low, high});
 }
 
 void bernoulli(Tensor& out, double probability) {
-  run(random::bernoulli_fill(out.dtype(), probability), out, Builtin::Bernoulli);
+  run(random::bernoulli_fill(out.dtype(), probability), out, Builtin::Bernoulli,
+      {RandomFill::Kind::Bernoulli, probability});
 }
 
 }  // namespace kymo::device

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "device/stream_state.h"
+#include "device/work_capture.h"
 #include "kymo/error.h"
 #include "kymo/queue.h"
 
@@ -30,6 +31,7 @@ Storage::Storage(DeviceState& device, size_t bytes, StreamState& stream)
 
 Storage::~Storage() {
   if (block_ == nullptr || forked_with_devices.load(std::memory_order_relaxed)) return;
+  if (WorkCapture* capture = work_capture()) capture->freed(*this);
   if (kymo::detail::recording()) {
     const std::array args{kymo::bytes("bytes", block_->size), kymo::arg("device", std::string_view(device_.name())),
                           kymo::arg("stream", stream_)};

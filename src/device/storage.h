@@ -1,6 +1,7 @@
 // The memory behind tensors. Every tensor's memory is taken and given back here, so every allocation is in the trace.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,7 @@ class Storage {
   Storage& operator=(const Storage&) = delete;
 
   DeviceState& device() const { return device_; }
+  uint64_t id() const { return id_; }  // never given again in this process: 1, 2, …
   size_t bytes() const { return bytes_; }
   // Throws Error where the device was reset since.
   Address address() const {
@@ -30,8 +32,13 @@ class Storage {
 
  private:
   [[noreturn]] void refuse() const;
+  static uint64_t next_id() {
+    static constinit std::atomic<uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 
   DeviceState& device_;
+  const uint64_t id_ = next_id();
   Block* block_ = nullptr;
   Address address_ = 0;
   size_t bytes_ = 0;

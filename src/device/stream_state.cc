@@ -14,7 +14,7 @@ StreamState::StreamState(DeviceState& device, StreamId id)
     : device_(device),
       id_(id),
       queue_(device.accelerator().make_queue()),
-      recorder_(device, id),
+      recorder_(device, *this),
       errors_(device.accelerator()) {}
 
 void StreamState::synchronize() {
@@ -26,6 +26,10 @@ void StreamState::synchronize() {
 void StreamState::wait() {
   device_.check_usable();
   std::lock_guard lock(mutex_);
+  wait_locked();
+}
+
+void StreamState::wait_locked() {
   queue_->synchronize();
   idle_at_ = queued_;
   if (recorder_.has_pending()) recorder_.harvest(*queue_);

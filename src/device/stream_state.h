@@ -18,25 +18,32 @@ class StreamState {
  public:
   StreamState(DeviceState& device, StreamId id);
 
-  DeviceState& device() { return device_; }
+  DeviceState& device() const { return device_; }
   StreamId id() const { return id_; }
 
-  // Queues one operation: submit(queue, ticket). Nothing but a branch is added while nothing records. While something
-  // does, `describe()` says what it is, the call becomes a range on this thread, and the work one on the queue's track.
+  // Queues one operation: submit(queue, ticket). Nothing but a branch is added while nothing records and nobody
+  // watches. While something does, `describe()` says what it is, the call becomes a range on this thread, the work one
+  // on the queue's track, and watchers are told.
   template <class Describe, class Submit>
   void run(Describe&& describe, Submit&& submit) {
     device_.check_usable();
     std::lock_guard lock(mutex_);
     ++queued_;
-    if (!kymo::detail::recording()) {
+    if (!QueueRecorder::wanted()) {
       submit(*queue_, nullptr);
       return;
     }
     const Operation operation = describe();
-    const QueueRecorder::Call call = recorder_.begin();
+    const QueueRecorder::Call call = recorder_.begin(operation);
     Ticket ticket = 0;
-    submit(*queue_, &ticket);
+    try {
+      submit(*queue_, &ticket);
+    } catch (...) {
+      recorder_.abandon(call, operation);
+      throw;
+    }
     recorder_.end(call, operation, ticket, *queue_);
+    if (call.waits) wait_locked();
   }
 
   // Something that is no operation: a marker, a wait.
@@ -68,6 +75,8 @@ class StreamState {
   void make_queue();
 
  private:
+  void wait_locked();
+
   DeviceState& device_;
   const StreamId id_;
   std::mutex mutex_;

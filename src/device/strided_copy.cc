@@ -7,6 +7,7 @@
 
 #include "device/builtin.h"
 #include "device/device_state.h"
+#include "device/work_capture.h"
 #include "kymo/shader.h"
 
 namespace kymo::device {
@@ -50,6 +51,7 @@ void strided_copy(const Tensor& from, const Tensor& to) {
   for (size_t i = 0; i < sizes.size(); ++i)
     layout.sizes[layout.sizes.size() - sizes.size() + i] = static_cast<uint32_t>(sizes[i]);
 
+  if (WorkCapture* capture = work_capture()) capture->copy(from, to);
   const ShaderLibrary library = from.device().state().builtins().get(Builtin::StridedCopy);
   library[fmt::format("strided_copy_{}", size_of(from.dtype()))].threads(static_cast<uint64_t>(from.elements()))(
       from, to, layout.sizes, layout.from, layout.to);

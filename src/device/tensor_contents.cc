@@ -9,15 +9,19 @@
 #include "device/storage.h"
 #include "device/stream_state.h"
 #include "device/strided_copy.h"
+#include "device/work_capture.h"
 #include "kymo/tensor.h"
 
 namespace kymo::device {
 namespace {
 
-Operation moved(OperationKind kind, size_t bytes) {
+Operation moved(OperationKind kind, size_t bytes, const Tensor* from, const Tensor* to, const void* host = nullptr) {
   Operation operation;
   operation.kind = kind;
   operation.bytes = bytes;
+  operation.from = from;
+  operation.to = to;
+  operation.host = host;
   return operation;
 }
 
@@ -45,7 +49,8 @@ void copy_packed(const Tensor& from, const Tensor& to) {
   from.storage()->use_on(stream);
   const Address source = from.address(), target = to.address();
   const size_t bytes = to.bytes();
-  stream.run([&] { return moved(OperationKind::CopyOnDevice, bytes); },
+  if (WorkCapture* capture = work_capture()) capture->copy(from, to);
+  stream.run([&] { return moved(OperationKind::CopyOnDevice, bytes, &from, &to); },
              [&](Queue& queue, Ticket* ticket) { queue.copy(source, target, bytes, ticket); });
 }
 
@@ -63,7 +68,8 @@ void Tensor::fill(double value) {
     packed.fill(value);
     return copy_from(packed);
   }
-  stream_for(*this).run([&] { return moved(OperationKind::Fill, size); },
+  if (WorkCapture* capture = work_capture()) capture->fill(*this, value);
+  stream_for(*this).run([&] { return moved(OperationKind::Fill, size, nullptr, this); },
                         [&](Queue& queue, Ticket* ticket) {
                           queue.fill(target, pattern, static_cast<uint32_t>(size_of(dtype_)), size, ticket);
                         });
@@ -99,7 +105,8 @@ void Tensor::copy_from_bytes(std::span<const std::byte> from) {
     packed.copy_from_bytes(from);
     return copy_from(packed);
   }
-  stream_for(*this).run([&] { return moved(OperationKind::CopyHostToDevice, from.size()); },
+  if (WorkCapture* capture = work_capture()) capture->upload(*this, from);
+  stream_for(*this).run([&] { return moved(OperationKind::CopyHostToDevice, from.size(), nullptr, this, from.data()); },
                         [&](Queue& queue, Ticket* ticket) { queue.upload(from.data(), target, from.size(), ticket); });
 }
 
@@ -111,8 +118,14 @@ void Tensor::copy_to_bytes(std::span<std::byte> to) const {
   if (to.empty()) return;
   const Tensor packed = contiguous();
   const Address source = packed.address();
-  stream_for(packed).run([&] { return moved(OperationKind::CopyDeviceToHost, to.size()); },
-                         [&](Queue& queue, Ticket* ticket) { queue.download(source, to.data(), to.size(), ticket); });
+  if (WorkCapture* capture = work_capture()) capture->download(packed);
+  stream_for(packed).run(
+      [&] {
+        Operation operation = moved(OperationKind::CopyDeviceToHost, to.size(), &packed, nullptr, to.data());
+        operation.blocking = true;  // but into page-locked memory, where it is queued like the rest
+        return operation;
+      },
+      [&](Queue& queue, Ticket* ticket) { queue.download(source, to.data(), to.size(), ticket); });
 }
 
 std::vector<std::byte> Tensor::to_host_bytes() const {

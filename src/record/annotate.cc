@@ -6,13 +6,11 @@
 #include "record/numbers.h"
 #include "record/process.h"
 #include "record/registry.h"
+#include "record/sinks.h"
 #include "record/store.h"
 
 namespace kymo::record {
 namespace {
-
-// Set in a site whose class did not fit into the registry: its name goes with each event.
-constexpr uint32_t kInlineSite = 0xffffffff;
 
 kymo_label plain(const char* name) noexcept {
   return {name, nullptr, name != nullptr ? static_cast<uint32_t>(strlen(name)) : 0, 0, 0};
@@ -35,8 +33,7 @@ inline int store(Kind kind, const kymo_label& label, const kymo_arg* args, uint3
 }
 
 __attribute__((noinline)) void begin_at_new_site(kymo_site& site, const kymo_arg* args, uint32_t count) noexcept {
-  const FoundClass found = class_for(site.label, args, count);
-  site.class_id.store(found.name_inline ? kInlineSite : found.id, std::memory_order_relaxed);
+  const FoundClass found = class_at(site, args, count);
   if (!found.name_inline && count == 0) {
     store_cell(Kind::Begin, found.id);
     return;
@@ -70,6 +67,56 @@ __attribute__((noinline)) int unmatched_pop() noexcept {
 
 bool site_has_class(uint32_t class_id) noexcept { return class_id - 1 < kInlineSite - 1; }
 
+// ---- The ways of annotations that sinks hear; the others only look at a bit. A range's time is without the sinks'.
+
+__attribute__((noinline)) void begin_with_sinks(kymo_site& site, const kymo_arg* args, uint32_t count,
+                                                uint32_t heard_by) noexcept {
+  if ((heard_by & kSinkBit) != 0) send_scope(site.label, args, count);
+  if ((heard_by & kRecordingBit) == 0) return;
+  if (count == 0) return kymo_begin_heard(&site, kRecordingBit);
+  kymo_begin_args_heard(&site, args, count, kRecordingBit);
+}
+
+__attribute__((noinline)) void begin_label_with_sinks(const kymo_label& label, const kymo_arg* args, uint32_t count,
+                                                      uint32_t heard_by) noexcept {
+  if ((heard_by & kSinkBit) != 0) send_scope(label, args, count);
+  if ((heard_by & kRecordingBit) != 0) store(Kind::Begin, label, args, count, nullptr);
+}
+
+__attribute__((noinline)) void end_with_sinks(uint32_t heard_by) noexcept {
+  if ((heard_by & kRecordingBit) != 0 && recording()) store_cell(Kind::End, 0);
+  if ((heard_by & kSinkBit) != 0) send_scope_end();
+}
+
+__attribute__((noinline)) int push_with_sinks(const kymo_label& label, const kymo_arg* args, uint32_t count,
+                                              int depth) noexcept {
+  send_push(label, args, count, depth);
+  return recording() ? store(Kind::Begin, label, args, count, nullptr, depth) : depth;
+}
+
+__attribute__((noinline)) int pop_with_sinks(int depth) noexcept {
+  if (recording()) store_cell(Kind::End, 0);
+  send_pop(depth);
+  return depth;
+}
+
+__attribute__((noinline)) uint64_t start_with_sinks(const kymo_label& label, const kymo_arg* args, uint32_t count,
+                                                    bool recorded) noexcept {
+  const uint64_t handle = next_handle(recorded, sinks_for_start());
+  send_start(label, args, count, handle);
+  if (recorded) store(Kind::AsyncBegin, label, args, count, &handle);
+  return handle;
+}
+
+__attribute__((noinline)) void record_with_sinks(enum kymo_kind kind, const kymo_label& label, const kymo_arg* args,
+                                                 uint32_t count, uint64_t id, uint32_t heard_by) noexcept {
+  if (kind == KYMO_RANGE_BEGIN) return begin_label_with_sinks(label, args, count, heard_by);
+  if ((heard_by & kRecordingBit) != 0)
+    store(static_cast<Kind>(kind), label, args, count, kind >= KYMO_RANGE_START ? &id : nullptr);
+  if (kind == KYMO_INSTANT) send_mark(label, args, count);
+  if (kind == KYMO_COUNTER) send_counter(label, args, count);
+}
+
 }  // namespace
 }  // namespace kymo::record
 
@@ -77,25 +124,41 @@ using namespace kymo::record;
 
 extern "C" {
 
-void kymo_begin(kymo_site* site) {
+void kymo_begin_heard(kymo_site* site, uint32_t heard_by) {
+  if (__builtin_expect(heard_by != kRecordingBit, 0)) return begin_with_sinks(*site, nullptr, 0, heard_by);
   const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
   if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, nullptr, 0);
   store_cell(Kind::Begin, class_id);
 }
 
-void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count) {
+void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t heard_by) {
+  if (__builtin_expect(heard_by != kRecordingBit, 0)) return begin_with_sinks(*site, args, count, heard_by);
   const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
   if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, args, count);
   if (count == 1 && args->type != KYMO_STRING) return store_number(Kind::Begin, class_id, args->value.as_uint);
   store_event(Kind::Begin, class_id, nullptr, 0, args, count, nullptr);
 }
 
-void kymo_end(void) {
+void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t heard_by) {
+  if (__builtin_expect(heard_by != kRecordingBit, 0)) return begin_label_with_sinks(*label, args, count, heard_by);
+  store(Kind::Begin, *label, args, count, nullptr);
+}
+
+void kymo_end_heard(uint32_t heard_by) {
+  if (__builtin_expect(heard_by != kRecordingBit, 0)) return end_with_sinks(heard_by);
   if (recording()) store_cell(Kind::End, 0);  // not when the recording it began in is over
 }
 
+void kymo_begin(kymo_site* site) { kymo_begin_heard(site, heard()); }
+void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count) {
+  kymo_begin_args_heard(site, args, count, heard());
+}
+void kymo_end(void) { kymo_end_heard(heard()); }
+
 void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t id) {
-  if (!recording()) return;
+  const uint32_t heard_by = heard();
+  if (heard_by == 0) return;
+  if (__builtin_expect(heard_by != kRecordingBit, 0)) return record_with_sinks(kind, *label, args, count, id, heard_by);
   store(static_cast<Kind>(kind), *label, args, count, kind >= KYMO_RANGE_START ? &id : nullptr);
 }
 
@@ -104,7 +167,10 @@ int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_
   if (__builtin_expect(slot == nullptr, 0)) return first_push(label, args, count);
   const int depth = slot->depth++;
   follow_depth(slot);
-  return recording() ? store(Kind::Begin, *label, args, count, nullptr, depth) : depth;
+  const uint32_t heard_by = heard();
+  if (heard_by == 0) return depth;
+  if (__builtin_expect(heard_by != kRecordingBit, 0)) return push_with_sinks(*label, args, count, depth);
+  return store(Kind::Begin, *label, args, count, nullptr, depth);
 }
 
 int kymo_range_push(const char* name) {
@@ -117,11 +183,16 @@ int kymo_range_pop(void) {
   if (__builtin_expect(slot == nullptr || slot->depth == 0, 0)) return unmatched_pop();
   const int depth = --slot->depth;
   follow_depth(slot);
-  return recording() ? store_cell(Kind::End, 0, depth) : depth;
+  const uint32_t heard_by = heard();
+  if (heard_by == 0) return depth;
+  if (__builtin_expect(heard_by != kRecordingBit, 0)) return pop_with_sinks(depth);
+  return store_cell(Kind::End, 0, depth);
 }
 
 uint64_t kymo_range_start_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {
-  const bool recorded = recording();
+  const uint32_t heard_by = heard();
+  const bool recorded = (heard_by & kRecordingBit) != 0;
+  if (__builtin_expect((heard_by & kSinkBit) != 0, 0)) return start_with_sinks(*label, args, count, recorded);
   const uint64_t handle = next_handle(recorded);
   if (recorded) store(Kind::AsyncBegin, *label, args, count, &handle);
   return handle;
@@ -133,6 +204,7 @@ uint64_t kymo_range_start(const char* name) {
 }
 
 void kymo_range_end(uint64_t handle) {
+  if (__builtin_expect((heard() & kSinkBit) != 0, 0)) send_end(handle);
   if (!recording()) return;
   Process* shared = process();
   if (shared == nullptr) return;
@@ -143,21 +215,25 @@ void kymo_range_end(uint64_t handle) {
 }
 
 void kymo_mark(const char* name) {
-  if (recording()) store(Kind::Instant, plain(name), nullptr, 0, nullptr);
+  if (heard() == 0) return;
+  const kymo_label label = plain(name);
+  kymo_record(KYMO_INSTANT, &label, nullptr, 0, 0);
 }
 
 void kymo_counter_int(const char* name, int64_t value) {
-  if (!recording()) return;
+  if (heard() == 0) return;
+  const kymo_label label = plain(name);
   kymo_arg arg{"value", {}, 0, KYMO_INT};
   arg.value.as_int = value;
-  store(Kind::Counter, plain(name), &arg, 1, nullptr);
+  kymo_record(KYMO_COUNTER, &label, &arg, 1, 0);
 }
 
 void kymo_counter_double(const char* name, double value) {
-  if (!recording()) return;
+  if (heard() == 0) return;
+  const kymo_label label = plain(name);
   kymo_arg arg{"value", {}, 0, KYMO_DOUBLE};
   arg.value.as_double = value;
-  store(Kind::Counter, plain(name), &arg, 1, nullptr);
+  kymo_record(KYMO_COUNTER, &label, &arg, 1, 0);
 }
 
 void kymo_flow_begin(const char* name, uint64_t flow) {

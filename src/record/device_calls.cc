@@ -2,6 +2,7 @@
 #include "kymo/queue.h"
 #include "record/clock.h"
 #include "record/numbers.h"
+#include "record/process.h"
 #include "record/store.h"
 
 namespace kymo::record {
@@ -37,12 +38,23 @@ void kymo_span(const kymo_label* label, const kymo_arg* args, uint32_t count, ui
              correlation);
 }
 
+void kymo_span_at(kymo_site* site, const kymo_arg* args, uint32_t count, uint64_t start_ticks, uint64_t correlation) {
+  if (!recording() || start_ticks == 0) return;
+  const FoundClass found = class_at(*site, args, count);
+  store_span(found.id, found.name_inline ? site->label.name : nullptr, site->label.name_length, args, count,
+             start_ticks, correlation);
+}
+
 void kymo_allocation(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address) {
   store_memory(Kind::Allocation, *label, args, count, address);
 }
 
 void kymo_free(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address) {
   store_memory(Kind::Free, *label, args, count, address);
+}
+
+void kymo_watch_devices(int on) {
+  if (Process* shared = process()) set_mode(*shared, kWatchBit, on != 0);
 }
 
 }  // extern "C"

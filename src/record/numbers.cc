@@ -6,8 +6,9 @@ namespace kymo::record {
 namespace {
 
 constexpr uint64_t kRun = 1024;  // numbers a thread takes from the process at once
-constexpr uint32_t kHandleShift = 8;
-constexpr uint64_t kTagMask = (1 << kHandleShift) - 1;
+// From its lowest bits: the recording, the sinks, the number.
+constexpr uint32_t kSinkShift = 8, kHandleShift = kSinkShift + kMaxSinks;
+constexpr uint64_t kTagMask = (1 << kSinkShift) - 1;
 
 uint64_t recording_tag(const Process& shared) noexcept {
   return uint64_t{shared.epoch.load(std::memory_order_relaxed) % 127 + 1} << 1 | 1;
@@ -31,10 +32,17 @@ uint64_t next_number() noexcept {
   return shared != nullptr ? take(*shared) : 1;
 }
 
-uint64_t next_handle(bool recorded) noexcept {
+uint64_t next_handle(bool recorded, uint32_t sinks) noexcept {
   Process* shared = process();
   if (shared == nullptr) return uint64_t{1} << kHandleShift;
-  return take(*shared) << kHandleShift | (recorded ? recording_tag(*shared) : 0);
+  return take(*shared) << kHandleShift | uint64_t{sinks} << kSinkShift | (recorded ? recording_tag(*shared) : 0);
+}
+
+uint32_t sinks_of_handle(uint64_t handle) noexcept { return (handle >> kSinkShift) & ((1 << kMaxSinks) - 1); }
+
+bool is_own_handle(const Process& shared, uint64_t handle) noexcept {
+  const uint64_t number = handle >> kHandleShift;
+  return number >= shared.first_number && number < shared.next_handle.load(std::memory_order_relaxed);
 }
 
 HandleOrigin origin_of_handle(const Process& shared, uint64_t handle) noexcept {

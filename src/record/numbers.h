@@ -12,8 +12,11 @@ namespace kymo::record {
 uint64_t next_number() noexcept;
 
 // A handle says in which recording its range was started, if in one: an end in another one is none of its business, and
-// no loss.
-uint64_t next_handle(bool recorded) noexcept;
+// no loss. It also says which sinks heard it, a bit each (sinks.h).
+uint64_t next_handle(bool recorded, uint32_t sinks = 0) noexcept;
+uint32_t sinks_of_handle(uint64_t handle) noexcept;
+// False: of the process that forked this one, or never given.
+bool is_own_handle(const Process&, uint64_t handle) noexcept;
 
 enum class HandleOrigin : uint8_t { ThisRecording, NotThisRecording, Unknown };
 HandleOrigin origin_of_handle(const Process&, uint64_t handle) noexcept;

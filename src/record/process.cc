@@ -11,6 +11,7 @@
 
 #include "record/clock.h"
 #include "record/flush.h"
+#include "record/sinks.h"
 #include "record/thread.h"
 
 // This copy's mode mask: what the inlined guards of kymo/kymo.h test.
@@ -94,6 +95,7 @@ Process* make_process() noexcept {
   made->next_handle.store(1, std::memory_order_relaxed);
   init_flush(*made);
   if (pthread_key_create(&made->slot_key, release_slot) != 0) return nullptr;
+  if (pthread_key_create(&made->sent_key, release_sent) != 0) return nullptr;
   return made;
 }
 
@@ -210,12 +212,17 @@ Process* process() noexcept {
   return __builtin_expect(known != nullptr, 1) ? known : join();
 }
 
-void set_mode(Process& shared, uint32_t bits) noexcept {
-  shared.mode.store(bits, std::memory_order_release);
+void set_mode(Process& shared, uint32_t bits, bool on) noexcept {
+  const auto change = [&](std::atomic<uint32_t>& mask) {
+    if (on)
+      mask.fetch_or(bits, std::memory_order_acq_rel);
+    else
+      mask.fetch_and(~bits, std::memory_order_acq_rel);
+  };
+  change(shared.mode);
   const uint32_t count = shared.copy_count.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
-    if (auto* mask = shared.copies[i].mode.load(std::memory_order_acquire))
-      mask->store(bits, std::memory_order_relaxed);
+    if (auto* mask = shared.copies[i].mode.load(std::memory_order_acquire)) change(*mask);
 }
 
 bool ensure_segment(Process& shared, char* why, size_t why_bytes) noexcept {
@@ -240,12 +247,10 @@ void start_recording(Process& shared) noexcept {
   const uint32_t used = header->slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i)
     if (has_memory(*header, i)) slot_page(header, i)->slot.limit.store(0, std::memory_order_seq_cst);
-  set_mode(shared, shared.mode.load(std::memory_order_relaxed) | kRecordingBit);
+  set_mode(shared, kRecordingBit, true);
 }
 
-void stop_recording(Process& shared) noexcept {
-  set_mode(shared, shared.mode.load(std::memory_order_relaxed) & ~kRecordingBit);
-}
+void stop_recording(Process& shared) noexcept { set_mode(shared, kRecordingBit, false); }
 
 void after_fork_in_child() noexcept {
   Process* shared = joined.load(std::memory_order_acquire);
@@ -255,6 +260,7 @@ void after_fork_in_child() noexcept {
   shared->segment_lock.store(0, std::memory_order_relaxed);
   forget_flush(*shared);
   leave_parents_slot(*shared);
+  leave_parents_sinks(*shared);
   if (shared->segment.load(std::memory_order_relaxed) == nullptr) return;
   // The lock on the parent's segment is not inherited; only its file is, and the child must not keep that.
   close(shared->mapping.fd);

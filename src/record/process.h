@@ -15,12 +15,19 @@
 #include "record/layout.h"
 #include "record/segment.h"
 
+struct kymo_sink;
+
 namespace kymo::record {
 
-inline constexpr uint32_t kRecordingBit = 1;  // of the mode mask
+// Of the mode mask.
+inline constexpr uint32_t kRecordingBit = 1;
+inline constexpr uint32_t kSinkBit = 2;   // annotations go to sinks too: kymo/sink.h
+inline constexpr uint32_t kWatchBit = 4;  // somebody watches the work of devices: device/watcher.h
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kProcessVersion = 3;
+inline constexpr uint32_t kHeardBits = kRecordingBit | kSinkBit;  // whoever hears annotations
+inline constexpr uint32_t kProcessVersion = 4;
 inline constexpr uint32_t kMaxFlushHooks = 64;
+inline constexpr uint32_t kMaxSinks = 8;
 
 // What the others must reach in a copy, because each keeps its own so as to reach it in one load.
 struct Copy {
@@ -37,7 +44,7 @@ struct FlushHook {
 // Lives in memory of its own and is never freed: threads may record while the program's last destructors run.
 struct Process {
   uint32_t version;
-  std::atomic<uint32_t> mode;  // kRecordingBit and, later, sinks
+  std::atomic<uint32_t> mode;
   Copy copies[kMaxCopies];
   std::atomic<uint32_t> copy_count;
   pthread_key_t slot_key;  // the thread's Slot, for copies that do not know it yet
@@ -49,6 +56,7 @@ struct Process {
   uint32_t pid;                        // whose all this is: a forked child has to notice
   Mapping parent_mapping;              // in a child without a segment yet: where its classes are registered
   std::atomic<uint64_t> next_handle;   // of ranges across threads, and of correlations
+  uint64_t first_number;               // handles below are of the process that forked this one
   std::atomic<uint32_t> epoch;         // recordings begun, by this process and those it was forked from
 
   // Where the segment's records go: another process (`kymo record`), or this one's own collector.
@@ -60,6 +68,13 @@ struct Process {
   pthread_mutex_t flush_mutex;  // recursive; of what follows
   FlushHook flush[kMaxFlushHooks];
   bool flushing, flushes_at_exit, exiting;
+
+  // sinks.h. A place is a sink's for good, so that what was sent to it is known by the place.
+  std::atomic<const kymo_sink*> sinks[kMaxSinks];
+  std::atomic<uint32_t> sinks_on;    // by place
+  std::atomic<uint32_t> sinks_lock;  // held while that changes
+  std::atomic<bool> sinks_asked;     // a copy has read KYMO_SINKS
+  pthread_key_t sent_key;            // what the thread has sent and not ended
 };
 
 // This process's state. Never null once the program has called into Kymo; null where another copy's version differs.
@@ -68,8 +83,11 @@ Process* process() noexcept;
 // Does this copy record?
 inline bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
 
-// Sets the mode mask of the process and of every copy in it.
-void set_mode(Process&, uint32_t bits) noexcept;
+// Who hears this copy's annotations: kRecordingBit, kSinkBit.
+inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relaxed) & kHeardBits; }
+
+// Sets or clears these bits of the mode mask, of the process and of every copy in it. From any thread.
+void set_mode(Process&, uint32_t bits, bool on) noexcept;
 
 // Makes this process's segment where there is none. False: `why` says why not.
 bool ensure_segment(Process&, char* why, size_t why_bytes) noexcept;

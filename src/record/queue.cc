@@ -78,13 +78,18 @@ void store_on(Slot& slot, Kind kind, uint32_t class_id, uint64_t time, const uin
 }
 
 // `first` words of the payload, then what the event carries.
-void store_labelled(Slot& slot, Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t time,
-                    const uint64_t* first, uint32_t first_count) noexcept {
-  const FoundClass found = class_for(label, args, count, reinterpret_cast<SlotPage*>(&slot));
+void store_found(Slot& slot, Kind kind, const FoundClass& found, const kymo_label& label, const kymo_arg* args,
+                 uint32_t count, uint64_t time, const uint64_t* first, uint32_t first_count) noexcept {
   Payload payload;
   for (uint32_t i = 0; i < first_count; ++i) payload.put(first[i]);
   payload.put_event(found.name_inline ? label.name : nullptr, label.name_length, args, count);
   store_on(slot, kind, found.id, time, payload.words(), payload.cells(), payload.truncated());
+}
+
+void store_labelled(Slot& slot, Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t time,
+                    const uint64_t* first, uint32_t first_count) noexcept {
+  const FoundClass found = class_for(label, args, count, reinterpret_cast<SlotPage*>(&slot));
+  store_found(slot, kind, found, label, args, count, time, first, first_count);
 }
 
 // How far it is from one time to another on a counter that may wrap.
@@ -103,6 +108,18 @@ void lose(Slot& slot, uint64_t count) noexcept {
     slot.busy.store(0, std::memory_order_relaxed);
   constexpr uint64_t kMost = UINT32_MAX / 2;
   count_loss(slot, kLossClock, static_cast<uint32_t>(count < kMost ? count : kMost));
+}
+
+// Null: nothing records, or the operation ended before it began.
+Slot* slot_for_span(kymo_queue* queue, uint64_t start, uint64_t end) noexcept {
+  Slot* slot = slot_for_recording(queue);
+  if (slot == nullptr) return nullptr;
+  if (__builtin_expect(is_backwards(*queue, elapsed(*queue, start, end)), 0)) {
+    lose(*slot, 1);
+    return nullptr;
+  }
+  queue->last_time = end;
+  return slot;
 }
 
 }  // namespace
@@ -162,12 +179,19 @@ void kymo_queue_close(kymo_queue* queue) {
 
 void kymo_queue_span(kymo_queue* queue, const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t start,
                      uint64_t end, uint64_t correlation) {
-  Slot* slot = slot_for_recording(queue);
+  Slot* slot = slot_for_span(queue, start, end);
   if (slot == nullptr) return;
-  if (__builtin_expect(is_backwards(*queue, elapsed(*queue, start, end)), 0)) return lose(*slot, 1);
-  queue->last_time = end;
   const uint64_t first[2] = {start, correlation};
   store_labelled(*slot, Kind::Span, *label, args, count, end, first, 2);
+}
+
+void kymo_queue_span_at(kymo_queue* queue, kymo_site* site, const kymo_arg* args, uint32_t count, uint64_t start,
+                        uint64_t end, uint64_t correlation) {
+  Slot* slot = slot_for_span(queue, start, end);
+  if (slot == nullptr) return;
+  const FoundClass found = class_at(*site, args, count, reinterpret_cast<SlotPage*>(slot));
+  const uint64_t first[2] = {start, correlation};
+  store_found(*slot, Kind::Span, found, site->label, args, count, end, first, 2);
 }
 
 void kymo_queue_range_begin(kymo_queue* queue, const kymo_label* label, const kymo_arg* args, uint32_t count,

@@ -72,7 +72,7 @@ SegmentHeader* segment_for_recording(Process& shared) noexcept {
   const bool ready = restart != nullptr ? restart() : external && ensure_segment(shared, why, sizeof why);
   header = shared.segment.load(std::memory_order_acquire);
   if (!ready || header == nullptr) {
-    set_mode(shared, shared.mode.load() & ~kRecordingBit);
+    set_mode(shared, kRecordingBit, false);
     return nullptr;
   }
   if (restart == nullptr) start_recording(shared);

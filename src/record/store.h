@@ -79,6 +79,21 @@ inline FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint3
   return class_for(label, args, count, page_of_this_thread());
 }
 
+// In a site whose class did not fit into the registry: its name goes with each event.
+inline constexpr uint32_t kInlineSite = 0xffffffff;
+
+// A site's, found once.
+inline FoundClass class_at(kymo_site& site, const kymo_arg* args, uint32_t count, SlotPage* page) noexcept {
+  const uint32_t known = site.class_id.load(std::memory_order_relaxed);
+  if (__builtin_expect(known - 1 < kInlineSite - 1, 1)) return {known, false};
+  const FoundClass found = class_for(site.label, args, count, page);
+  site.class_id.store(found.name_inline ? kInlineSite : found.id, std::memory_order_relaxed);
+  return found;
+}
+inline FoundClass class_at(kymo_site& site, const kymo_arg* args, uint32_t count) noexcept {
+  return class_at(site, args, count, page_of_this_thread());
+}
+
 // The class of a bare name that this thread used lately; 0: ask class_for.
 inline uint32_t recent_class(const kymo_label& label) noexcept {
   SlotPage* page = page_of_this_thread();

@@ -90,7 +90,11 @@ void release_slot(void* pointer) noexcept {
 
 void leave_parents_slot(Process& shared) noexcept {
   auto* slot = static_cast<Slot*>(pthread_getspecific(shared.slot_key));
-  if (slot == nullptr || slot->index == kPrivateSlot) return;
+  if (slot == nullptr) return;
+  if (slot->index == kPrivateSlot) {
+    slot->next_handle = slot->last_handle = 0;  // the rest of a run of the parent's
+    return;
+  }
   parting_depth = slot->depth;
   Slot* own = make_private_slot();
   if (own != nullptr) {

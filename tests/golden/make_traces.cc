@@ -8,6 +8,7 @@
 //   terminal or break JSON many.kymo      more durations of one name than are kept exactly silent.kymo    a process
 //   that recorded no event device.kymo    a thread that launches, two queues of a device, one of another without a
 //   clock empty.kymo     no byte at all foreign.json   another tool's trace
+//   small.kycap, far.kycap (of a device that is not here), damaged.kycap, unfinished.kycap: captures
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/test_capture.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -318,6 +320,18 @@ void write_silent() {
   writer.close();
 }
 
+void write_captures() {
+  using kymo::capture::tests::write_small_capture;
+  for (const char* name : {"small.kycap", "far.kycap", "damaged.kycap", "unfinished.kycap"}) {
+    fs::remove_all(name);
+    write_small_capture(name, name == std::string("far.kycap") ? "cuda:63" : "opencl:0");
+  }
+  std::fstream calls("damaged.kycap/calls.bin", std::ios::in | std::ios::out | std::ios::binary);
+  calls.seekp(40);
+  calls.put('!');
+  fs::remove("unfinished.kycap/manifest.json");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -335,6 +349,7 @@ int main(int argc, char** argv) try {
   write_device();
   write_contents("empty.kymo", "");
   write_contents("foreign.json", "{\"traceEvents\": []}\n");
+  write_captures();
   return 0;
 } catch (const std::exception& error) {
   return std::fprintf(stderr, "golden_traces: %s\n", error.what()), 1;

@@ -23,6 +23,7 @@ void CudaAccelerator::open() {
   check(context_.api, context_.api.context_retain(&context_.handle, context_.device), "cuDevicePrimaryCtxRetain");
   const Current current(context_);
   clock_.emplace(context_);
+  timer_.emplace(context_, *clock_);
   fill_.emplace(context_);
 }
 
@@ -61,7 +62,7 @@ void CudaAccelerator::release_host(void* memory) noexcept {
 }
 
 std::unique_ptr<Queue> CudaAccelerator::make_queue() {
-  return std::make_unique<CudaQueue>(context_, *clock_, *fill_, pageable_lingers_);
+  return std::make_unique<CudaQueue>(context_, *clock_, *timer_, *fill_, pageable_lingers_);
 }
 
 std::unique_ptr<Marker> CudaAccelerator::make_marker(bool timing) {
@@ -93,7 +94,8 @@ std::unique_ptr<Program> CudaAccelerator::compile(const Source& source) {
   }
   const Current current(context_);
   std::vector<std::byte> cubin = assemble(context_, program.text, source.file);
-  auto loaded = CudaProgram::load(context_, std::move(names), std::move(cubin), std::move(kernels), true);
+  auto loaded =
+      CudaProgram::load(context_, std::move(names), program.stamps, std::move(cubin), std::move(kernels), true);
   if (loaded == nullptr) throw DeviceError("CUDA: the driver does not load what it has just assembled; update it");
   return loaded;
 }
@@ -102,8 +104,8 @@ std::unique_ptr<Program> CudaAccelerator::load(std::span<const std::byte> binary
   std::optional<UnpackedBinary> unpacked = unpack_binary(binary);
   if (!unpacked) return nullptr;
   const Current current(context_);
-  return CudaProgram::load(context_, std::move(unpacked->names), {unpacked->cubin.begin(), unpacked->cubin.end()},
-                           std::move(kernels), false);
+  return CudaProgram::load(context_, std::move(unpacked->names), unpacked->stamps,
+                           {unpacked->cubin.begin(), unpacked->cubin.end()}, std::move(kernels), false);
 }
 
 ClockReading CudaAccelerator::read_clock() {
@@ -113,6 +115,7 @@ ClockReading CudaAccelerator::read_clock() {
 
 void CudaAccelerator::reset() {
   const Api& api = context_.api;
+  timer_.reset();
   clock_.reset();
   fill_.reset();
   CUcontext now = nullptr;

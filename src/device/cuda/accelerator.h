@@ -7,6 +7,7 @@
 #include "device/cuda/context.h"
 #include "device/cuda/event_clock.h"
 #include "device/cuda/fill.h"
+#include "device/cuda/timer_offset.h"
 
 namespace kymo::device::cuda {
 
@@ -39,6 +40,7 @@ class CudaAccelerator final : public Accelerator {
   DeviceInfo info_;
   bool pageable_lingers_;
   std::optional<EventClock> clock_;
+  std::optional<TimerOffset> timer_;
   std::optional<PatternFill> fill_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -26,6 +27,7 @@ struct FakeDriver {
 
   uint64_t timer_ns = 1'000'000'000'000;  // of the device, in steps of 32
   bool busy = false;                      // events do not happen
+  bool memory_is_real = false;            // device memory is the host's, and copies copy
   CUresult failure = CUDA_SUCCESS;        // what every call on the context returns
   CUresult module_result = CUDA_SUCCESS;
   CUcontext current = nullptr;
@@ -130,7 +132,26 @@ struct FakeDriver {
     api.fill_16 = [](CUdeviceptr, unsigned short, size_t, CUstream) { return note("fill_16"); };
     api.fill_32 = [](CUdeviceptr, unsigned, size_t, CUstream) { return note("fill_32"); };
     api.copy_to_device = [](CUdeviceptr, const void*, size_t, CUstream) { return note("copy_to_device"); };
-    api.copy_to_host = [](void*, CUdeviceptr, size_t, CUstream) { return note("copy_to_host"); };
+    api.copy_to_host = [](void* to, CUdeviceptr from, size_t bytes, CUstream) {
+      if (instance()->memory_is_real) std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+      return note("copy_to_host");
+    };
+    api.memory_allocate = [](CUdeviceptr* address, size_t bytes) {
+      *address = reinterpret_cast<CUdeviceptr>(std::calloc(bytes, 1));
+      return note("memory_allocate");
+    };
+    api.memory_free = [](CUdeviceptr address) {
+      std::free(reinterpret_cast<void*>(address));
+      return note("memory_free");
+    };
+    api.host_allocate = [](void** memory, size_t bytes, unsigned) {
+      *memory = std::calloc(bytes, 1);
+      return note("host_allocate");
+    };
+    api.host_free = [](void* memory) {
+      std::free(memory);
+      return note("host_free");
+    };
     api.pointer_attribute = [](void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; };
     api.module_load = [](CUmodule* module, const void*) {
       *module = reinterpret_cast<CUmodule>(0x7);

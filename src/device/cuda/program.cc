@@ -71,7 +71,7 @@ std::vector<std::byte> assemble(const Context& context, std::string_view ptx, st
   return {bytes, bytes + size};
 }
 
-std::unique_ptr<CudaProgram> CudaProgram::load(const Context& context, std::vector<std::string> names,
+std::unique_ptr<CudaProgram> CudaProgram::load(const Context& context, std::vector<std::string> names, bool stamps,
                                                std::vector<std::byte> cubin, std::vector<KernelInfo> kernels,
                                                bool measure) {
   if (names.size() != kernels.size()) return nullptr;
@@ -80,6 +80,7 @@ std::unique_ptr<CudaProgram> CudaProgram::load(const Context& context, std::vect
   if (is_fault(result) || result == CUDA_ERROR_OUT_OF_MEMORY) throw_error(context.api, result, "cuModuleLoadData");
   if (result != CUDA_SUCCESS) return nullptr;
   program->names_ = std::move(names);
+  program->stamps_ = stamps;
   program->cubin_ = std::move(cubin);
   program->kernels_ = std::move(kernels);
   return program->find_functions(measure) ? std::move(program) : nullptr;
@@ -127,6 +128,6 @@ CudaProgram::~CudaProgram() {
   while_current(context_, [this] { context_.api.module_unload(module_); });
 }
 
-std::vector<std::byte> CudaProgram::binary() const { return pack_binary(names_, cubin_); }
+std::vector<std::byte> CudaProgram::binary() const { return pack_binary(names_, stamps_, cubin_); }
 
 }  // namespace kymo::device::cuda

@@ -22,15 +22,16 @@ class CudaProgram final : public Program {
     bool uses_simdgroups = false;
   };
 
-  // `names` are those in the code, one for each of `kernels`. Null where the driver does not take the code. With
-  // `measure` the limits in `kernels` are asked from the driver.
-  static std::unique_ptr<CudaProgram> load(const Context& context, std::vector<std::string> names,
+  // `names` are those in the code, one for each of `kernels`, which take a Stamp where `stamps` says so. Null where the
+  // driver does not take the code. With `measure` the limits in `kernels` are asked from the driver.
+  static std::unique_ptr<CudaProgram> load(const Context& context, std::vector<std::string> names, bool stamps,
                                            std::vector<std::byte> cubin, std::vector<KernelInfo> kernels, bool measure);
   ~CudaProgram() override;
 
   std::span<const KernelInfo> kernels() const override { return kernels_; }
   std::vector<std::byte> binary() const override;
   const Kernel& kernel(uint32_t index) const { return functions_[index]; }
+  bool stamps() const { return stamps_; }
 
  private:
   explicit CudaProgram(const Context& context) : context_(context) {}
@@ -39,6 +40,7 @@ class CudaProgram final : public Program {
   const Context& context_;
   CUmodule module_ = nullptr;
   std::vector<std::string> names_;
+  bool stamps_ = false;
   std::vector<std::byte> cubin_;
   std::vector<KernelInfo> kernels_;
   std::vector<Kernel> functions_;

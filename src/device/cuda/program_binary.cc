@@ -8,7 +8,7 @@ namespace kymo::device::cuda {
 namespace {
 
 constexpr std::string_view kMagic = "KYMOCUDA";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 template <class T>
 void put(std::vector<std::byte>& to, T value) {
@@ -46,11 +46,12 @@ class Input {
 
 }  // namespace
 
-std::vector<std::byte> pack_binary(std::span<const std::string> names, std::span<const std::byte> cubin) {
+std::vector<std::byte> pack_binary(std::span<const std::string> names, bool stamps, std::span<const std::byte> cubin) {
   std::vector<std::byte> bytes;
   put(bytes, kMagic);
   put(bytes, kVersion);
   put(bytes, static_cast<uint32_t>(names.size()));
+  put(bytes, uint32_t{stamps});
   for (const std::string& name : names) {
     put(bytes, static_cast<uint32_t>(name.size()));
     put(bytes, std::string_view(name));
@@ -63,10 +64,11 @@ std::vector<std::byte> pack_binary(std::span<const std::string> names, std::span
 std::optional<UnpackedBinary> unpack_binary(std::span<const std::byte> untrusted) {
   Input input(untrusted);
   std::span<const std::byte> magic;
-  uint32_t version = 0, count = 0;
+  uint32_t version = 0, count = 0, stamps = 0;
   if (!input.bytes(kMagic.size(), magic) || std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) return {};
-  if (!input.number(version) || version != kVersion || !input.number(count)) return {};
+  if (!input.number(version) || version != kVersion || !input.number(count) || !input.number(stamps)) return {};
   UnpackedBinary unpacked;
+  unpacked.stamps = stamps != 0;
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t length = 0;
     std::span<const std::byte> name;

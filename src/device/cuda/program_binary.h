@@ -2,8 +2,9 @@
 // in the order of kernels(), the name it has in there.
 //
 //   8 bytes  "KYMOCUDA"      then for each kernel   4  length of its name, the name
-//   4        version, 1      then                   8  length of the cubin, the cubin
+//   4        version, 2      then                   8  length of the cubin, the cubin
 //   4        kernels
+//   4        1: they take a stamp, 0: they do not
 //
 // Little-endian. What is unpacked comes from a file: lengths are checked.
 #pragma once
@@ -18,10 +19,11 @@ namespace kymo::device::cuda {
 
 struct UnpackedBinary {
   std::vector<std::string> names;
+  bool stamps = false;
   std::span<const std::byte> cubin;  // into the packed bytes
 };
 
-std::vector<std::byte> pack_binary(std::span<const std::string> names, std::span<const std::byte> cubin);
+std::vector<std::byte> pack_binary(std::span<const std::string> names, bool stamps, std::span<const std::byte> cubin);
 
 // Nothing where these are not such bytes, or not all of them.
 std::optional<UnpackedBinary> unpack_binary(std::span<const std::byte> untrusted);

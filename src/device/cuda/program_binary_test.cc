@@ -8,16 +8,17 @@ namespace {
 TEST(ProgramBinaryTest, WhatIsPackedIsUnpacked) {
   const std::vector<std::string> names{"saxpy", "", "_Z4overPf"};
   const std::vector<std::byte> cubin(1000, std::byte{7});
-  const std::vector<std::byte> bytes = pack_binary(names, cubin);
+  const std::vector<std::byte> bytes = pack_binary(names, true, cubin);
   const auto unpacked = unpack_binary(bytes);
   ASSERT_TRUE(unpacked);
   EXPECT_EQ(unpacked->names, names);
+  EXPECT_TRUE(unpacked->stamps);
   EXPECT_TRUE(std::equal(cubin.begin(), cubin.end(), unpacked->cubin.begin(), unpacked->cubin.end()));
 }
 
 TEST(ProgramBinaryTest, WhatIsCutShortOrAnotherKindIsRefused) {
   const std::vector<std::string> names{"saxpy", "scale"};
-  std::vector<std::byte> bytes = pack_binary(names, std::vector<std::byte>(16));
+  std::vector<std::byte> bytes = pack_binary(names, false, std::vector<std::byte>(16));
   for (size_t length = 0; length < bytes.size(); ++length)
     EXPECT_FALSE(unpack_binary(std::span(bytes).first(length))) << length;
   bytes[12] = std::byte{0xff};  // the number of kernels

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "device/cuda/ptx_stamps.h"
 #include "device/cuda/ptx_tokens.h"
 #include "kymo/error.h"
 
@@ -37,6 +38,12 @@ class Reader {
       } else if (word == ".extern") {
         ++at_;
         read_extern();
+      } else if (word == ".version") {
+        ++at_;
+        read_version();
+      } else if (word == ".target") {
+        ++at_;
+        read_target();
       } else {
         ++at_;
       }
@@ -123,12 +130,29 @@ class Reader {
     return parameter;
   }
 
+  // .version 8.0, which is one word
+  void read_version() {
+    const std::string_view word = next("a version");
+    const auto [dot, error] = std::from_chars(word.data(), word.data() + word.size(), version_[0]);
+    if (error == std::errc() && dot != word.data() + word.size() && *dot == '.')
+      std::from_chars(dot + 1, word.data() + word.size(), version_[1]);
+  }
+
+  // .target sm_90a, texmode_independent
+  void read_target() {
+    const std::string_view word = next("a target");
+    uint32_t architecture = 0;
+    if (word.starts_with("sm_")) std::from_chars(word.data() + 3, word.data() + word.size(), architecture);
+    program_.stamps = can_stamp(version_[0], version_[1], architecture);
+  }
+
   // .entry NAME ( parameters ) directives { body }, or ; instead of the body where it is only announced.
   void read_entry() {
     PtxEntry entry;
     const std::string_view name = next("a kernel's name");
     entry.name = name;
-    const std::string edge = fmt::format(" .param .align 4 .b8 {}_kymo_edge[{}]", name, sizeof(Edge));
+    std::string added = fmt::format(" .param .align 4 .b8 {}_kymo_edge[{}]", name, sizeof(Edge));
+    if (program_.stamps) added += "," + stamp_parameter(name);
     if (take("(")) {
       if (peek() != ")") {
         do entry.parameters.push_back(read_parameter());
@@ -136,19 +160,58 @@ class Reader {
       }
       if (peek() != ")") fail("')' is missing behind a kernel's parameters");
       copy_until(tokens_[at_ - 1].end());
-      program_.text += entry.parameters.empty() ? edge : "," + edge;
+      program_.text += entry.parameters.empty() ? added : "," + added;
       ++at_;
     } else {
       copy_until(tokens_[at_ - 1].end());
-      program_.text += "(" + edge + ")";
+      program_.text += "(" + added + ")";
     }
     read_directives(entry);
     if (take(";")) return;
     if (!take("{")) fail("'{' is missing before a kernel's body");
     copy_until(tokens_[at_ - 1].end());
     append_prologue(name);
-    skip_bracket("{", "}", &functions_[name].uses);
+    if (program_.stamps) program_.text += stamp_start(name);
+    read_body(name, functions_[name].uses);
     program_.entries.push_back(std::move(entry));
+  }
+
+  // Behind the opening brace of a kernel; leaves behind the closing one.
+  void read_body(std::string_view name, std::set<std::string_view>& uses) {
+    size_t exits = 0;
+    for (size_t depth = 1; depth > 0;) {
+      const std::string_view word = next("'}'");
+      if (word == "{") ++depth;
+      if (word == "}") --depth;
+      uses.insert(word);
+      if (program_.stamps && leaves_kernel()) stamp_exit(name, exits++);
+    }
+  }
+
+  // Is the last word one by which threads leave, and not a label of that name?
+  bool leaves_kernel() const {
+    const std::string_view word = tokens_[at_ - 1].text, before = tokens_[at_ - 2].text;
+    return (word == "ret" || word == "ret.uni" || word == "exit") && peek() == ";" && !before.starts_with("bra");
+  }
+
+  // Behind the word by which threads leave. Those that leave under a condition stamp under the same.
+  void stamp_exit(std::string_view name, size_t number) {
+    size_t first = at_ - 1;
+    if (first >= 2 && tokens_[first - 2].text == "@") {
+      first -= 2;
+      copy_until(tokens_[first].offset);
+      program_.text += fmt::format("@!{} bra $kymo_stay_{};", tokens_[first + 1].text, number);
+    } else if (first >= 3 && tokens_[first - 3].text == "@" && tokens_[first - 2].text == "!") {
+      first -= 3;
+      copy_until(tokens_[first].offset);
+      program_.text += fmt::format("@{} bra $kymo_stay_{};", tokens_[first + 2].text, number);
+    } else {
+      copy_until(tokens_[first].offset);
+    }
+    program_.text += stamp_end(name, number) + " ";
+    if (tokens_[first].text != "@") return;
+    copy_until(tokens_[at_].end());
+    program_.text += fmt::format(" $kymo_stay_{}:", number);
   }
 
   void read_directives(PtxEntry& entry) {
@@ -235,6 +298,7 @@ class Reader {
   PtxProgram program_;
   std::map<std::string_view, Function> functions_;
   std::set<std::string_view> dynamic_;
+  std::array<uint32_t, 2> version_{};
 };
 
 }  // namespace

@@ -12,6 +12,9 @@
 // groups instead of threads keeps everything in 32 bits whatever the size of the grid. The lines of the text keep their
 // numbers, so that the assembler's messages are about the text that was given.
 //
+// Where the PTX is new enough for it every kernel gets a second parameter, and code where it leaves, by which it tells
+// when it ran (ptx_stamps.h).
+//
 // Pure text, no driver. What is read may come from a user: malformed text throws kymo::Error with its line, and never
 // anything else.
 #pragma once
@@ -33,7 +36,7 @@ struct PtxParameter {
 
 struct PtxEntry {
   std::string name;
-  std::vector<PtxParameter> parameters;  // without the edge
+  std::vector<PtxParameter> parameters;  // without what is added
   std::array<uint32_t, 3> required_group{0, 0, 0};
   bool dynamic_shared = false;  // it, or a function it calls, uses an `extern __shared__` array
 };
@@ -41,6 +44,7 @@ struct PtxEntry {
 struct PtxProgram {
   std::string text;  // with edges and prologues
   std::vector<PtxEntry> entries;
+  bool stamps = false;          // its kernels take a Stamp behind the edge
   bool marks_pointers = false;  // some parameter has .ptr: then what has not is no pointer
 };
 
@@ -49,7 +53,7 @@ bool looks_like_ptx(std::string_view text);
 
 PtxProgram prepare_ptx(std::string_view text);
 
-// The last parameter of every kernel, as the prologue reads it.
+// The parameter that is added to every kernel, as the prologue reads it.
 struct Edge {
   uint32_t partial = 0;                         // 0: no group is
   std::array<uint32_t, 3> last{~0u, ~0u, ~0u};  // the partial group's index in each dimension; ~0: none is

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "device/cuda/ptx_stamps.h"
 #include "device/cuda/ptx_tokens.h"
 #include "kymo/error.h"
 
@@ -76,7 +77,11 @@ TEST(PtxTest, ExactlyTheThreadsOfTheLaunchGetPastThePrologue) {
   const PtxProgram program = prepare_ptx(std::string(kHeader) + ".entry k() { ret; }");
   const std::vector<PtxToken> tokens = split_ptx(program.text);
   const auto brace = std::find_if(tokens.begin(), tokens.end(), [](const PtxToken& t) { return t.text == "{"; });
-  const std::vector<PtxToken> body(brace, tokens.end());
+  const auto inside_label =
+      std::find_if(brace, tokens.end(), [](const PtxToken& t) { return t.text == "$kymo_inside"; });
+  const auto end_of_prologue =
+      std::find_if(inside_label, tokens.end(), [](const PtxToken& t) { return t.text == "}"; });
+  const std::vector<PtxToken> body(brace, end_of_prologue);
   struct Shape {
     std::array<uint64_t, 3> threads, group;
   };
@@ -151,6 +156,28 @@ TEST(PtxTest, AnAnnouncedKernelGetsTheSameParameterAndIsNoEntry) {
        at = program.text.find(".b8 f_kymo_edge[28]", at + 1))
     ++edges;
   EXPECT_EQ(edges, 2u);
+}
+
+TEST(PtxTest, EveryWayOutOfAKernelIsStampedUnderItsCondition) {
+  const auto prepared = [](const char* body) {
+    const std::string text = prepare_ptx(fmt::format("{}.entry f() {{{}}}", kHeader, body)).text;
+    return text.substr(text.find("$kymo_begun: }") + 14);
+  };
+  const std::string plain = prepared(" ret; ");
+  EXPECT_EQ(plain, stamp_end("f", 0).insert(0, " ") + " ret; }");
+  EXPECT_EQ(prepared(" @%p1 ret; exit; "), " @!%p1 bra $kymo_stay_0;" + stamp_end("f", 0) +
+                                               " @%p1 ret; $kymo_stay_0: " + stamp_end("f", 1) + " exit; }");
+  EXPECT_EQ(prepared(" @!%p1 exit; "), " @%p1 bra $kymo_stay_0;" + stamp_end("f", 0) + " @!%p1 exit; $kymo_stay_0: }");
+  EXPECT_EQ(prepared(" exit: bra exit; "), " exit: bra exit; }") << "a label";
+}
+
+TEST(PtxTest, OldTextAndFunctionsAreNotStamped) {
+  EXPECT_FALSE(prepare_ptx(".version 6.1\n.target sm_90\n.entry f() { ret; }").stamps);
+  EXPECT_FALSE(prepare_ptx(".version 8.0\n.target sm_60\n.entry f() { ret; }").stamps);
+  const PtxProgram program = prepare_ptx(std::string(kHeader) + ".func g() { ret; }\n.entry f() { ret; }");
+  EXPECT_TRUE(program.stamps);
+  EXPECT_NE(program.text.find(".func g() { ret; }"), std::string::npos);
+  EXPECT_NE(program.text.find("f_kymo_stamp[24]"), std::string::npos);
 }
 
 TEST(PtxTest, DynamicSharedMemoryIsFoundThroughCalls) {

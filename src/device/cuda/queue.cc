@@ -37,6 +37,13 @@ Groups groups_of(const Piece& piece) {
   return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
 }
 
+uint64_t warps_of(const Launch& launch) {
+  constexpr uint64_t kWarp = 32;
+  const auto groups = [](uint64_t threads, uint64_t group) { return (threads + group - 1) / group; };
+  return groups(launch.threads.x, launch.group.x) * groups(launch.threads.y, launch.group.y) *
+         groups(launch.threads.z, launch.group.z) * groups(launch.group.volume(), kWarp);
+}
+
 // The kernel's parameters as the driver takes them: where each lies. Those of group memory are offsets in the dynamic
 // part of it, one behind the other.
 class Parameters {
@@ -61,7 +68,7 @@ class Parameters {
   unsigned dynamic_bytes() const { return dynamic_bytes_; }
 
  private:
-  static constexpr size_t kFewParameters = 64, kAdded = 2;  // the grid and the edge
+  static constexpr size_t kFewParameters = 64, kAdded = 3;  // the grid, the edge, the stamp
   static constexpr uint32_t kLocalAlignment = 16;
 
   void place_locals(const CudaProgram::Kernel& kernel, const Launch& launch) {
@@ -82,12 +89,13 @@ class Parameters {
 
 }  // namespace
 
-CudaQueue::CudaQueue(const Context& context, EventClock& clock, PatternFill& fill, bool pageable_lingers)
+CudaQueue::CudaQueue(const Context& context, EventClock& clock, TimerOffset& timer, PatternFill& fill,
+                     bool pageable_lingers)
     : context_(context),
       pattern_fill_(fill),
       pageable_lingers_(pageable_lingers),
       stream_(make_stream(context)),
-      tickets_(context, clock, stream_) {}
+      tickets_(context, clock, timer, stream_) {}
 
 CudaQueue::~CudaQueue() {
   while_current(context_, [this] {
@@ -98,21 +106,37 @@ CudaQueue::~CudaQueue() {
 
 void CudaQueue::launch(const Launch& launch, Ticket* ticket) {
   const Current current(context_);
-  const CudaProgram::Kernel& kernel = static_cast<const CudaProgram*>(launch.program)->kernel(launch.kernel);
-  Parameters parameters(kernel, launch);
-  Tickets::Scope timed(tickets_, ticket);
-  // The lanes of a warp are numbered as if groups were whole.
-  if (kernel.uses_simdgroups && !lacks_only_last(launch.threads, launch.group)) [[unlikely]] {
-    const Pieces pieces = cut(launch.threads, launch.group, true);
-    for (const Piece& piece : pieces.all())
-      launch_piece(launch, piece, parameters.dynamic_bytes(), parameters.places());
-  } else {
-    launch_piece(launch, {{0, 0, 0}, launch.threads, launch.group}, parameters.dynamic_bytes(), parameters.places());
+  if (ticket != nullptr && static_cast<const CudaProgram*>(launch.program)->stamps()) {
+    const uint64_t warps = warps_of(launch);
+    if (const auto stamp = tickets_.take_stamp(warps)) {
+      launch_all(launch, *stamp);
+      *ticket = tickets_.stamped(warps);
+      return;
+    }
   }
+  Tickets::Scope timed(tickets_, ticket);
+  launch_all(launch, {});
   timed.end();
 }
 
-void CudaQueue::launch_piece(const Launch& launch, const Piece& piece, unsigned dynamic_bytes, void** parameters) {
+void CudaQueue::launch_all(const Launch& launch, Stamp stamp) {
+  const CudaProgram::Kernel& kernel = static_cast<const CudaProgram*>(launch.program)->kernel(launch.kernel);
+  Parameters parameters(kernel, launch);
+  // The lanes of a warp are numbered as if groups were whole.
+  if (kernel.uses_simdgroups && !lacks_only_last(launch.threads, launch.group)) [[unlikely]] {
+    const Pieces pieces = cut(launch.threads, launch.group, true);
+    for (const Piece& piece : pieces.all()) {
+      launch_piece(launch, piece, stamp, parameters.dynamic_bytes(), parameters.places());
+      stamp.start = 0;  // the first piece's
+    }
+  } else {
+    launch_piece(launch, {{0, 0, 0}, launch.threads, launch.group}, stamp, parameters.dynamic_bytes(),
+                 parameters.places());
+  }
+}
+
+void CudaQueue::launch_piece(const Launch& launch, const Piece& piece, const Stamp& stamp, unsigned dynamic_bytes,
+                             void** parameters) {
   const CudaProgram::Kernel& kernel = static_cast<const CudaProgram*>(launch.program)->kernel(launch.kernel);
   const Groups groups = groups_of(piece);
   uint32_t next = kernel.parameters;
@@ -125,7 +149,9 @@ void CudaQueue::launch_piece(const Launch& launch, const Piece& piece, unsigned 
   }
   Edge edge =
       edge_of({piece.threads.x, piece.threads.y, piece.threads.z}, {piece.group.x, piece.group.y, piece.group.z});
-  parameters[next] = &edge;
+  parameters[next++] = &edge;
+  Stamp stamped = stamp;
+  if (static_cast<const CudaProgram*>(launch.program)->stamps()) parameters[next] = &stamped;
   check(context_.api,
         context_.api.launch(kernel.function, groups.x, groups.y, groups.z, static_cast<unsigned>(piece.group.x),
                             static_cast<unsigned>(piece.group.y), static_cast<unsigned>(piece.group.z), dynamic_bytes,
@@ -202,6 +228,7 @@ void CudaQueue::wait(Marker& marker) {
 void CudaQueue::synchronize() {
   const Current current(context_);
   check(context_.api, context_.api.stream_synchronize(stream_), "cuStreamSynchronize");
+  tickets_.all_ran();
 }
 
 Redeemed CudaQueue::redeem(Ticket ticket, Timing& timing) {

@@ -14,7 +14,7 @@ class CudaQueue final : public Queue {
  public:
   // `pageable_lingers`: the device reads pageable host memory by itself (HMM, Grace), so that a copy may return before
   // it has been read or written.
-  CudaQueue(const Context& context, EventClock& clock, PatternFill& fill, bool pageable_lingers);
+  CudaQueue(const Context& context, EventClock& clock, TimerOffset& timer, PatternFill& fill, bool pageable_lingers);
   ~CudaQueue() override;
 
   void launch(const Launch& launch, Ticket* ticket) override;
@@ -30,7 +30,9 @@ class CudaQueue final : public Queue {
 
  private:
   // `parameters` has room behind the arguments for what the runtime adds.
-  void launch_piece(const Launch& launch, const Piece& piece, unsigned dynamic_bytes, void** parameters);
+  void launch_piece(const Launch& launch, const Piece& piece, const Stamp& stamp, unsigned dynamic_bytes,
+                    void** parameters);
+  void launch_all(const Launch& launch, Stamp stamp);
   void settle_pageable(const void* host);
 
   const Context& context_;

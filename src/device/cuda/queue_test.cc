@@ -22,13 +22,14 @@ class CudaQueueTest : public testing::Test {
   }
 
   void make_program(size_t values, bool local = false) {
-    program_ = CudaProgram::load(context_, {"kernel"}, std::vector<std::byte>(1), {kernel_with(values, local)}, true);
+    program_ =
+        CudaProgram::load(context_, {"kernel"}, false, std::vector<std::byte>(1), {kernel_with(values, local)}, true);
     ASSERT_NE(program_, nullptr);
     fake_.parameter_count = values + 1;
   }
 
   void make_program(const KernelInfo& kernel) {
-    program_ = CudaProgram::load(context_, {"kernel"}, std::vector<std::byte>(1), {kernel}, true);
+    program_ = CudaProgram::load(context_, {"kernel"}, false, std::vector<std::byte>(1), {kernel}, true);
     ASSERT_NE(program_, nullptr);
   }
 
@@ -48,7 +49,8 @@ class CudaQueueTest : public testing::Test {
   Context context_{api_, 0, reinterpret_cast<CUcontext>(0x1)};
   EventClock clock_{context_};
   PatternFill fill_{context_};
-  CudaQueue queue_{context_, clock_, fill_, false};
+  TimerOffset timer_{context_, clock_};
+  CudaQueue queue_{context_, clock_, timer_, fill_, false};
   std::unique_ptr<CudaProgram> program_;
 };
 
@@ -230,7 +232,7 @@ TEST_F(CudaQueueTest, PageableCopiesAreWaitedForWhereTheDeviceReadsSuchMemory) {
   int host = 0;
   queue_.upload(&host, 0x1000, sizeof host, nullptr);
   EXPECT_EQ(calls("stream_synchronize"), 0) << "the driver has its copy";
-  CudaQueue lingering(context_, clock_, fill_, true);
+  CudaQueue lingering(context_, clock_, timer_, fill_, true);
   lingering.upload(&host, 0x1000, sizeof host, nullptr);
   lingering.download(0x1000, &host, sizeof host, nullptr);
   EXPECT_EQ(calls("stream_synchronize"), 2);
@@ -261,12 +263,12 @@ TEST_F(CudaQueueTest, AMarkerHasATimeOnlyWithTimingAndOnceRecorded) {
 
 TEST_F(CudaQueueTest, CodeThatTheDriverRefusesOrThatLacksAKernelIsNotLoaded) {
   const std::vector<std::byte> code(1);
-  EXPECT_EQ(CudaProgram::load(context_, {"absent"}, code, {kernel_with(0, false)}, false), nullptr);
-  EXPECT_EQ(CudaProgram::load(context_, {}, code, {kernel_with(0, false)}, false), nullptr);
+  EXPECT_EQ(CudaProgram::load(context_, {"absent"}, false, code, {kernel_with(0, false)}, false), nullptr);
+  EXPECT_EQ(CudaProgram::load(context_, {}, false, code, {kernel_with(0, false)}, false), nullptr);
   fake_.module_result = CUDA_ERROR_NO_BINARY_FOR_GPU;
-  EXPECT_EQ(CudaProgram::load(context_, {"kernel"}, code, {kernel_with(0, false)}, false), nullptr);
+  EXPECT_EQ(CudaProgram::load(context_, {"kernel"}, false, code, {kernel_with(0, false)}, false), nullptr);
   fake_.module_result = CUDA_ERROR_ASSERT;
-  EXPECT_THROW(CudaProgram::load(context_, {"kernel"}, code, {kernel_with(0, false)}, false), DeviceError);
+  EXPECT_THROW(CudaProgram::load(context_, {"kernel"}, false, code, {kernel_with(0, false)}, false), DeviceError);
 }
 
 }  // namespace

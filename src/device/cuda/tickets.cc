@@ -34,7 +34,20 @@ Ticket Tickets::end(uint32_t index) {
   return index;
 }
 
+// The stream is in order. What was measured from different bases, seconds apart, or by another means may not be by some
+// tens of ns.
+void Tickets::put_in_order(Timing& timing) {
+  timing.start = std::max(timing.start, last_end_);
+  timing.end = std::max(timing.end, timing.start);
+  last_end_ = timing.end;
+}
+
 Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
+  if (ticket == kStamped) {
+    const Redeemed redeemed = stamps_.redeem(timing);
+    if (redeemed == Redeemed::Done) put_in_order(timing);
+    return redeemed;
+  }
   const Api& api = context_.api;
   const Pair& pair = pairs_[ticket];
   const CUresult result = api.event_query(pair.end);
@@ -42,10 +55,8 @@ Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
   unused_.push_back(static_cast<uint32_t>(ticket));
   if (result != CUDA_SUCCESS) return Redeemed::Lost;
   clock_.tend();  // an operation that took long ends far from the bases that were placed when it began
-  // The stream is in order. What was measured from different bases, seconds apart, may not be by some tens of ns.
-  timing.start = std::max(clock_.ticks_of(pair.start), last_end_);
-  timing.end = std::max(clock_.ticks_of(pair.end), timing.start);
-  last_end_ = timing.end;
+  timing = {clock_.ticks_of(pair.start), clock_.ticks_of(pair.end)};
+  put_in_order(timing);
   return Redeemed::Done;
 }
 

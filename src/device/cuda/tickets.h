@@ -1,4 +1,5 @@
-// Times the operations of one stream: a pair of events around each, kept for the next once redeemed.
+// Times the operations of one stream: kernels by what they say themselves (stamps.h), and what does not speak by a pair
+// of events around it, kept for the next once redeemed.
 #pragma once
 
 #include <vector>
@@ -6,13 +7,14 @@
 #include "device/backend.h"
 #include "device/cuda/context.h"
 #include "device/cuda/event_clock.h"
+#include "device/cuda/stamps.h"
 
 namespace kymo::device::cuda {
 
 class Tickets {
  public:
-  Tickets(const Context& context, EventClock& clock, CUstream stream)
-      : context_(context), clock_(clock), stream_(stream) {}
+  Tickets(const Context& context, EventClock& clock, TimerOffset& timer, CUstream stream)
+      : context_(context), clock_(clock), stream_(stream), stamps_(context, clock, timer, stream) {}
   ~Tickets();
   Tickets(const Tickets&) = delete;
   Tickets& operator=(const Tickets&) = delete;
@@ -40,21 +42,33 @@ class Tickets {
     uint32_t index_ = 0;
   };
 
+  // The same for a launch of a kernel that can stamp, where there is a place for it.
+  std::optional<Stamp> take_stamp(uint64_t warps) { return stamps_.take(warps); }
+  Ticket stamped(uint64_t warps) {
+    stamps_.launched(warps);
+    return kStamped;
+  }
+
   Redeemed redeem(Ticket ticket, Timing& timing);  // current
+  void all_ran() { stamps_.read_all(); }           // the stream is idle: everything can be redeemed; current
 
  private:
   struct Pair {
     CUevent start = nullptr, end = nullptr;
   };
 
+  static constexpr Ticket kStamped = ~Ticket{0};  // the oldest stamp: tickets are redeemed in their order
+
   uint32_t begin();
   Ticket end(uint32_t index);
+  void put_in_order(Timing& timing);
 
   const Context& context_;
   EventClock& clock_;
   const CUstream stream_;
   std::vector<Pair> pairs_;
   std::vector<uint32_t> unused_;
+  Stamps stamps_;
   uint64_t last_end_ = 0;
 };
 

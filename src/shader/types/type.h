@@ -71,7 +71,7 @@ struct Type {
   bool is_pointer() const { return kind == TypeKind::Pointer; }
   bool is_struct() const { return kind == TypeKind::Struct; }
   bool is_array() const { return kind == TypeKind::Array; }
-  const Type* scalar() const { return is_vector() ? inner : this; }        // a vector's components', else itself
+  const Type* scalar() const { return is_vector() ? inner : this; }  // a vector's components', else itself
   uint32_t components() const { return is_vector() ? count : 1; }
   const Field* field(std::string_view wanted) const;
 };

@@ -22,27 +22,31 @@ void change_part_of_word(device ::metal::atomic<uint>* words, long offset, F com
   }
 }
 
-template <typename T> T part_of_word(uint bits) {
+template <typename T>
+T part_of_word(uint bits) {
   if constexpr (sizeof(T) == 2)
     return as_type<T>(ushort(bits));
   else
     return as_type<T>(uchar(bits));
 }
-template <typename T> uint word_of_part(T value) {
+template <typename T>
+uint word_of_part(T value) {
   if constexpr (sizeof(T) == 2)
     return uint(as_type<ushort>(value));
   else
     return uint(as_type<uchar>(value));
 }
 
-template <typename T> struct WholeWordAtomic {
+template <typename T>
+struct WholeWordAtomic {
   using type = ::metal::atomic<T>;
   static void atomic_add(device type* data, long offset, T value) {
     ::metal::atomic_fetch_add_explicit(data + offset, value, ::metal::memory_order_relaxed);
   }
 };
 
-template <typename T> struct PartOfWordAtomic {
+template <typename T>
+struct PartOfWordAtomic {
   using type = ::metal::atomic<uint>;
   static void atomic_add(device type* data, long offset, T value) {
     change_part_of_word<T>(data, offset, [value](T old) { return T(old + value); });
@@ -52,20 +56,31 @@ template <typename T> struct PartOfWordAtomic {
 }  // namespace detail
 
 // AtomicType<T>::type is what a buffer of T is declared as; atomic_add(buffer, element, value).
-template <typename T> struct AtomicType {};
-template <> struct AtomicType<float> : detail::WholeWordAtomic<float> {};
-template <> struct AtomicType<int> : detail::WholeWordAtomic<int> {};
-template <> struct AtomicType<uint> : detail::WholeWordAtomic<uint> {};
-template <> struct AtomicType<half> : detail::PartOfWordAtomic<half> {};
-template <> struct AtomicType<bfloat> : detail::PartOfWordAtomic<bfloat> {};
-template <> struct AtomicType<short> : detail::PartOfWordAtomic<short> {};
-template <> struct AtomicType<ushort> : detail::PartOfWordAtomic<ushort> {};
-template <> struct AtomicType<char> : detail::PartOfWordAtomic<char> {};
-template <> struct AtomicType<uchar> : detail::PartOfWordAtomic<uchar> {};
+template <typename T>
+struct AtomicType {};
+template <>
+struct AtomicType<float> : detail::WholeWordAtomic<float> {};
+template <>
+struct AtomicType<int> : detail::WholeWordAtomic<int> {};
+template <>
+struct AtomicType<uint> : detail::WholeWordAtomic<uint> {};
+template <>
+struct AtomicType<half> : detail::PartOfWordAtomic<half> {};
+template <>
+struct AtomicType<bfloat> : detail::PartOfWordAtomic<bfloat> {};
+template <>
+struct AtomicType<short> : detail::PartOfWordAtomic<short> {};
+template <>
+struct AtomicType<ushort> : detail::PartOfWordAtomic<ushort> {};
+template <>
+struct AtomicType<char> : detail::PartOfWordAtomic<char> {};
+template <>
+struct AtomicType<uchar> : detail::PartOfWordAtomic<uchar> {};
 
 // 64 bits as two words: the carry goes to the upper one. Sums are right once all have been added; a reader in between
 // may see one word without the other.
-template <> struct AtomicType<long> {
+template <>
+struct AtomicType<long> {
   using type = ::metal::atomic<uint>;
   static void atomic_add(device type* data, long offset, long value) {
     const uint low = uint(ulong(value)), high = uint(ulong(value) >> 32);
@@ -77,7 +92,8 @@ template <> struct AtomicType<long> {
 };
 
 // Two floats, each by itself.
-template <> struct AtomicType<float2> {
+template <>
+struct AtomicType<float2> {
   using type = ::metal::atomic<float>;
   static void atomic_add(device type* data, long offset, float2 value) {
     ::metal::atomic_fetch_add_explicit(data + (offset << 1), value.x, ::metal::memory_order_relaxed);
@@ -85,7 +101,8 @@ template <> struct AtomicType<float2> {
   }
 };
 
-template <typename T> using AtomicType_t = typename AtomicType<T>::type;
+template <typename T>
+using AtomicType_t = typename AtomicType<T>::type;
 
 }  // namespace metal
 }  // namespace c10

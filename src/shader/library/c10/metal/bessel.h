@@ -1,6 +1,7 @@
 // Bessel functions, in single precision: a part of special_math.h, which includes it.
 #pragma once
 #include <c10/metal/utils.h>
+
 #include <metal_stdlib>
 
 namespace c10 {
@@ -54,23 +55,27 @@ inline float sin_less_eighth(float x) { return (::metal::sin(x) - ::metal::cos(x
 
 }  // namespace detail
 
-template <typename T> float i0e(T a) {
+template <typename T>
+float i0e(T a) {
   const float x = ::metal::fabs(float(a));
   return x < 12.0f ? detail::bessel_i_near(x, 1.0f, 0.0f) * ::metal::exp(-x) : detail::bessel_i_far(x, 0.0f);
 }
-template <typename T> float i0(T a) {
+template <typename T>
+float i0(T a) {
   const float x = ::metal::fabs(float(a));
   if (x < 12.0f) return detail::bessel_i_near(x, 1.0f, 0.0f);
   const float half_way = ::metal::exp(0.5f * x);
   return half_way * detail::bessel_i_far(x, 0.0f) * half_way;
 }
-template <typename T> float i1e(T a) {
+template <typename T>
+float i1e(T a) {
   const float x = ::metal::fabs(float(a));
   const float r =
       x < 12.0f ? detail::bessel_i_near(x, 0.5f * x, 1.0f) * ::metal::exp(-x) : detail::bessel_i_far(x, 4.0f);
   return float(a) < 0.0f ? -r : r;
 }
-template <typename T> float i1(T a) {
+template <typename T>
+float i1(T a) {
   const float x = ::metal::fabs(float(a));
   float r;
   if (x < 12.0f) {
@@ -82,7 +87,8 @@ template <typename T> float i1(T a) {
   return float(a) < 0.0f ? -r : r;
 }
 
-template <typename T> float bessel_j0_forward(T a) {
+template <typename T>
+float bessel_j0_forward(T a) {
   const float x = ::metal::fabs(float(a));
   if (x < 5.0f) {
     const float z = x * x;
@@ -98,7 +104,8 @@ template <typename T> float bessel_j0_forward(T a) {
   const float c = detail::cos_less_eighth(x), s = detail::sin_less_eighth(x);
   return ::metal::sqrt(M_2_PI_F / x) * (detail::bessel_p0(z) * c - detail::bessel_q0(z) / x * s);
 }
-template <typename T> float bessel_j1_forward(T a) {
+template <typename T>
+float bessel_j1_forward(T a) {
   const float x = ::metal::fabs(float(a));
   float r;
   if (x < 5.0f) {
@@ -118,7 +125,8 @@ template <typename T> float bessel_j1_forward(T a) {
   }
   return float(a) < 0.0f ? -r : r;
 }
-template <typename T> float bessel_y0_forward(T a) {
+template <typename T>
+float bessel_y0_forward(T a) {
   const float x = float(a);
   if (x == 0.0f) return -INFINITY;
   if (!(x > 0.0f)) return NAN;
@@ -137,7 +145,8 @@ template <typename T> float bessel_y0_forward(T a) {
   const float c = detail::cos_less_eighth(x), s = detail::sin_less_eighth(x);
   return ::metal::sqrt(M_2_PI_F / x) * (detail::bessel_p0(z) * s + detail::bessel_q0(z) / x * c);
 }
-template <typename T> float bessel_y1_forward(T a) {
+template <typename T>
+float bessel_y1_forward(T a) {
   const float x = float(a);
   if (x == 0.0f) return -INFINITY;
   if (!(x > 0.0f)) return NAN;
@@ -157,8 +166,14 @@ template <typename T> float bessel_y1_forward(T a) {
   return ::metal::sqrt(M_2_PI_F / x) * (detail::bessel_p1(z) * s + detail::bessel_q1(z) / x * c);
 }
 
-template <typename T> float modified_bessel_i0_forward(T x) { return i0(x); }
-template <typename T> float modified_bessel_i1_forward(T x) { return i1(x); }
+template <typename T>
+float modified_bessel_i0_forward(T x) {
+  return i0(x);
+}
+template <typename T>
+float modified_bessel_i1_forward(T x) {
+  return i1(x);
+}
 
 namespace detail {
 // e^x K_n(x): the integral of e^(-x (cosh t - 1)) cosh(n t), whose sum over steps converges faster than any power.
@@ -175,11 +190,13 @@ inline float bessel_k_scaled(float x, float n) {
 }
 }  // namespace detail
 
-template <typename T> float scaled_modified_bessel_k0_forward(T a) {
+template <typename T>
+float scaled_modified_bessel_k0_forward(T a) {
   const float x = float(a);
   return x == 0.0f ? INFINITY : !(x > 0.0f) ? NAN : detail::bessel_k_scaled(x, 0.0f);
 }
-template <typename T> float scaled_modified_bessel_k1_forward(T a) {
+template <typename T>
+float scaled_modified_bessel_k1_forward(T a) {
   const float x = float(a);
   return x == 0.0f ? INFINITY : !(x > 0.0f) ? NAN : detail::bessel_k_scaled(x, 1.0f);
 }

@@ -7,6 +7,7 @@
 // Texts are put together from literals and numbers. The first ones are kept, all are counted.
 #pragma once
 #include <c10/metal/common.h>
+
 #include <metal_stdlib>
 
 namespace c10 {

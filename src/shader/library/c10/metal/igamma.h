@@ -1,6 +1,7 @@
 // The regularised incomplete gamma functions: igamma(a, x) from 0 to x, igammac(a, x) from x on.
 #pragma once
 #include <c10/metal/special_math.h>
+
 #include <metal_stdlib>
 
 namespace c10 {
@@ -42,14 +43,16 @@ inline float igammac_fraction(float a, float x) {
 
 }  // namespace detail
 
-template <typename T> float igamma(T first, T second) {
+template <typename T>
+float igamma(T first, T second) {
   const float a = float(first), x = float(second);
   if (!(x >= 0.0f) || !(a >= 0.0f) || (a == 0.0f && x == 0.0f)) return NAN;
   if (a == 0.0f || ::metal::isinf(x)) return 1.0f;
   if (x == 0.0f || ::metal::isinf(a)) return 0.0f;
   return x < a + 1.0f ? detail::igamma_series(a, x) : 1.0f - detail::igammac_fraction(a, x);
 }
-template <typename T> float igammac(T first, T second) {
+template <typename T>
+float igammac(T first, T second) {
   const float a = float(first), x = float(second);
   if (!(x >= 0.0f) || !(a >= 0.0f) || (a == 0.0f && x == 0.0f)) return NAN;
   if (a == 0.0f || ::metal::isinf(x)) return 0.0f;

@@ -5,6 +5,7 @@
 #pragma once
 #include <c10/metal/common.h>
 #include <c10/metal/utils.h>
+
 #include <metal_stdlib>
 
 namespace c10 {
@@ -22,7 +23,8 @@ void pos_from_thread_index(idx_type idx, thread idx_type* pos, constant long* si
   }
 }
 
-template <typename idx_type> long offset_from_coord(thread idx_type* idx, constant long* strides, uint ndim) {
+template <typename idx_type>
+long offset_from_coord(thread idx_type* idx, constant long* strides, uint ndim) {
   long offset = 0;
   for (uint i = 0; i < ndim; ++i) offset += long(idx[i]) * strides[i];
   return offset;
@@ -37,17 +39,21 @@ long offset_from_thread_index(idx_type idx, constant long* sizes, constant long*
 
 // ---- An element at so many bytes
 
-template <typename T> T val_at_offs(constant void* ptr, long offs) {
+template <typename T>
+T val_at_offs(constant void* ptr, long offs) {
   return *reinterpret_cast<constant T*>(reinterpret_cast<constant char*>(ptr) + offs);
 }
-template <typename T> T val_at_offs(device void* ptr, long offs) {
+template <typename T>
+T val_at_offs(device void* ptr, long offs) {
   return *reinterpret_cast<device T*>(reinterpret_cast<device char*>(ptr) + offs);
 }
-template <typename T> device T& ref_at_offs(device void* ptr, long offs) {
+template <typename T>
+device T& ref_at_offs(device void* ptr, long offs) {
   return *reinterpret_cast<device T*>(reinterpret_cast<device char*>(ptr) + offs);
 }
 // Of a type that is known only when it runs.
-template <typename T> T val_at_offs(constant void* ptr, long offs, ScalarType type) {
+template <typename T>
+T val_at_offs(constant void* ptr, long offs, ScalarType type) {
   switch (type) {
     case ScalarType::Bool:
       return T(val_at_offs<bool>(ptr, offs));
@@ -73,7 +79,8 @@ template <typename T> T val_at_offs(constant void* ptr, long offs, ScalarType ty
 
 // ---- One tensor
 
-template <typename T, typename F> using result_of = decltype(F()(T()));
+template <typename T, typename F>
+using result_of = decltype(F()(T()));
 
 template <typename T, typename R, typename F>
 kernel void unary_dense(device R* output [[buffer(0)]], constant T* input [[buffer(1)]],
@@ -94,11 +101,11 @@ kernel void unary_strided(device R* output [[buffer(0)]], constant T* input [[bu
 }
 
 #define REGISTER_UNARY_OP(NAME, DTYPE0, DTYPE1)                                                                        \
-  template [[host_name(#NAME "_dense_" #DTYPE1 "_" #DTYPE0)]]                                                          \
-  kernel void ::c10::metal::unary_dense<DTYPE0, DTYPE1, NAME>(device DTYPE1 * output, constant DTYPE0 * input,         \
-                                                              uint index);                                             \
-  template [[host_name(#NAME "_strided_" #DTYPE1 "_" #DTYPE0)]]                                                        \
-  kernel void ::c10::metal::unary_strided<DTYPE0, DTYPE1, NAME>(                                                       \
+  template                                                                                                             \
+      [[host_name(#NAME "_dense_" #DTYPE1 "_" #DTYPE0)]] kernel void ::c10::metal::unary_dense<DTYPE0, DTYPE1, NAME>(  \
+          device DTYPE1 * output, constant DTYPE0 * input, uint index);                                                \
+  template [[host_name(#NAME "_strided_" #DTYPE1 "_" #DTYPE0)]] kernel void ::c10::metal::unary_strided<DTYPE0,        \
+                                                                                                        DTYPE1, NAME>( \
       device DTYPE1 * output, constant DTYPE0 * input, constant long* sizes, constant long* input_strides,             \
       constant long* output_strides, constant uint& ndim, uint index)
 
@@ -126,14 +133,15 @@ kernel void binary_strided(device R* output [[buffer(0)]], constant T* input [[b
 }
 
 #define REGISTER_BINARY_OP(NAME, DTYPEI, DTYPEO)                                                                       \
-  template [[host_name(#NAME "_dense_" #DTYPEO "_" #DTYPEI)]]                                                          \
-  kernel void ::c10::metal::binary_dense<DTYPEI, DTYPEO, NAME>(device DTYPEO * out, constant DTYPEI * input,           \
-                                                               constant DTYPEI * other, uint tid);                     \
-  template [[host_name(#NAME "_strided_" #DTYPEO "_" #DTYPEI)]]                                                        \
-  kernel void ::c10::metal::binary_strided<DTYPEI, DTYPEO, NAME>(                                                      \
-      device DTYPEO * output, constant DTYPEI * input, constant DTYPEI * other, constant long* sizes,                  \
-      constant long* output_strides, constant long* input_strides, constant long* other_strides,                       \
-      constant uint& ndim, uint index)
+  template                                                                                                             \
+      [[host_name(#NAME "_dense_" #DTYPEO "_" #DTYPEI)]] kernel void ::c10::metal::binary_dense<DTYPEI, DTYPEO, NAME>( \
+          device DTYPEO * out, constant DTYPEI * input, constant DTYPEI * other, uint tid);                            \
+  template                                                                                                             \
+      [[host_name(#NAME "_strided_" #DTYPEO "_" #DTYPEI)]] kernel void ::c10::metal::binary_strided<DTYPEI, DTYPEO,    \
+                                                                                                    NAME>(             \
+          device DTYPEO * output, constant DTYPEI * input, constant DTYPEI * other, constant long* sizes,              \
+          constant long* output_strides, constant long* input_strides, constant long* other_strides,                   \
+          constant uint& ndim, uint index)
 
 }  // namespace metal
 }  // namespace c10

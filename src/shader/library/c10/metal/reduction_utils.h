@@ -4,6 +4,7 @@
 // the group and the number of threads; all threads of the group must call them, and all get the result.
 #pragma once
 #include <c10/metal/utils.h>
+
 #include <metal_stdlib>
 
 namespace c10 {
@@ -11,9 +12,13 @@ namespace metal {
 
 // ---- A simdgroup
 
-template <typename T> T simd_sum(T val) { return T(::metal::simd_sum(val)); }
+template <typename T>
+T simd_sum(T val) {
+  return T(::metal::simd_sum(val));
+}
 
-template <typename T> T simd_prod(T val) {
+template <typename T>
+T simd_prod(T val) {
   if constexpr (is_complex_v<T>) {
     const uint there = uint(::metal::simd_vote::vote_t(::metal::simd_active_threads_mask()));
     for (ushort mask = 16; mask > 0; mask /= 2) {
@@ -27,13 +32,15 @@ template <typename T> T simd_prod(T val) {
 }
 
 // What is not a number wins.
-template <typename T> T simd_max(T val) {
+template <typename T>
+T simd_max(T val) {
   if constexpr (::metal::is_floating_point_v<T>)
     return ::metal::simd_any(::metal::isnan(val)) ? T(NAN) : T(::metal::simd_max(::metal::isnan(val) ? T(0) : val));
   else
     return T(::metal::simd_max(val));
 }
-template <typename T> T simd_min(T val) {
+template <typename T>
+T simd_min(T val) {
   if constexpr (::metal::is_floating_point_v<T>)
     return ::metal::simd_any(::metal::isnan(val)) ? T(NAN) : T(::metal::simd_min(::metal::isnan(val) ? T(0) : val));
   else
@@ -44,7 +51,8 @@ namespace detail {
 inline ushort first_lane(bool here) {
   return ushort(::metal::ctz(uint(::metal::simd_vote::vote_t(::metal::simd_ballot(here)))));
 }
-template <typename T> bool is_nan_or(T value, T extreme) {
+template <typename T>
+bool is_nan_or(T value, T extreme) {
   if constexpr (::metal::is_floating_point_v<T>)
     return ::metal::isnan(extreme) ? ::metal::isnan(value) : value == extreme;
   else
@@ -53,12 +61,14 @@ template <typename T> bool is_nan_or(T value, T extreme) {
 }  // namespace detail
 
 // The extreme and the first lane that has it.
-template <typename T> pair<T, ushort> simd_argmax(T val) {
+template <typename T>
+pair<T, ushort> simd_argmax(T val) {
   const T most = c10::metal::simd_max(val);
   const ushort lane = detail::first_lane(detail::is_nan_or(val, most));
   return pair<T, ushort>{most, lane};
 }
-template <typename T> pair<T, ushort> simd_argmin(T val) {
+template <typename T>
+pair<T, ushort> simd_argmin(T val) {
   const T least = c10::metal::simd_min(val);
   const ushort lane = detail::first_lane(detail::is_nan_or(val, least));
   return pair<T, ushort>{least, lane};
@@ -69,20 +79,33 @@ template <typename T> pair<T, ushort> simd_argmin(T val) {
 namespace detail {
 
 struct Sum {
-  template <typename T> T operator()(T a, T b) const { return a + b; }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 struct Product {
-  template <typename T> T operator()(T a, T b) const { return c10::metal::mul(a, b); }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return c10::metal::mul(a, b);
+  }
 };
 struct Most {
-  template <typename T> T operator()(T a, T b) const { return c10::metal::max(a, b); }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return c10::metal::max(a, b);
+  }
 };
 struct Least {
-  template <typename T> T operator()(T a, T b) const { return c10::metal::min(a, b); }
+  template <typename T>
+  T operator()(T a, T b) const {
+    return c10::metal::min(a, b);
+  }
 };
 
 // Each simdgroup has its part; everybody puts the parts together, in their order.
-template <typename T, typename F> T combine_parts(threadgroup T* data, T part, unsigned idx, unsigned size, F combine) {
+template <typename T, typename F>
+T combine_parts(threadgroup T* data, T part, unsigned idx, unsigned size, F combine) {
   if (idx % simdgroup_size == 0) data[idx / simdgroup_size] = part;
   ::metal::threadgroup_barrier(::metal::mem_flags::mem_threadgroup);
   const unsigned parts = (size + simdgroup_size - 1) / simdgroup_size;
@@ -102,10 +125,12 @@ template <typename T, typename A = opmath_t<T>>
 A threadgroup_prod(threadgroup A* data, T val, unsigned idx, unsigned size) {
   return detail::combine_parts(data, c10::metal::simd_prod(static_cast<A>(val)), idx, size, detail::Product());
 }
-template <typename T> T threadgroup_max(threadgroup T* data, T val, unsigned idx, unsigned size) {
+template <typename T>
+T threadgroup_max(threadgroup T* data, T val, unsigned idx, unsigned size) {
   return detail::combine_parts(data, c10::metal::simd_max(val), idx, size, detail::Most());
 }
-template <typename T> T threadgroup_min(threadgroup T* data, T val, unsigned idx, unsigned size) {
+template <typename T>
+T threadgroup_min(threadgroup T* data, T val, unsigned idx, unsigned size) {
   return detail::combine_parts(data, c10::metal::simd_min(val), idx, size, detail::Least());
 }
 
@@ -147,13 +172,15 @@ long threadgroup_argmin(threadgroup T* values, threadgroup long* indices, T val,
 
 // ---- Means and variances: {mean, sum of squared distances from it, count}
 
-template <typename T> float3 welford_combine(T a, T b) {
+template <typename T>
+float3 welford_combine(T a, T b) {
   const float delta = b.x - a.x, count = a.z + b.z;
   const float part = count == 0.0f ? 0.0f : b.z / count;
   return float3(a.x + delta * part, a.y + b.y + delta * delta * a.z * part, count);
 }
 
-template <typename T> float3 threadgroup_welford_reduce(threadgroup T* data, unsigned size) {
+template <typename T>
+float3 threadgroup_welford_reduce(threadgroup T* data, unsigned size) {
   float mean = 0.0f, squares = 0.0f;
   for (unsigned i = 0; i < size; ++i) {
     const float value = float(data[i]), delta = value - mean;
@@ -163,7 +190,8 @@ template <typename T> float3 threadgroup_welford_reduce(threadgroup T* data, uns
   return float3(mean, squares, float(size));
 }
 
-template <typename T> float3 threadgroup_welford_combine(threadgroup T* data, unsigned size) {
+template <typename T>
+float3 threadgroup_welford_combine(threadgroup T* data, unsigned size) {
   float3 all = data[0];
   for (unsigned i = 1; i < size; ++i) all = welford_combine(all, float3(data[i]));
   return all;
@@ -171,8 +199,14 @@ template <typename T> float3 threadgroup_welford_combine(threadgroup T* data, un
 
 // ---- Running sums and products
 
-template <typename T> T simd_cumsum(T val) { return T(::metal::simd_prefix_inclusive_sum(val)); }
-template <typename T> T simd_cumprod(T val) { return T(::metal::simd_prefix_inclusive_product(val)); }
+template <typename T>
+T simd_cumsum(T val) {
+  return T(::metal::simd_prefix_inclusive_sum(val));
+}
+template <typename T>
+T simd_cumprod(T val) {
+  return T(::metal::simd_prefix_inclusive_product(val));
+}
 
 template <typename T, typename A = opmath_t<T>>
 A threadgroup_cumsum(threadgroup A* data, T val, unsigned idx, unsigned size) {

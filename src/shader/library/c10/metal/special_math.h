@@ -3,6 +3,7 @@
 #include <c10/metal/bessel.h>
 #include <c10/metal/expm1f.h>
 #include <c10/metal/utils.h>
+
 #include <metal_stdlib>
 
 namespace c10 {
@@ -10,11 +11,13 @@ namespace metal {
 
 // ---- Small ones
 
-template <typename T> float sinc(T a) {
+template <typename T>
+float sinc(T a) {
   const float x = float(a);
   return x == 0.0f ? 1.0f : ::metal::sinpi(x) / (M_PI_F * x);
 }
-template <typename T> float spherical_bessel_j0(T a) {
+template <typename T>
+float spherical_bessel_j0(T a) {
   const float x = float(a);
   if (::metal::isinf(x)) return 0.0f;
   if (::metal::fabs(x) < 0.5f) {
@@ -23,20 +26,26 @@ template <typename T> float spherical_bessel_j0(T a) {
   }
   return ::metal::sin(x) / x;
 }
-template <typename T> float entr(T a) {
+template <typename T>
+float entr(T a) {
   const float x = float(a);
   if (::metal::isnan(x)) return x;
   return x > 0.0f ? -x * ::metal::log(x) : x == 0.0f ? 0.0f : -INFINITY;
 }
-template <typename T, typename U> float xlogy(T a, U b) {
+template <typename T, typename U>
+float xlogy(T a, U b) {
   const float x = float(a), y = float(b);
   return ::metal::isnan(y) ? NAN : x == 0.0f ? 0.0f : x * ::metal::log(y);
 }
-template <typename T, typename U> float xlog1py(T a, U b) {
+template <typename T, typename U>
+float xlog1py(T a, U b) {
   const float x = float(a), y = float(b);
   return ::metal::isnan(y) ? NAN : x == 0.0f ? 0.0f : x * ::metal::kymo_log1p(y);
 }
-template <typename T> float expm1(T x) { return expm1f(float(x)); }
+template <typename T>
+float expm1(T x) {
+  return expm1f(float(x));
+}
 
 // ---- The error function
 
@@ -68,21 +77,24 @@ inline float erf_near(float x) {  // |x| <= 1
 
 }  // namespace detail
 
-template <typename T> float erf(T a) {
+template <typename T>
+float erf(T a) {
   const float x = float(a), size = ::metal::fabs(x);
   if (::metal::isnan(x)) return x;
   if (size <= 1.0f) return detail::erf_near(x);
   if (size > 4.0f) return ::metal::copysign(1.0f, x);
   return ::metal::copysign(1.0f - detail::exp_of_minus_square(size) * detail::erfcx_far(size), x);
 }
-template <typename T> float erfc(T a) {
+template <typename T>
+float erfc(T a) {
   const float x = float(a), size = ::metal::fabs(x);
   if (::metal::isnan(x)) return x;
   if (size <= 1.0f) return 1.0f - detail::erf_near(x);
   const float far = size > 10.2f ? 0.0f : detail::exp_of_minus_square(size) * detail::erfcx_far(size);
   return x > 0.0f ? far : 2.0f - far;
 }
-template <typename T> float erfinv(T a) {
+template <typename T>
+float erfinv(T a) {
   const float x = float(a);
   if (!(::metal::fabs(x) <= 1.0f)) return NAN;
   if (::metal::fabs(x) == 1.0f) return ::metal::copysign(INFINITY, x);
@@ -143,7 +155,8 @@ inline float log_gamma_positive(float x) {
 
 }  // namespace detail
 
-template <typename T> float log_gamma(T a) {
+template <typename T>
+float log_gamma(T a) {
   const float x = float(a);
   if (::metal::isnan(x)) return x;
   if (::metal::isinf(x)) return INFINITY;
@@ -152,7 +165,8 @@ template <typename T> float log_gamma(T a) {
   return 1.14472989f - ::metal::log(::metal::fabs(::metal::sinpi(x))) - detail::log_gamma_positive(1.0f - x);
 }
 
-template <typename T> float digamma(T a) {
+template <typename T>
+float digamma(T a) {
   float x = float(a);
   if (::metal::isnan(x)) return x;
   if (x == 0.0f) return ::metal::copysign(INFINITY, -x);
@@ -169,7 +183,8 @@ template <typename T> float digamma(T a) {
 }
 
 // Hurwitz's: the sum of (q + k)^-x.
-template <typename T, typename U> float zeta(T a, U b) {
+template <typename T, typename U>
+float zeta(T a, U b) {
   const float x = float(a), q = float(b);
   if (x == 1.0f) return INFINITY;
   if (x < 1.0f || ::metal::isnan(x) || ::metal::isnan(q)) return NAN;
@@ -198,7 +213,8 @@ template <typename T, typename U> float zeta(T a, U b) {
   return sum - factor * 8.2671958e-7f;
 }
 
-template <typename T> float trigamma(T a) {
+template <typename T>
+float trigamma(T a) {
   float x = float(a), sign = 1.0f, result = 0.0f;
   if (x < 0.5f) {
     sign = -1.0f;
@@ -212,7 +228,8 @@ template <typename T> float trigamma(T a) {
   return sign * result;
 }
 
-template <typename T> float polygamma(T a, long order) {
+template <typename T>
+float polygamma(T a, long order) {
   const float x = float(a);
   if (order == 0l) return digamma(x);
   if (order == 1l) return trigamma(x);
@@ -270,7 +287,8 @@ float shifted_chebyshev_polynomial_w_forward(T a, int n) {
   return chebyshev_polynomial_w_forward(2.0f * float(a) - 1.0f, n);
 }
 
-template <typename T> float hermite_polynomial_h_forward(T a, int n) {
+template <typename T>
+float hermite_polynomial_h_forward(T a, int n) {
   const float x = float(a);
   if (n < 0) return 0.0f;
   if (n == 0) return 1.0f;
@@ -282,7 +300,8 @@ template <typename T> float hermite_polynomial_h_forward(T a, int n) {
   }
   return p;
 }
-template <typename T> float hermite_polynomial_he_forward(T a, int n) {
+template <typename T>
+float hermite_polynomial_he_forward(T a, int n) {
   const float x = float(a);
   if (n < 0) return 0.0f;
   if (n == 0) return 1.0f;
@@ -294,7 +313,8 @@ template <typename T> float hermite_polynomial_he_forward(T a, int n) {
   }
   return p;
 }
-template <typename T> float legendre_polynomial_p_forward(T a, int n) {
+template <typename T>
+float legendre_polynomial_p_forward(T a, int n) {
   const float x = float(a);
   if (n < 0) return 0.0f;
   if (n == 0) return 1.0f;
@@ -306,7 +326,8 @@ template <typename T> float legendre_polynomial_p_forward(T a, int n) {
   }
   return p;
 }
-template <typename T> float laguerre_polynomial_l_forward(T a, int n) {
+template <typename T>
+float laguerre_polynomial_l_forward(T a, int n) {
   const float x = float(a);
   if (n < 0) return 0.0f;
   if (n == 0) return 1.0f;

@@ -2,6 +2,7 @@
 // divisions round down, a division by 0 of integers gives 0.
 #pragma once
 #include <c10/metal/common.h>
+
 #include <metal_stdlib>
 
 namespace c10 {
@@ -10,62 +11,122 @@ namespace metal {
 // ---- Types
 
 namespace detail {
-template <typename T> struct vectypes {};
-template <> struct vectypes<float> {
+template <typename T>
+struct vectypes {};
+template <>
+struct vectypes<float> {
   using type4 = float4;
   using type3 = float3;
   using type2 = float2;
 };
-template <> struct vectypes<half> {
+template <>
+struct vectypes<half> {
   using type4 = half4;
   using type3 = half3;
   using type2 = half2;
 };
-template <> struct vectypes<bfloat> {
+template <>
+struct vectypes<bfloat> {
   using type4 = bfloat4;
   using type3 = bfloat3;
   using type2 = bfloat2;
 };
-template <> struct vectypes<short> {
+template <>
+struct vectypes<short> {
   using type4 = short4;
   using type3 = short3;
   using type2 = short2;
 };
-template <> struct vectypes<int> {
+template <>
+struct vectypes<int> {
   using type4 = int4;
   using type3 = int3;
   using type2 = int2;
 };
-template <> struct vectypes<long> {
+template <>
+struct vectypes<long> {
   using type4 = long4;
   using type3 = long3;
   using type2 = long2;
 };
 
-template <typename T> struct OpMathType { using type = T; };
-template <> struct OpMathType<half> { using type = float; };
-template <> struct OpMathType<bfloat> { using type = float; };
-template <> struct OpMathType<half2> { using type = float2; };
-template <> struct OpMathType<short> { using type = int; };
-template <> struct OpMathType<char> { using type = int; };
-template <> struct OpMathType<uchar> { using type = int; };
+template <typename T>
+struct OpMathType {
+  using type = T;
+};
+template <>
+struct OpMathType<half> {
+  using type = float;
+};
+template <>
+struct OpMathType<bfloat> {
+  using type = float;
+};
+template <>
+struct OpMathType<half2> {
+  using type = float2;
+};
+template <>
+struct OpMathType<short> {
+  using type = int;
+};
+template <>
+struct OpMathType<char> {
+  using type = int;
+};
+template <>
+struct OpMathType<uchar> {
+  using type = int;
+};
 
-template <typename T> struct AccumulationType { using type = T; };
-template <> struct AccumulationType<half> { using type = float; };
-template <> struct AccumulationType<bfloat> { using type = float; };
-template <> struct AccumulationType<half2> { using type = float2; };
-template <> struct AccumulationType<bool> { using type = long; };
-template <> struct AccumulationType<char> { using type = long; };
-template <> struct AccumulationType<uchar> { using type = long; };
-template <> struct AccumulationType<short> { using type = long; };
-template <> struct AccumulationType<int> { using type = long; };
+template <typename T>
+struct AccumulationType {
+  using type = T;
+};
+template <>
+struct AccumulationType<half> {
+  using type = float;
+};
+template <>
+struct AccumulationType<bfloat> {
+  using type = float;
+};
+template <>
+struct AccumulationType<half2> {
+  using type = float2;
+};
+template <>
+struct AccumulationType<bool> {
+  using type = long;
+};
+template <>
+struct AccumulationType<char> {
+  using type = long;
+};
+template <>
+struct AccumulationType<uchar> {
+  using type = long;
+};
+template <>
+struct AccumulationType<short> {
+  using type = long;
+};
+template <>
+struct AccumulationType<int> {
+  using type = long;
+};
 }  // namespace detail
 
-template <typename T> using vec2type_t = typename detail::vectypes<T>::type2;
-template <typename T> using vec3type_t = typename detail::vectypes<T>::type3;
-template <typename T> using vec4type_t = typename detail::vectypes<T>::type4;
-template <typename T> using opmath_t = typename detail::OpMathType<T>::type;
-template <typename T> using accum_t = typename detail::AccumulationType<T>::type;
+template <typename T>
+using vec2type_t = typename detail::vectypes<T>::type2;
+template <typename T>
+using vec3type_t = typename detail::vectypes<T>::type3;
+template <typename T>
+using vec4type_t = typename detail::vectypes<T>::type4;
+template <typename T>
+using opmath_t = typename detail::OpMathType<T>::type;
+template <typename T>
+using accum_t = typename detail::AccumulationType<T>::type;
 
 template <typename T>
 constexpr constant bool is_complex_v = ::metal::is_same_v<T, float2> || ::metal::is_same_v<T, half2>;
@@ -74,12 +135,15 @@ constexpr constant bool is_scalar_floating_point_v = ::metal::is_floating_point_
 template <typename T>
 constexpr constant bool is_scalar_integral_v = ::metal::is_integral_v<T>&& ::metal::is_scalar_v<T>;
 
-template <typename T, typename U> using common_dtype = decltype(T(0) + U(0));
-template <typename T> using floating_dtype = ::metal::conditional_t<::metal::is_integral_v<T>, float, T>;
+template <typename T, typename U>
+using common_dtype = decltype(T(0) + U(0));
+template <typename T>
+using floating_dtype = ::metal::conditional_t<::metal::is_integral_v<T>, float, T>;
 
 // ---- Conversion
 
-template <typename To, typename From> To cast_to(const From from) {
+template <typename To, typename From>
+To cast_to(const From from) {
   if constexpr (is_complex_v<To> && !is_complex_v<From>)
     return To(from, 0);
   else if constexpr (is_complex_v<From> && !is_complex_v<To>)
@@ -90,13 +154,15 @@ template <typename To, typename From> To cast_to(const From from) {
 
 // ---- Comparison: what is not a number wins
 
-template <typename T> T max(T a, T b) {
+template <typename T>
+T max(T a, T b) {
   if constexpr (::metal::is_floating_point_v<T>)
     return ::metal::isnan(a) || ::metal::isnan(b) ? T(NAN) : ::metal::max(a, b);
   else
     return ::metal::max(a, b);
 }
-template <typename T> T min(T a, T b) {
+template <typename T>
+T min(T a, T b) {
   if constexpr (::metal::is_floating_point_v<T>)
     return ::metal::isnan(a) || ::metal::isnan(b) ? T(NAN) : ::metal::min(a, b);
   else
@@ -105,7 +171,8 @@ template <typename T> T min(T a, T b) {
 
 // ---- Division
 
-template <typename T, typename U> common_dtype<T, U> floor_divide(T x, U y) {
+template <typename T, typename U>
+common_dtype<T, U> floor_divide(T x, U y) {
   using R = common_dtype<T, U>;
   const R a = R(x), b = R(y);
   if constexpr (::metal::is_integral_v<R>) {
@@ -116,10 +183,12 @@ template <typename T, typename U> common_dtype<T, U> floor_divide(T x, U y) {
     return ::metal::floor(a / b);
   }
 }
-template <typename T, typename U> common_dtype<T, U> safe_mod(const T x, const U y) {
+template <typename T, typename U>
+common_dtype<T, U> safe_mod(const T x, const U y) {
   return y == 0 ? common_dtype<T, U>(0) : common_dtype<T, U>(x) % common_dtype<T, U>(y);
 }
-template <typename T, typename U> common_dtype<T, U> fmod(const T x, const U y) {
+template <typename T, typename U>
+common_dtype<T, U> fmod(const T x, const U y) {
   using R = common_dtype<T, U>;
   if constexpr (::metal::is_integral_v<R>)
     return safe_mod(x, y);
@@ -127,7 +196,8 @@ template <typename T, typename U> common_dtype<T, U> fmod(const T x, const U y) 
     return ::metal::fmod(R(x), R(y));
 }
 // With the sign of the divisor.
-template <typename T, typename U> common_dtype<T, U> remainder(const T x, const U y) {
+template <typename T, typename U>
+common_dtype<T, U> remainder(const T x, const U y) {
   using R = common_dtype<T, U>;
   const R b = R(y), r = fmod(R(x), b);
   return r != R(0) && (r < R(0)) != (b < R(0)) ? r + b : r;
@@ -135,8 +205,12 @@ template <typename T, typename U> common_dtype<T, U> remainder(const T x, const 
 
 // ---- Powers
 
-template <typename T> float log1p(T x) { return ::metal::kymo_log1p(float(x)); }
-template <typename T, typename U> common_dtype<T, U> pow(T base, U exponent) {
+template <typename T>
+float log1p(T x) {
+  return ::metal::kymo_log1p(float(x));
+}
+template <typename T, typename U>
+common_dtype<T, U> pow(T base, U exponent) {
   using R = common_dtype<T, U>;
   if constexpr (::metal::is_integral_v<R>) {
     if (exponent < 0) return base == 1 ? R(1) : base == -1 ? (exponent % 2 == 0 ? R(1) : R(-1)) : R(0);
@@ -153,13 +227,15 @@ template <typename T, typename U> common_dtype<T, U> pow(T base, U exponent) {
 
 // ---- Complex numbers: two components
 
-template <typename T> T mul(const T x, const T y) {
+template <typename T>
+T mul(const T x, const T y) {
   if constexpr (is_complex_v<T>)
     return T(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
   else
     return x * y;
 }
-template <typename T> T div(const T x, const T y) {
+template <typename T>
+T div(const T x, const T y) {
   if constexpr (is_complex_v<T>) {
     const auto square = y.x * y.x + y.y * y.y;
     return T((x.x * y.x + x.y * y.y) / square, (x.y * y.x - x.x * y.y) / square);
@@ -167,7 +243,8 @@ template <typename T> T div(const T x, const T y) {
     return x / y;
   }
 }
-template <typename T> T conj(T a) {
+template <typename T>
+T conj(T a) {
   if constexpr (is_complex_v<T>)
     return T(a.x, -a.y);
   else

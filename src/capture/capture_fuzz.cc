@@ -1,0 +1,51 @@
+// Bytes that claim to be a capture's manifest, and its calls.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/hash.h"
+#include "capture/format.h"
+#include "capture/json_value.h"
+#include "capture/manifest.h"
+#include "capture/reader.h"
+#include "kymo/error.h"
+
+namespace {
+
+using namespace kymo;
+
+template <class F>
+void refused_or_fine(F&& read) {
+  try {
+    read();
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  refused_or_fine([&] { capture::JsonValue::parse(text); });
+  refused_or_fine([&] {
+    // With the right checksum, or nothing behind it would be reached.
+    const std::string body(text);
+    const std::string sum = fmt::format("  \"checksum\": \"{:016x}\"\n}}\n", base::hash(base::as_bytes(body)));
+    capture::parse_manifest(body + sum);
+  });
+  refused_or_fine([&] {
+    capture::Tables tables([](uint64_t piece) -> uint32_t {
+      if (piece > 3) throw Error("no such piece");
+      return piece == 3 ? 16 : capture::kPieceBytes;
+    });
+    // What was understood is written as it was read.
+    const auto bytes = base::as_bytes(text);
+    capture::walk_records(bytes, tables, [&](const capture::Record& record, const capture::Tables&) {
+      base::ByteWriter out;
+      capture::encode(record, out);
+      base::ByteReader again(out.bytes());
+      if (capture::decode(again).index() != record.index() || again.left() != 0) __builtin_trap();
+    });
+  });
+  return 0;
+}

@@ -1,0 +1,78 @@
+// contents.bin: pieces of buffers, at most 1 MiB each, compressed where that helps, the same bytes stored once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/file.h"
+#include "capture/checksum.h"
+#include "capture/output_file.h"
+#include "capture/records.h"
+
+struct ZSTD_CCtx_s;
+struct ZSTD_DCtx_s;
+
+namespace kymo::capture {
+
+class ContentsWriter {
+ public:
+  explicit ContentsWriter(OutputFile& file);
+
+  // Cuts it into pieces and appends their numbers.
+  void store(base::Bytes bytes, Pieces& pieces);
+
+  uint64_t pieces() const { return known_.size(); }
+  uint64_t bytes() const { return bytes_; }  // that were given, before anything was saved
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx_s* context) const;
+  };
+  struct Spread {
+    size_t operator()(const PieceHash& hash) const { return hash.low; }
+  };
+  uint64_t store_piece(base::Bytes bytes);
+
+  OutputFile& file_;
+  std::unique_ptr<ZSTD_CCtx_s, Free> context_;
+  std::unordered_map<PieceHash, uint64_t, Spread> known_;
+  std::vector<std::byte> compressed_;
+  uint64_t bytes_ = 0;
+};
+
+class ContentsReader {
+ public:
+  // Finds the pieces. Throws Error where the file is not well formed.
+  ContentsReader(base::FileDescriptor file, std::string path);
+
+  uint64_t pieces() const { return places_.size(); }
+  uint32_t size_of(uint64_t piece) const { return place(piece).bytes; }
+  // Throws Error where it is damaged, or there is none of that number. One thread at a time.
+  std::vector<std::byte> read(uint64_t piece);
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DCtx_s* context) const;
+  };
+  struct Place {
+    uint64_t at = 0;  // of what is stored
+    uint32_t stored = 0, bytes = 0;
+    PieceHash hash;
+  };
+  const Place& place(uint64_t piece) const;
+
+  base::FileDescriptor file_;
+  std::string path_;
+  std::unique_ptr<ZSTD_DCtx_s, Free> context_;
+  std::vector<Place> places_;
+};
+
+// The 16 bytes that each .bin file begins with.
+void append_file_header(OutputFile& file, std::string_view magic);
+// Throws Error where they are others.
+void check_file_header(base::Bytes untrusted, std::string_view magic, const std::string& path);
+
+}  // namespace kymo::capture

@@ -1,0 +1,31 @@
+// The bytes of a capture that several files here must agree on. docs/capture.md is the specification.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace kymo::capture {
+
+inline constexpr uint32_t kFormatVersion = 1;
+
+// Each .bin file begins with its magic, the version and four bytes of 0.
+inline constexpr std::string_view kCallsMagic = "KYMOCALL", kContentsMagic = "KYMODATA", kTimesMagic = "KYMOTIME";
+inline constexpr size_t kFileHeaderBytes = 16;
+
+inline constexpr std::string_view kManifestName = "manifest.json", kCallsName = "calls.bin",
+                                  kContentsName = "contents.bin", kTimesName = "times.bin", kShadersName = "shaders";
+inline constexpr std::string_view kSuffix = ".kycap";
+
+// Contents are stored in pieces: what of a large buffer did not change is stored once.
+inline constexpr size_t kPieceBytes = size_t{1} << 20;
+inline constexpr size_t kPieceHeaderBytes = 24;
+
+// More than any capture has, and little enough for a reader to believe.
+inline constexpr uint64_t kMostBufferBytes = uint64_t{1} << 44;
+inline constexpr uint64_t kMostCallsBytes = uint64_t{1} << 30;
+inline constexpr size_t kMostDevices = 1024, kMostLibraries = size_t{1} << 20, kMostOthers = size_t{1} << 26;
+inline constexpr uint64_t kMostShaderBytes = uint64_t{64} << 20;
+inline constexpr uint64_t kMostManifestBytes = uint64_t{64} << 20;
+
+}  // namespace kymo::capture

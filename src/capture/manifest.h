@@ -1,0 +1,38 @@
+// manifest.json: what a capture is and what its other files must be. Written last: a folder without it is unfinished.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "capture/records.h"
+
+namespace kymo::capture {
+
+struct FileEntry {
+  std::string name;  // within the folder: "calls.bin", "shaders/0000.metal"
+  uint64_t bytes = 0, checksum = 0;
+};
+
+struct Manifest {
+  std::string kymo_version, name;
+  uint64_t started_ns = 0, stopped_ns = 0;  // since 1970
+  std::string problem;                      // what could not be read; empty: nothing
+  uint64_t calls = 0, pieces = 0;
+  uint64_t device_ns = 0;      // of all calls
+  uint64_t content_bytes = 0;  // before equal pieces were left out and the rest compressed
+  std::vector<FileEntry> files;
+
+  // For people who look into it; the reader has it from calls.bin.
+  std::vector<DeviceRecord> devices;
+};
+
+std::string manifest_text(const Manifest& manifest);
+// Throws Error where it is damaged, of another version, or names files that a capture does not have.
+Manifest parse_manifest(std::string_view untrusted);
+
+// "shaders/0007.metal"
+std::string shader_name(uint32_t number, device::Language language, std::string_view text);
+
+}  // namespace kymo::capture

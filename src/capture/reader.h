@@ -1,0 +1,58 @@
+// Reads a capture. Nothing in the folder is trusted: sizes and checksums of all files are verified when it is opened,
+// and every record is looked through once, so that whoever goes through them again meets no surprise.
+//
+//   CaptureFile capture("0000-frame.kycap");
+//   capture.for_each([&](const Record& record, const Tables& so_far) { … });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "capture/contents.h"
+#include "capture/manifest.h"
+#include "capture/records.h"
+#include "capture/tables.h"
+
+namespace kymo::capture {
+
+class CaptureFile {
+ public:
+  // Throws Error, in one line, for what is no capture, unfinished, of another version, cut off or damaged.
+  explicit CaptureFile(std::string folder);
+
+  const std::string& folder() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }
+  const Tables& tables() const { return *tables_; }                     // as they are at the end
+  const std::vector<uint64_t>& device_times() const { return times_; }  // of each call; 0: not known
+  const std::vector<FileEntry>& shaders() const { return shaders_; }    // by number
+  std::string shader_text(uint32_t number) const;
+  std::vector<std::byte> piece(uint64_t number) const { return contents_->read(number); }
+
+  // All records in order; `so_far` has this one already.
+  void for_each(const std::function<void(const Record& record, const Tables& so_far)>& visit) const;
+
+ private:
+  base::FileDescriptor open_checked(const FileEntry& entry) const;
+  std::vector<std::byte> read_checked(const FileEntry& entry, uint64_t most) const;
+  const FileEntry& entry(std::string_view name) const;
+
+  std::string path_;
+  base::FileDescriptor folder_;
+  Manifest manifest_;
+  std::vector<FileEntry> shaders_;
+  std::vector<std::byte> calls_;
+  std::vector<uint64_t> times_;
+  std::unique_ptr<ContentsReader> contents_;
+  std::optional<Tables> tables_;
+};
+
+// The records behind the header of calls.bin, each looked through. Throws Error with the place.
+void walk_records(base::Bytes untrusted, Tables& tables,
+                  const std::function<void(const Record& record, const Tables& so_far)>& visit);
+
+}  // namespace kymo::capture

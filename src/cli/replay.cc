@@ -1,0 +1,210 @@
+// `kymo replay`: the device work of a capture once more, timed and checked.
+#include "capture/replay.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/quantity.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using capture::Mismatch;
+using capture::ReplayReport;
+using capture::ReplayRow;
+
+constexpr size_t kMostMismatchesShown = 10;
+
+struct ReplayCommand {
+  std::string path;
+  capture::ReplayOptions options;
+  bool no_verify = false, json = false;
+};
+
+uint64_t median_of(const std::vector<uint64_t>& sorted) { return ReplayRow::quantile(sorted, 0.5); }
+
+std::string known_time(const std::vector<uint64_t>& sorted, double q) {
+  return sorted.empty() ? "-" : duration_text(ReplayRow::quantile(sorted, q));
+}
+
+std::string ratio_text(const ReplayReport& report) {
+  return fmt::format("{:.2f}", static_cast<double>(report.replayed_ns) / static_cast<double>(report.original_ns));
+}
+
+std::string rows_text(const ReplayReport& report) {
+  using Align = Table::Align;
+  Table table({{"runs", Align::Right},
+               {"min", Align::Right},
+               {"median", Align::Right},
+               {"p99", Align::Right},
+               {"original", Align::Right},
+               {"GB/s", Align::Right},
+               {"kernel"}});
+  for (const ReplayRow& row : report.rows) {
+    const double rate = row.gigabytes_per_second(report.runs);
+    table.add({count_text(row.calls * report.runs), known_time(row.times, 0), known_time(row.times, 0.5),
+               known_time(row.times, 0.99), known_time(row.original, 0.5), rate > 0 ? fmt::format("{:.2f}", rate) : "-",
+               row.is_kernel ? printable(row.name) : fmt::format("({})", row.name)});
+  }
+  return table.text(terminal_width(Stream::Output));
+}
+
+std::string operations_text(const ReplayReport& report) {
+  using Align = Table::Align;
+  Table table({{"runs", Align::Right},
+               {"min", Align::Right},
+               {"median", Align::Right},
+               {"p99", Align::Right},
+               {"original", Align::Right},
+               {"GFLOP/s", Align::Right},
+               {"operation"}});
+  for (const ReplayRow& row : report.operations) {
+    const double rate = row.gigaflops(report.runs);
+    table.add({count_text(row.calls * report.runs), known_time(row.times, 0), known_time(row.times, 0.5),
+               known_time(row.times, 0.99), known_time(row.original, 0.5), rate > 0 ? fmt::format("{:.2f}", rate) : "-",
+               printable(row.name)});
+  }
+  return table.text(terminal_width(Stream::Output));
+}
+
+std::string mismatch_text(const Mismatch& mismatch) {
+  return fmt::format("buffer {} ({}): element {} is {}, and was {} ({} of {} differ)", mismatch.buffer,
+                     name_of(mismatch.dtype), mismatch.element, mismatch.now, mismatch.then,
+                     count_text(mismatch.differing), count_of(mismatch.elements, "element"));
+}
+
+std::string as_text(const ReplayReport& report) {
+  std::string text =
+      fmt::format("{} on {}\n", count_of(report.calls, "call"),
+                  report.devices.empty() ? "no device" : fmt::format("{}", fmt::join(report.devices, ", ")));
+  if (report.runs > 0 && !report.rows.empty()) text += "\n" + rows_text(report) + "\n";
+  if (report.runs > 0 && !report.operations.empty()) text += operations_text(report) + "\n";
+  if (report.runs > 0 && report.original_ns > 0) {
+    text += fmt::format("device time of a run: {}, originally {}: {} times as long\n",
+                        duration_text(report.replayed_ns), duration_text(report.original_ns), ratio_text(report));
+  }
+  if (!report.verified) return text + "results were not compared\n";
+  if (report.mismatches.empty())
+    text += fmt::format("results are the same: {} compared\n", count_of(report.buffers_compared, "buffer"));
+  if (report.buffers_unknown > 0)
+    text += fmt::format("{} without a captured result\n", count_of(report.buffers_unknown, "buffer"));
+  return text;
+}
+
+void write_times(JsonWriter& json, const char* name, const std::vector<uint64_t>& sorted) {
+  json.begin_object(name);
+  json.field("count", sorted.size());
+  json.field("min_ns", ReplayRow::quantile(sorted, 0));
+  json.field("median_ns", median_of(sorted));
+  json.field("p99_ns", ReplayRow::quantile(sorted, 0.99));
+  json.end_object();
+}
+
+void write_rows(JsonWriter& json, const char* name, const std::vector<ReplayRow>& rows, uint64_t runs) {
+  json.begin_array(name);
+  for (const ReplayRow& row : rows) {
+    json.begin_object();
+    json.field("name", row.name);
+    json.field("is_kernel", row.is_kernel);
+    json.field("calls", row.calls);
+    json.field("tensor_bytes", row.bytes);
+    json.field("gigabytes_per_second", row.gigabytes_per_second(runs));
+    json.field("gigaflops", row.gigaflops(runs));
+    write_times(json, "times", row.times);
+    write_times(json, "original", row.original);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+std::string as_json(const std::string& path, const ReplayReport& report) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("capture", path);
+  json.begin_array("devices");
+  for (const std::string& device : report.devices) json.value(device);
+  json.end_array();
+  json.field("calls", report.calls);
+  json.field("runs", report.runs);
+  json.field("device_ns", report.replayed_ns);
+  json.field("original_device_ns", report.original_ns);
+  write_rows(json, "rows", report.rows, report.runs);
+  write_rows(json, "operations", report.operations, report.runs);
+  json.field("verified", report.verified);
+  json.field("buffers_compared", report.buffers_compared);
+  json.field("buffers_unknown", report.buffers_unknown);
+  json.begin_array("mismatches");
+  for (const Mismatch& mismatch : report.mismatches) {
+    json.begin_object();
+    json.field("buffer", mismatch.buffer);
+    json.field("dtype", name_of(mismatch.dtype));
+    json.field("element", mismatch.element);
+    json.field("now", mismatch.now);
+    json.field("then", mismatch.then);
+    json.field("differing", mismatch.differing);
+    json.field("elements", mismatch.elements);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
+double parse_tolerance(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || !std::isfinite(value))
+    throw InvalidArgument(fmt::format("'{}' is no tolerance: give a number from 0, such as 1e-5", text));
+  return value;
+}
+
+}  // namespace
+
+int replay_command(const Arguments& arguments) {
+  ReplayCommand command;
+  capture::ReplayOptions& options = command.options;
+  CommandLine line("replay", "kymo replay FOLDER [options]",
+                   "Makes the device calls of a capture again, on the same device or another, compares the results\n"
+                   "with what the program got (exit code 1 where they differ), and shows how long each kernel took.\n"
+                   "It runs the kernels in the capture: replay only what you would run.",
+                   "kymo replay 0000-frame.kycap --repeat 20\n"
+                   "kymo replay 0000-frame.kycap --device vulkan:0 --tolerance 1e-5");
+  line.add_option("FOLDER", command.path, "the capture")->required();
+  line.add_option("--device", options.device, "where to run it; the device it was captured on unless given")
+      ->type_name("NAME");
+  line.text(
+      "--repeat", "N", [&](const std::string& text) { options.repeat = base::parse_count(text); },
+      "time so many runs; 1 unless given. A run before them is compared and not timed");
+  line.add_option("--kernel", options.kernel, "show only this one; all of the capture runs all the same")
+      ->type_name("NAME");
+  line.text(
+      "--tolerance", "X", [&](const std::string& text) { options.tolerance = parse_tolerance(text); },
+      "floating-point results may differ by this part of their value; 0 unless given");
+  line.add_flag("--no-verify", command.no_verify, "compare nothing");
+  line.add_flag("--json", command.json, "as JSON");
+  if (!line.read(arguments)) return kDone;
+  options.verify = !command.no_verify;
+
+  const capture::CaptureFile capture(command.path);
+  if (!capture.manifest().problem.empty())
+    say_warning("the capture is not whole: " + printable(capture.manifest().problem));
+  const ReplayReport report = capture::replay(capture, options);
+  print(command.json ? as_json(command.path, report) : as_text(report));
+  for (size_t i = 0; i < std::min(report.mismatches.size(), kMostMismatchesShown); ++i)
+    say_error(mismatch_text(report.mismatches[i]));
+  if (report.mismatches.size() > kMostMismatchesShown)
+    say_error(fmt::format("… and {}", count_of(report.mismatches.size() - kMostMismatchesShown, "more buffer")));
+  return report.mismatches.empty() ? kDone : kFailed;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,53 @@
+// Who wants to know of every operation on every device, beside the trace: the profiler (src/signpost) and a capture
+// (src/capture). They are floors above; the runtime calls whoever has put himself here.
+//
+// While there is a watcher every operation is timed by the device, as while something records, and each is told twice:
+// when it is queued, and when it is known to have run.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "device/operation.h"
+
+namespace kymo::device {
+
+class StreamState;
+
+// When an operation ran, on CLOCK_MONOTONIC, and what the host spent in the call that queued it.
+struct OperationTimes {
+  uint64_t start_ns = 0, end_ns = 0;
+  uint64_t gpu_ns = 0;  // by the device's clock alone: no error of conversion in it
+  uint64_t call_ns = 0;
+};
+
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // On the thread that queues it, under the stream's lock, before it is queued: short, no calls to devices. Returns a
+  // number of its own for this execution. What `operation` points to lives as long as this call.
+  virtual uint64_t queued(const StreamState& stream, const Operation& operation) noexcept = 0;
+  // It ran; `operation` without what it pointed to but its name. On any thread, under the stream's lock. Of one stream
+  // in the order they were queued.
+  virtual void completed(const StreamState& stream, const Operation& operation, uint64_t execution,
+                         const OperationTimes& times) noexcept = 0;
+  // The same for one whose times cannot be had, or that was not queued after all.
+  virtual void lost(const StreamState& stream, const Operation& operation, uint64_t execution) noexcept = 0;
+  // Must each operation be waited for before the next?
+  virtual bool waits() const noexcept { return false; }
+};
+
+enum class WatcherRole : uint8_t { Profiler, Capture };
+inline constexpr size_t kWatcherRoles = 2;
+
+// Null: nobody. Set from any thread; a watcher is never destroyed, because a call to it may be under way.
+void set_watcher(WatcherRole role, Watcher* watcher);
+Watcher* watcher(WatcherRole role) noexcept;
+
+// Waits for everything that was queued by now on any device to run, at most that long, and tells the watchers (and the
+// trace) of it.
+void tell_what_ran(uint64_t wait_ns);
+
+}  // namespace kymo::device

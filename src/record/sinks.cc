@@ -1,0 +1,271 @@
+#include "record/sinks.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "record/label_text.h"
+#include "record/name_cache.h"
+#include "record/numbers.h"
+#include "record/sent.h"
+#include "record/thread.h"
+
+namespace kymo::record {
+namespace {
+
+// Calls of sinks, one inside another never: what a sink annotates itself, or what a signal handler does that
+// interrupted it, would find the tool in the middle of something. Whoever annotates keeps its errno.
+class SinkCalls {
+ public:
+  SinkCalls(Process& shared, Sent& sent) noexcept : shared_(shared), sent_(sent), allowed_(!sent.inside()) {
+    if (allowed_) sent_.set_inside(true);
+    order_for_signals();
+  }
+  ~SinkCalls() {
+    order_for_signals();
+    if (allowed_) sent_.set_inside(false);
+    errno = errno_;
+  }
+  SinkCalls(const SinkCalls&) = delete;
+  SinkCalls& operator=(const SinkCalls&) = delete;
+
+  bool allowed() const noexcept { return allowed_; }
+
+  // Those that are on. What begins goes to the sinks that were asked, whether or not they are on by now: only so is it
+  // known who heard it.
+  uint32_t on() const noexcept { return shared_.sinks_on.load(std::memory_order_acquire); }
+
+  template <class Call>
+  void each(uint32_t sinks, Call call) noexcept {
+    for (uint32_t place = 0; allowed_ && sinks >> place != 0; ++place)
+      if ((sinks >> place & 1) != 0) call(*shared_.sinks[place].load(std::memory_order_acquire), 1u << place);
+  }
+
+  SinkMask listening(kymo_sink_interest interest) noexcept {
+    uint32_t found = 0;
+    each(on(), [&](const kymo_sink& sink, uint32_t bit) {
+      if (sink.listens == nullptr || sink.listens(interest) != 0) found |= bit;
+    });
+    return static_cast<SinkMask>(found);
+  }
+
+  void push(uint32_t sinks, const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept {
+    if (sinks == 0) return;
+    char text[kLabelTextBytes];
+    label_text(label, args, count, text);
+    each(sinks, [&](const kymo_sink& sink, uint32_t) {
+      if (sink.range_push != nullptr) sink.range_push(text, &label);
+    });
+  }
+  void pop(uint32_t sinks) noexcept {
+    each(sinks & on(), [](const kymo_sink& sink, uint32_t) {
+      if (sink.range_pop != nullptr) sink.range_pop();
+    });
+  }
+  // What was popped while nobody heard.
+  void end_stale(int depth) noexcept {
+    for (SinkMask sinks = 0; sent_.pop_stale(depth, sinks);) pop(sinks);
+  }
+
+ private:
+  Process& shared_;
+  Sent& sent_;
+  bool allowed_;
+  const int errno_ = errno;
+};
+
+// A thread of Kymo's own sends nothing: `send` is not called.
+template <class Send>
+void with_sent(bool make, Send send) noexcept {
+  if (own_slot() == nullptr) return;
+  Process* shared = process();
+  if (shared == nullptr) return;
+  if (Sent* sent = sent_by_this_thread(*shared, make)) send(*shared, *sent);
+}
+
+class SinksLock {
+ public:
+  explicit SinksLock(Process& shared) noexcept : lock_(shared.sinks_lock) {
+    while (lock_.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  }
+  ~SinksLock() { lock_.store(0, std::memory_order_release); }
+  SinksLock(const SinksLock&) = delete;
+  SinksLock& operator=(const SinksLock&) = delete;
+
+ private:
+  std::atomic<uint32_t>& lock_;
+};
+
+// Its place, or the first that is nobody's; kMaxSinks: there is none.
+uint32_t sink_place(const Process& shared, const kymo_sink* sink) noexcept {
+  uint32_t place = 0;
+  while (place < kMaxSinks && shared.sinks[place].load(std::memory_order_acquire) != sink &&
+         shared.sinks[place].load(std::memory_order_acquire) != nullptr)
+    ++place;
+  return place;
+}
+
+}  // namespace
+
+void send_push(const kymo_label& label, const kymo_arg* args, uint32_t count, int depth) noexcept {
+  with_sent(true, [&](Process& shared, Sent& sent) {
+    SinkCalls calls(shared, sent);
+    if (!calls.allowed()) return;
+    calls.end_stale(depth);
+    const SinkMask sinks = calls.listening(KYMO_SINK_NESTED);
+    if (sinks == 0 || !sent.room()) return;
+    sent.push(depth, sinks);
+    calls.push(sinks, label, args, count);
+  });
+}
+
+void send_pop(int depth) noexcept {
+  with_sent(false, [&](Process& shared, Sent& sent) {
+    SinkCalls calls(shared, sent);
+    if (!calls.allowed()) return;
+    calls.end_stale(depth + 1);
+    calls.pop(sent.pop(depth));
+  });
+}
+
+void send_scope(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept {
+  with_sent(true, [&](Process& shared, Sent& sent) {
+    SinkCalls calls(shared, sent);
+    if (!calls.allowed() || !sent.room()) return sent.skip_scope();
+    calls.end_stale(own_slot()->depth);
+    const SinkMask sinks = calls.listening(KYMO_SINK_NESTED);
+    sent.begin_scope(sinks);
+    calls.push(sinks, label, args, count);
+  });
+}
+
+void send_scope_end() noexcept {
+  with_sent(false, [](Process& shared, Sent& sent) {
+    SinkCalls calls(shared, sent);
+    calls.pop(sent.end_scope());
+  });
+}
+
+uint32_t sinks_for_start() noexcept {
+  uint32_t sinks = 0;
+  with_sent(true, [&](Process& shared, Sent& sent) { sinks = SinkCalls(shared, sent).listening(KYMO_SINK_STARTED); });
+  return sinks;
+}
+
+void send_start(const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t handle) noexcept {
+  const uint32_t sinks = sinks_of_handle(handle);
+  if (sinks == 0) return;
+  with_sent(true, [&](Process& shared, Sent& sent) {
+    char text[kLabelTextBytes];
+    label_text(label, args, count, text);
+    SinkCalls(shared, sent).each(sinks, [&](const kymo_sink& sink, uint32_t) {
+      if (sink.range_start != nullptr) sink.range_start(text, &label, handle);
+    });
+  });
+}
+
+void send_end(uint64_t handle) noexcept {
+  const uint32_t sinks = sinks_of_handle(handle);
+  if (sinks == 0) return;
+  with_sent(true, [&](Process& shared, Sent& sent) {
+    if (!is_own_handle(shared, handle)) return;
+    SinkCalls calls(shared, sent);
+    calls.each(sinks & calls.on(), [&](const kymo_sink& sink, uint32_t) {
+      if (sink.range_end != nullptr) sink.range_end(handle);
+    });
+  });
+}
+
+void send_mark(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept {
+  with_sent(true, [&](Process& shared, Sent& sent) {
+    SinkCalls calls(shared, sent);
+    const SinkMask sinks = calls.listening(KYMO_SINK_MARKS);
+    if (sinks == 0) return;
+    char text[kLabelTextBytes];
+    label_text(label, args, count, text);
+    calls.each(sinks, [&](const kymo_sink& sink, uint32_t) {
+      if (sink.mark != nullptr) sink.mark(text, &label);
+    });
+  });
+}
+
+void send_counter(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept {
+  with_sent(true, [&](Process& shared, Sent& sent) {
+    SinkCalls calls(shared, sent);
+    const SinkMask sinks = calls.listening(KYMO_SINK_COUNTERS);
+    if (sinks == 0) return;
+    char text[kLabelTextBytes];
+    label_text(label, args, count, text);
+    const double value = counter_value(args, count);
+    calls.each(sinks, [&](const kymo_sink& sink, uint32_t) {
+      if (sink.counter != nullptr) sink.counter(text, value);
+    });
+  });
+}
+
+const kymo_sink* sink_named(const char* name, bool& on) noexcept {
+  Process* shared = process();
+  on = false;
+  for (uint32_t place = 0; shared != nullptr && place < kMaxSinks; ++place) {
+    const kymo_sink* sink = shared->sinks[place].load(std::memory_order_acquire);
+    if (sink == nullptr || sink->name == nullptr || strcmp(sink->name, name) != 0) continue;
+    on = (shared->sinks_on.load(std::memory_order_acquire) >> place & 1) != 0;
+    return sink;
+  }
+  return nullptr;
+}
+
+}  // namespace kymo::record
+
+using namespace kymo::record;
+
+extern "C" {
+
+int kymo_add_sink(const kymo_sink* sink) {
+  Process* shared = process();
+  if (shared == nullptr || sink == nullptr) return 0;
+  const SinksLock lock(*shared);
+  const uint32_t place = sink_place(*shared, sink);
+  if (place == kMaxSinks) return 0;
+  shared->sinks[place].store(sink, std::memory_order_release);
+  shared->sinks_on.fetch_or(1u << place, std::memory_order_acq_rel);
+  set_mode(*shared, kSinkBit, true);
+  return 1;
+}
+
+void kymo_remove_sink(const kymo_sink* sink) {
+  Process* shared = process();
+  if (shared == nullptr || sink == nullptr) return;
+  const SinksLock lock(*shared);
+  const uint32_t place = sink_place(*shared, sink);
+  if (place == kMaxSinks || shared->sinks[place].load(std::memory_order_acquire) == nullptr) return;
+  const uint32_t bit = 1u << place;
+  if ((shared->sinks_on.fetch_and(~bit, std::memory_order_acq_rel) & ~bit) == 0) set_mode(*shared, kSinkBit, false);
+}
+
+void kymo_send_signpost(const kymo_signpost* signpost, int which) {
+  if ((heard() & kSinkBit) == 0 || signpost == nullptr || which < 0 || which > 2) return;
+  Process* shared = process();
+  Sent* sent = shared != nullptr ? sent_by_this_thread(*shared, true) : nullptr;
+  if (sent == nullptr) return;
+  SinkCalls calls(*shared, *sent);
+  calls.each(calls.listening(KYMO_SINK_SIGNPOSTS), [&](const kymo_sink& sink, uint32_t) {
+    const auto call = which == 0 ? sink.interval_begin : which == 1 ? sink.interval_end : sink.event;
+    if (call != nullptr) call(signpost);
+  });
+}
+
+int kymo_sinks_want_messages(void) {
+  if ((heard() & kSinkBit) == 0) return 0;
+  Process* shared = process();
+  Sent* sent = shared != nullptr ? sent_by_this_thread(*shared, true) : nullptr;
+  if (sent == nullptr) return 0;
+  SinkCalls calls(*shared, *sent);
+  int wanted = 0;
+  calls.each(calls.on(), [&](const kymo_sink& sink, uint32_t) {
+    if (sink.wants_messages != 0 && (sink.listens == nullptr || sink.listens(KYMO_SINK_SIGNPOSTS) != 0)) wanted = 1;
+  });
+  return wanted;
+}
+
+}  // extern "C"

@@ -1,0 +1,49 @@
+// Texts for tools, put together on the stack: sinks are called in signal handlers too.
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace kymo::sink {
+
+// Up to so many bytes; what is more is left out.
+template <size_t kBytes>
+class StackText {
+ public:
+  StackText() noexcept { text_[0] = '\0'; }
+
+  StackText& put(const char* bytes, size_t length) noexcept {
+    if (bytes == nullptr) return *this;
+    if (length > kBytes - 1 - used_) length = kBytes - 1 - used_;
+    std::memcpy(text_ + used_, bytes, length);
+    text_[used_ += length] = '\0';
+    return *this;
+  }
+  StackText& put(const char* word) noexcept { return put(word, std::strlen(word)); }
+  template <class Number>
+  StackText& put_number(Number number) noexcept {
+    char digits[64];
+    const auto made = std::to_chars(digits, digits + sizeof digits, number);
+    return put(digits, static_cast<size_t>(made.ptr - digits));
+  }
+
+  char* data() noexcept { return text_; }
+  const char* text() const noexcept { return text_; }
+  size_t size() const noexcept { return used_; }
+
+ private:
+  size_t used_ = 0;
+  char text_[kBytes];
+};
+
+inline constexpr size_t kTextBytes = 512;
+
+// A signpost's text with its NUL.
+class Terminated : public StackText<kTextBytes> {
+ public:
+  Terminated(const char* bytes, uint32_t length) noexcept { put(bytes, length); }
+};
+
+}  // namespace kymo::sink

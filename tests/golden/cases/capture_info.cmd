@@ -1,0 +1,2 @@
+# What a capture holds.
+kymo capture-info small.kycap

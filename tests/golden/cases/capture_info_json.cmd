@@ -1,0 +1,2 @@
+# The same as JSON.
+kymo capture-info small.kycap --json

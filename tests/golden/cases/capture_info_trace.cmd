@@ -1,0 +1,3 @@
+# A trace is no capture.
+exit: 1
+kymo capture-info rich.kymo

@@ -1,0 +1,3 @@
+# A word that is no device.
+exit: 1
+kymo replay small.kycap --device gpu

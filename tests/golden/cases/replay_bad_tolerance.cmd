@@ -1,0 +1,3 @@
+# A tolerance is a number.
+exit: 2
+kymo replay small.kycap --tolerance much

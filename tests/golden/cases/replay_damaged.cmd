@@ -1,0 +1,3 @@
+# Nothing of a damaged capture is run.
+exit: 1
+kymo replay damaged.kycap

@@ -1,0 +1,3 @@
+# which tools there are differs from machine to machine
+mask: (?<="on": )false(,\n *"absent": "[^"]*")?
+kymo sinks --json

@@ -146,7 +146,7 @@ struct Argument {
 
 // What a kernel with `takes_grid` is told. Vulkan gives the first two.
 struct Grid {
-  std::array<uint32_t, 3> threads{}, group{}, offset{};  // offset: of a piece of the launch, on CUDA
+  std::array<uint32_t, 3> threads{}, group{}, offset{};  // offset: of a piece of the launch
 };
 static_assert(sizeof(Grid) == 36);
 

@@ -66,11 +66,16 @@ void KernelPool::set(Slot& slot, const Launch& launch) {
     set_indirect(slot, launch.indirect);
   const size_t count = std::min(launch.arguments.size(), slot.arguments.size());
   for (size_t i = 0; i < count; ++i) set_changed(slot, i, launch.arguments[i], addresses_hold);
-  if (takes_grid_) {
-    const Grid grid = grid_of(launch);
-    set_changed(slot, count, {&grid, sizeof grid, 0, 0}, true);
-  }
+  set_grid(slot, launch, {0, 0, 0});
   slot.releases = releases;
+}
+
+void KernelPool::set_grid(Slot& slot, const Launch& launch, const Extent& offset) {
+  if (!takes_grid_) return;
+  Grid grid = grid_of(launch);
+  grid.offset = {static_cast<uint32_t>(offset.x), static_cast<uint32_t>(offset.y), static_cast<uint32_t>(offset.z)};
+  const size_t behind = std::min(launch.arguments.size(), slot.arguments.size());
+  set_changed(slot, behind, {&grid, sizeof grid, 0, 0}, true);
 }
 
 void KernelPool::set_changed(Slot& slot, size_t index, const Argument& argument, bool addresses_hold) {

@@ -54,6 +54,8 @@ class KernelPool {
     ~Loan() { slot_.lent.store(false, std::memory_order_release); }
 
     void set(const Launch& launch) { pool_.set(slot_, launch); }
+    // Behind set(): it is for the piece of the launch that begins there.
+    void set_offset(const Launch& launch, const Extent& offset) { pool_.set_grid(slot_, launch, offset); }
     cl_kernel get() const { return slot_.kernel; }
 
    private:
@@ -65,6 +67,7 @@ class KernelPool {
   Slot& lend();
   void make(Slot& slot);
   void set(Slot& slot, const Launch& launch);
+  void set_grid(Slot& slot, const Launch& launch, const Extent& offset);
   void set_changed(Slot& slot, size_t index, const Argument& argument, bool addresses_hold);
   void set_one(Slot& slot, cl_uint index, const Argument& argument);
   void set_indirect(Slot& slot, std::span<const Address> indirect);

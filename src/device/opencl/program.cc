@@ -11,13 +11,20 @@ namespace {
 constexpr uint32_t kMagic = 0x314c436b;  // "kCL1"
 constexpr size_t kPieceBuilds = 16;
 
+// A translated kernel is told where it is in the launch (Grid): its text is the same in every piece.
+Sees seen_by(std::string_view source, std::string_view options, std::span<const KernelInfo> kernels) {
+  Sees sees = look_into(source, options);
+  if (!kernels.empty() && kernels.front().is_translated) sees.launch_shape = sees.launch_size = false;
+  return sees;
+}
+
 }  // namespace
 
 OpenClProgram::OpenClProgram(const Context& context, Text text, BuiltProgram program, std::vector<KernelInfo> kernels)
     : context_(context),
       text_(std::move(text)),
       kernels_(std::move(kernels)),
-      sees_(look_into(text_.source, text_.options)),
+      sees_(seen_by(text_.source, text_.options, kernels_)),
       takes_partial_groups_(context.device.non_uniform_groups && allows_partial_groups(text_.options)) {
   whole_.program = std::move(program);
   fill(whole_);

@@ -69,6 +69,7 @@ void OpenClQueue::launch_in_pieces(const Launch& launch, Ticket* ticket) {
     for (const Piece& piece : pieces.all()) {
       const bool is_first = &piece == &pieces.all().front(), is_last = &piece == &pieces.all().back();
       cl_event event = nullptr;
+      kernel.set_offset(launch, {piece.offset.x, piece.offset.y, piece.offset.z});
       check(enqueue(kernel.get(), piece, ticket != nullptr && (is_first || is_last) ? &event : nullptr),
             "clEnqueueNDRangeKernel");
       if (event != nullptr) (is_first ? first : last) = owned(event);

@@ -109,8 +109,10 @@ void StreamQueue::begin(Ticket* ticket) {
 
 void StreamQueue::end(Ticket* ticket) {
   if (ticket != nullptr && tickets_.possible()) {
-    context_.api().vkCmdWriteTimestamp(open(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, ticket_slot_.pool,
-                                       ticket_slot_.first + 1);
+    // Mesa's driver for processors would start and await its rasteriser for the bottom of the pipe, which is 14 us.
+    const VkPipelineStageFlagBits end_of_work =
+        context_.physical().runs_in_order ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT : VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
+    context_.api().vkCmdWriteTimestamp(open(), end_of_work, ticket_slot_.pool, ticket_slot_.first + 1);
     tickets_.end(next_value());
   }
   // Asking whether the device is idle costs about as much as the rest: not every time.

@@ -148,7 +148,7 @@ uint3 kymo_full_group_size(kymo_grid_type grid) { return (uint3)(grid.group[0], 
 
 //# group_index: grid
 uint kymo_group_index_in(kymo_grid_type grid, uint d) {
-  return ((uint)get_global_id(d) - (uint)get_local_id(d)) / grid.group[d];
+  return (uint)get_group_id(d) + grid.offset[d] / grid.group[d];
 }
 uint3 kymo_group_index(kymo_grid_type grid) {
   return (uint3)(kymo_group_index_in(grid, 0), kymo_group_index_in(grid, 1), kymo_group_index_in(grid, 2));

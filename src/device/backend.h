@@ -175,6 +175,7 @@ using Ticket = uint64_t;
 
 struct Timing {
   uint64_t start = 0, end = 0;  // ticks of the device's clock
+  uint32_t shared = 1;          // by how many operations, which ran one after the other in this time
 };
 
 enum class Redeemed : uint8_t { Pending, Done, Lost };  // Lost: the device failed, or has no timestamps

@@ -159,7 +159,12 @@ void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   const double ns = static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
                     static_cast<double>(info.tick_denominator);
   const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes a nanosecond: GB/s
-  if (operation.kind == OperationKind::Kernel) {
+  if (timing.shared > 1) {
+    const Label label(std::string_view(site.label.name, site.label.name_length),
+                      std::string_view(site.label.category, site.label.category_length));
+    track_.span(label, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
+                kymo::arg("operations_in_this_time", timing.shared));
+  } else if (operation.kind == OperationKind::Kernel) {
     const Extent &threads = operation.threads, &group = operation.group;
     track_.span(site, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
                 kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z), kymo::arg("group_x", group.x),
@@ -191,6 +196,8 @@ void QueueRecorder::tell(const Pending& pending, const Timing& timing) noexcept 
                             static_cast<double>(info.tick_denominator));
   times.start_ns = host_ns(timing.start);
   times.end_ns = times.start_ns + times.gpu_ns;
+  times.shared = timing.shared;
+  times.gpu_ns /= timing.shared;
   times.call_ns = static_cast<uint64_t>(static_cast<double>(pending.call_ticks) * ns_per_tick_);
   const Operation operation{pending.operation, {}, nullptr, nullptr, nullptr};
   for (const Watched& watched : pending.watchers)

@@ -20,6 +20,7 @@ class StreamState;
 struct OperationTimes {
   uint64_t start_ns = 0, end_ns = 0;
   uint64_t gpu_ns = 0;  // by the device's clock alone: no error of conversion in it
+  uint32_t shared = 1;  // operations that had this time together: then gpu_ns is one's part of it
   uint64_t call_ns = 0;
 };
 

@@ -43,9 +43,7 @@ struct PhysicalDevice {
 
   bool push_descriptors = false, calibrated_clock = false, memory_budget = false;
   bool null_descriptors = false, timestamps = false;
-  // Its commands run one after the other on the thread that takes them from the queue: at any point all before are
-  // over.
-  bool runs_in_order = false;
+  bool slow_timestamps = false;  // one takes as long as a small operation
   Features features;
   std::vector<const char*> extensions;  // to open it with
 

@@ -98,21 +98,22 @@ void StreamQueue::begin(Ticket* ticket) {
   const VkCommandBuffer commands = open();
   if (ticket == nullptr) [[likely]]
     return barrier(kAccess, kWork);
-  // Timed, what was before must be over when the clock is read, not only when the work begins.
-  barrier(kAccess, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   *ticket = 0;
-  if (!tickets_.possible()) return;
-  const QuerySlot slot = tickets_.begin(ticket);
-  context_.api().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, slot.pool, slot.first);
-  ticket_slot_ = slot;
+  const auto slot = tickets_.possible() ? tickets_.begin(ticket) : std::nullopt;
+  if (!slot) return barrier(kAccess, kWork);
+  // What was before must be over when the clock is read, not only when the work begins.
+  barrier(kAccess, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  context_.api().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, slot->pool, slot->first);
+  ticket_slot_ = *slot;
+}
+
+void StreamQueue::write_end(const QuerySlot& slot) {
+  context_.api().vkCmdWriteTimestamp(open(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot.pool, slot.first + 1);
 }
 
 void StreamQueue::end(Ticket* ticket) {
   if (ticket != nullptr && tickets_.possible()) {
-    // Mesa's driver for processors would start and await its rasteriser for the bottom of the pipe, which is 14 us.
-    const VkPipelineStageFlagBits end_of_work =
-        context_.physical().runs_in_order ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT : VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
-    context_.api().vkCmdWriteTimestamp(open(), end_of_work, ticket_slot_.pool, ticket_slot_.first + 1);
+    if (!tickets_.by_submission()) write_end(ticket_slot_);
     tickets_.end(next_value());
   }
   // Asking whether the device is idle costs about as much as the rest: not every time.
@@ -122,6 +123,7 @@ void StreamQueue::end(Ticket* ticket) {
 void StreamQueue::submit() {
   if (open_ == nullptr && waits_.empty()) return;
   if (open_ == nullptr) open();  // nothing but waiting
+  if (const auto slot = tickets_.end_submission()) write_end(*slot);
   context_.check(context_.api().vkEndCommandBuffer(open_->commands), "vkEndCommandBuffer");
   gathered_ = 0;
 

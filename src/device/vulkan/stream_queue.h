@@ -63,6 +63,7 @@ class StreamQueue final : public Queue {
   VkCommandBuffer open();      // the command buffer that records
   void begin(Ticket* ticket);  // an operation: behind all before it
   void end(Ticket* ticket);    // may submit
+  void write_end(const QuerySlot& slot);
   void barrier(VkAccessFlags to, VkPipelineStageFlags stages);
   void submit();
   void reclaim();

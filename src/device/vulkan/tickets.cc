@@ -1,11 +1,49 @@
 #include "device/vulkan/tickets.h"
 
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "kymo/error.h"
+
 namespace kymo::device::vulkan {
 
-QuerySlot Tickets::begin(Ticket* ticket) {
-  const QuerySlot slot = slots_.acquire();
-  open_.push_back({slot});
+namespace {
+
+bool times_by_submission(bool is_processor) {
+  const char* wanted = std::getenv("KYMO_VULKAN_TIMES");
+  const std::string_view word = wanted == nullptr ? "" : wanted;
+  if (word.empty()) return is_processor;
+  if (word == "submission" || word == "dispatch") return word == "submission";
+  throw InvalidArgument(fmt::format("KYMO_VULKAN_TIMES is \"{}\": say dispatch or submission", word));
+}
+
+}  // namespace
+
+Tickets::Tickets(Context& context)
+    : context_(context), by_submission_(times_by_submission(context.physical().slow_timestamps)), slots_(context, 2) {}
+
+std::optional<QuerySlot> Tickets::begin(Ticket* ticket) {
+  const bool is_first = submission_ == nullptr;
+  std::shared_ptr<Time> time = submission_;
+  if (is_first) {
+    time = std::make_shared<Time>();
+    time->slot = slots_.acquire();
+    if (by_submission_) submission_ = time;
+  }
+  ++time->operations;
+  ++time->left;
+  const QuerySlot slot = time->slot;
+  open_.push_back({std::move(time)});
   *ticket = first_ + open_.size() - 1;
+  return is_first ? std::optional(slot) : std::nullopt;
+}
+
+std::optional<QuerySlot> Tickets::end_submission() {
+  if (submission_ == nullptr) return std::nullopt;
+  const QuerySlot slot = submission_->slot;
+  submission_.reset();
   return slot;
 }
 
@@ -23,17 +61,22 @@ uint64_t Tickets::value_of(Ticket ticket) const {
 Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
   Open* open = find(ticket);
   if (open == nullptr) return Redeemed::Lost;
-  uint64_t ticks[2] = {};
-  const bool there = slots_.read(open->slot, ticks);
-  slots_.release(open->slot);
+  Time& time = *open->time;
+  if (!time.read) {
+    time.there = slots_.read(time.slot, time.ticks);
+    time.read = true;
+  }
+  timing = {time.ticks[0], time.ticks[1], time.operations};
+  const bool there = time.there;
   drop(ticket);
-  if (!there) return Redeemed::Lost;
-  timing = {ticks[0], ticks[1]};
-  return Redeemed::Done;
+  return there ? Redeemed::Done : Redeemed::Lost;
 }
 
 void Tickets::drop(Ticket ticket) {
-  if (Open* open = find(ticket)) open->gone = true;
+  if (Open* open = find(ticket)) {
+    open->gone = true;
+    if (--open->time->left == 0 && open->time->read) slots_.release(open->time->slot);
+  }
   while (!open_.empty() && open_.front().gone) {
     open_.pop_front();
     ++first_;

@@ -1,8 +1,12 @@
-// The timed operations of one queue: two timestamps each, from when an operation is queued until its ticket is
-// redeemed. Used by one thread at a time.
+// The timed operations of one queue, from when an operation is queued until its ticket is redeemed. Two timestamps
+// each; or, where a timestamp costs as much as an operation (Mesa's driver for processors: 12 us), two for all of a
+// submission, which then share that time. KYMO_VULKAN_TIMES=dispatch or =submission chooses. Used by one thread at a
+// time.
 #pragma once
 
 #include <deque>
+#include <memory>
+#include <optional>
 
 #include "device/backend.h"
 #include "device/vulkan/query_slots.h"
@@ -11,13 +15,18 @@ namespace kymo::device::vulkan {
 
 class Tickets {
  public:
-  explicit Tickets(Context& context) : context_(context), slots_(context, 2) {}
+  // Throws InvalidArgument where KYMO_VULKAN_TIMES is something else.
+  explicit Tickets(Context& context);
 
   bool possible() const { return context_.physical().timestamps; }
-  // A new ticket: its queries are `start` and the one after it.
-  QuerySlot begin(Ticket* ticket);
+  bool by_submission() const { return by_submission_; }
+  // A new ticket. Its first query is returned, to be written now, and the one behind it when it ends; nothing where the
+  // submission has its timestamp already.
+  std::optional<QuerySlot> begin(Ticket* ticket);
   // Its operation is all queued and done when the timeline has `value`.
   void end(uint64_t value) { open_.back().value = value; }
+  // The submission is complete: its last query, to be written now, where it has timed operations.
+  std::optional<QuerySlot> end_submission();
 
   // When it will be done; 0: this ticket is not open (any more).
   uint64_t value_of(Ticket ticket) const;
@@ -26,15 +35,23 @@ class Tickets {
   void drop(Ticket ticket);
 
  private:
-  struct Open {
+  struct Time {
     QuerySlot slot;
+    uint32_t operations = 0, left = 0;  // that have it; of those not redeemed
+    uint64_t ticks[2] = {};
+    bool read = false, there = false;
+  };
+  struct Open {
+    std::shared_ptr<Time> time;
     uint64_t value = ~uint64_t{0};
     bool gone = false;
   };
   Open* find(Ticket ticket);
 
   Context& context_;
+  const bool by_submission_;
   QuerySlots slots_;
+  std::shared_ptr<Time> submission_;  // of the one that is being recorded
   std::deque<Open> open_;
   Ticket first_ = 1;  // of open_.front()
 };

@@ -1,0 +1,97 @@
+// Whose time is told: each operation's, or a submission's that several had together.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "device/watcher.h"
+#include "kymo/device.h"
+
+namespace kymo::device::vulkan {
+namespace {
+
+class TimesNoted final : public Watcher {
+ public:
+  uint64_t queued(const StreamState&, const Operation&) noexcept override { return 1; }
+  void completed(const StreamState&, const Operation&, uint64_t, const OperationTimes& times) noexcept override {
+    all.push_back(times);
+  }
+  void lost(const StreamState&, const Operation&, uint64_t) noexcept override { ++lost_count; }
+
+  std::vector<OperationTimes> all;
+  int lost_count = 0;
+};
+
+class VulkanTimesTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    set_watcher(WatcherRole::Profiler, nullptr);
+    unsetenv("KYMO_VULKAN_TIMES");
+  }
+
+  // The times of five launches on a stream that nobody used before.
+  std::vector<OperationTimes> times_of_five(const char* setting) {
+    setenv("KYMO_VULKAN_TIMES", setting, 1);
+    const Device device("vulkan:0");
+    const ShaderLibrary library =
+        compile_shader("kernel void f(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }", {}, device);
+    const Tensor x = empty({256}, DType::F32, device);
+    const Stream side(device);
+    static TimesNoted noted;
+    noted.all.clear();
+    set_watcher(WatcherRole::Profiler, &noted);
+    for (int i = 0; i < 5; ++i) library["f"].on(side)(x);
+    side.synchronize();
+    set_watcher(WatcherRole::Profiler, nullptr);
+    EXPECT_EQ(noted.lost_count, 0);
+    return noted.all;
+  }
+
+  static bool has_vulkan() {
+    try {
+      Device("vulkan:0");
+      return true;
+    } catch (const NotAvailable&) {
+      return false;
+    }
+  }
+};
+
+TEST_F(VulkanTimesTest, OperationsOfOneSubmissionShareItsTimeAndNothingIsCountedTwice) {
+  if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
+  const std::vector<OperationTimes> times = times_of_five("submission");
+  ASSERT_EQ(times.size(), 5u);
+  uint64_t operations = 0;
+  for (size_t i = 0; i < times.size(); i += times[i].shared) {
+    operations += times[i].shared;
+    for (size_t k = i; k < i + times[i].shared; ++k) {
+      EXPECT_EQ(times[k].start_ns, times[i].start_ns);
+      EXPECT_EQ(times[k].gpu_ns, (times[i].end_ns - times[i].start_ns) / times[i].shared);
+    }
+  }
+  EXPECT_EQ(operations, 5u);
+  EXPECT_GT(times.back().shared, 1u) << "launches that wait for the first are gathered";
+}
+
+TEST_F(VulkanTimesTest, EachOperationHasItsOwnWhereThatIsAskedFor) {
+  if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
+  const std::vector<OperationTimes> times = times_of_five("dispatch");
+  ASSERT_EQ(times.size(), 5u);
+  for (size_t i = 0; i < times.size(); ++i) {
+    EXPECT_EQ(times[i].shared, 1u);
+    if (i > 0) EXPECT_GE(times[i].start_ns + 1, times[i - 1].end_ns);
+  }
+}
+
+TEST_F(VulkanTimesTest, AnotherWordIsRefusedByName) {
+  if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
+  try {
+    times_of_five("kernels");
+    FAIL();
+  } catch (const InvalidArgument& error) {
+    EXPECT_STREQ(error.what(), "KYMO_VULKAN_TIMES is \"kernels\": say dispatch or submission");
+  }
+}
+
+}  // namespace
+}  // namespace kymo::device::vulkan

@@ -52,12 +52,12 @@ void finish_rows(std::vector<ReplayRow>& rows) {
 // Rows by what they are of.
 class RowsByName {
  public:
-  uint32_t find(const std::string& name, bool is_kernel) {
-    const auto [found, is_new] = known_.try_emplace({is_kernel, name}, static_cast<uint32_t>(rows.size()));
+  uint32_t find(const std::string& name, bool is_named) {
+    const auto [found, is_new] = known_.try_emplace({is_named, name}, static_cast<uint32_t>(rows.size()));
     if (is_new) {
       rows.emplace_back();
       rows.back().name = name;
-      rows.back().is_kernel = is_kernel;
+      rows.back().is_named = is_named;
     }
     return found->second;
   }
@@ -73,7 +73,7 @@ class ReplayRows {
   explicit ReplayRows(const CaptureFile& capture) : original_(capture.device_times()) {
     capture.for_each([&](const Record& record, const Tables& tables) {
       if (const auto* operation = std::get_if<OperationRecord>(&record)) {
-        row_of_operation_.push_back(operations_.find(operation->name, false));
+        row_of_operation_.push_back(operations_.find(operation->name, true));
         ReplayRow& row = operations_.rows[row_of_operation_.back()];
         ++row.calls;
         row.flops += operation->flops;
@@ -110,7 +110,7 @@ class ReplayRows {
     report.rows = std::move(rows_.rows);
     report.operations = std::move(operations_.rows);
     if (!kernel.empty()) {
-      std::erase_if(report.rows, [&](const auto& row) { return !row.is_kernel || row.name != kernel; });
+      std::erase_if(report.rows, [&](const auto& row) { return !row.is_named || row.name != kernel; });
       report.operations.clear();
     }
     finish_rows(report.rows);

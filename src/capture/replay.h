@@ -21,7 +21,7 @@ struct ReplayOptions {
 // A kernel, or a kind of fill or copy, over all its calls and runs. Nanoseconds on the device, smallest first.
 struct ReplayRow {
   std::string name;
-  bool is_kernel = false;
+  bool is_named = false;                  // by the program: a kernel or a named operation, not a fill or a copy
   uint64_t calls = 0;                     // in one run
   std::vector<uint64_t> times, original;  // those that are known
   uint64_t bytes = 0;                     // of the tensors, in one run

@@ -271,7 +271,7 @@ TEST_P(CaptureReplayTest, RepeatsAreTimedAndKernelsCounted) {
   EXPECT_GT(report.original_ns, 0u);
   EXPECT_GT(report.replayed_ns, 0u);
   ASSERT_EQ(report.rows.size(), 2u);
-  const ReplayRow& add = report.rows[report.rows[0].is_kernel ? 0 : 1];
+  const ReplayRow& add = report.rows[report.rows[0].is_named ? 0 : 1];
   EXPECT_EQ(add.name, "add");
   EXPECT_EQ(add.calls, 7u);
   EXPECT_EQ(add.times.size(), 35u);

@@ -41,38 +41,23 @@ std::string ratio_text(const ReplayReport& report) {
   return fmt::format("{:.2f}", static_cast<double>(report.replayed_ns) / static_cast<double>(report.original_ns));
 }
 
-std::string rows_text(const ReplayReport& report) {
+// A row for each kernel, or for each named operation; `rate` is what is counted of it a second, in `unit`.
+std::string rows_text(std::span<const ReplayRow> rows, uint64_t runs, const char* unit, const char* noun,
+                      double (ReplayRow::*rate)(uint64_t) const) {
   using Align = Table::Align;
   Table table({{"runs", Align::Right},
                {"min", Align::Right},
                {"median", Align::Right},
                {"p99", Align::Right},
                {"original", Align::Right},
-               {"GB/s", Align::Right},
-               {"kernel"}});
-  for (const ReplayRow& row : report.rows) {
-    const double rate = row.gigabytes_per_second(report.runs);
-    table.add({count_text(row.calls * report.runs), known_time(row.times, 0), known_time(row.times, 0.5),
-               known_time(row.times, 0.99), known_time(row.original, 0.5), rate > 0 ? fmt::format("{:.2f}", rate) : "-",
-               row.is_kernel ? printable(row.name) : fmt::format("({})", row.name)});
-  }
-  return table.text(terminal_width(Stream::Output));
-}
-
-std::string operations_text(const ReplayReport& report) {
-  using Align = Table::Align;
-  Table table({{"runs", Align::Right},
-               {"min", Align::Right},
-               {"median", Align::Right},
-               {"p99", Align::Right},
-               {"original", Align::Right},
-               {"GFLOP/s", Align::Right},
-               {"operation"}});
-  for (const ReplayRow& row : report.operations) {
-    const double rate = row.gigaflops(report.runs);
-    table.add({count_text(row.calls * report.runs), known_time(row.times, 0), known_time(row.times, 0.5),
-               known_time(row.times, 0.99), known_time(row.original, 0.5), rate > 0 ? fmt::format("{:.2f}", rate) : "-",
-               printable(row.name)});
+               {unit, Align::Right},
+               {noun}});
+  for (const ReplayRow& row : rows) {
+    const double known = (row.*rate)(runs);
+    table.add({count_text(row.calls * runs), known_time(row.times, 0), known_time(row.times, 0.5),
+               known_time(row.times, 0.99), known_time(row.original, 0.5),
+               known > 0 ? fmt::format("{:.2f}", known) : "-",
+               row.is_named ? printable(row.name) : fmt::format("({})", row.name)});
   }
   return table.text(terminal_width(Stream::Output));
 }
@@ -87,8 +72,12 @@ std::string as_text(const ReplayReport& report) {
   std::string text =
       fmt::format("{} on {}\n", count_of(report.calls, "call"),
                   report.devices.empty() ? "no device" : fmt::format("{}", fmt::join(report.devices, ", ")));
-  if (report.runs > 0 && !report.rows.empty()) text += "\n" + rows_text(report) + "\n";
-  if (report.runs > 0 && !report.operations.empty()) text += operations_text(report) + "\n";
+  if (report.runs > 0 && !report.rows.empty()) {
+    text += "\n" + rows_text(report.rows, report.runs, "GB/s", "kernel", &ReplayRow::gigabytes_per_second) + "\n";
+  }
+  if (report.runs > 0 && !report.operations.empty()) {
+    text += rows_text(report.operations, report.runs, "GFLOP/s", "operation", &ReplayRow::gigaflops) + "\n";
+  }
   if (report.runs > 0 && report.original_ns > 0) {
     text += fmt::format("device time of a run: {}, originally {}: {} times as long\n",
                         duration_text(report.replayed_ns), duration_text(report.original_ns), ratio_text(report));
@@ -115,7 +104,7 @@ void write_rows(JsonWriter& json, const char* name, const std::vector<ReplayRow>
   for (const ReplayRow& row : rows) {
     json.begin_object();
     json.field("name", row.name);
-    json.field("is_kernel", row.is_kernel);
+    json.field("is_named", row.is_named);
     json.field("calls", row.calls);
     json.field("tensor_bytes", row.bytes);
     json.field("gigabytes_per_second", row.gigabytes_per_second(runs));

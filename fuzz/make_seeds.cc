@@ -1,14 +1,18 @@
-// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn and joined.
-// Always the same bytes.
+// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn and joined; a
+// packet of every kind of message, and what others' protocols send. Always the same bytes.
 #include <array>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "trace/model.h"
 #include "trace/writer.h"
+#include "wire/dyno_config.h"
+#include "wire/fabric.h"
+#include "wire/test_messages.h"
 
 namespace {
 
@@ -69,6 +73,31 @@ std::string read_file(const std::string& path) {
 
 void write_file(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
+std::string text_of(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void write_messages(const std::string& folder) {
+  using namespace kymo;
+  int number = 0;
+  for (const wire::Message& message : wire::testing::full_messages()) {
+    write_file(folder + "/message-" + std::to_string(++number), text_of(*wire::message_packet(message, 1)));
+  }
+  wire::GpuTraceOptions options;
+  options.log_file = "/tmp/seed.json";
+  options.profile_memory = true;
+  const wire::RpcTrigger trigger = *wire::gputrace_request(options);
+  const std::string config = wire::handed_out_config(trigger.config, 7);
+  write_file(folder + "/kineto.conf", config + "ACTIVITY_TYPES = kernel, cpu_op  # and more\n");
+  write_file(folder + "/fabric-poll",
+             text_of(*wire::fabric_datagram(wire::FabricRequest(wire::FabricPoll{3, 0, {7, 1}}))));
+  write_file(folder + "/fabric-context",
+             text_of(*wire::fabric_datagram(wire::FabricRequest(wire::FabricContext{0, 7, 0}))));
+  write_file(folder + "/fabric-config", text_of(*wire::fabric_datagram(wire::FabricReply(wire::FabricConfig{config}))));
+  write_file(folder + "/rpc-request.json", wire::rpc_request(trigger));
+  write_file(folder + "/rpc-reply.json", wire::rpc_triggered({{7}, {7}, 0, {}, 0}));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -81,6 +110,7 @@ int main(int argc, char** argv) try {
   const std::string whole = read_file(folder + "/whole.kymo");
   write_file(folder + "/torn.kymo", whole.substr(0, whole.size() * 2 / 3));
   write_file(folder + "/joined.kymo", whole + whole);
+  write_messages(folder);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "make_seeds: %s\n", error.what());

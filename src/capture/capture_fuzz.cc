@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/hash.h"
+#include "base/json_value.h"
 #include "capture/format.h"
-#include "capture/json_value.h"
 #include "capture/manifest.h"
 #include "capture/reader.h"
 #include "kymo/error.h"
@@ -26,7 +26,7 @@ void refused_or_fine(F&& read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  refused_or_fine([&] { capture::JsonValue::parse(text); });
+  refused_or_fine([&] { base::JsonValue::parse(text); });
   refused_or_fine([&] {
     // With the right checksum, or nothing behind it would be reached.
     const std::string body(text);

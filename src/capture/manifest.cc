@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "base/hash.h"
+#include "base/json_value.h"
 #include "capture/format.h"
-#include "capture/json_value.h"
 #include "kymo/error.h"
 
 namespace kymo::capture {
@@ -69,21 +69,21 @@ std::string manifest_text(const Manifest& manifest) {
   const auto line = [&](std::string_view name, const std::string& value) {
     text += fmt::format("  \"{}\": {},\n", name, value);
   };
-  line("format", json_quoted(kFormatName));
+  line("format", base::json_quoted(kFormatName));
   line("version", std::to_string(kFormatVersion));
-  line("kymo", json_quoted(manifest.kymo_version));
-  line("name", json_quoted(manifest.name));
-  line("started", json_quoted(utc_text(manifest.started_ns)));
+  line("kymo", base::json_quoted(manifest.kymo_version));
+  line("name", base::json_quoted(manifest.name));
+  line("started", base::json_quoted(utc_text(manifest.started_ns)));
   line("started_ns", std::to_string(manifest.started_ns));
   line("stopped_ns", std::to_string(manifest.stopped_ns));
-  line("problem", json_quoted(manifest.problem));
+  line("problem", base::json_quoted(manifest.problem));
   text += "  \"devices\": [";
   for (size_t i = 0; i < manifest.devices.size(); ++i) {
     const DeviceRecord& device = manifest.devices[i];
     text +=
         fmt::format("{}\n    {{\"name\": {}, \"backend\": {}, \"description\": {}, \"driver\": {}}}", i == 0 ? "" : ",",
-                    json_quoted(device.name), json_quoted(device.name.substr(0, device.name.find(':'))),
-                    json_quoted(device.description), json_quoted(device.driver));
+                    base::json_quoted(device.name), base::json_quoted(device.name.substr(0, device.name.find(':'))),
+                    base::json_quoted(device.description), base::json_quoted(device.driver));
   }
   text += manifest.devices.empty() ? "],\n" : "\n  ],\n";
   line("calls", std::to_string(manifest.calls));
@@ -94,7 +94,7 @@ std::string manifest_text(const Manifest& manifest) {
   for (size_t i = 0; i < manifest.files.size(); ++i) {
     const FileEntry& file = manifest.files[i];
     text += fmt::format("{}\n    {{\"name\": {}, \"bytes\": {}, \"xxh3\": {}}}", i == 0 ? "" : ",",
-                        json_quoted(file.name), file.bytes, hex(file.checksum));
+                        base::json_quoted(file.name), file.bytes, hex(file.checksum));
   }
   text += "\n  ],\n";
   return text + fmt::format("{}{}\n}}\n", kChecksumLine, hex(base::hash(base::as_bytes(text))));
@@ -106,7 +106,7 @@ Manifest parse_manifest(std::string_view untrusted) {
   const std::string end = fmt::format("{}{}\n}}\n", kChecksumLine, hex(base::hash(base::as_bytes(covered))));
   if (at == std::string_view::npos || untrusted.substr(at) != end) throw Error("its checksum is wrong");
 
-  const JsonValue json = JsonValue::parse(untrusted);
+  const base::JsonValue json = base::JsonValue::parse(untrusted);
   if (json["format"].text("format") != kFormatName) throw Error("it is no capture's");
   if (const uint64_t version = json["version"].number("version"); version != kFormatVersion)
     throw Error(fmt::format("it has version {}; this Kymo reads {}", version, kFormatVersion));
@@ -120,7 +120,7 @@ Manifest parse_manifest(std::string_view untrusted) {
   manifest.pieces = json["pieces"].number("pieces");
   manifest.content_bytes = json["content_bytes"].number("content_bytes");
   manifest.device_ns = json["device_ns"].number("device_ns");
-  for (const JsonValue& file : json["files"].list("files")) {
+  for (const base::JsonValue& file : json["files"].list("files")) {
     FileEntry entry{file["name"].text("a file's name"), file["bytes"].number("a file's size"),
                     from_hex(file["xxh3"].text("a file's checksum"))};
     const bool known = entry.name == kCallsName || entry.name == kContentsName || entry.name == kTimesName ||

@@ -1,0 +1,225 @@
+#include "wire/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "wire/config_keys.h"
+
+namespace kymo::wire {
+namespace {
+
+constexpr std::string_view kConfigBlanks = " \t\r";
+constexpr size_t kLongestQuote = 80;  // of what is shown of a text that is wrong
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kConfigBlanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kConfigBlanks) - begin + 1);
+}
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+// Fit for a log: one line, and not the whole of it where it is long.
+std::string shown(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, kLongestQuote)) quoted += is_control(c) ? '?' : c;
+  return quoted + (text.size() > kLongestQuote ? "…\"" : "\"");
+}
+
+std::optional<bool> truth_of(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const char* yes : {"y", "yes", "t", "true", "1"})
+    if (lower == yes) return true;
+  for (const char* no : {"n", "no", "f", "false", "0"})
+    if (lower == no) return false;
+  return std::nullopt;
+}
+
+std::optional<uint64_t> number_of(std::string_view text, uint64_t most) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > most) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> items_of(std::string_view text) {
+  std::vector<std::string> items;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    if (const auto item = trimmed(text.substr(0, comma)); !item.empty()) items.emplace_back(item);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return items;
+}
+
+// One text being read. Values are set as they come; the request is given out only if none was wrong.
+class ConfigReader {
+ public:
+  ConfigReading read(std::string_view text) {
+    if (text.size() > kConfigLargest) {
+      error(fmt::format("a config of {} bytes is longer than {}", text.size(), kConfigLargest));
+      return std::move(reading_);
+    }
+    while (!text.empty()) {
+      ++line_;
+      const size_t end = std::min(text.find('\n'), text.size());
+      read_line(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    line_ = 0;
+    finish();
+    if (reading_.errors.empty()) reading_.request = std::move(request_);
+    return std::move(reading_);
+  }
+
+ private:
+  void error(std::string text) { note(reading_.errors, std::move(text)); }
+  void warn(std::string text) { note(reading_.warnings, std::move(text)); }
+  void note(std::vector<ConfigNote>& notes, std::string text) {
+    if (notes.size() + 1 < kConfigMostNotes) {
+      notes.push_back({line_, std::move(text)});
+    } else if (notes.size() < kConfigMostNotes) {
+      notes.push_back({0, "and more"});
+    }
+  }
+
+  void read_line(std::string_view line) {
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line.empty()) return;
+    const size_t equals = line.find('=');
+    if (equals == line.npos) return error(fmt::format("{} has no \"=\"; write KEY=value", shown(line)));
+    const std::string_view name = trimmed(line.substr(0, equals)), value = trimmed(line.substr(equals + 1));
+    if (name.empty()) return error(fmt::format("{} has no key; write KEY=value", shown(line)));
+    if (value.find('=') != value.npos) return error(fmt::format("{} has more than one \"=\"", shown(line)));
+    if (std::ranges::any_of(line, is_control)) {
+      return error(fmt::format("{} has a control character in it", shown(line)));
+    }
+    const ConfigKey* key = find_config_key(name);
+    if (!key) {
+      const char* why = is_retired_config_key(name) ? "has no meaning any more" : "is no key that is known";
+      return warn(fmt::format("{} {}", shown(name), why));
+    }
+    const auto index = static_cast<size_t>(key - config_keys().data());
+    if (seen_[index]) warn(fmt::format("{} is said twice; the last one counts", key->name));
+    seen_[index] = true;
+    std::visit([&](auto member) { set(*key, request_.*member, value); }, key->member);
+  }
+
+  void set(const ConfigKey& key, bool& member, std::string_view value) {
+    const auto truth = truth_of(value);
+    if (!truth) return error(fmt::format("{} is {}; it is true or false", key.name, shown(value)));
+    member = *truth;
+    // It takes back a path that was said before; one that is said afterwards counts.
+    if (&member == &request_.memory_snapshot && *truth) request_.output.clear();
+  }
+  void set(const ConfigKey& key, uint64_t& member, std::string_view value) {
+    const auto number = number_of(value, key.most);
+    if (!number) return error(fmt::format("{} is {}; it is a number from 0 to {}", key.name, shown(value), key.most));
+    member = *number * key.scale;
+  }
+  void set(const ConfigKey& key, std::optional<uint64_t>& member, std::string_view value) {
+    uint64_t number = 0;
+    set(key, number, value);
+    member = number;
+  }
+  void set(const ConfigKey& key, std::string& member, std::string_view value) {
+    if (value.empty() && &member == &request_.output) return error(fmt::format("{} has no value", key.name));
+    member = value;
+  }
+  void set(const ConfigKey& key, std::vector<std::string>& member, std::string_view value) {
+    member = items_of(value);
+    if (&member != &request_.activity_types) return;
+    for (const std::string& type : member) {
+      if (!is_activity_type(type)) {
+        error(fmt::format("{} has {}, which is no type; cpu_op, kernel and gpu_memcpy are", key.name, shown(type)));
+      }
+    }
+  }
+
+  void finish() {
+    if (request_.iteration_roundup == uint64_t{0}) request_.iteration_roundup.reset();
+    if (request_.iteration_roundup && !request_.start_iteration) request_.start_iteration = 0;
+    if (request_.start_iteration && request_.iterations == 0) {
+      error("a start by iterations needs ACTIVITIES_ITERATIONS, the number of them");
+    }
+  }
+
+  ConfigReading reading_;
+  TraceRequest request_;
+  size_t line_ = 0;
+  std::vector<bool> seen_ = std::vector<bool>(config_keys().size());  // by key
+};
+
+std::string value_text(bool value) { return value ? "true" : "false"; }
+std::string value_text(uint64_t value) { return std::to_string(value); }
+std::string value_text(const std::optional<uint64_t>& value) { return value ? std::to_string(*value) : ""; }
+std::string value_text(const std::string& value) { return value; }
+std::string value_text(const std::vector<std::string>& value) { return fmt::format("{}", fmt::join(value, ",")); }
+
+bool fits_a_line(std::string_view value) {
+  return trimmed(value) == value && value.find_first_of("#=") == value.npos && !std::ranges::any_of(value, is_control);
+}
+
+}  // namespace
+
+std::string ConfigReading::reason() const {
+  std::string text;
+  for (const ConfigNote& note : errors) {
+    if (!text.empty()) text += "; ";
+    text += note.line == 0 ? note.text : fmt::format("line {}: {}", note.line, note.text);
+  }
+  return text;
+}
+
+ConfigReading read_config(std::string_view untrusted) { return ConfigReader().read(untrusted); }
+
+Result<std::string> config_text(const TraceRequest& request) {
+  const TraceRequest defaults;
+  std::string text;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.is_alias) continue;
+    const auto [value, standard] = std::visit(
+        [&](auto member) { return std::pair(value_text(request.*member), value_text(defaults.*member)); }, key.member);
+    if (value == standard) continue;
+    if (!fits_a_line(value)) {
+      return Refusal{
+          fmt::format("{} cannot be {}: a config has no way to say \"#\", \"=\", blanks at its ends or control "
+                      "characters",
+                      key.name, shown(value))};
+    }
+    text += fmt::format("{}={}\n", key.name, value);
+  }
+  const ConfigReading again = read_config(text);
+  if (!again.request) return Refusal{again.reason()};
+  if (*again.request != request) return Refusal{"a config has no way to say this request"};
+  return text;
+}
+
+std::string start_problem(const TraceRequest& request, uint64_t now_ms) {
+  if (request.by_iterations() || request.start_ms == 0) return {};
+  if (request.start_ms >= now_ms || now_ms - request.start_ms <= kConfigOldestStartMs) return {};
+  return fmt::format("PROFILE_START_TIME {} is {} ms ago; at most {} are good", request.start_ms,
+                     now_ms - request.start_ms, kConfigOldestStartMs);
+}
+
+std::string path_with_pid(std::string_view path, int64_t pid) {
+  for (const std::string_view ending : {".pt.trace.json", ".json"}) {
+    const size_t at = path.find(ending);
+    if (at != path.npos) return fmt::format("{}_{}{}", path.substr(0, at), pid, path.substr(at));
+  }
+  return std::string(path);
+}
+
+std::string output_path(const TraceRequest& request, int64_t pid) {
+  if (request.memory_snapshot) {
+    return request.output.empty() ? fmt::format("/tmp/memory_snapshot_{}.pickle", pid) : request.output;
+  }
+  if (request.output.empty()) return fmt::format("/tmp/libkineto_activities_{}.json", pid);
+  return path_with_pid(request.output, pid);
+}
+
+}  // namespace kymo::wire

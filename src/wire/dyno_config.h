@@ -1,0 +1,40 @@
+// What `dyno gputrace` asks for, and what a daemon makes of it for the processes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/result.h"
+#include "wire/rpc.h"
+
+namespace kymo::wire {
+
+// Its options, with its defaults.
+struct GpuTraceOptions {
+  std::string log_file;
+  int64_t job = 0;
+  std::vector<int32_t> pids = {0};
+  uint64_t process_limit = 3;
+  uint64_t duration_ms = 500;
+  uint64_t start_ms = 0;               // Unix time; 0: now
+  std::optional<uint64_t> iterations;  // instead of a time
+  uint64_t iteration_roundup = 1;
+  bool record_shapes = false;
+  bool profile_memory = false;  // a snapshot of memory, for as long as the duration
+  bool with_stacks = false;
+  bool with_flops = false;
+  bool with_modules = false;
+};
+
+// The text that `dyno` writes, line by line in its order. Refused: a file name that a config cannot hold, memory
+// together with iterations (a snapshot has a duration only), and zero iterations.
+Result<std::string> gputrace_config(const GpuTraceOptions& options);
+Result<RpcTrigger> gputrace_request(const GpuTraceOptions& options);
+
+// What a process gets: the text, and an id by which its trace can be found again.
+std::string handed_out_config(std::string_view config, uint64_t trace_id);
+
+}  // namespace kymo::wire

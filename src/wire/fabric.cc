@@ -1,0 +1,149 @@
+#include "wire/fabric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace kymo::wire {
+namespace {
+
+using base::Bytes;
+
+constexpr std::string_view kContextType = "ctxt", kPollType = "req";
+constexpr size_t kContextBytes = 16;
+constexpr size_t kPollHeadBytes = 16;
+constexpr size_t kPidBytes = 4;
+
+int32_t signed32(const std::byte* at) { return static_cast<int32_t>(base::load<uint32_t>(at)); }
+int64_t signed64(const std::byte* at) { return static_cast<int64_t>(base::load<uint64_t>(at)); }
+
+// A type that is to be shown: as far as it can be printed.
+std::string printable_type(std::string_view type) {
+  std::string shown;
+  for (const char c : type) shown += c >= ' ' && c <= '~' ? c : '?';
+  return shown;
+}
+
+struct FabricMessage {
+  bool is_poll = false;  // or a context
+  Bytes payload;
+};
+
+Result<FabricMessage> split_datagram(Bytes untrusted) {
+  if (untrusted.size() < kFabricHeaderBytes) {
+    return Refusal{
+        fmt::format("a datagram of {} bytes is too short for its header of {}", untrusted.size(), kFabricHeaderBytes)};
+  }
+  if (untrusted.size() > kFabricLargestDatagram) {
+    return Refusal{fmt::format("a datagram of {} bytes is longer than {}", untrusted.size(), kFabricLargestDatagram)};
+  }
+  const auto claimed = base::load<uint64_t>(untrusted.data());
+  const Bytes payload = untrusted.subspan(kFabricHeaderBytes);
+  if (claimed != payload.size()) {
+    return Refusal{fmt::format("the header announces {} bytes, and {} follow", claimed, payload.size())};
+  }
+  // What stands behind the first NUL is left over from whatever the sender's memory held before.
+  const char* text = reinterpret_cast<const char*>(untrusted.data()) + sizeof claimed;
+  const std::string_view whole(text, kFabricTypeBytes);
+  const std::string_view type = whole.substr(0, whole.find('\0'));
+  if (type == kPollType) return FabricMessage{true, payload};
+  if (type == kContextType) return FabricMessage{false, payload};
+  return Refusal{
+      fmt::format("a message of type \"{}\" is neither {} nor {}", printable_type(type), kContextType, kPollType)};
+}
+
+std::optional<Refusal> wrong_size(std::string_view type, size_t size, size_t expected) {
+  if (size == expected) return std::nullopt;
+  return Refusal{fmt::format("a {} of {} bytes should have {}", type, size, expected)};
+}
+
+Result<FabricRequest> read_context(Bytes payload) {
+  if (auto wrong = wrong_size(kContextType, payload.size(), kContextBytes)) return *wrong;
+  const FabricContext context{signed32(payload.data()), signed32(payload.data() + 4), signed64(payload.data() + 8)};
+  if (context.pid <= 0) return Refusal{fmt::format("a {} names {} as a process", kContextType, context.pid)};
+  return FabricRequest(context);
+}
+
+Result<FabricRequest> read_poll(Bytes payload) {
+  if (payload.size() < kPollHeadBytes) {
+    return Refusal{fmt::format("a {} of {} bytes has at least {}", kPollType, payload.size(), kPollHeadBytes)};
+  }
+  FabricPoll poll;
+  poll.ready_for = base::load<uint32_t>(payload.data());
+  const int32_t pids = signed32(payload.data() + 4);
+  poll.job = signed64(payload.data() + 8);
+  if (pids <= 0 || static_cast<size_t>(pids) > kFabricMostPids) {
+    return Refusal{fmt::format("a {} states {} processes; 1 to {} are good", kPollType, pids, kFabricMostPids)};
+  }
+  const size_t expected = kPollHeadBytes + kPidBytes * static_cast<size_t>(pids);
+  if (auto wrong = wrong_size(kPollType, payload.size(), expected)) return *wrong;
+  for (size_t at = kPollHeadBytes; at < expected; at += kPidBytes) {
+    poll.pids.push_back(signed32(payload.data() + at));
+    if (poll.pids.back() <= 0) return Refusal{fmt::format("a {} names {} as a process", kPollType, poll.pids.back())};
+  }
+  return FabricRequest(std::move(poll));
+}
+
+std::vector<std::byte> datagram_of(std::string_view type, Bytes payload) {
+  std::vector<std::byte> datagram(kFabricHeaderBytes + payload.size());
+  base::store(datagram.data(), static_cast<uint64_t>(payload.size()));
+  std::ranges::copy(base::as_bytes(type), datagram.begin() + sizeof(uint64_t));
+  std::ranges::copy(payload, datagram.begin() + kFabricHeaderBytes);
+  return datagram;
+}
+
+}  // namespace
+
+Result<FabricRequest> read_fabric_request(Bytes untrusted) {
+  const auto message = split_datagram(untrusted);
+  if (!message) return Refusal{message.reason()};
+  return message->is_poll ? read_poll(message->payload) : read_context(message->payload);
+}
+
+Result<FabricReply> read_fabric_reply(Bytes untrusted) {
+  const auto message = split_datagram(untrusted);
+  if (!message) return Refusal{message.reason()};
+  const Bytes payload = message->payload;
+  if (message->is_poll) {
+    return FabricReply(FabricConfig{std::string(reinterpret_cast<const char*>(payload.data()), payload.size())});
+  }
+  if (auto wrong = wrong_size("ctxt reply", payload.size(), sizeof(int32_t))) return *wrong;
+  const FabricRegistered registered{signed32(payload.data())};
+  if (registered.count < 0) return Refusal{fmt::format("a ctxt reply counts {} processes", registered.count)};
+  return FabricReply(registered);
+}
+
+Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& request) {
+  base::ByteWriter out;
+  if (const auto* context = std::get_if<FabricContext>(&request)) {
+    out.fixed(static_cast<uint32_t>(context->gpu));
+    out.fixed(static_cast<uint32_t>(context->pid));
+    out.fixed(static_cast<uint64_t>(context->job));
+    return datagram_of(kContextType, out.bytes());
+  }
+  const auto& poll = *std::get_if<FabricPoll>(&request);
+  if (poll.pids.empty() || poll.pids.size() > kFabricMostPids) {
+    return Refusal{fmt::format("{} processes cannot be stated; 1 to {} can", poll.pids.size(), kFabricMostPids)};
+  }
+  out.fixed(poll.ready_for);
+  out.fixed(static_cast<uint32_t>(poll.pids.size()));
+  out.fixed(static_cast<uint64_t>(poll.job));
+  for (const int32_t pid : poll.pids) out.fixed(static_cast<uint32_t>(pid));
+  return datagram_of(kPollType, out.bytes());
+}
+
+Result<std::vector<std::byte>> fabric_datagram(const FabricReply& reply) {
+  if (const auto* registered = std::get_if<FabricRegistered>(&reply)) {
+    base::ByteWriter out;
+    out.fixed(static_cast<uint32_t>(registered->count));
+    return datagram_of(kContextType, out.bytes());
+  }
+  const std::string& text = std::get_if<FabricConfig>(&reply)->text;
+  if (text.size() > kFabricLargestPayload) {
+    return Refusal{fmt::format("a config of {} bytes is longer than {}", text.size(), kFabricLargestPayload)};
+  }
+  return datagram_of(kPollType, base::as_bytes(text));
+}
+
+}  // namespace kymo::wire

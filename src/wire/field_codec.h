@@ -1,0 +1,228 @@
+// Fields to bytes and back: each is its number and its length, two bytes both, and its value.
+//
+// A number (a truth, a state) takes 8 bytes, a text its bytes, a list of numbers 8 bytes each in one field; a record is
+// fields again; a list of texts or records is one field per item. Limits are message_type.h's, kept on both sides, so
+// that what is written can be read. What does not fit ends the work with a reason; nothing is thrown.
+#pragma once
+
+#include <bitset>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/bytes.h"
+#include "wire/message_fields.h"
+
+namespace kymo::wire {
+
+inline constexpr size_t kFieldHeadBytes = 4;
+inline constexpr size_t kFieldNumberBytes = 8;
+inline constexpr size_t kFieldNumbers = 64;  // every known field's is below
+
+template <class T>
+concept FieldNumber = std::integral<T> || std::is_enum_v<T>;
+
+// Numbers as 64 bits: a signed one keeps its sign. number_from is false where one does not fit the member.
+template <FieldNumber T>
+uint64_t number_bits(T value) {
+  if constexpr (std::is_signed_v<T>) return static_cast<uint64_t>(static_cast<int64_t>(value));
+  return static_cast<uint64_t>(value);
+}
+
+template <FieldNumber T>
+bool number_from(uint64_t bits, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (bits > 1) return false;
+    value = bits == 1;
+  } else {
+    value = static_cast<T>(bits);
+  }
+  return number_bits(value) == bits;
+}
+
+// Why a text cannot be sent or taken; empty where it can.
+std::string_view text_problem(std::string_view text);
+
+class FieldWriter {
+ public:
+  explicit FieldWriter(base::ByteWriter& out) : out_(out) {}
+
+  template <class T>
+  void operator()(uint16_t number, const char* name, const T& value) {
+    if constexpr (requires { value.empty(); }) {
+      if (value.empty()) return;
+    }
+    put(number, name, value);
+  }
+  template <class T>
+  void needed(uint16_t number, const char* name, const T& value) {
+    put(number, name, value);
+  }
+  template <class T>
+  void operator()(uint16_t number, const char* name, const std::optional<T>& value) {
+    if (value) put(number, name, *value);
+  }
+
+  // The first thing that could not be written; empty where all was.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  template <FieldNumber T>
+  void put(uint16_t number, const char*, const T& value) {
+    head(number, kFieldNumberBytes);
+    out_.fixed(number_bits(value));
+  }
+  void put(uint16_t number, const char* name, const std::string& text) {
+    if (const auto wrong = text_problem(text); !wrong.empty()) return refuse(name, wrong);
+    head(number, text.size());
+    out_.append(base::as_bytes(text));
+  }
+  template <class T>
+  void put(uint16_t number, const char* name, const std::vector<T>& items) {
+    if (items.size() > kMostItems) return refuse(name, "has too many items");
+    if constexpr (FieldNumber<T>) {
+      head(number, kFieldNumberBytes * items.size());
+      for (const T item : items) out_.fixed(number_bits(item));
+    } else {
+      for (const T& item : items) put(number, name, item);
+    }
+  }
+  // A record: its length is known when it is written.
+  template <class T>
+  requires std::is_class_v<T>
+  void put(uint16_t number, const char* name, const T& record) {
+    const size_t at = out_.size();
+    head(number, 0);
+    each_field(record, *this);
+    const size_t size = out_.size() - at - kFieldHeadBytes;
+    if (size > kLargestMessage - kFieldHeadBytes) return refuse(name, "is too long");
+    base::store(out_.data() + at + sizeof number, static_cast<uint16_t>(size));
+  }
+
+  void head(uint16_t number, size_t size) {
+    out_.fixed(number);
+    out_.fixed(static_cast<uint16_t>(size));  // within kLongestText or kMostItems numbers
+  }
+  void refuse(const char* name, std::string_view why);
+
+  base::ByteWriter& out_;
+  std::string problem_;
+};
+
+static_assert(kLongestText <= UINT16_MAX && kMostItems * kFieldNumberBytes <= UINT16_MAX);
+
+// One field of a message that is being read, held against each that is known.
+class FieldMatch {
+ public:
+  FieldMatch(uint16_t number, base::Bytes value, std::bitset<kFieldNumbers>& seen, std::string& problem)
+      : number_(number), value_(value), seen_(seen), problem_(problem) {}
+
+  template <class T>
+  void operator()(uint16_t number, const char* name, T& member) {
+    if (number != number_) return;
+    if (seen_[number] && !is_list(member)) return refuse(name, "is there twice");
+    seen_[number] = true;
+    take(name, member);
+  }
+  template <class T>
+  void needed(uint16_t number, const char* name, T& member) {
+    (*this)(number, name, member);
+  }
+
+ private:
+  template <class T>
+  static constexpr bool is_list(const T&) {
+    return false;
+  }
+  template <class T>
+  static constexpr bool is_list(const std::vector<T>&) {
+    return !FieldNumber<T>;
+  }
+
+  template <FieldNumber T>
+  void take(const char* name, T& member) {
+    if (value_.size() != kFieldNumberBytes) return refuse(name, "is no number of 8 bytes");
+    if (!number_from(base::load<uint64_t>(value_.data()), member)) refuse(name, "is out of range");
+  }
+  void take(const char* name, std::string& member) {
+    const std::string_view text(reinterpret_cast<const char*>(value_.data()), value_.size());
+    if (const auto wrong = text_problem(text); !wrong.empty()) return refuse(name, wrong);
+    member = text;
+  }
+  template <class T>
+  void take(const char* name, std::optional<T>& member) {
+    take(name, member.emplace());
+  }
+  template <class T>
+  void take(const char* name, std::vector<T>& member) {
+    if constexpr (FieldNumber<T>) {
+      if (value_.size() % kFieldNumberBytes != 0) return refuse(name, "is no list of numbers of 8 bytes");
+      if (value_.size() / kFieldNumberBytes > kMostItems) return refuse(name, "has too many items");
+      member.resize(value_.size() / kFieldNumberBytes);
+      for (size_t i = 0; i < member.size(); ++i) {
+        const auto bits = base::load<uint64_t>(value_.data() + i * kFieldNumberBytes);
+        if (!number_from(bits, member[i])) return refuse(name, "is out of range");
+      }
+    } else {
+      if (member.size() == kMostItems) return refuse(name, "has too many items");
+      take(name, member.emplace_back());
+    }
+  }
+  template <class T>
+  requires std::is_class_v<T>
+  void take(const char* name, T& record);
+
+  void refuse(const char* name, std::string_view why);
+
+  uint16_t number_;
+  base::Bytes value_;
+  std::bitset<kFieldNumbers>& seen_;
+  std::string& problem_;
+};
+
+// Which needed field is missing.
+class FieldNeeds {
+ public:
+  FieldNeeds(const std::bitset<kFieldNumbers>& seen, std::string& problem) : seen_(seen), problem_(problem) {}
+  void operator()(uint16_t, const char*, const auto&) {}
+  void needed(uint16_t number, const char* name, const auto&) {
+    if (!seen_[number]) missing(name);
+  }
+
+ private:
+  void missing(const char* name);
+
+  const std::bitset<kFieldNumbers>& seen_;
+  std::string& problem_;
+};
+
+// All fields of a message or record. The reason why it could not be read, or nothing.
+template <class M>
+std::string read_fields(base::Bytes untrusted, M& message) {
+  std::bitset<kFieldNumbers> seen;
+  std::string problem;
+  while (!untrusted.empty()) {
+    if (untrusted.size() < kFieldHeadBytes) return "a field is cut off";
+    const auto number = base::load<uint16_t>(untrusted.data());
+    const size_t size = base::load<uint16_t>(untrusted.data() + sizeof number);
+    untrusted = untrusted.subspan(kFieldHeadBytes);
+    if (size > untrusted.size()) return "a field is longer than its message";
+    if (number < kFieldNumbers) each_field(message, FieldMatch(number, untrusted.first(size), seen, problem));
+    if (!problem.empty()) return problem;
+    untrusted = untrusted.subspan(size);
+  }
+  each_field(message, FieldNeeds(seen, problem));
+  return problem;
+}
+
+template <class T>
+requires std::is_class_v<T>
+void FieldMatch::take(const char* name, T& record) {
+  if (const std::string wrong = read_fields(value_, record); !wrong.empty()) refuse(name, wrong);
+}
+
+}  // namespace kymo::wire

@@ -1,0 +1,146 @@
+#include "wire/message.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "wire/field_codec.h"
+#include "wire/message_check.h"
+
+namespace kymo::wire {
+namespace {
+
+// Offsets in the header.
+constexpr size_t kTypeAt = 4, kLayoutAt = 6, kLengthAt = 8, kSerialAt = 12;
+
+// Reads the message of that type: the first whose kType it is.
+template <size_t Index = 0>
+bool read_typed(MessageType type, base::Bytes fields, Packet& packet) {
+  if constexpr (Index == std::variant_size_v<Message>) {
+    return false;
+  } else {
+    using M = std::variant_alternative_t<Index, Message>;
+    if (M::kType != type) return read_typed<Index + 1>(type, fields, packet);
+    M& message = packet.message.emplace<M>();
+    packet.reason = read_fields(fields, message);
+    if (packet.reason.empty()) packet.reason = message_problem(message);
+    return true;
+  }
+}
+
+constexpr std::array kMessageNames =
+    std::to_array<std::pair<MessageType, std::string_view>>({{MessageType::Hello, "Hello"},
+                                                             {MessageType::Welcome, "Welcome"},
+                                                             {MessageType::Refused, "Refused"},
+                                                             {MessageType::Ping, "Ping"},
+                                                             {MessageType::Pong, "Pong"},
+                                                             {MessageType::Start, "Start"},
+                                                             {MessageType::Cancel, "Cancel"},
+                                                             {MessageType::Status, "Status"},
+                                                             {MessageType::Done, "Done"},
+                                                             {MessageType::MemoryStart, "MemoryStart"},
+                                                             {MessageType::MemoryDone, "MemoryDone"},
+                                                             {MessageType::Step, "Step"},
+                                                             {MessageType::List, "List"},
+                                                             {MessageType::ListReply, "ListReply"},
+                                                             {MessageType::Trigger, "Trigger"},
+                                                             {MessageType::TriggerReply, "TriggerReply"},
+                                                             {MessageType::TriggerUpdate, "TriggerUpdate"},
+                                                             {MessageType::CancelTrigger, "CancelTrigger"},
+                                                             {MessageType::Doctor, "Doctor"},
+                                                             {MessageType::DoctorReply, "DoctorReply"}});
+static_assert(kMessageNames.size() == std::variant_size_v<Message>);
+
+std::string header_problem(base::Bytes untrusted) {
+  if (untrusted.size() < kMessageHeaderBytes) {
+    return fmt::format("a packet of {} bytes is too short for a header of {}", untrusted.size(), kMessageHeaderBytes);
+  }
+  if (untrusted.size() > kLargestMessage) {
+    return fmt::format("a packet of {} bytes is longer than {}", untrusted.size(), kLargestMessage);
+  }
+  if (base::load<uint32_t>(untrusted.data()) != kMessageMagic) return "a packet is not Kymo's: it begins otherwise";
+  const auto layout = base::load<uint16_t>(untrusted.data() + kLayoutAt);
+  if (layout != kMessageLayout) {
+    return fmt::format("a packet has layout {}, and {} is known here: one side is newer", layout, kMessageLayout);
+  }
+  const auto length = base::load<uint32_t>(untrusted.data() + kLengthAt);
+  const size_t follow = untrusted.size() - kMessageHeaderBytes;
+  if (length != follow) return fmt::format("a packet announces {} bytes, and {} follow", length, follow);
+  return {};
+}
+
+}  // namespace
+
+Packet read_message(base::Bytes untrusted) {
+  Packet packet;
+  packet.reason = header_problem(untrusted);
+  if (!packet.reason.empty()) return packet;
+  packet.type = base::load<uint16_t>(untrusted.data() + kTypeAt);
+  packet.serial = base::load<uint32_t>(untrusted.data() + kSerialAt);
+  const auto type = static_cast<MessageType>(packet.type);
+  if (!read_typed(type, untrusted.subspan(kMessageHeaderBytes), packet)) {
+    packet.kind = PacketKind::Unknown;
+    packet.reason = fmt::format("a message of type {} is not known here; one side is newer", packet.type);
+  } else if (!packet.reason.empty()) {
+    packet.kind = PacketKind::Malformed;
+    packet.reason = fmt::format("{}: {}", name_of(type), packet.reason);
+    packet.message = Message();
+  } else {
+    packet.kind = PacketKind::Good;
+  }
+  return packet;
+}
+
+Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t serial) {
+  base::ByteWriter out;
+  const auto type = std::visit([](const auto& m) { return m.kType; }, message);
+  out.fixed(kMessageMagic);
+  out.fixed(static_cast<uint16_t>(type));
+  out.fixed(kMessageLayout);
+  out.fixed(uint32_t{0});  // the length, below
+  out.fixed(serial);
+  FieldWriter fields(out);
+  std::string problem = std::visit(
+      [&](const auto& m) {
+        each_field(m, fields);
+        return fields.problem().empty() ? message_problem(m) : fields.problem();
+      },
+      message);
+  if (problem.empty() && out.size() > kLargestMessage) {
+    problem = fmt::format("{} bytes are more than {}; send less at once", out.size(), kLargestMessage);
+  }
+  if (!problem.empty()) return Refusal{fmt::format("{}: {}", name_of(type), problem)};
+  base::store(out.data() + kLengthAt, static_cast<uint32_t>(out.size() - kMessageHeaderBytes));
+  return std::vector<std::byte>(out.bytes().begin(), out.bytes().end());
+}
+
+Refused refusal_of(const Packet& packet) {
+  const auto code = packet.kind == PacketKind::Unknown ? RefusedCode::Unknown : RefusedCode::Malformed;
+  return Refused{code, packet.type, packet.reason.substr(0, kLongestText)};
+}
+
+std::string_view name_of(MessageType type) {
+  const auto* found = std::ranges::find(kMessageNames, type, &std::pair<MessageType, std::string_view>::first);
+  return found == kMessageNames.end() ? "?" : found->second;
+}
+
+std::string_view name_of(RequestState state) {
+  constexpr std::string_view kNames[] = {"?",       "queued",   "waiting", "warming up", "recording",
+                                         "writing", "finished", "failed",  "cancelled",  "busy"};
+  const auto index = static_cast<size_t>(state);
+  return index < std::size(kNames) ? kNames[index] : kNames[0];
+}
+
+bool is_final(RequestState state) {
+  return state == RequestState::Finished || state == RequestState::Failed || state == RequestState::Cancelled ||
+         state == RequestState::Busy;
+}
+
+uint32_t common_version(const Hello& hello, uint32_t oldest, uint32_t newest) {
+  const uint32_t version = std::min(hello.version, newest);
+  return version >= std::max(hello.oldest_version, oldest) ? version : 0;
+}
+
+}  // namespace kymo::wire

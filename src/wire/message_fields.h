@@ -1,0 +1,212 @@
+// The fields of every message and record: number, name, member. Written and read by the same lines (field_codec.h).
+//
+// A number is never given to another field of the same message. `needed` fields must be there, everything else keeps
+// its default where it is missing, and a reader skips numbers that are not here.
+#pragma once
+
+#include <type_traits>
+
+#include "wire/agent_messages.h"
+#include "wire/session_messages.h"
+#include "wire/tool_messages.h"
+
+namespace kymo::wire {
+
+// A T, or a T that is only looked at.
+template <class M, class T>
+concept MaybeConst = std::is_same_v<std::remove_const_t<M>, T>;
+
+void each_field(MaybeConst<Hello> auto& m, auto&& field) {
+  field.needed(1, "version", m.version);
+  field.needed(2, "oldest_version", m.oldest_version);
+  field.needed(3, "role", m.role);
+  field.needed(4, "pid", m.pid);
+  field(5, "uid", m.uid);
+  field(6, "parents", m.parents);
+  field(7, "name", m.name);
+  field(8, "command_line", m.command_line);
+  field(9, "job", m.job);
+  field(10, "boot_id", m.boot_id);
+  field(11, "pid_namespace", m.pid_namespace);
+  field(12, "mount_namespace", m.mount_namespace);
+  field(13, "network_namespace", m.network_namespace);
+  field(14, "started_at_ns", m.started_at_ns);
+  field(15, "capabilities", m.capabilities);
+  field(16, "kymo_version", m.kymo_version);
+}
+
+void each_field(MaybeConst<Welcome> auto& m, auto&& field) {
+  field.needed(1, "version", m.version);
+  field(2, "daemon_pid", m.daemon_pid);
+  field(3, "kymo_version", m.kymo_version);
+  field(4, "boot_id", m.boot_id);
+  field(5, "largest_message", m.largest_message);
+  field(6, "most_requests", m.most_requests);
+  field(7, "longest_ns", m.longest_ns);
+  field(8, "ping_every_ns", m.ping_every_ns);
+  field(9, "output_folders", m.output_folders);
+}
+
+void each_field(MaybeConst<Refused> auto& m, auto&& field) {
+  field.needed(1, "code", m.code);
+  field(2, "message_type", m.message_type);
+  field(3, "text", m.text);
+}
+
+void each_field(MaybeConst<Ping> auto& m, auto&& field) { field.needed(1, "token", m.token); }
+
+void each_field(MaybeConst<Pong> auto& m, auto&& field) {
+  field.needed(1, "token", m.token);
+  field(2, "at_ns", m.at_ns);
+}
+
+void each_field(MaybeConst<TraceOptions> auto& m, auto&& field) {
+  field(1, "start_at_ns", m.start_at_ns);
+  field(2, "boot_id", m.boot_id);
+  field(3, "duration_ns", m.duration_ns);
+  field(4, "iterations", m.iterations);
+  field(5, "iteration_roundup", m.iteration_roundup);
+  field(6, "last_ns", m.last_ns);
+  field(7, "warmup_ns", m.warmup_ns);
+  field(8, "most_bytes", m.most_bytes);
+  field.needed(9, "output", m.output);
+  field(10, "format", m.format);
+  field(11, "flags", m.flags);
+  field(12, "extra", m.extra);
+}
+
+void each_field(MaybeConst<Start> auto& m, auto&& field) {
+  field.needed(1, "id", m.id);
+  field.needed(2, "options", m.options);
+}
+
+void each_field(MaybeConst<Cancel> auto& m, auto&& field) { field.needed(1, "id", m.id); }
+
+void each_field(MaybeConst<Status> auto& m, auto&& field) {
+  field.needed(1, "id", m.id);
+  field.needed(2, "state", m.state);
+  field(3, "progress", m.progress);
+  field(4, "text", m.text);
+}
+
+void each_field(MaybeConst<Done> auto& m, auto&& field) {
+  field.needed(1, "id", m.id);
+  field.needed(2, "state", m.state);
+  field(3, "path", m.path);
+  field(4, "bytes", m.bytes);
+  field(5, "events", m.events);
+  field(6, "losses", m.losses);
+  field(7, "late_ns", m.late_ns);
+  field(8, "took_ns", m.took_ns);
+  field(9, "error", m.error);
+}
+
+void each_field(MaybeConst<MemoryStart> auto& m, auto&& field) {
+  field.needed(1, "id", m.id);
+  field(2, "start_at_ns", m.start_at_ns);
+  field(3, "boot_id", m.boot_id);
+  field.needed(4, "duration_ns", m.duration_ns);
+  field.needed(5, "output", m.output);
+  field(6, "flags", m.flags);
+}
+
+void each_field(MaybeConst<MemoryDone> auto& m, auto&& field) {
+  field.needed(1, "id", m.id);
+  field.needed(2, "state", m.state);
+  field(3, "path", m.path);
+  field(4, "bytes", m.bytes);
+  field(5, "allocations", m.allocations);
+  field(6, "losses", m.losses);
+  field(7, "error", m.error);
+}
+
+void each_field(MaybeConst<Step> auto& m, auto&& field) {
+  field.needed(1, "iteration", m.iteration);
+  field(2, "at_ns", m.at_ns);
+}
+
+void each_field(MaybeConst<Selection> auto& m, auto&& field) {
+  field(1, "pids", m.pids);
+  field(2, "names", m.names);
+  field(3, "job", m.job);
+}
+
+void each_field(MaybeConst<List> auto& m, auto&& field) { field(1, "selection", m.selection); }
+
+void each_field(MaybeConst<ProcessEntry> auto& m, auto&& field) {
+  field.needed(1, "pid", m.pid);
+  field(2, "uid", m.uid);
+  field(3, "protocol", m.protocol);
+  field(4, "parents", m.parents);
+  field(5, "name", m.name);
+  field(6, "command_line", m.command_line);
+  field(7, "job", m.job);
+  field(8, "started_at_ns", m.started_at_ns);
+  field(9, "seen_at_ns", m.seen_at_ns);
+  field(10, "capabilities", m.capabilities);
+  field(11, "request_id", m.request_id);
+  field(12, "state", m.state);
+  field(13, "iteration", m.iteration);
+  field(14, "pid_namespace", m.pid_namespace);
+}
+
+void each_field(MaybeConst<ListReply> auto& m, auto&& field) {
+  field(1, "processes", m.processes);
+  field(2, "more", m.more);
+}
+
+void each_field(MaybeConst<Trigger> auto& m, auto&& field) {
+  field(1, "selection", m.selection);
+  field(2, "process_limit", m.process_limit);
+  field(3, "memory", m.memory);
+  field(4, "follow", m.follow);
+  field.needed(5, "options", m.options);
+}
+
+void each_field(MaybeConst<TriggerTarget> auto& m, auto&& field) {
+  field.needed(1, "pid", m.pid);
+  field(2, "request_id", m.request_id);
+  field(3, "state", m.state);
+  field(4, "path", m.path);
+  field(5, "text", m.text);
+}
+
+void each_field(MaybeConst<TriggerReply> auto& m, auto&& field) {
+  field.needed(1, "trigger_id", m.trigger_id);
+  field(2, "targets", m.targets);
+  field(3, "text", m.text);
+  field(4, "more", m.more);
+}
+
+void each_field(MaybeConst<TriggerUpdate> auto& m, auto&& field) {
+  field.needed(1, "trigger_id", m.trigger_id);
+  field.needed(2, "pid", m.pid);
+  field.needed(3, "state", m.state);
+  field(4, "progress", m.progress);
+  field(5, "text", m.text);
+  field(6, "path", m.path);
+  field(7, "bytes", m.bytes);
+  field(8, "events", m.events);
+  field(9, "losses", m.losses);
+  field(10, "late_ns", m.late_ns);
+  field(11, "error", m.error);
+  field(12, "targets_left", m.targets_left);
+}
+
+void each_field(MaybeConst<CancelTrigger> auto& m, auto&& field) { field.needed(1, "trigger_id", m.trigger_id); }
+
+void each_field(MaybeConst<Doctor> auto& m, auto&& field) { field(1, "pid", m.pid); }
+
+void each_field(MaybeConst<Finding> auto& m, auto&& field) {
+  field.needed(1, "name", m.name);
+  field.needed(2, "verdict", m.verdict);
+  field(3, "text", m.text);
+  field(4, "remedy", m.remedy);
+}
+
+void each_field(MaybeConst<DoctorReply> auto& m, auto&& field) {
+  field(1, "findings", m.findings);
+  field(2, "more", m.more);
+}
+
+}  // namespace kymo::wire

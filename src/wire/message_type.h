@@ -1,0 +1,41 @@
+// The kinds of Kymo's messages, and the limits that all of them keep.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kymo::wire {
+
+// Numbers are never given twice. Those from 0x8000 on stay free for private use.
+enum class MessageType : uint16_t {
+  Hello = 1,
+  Welcome = 2,
+  Refused = 3,
+  Ping = 4,
+  Pong = 5,
+
+  Start = 16,
+  Cancel = 17,
+  Status = 18,
+  Done = 19,
+  MemoryStart = 20,
+  MemoryDone = 21,
+  Step = 22,
+
+  List = 32,
+  ListReply = 33,
+  Trigger = 34,
+  TriggerReply = 35,
+  TriggerUpdate = 36,
+  CancelTrigger = 37,
+  Doctor = 38,
+  DoctorReply = 39,
+};
+
+inline constexpr size_t kLargestMessage = 64 * 1024;  // header included
+inline constexpr size_t kLongestText = 4096;          // a path, a command line, an explanation
+inline constexpr size_t kMostItems = 1024;            // of a list
+inline constexpr uint64_t kLongestTraceNs = 7ull * 24 * 3600 * 1'000'000'000;
+inline constexpr uint32_t kWholeProgress = 1000;  // thousandths
+
+}  // namespace kymo::wire

@@ -1,0 +1,75 @@
+#include "wire/output_pattern.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "base/characters.h"
+#include "wire/message_type.h"
+
+namespace kymo::wire {
+namespace {
+
+constexpr size_t kLongestPart = 128;  // of a name that is put in
+
+std::string path_part(std::string_view text) {
+  if (text.empty()) return "none";
+  std::string part(text.substr(0, kLongestPart));
+  for (char& c : part)
+    if (!base::is_word(c) && c != '.' && c != '-' && c != '+') c = '_';
+  if (part[0] == '.') part[0] = '_';
+  return part;
+}
+
+std::optional<std::string> name_for(std::string_view place, const OutputNames& names) {
+  if (place == "pid") return std::to_string(names.pid);
+  if (place == "request") return std::to_string(names.request);
+  if (place == "name") return path_part(names.name);
+  if (place == "host") return path_part(names.host);
+  if (place == "job") return path_part(names.job);
+  if (place == "time") return path_part(names.time);
+  return std::nullopt;
+}
+
+// Before the first dot of the file's name; a dot that begins it belongs to the name.
+std::string with_own_pid(const std::string& path, int64_t pid) {
+  const size_t slash = path.rfind('/');
+  const size_t begin = slash == path.npos ? 0 : slash + 1;
+  const size_t dot = std::min(path.find('.', begin + 1), path.size());
+  return fmt::format("{}_{}{}", path.substr(0, dot), pid, path.substr(dot));
+}
+
+}  // namespace
+
+Result<std::string> output_from_pattern(std::string_view pattern, const OutputNames& names) {
+  if (pattern.size() > kLongestText) return Refusal{fmt::format("a path of {} bytes is too long", pattern.size())};
+  std::string path;
+  bool is_own = false;  // one process's alone
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    const char c = pattern[at];
+    if (c != '{' && c != '}') {
+      path += c;
+    } else if (pattern.substr(at + 1, 1) == std::string_view(&c, 1)) {
+      path += c;
+      ++at;
+    } else {
+      const size_t end = pattern.find('}', at);
+      const std::string_view place = pattern.substr(at + 1, end == pattern.npos || end == at ? 0 : end - at - 1);
+      const auto name = name_for(place, names);
+      if (!name) {
+        return Refusal{
+            fmt::format("\"{{{}}}\" in an output is no place; {{pid}}, {{request}}, {{name}}, {{host}}, {{job}} "
+                        "and {{time}} are, and {{{{ is a brace",
+                        place.substr(0, kLongestPart))};
+      }
+      path += *name;
+      is_own = is_own || place == "pid" || place == "request";
+      at = end;
+    }
+  }
+  if (!is_own) path = with_own_pid(path, names.pid);
+  if (path.size() > kLongestText) return Refusal{fmt::format("a path of {} bytes is too long", path.size())};
+  return path;
+}
+
+}  // namespace kymo::wire

@@ -1,0 +1,189 @@
+#include "wire/rpc.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_value.h"
+#include "kymo/error.h"
+
+namespace kymo::wire {
+namespace {
+
+using base::json_quoted;
+using base::JsonValue;
+
+constexpr std::string_view kTrigger = "setKinetOnDemandRequest", kGetStatus = "getStatus", kGetVersion = "getVersion",
+                           kPauseCounters = "dcgmProfPause", kResumeCounters = "dcgmProfResume";
+constexpr std::string_view kFailed = "failed";
+constexpr size_t kLongestName = 64;
+
+std::string status_text(std::string_view status) { return fmt::format("{{\"status\":{}}}", json_quoted(status)); }
+
+// A field that a request must have is not there: the reply says only that it failed.
+struct MissingField {
+  std::string_view name;
+};
+
+const JsonValue& needed(const JsonValue& json, std::string_view name) {
+  const JsonValue* member = json.find(name);
+  if (!member) throw MissingField{name};
+  return *member;
+}
+
+int32_t pid_of(const JsonValue& value, std::string_view what) {
+  const uint64_t pid = value.number(what);
+  if (pid > INT32_MAX) throw Error(fmt::format("{} has {}, which is no process", what, pid));
+  return static_cast<int32_t>(pid);
+}
+
+std::vector<int32_t> pids_of(const JsonValue& value, std::string_view what) {
+  std::vector<int32_t> pids;
+  for (const JsonValue& pid : value.list(what)) pids.push_back(pid_of(pid, what));
+  return pids;
+}
+
+RpcTrigger trigger_of(const JsonValue& json) {
+  const JsonValue& config = needed(json, "config");
+  const JsonValue& pids = needed(json, "pids");
+  RpcTrigger trigger;
+  trigger.config = config.text("config");
+  if (trigger.config.find('\0') != std::string::npos) throw Error("config has a NUL in it");
+  trigger.pids = pids_of(pids, "pids");
+  if (const JsonValue* job = json.find("job_id")) trigger.job = job->integer("job_id");
+  if (const JsonValue* limit = json.find("process_limit")) trigger.process_limit = limit->number("process_limit");
+  return trigger;
+}
+
+std::optional<RpcRequest> request_of(std::string_view name, const JsonValue& json) {
+  if (name == kTrigger) return trigger_of(json);
+  if (name == kGetStatus) return RpcGetStatus{};
+  if (name == kGetVersion) return RpcGetVersion{};
+  if (name == kPauseCounters) return RpcPauseCounters{needed(json, "duration_s").number("duration_s")};
+  if (name == kResumeCounters) return RpcResumeCounters{};
+  return std::nullopt;
+}
+
+std::string list_text(const std::vector<int32_t>& pids) { return fmt::format("[{}]", fmt::join(pids, ",")); }
+
+// What `read` makes of a reply, or why there is nothing to make of it.
+template <class T, class F>
+Result<T> reply_of(std::string_view untrusted, F&& read) {
+  if (untrusted.size() > kRpcLargest) {
+    return Refusal{fmt::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
+  }
+  try {
+    return Result<T>(read(JsonValue::parse(untrusted)));
+  } catch (const Error& error) {
+    return Refusal{error.what()};
+  }
+}
+
+}  // namespace
+
+Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received) {
+  using Frame = std::optional<std::string_view>;
+  if (received.size() < kRpcLengthBytes) return Frame();
+  const auto length = base::load<uint32_t>(received.data());
+  if (length > kRpcLargest) {
+    return Refusal{fmt::format("a frame of {} bytes is longer than {}", static_cast<int32_t>(length), kRpcLargest)};
+  }
+  const base::Bytes body = received.subspan(kRpcLengthBytes);
+  if (body.size() < length) return Frame();
+  if (body.size() > length) return Refusal{fmt::format("{} bytes follow a frame's end", body.size() - length)};
+  return Frame(std::string_view(reinterpret_cast<const char*>(body.data()), body.size()));
+}
+
+Result<std::vector<std::byte>> rpc_frame(std::string_view json) {
+  if (json.size() > kRpcLargest) {
+    return Refusal{fmt::format("a frame of {} bytes would be longer than {}", json.size(), kRpcLargest)};
+  }
+  std::vector<std::byte> frame(kRpcLengthBytes + json.size());
+  base::store(frame.data(), static_cast<uint32_t>(json.size()));
+  std::ranges::copy(base::as_bytes(json), frame.begin() + kRpcLengthBytes);
+  return frame;
+}
+
+RpcReading read_rpc_request(std::string_view untrusted) {
+  RpcReading reading;
+  if (untrusted.size() > kRpcLargest) {
+    reading.reason = fmt::format("a request of {} bytes is longer than {}", untrusted.size(), kRpcLargest);
+    return reading;
+  }
+  JsonValue json;
+  std::string name;
+  try {
+    json = JsonValue::parse(untrusted);
+    name = json["fn"].text("fn");
+  } catch (const Error& error) {
+    reading.reason = error.what();
+    return reading;
+  }
+  try {
+    reading.request = request_of(name, json);
+    if (!reading.request)
+      reading.reason = fmt::format("there is no function {}", json_quoted(name.substr(0, kLongestName)));
+  } catch (const MissingField& missing) {
+    reading.reason = fmt::format("{} has no \"{}\"", name, missing.name);
+    reading.answer = status_text(kFailed);
+  } catch (const Error& error) {
+    reading.reason = fmt::format("{}: {}", name, error.what());
+    reading.answer = status_text(fmt::format("{} with exception = {}", kFailed, error.what()));
+  }
+  return reading;
+}
+
+std::string rpc_request(const RpcRequest& request) {
+  const auto named = [](std::string_view name) { return fmt::format("{{\"fn\":\"{}\"}}", name); };
+  if (const auto* trigger = std::get_if<RpcTrigger>(&request)) {
+    return fmt::format(R"({{"config":{},"fn":"{}","job_id":{},"pids":{},"process_limit":{}}})",
+                       json_quoted(trigger->config), kTrigger, trigger->job, list_text(trigger->pids),
+                       trigger->process_limit);
+  }
+  if (const auto* pause = std::get_if<RpcPauseCounters>(&request)) {
+    return fmt::format(R"({{"duration_s":{},"fn":"{}"}})", pause->seconds, kPauseCounters);
+  }
+  if (std::holds_alternative<RpcGetStatus>(request)) return named(kGetStatus);
+  if (std::holds_alternative<RpcGetVersion>(request)) return named(kGetVersion);
+  return named(kResumeCounters);
+}
+
+std::string rpc_triggered(const RpcTriggered& triggered) {
+  return fmt::format(R"({{"activityProfilersBusy":{},"activityProfilersTriggered":{},"eventProfilersBusy":{},)"
+                     R"("eventProfilersTriggered":{},"processesMatched":{}}})",
+                     triggered.activities_busy, list_text(triggered.activities_triggered), triggered.events_busy,
+                     list_text(triggered.events_triggered), list_text(triggered.matched));
+}
+
+std::string rpc_status(int64_t status) { return fmt::format("{{\"status\":{}}}", status); }
+std::string rpc_status(bool done) { return fmt::format("{{\"status\":{}}}", done); }
+std::string rpc_version(std::string_view version) { return fmt::format("{{\"version\":{}}}", json_quoted(version)); }
+
+Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted) {
+  return reply_of<RpcTriggered>(untrusted, [](const JsonValue& json) {
+    if (const JsonValue* status = json.find("status")) throw Error(fmt::format("it {}", status->text("status")));
+    RpcTriggered triggered;
+    triggered.matched = pids_of(json["processesMatched"], "processesMatched");
+    triggered.activities_triggered = pids_of(json["activityProfilersTriggered"], "activityProfilersTriggered");
+    triggered.activities_busy = json["activityProfilersBusy"].number("activityProfilersBusy");
+    triggered.events_triggered = pids_of(json["eventProfilersTriggered"], "eventProfilersTriggered");
+    triggered.events_busy = json["eventProfilersBusy"].number("eventProfilersBusy");
+    return triggered;
+  });
+}
+
+Result<int64_t> read_rpc_status(std::string_view untrusted) {
+  return reply_of<int64_t>(untrusted, [](const JsonValue& json) { return json["status"].integer("status"); });
+}
+
+Result<std::string> read_rpc_version(std::string_view untrusted) {
+  return reply_of<std::string>(untrusted, [](const JsonValue& json) { return json["version"].text("version"); });
+}
+
+bool rpc_selects(const RpcTrigger& trigger, int64_t job, std::span<const int32_t> pids) {
+  if (trigger.job != job) return false;
+  if (trigger.pids.empty() || (trigger.pids.size() == 1 && trigger.pids[0] == 0)) return true;
+  return std::ranges::find_first_of(trigger.pids, pids) != trigger.pids.end();
+}
+
+}  // namespace kymo::wire

@@ -1,0 +1,47 @@
+// One message of each kind, every field filled, in the order of wire::Message.
+#pragma once
+
+#include <vector>
+
+#include "wire/message.h"
+
+namespace kymo::wire::testing {
+
+inline std::vector<Message> full_messages() {
+  const TraceOptions options{.start_at_ns = 1'800'000'000'000'000'000,
+                             .boot_id = "b007",
+                             .duration_ns = 2'000'000'000,
+                             .warmup_ns = 5,
+                             .most_bytes = 1 << 30,
+                             .output = "/tmp/{name}-{pid}.json",
+                             .format = TraceFormat::KinetoJson,
+                             .flags = kWithShapes | kWithMemory | kWithStack | kWithFlops | kWithModules,
+                             .extra = {"A=1", "B="}};
+  const Selection selection{{1, 2}, {"train", "eval"}, ""};
+  const ProcessEntry process{77,        1000, Protocol::Kineto,        {70, 1}, "train",   "train --fast", "job7", 1, 2,
+                             kCanTrace, 3,    RequestState::Recording, 850,     4026531836};
+  return {
+      Hello{1, 1, Role::Agent, 77, 1000, {70, 1}, "train", "train --fast", "job7", "b007", 1, 2, 3, 4, 5, "0.1.0"},
+      Welcome{1, 5, "0.1.0", "b007", 65536, 4, 60'000'000'000, 1'000'000'000, {"/tmp", "/data"}},
+      Refused{RefusedCode::NotAllowed, 16, "ask its owner"},
+      Ping{7},
+      Pong{7, 8},
+      Start{9, options},
+      Cancel{9},
+      Status{9, RequestState::WarmingUp, 500, "half"},
+      Done{9, RequestState::Failed, "/tmp/a.kymo", 1, 2, 3, -4, 5, "the disk is full"},
+      MemoryStart{9, 1, "b007", 2, "/tmp/m.json", kWithStack},
+      MemoryDone{9, RequestState::Finished, "/tmp/m.json", 1, 2, 3, "no"},
+      Step{850, 1},
+      List{selection},
+      ListReply{{process, ProcessEntry{.pid = 1}}, true},
+      Trigger{selection, 3, true, false, options},
+      TriggerReply{5, {{77, 9, RequestState::Queued, "/tmp/train-77.json", "soon"}, {.pid = 78}}, "why", true},
+      TriggerUpdate{5, 77, RequestState::Busy, 1000, "text", "/tmp/a", 1, 2, 3, -4, "error", 6},
+      CancelTrigger{5},
+      Doctor{77},
+      DoctorReply{{{"socket", Verdict::Bad, "nobody listens", "start kymod"}, {.name = "job"}}, true},
+  };
+}
+
+}  // namespace kymo::wire::testing

@@ -19,6 +19,14 @@ find_path(SDT_INCLUDE_DIR sys/sdt.h)
 find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h PATHS /usr/local/cuda/include)
 pkg_check_modules(lttng_ust IMPORTED_TARGET lttng-ust)
 
+# What the tests compare stacks with.
+add_library(kymo_unwind INTERFACE)
+pkg_check_modules(unwind IMPORTED_TARGET libunwind)
+if(unwind_FOUND)
+  target_link_libraries(kymo_unwind INTERFACE PkgConfig::unwind)
+  target_compile_definitions(kymo_unwind INTERFACE KYMO_HAVE_UNWIND=1)
+endif()
+
 if(KYMO_TESTS)
   find_package(GTest QUIET)
   find_package(Python3 QUIET COMPONENTS Interpreter)

@@ -6,7 +6,7 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
-set(KYMO_CONCURRENT_ROOMS record sink collect analyze device signpost capture)
+set(KYMO_CONCURRENT_ROOMS record sink collect analyze hook device signpost capture)
 set(KYMO_FORKING_ROOMS record sink collect cli device signpost capture)
 
 set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)

@@ -22,9 +22,16 @@ class Manual : public CLI::Formatter {
     label("Positionals", "Arguments");
   }
   std::string make_usage(const CLI::App*, std::string) const override { return "\nUsage: " + usage_ + "\n"; }
+  // Without CLI11's "{value}" behind a flag that may have one: its type says the forms.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    if (const size_t brace = name.find('{'); brace != std::string::npos) name.erase(brace, name.find('}') + 1 - brace);
+    return name;
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_positional()) return {};
-    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+    const std::string type = option->get_type_name();
+    return type.empty() || type.starts_with('[') ? type : " " + type;
   }
 
  private:

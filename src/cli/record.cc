@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/ledger.h"
+#include "cli/memory_library.h"
 #include "cli/program.h"
 #include "cli/record_options.h"
 #include "cli/signals.h"
@@ -39,6 +40,8 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
 
 // How much was recorded, or why perhaps nothing was.
 std::string summary_text(const Progress& progress, const RecordOptions& options) {
+  if (progress.processes == 0 && !options.memory.empty())
+    return "nothing was recorded: no program that ran loads libraries (is it static, or does it change its user?)";
   if (progress.processes == 0) return "nothing was recorded: no program that ran is linked with Kymo";
   if (progress.events == 0) {
     return fmt::format("nothing was recorded: {} linked with Kymo ran, but annotated nothing",
@@ -93,12 +96,16 @@ int record_program(const RecordOptions& options) {
   const std::string path = find_program(options.program[0]);  // before an older trace is overwritten for nothing
   std::error_code ignored;
   const bool existed = fs::exists(options.output, ignored);
+  Program::Environment memory;
+  if (!options.memory.empty()) memory = memory_environment(options.memory);
   SignalInbox inbox(kWatchedSignals);
   auto recording = start_recording(options);
 
   Ending ending;
   try {
-    Program program(path, options.program, recording->environment(), inbox.program_mask());
+    Program::Environment environment = recording->environment();
+    environment.insert(environment.end(), memory.begin(), memory.end());
+    Program program(path, options.program, environment, inbox.program_mask());
     ending = watch(*recording, program, inbox, options);
   } catch (const CannotRun&) {
     recording.reset();

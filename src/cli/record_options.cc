@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "cli/command_line.h"
+#include "hook/heap_mode.h"
 
 namespace kymo::cli {
 namespace {
@@ -17,6 +18,12 @@ void take_flight(RecordOptions& options, const std::string& text) {
   options.flight = true;
   if (flight.seconds > 0) options.session.flight_seconds = flight.seconds;
   if (flight.bytes > 0) options.session.flight_bytes = flight.bytes;
+}
+
+void check_memory(const std::string& text) {
+  hook::HeapMode mode;
+  if (!text.empty() && (!hook::parse_heap_mode(text.c_str(), mode) || !mode.on))
+    throw UsageError("record", "--memory: '" + text + "' is neither all nor sample:BYTES, as in sample:512k");
 }
 
 void add_options(CommandLine& line, RecordOptions& options) {
@@ -39,6 +46,11 @@ void add_options(CommandLine& line, RecordOptions& options) {
       },
       "memory for each thread, rounded up to a power of\n"
       "two; 1MiB unless given");
+  line.add_flag("--memory{all}", options.memory,
+                "record the heap too, also of programs that know\n"
+                "nothing of Kymo: each allocation with its stack,\n"
+                "or with sample:512k one in so many bytes")
+      ->type_name("[=sample:SIZE]");
   line.add_flag("--strict", options.strict, "exit with 3 when anything was lost");
   line.add_flag("--quiet", options.quiet, "say only what went wrong");
   line.add_flag("--json", options.json, "the summary as a line of JSON, on standard error");
@@ -61,6 +73,7 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   const Arguments from_dashes(dashes, arguments.end());
   arguments.erase(dashes, arguments.end());
   if (!line.read(arguments)) return std::nullopt;
+  check_memory(options.memory);
 
   options.program = line.remaining();
   if (!options.program.empty() && options.program[0].starts_with('-'))

@@ -17,6 +17,7 @@ struct RecordOptions {
   bool strict = false;
   bool quiet = false;
   bool json = false;
+  std::string memory;                // record the heap too: KYMO_MALLOC's text; empty: no
   std::vector<std::string> program;  // and its arguments; never empty
 };
 

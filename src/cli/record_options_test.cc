@@ -37,6 +37,20 @@ TEST(RecordOptionsTest, PoliciesAndSizes) {
   EXPECT_FALSE(options->flight);
 }
 
+TEST(RecordOptionsTest, TheHeapIsRecordedWholeOrByASample) {
+  EXPECT_EQ(read_record_options({"--", "x"})->memory, "");
+  const auto all = read_record_options({"--memory", "x", "--memory=y"});
+  EXPECT_EQ(all->memory, "all");
+  EXPECT_THAT(all->program, ElementsAre("x", "--memory=y"));
+  EXPECT_EQ(read_record_options({"--memory=sample:512k", "--", "x"})->memory, "sample:512k");
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--memory=some", "--", "x"});
+      },
+      ThrowsMessage<UsageError>(AllOf(HasSubstr("'some'"), HasSubstr("sample:512k"))));
+  EXPECT_THAT([] { read_record_options({"--memory=off", "--", "x"}); }, ThrowsMessage<UsageError>(HasSubstr("'off'")));
+}
+
 TEST(RecordOptionsTest, AFlightMayHaveATimeAndASize) {
   const auto options = read_record_options({"--flight", "30s", "--flight", "64MB", "./server", "x"});
   EXPECT_TRUE(options->flight);

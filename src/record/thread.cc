@@ -15,6 +15,9 @@ namespace {
 thread_local constinit bool forbidden __attribute__((tls_model("initial-exec"))) = false;
 thread_local constinit int parting_depth __attribute__((tls_model("initial-exec"))) = 0;
 
+// In the place of a thread's slot: it is Kymo's own and may not record, whichever copy of the library asks.
+Slot* const kForbiddenSlot = reinterpret_cast<Slot*>(1);
+
 // All copies of the library in this process see the thread's new slot at once.
 void set_this_slot(Process& shared, Slot* slot) noexcept {
   const uint32_t count = shared.copy_count.load(std::memory_order_acquire);
@@ -66,12 +69,17 @@ Slot* find_slot() noexcept {
   Process* shared = process();
   if (shared == nullptr) return nullptr;
   auto* slot = static_cast<Slot*>(pthread_getspecific(shared->slot_key));
+  if (slot == kForbiddenSlot) {
+    forbidden = true;
+    return nullptr;
+  }
   if (slot == nullptr) slot = make_private_slot();
   if (slot != nullptr) set_this_slot(*shared, slot);
   return slot;
 }
 
 void release_slot(void* pointer) noexcept {
+  if (pointer == kForbiddenSlot) return;
   auto& slot = *static_cast<Slot*>(pointer);
   Process* shared = process();
   if (shared == nullptr) return;
@@ -90,7 +98,7 @@ void release_slot(void* pointer) noexcept {
 
 void leave_parents_slot(Process& shared) noexcept {
   auto* slot = static_cast<Slot*>(pthread_getspecific(shared.slot_key));
-  if (slot == nullptr) return;
+  if (slot == nullptr || slot == kForbiddenSlot) return;
   if (slot->index == kPrivateSlot) {
     slot->next_handle = slot->last_handle = 0;  // the rest of a run of the parent's
     return;
@@ -106,7 +114,10 @@ void leave_parents_slot(Process& shared) noexcept {
 
 void forbid_recording_on_this_thread() noexcept {
   forbidden = true;
-  if (Process* shared = process()) set_this_slot(*shared, nullptr);
+  Process* shared = process();
+  if (shared == nullptr) return;
+  set_this_slot(*shared, nullptr);
+  pthread_setspecific(shared->slot_key, kForbiddenSlot);
 }
 
 }  // namespace kymo::record

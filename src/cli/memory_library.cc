@@ -1,0 +1,44 @@
+#include "cli/memory_library.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "kymo/error.h"
+
+namespace kymo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMemoryLibrary = "libkymo_malloc.so";
+
+std::string find_memory_library() {
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path(), tree = here.parent_path();
+  for (const fs::path& folder : {here, tree / "lib", tree / KYMO_LIBRARY_SUBFOLDER, fs::path(KYMO_LIBRARY_FOLDER)}) {
+    const fs::path file = folder / kMemoryLibrary;
+    if (file.is_absolute() && access(file.c_str(), R_OK) == 0) return file.string();
+  }
+  throw NotAvailable(
+      fmt::format("{} is neither beside the kymo command nor in the lib folder of its tree: install Kymo whole, or put "
+                  "it there",
+                  kMemoryLibrary));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode) {
+  std::string preload = find_memory_library();
+  // The linker takes both for the end of a name, and has no way to write them.
+  if (preload.find_first_of(" :") != std::string::npos)
+    throw NotAvailable(
+        fmt::format("{} cannot be loaded into programs: its path must have no space and no colon", preload));
+  if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
+    preload.append(":").append(others);
+  return {{"LD_PRELOAD", preload}, {"KYMO_MALLOC", mode}};
+}
+
+}  // namespace kymo::cli

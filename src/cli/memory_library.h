@@ -1,0 +1,15 @@
+// The library that records the heap of unmodified programs, and what puts it into one.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kymo::cli {
+
+// What a program's environment needs so that its heap is recorded as `mode` says (KYMO_MALLOC's forms). The library is
+// looked for beside the command, in the lib/ of its tree, and where it was to be installed. A preload that is there
+// already stays. Throws NotAvailable.
+std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode);
+
+}  // namespace kymo::cli

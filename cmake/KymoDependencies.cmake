@@ -19,12 +19,37 @@ find_path(SDT_INCLUDE_DIR sys/sdt.h)
 find_path(NVTX_INCLUDE_DIR nvtx3/nvToolsExt.h PATHS /usr/local/cuda/include)
 pkg_check_modules(lttng_ust IMPORTED_TARGET lttng-ust)
 
-# What the tests compare stacks with.
+# What lies at an address, and names of performance events. Without them functions come from symbol tables, events by the
+# kernel's own names. libunwind is what the tests compare stacks with.
+add_library(kymo_debug_information INTERFACE)
+add_library(kymo_event_names INTERFACE)
 add_library(kymo_unwind INTERFACE)
+pkg_check_modules(dw IMPORTED_TARGET libdw)
+if(dw_FOUND)
+  target_link_libraries(kymo_debug_information INTERFACE PkgConfig::dw)
+  list(APPEND KYMO_STACK_LIBS PkgConfig::dw)
+  target_compile_definitions(kymo_debug_information INTERFACE KYMO_HAVE_DW=1)
+endif()
 pkg_check_modules(unwind IMPORTED_TARGET libunwind)
 if(unwind_FOUND)
   target_link_libraries(kymo_unwind INTERFACE PkgConfig::unwind)
   target_compile_definitions(kymo_unwind INTERFACE KYMO_HAVE_UNWIND=1)
+endif()
+find_path(PFM_INCLUDE_DIR perfmon/pfmlib.h)
+find_library(PFM_LIBRARY NAMES libpfm.a pfm)
+if(PFM_INCLUDE_DIR AND PFM_LIBRARY)
+  target_link_libraries(kymo_event_names INTERFACE ${PFM_LIBRARY})
+  list(APPEND KYMO_EVENT_LIBS ${PFM_LIBRARY})
+  target_compile_definitions(kymo_event_names INTERFACE KYMO_HAVE_PFM=1)
+endif()
+
+# libtorch, for integrations/torch alone. By its files: its CMake package wants compilers of devices that are not here.
+find_path(TORCH_INCLUDE_DIR torch/script.h)
+find_library(TORCH_LIBRARY torch)
+find_library(TORCH_CPU_LIBRARY torch_cpu)
+find_library(C10_LIBRARY c10)
+if(TORCH_INCLUDE_DIR AND TORCH_LIBRARY AND TORCH_CPU_LIBRARY AND C10_LIBRARY)
+  set(TORCH_FOUND TRUE)
 endif()
 
 if(KYMO_TESTS)

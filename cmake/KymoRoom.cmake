@@ -6,8 +6,8 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
-set(KYMO_CONCURRENT_ROOMS record sink collect analyze hook device signpost capture)
-set(KYMO_FORKING_ROOMS record sink collect cli device signpost capture)
+set(KYMO_CONCURRENT_ROOMS record sink collect analyze stack hook counters device signpost capture edge)
+set(KYMO_FORKING_ROOMS record sink collect cli stack device signpost capture edge)
 
 set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -102,7 +102,7 @@ function(kymo_gtest TARGET)
       set_tests_properties(${TEST_PREFIX}.leaks PROPERTIES LABELS ${label} TIMEOUT 600)
     endif()
   endif()
-  if(KYMO_SANITIZE MATCHES "address" AND TEST_PREFIX MATCHES "^(device|signpost|capture)$")
+  if(KYMO_SANITIZE MATCHES "address" AND TEST_PREFIX MATCHES "^(device|signpost|capture|edge)$")
     set(environment ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)  # drivers leak, and that looks the same
   endif()
   if(KYMO_SANITIZE MATCHES "thread")

@@ -14,8 +14,8 @@ fail() {
 "$CMAKE" --install "$KYMO_BINARY_DIR" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
 mv "$work/first" "$work/moved"
 prefix=$work/moved
-for file in bin/kymo include/kymo/annotate.h include/kymo/session.h include/kymo/device.h lib/libkymo.so lib/libkymo.a \
-  lib/libkymo_device.so lib/libkymo_device.a; do
+for file in bin/kymo include/kymo/annotate.h include/kymo/session.h include/kymo/device.h include/kymo/edge.h lib/libkymo.so \
+  lib/libkymo.a lib/libkymo_device.so lib/libkymo_device.a lib/libkymo_edge.so lib/libkymo_edge.a; do
   [[ -e $prefix/$file ]] || fail "$file is not installed"
 done
 if [[ -e $KYMO_BINARY_DIR/lib/libkymo_lttng.so && ! -e $prefix/lib/libkymo_lttng.so ]]; then
@@ -26,9 +26,9 @@ if grep -rq -e "$KYMO_SOURCE_DIR" -e "$work/first" "$prefix/lib/cmake" "$prefix/
 fi
 
 # What the library shows is what its headers mark: nothing of the rooms behind them.
-for library in libkymo.so libkymo_device.so; do
+for library in libkymo.so libkymo_device.so libkymo_edge.so; do
   if nm -DC --defined-only "$prefix/lib/$library" |
-    grep -E ' kymo::(base|trace|sink|collect|convert|signpost|device::(opencl|vulkan|cuda|random|embedded))::'; then
+    grep -E ' kymo::(base|trace|sink|collect|convert|stack|counters|memory|signpost|device::(opencl|vulkan|cuda|random|embedded))::'; then
     fail "$library exports what is inside it"
   fi
 done
@@ -52,6 +52,8 @@ configure=("$CMAKE" -S "$consumer/find_package" -G Ninja -DCMAKE_PREFIX_PATH="$p
   -DCMAKE_CXX_COMPILER="$CXX")
 { "${configure[@]}" -B "$work/found" && "$CMAKE" --build "$work/found"; } >"$log" 2>&1 || { cat "$log"; fail "find_package"; }
 check "$work/found/consumer_all" yes
+check "$work/found/edge_shared" yes
+check "$work/found/edge_static" no
 for program in consumer annotated; do
   check "$work/found/${program}_shared" yes
   check "$work/found/${program}_static" no
@@ -75,5 +77,6 @@ for program in consumer annotated; do
   check "$work/pkg_config/${program}_shared" yes
   check "$work/pkg_config/${program}_static" no
 done
+check "$work/pkg_config/edge_shared" yes
 LD_LIBRARY_PATH=$prefix/lib KYMO_CACHE_DIR= "$work/pkg_config/device_shared" || fail "device_shared failed with status $?"
-echo "install_test: twelve programs built and ran against the installed tree"
+echo "install_test: fifteen programs built and ran against the installed tree"

@@ -208,6 +208,8 @@ std::string_view cause_text(trace::LossCause cause) {
       return "a time is not known, or could not be converted";
     case trace::LossCause::LateStart:
       return "recording began too late";
+    case trace::LossCause::Told:
+      return "the profiler tells of it";
   }
   return "a cause this version does not know";
 }

@@ -37,6 +37,7 @@ constexpr Wording kWordings[] = {
     {LossCause::WriteFailed, "write_failed", "event", "because the file could not be written"},
     {LossCause::Clock, "clock", "event", "because the time is not known or could not be converted"},
     {LossCause::LateStart, "late_start", "event", "because recording began too late"},
+    {LossCause::Told, "told", "thing", "that the profiler tells of"},
 };
 
 constexpr Wording kOfANewerKymo = {LossCause{}, "unknown", "event", "for a reason this version does not know"};

@@ -1,6 +1,8 @@
 // The version that traces carry and `kymo --version` prints.
 #pragma once
 
+#include "base/version.h"
+
 namespace kymo::collect {
-inline constexpr const char* kVersion = "0.1.0";
+using base::kVersion;
 }

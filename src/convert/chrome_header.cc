@@ -67,6 +67,8 @@ std::string_view cause_name(trace::LossCause cause) {
       return "clock";
     case trace::LossCause::LateStart:
       return "late_start";
+    case trace::LossCause::Told:
+      return "told";
   }
   return "unknown";
 }

@@ -1,5 +1,6 @@
-// Who wants to know of every operation on every device, beside the trace: the profiler (src/signpost) and a capture
-// (src/capture). They are floors above; the runtime calls whoever has put himself here.
+// Who wants to know of every operation on every device, beside the trace: the profiler (src/signpost), a capture
+// (src/capture), the profiler of a module (src/edge). They are floors above; the runtime calls whoever has put himself
+// here.
 //
 // While there is a watcher every operation is timed by the device, as while something records, and each is told twice:
 // when it is queued, and when it is known to have run.
@@ -9,8 +10,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "device/operation.h"
+#include "kymo/export.h"
 
 namespace kymo::device {
 
@@ -23,6 +26,14 @@ struct OperationTimes {
   uint32_t shared = 1;  // operations that had this time together: then gpu_ns is one's part of it
   uint64_t call_ns = 0;
 };
+
+// Where a stream is: "vulkan", 0, and its number on that device. The text lives as long as the process does.
+struct StreamPlace {
+  std::string_view backend;
+  int32_t device = 0;
+  uint32_t stream = 0;
+};
+KYMO_API StreamPlace place_of(const StreamState& stream) noexcept;
 
 class Watcher {
  public:
@@ -38,17 +49,20 @@ class Watcher {
   virtual void lost(const StreamState& stream, const Operation& operation, uint64_t execution) noexcept = 0;
   // Must each operation be waited for before the next?
   virtual bool waits() const noexcept { return false; }
+  // Must each operation have times of its own, where the device would rather time many together?
+  virtual bool wants_own_times() const noexcept { return false; }
 };
 
-enum class WatcherRole : uint8_t { Profiler, Capture };
-inline constexpr size_t kWatcherRoles = 2;
+enum class WatcherRole : uint8_t { Profiler, Capture, Edge };
+inline constexpr size_t kWatcherRoles = 3;
 
 // Null: nobody. Set from any thread; a watcher is never destroyed, because a call to it may be under way.
-void set_watcher(WatcherRole role, Watcher* watcher);
+KYMO_API void set_watcher(WatcherRole role, Watcher* watcher);
 Watcher* watcher(WatcherRole role) noexcept;
+bool own_times_wanted() noexcept;  // by one of them
 
 // Waits for everything that was queued by now on any device to run, at most that long, and tells the watchers (and the
 // trace) of it.
-void tell_what_ran(uint64_t wait_ns);
+KYMO_API void tell_what_ran(uint64_t wait_ns);
 
 }  // namespace kymo::device

@@ -195,6 +195,7 @@ enum class LossCause : uint16_t {
   WriteFailed = 10,   // the file could not take a chunk
   Clock = 11,         // an event whose clock cannot be converted
   LateStart = 12,
+  Told = 13,  // by a profiler, in words: the detail
 };
 
 struct Loss {

@@ -104,7 +104,6 @@ void StreamQueue::begin(Ticket* ticket) {
   // What was before must be over when the clock is read, not only when the work begins.
   barrier(kAccess, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   context_.api().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, slot->pool, slot->first);
-  ticket_slot_ = *slot;
 }
 
 void StreamQueue::write_end(const QuerySlot& slot) {
@@ -113,8 +112,7 @@ void StreamQueue::write_end(const QuerySlot& slot) {
 
 void StreamQueue::end(Ticket* ticket) {
   if (ticket != nullptr && tickets_.possible()) {
-    if (!tickets_.by_submission()) write_end(ticket_slot_);
-    tickets_.end(next_value());
+    if (const auto slot = tickets_.end(next_value())) write_end(*slot);
   }
   // Asking whether the device is idle costs about as much as the rest: not every time.
   if (++gathered_ >= kBatch || (gathered_ % kAskEvery == 1 && timeline_->reached(submitted_))) submit();

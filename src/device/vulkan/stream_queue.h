@@ -98,7 +98,6 @@ class StreamQueue final : public Queue {
   std::vector<Wait> waits_;  // of the next submission
   Staging staging_;
   Tickets tickets_;
-  QuerySlot ticket_slot_;  // of the operation that is being recorded
   AddressCache device_cache_, host_cache_;
   Buffer nothing_;  // stands for an empty tensor where the device has no null descriptors
 };

@@ -5,32 +5,32 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "device/watcher.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
 
-namespace {
-
-bool times_by_submission(bool is_processor) {
+Tickets::Times Tickets::choose(bool timestamps_are_slow) {
   const char* wanted = std::getenv("KYMO_VULKAN_TIMES");
   const std::string_view word = wanted == nullptr ? "" : wanted;
-  if (word.empty()) return is_processor;
-  if (word == "submission" || word == "dispatch") return word == "submission";
+  if (word.empty()) return timestamps_are_slow ? Times::OfSubmissionsUnlessWanted : Times::OfEach;
+  if (word == "submission") return Times::OfSubmissions;
+  if (word == "dispatch") return Times::OfEach;
   throw InvalidArgument(fmt::format("KYMO_VULKAN_TIMES is \"{}\": say dispatch or submission", word));
 }
 
-}  // namespace
-
 Tickets::Tickets(Context& context)
-    : context_(context), by_submission_(times_by_submission(context.physical().slow_timestamps)), slots_(context, 2) {}
+    : context_(context), times_(choose(context.physical().slow_timestamps)), slots_(context, 2) {}
 
 std::optional<QuerySlot> Tickets::begin(Ticket* ticket) {
-  const bool is_first = submission_ == nullptr;
-  std::shared_ptr<Time> time = submission_;
+  const bool own = times_ == Times::OfEach || (times_ == Times::OfSubmissionsUnlessWanted && own_times_wanted());
+  std::shared_ptr<Time> time = own ? nullptr : submission_;
+  const bool is_first = time == nullptr;
   if (is_first) {
     time = std::make_shared<Time>();
     time->slot = slots_.acquire();
-    if (by_submission_) submission_ = time;
+    time->own = own;
+    if (!own) submission_ = time;
   }
   ++time->operations;
   ++time->left;
@@ -38,6 +38,12 @@ std::optional<QuerySlot> Tickets::begin(Ticket* ticket) {
   open_.push_back({std::move(time)});
   *ticket = first_ + open_.size() - 1;
   return is_first ? std::optional(slot) : std::nullopt;
+}
+
+std::optional<QuerySlot> Tickets::end(uint64_t value) {
+  Open& last = open_.back();
+  last.value = value;
+  return last.time->own ? std::optional(last.time->slot) : std::nullopt;
 }
 
 std::optional<QuerySlot> Tickets::end_submission() {

@@ -1,7 +1,7 @@
 // The timed operations of one queue, from when an operation is queued until its ticket is redeemed. Two timestamps
 // each; or, where a timestamp costs as much as an operation (Mesa's driver for processors: 12 us), two for all of a
-// submission, which then share that time. KYMO_VULKAN_TIMES=dispatch or =submission chooses. Used by one thread at a
-// time.
+// submission, which then share that time, unless a watcher wants those of each (device/watcher.h).
+// KYMO_VULKAN_TIMES=dispatch or =submission settles it. Used by one thread at a time.
 #pragma once
 
 #include <deque>
@@ -19,12 +19,12 @@ class Tickets {
   explicit Tickets(Context& context);
 
   bool possible() const { return context_.physical().timestamps; }
-  bool by_submission() const { return by_submission_; }
-  // A new ticket. Its first query is returned, to be written now, and the one behind it when it ends; nothing where the
-  // submission has its timestamp already.
+  // A new ticket. Its first query is returned, to be written now; nothing where the submission has its timestamp
+  // already.
   std::optional<QuerySlot> begin(Ticket* ticket);
-  // Its operation is all queued and done when the timeline has `value`.
-  void end(uint64_t value) { open_.back().value = value; }
+  // Its operation is all queued and done when the timeline has `value`. Where it has times of its own, the query behind
+  // its first is to be written now.
+  std::optional<QuerySlot> end(uint64_t value);
   // The submission is complete: its last query, to be written now, where it has timed operations.
   std::optional<QuerySlot> end_submission();
 
@@ -39,6 +39,7 @@ class Tickets {
     QuerySlot slot;
     uint32_t operations = 0, left = 0;  // that have it; of those not redeemed
     uint64_t ticks[2] = {};
+    bool own = false;  // of one operation, not of a submission
     bool read = false, there = false;
   };
   struct Open {
@@ -48,8 +49,11 @@ class Tickets {
   };
   Open* find(Ticket ticket);
 
+  enum class Times : uint8_t { OfEach, OfSubmissions, OfSubmissionsUnlessWanted };
+  static Times choose(bool timestamps_are_slow);
+
   Context& context_;
-  const bool by_submission_;
+  const Times times_;
   QuerySlots slots_;
   std::shared_ptr<Time> submission_;  // of the one that is being recorded
   std::deque<Open> open_;

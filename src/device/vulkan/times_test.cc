@@ -18,8 +18,11 @@ class TimesNoted final : public Watcher {
   }
   void lost(const StreamState&, const Operation&, uint64_t) noexcept override { ++lost_count; }
 
+  bool wants_own_times() const noexcept override { return own_times; }
+
   std::vector<OperationTimes> all;
   int lost_count = 0;
+  bool own_times = false;
 };
 
 class VulkanTimesTest : public testing::Test {
@@ -30,7 +33,7 @@ class VulkanTimesTest : public testing::Test {
   }
 
   // The times of five launches on a stream that nobody used before.
-  std::vector<OperationTimes> times_of_five(const char* setting) {
+  std::vector<OperationTimes> times_of_five(const char* setting, bool own_times = false) {
     setenv("KYMO_VULKAN_TIMES", setting, 1);
     const Device device("vulkan:0");
     const ShaderLibrary library =
@@ -39,6 +42,7 @@ class VulkanTimesTest : public testing::Test {
     const Stream side(device);
     static TimesNoted noted;
     noted.all.clear();
+    noted.own_times = own_times;
     set_watcher(WatcherRole::Profiler, &noted);
     for (int i = 0; i < 5; ++i) library["f"].on(side)(x);
     side.synchronize();
@@ -79,8 +83,15 @@ TEST_F(VulkanTimesTest, EachOperationHasItsOwnWhereThatIsAskedFor) {
   ASSERT_EQ(times.size(), 5u);
   for (size_t i = 0; i < times.size(); ++i) {
     EXPECT_EQ(times[i].shared, 1u);
-    if (i > 0) EXPECT_GE(times[i].start_ns + 1, times[i - 1].end_ns);
+    EXPECT_GE(times[i].start_ns + 1, i == 0 ? 0 : times[i - 1].end_ns);
   }
+}
+
+TEST_F(VulkanTimesTest, AWatcherThatWantsThoseOfEachGetsThemAndTheSettingOutweighsIt) {
+  if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
+  for (const OperationTimes& times : times_of_five("", true)) EXPECT_EQ(times.shared, 1u);
+  EXPECT_GT(times_of_five("submission", true).back().shared, 1u);
+  EXPECT_FALSE(own_times_wanted()) << "nobody watches any more";
 }
 
 TEST_F(VulkanTimesTest, AnotherWordIsRefusedByName) {

@@ -1,0 +1,15 @@
+// libtorch numbers threads itself; a trace has the system's numbers. A backward function names the thread of its
+// forward one by the former.
+#pragma once
+
+#include <cstdint>
+
+namespace kymo::edge {
+
+// The calling thread is remembered by both its numbers. After the first time: a thread-local load.
+void note_forward_thread() noexcept;
+
+// The system's number of a thread that was noted; libtorch's own for any other.
+uint64_t forward_thread(uint64_t torch_thread) noexcept;
+
+}  // namespace kymo::edge

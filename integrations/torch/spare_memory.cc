@@ -1,0 +1,58 @@
+#include "spare_memory.h"
+
+#include <cstdint>
+#include <new>
+
+namespace kymo::edge {
+
+namespace {
+
+constexpr uint32_t kMostSpares = 64;
+
+struct Spare {
+  Spare* next;
+};
+
+// Without a destructor, so that the way to it is short; SpareKeeper cleans up.
+struct Spares {
+  Spare* first;
+  uint32_t count;
+  uint32_t most;  // 0 before the first piece and after the thread's end: then none is kept
+};
+[[gnu::tls_model("initial-exec")]] constinit thread_local Spares spares{};
+
+struct SpareKeeper {
+  SpareKeeper() { spares.most = kMostSpares; }
+  ~SpareKeeper() {
+    spares.most = 0;
+    while (Spare* const spare = spares.first) {
+      spares.first = spare->next;
+      ::operator delete(spare);
+    }
+    spares.count = 0;
+  }
+};
+
+void* take_new(size_t size) {
+  thread_local SpareKeeper keeper;
+  static_cast<void>(keeper);
+  return ::operator new(size);
+}
+
+}  // namespace
+
+void* take_spare(size_t size) {
+  Spare* const spare = spares.first;
+  if (spare == nullptr) return take_new(size);
+  spares.first = spare->next;
+  --spares.count;
+  return spare;
+}
+
+void keep_spare(void* memory, size_t size) noexcept {
+  if (spares.count >= spares.most) return ::operator delete(memory, size);
+  spares.first = new (memory) Spare{spares.first};
+  ++spares.count;
+}
+
+}  // namespace kymo::edge

@@ -1,0 +1,160 @@
+// What listening to libtorch costs an operator: nothing on, a callback that does nothing, Kymo, and libtorch's own
+// profiler, in turn, on many small operators. As in measure.h a batch counts only when it was quiet before and after.
+#include <ATen/record_function.h>
+#include <sys/personality.h>
+#include <torch/csrc/autograd/profiler_legacy.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kymo/edge.h"
+#include "kymo/torch.h"
+#include "measure.h"
+#include "report.h"
+
+namespace {
+
+using bench::median;
+using bench::text;
+namespace legacy = torch::autograd::profiler;
+
+constexpr int kSide = 12, kSteps = 25, kBatches = 20;
+constexpr size_t kWantedBatches = 400;
+constexpr auto kPatience = std::chrono::seconds(20);
+
+struct SmallOperatorsImpl : torch::nn::Module {
+  // Operators of a µs each, with one inside another. No products of matrices: what these take depends on where in
+  // memory their result happens to lie, by more than what is measured here.
+  torch::Tensor forward(torch::Tensor x, const torch::Tensor& y) {
+    for (int i = 0; i < 2; ++i) x = x.mul(y).add(y).sub(x).relu();
+    return x;
+  }
+};
+TORCH_MODULE(SmallOperators);
+
+std::unique_ptr<at::ObserverContext> hear_nothing(const at::RecordFunction&) { return nullptr; }
+void end_nothing(const at::RecordFunction&, at::ObserverContext*) {}
+
+thread_local uint64_t operators = 0;
+std::unique_ptr<at::ObserverContext> count_operator(const at::RecordFunction&) {
+  ++operators;
+  return nullptr;
+}
+
+// What one operator costs in one state of the world: batches of which those count that nobody disturbed.
+struct Batches {
+  std::vector<double> ns;
+  unsigned discarded = 0;
+  double cost() const { return median(ns); }
+};
+
+class Program {
+ public:
+  Program() : x_(torch::rand({kSide, kSide}) / kSide), y_(torch::rand({kSide, kSide}) / kSide) {
+    bench::this_buffer = &floor_buffer_;
+    for (int i = 0; i < 500; ++i) floor();
+    const at::CallbackHandle callback = at::addThreadLocalCallback(at::RecordFunctionCallback(count_operator));
+    step();
+    at::removeCallback(callback);
+    operators_ = static_cast<double>(operators);
+  }
+
+  const SmallOperators& module() const { return module_; }
+
+  void run(Batches& batches) {
+    for (int i = 0; i < kSteps; ++i) step();
+    for (int i = 0; i < kBatches; ++i) {
+      const long switches = bench::involuntary_switches();
+      const double before = floor();
+      const uint64_t began = bench::host_ns();
+      for (int j = 0; j < kSteps; ++j) step();
+      const uint64_t ended = bench::host_ns();
+      const double after = floor();
+      if (std::max(before, after) > best_floor_ * bench::kQuiet || bench::involuntary_switches() != switches)
+        ++batches.discarded;
+      else
+        batches.ns.push_back(static_cast<double>(ended - began) / kSteps / operators_);
+    }
+  }
+
+ private:
+  void step() { module_->forward(x_, y_); }
+  double floor() {
+    const uint64_t began = bench::ticks();
+    for (unsigned i = 0; i < bench::kBatch; ++i) bench::floor_range();
+    const auto ticks = static_cast<double>(bench::ticks() - began);
+    best_floor_ = std::min(best_floor_, ticks);
+    return ticks;
+  }
+
+  SmallOperators module_;
+  torch::Tensor x_, y_;
+  double operators_ = 1, best_floor_ = 1e9;
+  bench::FloorBuffer floor_buffer_;
+};
+
+void run_with_callback(Program& program, Batches& batches) {
+  const at::CallbackHandle callback = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(hear_nothing, end_nothing)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE, at::RecordScope::BACKWARD_FUNCTION,
+                   at::RecordScope::TORCHSCRIPT_FUNCTION}));
+  program.run(batches);
+  at::removeCallback(callback);
+}
+
+void run_with_kymo(Program& program, Batches& batches, bool everything) {
+  kymo::EdgeProfiler profiler(program.module(), {.report_input_shapes = everything, .profile_memory = everything});
+  program.run(batches);
+}
+
+void run_with_libtorch(Program& program, Batches& batches) {
+  legacy::enableProfilerLegacy(legacy::ProfilerConfig(legacy::ProfilerState::CPU, true, true));
+  program.run(batches);
+  legacy::disableProfilerLegacy();
+}
+
+// The system places libraries at random, and some runs of one program measured three times what others did: without
+// chance in it one build at least measures the same each time.
+void begin_again_without_chance(char** arguments) {
+  const int now = personality(0xffffffff);
+  if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
+  if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) return;
+  execv("/proc/self/exe", arguments);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  begin_again_without_chance(arguments);
+  torch::set_num_threads(1);
+  const torch::NoGradGuard no_gradients;
+  Program program;
+  Batches plain, callback, bare, everything, libtorch;
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (libtorch.ns.size() < kWantedBatches && std::chrono::steady_clock::now() < until) {
+    program.run(plain);
+    run_with_callback(program, callback);
+    run_with_kymo(program, bare, false);
+    run_with_kymo(program, everything, true);
+    run_with_libtorch(program, libtorch);
+  }
+  const auto rounds = [](const Batches& batches) {
+    return bench::Rounds{static_cast<unsigned>(batches.ns.size()), batches.discarded};
+  };
+  const double more = bare.cost() - callback.cost();
+  const double all = everything.cost() - plain.cost(), theirs = libtorch.cost() - plain.cost();
+  bench::row("torch_callback", "a callback that does nothing, for an operator of libtorch",
+             text("%.0f ns (%.0f ns without)", callback.cost() - plain.cost(), plain.cost()), "", false,
+             rounds(callback));
+  bench::row("torch_edge", "..., an EdgeProfiler, beyond that", text("%.0f ns", more), "<= 150 ns", more <= 150,
+             rounds(bare));
+  bench::row("torch_edge_inputs", "..., with inputs and memory, to libtorch's own profiler with them",
+             text("%.2f x (%.0f ns)", all / theirs, all), "<= 0.50 x", all / theirs <= 0.5, rounds(everything));
+  bench::peer("torch_edge_inputs", "libtorch's profiler", text("%.0f ns", theirs), rounds(libtorch));
+  return 0;
+}

@@ -1,0 +1,140 @@
+#include "torch_module.h"
+
+#include <c10/util/ThreadLocalDebugInfo.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "forward_threads.h"
+#include "hearing.h"
+#include "inputs.h"
+#include "kymo/error.h"
+#include "spare_memory.h"
+
+namespace kymo::edge {
+
+namespace {
+
+using c10::DebugInfoKind;
+using c10::ThreadLocalDebugInfo;
+
+// What libtorch keeps between the two ends of an operation.
+class Heard final : public at::ObserverContext {
+ public:
+  explicit Heard(Log& in) noexcept : log(in) {}
+
+  static void* operator new(size_t size) { return take_spare(size); }
+  static void operator delete(void* memory, size_t size) noexcept { keep_spare(memory, size); }
+
+  Log& log;
+  OpenOperation* operation = nullptr;
+  std::optional<AdoptedLog> adopted;
+};
+
+Scope scope_of(at::RecordScope scope) {
+  switch (scope) {
+    case at::RecordScope::USER_SCOPE:
+      return Scope::User;
+    case at::RecordScope::BACKWARD_FUNCTION:
+      return Scope::Backward;
+    case at::RecordScope::TORCHSCRIPT_FUNCTION:
+      return Scope::Function;
+    default:
+      return Scope::Operator;
+  }
+}
+
+// Whether it ends on the thread that began it: a function of TorchScript that waits may go on elsewhere, a user's scope
+// may be ended by anybody.
+bool stays_on_thread(at::RecordScope scope) {
+  return scope == at::RecordScope::FUNCTION || scope == at::RecordScope::LITE_INTERPRETER ||
+         scope == at::RecordScope::BACKWARD_FUNCTION;
+}
+
+std::unique_ptr<at::ObserverContext> hear_begin(const at::RecordFunction& call) {
+  Hearing* const hearing = Hearing::current();
+  if (hearing == nullptr) return nullptr;
+  Log& log = hearing->log();
+  const at::RecordScope scope = call.scope();
+  OperationFacts facts{.name = call.name(),
+                       .scope = scope_of(scope),
+                       .debug_handle = hearing->reader().debug_handle(call),
+                       .sequence = call.seqNr(),
+                       .engine_id = call.handle()};
+  note_forward_thread();
+  if (scope == at::RecordScope::BACKWARD_FUNCTION) facts.forward_thread = forward_thread(call.forwardThreadId());
+
+  auto heard = std::make_unique<Heard>(log);
+  if (!hearing->is_own() && stays_on_thread(scope) && current_log() != &log) heard->adopted.emplace(&log);
+  if (hearing->wants_inputs()) {
+    Inputs inputs;
+    put_inputs(hearing->reader().arguments(call), inputs);
+    heard->operation = edge::begin(log, facts, &inputs);
+  } else {
+    heard->operation = edge::begin(log, facts, nullptr);
+  }
+  if (heard->operation == nullptr) return nullptr;
+  return heard;
+}
+
+void hear_end(const at::RecordFunction&, at::ObserverContext* context) {
+  if (auto* const heard = static_cast<Heard*>(context)) {
+    edge::end(heard->log, heard->operation);
+    heard->adopted.reset();
+  }
+}
+
+// This thread may have brought along the callback of a profiler that has ended, and would hear everything twice.
+void remove_old_callbacks() {
+  std::vector<at::CallbackHandle> old;
+  for (const at::RecordFunctionCallbacksEntry& entry : at::get_record_function_tls_().sorted_tls_callbacks_)
+    if (entry.callback_.start() == hear_begin) old.push_back(entry.handle_);
+  for (const at::CallbackHandle callback : old) at::removeCallback(callback);
+}
+
+}  // namespace
+
+c10::ArrayRef<const c10::IValue> CallReader::arguments(const at::RecordFunction& call) const noexcept {
+  const c10::ArrayRef<const c10::IValue> stack = call.inputs();
+  const size_t taken = call.num_inputs();  // 0 also for what is not an operator
+  return taken == 0 || taken >= stack.size() ? stack : stack.slice(stack.size() - taken);
+}
+
+void TorchModule::begin(Log& log, Wanted wanted) {
+  if (c10::DebugInfoBase* const info = ThreadLocalDebugInfo::get(DebugInfoKind::PROFILER_STATE)) {
+    const auto* const other = dynamic_cast<Hearing*>(info);
+    if (other == nullptr)
+      throw Error("libtorch's own profiler is on on this thread, and libtorch has room for one: disable it first");
+    if (other->on())
+      throw Error(
+          "this thread does work of another thread, whose EdgeProfiler records it already: profile it there, or wait "
+          "until that one has stopped");
+  }
+  remove_old_callbacks();
+  auto hearing = std::make_shared<Hearing>(log, wanted, reader(wanted));
+  try {
+    callback_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(hear_begin, hear_end).scopes(scopes_).needsInputs(wanted.inputs).needsIds(true));
+    ThreadLocalDebugInfo::_push(DebugInfoKind::PROFILER_STATE, hearing);
+  } catch (...) {
+    hearing->stop();
+    if (callback_ != 0) at::removeCallback(std::exchange(callback_, 0));
+    throw;
+  }
+  hearing_ = std::move(hearing);
+}
+
+void TorchModule::end() noexcept {
+  if (hearing_ == nullptr) return;
+  hearing_->stop();
+  try {
+    at::removeCallback(std::exchange(callback_, 0));
+    if (ThreadLocalDebugInfo::_peek(DebugInfoKind::PROFILER_STATE) == hearing_)
+      ThreadLocalDebugInfo::_pop(DebugInfoKind::PROFILER_STATE);
+  } catch (const std::exception&) {  // somebody has put more on top of it: it stays below that, and hears nothing
+  }
+  hearing_.reset();
+}
+
+}  // namespace kymo::edge

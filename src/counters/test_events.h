@@ -1,0 +1,26 @@
+// For the tests: what needs an event that this machine does not count is skipped, with the reason.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "counters/thread_group.h"
+#include "kymo/error.h"
+
+namespace kymo::counters {
+
+inline std::string why_not_countable(const std::vector<std::string>& names) {
+  try {
+    find_events(names);
+    return "";
+  } catch (const NotAvailable& error) {
+    return error.what();
+  }
+}
+
+#define KYMO_NEEDS_EVENTS(...) \
+  if (const std::string why = why_not_countable({__VA_ARGS__}); !why.empty()) GTEST_SKIP() << why
+
+}  // namespace kymo::counters

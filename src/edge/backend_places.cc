@@ -1,0 +1,115 @@
+#include "edge/backend_places.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace kymo::edge {
+
+namespace {
+
+constexpr uint64_t kMicrosecond = 1000;
+constexpr size_t kMostTried = 64;  // of events that overlap: a search that ends
+
+class BackendPlacer {
+ public:
+  BackendPlacer(std::span<const TimeSpan> operations, std::span<const uint32_t> parents)
+      : operations_(operations), parents_(parents), begins_(operations.size()) {
+    uint64_t latest = 0;
+    for (size_t at = 0; at < operations.size(); ++at) begins_[at] = latest = std::max(latest, operations[at].start_ns);
+  }
+
+  // How many operations began by then.
+  uint32_t begun_by(uint64_t ns) const {
+    return static_cast<uint32_t>(std::upper_bound(begins_.begin(), begins_.end(), ns) - begins_.begin());
+  }
+
+  uint32_t operation_of(const BackendSpan& event) const {
+    const uint32_t around = find_up(event.start_ns + kMicrosecond, [&](const TimeSpan& operation) {
+      return operation.start_ns <= event.start_ns + kMicrosecond && event.end_ns <= operation.end_ns + kMicrosecond;
+    });
+    if (around != kNothing) return around;
+    return find_up(event.reported_ns, [&](const TimeSpan& operation) {
+      return operation.end_ns >= event.reported_ns && operation.start_ns < event.end_ns &&
+             event.start_ns < operation.end_ns;
+    });
+  }
+
+  uint64_t begin_of(uint32_t operation) const { return begins_[operation]; }
+
+ private:
+  // The innermost one that is good, of those that may be open at a time: the last that began, and those around it.
+  template <class IsGood>
+  uint32_t find_up(uint64_t ns, IsGood is_good) const {
+    uint32_t at = begun_by(ns);
+    if (at == 0) return kNothing;
+    for (--at; at != kNothing; at = parents_[at])
+      if (is_good(operations_[at])) return at;
+    return kNothing;
+  }
+
+  std::span<const TimeSpan> operations_;
+  std::span<const uint32_t> parents_;
+  std::vector<uint64_t> begins_;  // never falling, whatever came
+};
+
+}  // namespace
+
+std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operations, std::span<const uint32_t> parents,
+                                               std::span<const BackendSpan> events) {
+  const BackendPlacer placer(operations, parents);
+  std::vector<uint32_t> order(events.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t one, uint32_t other) {
+    const BackendSpan &a = events[one], &b = events[other];
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
+  });
+
+  struct Placed {
+    BackendPlace place;
+    uint32_t within = kNothing;  // the operation, also of one that is inside another event
+    uint64_t from = 0;           // no earlier than what it is in
+  };
+  std::vector<Placed> placed;
+  placed.reserve(events.size());
+  std::vector<uint32_t> open;  // those that may contain what comes
+  for (const uint32_t which : order) {
+    const BackendSpan& event = events[which];
+    const auto at = static_cast<uint32_t>(placed.size());
+    Placed& made = placed.emplace_back();
+    made.place.event = which;
+    made.within = made.place.operation = placer.operation_of(event);
+    made.from = made.within == kNothing ? event.start_ns : std::max(event.start_ns, placer.begin_of(made.within));
+
+    while (!open.empty() && events[placed[open.back()].place.event].end_ns <= event.start_ns) open.pop_back();
+    for (size_t tried = 0; tried < std::min(open.size(), kMostTried); ++tried) {
+      const uint32_t candidate = open[open.size() - 1 - tried];
+      const BackendSpan& around = events[placed[candidate].place.event];
+      const bool longer = around.end_ns - around.start_ns > event.end_ns - event.start_ns;
+      if (!longer || event.start_ns >= around.end_ns || event.end_ns > around.end_ns) continue;
+      if (around.backend != event.backend || placed[candidate].within != made.within) continue;
+      made.place.inside = candidate;
+      made.place.operation = kNothing;
+      made.from = std::max(made.from, placed[candidate].from);
+      break;
+    }
+    open.push_back(at);
+  }
+
+  // In their final order, which moves only those that claim to be earlier than what they are in.
+  std::vector<uint32_t> final_order(placed.size()), now_at(placed.size());
+  std::iota(final_order.begin(), final_order.end(), 0);
+  std::stable_sort(final_order.begin(), final_order.end(),
+                   [&](uint32_t one, uint32_t other) { return placed[one].from < placed[other].from; });
+  std::vector<BackendPlace> places;
+  places.reserve(placed.size());
+  for (const uint32_t from : final_order) {
+    now_at[from] = static_cast<uint32_t>(places.size());
+    BackendPlace place = placed[from].place;
+    if (place.inside != kNothing) place.inside = now_at[place.inside];
+    place.operations_before = placer.begun_by(placed[from].from);
+    places.push_back(place);
+  }
+  return places;
+}
+
+}  // namespace kymo::edge

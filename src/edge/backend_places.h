@@ -1,0 +1,35 @@
+// Where a thread's backend events belong among its operations (build.h says by what rule).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "edge/log.h"
+
+namespace kymo::edge {
+
+// An operation or a backend's event, as far as its place is concerned.
+struct TimeSpan {
+  uint64_t start_ns = 0, end_ns = 0;
+};
+
+struct BackendSpan {
+  uint64_t start_ns = 0, end_ns = 0, reported_ns = 0;
+  uint32_t backend = 0;  // a number for its name
+};
+
+struct BackendPlace {
+  uint32_t event = 0;              // an index into the backend's events
+  uint32_t operation = kNothing;   // its parent, or
+  uint32_t inside = kNothing;      // an index into the places, of an earlier one
+  uint32_t operations_before = 0;  // how many operations of the thread stand before it
+};
+
+// `operations` in the order they began, `parents` their parents. Returns a place for each backend event, in the order
+// in which they stand among the thread's events: parents first.
+std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operations, std::span<const uint32_t> parents,
+                                               std::span<const BackendSpan> events);
+
+}  // namespace kymo::edge

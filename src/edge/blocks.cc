@@ -1,0 +1,41 @@
+#include "edge/blocks.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace kymo::edge {
+
+namespace {
+
+constexpr size_t kPage = 4096;
+
+bool is_large(size_t bytes) noexcept { return bytes > kLargeBlock / 2; }
+
+// Its own mapping, at an address that a huge page can have.
+void* map_large() noexcept {
+  void* const mapped = mmap(nullptr, 2 * kLargeBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<char*>(mapped);
+  const size_t before = (kLargeBlock - reinterpret_cast<uintptr_t>(begin) % kLargeBlock) % kLargeBlock;
+  if (before != 0) munmap(begin, before);
+  munmap(begin + before + kLargeBlock, kLargeBlock - before);
+  madvise(begin + before, kLargeBlock, MADV_HUGEPAGE);  // where there are none it stays as it is
+  return begin + before;
+}
+
+}  // namespace
+
+void* take_block(size_t bytes) noexcept {
+  return is_large(bytes) ? map_large() : std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+}
+
+void give_block(void* block, size_t bytes) noexcept {
+  if (is_large(bytes))
+    munmap(block, kLargeBlock);
+  else
+    std::free(block);
+}
+
+}  // namespace kymo::edge

@@ -1,0 +1,84 @@
+// What a Chrome file says about an event beside its name and times: one argument a line, by Kineto's keys. docs/edge.md
+// lists them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "convert/json_text.h"
+#include "edge/input_texts.h"
+#include "edge/result_data.h"
+
+namespace kymo::edge {
+
+// Nanoseconds as microseconds with exactly three decimals.
+void append_microseconds(convert::TextBuffer& out, uint64_t ns);
+
+// Texts of a result in quotes, escaped once each: events share them.
+class QuotedTexts {
+ public:
+  // `text` must stay where it is while this lives.
+  const std::string& of(std::string_view text) {
+    std::string& quoted = quoted_[{text.data(), text.size()}];
+    if (quoted.empty()) quote(quoted, text);
+    return quoted;
+  }
+
+ private:
+  struct Key {
+    const char* data;
+    size_t size;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key& key) const {
+      return (reinterpret_cast<uintptr_t>(key.data) ^ key.size << 48) * 0x9E3779B97F4A7C15u >> 16;
+    }
+  };
+  static void quote(std::string& quoted, std::string_view text);
+
+  std::unordered_map<Key, std::string, Hash> quoted_;
+};
+
+class ChromeArgs {
+ public:
+  // `base_ns` is where the file's times begin.
+  ChromeArgs(const ResultData& result, uint64_t base_ns);
+
+  // The object without its last line: what is between `{` and `}`, a line each, without a comma behind the last.
+  void append(convert::TextBuffer& out, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
+  void append(convert::TextBuffer& out, const EdgeAllocation& allocation, uint64_t index);
+
+  const std::string& quoted(std::string_view text) { return quoted_.of(text); }
+
+ private:
+  void append_identity(const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
+  void append_inputs(const EdgeEvent& event);
+  void append_place(const EdgeEvent& event);
+  void append_counts(const EdgeEvent& event);
+  void append_stack(const EdgeEvent& event);
+  void append_times(const EdgeEvent& event);
+
+  // A line each; `key` needs no escaping.
+  void key(std::string_view key);
+  void number(std::string_view key, uint64_t value);
+  void signed_number(std::string_view key, int64_t value);
+  void text(std::string_view key, std::string_view value);
+
+  const ResultData& result_;
+  const uint64_t base_ns_;
+  convert::TextBuffer* out_ = nullptr;
+  bool first_ = true;  // in its object
+  QuotedTexts quoted_;
+  InputTextCache inputs_;
+  struct CounterKeys {
+    std::string inclusive, exclusive, scaled;  // without their quotes, escaped
+  };
+  std::vector<CounterKeys> counter_keys_;
+  std::vector<std::string> stacks_;  // by EdgeEvent::stack, in quotes; empty: not asked for yet
+};
+
+}  // namespace kymo::edge

@@ -1,0 +1,185 @@
+// The recording calls of kymo/edge_engine.h.
+#include <utility>
+
+#include "edge/log.h"
+#include "edge/recorder.h"
+#include "edge/thread_state.h"
+#include "kymo/edge_engine.h"
+#include "kymo/queue.h"
+
+namespace kymo::edge {
+
+namespace {
+
+constexpr uint32_t kHeardBits = 3;  // of kymo_mode: something records, sinks listen
+
+// A call of this thread on its part of a log, to the end of the scope.
+class RecordingCall {
+ public:
+  explicit RecordingCall(Log& log) noexcept : recorder_(log.recorder()) {
+    if (recorder_ != nullptr && !recorder_->enter(log)) recorder_ = nullptr;
+  }
+  ~RecordingCall() {
+    if (recorder_ != nullptr) recorder_->leave();
+  }
+  RecordingCall(const RecordingCall&) = delete;
+  RecordingCall& operator=(const RecordingCall&) = delete;
+
+  explicit operator bool() const noexcept { return recorder_ != nullptr; }
+  ThreadRecorder* operator->() const noexcept { return recorder_; }
+
+ private:
+  ThreadRecorder* recorder_;
+};
+
+RawOperation* raw(OpenOperation* operation) noexcept { return reinterpret_cast<RawOperation*>(operation); }
+
+void tell_listeners(RawOperation& operation, std::string_view name) noexcept {
+  static constexpr std::string_view kCategory = "edge";
+  const uint32_t heard = kymo_mode.load(std::memory_order_relaxed) & kHeardBits;
+  if (heard == 0) return;
+  const kymo_label label{name.data(), kCategory.data(), static_cast<uint32_t>(name.size()),
+                         static_cast<uint32_t>(kCategory.size()), 0};
+  kymo_begin_label_heard(&label, nullptr, 0, heard);
+  operation.heard = static_cast<uint8_t>(heard);
+}
+
+void add_memory(Log& log, const MemoryFacts& facts, bool out_of_memory) noexcept {
+  if (!log.options().wanted.memory) return;
+  const uint64_t ticks = kymo_ticks();
+  const RecordingCall call(log);
+  if (!call) return;
+  RawMemory* const made = call->memory.append();
+  if (made == nullptr) {
+    ++call->not_kept;
+    return;
+  }
+  call->settle();
+  *made = {ticks,
+           reinterpret_cast<uintptr_t>(facts.address),
+           facts.bytes,
+           facts.total_allocated,
+           facts.total_reserved,
+           facts.device,
+           call->innermost(),
+           out_of_memory};
+}
+
+}  // namespace
+
+// ---- Whose operations they are --------------------------------------------------------------------------------------
+
+Log* current_log() noexcept { return this_thread.current; }
+
+Wanted wanted(const Log& log) noexcept { return log.options().wanted; }
+
+KeptLog::KeptLog(Log* log) noexcept : log_(log) {
+  if (log_ != nullptr) log_->keep();
+}
+KeptLog::KeptLog(const KeptLog& other) noexcept : KeptLog(other.log_) {}
+KeptLog& KeptLog::operator=(KeptLog other) noexcept {
+  std::swap(log_, other.log_);
+  return *this;
+}
+KeptLog::~KeptLog() {
+  if (log_ != nullptr) log_->release();
+}
+
+AdoptedLog::AdoptedLog(Log* log) noexcept : before_(this_thread.current), log_(log) { this_thread.current = log; }
+
+AdoptedLog::~AdoptedLog() {
+  Log *const now = this_thread.current, *const before = before_.get();
+  if (now != log_.get() && now != nullptr) return;  // a profiler began meanwhile
+  this_thread.current = before != nullptr && before->on() ? before : nullptr;
+}
+
+// ---- Operations -----------------------------------------------------------------------------------------------------
+
+OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs) noexcept {
+  const RecordingCall call(log);
+  if (!call) return nullptr;
+  const uint32_t name = call->names.number_of(facts.name);
+  RawOperation* const made = name == Names::kNone ? nullptr : call->operations.append();
+  if (made == nullptr) {
+    ++call->not_kept;
+    return nullptr;
+  }
+  made->debug_handle = facts.debug_handle;
+  made->sequence = facts.sequence;
+  made->forward_thread = facts.forward_thread;
+  made->engine_id = facts.engine_id;
+  made->name = name;
+  made->scope = facts.scope;
+  call->settle();
+  call->push(*made, call->operations.size() - 1);
+  if (inputs != nullptr && inputs->count() != 0) {
+    const uint32_t at = inputs->whole() ? call->inputs.append_run(inputs->bytes()) : Blocks<std::byte>::kFull;
+    if (at == Blocks<std::byte>::kFull) {
+      ++call->not_kept;
+    } else {
+      made->inputs_at = at;
+      made->inputs_size = static_cast<uint32_t>(inputs->bytes().size());
+    }
+  }
+  if (log.options().stacks) made->stack = call->add_stack();
+  tell_listeners(*made, facts.name);
+  // From here on it counts as the operation's own time.
+  if (!log.options().events.empty()) made->counts = call->begin_counts();
+  made->begin_ticks = kymo_ticks();
+  return reinterpret_cast<OpenOperation*>(made);
+}
+
+void end(Log& log, OpenOperation* operation) noexcept {
+  if (operation == nullptr) return;
+  const uint64_t ticks = kymo_ticks();
+  RawOperation& ended = *raw(operation);
+  ThreadRecorder* const recorder = log.known_recorder();
+  if (recorder == nullptr) return log.end_elsewhere(ended, ticks);
+  if (!recorder->is_innermost(ended) || !recorder->enter(log)) {
+    // Its end is told later, when what it holds has ended; only then does a listener's range end, too.
+    const KeptLog kept(&log);
+    log.end_elsewhere(ended, ticks);
+    recorder->settle();
+    return;
+  }
+  if (ended.counts != kNothing) recorder->end_counts(ended.counts);
+  ended.over.store(true, std::memory_order_relaxed);
+  ended.end_ticks.store(ticks, std::memory_order_relaxed);
+  ++recorder->ended;
+  recorder->pop();
+  recorder->settle();
+  recorder->leave();
+}
+
+// ---- The rest -------------------------------------------------------------------------------------------------------
+
+void memory(Log& log, const MemoryFacts& facts) noexcept { add_memory(log, facts, false); }
+void out_of_memory(Log& log, const MemoryFacts& facts) noexcept { add_memory(log, facts, true); }
+
+void device_operation(Log& log, const DeviceFacts& facts) noexcept {
+  const RecordingCall call(log);
+  if (!call) return;
+  const uint32_t name = call->names.number_of(facts.name);
+  RawDeviceOperation* const made = name == Names::kNone ? nullptr : call->device_operations.append();
+  if (made == nullptr) {
+    ++call->not_kept;
+    return;
+  }
+  call->settle();
+  *made = {facts.queued_ns, facts.start_ns, facts.end_ns, facts.queue, facts.device, name, call->innermost()};
+}
+
+void backend_event(Log& log, const BackendFacts& facts) noexcept {
+  const RecordingCall call(log);
+  if (!call) return;
+  const uint32_t name = call->names.number_of(facts.name), backend = call->names.number_of(facts.backend);
+  RawBackendEvent* const made =
+      name == Names::kNone || backend == Names::kNone ? nullptr : call->backend_events.append();
+  if (made == nullptr) {
+    ++call->not_kept;
+    return;
+  }
+  *made = {facts.start_us, facts.end_us, facts.debug_handle, name, backend, kymo_ticks()};
+}
+
+}  // namespace kymo::edge

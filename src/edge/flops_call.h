@@ -1,0 +1,82 @@
+// What the rules of flops.h work on: a call's inputs by position, and numbers that know when they are wrong.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "edge/inputs.h"
+
+namespace kymo::edge {
+
+// A product or sum of untrusted sizes: unknown from the moment that a part of it is negative or it does not fit.
+class FlopCount {
+ public:
+  FlopCount(int64_t value) : value_(static_cast<uint64_t>(value)), known_(value >= 0) {}  // NOLINT: reads as a number
+  static FlopCount unknown() { return FlopCount(-1); }
+
+  FlopCount operator*(FlopCount other) const {
+    other.known_ = !__builtin_mul_overflow(value_, other.value_, &other.value_) && known_ && other.known_;
+    return other;
+  }
+  FlopCount operator+(FlopCount other) const {
+    other.known_ = !__builtin_add_overflow(value_, other.value_, &other.value_) && known_ && other.known_;
+    return other;
+  }
+  bool known() const { return known_; }
+  std::optional<uint64_t> value() const { return known_ ? std::optional(value_) : std::nullopt; }
+
+ private:
+  uint64_t value_;
+  bool known_;
+};
+
+// The inputs of one call, those of a list left out.
+class FlopCall {
+ public:
+  explicit FlopCall(std::span<const std::byte> untrusted);
+
+  size_t size() const { return size_; }
+  // None where there are fewer.
+  const InputView& operator[](size_t at) const { return at < size_ ? inputs_[at] : kAbsent; }
+  bool has(size_t at) const { return (*this)[at].tag != Inputs::Tag::None; }
+  // The sizes of a tensor; null where it is none.
+  const PackedNumbers<int64_t>* sizes(size_t at) const {
+    return (*this)[at].tag == Inputs::Tag::Tensor ? &inputs_[at].sizes : nullptr;
+  }
+  // An integer or a truth value, else `otherwise`.
+  int64_t integer(size_t at, int64_t otherwise) const;
+  // Element `dimension` of a list, the one element of a shorter list, an integer for all; `otherwise` where it is
+  // absent, nothing where it is something else.
+  std::optional<int64_t> per_dimension(size_t at, uint32_t dimension, int64_t otherwise) const;
+
+ private:
+  static constexpr size_t kMost = 32;
+  static const InputView kAbsent;
+  std::array<InputView, kMost> inputs_;
+  size_t size_ = 0;
+};
+
+// Elements of sizes [from, until).
+FlopCount product(const PackedNumbers<int64_t>& sizes, uint32_t from, uint32_t until);
+inline FlopCount elements(const PackedNumbers<int64_t>& sizes) { return product(sizes, 0, sizes.size()); }
+
+// ---- The rules for products of matrices: flops_matrix.cc --------------------------------------------------------
+
+// Where the inputs of a convolution are that say how it moves.
+struct ConvolutionInputs {
+  uint8_t stride, padding, dilation;
+  uint8_t transposed = UINT8_MAX;  // a truth value there; UINT8_MAX: none
+};
+FlopCount convolution_flops(const FlopCall& call, ConvolutionInputs where);
+FlopCount transposed_convolution_flops(const FlopCall& call);
+FlopCount convolution_backward_flops(const FlopCall& call);
+FlopCount product_flops(const FlopCall& call, size_t first);  // of inputs `first` and the one after it
+FlopCount outer_product_flops(const FlopCall& call);
+FlopCount linear_flops(const FlopCall& call);
+FlopCount attention_flops(const FlopCall& call);
+FlopCount multi_head_attention_flops(const FlopCall& call, bool batch_first);
+
+}  // namespace kymo::edge

@@ -1,0 +1,13 @@
+// Writes a result as a Kymo trace (docs/format.md), which `kymo stats`, `kymo export` and the rest read.
+#pragma once
+
+#include <string>
+
+#include "edge/result_data.h"
+
+namespace kymo::edge {
+
+// Throws kymo::Error with the path and the reason where the file cannot be written.
+void write_kymo_trace(const ResultData& result, const std::string& path);
+
+}  // namespace kymo::edge

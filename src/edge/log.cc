@@ -1,0 +1,157 @@
+#include "edge/log.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include <new>
+
+#include "edge/recorder.h"
+#include "edge/thread_state.h"
+#include "kymo/queue.h"
+
+namespace kymo::edge {
+
+thread_local constinit ThreadState this_thread{};
+
+namespace {
+
+uint64_t next_unique() noexcept {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+uint64_t clock_ns(clockid_t clock) noexcept {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// The best of a few tries: the host's clocks read between two reads of the counter. About 2 µs.
+ClockPair read_clocks() noexcept {
+  ClockPair best;
+  uint64_t least = UINT64_MAX;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const uint64_t monotonic_before = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t before = kymo_ticks();
+    const uint64_t realtime = clock_ns(CLOCK_REALTIME);
+    const uint64_t after = kymo_ticks();
+    const uint64_t width = clock_ns(CLOCK_MONOTONIC) - monotonic_before;
+    if (width >= least) continue;
+    least = width;
+    best = {before + (after - before) / 2, monotonic_before + width / 2, realtime};
+  }
+  return best;
+}
+
+}  // namespace
+
+uint64_t number_of_this_thread() noexcept {
+  if (this_thread.number == 0) this_thread.number = next_unique();
+  return this_thread.number;
+}
+
+Log::Log(LogOptions options, EdgeProfiler* profiler)
+    : id_(next_unique()),
+      owner_(number_of_this_thread()),
+      options_(std::move(options)),
+      profiler_(profiler),
+      begin_(read_clocks()) {}
+
+Log::~Log() = default;
+
+void Log::release() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+// ---- Threads --------------------------------------------------------------------------------------------------------
+
+ThreadRecorder* Log::known_recorder() noexcept {
+  ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
+  if (__builtin_expect(known.log == id_, 1)) return known.recorder;
+  if (this_thread.making) return nullptr;
+  const uint64_t number = number_of_this_thread();
+  const std::lock_guard lock(mutex_);
+  for (const auto& recorder : recorders_) {
+    if (recorder->number() != number) continue;
+    known = {id_, recorder.get()};
+    return recorder.get();
+  }
+  return nullptr;
+}
+
+ThreadRecorder* Log::recorder() noexcept {
+  const ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
+  if (__builtin_expect(known.log == id_, 1)) return known.recorder;
+  ThreadRecorder* const found = known_recorder();
+  return found != nullptr ? found : make_recorder();
+}
+
+ThreadRecorder* Log::make_recorder() noexcept try {
+  if (!on() || this_thread.making) return nullptr;
+  struct Making {
+    Making() { this_thread.making = true; }
+    ~Making() { this_thread.making = false; }
+  } const making;
+  const uint64_t number = number_of_this_thread();
+  auto made = std::make_unique<ThreadRecorder>(options_, number, number == owner_);
+  const std::lock_guard lock(mutex_);
+  if (!on()) return nullptr;
+  recorders_.push_back(std::move(made));
+  this_thread.known[id_ % ThreadState::kKnown] = {id_, recorders_.back().get()};
+  return recorders_.back().get();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+Place Log::here() noexcept {
+  ThreadRecorder* const recorder = this->recorder();
+  if (recorder == nullptr || !recorder->enter(*this)) return {};
+  recorder->settle();
+  const Place place{recorder, recorder->innermost()};
+  recorder->leave();
+  return place;
+}
+
+// ---- The end --------------------------------------------------------------------------------------------------------
+
+void Log::stop() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!on()) return;
+  profiler_.store(nullptr, std::memory_order_release);
+  on_.store(false, std::memory_order_seq_cst);
+  uint64_t open = 0;
+  for (const auto& recorder : recorders_) {
+    while (recorder->number() != number_of_this_thread() && recorder->busy()) sched_yield();
+    open += recorder->operations.size() - recorder->ended;
+    recorder->end_counting();
+  }
+  end_ = read_clocks();
+  open_after_end_ = open - ended_elsewhere_;
+  if (open_after_end_ != 0) keep();
+}
+
+LogContents Log::contents() const {
+  const std::lock_guard lock(mutex_);
+  LogContents contents{begin_, end_, &options_, {}};
+  for (const auto& recorder : recorders_) contents.threads.push_back(recorder.get());
+  return contents;
+}
+
+void Log::end_elsewhere(RawOperation& operation, uint64_t ticks) noexcept {
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (operation.over.load(std::memory_order_relaxed)) return;  // twice
+    if (on()) {
+      operation.counts = kNothing;  // those were of another thread
+      operation.end_ticks.store(ticks, std::memory_order_relaxed);
+      ++ended_elsewhere_;
+    } else {
+      last = --open_after_end_ == 0;
+    }
+    operation.over.store(true, std::memory_order_release);
+  }
+  if (last) release();
+}
+
+}  // namespace kymo::edge

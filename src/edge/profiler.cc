@@ -1,0 +1,177 @@
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "counters/thread_group.h"
+#include "edge/build.h"
+#include "edge/device_watcher.h"
+#include "edge/log.h"
+#include "edge/output.h"
+#include "edge/stack_object.h"
+#include "edge/thread_state.h"
+#include "kymo/device.h"
+#include "kymo/edge.h"
+#include "kymo/edge_engine.h"
+
+namespace kymo {
+
+namespace {
+
+using edge::this_thread;
+
+bool is_on(const edge::Log* log) noexcept { return log != nullptr && log->on(); }
+
+void check_nobody_records() {
+  if (is_on(this_thread.own))
+    throw Error("this thread has an EdgeProfiler that records: end it, or call its disable_profiler(), first");
+  if (is_on(this_thread.current))
+    throw Error("this thread works for the EdgeProfiler of another thread: profile there, or when that has ended");
+}
+
+void check_devices(const EdgeOptions& options) {
+  if (!options.with_device) return;
+  for (const device::BackendReport& backend : device::list_devices())
+    if (!backend.devices.empty()) return;
+  throw NotAvailable("with_device: there is no device; `kymo devices` says why");
+}
+
+}  // namespace
+
+struct EdgeProfiler::Impl {
+  Impl(edge::AdaptedModule adapted, EdgeOptions& options)
+      : module(std::move(adapted)),
+        outputs(options.trace_file, options.kymo_file),
+        build{.stack = options.with_stack,
+              .flops = options.with_flops,
+              .modules = options.with_modules,
+              .adjust_vulkan = options.adjust_vulkan_timestamps,
+              .inputs = options.report_input_shapes} {}
+  ~Impl() {
+    watch.reset();
+    if (log != nullptr) log->release();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void begin(EdgeProfiler* profiler, edge::LogOptions wanted, const EdgeOptions& options) {
+    log = edge::Log::make(std::move(wanted), profiler);
+    if (options.with_device)
+      watch.emplace(*log, edge::DeviceWatch::Devices::All);
+    else if (options.adjust_vulkan_timestamps)
+      watch.emplace(*log, edge::DeviceWatch::Devices::Vulkan);
+    try {
+      module.module->begin(*log, log->options().wanted);
+    } catch (...) {
+      log->stop();
+      throw;
+    }
+    if (this_thread.own != nullptr) this_thread.own->release();  // left behind: see the destructor
+    this_thread.own = this_thread.current = log;
+  }
+
+  void leave_thread() noexcept {
+    module.module->end();
+    if (this_thread.current == log) this_thread.current = nullptr;
+    if (this_thread.own == log) this_thread.own = nullptr;
+  }
+
+  void stop() {
+    stopped = true;
+    leave_thread();
+    log->stop();
+    if (watch) watch->finish();
+    if (watch) build.losses = watch->deliver();
+    result = EdgeResult(edge::build_result(log->contents(), *module.module, build));
+  }
+
+  void finish() {
+    if (std::exchange(closed, true)) return;
+    if (!stopped) stop();
+    if (result.data() != nullptr) outputs.write(*result.data());
+  }
+
+  bool is_own_thread() const noexcept { return thread == edge::number_of_this_thread(); }
+  void check_thread(const char* call) const {
+    if (pid != getpid())
+      throw Error(std::string(call) + ": this EdgeProfiler is that of the process which forked this one");
+    if (!is_own_thread()) throw Error(std::string(call) + ": this EdgeProfiler is of another thread; call it there");
+  }
+
+  edge::AdaptedModule module;
+  edge::Outputs outputs;
+  edge::BuildOptions build;
+  edge::Log* log = nullptr;
+  std::optional<edge::DeviceWatch> watch;
+  const uint64_t thread = edge::number_of_this_thread();
+  const pid_t pid = getpid();
+  bool stopped = false, closed = false;
+  EdgeResult result;
+};
+
+EdgeProfiler::EdgeProfiler(edge::AdaptedModule module, EdgeOptions& options, std::nullptr_t) {
+  if (!edge::is_on_this_stack(this))
+    throw Error("an EdgeProfiler must not outlive its module: make it a variable of a function, on the stack");
+  check_nobody_records();
+  edge::LogOptions wanted;
+  wanted.wanted = {.inputs = options.report_input_shapes || options.with_flops,
+                   .memory = options.profile_memory,
+                   .places = options.with_stack || options.with_modules};
+  wanted.stacks = options.with_stack;
+  if (!options.events.empty()) wanted.events = counters::find_events(options.events);
+  check_devices(options);
+  impl_ = std::make_unique<Impl>(std::move(module), options);
+  impl_->begin(this, std::move(wanted), options);
+}
+
+EdgeProfiler::~EdgeProfiler() {
+  if (impl_->pid != getpid()) {
+    if (!impl_->stopped) impl_->leave_thread();
+    static_cast<void>(impl_.release());  // it has threads and devices that the child has not: left as it is
+    return;
+  }
+  // A stack that went on with another thread (a coroutine's): the thread it came from still points to the log, which
+  // is its own now until it has another.
+  if (!impl_->stopped && !impl_->is_own_thread()) impl_->log->keep();
+  try {
+    impl_->finish();
+  } catch (...) {  // close() is there for those who want to know
+  }
+}
+
+EdgeResult EdgeProfiler::disable_profiler() {
+  impl_->check_thread("disable_profiler()");
+  if (impl_->stopped)
+    throw Error("disable_profiler(): this EdgeProfiler was stopped before; get_profiler_result() has what it found");
+  impl_->stop();
+  return impl_->result;
+}
+
+EdgeResult EdgeProfiler::get_profiler_result() const {
+  if (!impl_->stopped) throw Error("get_profiler_result(): this EdgeProfiler records; call disable_profiler() first");
+  return impl_->result;
+}
+
+void EdgeProfiler::close() {
+  if (!impl_->closed) impl_->check_thread("close()");
+  impl_->finish();
+}
+
+void EdgeProfiler::record_backend_event(int64_t start_us, int64_t end_us, int64_t debug_handle,
+                                        std::string_view event_name, std::string_view backend_name) noexcept {
+  edge::backend_event(*impl_->log, {start_us, end_us, debug_handle, event_name, backend_name});
+}
+
+void EdgeProfiler::record_backend_memory_event(const void* pointer, int64_t alloc_size, size_t total_allocated,
+                                               size_t total_reserved, edge::DeviceId device) noexcept {
+  edge::memory(*impl_->log, {pointer, alloc_size, total_allocated, total_reserved, device});
+}
+
+EdgeProfiler* get_current_edge_profiler() noexcept {
+  const edge::Log* const log = edge::current_log();
+  return log == nullptr ? nullptr : log->profiler();
+}
+
+std::vector<std::string> edge::event_names() { return counters::countable_events(); }
+
+}  // namespace kymo

@@ -1,0 +1,78 @@
+// One thread at work on its part of a log.
+//
+// What is written here is written by that thread alone. The log ends on the profiler's thread, which must know that no
+// other is in the middle of a call: each call is between enter() and leave(), and where the thread is another one than
+// the profiler's, entering and asking whether the log is still on are in one order for all (an exchange and a load that
+// are sequentially consistent: some 10 ns, which the profiler's own thread is spared).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "counters/thread_group.h"
+#include "edge/log.h"
+#include "stack/capture.h"
+
+namespace kymo::edge {
+
+class ThreadRecorder : public ThreadLog {
+ public:
+  // On the thread that it is of. `number`: that thread's, of no other ever.
+  ThreadRecorder(const LogOptions& options, uint64_t number, bool owner);
+
+  uint64_t number() const noexcept { return number_; }
+
+  // False: the log has ended, or this very thread is in a call already (an allocator that reports what Kymo takes).
+  bool enter(const Log& log) noexcept {
+    if (busy_.load(std::memory_order_relaxed) != 0) return false;
+    if (owner_)
+      busy_.store(1, std::memory_order_relaxed);
+    else
+      busy_.exchange(1, std::memory_order_seq_cst);
+    if (__builtin_expect(log.on(), 1)) return true;
+    leave();
+    return false;
+  }
+  void leave() noexcept { busy_.store(0, std::memory_order_release); }
+  bool busy() const noexcept { return busy_.load(std::memory_order_seq_cst) != 0; }
+
+  // ---- Operations, between enter() and leave() ----
+  uint32_t innermost() const noexcept { return innermost_; }
+  bool is_innermost(const RawOperation& operation) const noexcept { return open_ == &operation; }
+  // Forgets those at the top that have ended on other threads or out of order.
+  void settle() noexcept {
+    while (open_ != nullptr && __builtin_expect(open_->over.load(std::memory_order_acquire), 0)) pop();
+  }
+  void push(RawOperation& operation, uint32_t number) noexcept {
+    operation.parent = innermost_;
+    innermost_ = number;
+    open_ = &operation;
+  }
+  void pop() noexcept;  // and tells whoever heard it begin
+
+  uint32_t add_stack() noexcept;  // kNothing: not kept
+  uint32_t begin_counts() noexcept;
+  void end_counts(uint32_t counts_at) noexcept {
+    if (group_) group_->read(counts[counts_at].end);
+  }
+  void end_counting() noexcept { group_.reset(); }  // once the log has ended
+
+  uint64_t ended = 0;  // operations of this thread that it ended itself
+
+ private:
+  static constexpr size_t kDeepest = 128, kRecentStacks = 64;
+
+  const uint64_t number_;
+  const bool owner_;
+  std::atomic<uint32_t> busy_{0};
+  RawOperation* open_ = nullptr;  // the innermost one
+  uint32_t innermost_ = kNothing;
+  std::optional<counters::ThreadGroup> group_;
+  stack::Method method_;
+  std::array<uint32_t, kRecentStacks> recent_stacks_;  // by their hash
+};
+
+}  // namespace kymo::edge

@@ -1,0 +1,85 @@
+// The steps of build.h, in their order. Each adds to the result what the one before it left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "edge/build.h"
+#include "edge/unix_clock.h"
+
+namespace kymo::edge {
+
+// Inputs by what they are: equal ones once, in one vector.
+class InputPool {
+ public:
+  explicit InputPool(std::vector<std::byte>& bytes) : bytes_(bytes), slots_(kFirst) {}
+  // Where they are now; kNothing: their numbers are used up.
+  uint32_t add(std::span<const std::byte> inputs);
+
+ private:
+  struct Slot {
+    uint64_t hash = 0;
+    uint32_t at = 0, size = 0;  // size 0: empty
+  };
+  static constexpr size_t kFirst = 1024;
+  void enlarge();
+
+  std::vector<std::byte>& bytes_;
+  std::vector<Slot> slots_;  // a power of two of them, half of them empty at least
+  size_t used_ = 0;
+};
+
+class ResultBuilder {
+ public:
+  ResultBuilder(const LogContents& log, const Module& module, const BuildOptions& options);
+  std::shared_ptr<const ResultData> build();
+
+ private:
+  // What becomes of one thread's numbers.
+  struct ThreadEvents {
+    std::vector<std::string_view> names;
+    uint32_t first = 0;  // the event of its first operation, where `events` is empty
+    uint32_t operations = 0;
+    std::vector<uint32_t> events;  // of each operation, where a backend's are among them
+    uint32_t of(uint32_t operation) const {
+      if (operation >= operations) return EdgeEvent::kNone;
+      return events.empty() ? first + operation : events[operation];
+    }
+    std::string_view name(uint32_t number) const { return number < names.size() ? names[number] : std::string_view{}; }
+  };
+
+  // result_events.cc
+  void add_thread(const ThreadLog& log);
+  void add_operation(const ThreadLog& log, const RawOperation& raw, uint32_t parent, const ThreadEvents& thread);
+  void add_with_backend_events(const ThreadLog& log, ThreadEvents& thread);
+  void add_device_events();
+  // result_costs.cc
+  void add_memory();
+  void count_totals();
+  void share_with_parents();  // memory and counts
+  void add_flops();
+  // result_places.cc
+  void ask_module();
+  void name_stacks();
+
+  void tell_losses();
+
+  const LogContents& log_;
+  const Module& module_;
+  const BuildOptions& options_;
+  const UnixClock clock_;
+  const size_t event_count_;  // performance events
+  std::shared_ptr<ResultData> data_ = std::make_shared<ResultData>();
+  InputPool inputs_{data_->inputs};
+  std::vector<ThreadEvents> threads_;
+
+  uint64_t reversed_operations_ = 0, reversed_backend_events_ = 0, early_backend_events_ = 0;
+  uint64_t reversed_device_operations_ = 0, inputs_without_room_ = 0, counts_without_room_ = 0;
+};
+
+}  // namespace kymo::edge

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "edge/device_order.h"
+#include "edge/flops.h"
+#include "edge/result_builder.h"
+#include "memory/timeline.h"
+
+namespace kymo::edge {
+
+namespace {
+
+// Sizes are anybody's word: a sum that does not fit wraps around, which is at least defined.
+int64_t wrapping_sum(int64_t one, int64_t other) {
+  return static_cast<int64_t>(static_cast<uint64_t>(one) + static_cast<uint64_t>(other));
+}
+
+// Whose FLOPs were counted: an event of a name with certain inputs.
+struct FlopKey {
+  const char* name;
+  uint32_t inputs;
+  bool operator==(const FlopKey&) const = default;
+};
+struct FlopKeyHash {
+  size_t operator()(const FlopKey& key) const {
+    return (reinterpret_cast<uintptr_t>(key.name) ^ (uint64_t{key.inputs} << 32)) * 0x9e3779b97f4a7c15u >> 16;
+  }
+};
+
+}  // namespace
+
+void ResultBuilder::add_memory() {
+  for (size_t which = 0; which < log_.threads.size(); ++which) {
+    const ThreadLog& log = *log_.threads[which];
+    data_->allocations.reserve(data_->allocations.size() + log.memory.size());
+    for (uint32_t at = 0; at < log.memory.size(); ++at) {
+      const RawMemory& raw = log.memory[at];
+      const uint32_t event = threads_[which].of(raw.operation);
+      data_->allocations.push_back({clock_.of_ticks(raw.ticks), raw.address, raw.bytes, raw.total_allocated,
+                                    raw.total_reserved, raw.device, log.thread, event, raw.out_of_memory});
+      if (event == EdgeEvent::kNone || raw.out_of_memory) continue;
+      int64_t& self = data_->events[event].self_memory_bytes;
+      self = wrapping_sum(self, raw.bytes);
+    }
+  }
+  const auto earlier = [](const EdgeAllocation& one, const EdgeAllocation& other) {
+    return one.time_ns < other.time_ns;
+  };
+  if (!std::ranges::is_sorted(data_->allocations, earlier)) std::ranges::stable_sort(data_->allocations, earlier);
+  count_totals();
+}
+
+// An allocator that says nothing of its totals is counted from the profiler's begin.
+void ResultBuilder::count_totals() {
+  struct Uncounted {
+    std::vector<memory::Change> changes;
+    std::vector<EdgeAllocation*> of;
+    bool told = false;
+  };
+  std::map<DeviceId, Uncounted, DeviceOrder> devices;
+  for (EdgeAllocation& allocation : data_->allocations) {
+    Uncounted& device = devices[allocation.device];
+    device.told = device.told || allocation.total_allocated != 0;
+    device.changes.push_back({allocation.time_ns, allocation.address, allocation.out_of_memory ? 0 : allocation.bytes});
+    device.of.push_back(&allocation);
+  }
+  for (auto& [id, device] : devices) {
+    if (device.told) continue;
+    const memory::Timeline timeline = memory::make_timeline(device.changes);
+    for (size_t at = 0; at < device.of.size(); ++at) device.of[at]->total_allocated = timeline.in_use[at];
+  }
+}
+
+void ResultBuilder::share_with_parents() {
+  std::vector<EdgeEvent>& events = data_->events;
+  for (size_t at = events.size(); at-- > 0;) {  // children stand behind their parents
+    EdgeEvent& event = events[at];
+    event.memory_bytes = wrapping_sum(event.memory_bytes, event.self_memory_bytes);
+    if (event.parent == EdgeEvent::kNone) continue;
+    EdgeEvent& parent = events[event.parent];
+    parent.memory_bytes = wrapping_sum(parent.memory_bytes, event.memory_bytes);
+    if (event.counts == EdgeEvent::kNone || parent.counts == EdgeEvent::kNone) continue;
+    for (size_t which = 0; which < event_count_; ++which) {
+      const EdgeCount& inside = data_->counts[event.counts + which];
+      EdgeCount& around = data_->counts[parent.counts + which];
+      around.exclusive = std::max(0.0, around.exclusive - inside.inclusive);
+      around.scaled = around.scaled || inside.scaled || !inside.known;  // what is left over is an estimate, then
+    }
+  }
+}
+
+void ResultBuilder::add_flops() {
+  std::unordered_map<FlopKey, std::pair<uint64_t, bool>, FlopKeyHash> known;
+  std::vector<bool> counted(data_->first_device_event);  // this one, or one that it is in
+  for (uint32_t at = 0; at < data_->first_device_event; ++at) {
+    EdgeEvent& event = data_->events[at];
+    if (event.parent != EdgeEvent::kNone && counted[event.parent]) {
+      counted[at] = true;
+      continue;
+    }
+    if (event.inputs_size == 0) continue;
+    const auto [found, is_new] = known.try_emplace(FlopKey{event.name.data(), event.inputs_at});
+    if (is_new) {
+      const auto count = count_flops(event.name, std::span(data_->inputs).subspan(event.inputs_at, event.inputs_size));
+      found->second = {count.value_or(0), count.has_value()};
+    }
+    event.flops = found->second.first;
+    counted[at] = found->second.second;
+  }
+}
+
+}  // namespace kymo::edge

@@ -1,0 +1,70 @@
+#include "edge/unix_clock.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace kymo::edge {
+namespace {
+
+__extension__ using TestWide = __int128;
+
+LogContents clocks(ClockPair begin, ClockPair end) {
+  LogContents log;
+  log.begin = begin;
+  log.end = end;
+  return log;
+}
+
+TEST(UnixClockTest, TimesAreExactForRandomClocks) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    const uint64_t x0 = random() >> (random() % 64), y0 = random() >> (1 + random() % 40);
+    const uint64_t run = 1 + (random() >> (random() % 64)), rise = random() >> (2 + random() % 60);
+    const TimeLine line(x0, y0, run, rise);
+    for (int i = 0; i < 20; ++i) {
+      const uint64_t x = random() >> (random() % 64);
+      const TestWide product = (static_cast<TestWide>(x) - x0) * rise;
+      TestWide expected = product / run;
+      if (product < 0 && product % run != 0) --expected;
+      expected += y0;
+      if (expected < 0) expected = 0;
+      if (expected > static_cast<TestWide>(UINT64_MAX)) expected = UINT64_MAX;
+      ASSERT_EQ(line.at(x), static_cast<uint64_t>(expected))
+          << x0 << " " << y0 << " " << run << " " << rise << " " << x;
+    }
+  }
+}
+
+TEST(UnixClockTest, EndsOfALogAreWhereItsClocksSay) {
+  // 25 MHz for an hour: 40 ns a tick
+  const UnixClock clock(clocks({1000, 500, 1'700'000'000'000'000'000},
+                               {1000 + 90'000'000'000, 500 + 3'600'000'000'000, 1'700'003'600'000'000'123}));
+  EXPECT_EQ(clock.of_ticks(1000), 1'700'000'000'000'000'000u);
+  EXPECT_EQ(clock.of_ticks(1000 + 90'000'000'000), 1'700'003'600'000'000'123u);
+  EXPECT_EQ(clock.of_monotonic(500), 1'700'000'000'000'000'000u);
+  EXPECT_EQ(clock.of_monotonic(500 + 3'600'000'000'000), 1'700'003'600'000'000'123u);
+  EXPECT_EQ(clock.set_by_ns(), 0);
+  EXPECT_EQ(clock.of_ticks(1001), 1'700'000'000'000'000'040u);
+  EXPECT_EQ(clock.of_ticks(999), 1'699'999'999'999'999'959u);
+}
+
+TEST(UnixClockTest, GoesOnAsBeforeWhereTheSystemsClockWasSet) {
+  for (const int64_t by : {+3'600'000'000'000, -3'600'000'000'000}) {
+    const UnixClock clock(clocks({0, 0, 1'700'000'000'000'000'000},
+                                 {1000, 1'000'000'000, static_cast<uint64_t>(1'700'000'001'000'000'000 + by)}));
+    EXPECT_EQ(clock.set_by_ns(), by);
+    EXPECT_EQ(clock.of_ticks(500), 1'700'000'000'500'000'000u);
+  }
+}
+
+TEST(UnixClockTest, LogWithoutLengthHasOneTime) {
+  const UnixClock clock(clocks({7, 8, 9}, {7, 8, 9}));
+  EXPECT_EQ(clock.of_ticks(0), 9u);
+  EXPECT_EQ(clock.of_ticks(UINT64_MAX), 9u);
+  const UnixClock reversed(clocks({7, 8, 9}, {5, 4, 3}));
+  EXPECT_EQ(reversed.of_ticks(100), 9u);
+}
+
+}  // namespace
+}  // namespace kymo::edge

@@ -20,13 +20,12 @@ ForwardThreads& forward_threads() {
   return *threads;
 }
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local bool noted = false;
-
 }  // namespace
 
-void note_forward_thread() noexcept {
-  if (noted) return;
-  noted = true;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool thread_is_noted = false;
+
+void note_new_thread() noexcept {
+  thread_is_noted = true;
   try {
     const std::lock_guard lock(forward_threads().mutex);
     forward_threads().by_torch[at::RecordFunction::currentThreadId()] = static_cast<uint64_t>(gettid());

@@ -1,10 +1,8 @@
 // What listening to libtorch costs an operator: nothing on, a callback that does nothing, Kymo, and libtorch's own
 // profiler, in turn, on many small operators. As in measure.h a batch counts only when it was quiet before and after.
 #include <ATen/record_function.h>
-#include <sys/personality.h>
 #include <torch/csrc/autograd/profiler_legacy.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -118,19 +116,9 @@ void run_with_libtorch(Program& program, Batches& batches) {
   legacy::disableProfilerLegacy();
 }
 
-// The system places libraries at random, and some runs of one program measured three times what others did: without
-// chance in it one build at least measures the same each time.
-void begin_again_without_chance(char** arguments) {
-  const int now = personality(0xffffffff);
-  if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
-  if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) return;
-  execv("/proc/self/exe", arguments);
-}
-
 }  // namespace
 
-int main(int, char** arguments) {
-  begin_again_without_chance(arguments);
+int main() {
   torch::set_num_threads(1);
   const torch::NoGradGuard no_gradients;
   Program program;

@@ -65,25 +65,18 @@ void Log::release() noexcept {
 
 // ---- Threads --------------------------------------------------------------------------------------------------------
 
-ThreadRecorder* Log::known_recorder() noexcept {
-  ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
-  if (__builtin_expect(known.log == id_, 1)) return known.recorder;
+ThreadRecorder* Log::find_recorder(bool make) noexcept {
   if (this_thread.making) return nullptr;
   const uint64_t number = number_of_this_thread();
-  const std::lock_guard lock(mutex_);
-  for (const auto& recorder : recorders_) {
-    if (recorder->number() != number) continue;
-    known = {id_, recorder.get()};
-    return recorder.get();
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& recorder : recorders_) {
+      if (recorder->number() != number) continue;
+      this_thread.known[id_ % ThreadState::kKnown] = {id_, recorder.get()};
+      return recorder.get();
+    }
   }
-  return nullptr;
-}
-
-ThreadRecorder* Log::recorder() noexcept {
-  const ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
-  if (__builtin_expect(known.log == id_, 1)) return known.recorder;
-  ThreadRecorder* const found = known_recorder();
-  return found != nullptr ? found : make_recorder();
+  return make ? make_recorder() : nullptr;
 }
 
 ThreadRecorder* Log::make_recorder() noexcept try {

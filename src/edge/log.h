@@ -26,6 +26,7 @@
 #include "counters/thread_group.h"
 #include "edge/blocks.h"
 #include "edge/names.h"
+#include "edge/thread_state.h"
 #include "kymo/edge_engine.h"
 
 namespace kymo {
@@ -152,14 +153,21 @@ class Log {
 
   // ---- For recorder.h and engine.cc ----
   // What the calling thread writes to: found in a cache of the thread's, else made. Null: ended, or no memory.
-  ThreadRecorder* recorder() noexcept;
-  ThreadRecorder* known_recorder() noexcept;  // the same, and not made
+  ThreadRecorder* recorder() noexcept {
+    const ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
+    return __builtin_expect(known.log == id_, 1) ? known.recorder : find_recorder(true);
+  }
+  ThreadRecorder* known_recorder() noexcept {  // the same, and not made
+    const ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
+    return __builtin_expect(known.log == id_, 1) ? known.recorder : find_recorder(false);
+  }
   // An operation ends on a thread that is not its own, out of order, or after the end.
   void end_elsewhere(RawOperation& operation, uint64_t ticks) noexcept;
 
  private:
   Log(LogOptions options, EdgeProfiler* profiler);
   ~Log();
+  ThreadRecorder* find_recorder(bool make) noexcept;
   ThreadRecorder* make_recorder() noexcept;
 
   const uint64_t id_;  // of no other log of this process, ever: caches of threads go by it

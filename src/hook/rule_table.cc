@@ -1,5 +1,7 @@
 #include "hook/rule_table.h"
 
+#include <initializer_list>
+
 #include "hook/unwind_table.h"
 
 namespace kymo::hook {

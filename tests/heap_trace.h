@@ -153,6 +153,13 @@ class MallocTest : public EndToEnd {
     record(words, mode);
     return read();
   }
+  // Whether it was made before main() by code of the loader that some systems have no unwind tables for.
+  static bool begun_by_loader(const Heap& heap, const HeapEvent& event) {
+    return std::any_of(heap.modules.begin(), heap.modules.end(), [&](const auto& module) {
+      return module.path.find("/ld-") != std::string::npos && !event.stack.empty() &&
+             event.stack.back() - module.base < module.size;
+    });
+  }
   // Do these functions call each other at the inner end of the stack, innermost first?
   ::testing::AssertionResult begins_with(const HeapEvent& event, const Words& names, size_t skip = 0) const {
     constexpr uint64_t kMostBytes = 600;  // of a function here

@@ -18,7 +18,7 @@ namespace kymo::e2e {
 
 // As unmodified/heap.cc has them.
 inline constexpr uint64_t kEarly = 70'001, kApple = 70'003, kPear = 70'009, kPlum = 70'019, kCalloc = 70'020,
-                          kAligned = 70'080;
+                          kAligned = 80'064;
 inline constexpr uint64_t kFirstNode = 16, kRoot = 1, kCutElsewhere = 3;
 
 struct HeapEvent {

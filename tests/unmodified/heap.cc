@@ -33,7 +33,7 @@
 namespace {
 
 // Sizes by which a test knows whose an allocation is: nothing else here allocates so much of these.
-constexpr size_t kEarly = 70'001, kApple = 70'003, kPear = 70'009, kPlum = 70'019, kCalloc = 70'020, kAligned = 70'080;
+constexpr size_t kEarly = 70'001, kApple = 70'003, kPear = 70'009, kPlum = 70'019, kCalloc = 70'020, kAligned = 80'064;
 
 void keep(void* memory) { asm volatile("" ::"r"(memory) : "memory"); }
 

@@ -26,28 +26,11 @@ class ByteReader {
   }
   uint8_t byte() noexcept { return fixed<uint8_t>(); }
 
-  uint64_t unsigned_leb() noexcept {
-    uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t last = 0;
-    do {
-      last = byte();
-      if (shift < 64) value |= uint64_t{last & 0x7fu} << shift;
-      shift += 7;
-    } while ((last & 0x80) != 0 && good_);
-    return value;
-  }
+  uint64_t unsigned_leb() noexcept { return leb().value; }
   int64_t signed_leb() noexcept {
-    uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t last = 0;
-    do {
-      last = byte();
-      if (shift < 64) value |= uint64_t{last & 0x7fu} << shift;
-      shift += 7;
-    } while ((last & 0x80) != 0 && good_);
-    if (shift < 64 && (last & 0x40) != 0) value |= ~uint64_t{0} << shift;
-    return static_cast<int64_t>(value);
+    Leb read = leb();
+    if (read.bits < 64 && (read.last & 0x40) != 0) read.value |= ~uint64_t{0} << read.bits;
+    return static_cast<int64_t>(read.value);
   }
 
   void skip(uint64_t bytes) noexcept { take(bytes); }
@@ -58,6 +41,20 @@ class ByteReader {
   }
 
  private:
+  struct Leb {
+    uint64_t value = 0;
+    unsigned bits = 0;  // read, of which 64 are kept
+    uint8_t last = 0;
+  };
+  Leb leb() noexcept {
+    Leb read;
+    do {
+      read.last = byte();
+      if (read.bits < 64) read.value |= uint64_t{read.last & 0x7fu} << read.bits;
+      read.bits += 7;
+    } while ((read.last & 0x80) != 0 && good_);
+    return read;
+  }
   bool take(uint64_t bytes) noexcept {
     if (bytes > left()) {
       at_ = end_;

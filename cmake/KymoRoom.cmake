@@ -6,8 +6,8 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
-set(KYMO_CONCURRENT_ROOMS record sink collect analyze stack hook counters device signpost capture edge)
-set(KYMO_FORKING_ROOMS record sink collect cli stack device signpost capture edge)
+set(KYMO_CONCURRENT_ROOMS record sink collect analyze stack hook counters device signpost capture edge ondemand)
+set(KYMO_FORKING_ROOMS record sink collect cli stack device signpost capture edge ondemand daemon)
 
 set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -22,9 +22,9 @@ add_custom_target(tsan_tests)  # those of the concurrent rooms
 #
 # FOLDERS are folders within that belong to the room, SOURCES files beyond what is found. USES names the rooms on lower
 # floors that this one includes from: those and no others, as scripts/check-floors sees to.
-# TEST_USES are rooms that its tests link besides, as any program would. SUITES are parameterised suites, instantiated as
-# Every/, that run in one process each, because a process of theirs takes long to begin; PLAIN_SUITES are such that have
-# nothing to say under ThreadSanitizer.
+# TEST_USES are rooms that its tests link besides, as any program would. SUITES are suites (also parameterised ones,
+# instantiated as Every/) that run in one process each, because a process of theirs takes long to begin; PLAIN_SUITES are
+# such that have nothing to say under ThreadSanitizer.
 function(kymo_room NAME)
   cmake_parse_arguments(ROOM "" "" "FOLDERS;SOURCES;USES;TEST_USES;SUITES;PLAIN_SUITES;LIBS" ${ARGN})
   set(patterns *.cc *.h)
@@ -78,8 +78,10 @@ function(kymo_room NAME)
   endif()
 endfunction()
 
-# kymo_gtest(TARGET PREFIX prefix LABEL label): GoogleTest, and the program's cases in CTest. They are listed when CTest
-# runs, not when the program is linked, so that a sanitizer's needs at run time (see scripts/test) are met then too.
+# kymo_gtest(TARGET PREFIX prefix LABEL label): GoogleTest, and the program's tests in CTest: its cases; or where a
+# sanitizer makes a process dear to begin its suites, and the whole program where AddressSanitizer can look for leaks.
+# They are listed when CTest runs, not when the program is linked, so that a sanitizer's needs at run time (see
+# scripts/test) are met then too.
 # A test finds the tree and what was built in it by KYMO_SOURCE_DIR and KYMO_BINARY_DIR (bin/kymo, lib/libkymo.so).
 function(kymo_gtest TARGET)
   cmake_parse_arguments(TEST "" "PREFIX;LABEL" "SUITES;PLAIN_SUITES" ${ARGN})
@@ -93,34 +95,49 @@ function(kymo_gtest TARGET)
   target_compile_definitions(${TARGET} PRIVATE
     KYMO_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KYMO_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${TARGET} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
+
+  if(KYMO_SANITIZE MATCHES "address" AND NOT TEST_PREFIX IN_LIST KYMO_FORKING_ROOMS)
+    add_test(NAME ${TEST_PREFIX} COMMAND ${TARGET})
+    set_tests_properties(${TEST_PREFIX} PROPERTIES LABELS ${label} TIMEOUT 600)
+    return()
+  endif()
   set(environment)
-  if(KYMO_SANITIZE MATCHES "address" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
-    # Elsewhere looking for leaks costs a process some four seconds: done once a program, not once a case.
+  if(KYMO_SANITIZE MATCHES "address")
+    # Drivers leak, and a forked child leaves its parent's memory: that looks the same.
     set(environment ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
-    if(NOT TEST_PREFIX IN_LIST KYMO_FORKING_ROOMS)
-      add_test(NAME ${TEST_PREFIX}.leaks COMMAND ${TARGET} --gtest_brief=1)
-      set_tests_properties(${TEST_PREFIX}.leaks PROPERTIES LABELS ${label} TIMEOUT 600)
-    endif()
-  endif()
-  if(KYMO_SANITIZE MATCHES "address" AND TEST_PREFIX MATCHES "^(device|signpost|capture|edge)$")
-    set(environment ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)  # drivers leak, and that looks the same
-  endif()
-  if(KYMO_SANITIZE MATCHES "thread")
+  elseif(KYMO_SANITIZE MATCHES "thread")
     # Drivers that run inside the process (PoCL, lavapipe) are not built for it: what they do among themselves is theirs.
     set(environment ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
   endif()
-  set(filter)
+  set(together)  # suites that are a test each
   foreach(suite IN LISTS TEST_SUITES TEST_PLAIN_SUITES)
-    add_test(NAME ${TEST_PREFIX}.${suite} COMMAND ${TARGET} --gtest_brief=1 --gtest_filter=Every/${suite}.*)
+    add_test(NAME ${TEST_PREFIX}.${suite} COMMAND ${TARGET} --gtest_brief=1 --gtest_filter=Every/${suite}.*:${suite}.*)
     set(suite_label ${label})
     if(suite IN_LIST TEST_PLAIN_SUITES)
       set(suite_label ${TEST_LABEL})
     endif()
     set_tests_properties(${TEST_PREFIX}.${suite} PROPERTIES LABELS ${suite_label} TIMEOUT 600 ${environment}
       SKIP_REGULAR_EXPRESSION "no device here")
-    set(filter TEST_FILTER -Every/*)
+    list(APPEND together Every/${suite} ${suite})
   endforeach()
+  if(KYMO_SANITIZE)
+    set(suites ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_suites.cmake)
+    file(GENERATE OUTPUT ${suites} CONTENT "
+set(program \"$<TARGET_FILE:${TARGET}>\")
+set(prefix \"${TEST_PREFIX}\")
+set(properties LABELS ${label} TIMEOUT 600 ${environment})
+set(left_out ${together})
+include(\"${PROJECT_SOURCE_DIR}/cmake/KymoSuites.cmake\")
+")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
+    return()
+  endif()
+  set(filter)
+  if(together)
+    list(TRANSFORM together APPEND ".*")
+    list(JOIN together ":" filter)
+    set(filter TEST_FILTER "-${filter}")
+  endif()
   gtest_discover_tests(${TARGET} ${filter} TEST_PREFIX ${TEST_PREFIX}. NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 300 ${environment})
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()

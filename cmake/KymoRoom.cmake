@@ -6,7 +6,7 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
-set(KYMO_CONCURRENT_ROOMS record sink collect analyze stack hook counters device signpost capture edge ondemand)
+set(KYMO_CONCURRENT_ROOMS record unwind sink collect analyze stack hook counters device signpost capture edge ondemand)
 set(KYMO_FORKING_ROOMS record sink collect cli stack device signpost capture edge ondemand daemon)
 
 set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)

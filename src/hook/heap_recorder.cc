@@ -6,15 +6,18 @@
 #include "hook/heap_thread.h"
 #include "hook/known_code.h"
 #include "hook/ring_store.h"
-#include "hook/rule_table.h"
 #include "hook/sampled_set.h"
 #include "record/loss.h"
 #include "record/slots.h"
+#include "unwind/rule_table.h"
 
 namespace kymo::hook {
 namespace {
 
 using record::Kind;
+using unwind::kNoStack;
+using unwind::Node;
+using unwind::Registers;
 
 constexpr kymo_arg field(const char* name, kymo_type type) { return {name, {}, 0, static_cast<uint32_t>(type)}; }
 
@@ -205,7 +208,7 @@ void heap_keeps(uintptr_t address, size_t bytes, const Registers& caller) noexce
 }
 
 void heap_code_unloaded() noexcept {
-  rule_table.forget();
+  unwind::rule_table.forget();
   forget_stated_code();
   code_changes.fetch_add(1, std::memory_order_relaxed);
 }

@@ -5,15 +5,15 @@
 //   "stack node"  Instant {node, parent, address}, on the same track before the first allocation that names the node
 //   "module"      Instant {path, base, size, build_id}: whose code the addresses are (known_code.h)
 //
-// Nodes are numbered by track; those below kFirstNode are roots (stack_tree.h). A return of what was not recorded,
-// because it was there earlier, is in the trace all the same. Any thread, also in signal handlers.
+// Nodes are numbered by track; those below kFirstNode are roots (unwind/stack_tree.h). A return of what was not
+// recorded, because it was there earlier, is in the trace all the same. Any thread, also in signal handlers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "hook/quick_unwind.h"
 #include "record/process.h"
+#include "unwind/registers.h"
 
 namespace kymo::hook {
 
@@ -21,13 +21,13 @@ namespace kymo::hook {
 inline bool heap_is_watched() noexcept { return record::recording(); }
 
 // `address` was just allocated, on behalf of `caller`.
-void heap_allocated(uintptr_t address, size_t bytes, const Registers& caller) noexcept;
+void heap_allocated(uintptr_t address, size_t bytes, const unwind::Registers& caller) noexcept;
 
 // It is about to be returned: said before, because the next one may have it at once. True: it was recorded.
 bool heap_returns(uintptr_t address) noexcept;
 
 // What was said about it was wrong: it is still there, with these bytes. For a realloc that failed.
-void heap_keeps(uintptr_t address, size_t bytes, const Registers& caller) noexcept;
+void heap_keeps(uintptr_t address, size_t bytes, const unwind::Registers& caller) noexcept;
 
 // Code was unloaded: what is remembered of addresses no longer holds.
 void heap_code_unloaded() noexcept;

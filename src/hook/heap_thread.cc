@@ -5,8 +5,8 @@
 
 #include <new>
 
-#include "hook/pages.h"
 #include "record/clock.h"
+#include "unwind/pages.h"
 
 namespace kymo::hook {
 
@@ -34,27 +34,16 @@ void release_heap_thread(void* pointer) noexcept {
   heap_thread = nullptr;
   heap_guard = HeapGuard::Gone;
   thread->stack.release();
-  give_back_pages(thread, sizeof *thread);
-}
-
-StackBounds stack_of_this_thread() noexcept {
-  pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
-  void* low = nullptr;
-  size_t bytes = 0;
-  pthread_attr_getstack(&attributes, &low, &bytes);
-  pthread_attr_destroy(&attributes);
-  const auto begin = reinterpret_cast<uintptr_t>(low);
-  return {begin, begin + bytes};
+  unwind::give_back_pages(thread, sizeof *thread);
 }
 
 }  // namespace
 
 HeapThread* make_heap_thread() noexcept {
-  void* memory = take_pages(sizeof(HeapThread));
+  void* memory = unwind::take_pages(sizeof(HeapThread));
   if (memory == nullptr) return nullptr;
   auto* made = new (memory) HeapThread;
-  made->stacks.own = stack_of_this_thread();
+  made->stacks.own = unwind::find_own_stack();
   made->sampler = Sampler(record::ticks() ^ reinterpret_cast<uintptr_t>(made) * 0x9e3779b97f4a7c15u);
   pthread_once(&heap_key_once, make_heap_key);
   if (heap_key_made) pthread_setspecific(heap_key, made);

@@ -4,16 +4,16 @@
 
 #include <cstdint>
 
-#include "hook/quick_unwind.h"
 #include "hook/sampler.h"
 #include "record/layout.h"
 #include "record/process.h"
+#include "unwind/quick_stack.h"
 
 namespace kymo::hook {
 
 struct HeapThread {
-  QuickStack stack;
-  ThreadStacks stacks;
+  unwind::QuickStack stack;
+  unwind::ThreadStacks stacks;
   Sampler sampler;
   const record::Process* process = nullptr;
   record::Slot* slot = nullptr;  // whose readers heard of the stack's nodes

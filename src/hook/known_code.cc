@@ -5,11 +5,13 @@
 
 #include <atomic>
 
-#include "hook/loaded_code.h"
 #include "hook/ring_store.h"
+#include "unwind/loaded_code.h"
 
 namespace kymo::hook {
 namespace {
+
+using unwind::kMostBuildIdBytes;
 
 constexpr uint32_t kStatedPlaces = 4096;
 constinit std::atomic<uintptr_t> stated[kStatedPlaces] = {};  // where they begin, by hash
@@ -79,8 +81,8 @@ class ModuleWords {
 }  // namespace
 
 void state_code_of(uintptr_t address) noexcept {
-  LoadedCode code;
-  if (!find_loaded_code(address, code) || !claim_statement(code.begin)) return;
+  unwind::LoadedCode code;
+  if (!unwind::find_loaded_code(address, code) || !claim_statement(code.begin)) return;
   const record::FoundClass found =
       record::class_at(module_site, kModuleFields, sizeof kModuleFields / sizeof(kymo_arg));
   if (found.name_inline) return;
@@ -89,7 +91,7 @@ void state_code_of(uintptr_t address) noexcept {
   words.put_path(code.path);
   words.put(code.begin);
   words.put(code.end - code.begin);
-  words.put_hex(id, build_id_of(code, id));
+  words.put_hex(id, unwind::build_id_of(code, id));
   if (!store_record_slowly(record::Kind::Instant, found.id, words.words(), words.cells()))
     give_up_statement(code.begin);
 }

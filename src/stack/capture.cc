@@ -5,8 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "stack/frame_chain.h"
-#include "stack/unwind.h"
+#include "unwind/frame_chain.h"
+#include "unwind/rule_table.h"
+#include "unwind/walk.h"
 
 namespace kymo::stack {
 
@@ -20,7 +21,7 @@ struct SlowCapture {
 
 _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
   SlowCapture& slow = *static_cast<SlowCapture*>(argument);
-  const uintptr_t address = plain_return_address(_Unwind_GetIP(context));
+  const uintptr_t address = unwind::without_signature(_Unwind_GetIP(context));
   if (slow.count == slow.addresses.size() || address == 0) return _URC_END_OF_STACK;
   if (slow.skip != 0)
     --slow.skip;
@@ -29,20 +30,16 @@ _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
-#if defined(__aarch64__) || defined(__x86_64__)
-inline __attribute__((always_inline)) Machine this_machine() noexcept {
-  Machine machine;
-#if defined(__aarch64__)
-  asm volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
-               : "=&r"(machine.instruction), "=&r"(machine.stack_pointer), "=&r"(machine.frame_pointer),
-                 "=&r"(machine.link));
-#else
-  asm volatile("lea 0(%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"
-               : "=&r"(machine.instruction), "=&r"(machine.stack_pointer), "=&r"(machine.frame_pointer));
-#endif
-  return machine;
+// The calling thread's stack, found once a thread. Empty where it cannot be found, and while it is being found.
+unwind::StackBounds own_stack() noexcept {
+  thread_local unwind::StackBounds bounds;
+  thread_local bool asked = false;
+  if (!asked) {
+    asked = true;  // first: the C library may allocate on the way, and whoever watches that may come here again
+    bounds = unwind::find_own_stack();
+  }
+  return bounds;
 }
-#endif
 
 }  // namespace
 
@@ -53,17 +50,18 @@ Method chosen_method() noexcept {
 
 __attribute__((noinline)) size_t capture(std::span<uintptr_t> addresses, size_t skip, Method method) noexcept {
   if (addresses.empty()) return 0;
-#if defined(__aarch64__) || defined(__x86_64__)
-  const Machine machine = this_machine();
-  const StackBounds bounds = thread_stack_bounds();
-  const bool on_own_stack = machine.stack_pointer >= bounds.low && machine.stack_pointer < bounds.high;
-  if (method == Method::FramePointers) {
-    const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    return on_own_stack ? walk_frame_chain(frame, {machine.stack_pointer, bounds.high}, addresses, skip) : 0;
+  if (unwind::kCanUnwind) {
+    const unwind::Registers caller = KYMO_CALLER_REGISTERS();
+    const unwind::ThreadStacks stacks{own_stack()};
+    if (method == Method::FramePointers) {
+      if (!stacks.own.hold(caller.sp)) return 0;
+      const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+      return unwind::walk_frame_chain(frame, {frame, stacks.own.high}, addresses, skip);
+    }
+    unwind::forget_after_unloading();
+    const unwind::Walked walked = unwind::walk(caller, stacks, addresses, skip, unwind::WithoutTable::End);
+    if (walked.end == unwind::WalkEnd::Outermost || walked.end == unwind::WalkEnd::Full) return walked.count;
   }
-  if (on_own_stack)
-    if (const Unwound unwound = unwind(machine, bounds, addresses, skip); unwound.whole) return unwound.count;
-#endif
   SlowCapture slow{addresses, skip == SIZE_MAX ? skip : skip + 1};  // this function's frame comes first
   _Unwind_Backtrace(take_frame, &slow);
   return slow.count;

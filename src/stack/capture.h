@@ -4,15 +4,15 @@
 //
 //   unwind tables    right for any code with unwind tables, which is all of it unless it was compiled without. How to
 //                    leave a frame is remembered, for all threads: some 10 ns a frame, a microsecond for a new one. A
-//                    stack with frames of an unusual form (a signal's, code made at run time) is left to the compiler's
-//                    unwinder, which takes some 250 ns a frame.
+//                    stack with frames of an unusual form (code made at run time) is left to the compiler's unwinder,
+//                    which takes some 250 ns a frame.
 //   frame pointers   right where everything on the way was compiled with -fno-omit-frame-pointer: some 2 ns a frame.
-//   What
-//                    was not is left out, or ends the stack there.
+//                    What was not is left out, or ends the stack there.
 //
 // For callers inside malloc: neither takes memory, but for a thread's first capture, in which the C library does to
-// find out where the stack lies; a capture from within that one works too, the slow way. A new frame asks the loader,
-// which has a lock: capture before taking locks that loading code may wait for, and not in signal handlers.
+// find out where the stack lies; a capture from within that one works too, the slow way. The loader is asked
+// whether code was unloaded, and has a lock: capture before taking locks that loading code may wait for, and not in
+// signal handlers.
 #pragma once
 
 #include <cstddef>

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "stack/debug_functions.h"
+#include "stack/symbol_table.h"
 
 namespace kymo::stack {
 
@@ -22,24 +23,6 @@ const Dwfl_Callbacks kFileLookup{dwfl_build_id_find_elf, dwfl_build_id_find_debu
                                  nullptr};
 constexpr Dwarf_Addr kFileBegin = 0x1000'0000;  // where a file is said to be loaded, unless it says so itself
 
-// By the symbol table; empty where it has none. Without what the compiler calls its copies of a function: "f.cold".
-std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
-  GElf_Off offset = 0;
-  GElf_Sym symbol;
-  const char* const name = dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
-  if (name == nullptr) return {};
-  const std::string_view text = name;
-  return demangled(std::string(text.substr(0, text.find('.', 1))).c_str());
-}
-
-// A function that is not seen outside its file has a bare name in the debug information, and a whole one, with what it
-// is in and takes, in the symbol table.
-void complete_name(Dwfl_Module* module, Dwarf_Addr address, std::string& function) {
-  if (function.find('(') != std::string::npos) return;
-  std::string symbol = symbol_at(module, address);
-  if (function.empty() || symbol.find(function + "(") != std::string::npos) function = std::move(symbol);
-}
-
 }  // namespace
 
 struct DebugInformation::Impl {
@@ -49,6 +32,31 @@ struct DebugInformation::Impl {
   Dwfl_Module* file = nullptr;  // the single one
   std::unordered_map<Dwarf*, AddressRanges> units;
   std::unordered_map<const void*, AddressRanges> functions;  // by where the unit's own entry lies
+
+  std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many
+
+  const char* symbol_name_at(Dwfl_Module* module, Dwarf_Addr address) {
+    if (SymbolTable::is_worth_while(module)) return symbols.try_emplace(module, module).first->second.at(address);
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    return dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  }
+
+  // By the symbol table; empty where it has none. Without what the compiler calls its copies of a function: "f.cold".
+  std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
+    const char* const name = symbol_name_at(module, address);
+    if (name == nullptr) return {};
+    const std::string_view text = name;
+    return demangled(std::string(text.substr(0, text.find('.', 1))).c_str());
+  }
+
+  // A function that is not seen outside its file has a bare name in the debug information, and a whole one, with what
+  // it is in and takes, in the symbol table.
+  void complete_name(Dwfl_Module* module, Dwarf_Addr address, std::string& function) {
+    if (function.find('(') != std::string::npos) return;
+    std::string symbol = symbol_at(module, address);
+    if (function.empty() || symbol.find(function + "(") != std::string::npos) function = std::move(symbol);
+  }
 
   Dwfl_Module* module_at(Dwarf_Addr address) const {
     Dwfl_Module* const module = dwfl_addrmodule(dwfl.get(), address);
@@ -133,7 +141,7 @@ std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
   const char* main_file = nullptr;
   const char* const name = dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, &main_file, nullptr);
   const std::string path = main_file != nullptr ? main_file : name != nullptr ? name : "";
-  complete_name(module, return_address - 1, frames.back().function);
+  impl_->complete_name(module, return_address - 1, frames.back().function);
   for (Frame& frame : frames) {
     frame.module = path;
     if (frame.function.empty())

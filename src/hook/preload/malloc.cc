@@ -20,7 +20,7 @@ namespace {
 inline uintptr_t address_of(const void* memory) noexcept { return reinterpret_cast<uintptr_t>(memory); }
 
 // Takes note of what was allocated, and hands it on.
-inline void* noted(void* memory, size_t bytes, const Registers& caller) noexcept {
+inline void* noted(void* memory, size_t bytes, const unwind::Registers& caller) noexcept {
   if (memory == nullptr || is_from_start(memory)) return memory;
   const int error = errno;
   heap_allocated(address_of(memory), bytes, caller);
@@ -51,7 +51,7 @@ KYMO_RECORDED void recorded_free(void* memory) noexcept {
 }
 
 // Returned and allocated again, in this order, as at any moment in between another thread may be given the old place.
-void* reallocated(void* memory, size_t bytes, const Registers& caller) noexcept {
+void* reallocated(void* memory, size_t bytes, const unwind::Registers& caller) noexcept {
   if (memory == nullptr) return noted(next_allocator.malloc(bytes), bytes, caller);
   const bool told = returning(memory);
   const size_t had = told ? next_allocator.malloc_usable_size(memory) : 0;

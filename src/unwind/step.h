@@ -1,0 +1,100 @@
+// One step of a walk: from a frame to the one that called it, by the frame's rule. Both ways to walk are made of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "unwind/registers.h"
+#include "unwind/rule.h"
+
+// Reading other functions' frames is the point here.
+#define KYMO_READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
+
+namespace kymo::unwind {
+
+inline constexpr size_t kWord = sizeof(uintptr_t);
+
+inline constexpr uintptr_t kNothing = 0;  // where a frame "read" that had nothing to read
+inline uintptr_t slot_of_nothing() noexcept { return reinterpret_cast<uintptr_t>(&kNothing); }
+
+KYMO_READS_STACKS inline uintptr_t word_in_stack(uintptr_t slot) noexcept {
+  typedef uintptr_t __attribute__((may_alias)) AnyWord;
+  return *reinterpret_cast<const AnyWord*>(slot);
+}
+
+// Is this a word of the stack, between `low` and its end?
+inline bool is_slot(uintptr_t slot, uintptr_t low, uintptr_t high) noexcept {
+  return slot >= low && slot <= high - kWord && slot % kWord == 0;
+}
+
+inline uintptr_t at_distance(uintptr_t base, int32_t offset) noexcept {
+  return base + static_cast<uintptr_t>(intptr_t{offset});
+}
+
+// The caller's stack pointer, of a Kind::Table; with kCfaLoaded, where it lies.
+inline uintptr_t plain_cfa(const Rule& rule, const Registers& at) noexcept {
+  return at_distance((rule.flags & Rule::kCfaByFramePointer) != 0 ? at.fp : at.sp, rule.cfa_offset);
+}
+
+// Where the caller's frame pointer lies, if it was saved.
+inline uintptr_t frame_pointer_slot(const Rule& rule, const Registers& at, uintptr_t cfa) noexcept {
+  return at_distance((rule.flags & Rule::kSavedByFramePointer) != 0 ? at.fp : cfa, rule.fp_offset);
+}
+
+// The words that a step read. Where these are as they were, so is where the step leads.
+struct Reads {
+  uintptr_t return_slot, fp_slot;  // where: slot_of_nothing() where nothing was read
+  uintptr_t return_word, fp_word;  // what lay there
+
+  bool restored_frame_pointer() const noexcept { return fp_slot != slot_of_nothing(); }
+  KYMO_READS_STACKS bool unchanged() const noexcept {
+    return word_in_stack(return_slot) == return_word && word_in_stack(fp_slot) == fp_word;
+  }
+};
+
+enum class Step : uint8_t {
+  Next,    // done
+  End,     // this was the outermost frame
+  Cut,     // there is no rule, or what lies on the stack does not fit it
+  Signal,  // this is a handler's trampoline, which walk (walk.h) crosses
+};
+
+// From `at` to its caller. Reads nothing outside [at.sp, high). Each step leads further out.
+KYMO_READS_STACKS inline Step step(const Rule& rule, uintptr_t high, Registers& at, Reads& reads) noexcept {
+  reads = {slot_of_nothing(), slot_of_nothing(), 0, 0};
+  uintptr_t cfa, return_slot, fp_slot = 0;
+  if (__builtin_expect(rule.kind == Rule::Kind::Table, 1)) {
+    cfa = plain_cfa(rule, at);
+    if (__builtin_expect((rule.flags & (Rule::kCfaLoaded | Rule::kReturnInRegister)) != 0, 0)) {
+      if ((rule.flags & Rule::kReturnInRegister) != 0 || !is_slot(cfa, at.sp, high)) return Step::Cut;
+      cfa = word_in_stack(cfa);
+      reads.fp_word = ~kNothing;  // a word more than is remembered: such a frame never counts as unchanged
+    }
+    return_slot = at_distance(cfa, rule.return_offset);
+    if ((rule.flags & Rule::kFramePointerSaved) != 0) fp_slot = frame_pointer_slot(rule, at, cfa);
+  } else if (rule.kind == Rule::Kind::FramePointer) {
+    fp_slot = at.fp;
+    return_slot = at.fp + kWord;
+    cfa = at.fp + 2 * kWord;
+  } else {
+    if (rule.kind == Rule::Kind::Signal) return Step::Signal;
+    return rule.kind == Rule::Kind::End ? Step::End : Step::Cut;
+  }
+  if (__builtin_expect(cfa <= at.sp || cfa > high || !is_slot(return_slot, at.sp, high), 0)) return Step::Cut;
+  Registers caller{0, cfa, at.fp};
+  reads.return_slot = return_slot;
+  reads.return_word = word_in_stack(return_slot);
+  caller.pc = without_signature(reads.return_word);
+  if (fp_slot != 0) {
+    if (!is_slot(fp_slot, at.sp, high)) return Step::Cut;
+    caller.fp = word_in_stack(fp_slot);
+    if (__builtin_expect((rule.flags & Rule::kCfaLoaded) == 0, 1)) {
+      reads.fp_slot = fp_slot;
+      reads.fp_word = caller.fp;
+    }
+  }
+  at = caller;
+  return at.pc != 0 ? Step::Next : Step::End;
+}
+
+}  // namespace kymo::unwind

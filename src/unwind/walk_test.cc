@@ -1,0 +1,90 @@
+#include "unwind/walk.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "unwind/island_test_support.h"
+#include "unwind/rule_table.h"
+
+namespace kymo::unwind {
+namespace {
+
+constexpr size_t kDepth = 20;
+
+struct Addresses {
+  std::vector<uintptr_t> all;
+  Walked walked;
+};
+
+__attribute__((noinline)) Addresses walk_here(size_t room, size_t skip, const ThreadStacks& stacks) {
+  Addresses found{std::vector<uintptr_t>(room), {}};
+  found.walked = walk(KYMO_CALLER_REGISTERS(), stacks, found.all, skip, WithoutTable::End);
+  found.all.resize(found.walked.count);
+  return found;
+}
+
+__attribute__((noinline)) Addresses descend(size_t depth, size_t room, size_t skip, const ThreadStacks& stacks) {
+  if (depth == 0) return walk_here(room, skip, stacks);
+  Addresses found = descend(depth - 1, room, skip, stacks);
+  asm volatile("" ::: "memory");
+  return found;
+}
+
+TEST(WalkTest, GoesToTheOutermostFrameOrUntilThereIsNoRoom) {
+  const ThreadStacks stacks{find_own_stack()};
+  const Addresses whole = descend(kDepth, 1000, 0, stacks);
+  EXPECT_EQ(whole.walked.end, WalkEnd::Outermost);
+  ASSERT_GT(whole.all.size(), kDepth + 2);
+  for (size_t i = 2; i < kDepth; ++i) EXPECT_EQ(whole.all[i], whole.all[1]) << "a frame of descend in its own";
+  const Addresses some = descend(kDepth, kDepth, 0, stacks);
+  EXPECT_EQ(some.walked.end, WalkEnd::Full);
+  EXPECT_EQ(some.all.size(), kDepth);
+}
+
+TEST(WalkTest, LeavesOutTheInnermost) {
+  const ThreadStacks stacks{find_own_stack()};
+  const size_t frames = descend(kDepth, 1000, 0, stacks).all.size();
+  EXPECT_EQ(descend(kDepth, 1000, kDepth, stacks).all.size(), frames - kDepth);
+  for (const size_t more : {size_t{100'000}, SIZE_MAX}) {
+    const Addresses none = descend(kDepth, 1000, more, stacks);
+    EXPECT_EQ(none.walked.end, WalkEnd::Outermost);
+    EXPECT_TRUE(none.all.empty());
+  }
+}
+
+TEST(WalkTest, AStackThatIsNotTheThreadsIsNotWalked) {
+  const Addresses none = descend(kDepth, 1000, 0, {{64, 128}});
+  EXPECT_EQ(none.walked.end, WalkEnd::Elsewhere);
+  EXPECT_TRUE(none.all.empty());
+}
+
+// Registers and stacks that are nonsense, with return addresses that have rules: of this program, of the C library, of
+// a handler's trampoline where there is one.
+TEST(WalkTest, NonsenseIsWalkedWithinItsBounds) {
+  const std::vector<uintptr_t> real = descend(3, 64, 0, {find_own_stack()}).all;
+  std::vector<uintptr_t> code;
+  for (const uintptr_t address : real)
+    if (rule_table.at(address).kind == Rule::Kind::Table) code.push_back(address);
+  for (uintptr_t at = reinterpret_cast<uintptr_t>(&std::qsort); code.size() < 200; at += 52) code.push_back(at);
+  const Island island(64), alternate(64);
+  const ThreadStacks stacks{island.bounds(), alternate.bounds()};
+  std::mt19937_64 random(3);
+  const auto near = [&](const Island& one) { return one.address(0) + random() % (one.size() * 8 + 64) - 32; };
+  std::vector<uintptr_t> addresses(1000);
+  for (int round = 0; round < 20'000; ++round) {
+    for (const Island* one : {&island, &alternate})
+      for (size_t i = 0; i < one->size(); ++i) {
+        const uint64_t choice = random();
+        one->words()[i] = choice % 4 == 0 ? choice : choice % 4 == 1 ? near(*one) : code[(choice >> 8) % code.size()];
+      }
+    const Registers at{code[random() % code.size()], near(round % 2 == 0 ? island : alternate), near(island)};
+    const auto without = round % 3 == 0 ? WithoutTable::End : WithoutTable::Guess;
+    EXPECT_LE(walk(at, stacks, addresses, random() % 3, without).count, 2 * island.size() + 2);
+  }
+}
+
+}  // namespace
+}  // namespace kymo::unwind

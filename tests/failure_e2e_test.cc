@@ -125,11 +125,22 @@ class SmallMemoryTest : public FailureTest {
 };
 
 TEST_F(SmallMemoryTest, SharedMemoryTooSmallToBegin) {
-  if (!mount_small(file("small"), "1m")) GTEST_SKIP() << "mounting a tmpfs needs root";
+  if (!mount_small(file("small"), "64k")) GTEST_SKIP() << "mounting a tmpfs needs root";
   StartOptions options;
   options.environment = {{"KYMO_SHM_DIR", file("small")}};
   expect_refused(file("a.kymo"), file("small"), "No space left on device", "not available", options);
   EXPECT_TRUE(fs::is_empty(file("small/kymo-" + std::to_string(geteuid())))) << "what was begun is gone again";
+}
+
+// Room to begin with, and for no ring at all: what would have been recorded is counted.
+TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAnyThread) {
+  if (!mount_small(file("small"), "1m")) GTEST_SKIP() << "mounting a tmpfs needs root";
+  const Ending ending =
+      run_traced(file("a.kymo"), {program("threads"), "at-once", "2"}, {{"KYMO_SHM_DIR", file("small")}});
+  EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(trace.ranges.empty()) << trace.summary();
+  EXPECT_EQ(trace.lost(trace::LossCause::NoSlot), 4u * 2u) << trace.summary();
 }
 
 // Room to begin with and for a few rings: the other threads are counted.

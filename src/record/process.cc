@@ -11,6 +11,7 @@
 
 #include "record/clock.h"
 #include "record/flush.h"
+#include "record/registry.h"
 #include "record/sinks.h"
 #include "record/thread.h"
 
@@ -174,21 +175,24 @@ bool external_options(SegmentOptions& options) noexcept {
 }
 
 // A forked child's call sites hold ids that its parent's registry gave them. The parent may be adding to it as we copy:
-// the counters go last, so that they lie behind everything copied before.
-void inherit_classes(Process& shared) noexcept {
-  if (shared.parent_mapping.header == nullptr) return;
+// the counters go last, so that they lie behind everything copied before. False: shared memory is full.
+bool inherit_classes(Process& shared) noexcept {
+  if (shared.parent_mapping.header == nullptr) return true;
   const Registry& from = shared.parent_mapping.header->registry;
   Registry& to = shared.mapping.header->registry;
   for (uint32_t i = 0; i < kIndexEntries; ++i)
     to.index[i].store(from.index[i].load(std::memory_order_acquire), std::memory_order_relaxed);
   for (uint32_t i = 0; i <= kMaxClasses; ++i)
     to.offsets[i].store(from.offsets[i].load(std::memory_order_acquire), std::memory_order_relaxed);
-  const uint32_t used = from.arena_used.load(std::memory_order_acquire);
-  memcpy(to.arena, from.arena, used < kArenaBytes ? used : kArenaBytes);
+  const uint32_t taken = from.arena_used.load(std::memory_order_acquire);
+  const uint32_t used = taken < kArenaBytes ? taken : kArenaBytes;
+  if (!make_arena(from, 0, used) || !make_arena(to, 0, used)) return false;
+  memcpy(to.arena, from.arena, used);
   to.class_count.store(from.class_count.load(std::memory_order_acquire), std::memory_order_release);
   to.arena_used.store(from.arena_used.load(std::memory_order_acquire), std::memory_order_release);
   shared.parent_mapping.fd = -1;
   unmap_segment(shared.parent_mapping);
+  return true;
 }
 
 // When the copy is loaded: a recorded program's process is in the trace even if it annotates nothing.
@@ -230,9 +234,14 @@ bool ensure_segment(Process& shared, char* why, size_t why_bytes) noexcept {
   while (shared.segment_lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
   bool made = shared.segment.load(std::memory_order_acquire) != nullptr;
   if (!made && create_segment(shared.options, shared.mapping, shared.segment_path, why, why_bytes)) {
-    inherit_classes(shared);
-    shared.segment.store(shared.mapping.header, std::memory_order_release);
-    made = true;
+    made = inherit_classes(shared);
+    if (made) {
+      shared.segment.store(shared.mapping.header, std::memory_order_release);
+    } else {
+      snprintf(why, why_bytes, "%s: no room in shared memory (make some, or set KYMO_SHM_DIR)", shared.segment_path);
+      unlink(shared.segment_path);
+      unmap_segment(shared.mapping);
+    }
   }
   shared.segment_lock.store(0, std::memory_order_release);
   return made;

@@ -102,6 +102,6 @@ void stop_recording(Process&) noexcept;
 void after_fork_in_child() noexcept;
 
 // A collector's or an agent's own thread says so, and never records.
-void forbid_recording_on_this_thread() noexcept;
+KYMO_API void forbid_recording_on_this_thread() noexcept;
 
 }  // namespace kymo::record

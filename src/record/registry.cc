@@ -1,6 +1,8 @@
 #include "record/registry.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 namespace kymo::record {
 namespace {
@@ -8,6 +10,18 @@ namespace {
 constexpr uint32_t kReservedClasses = 256;
 constexpr uint32_t kReservedBytes = 64 << 10;
 constexpr uint32_t kMaxArgs = 32;
+
+// Its pages get their memory. 0, or why not: EINVAL where the kernel is too old to be asked.
+int populate(const char* from, size_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE
+  const auto begin = reinterpret_cast<uintptr_t>(from) / kPage * kPage;
+  const auto end = round_up(reinterpret_cast<uintptr_t>(from) + bytes, kPage);
+  return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+#else
+  static_cast<void>(from), static_cast<void>(bytes);
+  return EINVAL;
+#endif
+}
 
 uint64_t hash_text(uint64_t seed, const char* text, size_t length) noexcept {
   uint64_t hash = mix(seed, length + 0x9e3779b97f4a7c15u);
@@ -127,8 +141,12 @@ uint32_t find_class(Registry& registry, const kymo_label& label, const kymo_arg*
 
   const auto bytes = static_cast<uint32_t>(entry_bytes(label, args, count));
   uint32_t offset = 0, before = 0;
+  // First the memory: a name that finds none takes no number, however often it is tried.
+  const uint32_t next = registry.arena_used.load(std::memory_order_acquire);
+  if (next > kArenaBytes - bytes || !make_arena(registry, next, bytes)) return 0;
   if (!take(registry.arena_used, bytes, reserve ? kArenaBytes : kArenaBytes - kReservedBytes, offset)) return 0;
   if (!take(registry.class_count, 1, reserve ? kMaxClasses : kMaxClasses - kReservedClasses, before)) return 0;
+  if (!make_arena(registry, offset, bytes)) return 0;
   const uint32_t id = before + 1;
   write_entry(registry.arena + offset, bytes, hash, label, args, count);
   registry.offsets[id].store(offset + 1, std::memory_order_release);
@@ -138,6 +156,16 @@ uint32_t find_class(Registry& registry, const kymo_label& label, const kymo_arg*
     if (registry.index[place].compare_exchange_strong(expected, id, std::memory_order_acq_rel)) break;
   }
   return id;
+}
+
+bool arena_comes_when_needed(const Registry& registry) noexcept {
+  return populate(registry.arena + kArenaAtOnce, 1) == 0;
+}
+
+bool make_arena(const Registry& registry, uint32_t offset, uint32_t bytes) noexcept {
+  if (offset + bytes <= kArenaAtOnce) return true;
+  const int error = populate(registry.arena + offset, bytes);
+  return error == 0 || error == EINVAL;  // an older kernel: all of it is there
 }
 
 const char* class_name(const Registry& registry, uint32_t class_id) noexcept {

@@ -20,6 +20,14 @@ inline uint64_t signature_of(const kymo_label& label, const kymo_arg* args, uint
 uint32_t find_class(Registry&, const kymo_label& label, const kymo_arg* args, uint32_t count, uint64_t signature,
                     bool reserve = false) noexcept;
 
+// Of the arena this much is there from the beginning. The rest comes with the names that need it, where the kernel
+// knows how (5.14): most programs have few names, and a thousand may begin to record in the same moment.
+inline constexpr uint32_t kArenaAtOnce = 64 << 10;
+bool arena_comes_when_needed(const Registry&) noexcept;
+
+// Gives a part of the arena its memory, before it is touched. False: shared memory is full.
+bool make_arena(const Registry&, uint32_t offset, uint32_t bytes) noexcept;
+
 // The name of a class in the registry.
 const char* class_name(const Registry&, uint32_t class_id) noexcept;
 

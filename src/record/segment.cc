@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "record/clock.h"
+#include "record/registry.h"
 
 namespace kymo::record {
 namespace {
@@ -135,12 +136,19 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   };
   if (!lock_segment(fd, Holder::Owner)) return fail("cannot be locked", errno);
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return fail("cannot be sized", errno);
-  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(header_bytes)); error != 0)
-    return fail("no room in shared memory (make some, or set KYMO_SHM_DIR)", error);
+  constexpr const char* kNoRoom = "no room in shared memory (make some, or set KYMO_SHM_DIR)";
+  const uint64_t at_once = round_up(offsetof(SegmentHeader, registry.arena) + kArenaAtOnce, kPage);
+  if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(at_once)); error != 0) return fail(kNoRoom, error);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED) return fail("cannot be mapped", errno);
 
   auto& header = *static_cast<SegmentHeader*>(memory);
+  if (!arena_comes_when_needed(header.registry)) {
+    if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(header_bytes)); error != 0) {
+      munmap(memory, bytes);
+      return fail(kNoRoom, error);
+    }
+  }
   header.version = kSegmentVersion;
   header.header_bytes = static_cast<uint32_t>(header_bytes);
   header.segment_bytes = bytes;

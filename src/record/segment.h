@@ -3,7 +3,7 @@
 // A segment is 0600 in a 0700 folder that must be the user's own. Its owner holds a lock on it for as long as it lives;
 // a segment without one is a dead process's, whose records the next collector brings home. The fixed part is allocated
 // when it is made, so that a full shared memory fails then and not at some store later; a thread's part when the thread
-// first records.
+// first records, and room for more names than a few hundred when they come.
 #pragma once
 
 #include <cstddef>

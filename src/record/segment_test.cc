@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <string>
 
+#include "record/registry.h"
+
 namespace kymo::record {
 namespace {
 
@@ -66,6 +68,35 @@ TEST_F(SegmentTest, IsFoundAgainByItsBytes) {
   EXPECT_EQ(again.header->pid, static_cast<uint32_t>(getpid()));
   EXPECT_TRUE(owner_is_alive(fd, *again.header));
   unmap_segment(again);
+}
+
+TEST_F(SegmentTest, TakesMemoryForNamesWhenTheyCome) {
+  ASSERT_TRUE(create()) << why;
+  if (!arena_comes_when_needed(mapping.header->registry)) GTEST_SKIP() << "this kernel cannot be asked for pages";
+  const auto bytes = [&] {
+    struct stat status {};
+    EXPECT_EQ(fstat(mapping.fd, &status), 0);
+    return static_cast<uint64_t>(status.st_blocks) * 512;
+  };
+  EXPECT_LT(bytes(), uint64_t{512} << 10);
+  const std::string long_name(1000, 'x');
+  for (int i = 0; i < 500; ++i) {
+    const std::string name = long_name + std::to_string(i);
+    const kymo_label label{name.c_str(), nullptr, static_cast<uint32_t>(name.size()), 0, 0};
+    ASSERT_NE(find_class(mapping.header->registry, label, nullptr, 0, 0), 0u) << i;
+  }
+  EXPECT_GT(bytes(), uint64_t{512} << 10);
+}
+
+TEST_F(SegmentTest, NamesThatFindNoMoreMemoryAreRefusedNotFatal) {
+  // What is short is the size that the file may have: a page that lies behind its end cannot be had.
+  ASSERT_TRUE(create()) << why;
+  Registry& registry = mapping.header->registry;
+  if (!arena_comes_when_needed(registry)) GTEST_SKIP() << "this kernel cannot be asked for pages";
+  const auto arena = reinterpret_cast<const char*>(registry.arena) - reinterpret_cast<const char*>(mapping.header);
+  ASSERT_EQ(ftruncate(mapping.fd, arena + kArenaAtOnce), 0);
+  EXPECT_TRUE(make_arena(registry, 0, kArenaAtOnce));
+  EXPECT_FALSE(make_arena(registry, kArenaAtOnce + 2 * kPage, 100));
 }
 
 TEST_F(SegmentTest, DamagedSizesAreRefused) {

@@ -1,19 +1,10 @@
 // Opens whatever bytes as a trace and reads everything in it.
-//
-// Random changes alone would never get past the hashes, so the mutator puts them right again after most changes.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cstring>
 #include <string>
 
-#include "base/file.h"
-#include "base/hash.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
-#include "trace/event_head.h"
-#include "trace/format.h"
 #include "trace/reader.h"
+#include "trace/test_trace_fuzz.h"
 
 namespace {
 
@@ -64,46 +55,8 @@ void read_everything(const std::string& path) {
   }
 }
 
-// Makes every hash right where there is something like a chunk.
-void seal(std::byte* data, size_t size) {
-  for (size_t at = 0; at + kHeaderBytes <= size; ++at) {
-    if (std::memcmp(data + at, kMagic.data(), kMagic.size()) != 0) continue;
-    std::byte* fields = data + at + kMagic.size();
-    const auto header = load_fields(fields);
-    if (!header || header->chunk_length() > size - at) continue;
-    std::byte* payload = data + at + header->header_length;
-    if (header->type == ChunkType::Events && header->payload_length >= kEventPrefixBytes) {
-      const auto head_length = base::load<uint32_t>(payload + 8);
-      const auto directory_length = base::load<uint32_t>(payload + 12);
-      if (head_length <= header->payload_length - kEventPrefixBytes)
-        store_prefix(payload, head_length, directory_length);
-    }
-    ChunkHeader sealed = *header;
-    sealed.payload_hash = base::hash({payload, header->payload_length});
-    store_header(sealed, data + at);
-    at += kHeaderBytes - 1;
-  }
-}
-
 }  // namespace
 
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
-
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
-  constexpr unsigned kLeaveDamaged = 8;  // one in
-  const size_t changed = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % kLeaveDamaged != 0) seal(reinterpret_cast<std::byte*>(data), changed);
-  return changed;
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const base::FileDescriptor file(::memfd_create("trace", MFD_CLOEXEC));
-  size_t written = 0;
-  if (!file || base::write_all(file.get(), std::as_bytes(std::span(data, size)), written) != 0) return 0;
-  try {
-    read_everything("/proc/self/fd/" + std::to_string(file.get()));
-  } catch (const Error&) {
-    // Refused with a reason, as it should be.
-  }
-  return 0;
+  return trace::testing::read_as_file(data, size, read_everything);
 }

@@ -37,7 +37,8 @@ std::optional<SessionId> parent_session() {
 }
 
 __attribute__((constructor(102))) void autostart() {
-  const char* wanted = getenv("KYMO_TRACE");
+  // Not in a program that has more rights than whoever starts it: it would write where they say.
+  const char* wanted = secure_getenv("KYMO_TRACE");
   if (wanted == nullptr || *wanted == '\0' || getenv("KYMO_SESSION") != nullptr) return;
   if (session_taken()) return;  // by another copy of the library in this process
   try {

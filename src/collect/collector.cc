@@ -102,7 +102,9 @@ void Collector::run() {
         discover_(*this);
         last_discovery = now;
       }
+      answer_copies();
       read = pass(false);
+      output_->copy_on();
       if (now - last_note >= kNoteEvery) {
         last_note = now;
         for (auto& source : sources_) source->note(output_->writer());
@@ -126,6 +128,7 @@ void Collector::run() {
 
 void Collector::complete() {
   if (discover_) discover_(*this);
+  if (forget_flight_) output_->forget_flight();
   pass(true);
   for (auto& source : sources_) source->finish(output_->writer(), cpu_ns_);
   failure_ = nullptr;
@@ -139,15 +142,22 @@ void Collector::stop() {
   if (thread_.joinable()) {
     stopping_.store(true, std::memory_order_release);
     thread_.join();
+    leave_unanswered();
     for (auto& source : sources_) source->header().collector_attached.store(0, std::memory_order_release);
   }
   if (!complete_) complete();
 }
 
+// With a pair of clocks from now: a clock of unknown rate can be read only between two.
+void Collector::read_all() {
+  pass(true);
+  for (auto& source : sources_) source->note(output_->writer());
+}
+
 void Collector::answer_dumps() {
   if (dump_soon_.exchange(false)) {
     try {
-      pass(true);
+      read_all();
       output_->dump(output_->path());
     } catch (const std::exception&) {  // nobody waits for this one; what is held stays held
     }
@@ -155,13 +165,51 @@ void Collector::answer_dumps() {
   std::unique_lock lock(mutex_);
   if (!dump_path_) return;
   try {
-    pass(true);
+    read_all();
     output_->dump(*dump_path_);
   } catch (const std::exception&) {
     dump_error_ = std::current_exception();
   }
   dump_path_.reset();
   answered_.notify_all();
+}
+
+void Collector::leave_unanswered() {
+  const std::lock_guard lock(mutex_);
+  const auto ended = std::make_exception_ptr(Error("the recording has ended meanwhile"));
+  if (dump_path_) dump_error_ = ended;
+  if (copy_end_asked_) copy_error_ = ended;
+  dump_path_.reset();
+  copy_end_asked_ = false;
+  answered_.notify_all();
+}
+
+void Collector::answer_copies() {
+  std::unique_lock lock(mutex_);
+  if (copy_asked_) output_->begin_copy(copy_asked_->path, copy_asked_->from);
+  copy_asked_.reset();
+  if (!copy_end_asked_) return;
+  try {
+    read_all();
+    output_->end_copy();
+  } catch (const std::exception&) {
+    copy_error_ = std::current_exception();
+  }
+  copy_end_asked_ = false;
+  answered_.notify_all();
+}
+
+void Collector::begin_copy(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  copy_asked_ = CopyAsked{path, Clock::now()};
+}
+
+void Collector::end_copy() {
+  std::unique_lock lock(mutex_);
+  copy_error_ = nullptr;
+  copy_end_asked_ = true;
+  answered_.wait(lock, [this] { return !copy_end_asked_; });
+  if (copy_error_) std::rethrow_exception(std::exchange(copy_error_, nullptr));
 }
 
 void Collector::dump(const std::string& path) {

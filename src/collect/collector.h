@@ -40,11 +40,18 @@ class Collector {
   // still hold what is not in the file, and stop() may be called again.
   void stop();
 
+  // Before stop(): what a flight recorder holds is let go of instead of written to its file.
+  void forget_flight() noexcept { forget_flight_ = true; }
+
   // In a forked child, for the parent's collector: closes the files that came along. It is never destroyed there.
   void abandon() noexcept { output_->abandon(); }
 
   // From any thread: asks the collector's thread for a dump and waits for it. Throws what it threw.
   void dump(const std::string& path);
+  // From any thread: what a flight recorder gets from now on goes to `path` as well (Output::begin_copy). The end waits
+  // for the collector's thread, and throws what it threw.
+  void begin_copy(const std::string& path);
+  void end_copy();
   // From a signal handler: a dump to the output's own path, by and by.
   void dump_soon() noexcept;
 
@@ -55,7 +62,10 @@ class Collector {
   void complete();
   bool pass(bool everything);
   void wait(uint32_t seen);
+  void read_all();
   void answer_dumps();
+  void answer_copies();
+  void leave_unanswered();  // whoever asks while the thread ends
   void update_progress();
 
   std::unique_ptr<Output> output_;
@@ -69,12 +79,20 @@ class Collector {
   std::condition_variable answered_;
   std::optional<std::string> dump_path_;
   std::exception_ptr dump_error_;
+  struct CopyAsked {
+    std::string path;
+    std::chrono::steady_clock::time_point from;
+  };
+  std::optional<CopyAsked> copy_asked_;
+  bool copy_end_asked_ = false;
+  std::exception_ptr copy_error_;
   Progress progress_;
 
   uint64_t removed_events_ = 0, removed_lost_ = 0, removed_threads_ = 0, removed_ = 0;
   std::chrono::nanoseconds nap_{1'000'000};  // how long it sleeps between looks when there is little to read
   std::exception_ptr failure_;               // of the last pass; null: it went well
   bool complete_ = false;
+  bool forget_flight_ = false;
   uint64_t cpu_ns_ = 0;  // what the thread has used
 };
 

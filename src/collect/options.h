@@ -23,6 +23,6 @@ const char* policy_name(Policy policy);
 record::SegmentOptions segment_options(const SessionOptions& options, const SessionId& session);
 
 // KYMO_POLICY, KYMO_FLIGHT and KYMO_RING_BYTES.
-SessionOptions options_from_environment();
+KYMO_API SessionOptions options_from_environment();
 
 }  // namespace kymo::collect

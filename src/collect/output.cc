@@ -31,19 +31,23 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  void append(const File& other) {
+  // Returns how much.
+  uint64_t append(const File& other, uint64_t from = 0) {
     std::array<char, 1 << 16> buffer;
+    uint64_t sum = 0;
+    if (lseek(other.fd_, static_cast<off_t>(from), SEEK_SET) < 0) other.fail();
     while (true) {
       const ssize_t got = read(other.fd_, buffer.data(), buffer.size());
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) other.fail();
-      if (got == 0) return;
+      if (got == 0) return sum;
       for (ssize_t done = 0; done < got;) {
         const ssize_t put = write(fd_, buffer.data() + done, static_cast<size_t>(got - done));
         if (put < 0 && errno == EINTR) continue;
         if (put < 0) fail();
         done += put;
       }
+      sum += static_cast<uint64_t>(got);
     }
   }
 
@@ -72,6 +76,8 @@ void Output::begin_generation() {
   if (!generations_.empty()) {
     Generation& last = generations_.back();
     last.writer->close();
+    copy_on();
+    if (copy_) copy_->done = 0;
     last.bytes = last.writer->bytes_written();
     last.writer.reset();
     last.ended = Clock::now();
@@ -115,16 +121,53 @@ void Output::dump(const std::string& path) {
   generations_.back().writer->index();
   const std::string part = path + ".part";
   {
-    File target(part, O_WRONLY | O_CREAT | O_TRUNC);
+    unlink(part.c_str());  // one that was left; somebody else's link is not followed
+    File target(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     for (const Generation& generation : generations_) target.append(File(generation.path, O_RDONLY));
   }
   if (rename(part.c_str(), path.c_str()) != 0) throw Error(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+void Output::begin_copy(const std::string& path, Clock::time_point from) {
+  copy_.emplace(Copy{path});
+  try {
+    File target(path, O_WRONLY | O_APPEND);
+    for (const Generation& generation : generations_)
+      if (!generation.writer && generation.ended >= from) target.append(File(generation.path, O_RDONLY));
+  } catch (const std::exception&) {
+    copy_->failure = std::current_exception();
+  }
+  copy_on();
+}
+
+void Output::copy_on() noexcept {
+  if (!copy_ || copy_->failure || generations_.empty()) return;
+  const Generation& newest = generations_.back();
+  if (newest.writer->bytes_written() == copy_->done) return;
+  try {
+    File target(copy_->path, O_WRONLY | O_APPEND);
+    copy_->done += target.append(File(newest.path, O_RDONLY), copy_->done);
+  } catch (const std::exception&) {
+    copy_->failure = std::current_exception();
+  }
+}
+
+void Output::end_copy() {
+  if (!copy_) throw Error("what the flight recorder gets is not copied");
+  copy_on();
+  const std::exception_ptr failure = copy_->failure;
+  copy_.reset();
+  if (failure) std::rethrow_exception(failure);
 }
 
 void Output::close() {
   file_->close();
   if (!flight_.on()) return;
   dump(path_);
+  forget_flight();
+}
+
+void Output::forget_flight() {
   while (!generations_.empty()) drop_oldest();
   flight_ = {};
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -41,8 +42,17 @@ class Output {
   // Writes what the flight recorder holds to `path`, replacing what is there. Throws kymo::Error.
   void dump(const std::string& path);
 
+  // What a flight recorder gets from now on, and since `from`, goes to the end of the file at `path` as well, which is
+  // there, until end_copy(). That one throws kymo::Error where the file took no more; the flight recorder goes on.
+  void begin_copy(const std::string& path, std::chrono::steady_clock::time_point from);
+  void copy_on() noexcept;  // now and then
+  void end_copy();
+
   // Completes the file; a flight recorder's part goes there now. Throws kymo::Error.
   void close();
+
+  // From here on it is no flight recorder, and what it held is gone.
+  void forget_flight();
 
   void abandon() noexcept;  // see Collector
 
@@ -56,6 +66,11 @@ class Output {
     uint64_t bytes = 0;
     std::chrono::steady_clock::time_point began, ended;
   };
+  struct Copy {
+    std::string path;
+    uint64_t done = 0;  // of the newest generation
+    std::exception_ptr failure = {};
+  };
   void begin_generation();
   void drop_oldest();
 
@@ -64,6 +79,7 @@ class Output {
   std::optional<trace::Writer> file_;
   std::deque<Generation> generations_;
   unsigned next_generation_ = 0;
+  std::optional<Copy> copy_;
 };
 
 // The files of a session's flight recorders whose process is gone, oldest first.

@@ -121,7 +121,13 @@ void stop_session(OwnSession& session) {
 
 }  // namespace
 
-void start_session(const std::string& path, const SessionOptions& wanted, StartMode mode, const SessionId* joined) {
+void follow_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  (void)registered;
+}
+
+void start_session(const std::string& path, const SessionOptions& wanted, StartMode mode, const SessionId* joined,
+                   Tidy tidy) {
   const SessionOptions options = checked(wanted);
   OwnSession& session = own();
   const std::lock_guard lock(session.mutex);
@@ -131,13 +137,12 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
   if (!shared.session.compare_exchange_strong(nobody, &session))
     throw Error(fmt::format("a session is running already{}; close it first",
                             session.running ? fmt::format(", into {}", session.path) : ""));
-  static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  (void)registered;
+  follow_forks();
   try {
     session.path = path;
     session.options = options;
     session.id = joined != nullptr ? *joined : new_session_id();
-    remove_spent_segments();
+    if (tidy == Tidy::Yes) remove_spent_segments();
     shared.restart.store(restart_in_child, std::memory_order_release);
     start_collector(session, mode == StartMode::Create ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
   } catch (...) {
@@ -153,6 +158,28 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
     action.sa_flags = SA_RESTART;
     sigaction(options.dump_signal, &action, &session.old_action);
   }
+}
+
+void dump_session(const std::string& path) {
+  Collector* collector = own().for_signals.load(std::memory_order_acquire);
+  if (collector == nullptr) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
+  record::run_flush(this_process());
+  collector->dump(path);
+}
+
+namespace {
+Collector& flight_collector() {
+  Collector* collector = own().for_signals.load(std::memory_order_acquire);
+  if (collector == nullptr) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
+  return *collector;
+}
+}  // namespace
+
+void begin_flight_copy(const std::string& path) { flight_collector().begin_copy(path); }
+
+void end_flight_copy() {
+  record::run_flush(this_process());
+  flight_collector().end_copy();
 }
 
 bool session_taken() {
@@ -171,13 +198,20 @@ SessionId start_session_by_environment(const std::string& path, const SessionOpt
   return own().id;
 }
 
-void close_session() {
+void close_session(Ending ending) {
   OwnSession& session = own();
   const std::lock_guard lock(session.mutex);
+  if (ending == Ending::Forget && session.collector) session.collector->forget_flight();
   if (session.running) stop_session(session);
 }
 
 // After the program's own destructors, which may still record: what is left goes into the file, and the segment goes.
+void drop_unfinished_session() noexcept {
+  OwnSession& session = own();
+  const std::lock_guard lock(session.mutex);
+  session.unfinished.reset();
+}
+
 __attribute__((destructor(101))) void at_exit() {
   record::Process* shared = record::process();
   if (shared == nullptr || shared->external.load()) return;
@@ -194,16 +228,38 @@ __attribute__((destructor(101))) void at_exit() {
 }  // namespace kymo::collect
 
 namespace kymo {
+namespace {
+constinit std::atomic<void (*)(int)> give_way{nullptr};
+
+// While a session of the program's own begins.
+class GiveWay {
+ public:
+  GiveWay() {
+    if (call_ != nullptr) call_(1);
+  }
+  ~GiveWay() {
+    if (call_ != nullptr) call_(0);
+  }
+  GiveWay(const GiveWay&) = delete;
+  GiveWay& operator=(const GiveWay&) = delete;
+
+ private:
+  void (*const call_)(int) = give_way.load(std::memory_order_acquire);
+};
+
+}  // namespace
 
 struct Session::Impl {
   bool open = true;
 };
 
 Session::Session(const std::string& path, const SessionOptions& options) : impl_(std::make_unique<Impl>()) {
-  if (collect::recorded_from_outside())
+  if (collect::recorded_from_outside()) {
     impl_->open = false;
-  else
-    collect::start_session(path, options, collect::StartMode::Create);
+    return;
+  }
+  const GiveWay others;
+  collect::start_session(path, options, collect::StartMode::Create);
 }
 
 Session::~Session() {
@@ -220,11 +276,8 @@ void Session::close() {
 
 bool is_recording() noexcept { return kymo_is_recording() != 0; }
 
-void dump(const std::string& path) {
-  collect::Collector* collector = collect::own().for_signals.load(std::memory_order_acquire);
-  if (collector == nullptr) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
-  record::run_flush(collect::this_process());
-  collector->dump(path);
-}
+void dump(const std::string& path) { collect::dump_session(path); }
 
 }  // namespace kymo
+
+extern "C" void kymo_set_give_way(void (*give_way)(int)) { kymo::give_way.store(give_way, std::memory_order_release); }

@@ -141,6 +141,13 @@ std::optional<uint64_t> metadata_number(const trace::Reader& reader, std::string
   return std::nullopt;
 }
 
+// Whoever asked for the trace may have given it one.
+const std::string& trace_id_of(const trace::Origin& origin) {
+  for (const auto& [key, value] : origin.metadata)
+    if (key == "trace_id") return value;
+  return origin.session;
+}
+
 // A metadata event with one argument, whose value is already JSON.
 void append_metadata(JsonArray& events, std::string_view what, uint64_t pid, uint64_t tid, std::string_view key,
                      std::string_view json) {
@@ -193,7 +200,7 @@ void append_chrome_header(TextBuffer& out, const trace::Reader& reader, const Pl
   append(out, ",\n\"host_name\": ");
   append_json_string(out, origin == nullptr ? "" : origin->host);
   append(out, ",\n\"trace_id\": ");
-  append_json_string(out, origin == nullptr ? "" : origin->session);
+  append_json_string(out, origin == nullptr ? "" : trace_id_of(*origin));
   append(out, ",\n\"kymo\": {\"processes\": ");
   append_array(out, reader.writers(),
                [](TextBuffer& item, const auto& writer) { append_process(item, writer.second); });

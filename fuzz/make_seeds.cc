@@ -1,5 +1,6 @@
-// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn and joined; a
-// packet of every kind of message, and what others' protocols send. Always the same bytes.
+// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn and joined; one
+// with every kind of allocation; a packet of every kind of message, and what others' protocols send. Always the same
+// bytes.
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/test_trace.h"
 #include "trace/model.h"
 #include "trace/writer.h"
 #include "wire/dyno_config.h"
@@ -66,6 +68,29 @@ void write_trace(const std::string& path) {
   file.close();
 }
 
+void write_memory(const std::string& path) {
+  using namespace kymo::memory::tests;
+  MemoryTrace trace(path);
+  trace.module(1, "/nowhere/libgone.so", 0x1000, 0x1000, "0123");
+  trace.node(1, 16, 1, 0x1100);
+  trace.node(1, 17, 16, 0x1200);
+  trace.begin(1, 100, TestClass::kStep, {int64_t{1}});
+  trace.take(1, 110, 0x10, 64);
+  trace.take(1, 120, 0, 32);
+  trace.told(1, 130, 0x20, 100, "PARAMETER");
+  trace.malloc(1, 140, 0x30, 8, 17);
+  trace.point(1, 150, PointKind::Allocation, kSampled, 0x40, {int64_t{100}, int64_t{16}, int64_t{512'000}});
+  trace.point(1, 155, PointKind::Sample, kStack, 1);
+  trace.point(1, 160, PointKind::Allocation, kEdge, 0x50, {int64_t{512}, int64_t{1}, int64_t{0}});
+  trace.cut(1);
+  trace.free(2, 170, 0x30);
+  trace.give_back(1, 180, 0x10);
+  trace.give_back(1, 190, 0, 32);
+  trace.told_back(2, 200, 0x99);
+  trace.end(1, 210);
+  trace.close();
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -110,6 +135,7 @@ int main(int argc, char** argv) try {
   const std::string whole = read_file(folder + "/whole.kymo");
   write_file(folder + "/torn.kymo", whole.substr(0, whole.size() * 2 / 3));
   write_file(folder + "/joined.kymo", whole + whole);
+  write_memory(folder + "/memory.kymo");
   write_messages(folder);
   return 0;
 } catch (const std::exception& error) {

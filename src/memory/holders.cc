@@ -1,0 +1,94 @@
+#include "memory/holders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace kymo::memory {
+
+namespace {
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+Holder describe_stack(Profile& profile, StackId stack) {
+  Holder holder;
+  holder.frames = profile.tables.stacks.frames(stack);
+  if (holder.frames.empty()) {
+    holder.name = "(no stack)";
+    return holder;
+  }
+  const stack::Frame& telling = holder.frames[first_telling_frame(holder.frames)];
+  holder.name = telling.function.empty() ? "(no name)" : telling.function;
+  holder.where = place_of(telling);
+  return holder;
+}
+
+}  // namespace
+
+const std::vector<Group>& groups_by(const Profile& profile, GroupBy by) {
+  switch (by) {
+    case GroupBy::Range:
+      return profile.by_range;
+    case GroupBy::Size:
+      return profile.by_size;
+    case GroupBy::Stack:
+      break;
+  }
+  return profile.by_stack;
+}
+
+std::vector<Group> largest(const std::vector<Group>& groups, Holding Group::*which, size_t most) {
+  std::vector<Group> chosen;
+  std::copy_if(groups.begin(), groups.end(), std::back_inserter(chosen),
+               [&](const Group& group) { return (group.*which).count != 0; });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](const Group& one, const Group& other) { return (one.*which).bytes > (other.*which).bytes; });
+  if (chosen.size() > most) chosen.resize(most);
+  return chosen;
+}
+
+Holder describe(Profile& profile, const Group& group, GroupBy by) {
+  Holder holder;
+  switch (by) {
+    case GroupBy::Stack:
+      return describe_stack(profile, static_cast<StackId>(group.key));
+    case GroupBy::Range:
+      holder.name = group.key < profile.tables.ranges.size() ? profile.tables.ranges[group.key] : "";
+      if (group.key == 0) holder.name = "(in no range)";
+      if (holder.name.empty()) holder.name = "(no name)";
+      break;
+    case GroupBy::Size:
+      holder.name = group.key == 0 && group.taken.bytes != 0 ? "(other sizes)"
+                    : group.key == 1                         ? "1 byte"
+                                                             : fmt::format("{} bytes", group.key);
+      break;
+  }
+  return holder;
+}
+
+size_t telling_frames_end(const std::vector<stack::Frame>& frames) {
+  constexpr std::string_view kStarting[] = {"__libc_start", "_start", "start_thread", "thread_start", "clone"};
+  size_t end = frames.size();
+  while (end > 1 && std::ranges::any_of(
+                        kStarting, [&](std::string_view begin) { return frames[end - 1].function.starts_with(begin); }))
+    --end;
+  return end;
+}
+
+std::string place_of(const stack::Frame& frame) {
+  if (!frame.file.empty())
+    return frame.line == 0 ? std::string(file_name(frame.file))
+                           : fmt::format("{}:{}", file_name(frame.file), frame.line);
+  const std::string_view module = file_name(frame.module);
+  return frame.function.starts_with(module) ? "" : std::string(module);  // "libfoo.so+0x1234" says it
+}
+
+std::string memory_name(const Profile& profile, size_t memory) {
+  const MemoryInfo& info = profile.tables.memories[memory];
+  if (profile.tables.processes.size() < 2) return info.device;
+  const ProcessInfo& process = profile.tables.processes[info.process];
+  return fmt::format("{} of {} ({})", info.device, process.name, process.pid);
+}
+
+}  // namespace kymo::memory

@@ -1,0 +1,31 @@
+// The groups of a profile in words: what a row of a table says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "memory/profile.h"
+
+namespace kymo::memory {
+
+enum class GroupBy : uint8_t { Stack, Range, Size };
+
+const std::vector<Group>& groups_by(const Profile& profile, GroupBy by);
+
+// The `most` groups that hold something of this, largest first.
+std::vector<Group> largest(const std::vector<Group>& groups, Holding Group::*which, size_t most);
+
+struct Holder {
+  std::string name;   // the telling function, the range, "4096 bytes"; never empty
+  std::string where;  // "model.cc:42"; empty where it is not known
+  std::vector<stack::Frame> frames;
+};
+Holder describe(Profile& profile, const Group& group, GroupBy by);
+
+// Without what runs before main and before a thread's own function.
+size_t telling_frames_end(const std::vector<stack::Frame>& frames);
+std::string place_of(const stack::Frame& frame);                 // "model.cc:42", "libfoo.so"; empty: not known
+std::string memory_name(const Profile& profile, size_t memory);  // "heap", "cuda:0 of train (4711)"
+
+}  // namespace kymo::memory

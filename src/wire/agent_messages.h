@@ -78,14 +78,17 @@ struct Status {
   bool operator==(const Status&) const = default;
 };
 
+// Events and losses of a trace that nobody counted: one that libkineto wrote.
+inline constexpr uint64_t kUnknownCount = ~uint64_t{0};
+
 struct Done {
   static constexpr MessageType kType = MessageType::Done;
   uint64_t id = 0;
   RequestState state = RequestState::Finished;  // or Failed, Cancelled, Busy
   std::string path = {};                        // what was written; empty: nothing
   uint64_t bytes = 0;
-  uint64_t events = 0;
-  uint64_t losses = 0;     // events that the trace says it has not
+  uint64_t events = 0;     // or kUnknownCount
+  uint64_t losses = 0;     // events that the trace says it has not; or kUnknownCount
   int64_t late_ns = 0;     // how much later than asked the first event could be recorded
   uint64_t took_ns = 0;    // from the first to the last moment that was recorded
   std::string error = {};  // empty: none

@@ -1,0 +1,60 @@
+#include "daemon/agent_program.h"
+
+#include <algorithm>
+
+#include "wire/output_pattern.h"
+
+namespace kymo::daemon {
+namespace {
+
+// So that the list of all of a user's programs is a reply that anybody can be sent.
+constexpr size_t kLongestKeptName = 128, kLongestKeptCommand = 256;
+
+wire::ProcessEntry agent_entry(const ProcessFacts& facts, const wire::Hello& hello) {
+  wire::ProcessEntry entry;
+  entry.pid = facts.pid;
+  entry.uid = facts.uid;
+  entry.protocol = wire::Protocol::Kymo;
+  entry.parents = facts.parents;
+  entry.name = (hello.name.empty() ? facts.name : hello.name).substr(0, kLongestKeptName);
+  entry.command_line =
+      (hello.command_line.empty() ? facts.command_line : hello.command_line).substr(0, kLongestKeptCommand);
+  entry.job = hello.job.substr(0, kLongestKeptName);
+  entry.started_at_ns = facts.started_at_ns;
+  entry.seen_at_ns = realtime_ns();
+  entry.capabilities = hello.capabilities;
+  entry.pid_namespace = facts.pid_namespace;
+  return entry;
+}
+
+}  // namespace
+
+AgentProgram::AgentProgram(Connection& connection, const ProcessFacts& facts, const wire::Hello& hello)
+    : Program(agent_entry(facts, hello), facts), connection_(connection) {}
+
+// The agent knows best what it can do, and says so.
+std::optional<wire::Done> AgentProgram::objection(const ProgramRequest&) const { return std::nullopt; }
+
+std::string AgentProgram::path_of(const ProgramRequest& request) const {
+  const auto path = wire::output_from_pattern(
+      request.options.output,
+      {.pid = inner_pid(), .request = request.id, .name = entry().name, .host = host_name(), .job = entry().job});
+  return path ? *path : "";
+}
+
+void AgentProgram::start(const ProgramRequest& request) {
+  if (!request.memory) return connection_.send(wire::Start{request.id, request.options});
+  connection_.send(wire::MemoryStart{.id = request.id,
+                                     .start_at_ns = request.options.start_at_ns,
+                                     .boot_id = request.options.boot_id,
+                                     .duration_ns = request.options.duration_ns,
+                                     .output = request.options.output,
+                                     .flags = request.options.flags});
+}
+
+std::string AgentProgram::cancel(uint64_t request_id) {
+  connection_.send(wire::Cancel{request_id});
+  return {};
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,23 @@
+// A program with Kymo's own agent in it: it holds a connection, and hears of a request at once.
+#pragma once
+
+#include "daemon/connection.h"
+#include "daemon/program.h"
+
+namespace kymo::daemon {
+
+class AgentProgram : public Program {
+ public:
+  // The connection outlives it.
+  AgentProgram(Connection& connection, const ProcessFacts& facts, const wire::Hello& hello);
+
+  std::optional<wire::Done> objection(const ProgramRequest& request) const override;
+  std::string path_of(const ProgramRequest& request) const override;
+  void start(const ProgramRequest& request) override;
+  std::string cancel(uint64_t request_id) override;
+
+ private:
+  Connection& connection_;
+};
+
+}  // namespace kymo::daemon

@@ -1,0 +1,71 @@
+#include "daemon/credentials.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace kymo::daemon {
+namespace {
+
+#ifdef SO_PEERPIDFD
+constexpr int kPeerPidfd = SO_PEERPIDFD;
+#else
+constexpr int kPeerPidfd = 77;  // younger than the C library's headers
+#endif
+
+// What the kernel shows of users that another user namespace does not share with this one.
+constexpr uint32_t kNobody = 65534;
+
+bool has_ended(int pidfd) {
+  pollfd ended{pidfd, POLLIN, 0};
+  return poll(&ended, 1, 0) == 1;
+}
+
+}  // namespace
+
+wire::Result<ucred> peer_of(int connection) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+    return wire::Refusal{fmt::format("the kernel does not say who connected: {}", std::strerror(errno))};
+  return credentials;
+}
+
+base::FileDescriptor peer_process(int connection) {
+  int pidfd = -1;
+  socklen_t size = sizeof pidfd;
+  if (getsockopt(connection, SOL_SOCKET, kPeerPidfd, &pidfd, &size) != 0) return {};
+  return base::FileDescriptor(pidfd);
+}
+
+std::string user_problem(const ucred& credentials) {
+  if (credentials.uid != kNobody) return {};
+  if (credentials.pid > 0 && namespace_of(credentials.pid, "user") == namespace_of(getpid(), "user")) return {};
+  return fmt::format("process {} belongs to a user of another user namespace that has no number here", credentials.pid);
+}
+
+wire::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd) {
+  if (credentials.pid <= 0) {
+    return wire::Refusal{
+        "the process is in a pid namespace that is not seen from here; run kymod on the host, or share the namespace"};
+  }
+  auto facts = read_process(credentials.pid);
+  if (!facts || (pidfd >= 0 && has_ended(pidfd))) {
+    return wire::Refusal{fmt::format("process {} has ended", credentials.pid)};
+  }
+  if (claimed_pid != facts->inner_pid) {
+    return wire::Refusal{fmt::format("process {} says that it is {}; it is {} in its own namespace", credentials.pid,
+                                     claimed_pid, facts->inner_pid)};
+  }
+  if (std::string problem = user_problem(credentials); !problem.empty()) return wire::Refusal{std::move(problem)};
+  if (!facts->is_of_one_user || facts->uid != credentials.uid) {
+    return wire::Refusal{
+        fmt::format("process {} runs with the rights of several users; such a one is not asked", credentials.pid)};
+  }
+  return std::move(*facts);
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,120 @@
+#include "daemon/daemon.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "base/version.h"
+#include "daemon/dynolog.h"
+#include "daemon/server.h"
+#include "wire/socket_path.h"
+
+namespace kymo::daemon {
+namespace {
+
+// SIGTERM and SIGINT as a descriptor, so that nothing happens in the middle of something else.
+base::FileDescriptor stop_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  base::FileDescriptor descriptor(signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!descriptor) throw Error(fmt::format("cannot wait for signals: {}", std::strerror(errno)));
+  return descriptor;
+}
+
+// As many connections as the system lets this user have.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// systemd waits for this where the unit says Type=notify.
+void tell_systemd(std::string_view state) {
+  const char* path = std::getenv("NOTIFY_SOCKET");
+  sockaddr_un address{};
+  if (path == nullptr || std::strlen(path) >= sizeof address.sun_path) return;
+  const base::FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path, std::strlen(path));
+  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));
+  sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&address),
+         length);
+}
+
+EndpointOptions endpoint_options(const DaemonOptions& options) {
+  EndpointOptions endpoint;
+  endpoint.path = socket_path(options);
+  endpoint.is_for_all = geteuid() == 0 && !options.is_for_user;
+  endpoint.makes_folder = options.socket.empty();
+  return endpoint;
+}
+
+}  // namespace
+
+std::string socket_path(const DaemonOptions& options) {
+  if (!options.socket.empty()) return std::filesystem::absolute(options.socket).lexically_normal();
+  if (geteuid() == 0 && !options.is_for_user) return std::string(wire::kHostSocket);
+  return wire::user_socket(std::getenv("XDG_RUNTIME_DIR"), geteuid());
+}
+
+void serve(const DaemonOptions& options) {
+  const DynologOptions dynolog_options = read_dynolog_options(options);  // before anything is made that would stay
+  const base::FileDescriptor signals = stop_signals();
+  raise_descriptor_limit();
+  umask(0077);
+
+  Log log(options.quiet);
+  Loop loop(log);
+  Endpoint endpoint(endpoint_options(options));
+  Programs programs;
+  TriggerLimits trigger_limits;
+  for (const std::string& folder : options.output_folders)
+    trigger_limits.output_folders.push_back(std::filesystem::absolute(folder).lexically_normal());
+  Server server(loop, log, endpoint, programs, {}, trigger_limits, describe(dynolog_options));
+  // Its names are for whoever comes first, of any user. That keeps nobody from Kymo's own protocol.
+  constexpr std::chrono::seconds kTryAgain{5};
+  std::unique_ptr<Dynolog> dynolog;
+  Loop::Timer again;
+  std::string problem;
+  const std::function<void()> begin_dynolog = [&] {
+    try {
+      dynolog = std::make_unique<Dynolog>(loop, log, programs, server.triggers(), dynolog_options);
+      problem.clear();
+    } catch (const Taken& error) {
+      if (problem.empty()) log.warn(fmt::format("{}; it is tried again until that ends", error.what()));
+      problem = error.what();
+      again = loop.in(kTryAgain, begin_dynolog);
+    }
+    server.set_dynolog_problem(problem);
+  };
+  if (dynolog_options.is_on) begin_dynolog();
+  const Loop::Watch stop = loop.watch(signals.get(), EPOLLIN, [&](uint32_t) { loop.stop(); });
+
+  log.say(fmt::format("{}, for {}, at {}", base::kVersion, endpoint.options().is_for_all ? "all users" : "this user",
+                      endpoint.options().path));
+  tell_systemd("READY=1");
+  loop.run();
+  tell_systemd("STOPPING=1");
+  log.say("stopped");
+}
+
+}  // namespace kymo::daemon

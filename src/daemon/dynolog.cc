@@ -1,0 +1,167 @@
+#include "daemon/dynolog.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/json_value.h"
+#include "base/version.h"
+#include "daemon/kineto_config.h"
+#include "daemon/outcome.h"
+#include "wire/fabric_address.h"
+
+namespace kymo::daemon {
+namespace {
+
+constexpr size_t kShortestToken = 16, kLongestToken = 1024;
+
+std::string read_token(const std::string& path) {
+  const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0) throw base::file_error("read", path, errno);
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    throw InvalidArgument(fmt::format("others can read the token in {}; chmod it to 600", path));
+  std::string token(kLongestToken + 1, '\0');
+  token.resize(base::read_at(file, path, 0, std::as_writable_bytes(std::span(token))));
+  while (token.ends_with('\n')) token.pop_back();
+  if (token.size() < kShortestToken || token.size() > kLongestToken) {
+    throw InvalidArgument(fmt::format("the token in {} has {} characters; {} to {} are good", path, token.size(),
+                                      kShortestToken, kLongestToken));
+  }
+  return token;
+}
+
+// Takes as long whatever differs.
+bool is_same_token(std::string_view one, std::string_view other) {
+  if (one.size() != other.size()) return false;
+  unsigned char differs = 0;
+  for (size_t i = 0; i < one.size(); ++i) differs |= static_cast<unsigned char>(one[i] ^ other[i]);
+  return differs == 0;
+}
+
+// A job's number; 0: none. One that is no number is nothing that dyno can name.
+std::optional<int64_t> job_number(const std::string& job) {
+  if (job.empty()) return 0;
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(job.data(), job.data() + job.size(), number);
+  return error == std::errc{} && end == job.data() + job.size() ? std::optional(number) : std::nullopt;
+}
+
+bool is_selected(const wire::RpcTrigger& asked, const Program& program) {
+  std::vector<int32_t> pids{program.entry().pid, program.inner_pid()};
+  pids.insert(pids.end(), program.entry().parents.begin(), program.entry().parents.end());
+  const auto job = job_number(program.entry().job);
+  return job && wire::rpc_selects(asked, *job, pids);
+}
+
+std::string failed_status(const std::string& why) {
+  return fmt::format("{{\"status\":{}}}", base::json_quoted(fmt::format("failed with exception = {}", why)));
+}
+
+}  // namespace
+
+DynologOptions read_dynolog_options(const DaemonOptions& options) {
+  DynologOptions dynolog;
+  dynolog.is_on = options.dynolog;
+  if (!options.dynolog) {
+    if (!options.dynolog_folder.empty() || !options.dynolog_addresses.empty() || !options.token_file.empty())
+      throw InvalidArgument("--dynolog-dir, --dynolog-address and --token are for --dynolog; give that too");
+    return dynolog;
+  }
+  dynolog.folder = options.dynolog_folder;
+  const char* from_environment = std::getenv("KINETO_IPC_SOCKET_DIR");
+  if (dynolog.folder.empty() && from_environment != nullptr) dynolog.folder = from_environment;
+  if (!options.token_file.empty()) dynolog.token = read_token(options.token_file);
+  dynolog.addresses = parse_tcp_addresses(
+      options.dynolog_addresses.empty() ? "127.0.0.1,::1" : options.dynolog_addresses, wire::kRpcPort);
+  for (const TcpAddress& address : dynolog.addresses) {
+    if (!address.is_loopback && dynolog.token.empty()) {
+      throw InvalidArgument(fmt::format(
+          "{} can be reached from other hosts; that needs a token, in a file that --token names", address.text()));
+    }
+  }
+  return dynolog;
+}
+
+std::string describe(const DynologOptions& options) {
+  if (!options.is_on) return {};
+  return fmt::format("{}{}", options.folder.empty() ? "@" : options.folder + "/", wire::kFabricDaemonName);
+}
+
+Dynolog::Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, const DynologOptions& options)
+    : log_(log),
+      programs_(programs),
+      triggers_(triggers),
+      token_(options.token),
+      kineto_(loop, log, programs, triggers, options.folder),
+      rpc_(loop, log, options.addresses,
+           [this](std::string_view request, std::optional<uint32_t> uid) { return answer(request, uid); }) {
+  log.say(fmt::format("libkineto's programs are served at {}", describe(options)));
+}
+
+std::optional<Asker> Dynolog::asker_of(std::string_view untrusted, std::optional<uint32_t> uid) const {
+  if (uid) return Asker{*uid};
+  if (token_.empty()) return std::nullopt;
+  try {
+    const auto json = base::JsonValue::parse(untrusted);
+    const base::JsonValue* token = json.find("token");
+    if (token != nullptr && is_same_token(token->text("token"), token_)) return Asker{geteuid()};
+  } catch (const Error&) {  // no JSON, no token
+  }
+  return std::nullopt;
+}
+
+std::string Dynolog::answer(std::string_view untrusted, std::optional<uint32_t> uid) {
+  const wire::RpcReading reading = wire::read_rpc_request(untrusted);
+  if (!reading.request) {
+    log_.warn(fmt::format("a call was refused: {}", reading.reason));
+    return reading.answer;
+  }
+  const auto asker = asker_of(untrusted, uid);
+  if (!asker) {
+    log_.warn("a call from the network was refused: it has no token, or a wrong one");
+    return failed_status("a request from the network needs this daemon's token");
+  }
+  if (const auto* asked = std::get_if<wire::RpcTrigger>(&*reading.request)) return trigger(*asked, *asker);
+  if (std::holds_alternative<wire::RpcGetVersion>(*reading.request)) return wire::rpc_version(base::kVersion);
+  if (std::holds_alternative<wire::RpcGetStatus>(*reading.request)) return wire::rpc_status(int64_t{1});
+  return wire::rpc_status(false);  // there are no counters of accelerators that would have to pause
+}
+
+std::string Dynolog::trigger(const wire::RpcTrigger& asked, const Asker& asker) {
+  const wire::ConfigReading config = wire::read_config(asked.config);
+  if (!config.request) return failed_status(config.reason());
+  const auto wanted = trigger_of_config(*config.request);
+  if (!wanted) return failed_status(wanted.reason());
+
+  wire::RpcTriggered result;
+  std::vector<uint64_t> free;
+  for (const auto& [id, program] : programs_) {
+    if (!asker.may_see(program->entry().uid) || !is_there(*program) || !is_selected(asked, *program)) continue;
+    if (std::ranges::find(result.matched, program->inner_pid()) != result.matched.end())
+      continue;  // connected in both ways
+    result.matched.push_back(program->inner_pid());
+    if (program->is_busy()) {
+      ++result.activities_busy;
+    } else if (free.size() < asked.process_limit) {
+      free.push_back(id);
+      result.activities_triggered.push_back(program->inner_pid());
+    }
+  }
+  if (!free.empty()) {
+    const auto begun = triggers_.begin(*wanted, asker, {}, asked.config, free);
+    if (begun.id == 0) return failed_status(begun.text);
+    log_.say(fmt::format("trigger {}: {}, asked by dyno of {}", begun.id, processes_text(begun.targets.size()),
+                         user_name(asker.uid)));
+  }
+  return wire::rpc_triggered(result);
+}
+
+}  // namespace kymo::daemon

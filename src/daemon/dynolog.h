@@ -1,0 +1,48 @@
+// The daemon in the place of dynolog: libkineto's programs and the dyno command find in it what they look for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/kineto_programs.h"
+#include "daemon/options.h"
+#include "daemon/rpc_server.h"
+#include "wire/rpc.h"
+
+namespace kymo::daemon {
+
+struct DynologOptions {
+  bool is_on = false;
+  std::string folder;  // of the fabric's sockets; empty: the abstract namespace
+  std::vector<TcpAddress> addresses;
+  std::string token;  // empty: nobody from the network may ask
+};
+
+// Throws kymo::InvalidArgument: an address that others can reach without a token, a token that others can read.
+DynologOptions read_dynolog_options(const DaemonOptions& options);
+
+// Where programs find it: "@dynolog"; empty where it is off.
+std::string describe(const DynologOptions& options);
+
+class Dynolog {
+ public:
+  // All of them outlive it. Throws Taken where somebody else is in its place.
+  Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, const DynologOptions& options);
+
+ private:
+  std::string answer(std::string_view untrusted, std::optional<uint32_t> uid);
+  // Who that is; nothing where they may not ask.
+  std::optional<Asker> asker_of(std::string_view untrusted, std::optional<uint32_t> uid) const;
+  std::string trigger(const wire::RpcTrigger& asked, const Asker& asker);
+
+  Log& log_;
+  Programs& programs_;
+  Triggers& triggers_;
+  std::string token_;
+  KinetoPrograms kineto_;
+  RpcServer rpc_;
+};
+
+}  // namespace kymo::daemon

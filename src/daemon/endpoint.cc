@@ -1,0 +1,115 @@
+#include "daemon/endpoint.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace kymo::daemon {
+namespace {
+
+constexpr int kBacklog = 4096;  // a thousand programs may start at once; the kernel cuts it to what it allows
+
+std::string folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Error cannot_listen(const std::string& path, const std::string& why) {
+  return Error(fmt::format("cannot listen at {}: {}", path, why));
+}
+
+}  // namespace
+
+Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
+  if (!options_.path.starts_with('/')) throw cannot_listen(options_.path, "give an absolute path");
+  if (options_.path.size() >= sizeof sockaddr_un::sun_path) {
+    throw cannot_listen(options_.path, fmt::format("a socket's path has less than {} characters; choose another folder",
+                                                   sizeof sockaddr_un::sun_path));
+  }
+  if (options_.makes_folder) mkdir(folder_of(options_.path).c_str(), options_.is_for_all ? 0755 : 0700);
+  check_folder();
+  lock();
+  listen_there();
+}
+
+Endpoint::~Endpoint() { unlink(options_.path.c_str()); }
+
+// Whoever can write the folder can put a socket of their own in its place.
+void Endpoint::check_folder() const {
+  const std::string folder = folder_of(options_.path);
+  const base::FileDescriptor opened(open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!opened || fstat(opened.get(), &status) != 0) {
+    const std::string why =
+        errno == ENOTDIR || errno == ELOOP ? "it is no folder, or a link to one" : std::strerror(errno);
+    throw cannot_listen(options_.path, fmt::format("{}: {}; make it, or give another with --socket", folder, why));
+  }
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    throw cannot_listen(options_.path,
+                        fmt::format("{} belongs to user {}; give a folder of your own", folder, status.st_uid));
+  }
+  const bool is_open = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+  if (is_open && (options_.makes_folder || (status.st_mode & S_ISVTX) == 0)) {
+    throw cannot_listen(
+        options_.path, fmt::format("others can write {}; chmod it to {}", folder, options_.is_for_all ? "755" : "700"));
+  }
+  if (options_.makes_folder && !options_.is_for_all && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    throw cannot_listen(options_.path, fmt::format("others can enter {}; chmod it to 700", folder));
+}
+
+void Endpoint::lock() {
+  const std::string path = options_.path + ".lock";
+  lock_ = base::FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!lock_) throw cannot_listen(options_.path, fmt::format("{}: {}", path, std::strerror(errno)));
+  char text[64] = {};
+  long pid = 0;
+  unsigned long long last = 0;
+  const bool was_held = flock(lock_.get(), LOCK_EX | LOCK_NB) != 0;
+  if (pread(lock_.get(), text, sizeof text - 1, 0) > 0 && std::sscanf(text, "%ld %llu", &pid, &last) == 2)
+    last_trigger_ = last;
+  if (was_held)
+    throw cannot_listen(options_.path, fmt::format("another kymod does already (process {}); stop it first", pid));
+  remember();
+}
+
+void Endpoint::remember() {
+  const std::string text = fmt::format("{} {}\n", getpid(), last_trigger_);
+  if (pwrite(lock_.get(), text.data(), text.size(), 0) < 0)
+    return;  // a full disk: numbers may come again after a restart
+}
+
+uint64_t Endpoint::next_trigger_id() {
+  ++last_trigger_;
+  remember();
+  return last_trigger_;
+}
+
+void Endpoint::listen_there() {
+  const std::string& path = options_.path;
+  struct stat status {};
+  if (lstat(path.c_str(), &status) == 0) {
+    if (!S_ISSOCK(status.st_mode)) throw cannot_listen(path, "there is something else; remove it");
+    unlink(path.c_str());  // left by a daemon that was killed: the lock says that nobody listens
+  }
+  socket_ = base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  // Its permissions must be right from its first moment on.
+  const mode_t before = umask(options_.is_for_all ? 0111 : 0177);
+  const bool is_bound = socket_ && bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  const int error = errno;
+  umask(before);
+  if (!is_bound) throw cannot_listen(path, std::strerror(error));
+  if (listen(socket_.get(), kBacklog) != 0) throw cannot_listen(path, std::strerror(errno));
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,272 @@
+// Peers that lie, flood, say nothing or never read: they are dropped, and everyone else is served as before.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "daemon/connection.h"
+#include "daemon/test_support.h"
+
+namespace kymo::daemon {
+namespace {
+
+using testing::Child;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::kOtherUser;
+using testing::TestDaemon;
+using testing::TestFolder;
+using testing::TestPeer;
+using testing::trace_into;
+
+class HostileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  }
+  void expect_served() {
+    EXPECT_TRUE(daemon.is_alive());
+    const TestPeer program = TestPeer::agent(daemon.socket(), "honest");
+    EXPECT_THAT(TestPeer::tool(daemon.socket()).names(), ::testing::Contains("honest"));
+  }
+
+  TestFolder folder;
+  TestDaemon daemon{folder};
+};
+
+TEST_F(HostileTest, WhatIsNoMessageEndsTheConnection) {
+  for (const size_t size : {1, 15, 16, 4096, 65537, 150'000}) {
+    TestPeer peer(daemon.socket());
+    peer.send_bytes(std::vector<std::byte>(size, std::byte{0x5a}));
+    EXPECT_EQ(peer.expect<wire::Refused>()->code, wire::RefusedCode::Malformed) << size;
+    EXPECT_TRUE(peer.has_ended()) << size;
+  }
+  expect_served();
+}
+
+TEST_F(HostileTest, AMessageThatMakesNoSenseIsRefusedAndTheConnectionGoesOn) {
+  TestPeer peer = TestPeer::tool(daemon.socket());
+  auto unknown = *wire::message_packet(wire::Ping{1}, 9);
+  base::store(unknown.data() + 4, uint16_t{0x7777});
+  peer.send_bytes(unknown);
+  EXPECT_EQ(peer.expect<wire::Refused>()->code, wire::RefusedCode::Unknown);
+  auto cut = *wire::message_packet(wire::Ping{1}, 9);
+  base::store(cut.data() + 18, uint16_t{0xffff});  // the field's length
+  peer.send_bytes(cut);
+  EXPECT_EQ(peer.expect<wire::Refused>()->code, wire::RefusedCode::Malformed);
+  peer.send(wire::Ping{5}, 3);
+  EXPECT_EQ(peer.expect<wire::Pong>()->token, 5u);
+}
+
+TEST_F(HostileTest, NobodyIsHeardBeforeItsHello) {
+  TestPeer peer(daemon.socket());
+  peer.send(wire::List{});
+  EXPECT_EQ(peer.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
+  EXPECT_TRUE(peer.has_ended());
+}
+
+TEST_F(HostileTest, AProgramCannotClaimToBeAnother) {
+  TestPeer peer(daemon.socket());
+  wire::Hello hello = TestPeer::hello(wire::Role::Agent);
+  hello.pid = 1;
+  peer.send(hello);
+  const auto refused = peer.expect<wire::Refused>();
+  EXPECT_EQ(refused->code, wire::RefusedCode::NotAllowed);
+  EXPECT_THAT(refused->text, HasSubstr("says that it is 1"));
+  EXPECT_TRUE(peer.has_ended());
+}
+
+TEST_F(HostileTest, AProgramWithTheRightsOfSeveralUsersIsNobodys) {
+  Child borrows([&] {
+    if (seteuid(kOtherUser) != 0) return 2;  // root still, in its real number
+    TestPeer peer(daemon.socket());
+    peer.send(TestPeer::hello(wire::Role::Agent));
+    const auto refused = peer.expect<wire::Refused>();
+    return refused && refused->text.find("several users") != std::string::npos ? 0 : 1;
+  });
+  EXPECT_EQ(borrows.wait(), 0);
+}
+
+TEST_F(HostileTest, PatternsThatTakeLongAndTooManyOfThemAreRefused) {
+  const TestPeer program = TestPeer::agent(daemon.socket(), "train-7");
+  TestPeer command = TestPeer::tool(daemon.socket());
+  const auto listed = [&](std::vector<std::string> names) {
+    command.send(wire::List{{{}, std::move(names), {}}});
+    const auto packet = command.receive();
+    const auto* reply = packet ? std::get_if<wire::ListReply>(&packet->message) : nullptr;
+    return reply == nullptr ? -1 : static_cast<int>(reply->processes.size());
+  };
+  EXPECT_EQ(listed({"train-*"}), 1);
+  EXPECT_EQ(listed({"t*n-?"}), 1);
+  EXPECT_EQ(listed({"*7", "no"}), 1);
+  EXPECT_EQ(listed({"*"}), 1);
+  EXPECT_EQ(listed({"train"}), 0);
+  EXPECT_EQ(listed({"train-7?"}), 0);
+  EXPECT_EQ(listed({std::string(257, '*')}), -1);
+  EXPECT_EQ(listed(std::vector<std::string>(65, "x")), -1);
+}
+
+TEST_F(HostileTest, WhatGrowsBeyondAMessageIsRefusedAndEndsNobodysConnection) {
+  TestPeer program = TestPeer::agent(daemon.socket(), "train");
+  TestPeer command = TestPeer::tool(daemon.socket());
+  std::string output = "/tmp/";
+  while (output.size() < 4000) output += "{time}";
+  command.send(trace_into(output));
+  EXPECT_THAT(command.expect<wire::Refused>()->text, HasSubstr("too long"));
+  program.send(wire::Ping{3});
+  EXPECT_EQ(program.expect<wire::Pong>()->token, 3u);
+}
+
+TEST(UnreadSumTest, OneUserCannotTakeAllAndRootIsNotKeptOut) {
+  UnreadSum sum;
+  constexpr size_t kMegabyte = 1 << 20;
+  EXPECT_TRUE(sum.take(1, 16 * kMegabyte));
+  EXPECT_FALSE(sum.take(1, 1));
+  for (uint32_t uid = 2; uid <= 4; ++uid) EXPECT_TRUE(sum.take(uid, 16 * kMegabyte));
+  EXPECT_FALSE(sum.take(5, 1));
+  EXPECT_TRUE(sum.take(0, kMegabyte));
+  sum.give(1, 16 * kMegabyte);
+  EXPECT_TRUE(sum.take(5, kMegabyte));
+}
+
+TEST_F(HostileTest, AVersionFromTheFutureIsRefusedWithTheReason) {
+  TestPeer peer(daemon.socket());
+  wire::Hello hello = TestPeer::hello(wire::Role::Tool);
+  hello.version = hello.oldest_version = 99;
+  peer.send(hello);
+  EXPECT_EQ(peer.expect<wire::Refused>()->code, wire::RefusedCode::Version);
+}
+
+TEST_F(HostileTest, AProgramMayNotTriggerNorACommandAnswer) {
+  TestPeer program = TestPeer::agent(daemon.socket(), "train");
+  program.send(trace_into("/tmp/x.kymo"));
+  EXPECT_EQ(program.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
+  TestPeer command = TestPeer::tool(daemon.socket());
+  command.send(wire::Done{.id = 1});
+  EXPECT_EQ(command.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
+}
+
+TEST_F(HostileTest, AFloodEndsTheConnectionThatSendsIt) {
+  TestPeer peer = TestPeer::tool(daemon.socket());
+  const auto most = static_cast<int>(ConnectionLimits().messages_at_once) * 20;
+  int sent = 0;
+  while (sent < most && peer.send(wire::Pong{1})) ++sent;
+  EXPECT_LT(sent, most);
+  EXPECT_TRUE(peer.has_ended());
+  expect_served();
+}
+
+TEST_F(HostileTest, APeerThatNeverReadsIsDroppedAndOthersAreServed) {
+  std::vector<TestPeer> programs;
+  for (int i = 0; i < 100; ++i) programs.push_back(TestPeer::agent(daemon.socket(), std::string(500, 'x')));
+  TestPeer peer = TestPeer::tool(daemon.socket());
+  // Each list is some 60 KB; nobody takes them.
+  for (int i = 0; i < 500 && peer.send(wire::List{}); ++i) {
+  }
+  EXPECT_TRUE(testing::wait_until([&] { return daemon.log().find("does not read") != std::string::npos; }))
+      << daemon.log();
+  expect_served();
+}
+
+TEST_F(HostileTest, WhoSaysNothingIsDroppedAfterAWhile) {
+  TestPeer silent(daemon.socket());
+  EXPECT_TRUE(silent.has_ended());
+  EXPECT_THAT(daemon.log(), HasSubstr("did not say who it is"));
+}
+
+TEST_F(HostileTest, AnotherUserSeesTriggersAndCancelsNothingOfThisOne) {
+  TestPeer program = TestPeer::agent(daemon.socket(), "train");
+  TestPeer own = TestPeer::tool(daemon.socket());
+  own.send(trace_into("/tmp/x.kymo"));
+  const uint64_t trigger = own.expect<wire::TriggerReply>()->trigger_id;
+  program.expect<wire::Start>();
+  Child other(
+      [&] {
+        TestPeer command = TestPeer::tool(daemon.socket());
+        EXPECT_THAT(command.names(), IsEmpty());
+        command.send(trace_into("/tmp/x.kymo"));
+        const auto reply = command.expect<wire::TriggerReply>();
+        EXPECT_EQ(reply->trigger_id, 0u);
+        EXPECT_THAT(reply->text, HasSubstr("no program of"));
+        command.send(wire::CancelTrigger{trigger});
+        EXPECT_THAT(command.expect<wire::TriggerReply>()->targets, IsEmpty());
+        command.send(wire::CancelTrigger{0});
+        EXPECT_THAT(command.expect<wire::TriggerReply>()->targets, IsEmpty());
+        command.send(wire::Doctor{getppid()});
+        const auto findings = command.expect<wire::DoctorReply>()->findings;
+        EXPECT_THAT(findings.back().text, HasSubstr("belongs to"));
+        // Its own are its own.
+        const TestPeer mine = TestPeer::agent(daemon.socket(), "mine");
+        EXPECT_THAT(command.names(), ElementsAre("mine"));
+        return ::testing::Test::HasFailure() ? 1 : 0;
+      },
+      kOtherUser);
+  EXPECT_EQ(other.wait(), 0);
+  own.send(wire::Ping{1});
+  EXPECT_TRUE(own.expect<wire::Pong>());
+}
+
+TEST_F(HostileTest, RootSeesAndTriggersEveryUsersPrograms) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  Child other(
+      [&] {
+        TestPeer program = TestPeer::agent(daemon.socket(), "theirs");
+        if (write(ready[1], "x", 1) != 1) return 2;
+        return program.expect<wire::Start>() ? 0 : 1;
+      },
+      kOtherUser);
+  ASSERT_TRUE(testing::is_readable(ready[0]));
+  TestPeer command = TestPeer::tool(daemon.socket());
+  ASSERT_THAT(command.names(), ElementsAre("theirs"));
+  EXPECT_EQ(command.list()[0].uid, kOtherUser);
+  command.send(trace_into("/tmp/x.kymo"));
+  EXPECT_EQ(command.expect<wire::TriggerReply>()->targets.size(), 1u);
+  EXPECT_EQ(other.wait(), 0);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(HostileTest, AUsersOwnDaemonRefusesOthers) {
+  TestFolder own;
+  TestDaemon mine(own, [](DaemonOptions& options) { options.is_for_user = true; });
+  chmod(mine.socket().c_str(), 0666);  // even where the way to it is open
+  Child other(
+      [&] {
+        TestPeer peer(mine.socket());
+        const auto refused = peer.expect<wire::Refused>();
+        return refused && refused->code == wire::RefusedCode::NotAllowed ? 0 : 1;
+      },
+      kOtherUser);
+  EXPECT_EQ(other.wait(), 0);
+}
+
+TEST(EndpointTest, AFolderThatOthersCanWriteOrThatIsALinkIsRefused) {
+  const TestFolder folder;
+  const auto refusal = [](const std::string& socket) -> std::string {
+    DaemonOptions options;
+    options.socket = socket;
+    try {
+      serve(options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "it serves";
+  };
+  std::filesystem::create_directory(folder.file("open"));
+  chmod(folder.file("open").c_str(), 0777);
+  EXPECT_THAT(refusal(folder.file("open/k.sock")), HasSubstr("others can write"));
+  std::filesystem::create_directory_symlink("/tmp", folder.file("link"));
+  EXPECT_THAT(refusal(folder.file("link/k.sock")), HasSubstr("a link"));
+  EXPECT_THAT(refusal(folder.file("none/k.sock")), HasSubstr("No such file"));
+  std::filesystem::create_directory(folder.file("file"));
+  std::filesystem::create_directory(folder.file("file/k.sock"));
+  EXPECT_THAT(refusal(folder.file("file/k.sock")), HasSubstr("something else"));
+  EXPECT_THAT(refusal("/" + std::string(200, 'x')), HasSubstr("less than 108 characters"));
+}
+
+}  // namespace
+}  // namespace kymo::daemon

@@ -1,0 +1,125 @@
+#include "daemon/kineto_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "wire/dyno_config.h"
+#include "wire/output_pattern.h"
+
+namespace kymo::daemon {
+namespace {
+
+// libkineto looks once a second whether it is time, and refuses a start that is past.
+constexpr uint64_t kLeastLeadMs = 1'500;
+
+uint64_t in_ms(uint64_t ns) { return (ns + kNsPerMs - 1) / kNsPerMs; }
+
+// With .json at its end, and without a pid before it, because libkineto puts it there.
+std::string kineto_output(std::string path, int32_t pid) {
+  for (const std::string_view ending : {".kymo", ".pftrace", ".csv", ".gz"})
+    if (path.ends_with(ending)) path.resize(path.size() - ending.size());
+  if (!path.ends_with(".json")) path += ".json";
+  const std::string own = fmt::format("_{}.", pid);
+  const size_t at = path.rfind(own);
+  if (at != path.npos && wire::path_with_pid(path.substr(0, at) + path.substr(at + own.size() - 1), pid) == path)
+    path.erase(at, own.size() - 1);
+  return path;
+}
+
+wire::TraceRequest kineto_request(const Program& program, const ProgramRequest& request, const std::string& path) {
+  const wire::TraceOptions& options = request.options;
+  wire::TraceRequest config;
+  config.warmup_s = options.warmup_ns / kNsPerSecond;
+  config.shapes = (options.flags & wire::kWithShapes) != 0;
+  config.memory_events = (options.flags & wire::kWithMemory) != 0;
+  config.stack = (options.flags & wire::kWithStack) != 0;
+  config.flops = (options.flags & wire::kWithFlops) != 0;
+  config.modules = (options.flags & wire::kWithModules) != 0;
+  config.trace_id = std::to_string(request.id);
+  if (request.memory) {
+    config.memory_snapshot = true;
+    config.memory_duration_ms = in_ms(options.duration_ns);
+    config.output = path;
+    return config;
+  }
+  config.output = kineto_output(path, program.inner_pid());
+  if (options.iterations != 0) {
+    config.start_iteration = 0;
+    config.iterations = options.iterations;
+    if (options.iteration_roundup != 0) config.iteration_roundup = options.iteration_roundup;
+    config.duration_ms = wire::TraceRequest().duration_ms;
+  } else {
+    config.duration_ms = in_ms(options.duration_ns);
+    config.start_ms = in_ms(options.start_at_ns);
+  }
+  return config;
+}
+
+// As wire::path_with_pid does it, but with a place instead of a pid.
+std::string with_pid_place(const std::string& path) {
+  std::string escaped;
+  for (const char c : path) escaped.append(c == '{' || c == '}' ? 2 : 1, c);
+  for (const std::string_view ending : {".pt.trace.json", ".json"}) {
+    const size_t at = escaped.find(ending);
+    if (at != escaped.npos) return escaped.insert(at, "_{pid}");
+  }
+  return escaped;
+}
+
+}  // namespace
+
+wire::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequest& request, uint64_t now_ms) {
+  if (!request.kineto_config.empty()) {
+    const wire::ConfigReading reading = wire::read_config(request.kineto_config);
+    if (!reading.request) return wire::Refusal{reading.reason()};
+    return KinetoOrder{wire::handed_out_config(request.kineto_config, request.id),
+                       wire::output_path(*reading.request, program.inner_pid())};
+  }
+  if (request.options.last_ns != 0) return wire::Refusal{"libkineto keeps nothing of the past; ask for what comes"};
+  const auto path = wire::output_from_pattern(request.options.output, {.pid = program.inner_pid(),
+                                                                       .request = request.id,
+                                                                       .name = program.entry().name,
+                                                                       .host = host_name(),
+                                                                       .job = program.entry().job});
+  if (!path) return wire::Refusal{path.reason()};
+  wire::TraceRequest config = kineto_request(program, request, *path);
+  const bool is_late = config.start_ms != 0 && config.start_ms < now_ms + kLeastLeadMs;
+  if (is_late) config.start_ms = 0;
+  auto text = wire::config_text(config);
+  if (!text) return wire::Refusal{text.reason()};
+  return KinetoOrder{std::move(*text), wire::output_path(config, program.inner_pid()), is_late};
+}
+
+wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) {
+  constexpr uint64_t kMostMs = wire::kLongestTraceNs / kNsPerMs, kLatestMs = ~uint64_t{0} / kNsPerMs;
+  if (config.duration_ms > kMostMs || config.memory_duration_ms > kMostMs)
+    return wire::Refusal{"a trace is at most seven days long; give less"};
+  if (config.start_ms > kLatestMs)
+    return wire::Refusal{fmt::format("{} ms since 1970 is no time to start at", config.start_ms)};
+  if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false: nothing is asked for"};
+  wire::Trigger trigger;
+  trigger.follow = false;
+  trigger.memory = config.memory_snapshot;
+  wire::TraceOptions& options = trigger.options;
+  options.format = wire::TraceFormat::KinetoJson;
+  options.output = with_pid_place(config.output.empty() ? "/tmp/libkineto_activities.json" : config.output);
+  if (config.memory_snapshot) {
+    options.output = config.output.empty() ? "/tmp/memory_snapshot_{pid}.pickle" : with_pid_place(config.output);
+    options.duration_ns = config.memory_duration_ms * kNsPerMs;
+  } else if (config.by_iterations()) {
+    options.iterations = config.iterations;
+    options.iteration_roundup = config.iteration_roundup.value_or(0);
+  } else {
+    options.duration_ns = config.duration_ms * kNsPerMs;
+    options.start_at_ns = config.start_ms * kNsPerMs;
+  }
+  options.flags = (config.shapes ? wire::kWithShapes : 0) | (config.memory_events ? wire::kWithMemory : 0) |
+                  (config.stack ? wire::kWithStack : 0) | (config.flops ? wire::kWithFlops : 0) |
+                  (config.modules ? wire::kWithModules : 0);
+  if (options.duration_ns == 0 && options.iterations == 0)
+    return wire::Refusal{"a trace of no time at all; give a duration"};
+  return trigger;
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,103 @@
+#include "daemon/kineto_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "daemon/kineto_program.h"
+#include "daemon/log.h"
+#include "wire/dyno_config.h"
+
+namespace kymo::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KinetoConfigTest : public ::testing::Test {
+ protected:
+  wire::TraceRequest told(const wire::TraceOptions& options, bool memory = false) {
+    const auto order = kineto_order(program, {77, memory, options}, 1'000'000);
+    EXPECT_TRUE(order) << order.reason();
+    const auto reading = wire::read_config(order ? order->config : "=");
+    EXPECT_TRUE(reading.request) << reading.reason();
+    path = order->path;
+    is_late = order->is_late;
+    return *reading.request;
+  }
+  static ProcessFacts facts() {
+    ProcessFacts facts;
+    facts.pid = 500;
+    facts.inner_pid = 42;
+    facts.name = "python3";
+    return facts;
+  }
+  Log log{true};
+  Loop loop{log};
+  KinetoProgram program{loop, facts(), 0};
+  std::string path;
+  bool is_late = false;
+};
+
+TEST_F(KinetoConfigTest, ADurationAndItsFlagsAreSaid) {
+  const auto config =
+      told({.duration_ns = 1'500'000'001, .output = "/tmp/a.json", .flags = wire::kWithStack | wire::kWithShapes});
+  EXPECT_EQ(config.duration_ms, 1501u);
+  EXPECT_TRUE(config.stack && config.shapes);
+  EXPECT_FALSE(config.flops || config.modules || config.memory_events);
+  EXPECT_EQ(config.warmup_s, 0u);
+  EXPECT_EQ(config.trace_id, "77");
+}
+
+TEST_F(KinetoConfigTest, TheFileHasThePidOnceHoweverThePatternIs) {
+  told({.duration_ns = 1, .output = "/tmp/a.json"});
+  EXPECT_EQ(path, "/tmp/a_42.json");
+  told({.duration_ns = 1, .output = "/tmp/a_{pid}.kymo"});
+  EXPECT_EQ(path, "/tmp/a_42.json");
+  told({.duration_ns = 1, .output = "/tmp/{name}-{pid}-now.json.gz"});
+  EXPECT_EQ(path, "/tmp/python3-42-now_42.json");
+}
+
+TEST_F(KinetoConfigTest, IterationsAreSaid) {
+  const auto config = told({.iterations = 3, .iteration_roundup = 100, .output = "/tmp/a.json"});
+  EXPECT_TRUE(config.by_iterations());
+  EXPECT_EQ(config.iterations, 3u);
+  EXPECT_EQ(config.iteration_roundup, 100u);
+}
+
+TEST_F(KinetoConfigTest, ATimeThatIsTooNearForAProgramThatAsksNowAndThenMeansNow) {
+  EXPECT_EQ(told({.start_at_ns = 2'000'000'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms, 2'000'000u);
+  EXPECT_FALSE(is_late);
+  EXPECT_EQ(told({.start_at_ns = 1'000'500'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms, 0u);
+  EXPECT_TRUE(is_late);
+}
+
+TEST_F(KinetoConfigTest, ASnapshotOfMemoryKeepsItsPath) {
+  const auto config = told({.duration_ns = 2'000'000'000, .output = "/tmp/{pid}.pickle"}, true);
+  EXPECT_TRUE(config.memory_snapshot);
+  EXPECT_EQ(config.memory_duration_ms, 2000u);
+  EXPECT_EQ(path, "/tmp/42.pickle");
+}
+
+TEST_F(KinetoConfigTest, WhatIsPastAndWhatAConfigCannotSayAreRefused) {
+  EXPECT_THAT(kineto_order(program, {1, false, {.last_ns = 5, .output = "/tmp/a"}}, 0).reason(),
+              HasSubstr("of the past"));
+  EXPECT_THAT(kineto_order(program, {1, false, {.duration_ns = 5, .output = "/tmp/a#b.json"}}, 0).reason(),
+              HasSubstr("no way to say"));
+}
+
+TEST_F(KinetoConfigTest, WhatDynoAsksForIsHandedOutAsItIs) {
+  wire::GpuTraceOptions options;
+  options.log_file = "/tmp/x.pt.trace.json";
+  const std::string text = *wire::gputrace_config(options);
+  const auto order = kineto_order(program, {77, false, {}, text}, 0);
+  ASSERT_TRUE(order) << order.reason();
+  EXPECT_EQ(order->config, wire::handed_out_config(text, 77));
+  EXPECT_EQ(order->path, "/tmp/x_42.pt.trace.json");
+  const auto trigger = trigger_of_config(*wire::read_config(text).request);
+  ASSERT_TRUE(trigger);
+  EXPECT_EQ(trigger->options.output, "/tmp/x_{pid}.pt.trace.json");
+  EXPECT_EQ(trigger->options.duration_ns, 500'000'000u);
+}
+
+}  // namespace
+}  // namespace kymo::daemon

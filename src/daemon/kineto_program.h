@@ -1,0 +1,62 @@
+// A program with libkineto in it: it asks every few seconds whether there is something to do, and says nothing else.
+//
+// So a request waits until it asks, and what became of it is concluded from what can be seen: whether it says that it
+// is busy, and whether its file is there.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "daemon/kineto_config.h"
+#include "daemon/loop.h"
+#include "daemon/program.h"
+#include "wire/fabric.h"
+
+namespace kymo::daemon {
+
+class KinetoProgram : public Program {
+ public:
+  // Where a request is, and its end. Never called from within start() or cancel().
+  struct Reports {
+    std::function<void(const wire::Status&)> status;
+    std::function<void(const wire::Done&)> done;
+  };
+  KinetoProgram(Loop& loop, const ProcessFacts& facts, int64_t job);
+
+  void report_to(Reports reports) { reports_ = std::move(reports); }
+  int64_t job() const { return job_; }
+  Loop::Clock::time_point seen() const { return seen_; }
+
+  // It asked. The config to hand out, or nothing; sent() says that it got it.
+  std::string asked(const wire::FabricPoll& poll);
+  void sent();
+
+  std::optional<wire::Done> objection(const ProgramRequest& request) const override;
+  std::string path_of(const ProgramRequest& request) const override;
+  void start(const ProgramRequest& request) override;
+  std::string cancel(uint64_t request_id) override;
+  void give_up(uint64_t request_id) override;
+
+ private:
+  struct Handed {
+    uint64_t id = 0;
+    std::string path;
+    uint64_t at_ns = 0;
+    bool was_busy = false;
+    int ready_without_file = 0;  // times that it asked for more after it had been busy
+  };
+  void look_for_outcome(bool is_ready);
+  void end(const wire::Done& done);
+
+  Loop& loop_;
+  int64_t job_;
+  Reports reports_;
+  Loop::Clock::time_point seen_;
+  std::optional<ProgramRequest> waiting_;
+  std::optional<KinetoOrder> order_;  // what asked() gave out last
+  std::optional<Handed> handed_;
+  Loop::Timer ending_;
+};
+
+}  // namespace kymo::daemon

@@ -1,0 +1,49 @@
+// The programs with libkineto in them that were heard of lately, and what each is to be told.
+//
+// They have no connection that could break: one that has not asked for a minute, or whose process is gone, is
+// forgotten. The timer for that runs only while there are any.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "daemon/fabric_socket.h"
+#include "daemon/kineto_program.h"
+#include "daemon/triggers.h"
+
+namespace kymo::daemon {
+
+class KinetoPrograms {
+ public:
+  KinetoPrograms(Loop& loop, Log& log, Programs& programs, Triggers& triggers, const std::string& folder);
+  ~KinetoPrograms();
+  KinetoPrograms(const KinetoPrograms&) = delete;
+  KinetoPrograms& operator=(const KinetoPrograms&) = delete;
+
+ private:
+  struct Known {
+    std::unique_ptr<KinetoProgram> program;
+    uint64_t id = 0;
+    std::set<int32_t> accelerators;  // that it registered for
+  };
+  void heard(const FabricSender& sender, const wire::FabricRequest& request);
+  void polled(const FabricSender& sender, const wire::FabricPoll& poll);
+  void registered(const FabricSender& sender, const wire::FabricContext& context);
+  // Null: it was refused.
+  Known* known(const FabricSender& sender, int32_t claimed_pid, int64_t job);
+  void forget(int32_t pid);
+  void forget_silent();
+  void wait_for_silence();
+
+  Loop& loop_;
+  Log& log_;
+  Programs& programs_;
+  Triggers& triggers_;
+  std::map<int32_t, Known> known_;  // by pid, as this daemon sees it
+  Loop::Timer silence_;
+  FabricSocket socket_;
+};
+
+}  // namespace kymo::daemon

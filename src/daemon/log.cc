@@ -1,0 +1,49 @@
+#include "daemon/log.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/file.h"
+
+namespace kymo::daemon {
+namespace {
+
+constexpr int kWarningsASecond = 5;
+constexpr size_t kLongestLine = 1024;
+
+void write_line(std::string_view line) {
+  std::string text = "kymod: ";
+  for (const char c : line.substr(0, kLongestLine))
+    text += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+  text += '\n';
+  // A pipe that nobody empties must not stop the daemon; and if nobody listens at all, there is nothing to be done.
+  pollfd room{STDERR_FILENO, POLLOUT, 0};
+  size_t written = 0;
+  if (poll(&room, 1, 0) == 1) base::write_all(STDERR_FILENO, base::as_bytes(text), written);
+}
+
+}  // namespace
+
+void Log::say(std::string_view line) {
+  if (!quiet_) write_line(line);
+}
+
+void Log::warn(std::string_view line) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - filled_at_ >= std::chrono::seconds(1)) {
+    filled_at_ = now;
+    room_ = kWarningsASecond;
+  }
+  if (room_ == 0) {
+    ++left_out_;
+    return;
+  }
+  --room_;
+  if (left_out_ > 0) write_line(fmt::format("{} warnings were left out", std::exchange(left_out_, 0)));
+  write_line(line);
+}
+
+}  // namespace kymo::daemon

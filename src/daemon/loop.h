@@ -1,0 +1,92 @@
+// The daemon's one thread: waits for sockets and deadlines, and calls whoever asked to hear of them.
+//
+// Where there is no deadline it waits for ever, so a daemon that nobody talks to does not wake up at all. A handler may
+// end its own watch or anybody else's. What one throws is logged and ends nothing but that call.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/file.h"
+
+namespace kymo::daemon {
+
+class Log;
+
+class Loop {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Handler = std::function<void(uint32_t events)>;  // EPOLLIN and so on
+  using Action = std::function<void()>;
+
+  // Ends what it stands for when it goes away. Must not outlive its loop.
+  class Watch {
+   public:
+    Watch() = default;
+    Watch(Watch&& other) noexcept;
+    Watch& operator=(Watch&& other) noexcept;
+    ~Watch() { reset(); }
+    void reset();
+    void change(uint32_t events);  // what to wait for from now on
+
+   private:
+    friend class Loop;
+    Loop* loop_ = nullptr;
+    uint64_t id_ = 0;
+  };
+  class Timer {
+   public:
+    Timer() = default;
+    Timer(Timer&& other) noexcept;
+    Timer& operator=(Timer&& other) noexcept;
+    ~Timer() { reset(); }
+    void reset();
+    explicit operator bool() const { return loop_ != nullptr; }  // it was set; it may have gone off since
+
+   private:
+    friend class Loop;
+    Loop* loop_ = nullptr;
+    std::pair<Clock::time_point, uint64_t> key_;
+  };
+
+  explicit Loop(Log& log);
+
+  // The descriptor stays the caller's, open for as long as the watch. Throws kymo::Error.
+  Watch watch(int fd, uint32_t events, Handler handler);
+  Timer at(Clock::time_point when, Action action);
+  Timer in(Clock::duration delay, Action action) { return at(Clock::now() + delay, std::move(action)); }
+  // When the present round of events is over: for what must not happen inside a handler.
+  void later(Action action) { later_.push_back(std::move(action)); }
+
+  void run();  // until stop()
+  void stop() { stopped_ = true; }
+
+ private:
+  struct Watched {
+    int fd;
+    Handler handler;
+  };
+  void forget(uint64_t id);
+  void change(uint64_t id, uint32_t events);
+  void round();
+  int timeout_ms() const;
+  void fire_timers();
+  void run_later();
+  void guarded(const Action& action);
+
+  Log& log_;
+  base::FileDescriptor epoll_;
+  // By a number that is never used again: an event of a watch that ended in the same round finds nobody.
+  std::unordered_map<uint64_t, std::shared_ptr<Watched>> watched_;
+  std::map<std::pair<Clock::time_point, uint64_t>, Action> timers_;
+  std::vector<Action> later_;
+  uint64_t last_id_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace kymo::daemon

@@ -1,0 +1,29 @@
+// What `kymod` and `kymo daemon` can be told on their command line: the same.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kymo::daemon {
+
+struct DaemonOptions {
+  std::string socket;        // empty: the host's as root, the user's otherwise
+  bool is_for_user = false;  // the user's even as root
+  std::vector<std::string> output_folders;
+  bool quiet = false;
+
+  bool dynolog = false;
+  std::string dynolog_folder;     // empty: $KINETO_IPC_SOCKET_DIR, or the abstract namespace
+  std::string dynolog_addresses;  // ADDRESS[:PORT],…; empty: this host alone
+  std::string token_file;
+};
+
+// Adds them to a command's options.
+void add_options(CLI::App& command, DaemonOptions& options);
+
+// One sentence or two for the command's help.
+extern const char* const kDaemonDescription;
+
+}  // namespace kymo::daemon

@@ -1,0 +1,23 @@
+#include "daemon/outcome.h"
+
+#include <optional>
+
+#include "daemon/file_look.h"
+
+namespace kymo::daemon {
+
+wire::Done died_outcome(uint64_t request_id, const std::string& path, uint32_t uid) {
+  wire::Done done{.id = request_id, .state = wire::RequestState::Failed};
+  const std::string part = path + ".part";
+  const auto status = path.empty() ? std::nullopt : look_at(part);
+  if (!status || !S_ISREG(status->st_mode) || status->st_uid != uid) {
+    done.error = "it died in the middle; nothing of its trace is there";
+    return done;
+  }
+  done.path = part;
+  done.bytes = static_cast<uint64_t>(status->st_size);
+  done.error = fmt::format("it died; what it recorded until then is in {}", part);
+  return done;
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,34 @@
+// What became of a request, in words.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "wire/message.h"
+
+namespace kymo::daemon {
+
+// Of a program whose connection broke: it died, or was replaced by another. What it recorded until then lies beside
+// where its trace would have been; of another user's file nothing is told.
+wire::Done died_outcome(uint64_t request_id, const std::string& path, uint32_t uid);
+
+// "1 process", "2 processes".
+inline std::string processes_text(size_t count) { return fmt::format("{} process{}", count, count == 1 ? "" : "es"); }
+
+// One line for the log: "trigger 7: 3 finished, 1 failed".
+template <class Targets>
+std::string outcome_text(uint64_t trigger, const Targets& targets) {
+  using wire::RequestState;
+  std::string text;
+  for (const auto state : {RequestState::Finished, RequestState::Failed, RequestState::Cancelled, RequestState::Busy}) {
+    size_t count = 0;
+    for (const auto& target : targets) count += target.state == state;
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, wire::name_of(state));
+  }
+  return fmt::format("trigger {}: {}", trigger, text);
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,69 @@
+#include "daemon/output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "daemon/proc.h"
+#include "wire/output_pattern.h"
+
+namespace kymo::daemon {
+namespace {
+
+constexpr std::string_view kTimePlace = "{time}";
+
+bool leads_upwards(const std::string& path) { return path.find("/../") != path.npos || path.ends_with("/.."); }
+
+bool is_below(const std::string& path, std::string folder) {
+  while (folder.ends_with('/')) folder.pop_back();
+  return path.starts_with(folder + "/");
+}
+
+}  // namespace
+
+std::string output_problem(const std::string& pattern, const std::vector<std::string>& folders) {
+  const auto path = wire::output_from_pattern(pattern, {.pid = 1, .name = "name", .host = "host", .time = "time"});
+  if (!path) return path.reason();
+  if (pattern.size() > wire::kLongestText || path->size() > wire::kLongestText)
+    return fmt::format("an output of {} characters is too long", path->size());
+  if (!path->starts_with('/')) return fmt::format("the output is an absolute path, not \"{}\"", pattern);
+  if (leads_upwards(*path) || leads_upwards(pattern)) return fmt::format("an output has no \"..\" in it: {}", pattern);
+  if (path->ends_with('/')) return fmt::format("an output is a file, not a folder: {}", pattern);
+  if (folders.empty() || std::ranges::any_of(folders, [&](const auto& folder) { return is_below(*path, folder); }))
+    return {};
+  return fmt::format("traces go below {}, not to {}", fmt::join(folders, " or "), pattern);
+}
+
+std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
+  const auto seconds = static_cast<time_t>(realtime_ns / kNsPerSecond);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char whole[32];
+  std::strftime(whole, sizeof whole, "%Y%m%d-%H%M%S", &utc);
+  // Two triggers in a second are two traces.
+  const std::string time = fmt::format("{}.{:03}", whole, realtime_ns / kNsPerMs % 1000);
+  std::string filled;
+  for (size_t at = 0; at < pattern.size();) {
+    const std::string_view rest = std::string_view(pattern).substr(at);
+    if (rest.starts_with("{{") || rest.starts_with("}}")) {
+      filled.append(rest.substr(0, 2));
+      at += 2;
+    } else if (rest.starts_with(kTimePlace)) {
+      filled.append(time);
+      at += kTimePlace.size();
+    } else {
+      filled += rest[0];
+      ++at;
+    }
+  }
+  return filled;
+}
+
+uint64_t end_of(const wire::TraceOptions& options) {
+  if (options.iterations != 0) return 0;
+  const uint64_t begin = options.start_at_ns != 0 ? options.start_at_ns : realtime_ns() + options.warmup_ns;
+  return begin + options.duration_ns;  // what is past (last) has none: it is over at once
+}
+
+}  // namespace kymo::daemon

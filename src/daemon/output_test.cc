@@ -1,0 +1,52 @@
+#include "daemon/output.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/file_look.h"
+#include "daemon/proc.h"
+
+namespace kymo::daemon {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(OutputTest, APathIsAbsoluteAndLeadsNowhereElse) {
+  EXPECT_EQ(output_problem("/data/{name}.kymo", {}), "");
+  EXPECT_THAT(output_problem("/data/../etc/x", {}), HasSubstr("no \"..\""));
+  EXPECT_THAT(output_problem("/data/x/..", {}), HasSubstr("no \"..\""));
+  EXPECT_THAT(output_problem("/data/{what}", {}), HasSubstr("is no place"));
+  EXPECT_EQ(output_problem("/data/a..b.kymo", {}), "");
+}
+
+TEST(OutputTest, WhereThereAreFoldersItIsBelowOneOfThem) {
+  EXPECT_EQ(output_problem("/data/x.kymo", {"/tmp", "/data/"}), "");
+  EXPECT_THAT(output_problem("/database/x.kymo", {"/data"}), HasSubstr("traces go below /data, not to /database"));
+  EXPECT_NE(output_problem("/{host}/x.kymo", {"/data"}), "");
+}
+
+TEST(OutputTest, TheTimeIsFilledInAndBracesThatWereMeantStay) {
+  EXPECT_EQ(with_time("/{{time}}/{time}{pid}", 1'000'000'000'007'654'321), "/{{time}}/20010909-014640.007{pid}");
+}
+
+TEST(OutputTest, ARecordingEndsAtAKnownTimeUnlessItCountsIterations) {
+  EXPECT_EQ(end_of({.start_at_ns = 1000, .duration_ns = 500}), 1500u);
+  EXPECT_EQ(end_of({.iterations = 5}), 0u);
+  EXPECT_GE(end_of({.duration_ns = 500}), realtime_ns());
+}
+
+TEST(FileLookTest, TellsWhatIsThereAndNotWhereALinkLeads) {
+  const std::string folder = ::testing::TempDir() + "kymod-look-" + std::to_string(getpid());
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  ASSERT_EQ(symlink("/", (folder + "/link").c_str()), 0);
+  EXPECT_TRUE(S_ISDIR(look_at(folder)->st_mode));
+  EXPECT_TRUE(S_ISLNK(look_at(folder + "/link")->st_mode));
+  EXPECT_FALSE(look_at(folder + "/none"));
+  unlink((folder + "/link").c_str());
+  rmdir(folder.c_str());
+}
+
+}  // namespace
+}  // namespace kymo::daemon

@@ -1,0 +1,183 @@
+#include "daemon/proc.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+#include <sstream>
+
+#include "base/file.h"
+
+namespace kymo::daemon {
+namespace {
+
+constexpr size_t kMostOfAFile = 1 << 20;
+constexpr size_t kLongestCommandLine = 512;
+
+// Files of /proc have no size: read until there is no more, or enough.
+std::optional<std::string> proc_file(const std::string& path, size_t most = kMostOfAFile) {
+  const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  std::string text;
+  char part[4096];
+  while (text.size() < most) {
+    const ssize_t size = read(file.get(), part, sizeof part);
+    if (size < 0) return std::nullopt;
+    if (size == 0) break;
+    text.append(part, static_cast<size_t>(size));
+  }
+  text.resize(std::min(text.size(), most));
+  return text;
+}
+
+std::string proc_path(pid_t pid, const char* name) { return fmt::format("/proc/{}/{}", pid, name); }
+
+struct ProcStat {
+  std::string name;
+  char state = '?';
+  int32_t parent = 0;
+  uint64_t started = 0;
+};
+
+// The name stands in brackets and may hold brackets itself: the last one counts.
+std::optional<ProcStat> read_stat(pid_t pid) {
+  const auto text = proc_file(proc_path(pid, "stat"));
+  if (!text) return std::nullopt;
+  const size_t open = text->find('('), close = text->rfind(')');
+  if (open == text->npos || close == text->npos || close < open) return std::nullopt;
+  ProcStat stat;
+  stat.name = text->substr(open + 1, close - open - 1);
+  std::istringstream rest(text->substr(close + 1));
+  std::string skipped;
+  rest >> stat.state >> stat.parent;
+  constexpr int kBetweenParentAndStart = 17;  // the start is field 22
+  for (int i = 0; i < kBetweenParentAndStart; ++i) rest >> skipped;
+  rest >> stat.started;
+  if (!rest) return std::nullopt;
+  return stat;
+}
+
+// A line of /proc/PID/status behind its "Key:".
+std::string status_line(const std::string& status, const std::string& key) {
+  size_t at = status.starts_with(key) ? 0 : status.find("\n" + key);
+  if (at == status.npos) return {};
+  at = status.find(':', at) + 1;
+  return status.substr(at, status.find('\n', at) - at);
+}
+
+std::vector<int64_t> numbers_in(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<int64_t> numbers;
+  for (int64_t number = 0; words >> number;) numbers.push_back(number);
+  return numbers;
+}
+
+uint64_t started_at(uint64_t ticks) {
+  timespec boot{}, real{};
+  clock_gettime(CLOCK_BOOTTIME, &boot);
+  clock_gettime(CLOCK_REALTIME, &real);
+  const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const uint64_t since_boot = ticks / per_second * kNsPerSecond + ticks % per_second * (kNsPerSecond / per_second);
+  const uint64_t booted = (static_cast<uint64_t>(real.tv_sec) - static_cast<uint64_t>(boot.tv_sec)) * kNsPerSecond +
+                          static_cast<uint64_t>(real.tv_nsec) - static_cast<uint64_t>(boot.tv_nsec);
+  return booted + since_boot;
+}
+
+}  // namespace
+
+std::optional<ProcessFacts> read_process(pid_t pid) {
+  if (pid <= 0) return std::nullopt;
+  const auto stat = read_stat(pid);
+  const auto status = proc_file(proc_path(pid, "status"));
+  if (!stat || !status) return std::nullopt;
+  ProcessFacts facts;
+  facts.pid = pid;
+  facts.name = stat->name;
+  facts.started = stat->started;
+  facts.started_at_ns = started_at(stat->started);
+  const auto uids = numbers_in(status_line(*status, "Uid"));  // real, effective, saved, file system's
+  const auto pids = numbers_in(status_line(*status, "NSpid"));
+  if (uids.size() < 2) return std::nullopt;
+  facts.uid = static_cast<uint32_t>(uids[1]);
+  facts.is_of_one_user = std::ranges::count(uids, uids[1]) == static_cast<ptrdiff_t>(uids.size());
+  facts.inner_pid = pids.empty() ? pid : static_cast<int32_t>(pids.back());
+  facts.command_line = proc_file(proc_path(pid, "cmdline"), kLongestCommandLine).value_or("");
+  while (facts.command_line.ends_with('\0')) facts.command_line.pop_back();
+  std::ranges::replace(facts.command_line, '\0', ' ');
+  facts.pid_namespace = namespace_of(pid, "pid");
+  facts.network_namespace = namespace_of(pid, "net");
+  facts.mount_namespace = namespace_of(pid, "mnt");
+  for (auto parent = stat->parent; parent > 1 && facts.parents.size() < kMostParents;) {
+    facts.parents.push_back(parent);
+    const auto above = read_stat(parent);
+    parent = above ? above->parent : 0;
+  }
+  return facts;
+}
+
+bool runs_as(pid_t pid, uint32_t uid) {
+  const auto status = proc_file(proc_path(pid, "status"));
+  if (!status) return false;
+  const auto uids = numbers_in(status_line(*status, "Uid"));
+  return !uids.empty() && std::ranges::count(uids, int64_t{uid}) == static_cast<ptrdiff_t>(uids.size());
+}
+
+bool is_alive(pid_t pid, uint64_t started) {
+  const auto stat = read_stat(pid);
+  return stat && stat->started == started && stat->state != 'Z' && stat->state != 'X';
+}
+
+StartVariable start_variable(pid_t pid, const std::string& name) {
+  const auto text = proc_file(proc_path(pid, "environ"));
+  if (!text) return {};
+  StartVariable variable{true, std::nullopt};
+  std::istringstream entries(*text);
+  for (std::string entry; std::getline(entries, entry, '\0');)
+    if (entry.starts_with(name + "=")) variable.value = entry.substr(name.size() + 1);
+  return variable;
+}
+
+std::optional<bool> has_library(pid_t pid, const std::string& begins_with) {
+  constexpr size_t kMostOfMaps = 16 << 20;
+  const auto text = proc_file(proc_path(pid, "maps"), kMostOfMaps);
+  if (!text || text->empty()) return std::nullopt;
+  return text->find("/" + begins_with) != text->npos;
+}
+
+uint64_t namespace_of(pid_t pid, const char* kind) {
+  struct stat status {};
+  return stat(fmt::format("/proc/{}/ns/{}", pid, kind).c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+std::string boot_id() {
+  std::string id = proc_file("/proc/sys/kernel/random/boot_id").value_or("");
+  while (id.ends_with('\n')) id.pop_back();
+  return id;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string user_name(uint32_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  char buffer[4096];
+  if (getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr) return entry.pw_name;
+  return fmt::format("user {}", uid);
+}
+
+uint64_t realtime_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace kymo::daemon

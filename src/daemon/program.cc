@@ -1,0 +1,116 @@
+#include "daemon/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kymo::daemon {
+namespace {
+
+bool has_pid(const wire::ProcessEntry& entry, int32_t pid) {
+  return entry.pid == pid || std::ranges::find(entry.parents, pid) != entry.parents.end();
+}
+
+bool pid_matches(const wire::Selection& selection, const wire::ProcessEntry& entry) {
+  return selection.pids.empty() ||
+         std::ranges::any_of(selection.pids, [&](int32_t pid) { return has_pid(entry, pid); });
+}
+
+// `*` stands for anything and `?` for one character. Not fnmatch: a pattern can be made to keep that busy for long.
+bool name_fits(std::string_view pattern, std::string_view name) {
+  size_t at = 0, from = 0, star = pattern.npos, tried = 0;
+  while (from < name.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      tried = from;
+    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == name[from])) {
+      ++at;
+      ++from;
+    } else if (star != pattern.npos) {
+      at = star + 1;
+      from = ++tried;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', at) == pattern.npos;
+}
+
+bool name_matches(const wire::Selection& selection, const wire::ProcessEntry& entry) {
+  return selection.names.empty() || std::ranges::any_of(selection.names, [&](const std::string& name) {
+           return entry.name == name || name_fits(name, entry.name);
+         });
+}
+
+bool job_matches(const wire::Selection& selection, const wire::ProcessEntry& entry) {
+  return !selection.job || *selection.job == entry.job;
+}
+
+std::string job_text(const std::string& job) { return job.empty() ? "no job" : fmt::format("job {}", job); }
+
+// Of a process that is not connected, as far as `asker` may know.
+std::string why_not_connected(int32_t pid, const Asker& asker) {
+  const auto facts = read_process(pid);
+  if (!facts) return fmt::format("there is no process {}", pid);
+  if (!asker.may_see(facts->uid)) {
+    return fmt::format("process {} belongs to {}; ask as that user or as root", pid, user_name(facts->uid));
+  }
+  return fmt::format("process {} ({}) is not connected; 'kymo doctor {}' says why", pid, facts->name, pid);
+}
+
+}  // namespace
+
+bool is_there(const Program& program) {
+  return program.entry().protocol == wire::Protocol::Kymo || is_alive(program.entry().pid, program.started());
+}
+
+std::string selection_problem(const wire::Selection& selection) {
+  constexpr size_t kMostNames = 64, kLongestName = 256;
+  if (selection.names.size() > kMostNames)
+    return fmt::format("{} names are more than {}; say it by a pattern", selection.names.size(), kMostNames);
+  for (const std::string& name : selection.names)
+    if (name.size() > kLongestName) return fmt::format("a name of {} characters is too long", name.size());
+  return {};
+}
+
+bool selects(const wire::Selection& selection, const wire::ProcessEntry& entry) {
+  return pid_matches(selection, entry) && name_matches(selection, entry) && job_matches(selection, entry);
+}
+
+std::string nothing_found(const wire::Selection& selection, const Programs& programs, const Asker& asker) {
+  std::vector<const wire::ProcessEntry*> seen;
+  for (const auto& [id, program] : programs)
+    if (asker.may_see(program->entry().uid) && is_there(*program)) seen.push_back(&program->entry());
+  const auto any = [&](auto matches) {
+    return std::ranges::any_of(seen, [&](const wire::ProcessEntry* entry) { return matches(selection, *entry); });
+  };
+  if (!any(pid_matches)) {
+    if (!selection.pids.empty()) return why_not_connected(selection.pids.front(), asker);
+    return asker.uid == 0
+               ? "no program is connected; start one with KYMO_DAEMON=1 in its environment"
+               : fmt::format("no program of {} is connected; start one with KYMO_DAEMON=1 in its environment",
+                             user_name(asker.uid));
+  }
+  std::vector<std::string> names, jobs;
+  for (const wire::ProcessEntry* entry : seen) {
+    if (!pid_matches(selection, *entry)) continue;
+    names.push_back(entry->name);
+    jobs.push_back(job_text(entry->job));
+  }
+  const auto listed = [](std::vector<std::string> words) {
+    constexpr size_t kMostWords = 5;
+    std::ranges::sort(words);
+    words.erase(std::ranges::unique(words).begin(), words.end());
+    const bool is_cut = words.size() > kMostWords;
+    if (is_cut) words.resize(kMostWords);
+    return fmt::format("{}{}", fmt::join(words, ", "), is_cut ? ", …" : "");
+  };
+  if (!any(name_matches)) {
+    return fmt::format("no program is called {}; connected: {}", fmt::join(selection.names, " or "), listed(names));
+  }
+  if (!any(job_matches))
+    return fmt::format("no program belongs to {}; connected: {}", job_text(*selection.job), listed(jobs));
+  return "no program has all of that at once; say less, or look with 'kymo ps'";
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,85 @@
+// A program that can be asked for a trace, by whichever protocol it is connected.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/credentials.h"
+#include "wire/message.h"
+
+namespace kymo::daemon {
+
+// What is asked of one program.
+struct ProgramRequest {
+  uint64_t id = 0;
+  bool memory = false;  // a timeline of memory, not a trace
+  wire::TraceOptions options = {};
+  std::string kineto_config = {};  // libkineto's text where it was given as such; empty: made from the options
+};
+
+class Program {
+ public:
+  Program(wire::ProcessEntry entry, const ProcessFacts& facts)
+      : entry_(std::move(entry)), started_(facts.started), inner_pid_(facts.inner_pid) {}
+  virtual ~Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Its pid is the kernel's word, its parents are read from /proc; name and job are what it says.
+  const wire::ProcessEntry& entry() const { return entry_; }
+  wire::ProcessEntry& entry() { return entry_; }
+  uint64_t started() const { return started_; }     // ProcessFacts::started
+  int32_t inner_pid() const { return inner_pid_; }  // in its own namespace, by which it names its files
+  bool is_busy() const { return entry_.request_id != 0; }
+
+  // How a request ends that this program cannot take on; nothing where it can.
+  virtual std::optional<wire::Done> objection(const ProgramRequest& request) const = 0;
+  // Where the trace will be; empty: not known.
+  virtual std::string path_of(const ProgramRequest& request) const = 0;
+  virtual void start(const ProgramRequest& request) = 0;
+  // Why it goes on nevertheless; empty: it will end, or was not begun.
+  virtual std::string cancel(uint64_t request_id) = 0;
+  // Nobody waits for its outcome any more.
+  virtual void give_up(uint64_t request_id) { cancel(request_id); }
+
+ private:
+  wire::ProcessEntry entry_;
+  uint64_t started_;
+  int32_t inner_pid_;
+};
+
+// All that are connected, by a number that is never used again. They belong to whoever speaks with them, and are
+// removed before they go.
+class Programs {
+ public:
+  uint64_t add(Program& program) { return all_.emplace(++last_, &program).first->first; }
+  void remove(uint64_t id) { all_.erase(id); }
+  // Null: it is gone.
+  Program* find(uint64_t id) const {
+    const auto found = all_.find(id);
+    return found == all_.end() ? nullptr : found->second;
+  }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::map<uint64_t, Program*> all_;
+  uint64_t last_ = 0;
+};
+
+// One of libkineto has no connection that would tell of its end; its process is looked for.
+bool is_there(const Program& program);
+
+// Why so much is not looked for; empty: it is.
+std::string selection_problem(const wire::Selection& selection);
+
+// Whether `selection` means this one; not whether whoever asks may see it.
+bool selects(const wire::Selection& selection, const wire::ProcessEntry& entry);
+
+// Why nothing was found that `selection` means among what `asker` may see, and what to do.
+std::string nothing_found(const wire::Selection& selection, const Programs& programs, const Asker& asker);
+
+}  // namespace kymo::daemon

@@ -1,0 +1,38 @@
+// Replies that are longer than a message: sent as several, all but the last saying that more follow.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "wire/field_codec.h"
+#include "wire/message.h"
+
+namespace kymo::daemon {
+
+// `empty` is the reply without its items, of which `list` is the member that takes them. Each part goes to `send`.
+template <class Reply, class Item>
+void send_in_parts(const Reply& empty, std::vector<Item> Reply::*list, std::vector<Item> items,
+                   const std::function<void(Reply)>& send) {
+  constexpr size_t kRoom = wire::kLargestMessage - 8 * 1024;  // the rest of the message, a long text in it
+  Reply part = empty;
+  size_t used = 0;
+  for (Item& item : items) {
+    base::ByteWriter bytes;
+    wire::FieldWriter fields(bytes);
+    each_field(std::as_const(item), fields);
+    const size_t size = bytes.size() + wire::kFieldHeadBytes;
+    if (!(part.*list).empty() && (used + size > kRoom || (part.*list).size() == wire::kMostItems)) {
+      part.more = true;
+      send(std::exchange(part, empty));
+      used = 0;
+    }
+    (part.*list).push_back(std::move(item));
+    used += size;
+  }
+  part.more = false;
+  send(std::move(part));
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,262 @@
+#include "daemon/server.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/version.h"
+#include "daemon/outcome.h"
+#include "daemon/replies.h"
+
+namespace kymo::daemon {
+namespace {
+
+constexpr int kAcceptedARound = 64;
+constexpr uint32_t kMostRequests = 1;  // that a program works on
+// Beyond this a command hears of the ends of its targets only, until it has caught up.
+constexpr size_t kMuchUnread = 256 << 10;
+
+base::FileDescriptor spare_descriptor() { return base::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+// The one packet that somebody who is not let in gets.
+void send_refusal(int socket, wire::RefusedCode code, const std::string& why) {
+  if (const auto packet = wire::message_packet(wire::Refused{code, 0, why}))
+    send(socket, packet->data(), packet->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+Server::Server(Loop& loop, Log& log, Endpoint& endpoint, Programs& programs, ServerLimits limits,
+               TriggerLimits trigger_limits, std::string dynolog)
+    : loop_(loop),
+      log_(log),
+      endpoint_(endpoint),
+      programs_(programs),
+      limits_(limits),
+      facts_{endpoint.options().path, std::move(dynolog), {}},
+      output_folders_(trigger_limits.output_folders),
+      triggers_(
+          loop, log, programs, std::move(trigger_limits), [&endpoint] { return endpoint.next_trigger_id(); },
+          [this](const Triggers::Listener& listener, const wire::TriggerUpdate& update) {
+            return tell(listener, update);
+          }),
+      spare_(spare_descriptor()),
+      watch_(loop.watch(endpoint.socket(), EPOLLIN, [this](uint32_t) { accept_some(); })) {}
+
+Server::~Server() {
+  for (auto& [id, client] : clients_)
+    if (client.program_id != 0) programs_.remove(client.program_id);
+}
+
+void Server::accept_some() {
+  for (int i = 0; i < kAcceptedARound; ++i) {
+    base::FileDescriptor socket(accept4(endpoint_.socket(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
+      if (errno == EMFILE || errno == ENFILE) refuse_for_want_of_descriptors();
+      return;
+    }
+    const auto credentials = peer_of(socket.get());
+    const std::string problem = credentials ? welcome_problem(*credentials) : credentials.reason();
+    if (problem.empty()) {
+      add(std::move(socket), *credentials);
+    } else {
+      log_.warn(fmt::format("a connection was refused: {}", problem));
+      send_refusal(socket.get(), wire::RefusedCode::NotAllowed, problem);
+    }
+  }
+}
+
+// Whoever waits to be accepted would otherwise keep this daemon busy for ever.
+void Server::refuse_for_want_of_descriptors() {
+  log_.warn("there are no file descriptors left; raise the limit (ulimit -n, LimitNOFILE)");
+  spare_.reset();
+  {
+    const base::FileDescriptor socket(accept4(endpoint_.socket(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket) send_refusal(socket.get(), wire::RefusedCode::Limit, "the daemon has no file descriptors left");
+  }
+  spare_ = spare_descriptor();
+}
+
+std::string Server::welcome_problem(const ucred& credentials) const {
+  if (!endpoint_.options().is_for_all && credentials.uid != geteuid() && credentials.uid != 0) {
+    return fmt::format("this daemon serves {} and root, not {}", user_name(geteuid()), user_name(credentials.uid));
+  }
+  // Some are kept for root, who must be able to look however many there are.
+  const bool is_root = credentials.uid == 0;
+  if (clients_.size() >= limits_.most_connections + (is_root ? limits_.kept_for_root : 0))
+    return fmt::format("{} connections are there already", clients_.size());
+  if (is_root) return {};
+  const auto found = of_user_.find(credentials.uid);
+  if (found != of_user_.end() && found->second >= limits_.most_of_a_user) {
+    return fmt::format("{} has {} connections already", user_name(credentials.uid), found->second);
+  }
+  return {};
+}
+
+void Server::add(base::FileDescriptor socket, const ucred& credentials) {
+  const uint64_t id = ++last_client_;
+  auto connection =
+      std::make_unique<Connection>(loop_, std::move(socket), limits_.connection, unread_, credentials.uid,
+                                   Connection::Handlers{[this, id](const wire::Packet& packet) { heard(id, packet); },
+                                                        [this, id](const std::string& why) { closed(id, why); }});
+  Client& client = clients_[id];
+  client.connection = std::move(connection);
+  client.credentials = credentials;
+  client.hello_deadline = loop_.in(limits_.hello, [this, id] {
+    if (const auto found = clients_.find(id); found != clients_.end())
+      found->second.connection->close("it did not say who it is");
+  });
+  ++of_user_[credentials.uid];
+}
+
+void Server::closed(uint64_t id, const std::string& why) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  Client& client = found->second;
+  if (!why.empty()) log_.warn(fmt::format("the connection of process {} was ended: {}", client.credentials.pid, why));
+  if (client.program_id != 0) {
+    triggers_.program_left(client.program_id);
+    programs_.remove(client.program_id);
+  }
+  triggers_.listener_left(id);
+  const auto user = of_user_.find(client.credentials.uid);
+  if (--user->second == 0) of_user_.erase(user);
+  clients_.erase(found);
+}
+
+void Server::heard(uint64_t id, const wire::Packet& packet) {
+  Client& client = clients_.at(id);
+  if (packet.kind != wire::PacketKind::Good) return;  // it was told
+  if (const auto* hello = std::get_if<wire::Hello>(&packet.message)) return greeted(client, *hello, packet.serial);
+  if (!client.role) {
+    refuse(client, wire::RefusedCode::NotAllowed, packet, "say Hello first");
+    return client.connection->close("it did not say who it is");
+  }
+  if (client.program) client.program->entry().seen_at_ns = realtime_ns();
+  if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
+    return client.connection->send(wire::Pong{ping->token, realtime_ns()}, packet.serial);
+  }
+  if (std::holds_alternative<wire::Pong>(packet.message) || std::holds_alternative<wire::Refused>(packet.message))
+    return;
+  *client.role == wire::Role::Agent ? heard_agent(client, packet) : heard_tool(client, id, packet);
+}
+
+void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) {
+  const auto fail = [&](wire::RefusedCode code, const std::string& why) {
+    client.connection->send(wire::Refused{code, static_cast<uint32_t>(wire::MessageType::Hello), why}, serial);
+    client.connection->close(why);
+  };
+  if (client.role) return fail(wire::RefusedCode::Malformed, "it said Hello twice");
+  const uint32_t version = wire::common_version(hello);
+  if (version == 0) {
+    return fail(wire::RefusedCode::Version,
+                fmt::format("it speaks versions {} to {}, and {} is spoken here; update one side", hello.oldest_version,
+                            hello.version, wire::kProtocolVersion));
+  }
+  if (hello.role != wire::Role::Agent && hello.role != wire::Role::Tool) {
+    return fail(wire::RefusedCode::Malformed,
+                fmt::format("a role {} is not known here", static_cast<uint32_t>(hello.role)));
+  }
+  if (hello.role == wire::Role::Agent) {
+    const base::FileDescriptor process = peer_process(client.connection->socket());
+    const auto facts = verified_process(client.credentials, hello.pid, process.get());
+    if (!facts) return fail(wire::RefusedCode::NotAllowed, facts.reason());
+    client.program = std::make_unique<AgentProgram>(*client.connection, *facts, hello);
+    client.program_id = programs_.add(*client.program);
+  } else if (const std::string problem = user_problem(client.credentials); !problem.empty()) {
+    return fail(wire::RefusedCode::NotAllowed, problem);
+  }
+  client.role = hello.role;
+  client.hello_deadline.reset();
+  client.connection->send(wire::Welcome{.version = version,
+                                        .daemon_pid = getpid(),
+                                        .kymo_version = base::kVersion,
+                                        .boot_id = boot_id(),
+                                        .most_requests = kMostRequests,
+                                        .longest_ns = wire::kLongestTraceNs,
+                                        .output_folders = output_folders_},
+                          serial);
+}
+
+void Server::heard_agent(Client& client, const wire::Packet& packet) {
+  if (const auto* status = std::get_if<wire::Status>(&packet.message))
+    return triggers_.status(client.program_id, *status);
+  if (const auto* done = std::get_if<wire::Done>(&packet.message)) return triggers_.done(client.program_id, *done);
+  if (const auto* done = std::get_if<wire::MemoryDone>(&packet.message))
+    return triggers_.done(client.program_id, *done);
+  if (const auto* step = std::get_if<wire::Step>(&packet.message)) {
+    client.program->entry().iteration = step->iteration;
+    return;
+  }
+  refuse(client, wire::RefusedCode::NotAllowed, packet, "a program asks for nothing; connect as a command");
+}
+
+void Server::heard_tool(Client& client, uint64_t id, const wire::Packet& packet) {
+  const Asker asker{client.credentials.uid};
+  if (const auto* asked = std::get_if<wire::List>(&packet.message)) return list(client, *asked, packet.serial);
+  if (const auto* asked = std::get_if<wire::Trigger>(&packet.message))
+    return trigger(client, id, *asked, packet.serial);
+  if (const auto* asked = std::get_if<wire::CancelTrigger>(&packet.message)) {
+    return reply(client, triggers_.cancel(asked->trigger_id, asker), packet.serial);
+  }
+  if (const auto* asked = std::get_if<wire::Doctor>(&packet.message)) {
+    return send_in_parts<wire::DoctorReply>(
+        {}, &wire::DoctorReply::findings, examine(facts_, programs_, asker, asked->pid),
+        [&](const wire::DoctorReply& part) { client.connection->send(part, packet.serial); });
+  }
+  refuse(client, wire::RefusedCode::NotAllowed, packet, "a command lists, triggers, cancels and asks the doctor");
+}
+
+void Server::list(Client& client, const wire::List& list, uint32_t serial) {
+  const Asker asker{client.credentials.uid};
+  if (std::string problem = selection_problem(list.selection); !problem.empty()) {
+    const auto type = static_cast<uint32_t>(wire::MessageType::List);
+    return client.connection->send(wire::Refused{wire::RefusedCode::Limit, type, std::move(problem)}, serial);
+  }
+  std::vector<wire::ProcessEntry> entries;
+  for (const auto& [id, program] : programs_) {
+    const wire::ProcessEntry& entry = program->entry();
+    if (asker.may_see(entry.uid) && selects(list.selection, entry) && is_there(*program)) entries.push_back(entry);
+  }
+  send_in_parts<wire::ListReply>({}, &wire::ListReply::processes, std::move(entries),
+                                 [&](const wire::ListReply& part) { client.connection->send(part, serial); });
+}
+
+void Server::trigger(Client& client, uint64_t id, const wire::Trigger& trigger, uint32_t serial) {
+  const Asker asker{client.credentials.uid};
+  auto begun = triggers_.begin(trigger, asker, Triggers::Listener{trigger.follow ? id : 0, serial});
+  if (begun.id != 0) {
+    log_.say(fmt::format("trigger {}: {}, asked by process {} of {}", begun.id, processes_text(begun.targets.size()),
+                         client.credentials.pid, user_name(client.credentials.uid)));
+  }
+  if (begun.refused) {
+    const auto type = static_cast<uint32_t>(wire::MessageType::Trigger);
+    return client.connection->send(wire::Refused{*begun.refused, type, begun.text}, serial);
+  }
+  reply(client, std::move(begun), serial);
+}
+
+void Server::reply(Client& client, Triggers::Begun begun, uint32_t serial) {
+  send_in_parts<wire::TriggerReply>({begun.id, {}, begun.text, false}, &wire::TriggerReply::targets,
+                                    std::move(begun.targets),
+                                    [&](const wire::TriggerReply& part) { client.connection->send(part, serial); });
+}
+
+void Server::refuse(Client& client, wire::RefusedCode code, const wire::Packet& packet, const std::string& why) {
+  client.connection->send(wire::Refused{code, packet.type, why}, packet.serial);
+}
+
+bool Server::tell(const Triggers::Listener& listener, const wire::TriggerUpdate& update) {
+  const auto found = clients_.find(listener.client);
+  if (found == clients_.end()) return false;
+  Connection& connection = *found->second.connection;
+  if (connection.unread() < kMuchUnread || wire::is_final(update.state)) connection.send(update, listener.serial);
+  return !connection.is_closed();
+}
+
+}  // namespace kymo::daemon

@@ -1,0 +1,78 @@
+// Kymo's own protocol: who is connected, what they may, and what each of their messages makes happen.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/agent_program.h"
+#include "daemon/connection.h"
+#include "daemon/doctor.h"
+#include "daemon/endpoint.h"
+#include "daemon/triggers.h"
+
+namespace kymo::daemon {
+
+struct ServerLimits {
+  size_t most_connections = 8192;
+  size_t most_of_a_user = 4096;
+  size_t kept_for_root = 256;              // beyond those
+  std::chrono::milliseconds hello{5'000};  // until a peer says who it is
+  ConnectionLimits connection;
+};
+
+class Server {
+ public:
+  // All of them outlive it.
+  Server(Loop& loop, Log& log, Endpoint& endpoint, Programs& programs, ServerLimits limits,
+         TriggerLimits trigger_limits, std::string dynolog);
+  ~Server();
+
+  Triggers& triggers() { return triggers_; }
+  // For the doctor: libkineto's programs are not served yet. Empty: they are.
+  void set_dynolog_problem(std::string why) { facts_.dynolog_problem = std::move(why); }
+
+ private:
+  struct Client {
+    std::unique_ptr<Connection> connection;
+    ucred credentials{};
+    Loop::Timer hello_deadline;
+    std::optional<wire::Role> role;         // once it said
+    std::unique_ptr<AgentProgram> program;  // of an agent
+    uint64_t program_id = 0;
+  };
+
+  void accept_some();
+  void refuse_for_want_of_descriptors();
+  std::string welcome_problem(const ucred& credentials) const;
+  void add(base::FileDescriptor socket, const ucred& credentials);
+  void closed(uint64_t id, const std::string& why);
+
+  void heard(uint64_t id, const wire::Packet& packet);
+  void greeted(Client& client, const wire::Hello& hello, uint32_t serial);
+  void heard_agent(Client& client, const wire::Packet& packet);
+  void heard_tool(Client& client, uint64_t id, const wire::Packet& packet);
+  void list(Client& client, const wire::List& list, uint32_t serial);
+  void trigger(Client& client, uint64_t id, const wire::Trigger& trigger, uint32_t serial);
+  void reply(Client& client, Triggers::Begun begun, uint32_t serial);
+  void refuse(Client& client, wire::RefusedCode code, const wire::Packet& packet, const std::string& why);
+  bool tell(const Triggers::Listener& listener, const wire::TriggerUpdate& update);
+
+  Loop& loop_;
+  Log& log_;
+  Endpoint& endpoint_;
+  Programs& programs_;
+  ServerLimits limits_;
+  DaemonFacts facts_;
+  std::vector<std::string> output_folders_;
+  Triggers triggers_;
+  UnreadSum unread_;
+  std::map<uint64_t, Client> clients_;
+  std::map<uint32_t, size_t> of_user_;  // connections
+  uint64_t last_client_ = 0;
+  base::FileDescriptor spare_;  // given up to refuse someone when there are no descriptors left
+  Loop::Watch watch_;
+};
+
+}  // namespace kymo::daemon

@@ -1,0 +1,255 @@
+#include "daemon/triggers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "daemon/outcome.h"
+#include "daemon/output.h"
+#include "wire/message_check.h"
+
+namespace kymo::daemon {
+
+using wire::RequestState;
+
+Triggers::Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, Tell tell)
+    : loop_(loop),
+      log_(log),
+      programs_(programs),
+      limits_(std::move(limits)),
+      next_id_(std::move(next_id)),
+      tell_(std::move(tell)) {}
+
+std::optional<Triggers::Begun> Triggers::refusal(const wire::Trigger& trigger, const Asker& asker) const {
+  const auto refused = [](wire::RefusedCode code, std::string why) { return Begun{0, {}, std::move(why), code}; };
+  const auto of_asker = std::ranges::count_if(triggers_, [&](const auto& one) { return one.second.uid == asker.uid; });
+  if (static_cast<size_t>(of_asker) >= limits_.most_of_a_user) {
+    return refused(wire::RefusedCode::Limit,
+                   fmt::format("{} triggers have not ended yet; wait for one, or cancel it", of_asker));
+  }
+  if (trigger.options.start_at_ns > realtime_ns() + wire::kLongestTraceNs)
+    return refused(wire::RefusedCode::Limit, "a start lies within the next seven days");
+  if (const std::string& boot = trigger.options.boot_id; !boot.empty() && boot != boot_id())
+    return refused(wire::RefusedCode::NotAllowed, "the time to start at is of another host's clock");
+  if (std::string problem = selection_problem(trigger.selection); !problem.empty())
+    return refused(wire::RefusedCode::Limit, std::move(problem));
+  // As it will be sent: a program is never asked for what cannot be said.
+  wire::TraceOptions options = trigger.options;
+  options.output = with_time(options.output, realtime_ns());
+  if (std::string problem = output_problem(options.output, limits_.output_folders); !problem.empty())
+    return refused(wire::RefusedCode::NotAllowed, std::move(problem));
+  if (std::string problem = wire::options_problem(options); !problem.empty())
+    return refused(wire::RefusedCode::Malformed, std::move(problem));
+  return std::nullopt;
+}
+
+std::vector<uint64_t> Triggers::matching(const wire::Trigger& trigger, const Asker& asker,
+                                         const std::vector<uint64_t>& only) const {
+  // One process may be connected in both ways: it is asked once, in the better one.
+  std::set<int32_t> kymo_pids;
+  for (const auto& [id, program] : programs_)
+    if (program->entry().protocol == wire::Protocol::Kymo) kymo_pids.insert(program->entry().pid);
+  std::vector<uint64_t> found;
+  const size_t most = trigger.process_limit == 0 ? kMostTargets : std::min<size_t>(trigger.process_limit, kMostTargets);
+  for (const auto& [id, program] : programs_) {
+    const wire::ProcessEntry& entry = program->entry();
+    if (found.size() == most) break;
+    if (!asker.may_see(entry.uid) || !selects(trigger.selection, entry) || !is_there(*program)) continue;
+    if (only.empty() && entry.protocol != wire::Protocol::Kymo && kymo_pids.contains(entry.pid)) continue;
+    if (only.empty() || std::ranges::find(only, id) != only.end()) found.push_back(id);
+  }
+  return found;
+}
+
+Triggers::Begun Triggers::begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
+                                const std::string& kineto_config, const std::vector<uint64_t>& only) {
+  if (auto refused = refusal(trigger, asker)) return std::move(*refused);
+  const std::vector<uint64_t> found = matching(trigger, asker, only);
+  if (found.empty()) return {0, {}, nothing_found(trigger.selection, programs_, asker), {}};
+
+  ProgramRequest request{0, trigger.memory, trigger.options, kineto_config};
+  if (request.options.start_at_ns != 0) request.options.boot_id = boot_id();
+  request.options.output = with_time(request.options.output, realtime_ns());
+  Begun begun;
+  begun.id = next_id_();
+  Active& active = triggers_[begun.id];
+  active.uid = asker.uid;
+  active.listener = listener;
+  active.left = found.size();
+  active.end_ns = end_of(request.options);
+  active.targets.reserve(found.size());
+  for (const uint64_t id : found) {
+    Program& program = *programs_.find(id);
+    request.id = begun.id << kTargetBits | active.targets.size();
+    Target& target = active.targets.emplace_back();
+    target.program = id;
+    target.pid = program.entry().pid;
+    target.uid = program.entry().uid;
+    const auto objection = program.objection(request);
+    if (objection) {
+      // After the command has heard which targets there are.
+      loop_.later([this, id, done = *objection] { finish(id, done); });
+    } else {
+      program.start(request);
+      target.path = program.path_of(request);
+      expect({begun.id, &active, &target}, program.entry().protocol == wire::Protocol::Kineto);
+    }
+    begun.targets.push_back({target.pid, request.id, target.state, target.path, objection ? objection->error : ""});
+  }
+  return begun;
+}
+
+Triggers::Place Triggers::find(uint64_t program, uint64_t request_id) {
+  const auto found = triggers_.find(trigger_of(request_id));
+  const size_t index = request_id & (kMostTargets - 1);
+  if (found == triggers_.end() || index >= found->second.targets.size()) return {};
+  Target& target = found->second.targets[index];
+  if (target.program != program || wire::is_final(target.state)) return {};
+  return {found->first, &found->second, &target};
+}
+
+void Triggers::expect(const Place& place, bool has_answered) {
+  const uint64_t now = realtime_ns();
+  std::chrono::nanoseconds wait = limits_.answer;
+  if (has_answered) {
+    const bool has_end = place.active->end_ns != 0 || place.target->state == RequestState::Writing;
+    if (!has_end) return place.target->deadline.reset();  // as long as its iterations take
+    wait = limits_.writing + std::chrono::nanoseconds(place.active->end_ns > now ? place.active->end_ns - now : 0);
+  }
+  give_up_after(place, wait);
+}
+
+void Triggers::give_up_after(const Place& place, std::chrono::nanoseconds wait) {
+  const uint64_t request_id =
+      place.trigger << kTargetBits | static_cast<uint64_t>(place.target - place.active->targets.data());
+  place.target->deadline = loop_.in(wait, [this, request_id, program = place.target->program] {
+    if (Program* silent = programs_.find(program)) silent->give_up(request_id);
+    wire::Done done{.id = request_id, .state = RequestState::Failed};
+    done.error = "it does not answer; it may be stopped, or its machine overloaded";
+    finish(program, done);
+  });
+}
+
+void Triggers::change(const Place& place, wire::TriggerUpdate update) {
+  Active& active = *place.active;
+  place.target->state = update.state;
+  if (update.path.empty()) {
+    update.path = place.target->path;
+  } else {
+    place.target->path = update.path;
+  }
+  if (wire::is_final(update.state)) {
+    place.target->deadline.reset();
+    --active.left;
+  }
+  update.trigger_id = place.trigger;
+  update.pid = place.target->pid;
+  update.targets_left = static_cast<uint32_t>(active.left);
+  if (active.listener.client != 0 && !tell_(active.listener, update)) active.listener = {};
+  if (active.left > 0) return;
+  log_.say(outcome_text(place.trigger, active.targets));
+  triggers_.erase(place.trigger);
+}
+
+void Triggers::status(uint64_t program, const wire::Status& status) {
+  if (Program* busy = programs_.find(program); busy != nullptr && !wire::is_final(status.state)) {
+    busy->entry().request_id = status.id;
+    busy->entry().state = status.state;
+  }
+  const Place place = find(program, status.id);
+  if (place.target == nullptr || wire::is_final(status.state)) return;  // the end is Done's to tell
+  // Only what is new gives it more time.
+  const bool is_news = place.target->state != status.state;
+  wire::TriggerUpdate update{.state = status.state, .progress = status.progress};
+  update.text = status.text;
+  change(place, std::move(update));
+  if (is_news) expect(place, true);
+}
+
+void Triggers::done(uint64_t program, const wire::Done& done) { finish(program, done); }
+
+void Triggers::done(uint64_t program, const wire::MemoryDone& done) {
+  finish(program, {.id = done.id,
+                   .state = done.state,
+                   .path = done.path,
+                   .bytes = done.bytes,
+                   .events = done.allocations,
+                   .losses = done.losses,
+                   .error = done.error});
+}
+
+void Triggers::finish(uint64_t program, const wire::Done& done) {
+  if (Program* ready = programs_.find(program); ready != nullptr && ready->entry().request_id == done.id) {
+    ready->entry().request_id = 0;
+    ready->entry().state = RequestState::Waiting;
+  }
+  const Place place = find(program, done.id);
+  if (place.target == nullptr) return;
+  wire::TriggerUpdate update{.state = done.state,
+                             .progress = wire::kWholeProgress,
+                             .bytes = done.bytes,
+                             .events = done.events,
+                             .losses = done.losses,
+                             .late_ns = done.late_ns};
+  update.path = done.path;
+  update.error = done.error;
+  if (done.path.empty()) place.target->path.clear();  // nothing was written
+  change(place, std::move(update));
+}
+
+void Triggers::program_left(uint64_t program) {
+  struct Open {
+    uint64_t request_id;
+    std::string path;
+    uint32_t uid;
+  };
+  std::vector<Open> open;  // finish() takes triggers away
+  for (auto& [id, active] : triggers_)
+    for (size_t i = 0; i < active.targets.size(); ++i)
+      if (active.targets[i].program == program && !wire::is_final(active.targets[i].state))
+        open.push_back({id << kTargetBits | i, active.targets[i].path, active.targets[i].uid});
+  for (const auto& [request_id, path, uid] : open) finish(program, died_outcome(request_id, path, uid));
+}
+
+void Triggers::listener_left(uint64_t client) {
+  for (auto& [id, active] : triggers_)
+    if (active.listener.client == client) active.listener = {};
+}
+
+Triggers::Begun Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
+  Begun cancelled{trigger_id, {}, {}, {}};
+  for (auto& [id, active] : triggers_) {
+    if (trigger_id != 0 && trigger_id != id) continue;
+    for (size_t i = 0; i < active.targets.size(); ++i) {
+      Target& target = active.targets[i];
+      Program* program = programs_.find(target.program);
+      if (wire::is_final(target.state) || program == nullptr || !asker.may_see(target.uid)) continue;
+      const uint64_t request_id = id << kTargetBits | i;
+      std::string objection = program->cancel(request_id);
+      if (objection.empty()) give_up_after({id, &active, &target}, limits_.answer + limits_.writing);
+      cancelled.targets.push_back({target.pid, request_id, target.state, target.path, std::move(objection)});
+    }
+  }
+  cancel_unknown(trigger_id, asker, cancelled);
+  if (cancelled.targets.empty()) {
+    cancelled.text = trigger_id == 0 ? "nothing is being recorded"
+                                     : fmt::format("there is no trigger {} of yours, or it has ended", trigger_id);
+  }
+  return cancelled;
+}
+
+// What programs told of that they were asked for by a daemon before this one.
+void Triggers::cancel_unknown(uint64_t trigger_id, const Asker& asker, Begun& cancelled) {
+  for (const auto& [id, program] : programs_) {
+    const wire::ProcessEntry& entry = program->entry();
+    const uint64_t asked = trigger_of(entry.request_id);
+    if (entry.request_id == 0 || triggers_.contains(asked) || !asker.may_see(entry.uid)) continue;
+    if (trigger_id != 0 && trigger_id != asked) continue;
+    const uint64_t request_id = entry.request_id;
+    std::string objection = program->cancel(request_id);
+    cancelled.targets.push_back({entry.pid, request_id, entry.state, {}, std::move(objection)});
+  }
+}
+
+}  // namespace kymo::daemon

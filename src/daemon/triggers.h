@@ -1,0 +1,107 @@
+// Triggers: what one command asks of many programs, from the command to the last outcome.
+//
+// A trigger's programs are asked all at once, then the command is told; each change is passed on to it as it comes. A
+// command that went away is not missed: its trigger goes on, and ends as it would. Every target ends, whatever
+// happens: by its program's word, when its connection breaks, or at a deadline.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/log.h"
+#include "daemon/loop.h"
+#include "daemon/program.h"
+
+namespace kymo::daemon {
+
+struct TriggerLimits {
+  size_t most_of_a_user = 64;                  // triggers that have not ended
+  std::vector<std::string> output_folders;     // traces go below these; none: anywhere
+  std::chrono::milliseconds answer{10'000};    // until a program says anything
+  std::chrono::milliseconds writing{120'000};  // from the end of the recording, or its last word, to the outcome
+};
+
+// A request's id holds its trigger's and its number in it, so that a daemon that was restarted knows them again.
+inline constexpr unsigned kTargetBits = 20;
+inline constexpr size_t kMostTargets = size_t{1} << kTargetBits;
+constexpr uint64_t trigger_of(uint64_t request_id) { return request_id >> kTargetBits; }
+
+class Triggers {
+ public:
+  using NextId = std::function<uint64_t()>;
+  // Who hears of changes, and the serial that its messages carry. Client 0: nobody.
+  struct Listener {
+    uint64_t client = 0;
+    uint32_t serial = 0;
+  };
+  // False: it is not there any more.
+  using Tell = std::function<bool(const Listener&, const wire::TriggerUpdate&)>;
+  Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, Tell tell);
+
+  struct Begun {
+    uint64_t id = 0;  // 0: nothing was begun, `text` says why
+    std::vector<wire::TriggerTarget> targets;
+    std::string text;
+    std::optional<wire::RefusedCode> refused = {};  // it was not a matter of which programs there are
+  };
+  // `kineto_config`: see ProgramRequest. `only`: of these programs; empty: of all.
+  Begun begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
+              const std::string& kineto_config = {}, const std::vector<uint64_t>& only = {});
+  // 0: all that the asker may cancel.
+  Begun cancel(uint64_t trigger_id, const Asker& asker);
+
+  // What a program says of a request. One that is not asked of this program is remembered as what it is busy with.
+  void status(uint64_t program, const wire::Status& status);
+  void done(uint64_t program, const wire::Done& done);
+  void done(uint64_t program, const wire::MemoryDone& done);
+  void program_left(uint64_t program);
+  void listener_left(uint64_t client);
+
+  size_t count() const { return triggers_.size(); }
+
+ private:
+  struct Target {
+    uint64_t program = 0;
+    int32_t pid = 0;
+    uint32_t uid = 0;
+    wire::RequestState state = wire::RequestState::Queued;
+    std::string path;  // as far as it is known
+    Loop::Timer deadline;
+  };
+  struct Active {
+    uint32_t uid = 0;  // who asked
+    Listener listener;
+    size_t left = 0;
+    uint64_t end_ns = 0;  // CLOCK_REALTIME, when the recording is over; 0: not known
+    std::vector<Target> targets;
+  };
+  struct Place {
+    uint64_t trigger = 0;
+    Active* active = nullptr;
+    Target* target = nullptr;
+  };
+  std::optional<Begun> refusal(const wire::Trigger& trigger, const Asker& asker) const;
+  std::vector<uint64_t> matching(const wire::Trigger& trigger, const Asker& asker,
+                                 const std::vector<uint64_t>& only) const;
+  Place find(uint64_t program, uint64_t request_id);
+  void expect(const Place& place, bool has_answered);
+  void give_up_after(const Place& place, std::chrono::nanoseconds wait);
+  void change(const Place& place, wire::TriggerUpdate update);
+  void finish(uint64_t program, const wire::Done& done);
+  void cancel_unknown(uint64_t trigger_id, const Asker& asker, Begun& cancelled);
+
+  Loop& loop_;
+  Log& log_;
+  Programs& programs_;
+  TriggerLimits limits_;
+  NextId next_id_;
+  Tell tell_;
+  std::map<uint64_t, Active> triggers_;
+};
+
+}  // namespace kymo::daemon

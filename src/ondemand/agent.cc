@@ -1,0 +1,321 @@
+#include "ondemand/agent.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "ondemand/clients.h"
+#include "ondemand/daemon_address.h"
+#include "ondemand/flight.h"
+#include "ondemand/identity.h"
+#include "ondemand/iterations.h"
+#include "ondemand/recorder.h"
+#include "ondemand/requests.h"
+#include "record/clock.h"
+#include "record/process.h"
+
+namespace kymo::ondemand {
+namespace {
+
+constexpr uint64_t kAgentMillisecond = 1'000'000;
+constexpr auto kForkPatience = std::chrono::milliseconds(100);
+constexpr int kHangUpMilliseconds = 200;
+constexpr int kClosingMilliseconds = 20;
+constexpr uint64_t kLookAtClock = 1'000 * kAgentMillisecond;
+
+uint64_t agent_now() { return record::nanoseconds(CLOCK_MONOTONIC); }
+
+}  // namespace
+
+Agent::Agent(AgentOptions options)
+    : options_(std::move(options)),
+      link_(
+          daemon_sockets(options_.daemon), [this] { return hello(); },
+          [this](const wire::Packet& packet) { receive(packet); }),
+      fabric_([this](const std::string& text) { receive_config(text); }) {}
+
+void Agent::start() {
+  wake_.open();
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread([this] { run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_.store(thread.get_id());
+  thread.detach();  // the process may end around it
+}
+
+void Agent::run() {
+  record::forbid_recording_on_this_thread();
+  pthread_setname_np(pthread_self(), "kymo-agent");
+  awake_.lock();
+  stop_watching_ranges();  // a forked child's parent may have
+  if (options_.wait_first_ms != 0) {
+    pollfd file{wake_.file(), POLLIN, 0};
+    awake_.unlock();
+    poll(&file, 1, options_.wait_first_ms);
+    awake_.lock();
+  }
+  start_flight();
+  link_.connect();
+  if (options_.asks_peers) fabric_.open();
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_ && job_ == nullptr) break;
+    }
+    sleep();
+  }
+  link_.close(kHangUpMilliseconds);
+  fabric_.close();
+  stop_flight();
+  awake_.unlock();
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  changed_.notify_all();
+}
+
+// One sleep, and what came of it.
+void Agent::sleep() {
+  std::vector<pollfd> files{{wake_.file(), POLLIN, 0}};
+  link_.add_files(files);
+  fabric_.add_files(files);
+  fabric_.ask(job_ != nullptr);
+  const uint64_t due = due_ns(), now = agent_now();
+  timespec timeout{};
+  if (due != kNever && due > now) {
+    timeout.tv_sec = static_cast<time_t>((due - now) / 1'000'000'000);
+    timeout.tv_nsec = static_cast<long>((due - now) % 1'000'000'000);
+  }
+  awake_.unlock();
+  const int ready = ppoll(files.data(), files.size(), due == kNever ? nullptr : &timeout, nullptr);
+  awake_.lock();
+  if (ready < 0)
+    for (pollfd& file : files) file.revents = 0;
+  pass(files);
+}
+
+void Agent::pass(const std::vector<pollfd>& files) {
+  wake_.drain();
+  if (!wake_.is_whole()) take_files_again();
+  if (new_clients_.exchange(false)) {
+    try {
+      all_clients().init_new();
+    } catch (const std::exception&) {  // it is called for traces all the same, and says then what is wrong
+    }
+  }
+  link_.serve(files);
+  fabric_.serve(files);
+  uint64_t asked = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    asked = finish_asked_;
+    if (asked == finish_done_) asked = 0;
+  }
+  if (asked != 0 && job_ != nullptr) job_->finish_early("the program has ended");
+  advance_job();
+  if (asked != 0 && job_ == nullptr) {
+    const std::lock_guard lock(mutex_);
+    finish_done_ = asked;
+    changed_.notify_all();
+  }
+}
+
+// The program has closed every descriptor, and may be about to open its own: the agent's come after those.
+void Agent::take_files_again() {
+  awake_.unlock();
+  poll(nullptr, 0, kClosingMilliseconds);
+  awake_.lock();
+  wake_.open();
+  link_.files_closed();
+  fabric_.files_closed();
+}
+
+uint64_t Agent::due_ns() const {
+  const uint64_t now = agent_now();
+  uint64_t due = std::min(link_.due_ns(), fabric_.due_ns());
+  if (wake_.file() < 0) due = std::min(due, now + kLookAtClock);
+  if (job_ == nullptr) return due;
+  // The time of day may be set while a job waits for one: never slept through for long.
+  if (const uint64_t at = job_->due_realtime_ns(); at != 0) {
+    const uint64_t real = record::nanoseconds(CLOCK_REALTIME);
+    due = std::min(due, now + std::min(at - std::min(at, real), kLookAtClock));
+  }
+  return std::min({due, job_->due_ns(), next_report_ns_});
+}
+
+// ---- Requests
+
+wire::Hello Agent::hello() const {
+  wire::Hello hello = describe_process();
+  hello.capabilities = wire::kCanTrace | wire::kCanMemory | wire::kCanIterations;
+  if (the_recorder().has_flight()) hello.capabilities |= wire::kCanLast;
+  if (all_clients().any())
+    hello.capabilities |= wire::kCanShapes | wire::kCanStack | wire::kCanFlops | wire::kCanModules;
+  return hello;
+}
+
+void Agent::receive(const wire::Packet& packet) {
+  const uint32_t serial = packet.serial;
+  if (const auto* start = std::get_if<wire::Start>(&packet.message)) {
+    take_request(*start, serial);
+  } else if (const auto* memory = std::get_if<wire::MemoryStart>(&packet.message)) {
+    take_request(*memory, serial);
+  } else if (const auto* cancel = std::get_if<wire::Cancel>(&packet.message)) {
+    if (job_ != nullptr && asker_ == Asker::Daemon && job_->request().id == cancel->id)
+      job_->cancel();
+    else
+      link_.send(wire::Refused{wire::RefusedCode::Malformed, static_cast<uint32_t>(wire::MessageType::Cancel),
+                               "there is no such request here any more"},
+                 serial);
+  } else if (std::holds_alternative<wire::Welcome>(packet.message)) {
+    tell_all_again();
+  }
+}
+
+template <class Start>
+void Agent::take_request(const Start& start, uint32_t serial) {
+  JobRequest failed;
+  failed.id = start.id;
+  if constexpr (std::is_same_v<Start, wire::MemoryStart>) failed.kind = JobKind::Memory;
+  JobResult result;
+  if (job_ != nullptr) {
+    result.state = wire::RequestState::Busy;
+    result.error = "a trace is being made in this process already: wait for it, or cancel it";
+    return report_result(failed, result, serial);
+  }
+  auto request = job_of(start, link_.daemon().output_folders);
+  if (request) return begin_job(std::move(*request), Asker::Daemon, serial);
+  result.error = request.reason();
+  report_result(failed, result, serial);
+}
+
+void Agent::receive_config(const std::string& text) {
+  auto request = job_of_config(text);
+  if (!request) return say_to_peers(request.reason());
+  if (job_ != nullptr) return say_to_peers("a trace is being made in this process already");
+  begin_job(std::move(*request), Asker::Peers, 0);
+}
+
+// Their protocol has no way to answer: whoever runs the program reads why there is no file.
+void Agent::say_to_peers(const std::string& problem) {
+  fprintf(stderr, "kymo: the trace that was asked for by way of KINETO_USE_DAEMON is not made: %s\n", problem.c_str());
+}
+
+void Agent::begin_job(JobRequest request, Asker asker, uint32_t serial) {
+  asker_ = asker;
+  serial_ = serial;
+  told_state_ = {};
+  told_progress_ = 0;
+  job_ = std::make_unique<Job>(std::move(request));
+  report_status();
+}
+
+void Agent::advance_job() {
+  if (job_ == nullptr) {
+    // The program's own recording is over, say: the past is kept again.
+    if (the_recorder().owner() == RecorderOwner::Nobody) start_flight();
+    return;
+  }
+  job_->advance();
+  if (!job_->done()) return report_status();
+  const JobRequest request = job_->request();
+  const JobResult result = job_->result();
+  job_.reset();
+  next_report_ns_ = kNever;
+  start_flight();
+  if (asker_ == Asker::Daemon)
+    report_result(request, result, serial_);
+  else if (result.state == wire::RequestState::Failed)
+    say_to_peers(result.error);
+}
+
+// ---- Answers
+
+void Agent::report_status() {
+  constexpr uint32_t kStep = 50;  // thousandths
+  constexpr uint64_t kLeast = 100 * kAgentMillisecond;
+  const uint64_t now = agent_now();
+  const wire::RequestState state = job_->state();
+  const uint32_t progress = job_->progress();
+  next_report_ns_ = kNever;
+  if (asker_ != Asker::Daemon || job_->done()) return;
+  if (state == wire::RequestState::Recording && job_->request().duration_ns != 0)
+    next_report_ns_ = now + std::max(kLeast, job_->request().duration_ns / (wire::kWholeProgress / kStep));
+  if (state == told_state_ && progress < told_progress_ + kStep) return;
+  told_state_ = state;
+  told_progress_ = progress;
+  if (link_.welcome()) link_.send(wire::Status{job_->request().id, state, progress, job_->text()}, serial_);
+}
+
+void Agent::report_result(const JobRequest& request, const JobResult& result, uint32_t serial) {
+  const std::string error = result.error.substr(0, wire::kLongestText);
+  if (request.kind == JobKind::Memory)
+    return tell(
+        wire::MemoryDone{request.id, result.state, result.path, result.bytes, result.events, result.losses, error},
+        serial);
+  tell(wire::Done{request.id, result.state, result.path, result.bytes, result.events, result.losses, result.late_ns,
+                  result.took_ns, error},
+       serial);
+}
+
+void Agent::tell(const wire::Message& message, uint32_t serial) {
+  constexpr size_t kMostUntold = 64;
+  if (link_.welcome()) return link_.send(message, serial);
+  untold_.push_back({message, serial});
+  if (untold_.size() > kMostUntold) untold_.pop_front();
+}
+
+void Agent::tell_all_again() {
+  for (const Untold& untold : std::exchange(untold_, {})) link_.send(untold.message, untold.serial);
+  if (stepped_iterations().begun() != 0)
+    link_.send(wire::Step{stepped_iterations().begun() - 1, record::nanoseconds(CLOCK_REALTIME)});
+  told_state_ = {};
+  if (job_ != nullptr) report_status();
+}
+
+// ---- From the program's threads
+
+void Agent::clients_changed() {
+  new_clients_.store(true);
+  wake_agent();
+}
+
+void Agent::finish_job(int milliseconds) {
+  if (thread_.load() == std::this_thread::get_id()) return;
+  std::unique_lock lock(mutex_);
+  const uint64_t asked = ++finish_asked_;
+  wake_agent();
+  changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] { return finish_done_ >= asked || stopped_; });
+}
+
+void Agent::stop(int milliseconds) {
+  if (thread_.load() == std::this_thread::get_id()) return;
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  ++finish_asked_;
+  wake_agent();
+  changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [&] { return stopped_; });
+}
+
+bool Agent::lock_for_fork() {
+  if (thread_.load() == std::this_thread::get_id()) return false;  // a client forks
+  return awake_.try_lock_for(kForkPatience);
+}
+
+void Agent::unlock_after_fork() { awake_.unlock(); }
+
+void Agent::abandon_in_child(bool was_locked) noexcept {
+  wake_nobody();
+  if (!was_locked) return;  // in the middle of something: what it holds cannot be told
+  wake_.abandon();
+  link_.abandon();
+  fabric_.abandon();
+}
+
+}  // namespace kymo::ondemand

@@ -1,0 +1,101 @@
+// The agent: one thread in the program that waits to be asked for a trace.
+//
+// It sleeps in poll(2) and is woken by its connection to kymod, by the program (an iteration that is waited for, the
+// program's end), by time only while a job waits for its time, and with KINETO_USE_DAEMON every five seconds to ask the
+// peers' daemon. It blocks all signals, never records, prints nothing. One job at a time; whoever asks meanwhile is
+// told that it is busy. A job goes on without a daemon, and its result is told when there is one again.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ondemand/fabric_poll.h"
+#include "ondemand/job.h"
+#include "ondemand/link.h"
+#include "ondemand/wake.h"
+
+namespace kymo::ondemand {
+
+struct AgentOptions {
+  std::string daemon;       // as KYMO_DAEMON; empty: none
+  bool asks_peers = false;  // KINETO_USE_DAEMON
+  int wait_first_ms = 0;    // before it looks for a daemon: a forked child may be about to exec
+};
+
+class Agent {
+ public:
+  explicit Agent(AgentOptions options);
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  void start();  // the thread
+
+  // From the program's threads. Ends a job that runs as if the program ended, and waits for it, `milliseconds` at most.
+  void finish_job(int milliseconds);
+  // The same, then tells the daemon and ends the thread.
+  void stop(int milliseconds);
+  void clients_changed();
+
+  // For fork: waits for a moment at which the agent sleeps. False: it does not come.
+  bool lock_for_fork();
+  void unlock_after_fork();
+  void abandon_in_child(bool was_locked) noexcept;
+
+  const AgentOptions& options() const { return options_; }
+
+ private:
+  enum class Asker : uint8_t { Daemon, Peers };
+
+  void run();
+  void sleep();
+  void pass(const std::vector<pollfd>& files);
+  void take_files_again();
+  uint64_t due_ns() const;
+  wire::Hello hello() const;
+  void receive(const wire::Packet& packet);
+  void receive_config(const std::string& text);
+  static void say_to_peers(const std::string& problem);
+  template <class Start>
+  void take_request(const Start& start, uint32_t serial);
+  void begin_job(JobRequest request, Asker asker, uint32_t serial);
+  void advance_job();
+  void report_status();
+  void report_result(const JobRequest& request, const JobResult& result, uint32_t serial);
+  void tell(const wire::Message& message, uint32_t serial);
+  void tell_all_again();
+
+  AgentOptions options_;
+  WakePair wake_;
+  Link link_;
+  FabricPoller fabric_;
+  std::unique_ptr<Job> job_;
+  Asker asker_ = Asker::Daemon;
+  uint32_t serial_ = 0;
+  wire::RequestState told_state_{};
+  uint32_t told_progress_ = 0;
+  uint64_t next_report_ns_ = ~uint64_t{0};
+  struct Untold {
+    wire::Message message;
+    uint32_t serial;
+  };
+  std::deque<Untold> untold_;  // results for when there is a daemon again
+
+  std::timed_mutex awake_;  // held by the thread unless it sleeps
+  std::atomic<std::thread::id> thread_{};
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  uint64_t finish_asked_ = 0, finish_done_ = 0;
+  bool stopping_ = false, stopped_ = false;
+  std::atomic<bool> new_clients_{true};
+};
+
+}  // namespace kymo::ondemand

@@ -1,0 +1,101 @@
+// While nothing is asked for the agent's thread does not run at all, whether there is a daemon or not.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "ondemand/agent.h"
+#include "ondemand/stand_in_daemon.h"
+
+namespace kymo::ondemand {
+namespace {
+
+class AgentIdleTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/kymo-agent-idle-XXXXXX";
+    folder = mkdtemp(pattern);
+    socket = folder + "/run/d.sock";
+  }
+  void TearDown() override {
+    if (agent != nullptr) agent->stop(testing::kPatienceMs);
+    std::filesystem::remove_all(folder);
+  }
+  void start_agent() {
+    agent = new Agent({.daemon = socket});  // its last instructions may outlive the test
+    agent->start();
+  }
+
+  static std::string first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+  }
+  // How often it has gone to sleep so far.
+  static uint64_t sleeps() {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      if (first_line(entry.path() / "comm") != "kymo-agent") continue;
+      std::ifstream status(entry.path() / "status");
+      for (std::string line; std::getline(status, line);)
+        if (line.starts_with("voluntary_ctxt_switches:")) return std::stoull(line.substr(line.find(':') + 1));
+    }
+    return 0;
+  }
+  // Until it has done what there is to do when it starts.
+  static uint64_t sleeps_when_settled() {
+    uint64_t before = 0, now = 0;
+    while (now == 0 || now != before) {
+      before = now;
+      usleep(50'000);
+      now = sleeps();
+    }
+    return now;
+  }
+
+  std::string folder, socket;
+  Agent* agent = nullptr;
+};
+
+TEST_F(AgentIdleTest, ConnectedItSleepsUntilItIsSpokenTo) {
+  std::filesystem::create_directory(folder + "/run");
+  testing::StandInDaemon daemon(socket);
+  start_agent();
+  auto connection = daemon.accept_agent();
+  ASSERT_TRUE(connection);
+  const uint64_t before = sleeps_when_settled();
+  usleep(400'000);
+  EXPECT_EQ(sleeps(), before);
+  connection->send(wire::Ping{5});
+  EXPECT_TRUE(connection->next_of<wire::Pong>());
+}
+
+TEST_F(AgentIdleTest, WithoutADaemonItSleepsUntilOneComes) {
+  start_agent();
+  const uint64_t before = sleeps_when_settled();
+  usleep(400'000);
+  EXPECT_EQ(sleeps(), before);
+  std::filesystem::create_directory(folder + "/run");
+  testing::StandInDaemon daemon(socket);
+  EXPECT_TRUE(daemon.accept_agent());
+}
+
+TEST_F(AgentIdleTest, ADaemonThatIsDeadIsNotAskedOverAndOver) {
+  std::filesystem::create_directory(folder + "/run");
+  testing::StandInDaemon daemon(socket);
+  daemon.stop_listening();  // the socket's file stays
+  start_agent();
+  uint64_t before = 0, now = 1;
+  for (int i = 0; i < 100 && now != before; ++i) {  // it tries a few times, for a daemon that is about to listen
+    before = sleeps_when_settled();
+    usleep(700'000);
+    now = sleeps();
+  }
+  EXPECT_EQ(now, before);
+  daemon.listen_there();
+  EXPECT_TRUE(daemon.accept_agent());
+}
+
+}  // namespace
+}  // namespace kymo::ondemand

@@ -1,0 +1,208 @@
+// Profiles of memory, asked for by a daemon and from code: what is in them, in every form, and who writes it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "kymo/queue.h"
+#include "kymo/session.h"
+#include "memory/profile.h"
+#include "ondemand/test_program.h"
+
+namespace kymo::ondemand {
+namespace {
+
+using testing::kMs;
+using testing::Program;
+using wire::RequestState;
+
+constexpr uint64_t kAddress = 0x1000;
+constexpr int64_t kBytes = 4096;
+
+void tell(bool taken) {
+  static const kymo_label label = {"buffer", nullptr, 6, 0, 0};
+  kymo_arg args[2] = {};
+  args[0].name = "bytes";
+  args[0].type = KYMO_BYTES;
+  args[0].value.as_int = kBytes;
+  args[1].name = "device";
+  args[1].type = KYMO_STRING;
+  args[1].value.as_text = "npu:0";
+  args[1].length = 5;
+  (taken ? kymo_allocation : kymo_free)(&label, args, 2, kAddress);
+}
+
+void allocate(const std::atomic<bool>& over) {
+  while (!over) {
+    tell(true);
+    usleep(200);
+    tell(false);
+  }
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class AgentMemoryTest : public testing::WithDaemon {
+ protected:
+  // Into m7 with this ending.
+  wire::MemoryStart memory(const std::string& ending, uint64_t duration_ms) const {
+    wire::MemoryStart start;
+    start.id = 7;
+    start.duration_ns = duration_ms * kMs;
+    start.output = file("m{request}" + ending);
+    return start;
+  }
+};
+
+TEST_F(AgentMemoryTest, EveryFormByTheNameOfTheFile) {
+  Program program(socket, allocate);
+  auto agent = daemon->accept_agent();
+  ASSERT_TRUE(agent);
+  const std::vector<std::pair<std::string, std::string>> forms = {
+      {".kymo", "\x93KYMO"},    {".pickle", "\x80"},         {".html", "<!"}, {".json", "[["}, {".raw.json", "[["},
+      {".json.gz", "\x1f\x8b"}, {".raw.json.gz", "\x1f\x8b"}};
+  for (const auto& [ending, beginning] : forms) {
+    const std::string path = file("m7" + ending);
+    RequestState state = RequestState::Failed;
+    for (int round = 0; round < 20 && state == RequestState::Failed; ++round) {  // a busy machine may allocate nothing
+      agent->send(memory(ending, 20));
+      const auto done = agent->next_of<wire::MemoryDone>();
+      ASSERT_TRUE(done);
+      state = done->state;
+      if (state != RequestState::Finished) continue;
+      EXPECT_EQ(done->path, path);
+      EXPECT_EQ(done->bytes, std::filesystem::file_size(done->path));
+      EXPECT_GT(done->allocations, 0u);
+    }
+    EXPECT_EQ(state, RequestState::Finished) << path;
+    EXPECT_TRUE(text_of(path).starts_with(beginning)) << path;
+  }
+  EXPECT_EQ(files_there().size(), forms.size()) << "nothing is left beside them";
+  const memory::Profile profile = memory::read_profile(trace::Reader(file("m7.kymo")));
+  EXPECT_EQ(profile.tables.memories.at(0).device, "npu:0");
+  EXPECT_EQ(profile.peak_bytes, static_cast<uint64_t>(kBytes));
+}
+
+TEST_F(AgentMemoryTest, AnEndingThatIsNoFormIsRefusedBeforeAnythingIsRecorded) {
+  Program program(socket, allocate);
+  auto agent = daemon->accept_agent();
+  ASSERT_TRUE(agent);
+  agent->send(memory(".txt", 60'000));
+  const auto done = agent->next_of<wire::MemoryDone>();
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->state, RequestState::Failed);
+  EXPECT_NE(done->error.find(".pickle"), std::string::npos) << done->error;
+  EXPECT_TRUE(files_there().empty());
+}
+
+TEST_F(AgentMemoryTest, NothingAllocatedIsSaidWithTheRemedyAndLeavesNothing) {
+  Program program(socket, testing::work_in_ranges);
+  auto agent = daemon->accept_agent();
+  ASSERT_TRUE(agent);
+  for (const char* ending : {".pickle", ".kymo"}) {
+    agent->send(memory(ending, 10));
+    const auto done = agent->next_of<wire::MemoryDone>();
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->state, RequestState::Failed);
+    EXPECT_NE(done->error.find("LD_PRELOAD=libkymo_malloc.so"), std::string::npos) << done->error;
+    EXPECT_TRUE(files_there().empty());
+  }
+}
+
+struct Framework : Client {
+  std::vector<std::string> calls;
+  void prepare(bool, bool profile_memory, bool, bool, bool) override {
+    calls.push_back(profile_memory ? "prepare" : "prepare without memory");
+  }
+  void start() override { calls.push_back("start"); }
+  void start_memory_profile() override { calls.push_back("start_memory_profile"); }
+  void stop_memory_profile() override { calls.push_back("stop_memory_profile"); }
+  bool export_memory_profile(const std::string& path) override {
+    calls.push_back("export_memory_profile");
+    std::ofstream(path) << "theirs";
+    return true;
+  }
+};
+
+TEST_F(AgentMemoryTest, AClientIsCalledAndItsProfileIsTheResultWhereThereIsNoOther) {
+  Program program(socket, [](const std::atomic<bool>& over) {
+    Registration<Framework> framework;
+    testing::work_in_ranges(over);
+    EXPECT_EQ(framework.client.calls, (std::vector<std::string>{"prepare", "start_memory_profile",
+                                                                "stop_memory_profile", "export_memory_profile"}));
+  });
+  auto agent = daemon->accept_agent();
+  ASSERT_TRUE(agent);
+  agent->send(memory(".pickle", 10));
+  const auto done = agent->next_of<wire::MemoryDone>();
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->state, RequestState::Finished) << done->error;
+  EXPECT_EQ(done->path, file("m7_client1.pickle"));
+  EXPECT_EQ(done->bytes, 6u);
+  EXPECT_EQ(text_of(done->path), "theirs");
+  EXPECT_EQ(program.end(), 0);
+}
+
+TEST_F(AgentMemoryTest, ATraceWithMemoryHoldsTheAllocations) {
+  Program program(socket, allocate);
+  auto agent = daemon->accept_agent();
+  ASSERT_TRUE(agent);
+  uint64_t peak = 0;
+  for (int round = 0; round < 20 && peak == 0; ++round) {
+    wire::Start start = start_for(50);
+    start.options.flags = wire::kWithMemory;
+    agent->send(start);
+    const auto done = agent->next_of<wire::Done>();
+    ASSERT_TRUE(done);
+    ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+    peak = memory::read_profile(trace::Reader(done->path)).peak_bytes;
+  }
+  EXPECT_EQ(peak, static_cast<uint64_t>(kBytes));
+}
+
+// ---- From code
+
+TEST(CodeMemoryTest, ProfileIsExportedWhileItRunsAndAfterwardsAsOftenAsOneLikes) {
+  char pattern[] = "/tmp/kymo-code-memory-XXXXXX";
+  const std::string folder = mkdtemp(pattern);
+  EXPECT_THROW(export_memory_profile(folder + "/m.html"), Error) << "there is none yet";
+  EXPECT_THROW(stop_memory_profile(), Error);
+  start_memory_profile();
+  EXPECT_THROW(start_memory_profile(), Error);
+  EXPECT_THROW(start(folder + "/t.kymo"), Error);
+  tell(true);
+  tell(false);
+  tell(true);
+  stop_memory_profile();
+  for (const char* name : {"m.html", "m.pickle", "m.json", "m.raw.json.gz", "m.kymo"}) {
+    export_memory_profile(folder + "/" + name);
+    EXPECT_GT(std::filesystem::file_size(folder + "/" + name), 10u) << name;
+  }
+  EXPECT_THROW(export_memory_profile(folder + "/m.txt"), InvalidArgument);
+  const memory::Profile profile = memory::read_profile(trace::Reader(folder + "/m.kymo"));
+  EXPECT_EQ(profile.counts.allocations, 2u);
+  EXPECT_EQ(profile.end_bytes, static_cast<uint64_t>(kBytes));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(CodeMemoryTest, ClientsWriteBesideIt) {
+  char pattern[] = "/tmp/kymo-code-memory-XXXXXX";
+  const std::string folder = mkdtemp(pattern);
+  Registration<Framework> framework;
+  prepare(false, true, false, false, false);
+  start_memory_profile();
+  tell(true);
+  stop_memory_profile();
+  export_memory_profile(folder + "/m.pickle");
+  EXPECT_EQ(text_of(folder + "/m_client1.pickle"), "theirs");
+  EXPECT_TRUE(text_of(folder + "/m.pickle").starts_with("\x80"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace kymo::ondemand

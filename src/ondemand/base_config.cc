@@ -1,0 +1,22 @@
+#include "ondemand/base_config.h"
+
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "wire/config.h"
+
+namespace kymo::ondemand {
+
+std::string base_config() {
+  constexpr size_t kMost = wire::kConfigLargest / 2;  // room for what is asked for
+  const char* named = getenv("KINETO_CONFIG");
+  std::ifstream file(named != nullptr && *named != '\0' ? named : "/etc/libkineto.conf", std::ios::binary);
+  std::string text(kMost, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.gcount() == static_cast<std::streamsize>(kMost)) return {};
+  text.resize(static_cast<size_t>(file.gcount()));
+  return wire::read_config(text).errors.empty() ? text : std::string();
+}
+
+}  // namespace kymo::ondemand

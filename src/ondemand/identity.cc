@@ -1,0 +1,116 @@
+#include "ondemand/identity.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "base/version.h"
+#include "record/clock.h"
+#include "wire/message_type.h"
+
+namespace kymo::ondemand {
+namespace {
+
+constexpr size_t kMostParents = 10;
+constexpr size_t kLongestCommandLine = 1024;
+
+std::string first_bytes(const std::string& path, size_t most) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(most, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+// The fields after the name, which may hold anything: state, parent, …
+std::string stat_fields(int32_t pid) {
+  const std::string text = first_bytes(fmt::format("/proc/{}/stat", pid), 4096);
+  const size_t name_end = text.rfind(')');
+  return name_end == text.npos || name_end + 2 > text.size() ? std::string() : text.substr(name_end + 2);
+}
+
+uint64_t number_at(std::string_view fields, int index) {
+  for (; index > 0 && !fields.empty(); --index) fields.remove_prefix(std::min(fields.find(' '), fields.size() - 1) + 1);
+  uint64_t number = 0;
+  std::from_chars(fields.data(), fields.data() + fields.size(), number);
+  return number;
+}
+
+uint64_t namespace_number(const char* name) {
+  struct stat status {};
+  return stat(fmt::format("/proc/self/ns/{}", name).c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+uint64_t started_at_ns() {
+  constexpr int kStartTime = 19;  // of the fields after the name
+  const uint64_t ticks = number_at(stat_fields(getpid()), kStartTime);
+  const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+  const uint64_t after_boot = ticks / per_second * 1'000'000'000 + ticks % per_second * 1'000'000'000 / per_second;
+  const uint64_t boot = record::nanoseconds(CLOCK_REALTIME) - record::nanoseconds(CLOCK_BOOTTIME);
+  return boot + after_boot;
+}
+
+}  // namespace
+
+std::string own_boot_id() {
+  std::string id = first_bytes("/proc/sys/kernel/random/boot_id", 64);
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  return id;
+}
+
+std::string program_name() { return program_invocation_short_name; }
+
+std::string host_name() {
+  utsname system;
+  return uname(&system) == 0 ? system.nodename : "";
+}
+
+int64_t scheduler_job() {
+  const char* text = getenv("SLURM_JOB_ID");
+  const std::string_view digits = text != nullptr ? text : "";
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
+}
+
+std::vector<int32_t> process_ancestry(size_t most) {
+  constexpr int kParent = 1;
+  std::vector<int32_t> pids{getpid()};
+  while (pids.size() < most) {
+    const auto parent = static_cast<int32_t>(number_at(stat_fields(pids.back()), kParent));
+    if (parent <= 1) break;
+    pids.push_back(parent);
+  }
+  return pids;
+}
+
+wire::Hello describe_process() {
+  wire::Hello hello;
+  hello.pid = getpid();
+  hello.uid = geteuid();
+  const auto ancestry = process_ancestry(kMostParents + 1);
+  hello.parents.assign(ancestry.begin() + 1, ancestry.end());
+  hello.name = program_name().substr(0, wire::kLongestText);
+  hello.command_line = first_bytes("/proc/self/cmdline", kLongestCommandLine);
+  while (!hello.command_line.empty() && hello.command_line.back() == '\0') hello.command_line.pop_back();
+  for (char& c : hello.command_line)
+    if (c == '\0') c = ' ';
+  if (const char* job = getenv("SLURM_JOB_ID")) hello.job = std::string(job).substr(0, 256);
+  hello.boot_id = own_boot_id();
+  hello.pid_namespace = namespace_number("pid");
+  hello.mount_namespace = namespace_number("mnt");
+  hello.network_namespace = namespace_number("net");
+  hello.started_at_ns = started_at_ns();
+  hello.kymo_version = base::kVersion;
+  return hello;
+}
+
+}  // namespace kymo::ondemand

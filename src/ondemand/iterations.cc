@@ -1,0 +1,108 @@
+#include "ondemand/iterations.h"
+
+#include "kymo/ondemand.h"
+#include "kymo/sink_calls.h"
+#include "ondemand/wake.h"
+#include "record/clock.h"
+
+namespace kymo::ondemand {
+namespace {
+
+constinit Iterations stepped, seen;
+
+// Where ranges of several such names lie one in another, those of the first that was met count.
+constinit std::atomic<uint64_t> counted_name{0};
+
+uint64_t name_hash(std::string_view name) noexcept {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash | 1;
+}
+
+void note_range(const kymo_label* label) noexcept {
+  const std::string_view name(label->name, label->name_length);
+  if (!names_iteration(name)) return;
+  // A name with its number in it ("step 7", not "step {}") is another one each time: what comes before it counts.
+  const uint64_t hash = name_hash(name.substr(0, name.find_first_of("0123456789{#")));
+  uint64_t nobody = 0;
+  if (counted_name.compare_exchange_strong(nobody, hash, std::memory_order_relaxed) || nobody == hash) seen.begin_one();
+}
+
+constexpr kymo_sink range_sink() noexcept {
+  kymo_sink sink{};
+  sink.name = "iterations";
+  sink.range_push = [](const char*, const kymo_label* label) { note_range(label); };
+  sink.range_start = [](const char*, const kymo_label* label, uint64_t) { note_range(label); };
+  sink.listens = [](kymo_sink_interest interest) {
+    return static_cast<int>(interest == KYMO_SINK_NESTED || interest == KYMO_SINK_STARTED);
+  };
+  return sink;
+}
+constinit const kymo_sink the_range_sink = range_sink();
+
+bool begins_like(std::string_view name, std::string_view word) noexcept {
+  if (name.size() < word.size()) return false;
+  for (size_t i = 0; i < word.size(); ++i)
+    if ((name[i] | 0x20) != word[i]) return false;
+  const char next = name.size() > word.size() ? name[word.size()] : ' ';
+  return !((next | 0x20) >= 'a' && (next | 0x20) <= 'z');
+}
+
+}  // namespace
+
+void Iterations::reached(uint64_t number) noexcept {
+  const uint64_t from = from_.load(std::memory_order_acquire), to = to_.load(std::memory_order_acquire);
+  if (number != from && number != to) return;
+  const uint64_t now = record::nanoseconds(CLOCK_MONOTONIC);
+  if (number == from) from_ns_.store(now, std::memory_order_release);
+  if (number == to) to_ns_.store(now, std::memory_order_release);
+  wake_agent();
+}
+
+bool Iterations::wait_for(uint64_t from, uint64_t to) noexcept {
+  from_ns_.store(0, std::memory_order_relaxed);
+  to_ns_.store(0, std::memory_order_relaxed);
+  from_.store(from, std::memory_order_relaxed);
+  to_.store(to, std::memory_order_release);
+  armed_.store(from, std::memory_order_seq_cst);
+  // One that began meanwhile may have missed it.
+  if (begun_.load(std::memory_order_seq_cst) <= from || from_ns() != 0) return true;
+  wait_no_more();
+  return false;
+}
+
+void Iterations::wait_no_more() noexcept {
+  armed_.store(kNone, std::memory_order_release);
+  from_.store(kNone, std::memory_order_relaxed);
+  to_.store(kNone, std::memory_order_relaxed);
+}
+
+void Iterations::restart() noexcept { begun_.store(0, std::memory_order_relaxed); }
+
+Iterations& stepped_iterations() noexcept { return stepped; }
+Iterations& seen_iterations() noexcept { return seen; }
+
+bool watch_ranges() noexcept {
+  seen.restart();
+  counted_name.store(0, std::memory_order_relaxed);
+  return kymo_add_sink(&the_range_sink) != 0;
+}
+
+void stop_watching_ranges() noexcept { kymo_remove_sink(&the_range_sink); }
+
+bool names_iteration(std::string_view name) noexcept {
+  return begins_like(name, "step") || begins_like(name, "iteration") || begins_like(name, "profilerstep");
+}
+
+uint64_t first_iteration(uint64_t next, uint64_t roundup) noexcept {
+  if (roundup <= 1) return next;
+  const uint64_t over = next % roundup;
+  return over == 0 ? next : next + (roundup - over);
+}
+
+}  // namespace kymo::ondemand
+
+namespace kymo {
+void step() noexcept { ondemand::stepped.begin_one(); }
+uint64_t steps() noexcept { return ondemand::stepped.begun(); }
+}  // namespace kymo

@@ -1,0 +1,380 @@
+#include "ondemand/job.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "collect/options.h"
+#include "ondemand/flight.h"
+#include "ondemand/memory_output.h"
+#include "ondemand/recorder.h"
+#include "ondemand/wake.h"
+#include "record/clock.h"
+#include "record/process.h"
+#include "wire/message.h"
+
+namespace kymo::ondemand {
+namespace {
+
+using wire::RequestState;
+
+constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000 * kMillisecond;
+// Recording is on this long before a given start: a host with many processes and few cores needs it.
+constexpr uint64_t kLead = 2 * kSecond;
+constexpr size_t kRingBytes = 256 << 10;
+constexpr uint64_t kPatience = 300 * kSecond;             // for a first iteration
+constexpr uint64_t kPatienceBeforeInstead = 2 * kSecond;  // where there is something else to do
+constexpr uint64_t kLookAtSizeEvery = 50 * kMillisecond;
+
+uint64_t job_now() { return record::nanoseconds(CLOCK_MONOTONIC); }
+
+SessionOptions job_session_options() {
+  SessionOptions options = collect::options_from_environment();
+  options.flight_bytes = 0;
+  options.flight_seconds = 0;
+  if (options.policy == Policy::Overwrite) options.policy = Policy::Block;
+  // A smaller ring is there sooner, and the collector is woken before it is full.
+  if (getenv("KYMO_RING_BYTES") == nullptr) options.ring_bytes = kRingBytes;
+  return options;
+}
+
+// Signals blocked from its first instruction on, and never recorded.
+template <class Body>
+std::thread quiet_thread(const char* name, Body body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread([name, body] {
+    record::forbid_recording_on_this_thread();
+    pthread_setname_np(pthread_self(), name);
+    body();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+Job::Job(JobRequest request) : request_(std::move(request)), arrived_ns_(job_now()) {
+  try {
+    begin();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+Job::~Job() {
+  close_down();
+  if (writer_.joinable()) writer_.join();
+}
+
+void Job::begin() {
+  if (request_.kind == JobKind::Memory) check_memory_name(request_.output);
+  file_.emplace(request_.output, request_.allowed);
+  if (request_.kind == JobKind::Last) {
+    require_flight();
+    to_ns_ = arrived_ns_;
+    from_ns_ = to_ns_ - std::min(request_.last_ns, to_ns_);
+    return write_in_thread();
+  }
+  all_clients().prepare(request_.flags);
+  if (request_.duration_ns == 0) return await_iteration();
+  step_ = Step::AwaitTime;
+  advance_time(arrived_ns_);
+}
+
+// ---- By time
+
+uint64_t Job::start_monotonic_ns() const {
+  // Both clocks now: a host's time of day may be set while the job waits. Of a few readings the closest, because the
+  // thread may be interrupted between two clocks.
+  constexpr int kReadings = 5;
+  int64_t ahead = 0;  // of CLOCK_REALTIME
+  uint64_t closest = kNever;
+  for (int i = 0; i < kReadings; ++i) {
+    const uint64_t before = job_now(), real = record::nanoseconds(CLOCK_REALTIME), after = job_now();
+    if (after - before >= closest) continue;
+    closest = after - before;
+    ahead = static_cast<int64_t>(real) - static_cast<int64_t>(before + closest / 2);
+  }
+  const int64_t start = static_cast<int64_t>(request_.start_at_ns) - ahead;
+  return start > 0 ? static_cast<uint64_t>(start) : 1;
+}
+
+uint64_t Job::due_realtime_ns() const {
+  if (step_ != Step::AwaitTime || request_.start_at_ns == 0) return 0;
+  return request_.start_at_ns - std::min(request_.start_at_ns - 1, std::max(kLead, request_.warmup_ns));
+}
+
+void Job::advance_time(uint64_t now) {
+  if (step_ == Step::AwaitTime) {
+    const bool at_once = request_.start_at_ns == 0;
+    const uint64_t start = at_once ? now : start_monotonic_ns();
+    if (start > now + std::max(kLead, request_.warmup_ns)) return;
+    if (!at_once && start + request_.duration_ns <= now)
+      return fail("the time that was asked for is over; ask for a later one");
+    begin_recording();
+    from_ns_ = at_once ? began_ns_ + request_.warmup_ns : start;
+    to_ns_ = from_ns_ + request_.duration_ns;
+    result_.late_ns = static_cast<int64_t>(began_ns_) - static_cast<int64_t>(at_once ? arrived_ns_ : start);
+    if (!at_once) result_.late_ns = std::max<int64_t>(result_.late_ns, 0);
+    step_ = Step::AwaitBegin;
+    now = job_now();
+  }
+  if (step_ == Step::AwaitBegin) {
+    state_ = request_.warmup_ns != 0 ? RequestState::WarmingUp : RequestState::Waiting;
+    if (now < from_ns_) return;
+    step_ = Step::Record;
+    state_ = RequestState::Recording;
+  }
+  if (now >= to_ns_) return end_recording(to_ns_);
+  check_size(now);
+}
+
+void Job::check_size(uint64_t now) {
+  if (request_.most_bytes == 0 || now < next_look_ns_) return;
+  struct stat status {};
+  if (stat(file_->part().c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) >= request_.most_bytes) {
+    ended_early_ = fmt::format("it has reached {} bytes", request_.most_bytes);
+    return end_recording(now);
+  }
+  next_look_ns_ = now + kLookAtSizeEvery;
+}
+
+// ---- By iterations
+
+void Job::await_iteration() {
+  step_ = Step::AwaitIteration;
+  if (stepped_iterations().begun() != 0) {
+    iterations_ = &stepped_iterations();
+    return arm_iterations();
+  }
+  watches_ranges_ = watch_ranges();
+  stepped_iterations().wait_for(0, kNever - 1);
+  if (watches_ranges_) seen_iterations().wait_for(0, kNever - 1);
+  next_look_ns_ = arrived_ns_ + (request_.instead_ns != 0 ? kPatienceBeforeInstead : kPatience);
+}
+
+// Recording is switched on while the iteration before runs, so that the first one is there from its beginning.
+void Job::arm_iterations() {
+  if (step_ == Step::AwaitIteration) {
+    const uint64_t next = std::max(iterations_->begun(), request_.start_iteration.value_or(0));
+    const uint64_t first = first_iteration(next, request_.iteration_roundup);
+    if (first > iterations_->begun() && iterations_->wait_for(first - 1, kNever - 1)) return;
+    begin_recording();
+    step_ = Step::AwaitBegin;
+  }
+  // One may begin while this looks for it: then the next that fits is taken.
+  while (true) {
+    const uint64_t next = std::max(iterations_->begun(), request_.start_iteration.value_or(0));
+    const uint64_t first = first_iteration(next, request_.iteration_roundup);
+    if (iterations_->wait_for(first, first + request_.iterations)) return;
+  }
+}
+
+void Job::advance_iterations(uint64_t now) {
+  if (iterations_ == nullptr) {
+    if (stepped_iterations().from_ns() != 0) iterations_ = &stepped_iterations();
+    if (iterations_ == nullptr && watches_ranges_ && seen_iterations().from_ns() != 0) iterations_ = &seen_iterations();
+    if (iterations_ != nullptr) {
+      next_look_ns_ = kNever;
+      return arm_iterations();
+    }
+    if (now < next_look_ns_) return;
+    if (request_.instead_ns == 0)
+      return fail("no iteration has begun: call kymo::step() in the program's loop, or name a range of it \"step\"");
+    request_.duration_ns = request_.instead_ns;
+    next_look_ns_ = kNever;
+    stepped_iterations().wait_no_more();
+    step_ = Step::AwaitTime;
+    return advance_time(now);
+  }
+  if (step_ == Step::AwaitIteration && iterations_->from_ns() != 0) return arm_iterations();
+  if (step_ == Step::AwaitBegin && iterations_->from_ns() != 0) {
+    from_ns_ = iterations_->from_ns();
+    step_ = Step::Record;
+    state_ = RequestState::Recording;
+  }
+  if (step_ == Step::Record && iterations_->to_ns() != 0) return end_recording(iterations_->to_ns());
+  if (step_ == Step::Record) check_size(now);
+}
+
+// ---- Recording
+
+void Job::begin_recording() {
+  const bool memory = request_.kind == JobKind::Memory;
+  the_recorder().begin(RecorderOwner::Request, file_->part(), job_session_options(), memory || request_.flags.memory);
+  if (memory)
+    all_clients().start_memory_profile();
+  else
+    all_clients().start();
+  clients_started_ = true;
+  began_ns_ = job_now();
+  if (request_.most_bytes != 0) next_look_ns_ = began_ns_ + kLookAtSizeEvery;
+}
+
+void Job::end_recording(uint64_t to_ns) {
+  to_ns_ = to_ns;
+  clients_started_ = false;
+  if (request_.kind == JobKind::Memory)
+    all_clients().stop_memory_profile();
+  else
+    all_clients().stop();
+  write_in_thread();
+}
+
+void Job::write_in_thread() {
+  step_ = Step::Write;
+  state_ = RequestState::Writing;
+  writer_ = quiet_thread("kymo-writer", [this] {
+    try {
+      write();
+    } catch (const NothingAllocated& error) {
+      write_error_ = error.what();
+      keep_part_ = false;
+    } catch (const std::exception& error) {
+      write_error_ = error.what();
+    }
+    written_.store(true, std::memory_order_release);
+    wake_agent();
+  });
+}
+
+void Job::write() {
+  the_recorder().end(RecorderOwner::Request);
+  if (request_.kind == JobKind::Last) the_recorder().dump_flight(file_->part());
+  if (request_.kind == JobKind::Memory) {
+    trace_ = write_memory_profile(*file_);
+    return;
+  }
+  collect::ClipOptions clip{static_cast<int64_t>(from_ns_), static_cast<int64_t>(to_ns_), 0, request_.metadata};
+  if (began_ns_ > from_ns_) clip.late_ns = began_ns_ - from_ns_;
+  trace_ = write_trace(*file_, clip, request_.form);
+}
+
+void Job::take_written() {
+  writer_.join();
+  step_ = Step::Done;
+  if (cancelled_) {
+    if (write_error_.empty()) ::remove(trace_.path.c_str());
+    state_ = result_.state = RequestState::Cancelled;
+  } else if (!write_error_.empty()) {
+    state_ = result_.state = RequestState::Failed;
+    result_.error = write_error_;
+    if (keep_part_) {
+      file_->keep();
+      result_.error += fmt::format("; what was recorded is in {}", file_->part());
+    }
+  } else {
+    result_.path = trace_.path;
+    result_.bytes = trace_.bytes;
+    result_.events = trace_.events;
+    result_.losses = trace_.losses;
+    result_.took_ns = to_ns_ - std::min(from_ns_, to_ns_);
+    result_.error = ended_early_.empty() ? "" : fmt::format("it is shorter than asked for: {}", ended_early_);
+    state_ = result_.state = RequestState::Finished;
+  }
+  file_.reset();
+  close_down();
+}
+
+// ---- From outside
+
+void Job::advance() {
+  if (done()) return;
+  try {
+    if (step_ == Step::Write) {
+      if (written_.load(std::memory_order_acquire)) take_written();
+      return;
+    }
+    if (began_ns_ != 0 && the_recorder().owner() != RecorderOwner::Request)
+      return finish_early("the program has started a recording of its own");
+    if (request_.duration_ns != 0)
+      advance_time(job_now());
+    else
+      advance_iterations(job_now());
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+void Job::cancel() {
+  if (done()) return;
+  cancelled_ = true;
+  if (step_ == Step::Write) return;  // when it is written it goes
+  fail("");
+}
+
+void Job::finish_early(const std::string& why) {
+  if (done() || step_ == Step::Write) return;
+  const uint64_t now = the_recorder().gave_way_ns().value_or(job_now());
+  const bool has_something = began_ns_ != 0 && from_ns_ != 0 && from_ns_ < now;
+  if (!has_something) return fail(fmt::format("{} before the trace began", why));
+  ended_early_ = why;
+  try {
+    end_recording(std::min(now, to_ns_ != 0 ? to_ns_ : now));
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+void Job::fail(const std::string& why) {
+  close_down();
+  step_ = Step::Done;
+  result_.error = why;
+  state_ = result_.state = cancelled_ ? RequestState::Cancelled : RequestState::Failed;
+  file_.reset();
+}
+
+void Job::close_down() noexcept {
+  try {
+    if (std::exchange(clients_started_, false)) {
+      if (request_.kind == JobKind::Memory)
+        all_clients().stop_memory_profile();
+      else
+        all_clients().stop();
+    }
+  } catch (const std::exception&) {  // what went wrong first is what is told
+  }
+  try {
+    if (step_ != Step::Write) the_recorder().end(RecorderOwner::Request);
+  } catch (const std::exception&) {
+  }
+  stepped_iterations().wait_no_more();
+  seen_iterations().wait_no_more();
+  if (std::exchange(watches_ranges_, false)) stop_watching_ranges();
+}
+
+uint64_t Job::due_ns() const {
+  if (step_ == Step::Write || step_ == Step::Done) return kNever;
+  const bool looks = step_ == Step::Record || step_ == Step::AwaitIteration;
+  uint64_t due = looks ? next_look_ns_ : kNever;
+  if (request_.duration_ns == 0) return due;
+  if (step_ == Step::AwaitBegin) due = std::min(due, from_ns_);
+  if (step_ == Step::Record) due = std::min(due, to_ns_);
+  return due;
+}
+
+uint32_t Job::progress() const {
+  if (done()) return wire::kWholeProgress;
+  if (step_ != Step::Record) return 0;
+  const uint64_t now = job_now();
+  uint64_t part = now - std::min(now, from_ns_), whole = to_ns_ - std::min(from_ns_, to_ns_);
+  if (request_.duration_ns == 0) return 0;
+  part = std::min(part, whole);
+  return whole == 0 ? wire::kWholeProgress : static_cast<uint32_t>(part * wire::kWholeProgress / whole);
+}
+
+std::string Job::text() const {
+  if (step_ == Step::AwaitIteration && iterations_ == nullptr) return "waits for an iteration to begin";
+  if (step_ == Step::AwaitIteration || (step_ == Step::AwaitBegin && request_.duration_ns == 0))
+    return fmt::format("waits for the next iteration that fits, at {} now", iterations_->begun());
+  if (file_ && began_ns_ != 0 && step_ != Step::Write) return fmt::format("recording into {}", file_->part());
+  return {};
+}
+
+}  // namespace kymo::ondemand

@@ -1,0 +1,125 @@
+// One request, from the moment it arrives to its result: a trace, the last part of a flight recorder, or a profile of
+// memory.
+//
+// A job does nothing by itself. The agent's thread calls advance() when due_ns() has come or when it was woken, and
+// asks where the job is. What takes long, reading and writing files, is done on a thread of the job's own, which wakes
+// the agent when it is done. Nothing here throws: what goes wrong is the job's result.
+//
+//   Waiting ─▶ (WarmingUp) ─▶ Recording ─▶ Writing ─▶ Finished, Failed or Cancelled
+//
+// Recording begins a little before the time that was asked for, and the trace is cut to exactly the span.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ondemand/clients.h"
+#include "ondemand/iterations.h"
+#include "ondemand/output_file.h"
+#include "ondemand/trace_output.h"
+#include "wire/message.h"
+
+namespace kymo::ondemand {
+
+enum class JobKind : uint8_t { Trace, Last, Memory };
+
+struct JobRequest {
+  uint64_t id = 0;
+  JobKind kind = JobKind::Trace;
+  uint64_t start_at_ns = 0;  // CLOCK_REALTIME; 0: now
+  uint64_t duration_ns = 0;  // 0: by iterations
+  uint64_t iterations = 0, iteration_roundup = 0;
+  std::optional<uint64_t> start_iteration = {};  // not before this one
+  uint64_t last_ns = 0;
+  uint64_t warmup_ns = 0;
+  uint64_t most_bytes = 0;
+  // Where iterations are asked for and none begins for a while: this long, from then on. 0: the job fails.
+  uint64_t instead_ns = 0;
+  std::string output = {};  // names filled in
+  AllowedFolders allowed = {};
+  OutputForm form = OutputForm::ByName;
+  TraceFlags flags = {};
+  std::vector<std::pair<std::string, std::string>> metadata = {};
+};
+
+struct JobResult {
+  wire::RequestState state = wire::RequestState::Failed;
+  std::string path = {};
+  uint64_t bytes = 0, events = 0, losses = 0, took_ns = 0;
+  int64_t late_ns = 0;
+  std::string error = {};
+};
+
+inline constexpr uint64_t kNever = ~uint64_t{0};
+
+class Job {
+ public:
+  explicit Job(JobRequest request);
+  ~Job();  // waits for its thread
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  void advance();
+  void cancel();
+  // The program ends, or a client goes: what was recorded so far is the trace.
+  void finish_early(const std::string& why);
+
+  const JobRequest& request() const { return request_; }
+  wire::RequestState state() const { return state_; }
+  uint32_t progress() const;  // of its state, in thousandths
+  std::string text() const;
+  bool done() const { return wire::is_final(state_); }
+  const JobResult& result() const { return result_; }
+
+  uint64_t due_ns() const;  // CLOCK_MONOTONIC; kNever: only when woken
+  // While it waits for a time of day: when, less what it needs before. 0: it does not.
+  uint64_t due_realtime_ns() const;
+
+ private:
+  enum class Step : uint8_t { AwaitTime, AwaitIteration, AwaitBegin, Record, Write, Done };
+
+  void begin();
+  void await_iteration();
+  void begin_recording();
+  void arm_iterations();
+  void advance_time(uint64_t now);
+  void advance_iterations(uint64_t now);
+  void check_size(uint64_t now);
+  void end_recording(uint64_t to_ns);
+  void write_in_thread();
+  void write();
+  void take_written();
+  void fail(const std::string& why);
+  void close_down() noexcept;
+  uint64_t start_monotonic_ns() const;
+
+  JobRequest request_;
+  Step step_ = Step::AwaitTime;
+  wire::RequestState state_ = wire::RequestState::Waiting;
+  JobResult result_;
+  std::optional<OutputFile> file_;
+  uint64_t arrived_ns_;
+  uint64_t began_ns_ = 0;             // recording was on everywhere; 0: not yet
+  uint64_t from_ns_ = 0, to_ns_ = 0;  // the span, CLOCK_MONOTONIC
+  uint64_t next_look_ns_ = kNever;
+  bool watches_ranges_ = false;
+  Iterations* iterations_ = nullptr;  // once it is known what counts them
+  bool cancelled_ = false;
+  bool clients_started_ = false;
+  std::string ended_early_;  // why
+
+  std::thread writer_;
+  std::atomic<bool> written_{false};
+  WrittenTrace trace_;       // the writer's until written_
+  std::string write_error_;  // the same
+  bool keep_part_ = true;    // the same: what was recorded is worth keeping if it cannot be written as asked
+};
+
+}  // namespace kymo::ondemand

@@ -1,0 +1,175 @@
+#include "ondemand/link.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "ondemand/daemon_address.h"
+#include "record/clock.h"
+
+namespace kymo::ondemand {
+namespace {
+
+constexpr uint64_t kLinkNever = ~uint64_t{0};
+constexpr uint64_t kLinkMillisecond = 1'000'000;
+constexpr size_t kMostUnsent = 256;
+constexpr uint64_t kShortestPause = 5 * kLinkMillisecond;
+constexpr unsigned kMostTries = 8;  // each after twice the pause, up to 0.64 s: a daemon between bind and listen
+constexpr uint64_t kLookWithoutWatch = 5'000 * kLinkMillisecond;  // the system has no more watches to give
+
+constexpr uint64_t kLookAgainAfterRefusal = 30'000 * kLinkMillisecond;
+constexpr uint64_t kStayed = 1'000 * kLinkMillisecond;
+
+uint64_t link_now() { return record::nanoseconds(CLOCK_MONOTONIC); }
+
+}  // namespace
+
+Link::Link(std::vector<std::string> sockets, Hello hello, Receive receive)
+    : sockets_(std::move(sockets)), hello_(std::move(hello)), receive_(std::move(receive)) {}
+
+void Link::connect() {
+  if (socket_ || sockets_.empty()) return;
+  retry_ns_ = kLinkNever;
+  // The watch first: a daemon that comes between the two looks is told of.
+  wait_for_daemon();
+  bool refused = false, full = false;
+  for (const std::string& path : sockets_) {
+    ConnectResult result = connect_to_daemon(path);
+    if (!result.problem.empty()) problem_ = result.problem;
+    refused |= result.state == Connecting::Refused;
+    full |= result.state == Connecting::Full;
+    if (result.state != Connecting::Connected) continue;
+    socket_ = OwnFile(std::move(result.socket));
+    watch_.end();
+    retry_ns_ = kLinkNever;
+    connected_ns_ = link_now();
+    problem_.clear();
+    return send(hello_());
+  }
+  if (full && tries_ == kMostTries) --tries_;
+  if ((refused || full) && tries_ < kMostTries) retry_ns_ = link_now() + (kShortestPause << tries_++);
+}
+
+// A daemon that was there for a while is looked for at once; one that hangs up on everybody is not asked over and over.
+void Link::lost() {
+  const bool stayed = welcomed_ && link_now() - connected_ns_ > kStayed;
+  hang_up();
+  if (stayed) {
+    tries_ = 0;
+    return connect();
+  }
+  wait_for_daemon();
+  const uint64_t pause = tries_ < kMostTries ? kShortestPause << tries_++ : kLookAgainAfterRefusal;
+  retry_ns_ = link_now() + pause;
+}
+
+void Link::files_closed() {
+  if (socket_ && socket_.is_mine()) return;
+  hang_up();
+  tries_ = 0;
+  connect();
+}
+
+void Link::abandon() noexcept {
+  socket_.reset();
+  watch_.end();
+}
+
+void Link::wait_for_daemon() {
+  for (const std::string& path : sockets_) make_user_folder(path);
+  if (!watch_.begin(sockets_)) retry_ns_ = link_now() + kLookWithoutWatch;
+}
+
+void Link::hang_up() {
+  socket_.reset();
+  unsent_.clear();
+  welcomed_ = false;
+}
+
+void Link::send(const wire::Message& message, uint32_t serial) {
+  if (!socket_) return;
+  auto packet = wire::message_packet(message, serial);
+  if (!packet) return;  // more than a message can hold; texts are cut before they come here
+  unsent_.push_back(std::move(*packet));
+  if (!flush() || unsent_.size() > kMostUnsent) lost();
+}
+
+// False: the connection is gone.
+bool Link::flush() {
+  while (!unsent_.empty()) {
+    if (!socket_.is_mine()) return false;
+    const auto& packet = unsent_.front();
+    const ssize_t sent = ::send(socket_.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN || errno == ENOBUFS;
+    unsent_.pop_front();
+  }
+  return true;
+}
+
+void Link::close(int milliseconds) {
+  const uint64_t until = link_now() + static_cast<uint64_t>(milliseconds) * kLinkMillisecond;
+  while (socket_ && flush() && !unsent_.empty()) {
+    const uint64_t now = link_now();
+    if (now >= until) break;
+    pollfd file{socket_.get(), POLLOUT, 0};
+    poll(&file, 1, static_cast<int>((until - now) / kLinkMillisecond) + 1);
+  }
+  hang_up();
+  watch_.end();
+}
+
+void Link::add_files(std::vector<pollfd>& files) const {
+  if (socket_)
+    files.push_back({socket_.get(), static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+  else if (watch_.file() >= 0)
+    files.push_back({watch_.file(), POLLIN, 0});
+}
+
+void Link::serve(const std::vector<pollfd>& files) {
+  for (const pollfd& file : files) {
+    if (file.revents == 0) continue;
+    if (socket_ && file.fd == socket_.get()) {
+      const bool is_lost = (file.revents & POLLOUT) != 0 && !flush();
+      return is_lost ? lost() : receive_all();
+    }
+    if (!socket_ && file.fd == watch_.file()) {
+      if (watch_.read_changes()) tries_ = 0, connect();
+      return;
+    }
+  }
+  if (!socket_ && retry_ns_ != kLinkNever && link_now() >= retry_ns_) connect();
+}
+
+void Link::receive_all() {
+  std::vector<std::byte> buffer(wire::kLargestMessage);
+  while (socket_ && socket_.is_mine()) {
+    iovec part{buffer.data(), buffer.size()};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    const ssize_t got = recvmsg(socket_.get(), &header, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0 || (header.msg_flags & MSG_TRUNC) != 0) break;
+    const wire::Packet packet = wire::read_message({buffer.data(), static_cast<size_t>(got)});
+    if (packet.kind == wire::PacketKind::Foreign) break;
+    if (packet.kind != wire::PacketKind::Good) {
+      send(wire::refusal_of(packet), packet.serial);
+      continue;
+    }
+    if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
+      send(wire::Pong{ping->token, record::nanoseconds(CLOCK_REALTIME)}, packet.serial);
+      continue;
+    }
+    if (const auto* welcomed = std::get_if<wire::Welcome>(&packet.message)) {
+      daemon_ = *welcomed;
+      welcomed_ = true;
+    }
+    receive_(packet);
+  }
+  if (socket_) lost();
+}
+
+}  // namespace kymo::ondemand

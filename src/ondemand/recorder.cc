@@ -1,0 +1,187 @@
+#include "ondemand/recorder.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+
+#include "collect/own_session.h"
+#include "kymo/error.h"
+#include "ondemand/wake.h"
+#include "record/clock.h"
+
+namespace kymo::ondemand {
+namespace {
+
+using HeapSwitch = void (*)(int);
+
+HeapSwitch heap_switch() noexcept { return reinterpret_cast<HeapSwitch>(dlsym(RTLD_DEFAULT, "kymo_malloc_record")); }
+
+// KYMO_MALLOC says what of the heap is recorded where nobody asks: nothing, "off"; or something. Where it says nothing
+// that is for recordings of the program's own.
+enum class HeapByEnvironment : uint8_t { Unsaid, Off, On };
+HeapByEnvironment heap_by_environment() noexcept {
+  const char* said = getenv("KYMO_MALLOC");
+  if (said == nullptr || *said == '\0') return HeapByEnvironment::Unsaid;
+  return strcasecmp(said, "off") == 0 ? HeapByEnvironment::Off : HeapByEnvironment::On;
+}
+
+void record_heap(bool asked_for) noexcept {
+  const HeapSwitch record = heap_switch();
+  if (record != nullptr) record(asked_for || heap_by_environment() == HeapByEnvironment::On ? 1 : 0);
+}
+
+void leave_heap() noexcept {
+  const HeapSwitch record = heap_switch();
+  if (record != nullptr) record(heap_by_environment() == HeapByEnvironment::Off ? 0 : 1);
+}
+
+}  // namespace
+
+bool can_record_heap() noexcept { return heap_switch() != nullptr; }
+
+Recorder& the_recorder() {
+  static Recorder* const recorder = new Recorder;
+  return *recorder;
+}
+
+// The owner is there for as long as the session is: a child forked meanwhile must know that it is not its own.
+void Recorder::close(bool forget) {
+  try {
+    collect::close_session(forget ? collect::Ending::Forget : collect::Ending::Complete);
+  } catch (...) {
+    collect::drop_unfinished_session();
+    owner_ = RecorderOwner::Nobody;
+    leave_heap();
+    throw;
+  }
+  owner_ = RecorderOwner::Nobody;
+  leave_heap();
+}
+
+void Recorder::end_copy() {
+  record_heap(false);
+  over_flight_ = false;
+  owner_ = RecorderOwner::Flight;
+  path_ = flight_path_;
+  collect::end_flight_copy();
+}
+
+void Recorder::begin(RecorderOwner owner, const std::string& path, const SessionOptions& options, bool with_heap) {
+  const std::lock_guard lock(mutex_);
+  if (owner_ == RecorderOwner::Flight && owner == RecorderOwner::Request) {
+    collect::begin_flight_copy(path);
+    owner_ = owner;
+    path_ = path;
+    over_flight_ = true;
+    gave_way_ns_.reset();
+    return record_heap(with_heap);
+  }
+  if (owner_ == RecorderOwner::Flight) {
+    close(true);
+    unlink(path_.c_str());
+  }
+  if (owner_ != RecorderOwner::Nobody) throw Error(fmt::format("a trace is being made already, into {}", path_));
+  if (collect::recorded_from_outside())
+    throw Error("the program is recorded already, by KYMO_TRACE or `kymo record`: what you ask for is in that trace");
+  if (program_starts_ != 0) throw Error("the program is starting a recording of its own; ask again when that is over");
+  kymo_set_give_way(give_way);
+  owner_ = owner;
+  path_ = path;
+  if (owner == RecorderOwner::Flight) flight_path_ = path;
+  gave_way_ns_.reset();
+  record_heap(with_heap);
+  try {
+    // The file is there, empty and ours alone: nothing in its place is overwritten.
+    collect::start_session(path, options, collect::StartMode::Append, nullptr, collect::Tidy::No);
+  } catch (...) {
+    owner_ = RecorderOwner::Nobody;
+    leave_heap();
+    throw;
+  }
+}
+
+void Recorder::end(RecorderOwner owner) {
+  const std::lock_guard lock(mutex_);
+  if (owner_ != owner) return;
+  if (over_flight_)
+    end_copy();
+  else
+    close(false);
+}
+
+void Recorder::dump_flight(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const bool own = owner_ == RecorderOwner::Flight || over_flight_;
+  if (!own && !collect::recorded_from_outside())
+    throw Error("the flight recorder has ended: the program has started a recording of its own");
+  collect::dump_session(path);
+}
+
+void Recorder::forget_flight() {
+  const std::lock_guard lock(mutex_);
+  if (owner_ != RecorderOwner::Flight) return;
+  try {
+    close(true);
+  } catch (const std::exception&) {  // there is nothing in it that anybody wants
+  }
+  unlink(path_.c_str());
+}
+
+bool Recorder::has_flight() const {
+  const std::lock_guard lock(mutex_);
+  return owner_ == RecorderOwner::Flight || over_flight_;
+}
+
+RecorderOwner Recorder::owner() const {
+  const std::lock_guard lock(mutex_);
+  return owner_;
+}
+
+std::optional<uint64_t> Recorder::gave_way_ns() const {
+  const std::lock_guard lock(mutex_);
+  return gave_way_ns_;
+}
+
+void Recorder::give_way(int starting) {
+  Recorder& recorder = the_recorder();
+  {
+    const std::lock_guard lock(recorder.mutex_);
+    recorder.program_starts_ += starting != 0 ? 1 : -1;
+    if (starting == 0 || recorder.owner_ == RecorderOwner::Nobody) return;
+    recorder.gave_way_ns_ = record::nanoseconds(CLOCK_MONOTONIC);
+    if (recorder.over_flight_) {
+      try {
+        recorder.end_copy();
+      } catch (const std::exception&) {  // its owner finds what is in the file
+      }
+    }
+    const bool flight = recorder.owner_ == RecorderOwner::Flight;
+    try {
+      recorder.close(flight);
+    } catch (const std::exception&) {  // its owner finds what is in the file
+    }
+    if (flight) unlink(recorder.path_.c_str());
+  }
+  wake_agent();
+}
+
+void Recorder::after_fork_in_child() noexcept {
+  const bool had_one = owner_ != RecorderOwner::Nobody;
+  new (&mutex_) std::mutex;
+  owner_ = RecorderOwner::Nobody;
+  over_flight_ = false;
+  program_starts_ = 0;
+  gave_way_ns_.reset();
+  if (!had_one) return;
+  try {
+    collect::close_session();  // only told apart from the parent's: nothing is written
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace kymo::ondemand

@@ -1,0 +1,150 @@
+#include "ondemand/requests.h"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "ondemand/base_config.h"
+#include "ondemand/identity.h"
+#include "record/clock.h"
+#include "wire/config.h"
+#include "wire/output_pattern.h"
+
+namespace kymo::ondemand {
+namespace {
+
+constexpr uint64_t kKnownFlags =
+    wire::kWithShapes | wire::kWithMemory | wire::kWithStack | wire::kWithFlops | wire::kWithModules;
+constexpr uint64_t kRequestMillisecond = 1'000'000;
+constexpr size_t kMostConfigNotes = 8;
+
+std::string time_text() {
+  const time_t now = time(nullptr);
+  tm parts{};
+  char text[32] = "";
+  if (localtime_r(&now, &parts) != nullptr) strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
+  return text;
+}
+
+wire::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
+  const char* job = getenv("SLURM_JOB_ID");
+  return wire::output_from_pattern(pattern, {.pid = getpid(),
+                                             .request = id,
+                                             .name = program_name(),
+                                             .host = host_name(),
+                                             .job = job != nullptr ? job : "",
+                                             .time = time_text()});
+}
+
+std::string clock_problem(uint64_t start_at_ns, const std::string& boot_id) {
+  if (start_at_ns == 0 || boot_id.empty() || boot_id == own_boot_id()) return {};
+  return fmt::format("the time to start at is of another host's clock (boot id {}); ask for one of this host's",
+                     boot_id);
+}
+
+std::string flags_problem(uint64_t flags) {
+  if ((flags & wire::kWithCounters) != 0) return "performance counters cannot be recorded on demand; leave them out";
+  if ((flags & ~kKnownFlags) == 0) return {};
+  return fmt::format("options {:#x} are not known to this version of Kymo; leave them out or update it",
+                     flags & ~kKnownFlags);
+}
+
+TraceFlags flags_of(uint64_t flags) {
+  return {(flags & wire::kWithShapes) != 0, (flags & wire::kWithMemory) != 0, (flags & wire::kWithStack) != 0,
+          (flags & wire::kWithFlops) != 0, (flags & wire::kWithModules) != 0};
+}
+
+}  // namespace
+
+wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders) {
+  const wire::TraceOptions& options = start.options;
+  for (const std::string& problem : {flags_problem(options.flags), clock_problem(options.start_at_ns, options.boot_id)})
+    if (!problem.empty()) return wire::Refusal{problem};
+  const auto path = path_of(options.output, start.id);
+  if (!path) return wire::Refusal{path.reason()};
+  JobRequest request;
+  request.id = start.id;
+  request.kind = options.last_ns != 0 ? JobKind::Last : JobKind::Trace;
+  request.start_at_ns = options.start_at_ns;
+  request.duration_ns = options.duration_ns;
+  request.iterations = options.iterations;
+  request.iteration_roundup = options.iteration_roundup;
+  request.last_ns = options.last_ns;
+  request.warmup_ns = options.warmup_ns;
+  request.most_bytes = options.most_bytes;
+  request.output = *path;
+  request.allowed = {folders_in("KYMO_TRACE_DIR"), folders};
+  request.flags = flags_of(options.flags);
+  if (options.format == wire::TraceFormat::KinetoJson)
+    request.form = OutputForm::ChromeJson;
+  else if (options.format == wire::TraceFormat::Perfetto)
+    request.form = OutputForm::Perfetto;
+  else if (options.format != wire::TraceFormat::Kymo)
+    return wire::Refusal{
+        fmt::format("format {} is not known to this version of Kymo", static_cast<uint32_t>(options.format))};
+  request.metadata.emplace_back("request", std::to_string(start.id));
+  for (const std::string& more : options.extra)
+    if (const size_t equals = more.find('='); equals != more.npos)
+      request.metadata.emplace_back(more.substr(0, equals), more.substr(equals + 1));
+  return request;
+}
+
+wire::Result<JobRequest> job_of(const wire::MemoryStart& start, const std::vector<std::string>& folders) {
+  for (const std::string& problem : {flags_problem(start.flags), clock_problem(start.start_at_ns, start.boot_id)})
+    if (!problem.empty()) return wire::Refusal{problem};
+  const auto path = path_of(start.output, start.id);
+  if (!path) return wire::Refusal{path.reason()};
+  JobRequest request;
+  request.id = start.id;
+  request.kind = JobKind::Memory;
+  request.start_at_ns = start.start_at_ns;
+  request.duration_ns = start.duration_ns;
+  request.output = *path;
+  request.allowed = {folders_in("KYMO_TRACE_DIR"), folders};
+  request.flags = flags_of(start.flags | wire::kWithMemory);
+  return request;
+}
+
+wire::Result<JobRequest> job_of_config(const std::string& text) {
+  const wire::ConfigReading said = wire::read_config(text);
+  if (!said.request) return wire::Refusal{said.reason()};
+  const wire::ConfigReading reading = wire::read_config(base_config() + "\n" + text);
+  if (!reading.request) return wire::Refusal{reading.reason()};
+  const wire::TraceRequest& config = *reading.request;
+  if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false"};
+  const uint64_t now_ms = record::nanoseconds(CLOCK_REALTIME) / kRequestMillisecond;
+  if (const std::string problem = wire::start_problem(config, now_ms); !problem.empty()) return wire::Refusal{problem};
+  JobRequest request;
+  request.id = 1;  // nobody asks for it by number
+  request.output = wire::output_path(config, getpid());
+  request.allowed = {folders_in("KYMO_TRACE_DIR"), folders_in("KINETO_ONDEMAND_TRACE_DIR")};
+  request.flags = {config.shapes, config.memory_events, config.stack, config.flops, config.modules};
+  request.start_at_ns = config.start_ms * kRequestMillisecond;
+  // A start that is past by a little means now.
+  if (config.start_ms != 0 && config.start_ms <= now_ms) request.start_at_ns = 0;
+  if (config.memory_snapshot) {
+    request.kind = JobKind::Memory;
+    request.duration_ns = config.memory_duration_ms * kRequestMillisecond;
+    return request;
+  }
+  request.form = OutputForm::ChromeJson;
+  if (config.by_iterations()) {
+    request.start_at_ns = 0;
+    request.iterations = config.iterations;
+    request.iteration_roundup = config.iteration_roundup.value_or(0);
+    request.start_iteration = config.start_iteration;
+    request.instead_ns = config.duration_ms * kRequestMillisecond;
+  } else {
+    request.duration_ns = config.duration_ms * kRequestMillisecond;
+  }
+  if (request.duration_ns == 0 && request.iterations == 0) return wire::Refusal{"the duration is 0"};
+  for (size_t i = 0; i < std::min(said.warnings.size(), kMostConfigNotes); ++i)
+    request.metadata.emplace_back(fmt::format("config line {}", said.warnings[i].line), said.warnings[i].text);
+  if (!config.trace_id.empty()) request.metadata.emplace_back("trace_id", config.trace_id);
+  if (!config.group_trace_id.empty()) request.metadata.emplace_back("group_trace_id", config.group_trace_id);
+  return request;
+}
+
+}  // namespace kymo::ondemand

@@ -44,7 +44,7 @@ fuzz:  ## runs each fuzzer for FUZZ_SECONDS (60)
 
 format:  ## formats the code
 	@$(DEPS) lint
-	@find include src examples tests fuzz bench -name '*.h' -print0 -o -name '*.cc' -print0 | xargs -0 clang-format -i
+	@find include src integrations examples tests fuzz bench -name '*.h' -print0 -o -name '*.cc' -print0 | xargs -0 clang-format -i
 
 lint:  ## clang-tidy, over everything but tests; a warning is an error
 	@$(DEPS) build lint

@@ -83,7 +83,13 @@ bool CommandLine::read(std::vector<std::string> arguments) {
 }
 
 std::string CommandLine::unexpected(const std::string& argument) const {
-  if (!argument.starts_with('-')) return fmt::format("unexpected argument '{}'", argument);
+  if (!argument.starts_with('-')) {
+    const bool is_number = argument.find_first_not_of("0123456789") == std::string::npos;
+    const char* selects = is_number ? "--pid" : "--name";  // where the command has them
+    const bool has_it = get_option_no_throw(selects) != nullptr;
+    return fmt::format("unexpected argument '{}'{}", argument,
+                       has_it ? fmt::format("; did you mean {} {}?", selects, argument) : "");
+  }
   std::vector<std::string> flags;
   for (const CLI::Option* option : get_options())
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);

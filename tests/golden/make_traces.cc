@@ -8,6 +8,7 @@
 //   terminal or break JSON many.kymo      more durations of one name than are kept exactly silent.kymo    a process
 //   that recorded no event device.kymo    a thread that launches, two queues of a device, one of another without a
 //   clock empty.kymo     no byte at all foreign.json   another tool's trace
+//   memory.kymo    allocations of a device and of the heap, with categories, ranges and stacks
 //   small.kycap, far.kycap (of a device that is not here), damaged.kycap, unfinished.kycap: captures
 #include <cstdio>
 #include <exception>
@@ -124,6 +125,12 @@ class Recorder {
   void measure(uint64_t time, uint32_t class_id, double value) {
     point(time, PointKind::Counter, class_id);
     batch_.points.values.doubles.push_back(value);
+  }
+  // Of the point before: numbers, lengths of texts among them, and the texts.
+  void values(const std::vector<uint64_t>& ints, const std::string& text) {
+    Values& to = batch_.points.values;
+    to.ints.insert(to.ints.end(), ints.begin(), ints.end());
+    to.text += text;
   }
   void leave_open(uint64_t start, uint32_t class_id) {
     OpenRange open;
@@ -314,6 +321,61 @@ void write_device() {
   writer.close();
 }
 
+// Two steps: parameters that stay, activations that go, a leak on the worker; the heap's by stacks of a library that is
+// no longer there.
+void write_memory() {
+  enum MemoryClass : uint32_t { kTensor = 20, kMalloc, kFree, kNode, kModule };
+  Writer writer("memory.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x88);
+  write_catalog(writer, id, 4711, "train");
+  const std::vector<Field> tensor = {
+      {"bytes", FieldType::ByteCount}, {"device", FieldType::String}, {"category", FieldType::String}};
+  writer.classes(
+      id,
+      std::vector{class_of(kTensor, "device memory", "memory", tensor),
+                  class_of(kMalloc, "malloc", "memory", {{"bytes", FieldType::ByteCount}, {"node", FieldType::UInt}}),
+                  class_of(kFree, "free", "memory"),
+                  class_of(kNode, "stack node", "kymo.stack",
+                           {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}}),
+                  class_of(kModule, "module", "kymo.stack",
+                           {{"path", FieldType::String},
+                            {"base", FieldType::Pointer},
+                            {"size", FieldType::ByteCount},
+                            {"build_id", FieldType::String}})});
+  Recorder main(kMain), worker(kWorker);
+  const auto tell = [](Recorder& on, uint64_t time, PointKind kind, uint64_t address, uint64_t bytes,
+                       const std::string& category) {
+    on.point(time, kind, kTensor, address);
+    on.values({bytes, 6, category.size()}, "cuda:0" + category);
+  };
+  for (uint64_t i = 0; i < 3; ++i)
+    tell(main, (1 + i) * kMillisecond, PointKind::Allocation, 0x1000 * (i + 1), (i + 1) * 1'000'000, "PARAMETER");
+  for (uint64_t step = 0; step < 2; ++step) {
+    const uint64_t start = (10 + 10 * step) * kMillisecond;
+    tell(main, start + kMillisecond, PointKind::Allocation, 0x10'0000, 4'000'000 + step, "ACTIVATION");
+    tell(main, start + 3 * kMillisecond, PointKind::Allocation, 0x20'0000, 500'000, "");
+    tell(main, start + 4 * kMillisecond, PointKind::Free, 0x20'0000, 500'000, "");
+    tell(main, start + 6 * kMillisecond, PointKind::Free, 0x10'0000, 4'000'000, "");
+    main.range(start + 2 * kMillisecond, 3 * kMillisecond, kForward, 1);
+    main.range(start, 8 * kMillisecond, kStep, 0, {step});
+  }
+  worker.point(0, PointKind::Instant, kModule);
+  worker.values({16, 0x5000, 0x1000, 4}, "/gone/libload.so0123");
+  for (uint64_t node = 16; node < 19; ++node) {
+    worker.point(0, PointKind::Instant, kNode);
+    worker.values({node, node == 16 ? 1 : node - 1, 0x5000 + 0x100 * (node - 15)}, "");
+  }
+  for (uint64_t i = 0; i < 20; ++i) {
+    worker.point((2 + i) * kMillisecond, PointKind::Allocation, kMalloc, 0x70'0000 + 0x1'0000 * i);
+    worker.values({1'000 * (1 + i % 2), 17 + i % 2}, "");
+    if (i % 2 == 1) worker.point((2 + i) * kMillisecond + 500, PointKind::Free, kFree, 0x70'0000 + 0x1'0000 * i);
+  }
+  worker.point(30 * kMillisecond, PointKind::Free, kFree, 0xdead);
+  writer.events(id, main.batch());
+  writer.events(id, worker.batch());
+  writer.close();
+}
+
 void write_silent() {
   Writer writer("silent.kymo", Writer::Mode::Create);
   write_catalog(writer, writer_id(0x66), 4711, "train");
@@ -347,6 +409,7 @@ int main(int argc, char** argv) try {
   write_many();
   write_silent();
   write_device();
+  write_memory();
   write_contents("empty.kymo", "");
   write_contents("foreign.json", "{\"traceEvents\": []}\n");
   write_captures();

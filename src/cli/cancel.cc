@@ -1,0 +1,82 @@
+// `kymo cancel`: takes back what `kymo trigger` asked for.
+#include <fmt/format.h>
+
+#include "base/quantity.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/daemon_link.h"
+#include "cli/json.h"
+#include "cli/selection_options.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+struct CancelOptions {
+  uint64_t trigger = 0;  // 0: all
+  std::string socket;
+  bool json = false;
+};
+
+std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
+  CancelOptions options;
+  bool all = false;
+  CommandLine line("cancel", "kymo cancel ID|--all [options]",
+                   "Takes back what 'kymo trigger' asked for: what has not begun does not begin, and what is being\n"
+                   "recorded stops. Exits with 3 when there was nothing to take back.",
+                   "kymo cancel 17");
+  line.text(
+      "ID", "ID", [&options](const std::string& text) { options.trigger = base::parse_count(text); },
+      "the number that 'kymo trigger --no-wait' and 'kymo ps' show");
+  line.add_flag("--all", all, "all triggers that are yours");
+  add_socket(line, options.socket);
+  line.add_flag("--json", options.json, "as JSON");
+  if (!line.read(arguments)) return std::nullopt;
+  if (all == (options.trigger != 0)) throw UsageError("cancel", "which trigger? give its number, or --all");
+  return options;
+}
+
+std::string cancelled_as_json(const std::vector<wire::TriggerReply>& replies) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("trigger", replies.back().trigger_id);
+  json.begin_array("processes");
+  for (const auto& reply : replies) {
+    for (const auto& target : reply.targets) {
+      json.begin_object();
+      json.field("pid", target.pid);
+      if (!target.text.empty()) json.field("text", target.text);
+      json.end_object();
+    }
+  }
+  json.end_array();
+  if (!replies.back().text.empty()) json.field("text", replies.back().text);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+int cancel(const Arguments& arguments) {
+  const auto options = read_cancel_options(arguments);
+  if (!options) return kDone;
+  DaemonLink kymod(options->socket);
+  const auto replies = kymod.ask<wire::TriggerReply>(wire::CancelTrigger{options->trigger});
+  size_t processes = 0;
+  for (const auto& reply : replies) processes += reply.targets.size();
+  if (options->json) {
+    print(cancelled_as_json(replies));
+  } else if (processes == 0) {
+    say_error(fmt::format("nothing was taken back: {}", printable(replies.back().text)));
+  } else {
+    for (const auto& reply : replies)
+      for (const auto& target : reply.targets)
+        if (!target.text.empty()) say_warning(fmt::format("{}: {}", target.pid, printable(target.text)));
+    print(fmt::format("taken back from {}\n", count_of(processes, "process", "processes")));
+  }
+  return processes == 0 ? kNothingMatched : kDone;
+}
+
+}  // namespace kymo::cli

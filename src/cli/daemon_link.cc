@@ -1,0 +1,123 @@
+#include "cli/daemon_link.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/version.h"
+#include "cli/text.h"
+#include "daemon/proc.h"
+
+namespace kymo::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kAnswerLimit(10'000);
+constexpr size_t kMostParts = 4096;  // of one answer
+
+SocketProbe first_daemon(const std::string& given) {
+  std::string reasons, remedy;
+  for (const std::string& path : daemon_sockets(given)) {
+    SocketProbe probe = probe_daemon(path);
+    if (probe.outcome == SocketProbe::Outcome::Connected) return probe;
+    reasons += (reasons.empty() ? "" : " and ") + probe.reason;
+    if (remedy.empty() || probe.outcome != SocketProbe::Outcome::Absent) remedy = probe.remedy;
+  }
+  throw NotAvailable(fmt::format("no daemon: {}; {}", reasons, remedy));
+}
+
+bool wait_for(int socket, short events, Clock::time_point deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd wanted{socket, events, 0};
+    const int ready = ::poll(&wanted, 1, left.count() > 0 ? static_cast<int>(left.count()) : 0);
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+}  // namespace
+
+DaemonLink::DaemonLink(const std::string& given) : DaemonLink(first_daemon(given)) {}
+
+DaemonLink::DaemonLink(SocketProbe connected) : path_(connected.path), socket_(std::move(connected.socket)) { greet(); }
+
+void DaemonLink::greet() {
+  wire::Hello hello;
+  hello.role = wire::Role::Tool;
+  hello.pid = ::getpid();
+  hello.uid = ::geteuid();
+  hello.name = "kymo";
+  hello.boot_id = daemon::boot_id();
+  hello.pid_namespace = daemon::namespace_of(hello.pid, "pid");
+  hello.mount_namespace = daemon::namespace_of(hello.pid, "mnt");
+  hello.network_namespace = daemon::namespace_of(hello.pid, "net");
+  hello.started_at_ns = daemon::realtime_ns();
+  hello.kymo_version = base::kVersion;
+  wire::Message message = answer(send(hello));
+  wire::Welcome* welcome = std::get_if<wire::Welcome>(&message);
+  if (welcome == nullptr) throw unexpected(message);
+  welcome_ = std::move(*welcome);
+}
+
+uint32_t DaemonLink::send(const wire::Message& message) {
+  const uint32_t serial = ++last_serial_;
+  const auto packet = wire::message_packet(message, serial);
+  if (!packet) throw InvalidArgument(packet.reason());
+  const auto deadline = Clock::now() + kAnswerLimit;
+  while (::send(socket_.get(), packet->data(), packet->size(), MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) throw ConnectionLost(fmt::format("the daemon at {} went away", printable(path_)));
+    if (!wait_for(socket_.get(), POLLOUT, deadline))
+      throw Error(fmt::format("the daemon at {} takes nothing any more; restart it", printable(path_)));
+  }
+  return serial;
+}
+
+std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::milliseconds limit) {
+  const auto deadline = Clock::now() + limit;
+  const auto buffer = std::make_unique<std::array<std::byte, wire::kLargestMessage + 1>>();
+  while (wait_for(socket_.get(), POLLIN, deadline)) {
+    const ssize_t size = ::recv(socket_.get(), buffer->data(), buffer->size(), 0);
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (size <= 0) throw ConnectionLost(fmt::format("the daemon at {} went away", printable(path_)));
+    wire::Packet packet = wire::read_message({buffer->data(), static_cast<size_t>(size)});
+    if (packet.kind == wire::PacketKind::Unknown) continue;  // a newer daemon says more than is understood here
+    if (packet.kind != wire::PacketKind::Good)
+      throw Error(fmt::format("the daemon at {} sent what is no message: {}", printable(path_), packet.reason));
+    if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
+      send(wire::Pong{ping->token, daemon::realtime_ns()});
+      continue;
+    }
+    const auto* refused = std::get_if<wire::Refused>(&packet.message);
+    if (refused != nullptr && (packet.serial == serial || packet.serial == 0)) throw Error(printable(refused->text));
+    if (packet.serial == serial) return std::move(packet.message);
+  }
+  return std::nullopt;
+}
+
+wire::Message DaemonLink::answer(uint32_t serial) {
+  auto message = next(serial, kAnswerLimit);
+  if (message) return std::move(*message);
+  throw Error(fmt::format("the daemon at {} did not answer within {} s; is it stopped?", printable(path_),
+                          kAnswerLimit.count() / 1000));
+}
+
+void DaemonLink::check_size(size_t parts) {
+  if (parts >= kMostParts) throw Error("the daemon's answer does not end; restart it");
+}
+
+Error DaemonLink::unexpected(const wire::Message& message) {
+  const auto type = std::visit([](const auto& one) { return one.kType; }, message);
+  return Error(fmt::format("the daemon answered something else ({}) than was asked; is it another version?",
+                           wire::name_of(type)));
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,74 @@
+// A conversation with kymod: a command asks, the daemon answers.
+//
+//   DaemonLink kymod(socket_option);                        // throws NotAvailable, and says what to do
+//   for (const auto& part : kymod.ask<wire::ListReply>(wire::List{})) …
+//
+// Everything waits for a bounded time. What is received is checked (wire/message.h); what does not fit the question is
+// an error and never believed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/daemon_socket.h"
+#include "wire/message.h"
+
+namespace kymo::cli {
+
+class DaemonLink {
+ public:
+  // Connects to the first of daemon_sockets(given) where a daemon is, and introduces itself. Throws NotAvailable where
+  // there is none, Error where it does not want to talk.
+  explicit DaemonLink(const std::string& given);
+  explicit DaemonLink(SocketProbe connected);
+
+  const std::string& path() const { return path_; }
+  const wire::Welcome& welcome() const { return welcome_; }
+
+  // The whole answer: a reply that does not fit into one message comes in several.
+  template <class Reply>
+  std::vector<Reply> ask(const wire::Message& request) {
+    return answer_to<Reply>(send(request));
+  }
+  template <class Reply>
+  std::vector<Reply> answer_to(uint32_t serial) {
+    std::vector<Reply> parts;
+    do {
+      check_size(parts.size());
+      wire::Message message = answer(serial);
+      Reply* part = std::get_if<Reply>(&message);
+      if (part == nullptr) throw unexpected(message);
+      parts.push_back(std::move(*part));
+    } while (parts.back().more);
+    return parts;
+  }
+
+  // Returns the serial that answers carry.
+  uint32_t send(const wire::Message& message);
+  // What comes next for `serial`, or nothing when none comes in time. Throws Error when the daemon refuses the request
+  // and ConnectionLost when it goes away.
+  std::optional<wire::Message> next(uint32_t serial, std::chrono::milliseconds limit);
+
+ private:
+  void greet();
+  wire::Message answer(uint32_t serial);
+  static void check_size(size_t parts);
+  static Error unexpected(const wire::Message& message);
+
+  std::string path_;
+  base::FileDescriptor socket_;
+  wire::Welcome welcome_;
+  uint32_t last_serial_ = 0;
+};
+
+class ConnectionLost : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace kymo::cli

@@ -1,0 +1,134 @@
+#include "cli/daemon_link.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "cli/test_daemon.h"
+
+namespace kymo::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string link_failure(const std::string& socket) {
+  try {
+    DaemonLink link(socket);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(DaemonSocketTest, GivenSocketIsTheOnlyOne) { EXPECT_THAT(daemon_sockets("/x/y"), ElementsAre("/x/y")); }
+
+TEST(DaemonSocketTest, OwnDaemonComesBeforeTheHosts) {
+  unsetenv("KYMO_DAEMON");
+  setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  EXPECT_THAT(daemon_sockets(""), ElementsAre("/run/user/7/kymo/kymod.sock", "/run/kymo/kymod.sock"));
+  setenv("KYMO_DAEMON", "1", 1);
+  EXPECT_THAT(daemon_sockets(""), ElementsAre("/run/user/7/kymo/kymod.sock", "/run/kymo/kymod.sock"));
+  setenv("KYMO_DAEMON", "/other.sock", 1);
+  EXPECT_THAT(daemon_sockets(""), ElementsAre("/other.sock"));
+  unsetenv("KYMO_DAEMON");
+  unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST(DaemonSocketTest, SaysWhyThereIsNoDaemon) {
+  EXPECT_EQ(probe_daemon("/nowhere/kymod.sock").outcome, SocketProbe::Outcome::Absent);
+  const SocketProbe no_socket = probe_daemon("/dev/null");
+  EXPECT_EQ(no_socket.outcome, SocketProbe::Outcome::Unusable);
+  EXPECT_THAT(no_socket.reason, HasSubstr("/dev/null is no socket"));
+  EXPECT_EQ(probe_daemon("").outcome, SocketProbe::Outcome::Unusable);
+  EXPECT_EQ(probe_daemon("/" + std::string(200, 'x')).outcome, SocketProbe::Outcome::Unusable);
+  EXPECT_THAT(link_failure("/nowhere/kymod.sock"), HasSubstr("there is no /nowhere/kymod.sock; start it"));
+}
+
+TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+  // Whoever begins to listen is who the kernel names.
+  char folder[] = "/tmp/kymo-cli-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  ASSERT_EQ(chmod(folder, 0777), 0);
+  const std::string path = std::string(folder) + "/kymod.sock";
+  std::array<int, 2> ready{};
+  ASSERT_EQ(pipe(ready.data()), 0);
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (setuid(65534) != 0 || bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) _exit(1);
+    if (listen(socket, 1) != 0 || write(ready[1], "x", 1) != 1) _exit(1);
+    pause();
+  }
+  close(ready[1]);
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  const SocketProbe probe = probe_daemon(path);
+  EXPECT_EQ(probe.outcome, SocketProbe::Outcome::OtherUser);
+  EXPECT_FALSE(probe.socket);
+  EXPECT_THAT(probe.reason, HasSubstr("neither yours nor root's"));
+  kill(stranger, SIGKILL);
+  waitpid(stranger, nullptr, 0);
+  close(ready[0]);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(DaemonLinkTest, SaysWhoItIsAndLearnsWhoTheDaemonIs) {
+  TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; });
+  const DaemonLink link(daemon.path());
+  EXPECT_EQ(link.welcome().kymo_version, "9.9");
+  ASSERT_EQ(daemon.heard().size(), 1u);
+  const auto& hello = std::get<wire::Hello>(daemon.heard()[0]);
+  EXPECT_EQ(hello.role, wire::Role::Tool);
+  EXPECT_EQ(hello.pid, getpid());
+}
+
+TEST(DaemonLinkTest, AnswerInPartsIsGathered) {
+  TestDaemon daemon([](const auto&) {
+    return TestDaemon::Replies{wire::ListReply{{{.pid = 1}}, true}, wire::Ping{7},
+                               wire::ListReply{{{.pid = 2}}, false}};
+  });
+  DaemonLink link(daemon.path());
+  const auto parts = link.ask<wire::ListReply>(wire::List{});
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[1].processes[0].pid, 2);
+}
+
+TEST(DaemonLinkTest, RefusalIsAnErrorInTheDaemonsWords) {
+  TestDaemon daemon([](const auto&) {
+    return TestDaemon::Replies{wire::Refused{wire::RefusedCode::Limit, 32, "64 triggers are enough"}};
+  });
+  DaemonLink link(daemon.path());
+  try {
+    link.ask<wire::ListReply>(wire::List{});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "64 triggers are enough");
+  }
+  EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), ConnectionLost);
+}
+
+TEST(DaemonLinkTest, WelcomeMayBeRefused) {
+  TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; },
+                    wire::Refused{wire::RefusedCode::Version, 1, "it speaks version 1, and 2 is spoken here"});
+  EXPECT_THAT(link_failure(daemon.path()), HasSubstr("2 is spoken here"));
+}
+
+TEST(DaemonLinkTest, AnotherAnswerThanAskedForIsNotTaken) {
+  TestDaemon daemon([](const auto&) { return TestDaemon::Replies{wire::DoctorReply{}}; });
+  DaemonLink link(daemon.path());
+  EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), Error);
+}
+
+TEST(DaemonLinkTest, AnswerThatNeverEndsIsGivenUp) {
+  TestDaemon daemon([](const auto&) { return TestDaemon::Replies(5000, wire::ListReply{{}, true}); });
+  DaemonLink link(daemon.path());
+  EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), Error);
+}
+
+}  // namespace
+}  // namespace kymo::cli

@@ -1,0 +1,205 @@
+// `kymo doctor`: why a program cannot be asked for a trace, and what to do about it.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/quantity.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/daemon_link.h"
+#include "cli/doctor_process.h"
+#include "cli/json.h"
+#include "cli/selection_options.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+#include "daemon/proc.h"
+#include "daemon/triggers.h"
+
+namespace kymo::cli {
+namespace {
+
+using wire::Finding;
+using wire::Verdict;
+
+// A daemon that answers.
+struct Reached {
+  std::unique_ptr<DaemonLink> link;
+  DaemonPlace place;
+};
+
+using Outcome = SocketProbe::Outcome;
+
+void add_missing(const std::vector<SocketProbe>& missing, bool is_one_reached, Findings& findings) {
+  const auto is_absent = [](const SocketProbe& probe) { return probe.outcome == Outcome::Absent; };
+  std::string absent, remedy;
+  for (const SocketProbe& probe : missing) {
+    if (is_absent(probe)) {
+      absent += (absent.empty() ? "" : " and ") + probe.reason;
+      remedy = probe.remedy;
+    } else {
+      // With one that answers, the other is no hindrance, but worth knowing.
+      findings.push_back({"daemon", is_one_reached ? Verdict::Doubtful : Verdict::Bad, probe.reason, probe.remedy});
+    }
+  }
+  if (!is_one_reached && !absent.empty()) findings.push_back({"daemon", Verdict::Bad, absent, remedy});
+}
+
+// All of them: a program may be connected to another one than commands take by themselves.
+std::vector<Reached> reach_daemons(const std::string& given, Findings& findings) {
+  std::vector<Reached> reached;
+  std::vector<SocketProbe> missing;
+  for (const std::string& path : daemon_sockets(given)) {
+    SocketProbe probe = probe_daemon(path);
+    if (probe.outcome != Outcome::Connected) {
+      missing.push_back(std::move(probe));
+      continue;
+    }
+    const uid_t uid = probe.daemon_uid;
+    try {
+      auto link = std::make_unique<DaemonLink>(std::move(probe));
+      findings.push_back(
+          {"daemon",
+           Verdict::Good,
+           fmt::format("kymod {} of {} answers at {}", link->welcome().kymo_version, daemon::user_name(uid), path),
+           {}});
+      reached.push_back({std::move(link), {path, uid}});
+    } catch (const Error& error) {
+      findings.push_back({"daemon", Verdict::Bad, error.what(), "restart kymod; is it another version?"});
+    }
+  }
+  add_missing(missing, !reached.empty(), findings);
+  return reached;
+}
+
+std::vector<wire::ProcessEntry> entries_of(Reached& daemon, const wire::Selection& selection) {
+  std::vector<wire::ProcessEntry> entries;
+  for (auto& part : daemon.link->ask<wire::ListReply>(wire::List{selection}))
+    std::ranges::move(part.processes, std::back_inserter(entries));
+  return entries;
+}
+
+Finding connected_finding(const wire::ProcessEntry& entry, const std::string& socket) {
+  const char* protocol = entry.protocol == wire::Protocol::Kymo ? "" : ", by libkineto's protocol";
+  const std::string where = fmt::format("{} ({}) is connected at {}{}", entry.name, entry.pid, socket, protocol);
+  if (entry.request_id == 0) return {"connected", Verdict::Good, where, {}};
+  return {"connected", Verdict::Doubtful, fmt::format("{}, but busy: {}", where, wire::name_of(entry.state)),
+          fmt::format("wait for it, or 'kymo cancel {}'", daemon::trigger_of(entry.request_id))};
+}
+
+bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings) {
+  for (Reached& daemon : daemons) {
+    for (const auto& entry : entries_of(daemon, {.pids = {pid}})) {
+      if (entry.pid != pid) continue;
+      findings.push_back(connected_finding(entry, daemon.place.socket));
+      return true;
+    }
+  }
+  findings.push_back({"connected", Verdict::Bad, fmt::format("process {} is not connected to a daemon", pid), {}});
+  return false;
+}
+
+// What a daemon sees and this command does not. About one process, only what is wrong.
+void add_told(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findings& findings) {
+  for (Reached& daemon : daemons) {
+    for (auto& part : daemon.link->ask<wire::DoctorReply>(wire::Doctor{pid})) {
+      for (Finding& told : part.findings) {
+        const bool is_known = std::ranges::find(findings, told.name, &Finding::name) != findings.end();
+        const bool is_beside = pid && (told.verdict == Verdict::Good || told.name == "programs");
+        if (!is_known && !is_beside) findings.push_back(std::move(told));
+      }
+    }
+  }
+}
+
+Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
+  Findings findings;
+  auto daemons = reach_daemons(socket, findings);
+  if (pid) {
+    std::vector<DaemonPlace> places;
+    for (const Reached& daemon : daemons) places.push_back(daemon.place);
+    const bool is_connected = !daemons.empty() && add_connected(daemons, *pid, findings);
+    if (!is_connected) std::ranges::move(examine_process(*pid, places), std::back_inserter(findings));
+  } else {
+    std::vector<pid_t> connected;
+    for (Reached& daemon : daemons)
+      for (const auto& entry : entries_of(daemon, {})) connected.push_back(entry.pid);
+    std::ranges::move(examine_others(connected), std::back_inserter(findings));
+  }
+  add_told(daemons, pid, findings);
+  return findings;
+}
+
+Verdict worst_of(const Findings& findings) {
+  Verdict worst = Verdict::Good;
+  for (const Finding& finding : findings) worst = std::max(worst, finding.verdict);
+  return worst;
+}
+
+const char* verdict_word(Verdict verdict) {
+  if (verdict == Verdict::Good) return "good";
+  return verdict == Verdict::Bad ? "bad" : "doubtful";
+}
+
+std::string findings_as_text(const Findings& findings) {
+  size_t width = 0;
+  for (const Finding& finding : findings) width = std::max(width, display_width(printable(finding.name)));
+  std::string text;
+  for (const Finding& finding : findings) {
+    const Colour colour = finding.verdict == Verdict::Good  ? Colour::Green
+                          : finding.verdict == Verdict::Bad ? Colour::Red
+                                                            : Colour::Yellow;
+    const std::string mark = finding.verdict == Verdict::Good ? "ok " : finding.verdict == Verdict::Bad ? "bad" : " ? ";
+    text += fmt::format("{}  {:<{}}  {}\n", coloured(mark, colour, Stream::Output), printable(finding.name), width,
+                        printable(finding.text));
+    if (!finding.remedy.empty()) text += fmt::format("     {:<{}}  -> {}\n", "", width, printable(finding.remedy));
+  }
+  return text;
+}
+
+std::string findings_as_json(const Findings& findings) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("verdict", verdict_word(worst_of(findings)));
+  json.begin_array("findings");
+  for (const Finding& finding : findings) {
+    json.begin_object();
+    json.field("name", finding.name);
+    json.field("verdict", verdict_word(finding.verdict));
+    json.field("text", finding.text);
+    if (!finding.remedy.empty()) json.field("remedy", finding.remedy);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+int doctor(const Arguments& arguments) {
+  std::optional<pid_t> pid;
+  std::string socket;
+  bool json = false;
+  CommandLine line("doctor", "kymo doctor [PID] [options]",
+                   "Says what has to be right so that 'kymo trigger' finds a program, what is not, and what to do:\n"
+                   "the daemon and its socket, the program's environment, its library, its user, its namespaces, its\n"
+                   "job, whether it is busy. Exits with 1 when something is wrong.",
+                   "kymo doctor\n"
+                   "kymo doctor 4711");
+  line.text(
+      "PID", "PID", [&pid](const std::string& text) { pid = parse_pid(text); },
+      "a program that is not found; unless given, the daemon and\nall programs with Kymo in them");
+  add_socket(line, socket);
+  line.add_flag("--json", json, "as JSON");
+  if (!line.read(arguments)) return kDone;
+
+  const Findings findings = examine_all(socket, pid);
+  print(json ? findings_as_json(findings) : findings_as_text(findings));
+  return worst_of(findings) == Verdict::Bad ? kFailed : kDone;
+}
+
+}  // namespace kymo::cli

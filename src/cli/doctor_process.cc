@@ -1,0 +1,227 @@
+#include "cli/doctor_process.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "cli/process_view.h"
+#include "cli/units.h"
+#include "daemon/proc.h"
+#include "wire/socket_path.h"
+
+namespace kymo::cli {
+namespace {
+
+using daemon::ProcessFacts;
+using daemon::start_variable;
+using daemon::StartVariable;
+using wire::Finding;
+using wire::Verdict;
+
+constexpr const char* kDynologName = "@dynolog@";
+// Root may look, and what is kept even from root has no remedy.
+std::string look_as_root() { return geteuid() == 0 ? "" : "look with 'sudo kymo doctor'"; }
+
+Finding good(std::string name, std::string text) { return {std::move(name), Verdict::Good, std::move(text), {}}; }
+Finding doubtful(std::string name, std::string text, std::string remedy) {
+  return {std::move(name), Verdict::Doubtful, std::move(text), std::move(remedy)};
+}
+Finding bad(std::string name, std::string text, std::string remedy) {
+  return {std::move(name), Verdict::Bad, std::move(text), std::move(remedy)};
+}
+
+std::string value_in(pid_t pid, const char* name) { return start_variable(pid, name).value.value_or(""); }
+
+// Where the process's agent looks for a daemon, by what it was started with.
+std::vector<std::string> sockets_of(const ProcessFacts& facts, const std::string& kymo_daemon) {
+  if (kymo_daemon.starts_with('/')) return {kymo_daemon};
+  const std::string folder = value_in(facts.pid, "XDG_RUNTIME_DIR");
+  return {wire::user_socket(folder.c_str(), facts.uid), std::string(wire::kHostSocket)};
+}
+
+std::string listed(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " and ")); }
+
+Finding variable_finding(pid_t pid) {
+  const StartVariable own = start_variable(pid, "KYMO_DAEMON"), peers = start_variable(pid, "KINETO_USE_DAEMON");
+  if (!own.is_known) return doubtful("variable", "its environment may not be read", look_as_root());
+  if (own.value) return good("variable", fmt::format("KYMO_DAEMON={}", *own.value));
+  if (peers.value) return good("variable", "KINETO_USE_DAEMON is set: it asks dynolog, every 5 s");
+  return bad("variable", "KYMO_DAEMON was not set when it was started", "start it again with KYMO_DAEMON=1");
+}
+
+Finding library_finding(pid_t pid, bool has_agent, bool uses_kineto, const Finding& variable) {
+  const auto kymo = daemon::has_library(pid, "libkymo_ondemand");
+  if (!kymo) return doubtful("library", "what it has loaded may not be read", look_as_root());
+  if (*kymo) return good("library", "libkymo_ondemand is loaded");
+  if (has_agent) return good("library", "Kymo is linked statically: its agent's thread is there");
+  if (uses_kineto && daemon::has_library(pid, "libtorch_cpu").value_or(false))
+    return good("library", "libtorch is loaded, which holds libkineto");
+  const std::string text = "neither libkymo_ondemand nor libtorch is loaded";
+  // With the variable, one that is linked statically would show its agent.
+  if (variable.verdict == Verdict::Good) return bad("library", text, "link the program with kymo::ondemand");
+  return doubtful("library", text, "link the program with kymo::ondemand, unless it is linked statically");
+}
+
+std::optional<Finding> agent_finding(bool has_agent, bool has_library, const Finding& variable) {
+  if (has_agent) return good("agent", "its thread kymo-agent runs");
+  if (!has_library || variable.verdict == Verdict::Bad) return std::nullopt;  // that is why
+  return bad("agent", "it has no thread kymo-agent",
+             "the library was loaded without KYMO_DAEMON, or the variable was cleared before; start it again");
+}
+
+// Whether others could put a socket of theirs in the place: the agent connects to none then.
+std::optional<Finding> folder_finding(const ProcessFacts& facts, const std::string& socket) {
+  const std::string folder = std::filesystem::path(socket).parent_path();
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
+  if (status.st_uid != 0 && status.st_uid != facts.uid)
+    return bad(
+        "socket",
+        fmt::format("{} belongs to {}: it does not trust what is there", folder, daemon::user_name(status.st_uid)),
+        fmt::format("have kymod listen in a folder of {}", daemon::user_name(facts.uid)));
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status.st_mode & S_ISVTX) != 0) return std::nullopt;
+  return bad("socket", fmt::format("{} can be changed by others: it does not trust what is there", folder),
+             fmt::format("chmod go-w {}", folder));
+}
+
+// Whether its agent looks where a daemon is.
+std::optional<Finding> socket_finding(const ProcessFacts& facts, const std::string& kymo_daemon,
+                                      const std::vector<DaemonPlace>& daemons) {
+  if (daemons.empty()) return std::nullopt;
+  const auto wanted = sockets_of(facts, kymo_daemon);
+  for (const DaemonPlace& place : daemons) {
+    if (std::ranges::find(wanted, place.socket) == wanted.end()) continue;
+    if (auto finding = folder_finding(facts, place.socket)) return finding;
+    if (place.uid == 0 || place.uid == facts.uid) return good("socket", fmt::format("it looks at {}", place.socket));
+    return bad("socket",
+               fmt::format("the daemon at {} belongs to {}, and it trusts only {} and root", place.socket,
+                           daemon::user_name(place.uid), daemon::user_name(facts.uid)),
+               fmt::format("run kymod as {} or as root", daemon::user_name(facts.uid)));
+  }
+  const std::string there = daemons.front().socket;
+  return bad("socket", fmt::format("it looks at {}, and the daemon is at {}", listed(wanted), there),
+             fmt::format("start it with KYMO_DAEMON={}", there));
+}
+
+void add_namespaces(const ProcessFacts& facts, const std::vector<DaemonPlace>& daemons, Findings& findings) {
+  const pid_t self = getpid();
+  const auto differs = [self](uint64_t theirs, const char* kind) {
+    return theirs != 0 && theirs != daemon::namespace_of(self, kind);
+  };
+  if (differs(facts.pid_namespace, "pid")) {
+    findings.push_back(doubtful("pid namespace", fmt::format("it has its own, in which it is {}", facts.inner_pid),
+                                fmt::format("name it by {}, its number here", facts.pid)));
+  }
+  if (differs(facts.mount_namespace, "mnt")) {
+    bool sees_one = daemons.empty();
+    for (const DaemonPlace& place : daemons)
+      sees_one = sees_one || sees_same_file(facts.pid, place.socket).value_or(false);
+    findings.push_back(sees_one
+                           ? good("mount namespace", "it has its own (a container), with the daemon's socket in it")
+                           : bad("mount namespace", "it has its own (a container), without the daemon's socket",
+                                 fmt::format("mount the folder of {} into it", daemons.front().socket)));
+  }
+  if (differs(facts.network_namespace, "net"))
+    findings.push_back(good("network namespace", "it has its own; only libkineto's programs mind"));
+}
+
+// libkineto's programs look for a name, or for a file in a folder.
+Finding dynolog_finding(pid_t pid) {
+  const std::string folder = value_in(pid, "KINETO_IPC_SOCKET_DIR");
+  if (!folder.empty()) {
+    return access(fmt::format("/proc/{}/root{}/dynolog", pid, folder).c_str(), F_OK) == 0
+               ? good("dynolog", fmt::format("its socket is in {}", folder))
+               : bad("dynolog", fmt::format("there is no socket dynolog in {}", folder),
+                     fmt::format("run kymod --dynolog --dynolog-dir {}", folder));
+  }
+  const auto there = has_abstract_socket(pid, kDynologName);
+  if (!there) return doubtful("dynolog", "the sockets of its network may not be read", look_as_root());
+  if (*there) return good("dynolog", "somebody serves the name dynolog in its network namespace");
+  return bad("dynolog", "nobody serves the name dynolog in its network namespace",
+             "run kymod --dynolog there, or give both KINETO_IPC_SOCKET_DIR");
+}
+
+void add_job(pid_t pid, Findings& findings) {
+  const std::string job = value_in(pid, "SLURM_JOB_ID");
+  if (!job.empty()) findings.push_back(good("job", fmt::format("it belongs to job {}: --job {} finds it", job, job)));
+}
+
+void add_recording(pid_t pid, Findings& findings) {
+  const std::string trace = value_in(pid, "KYMO_TRACE");
+  if (trace.empty()) return;
+  findings.push_back(doubtful("recording", fmt::format("it records already, to {} (KYMO_TRACE)", trace),
+                              "start it without KYMO_TRACE; only one recording runs in a program"));
+}
+
+void add_reasons(const ProcessFacts& facts, const std::vector<DaemonPlace>& daemons, Findings& findings) {
+  const pid_t pid = facts.pid;
+  const bool has_agent = has_agent_thread(pid).value_or(false);
+  const StartVariable own = start_variable(pid, "KYMO_DAEMON");
+  const bool uses_kineto = !own.value && start_variable(pid, "KINETO_USE_DAEMON").value.has_value();
+  const Finding variable = variable_finding(pid);
+  const Finding library = library_finding(pid, has_agent, uses_kineto, variable);
+  findings.insert(findings.end(), {variable, library});
+  const auto add = [&findings](std::optional<Finding> finding) {
+    if (finding) findings.push_back(std::move(*finding));
+  };
+  if (uses_kineto) {
+    add(dynolog_finding(pid));
+  } else {
+    add(agent_finding(has_agent, library.verdict == Verdict::Good, variable));
+    if (own.value) add(socket_finding(facts, *own.value, daemons));
+  }
+  add_namespaces(facts, daemons, findings);
+  add_job(pid, findings);
+  add_recording(pid, findings);
+}
+
+}  // namespace
+
+Findings examine_process(pid_t pid, const std::vector<DaemonPlace>& daemons) {
+  const auto facts = daemon::read_process(pid);
+  if (!facts) {
+    return {bad("process", fmt::format("there is no process {} here", pid),
+                "'kymo ps' shows who is there; in a container, use its number outside")};
+  }
+  if (geteuid() != 0 && facts->uid != geteuid()) {
+    return {bad("user", fmt::format("process {} belongs to {}", pid, daemon::user_name(facts->uid)),
+                "ask as that user or as root")};
+  }
+  Findings findings;
+  if (is_stopped(pid)) {
+    findings.push_back(bad("process", fmt::format("{} ({}) is stopped and answers nobody", facts->name, pid),
+                           fmt::format("let it go on: kill -CONT {}", pid)));
+  } else {
+    findings.push_back(good("process", fmt::format("{} ({}), of {}", facts->name, pid, daemon::user_name(facts->uid))));
+  }
+  add_reasons(*facts, daemons, findings);
+  return findings;
+}
+
+Findings examine_others(const std::vector<pid_t>& connected) {
+  constexpr size_t kMostNamed = 5;
+  std::vector<std::string> names;
+  size_t count = 0;
+  pid_t first = 0;
+  for (const pid_t pid : own_processes()) {
+    if (pid == getpid() || std::ranges::find(connected, pid) != connected.end()) continue;
+    const bool is_meant =
+        has_agent_thread(pid).value_or(false) || daemon::has_library(pid, "libkymo_ondemand").value_or(false);
+    if (!is_meant) continue;
+    const auto facts = daemon::read_process(pid);
+    if (!facts) continue;
+    if (count++ == 0) first = pid;
+    if (names.size() < kMostNamed) names.push_back(fmt::format("{} ({})", facts->name, pid));
+  }
+  if (count == 0) return {};
+  return {doubtful("not connected",
+                   fmt::format("{}: {}{}", count_of(count, "program with Kymo in it", "programs with Kymo in them"),
+                               fmt::join(names, ", "), count > names.size() ? ", …" : ""),
+                   fmt::format("'kymo doctor {}' says why", first))};
+}
+
+}  // namespace kymo::cli

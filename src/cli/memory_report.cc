@@ -1,0 +1,212 @@
+#include "cli/memory_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using memory::Category;
+using memory::Group;
+using memory::Holder;
+using memory::Holding;
+using memory::Profile;
+using Align = Table::Align;
+
+constexpr size_t kMostRows = 10;
+constexpr size_t kMostFrames = 6;  // shown of a stack
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
+
+const char* by_text(memory::GroupBy by) {
+  return by == memory::GroupBy::Stack ? "stack" : by == memory::GroupBy::Range ? "range" : "size";
+}
+
+int64_t since_begin(const Profile& profile, int64_t time_ns) {
+  return time_ns > profile.begin_ns ? time_ns - profile.begin_ns : 0;
+}
+
+std::string categories_text(const Profile& profile) {
+  std::string text;
+  for (size_t i = 0; i < memory::kCategories; ++i) {
+    if (profile.at_peak[i] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", bytes_text(profile.at_peak[i]),
+                        category_label(static_cast<Category>(i)));
+  }
+  const bool only_unknown = profile.at_peak[static_cast<size_t>(Category::Unknown)] == profile.peak_bytes;
+  return only_unknown ? "" : ": " + text;
+}
+
+std::string head_text(const Profile& profile, const MemoryReportOptions& options) {
+  const std::string name = coloured(printable(options.path), Colour::Bold, Stream::Output);
+  std::string text = fmt::format("{}: {} ({}), {}, in {}\n", name, count_of(profile.counts.allocations, "allocation"),
+                                 bytes_text(profile.taken.bytes), count_of(profile.counts.returns, "return"),
+                                 duration_text(static_cast<uint64_t>(since_begin(profile, profile.end_ns))));
+  text += fmt::format("peak {} at {}{}\n", bytes_text(profile.peak_bytes),
+                      offset_text(since_begin(profile, profile.peak_ns)), categories_text(profile));
+  text += fmt::format("at the end {} in use: {} never given back\n", bytes_text(profile.end_bytes),
+                      count_of(profile.left.count, "allocation"));
+  if (profile.sampled) text += "bytes are estimated from a sample; counts are those of the sample\n";
+  if (profile.counts.unknown_returns != 0)
+    text += fmt::format("{} of memory that was there before the recording, or not recorded\n",
+                        count_of(profile.counts.unknown_returns, "return"));
+  if (profile.counts.lost_returns != 0)
+    text += fmt::format("{} taken again without a return between, which counts as one\n",
+                        count_of(profile.counts.lost_returns, "address", "addresses"));
+  return text;
+}
+
+std::string memories_text(const Profile& profile) {
+  Table table({{"peak", Align::Right},
+               {"at", Align::Right},
+               {"at the end", Align::Right},
+               {"allocations", Align::Right},
+               {"returns", Align::Right},
+               {"memory"}});
+  for (size_t i = 0; i < profile.memories.size(); ++i) {
+    const memory::MemoryUse& use = profile.memories[i];
+    table.add({bytes_text(use.peak_bytes), offset_text(since_begin(profile, use.peak_ns)), bytes_text(use.in_use),
+               count_text(use.taken.count), count_text(use.returns), printable(memory_name(profile, i))});
+  }
+  return table.text(terminal_width(Stream::Output));
+}
+
+std::string frame_text(const stack::Frame& frame) {
+  const std::string where = memory::place_of(frame);
+  return printable(frame.function) + (where.empty() ? "" : "  " + printable(where));
+}
+
+void add_holder(Table& table, Profile& profile, const Group& group, Holding Group::*which, memory::GroupBy by) {
+  const Holder holder = describe(profile, group, by);
+  const Holding& holding = group.*which;
+  const auto row = [&](const std::string& name) {
+    table.add({bytes_text(holding.bytes), count_text(holding.count), bytes_text(group.taken.bytes),
+               count_text(group.taken.count), name});
+  };
+  if (holder.frames.empty()) return row(printable(holder.name));
+  const size_t first = memory::first_telling_frame(holder.frames);
+  const size_t end = memory::telling_frames_end(holder.frames), last = std::min(first + kMostFrames, end);
+  row(frame_text(holder.frames[first]));
+  for (size_t i = first + 1; i < last; ++i) table.add({"", "", "", "", "  " + frame_text(holder.frames[i])});
+  if (last < end) table.add({"", "", "", "", fmt::format("  … and {}", count_of(end - last, "more frame"))});
+}
+
+std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
+  Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
+  const std::vector<Group>& groups = groups_by(profile, options.by);
+  const std::vector<Group> all = largest(groups, which, kAll);
+  if (all.empty()) return options.leaks ? "everything was given back\n" : "nothing was alive at the peak\n";
+  Table table({{"bytes", Align::Right},
+               {"count", Align::Right},
+               {"allocated", Align::Right},
+               {"in all", Align::Right},
+               {by_text(options.by)}});
+  const size_t rows = std::min(all.size(), options.top == 0 ? kMostRows : options.top);
+  for (size_t i = 0; i < rows; ++i) add_holder(table, profile, all[i], which, options.by);
+  std::string text = options.leaks ? "never given back:\n" : "alive at the peak:\n";
+  text += table.text(terminal_width(Stream::Output));
+  if (rows < all.size()) text += fmt::format("({} not shown)\n", count_of(all.size() - rows, "more row"));
+  return text;
+}
+
+void write_holding(JsonWriter& json, const char* name, const Holding& holding) {
+  json.begin_object(name);
+  json.field("bytes", holding.bytes);
+  json.field("count", holding.count);
+  json.end_object();
+}
+
+void write_frames(JsonWriter& json, const std::vector<stack::Frame>& frames) {
+  json.begin_array("frames");
+  for (const stack::Frame& frame : frames) {
+    json.begin_object();
+    json.field("function", frame.function);
+    if (!frame.file.empty()) json.field("file", frame.file);
+    if (frame.line != 0) json.field("line", frame.line);
+    if (!frame.module.empty()) json.field("module", frame.module);
+    if (frame.inlined) json.field("inlined", true);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_holders(JsonWriter& json, Profile& profile, const MemoryReportOptions& options) {
+  Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
+  const std::vector<Group>& groups = groups_by(profile, options.by);
+  json.field("by", by_text(options.by));
+  json.begin_array("rows");
+  for (const Group& group : largest(groups, which, options.top == 0 ? kAll : options.top)) {
+    const Holder holder = describe(profile, group, options.by);
+    json.begin_object();
+    json.field("name", holder.name);
+    write_holding(json, "at_peak", group.at_peak);
+    write_holding(json, "never_returned", group.left);
+    write_holding(json, "allocated", group.taken);
+    write_holding(json, "temporary", group.temporary);
+    if (options.by == memory::GroupBy::Stack) write_frames(json, holder.frames);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_memories(JsonWriter& json, const Profile& profile) {
+  json.begin_array("memories");
+  for (size_t i = 0; i < profile.memories.size(); ++i) {
+    const memory::MemoryUse& use = profile.memories[i];
+    const memory::MemoryInfo& info = profile.tables.memories[i];
+    json.begin_object();
+    json.field("device", info.device);
+    json.field("pid", profile.tables.processes[info.process].pid);
+    json.field("peak_bytes", use.peak_bytes);
+    json.field("peak_ns", since_begin(profile, use.peak_ns));
+    json.field("end_bytes", use.in_use);
+    json.field("allocations", use.taken.count);
+    json.field("returns", use.returns);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string memory_text(Profile& profile, const MemoryReportOptions& options) {
+  if (profile.is_empty())
+    return fmt::format("{}: no allocations; record with 'kymo record --memory' to have those of the heap\n",
+                       coloured(printable(options.path), Colour::Bold, Stream::Output));
+  return head_text(profile, options) + "\n" + memories_text(profile) + "\n" + holders_text(profile, options);
+}
+
+std::string memory_json(Profile& profile, const MemoryReportOptions& options, const Ledger& ledger) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("file", options.path);
+  json.field("begin_ns", profile.begin_ns);
+  json.field("duration_ns", since_begin(profile, profile.end_ns));
+  json.field("sampled", profile.sampled);
+  json.field("allocations", profile.counts.allocations);
+  json.field("returns", profile.counts.returns);
+  json.field("unknown_returns", profile.counts.unknown_returns);
+  json.field("lost_returns", profile.counts.lost_returns);
+  json.field("allocated_bytes", profile.taken.bytes);
+  json.field("peak_bytes", profile.peak_bytes);
+  json.field("peak_ns", since_begin(profile, profile.peak_ns));
+  json.begin_object("peak_by_category");
+  for (size_t i = 0; i < memory::kCategories; ++i)
+    if (profile.at_peak[i] != 0) json.field(category_name(static_cast<Category>(i)), profile.at_peak[i]);
+  json.end_object();
+  json.field("end_bytes", profile.end_bytes);
+  write_holding(json, "never_returned", profile.left);
+  write_memories(json, profile);
+  write_holders(json, profile, options);
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,73 @@
+#include "cli/selection_options.h"
+
+#include <charconv>
+#include <cstdint>
+
+#include "cli/text.h"
+#include "kymo/error.h"
+#include "wire/message_type.h"
+
+namespace kymo::cli {
+namespace {
+
+template <class Value>
+void add_value(std::vector<Value>& values, Value value) {
+  if (values.size() >= wire::kMostItems)
+    throw InvalidArgument("more than " + std::to_string(wire::kMostItems) + " are given; use --name, --job or --all");
+  values.push_back(std::move(value));
+}
+
+std::string checked_text(const std::string& text) {
+  if (text.size() > wire::kLongestText) throw InvalidArgument("a text of more than 4096 bytes matches nothing");
+  return text;
+}
+
+std::string checked_name(const std::string& text) {
+  if (text.empty()) throw InvalidArgument("'' is nobody's name; 'kymo ps' shows them");
+  return checked_text(text);
+}
+
+}  // namespace
+
+int32_t parse_pid(const std::string& text) {
+  int32_t pid = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (failure != std::errc() || rest != text.data() + text.size() || pid <= 0)
+    throw InvalidArgument("'" + text + "' is no process id; write a number, as in 4711");
+  return pid;
+}
+
+bool SelectionOptions::is_empty() const {
+  return !all && selection.pids.empty() && selection.names.empty() && !selection.job;
+}
+
+void add_selection(CommandLine& line, SelectionOptions& options, bool offers_all) {
+  wire::Selection& selection = options.selection;
+  line.text(
+      "--pid", "PID", [&selection](const std::string& text) { add_value(selection.pids, parse_pid(text)); },
+      "this process and all below it; may be repeated");
+  line.text(
+      "--name", "NAME", [&selection](const std::string& text) { add_value(selection.names, checked_name(text)); },
+      "programs of this name, or of names like 'train*';\nmay be repeated");
+  line.text(
+      "--job", "ID", [&selection](const std::string& text) { selection.job = checked_text(text); },
+      "programs of this job of the scheduler; '' for those\nthat have none");
+  if (offers_all) line.add_flag("--all", options.all, "every program that is connected and yours");
+}
+
+void add_socket(CommandLine& line, std::string& socket) {
+  line.add_option("--socket", socket, "of the daemon; unless given, your own daemon's or\nelse the host's")
+      ->type_name("PATH");
+}
+
+std::string selection_text(const SelectionOptions& options) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const int32_t pid : options.selection.pids) add("pid " + std::to_string(pid));
+  for (const std::string& name : options.selection.names) add("name '" + printable(name) + "'");
+  if (options.selection.job)
+    add(options.selection.job->empty() ? "no job" : "job '" + printable(*options.selection.job) + "'");
+  return text;
+}
+
+}  // namespace kymo::cli

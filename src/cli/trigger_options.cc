@@ -1,0 +1,194 @@
+#include "cli/trigger_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <span>
+
+#include "base/quantity.h"
+#include "cli/start_time.h"
+#include "wire/output_pattern.h"
+
+namespace kymo::cli {
+namespace {
+
+using wire::TraceFormat;
+
+constexpr uint64_t kUsualDuration = 1'000'000'000;
+
+struct OutputEnding {
+  std::string_view ending;
+  TraceFormat format;
+};
+constexpr std::array kTraceEndings = {
+    OutputEnding{".kymo", TraceFormat::Kymo},
+    OutputEnding{".json", TraceFormat::KinetoJson},
+    OutputEnding{".json.gz", TraceFormat::KinetoJson},
+    OutputEnding{".pftrace", TraceFormat::Perfetto},
+    OutputEnding{".perfetto-trace", TraceFormat::Perfetto},
+    OutputEnding{".csv", TraceFormat::Kymo},
+};
+constexpr std::array kMemoryEndings = {
+    OutputEnding{".html", TraceFormat::Kymo},         OutputEnding{".kymo", TraceFormat::Kymo},
+    OutputEnding{".json", TraceFormat::KinetoJson},   OutputEnding{".json.gz", TraceFormat::KinetoJson},
+    OutputEnding{".pickle", TraceFormat::KinetoJson},
+};
+
+// 0 would mean that nothing was said.
+uint64_t some_time(const std::string& text) {
+  const uint64_t ns = base::parse_duration_ns(text);
+  if (ns == 0) throw InvalidArgument(fmt::format("'{}' is no time to record; give some, as in 500ms", text));
+  return ns;
+}
+
+void add_window(CommandLine& line, wire::TraceOptions& window, uint64_t now_ns) {
+  line.text(
+      "--duration", "TIME", [&](const std::string& text) { window.duration_ns = some_time(text); },
+      "record for so long: 500ms, 2s, 1m; 1s unless given");
+  line.text(
+      "--iterations", "N", [&](const std::string& text) { window.iterations = base::parse_count(text); },
+      "record so many iterations instead: kymo::step() or\nranges named step, iteration, ProfilerStep");
+  line.text(
+      "--roundup", "N", [&](const std::string& text) { window.iteration_roundup = base::parse_count(text); },
+      "begin with an iteration that is a multiple of N, the\nsame in every process");
+  line.text(
+      "--last", "TIME", [&](const std::string& text) { window.last_ns = some_time(text); },
+      "what was, instead of what comes: the last so long,\nfrom programs with KYMO_FLIGHT");
+  line.text(
+      "--start-at", "TIME",
+      [&window, now_ns](const std::string& text) { window.start_at_ns = parse_start_time(text, now_ns); },
+      "begin then, in every process: +10s, 14:30:05,\n'2026-01-31 14:30:05', @UNIX-SECONDS");
+}
+
+struct TriggerFlags {
+  bool shapes = false, memory = false, stack = false, flops = false, modules = false;
+
+  uint64_t bits() const {
+    return (shapes ? wire::kWithShapes : 0) | (memory ? wire::kWithMemory : 0) | (stack ? wire::kWithStack : 0) |
+           (flops ? wire::kWithFlops : 0) | (modules ? wire::kWithModules : 0);
+  }
+};
+
+void add_flags(CommandLine& line, TriggerFlags& flags) {
+  line.add_flag("--shapes", flags.shapes, "with the shapes of what goes into operators");
+  line.add_flag("--memory", flags.memory, "with allocations");
+  line.add_flag("--stack", flags.stack, "with call stacks");
+  line.add_flag("--flops", flags.flops, "with the number of operations of operators");
+  line.add_flag("--modules", flags.modules, "with the modules that operators belong to");
+}
+
+void check_window(wire::TraceOptions& window, bool is_memory_profile) {
+  const auto fail = [](const std::string& why) { throw UsageError("trigger", why); };
+  const int given = (window.duration_ns != 0) + (window.iterations != 0) + (window.last_ns != 0);
+  if (given > 1) fail("--duration, --iterations and --last exclude each other; give one");
+  if (window.iteration_roundup != 0 && window.iterations == 0) fail("--roundup is for --iterations; give their number");
+  if (window.last_ns != 0 && window.start_at_ns != 0) fail("--last is past and has no --start-at; leave it out");
+  if (is_memory_profile && (window.iterations != 0 || window.last_ns != 0))
+    fail("--memory-profile goes by time; give a --duration");
+  if (given == 0) window.duration_ns = kUsualDuration;
+  for (const uint64_t span : {window.duration_ns, window.last_ns})
+    if (span > wire::kLongestTraceNs) fail("more than seven days (168h) are not recorded; give less");
+}
+
+// Also whether its places are known, so that this is said here and not by every process.
+void check_output(const TriggerOptions& options) {
+  if (options.output.empty()) return;
+  try {
+    format_of_output(options.output, options.trigger.memory);
+  } catch (const InvalidArgument& error) {
+    throw UsageError("trigger", fmt::format("-o: {}", error.what()));
+  }
+  const auto example = wire::output_from_pattern(options.output, {.pid = 1});
+  if (!example) throw UsageError("trigger", fmt::format("-o: {}", example.reason()));
+}
+
+bool is_below(const std::string& path, const std::string& folder) {
+  if (!path.starts_with(folder)) return false;
+  return path.size() == folder.size() || folder.ends_with('/') || path[folder.size()] == '/';
+}
+
+// A folder's braces are no places.
+std::string with_plain_braces(const std::string& folder) {
+  std::string text;
+  for (const char c : folder) text.append(c == '{' || c == '}' ? 2 : 1, c);
+  return text;
+}
+
+}  // namespace
+
+wire::TraceFormat format_of_output(std::string_view output, bool is_memory_profile) {
+  const auto endings = is_memory_profile ? std::span<const OutputEnding>(kMemoryEndings) : std::span(kTraceEndings);
+  std::string good;
+  for (const auto& [ending, format] : endings) {
+    if (output.ends_with(ending)) return format;
+    good.append(good.empty() ? "" : ", ").append(ending);
+  }
+  throw InvalidArgument(fmt::format("'{}' does not end like a {}; write one of {}", output,
+                                    is_memory_profile ? "memory profile" : "trace", good));
+}
+
+std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, uint64_t now_ns) {
+  TriggerOptions options;
+  SelectionOptions which;
+  TriggerFlags flags;
+  bool no_wait = false;
+  wire::TraceOptions& window = options.trigger.options;
+  CommandLine line("trigger", "kymo trigger --pid PID|--name NAME|--job ID|--all [options]",
+                   "Asks running programs for a trace, through kymod: programs that link kymo::ondemand and were\n"
+                   "started with KYMO_DAEMON=1, and with 'kymod --dynolog' those that use libkineto. Waits until all\n"
+                   "are written and says where they are; Ctrl-C takes the request back. Exits with 1 when a program\n"
+                   "could not, with 3 when none matched: 'kymo doctor PID' says why.",
+                   "kymo trigger --name train --duration 2s -o '/data/{name}-{pid}.json.gz'\n"
+                   "kymo trigger --all --start-at +5s --duration 500ms --stack\n"
+                   "kymo trigger --pid 4711 --last 30s");
+  add_selection(line, which, true);
+  line.text(
+      "--limit", "N",
+      [&](const std::string& text) {
+        options.trigger.process_limit = static_cast<uint32_t>(std::min<uint64_t>(base::parse_count(text), UINT32_MAX));
+      },
+      "not more than N processes");
+  add_window(line, window, now_ns);
+  add_flags(line, flags);
+  line.add_flag("--memory-profile", options.trigger.memory, "a profile of memory instead of a trace");
+  auto* output = line.add_option("-o,--output", options.output,
+                                 "where to write, seen from here, with {pid}, {name},\n"
+                                 "{host}, {job}, {time}, {request}; its ending is the\n"
+                                 "format: .kymo, .json, .json.gz, .pftrace, .csv; of a\n"
+                                 "memory profile .html, .kymo, .json, .json.gz, .pickle.\n"
+                                 "{name}-{pid}-{time}.kymo unless given")
+                     ->type_name("PATTERN");
+  line.add_flag("--no-wait", no_wait, "only ask; 'kymo ps' shows what becomes of it");
+  add_socket(line, options.socket);
+  line.add_flag("--quiet", options.quiet, "no progress, and only what went wrong");
+  line.add_flag("--json", options.json, "as JSON");
+  if (!line.read(arguments)) return std::nullopt;
+
+  if (output->count() != 0 && options.output.empty())
+    throw UsageError("trigger", "-o: '' names no file; leave it out, or give a path");
+  if (which.is_empty()) throw UsageError("trigger", "which processes? give --pid, --name, --job or --all");
+  if (which.all && !selection_text(which).empty())
+    throw UsageError("trigger", "--all is every program; leave it out, or the others");
+  options.trigger.selection = which.selection;
+  options.wait = !no_wait;
+  options.trigger.follow = options.wait;
+  window.flags = flags.bits();
+  check_window(window, options.trigger.memory);
+  check_output(options);
+  return options;
+}
+
+std::string output_pattern(const TriggerOptions& options, const std::string& folder,
+                           const std::vector<std::string>& allowed) {
+  namespace fs = std::filesystem;
+  if (options.output.starts_with('/')) return options.output;
+  if (!options.output.empty())
+    return (fs::path(with_plain_braces(folder)) / options.output).lexically_normal().string();
+  const bool is_allowed =
+      allowed.empty() || std::ranges::any_of(allowed, [&](const auto& one) { return is_below(folder, one); });
+  return (fs::path(with_plain_braces(is_allowed ? folder : allowed[0])) / "{name}-{pid}-{time}.kymo").string();
+}
+
+}  // namespace kymo::cli

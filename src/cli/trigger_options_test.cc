@@ -1,0 +1,112 @@
+#include "cli/trigger_options.h"
+
+#include <gtest/gtest.h>
+
+namespace kymo::cli {
+namespace {
+
+using wire::TraceFormat;
+
+constexpr uint64_t kTriggerNow = 1'700'000'000'000'000'000;
+
+TriggerOptions triggered(const Arguments& arguments) { return *read_trigger_options(arguments, kTriggerNow); }
+
+std::string trigger_problem(const Arguments& arguments) {
+  try {
+    read_trigger_options(arguments, kTriggerNow);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TriggerOptionsTest, OneSecondOfAllUnlessSaid) {
+  const auto options = triggered({"--all"});
+  EXPECT_EQ(options.trigger.options.duration_ns, 1'000'000'000u);
+  EXPECT_EQ(options.trigger.selection, wire::Selection{});
+  EXPECT_EQ(options.trigger.options.flags, 0u);
+  EXPECT_TRUE(options.wait);
+  EXPECT_TRUE(options.trigger.follow);
+}
+
+TEST(TriggerOptionsTest, ProcessesAreNamedInManyWays) {
+  const auto selection =
+      triggered({"--pid", "7", "--pid", "8", "--name", "train", "--job", "j1", "--limit", "3"}).trigger;
+  EXPECT_EQ(selection.selection, (wire::Selection{{7, 8}, {"train"}, "j1"}));
+  EXPECT_EQ(selection.process_limit, 3u);
+  EXPECT_EQ(triggered({"--job", ""}).trigger.selection.job, "");
+}
+
+TEST(TriggerOptionsTest, WindowIsADurationOrIterationsOrThePast) {
+  EXPECT_EQ(triggered({"--all", "--duration", "250ms"}).trigger.options.duration_ns, 250'000'000u);
+  const auto steps = triggered({"--all", "--iterations", "10", "--roundup", "100"}).trigger.options;
+  EXPECT_EQ(steps.iterations, 10u);
+  EXPECT_EQ(steps.iteration_roundup, 100u);
+  EXPECT_EQ(steps.duration_ns, 0u);
+  EXPECT_EQ(triggered({"--all", "--last", "30s"}).trigger.options.last_ns, 30'000'000'000u);
+  EXPECT_EQ(triggered({"--all", "--start-at", "+2s"}).trigger.options.start_at_ns, kTriggerNow + 2'000'000'000);
+}
+
+TEST(TriggerOptionsTest, FlagsAddUp) {
+  EXPECT_EQ(triggered({"--all", "--shapes", "--stack"}).trigger.options.flags, wire::kWithShapes | wire::kWithStack);
+  EXPECT_EQ(triggered({"--all", "--memory", "--flops", "--modules"}).trigger.options.flags,
+            wire::kWithMemory | wire::kWithFlops | wire::kWithModules);
+  EXPECT_FALSE(triggered({"--all", "--memory"}).trigger.memory);
+  EXPECT_TRUE(triggered({"--all", "--memory-profile"}).trigger.memory);
+}
+
+TEST(TriggerOptionsTest, NonsenseIsSaid) {
+  EXPECT_EQ(trigger_problem({}), "which processes? give --pid, --name, --job or --all");
+  EXPECT_EQ(trigger_problem({"--all", "--pid", "7"}), "--all is every program; leave it out, or the others");
+  EXPECT_EQ(trigger_problem({"--pid", "0"}), "--pid: '0' is no process id; write a number, as in 4711");
+  EXPECT_EQ(trigger_problem({"--all", "--duration", "1s", "--last", "1s"}),
+            "--duration, --iterations and --last exclude each other; give one");
+  EXPECT_EQ(trigger_problem({"--all", "--roundup", "5"}), "--roundup is for --iterations; give their number");
+  EXPECT_EQ(trigger_problem({"--all", "--last", "1s", "--start-at", "+1s"}),
+            "--last is past and has no --start-at; leave it out");
+  EXPECT_EQ(trigger_problem({"--all", "--memory-profile", "--iterations", "5"}),
+            "--memory-profile goes by time; give a --duration");
+  EXPECT_EQ(trigger_problem({"--all", "--duration", "169h"}),
+            "more than seven days (168h) are not recorded; give less");
+  EXPECT_EQ(trigger_problem({"--all", "--duration", "0s"}),
+            "--duration: '0s' is no time to record; give some, as in 500ms");
+  EXPECT_EQ(trigger_problem({"--all", "--last", "0s"}), "--last: '0s' is no time to record; give some, as in 500ms");
+  EXPECT_EQ(trigger_problem({"--name", ""}), "--name: '' is nobody's name; 'kymo ps' shows them");
+  EXPECT_EQ(trigger_problem({"--all", "-o", ""}), "-o: '' names no file; leave it out, or give a path");
+  EXPECT_EQ(trigger_problem({"4711"}), "unexpected argument '4711'; did you mean --pid 4711?");
+  EXPECT_EQ(trigger_problem({"train"}), "unexpected argument 'train'; did you mean --name train?");
+  EXPECT_NE(trigger_problem({"--all", "-o", "{who}.kymo"}), "");
+  EXPECT_EQ(
+      trigger_problem({"--all", "-o", "a.txt"}),
+      "-o: 'a.txt' does not end like a trace; write one of .kymo, .json, .json.gz, .pftrace, .perfetto-trace, .csv");
+}
+
+TEST(TriggerOptionsTest, EndingIsTheFormat) {
+  EXPECT_EQ(format_of_output("a.kymo", false), TraceFormat::Kymo);
+  EXPECT_EQ(format_of_output("a.json.gz", false), TraceFormat::KinetoJson);
+  EXPECT_EQ(format_of_output("a.perfetto-trace", false), TraceFormat::Perfetto);
+  EXPECT_NO_THROW(format_of_output("a.pickle", true));
+  EXPECT_NO_THROW(format_of_output("a.raw.json.gz", true));
+  EXPECT_THROW(format_of_output("a.pickle", false), InvalidArgument);
+}
+
+TEST(TriggerOptionsTest, OutputIsSeenFromThePresentFolder) {
+  TriggerOptions options;
+  EXPECT_EQ(output_pattern(options, "/home/a", {}), "/home/a/{name}-{pid}-{time}.kymo");
+  EXPECT_EQ(output_pattern(options, "/odd{x}", {}), "/odd{{x}}/{name}-{pid}-{time}.kymo");
+  options.output = "runs/{pid}.json";
+  EXPECT_EQ(output_pattern(options, "/home/a", {}), "/home/a/runs/{pid}.json");
+  options.output = "../{pid}.json";
+  EXPECT_EQ(output_pattern(options, "/home/a", {}), "/home/{pid}.json");
+  options.output = "/data/{pid}.json";
+  EXPECT_EQ(output_pattern(options, "/home/a", {}), "/data/{pid}.json");
+}
+
+TEST(TriggerOptionsTest, UnaskedOutputLiesInAnAllowedFolder) {
+  const TriggerOptions options;
+  EXPECT_EQ(output_pattern(options, "/home/a", {"/data", "/home"}), "/home/a/{name}-{pid}-{time}.kymo");
+  EXPECT_EQ(output_pattern(options, "/homes", {"/data", "/home"}), "/data/{name}-{pid}-{time}.kymo");
+}
+
+}  // namespace
+}  // namespace kymo::cli

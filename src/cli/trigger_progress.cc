@@ -1,0 +1,186 @@
+#include "cli/trigger_progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/table.h"
+#include "cli/text.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using wire::RequestState;
+
+constexpr size_t kBarWidth = 20, kColumnsForBar = 64;
+constexpr double kRecordingShare = 0.9;  // of a bar; the rest is writing
+
+double thousandths(uint32_t progress) {
+  return std::min(1.0, static_cast<double>(progress) / static_cast<double>(wire::kWholeProgress));
+}
+
+// How far a state is on the way to the end.
+int rank_of(RequestState state) {
+  switch (state) {
+    case RequestState::Queued:
+      return 0;
+    case RequestState::Waiting:
+      return 1;
+    case RequestState::WarmingUp:
+      return 2;
+    case RequestState::Recording:
+      return 3;
+    case RequestState::Writing:
+      return 4;
+    default:
+      return 5;
+  }
+}
+
+// So that it is worth a word: no program begins at once.
+bool is_late(const TargetOutcome& target) {
+  constexpr int64_t kNoticeable = 1'000'000;
+  return target.state == RequestState::Finished && target.late_ns >= kNoticeable;
+}
+
+// Where nobody counted, that is said instead of a number.
+std::string count_or_dash(uint64_t count) { return count == wire::kUnknownCount ? "-" : count_text(count); }
+
+void write_count(JsonWriter& json, std::string_view name, uint64_t count) {
+  if (count == wire::kUnknownCount)
+    json.field(name, std::numeric_limits<double>::quiet_NaN());  // null
+  else
+    json.field(name, count);
+}
+
+// What was written so far may be there even where it failed; its text says where.
+std::string file_or_reason(const TargetOutcome& target) {
+  if (target.state == RequestState::Finished && !target.text.empty())
+    return fmt::format("{} ({})", printable(target.path), printable(target.text));
+  const bool shows_path = target.state == RequestState::Finished || !wire::is_final(target.state);
+  return printable(shows_path && !target.path.empty() ? target.path : target.text);
+}
+
+}  // namespace
+
+TriggerProgress::TriggerProgress(const wire::TraceOptions& options, const std::vector<wire::TriggerReply>& replies)
+    : starts_ns_(options.start_at_ns), duration_ns_(options.duration_ns) {
+  for (const wire::TriggerReply& reply : replies) {
+    trigger_id_ = reply.trigger_id;
+    for (const wire::TriggerTarget& target : reply.targets)
+      targets_.push_back({.pid = target.pid, .state = target.state, .path = target.path, .text = target.text});
+  }
+  std::ranges::stable_sort(targets_, {}, &TargetOutcome::pid);
+}
+
+void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns) {
+  if (update.trigger_id != trigger_id_) return;
+  if (update.targets_left == 0) told_over_ = true;
+  // A process may be connected by two protocols and be there twice: the one that is not over is meant.
+  auto target = std::ranges::find_if(
+      targets_, [&](const auto& one) { return one.pid == update.pid && !wire::is_final(one.state); });
+  if (target == targets_.end()) target = std::ranges::find(targets_, update.pid, &TargetOutcome::pid);
+  if (target == targets_.end()) return;
+  if (update.state == RequestState::Recording && starts_ns_ == 0) starts_ns_ = now_ns;
+  target->state = update.state;
+  target->progress = update.progress;
+  if (!update.path.empty()) target->path = update.path;
+  target->text = update.error.empty() ? update.text : update.error;
+  target->bytes = update.bytes;
+  target->events = update.events;
+  target->losses = update.losses;
+  target->late_ns = update.late_ns;
+}
+
+bool TriggerProgress::is_over() const {
+  return told_over_ || std::ranges::all_of(targets_, [](const auto& one) { return wire::is_final(one.state); });
+}
+
+bool TriggerProgress::all_good() const {
+  return std::ranges::all_of(targets_, [](const auto& one) { return one.state == RequestState::Finished; });
+}
+
+double TriggerProgress::fraction_of(const TargetOutcome& target, uint64_t now_ns) const {
+  if (wire::is_final(target.state)) return 1;
+  const double told = thousandths(target.progress);
+  if (target.state == RequestState::Writing) return kRecordingShare + (1 - kRecordingShare) * told;
+  if (target.state != RequestState::Recording) return 0;
+  double timed = 0;
+  if (duration_ns_ > 0 && now_ns > starts_ns_)
+    timed = std::min(1.0, static_cast<double>(now_ns - starts_ns_) / static_cast<double>(duration_ns_));
+  return kRecordingShare * std::max(told, timed);
+}
+
+std::string TriggerProgress::phase(uint64_t now_ns) const {
+  const auto hindmost = std::ranges::min_element(targets_, {}, [](const auto& one) { return rank_of(one.state); });
+  if (hindmost == targets_.end()) return {};
+  if (starts_ns_ > now_ns && rank_of(hindmost->state) < rank_of(RequestState::Writing))
+    return "begins in " + duration_text(starts_ns_ - now_ns);
+  return std::string(wire::name_of(hindmost->state));
+}
+
+std::string TriggerProgress::bar(uint64_t now_ns, std::optional<size_t> columns) const {
+  double sum = 0;
+  size_t done = 0;
+  for (const TargetOutcome& target : targets_) {
+    sum += fraction_of(target, now_ns);
+    done += wire::is_final(target.state);
+  }
+  const double whole = targets_.empty() ? 1 : sum / static_cast<double>(targets_.size());
+  const auto full = static_cast<size_t>(whole * kBarWidth);
+  std::string text;
+  for (size_t i = 0; columns.value_or(kColumnsForBar) >= kColumnsForBar && i < kBarWidth; ++i)
+    text += i < full ? "█" : "░";
+  return fmt::format("{}{:4} %  {}, {} of {} done", text, static_cast<int>(whole * 100), phase(now_ns),
+                     count_text(done), count_text(targets_.size()));
+}
+
+std::string TriggerProgress::table() const {
+  const bool any_late = std::ranges::any_of(targets_, is_late);
+  const bool any_written =
+      std::ranges::any_of(targets_, [](const auto& one) { return one.state == RequestState::Finished; });
+  std::vector<Table::Column> columns = {{"pid", Table::Align::Right}, {"state"}};
+  if (any_written)
+    columns.insert(columns.end(),
+                   {{"size", Table::Align::Right}, {"events", Table::Align::Right}, {"lost", Table::Align::Right}});
+  if (any_late) columns.push_back({"late", Table::Align::Right});
+  columns.push_back({any_written || is_over() ? "file, or why not" : "file"});
+  Table table(columns);
+  for (const TargetOutcome& target : targets_) {
+    const bool is_written = target.state == RequestState::Finished;
+    std::vector<std::string> cells = {std::to_string(target.pid), std::string(wire::name_of(target.state))};
+    if (is_written) {
+      cells.insert(cells.end(), {bytes_text(target.bytes), count_or_dash(target.events), count_or_dash(target.losses)});
+    } else if (any_written) {
+      cells.insert(cells.end(), {"", "", ""});
+    }
+    if (any_late) cells.push_back(is_late(target) ? duration_text(static_cast<uint64_t>(target.late_ns)) : "");
+    cells.push_back(file_or_reason(target));
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+void TriggerProgress::write(JsonWriter& json) const {
+  json.field("trigger", trigger_id_);
+  json.begin_array("targets");
+  for (const TargetOutcome& target : targets_) {
+    json.begin_object();
+    json.field("pid", target.pid);
+    json.field("state", wire::name_of(target.state));
+    if (!target.path.empty()) json.field("file", target.path);
+    if (target.state == RequestState::Finished) {
+      json.field("bytes", target.bytes);
+      write_count(json, "events", target.events);
+      write_count(json, "lost", target.losses);
+      json.field("late_ns", target.late_ns);
+    }
+    if (!target.text.empty()) json.field("text", target.text);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,2 @@
+exit: 1
+kymo daemon --dynolog --dynolog-address here:there --socket $PWD/k.sock

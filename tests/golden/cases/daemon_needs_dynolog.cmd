@@ -1,0 +1,3 @@
+# options that would do nothing
+exit: 1
+kymo daemon --token word --socket $PWD/k.sock

@@ -1,0 +1,1 @@
+kymo cancel --help

@@ -1,0 +1,1 @@
+kymo daemon --help

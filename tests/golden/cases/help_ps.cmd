@@ -1,0 +1,1 @@
+kymo ps --help

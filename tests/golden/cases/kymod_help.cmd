@@ -1,0 +1,2 @@
+# the daemon by itself
+kymod --help

@@ -1,0 +1,2 @@
+# what was alive at the peak, by stack
+kymo memory memory.kymo

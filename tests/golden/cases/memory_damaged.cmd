@@ -1,0 +1,3 @@
+# damage is told of
+exit: 3
+kymo memory damaged.kymo --strict

@@ -1,0 +1,3 @@
+# no byte at all
+exit: 1
+kymo memory empty.kymo

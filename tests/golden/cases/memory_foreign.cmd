@@ -1,0 +1,3 @@
+# another tool's trace
+exit: 1
+kymo memory foreign.json

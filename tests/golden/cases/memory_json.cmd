@@ -1,0 +1,1 @@
+kymo memory memory.kymo --json --device heap --top 1

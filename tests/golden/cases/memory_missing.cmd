@@ -1,0 +1,2 @@
+exit: 1
+kymo memory none.kymo

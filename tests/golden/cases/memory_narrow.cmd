@@ -1,0 +1,3 @@
+# on a terminal of few columns
+terminal: 70
+kymo memory memory.kymo --top 2

@@ -1,0 +1,2 @@
+exit: 2
+kymo memory memory.kymo --device cuda:9

@@ -1,0 +1,2 @@
+# a trace without allocations says so
+kymo memory rich.kymo

@@ -1,0 +1,4 @@
+# a file that is no socket
+exit: 1
+mask: /[^ "=]*kymo-golden-[^/]+/
+kymo ps --socket both.kymo

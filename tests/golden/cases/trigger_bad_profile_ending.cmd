@@ -1,0 +1,2 @@
+exit: 2
+kymo trigger --all --memory-profile -o profile.pftrace

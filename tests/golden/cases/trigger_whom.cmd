@@ -1,0 +1,3 @@
+# nobody is triggered by mistake
+exit: 2
+kymo trigger --duration 2s

@@ -1,0 +1,185 @@
+// How a request ends that is not simply carried out: taken back, refused, cut short by a program or daemon that dies.
+#include "ondemand.h"
+#include "readback.h"
+
+namespace kymo::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OnDemandEndsTest : public WithDaemon {
+ protected:
+  bool anything_left(const Process& process) const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder()))
+      if (entry.path().filename().string().starts_with("t-" + std::to_string(process.pid()))) return true;
+    return false;
+  }
+};
+
+TEST_F(OnDemandEndsTest, NothingMatchedHasAReasonAndAStatusOfItsOwn) {
+  const Process program = serve();
+  const Ending none = kymo({"trigger", "--name", "nobody"});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_THAT(none.err, HasSubstr("no program is called nobody; connected: serves"));
+  EXPECT_EQ(kymo({"trigger", "--pid", std::to_string(getpid() == 1 ? 2 : 1)}).code, 3);
+}
+
+TEST_F(OnDemandEndsTest, InterruptedCommandTakesItsRequestBack) {
+  const Process program = serve();
+  Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
+  wait_until_doing(program, "recording");
+  waiting.signal(SIGINT);
+  const Ending ended = waiting.wait();
+  EXPECT_EQ(ended.code, 128 + SIGINT) << ended.out << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("cancelled"));
+  wait_until_doing(program, "idle");
+  EXPECT_FALSE(anything_left(program));
+}
+
+TEST_F(OnDemandEndsTest, RequestIsMadeWithoutWaitingAndCancelledLater) {
+  const Process program = serve();
+  const Ending asked = kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()});
+  EXPECT_EQ(asked.code, 0) << asked.err;
+  EXPECT_THAT(asked.err, HasSubstr("1 process asked"));
+  wait_until_doing(program, "recording");
+  const Ending cancelled = kymo({"cancel", "--all"});
+  EXPECT_EQ(cancelled.code, 0) << cancelled.err;
+  EXPECT_EQ(cancelled.out, "taken back from 1 process\n");
+  wait_until_doing(program, "idle");
+  EXPECT_EQ(kymo({"cancel", "--all"}).code, 3);
+  EXPECT_FALSE(anything_left(program));
+}
+
+TEST_F(OnDemandEndsTest, RequestForLaterIsTakenBackBeforeItBegins) {
+  const Process program = serve();
+  const Ending asked =
+      kymo({"trigger", "--all", "--start-at", "+1h", "--duration", "1s", "--no-wait", "-o", pattern()});
+  EXPECT_EQ(asked.code, 0) << asked.err;
+  wait_until_doing(program, "waiting");
+  EXPECT_EQ(kymo({"cancel", "--all"}).code, 0);
+  wait_until_doing(program, "idle");
+  EXPECT_FALSE(anything_left(program));
+  EXPECT_EQ(kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()}).code, 0) << "and is free again";
+}
+
+TEST_F(OnDemandEndsTest, ProgramThatIsBusySaysSo) {
+  const Process program = serve();
+  EXPECT_EQ(kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()}).code, 0);
+  wait_until_doing(program, "recording");
+  const Ending second = kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()});
+  EXPECT_EQ(second.code, 1) << second.out << second.err;
+  EXPECT_THAT(second.out, HasSubstr("busy"));
+  const Ending examined = kymo({"doctor", std::to_string(program.pid())});
+  EXPECT_THAT(examined.out, HasSubstr("but busy: recording"));
+}
+
+TEST_F(OnDemandEndsTest, OfTwoCommandsAtOnceOneIsServedAndTheOtherToldWhy) {
+  const Process program = serve();
+  const Words words = {"trigger", "--all", "--duration", "300ms", "-o"};
+  const auto with = [&words](const std::string& output) {
+    Words all = words;
+    all.push_back(output);
+    return all;
+  };
+  Process one = start_kymo(with(pattern())), other = start_kymo(with(pattern(".json")));
+  const Ending first = one.wait(), second = other.wait();
+  // One may be through before the other has begun.
+  EXPECT_TRUE(first.code == 0 || second.code == 0) << first.out << second.out;
+  for (const Ending& ending : {first, second})
+    EXPECT_THAT(ending.out, HasSubstr(ending.code == 0 ? "finished" : "busy")) << ending.err;
+}
+
+TEST_F(OnDemandEndsTest, ProgramsOwnReasonReachesTheUser) {
+  const Process program = serve({"refuses"});
+  const Ending done = kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()});
+  EXPECT_EQ(done.code, 1);
+  EXPECT_THAT(done.out, HasSubstr("the accelerator is lent to somebody else"));
+  EXPECT_FALSE(anything_left(program));
+}
+
+TEST_F(OnDemandEndsTest, ProgramThatIsKilledMeanwhileHurtsNobodyElse) {
+  const Process lives = serve();
+  const Process dies = serve();
+  Process waiting = start_kymo({"trigger", "--all", "--duration", "1s", "-o", pattern()});
+  wait_until_doing(dies, "recording");
+  dies.signal(SIGKILL);
+  const Ending ended = waiting.wait();
+  EXPECT_EQ(ended.code, 1) << ended.out << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("failed"));
+  EXPECT_GT(read_back(trace_of(lives)).count("request"), 0u);
+}
+
+TEST_F(OnDemandEndsTest, ProgramThatEndsMeanwhileCompletesItsTrace) {
+  Process program = serve();
+  Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
+  wait_until_doing(program, "recording");
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait().code, 0);
+  const Ending ended = waiting.wait();
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("it is shorter than asked for"));
+  const Readback trace = read_back(trace_of(program));
+  EXPECT_TRUE(sound(trace)) << trace.summary();
+  EXPECT_GT(trace.count("request"), 0u);
+}
+
+TEST_F(OnDemandEndsTest, ProgramsFindADaemonThatWasStartedAgain) {
+  const Process program = serve();
+  kill_daemon();
+  EXPECT_EQ(kymo({"ps"}).code, 1);
+  start_daemon();
+  wait_until_connected(program);
+  const Ending done = kymo({"trigger", "--all", "--duration", "50ms", "-o", pattern()});
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+}
+
+TEST_F(OnDemandEndsTest, TraceOutlivesTheDaemonThatAskedForIt) {
+  const Process program = serve();
+  Process waiting = start_kymo({"trigger", "--all", "--duration", "1s", "-o", pattern()});
+  wait_until_doing(program, "recording");
+  kill_daemon();
+  const Ending ended = waiting.wait();
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("went away; what was begun goes on"));
+  start_daemon();
+  wait_until_connected(program);
+  wait_until_doing(program, "idle");
+  EXPECT_GT(read_back(trace_of(program)).count("request"), 0u);
+}
+
+TEST_F(OnDemandEndsTest, DaemonThatIsNewTakesBackWhatTheOneBeforeAskedFor) {
+  const Process program = serve();
+  EXPECT_EQ(kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()}).code, 0);
+  wait_until_doing(program, "recording");
+  kill_daemon();
+  start_daemon();
+  wait_until_connected(program);
+  wait_until_doing(program, "recording");
+  EXPECT_EQ(kymo({"cancel", "--all"}).code, 0);
+  wait_until_doing(program, "idle");
+  EXPECT_FALSE(anything_left(program));
+}
+
+TEST_F(OnDemandEndsTest, FolderThatIsNotThereIsTheProgramsAnswer) {
+  const Process program = serve();
+  const Ending done = kymo({"trigger", "--all", "--duration", "10ms", "-o", file("none/t-{pid}.kymo")});
+  EXPECT_EQ(done.code, 1);
+  EXPECT_THAT(done.out, HasSubstr("make the folder first"));
+}
+
+TEST_F(OnDemandEndsTest, FolderThatTheDaemonDoesNotAllowIsRefusedForAll) {
+  const Process program = serve();
+  kill_daemon();
+  std::filesystem::create_directory(file("allowed"));
+  start_daemon({"--output-folder", file("allowed")});
+  wait_until_connected(program);
+  const Ending refused = kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("traces go below " + file("allowed")));
+  const Ending done = kymo({"trigger", "--all", "--duration", "10ms"});
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, HasSubstr(file("allowed/serves-"))) << "unless a place is given it is one that is allowed";
+}
+
+}  // namespace
+}  // namespace kymo::e2e

@@ -1,0 +1,88 @@
+// A server that can be asked for a trace: one request after the other until SIGTERM, each a range that says what the
+// present trace was asked to hold besides times.
+//
+//   serves             begins each request with kymo::step()
+//   serves ranges      names its ranges "step" instead
+//   serves allocates   takes memory in each request; every tenth is never given back
+//   serves forks       has two children that serve as well
+//   serves refuses     has a client that throws when a trace begins
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "kymo/annotate.h"
+#include "kymo/ondemand.h"
+#include "kymo/queue.h"
+
+namespace {
+
+volatile sig_atomic_t told_to_stop = 0;
+
+// What is asked for, a bit each in the order of prepare()'s parameters. It comes from another thread.
+std::atomic<uint64_t> asked_for{0};
+
+class Listener : public kymo::ondemand::Client {
+ public:
+  explicit Listener(bool refuses) : refuses_(refuses) { kymo::ondemand::register_client(*this); }
+  ~Listener() override { kymo::ondemand::unregister_client(*this); }
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  void prepare(bool shapes, bool memory, bool stack, bool flops, bool modules) override {
+    asked_for =
+        uint64_t{shapes} | uint64_t{memory} << 1 | uint64_t{stack} << 2 | uint64_t{flops} << 3 | uint64_t{modules} << 4;
+  }
+  void start() override {
+    if (refuses_) throw std::runtime_error("the accelerator is lent to somebody else");
+  }
+  void stop() override { asked_for = 0; }
+
+ private:
+  bool refuses_;
+};
+
+void rest() {
+  const timespec time{0, 200'000};
+  nanosleep(&time, nullptr);
+}
+
+void take_memory(uint64_t number) {
+  constexpr uint64_t kBlock = 4096;
+  const kymo::Label tensor("tensor", "memory");
+  const kymo_arg size = kymo::bytes("bytes", kBlock);
+  const uint64_t address = (number + 1) * kBlock;
+  kymo_allocation(&tensor, &size, 1, address);
+  rest();
+  if (number % 10 != 0) kymo_free(&tensor, nullptr, 0, address);
+}
+
+void serve(const std::string& how) {
+  for (uint64_t i = 0; told_to_stop == 0; ++i) {
+    if (how == "ranges") {
+      KYMO_RANGE("step", kymo::arg("number", i));
+      rest();
+    } else {
+      kymo::step();
+      KYMO_RANGE("request", kymo::arg("number", i), kymo::arg("asked for", asked_for.load()));
+      how == "allocates" ? take_memory(i) : rest();
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "";
+  signal(SIGTERM, [](int) { told_to_stop = 1; });
+  const Listener listener(how == "refuses");
+  for (int child = 0; how == "forks" && child < 2; ++child)
+    if (fork() == 0) break;
+  alarm(300);  // should the test die
+  serve(how);
+  return 0;
+}

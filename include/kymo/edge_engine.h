@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -138,6 +140,7 @@ struct OperationFacts {
   int64_t sequence = -1;        // ties a backward function to its forward one
   uint64_t forward_thread = 0;  // of a backward function
   uint64_t engine_id = 0;       // the engine's own number for this execution; 0: none
+  bool told = false;            // a Kymo session that records has it from the engine already
 };
 
 struct OpenOperation;  // where it lies in the log
@@ -201,6 +204,21 @@ struct DeviceFacts {
   uint64_t start_ns = 0, end_ns = 0;  // when it ran
 };
 KYMO_API void device_operation(Log& log, const DeviceFacts& facts) noexcept;
+
+// ---- What inputs say, in words and numbers: for engines that tell it elsewhere too ---------------------------------
+
+// Each an array in JSON, an item an input.
+struct InputTexts {
+  std::string sizes;    // [[64, 64], [], [[8], [8]]]
+  std::string strides;  // likewise
+  std::string types;    // ["float", "Scalar", "TensorList"]
+  std::string values;   // ["", "1", ""]
+};
+KYMO_API InputTexts input_texts(std::span<const std::byte> inputs);
+
+// The floating-point operations of the operator `name` on these, a multiply and an add each one. Nothing where the name
+// is not known or the inputs do not tell.
+KYMO_API std::optional<uint64_t> count_flops(std::string_view name, std::span<const std::byte> inputs);
 
 // ---- An operation as a scope ----------------------------------------------------------------------------------------
 

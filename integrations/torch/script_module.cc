@@ -23,16 +23,6 @@ struct Place {
   std::string hierarchy, frames;
 };
 
-std::string hierarchy_text(const std::vector<std::string>& parts) {
-  static constexpr std::string_view kTop = "TOP";  // what the interpreter calls it; in saved modules it is "top"
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += '.';
-    text += text.empty() && part.starts_with(kTop) ? "top" + part.substr(kTop.size()) : part;
-  }
-  return text;
-}
-
 class Places final : public CallReader {
  public:
   int64_t debug_handle(const at::RecordFunction&) noexcept override try {

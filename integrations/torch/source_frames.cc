@@ -38,4 +38,14 @@ std::string frames_text(const std::vector<torch::jit::StackEntry>& stack) {
   return text;
 }
 
+std::string hierarchy_text(const std::vector<std::string>& parts) {
+  static constexpr std::string_view kTop = "TOP";  // what the interpreter calls it; in saved modules it is "top"
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!text.empty()) text += '.';
+    text += text.empty() && part.starts_with(kTop) ? "top" + part.substr(kTop.size()) : part;
+  }
+  return text;
+}
+
 }  // namespace kymo::edge

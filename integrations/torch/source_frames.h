@@ -1,4 +1,4 @@
-// Places in TorchScript's source as text: "net.py(12): forward", innermost first, joined by ";".
+// Places in TorchScript as text: of the source, "net.py(12): forward", innermost first, joined by ";"; of the module.
 #pragma once
 
 #include <torch/csrc/jit/frontend/source_range.h>
@@ -14,5 +14,8 @@ std::string frames_text(const torch::jit::DebugInfoTuple& info);
 
 // Of the interpreter's stack while it runs.
 std::string frames_text(const std::vector<torch::jit::StackEntry>& stack);
+
+// "top(C)::forward.A0(A)::forward", of the interpreter's module hierarchy.
+std::string hierarchy_text(const std::vector<std::string>& parts);
 
 }  // namespace kymo::edge

@@ -1,8 +1,10 @@
-// What listening to libtorch costs an operator: nothing on, a callback that does nothing, Kymo, and libtorch's own
-// profiler, in turn, on many small operators. As in measure.h a batch counts only when it was quiet before and after.
+// What listening to libtorch costs an operator: nothing on, a callback that does nothing, Kymo's two ways, and
+// libtorch's own profiler, in turn, on many small operators. As in measure.h a batch counts only when it was quiet
+// before and after.
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/profiler_legacy.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "kymo/edge.h"
+#include "kymo/ondemand.h"
 #include "kymo/torch.h"
 #include "measure.h"
 #include "report.h"
@@ -110,6 +113,16 @@ void run_with_kymo(Program& program, Batches& batches, bool everything) {
   program.run(batches);
 }
 
+// Into a trace that is asked for, on all threads; it is of no use to anybody.
+void run_with_trace(Program& program, Batches& batches, bool everything) {
+  const std::string file = "/tmp/kymo-bench-torch-" + std::to_string(getpid()) + ".kymo";
+  kymo::ondemand::prepare(everything, everything, false, everything, false);
+  kymo::ondemand::start(file);
+  program.run(batches);
+  kymo::ondemand::stop();
+  unlink(file.c_str());
+}
+
 void run_with_libtorch(Program& program, Batches& batches) {
   legacy::enableProfilerLegacy(legacy::ProfilerConfig(legacy::ProfilerState::CPU, true, true));
   program.run(batches);
@@ -122,13 +135,15 @@ int main() {
   torch::set_num_threads(1);
   const torch::NoGradGuard no_gradients;
   Program program;
-  Batches plain, callback, bare, everything, libtorch;
+  Batches plain, callback, bare, everything, trace, whole_trace, libtorch;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (libtorch.ns.size() < kWantedBatches && std::chrono::steady_clock::now() < until) {
     program.run(plain);
     run_with_callback(program, callback);
     run_with_kymo(program, bare, false);
     run_with_kymo(program, everything, true);
+    run_with_trace(program, trace, false);
+    run_with_trace(program, whole_trace, true);
     run_with_libtorch(program, libtorch);
   }
   const auto rounds = [](const Batches& batches) {
@@ -144,5 +159,12 @@ int main() {
   bench::row("torch_edge_inputs", "..., with inputs and memory, to libtorch's own profiler with them",
              text("%.2f x (%.0f ns)", all / theirs, all), "<= 0.50 x", all / theirs <= 0.5, rounds(everything));
   bench::peer("torch_edge_inputs", "libtorch's profiler", text("%.0f ns", theirs), rounds(libtorch));
+  const double traced = trace.cost() - callback.cost(), traced_all = whole_trace.cost() - plain.cost();
+  bench::row("torch_trace", "..., a trace that was asked for, beyond a callback that does nothing",
+             text("%.0f ns", traced), "<= 200 ns", traced <= 200, rounds(trace));
+  bench::row("torch_trace_inputs", "..., with shapes, FLOPs and memory, to libtorch's own profiler",
+             text("%.2f x (%.0f ns)", traced_all / theirs, traced_all), "<= 0.60 x", traced_all / theirs <= 0.6,
+             rounds(whole_trace));
+  bench::peer("torch_trace_inputs", "libtorch's profiler", text("%.0f ns", theirs), rounds(libtorch));
   return 0;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "call_ranges.h"
 #include "forward_threads.h"
 #include "hearing.h"
 #include "inputs.h"
@@ -61,7 +62,8 @@ std::unique_ptr<at::ObserverContext> hear_begin(const at::RecordFunction& call) 
                        .scope = scope_of(scope),
                        .debug_handle = hearing->reader().debug_handle(call),
                        .sequence = call.seqNr(),
-                       .engine_id = call.handle()};
+                       .engine_id = call.handle(),
+                       .told = libtorch::calls_are_told()};
   note_forward_thread();
   if (scope == at::RecordScope::BACKWARD_FUNCTION) facts.forward_thread = forward_thread(call.forwardThreadId());
 

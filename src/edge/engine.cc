@@ -132,7 +132,7 @@ OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs
     }
   }
   if (log.options().stacks) made->stack = call->add_stack();
-  tell_listeners(*made, facts.name);
+  if (!facts.told) tell_listeners(*made, facts.name);
   // From here on it counts as the operation's own time.
   if (!log.options().events.empty()) made->counts = call->begin_counts();
   made->begin_ticks = now();

@@ -29,10 +29,12 @@
 #include <span>
 #include <string_view>
 
+#include "kymo/export.h"
+
 namespace kymo::edge {
 
 // Nothing where the name is not known, or the inputs do not tell: absent, of shapes that do not go together, or so
 // large that the number does not fit.
-std::optional<uint64_t> count_flops(std::string_view name, std::span<const std::byte> untrusted_inputs);
+KYMO_API std::optional<uint64_t> count_flops(std::string_view name, std::span<const std::byte> untrusted_inputs);
 
 }  // namespace kymo::edge

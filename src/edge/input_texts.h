@@ -7,16 +7,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "kymo/edge_engine.h"
+
 namespace kymo::edge {
-
-struct InputTexts {
-  std::string sizes;    // [[64, 64], [], [[8], [8]]]
-  std::string strides;  // likewise
-  std::string types;    // ["float", "Scalar", "TensorList"]
-  std::string values;   // ["", "1", ""]
-};
-
-InputTexts input_texts(std::span<const std::byte> untrusted);
 
 // Operations repeat themselves: the same inputs are put into words once.
 class InputTextCache {

@@ -19,6 +19,10 @@
 //
 // libtorch has room for one profiler on a thread: while its own one is on an EdgeProfiler is refused with kymo::Error,
 // and while an EdgeProfiler records libtorch refuses its own.
+//
+// The library also makes libtorch a client of kymo/ondemand.h: a program that is linked with it, or has it in
+// LD_PRELOAD, tells operators, scopes, backward functions and memory of all its threads when it is asked for a trace
+// (docs/torch.md). While none runs libtorch calls nothing of it.
 #pragma once
 
 #include <concepts>
@@ -80,3 +84,9 @@ struct ModuleOf<T> {
 };
 
 }  // namespace kymo::edge
+
+// Makes sure that a program that includes this has the library; called by nobody.
+extern "C" KYMO_API void kymo_link_torch(void);
+namespace kymo::detail {
+[[gnu::used]] inline constexpr auto* kLinkTorch = &kymo_link_torch;
+}

@@ -1,0 +1,40 @@
+// What a thread has one of, from its first use to the thread's end.
+//
+// libtorch may call in the very last moments of a thread, when what it had is
+// gone: then there is none.
+#pragma once
+
+#include <new>
+
+namespace kymo::libtorch {
+
+template <class T>
+class OfThread {
+ public:
+  // Null: the thread is at its end, or there is no memory. After the first time
+  // a thread-local load.
+  static T* get() noexcept { return here_ != nullptr ? here_ : first(); }
+  static T* if_there() noexcept { return here_; }
+
+ private:
+  struct Keeper {
+    T held;
+    Keeper() { here_ = &held; }
+    ~Keeper() {
+      here_ = nullptr;
+      is_over_ = true;
+    }
+  };
+  [[gnu::noinline]] static T* first() noexcept try {
+    if (is_over_) return nullptr;
+    static thread_local Keeper keeper;
+    return &keeper.held;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local T* here_ = nullptr;
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local bool is_over_ = false;
+};
+
+}  // namespace kymo::libtorch

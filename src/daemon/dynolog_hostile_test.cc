@@ -102,7 +102,7 @@ TEST_F(DynologHostileTest, AFloodOfDatagramsDoesNotFillTheLog) {
 }
 
 TEST_F(DynologHostileTest, ALinkInPlaceOfASocketLeadsToNobodyElse) {
-  if (geteuid() != 0) GTEST_SKIP();
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
   chmod(folder->path().c_str(), 0777);
   const std::string own = folder->file("own"), victims = folder->file("victim");
   const auto bound = [](const std::string& path) {

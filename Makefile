@@ -8,12 +8,12 @@ FUZZ_SECONDS ?= 60
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 
-.PHONY: build demo test bench fuzz format lint clean help
+.PHONY: build demo test test-load bench fuzz format lint clean help
 
 build:  ## builds the library and the command: build/release/lib, build/release/bin (the default)
 	@$(DEPS) build
 	@cmake --preset release
-	@cmake --build --preset release
+	@cmake --build --preset release --target products
 
 demo:  ## records a program that uses an accelerator, shows where the time went, and writes files to look at
 	@$(DEPS) build device
@@ -31,6 +31,10 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 test:  ## runs every test: release, sanitizers, fuzzers, the floors
 	@$(DEPS) build device test
 	@scripts/test
+
+test-load:  ## runs the release tests on a machine that is kept busy, with more and larger inputs
+	@$(DEPS) build device test
+	@scripts/test load
 
 bench:  ## builds and runs the benchmarks, beside those of Kymo's peers that are here
 	@$(DEPS) build device bench
@@ -57,4 +61,4 @@ clean:  ## removes build/
 	@rm -rf build
 
 help:  ## lists these commands
-	@sed -n 's/^\([a-z]*\):.*##  */\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*##  */\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'

@@ -36,7 +36,7 @@ if(unwind_FOUND)
   target_compile_definitions(kymo_libunwind INTERFACE KYMO_HAVE_UNWIND=1)
 endif()
 find_path(PFM_INCLUDE_DIR perfmon/pfmlib.h)
-find_library(PFM_LIBRARY NAMES libpfm.a pfm)
+find_library(PFM_LIBRARY pfm)  # the shared one: the archive is not made for shared libraries everywhere
 if(PFM_INCLUDE_DIR AND PFM_LIBRARY)
   target_link_libraries(kymo_event_names INTERFACE ${PFM_LIBRARY})
   list(APPEND KYMO_EVENT_LIBS ${PFM_LIBRARY})

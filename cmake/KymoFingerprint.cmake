@@ -9,7 +9,7 @@ function(kymo_fingerprint)
     COMMAND ${CMAKE_COMMAND} -D "SOURCE=${PRINT_SOURCE}" -D "FUNCTION=${PRINT_FUNCTION}" -D "FILES=${PRINT_FILES}"
             -P ${PROJECT_SOURCE_DIR}/cmake/KymoFingerprint.cmake
     DEPENDS ${PRINT_FILES} ${PROJECT_SOURCE_DIR}/cmake/KymoFingerprint.cmake
-    COMMENT "" VERBATIM)
+    COMMENT "Taking the fingerprint of ${PRINT_FUNCTION}" VERBATIM)
   set_source_files_properties(${PRINT_SOURCE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 

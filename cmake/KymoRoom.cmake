@@ -1,13 +1,25 @@
 # A room is one folder of src/. What lies in it becomes targets by its name:
 #
 #   *.cc         one static library, kymo_ROOM
-#   *_test.cc    together one test program, ROOM_test, whose cases CTest lists singly as ROOM.Suite.Case
+#   *_test.cc    together one test program, ROOM_test, whose suites CTest lists as ROOM.Suite
 #   *_bench.cc   each a program of its own, bench_NAME, where KYMO_BENCH is on
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
 set(KYMO_CONCURRENT_ROOMS record unwind sink collect analyze stack hook counters device signpost capture edge ondemand)
+set(KYMO_SEQUENTIAL_ROOMS shader)  # nothing in it is shared between threads: ThreadSanitizer need not look
 set(KYMO_FORKING_ROOMS record sink collect cli stack device signpost capture edge ondemand daemon)
+
+# Rooms that run inside other people's programs: they see no header they do not include.
+set(KYMO_BARE_ROOMS record unwind hook)
+
+# Rooms that nobody waits for: at -O1 they compile in two thirds of the time. docs/building.md has the figures.
+set(KYMO_COLD_ROOMS options wire sink stack shader counters memory capture daemon cli)
+
+# Headers that many files include.
+set(KYMO_COMMON_HEADERS <algorithm> <array> <atomic> <charconv> <chrono> <cstdint> <cstring> <deque> <functional> <limits>
+  <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread> <unordered_map> <utility> <variant>
+  <vector>)
 
 set(KYMO_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -17,16 +29,15 @@ endif()
 add_custom_target(unit_tests)  # every test program beside the code
 add_custom_target(tsan_tests)  # those of the concurrent rooms
 
-# kymo_room(NAME [FOLDERS folder...] [SOURCES file...] [USES room...] [TEST_USES room...] [SUITES suite...]
-#           [PLAIN_SUITES suite...] [LIBS library...])
+# kymo_room(NAME [FOLDERS folder...] [SOURCES file...] [USES room...] [TEST_USES room...] [RELEASE_TESTS file...]
+#           [LIBS library...])
 #
 # FOLDERS are folders within that belong to the room, SOURCES files beyond what is found. USES names the rooms on lower
 # floors that this one includes from: those and no others, as scripts/check-floors sees to.
-# TEST_USES are rooms that its tests link besides, as any program would. SUITES are suites (also parameterised ones,
-# instantiated as Every/) that run in one process each, because a process of theirs takes long to begin; PLAIN_SUITES are
-# such that have nothing to say under ThreadSanitizer.
+# TEST_USES are rooms that its tests link besides, as any program would. RELEASE_TESTS are tests
+# of what a device computes, with nothing to say under a sanitizer.
 function(kymo_room NAME)
-  cmake_parse_arguments(ROOM "" "" "FOLDERS;SOURCES;USES;TEST_USES;SUITES;PLAIN_SUITES;LIBS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "FOLDERS;SOURCES;USES;TEST_USES;RELEASE_TESTS;LIBS" ${ARGN})
   set(patterns *.cc *.h)
   foreach(folder IN LISTS ROOM_FOLDERS)
     list(APPEND patterns ${folder}/*.cc ${folder}/*.h)
@@ -37,6 +48,10 @@ function(kymo_room NAME)
   set(tests ${sources})
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(KYMO_SANITIZE)
+    list(TRANSFORM ROOM_RELEASE_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+    list(REMOVE_ITEM tests ${ROOM_RELEASE_TESTS})
+  endif()
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
 
@@ -48,7 +63,17 @@ function(kymo_room NAME)
   if(compiled)
     add_library(kymo_${NAME} STATIC ${sources})
     target_compile_options(kymo_${NAME} PRIVATE ${KYMO_WARNINGS})
+    if(NAME IN_LIST KYMO_COLD_ROOMS)
+      target_compile_options(kymo_${NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
+    if(NAME IN_LIST KYMO_SEQUENTIAL_ROOMS AND KYMO_SANITIZE MATCHES "thread")
+      target_compile_options(kymo_${NAME} PRIVATE -fno-sanitize=thread -O0)
+    endif()
     set_target_properties(kymo_${NAME} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/rooms)
+    kymo_batches(kymo_${NAME} ${compiled})
+    if(NOT NAME IN_LIST KYMO_BARE_ROOMS)
+      kymo_precompile(kymo_${NAME} kymo_base ${KYMO_COMMON_HEADERS} ${PROJECT_SOURCE_DIR}/src/base/text.h)
+    endif()
   else()
     set(kind INTERFACE)
     add_library(kymo_${NAME} INTERFACE)
@@ -60,7 +85,8 @@ function(kymo_room NAME)
     add_executable(${NAME}_test ${tests})
     list(TRANSFORM ROOM_TEST_USES PREPEND kymo_)
     target_link_libraries(${NAME}_test PRIVATE kymo_${NAME} ${ROOM_TEST_USES})
-    kymo_gtest(${NAME}_test PREFIX ${NAME} LABEL unit SUITES ${ROOM_SUITES} PLAIN_SUITES ${ROOM_PLAIN_SUITES})
+    kymo_batches(${NAME}_test ${tests})
+    kymo_gtest(${NAME}_test PREFIX ${NAME} LABEL unit)
     add_dependencies(unit_tests ${NAME}_test)
     if(NAME IN_LIST KYMO_CONCURRENT_ROOMS)
       add_dependencies(tsan_tests ${NAME}_test)
@@ -78,27 +104,27 @@ function(kymo_room NAME)
   endif()
 endfunction()
 
-# kymo_gtest(TARGET PREFIX prefix LABEL label): GoogleTest, and the program's tests in CTest: its cases; or where a
-# sanitizer makes a process dear to begin its suites, and the whole program where AddressSanitizer can look for leaks.
-# They are listed when CTest runs, not when the program is linked, so that a sanitizer's needs at run time (see
-# scripts/test) are met then too.
-# A test finds the tree and what was built in it by KYMO_SOURCE_DIR and KYMO_BINARY_DIR (bin/kymo, lib/libkymo.so).
+# kymo_gtest(TARGET PREFIX prefix LABEL label): GoogleTest, and the program's suites in CTest, each in
+# a process of its own; where AddressSanitizer can look for leaks, the whole program in one. They are listed when CTest
+# runs, not when the program is linked, so that a sanitizer's needs at run time (see scripts/test) are met then too.
+# A test finds the tree and what was built in it by base/test_tree.h.
 function(kymo_gtest TARGET)
-  cmake_parse_arguments(TEST "" "PREFIX;LABEL" "SUITES;PLAIN_SUITES" ${ARGN})
+  cmake_parse_arguments(TEST "" "PREFIX;LABEL" "" ${ARGN})
   set(label ${TEST_LABEL})
   if(TEST_PREFIX IN_LIST KYMO_CONCURRENT_ROOMS)
     set(label ${label}-tsan)  # one word, as lists do not get through; `ctest -L unit` and `-L tsan` both find it
   endif()
-  # Tests are compiled once and run for a moment: together and unoptimised they take half as long.
-  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON)
+  # Tests are compiled once and run for a moment.
+  if(NOT TEST_PREFIX STREQUAL torch)  # libtorch's headers want other options
+    kymo_precompile(${TARGET} base_test ${KYMO_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
+      ${PROJECT_SOURCE_DIR}/src/base/text.h)
+  endif()
   target_compile_options(${TARGET} PRIVATE ${KYMO_WARNINGS} -O0)
-  target_compile_definitions(${TARGET} PRIVATE
-    KYMO_SOURCE_DIR="${PROJECT_SOURCE_DIR}" KYMO_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${TARGET} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
 
   if(KYMO_SANITIZE MATCHES "address" AND NOT TEST_PREFIX IN_LIST KYMO_FORKING_ROOMS)
-    add_test(NAME ${TEST_PREFIX} COMMAND ${TARGET})
-    set_tests_properties(${TEST_PREFIX} PROPERTIES LABELS ${label} TIMEOUT 600)
+    add_test(NAME ${TEST_PREFIX} COMMAND ${TARGET} --gtest_brief=1)
+    set_tests_properties(${TEST_PREFIX} PROPERTIES LABELS ${label} TIMEOUT 300)
     return()
   endif()
   set(environment)
@@ -109,35 +135,12 @@ function(kymo_gtest TARGET)
     # Drivers that run inside the process (PoCL, lavapipe) are not built for it: what they do among themselves is theirs.
     set(environment ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
   endif()
-  set(together)  # suites that are a test each
-  foreach(suite IN LISTS TEST_SUITES TEST_PLAIN_SUITES)
-    add_test(NAME ${TEST_PREFIX}.${suite} COMMAND ${TARGET} --gtest_brief=1 --gtest_filter=Every/${suite}.*:${suite}.*)
-    set(suite_label ${label})
-    if(suite IN_LIST TEST_PLAIN_SUITES)
-      set(suite_label ${TEST_LABEL})
-    endif()
-    set_tests_properties(${TEST_PREFIX}.${suite} PROPERTIES LABELS ${suite_label} TIMEOUT 600 ${environment}
-      SKIP_REGULAR_EXPRESSION "no device here")
-    list(APPEND together Every/${suite} ${suite})
-  endforeach()
-  if(KYMO_SANITIZE)
-    set(suites ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_suites.cmake)
-    file(GENERATE OUTPUT ${suites} CONTENT "
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_suites.cmake)
+  file(GENERATE OUTPUT ${suites} CONTENT "
 set(program \"$<TARGET_FILE:${TARGET}>\")
 set(prefix \"${TEST_PREFIX}\")
-set(properties LABELS ${label} TIMEOUT 600 ${environment})
-set(left_out ${together})
+set(properties LABELS ${label} TIMEOUT 300 ${environment})
 include(\"${PROJECT_SOURCE_DIR}/cmake/KymoSuites.cmake\")
 ")
-    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
-    return()
-  endif()
-  set(filter)
-  if(together)
-    list(TRANSFORM together APPEND ".*")
-    list(JOIN together ":" filter)
-    set(filter TEST_FILTER "-${filter}")
-  endif()
-  gtest_discover_tests(${TARGET} ${filter} TEST_PREFIX ${TEST_PREFIX}. NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
 endfunction()

@@ -2,7 +2,6 @@
 #
 #   program, prefix  what it is, and what its tests' names begin with
 #   properties       of every test
-#   left_out         suites that are tests already
 cmake_policy(VERSION 3.24)
 if(NOT EXISTS "${program}")
   return()  # it was not asked for
@@ -16,8 +15,6 @@ endif()
 string(REGEX MATCHALL "(^|\n)[A-Za-z][^ \n]*\\.(\n|  #)" suites "${listed}")
 foreach(suite IN LISTS suites)
   string(REGEX REPLACE "[\n# ]|\\.[\n# ]*$" "" suite "${suite}")
-  if(NOT suite IN_LIST left_out)
-    add_test("${prefix}.${suite}" ${program} "--gtest_filter=${suite}.*")
-    set_tests_properties("${prefix}.${suite}" PROPERTIES ${properties})
-  endif()
+  add_test("${prefix}.${suite}" ${program} --gtest_brief=1 "--gtest_filter=${suite}.*")
+  set_tests_properties("${prefix}.${suite}" PROPERTIES ${properties})
 endforeach()

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_tree.h"
 #include "readback.h"
 #include "support.h"
 
@@ -124,7 +125,7 @@ class MallocTest : public EndToEnd {
   void SetUp() override {
     if (!have_kymo() || access(library().c_str(), R_OK) != 0) GTEST_SKIP() << "libkymo_malloc.so is not built";
   }
-  static std::string library() { return KYMO_BINARY_DIR "/lib/libkymo_malloc.so"; }
+  static std::string library() { return kymo::base::built("lib/libkymo_malloc.so"); }
   std::string trace_file() const { return file("heap.kymo"); }
 
   Ending record(const Words& words, const std::string& mode = "--memory", const Words& more = {}) {

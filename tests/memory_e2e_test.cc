@@ -1,6 +1,7 @@
 // `kymo memory` on what was recorded of a program that knows nothing of Kymo.
 #include <signal.h>
 
+#include "base/test_tree.h"
 #include "counts.h"
 #include "heap_trace.h"
 
@@ -82,8 +83,8 @@ TEST_F(MemoryTest, EveryFormIsAsItsReadersExpectIt) {
     EXPECT_EQ(kymo_memory({"-o", file(name)}), "");
     EXPECT_FALSE(contents_of(file(name)).empty()) << name;
   }
-  const Ending forms = run({"/usr/bin/env", "python3", KYMO_SOURCE_DIR "/src/memory/test_forms.py", file("m"),
-                            KYMO_SOURCE_DIR "/tests/data/torch/memory-snapshot.pickle"});
+  const Ending forms = run({"/usr/bin/env", "python3", kymo::base::in_tree("src/memory/test_forms.py"), file("m"),
+                            kymo::base::in_tree("tests/data/torch/memory-snapshot.pickle")});
   EXPECT_EQ(forms.code, 0) << forms.out << forms.err;
   EXPECT_THAT(forms.out, HasSubstr("snapshot: peaks "));
   if (!kHaveNames) GTEST_SKIP() << kNoNames;
@@ -106,7 +107,7 @@ TEST_F(MemoryTest, ThePageWorksInABrowser) {
   std::string page = contents_of(file("m.html"));
   ASSERT_THAT(page, StartsWith("<!doctype html>"));
   insert(page, "<meta ", "<script>const faults = []; onerror = text => { faults.push(text); };</script>");
-  insert(page, "</body>", "<script>" + contents_of(KYMO_SOURCE_DIR "/tests/memory_page.js") + "</script>");
+  insert(page, "</body>", "<script>" + contents_of(kymo::base::in_tree("tests/memory_page.js")) + "</script>");
   write_file(file("driven.html"), page);
   const Ending ending = run({browser, "--headless", "--no-sandbox", "--disable-gpu",
                              "--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=" + file("browser"),

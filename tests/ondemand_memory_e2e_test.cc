@@ -1,4 +1,5 @@
 // What a memory profile holds that a running program is asked for: its heap, and what it takes of devices.
+#include "base/test_tree.h"
 #include "ondemand.h"
 #include "readback.h"
 
@@ -30,7 +31,7 @@ class OnDemandMemoryTest : public WithDaemon {
 };
 
 TEST_F(OnDemandMemoryTest, HeapIsInItWhereTheLibraryIsPreloadedAndInATraceOnlyIfAskedFor) {
-  const std::string library = KYMO_BINARY_DIR "/lib/libkymo_malloc.so";
+  const std::string library = kymo::base::built("lib/libkymo_malloc.so");
   if (access(library.c_str(), R_OK) != 0) GTEST_SKIP() << "libkymo_malloc.so is not built";
   const Process process = hold("heap", {{"LD_PRELOAD", library}});
   EXPECT_EQ(mallocs(process, {}), 0u);

@@ -6,6 +6,7 @@
 #include <map>
 #include <regex>
 
+#include "base/test_tree.h"
 #include "kymo/sink.h"
 #include "support.h"
 
@@ -22,7 +23,7 @@ std::string why_absent(const std::string& sink) {
   return "there is no such sink";
 }
 
-std::string library() { return KYMO_BINARY_DIR "/lib/libkymo.so"; }
+std::string library() { return kymo::base::built("lib/libkymo.so"); }
 
 class SinksE2eTest : public EndToEnd {
  protected:

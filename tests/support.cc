@@ -16,6 +16,8 @@
 #include <iterator>
 #include <thread>
 
+#include "base/test_tree.h"
+
 namespace kymo::e2e {
 namespace {
 
@@ -67,7 +69,7 @@ void redirect(int target, const std::string& path, int flags) {
 
 }  // namespace
 
-std::string program(const std::string& name) { return std::string(KYMO_BINARY_DIR "/bin/") + name; }
+std::string program(const std::string& name) { return kymo::base::built("bin/" + name); }
 
 bool have_kymo() { return access(program("kymo").c_str(), X_OK) == 0; }
 

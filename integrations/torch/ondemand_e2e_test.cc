@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/test_tree.h"
 #include "readback.h"
 #include "support.h"
 
@@ -29,8 +30,7 @@ class TorchTriggerTest : public EndToEnd {
 
   void start_training(Way way) {
     Environment environment = {{"KYMO_DAEMON", socket()}, {"OMP_NUM_THREADS", "1"}};
-    if (way == Way::Preloaded)
-      environment.emplace_back("LD_PRELOAD", std::string(KYMO_BINARY_DIR) + "/lib/libkymo_torch.so");
+    if (way == Way::Preloaded) environment.emplace_back("LD_PRELOAD", kymo::base::built("lib/libkymo_torch.so"));
     trainer_.emplace(
         start({program(way == Way::Linked ? "trainer_linked" : "trainer")}, {.environment = std::move(environment)}));
     wait_until("the program at work", [this] { return trainer_->errors() == kAtWork; });

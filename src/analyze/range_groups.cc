@@ -1,9 +1,9 @@
 #include "analyze/range_groups.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::analyze {
 
@@ -138,8 +138,8 @@ RangeKey ClassSlots::key(std::string name, std::string category) const {
       break;
     case GroupBy::Thread:
       key.name = !scope_.track.name.empty() ? scope_.track.name
-                 : key.on_device            ? fmt::format("queue {}", scope_.track.queue)
-                                            : fmt::format("thread {}", scope_.track.tid);
+                 : key.on_device            ? base::format("queue {}", scope_.track.queue)
+                                            : base::format("thread {}", scope_.track.tid);
       key.pid = scope_.writer.origin.pid;
       key.tid = scope_.track.tid;
       key.device = scope_.track.device_uuid;

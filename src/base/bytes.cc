@@ -1,7 +1,6 @@
 #include "base/bytes.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::base {
@@ -49,20 +48,20 @@ std::string_view ByteReader::string() {
 size_t ByteReader::count(size_t smallest_item) {
   const uint64_t items = varint();
   if (items > left() / smallest_item) {
-    throw Error(fmt::format("{} items are announced, but only {} bytes follow", items, left()));
+    throw Error(base::format("{} items are announced, but only {} bytes follow", items, left()));
   }
   return items;
 }
 
 Bytes ByteReader::take(size_t size) {
-  if (size > rest_.size()) throw Error(fmt::format("{} bytes are missing at the end", size - rest_.size()));
+  if (size > rest_.size()) throw Error(base::format("{} bytes are missing at the end", size - rest_.size()));
   const Bytes taken = rest_.first(size);
   rest_ = rest_.subspan(size);
   return taken;
 }
 
 void ByteReader::out_of_range(const char* what, uint64_t value) {
-  throw Error(fmt::format("{} is out of range: {}", what, value));
+  throw Error(base::format("{} is out of range: {}", what, value));
 }
 
 }  // namespace kymo::base

@@ -1,11 +1,12 @@
 #include "base/file.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
+
+#include "base/text.h"
 
 namespace kymo::base {
 
@@ -22,7 +23,7 @@ void FileDescriptor::reset() {
 }
 
 Error file_error(std::string_view doing, const std::string& path, int error_number) {
-  return Error(fmt::format("cannot {} {}: {}", doing, path, std::generic_category().message(error_number)));
+  return Error(base::format("cannot {} {}: {}", doing, path, std::generic_category().message(error_number)));
 }
 
 size_t read_at(const FileDescriptor& file, const std::string& path, uint64_t offset, std::span<std::byte> into) {

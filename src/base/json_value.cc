@@ -1,10 +1,9 @@
 #include "base/json_value.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::base {
@@ -73,7 +72,7 @@ class JsonParser {
   static constexpr int kDeepest = 16;
 
   [[noreturn]] void refuse(std::string_view why) const {
-    throw Error(fmt::format("this is no JSON at byte {}: {}", at_, why));
+    throw Error(base::format("this is no JSON at byte {}: {}", at_, why));
   }
   void skip_blanks() {
     while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
@@ -188,7 +187,7 @@ T whole_number(bool is_number, const std::string& text, std::string_view what) {
   T value = 0;
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (!is_number || error != std::errc{} || stopped != end) throw Error(fmt::format("{} is no whole number", what));
+  if (!is_number || error != std::errc{} || stopped != end) throw Error(base::format("{} is no whole number", what));
   return value;
 }
 
@@ -197,7 +196,7 @@ T whole_number(bool is_number, const std::string& text, std::string_view what) {
 JsonValue JsonValue::parse(std::string_view untrusted) { return JsonParser(untrusted).whole(); }
 
 const std::string& JsonValue::text(std::string_view what) const {
-  if (kind_ != Kind::Text) throw Error(fmt::format("{} is no text", what));
+  if (kind_ != Kind::Text) throw Error(base::format("{} is no text", what));
   return text_;
 }
 
@@ -210,12 +209,12 @@ int64_t JsonValue::integer(std::string_view what) const {
 }
 
 bool JsonValue::boolean(std::string_view what) const {
-  if (kind_ != Kind::True && kind_ != Kind::False) throw Error(fmt::format("{} is neither true nor false", what));
+  if (kind_ != Kind::True && kind_ != Kind::False) throw Error(base::format("{} is neither true nor false", what));
   return kind_ == Kind::True;
 }
 
 const std::vector<JsonValue>& JsonValue::list(std::string_view what) const {
-  if (kind_ != Kind::List) throw Error(fmt::format("{} is no list", what));
+  if (kind_ != Kind::List) throw Error(base::format("{} is no list", what));
   return items_;
 }
 
@@ -227,7 +226,7 @@ const JsonValue* JsonValue::find(std::string_view name) const {
 
 const JsonValue& JsonValue::operator[](std::string_view name) const {
   if (const JsonValue* member = find(name)) return *member;
-  throw Error(fmt::format("there is no \"{}\"", name));
+  throw Error(base::format("there is no \"{}\"", name));
 }
 
 std::string json_quoted(std::string_view text) {
@@ -237,7 +236,7 @@ std::string json_quoted(std::string_view text) {
       quoted += '\\';
       quoted += c;
     } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      quoted += base::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
       quoted += c;
     }

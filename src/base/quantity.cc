@@ -1,13 +1,12 @@
 #include "base/quantity.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::base {
@@ -63,17 +62,17 @@ uint64_t parse_count(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, count);
   if (failure == std::errc() && rest == end && count > 0) return count;
-  throw InvalidArgument(fmt::format("'{}' is not a count: write a whole number from 1", text));
+  throw InvalidArgument(base::format("'{}' is not a count: write a whole number from 1", text));
 }
 
 uint64_t parse_bytes(std::string_view text) {
   if (const auto bytes = parse(text, kByteUnits)) return *bytes;
-  throw InvalidArgument(fmt::format("'{}' is not a size: write it like 512KiB, 1MB, 64MB or 1GiB", text));
+  throw InvalidArgument(base::format("'{}' is not a size: write it like 512KiB, 1MB, 64MB or 1GiB", text));
 }
 
 uint64_t parse_duration_ns(std::string_view text) {
   if (const auto ns = parse(text, kDurationUnits)) return *ns;
-  throw InvalidArgument(fmt::format("'{}' is not a time: write it like 500ms, 30s, 2m or 1h", text));
+  throw InvalidArgument(base::format("'{}' is not a time: write it like 500ms, 30s, 2m or 1h", text));
 }
 
 Flight parse_flight(std::string_view text) {
@@ -86,7 +85,7 @@ Flight parse_flight(std::string_view text) {
   }
   if (flight.seconds == 0 && flight.bytes == 0) {
     throw InvalidArgument(
-        fmt::format("'{}' is neither a time nor a size to keep: write it like 30s, 2m, 500ms, 64MB or 1GiB", text));
+        base::format("'{}' is neither a time nor a size to keep: write it like 30s, 2m, 500ms, 64MB or 1GiB", text));
   }
   return flight;
 }

@@ -1,5 +1,4 @@
 // The capture of this process: kymo/profiler.h's part of it, and what the runtime calls.
-#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/text.h"
 #include "capture/call_timer.h"
 #include "capture/format.h"
 #include "capture/session.h"
@@ -29,7 +29,7 @@ bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x
 
 std::string wrong_with(std::string_view name) {
   if (name.empty()) return "a name is needed";
-  if (name.size() > kLongestName) return fmt::format("a name has {} characters at most", kLongestName);
+  if (name.size() > kLongestName) return base::format("a name has {} characters at most", kLongestName);
   if (name.find('/') != std::string_view::npos) return "a name has no '/': the folder is made in the current one";
   if (std::ranges::any_of(name, is_control)) return "a name has no control characters";
   return {};
@@ -50,9 +50,9 @@ class Recorder final : public device::WorkCapture {
 
   void start(std::string_view name) {
     std::lock_guard lock(mutex_);
-    const std::string folder = fmt::format("{:04}-{}{}", attempts_++, name, kSuffix);
+    const std::string folder = base::format("{:04}-{}{}", attempts_++, name, kSuffix);
     const auto refuse = [&](std::string_view reason) {
-      throw Error(fmt::format("cannot capture into {}: {}", printable(folder), reason));
+      throw Error(base::format("cannot capture into {}: {}", printable(folder), reason));
     };
     if (const std::string wrong = wrong_with(name); !wrong.empty()) refuse(wrong);
     if (!profiler::is_capture_enabled())
@@ -98,8 +98,8 @@ class Recorder final : public device::WorkCapture {
     }
     // Not before: a buffer that is freed meanwhile waits until its result is stored.
     device::set_work_capture(nullptr);
-    if (!failed_.empty()) throw Error(fmt::format("the capture into {} failed and was removed: {}", folder_, failed_));
-    if (!wrong.empty()) throw DeviceError(fmt::format("while {} was captured: {}", folder_, wrong));
+    if (!failed_.empty()) throw Error(base::format("the capture into {} failed and was removed: {}", folder_, failed_));
+    if (!wrong.empty()) throw DeviceError(base::format("while {} was captured: {}", folder_, wrong));
   }
 
   bool is_capturing() const noexcept { return is_capturing_.load(std::memory_order_relaxed); }

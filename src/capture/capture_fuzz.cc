@@ -1,10 +1,10 @@
 // Bytes that claim to be a capture's manifest, and its calls.
-#include <fmt/format.h>
 
 #include <string>
 
 #include "base/hash.h"
 #include "base/json_value.h"
+#include "base/text.h"
 #include "capture/format.h"
 #include "capture/manifest.h"
 #include "capture/reader.h"
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   refused_or_fine([&] {
     // With the right checksum, or nothing behind it would be reached.
     const std::string body(text);
-    const std::string sum = fmt::format("  \"checksum\": \"{:016x}\"\n}}\n", base::hash(base::as_bytes(body)));
+    const std::string sum = base::format("  \"checksum\": \"{:016x}\"\n}}\n", base::hash(base::as_bytes(body)));
     capture::parse_manifest(body + sum);
   });
   refused_or_fine([&] {

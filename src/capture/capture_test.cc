@@ -1,7 +1,7 @@
 // kymo/profiler.h's captures: what starts, what is refused, what a program notices.
-#include <fmt/format.h>
 #include <sys/wait.h>
 
+#include "base/text.h"
 #include "capture/reader.h"
 #include "capture/test_folder.h"
 #include "device/test_device.h"
@@ -59,7 +59,7 @@ TEST_F(CaptureTest, FoldersAreCountedAlsoThoseThatFailed) {
   profiler::stop_capture();
   EXPECT_EQ(number(), first + 5);
   // The next one is there already.
-  fs::create_directory(fmt::format("{:04}-c.kycap", first + 6));
+  fs::create_directory(base::format("{:04}-c.kycap", first + 6));
   EXPECT_THAT(error_of([] { profiler::start_capture("c"); }), HasSubstr("exists already"));
   EXPECT_FALSE(profiler::is_capturing());
 }
@@ -119,7 +119,7 @@ TEST_F(CaptureTest, AForkedChildCapturesNothing) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(profiler::is_capturing());
   profiler::stop_capture();
-  EXPECT_EQ(CaptureFile(fmt::format("{}", folders().front())).manifest().name, "parent");
+  EXPECT_EQ(CaptureFile(base::format("{}", folders().front())).manifest().name, "parent");
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "capture/contents.h"
 
-#include <fmt/format.h>
 #include <zstd.h>
 
 #include <array>
 #include <new>
 
+#include "base/text.h"
 #include "capture/format.h"
 
 namespace kymo::capture {
@@ -28,10 +28,10 @@ void check_file_header(base::Bytes untrusted, std::string_view magic, const std:
   const auto found = untrusted.size() >= kFileHeaderBytes ? in.take(magic.size()) : base::Bytes();
   const auto wanted = base::as_bytes(magic);
   if (!std::equal(found.begin(), found.end(), wanted.begin(), wanted.end()))
-    throw Error(fmt::format("{} is not of a capture: it does not begin with {}", path, magic));
+    throw Error(base::format("{} is not of a capture: it does not begin with {}", path, magic));
   if (const auto version = in.fixed<uint32_t>(); version != kFormatVersion)
-    throw Error(fmt::format("{} has version {} of the format; this Kymo reads {}", path, version, kFormatVersion));
-  if (in.fixed<uint32_t>() != 0) throw Error(fmt::format("{} is damaged: its header is wrong", path));
+    throw Error(base::format("{} has version {} of the format; this Kymo reads {}", path, version, kFormatVersion));
+  if (in.fixed<uint32_t>() != 0) throw Error(base::format("{} is damaged: its header is wrong", path));
 }
 
 void ContentsWriter::Free::operator()(ZSTD_CCtx_s* context) const { ZSTD_freeCCtx(context); }
@@ -79,7 +79,7 @@ ContentsReader::ContentsReader(base::FileDescriptor file, std::string path)
   check_file_header(base::Bytes(header).first(got), kContentsMagic, path_);
   for (uint64_t at = kFileHeaderBytes; at < size;) {
     if (base::read_at(file_, path_, at, header) != header.size())
-      throw Error(fmt::format("{} is cut off in piece {}", path_, places_.size()));
+      throw Error(base::format("{} is cut off in piece {}", path_, places_.size()));
     base::ByteReader in(header);
     Place place;
     place.bytes = in.fixed<uint32_t>();
@@ -89,20 +89,20 @@ ContentsReader::ContentsReader(base::FileDescriptor file, std::string path)
     place.at = at + header.size();
     const bool sizes_fit = place.bytes != 0 && place.bytes <= kPieceBytes && place.stored <= place.bytes;
     if (!sizes_fit || place.stored > size - place.at)
-      throw Error(fmt::format("{} is damaged: piece {} cannot be of that size", path_, places_.size()));
+      throw Error(base::format("{} is damaged: piece {} cannot be of that size", path_, places_.size()));
     at = place.at + place.stored;
     places_.push_back(place);
   }
 }
 
 const ContentsReader::Place& ContentsReader::place(uint64_t piece) const {
-  if (piece >= places_.size()) throw Error(fmt::format("there is no piece {} in {}", piece, path_));
+  if (piece >= places_.size()) throw Error(base::format("there is no piece {} in {}", piece, path_));
   return places_[piece];
 }
 
 std::vector<std::byte> ContentsReader::read(uint64_t piece) {
   const Place& found = place(piece);
-  const auto refuse = [&] { throw Error(fmt::format("{} is damaged in piece {}", path_, piece)); };
+  const auto refuse = [&] { throw Error(base::format("{} is damaged in piece {}", path_, piece)); };
   std::vector<std::byte> stored(found.stored);
   if (base::read_at(file_, path_, found.at, stored) != stored.size()) refuse();
   std::vector<std::byte> bytes;

@@ -1,12 +1,11 @@
 #include "capture/manifest.h"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <charconv>
+#include <ctime>
 
 #include "base/hash.h"
 #include "base/json_value.h"
+#include "base/text.h"
 #include "capture/format.h"
 #include "kymo/error.h"
 
@@ -17,18 +16,22 @@ constexpr std::string_view kFormatName = "kymo capture";
 constexpr std::string_view kChecksumLine = "  \"checksum\": ";  // of all before it
 constexpr size_t kChecksumDigits = 16;
 
-std::string hex(uint64_t value) { return fmt::format("\"{:016x}\"", value); }
+std::string hex(uint64_t value) { return base::format("\"{:016x}\"", value); }
 
 uint64_t from_hex(const std::string& text) {
   uint64_t value = 0;
   const char* end = text.data() + text.size();
   if (text.size() != kChecksumDigits || std::from_chars(text.data(), end, value, 16).ptr != end)
-    throw Error(fmt::format("\"{}\" is no checksum", text));
+    throw Error(base::format("\"{}\" is no checksum", text));
   return value;
 }
 
 std::string utc_text(uint64_t ns) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(ns / 1'000'000'000)));
+  const auto seconds = static_cast<std::time_t>(ns / 1'000'000'000);
+  std::tm utc{};
+  char text[64] = "";
+  if (gmtime_r(&seconds, &utc) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
 }
 
 bool is_shader_name(std::string_view name) {
@@ -61,13 +64,13 @@ std::string_view suffix_of(device::Language language, std::string_view text) {
 }  // namespace
 
 std::string shader_name(uint32_t number, device::Language language, std::string_view text) {
-  return fmt::format("{}/{:04}.{}", kShadersName, number, suffix_of(language, text));
+  return base::format("{}/{:04}.{}", kShadersName, number, suffix_of(language, text));
 }
 
 std::string manifest_text(const Manifest& manifest) {
   std::string text = "{\n";
   const auto line = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("  \"{}\": {},\n", name, value);
+    text += base::format("  \"{}\": {},\n", name, value);
   };
   line("format", base::json_quoted(kFormatName));
   line("version", std::to_string(kFormatVersion));
@@ -80,10 +83,10 @@ std::string manifest_text(const Manifest& manifest) {
   text += "  \"devices\": [";
   for (size_t i = 0; i < manifest.devices.size(); ++i) {
     const DeviceRecord& device = manifest.devices[i];
-    text +=
-        fmt::format("{}\n    {{\"name\": {}, \"backend\": {}, \"description\": {}, \"driver\": {}}}", i == 0 ? "" : ",",
-                    base::json_quoted(device.name), base::json_quoted(device.name.substr(0, device.name.find(':'))),
-                    base::json_quoted(device.description), base::json_quoted(device.driver));
+    text += base::format("{}\n    {{\"name\": {}, \"backend\": {}, \"description\": {}, \"driver\": {}}}",
+                         i == 0 ? "" : ",", base::json_quoted(device.name),
+                         base::json_quoted(device.name.substr(0, device.name.find(':'))),
+                         base::json_quoted(device.description), base::json_quoted(device.driver));
   }
   text += manifest.devices.empty() ? "],\n" : "\n  ],\n";
   line("calls", std::to_string(manifest.calls));
@@ -93,23 +96,23 @@ std::string manifest_text(const Manifest& manifest) {
   text += "  \"files\": [";
   for (size_t i = 0; i < manifest.files.size(); ++i) {
     const FileEntry& file = manifest.files[i];
-    text += fmt::format("{}\n    {{\"name\": {}, \"bytes\": {}, \"xxh3\": {}}}", i == 0 ? "" : ",",
-                        base::json_quoted(file.name), file.bytes, hex(file.checksum));
+    text += base::format("{}\n    {{\"name\": {}, \"bytes\": {}, \"xxh3\": {}}}", i == 0 ? "" : ",",
+                         base::json_quoted(file.name), file.bytes, hex(file.checksum));
   }
   text += "\n  ],\n";
-  return text + fmt::format("{}{}\n}}\n", kChecksumLine, hex(base::hash(base::as_bytes(text))));
+  return text + base::format("{}{}\n}}\n", kChecksumLine, hex(base::hash(base::as_bytes(text))));
 }
 
 Manifest parse_manifest(std::string_view untrusted) {
   const size_t at = untrusted.rfind(kChecksumLine);
   const std::string_view covered = untrusted.substr(0, at == std::string_view::npos ? 0 : at);
-  const std::string end = fmt::format("{}{}\n}}\n", kChecksumLine, hex(base::hash(base::as_bytes(covered))));
+  const std::string end = base::format("{}{}\n}}\n", kChecksumLine, hex(base::hash(base::as_bytes(covered))));
   if (at == std::string_view::npos || untrusted.substr(at) != end) throw Error("its checksum is wrong");
 
   const base::JsonValue json = base::JsonValue::parse(untrusted);
   if (json["format"].text("format") != kFormatName) throw Error("it is no capture's");
   if (const uint64_t version = json["version"].number("version"); version != kFormatVersion)
-    throw Error(fmt::format("it has version {}; this Kymo reads {}", version, kFormatVersion));
+    throw Error(base::format("it has version {}; this Kymo reads {}", version, kFormatVersion));
   Manifest manifest;
   manifest.kymo_version = json["kymo"].text("kymo");
   manifest.name = json["name"].text("name");
@@ -125,7 +128,7 @@ Manifest parse_manifest(std::string_view untrusted) {
                     from_hex(file["xxh3"].text("a file's checksum"))};
     const bool known = entry.name == kCallsName || entry.name == kContentsName || entry.name == kTimesName ||
                        is_shader_name(entry.name);
-    if (!known) throw Error(fmt::format("\"{}\" is no file of a capture", entry.name));
+    if (!known) throw Error(base::format("\"{}\" is no file of a capture", entry.name));
     manifest.files.push_back(std::move(entry));
   }
   return manifest;

@@ -1,10 +1,9 @@
 #include "capture/player.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
+#include "base/text.h"
 #include "capture/call_timer.h"
 #include "capture/format.h"
 #include "device/devices.h"
@@ -91,8 +90,8 @@ Player::Player(const CaptureFile& capture, const std::string& device) : capture_
       devices_.push_back(&device::open_device(device.empty() ? then.name : device));
     } catch (const NotAvailable& error) {
       if (!device.empty()) throw;
-      throw NotAvailable(fmt::format("{} was captured on {}, which is not here: choose another with --device ({})",
-                                     capture.folder(), then.name, error.what()));
+      throw NotAvailable(base::format("{} was captured on {}, which is not here: choose another with --device ({})",
+                                      capture.folder(), then.name, error.what()));
     }
   }
   compile(capture.tables());
@@ -108,16 +107,16 @@ void Player::compile(const Tables& tables) {
     const LibraryRecord& record = tables.libraries[i];
     DeviceState& device = *devices_[record.device];
     if (std::ranges::find(device.info().languages, record.language) == device.info().languages.end()) {
-      throw Error(fmt::format("kernel \"{}\" is {}, which {} does not compile: only Metal runs everywhere",
-                              first_kernel[i], language_name(record.language), device.name()));
+      throw Error(base::format("kernel \"{}\" is {}, which {} does not compile: only Metal runs everywhere",
+                               first_kernel[i], language_name(record.language), device.name()));
     }
     libraries_.push_back(device.libraries().get(capture_.shader_text(record.shader), record.options));
   }
   for (const KernelRecord& record : tables.kernels) {
     device::KernelState* kernel = libraries_[record.library]->find(record.name);
     if (kernel == nullptr) {
-      throw Error(fmt::format("there is no kernel \"{}\" in {}", record.name,
-                              capture_.shaders()[tables.libraries[record.library].shader].name));
+      throw Error(base::format("there is no kernel \"{}\" in {}", record.name,
+                               capture_.shaders()[tables.libraries[record.library].shader].name));
     }
     kernels_.push_back(kernel);
   }
@@ -270,8 +269,8 @@ void Player::perform(const LaunchCall& call, const Tables& tables) {
   if (group_fits(*state.info, call.group, device.info())) {
     kernel = kernel.group(call.group.x, call.group.y, call.group.z);
   } else if (works_in_groups(*state.info)) {
-    throw Error(fmt::format("kernel \"{}\" was launched in groups of {} x {} x {}, and {} does not run it so",
-                            state.name, call.group.x, call.group.y, call.group.z, device.name()));
+    throw Error(base::format("kernel \"{}\" was launched in groups of {} x {} x {}, and {} does not run it so",
+                             state.name, call.group.x, call.group.y, call.group.z, device.name()));
   }
   CallTimer::instance().begin_call(next_call_++, CallTimer::Counts::Kernels);
   kernel.launch(arguments);

@@ -1,13 +1,13 @@
 #include "capture/reader.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/text.h"
 #include "capture/checksum.h"
 #include "capture/format.h"
 #include "device/language.h"
@@ -19,7 +19,7 @@ constexpr size_t kStep = size_t{4} << 20;
 
 std::vector<std::byte> read_all(const base::FileDescriptor& file, const std::string& path, uint64_t most) {
   const uint64_t size = base::size_of(file, path);
-  if (size > most) throw Error(fmt::format("{} is too large: {} bytes, and {} are the most", path, size, most));
+  if (size > most) throw Error(base::format("{} is too large: {} bytes, and {} are the most", path, size, most));
   std::vector<std::byte> bytes(size);
   bytes.resize(base::read_at(file, path, 0, bytes));
   return bytes;
@@ -37,7 +37,7 @@ void walk_records(base::Bytes untrusted, Tables& tables,
       record = decode(in);
       tables.add(record);
     } catch (const Error& error) {
-      throw Error(fmt::format("the record at byte {}: {}", at + kFileHeaderBytes, error.what()));
+      throw Error(base::format("the record at byte {}: {}", at + kFileHeaderBytes, error.what()));
     }
     if (visit) visit(record, tables);
   }
@@ -47,7 +47,7 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   folder_ = base::FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder_) {
-    if (errno == ENOTDIR) throw Error(fmt::format("{} is no capture: a capture is a folder", path_));
+    if (errno == ENOTDIR) throw Error(base::format("{} is no capture: a capture is a folder", path_));
     throw base::file_error("open", path_, errno);
   }
   const base::FileDescriptor manifest(
@@ -55,8 +55,8 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
   if (!manifest) {
     const bool begun = ::faccessat(folder_.get(), std::string(kCallsName).c_str(), F_OK, 0) == 0;
     if (errno == ENOENT || begun) {
-      throw Error(begun ? fmt::format("{} is unfinished: the program ended before it stopped the capture", path_)
-                        : fmt::format("{} is no capture: it has no {}", path_, kManifestName));
+      throw Error(begun ? base::format("{} is unfinished: the program ended before it stopped the capture", path_)
+                        : base::format("{} is no capture: it has no {}", path_, kManifestName));
     }
     throw base::file_error("read", path_ + "/" + std::string(kManifestName), errno);
   }
@@ -65,7 +65,7 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
   try {
     manifest_ = parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()});
   } catch (const Error& error) {
-    throw Error(fmt::format("{} is damaged: {}", manifest_path, error.what()));
+    throw Error(base::format("{} is damaged: {}", manifest_path, error.what()));
   }
 
   for (const FileEntry& file : manifest_.files)
@@ -73,12 +73,12 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
   calls_ = read_checked(entry(kCallsName), kMostCallsBytes);
   const auto times = read_checked(entry(kTimesName), kMostCallsBytes);
   contents_ =
-      std::make_unique<ContentsReader>(open_checked(entry(kContentsName)), fmt::format("{}/{}", path_, kContentsName));
+      std::make_unique<ContentsReader>(open_checked(entry(kContentsName)), base::format("{}/{}", path_, kContentsName));
   for (const FileEntry& shader : shaders_) open_checked(shader);
 
-  check_file_header(calls_, kCallsMagic, fmt::format("{}/{}", path_, kCallsName));
+  check_file_header(calls_, kCallsMagic, base::format("{}/{}", path_, kCallsName));
   calls_.erase(calls_.begin(), calls_.begin() + kFileHeaderBytes);
-  check_file_header(times, kTimesMagic, fmt::format("{}/{}", path_, kTimesName));
+  check_file_header(times, kTimesMagic, base::format("{}/{}", path_, kTimesName));
   times_.resize((times.size() - kFileHeaderBytes) / sizeof(uint64_t));
   if (!times_.empty()) std::memcpy(times_.data(), times.data() + kFileHeaderBytes, times_.size() * sizeof(uint64_t));
 
@@ -86,17 +86,17 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
   try {
     walk_records(calls_, *tables_, nullptr);
     for (const LibraryRecord& library : tables_->libraries)
-      if (library.shader >= shaders_.size()) throw Error(fmt::format("there is no shader {}", library.shader));
+      if (library.shader >= shaders_.size()) throw Error(base::format("there is no shader {}", library.shader));
     if (times_.size() != tables_->calls || manifest_.calls != tables_->calls)
-      throw Error(fmt::format("{} calls, and {} times", tables_->calls, times_.size()));
+      throw Error(base::format("{} calls, and {} times", tables_->calls, times_.size()));
   } catch (const Error& error) {
-    throw Error(fmt::format("{} is damaged: {}", path_, error.what()));
+    throw Error(base::format("{} is damaged: {}", path_, error.what()));
   }
 }
 
 const FileEntry& CaptureFile::entry(std::string_view name) const {
   const auto found = std::ranges::find(manifest_.files, name, &FileEntry::name);
-  if (found == manifest_.files.end()) throw Error(fmt::format("{} is damaged: it lists no {}", path_, name));
+  if (found == manifest_.files.end()) throw Error(base::format("{} is damaged: it lists no {}", path_, name));
   return *found;
 }
 
@@ -107,7 +107,7 @@ base::FileDescriptor CaptureFile::open_checked(const FileEntry& entry) const {
   if (!file) throw base::file_error("read", path, errno);
   const uint64_t size = base::size_of(file, path);
   if (size != entry.bytes)
-    throw Error(fmt::format("{} is damaged: it has {} bytes, and should have {}", path, size, entry.bytes));
+    throw Error(base::format("{} is damaged: it has {} bytes, and should have {}", path, size, entry.bytes));
   Checksum checksum;
   std::vector<std::byte> step(std::min<uint64_t>(kStep, size));
   for (uint64_t at = 0; at < size;) {
@@ -116,14 +116,14 @@ base::FileDescriptor CaptureFile::open_checked(const FileEntry& entry) const {
     checksum.add(base::Bytes(step).first(got));
     at += got;
   }
-  if (checksum.value() != entry.checksum) throw Error(fmt::format("{} is damaged: its checksum is wrong", path));
+  if (checksum.value() != entry.checksum) throw Error(base::format("{} is damaged: its checksum is wrong", path));
   return file;
 }
 
 std::vector<std::byte> CaptureFile::read_checked(const FileEntry& entry, uint64_t most) const {
   const std::string path = path_ + "/" + entry.name;
   auto bytes = read_all(open_checked(entry), path, most);
-  if (bytes.size() != entry.bytes) throw Error(fmt::format("{} changes while it is read", path));
+  if (bytes.size() != entry.bytes) throw Error(base::format("{} changes while it is read", path));
   return bytes;
 }
 

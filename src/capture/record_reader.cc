@@ -1,8 +1,8 @@
 // Records from bytes that may be anything.
-#include <fmt/format.h>
 
 #include <bit>
 
+#include "base/text.h"
 #include "capture/format.h"
 #include "capture/records.h"
 #include "kymo/error.h"
@@ -23,7 +23,7 @@ uint32_t take_number(base::ByteReader& in) { return in.varint_as<uint32_t>("a nu
 template <class Enum>
 Enum take_enum(base::ByteReader& in, uint8_t first, uint8_t last, const char* what) {
   const uint8_t value = in.byte();
-  if (value < first || value > last) throw Error(fmt::format("{} is no {}", int{value}, what));
+  if (value < first || value > last) throw Error(base::format("{} is no {}", int{value}, what));
   return static_cast<Enum>(value);
 }
 
@@ -145,7 +145,7 @@ void take(base::ByteReader& in, LaunchCall& call) {
   call.threads = take_extent(in);
   call.group = take_extent(in);
   const size_t count = in.count();
-  if (count > kMostArguments) throw Error(fmt::format("a launch with {} arguments", count));
+  if (count > kMostArguments) throw Error(base::format("a launch with {} arguments", count));
   for (size_t i = 0; i < count; ++i) call.arguments.push_back(take_argument(in));
 }
 
@@ -194,7 +194,7 @@ Record take_kind(base::ByteReader& in, size_t index) {
     if constexpr (kIsCall<decltype(record)>) record.operation = take_number(in);
     return record;
   } else {
-    throw Error(fmt::format("{} is no kind of record", index + 1));
+    throw Error(base::format("{} is no kind of record", index + 1));
   }
 }
 
@@ -204,7 +204,7 @@ Record decode(base::ByteReader& in) {
   const uint8_t kind = in.byte();
   base::ByteReader payload = in.sub(in.count());
   Record record = take_kind(payload, static_cast<size_t>(kind) - 1);
-  if (payload.left() != 0) throw Error(fmt::format("a record of kind {} is too long", int{kind}));
+  if (payload.left() != 0) throw Error(base::format("a record of kind {} is too long", int{kind}));
   return record;
 }
 

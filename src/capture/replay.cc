@@ -1,13 +1,11 @@
 #include "capture/replay.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include "base/text.h"
 #include "capture/call_timer.h"
 #include "capture/player.h"
 #include "kymo/profiler.h"
@@ -34,9 +32,9 @@ void check_kernel(const CaptureFile& capture, const std::string& wanted) {
   std::set<std::string> names;
   for (const KernelRecord& kernel : capture.tables().kernels) names.insert(kernel.name);
   if (names.contains(wanted)) return;
-  throw Error(names.empty() ? fmt::format("there is no kernel in {}", capture.folder())
-                            : fmt::format("there is no kernel \"{}\" in {}; it has: {}", wanted, capture.folder(),
-                                          fmt::join(names, ", ")));
+  throw Error(names.empty() ? base::format("there is no kernel in {}", capture.folder())
+                            : base::format("there is no kernel \"{}\" in {}; it has: {}", wanted, capture.folder(),
+                                           base::join(names, ", ")));
 }
 
 uint64_t sum_of(const std::vector<uint64_t>& times) { return std::accumulate(times.begin(), times.end(), uint64_t{0}); }

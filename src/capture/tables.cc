@@ -1,9 +1,8 @@
 #include "capture/tables.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
+#include "base/text.h"
 #include "capture/format.h"
 #include "device/device_state.h"
 #include "kymo/error.h"
@@ -13,12 +12,12 @@ namespace {
 
 template <class List>
 void check_known(const List& list, uint32_t number, const char* what) {
-  if (number >= list.size()) throw Error(fmt::format("there is no {} {}", what, number));
+  if (number >= list.size()) throw Error(base::format("there is no {} {}", what, number));
 }
 
 template <class List>
 void check_room(const List& list, size_t most, const char* what) {
-  if (list.size() >= most) throw Error(fmt::format("more than {} {}", most, what));
+  if (list.size() >= most) throw Error(base::format("more than {} {}", most, what));
 }
 
 // One past the last byte of its elements; nothing where that is beyond all bounds.
@@ -49,7 +48,7 @@ void Tables::add(const Record& record) {
         check(one);
         if constexpr (kIsCall<std::decay_t<decltype(one)>>) {
           if (one.operation > operations.size())
-            throw Error(fmt::format("there is no operation {}", one.operation - 1));
+            throw Error(base::format("there is no operation {}", one.operation - 1));
           ++calls;
         }
       },
@@ -58,7 +57,7 @@ void Tables::add(const Record& record) {
 
 BufferState& Tables::live(uint32_t buffer) {
   check_known(buffers, buffer, "buffer");
-  if (buffers[buffer].freed) throw Error(fmt::format("buffer {} is used after it was freed", buffer));
+  if (buffers[buffer].freed) throw Error(base::format("buffer {} is used after it was freed", buffer));
   return buffers[buffer];
 }
 
@@ -68,16 +67,16 @@ void Tables::check_tensor(const TensorRef& tensor, uint32_t device) {
   BufferState& buffer = live(tensor.buffer);
   uint64_t end = 0;
   if (!end_of_tensor(tensor, end) || end > buffer.record.bytes)
-    throw Error(fmt::format("a tensor reaches beyond buffer {} of {} bytes", tensor.buffer, buffer.record.bytes));
+    throw Error(base::format("a tensor reaches beyond buffer {} of {} bytes", tensor.buffer, buffer.record.bytes));
   if (tensor.offset % device::size_of(tensor.dtype) != 0)
-    throw Error(fmt::format("a tensor of {} begins at byte {} of a buffer", name_of(tensor.dtype), tensor.offset));
-  if (buffer.record.device != device) throw Error(fmt::format("buffer {} is on another device", tensor.buffer));
+    throw Error(base::format("a tensor of {} begins at byte {} of a buffer", name_of(tensor.dtype), tensor.offset));
+  if (buffer.record.device != device) throw Error(base::format("buffer {} is on another device", tensor.buffer));
   buffer.dtype = tensor.dtype;
   buffer.used = true;
 }
 
 void Tables::check_stream(uint32_t stream) const {
-  if (stream > device::kPoolStreams) throw Error(fmt::format("there is no stream {}", stream));
+  if (stream > device::kPoolStreams) throw Error(base::format("there is no stream {}", stream));
 }
 
 void Tables::check_pieces(const Pieces& pieces, uint64_t bytes) const {
@@ -87,7 +86,7 @@ void Tables::check_pieces(const Pieces& pieces, uint64_t bytes) const {
     if (i + 1 < pieces.size() && size != kPieceBytes) throw Error("a short piece within contents");
     all += size;
   }
-  if (all != bytes) throw Error(fmt::format("contents of {} bytes for {}", all, bytes));
+  if (all != bytes) throw Error(base::format("contents of {} bytes for {}", all, bytes));
 }
 
 void Tables::check(const DeviceRecord& record) {
@@ -109,14 +108,14 @@ void Tables::check(const KernelRecord& record) {
 
 void Tables::check(const BufferRecord& record) {
   check_known(devices, record.device, "device");
-  if (record.bytes > kMostBufferBytes) throw Error(fmt::format("a buffer of {} bytes", record.bytes));
+  if (record.bytes > kMostBufferBytes) throw Error(base::format("a buffer of {} bytes", record.bytes));
   check_room(buffers, kMostOthers, "buffers");
   buffers.push_back({record});
 }
 
 void Tables::check(const ContentsRecord& record) {
   const BufferState& buffer = live(record.buffer);
-  if (buffer.used) throw Error(fmt::format("contents of buffer {} after it was used", record.buffer));
+  if (buffer.used) throw Error(base::format("contents of buffer {} after it was used", record.buffer));
   check_pieces(record.pieces, buffer.record.bytes);
 }
 
@@ -128,7 +127,7 @@ void Tables::check(const ResultRecord& record) {
 
 void Tables::check(const OperationRecord& record) {
   if (!std::isfinite(record.flops) || record.flops < 0)
-    throw Error(fmt::format("an operation of {} flops", record.flops));
+    throw Error(base::format("an operation of {} flops", record.flops));
   check_room(operations, kMostOthers, "operations");
   operations.push_back(record);
 }
@@ -137,7 +136,7 @@ void Tables::check(const LaunchCall& call) {
   check_known(kernels, call.kernel, "kernel");
   check_stream(call.stream);
   if (is_empty(call.threads) || is_empty(call.group))
-    throw Error(fmt::format("a launch of \"{}\" without threads", kernels[call.kernel].name));
+    throw Error(base::format("a launch of \"{}\" without threads", kernels[call.kernel].name));
   const uint32_t device = libraries[kernels[call.kernel].library].device;
   for (const ArgumentValue& argument : call.arguments)
     for (const TensorRef& tensor : argument.tensors) check_tensor(tensor, device);

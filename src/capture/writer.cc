@@ -1,7 +1,6 @@
 #include "capture/writer.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "base/text.h"
 #include "capture/format.h"
 
 namespace kymo::capture {
@@ -39,8 +39,8 @@ Writer::Writer(std::string folder) : path_(std::move(folder)) {
     throw WriteError("it cannot be made: " + reason(error));
   }
   try {
-    calls_file_.emplace(folder_, std::string(kCallsName), fmt::format("{}/{}", path_, kCallsName));
-    contents_file_.emplace(folder_, std::string(kContentsName), fmt::format("{}/{}", path_, kContentsName));
+    calls_file_.emplace(folder_, std::string(kCallsName), base::format("{}/{}", path_, kCallsName));
+    contents_file_.emplace(folder_, std::string(kContentsName), base::format("{}/{}", path_, kContentsName));
     append_file_header(*calls_file_, kCallsMagic);
     contents_.emplace(*contents_file_);
   } catch (...) {
@@ -91,7 +91,7 @@ uint32_t Writer::add_shader(device::Language language, std::string_view text) {
 void Writer::finish(Manifest manifest, std::span<const uint64_t> device_times) {
   calls_file_->close();
   contents_file_->close();
-  OutputFile times(folder_, std::string(kTimesName), fmt::format("{}/{}", path_, kTimesName));
+  OutputFile times(folder_, std::string(kTimesName), base::format("{}/{}", path_, kTimesName));
   append_file_header(times, kTimesMagic);
   std::vector<uint64_t> padded(device_times.begin(), device_times.end());
   padded.resize(calls_);

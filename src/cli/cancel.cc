@@ -1,8 +1,7 @@
 // `kymo cancel`: takes back what `kymo trigger` asked for.
-#include <fmt/format.h>
 
 #include "base/quantity.h"
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/json.h"
@@ -10,6 +9,7 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -23,18 +23,19 @@ struct CancelOptions {
 std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
   CancelOptions options;
   bool all = false;
-  CommandLine line("cancel", "kymo cancel ID|--all [options]",
-                   "Takes back what 'kymo trigger' asked for: what has not begun does not begin, and what is being\n"
-                   "recorded stops. Exits with 3 when there was nothing to take back.",
-                   "kymo cancel 17");
+  options::CommandLine line(
+      "cancel", "kymo cancel ID|--all [options]",
+      "Takes back what 'kymo trigger' asked for: what has not begun does not begin, and what is being\n"
+      "recorded stops. Exits with 3 when there was nothing to take back.",
+      "kymo cancel 17");
   line.text(
       "ID", "ID", [&options](const std::string& text) { options.trigger = base::parse_count(text); },
       "the number that 'kymo trigger --no-wait' and 'kymo ps' show");
-  line.add_flag("--all", all, "all triggers that are yours");
+  line.flag("--all", all, "all triggers that are yours");
   add_socket(line, options.socket);
-  line.add_flag("--json", options.json, "as JSON");
+  line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
-  if (all == (options.trigger != 0)) throw UsageError("cancel", "which trigger? give its number, or --all");
+  if (all == (options.trigger != 0)) throw options::UsageError("cancel", "which trigger? give its number, or --all");
   return options;
 }
 
@@ -69,12 +70,12 @@ int cancel(const Arguments& arguments) {
   if (options->json) {
     print(cancelled_as_json(replies));
   } else if (processes == 0) {
-    say_error(fmt::format("nothing was taken back: {}", printable(replies.back().text)));
+    say_error(base::format("nothing was taken back: {}", printable(replies.back().text)));
   } else {
     for (const auto& reply : replies)
       for (const auto& target : reply.targets)
-        if (!target.text.empty()) say_warning(fmt::format("{}: {}", target.pid, printable(target.text)));
-    print(fmt::format("taken back from {}\n", count_of(processes, "process", "processes")));
+        if (!target.text.empty()) say_warning(base::format("{}: {}", target.pid, printable(target.text)));
+    print(base::format("taken back from {}\n", count_of(processes, "process", "processes")));
   }
   return processes == 0 ? kNothingMatched : kDone;
 }

@@ -1,15 +1,15 @@
 // `kymo capture-info`: what a capture holds.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "capture/reader.h"
 #include "capture/summary.h"
-#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -31,7 +31,7 @@ std::string calls_text(const CaptureFile& capture, const capture::Summary& summa
                {"shader"}});
   for (const CallSummary& call : summary.calls) {
     table.add({count_text(call.calls), call.timed_calls == 0 ? "-" : duration_text(call.device_ns), mean_text(call),
-               bytes_text(call.tensor_bytes), call.is_kernel ? printable(call.name) : fmt::format("({})", call.name),
+               bytes_text(call.tensor_bytes), call.is_kernel ? printable(call.name) : base::format("({})", call.name),
                call.is_kernel ? capture.shaders()[call.shader].name : ""});
   }
   return table.text(terminal_width(Stream::Output));
@@ -40,26 +40,26 @@ std::string calls_text(const CaptureFile& capture, const capture::Summary& summa
 std::string as_text(const CaptureFile& capture, const capture::Summary& summary) {
   const capture::Manifest& manifest = capture.manifest();
   const capture::Tables& tables = capture.tables();
-  std::string text = fmt::format("{}\n", coloured(printable(capture.folder()), Colour::Bold, Stream::Output));
+  std::string text = base::format("{}\n", coloured(printable(capture.folder()), Colour::Bold, Stream::Output));
   const auto line = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("  {:<10}{}\n", name, value);
+    text += base::format("  {:<10}{}\n", name, value);
   };
   line("captured",
-       fmt::format("{}, for {}, by Kymo {}", date_text(manifest.started_ns),
-                   duration_text(manifest.stopped_ns - manifest.started_ns), printable(manifest.kymo_version)));
+       base::format("{}, for {}, by Kymo {}", date_text(manifest.started_ns),
+                    duration_text(manifest.stopped_ns - manifest.started_ns), printable(manifest.kymo_version)));
   for (const capture::DeviceRecord& device : tables.devices)
     line("device",
-         fmt::format("{}  {}  ({})", printable(device.name), printable(device.description), printable(device.driver)));
-  line("calls", fmt::format("{} on {}, {} on the device", count_text(manifest.calls),
-                            count_of(summary.streams, "stream"), duration_text(manifest.device_ns)));
-  line("buffers", fmt::format("{} of {} together, {} freed meanwhile", count_text(summary.buffers),
-                              bytes_text(summary.buffer_bytes), count_text(summary.freed)));
+         base::format("{}  {}  ({})", printable(device.name), printable(device.description), printable(device.driver)));
+  line("calls", base::format("{} on {}, {} on the device", count_text(manifest.calls),
+                             count_of(summary.streams, "stream"), duration_text(manifest.device_ns)));
+  line("buffers", base::format("{} of {} together, {} freed meanwhile", count_text(summary.buffers),
+                               bytes_text(summary.buffer_bytes), count_text(summary.freed)));
   line("contents",
-       fmt::format("{}, in {}", bytes_text(manifest.content_bytes), count_of(manifest.pieces, "different piece")));
+       base::format("{}, in {}", bytes_text(manifest.content_bytes), count_of(manifest.pieces, "different piece")));
   line("on disk", bytes_text(summary.stored_bytes));
   if (!manifest.problem.empty()) line("problem", printable(manifest.problem));
   for (const capture::FileEntry& shader : capture.shaders())
-    line("shader", fmt::format("{}  {}", shader.name, bytes_text(shader.bytes)));
+    line("shader", base::format("{}  {}", shader.name, bytes_text(shader.bytes)));
   if (!summary.calls.empty()) text += "\n" + calls_text(capture, summary);
   return text;
 }
@@ -133,12 +133,13 @@ std::string as_json(const CaptureFile& capture, const capture::Summary& summary)
 int capture_info(const Arguments& arguments) {
   std::string path;
   bool json = false;
-  CommandLine line("capture-info", "kymo capture-info FOLDER [options]",
-                   "Shows what a capture of device work holds: its shaders, kernels, calls and buffers, their sizes,\n"
-                   "and how long the device took for them. 'kymo replay' runs it.",
-                   "kymo capture-info 0000-frame.kycap");
-  line.add_option("FOLDER", path, "the capture")->required();
-  line.add_flag("--json", json, "as JSON");
+  options::CommandLine line(
+      "capture-info", "kymo capture-info FOLDER [options]",
+      "Shows what a capture of device work holds: its shaders, kernels, calls and buffers, their sizes,\n"
+      "and how long the device took for them. 'kymo replay' runs it.",
+      "kymo capture-info 0000-frame.kycap");
+  line.argument("FOLDER", path, "the capture");
+  line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
 
   const CaptureFile capture(path);

@@ -1,7 +1,7 @@
 // The commands of `kymo`, one file each, and the way in.
 //
 // A command takes the arguments behind its name and returns the exit code; it throws kymo::Error for what went wrong
-// and UsageError for a wrong command line. All of it runs on the main thread.
+// and options::UsageError for a wrong command line. All of it runs on the main thread.
 #pragma once
 
 #include <string>

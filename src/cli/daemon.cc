@@ -1,15 +1,15 @@
 // `kymo daemon`: kymod in the foreground, for a look or for a machine without systemd.
 #include "daemon/daemon.h"
 
-#include "cli/command_line.h"
 #include "cli/commands.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 
 int daemon_command(const Arguments& arguments) {
   daemon::DaemonOptions options;
-  CommandLine line("daemon", "kymo daemon [options]", daemon::kDaemonDescription,
-                   "kymo daemon --output-folder /data/traces");
+  options::CommandLine line("daemon", "kymo daemon [options]", daemon::kDaemonDescription,
+                            "kymo daemon --output-folder /data/traces");
   daemon::add_options(line, options);
   if (!line.read(arguments)) return kDone;
 

@@ -1,6 +1,5 @@
 #include "cli/daemon_link.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "cli/text.h"
 #include "daemon/proc.h"
@@ -30,7 +30,7 @@ SocketProbe first_daemon(const std::string& given) {
     reasons += (reasons.empty() ? "" : " and ") + probe.reason;
     if (remedy.empty() || probe.outcome != SocketProbe::Outcome::Absent) remedy = probe.remedy;
   }
-  throw NotAvailable(fmt::format("no daemon: {}; {}", reasons, remedy));
+  throw NotAvailable(base::format("no daemon: {}; {}", reasons, remedy));
 }
 
 bool wait_for(int socket, short events, Clock::time_point deadline) {
@@ -74,9 +74,9 @@ uint32_t DaemonLink::send(const wire::Message& message) {
   const auto deadline = Clock::now() + kAnswerLimit;
   while (::send(socket_.get(), packet->data(), packet->size(), MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) throw ConnectionLost(fmt::format("the daemon at {} went away", printable(path_)));
+    if (errno != EAGAIN) throw ConnectionLost(base::format("the daemon at {} went away", printable(path_)));
     if (!wait_for(socket_.get(), POLLOUT, deadline))
-      throw Error(fmt::format("the daemon at {} takes nothing any more; restart it", printable(path_)));
+      throw Error(base::format("the daemon at {} takes nothing any more; restart it", printable(path_)));
   }
   return serial;
 }
@@ -87,11 +87,11 @@ std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::mill
   while (wait_for(socket_.get(), POLLIN, deadline)) {
     const ssize_t size = ::recv(socket_.get(), buffer->data(), buffer->size(), 0);
     if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (size <= 0) throw ConnectionLost(fmt::format("the daemon at {} went away", printable(path_)));
+    if (size <= 0) throw ConnectionLost(base::format("the daemon at {} went away", printable(path_)));
     wire::Packet packet = wire::read_message({buffer->data(), static_cast<size_t>(size)});
     if (packet.kind == wire::PacketKind::Unknown) continue;  // a newer daemon says more than is understood here
     if (packet.kind != wire::PacketKind::Good)
-      throw Error(fmt::format("the daemon at {} sent what is no message: {}", printable(path_), packet.reason));
+      throw Error(base::format("the daemon at {} sent what is no message: {}", printable(path_), packet.reason));
     if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
       send(wire::Pong{ping->token, daemon::realtime_ns()});
       continue;
@@ -106,8 +106,8 @@ std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::mill
 wire::Message DaemonLink::answer(uint32_t serial) {
   auto message = next(serial, kAnswerLimit);
   if (message) return std::move(*message);
-  throw Error(fmt::format("the daemon at {} did not answer within {} s; is it stopped?", printable(path_),
-                          kAnswerLimit.count() / 1000));
+  throw Error(base::format("the daemon at {} did not answer within {} s; is it stopped?", printable(path_),
+                           kAnswerLimit.count() / 1000));
 }
 
 void DaemonLink::check_size(size_t parts) {
@@ -116,8 +116,8 @@ void DaemonLink::check_size(size_t parts) {
 
 Error DaemonLink::unexpected(const wire::Message& message) {
   const auto type = std::visit([](const auto& one) { return one.kType; }, message);
-  return Error(fmt::format("the daemon answered something else ({}) than was asked; is it another version?",
-                           wire::name_of(type)));
+  return Error(base::format("the daemon answered something else ({}) than was asked; is it another version?",
+                            wire::name_of(type)));
 }
 
 }  // namespace kymo::cli

@@ -1,6 +1,5 @@
 #include "cli/daemon_socket.h"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/text.h"
 #include "cli/text.h"
 #include "daemon/proc.h"
 #include "wire/socket_path.h"
@@ -24,8 +24,8 @@ std::string how_to_start(const std::string& path) {
   const bool is_usual =
       path == wire::kHostSocket || path == wire::user_socket(std::getenv("XDG_RUNTIME_DIR"), geteuid());
   if (is_usual)
-    return fmt::format("start it: 'systemctl {}start kymod', or 'kymod &'", geteuid() == 0 ? "" : "--user ");
-  return fmt::format("start it: 'kymod --socket {} &'", printable(path));
+    return base::format("start it: 'systemctl {}start kymod', or 'kymod &'", geteuid() == 0 ? "" : "--user ");
+  return base::format("start it: 'kymod --socket {} &'", printable(path));
 }
 
 void explain_connect(SocketProbe& probe, int failure) {
@@ -35,25 +35,25 @@ void explain_connect(SocketProbe& probe, int failure) {
   probe.remedy = how_to_start(probe.path);
   if (failure == ENOENT || failure == ENOTDIR) {
     probe.outcome = Outcome::Absent;
-    probe.reason = fmt::format("there is no {}", shown);
+    probe.reason = base::format("there is no {}", shown);
   } else if (std::filesystem::exists(file) && !std::filesystem::is_socket(file)) {
-    probe.reason = fmt::format("{} is no socket", shown);
+    probe.reason = base::format("{} is no socket", shown);
     probe.remedy = "give the socket of kymod";
   } else if (failure == ECONNREFUSED) {
     probe.outcome = Outcome::NobodyListens;
-    probe.reason = fmt::format("nobody listens at {}", shown);
+    probe.reason = base::format("nobody listens at {}", shown);
   } else if (failure == EACCES || failure == EPERM) {
     probe.outcome = Outcome::NotAllowed;
-    probe.reason = fmt::format("{} may not connect to {}", daemon::user_name(geteuid()), shown);
+    probe.reason = base::format("{} may not connect to {}", daemon::user_name(geteuid()), shown);
     probe.remedy = "that daemon is another user's: start one of your own, or ask root for one in /run/kymo";
   } else if (failure == EPROTOTYPE) {
-    probe.reason = fmt::format("{} is a socket, but not a daemon's", shown);
+    probe.reason = base::format("{} is a socket, but not a daemon's", shown);
     probe.remedy = "give the socket of kymod";
   } else if (failure == EAGAIN) {
-    probe.reason = fmt::format("too many wait for the daemon at {}", shown);
+    probe.reason = base::format("too many wait for the daemon at {}", shown);
     probe.remedy = "try again";
   } else {
-    probe.reason = fmt::format("cannot connect to {}: {}", shown, std::strerror(failure));
+    probe.reason = base::format("cannot connect to {}: {}", shown, std::strerror(failure));
   }
 }
 
@@ -62,7 +62,7 @@ void check_owner(SocketProbe& probe) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(probe.socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    probe.reason = fmt::format("cannot tell whose daemon listens at {}: {}", printable(probe.path), strerror(errno));
+    probe.reason = base::format("cannot tell whose daemon listens at {}: {}", printable(probe.path), strerror(errno));
     probe.socket.reset();
     return;
   }
@@ -73,8 +73,8 @@ void check_owner(SocketProbe& probe) {
   }
   const std::string owner = printable(daemon::user_name(peer.uid));
   probe.outcome = Outcome::OtherUser;
-  probe.reason = fmt::format("{} is a daemon of {}, neither yours nor root's", printable(probe.path), owner);
-  probe.remedy = fmt::format("run kymo as {}, or start a daemon of your own", owner);
+  probe.reason = base::format("{} is a daemon of {}, neither yours nor root's", printable(probe.path), owner);
+  probe.remedy = base::format("run kymo as {}, or start a daemon of your own", owner);
   probe.socket.reset();
 }
 
@@ -93,15 +93,15 @@ SocketProbe probe_daemon(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    probe.reason = fmt::format("'{}' cannot be a socket: its path has {} bytes, and 1 to {} are possible",
-                               printable(path), path.size(), sizeof address.sun_path - 1);
+    probe.reason = base::format("'{}' cannot be a socket: its path has {} bytes, and 1 to {} are possible",
+                                printable(path), path.size(), sizeof address.sun_path - 1);
     probe.remedy = "give a shorter path";
     return probe;
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   // Connecting to a daemon that does not accept must not wait for ever.
   probe.socket = base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe.socket) throw Error(fmt::format("cannot make a socket: {}", std::strerror(errno)));
+  if (!probe.socket) throw Error(base::format("cannot make a socket: {}", std::strerror(errno)));
   if (::connect(probe.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     explain_connect(probe, errno);
     probe.socket.reset();

@@ -1,14 +1,13 @@
 // `kymo devices`: which accelerators there are, what each can do, and why a backend has none.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
 #include "kymo/device.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -57,17 +56,17 @@ std::string as_text(const std::vector<BackendReport>& reports) {
   for (const BackendReport& report : reports) {
     for (const auto& device : report.devices) {
       const std::string name = coloured(printable(device.name), Colour::Bold, Stream::Output);
-      text += fmt::format("{}  {}{}\n", name, printable(device.description), device.current ? "  (current)" : "");
-      text += fmt::format("  driver     {}\n", printable(device.driver));
-      text += fmt::format("  memory     {}, of which {} are good to use\n", bytes_text(device.memory),
-                          bytes_text(device.recommended_max));
-      text += fmt::format("  threads    {} compute units, {} in step, groups of up to {}\n", device.compute_units,
-                          device.execution_width, device.max_threads_per_group);
-      text += fmt::format("  compiles   {}\n",
-                          device.languages.empty() ? "nothing" : fmt::format("{}", fmt::join(device.languages, ", ")));
-      text += fmt::format("  can        {}\n", fmt::join(device.capabilities, ", "));
+      text += base::format("{}  {}{}\n", name, printable(device.description), device.current ? "  (current)" : "");
+      text += base::format("  driver     {}\n", printable(device.driver));
+      text += base::format("  memory     {}, of which {} are good to use\n", bytes_text(device.memory),
+                           bytes_text(device.recommended_max));
+      text += base::format("  threads    {} compute units, {} in step, groups of up to {}\n", device.compute_units,
+                           device.execution_width, device.max_threads_per_group);
+      text +=
+          base::format("  compiles   {}\n", device.languages.empty() ? "nothing" : base::join(device.languages, ", "));
+      text += base::format("  can        {}\n", base::join(device.capabilities, ", "));
     }
-    if (report.devices.empty()) text += fmt::format("{}  none: {}\n", report.backend, printable(report.absent));
+    if (report.devices.empty()) text += base::format("{}  none: {}\n", report.backend, printable(report.absent));
   }
   return text;
 }
@@ -76,11 +75,12 @@ std::string as_text(const std::vector<BackendReport>& reports) {
 
 int devices(const Arguments& arguments) {
   bool json = false;
-  CommandLine line("devices", "kymo devices [options]",
-                   "Lists the accelerators of this machine with what each can do, and says why a backend has none.\n"
-                   "KYMO_DEVICE=cuda:0 (or opencl:1, vulkan, …) chooses the one that programs use.",
-                   "kymo devices");
-  line.add_flag("--json", json, "as JSON");
+  options::CommandLine line(
+      "devices", "kymo devices [options]",
+      "Lists the accelerators of this machine with what each can do, and says why a backend has none.\n"
+      "KYMO_DEVICE=cuda:0 (or opencl:1, vulkan, …) chooses the one that programs use.",
+      "kymo devices");
+  line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
 
   const auto reports = device::list_devices();

@@ -1,5 +1,4 @@
 // `kymo doctor`: why a program cannot be asked for a trace, and what to do about it.
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,7 +6,7 @@
 #include <memory>
 
 #include "base/quantity.h"
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/doctor_process.h"
@@ -18,6 +17,7 @@
 #include "cli/units.h"
 #include "daemon/proc.h"
 #include "daemon/triggers.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -64,7 +64,7 @@ std::vector<Reached> reach_daemons(const std::string& given, Findings& findings)
       findings.push_back(
           {"daemon",
            Verdict::Good,
-           fmt::format("kymod {} of {} answers at {}", link->welcome().kymo_version, daemon::user_name(uid), path),
+           base::format("kymod {} of {} answers at {}", link->welcome().kymo_version, daemon::user_name(uid), path),
            {}});
       reached.push_back({std::move(link), {path, uid}});
     } catch (const Error& error) {
@@ -84,10 +84,10 @@ std::vector<wire::ProcessEntry> entries_of(Reached& daemon, const wire::Selectio
 
 Finding connected_finding(const wire::ProcessEntry& entry, const std::string& socket) {
   const char* protocol = entry.protocol == wire::Protocol::Kymo ? "" : ", by libkineto's protocol";
-  const std::string where = fmt::format("{} ({}) is connected at {}{}", entry.name, entry.pid, socket, protocol);
+  const std::string where = base::format("{} ({}) is connected at {}{}", entry.name, entry.pid, socket, protocol);
   if (entry.request_id == 0) return {"connected", Verdict::Good, where, {}};
-  return {"connected", Verdict::Doubtful, fmt::format("{}, but busy: {}", where, wire::name_of(entry.state)),
-          fmt::format("wait for it, or 'kymo cancel {}'", daemon::trigger_of(entry.request_id))};
+  return {"connected", Verdict::Doubtful, base::format("{}, but busy: {}", where, wire::name_of(entry.state)),
+          base::format("wait for it, or 'kymo cancel {}'", daemon::trigger_of(entry.request_id))};
 }
 
 bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings) {
@@ -98,7 +98,7 @@ bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings)
       return true;
     }
   }
-  findings.push_back({"connected", Verdict::Bad, fmt::format("process {} is not connected to a daemon", pid), {}});
+  findings.push_back({"connected", Verdict::Bad, base::format("process {} is not connected to a daemon", pid), {}});
   return false;
 }
 
@@ -153,9 +153,9 @@ std::string findings_as_text(const Findings& findings) {
                           : finding.verdict == Verdict::Bad ? Colour::Red
                                                             : Colour::Yellow;
     const std::string mark = finding.verdict == Verdict::Good ? "ok " : finding.verdict == Verdict::Bad ? "bad" : " ? ";
-    text += fmt::format("{}  {:<{}}  {}\n", coloured(mark, colour, Stream::Output), printable(finding.name), width,
-                        printable(finding.text));
-    if (!finding.remedy.empty()) text += fmt::format("     {:<{}}  -> {}\n", "", width, printable(finding.remedy));
+    text += base::format("{}  {:<{}}  {}\n", coloured(mark, colour, Stream::Output), printable(finding.name), width,
+                         printable(finding.text));
+    if (!finding.remedy.empty()) text += base::format("     {:<{}}  -> {}\n", "", width, printable(finding.remedy));
   }
   return text;
 }
@@ -184,17 +184,18 @@ int doctor(const Arguments& arguments) {
   std::optional<pid_t> pid;
   std::string socket;
   bool json = false;
-  CommandLine line("doctor", "kymo doctor [PID] [options]",
-                   "Says what has to be right so that 'kymo trigger' finds a program, what is not, and what to do:\n"
-                   "the daemon and its socket, the program's environment, its library, its user, its namespaces, its\n"
-                   "job, whether it is busy. Exits with 1 when something is wrong.",
-                   "kymo doctor\n"
-                   "kymo doctor 4711");
+  options::CommandLine line(
+      "doctor", "kymo doctor [PID] [options]",
+      "Says what has to be right so that 'kymo trigger' finds a program, what is not, and what to do:\n"
+      "the daemon and its socket, the program's environment, its library, its user, its namespaces, its\n"
+      "job, whether it is busy. Exits with 1 when something is wrong.",
+      "kymo doctor\n"
+      "kymo doctor 4711");
   line.text(
       "PID", "PID", [&pid](const std::string& text) { pid = parse_pid(text); },
       "a program that is not found; unless given, the daemon and\nall programs with Kymo in them");
   add_socket(line, socket);
-  line.add_flag("--json", json, "as JSON");
+  line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
 
   const Findings findings = examine_all(socket, pid);

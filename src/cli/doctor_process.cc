@@ -1,6 +1,5 @@
 #include "cli/doctor_process.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/text.h"
 #include "cli/process_view.h"
 #include "cli/units.h"
 #include "daemon/proc.h"
@@ -43,12 +43,12 @@ std::vector<std::string> sockets_of(const ProcessFacts& facts, const std::string
   return {wire::user_socket(folder.c_str(), facts.uid), std::string(wire::kHostSocket)};
 }
 
-std::string listed(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " and ")); }
+std::string listed(const std::vector<std::string>& words) { return base::join(words, " and "); }
 
 Finding variable_finding(pid_t pid) {
   const StartVariable own = start_variable(pid, "KYMO_DAEMON"), peers = start_variable(pid, "KINETO_USE_DAEMON");
   if (!own.is_known) return doubtful("variable", "its environment may not be read", look_as_root());
-  if (own.value) return good("variable", fmt::format("KYMO_DAEMON={}", *own.value));
+  if (own.value) return good("variable", base::format("KYMO_DAEMON={}", *own.value));
   if (peers.value) return good("variable", "KINETO_USE_DAEMON is set: it asks dynolog, every 5 s");
   return bad("variable", "KYMO_DAEMON was not set when it was started", "start it again with KYMO_DAEMON=1");
 }
@@ -81,11 +81,11 @@ std::optional<Finding> folder_finding(const ProcessFacts& facts, const std::stri
   if (status.st_uid != 0 && status.st_uid != facts.uid)
     return bad(
         "socket",
-        fmt::format("{} belongs to {}: it does not trust what is there", folder, daemon::user_name(status.st_uid)),
-        fmt::format("have kymod listen in a folder of {}", daemon::user_name(facts.uid)));
+        base::format("{} belongs to {}: it does not trust what is there", folder, daemon::user_name(status.st_uid)),
+        base::format("have kymod listen in a folder of {}", daemon::user_name(facts.uid)));
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status.st_mode & S_ISVTX) != 0) return std::nullopt;
-  return bad("socket", fmt::format("{} can be changed by others: it does not trust what is there", folder),
-             fmt::format("chmod go-w {}", folder));
+  return bad("socket", base::format("{} can be changed by others: it does not trust what is there", folder),
+             base::format("chmod go-w {}", folder));
 }
 
 // Whether its agent looks where a daemon is.
@@ -96,15 +96,15 @@ std::optional<Finding> socket_finding(const ProcessFacts& facts, const std::stri
   for (const DaemonPlace& place : daemons) {
     if (std::ranges::find(wanted, place.socket) == wanted.end()) continue;
     if (auto finding = folder_finding(facts, place.socket)) return finding;
-    if (place.uid == 0 || place.uid == facts.uid) return good("socket", fmt::format("it looks at {}", place.socket));
+    if (place.uid == 0 || place.uid == facts.uid) return good("socket", base::format("it looks at {}", place.socket));
     return bad("socket",
-               fmt::format("the daemon at {} belongs to {}, and it trusts only {} and root", place.socket,
-                           daemon::user_name(place.uid), daemon::user_name(facts.uid)),
-               fmt::format("run kymod as {} or as root", daemon::user_name(facts.uid)));
+               base::format("the daemon at {} belongs to {}, and it trusts only {} and root", place.socket,
+                            daemon::user_name(place.uid), daemon::user_name(facts.uid)),
+               base::format("run kymod as {} or as root", daemon::user_name(facts.uid)));
   }
   const std::string there = daemons.front().socket;
-  return bad("socket", fmt::format("it looks at {}, and the daemon is at {}", listed(wanted), there),
-             fmt::format("start it with KYMO_DAEMON={}", there));
+  return bad("socket", base::format("it looks at {}, and the daemon is at {}", listed(wanted), there),
+             base::format("start it with KYMO_DAEMON={}", there));
 }
 
 void add_namespaces(const ProcessFacts& facts, const std::vector<DaemonPlace>& daemons, Findings& findings) {
@@ -113,8 +113,8 @@ void add_namespaces(const ProcessFacts& facts, const std::vector<DaemonPlace>& d
     return theirs != 0 && theirs != daemon::namespace_of(self, kind);
   };
   if (differs(facts.pid_namespace, "pid")) {
-    findings.push_back(doubtful("pid namespace", fmt::format("it has its own, in which it is {}", facts.inner_pid),
-                                fmt::format("name it by {}, its number here", facts.pid)));
+    findings.push_back(doubtful("pid namespace", base::format("it has its own, in which it is {}", facts.inner_pid),
+                                base::format("name it by {}, its number here", facts.pid)));
   }
   if (differs(facts.mount_namespace, "mnt")) {
     bool sees_one = daemons.empty();
@@ -123,7 +123,7 @@ void add_namespaces(const ProcessFacts& facts, const std::vector<DaemonPlace>& d
     findings.push_back(sees_one
                            ? good("mount namespace", "it has its own (a container), with the daemon's socket in it")
                            : bad("mount namespace", "it has its own (a container), without the daemon's socket",
-                                 fmt::format("mount the folder of {} into it", daemons.front().socket)));
+                                 base::format("mount the folder of {} into it", daemons.front().socket)));
   }
   if (differs(facts.network_namespace, "net"))
     findings.push_back(good("network namespace", "it has its own; only libkineto's programs mind"));
@@ -133,10 +133,10 @@ void add_namespaces(const ProcessFacts& facts, const std::vector<DaemonPlace>& d
 Finding dynolog_finding(pid_t pid) {
   const std::string folder = value_in(pid, "KINETO_IPC_SOCKET_DIR");
   if (!folder.empty()) {
-    return access(fmt::format("/proc/{}/root{}/dynolog", pid, folder).c_str(), F_OK) == 0
-               ? good("dynolog", fmt::format("its socket is in {}", folder))
-               : bad("dynolog", fmt::format("there is no socket dynolog in {}", folder),
-                     fmt::format("run kymod --dynolog --dynolog-dir {}", folder));
+    return access(base::format("/proc/{}/root{}/dynolog", pid, folder).c_str(), F_OK) == 0
+               ? good("dynolog", base::format("its socket is in {}", folder))
+               : bad("dynolog", base::format("there is no socket dynolog in {}", folder),
+                     base::format("run kymod --dynolog --dynolog-dir {}", folder));
   }
   const auto there = has_abstract_socket(pid, kDynologName);
   if (!there) return doubtful("dynolog", "the sockets of its network may not be read", look_as_root());
@@ -147,13 +147,13 @@ Finding dynolog_finding(pid_t pid) {
 
 void add_job(pid_t pid, Findings& findings) {
   const std::string job = value_in(pid, "SLURM_JOB_ID");
-  if (!job.empty()) findings.push_back(good("job", fmt::format("it belongs to job {}: --job {} finds it", job, job)));
+  if (!job.empty()) findings.push_back(good("job", base::format("it belongs to job {}: --job {} finds it", job, job)));
 }
 
 void add_recording(pid_t pid, Findings& findings) {
   const std::string trace = value_in(pid, "KYMO_TRACE");
   if (trace.empty()) return;
-  findings.push_back(doubtful("recording", fmt::format("it records already, to {} (KYMO_TRACE)", trace),
+  findings.push_back(doubtful("recording", base::format("it records already, to {} (KYMO_TRACE)", trace),
                               "start it without KYMO_TRACE; only one recording runs in a program"));
 }
 
@@ -184,19 +184,20 @@ void add_reasons(const ProcessFacts& facts, const std::vector<DaemonPlace>& daem
 Findings examine_process(pid_t pid, const std::vector<DaemonPlace>& daemons) {
   const auto facts = daemon::read_process(pid);
   if (!facts) {
-    return {bad("process", fmt::format("there is no process {} here", pid),
+    return {bad("process", base::format("there is no process {} here", pid),
                 "'kymo ps' shows who is there; in a container, use its number outside")};
   }
   if (geteuid() != 0 && facts->uid != geteuid()) {
-    return {bad("user", fmt::format("process {} belongs to {}", pid, daemon::user_name(facts->uid)),
+    return {bad("user", base::format("process {} belongs to {}", pid, daemon::user_name(facts->uid)),
                 "ask as that user or as root")};
   }
   Findings findings;
   if (is_stopped(pid)) {
-    findings.push_back(bad("process", fmt::format("{} ({}) is stopped and answers nobody", facts->name, pid),
-                           fmt::format("let it go on: kill -CONT {}", pid)));
+    findings.push_back(bad("process", base::format("{} ({}) is stopped and answers nobody", facts->name, pid),
+                           base::format("let it go on: kill -CONT {}", pid)));
   } else {
-    findings.push_back(good("process", fmt::format("{} ({}), of {}", facts->name, pid, daemon::user_name(facts->uid))));
+    findings.push_back(
+        good("process", base::format("{} ({}), of {}", facts->name, pid, daemon::user_name(facts->uid))));
   }
   add_reasons(*facts, daemons, findings);
   return findings;
@@ -215,13 +216,13 @@ Findings examine_others(const std::vector<pid_t>& connected) {
     const auto facts = daemon::read_process(pid);
     if (!facts) continue;
     if (count++ == 0) first = pid;
-    if (names.size() < kMostNamed) names.push_back(fmt::format("{} ({})", facts->name, pid));
+    if (names.size() < kMostNamed) names.push_back(base::format("{} ({})", facts->name, pid));
   }
   if (count == 0) return {};
   return {doubtful("not connected",
-                   fmt::format("{}: {}{}", count_of(count, "program with Kymo in it", "programs with Kymo in them"),
-                               fmt::join(names, ", "), count > names.size() ? ", …" : ""),
-                   fmt::format("'kymo doctor {}' says why", first))};
+                   base::format("{}: {}{}", count_of(count, "program with Kymo in it", "programs with Kymo in them"),
+                                base::join(names, ", "), count > names.size() ? ", …" : ""),
+                   base::format("'kymo doctor {}' says why", first))};
 }
 
 }  // namespace kymo::cli

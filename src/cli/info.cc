@@ -1,12 +1,11 @@
 // `kymo info`: what a trace holds, told without reading its events.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "analyze/summary.h"
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/ledger.h"
@@ -15,6 +14,7 @@
 #include "cli/text.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -34,28 +34,28 @@ bool is_queue(const TrackSummary& track) { return track.kind == trace::TrackKind
 
 std::string track_name(const TrackSummary& track) {
   if (!track.name.empty()) return printable(track.name);
-  if (track.kind == trace::TrackKind::Thread) return fmt::format("thread {}", track.tid);
-  if (is_queue(track)) return fmt::format("queue {}", track.queue);
-  return fmt::format("track {}", track.id);
+  if (track.kind == trace::TrackKind::Thread) return base::format("thread {}", track.tid);
+  if (is_queue(track)) return base::format("queue {}", track.queue);
+  return base::format("track {}", track.id);
 }
 
 std::string overhead_text(const TrackSummary& track) {
   if (track.cost_ns == 0 && track.blocked_ns == 0) return "";
   const double percent = 100 * track.distortion;
   std::string text = percent < 0.01 ? "<0.01 %"
-                     : percent < 10 ? fmt::format("{:.2g} %", percent)
-                                    : fmt::format("{:.0f} %", percent);
-  if (track.blocked_ns > 0) text += fmt::format(", waited {}", duration_text(track.blocked_ns));
+                     : percent < 10 ? base::format("{:.2g} %", percent)
+                                    : base::format("{:.0f} %", percent);
+  if (track.blocked_ns > 0) text += base::format(", waited {}", duration_text(track.blocked_ns));
   return text;
 }
 
 std::string head(const Summary& summary) {
   const std::string path = coloured(printable(summary.path), Colour::Bold, Stream::Output);
-  if (summary.events() == 0) return fmt::format("{}: no events, {}\n", path, bytes_text(summary.file_size));
-  return fmt::format("{}: {} ({}, {}), {}, {:.2f} bytes an event\nrecorded {} for {}\n", path,
-                     count_of(summary.events(), "event"), count_of(summary.ranges, "range"),
-                     count_of(summary.points, "point"), bytes_text(summary.file_size), summary.bytes_per_event,
-                     date_text(static_cast<uint64_t>(summary.begin_realtime_ns)), duration_text(summary.duration_ns));
+  if (summary.events() == 0) return base::format("{}: no events, {}\n", path, bytes_text(summary.file_size));
+  return base::format("{}: {} ({}, {}), {}, {:.2f} bytes an event\nrecorded {} for {}\n", path,
+                      count_of(summary.events(), "event"), count_of(summary.ranges, "range"),
+                      count_of(summary.points, "point"), bytes_text(summary.file_size), summary.bytes_per_event,
+                      date_text(static_cast<uint64_t>(summary.begin_realtime_ns)), duration_text(summary.duration_ns));
 }
 
 // Devices' clocks are told beside their queues.
@@ -63,15 +63,15 @@ std::string clocks_of(const ProcessSummary& process) {
   std::string text;
   for (const analyze::ClockSummary& clock : process.clocks) {
     if (clock.kind == trace::ClockKind::Device) continue;
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", analyze::clock_kind_text(clock.kind));
-    text += clock.usable ? fmt::format(" ±{}", duration_text(clock.error_ns)) : " (cannot be converted)";
+    text += base::format("{}{}", text.empty() ? "" : ", ", analyze::clock_kind_text(clock.kind));
+    text += clock.usable ? base::format(" ±{}", duration_text(clock.error_ns)) : " (cannot be converted)";
   }
   return text;
 }
 
 std::string clock_of(const TrackSummary& track, const ProcessSummary& process) {
   for (const analyze::ClockSummary& clock : process.clocks)
-    if (clock.id == track.clock) return clock.usable ? fmt::format("±{}", duration_text(clock.error_ns)) : "none";
+    if (clock.id == track.clock) return clock.usable ? base::format("±{}", duration_text(clock.error_ns)) : "none";
   return "none";
 }
 
@@ -137,13 +137,13 @@ Table queues_of(const ProcessSummary& process, const Summary& summary) {
 }
 
 std::string describe(const ProcessSummary& process, const Summary& summary) {
-  const std::string title = fmt::format("process {}", process.origin.pid);
-  std::string text = fmt::format("\n{}\n", coloured(title, Colour::Bold, Stream::Output));
+  const std::string title = base::format("process {}", process.origin.pid);
+  std::string text = base::format("\n{}\n", coloured(title, Colour::Bold, Stream::Output));
   const auto facts = facts_of(process);
   size_t widest = 0;
   for (const auto& [label, value] : facts) widest = std::max(widest, display_width(label));
   for (const auto& [label, value] : facts)
-    text += fmt::format("  {}{:{}}  {}\n", label, "", widest - display_width(label), value);
+    text += base::format("  {}{:{}}  {}\n", label, "", widest - display_width(label), value);
   const auto queues = std::count_if(process.tracks.begin(), process.tracks.end(), is_queue);
   const auto add = [&](const Table& table) { text += table.text(terminal_width(Stream::Output), 2); };
   if (process.tracks.size() != static_cast<size_t>(queues)) add(tracks_of(process, summary));
@@ -249,14 +249,15 @@ int info(const Arguments& arguments) {
   std::string path;
   bool json = false;
   bool strict = false;
-  CommandLine line("info", "kymo info FILE [options]",
-                   "Shows what a trace holds: the processes and threads in it, how many events, from when to when,\n"
-                   "how exact its clocks are, what recording cost, and what is missing. Reads no events, so it is\n"
-                   "quick for a file of any size.",
-                   "kymo info run.kymo");
-  line.add_option("FILE", path, "the trace")->required();
-  line.add_flag("--json", json, "as JSON");
-  line.add_flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
+  options::CommandLine line(
+      "info", "kymo info FILE [options]",
+      "Shows what a trace holds: the processes and threads in it, how many events, from when to when,\n"
+      "how exact its clocks are, what recording cost, and what is missing. Reads no events, so it is\n"
+      "quick for a file of any size.",
+      "kymo info run.kymo");
+  line.argument("FILE", path, "the trace");
+  line.flag("--json", json, "as JSON");
+  line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace(path);

@@ -1,9 +1,8 @@
 #include "cli/json.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
+#include "base/text.h"
 #include "convert/json_text.h"
 
 namespace kymo::cli {
@@ -11,7 +10,7 @@ namespace kymo::cli {
 std::string json_string(std::string_view untrusted) {
   convert::TextBuffer text;
   convert::append_json_string(text, untrusted);
-  return fmt::to_string(text);
+  return text.string();
 }
 
 void JsonWriter::begin_object() { begin('{'); }
@@ -30,7 +29,7 @@ void JsonWriter::begin_array(std::string_view name) {
 
 void JsonWriter::value(std::string_view text) { item(json_string(text)); }
 
-void JsonWriter::value(double number) { item(std::isfinite(number) ? fmt::format("{}", number) : "null"); }
+void JsonWriter::value(double number) { item(std::isfinite(number) ? base::format("{}", number) : "null"); }
 
 void JsonWriter::value(bool flag) { item(flag ? "true" : "false"); }
 

@@ -1,7 +1,6 @@
 #include "cli/ledger.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
@@ -63,28 +62,28 @@ std::string Ledger::text(const LossSummary& loss) const {
   const Wording& words = wording(loss.cause);
   std::string text = count_of(loss.count, words.thing);
   const char* const where = loss.track_kind == trace::TrackKind::DeviceQueue ? "queue" : "thread";
-  if (!loss.track.empty()) text += fmt::format(" on {} '{}'", where, printable(loss.track));
-  if (!one_process_) text += fmt::format(" of process {}", loss.pid);
-  text += fmt::format(" {}", words.reason);
-  if (!loss.detail.empty()) text += fmt::format(": {}", printable(loss.detail));
+  if (!loss.track.empty()) text += base::format(" on {} '{}'", where, printable(loss.track));
+  if (!one_process_) text += base::format(" of process {}", loss.pid);
+  text += base::format(" {}", words.reason);
+  if (!loss.detail.empty()) text += base::format(": {}", printable(loss.detail));
   if (!is_placed(loss)) return text;
   const std::string first = offset_text(loss.first_realtime_ns - begin_realtime_ns_);
   const std::string last = offset_text(loss.last_realtime_ns - begin_realtime_ns_);
-  return text + (first == last ? fmt::format(", at {}", first) : fmt::format(", between {} and {}", first, last));
+  return text + (first == last ? base::format(", at {}", first) : base::format(", between {} and {}", first, last));
 }
 
 void Ledger::show() const {
   std::vector<std::string> lines;
   const std::string lost = coloured("lost:", Colour::Yellow, Stream::Error);
-  for (const LossSummary& loss : losses_) lines.push_back(fmt::format("{} {}\n", lost, text(loss)));
+  for (const LossSummary& loss : losses_) lines.push_back(base::format("{} {}\n", lost, text(loss)));
   const std::string damaged = coloured("damaged:", Colour::Red, Stream::Error);
   for (const trace::Problem& problem : problems_)
-    lines.push_back(fmt::format("{} {}\n", damaged, printable(problem.what)));
+    lines.push_back(base::format("{} {}\n", damaged, printable(problem.what)));
 
   const size_t shown = lines.size() > kMostLines ? kMostLines - 1 : lines.size();
   for (size_t i = 0; i < shown; ++i) print_error(lines[i]);
   if (shown < lines.size())
-    print_error(fmt::format("… and {} more; 'kymo info --json' lists them all\n", count_text(lines.size() - shown)));
+    print_error(base::format("… and {} more; 'kymo info --json' lists them all\n", count_text(lines.size() - shown)));
 }
 
 void Ledger::write(JsonWriter& json) const {

@@ -1,13 +1,13 @@
 // `kymo memory`: how much memory was in use, who held it when it was most, and what was never given back.
 #include "analyze/summary.h"
 #include "base/quantity.h"
-#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/ledger.h"
 #include "cli/memory_report.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "memory/export.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 
@@ -16,25 +16,26 @@ int memory_command(const Arguments& arguments) {
   MemoryReportOptions options;
   std::string output, device;
   bool json = false, strict = false;
-  CommandLine line("memory", "kymo memory FILE [options]",
-                   "Shows how much memory was in use, who held it when it was most, and what was never given back.\n"
-                   "With -o it writes the profile instead, in the form that the end of OUT's name tells:\n"
-                   "  .html               a page with the timeline and the holders, for any browser\n"
-                   "  .json, .raw.json    memory timelines as PyTorch exports them; also .gz\n"
-                   "  .pickle             a snapshot for pytorch.org/memory_viz",
-                   "kymo record --memory -o run.kymo -- ./train\nkymo memory run.kymo --leaks\n"
-                   "kymo memory run.kymo -o run.html");
-  line.add_option("FILE", options.path, "the trace")->required();
+  options::CommandLine line(
+      "memory", "kymo memory FILE [options]",
+      "Shows how much memory was in use, who held it when it was most, and what was never given back.\n"
+      "With -o it writes the profile instead, in the form that the end of OUT's name tells:\n"
+      "  .html               a page with the timeline and the holders, for any browser\n"
+      "  .json, .raw.json    memory timelines as PyTorch exports them; also .gz\n"
+      "  .pickle             a snapshot for pytorch.org/memory_viz",
+      "kymo record --memory -o run.kymo -- ./train\nkymo memory run.kymo --leaks\n"
+      "kymo memory run.kymo -o run.html");
+  line.argument("FILE", options.path, "the trace");
   line.choice("--by", options.by, {{"stack", GroupBy::Stack}, {"range", GroupBy::Range}, {"size", GroupBy::Size}},
               "what a row is; stack unless given");
   line.text(
       "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); },
       "only the first N rows; as text 10 unless given");
-  line.add_flag("--leaks", options.leaks, "what was never given back, not what was alive at the peak");
-  line.add_option("--device", device, "one memory alone: heap, cuda:0, …")->type_name("NAME");
-  line.add_option("-o,--output", output, "write the profile there")->type_name("OUT");
-  line.add_flag("--json", json, "as JSON");
-  line.add_flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
+  line.flag("--leaks", options.leaks, "what was never given back, not what was alive at the peak");
+  line.value("--device", "NAME", device, "one memory alone: heap, cuda:0, …");
+  line.value("-o,--output", "OUT", output, "write the profile there");
+  line.flag("--json", json, "as JSON");
+  line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace(options.path);
@@ -49,7 +50,7 @@ int memory_command(const Arguments& arguments) {
       print(json ? memory_json(profile, options, ledger) : memory_text(profile, options));
     }
   } catch (const InvalidArgument& error) {  // a name of no form, a memory that is not there
-    throw UsageError("memory", error.what());
+    throw options::UsageError("memory", error.what());
   }
   const Ledger ledger(analyze::summarise(reader), problems);
   ledger.show();

@@ -1,11 +1,11 @@
 #include "cli/memory_library.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::cli {
@@ -22,10 +22,10 @@ std::string find_memory_library() {
     const fs::path file = folder / kMemoryLibrary;
     if (file.is_absolute() && access(file.c_str(), R_OK) == 0) return file.string();
   }
-  throw NotAvailable(
-      fmt::format("{} is neither beside the kymo command nor in the lib folder of its tree: install Kymo whole, or put "
-                  "it there",
-                  kMemoryLibrary));
+  throw NotAvailable(base::format(
+      "{} is neither beside the kymo command nor in the lib folder of its tree: install Kymo whole, or put "
+      "it there",
+      kMemoryLibrary));
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, std::string>> memory_environment(const std::s
   // The linker takes both for the end of a name, and has no way to write them.
   if (preload.find_first_of(" :") != std::string::npos)
     throw NotAvailable(
-        fmt::format("{} cannot be loaded into programs: its path must have no space and no colon", preload));
+        base::format("{} cannot be loaded into programs: its path must have no space and no colon", preload));
   if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
     preload.append(":").append(others);
   return {{"LD_PRELOAD", preload}, {"KYMO_MALLOC", mode}};

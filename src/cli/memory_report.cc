@@ -1,10 +1,9 @@
 #include "cli/memory_report.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
+#include "base/text.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
@@ -36,8 +35,8 @@ std::string categories_text(const Profile& profile) {
   std::string text;
   for (size_t i = 0; i < memory::kCategories; ++i) {
     if (profile.at_peak[i] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", bytes_text(profile.at_peak[i]),
-                        category_label(static_cast<Category>(i)));
+    text += base::format("{}{} {}", text.empty() ? "" : ", ", bytes_text(profile.at_peak[i]),
+                         category_label(static_cast<Category>(i)));
   }
   const bool only_unknown = profile.at_peak[static_cast<size_t>(Category::Unknown)] == profile.peak_bytes;
   return only_unknown ? "" : ": " + text;
@@ -45,20 +44,20 @@ std::string categories_text(const Profile& profile) {
 
 std::string head_text(const Profile& profile, const MemoryReportOptions& options) {
   const std::string name = coloured(printable(options.path), Colour::Bold, Stream::Output);
-  std::string text = fmt::format("{}: {} ({}), {}, in {}\n", name, count_of(profile.counts.allocations, "allocation"),
-                                 bytes_text(profile.taken.bytes), count_of(profile.counts.returns, "return"),
-                                 duration_text(static_cast<uint64_t>(since_begin(profile, profile.end_ns))));
-  text += fmt::format("peak {} at {}{}\n", bytes_text(profile.peak_bytes),
-                      offset_text(since_begin(profile, profile.peak_ns)), categories_text(profile));
-  text += fmt::format("at the end {} in use: {} never given back\n", bytes_text(profile.end_bytes),
-                      count_of(profile.left.count, "allocation"));
+  std::string text = base::format("{}: {} ({}), {}, in {}\n", name, count_of(profile.counts.allocations, "allocation"),
+                                  bytes_text(profile.taken.bytes), count_of(profile.counts.returns, "return"),
+                                  duration_text(static_cast<uint64_t>(since_begin(profile, profile.end_ns))));
+  text += base::format("peak {} at {}{}\n", bytes_text(profile.peak_bytes),
+                       offset_text(since_begin(profile, profile.peak_ns)), categories_text(profile));
+  text += base::format("at the end {} in use: {} never given back\n", bytes_text(profile.end_bytes),
+                       count_of(profile.left.count, "allocation"));
   if (profile.sampled) text += "bytes are estimated from a sample; counts are those of the sample\n";
   if (profile.counts.unknown_returns != 0)
-    text += fmt::format("{} of memory that was there before the recording, or not recorded\n",
-                        count_of(profile.counts.unknown_returns, "return"));
+    text += base::format("{} of memory that was there before the recording, or not recorded\n",
+                         count_of(profile.counts.unknown_returns, "return"));
   if (profile.counts.lost_returns != 0)
-    text += fmt::format("{} taken again without a return between, which counts as one\n",
-                        count_of(profile.counts.lost_returns, "address", "addresses"));
+    text += base::format("{} taken again without a return between, which counts as one\n",
+                         count_of(profile.counts.lost_returns, "address", "addresses"));
   return text;
 }
 
@@ -94,7 +93,7 @@ void add_holder(Table& table, Profile& profile, const Group& group, Holding Grou
   const size_t end = memory::telling_frames_end(holder.frames), last = std::min(first + kMostFrames, end);
   row(frame_text(holder.frames[first]));
   for (size_t i = first + 1; i < last; ++i) table.add({"", "", "", "", "  " + frame_text(holder.frames[i])});
-  if (last < end) table.add({"", "", "", "", fmt::format("  … and {}", count_of(end - last, "more frame"))});
+  if (last < end) table.add({"", "", "", "", base::format("  … and {}", count_of(end - last, "more frame"))});
 }
 
 std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
@@ -111,7 +110,7 @@ std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
   for (size_t i = 0; i < rows; ++i) add_holder(table, profile, all[i], which, options.by);
   std::string text = options.leaks ? "never given back:\n" : "alive at the peak:\n";
   text += table.text(terminal_width(Stream::Output));
-  if (rows < all.size()) text += fmt::format("({} not shown)\n", count_of(all.size() - rows, "more row"));
+  if (rows < all.size()) text += base::format("({} not shown)\n", count_of(all.size() - rows, "more row"));
   return text;
 }
 
@@ -177,8 +176,8 @@ void write_memories(JsonWriter& json, const Profile& profile) {
 
 std::string memory_text(Profile& profile, const MemoryReportOptions& options) {
   if (profile.is_empty())
-    return fmt::format("{}: no allocations; record with 'kymo record --memory' to have those of the heap\n",
-                       coloured(printable(options.path), Colour::Bold, Stream::Output));
+    return base::format("{}: no allocations; record with 'kymo record --memory' to have those of the heap\n",
+                        coloured(printable(options.path), Colour::Bold, Stream::Output));
   return head_text(profile, options) + "\n" + memories_text(profile) + "\n" + holders_text(profile, options);
 }
 

@@ -1,6 +1,5 @@
 #include "cli/process_view.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +8,8 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+
+#include "base/text.h"
 
 namespace kymo::cli {
 namespace {
@@ -35,7 +36,7 @@ std::optional<pid_t> as_pid(const std::string& text) {
 
 std::optional<bool> has_agent_thread(pid_t pid) {
   std::error_code failure;
-  fs::directory_iterator tasks(fmt::format("/proc/{}/task", pid), failure);
+  fs::directory_iterator tasks(base::format("/proc/{}/task", pid), failure);
   if (failure) return std::nullopt;
   for (; tasks != fs::directory_iterator() && !failure; tasks.increment(failure))
     if (first_line(tasks->path() / "comm") == kAgentThread) return true;
@@ -44,7 +45,7 @@ std::optional<bool> has_agent_thread(pid_t pid) {
 
 bool is_stopped(pid_t pid) {
   // The name in brackets may hold anything; the state stands behind the last one.
-  const std::string stat = first_line(fmt::format("/proc/{}/stat", pid));
+  const std::string stat = first_line(base::format("/proc/{}/stat", pid));
   const size_t end = stat.rfind(')');
   if (end == stat.npos || end + 2 >= stat.size()) return false;
   return stat[end + 2] == 'T' || stat[end + 2] == 't';
@@ -54,7 +55,7 @@ std::optional<bool> sees_same_file(pid_t pid, const std::string& path) {
   struct stat here {
   }, there{};
   if (::stat(path.c_str(), &here) != 0) return std::nullopt;
-  const std::string root = fmt::format("/proc/{}/root", pid);
+  const std::string root = base::format("/proc/{}/root", pid);
   if (::stat((root + fs::absolute(path).string()).c_str(), &there) == 0)
     return here.st_dev == there.st_dev && here.st_ino == there.st_ino;
   if (errno == ENOENT || errno == ENOTDIR) {
@@ -65,7 +66,7 @@ std::optional<bool> sees_same_file(pid_t pid, const std::string& path) {
 }
 
 std::optional<bool> has_abstract_socket(pid_t pid, const std::string& name) {
-  std::ifstream sockets(fmt::format("/proc/{}/net/unix", pid));
+  std::ifstream sockets(base::format("/proc/{}/net/unix", pid));
   if (!sockets) return std::nullopt;
   for (std::string line; std::getline(sockets, line);)
     if (line.ends_with(" " + name)) return true;

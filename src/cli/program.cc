@@ -1,6 +1,5 @@
 #include "cli/program.h"
 
-#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/text.h"
 #include "cli/commands.h"
 
 namespace kymo::cli {
@@ -36,7 +36,7 @@ std::vector<std::string> environment_with(const Program::Environment& additions)
         std::any_of(additions.begin(), additions.end(), [&](const auto& a) { return a.first == name; });
     if (!replaced) variables.emplace_back(text);
   }
-  for (const auto& [name, value] : additions) variables.push_back(fmt::format("{}={}", name, value));
+  for (const auto& [name, value] : additions) variables.push_back(base::format("{}={}", name, value));
   return variables;
 }
 
@@ -65,7 +65,7 @@ CannotRun::CannotRun(const std::string& name, int error_number)
     : CannotRun(name, std::strerror(error_number), error_number == ENOENT ? kNotFound : ExitCode::kCannotRun) {}
 
 CannotRun::CannotRun(const std::string& name, const std::string& reason, int exit_code)
-    : Error(fmt::format("cannot run '{}': {}", name, reason)), exit_code_(exit_code) {}
+    : Error(base::format("cannot run '{}': {}", name, reason)), exit_code_(exit_code) {}
 
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
@@ -78,7 +78,7 @@ std::string find_program(const std::string& name) {
   while (!name.empty()) {
     const size_t end = std::min(folders.find(':'), folders.size());
     const std::string_view folder = end == 0 ? "." : folders.substr(0, end);
-    std::string candidate = fmt::format("{}/{}", folder, name);
+    std::string candidate = base::format("{}/{}", folder, name);
     const int error_number = why_not(candidate);
     if (error_number == 0) return candidate;
     if (error_number == EACCES) found_but = EACCES;

@@ -17,7 +17,7 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-class ProgramTest : public testing::Test {
+class ProgramTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / "kymo_program_test_XXXXXX").string();

@@ -1,10 +1,9 @@
 // `kymo ps`: which programs can be asked for a trace, since when they run, and what they do.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/json.h"
@@ -15,6 +14,7 @@
 #include "cli/units.h"
 #include "daemon/proc.h"
 #include "daemon/triggers.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -28,7 +28,7 @@ std::string protocol_name(wire::Protocol protocol) {
 
 std::string doing(const wire::ProcessEntry& entry) {
   if (entry.request_id == 0) return "idle";
-  return fmt::format("{} ({})", wire::name_of(entry.state), daemon::trigger_of(entry.request_id));
+  return base::format("{} ({})", wire::name_of(entry.state), daemon::trigger_of(entry.request_id));
 }
 
 std::string age(const wire::ProcessEntry& entry, uint64_t now_ns) {
@@ -92,13 +92,14 @@ int ps(const Arguments& arguments) {
   SelectionOptions which;
   std::string socket;
   bool json = false;
-  CommandLine line("ps", "kymo ps [options]",
-                   "Lists the programs that 'kymo trigger' can ask for a trace: yours, or for root everyone's. What a\n"
-                   "program does is shown with the number of the trigger that asked for it.",
-                   "kymo ps --name train");
+  options::CommandLine line(
+      "ps", "kymo ps [options]",
+      "Lists the programs that 'kymo trigger' can ask for a trace: yours, or for root everyone's. What a\n"
+      "program does is shown with the number of the trigger that asked for it.",
+      "kymo ps --name train");
   add_selection(line, which, false);
   add_socket(line, socket);
-  line.add_flag("--json", json, "as JSON");
+  line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
 
   DaemonLink kymod(socket);
@@ -113,7 +114,7 @@ int ps(const Arguments& arguments) {
   } else if (which.is_empty()) {
     say("no program is connected; start one with KYMO_DAEMON=1, or see 'kymo doctor PID'");
   } else {
-    say(fmt::format("no program matches {}; 'kymo ps' shows all", selection_text(which)));
+    say(base::format("no program matches {}; 'kymo ps' shows all", selection_text(which)));
   }
   return entries.empty() && !which.is_empty() ? kNothingMatched : kDone;
 }

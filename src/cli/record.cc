@@ -1,5 +1,4 @@
 // `kymo record`: runs a program with a recording in its environment, and completes the file whatever way it ends.
-#include <fmt/format.h>
 
 #include <cstring>
 #include <exception>
@@ -8,7 +7,7 @@
 #include <system_error>
 
 #include "analyze/summary.h"
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/ledger.h"
@@ -21,6 +20,7 @@
 #include "cli/units.h"
 #include "cli/watch.h"
 #include "collect/recording.h"
+#include "options/command_line.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {
@@ -34,7 +34,7 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
   try {
     return std::make_unique<Recording>(options.output, options.session);
   } catch (const InvalidArgument& error) {
-    throw UsageError("record", error.what());
+    throw options::UsageError("record", error.what());
   }
 }
 
@@ -44,13 +44,13 @@ std::string summary_text(const Progress& progress, const RecordOptions& options)
     return "nothing was recorded: no program that ran loads libraries (is it static, or does it change its user?)";
   if (progress.processes == 0) return "nothing was recorded: no program that ran is linked with Kymo";
   if (progress.events == 0) {
-    return fmt::format("nothing was recorded: {} linked with Kymo ran, but annotated nothing",
-                       count_of(progress.processes, "program"));
+    return base::format("nothing was recorded: {} linked with Kymo ran, but annotated nothing",
+                        count_of(progress.processes, "program"));
   }
-  return fmt::format("{} from {}, {} -> {} ({}, {:.2f} bytes an event)", count_of(progress.events, "event"),
-                     count_of(progress.processes, "process", "processes"), count_of(progress.threads, "thread"),
-                     printable(options.output), bytes_text(progress.bytes),
-                     static_cast<double>(progress.bytes) / static_cast<double>(progress.events));
+  return base::format("{} from {}, {} -> {} ({}, {:.2f} bytes an event)", count_of(progress.events, "event"),
+                      count_of(progress.processes, "process", "processes"), count_of(progress.threads, "thread"),
+                      printable(options.output), bytes_text(progress.bytes),
+                      static_cast<double>(progress.bytes) / static_cast<double>(progress.events));
 }
 
 // On one line, since the program's own words may stand before it.
@@ -79,15 +79,15 @@ Ledger ledger_of(const Progress& progress, const RecordOptions& options) {
 void report(const Progress& progress, const RecordOptions& options, const Ending& ending) {
   if (ending.signal != 0) {
     const char* name = ::sigdescr_np(ending.signal);
-    say(fmt::format("{} was ended by signal {} ({})", printable(options.program[0]), ending.signal,
-                    name != nullptr ? name : "unknown"));
+    say(base::format("{} was ended by signal {} ({})", printable(options.program[0]), ending.signal,
+                     name != nullptr ? name : "unknown"));
   }
   const Ledger ledger = ledger_of(progress, options);
   if (options.json) return print_error(summary_json(progress, options, ending, ledger));
   if (!options.quiet) say(summary_text(progress, options));
   if (!options.quiet && progress.live_processes > 0) {
-    say(fmt::format("{} on, no longer recorded",
-                    count_of(progress.live_processes, "process it started runs", "processes it started run")));
+    say(base::format("{} on, no longer recorded",
+                     count_of(progress.live_processes, "process it started runs", "processes it started run")));
   }
   ledger.show();
 }

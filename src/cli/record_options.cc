@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "base/quantity.h"
-#include "cli/command_line.h"
 #include "hook/heap_mode.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -23,12 +23,11 @@ void take_flight(RecordOptions& options, const std::string& text) {
 void check_memory(const std::string& text) {
   hook::HeapMode mode;
   if (!text.empty() && (!hook::parse_heap_mode(text.c_str(), mode) || !mode.on))
-    throw UsageError("record", "--memory: '" + text + "' is neither all nor sample:BYTES, as in sample:512k");
+    throw options::UsageError("record", "--memory: '" + text + "' is neither all nor sample:BYTES, as in sample:512k");
 }
 
-void add_options(CommandLine& line, RecordOptions& options) {
-  line.add_option("-o,--output", options.output, "the trace to write; PROGRAM.kymo in this folder\nunless given")
-      ->type_name("FILE");
+void add_options(options::CommandLine& line, RecordOptions& options) {
+  line.value("-o,--output", "FILE", options.output, "the trace to write; PROGRAM.kymo in this folder\nunless given");
   line.choice("--policy", options.session.policy,
               {{"block", Policy::Block}, {"drop", Policy::Drop}, {"overwrite", Policy::Overwrite}},
               "what a thread does when its ring is full: wait\n"
@@ -46,28 +45,28 @@ void add_options(CommandLine& line, RecordOptions& options) {
       },
       "memory for each thread, rounded up to a power of\n"
       "two; 1MiB unless given");
-  line.add_flag("--memory{all}", options.memory,
-                "record the heap too, also of programs that know\n"
-                "nothing of Kymo: each allocation with its stack,\n"
-                "or with sample:512k one in so many bytes")
-      ->type_name("[=sample:SIZE]");
-  line.add_flag("--strict", options.strict, "exit with 3 when anything was lost");
-  line.add_flag("--quiet", options.quiet, "say only what went wrong");
-  line.add_flag("--json", options.json, "the summary as a line of JSON, on standard error");
+  line.optional_value("--memory", "[=sample:SIZE]", "all", options.memory,
+                      "record the heap too, also of programs that know\n"
+                      "nothing of Kymo: each allocation with its stack,\n"
+                      "or with sample:512k one in so many bytes");
+  line.flag("--strict", options.strict, "exit with 3 when anything was lost");
+  line.flag("--quiet", options.quiet, "say only what went wrong");
+  line.flag("--json", options.json, "the summary as a line of JSON, on standard error");
 }
 
 }  // namespace
 
 std::optional<RecordOptions> read_record_options(Arguments arguments) {
   RecordOptions options;
-  CommandLine line("record", "kymo record [options] [--] PROGRAM [ARGUMENTS…]",
-                   "Runs a program and records what it, and every program it starts, annotates with Kymo.\n"
-                   "The program keeps its terminal, its signals and its exit code. Ctrl-C goes to it, a second\n"
-                   "one kills it; the file is complete either way.",
-                   "kymo record -o run.kymo -- ./train --epochs 2\n"
-                   "kymo record --flight 30s -- ./server    # kill -USR2 KYMO writes the last 30 s");
+  options::CommandLine line(
+      "record", "kymo record [options] [--] PROGRAM [ARGUMENTS…]",
+      "Runs a program and records what it, and every program it starts, annotates with Kymo.\n"
+      "The program keeps its terminal, its signals and its exit code. Ctrl-C goes to it, a second\n"
+      "one kills it; the file is complete either way.",
+      "kymo record -o run.kymo -- ./train --epochs 2\n"
+      "kymo record --flight 30s -- ./server    # kill -USR2 KYMO writes the last 30 s");
   add_options(line, options);
-  line.prefix_command();
+  line.stop_at_first_argument();
 
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   const Arguments from_dashes(dashes, arguments.end());
@@ -77,11 +76,11 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
 
   options.program = line.remaining();
   if (!options.program.empty() && options.program[0].starts_with('-'))
-    throw UsageError("record", line.unexpected(options.program[0]));
+    throw options::UsageError("record", line.unexpected(options.program[0]));
   // Behind the program's name, "--" is an argument of its own.
   const size_t skipped = options.program.empty() && !from_dashes.empty() ? 1 : 0;
   options.program.insert(options.program.end(), from_dashes.begin() + skipped, from_dashes.end());
-  if (options.program.empty()) throw UsageError("record", "which program?");
+  if (options.program.empty()) throw options::UsageError("record", "which program?");
   if (options.session.policy == Policy::Overwrite) options.flight = true;
   if (options.output.empty()) options.output = std::filesystem::path(options.program[0]).filename().string() + ".kymo";
   return options;

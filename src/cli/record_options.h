@@ -22,7 +22,7 @@ struct RecordOptions {
 };
 
 // The program is what follows "--", or what begins with the first word that is no option of kymo's. Nothing: help was
-// asked for, and given. Throws UsageError.
+// asked for, and given. Throws options::UsageError.
 std::optional<RecordOptions> read_record_options(Arguments arguments);
 
 }  // namespace kymo::cli

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/command_line.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -47,8 +47,12 @@ TEST(RecordOptionsTest, TheHeapIsRecordedWholeOrByASample) {
       [] {
         read_record_options({"--memory=some", "--", "x"});
       },
-      ThrowsMessage<UsageError>(AllOf(HasSubstr("'some'"), HasSubstr("sample:512k"))));
-  EXPECT_THAT([] { read_record_options({"--memory=off", "--", "x"}); }, ThrowsMessage<UsageError>(HasSubstr("'off'")));
+      ThrowsMessage<options::UsageError>(AllOf(HasSubstr("'some'"), HasSubstr("sample:512k"))));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--memory=off", "--", "x"});
+      },
+      ThrowsMessage<options::UsageError>(HasSubstr("'off'")));
 }
 
 TEST(RecordOptionsTest, AFlightMayHaveATimeAndASize) {
@@ -60,28 +64,28 @@ TEST(RecordOptionsTest, AFlightMayHaveATimeAndASize) {
 }
 
 TEST(RecordOptionsTest, WhatIsWrongIsNamed) {
-  EXPECT_THAT([] { read_record_options({}); }, ThrowsMessage<UsageError>("which program?"));
-  EXPECT_THAT([] { read_record_options({"--"}); }, ThrowsMessage<UsageError>("which program?"));
+  EXPECT_THAT([] { read_record_options({}); }, ThrowsMessage<options::UsageError>("which program?"));
+  EXPECT_THAT([] { read_record_options({"--"}); }, ThrowsMessage<options::UsageError>("which program?"));
   EXPECT_THAT(
       [] {
         read_record_options({"--polcy", "drop", "x"});
       },
-      ThrowsMessage<UsageError>("unknown option '--polcy'; did you mean --policy?"));
+      ThrowsMessage<options::UsageError>("unknown option '--polcy'; did you mean --policy?"));
   EXPECT_THAT(
       [] {
         read_record_options({"--policy", "wait", "--", "x"});
       },
-      ThrowsMessage<UsageError>("--policy: 'wait' is not one of block, drop, overwrite"));
+      ThrowsMessage<options::UsageError>("--policy: 'wait' is not one of block, drop, overwrite"));
   EXPECT_THAT(
       [] {
         read_record_options({"--flight", "30", "--", "x"});
       },
-      ThrowsMessage<UsageError>(AllOf(HasSubstr("--flight: '30' is neither"), HasSubstr("30s"))));
+      ThrowsMessage<options::UsageError>(AllOf(HasSubstr("--flight: '30' is neither"), HasSubstr("30s"))));
   EXPECT_THAT(
       [] {
         read_record_options({"--ring-size", "big", "--", "x"});
       },
-      ThrowsMessage<UsageError>(HasSubstr("--ring-size: 'big' is not a size")));
+      ThrowsMessage<options::UsageError>(HasSubstr("--ring-size: 'big' is not a size")));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // `kymo recover`: what dead processes left in memory, into the trace they were recording.
-#include <fmt/format.h>
 
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
 #include "collect/recording.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -29,11 +29,12 @@ std::string as_text(const std::string& path, const collect::Recovered& recovered
   if (recovered.processes == 0) {
     text += "nothing to bring in";
   } else {
-    text += fmt::format("brought in {} ({}) that {} had left in memory", count_of(recovered.events, "event"),
-                        bytes_text(recovered.bytes), count_of(recovered.processes, "dead process", "dead processes"));
+    text += base::format("brought in {} ({}) that {} had left in memory", count_of(recovered.events, "event"),
+                         bytes_text(recovered.bytes), count_of(recovered.processes, "dead process", "dead processes"));
   }
   if (recovered.live_processes > 0)
-    text += fmt::format("; {} still recording, left alone", count_of(recovered.live_processes, "process", "processes"));
+    text +=
+        base::format("; {} still recording, left alone", count_of(recovered.live_processes, "process", "processes"));
   return text + "\n";
 }
 
@@ -42,12 +43,13 @@ std::string as_text(const std::string& path, const collect::Recovered& recovered
 int recover(const Arguments& arguments) {
   std::string path;
   bool json = false;
-  CommandLine line("recover", "kymo recover FILE [options]",
-                   "Brings what crashed or killed programs had recorded, and what is still in memory, into the trace\n"
-                   "they were recording. info, stats and export do the same by themselves before they read.",
-                   "kymo recover run.kymo");
-  line.add_option("FILE", path, "the trace")->required();
-  line.add_flag("--json", json, "as JSON");
+  options::CommandLine line(
+      "recover", "kymo recover FILE [options]",
+      "Brings what crashed or killed programs had recorded, and what is still in memory, into the trace\n"
+      "they were recording. info, stats and export do the same by themselves before they read.",
+      "kymo recover run.kymo");
+  line.argument("FILE", path, "the trace");
+  line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
 
   const collect::Recovered recovered = collect::recover(path);

@@ -1,20 +1,18 @@
 // `kymo replay`: the device work of a capture once more, timed and checked.
 #include "capture/replay.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <charconv>
 #include <cmath>
 
 #include "base/quantity.h"
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -38,7 +36,7 @@ std::string known_time(const std::vector<uint64_t>& sorted, double q) {
 }
 
 std::string ratio_text(const ReplayReport& report) {
-  return fmt::format("{:.2f}", static_cast<double>(report.replayed_ns) / static_cast<double>(report.original_ns));
+  return base::format("{:.2f}", static_cast<double>(report.replayed_ns) / static_cast<double>(report.original_ns));
 }
 
 // A row for each kernel, or for each named operation; `rate` is what is counted of it a second, in `unit`.
@@ -56,22 +54,21 @@ std::string rows_text(std::span<const ReplayRow> rows, uint64_t runs, const char
     const double known = (row.*rate)(runs);
     table.add({count_text(row.calls * runs), known_time(row.times, 0), known_time(row.times, 0.5),
                known_time(row.times, 0.99), known_time(row.original, 0.5),
-               known > 0 ? fmt::format("{:.2f}", known) : "-",
-               row.is_named ? printable(row.name) : fmt::format("({})", row.name)});
+               known > 0 ? base::format("{:.2f}", known) : "-",
+               row.is_named ? printable(row.name) : base::format("({})", row.name)});
   }
   return table.text(terminal_width(Stream::Output));
 }
 
 std::string mismatch_text(const Mismatch& mismatch) {
-  return fmt::format("buffer {} ({}): element {} is {}, and was {} ({} of {} differ)", mismatch.buffer,
-                     name_of(mismatch.dtype), mismatch.element, mismatch.now, mismatch.then,
-                     count_text(mismatch.differing), count_of(mismatch.elements, "element"));
+  return base::format("buffer {} ({}): element {} is {}, and was {} ({} of {} differ)", mismatch.buffer,
+                      name_of(mismatch.dtype), mismatch.element, mismatch.now, mismatch.then,
+                      count_text(mismatch.differing), count_of(mismatch.elements, "element"));
 }
 
 std::string as_text(const ReplayReport& report) {
-  std::string text =
-      fmt::format("{} on {}\n", count_of(report.calls, "call"),
-                  report.devices.empty() ? "no device" : fmt::format("{}", fmt::join(report.devices, ", ")));
+  std::string text = base::format("{} on {}\n", count_of(report.calls, "call"),
+                                  report.devices.empty() ? "no device" : base::join(report.devices, ", "));
   if (report.runs > 0 && !report.rows.empty()) {
     text += "\n" + rows_text(report.rows, report.runs, "GB/s", "kernel", &ReplayRow::gigabytes_per_second) + "\n";
   }
@@ -79,14 +76,14 @@ std::string as_text(const ReplayReport& report) {
     text += rows_text(report.operations, report.runs, "GFLOP/s", "operation", &ReplayRow::gigaflops) + "\n";
   }
   if (report.runs > 0 && report.original_ns > 0) {
-    text += fmt::format("device time of a run: {}, originally {}: {} times as long\n",
-                        duration_text(report.replayed_ns), duration_text(report.original_ns), ratio_text(report));
+    text += base::format("device time of a run: {}, originally {}: {} times as long\n",
+                         duration_text(report.replayed_ns), duration_text(report.original_ns), ratio_text(report));
   }
   if (!report.verified) return text + "results were not compared\n";
   if (report.mismatches.empty())
-    text += fmt::format("results are the same: {} compared\n", count_of(report.buffers_compared, "buffer"));
+    text += base::format("results are the same: {} compared\n", count_of(report.buffers_compared, "buffer"));
   if (report.buffers_unknown > 0)
-    text += fmt::format("{} without a captured result\n", count_of(report.buffers_unknown, "buffer"));
+    text += base::format("{} without a captured result\n", count_of(report.buffers_unknown, "buffer"));
   return text;
 }
 
@@ -153,7 +150,7 @@ double parse_tolerance(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || !std::isfinite(value))
-    throw InvalidArgument(fmt::format("'{}' is no tolerance: give a number from 0, such as 1e-5", text));
+    throw InvalidArgument(base::format("'{}' is no tolerance: give a number from 0, such as 1e-5", text));
   return value;
 }
 
@@ -162,25 +159,24 @@ double parse_tolerance(const std::string& text) {
 int replay_command(const Arguments& arguments) {
   ReplayCommand command;
   capture::ReplayOptions& options = command.options;
-  CommandLine line("replay", "kymo replay FOLDER [options]",
-                   "Makes the device calls of a capture again, on the same device or another, compares the results\n"
-                   "with what the program got (exit code 1 where they differ), and shows how long each kernel took.\n"
-                   "It runs the kernels in the capture: replay only what you would run.",
-                   "kymo replay 0000-frame.kycap --repeat 20\n"
-                   "kymo replay 0000-frame.kycap --device vulkan:0 --tolerance 1e-5");
-  line.add_option("FOLDER", command.path, "the capture")->required();
-  line.add_option("--device", options.device, "where to run it; the device it was captured on unless given")
-      ->type_name("NAME");
+  options::CommandLine line(
+      "replay", "kymo replay FOLDER [options]",
+      "Makes the device calls of a capture again, on the same device or another, compares the results\n"
+      "with what the program got (exit code 1 where they differ), and shows how long each kernel took.\n"
+      "It runs the kernels in the capture: replay only what you would run.",
+      "kymo replay 0000-frame.kycap --repeat 20\n"
+      "kymo replay 0000-frame.kycap --device vulkan:0 --tolerance 1e-5");
+  line.argument("FOLDER", command.path, "the capture");
+  line.value("--device", "NAME", options.device, "where to run it; the device it was captured on unless given");
   line.text(
       "--repeat", "N", [&](const std::string& text) { options.repeat = base::parse_count(text); },
       "time so many runs; 1 unless given. A run before them is compared and not timed");
-  line.add_option("--kernel", options.kernel, "show only this one; all of the capture runs all the same")
-      ->type_name("NAME");
+  line.value("--kernel", "NAME", options.kernel, "show only this one; all of the capture runs all the same");
   line.text(
       "--tolerance", "X", [&](const std::string& text) { options.tolerance = parse_tolerance(text); },
       "floating-point results may differ by this part of their value; 0 unless given");
-  line.add_flag("--no-verify", command.no_verify, "compare nothing");
-  line.add_flag("--json", command.json, "as JSON");
+  line.flag("--no-verify", command.no_verify, "compare nothing");
+  line.flag("--json", command.json, "as JSON");
   if (!line.read(arguments)) return kDone;
   options.verify = !command.no_verify;
 
@@ -192,7 +188,7 @@ int replay_command(const Arguments& arguments) {
   for (size_t i = 0; i < std::min(report.mismatches.size(), kMostMismatchesShown); ++i)
     say_error(mismatch_text(report.mismatches[i]));
   if (report.mismatches.size() > kMostMismatchesShown)
-    say_error(fmt::format("… and {}", count_of(report.mismatches.size() - kMostMismatchesShown, "more buffer")));
+    say_error(base::format("… and {}", count_of(report.mismatches.size() - kMostMismatchesShown, "more buffer")));
   return report.mismatches.empty() ? kDone : kFailed;
 }
 

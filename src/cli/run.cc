@@ -1,14 +1,14 @@
 // The way in: finds the command, reports what it throws.
-#include <fmt/format.h>
 
 #include <array>
 #include <exception>
 
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
-#include "cli/suggest.h"
 #include "cli/terminal.h"
 #include "collect/version.h"
+#include "options/command_line.h"
+#include "options/suggest.h"
 
 namespace kymo::cli {
 namespace {
@@ -42,7 +42,7 @@ std::string help() {
   std::string text =
       "Kymo records what programs and their accelerators do, and shows it.\n\n"
       "Usage: kymo COMMAND [options]\n\nCommands:\n";
-  for (const Command& command : kCommands) text += fmt::format("  {:<14}{}\n", command.name, command.summary);
+  for (const Command& command : kCommands) text += base::format("  {:<14}{}\n", command.name, command.summary);
   text +=
       "\nOptions:\n"
       "  -h,--help   show this; 'kymo COMMAND --help' shows a command's options\n"
@@ -56,19 +56,19 @@ std::string help() {
 const Command& find_command(const std::string& name) {
   for (const Command& command : kCommands)
     if (name == command.name) return command;
-  if (name.starts_with('-')) throw UsageError("", fmt::format("unknown option '{}'", name));
+  if (name.starts_with('-')) throw options::UsageError("", base::format("unknown option '{}'", name));
   Arguments names;
   for (const Command& command : kCommands) names.push_back(command.name);
-  const auto meant = nearest(name, names);
-  throw UsageError(
-      "", fmt::format("there is no command '{}'{}", name, meant ? fmt::format("; did you mean {}?", *meant) : ""));
+  const auto meant = options::nearest(name, names);
+  throw options::UsageError(
+      "", base::format("there is no command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
 }
 
 int dispatch(Arguments arguments) {
-  if (arguments.empty()) throw UsageError("", "which command?");
+  if (arguments.empty()) throw options::UsageError("", "which command?");
   const std::string first = arguments.front();
   arguments.erase(arguments.begin());
-  if (first == "--version") return print(fmt::format("kymo {}\n", collect::kVersion)), kDone;
+  if (first == "--version") return print(base::format("kymo {}\n", collect::kVersion)), kDone;
   if (first == "-h" || first == "--help" || (first == "help" && arguments.empty())) return print(help()), kDone;
   if (first == "help") return find_command(arguments.front()).run({"--help"});
   return find_command(first).run(arguments);
@@ -79,9 +79,9 @@ int dispatch(Arguments arguments) {
 int run(const Arguments& arguments) {
   try {
     return dispatch(arguments);
-  } catch (const UsageError& error) {
+  } catch (const options::UsageError& error) {
     say_error(error.what());
-    print_error(fmt::format("Try 'kymo {}{}--help'.\n", error.command(), error.command().empty() ? "" : " "));
+    print_error(base::format("Try 'kymo {}{}--help'.\n", error.command(), error.command().empty() ? "" : " "));
     return kWrongUsage;
   } catch (const std::exception& error) {
     say_error(error.what());

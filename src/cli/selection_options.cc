@@ -41,7 +41,7 @@ bool SelectionOptions::is_empty() const {
   return !all && selection.pids.empty() && selection.names.empty() && !selection.job;
 }
 
-void add_selection(CommandLine& line, SelectionOptions& options, bool offers_all) {
+void add_selection(options::CommandLine& line, SelectionOptions& options, bool offers_all) {
   wire::Selection& selection = options.selection;
   line.text(
       "--pid", "PID", [&selection](const std::string& text) { add_value(selection.pids, parse_pid(text)); },
@@ -52,12 +52,11 @@ void add_selection(CommandLine& line, SelectionOptions& options, bool offers_all
   line.text(
       "--job", "ID", [&selection](const std::string& text) { selection.job = checked_text(text); },
       "programs of this job of the scheduler; '' for those\nthat have none");
-  if (offers_all) line.add_flag("--all", options.all, "every program that is connected and yours");
+  if (offers_all) line.flag("--all", options.all, "every program that is connected and yours");
 }
 
-void add_socket(CommandLine& line, std::string& socket) {
-  line.add_option("--socket", socket, "of the daemon; unless given, your own daemon's or\nelse the host's")
-      ->type_name("PATH");
+void add_socket(options::CommandLine& line, std::string& socket) {
+  line.value("--socket", "PATH", socket, "of the daemon; unless given, your own daemon's or\nelse the host's");
 }
 
 std::string selection_text(const SelectionOptions& options) {

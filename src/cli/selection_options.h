@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/command_line.h"
+#include "options/command_line.h"
 #include "wire/tool_messages.h"
 
 namespace kymo::cli {
@@ -19,10 +19,10 @@ struct SelectionOptions {
 };
 
 // `all` is offered where something has to be said.
-void add_selection(CommandLine& line, SelectionOptions& options, bool offers_all);
+void add_selection(options::CommandLine& line, SelectionOptions& options, bool offers_all);
 
 // The option --socket, which every command that speaks with the daemon has.
-void add_socket(CommandLine& line, std::string& socket);
+void add_socket(options::CommandLine& line, std::string& socket);
 
 // "pid 7, name train": what was asked for, for a message about it.
 std::string selection_text(const SelectionOptions& options);

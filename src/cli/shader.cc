@@ -2,15 +2,13 @@
 #include "shader/shader.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <optional>
 
 #include "base/file.h"
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/table.h"
@@ -18,6 +16,7 @@
 #include "cli/text.h"
 #include "cli/units.h"
 #include "device/spirv.h"
+#include "options/command_line.h"
 #include "shader/argument_order.h"
 
 namespace kymo::cli {
@@ -49,7 +48,7 @@ std::string read_source(const std::string& path) {
     if (got == 0) return text;
     if (got < 0 && errno != EINTR) throw base::file_error("read", name, errno);
     if (text.size() > kLongest)
-      throw Error(fmt::format("{} is no shader: it is longer than {}", name, bytes_text(kLongest)));
+      throw Error(base::format("{} is no shader: it is longer than {}", name, bytes_text(kLongest)));
   }
 }
 
@@ -125,10 +124,12 @@ const shader::Kernel& chosen_kernel(const shader::Translation& translation, cons
   }
   if (names.empty()) throw Error("there is no kernel in this source, and so no SPIR-V");
   if (wanted.empty()) {
-    throw UsageError("shader", fmt::format("SPIR-V is one module for each kernel: choose with --kernel one of {}",
-                                           fmt::join(names, ", ")));
+    throw options::UsageError(
+        "shader",
+        base::format("SPIR-V is one module for each kernel: choose with --kernel one of {}", base::join(names, ", ")));
   }
-  throw UsageError("shader", fmt::format("there is no kernel '{}'; the source has {}", wanted, fmt::join(names, ", ")));
+  throw options::UsageError(
+      "shader", base::format("there is no kernel '{}'; the source has {}", wanted, base::join(names, ", ")));
 }
 
 std::string spirv_of(const shader::Translation& translation, const std::string& wanted) {
@@ -137,7 +138,7 @@ std::string spirv_of(const shader::Translation& translation, const std::string& 
     if (module.kernel != kernel.symbol) continue;
     return {reinterpret_cast<const char*>(module.words.data()), module.words.size() * sizeof(uint32_t)};
   }
-  throw Error(fmt::format("the translation has no kernel {}; this is a fault of Kymo", kernel.symbol));
+  throw Error(base::format("the translation has no kernel {}; this is a fault of Kymo", kernel.symbol));
 }
 
 shader::Target target_of(ShaderOutput output) {
@@ -153,23 +154,24 @@ shader::Target target_of(ShaderOutput output) {
 }
 
 bool read_options(const Arguments& arguments, ShaderOptions& options) {
-  CommandLine line("shader", "kymo shader FILE [options]",
-                   "Translates a Metal source as the device runtime does, and shows what comes out. Without --to it\n"
-                   "lists the kernels, and for each the arguments in the order in which a caller gives them.",
-                   "kymo shader blur.metal --to glsl -DRADIUS=3");
-  line.add_option("FILE", options.path, "the source; - is standard input")->required();
+  options::CommandLine line(
+      "shader", "kymo shader FILE [options]",
+      "Translates a Metal source as the device runtime does, and shows what comes out. Without --to it\n"
+      "lists the kernels, and for each the arguments in the order in which a caller gives them.",
+      "kymo shader blur.metal --to glsl -DRADIUS=3");
+  line.argument("FILE", options.path, "the source; - is standard input");
   line.choice("--to", options.to,
-              CommandLine::Choices<ShaderOutput>{{"opencl", ShaderOutput::OpenCl},
-                                                 {"cuda", ShaderOutput::Cuda},
-                                                 {"glsl", ShaderOutput::Glsl},
-                                                 {"spirv", ShaderOutput::SpirV}},
+              options::CommandLine::Choices<ShaderOutput>{{"opencl", ShaderOutput::OpenCl},
+                                                          {"cuda", ShaderOutput::Cuda},
+                                                          {"glsl", ShaderOutput::Glsl},
+                                                          {"spirv", ShaderOutput::SpirV}},
               "print it in this language");
-  line.add_flag("--list", options.list, "list the kernels, whatever else is said");
-  line.add_flag("--json", options.json, "the list as JSON");
+  line.flag("--list", options.list, "list the kernels, whatever else is said");
+  line.flag("--json", options.json, "the list as JSON");
   line.text(
       "-D", "NAME[=VALUE]", [&](const std::string& define) { options.defines.push_back(define); }, "define a macro");
-  line.add_option("--kernel", options.kernel, "of several, the one that becomes SPIR-V")->type_name("NAME");
-  line.add_option("-o,--output", options.output, "where to write, instead of standard output")->type_name("OUT");
+  line.value("--kernel", "NAME", options.kernel, "of several, the one that becomes SPIR-V");
+  line.value("-o,--output", "OUT", options.output, "where to write, instead of standard output");
   if (!line.read(arguments)) return false;
   if (options.list || options.json) options.to = ShaderOutput::List;
   return true;
@@ -181,7 +183,7 @@ int shader_command(const Arguments& arguments) {
   ShaderOptions options;
   if (!read_options(arguments, options)) return kDone;
   if (options.to == ShaderOutput::SpirV && options.output.empty() && is_terminal(Stream::Output))
-    throw UsageError("shader", "SPIR-V is no text for a terminal: say where to write it with -o OUT");
+    throw options::UsageError("shader", "SPIR-V is no text for a terminal: say where to write it with -o OUT");
 
   shader::Options asked;
   asked.target = target_of(options.to);
@@ -196,7 +198,7 @@ int shader_command(const Arguments& arguments) {
       if (options.json)
         write_output(options.output, as_json(translation.kernels));
       else if (translation.kernels.empty())
-        say(fmt::format("{} has no kernels", printable(asked.file)));
+        say(base::format("{} has no kernels", printable(asked.file)));
       else
         write_output(options.output, as_table(translation.kernels));
       break;

@@ -1,13 +1,12 @@
 // `kymo sinks`: which other tools can hear what programs annotate, and why one cannot.
-#include <fmt/format.h>
 
-#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "kymo/sink.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -47,11 +46,12 @@ std::string sinks_as_text(const std::vector<SinkReport>& reports) {
 
 int sinks(const Arguments& arguments) {
   bool json = false;
-  CommandLine line("sinks", "kymo sinks [options]",
-                   "Lists the other tools that can hear what programs annotate, and says why one cannot here.\n"
-                   "KYMO_SINKS=usdt,nvtx in a program's environment turns sinks on.",
-                   "kymo sinks");
-  line.add_flag("--json", json, "as JSON");
+  options::CommandLine line(
+      "sinks", "kymo sinks [options]",
+      "Lists the other tools that can hear what programs annotate, and says why one cannot here.\n"
+      "KYMO_SINKS=usdt,nvtx in a program's environment turns sinks on.",
+      "kymo sinks");
+  line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
 
   const auto reports = list_sinks();

@@ -1,7 +1,5 @@
 #include "cli/start_time.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <ctime>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "base/quantity.h"
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::cli {
@@ -105,9 +104,9 @@ uint64_t parse_start_time(std::string_view text, uint64_t now_ns) {
   const auto at = text.starts_with('@') ? unix_time(text.substr(1)) : clock_time(text, now_ns);
   if (!at)
     throw InvalidArgument(
-        fmt::format("'{}' is no time; write +10s, 14:30:05, '2026-01-31 14:30:05' or @UNIX-SECONDS", text));
+        base::format("'{}' is no time; write +10s, 14:30:05, '2026-01-31 14:30:05' or @UNIX-SECONDS", text));
   if (*at <= now_ns)
-    throw InvalidArgument(fmt::format("'{}' is past; give one to come, with its date if that is not today", text));
+    throw InvalidArgument(base::format("'{}' is past; give one to come, with its date if that is not today", text));
   return *at;
 }
 

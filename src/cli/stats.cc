@@ -1,14 +1,12 @@
 // `kymo stats`: where the time went, a row for each name, thread or category.
 #include "analyze/stats.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
 #include "analyze/summary.h"
 #include "base/quantity.h"
-#include "cli/command_line.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
 #include "cli/ledger.h"
@@ -17,6 +15,7 @@
 #include "cli/text.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
+#include "options/command_line.h"
 
 namespace kymo::cli {
 namespace {
@@ -42,8 +41,8 @@ Before largest_first() {
   return [](const RangeRow& a, const RangeRow& b) { return a.*Member > b.*Member; };
 }
 
-const CommandLine::Choices<Before>& orders() {
-  static const CommandLine::Choices<Before> all = {
+const options::CommandLine::Choices<Before>& orders() {
+  static const options::CommandLine::Choices<Before> all = {
       {"total", largest_first<&RangeRow::total_ns>()},
       {"self", largest_first<&RangeRow::self_ns>()},
       {"count", largest_first<&RangeRow::count>()},
@@ -59,8 +58,8 @@ const CommandLine::Choices<Before>& orders() {
 std::string name_of(const RangeRow& row) {
   if (row.name.empty()) return "(none)";
   if (row.on_device)
-    return fmt::format("{} (on {}{})", printable(row.name), row.device.empty() ? "a device" : printable(row.device),
-                       row.across_threads ? ", by handle" : "");
+    return base::format("{} (on {}{})", printable(row.name), row.device.empty() ? "a device" : printable(row.device),
+                        row.across_threads ? ", by handle" : "");
   return printable(row.name) + (row.across_threads ? " (across threads)" : "");
 }
 
@@ -92,7 +91,7 @@ std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
   }
   std::string text = table.text(terminal_width(Stream::Output));
   if (worst_error > 0)
-    text += fmt::format("~ within {:.2g} %: there were too many to keep every one\n", 100 * worst_error);
+    text += base::format("~ within {:.2g} %: there were too many to keep every one\n", 100 * worst_error);
   return text;
 }
 
@@ -121,7 +120,7 @@ std::string cut(std::vector<Row>& rows, size_t top) {
   if (top == 0 || rows.size() <= top) return {};
   const size_t hidden = rows.size() - top;
   rows.resize(top);
-  return fmt::format("({} not shown)\n", count_of(hidden, "more row"));
+  return base::format("({} not shown)\n", count_of(hidden, "more row"));
 }
 
 std::string as_text(Statistics statistics, const Options& options) {
@@ -137,12 +136,12 @@ std::string as_text(Statistics statistics, const Options& options) {
 
   std::string notes;
   if (statistics.unfinished > 0)
-    notes += fmt::format("{} still open where the trace ends, in no row\n", count_of(statistics.unfinished, "range"));
+    notes += base::format("{} still open where the trace ends, in no row\n", count_of(statistics.unfinished, "range"));
   if (statistics.unmatched_ends > 0)
-    notes += fmt::format("{} without a beginning in the trace\n", count_of(statistics.unmatched_ends, "range end"));
+    notes += base::format("{} without a beginning in the trace\n", count_of(statistics.unmatched_ends, "range end"));
   if (statistics.other_points > 0)
-    notes += fmt::format("{} of other kinds (flows, allocations, samples), in no row\n",
-                         count_of(statistics.other_points, "point"));
+    notes += base::format("{} of other kinds (flows, allocations, samples), in no row\n",
+                          count_of(statistics.other_points, "point"));
   if (text.empty() && notes.empty()) return "no events\n";
   return text + (text.empty() || notes.empty() ? "" : "\n") + notes;
 }
@@ -217,20 +216,21 @@ std::string as_json(Statistics statistics, const Options& options, const Ledger&
 
 int stats(const Arguments& arguments) {
   Options options;
-  CommandLine line("stats", "kymo stats FILE [options]",
-                   "Shows where the time went: for each name how often it ran, how long in total, how long without\n"
-                   "the ranges inside it (self), and how long one took. Instants and counters follow.",
-                   "kymo stats run.kymo --top 10 --sort self\nkymo stats run.kymo --by thread --json");
-  line.add_option("FILE", options.path, "the trace")->required();
+  options::CommandLine line(
+      "stats", "kymo stats FILE [options]",
+      "Shows where the time went: for each name how often it ran, how long in total, how long without\n"
+      "the ranges inside it (self), and how long one took. Instants and counters follow.",
+      "kymo stats run.kymo --top 10 --sort self\nkymo stats run.kymo --by thread --json");
+  line.argument("FILE", options.path, "the trace");
   line.choice("--by", options.stats.group_by,
               {{"name", GroupBy::Name}, {"thread", GroupBy::Thread}, {"category", GroupBy::Category}},
               "what a row is; name unless given");
   line.choice("--sort", options.before, orders(), "largest first (names: A first); total unless given");
   line.text(
       "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); }, "only the first N rows");
-  line.add_flag("--full-text", options.stats.full_text, "'step 7' and 'step 8' in rows of their own, not as 'step {}'");
-  line.add_flag("--json", options.json, "as JSON");
-  line.add_flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");
+  line.flag("--full-text", options.stats.full_text, "'step 7' and 'step 8' in rows of their own, not as 'step {}'");
+  line.flag("--json", options.json, "as JSON");
+  line.flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace(options.path);

@@ -1,16 +1,15 @@
 #include "cli/terminal.h"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "cli/text.h"
-#include "kymo/error.h"
 
 namespace kymo::cli {
 namespace {
@@ -41,20 +40,7 @@ std::string_view code(Colour colour) {
   return {};
 }
 
-// 0, or the errno of the write that failed.
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written >= 0) {
-      text.remove_prefix(static_cast<size_t>(written));
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
-}
-
-void say_with(std::string_view prefix, std::string_view line) { print_error(fmt::format("{} {}\n", prefix, line)); }
+void say_with(std::string_view prefix, std::string_view line) { print_error(base::format("{} {}\n", prefix, line)); }
 
 }  // namespace
 
@@ -74,16 +60,13 @@ std::optional<size_t> terminal_width(Stream stream) {
 
 std::string coloured(std::string_view text, Colour colour, Stream stream) {
   if (!has_colours(stream)) return std::string(text);
-  return fmt::format("{}{}\x1b[0m", code(colour), text);
+  return base::format("{}{}\x1b[0m", code(colour), text);
 }
 
-void print(std::string_view text) {
-  const int failure = write_all(descriptor(Stream::Output), text);
-  if (failure == 0 || failure == EPIPE) return;
-  throw Error(fmt::format("cannot write to standard output: {}", std::strerror(failure)));
+void print_error(std::string_view text) {
+  size_t written = 0;
+  base::write_all(descriptor(Stream::Error), base::as_bytes(text), written);
 }
-
-void print_error(std::string_view text) { write_all(descriptor(Stream::Error), text); }
 
 void say(std::string_view line) { say_with("kymo:", line); }
 
@@ -94,7 +77,7 @@ void say_warning(std::string_view line) { say_with(coloured("kymo:", Colour::Yel
 void StatusLine::show(std::string_view text) {
   if (!shown_) return;
   // The cursor goes back to the line's start, so that what the program prints next overwrites the status.
-  print_error(fmt::format("\r{}\x1b[K\r", shorten(text, terminal_width(Stream::Error).value_or(80) - 1)));
+  print_error(base::format("\r{}\x1b[K\r", shorten(text, terminal_width(Stream::Error).value_or(80) - 1)));
   dirty_ = true;
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/print.h"
+
 namespace kymo::cli {
 
 enum class Stream { Output = 1, Error = 2 };  // the file descriptors
@@ -22,9 +24,7 @@ std::optional<size_t> terminal_width(Stream stream);
 enum class Colour { Bold, Dim, Red, Yellow, Green };
 std::string coloured(std::string_view text, Colour colour, Stream stream);
 
-// Writes all of `text` to standard output. A reader that left (`| head`) is no error: the rest is dropped silently.
-// Throws kymo::Error for anything else, a full disk say.
-void print(std::string_view text);
+using base::print;  // to standard output
 
 // Writes "kymo: `line`" to standard error; never fails.
 void say(std::string_view line);

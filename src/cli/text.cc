@@ -1,10 +1,9 @@
 #include "cli/text.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 
+#include "base/text.h"
 #include "convert/utf8.h"
 
 namespace kymo::cli {
@@ -39,7 +38,7 @@ std::string escaped(std::string_view bytes) {
   if (bytes == "\r") return "\\r";
   if (bytes == "\t") return "\\t";
   std::string text;
-  for (const char byte : bytes) text += fmt::format("\\x{:02x}", static_cast<uint8_t>(byte));
+  for (const char byte : bytes) text += base::format("\\x{:02x}", static_cast<uint8_t>(byte));
   return text;
 }
 

@@ -1,7 +1,6 @@
 #include "cli/trace_file.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "collect/recording.h"
@@ -21,11 +20,11 @@ trace::Reader open_trace(const std::string& path) {
 
   if (!failure.empty()) say_warning("what dead processes left was not brought in: " + failure);
   if (recovered.processes > 0) {
-    say(fmt::format("brought in {} that {} had left in memory", count_of(recovered.events, "event"),
-                    count_of(recovered.processes, "dead process", "dead processes")));
+    say(base::format("brought in {} that {} had left in memory", count_of(recovered.events, "event"),
+                     count_of(recovered.processes, "dead process", "dead processes")));
   }
   if (recovered.live_processes > 0) {
-    say(fmt::format(
+    say(base::format(
         "{} still recording into this file: what is shown is a part",
         recovered.live_processes == 1 ? "a process is" : count_of(recovered.live_processes, "", "processes are")));
   }

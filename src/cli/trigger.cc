@@ -1,9 +1,9 @@
 // `kymo trigger`: asks running programs for a trace and waits until it is there.
-#include <fmt/format.h>
 
 #include <chrono>
 #include <filesystem>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/json.h"
@@ -29,7 +29,7 @@ std::string here() {
   const auto folder = std::filesystem::current_path(failure);
   if (failure)
     throw Error(
-        fmt::format("cannot tell the present folder: {}; give -o a path that begins with /", failure.message()));
+        base::format("cannot tell the present folder: {}; give -o a path that begins with /", failure.message()));
   return folder.string();
 }
 
@@ -88,8 +88,8 @@ void report_outcome(const TriggerOptions& options, const TriggerProgress& progre
 int ask_only(const TriggerOptions& options, const TriggerProgress& progress) {
   report_outcome(options, progress);
   if (!options.quiet && !options.json)
-    say(fmt::format("trigger {}: {} asked; 'kymo cancel {}' takes it back", progress.trigger_id(),
-                    count_of(progress.targets().size(), "process", "processes"), progress.trigger_id()));
+    say(base::format("trigger {}: {} asked; 'kymo cancel {}' takes it back", progress.trigger_id(),
+                     count_of(progress.targets().size(), "process", "processes"), progress.trigger_id()));
   for (const TargetOutcome& target : progress.targets())
     if (wire::is_final(target.state) && target.state != wire::RequestState::Finished) return kFailed;
   return kDone;

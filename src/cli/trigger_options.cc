@@ -1,13 +1,12 @@
 #include "cli/trigger_options.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <span>
 
 #include "base/quantity.h"
+#include "base/text.h"
 #include "cli/start_time.h"
 #include "wire/output_pattern.h"
 
@@ -39,11 +38,11 @@ constexpr std::array kMemoryEndings = {
 // 0 would mean that nothing was said.
 uint64_t some_time(const std::string& text) {
   const uint64_t ns = base::parse_duration_ns(text);
-  if (ns == 0) throw InvalidArgument(fmt::format("'{}' is no time to record; give some, as in 500ms", text));
+  if (ns == 0) throw InvalidArgument(base::format("'{}' is no time to record; give some, as in 500ms", text));
   return ns;
 }
 
-void add_window(CommandLine& line, wire::TraceOptions& window, uint64_t now_ns) {
+void add_window(options::CommandLine& line, wire::TraceOptions& window, uint64_t now_ns) {
   line.text(
       "--duration", "TIME", [&](const std::string& text) { window.duration_ns = some_time(text); },
       "record for so long: 500ms, 2s, 1m; 1s unless given");
@@ -71,16 +70,16 @@ struct TriggerFlags {
   }
 };
 
-void add_flags(CommandLine& line, TriggerFlags& flags) {
-  line.add_flag("--shapes", flags.shapes, "with the shapes of what goes into operators");
-  line.add_flag("--memory", flags.memory, "with allocations");
-  line.add_flag("--stack", flags.stack, "with call stacks");
-  line.add_flag("--flops", flags.flops, "with the number of operations of operators");
-  line.add_flag("--modules", flags.modules, "with the modules that operators belong to");
+void add_flags(options::CommandLine& line, TriggerFlags& flags) {
+  line.flag("--shapes", flags.shapes, "with the shapes of what goes into operators");
+  line.flag("--memory", flags.memory, "with allocations");
+  line.flag("--stack", flags.stack, "with call stacks");
+  line.flag("--flops", flags.flops, "with the number of operations of operators");
+  line.flag("--modules", flags.modules, "with the modules that operators belong to");
 }
 
 void check_window(wire::TraceOptions& window, bool is_memory_profile) {
-  const auto fail = [](const std::string& why) { throw UsageError("trigger", why); };
+  const auto fail = [](const std::string& why) { throw options::UsageError("trigger", why); };
   const int given = (window.duration_ns != 0) + (window.iterations != 0) + (window.last_ns != 0);
   if (given > 1) fail("--duration, --iterations and --last exclude each other; give one");
   if (window.iteration_roundup != 0 && window.iterations == 0) fail("--roundup is for --iterations; give their number");
@@ -98,10 +97,10 @@ void check_output(const TriggerOptions& options) {
   try {
     format_of_output(options.output, options.trigger.memory);
   } catch (const InvalidArgument& error) {
-    throw UsageError("trigger", fmt::format("-o: {}", error.what()));
+    throw options::UsageError("trigger", base::format("-o: {}", error.what()));
   }
   const auto example = wire::output_from_pattern(options.output, {.pid = 1});
-  if (!example) throw UsageError("trigger", fmt::format("-o: {}", example.reason()));
+  if (!example) throw options::UsageError("trigger", base::format("-o: {}", example.reason()));
 }
 
 bool is_below(const std::string& path, const std::string& folder) {
@@ -125,8 +124,8 @@ wire::TraceFormat format_of_output(std::string_view output, bool is_memory_profi
     if (output.ends_with(ending)) return format;
     good.append(good.empty() ? "" : ", ").append(ending);
   }
-  throw InvalidArgument(fmt::format("'{}' does not end like a {}; write one of {}", output,
-                                    is_memory_profile ? "memory profile" : "trace", good));
+  throw InvalidArgument(base::format("'{}' does not end like a {}; write one of {}", output,
+                                     is_memory_profile ? "memory profile" : "trace", good));
 }
 
 std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, uint64_t now_ns) {
@@ -135,14 +134,15 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   TriggerFlags flags;
   bool no_wait = false;
   wire::TraceOptions& window = options.trigger.options;
-  CommandLine line("trigger", "kymo trigger --pid PID|--name NAME|--job ID|--all [options]",
-                   "Asks running programs for a trace, through kymod: programs that link kymo::ondemand and were\n"
-                   "started with KYMO_DAEMON=1, and with 'kymod --dynolog' those that use libkineto. Waits until all\n"
-                   "are written and says where they are; Ctrl-C takes the request back. Exits with 1 when a program\n"
-                   "could not, with 3 when none matched: 'kymo doctor PID' says why.",
-                   "kymo trigger --name train --duration 2s -o '/data/{name}-{pid}.json.gz'\n"
-                   "kymo trigger --all --start-at +5s --duration 500ms --stack\n"
-                   "kymo trigger --pid 4711 --last 30s");
+  options::CommandLine line(
+      "trigger", "kymo trigger --pid PID|--name NAME|--job ID|--all [options]",
+      "Asks running programs for a trace, through kymod: programs that link kymo::ondemand and were\n"
+      "started with KYMO_DAEMON=1, and with 'kymod --dynolog' those that use libkineto. Waits until all\n"
+      "are written and says where they are; Ctrl-C takes the request back. Exits with 1 when a program\n"
+      "could not, with 3 when none matched: 'kymo doctor PID' says why.",
+      "kymo trigger --name train --duration 2s -o '/data/{name}-{pid}.json.gz'\n"
+      "kymo trigger --all --start-at +5s --duration 500ms --stack\n"
+      "kymo trigger --pid 4711 --last 30s");
   add_selection(line, which, true);
   line.text(
       "--limit", "N",
@@ -152,25 +152,24 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
       "not more than N processes");
   add_window(line, window, now_ns);
   add_flags(line, flags);
-  line.add_flag("--memory-profile", options.trigger.memory, "a profile of memory instead of a trace");
-  auto* output = line.add_option("-o,--output", options.output,
-                                 "where to write, seen from here, with {pid}, {name},\n"
-                                 "{host}, {job}, {time}, {request}; its ending is the\n"
-                                 "format: .kymo, .json, .json.gz, .pftrace, .csv; of a\n"
-                                 "memory profile .html, .kymo, .json, .json.gz, .pickle.\n"
-                                 "{name}-{pid}-{time}.kymo unless given")
-                     ->type_name("PATTERN");
-  line.add_flag("--no-wait", no_wait, "only ask; 'kymo ps' shows what becomes of it");
+  line.flag("--memory-profile", options.trigger.memory, "a profile of memory instead of a trace");
+  line.value("-o,--output", "PATTERN", options.output,
+             "where to write, seen from here, with {pid}, {name},\n"
+             "{host}, {job}, {time}, {request}; its ending is the\n"
+             "format: .kymo, .json, .json.gz, .pftrace, .csv; of a\n"
+             "memory profile .html, .kymo, .json, .json.gz, .pickle.\n"
+             "{name}-{pid}-{time}.kymo unless given");
+  line.flag("--no-wait", no_wait, "only ask; 'kymo ps' shows what becomes of it");
   add_socket(line, options.socket);
-  line.add_flag("--quiet", options.quiet, "no progress, and only what went wrong");
-  line.add_flag("--json", options.json, "as JSON");
+  line.flag("--quiet", options.quiet, "no progress, and only what went wrong");
+  line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
 
-  if (output->count() != 0 && options.output.empty())
-    throw UsageError("trigger", "-o: '' names no file; leave it out, or give a path");
-  if (which.is_empty()) throw UsageError("trigger", "which processes? give --pid, --name, --job or --all");
+  if (line.was_given("--output") && options.output.empty())
+    throw options::UsageError("trigger", "-o: '' names no file; leave it out, or give a path");
+  if (which.is_empty()) throw options::UsageError("trigger", "which processes? give --pid, --name, --job or --all");
   if (which.all && !selection_text(which).empty())
-    throw UsageError("trigger", "--all is every program; leave it out, or the others");
+    throw options::UsageError("trigger", "--all is every program; leave it out, or the others");
   options.trigger.selection = which.selection;
   options.wait = !no_wait;
   options.trigger.follow = options.wait;

@@ -21,7 +21,7 @@ struct TriggerOptions {
   bool quiet = false;
 };
 
-// Nothing: help was asked for, and given. Throws UsageError.
+// Nothing: help was asked for, and given. Throws options::UsageError.
 std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, uint64_t now_ns);
 
 // What the end of a file's name asks for. Throws InvalidArgument for an ending that a trace, or a memory profile, is

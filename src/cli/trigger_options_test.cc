@@ -14,7 +14,7 @@ TriggerOptions triggered(const Arguments& arguments) { return *read_trigger_opti
 std::string trigger_problem(const Arguments& arguments) {
   try {
     read_trigger_options(arguments, kTriggerNow);
-  } catch (const UsageError& error) {
+  } catch (const options::UsageError& error) {
     return error.what();
   }
   return "";

@@ -1,10 +1,9 @@
 #include "cli/trigger_progress.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
+#include "base/text.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "cli/units.h"
@@ -58,7 +57,7 @@ void write_count(JsonWriter& json, std::string_view name, uint64_t count) {
 // What was written so far may be there even where it failed; its text says where.
 std::string file_or_reason(const TargetOutcome& target) {
   if (target.state == RequestState::Finished && !target.text.empty())
-    return fmt::format("{} ({})", printable(target.path), printable(target.text));
+    return base::format("{} ({})", printable(target.path), printable(target.text));
   const bool shows_path = target.state == RequestState::Finished || !wire::is_final(target.state);
   return printable(shows_path && !target.path.empty() ? target.path : target.text);
 }
@@ -133,8 +132,8 @@ std::string TriggerProgress::bar(uint64_t now_ns, std::optional<size_t> columns)
   std::string text;
   for (size_t i = 0; columns.value_or(kColumnsForBar) >= kColumnsForBar && i < kBarWidth; ++i)
     text += i < full ? "█" : "░";
-  return fmt::format("{}{:4} %  {}, {} of {} done", text, static_cast<int>(whole * 100), phase(now_ns),
-                     count_text(done), count_text(targets_.size()));
+  return base::format("{}{:4} %  {}, {} of {} done", text, static_cast<int>(whole * 100), phase(now_ns),
+                      count_text(done), count_text(targets_.size()));
 }
 
 std::string TriggerProgress::table() const {

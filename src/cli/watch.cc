@@ -1,10 +1,9 @@
 #include "cli/watch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
@@ -27,10 +26,10 @@ class Growth {
     const collect::Progress progress = recording.progress();
     const double seconds = std::chrono::duration<double>(now - shown_at_).count();
     const double rate = static_cast<double>(progress.events - std::min(events_, progress.events)) / seconds;
-    std::string text = fmt::format("kymo: {}, {}/s, {}", count_of(progress.events, "event"),
-                                   count_text(static_cast<uint64_t>(rate)), bytes_text(progress.bytes));
-    if (progress.lost > 0) text += fmt::format(", {} lost", count_text(progress.lost));
-    if (!progress.error.empty()) text += fmt::format(", {}", printable(progress.error));
+    std::string text = base::format("kymo: {}, {}/s, {}", count_of(progress.events, "event"),
+                                    count_text(static_cast<uint64_t>(rate)), bytes_text(progress.bytes));
+    if (progress.lost > 0) text += base::format(", {} lost", count_text(progress.lost));
+    if (!progress.error.empty()) text += base::format(", {}", printable(progress.error));
     line_.show(text);
     shown_at_ = now;
     events_ = progress.events;
@@ -47,7 +46,7 @@ class Growth {
 void dump(collect::Recording& recording, const RecordOptions& options) {
   try {
     recording.dump(options.output);
-    if (!options.quiet) say(fmt::format("what was held is in {}", printable(options.output)));
+    if (!options.quiet) say(base::format("what was held is in {}", printable(options.output)));
   } catch (const Error& error) {
     say_warning(error.what());  // the program goes on, and so does the recording
   }

@@ -1,5 +1,4 @@
 // KYMO_TRACE=run.kymo records any program that links Kymo, and the programs it starts, from the first instruction on.
-#include <fmt/format.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

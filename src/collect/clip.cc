@@ -1,10 +1,9 @@
 #include "collect/clip.h"
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "collect/clip_batch.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
@@ -175,8 +174,8 @@ class Clip {
       losses.push_back({trace::LossCause::DamagedRecord, 0, unreadable, 0, 0, "chunks that could not be read"});
     if (options_.late_ns != 0) {
       losses.push_back({trace::LossCause::LateStart, 0, 1, 0, 0,
-                        fmt::format("recording began {:.3f} ms after the start that was asked for",
-                                    static_cast<double>(options_.late_ns) / 1e6)});
+                        base::format("recording began {:.3f} ms after the start that was asked for",
+                                     static_cast<double>(options_.late_ns) / 1e6)});
     }
     writer_.losses(info.id, losses);
     std::vector<trace::Cost> costs;
@@ -197,7 +196,7 @@ class Clip {
 
 Clipped clip_trace(const trace::Reader& reader, trace::Writer& writer, const ClipOptions& options) {
   if (options.to_ns < options.from_ns)
-    throw InvalidArgument(fmt::format("a span that ends {} ns before it begins", options.from_ns - options.to_ns));
+    throw InvalidArgument(base::format("a span that ends {} ns before it begins", options.from_ns - options.to_ns));
   return Clip(reader, writer, options).run();
 }
 

@@ -60,7 +60,7 @@ std::vector<Seen> clip_test_events(const std::string& path, bool points) {
   return seen;
 }
 
-class ClipTest : public testing::Test {
+class ClipTest : public ::testing::Test {
  protected:
   // Ticks are nanoseconds after kMonotonicZero.
   Clipped clip(int64_t from, int64_t to, uint64_t late_ns = 0) {

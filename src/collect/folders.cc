@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::collect {
@@ -47,14 +47,14 @@ bool has_unread(record::SegmentHeader& header) {
 
 }  // namespace
 
-std::string to_hex(const uint8_t (&id)[16]) { return fmt::format("{:02x}", fmt::join(id, "")); }
+std::string to_hex(const uint8_t (&id)[16]) { return base::hex(id); }
 
 std::string segment_folder() {
   char path[record::kSegmentPathBytes];
   char why[1024];
   if (!record::segment_folder(path, why, sizeof why))
     throw NotAvailable(
-        fmt::format("no shared memory to record into ({}); set KYMO_SHM_DIR to a folder you may write", why));
+        base::format("no shared memory to record into ({}); set KYMO_SHM_DIR to a folder you may write", why));
   return path;
 }
 
@@ -64,7 +64,7 @@ std::vector<std::string> segment_folders() {
     if (const char* base = std::getenv(variable); base != nullptr && base[0] != '\0') bases.insert(base);
   std::vector<std::string> folders;
   for (const std::string& base : bases) {
-    std::string folder = fmt::format("{}/kymo-{}", base, geteuid());
+    std::string folder = base::format("{}/kymo-{}", base, geteuid());
     struct stat status;
     if (lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
         (status.st_mode & 077) == 0)

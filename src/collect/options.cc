@@ -1,6 +1,5 @@
 #include "collect/options.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/random.h>
 
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "base/quantity.h"
+#include "base/text.h"
 
 namespace kymo::collect {
 namespace {
@@ -29,15 +29,15 @@ SessionId new_session_id() {
 SessionOptions checked(SessionOptions options) {
   const uint64_t ring = options.ring_bytes;
   if (ring < record::kMinRingBytes || ring > record::kMaxRingBytes || (ring & (ring - 1)) != 0)
-    throw InvalidArgument(fmt::format("a ring of {} bytes: want a power of two from 65536 to 67108864", ring));
+    throw InvalidArgument(base::format("a ring of {} bytes: want a power of two from 65536 to 67108864", ring));
   if (std::isnan(options.flight_seconds) || options.flight_seconds < 0 || options.flight_seconds > 86400)
-    throw InvalidArgument(fmt::format("a flight recorder of {} seconds: want 0 to 86400", options.flight_seconds));
+    throw InvalidArgument(base::format("a flight recorder of {} seconds: want 0 to 86400", options.flight_seconds));
   if (options.flight_bytes != 0 && options.flight_bytes < kLeastFlightBytes)
     throw InvalidArgument(
-        fmt::format("a flight recorder of {} bytes: want {} at least", options.flight_bytes, kLeastFlightBytes));
+        base::format("a flight recorder of {} bytes: want {} at least", options.flight_bytes, kLeastFlightBytes));
   if (options.dump_signal < 0 || options.dump_signal >= NSIG || options.dump_signal == SIGKILL ||
       options.dump_signal == SIGSTOP)
-    throw InvalidArgument(fmt::format("signal {} cannot ask for a dump", options.dump_signal));
+    throw InvalidArgument(base::format("signal {} cannot ask for a dump", options.dump_signal));
   const bool flight = options.flight_bytes != 0 || options.flight_seconds != 0;
   if (flight) options.policy = Policy::Overwrite;
   if (options.policy == Policy::Overwrite && !flight) options.flight_bytes = kDefaultFlightBytes;
@@ -77,7 +77,7 @@ SessionOptions options_from_environment() {
     else if (word == "overwrite")
       options.policy = Policy::Overwrite;
     else if (word != "block")
-      throw InvalidArgument(fmt::format("KYMO_POLICY={}: want block, drop or overwrite", policy));
+      throw InvalidArgument(base::format("KYMO_POLICY={}: want block, drop or overwrite", policy));
   }
   if (const char* flight = std::getenv("KYMO_FLIGHT"); flight != nullptr && *flight != '\0') {
     const base::Flight kept = base::parse_flight(flight);

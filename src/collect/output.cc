@@ -1,7 +1,6 @@
 #include "collect/output.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/text.h"
 #include "collect/folders.h"
 #include "kymo/error.h"
 #include "record/segment.h"
@@ -52,7 +52,7 @@ class File {
   }
 
  private:
-  [[noreturn]] void fail() const { throw Error(fmt::format("{}: {}", path_, std::strerror(errno))); }
+  [[noreturn]] void fail() const { throw Error(base::format("{}: {}", path_, std::strerror(errno))); }
   int fd_;
   std::string path_;
 };
@@ -84,8 +84,8 @@ void Output::begin_generation() {
   }
   // The pid keeps a forked child's files apart from its parent's; the identity tells whether it still runs.
   const auto pid = static_cast<uint32_t>(getpid());
-  std::string path = fmt::format("{}/{}{}-{}-{:08}", segment_folder(), flight_prefix(session_), pid,
-                                 record::process_identity(pid), next_generation_++);
+  std::string path = base::format("{}/{}{}-{}-{:08}", segment_folder(), flight_prefix(session_), pid,
+                                  record::process_identity(pid), next_generation_++);
   trace::Writer writer(path, trace::Writer::Mode::Create);
   generations_.push_back({std::move(path), std::move(writer), 0, Clock::now(), {}});
 }
@@ -125,7 +125,7 @@ void Output::dump(const std::string& path) {
     File target(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     for (const Generation& generation : generations_) target.append(File(generation.path, O_RDONLY));
   }
-  if (rename(part.c_str(), path.c_str()) != 0) throw Error(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (rename(part.c_str(), path.c_str()) != 0) throw Error(base::format("{}: {}", path, std::strerror(errno)));
 }
 
 void Output::begin_copy(const std::string& path, Clock::time_point from) {

@@ -9,7 +9,7 @@
 namespace kymo::collect {
 namespace {
 
-class QueueOrderTest : public testing::Test {
+class QueueOrderTest : public ::testing::Test {
  protected:
   QueueOrderTest() {
     const kymo_label label{"copy {}", nullptr, 7, 0, 0};

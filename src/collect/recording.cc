@@ -1,6 +1,5 @@
 #include "collect/recording.h"
 
-#include <fmt/format.h>
 #include <sys/random.h>
 #include <unistd.h>
 

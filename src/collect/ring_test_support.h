@@ -13,7 +13,7 @@
 
 namespace kymo::collect {
 
-class RingDecoderTest : public testing::Test {
+class RingDecoderTest : public ::testing::Test {
  protected:
   using Kind = record::Kind;
   static constexpr uint64_t kCells = 4096;

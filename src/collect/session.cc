@@ -1,6 +1,5 @@
 #include "kymo/session.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include <mutex>
 
+#include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
@@ -59,7 +59,7 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   const bool had_segment = header != nullptr;
   char why[512];
   if (!record::ensure_segment(shared, why, sizeof why))
-    throw NotAvailable(fmt::format("no shared memory to record into: {}", why));
+    throw NotAvailable(base::format("no shared memory to record into: {}", why));
   header = shared.segment.load(std::memory_order_acquire);
   if (had_segment) {
     // The segment of an earlier session: its rings stay as large as they are, the rest is the new session's.
@@ -135,8 +135,8 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
   finish_earlier(session);
   void* nobody = nullptr;
   if (!shared.session.compare_exchange_strong(nobody, &session))
-    throw Error(fmt::format("a session is running already{}; close it first",
-                            session.running ? fmt::format(", into {}", session.path) : ""));
+    throw Error(base::format("a session is running already{}; close it first",
+                             session.running ? base::format(", into {}", session.path) : ""));
   follow_forks();
   try {
     session.path = path;

@@ -17,7 +17,7 @@
 namespace kymo {
 namespace {
 
-class SessionTest : public testing::Test {
+class SessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
     char pattern[] = "/tmp/kymo-session-test-XXXXXX";

@@ -34,7 +34,7 @@ constexpr kymo_sink kTestSink = {
     .listens = nullptr,
 };
 
-class SinkSessionTest : public testing::Test {
+class SinkSessionTest : public ::testing::Test {
  protected:
   void SetUp() override {
     char pattern[] = "/tmp/kymo-sink-test-XXXXXX";

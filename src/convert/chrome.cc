@@ -1,13 +1,12 @@
 #include "convert/chrome.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "convert/chrome_header.h"
 #include "convert/events.h"
 #include "convert/flows.h"
@@ -71,11 +70,12 @@ class ChromeWriter : public EventVisitor {
     // The id is local to a pid, so both ends must have the same.
     const Place& end_place = range.end_place->group == range.place->group ? *range.end_place : *range.place;
     begin_event(R"({"ph":"b",)", range, row_of(*range.place, 0), range.start_ns);
-    fmt::format_to(fmt::appender(out_), FMT_COMPILE(R"(,"id2":{{"local":"0x{:x}"}},"args":)"), range.id);
+    append_async_id(range.id);
+    append(out_, ",\"args\":");
     args_.append(out_, range);
     end_event();
     begin_event(R"({"ph":"e",)", range, row_of(end_place, 0), range.end_ns);
-    fmt::format_to(fmt::appender(out_), FMT_COMPILE(R"(,"id2":{{"local":"0x{:x}"}})"), range.id);
+    append_async_id(range.id);
     end_event();
   }
 
@@ -124,8 +124,14 @@ class ChromeWriter : public EventVisitor {
   }
 
   void begin_flow(std::string_view phase, std::string_view name, uint32_t number, const std::string& row, int64_t ns) {
-    fmt::format_to(fmt::appender(events_->next()), FMT_COMPILE(R"({{"ph":"{}","cat":"{}","name":"{}","id":{})"), phase,
-                   name, name, number);
+    append(events_->next(), R"({"ph":")");
+    append(out_, phase);
+    append(out_, R"(","cat":")");
+    append(out_, name);
+    append(out_, R"(","name":")");
+    append(out_, name);
+    append(out_, R"(","id":)");
+    append_integer(out_, number);
     append(out_, row);
     append_microseconds(elapsed_ns(base_ns_, ns));
     if (phase == "f") append(out_, ",\"bp\":\"e\"");
@@ -138,6 +144,12 @@ class ChromeWriter : public EventVisitor {
     if (event.event_class->has_places) append_json_string(out_, event.name);
     append(out_, row);
     append_microseconds(elapsed_ns(base_ns_, ns));
+  }
+
+  void append_async_id(uint64_t id) {
+    append(out_, R"(,"id2":{"local":"0x)");
+    out_.append_number(id, 16);
+    append(out_, R"("})");
   }
 
   void end_event() {
@@ -163,7 +175,7 @@ class ChromeWriter : public EventVisitor {
     append_json_string(text, info.event_class.category.empty() ? kDefaultCategory : info.event_class.category);
     append(text, ",\"name\":");
     if (!info.has_places) append_json_string(text, info.event_class.name);
-    return head = fmt::to_string(text);
+    return head = text.string();
   }
 
   // The pid, the tid and the key of the time. A lane is given its name when it first appears.
@@ -172,7 +184,7 @@ class ChromeWriter : public EventVisitor {
     if (!row.empty()) return row;
     const uint64_t tid = places_.lane_tid(place, lane);
     if (lane != 0) append_chrome_row(*events_, place, lane, tid);
-    return row = fmt::format(R"(,"pid":{},"tid":{},"ts":)", place.group->pid, tid);
+    return row = base::format(R"(,"pid":{},"tid":{},"ts":)", place.group->pid, tid);
   }
 
   void flush() {

@@ -23,14 +23,14 @@ constexpr int64_t kBaseStepNs = 7'889'238ll * 1'000'000'000;
 std::string quoted(std::string_view untrusted) {
   TextBuffer text;
   append_json_string(text, untrusted);
-  return fmt::to_string(text);
+  return text.string();
 }
 
 void append_string(JsonObject& object, std::string_view key, std::string_view value) {
   append_json_string(object.key(key), value);
 }
 void append_number(JsonObject& object, std::string_view key, uint64_t value) {
-  fmt::format_to(fmt::appender(object.key(key)), "{}", value);
+  base::format_to(object.key(key), "{}", value);
 }
 
 template <typename Items, typename AppendItem>
@@ -151,9 +151,8 @@ const std::string& trace_id_of(const trace::Origin& origin) {
 // A metadata event with one argument, whose value is already JSON.
 void append_metadata(JsonArray& events, std::string_view what, uint64_t pid, uint64_t tid, std::string_view key,
                      std::string_view json) {
-  fmt::format_to(fmt::appender(events.next()),
-                 R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0.000,"args":{{"{}":{}}}}})", what, pid, tid, key,
-                 json);
+  base::format_to(events.next(), R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0.000,"args":{{"{}":{}}}}})", what,
+                  pid, tid, key, json);
 }
 
 }  // namespace
@@ -181,8 +180,7 @@ void append_chrome_header(TextBuffer& out, const trace::Reader& reader, const Pl
   // Early in the file and with a blank behind the colon: HTA finds the rank by looking for exactly that.
   if (const auto rank = metadata_number(reader, "RANK", "rank")) {
     const uint64_t world_size = metadata_number(reader, "WORLD_SIZE", "world_size").value_or(*rank + 1);
-    fmt::format_to(fmt::appender(out), "\"distributedInfo\": {{\"rank\": {}, \"world_size\": {}}},\n", *rank,
-                   world_size);
+    base::format_to(out, "\"distributedInfo\": {{\"rank\": {}, \"world_size\": {}}},\n", *rank, world_size);
   }
   append(out, "\"deviceProperties\": ");
   std::vector<const Group*> devices;
@@ -206,8 +204,7 @@ void append_chrome_header(TextBuffer& out, const trace::Reader& reader, const Pl
                [](TextBuffer& item, const auto& writer) { append_process(item, writer.second); });
   append(out, "},\n\"traceName\": ");
   append_json_string(out, reader.path());
-  fmt::format_to(fmt::appender(out),
-                 ",\n\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": {},\n\"traceEvents\": ", base_ns);
+  base::format_to(out, ",\n\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": {},\n\"traceEvents\": ", base_ns);
 }
 
 void append_chrome_rows(JsonArray& events, const Places& places) {

@@ -1,6 +1,5 @@
 #include "convert/chrome.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/text.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::convert {
@@ -23,7 +23,9 @@ using trace::testing::TestRecorder;
 // Ticks count from kRealtimeZero, which is this much after the base: 1,700,000,000 s modulo 7,889,238 s.
 constexpr uint64_t kZeroAfterBaseUs = 1'700'000'000ull % 7'889'238 * 1'000'000;
 
-std::string microseconds(uint64_t tick) { return fmt::format("{}.{:03}", kZeroAfterBaseUs + tick / 1000, tick % 1000); }
+std::string microseconds(uint64_t tick) {
+  return base::format("{}.{:03}", kZeroAfterBaseUs + tick / 1000, tick % 1000);
+}
 
 class ChromeTest : public ::testing::Test {
  protected:

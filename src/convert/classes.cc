@@ -1,8 +1,8 @@
 #include "convert/classes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "base/text.h"
 
 namespace kymo::convert {
 
@@ -30,7 +30,7 @@ void describe_fields(ClassInfo& info) {
       info.keys.emplace_back();
       info.has_places = true;
     } else {
-      info.keys.push_back(fmt::format("value {}", unnamed));
+      info.keys.push_back(base::format("value {}", unnamed));
     }
   }
 }

@@ -1,10 +1,9 @@
 #include "convert/csv.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 #include <string_view>
 
+#include "base/text.h"
 #include "convert/events.h"
 #include "convert/json_args.h"
 #include "convert/places.h"
@@ -95,7 +94,9 @@ class CsvWriter : public EventVisitor {
     append_field(place.name);
     out_.push_back(',');
     append_field(place.track->device_uuid);
-    fmt::format_to(fmt::appender(out_), FMT_COMPILE(",{},"), start_ns);
+    out_.push_back(',');
+    out_.append_number(start_ns);
+    out_.push_back(',');
   }
 
   template <typename AnyEvent>

@@ -1,12 +1,12 @@
 #include "convert/events.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::convert {
@@ -22,18 +22,19 @@ using trace::testing::TestRecorder;
 class Script : public EventVisitor {
  public:
   void range(const Range& r) override {
-    ranges.push_back(fmt::format("{} {}-{}{}{}", r.name, tick(r.start_ns), tick(r.end_ns),
-                                 r.finished ? "" : " unfinished", r.lane != 0 ? fmt::format(" lane {}", r.lane) : ""));
+    ranges.push_back(base::format("{} {}-{}{}{}", r.name, tick(r.start_ns), tick(r.end_ns),
+                                  r.finished ? "" : " unfinished",
+                                  r.lane != 0 ? base::format(" lane {}", r.lane) : ""));
   }
   bool wants_moments() const override { return true; }
-  void range_begin(const Range& r) override { moments += fmt::format("({}@{} ", r.name, tick(r.start_ns)); }
-  void range_end(const Place&, uint16_t, int64_t ns) override { moments += fmt::format("@{}) ", tick(ns)); }
+  void range_begin(const Range& r) override { moments += base::format("({}@{} ", r.name, tick(r.start_ns)); }
+  void range_end(const Place&, uint16_t, int64_t ns) override { moments += base::format("@{}) ", tick(ns)); }
   void point(const Point& p) override {
-    moments += fmt::format("{}@{}{} ", p.name, tick(p.time_ns), p.enclosed ? "" : "!");
+    moments += base::format("{}@{}{} ", p.name, tick(p.time_ns), p.enclosed ? "" : "!");
   }
   void async_range(const AsyncRange& r) override {
-    async.push_back(fmt::format("{} {}-{} {}>{}{}", r.name, tick(r.start_ns), tick(r.end_ns), r.place->name,
-                                r.end_place->name, r.finished ? "" : " unfinished"));
+    async.push_back(base::format("{} {}-{} {}>{}{}", r.name, tick(r.start_ns), tick(r.end_ns), r.place->name,
+                                 r.end_place->name, r.finished ? "" : " unfinished"));
   }
   std::vector<std::string> ranges, async;
   std::string moments;

@@ -1,7 +1,6 @@
 #include "convert/export.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "convert/chrome.h"
 #include "convert/csv.h"
 #include "convert/perfetto.h"
@@ -31,9 +30,9 @@ const Format& format_of(const std::string& path) {
     if (path.size() > format.ending.size() && path.ends_with(format.ending)) return format;
   }
   throw InvalidArgument(
-      fmt::format("cannot tell the format of '{}' from its name: let it end in .json or .json.gz (Chrome, Kineto), "
-                  ".pftrace or .perfetto-trace (Perfetto), or .csv",
-                  path));
+      base::format("cannot tell the format of '{}' from its name: let it end in .json or .json.gz (Chrome, Kineto), "
+                   ".pftrace or .perfetto-trace (Perfetto), or .csv",
+                   path));
 }
 
 }  // namespace

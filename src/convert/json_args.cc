@@ -1,9 +1,8 @@
 #include "convert/json_args.h"
 
-#include <fmt/compile.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "convert/stack_text.h"
 
 namespace kymo::convert {
@@ -12,7 +11,7 @@ bool has_field(const ClassInfo& info, std::string_view name) {
   return std::find(info.keys.begin(), info.keys.end(), name) != info.keys.end();
 }
 
-std::string colour_text(uint32_t colour) { return fmt::format("#{:06x}", colour & 0xFFFFFF); }
+std::string colour_text(uint32_t colour) { return base::format("#{:06x}", colour & 0xFFFFFF); }
 
 void JsonArgs::append(TextBuffer& out, const Range& range) {
   JsonObject object(out);
@@ -38,7 +37,7 @@ void JsonArgs::append(TextBuffer& out, const Point& point) {
   append_fields(object, point);
   const bool is_memory = point.kind == trace::PointKind::Allocation || point.kind == trace::PointKind::Free;
   if (is_memory && !has_field(*point.event_class, "address")) {
-    fmt::format_to(fmt::appender(object.key("address")), FMT_COMPILE("\"0x{:x}\""), point.id);
+    append_json_address(object.key("address"), point.id);
   }
   if (point.kind == trace::PointKind::Sample && !has_field(*point.event_class, "stack")) {
     append_json_string(object.key("stack"), stack_text(*point.place->writer, point.id));
@@ -72,10 +71,10 @@ const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {
       append_json_string(key, name);
       key.push_back(':');
     }
-    prepared.keys.push_back(fmt::to_string(key));
+    prepared.keys.push_back(key.string());
   }
   if (info.event_class.colour != 0 && !has_field(info, "colour")) {
-    prepared.colour = fmt::format("\"{}\"", colour_text(info.event_class.colour));
+    prepared.colour = base::format("\"{}\"", colour_text(info.event_class.colour));
   }
   return prepared;
 }

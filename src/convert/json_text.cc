@@ -1,10 +1,9 @@
 #include "convert/json_text.h"
 
-#include <fmt/compile.h>
-
 #include <cmath>
 #include <cstdint>
 
+#include "base/text.h"
 #include "convert/utf8.h"
 
 namespace kymo::convert {
@@ -35,7 +34,8 @@ void append_escaped(TextBuffer& out, std::string_view& text) {
       break;
     default:
       if (byte < 0x20) {
-        fmt::format_to(fmt::appender(out), FMT_COMPILE("\\u{:04x}"), byte);
+        append(out, byte < 0x10 ? "\\u000" : "\\u00");
+        out.append_number(byte, 16);
       } else if (const size_t length = utf8_length(text); length != 0) {
         append(out, text.substr(0, length));
         taken = length;
@@ -47,11 +47,6 @@ void append_escaped(TextBuffer& out, std::string_view& text) {
 }
 
 }  // namespace
-
-void append_integer(TextBuffer& out, uint64_t number) {
-  const fmt::format_int text(number);
-  append(out, {text.data(), text.size()});
-}
 
 void append_json_string(TextBuffer& out, std::string_view untrusted) {
   out.push_back('"');
@@ -67,7 +62,7 @@ void append_json_string(TextBuffer& out, std::string_view untrusted) {
 
 void append_json_number(TextBuffer& out, double number) {
   if (std::isfinite(number)) {
-    fmt::format_to(fmt::appender(out), FMT_COMPILE("{}"), number);
+    base::append_shortest(out, number);
   } else {
     append(out, std::isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
   }
@@ -75,24 +70,27 @@ void append_json_number(TextBuffer& out, double number) {
 
 void append_json_value(TextBuffer& out, const trace::ValueCursor::Value& value) {
   switch (value.type) {
-    case trace::FieldType::Int: {
-      const fmt::format_int text(static_cast<int64_t>(value.bits));
-      return append(out, {text.data(), text.size()});
-    }
+    case trace::FieldType::Int:
+      return out.append_number(static_cast<int64_t>(value.bits));
     case trace::FieldType::UInt:
     case trace::FieldType::ByteCount:
       return append_integer(out, value.bits);
     case trace::FieldType::Double:
       return append_json_number(out, value.real);
     case trace::FieldType::Pointer:
-      fmt::format_to(fmt::appender(out), FMT_COMPILE("\"0x{:x}\""), value.bits);
-      return;
+      return append_json_address(out, value.bits);
     case trace::FieldType::Bool:
       return append(out, value.bits != 0 ? "true" : "false");
     case trace::FieldType::String:
       return append_json_string(out, value.text);
   }
   append(out, "null");
+}
+
+void append_json_address(TextBuffer& out, uint64_t address) {
+  append(out, "\"0x");
+  out.append_number(address, 16);
+  out.push_back('"');
 }
 
 TextBuffer& JsonObject::key(std::string_view name) {

@@ -1,27 +1,19 @@
 // JSON, appended to a buffer. What comes out is valid whatever went in: a trace's texts and numbers are untrusted.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
+#include "base/text_buffer.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
-using TextBuffer = fmt::memory_buffer;
+using base::TextBuffer;
 
-// By far the most frequent call of an export: a literal becomes a store or two.
-inline void append(TextBuffer& out, std::string_view text) {
-  if (text.empty()) return;
-  const size_t end = out.size();
-  out.resize(end + text.size());
-  std::memcpy(out.data() + end, text.data(), text.size());
-}
+inline void append(TextBuffer& out, std::string_view text) { out.append(text); }
 
-void append_integer(TextBuffer& out, uint64_t number);
+inline void append_integer(TextBuffer& out, uint64_t number) { out.append_number(number); }
 
 // With the quotes. Quotes, backslashes and control characters are escaped; a byte that is not part of valid UTF-8
 // becomes U+FFFD.
@@ -30,6 +22,9 @@ void append_json_string(TextBuffer& out, std::string_view untrusted);
 // The shortest text that reads back the same; "NaN", "Infinity" and "-Infinity" as strings, which JSON has no numbers
 // for.
 void append_json_number(TextBuffer& out, double number);
+
+// The string "0x…".
+void append_json_address(TextBuffer& out, uint64_t address);
 
 // Integers as numbers, a pointer as the string "0x…".
 void append_json_value(TextBuffer& out, const trace::ValueCursor::Value& value);

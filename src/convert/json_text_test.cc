@@ -12,19 +12,19 @@ namespace {
 std::string json(std::string_view text) {
   TextBuffer out;
   append_json_string(out, text);
-  return fmt::to_string(out);
+  return out.string();
 }
 
 std::string json(double number) {
   TextBuffer out;
   append_json_number(out, number);
-  return fmt::to_string(out);
+  return out.string();
 }
 
 std::string json(trace::FieldType type, uint64_t bits) {
   TextBuffer out;
   append_json_value(out, {.type = type, .bits = bits, .real = 0, .text = "t"});
-  return fmt::to_string(out);
+  return out.string();
 }
 
 TEST(JsonTextTest, PlainTextIsLeftAlone) { EXPECT_EQ(json("a b/c"), R"("a b/c")"); }
@@ -74,7 +74,7 @@ TEST(JsonTextTest, ObjectsAndArraysPutTheCommas) {
   append(array.next(), "3");
   array.close();
   object.close();
-  EXPECT_EQ(fmt::to_string(out), "{\"a\":1,\"b\":[\n2,\n3\n]}");
+  EXPECT_EQ(out.string(), "{\"a\":1,\"b\":[\n2,\n3\n]}");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Reads a Perfetto trace for tests.
 #pragma once
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "convert/perfetto_fields.h"
 #include "trace/test_recorder.h"
 
@@ -240,7 +240,7 @@ class PerfettoDecoder {
           value = std::to_string(message.get_int64());
           break;
         case event::kDoubleCounterValue:
-          value = fmt::format("{}", message.get_double());
+          value = base::format("{}", message.get_double());
           break;
         case event::kFlowIds:
           flows[message.get_fixed64()] += "b";
@@ -264,19 +264,19 @@ class PerfettoDecoder {
         EXPECT_TRUE(times_ == Times::Any || track.open.empty() || track.open.back() <= tick)
             << "a child begins before its parent";
         track.open.push_back(tick);
-        track.log += fmt::format("({}@{} ", name, tick);
+        track.log += base::format("({}@{} ", name, tick);
         break;
       case event::kSliceEnd:
         ASSERT_FALSE(track.open.empty()) << "an end without a beginning";
         EXPECT_TRUE(times_ == Times::Any || track.open.back() <= tick) << "an end before its beginning";
         track.open.pop_back();
-        track.log += fmt::format("@{}) ", tick);
+        track.log += base::format("@{}) ", tick);
         break;
       case event::kInstant:
-        track.log += fmt::format(".{}@{} ", name, tick);
+        track.log += base::format(".{}@{} ", name, tick);
         break;
       case event::kCounter:
-        track.log += fmt::format("={}@{} ", value, tick);
+        track.log += base::format("={}@{} ", value, tick);
         break;
       default:
         FAIL() << "an event of type " << type;
@@ -297,19 +297,19 @@ class PerfettoDecoder {
           text += message.get_bool() ? "true" : "false";
           break;
         case annotation::kUInt:
-          text += fmt::format("uint {}", message.get_uint64());
+          text += base::format("uint {}", message.get_uint64());
           break;
         case annotation::kInt:
-          text += fmt::format("int {}", message.get_int64());
+          text += base::format("int {}", message.get_int64());
           break;
         case annotation::kDouble:
-          text += fmt::format("double {}", message.get_double());
+          text += base::format("double {}", message.get_double());
           break;
         case annotation::kPointer:
-          text += fmt::format("pointer {:x}", message.get_uint64());
+          text += base::format("pointer {:x}", message.get_uint64());
           break;
         case annotation::kString:
-          text += fmt::format("string {}", message.get_string());
+          text += base::format("string {}", message.get_string());
           break;
         default:
           message.skip();

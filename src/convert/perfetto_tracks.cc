@@ -1,7 +1,5 @@
 #include "convert/perfetto_tracks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "convert/perfetto_fields.h"
 #include "convert/utf8.h"
 
@@ -45,7 +44,7 @@ void add_process(protozero::pbf_writer& descriptor, const Group& group) {
     add_text(message, process::kLabels, "recorded by Kymo " + group.writer->origin.kymo_version);
   }
   if (const uint64_t lost = loss_count(*group.writer); lost != 0) {
-    add_text(message, process::kLabels, fmt::format("{} events lost", lost));
+    add_text(message, process::kLabels, base::format("{} events lost", lost));
   }
 }
 
@@ -110,13 +109,13 @@ uint64_t PerfettoTracks::uuid_of(const Group& group) {
 }
 
 uint64_t PerfettoTracks::uuid_of(const Place& place) {
-  return uuid_for(fmt::format("{}/track/{}", place.writer->id.hex(), place.track->id));
+  return uuid_for(base::format("{}/track/{}", place.writer->id.hex(), place.track->id));
 }
 
 uint64_t PerfettoTracks::lane(const Place& place, uint16_t lane) {
   uint64_t& uuid = lanes_[{place.index, lane}];
   if (uuid == 0) {
-    uuid = uuid_for(fmt::format("{}/track/{}/lane/{}", place.writer->id.hex(), place.track->id, lane));
+    uuid = uuid_for(base::format("{}/track/{}/lane/{}", place.writer->id.hex(), place.track->id, lane));
     describe({.uuid = uuid, .parent = uuid_of(place), .name = lane_name(place, lane), .rank = lane});
   }
   return uuid;
@@ -127,7 +126,7 @@ uint64_t PerfettoTracks::counter(const Point& point) {
   uint64_t& uuid = counters_[{group.index, point.event_class->index}];
   if (uuid == 0) {
     const trace::EventClass& event_class = point.event_class->event_class;
-    uuid = uuid_for(fmt::format("{}/counter/{}/{}", uuid_of(group), event_class.id, event_class.name));
+    uuid = uuid_for(base::format("{}/counter/{}/{}", uuid_of(group), event_class.id, event_class.name));
     const auto& fields = event_class.fields;
     describe({.uuid = uuid,
               .parent = uuid_of(group),
@@ -151,7 +150,7 @@ uint64_t PerfettoTracks::async(const AsyncRange& range) {
   }
   const trace::EventClass& event_class = range.event_class->event_class;
   const uint64_t uuid =
-      uuid_for(fmt::format("{}/async/{}/{}/{}", uuid_of(group), event_class.id, event_class.name, tracks.size()));
+      uuid_for(base::format("{}/async/{}/{}/{}", uuid_of(group), event_class.id, event_class.name, tracks.size()));
   describe({.uuid = uuid, .parent = uuid_of(group), .name = event_class.name});
   tracks.emplace(taken_until, uuid);
   return uuid;

@@ -1,8 +1,8 @@
 #include "convert/places.h"
 
-#include <fmt/format.h>
-
 #include <limits>
+
+#include "base/text.h"
 
 namespace kymo::convert {
 
@@ -18,18 +18,18 @@ std::string base_name(const std::string& path) { return path.substr(path.find_la
 std::string process_name(const trace::Origin& origin) {
   if (std::string name = base_name(origin.executable); !name.empty()) return name;
   if (!origin.command_line.empty() && !origin.command_line[0].empty()) return base_name(origin.command_line[0]);
-  return fmt::format("process {}", origin.pid);
+  return base::format("process {}", origin.pid);
 }
 
 std::string track_name(const trace::Track& track) {
   if (!track.name.empty()) return track.name;
   switch (track.kind) {
     case trace::TrackKind::DeviceQueue:
-      return fmt::format("queue {}", track.queue);
+      return base::format("queue {}", track.queue);
     case trace::TrackKind::Process:
       return "process";
     default:
-      return fmt::format("thread {}", track.tid);
+      return base::format("thread {}", track.tid);
   }
 }
 
@@ -68,7 +68,7 @@ uint64_t Places::lane_tid(const Place& place, uint16_t lane) {
 
 Group& Places::process_of(const trace::WriterInfo& writer) {
   const trace::Origin& origin = writer.origin;
-  Group*& group = processes_[fmt::format("{}\n{}\n{}", origin.host, origin.boot_id, origin.pid)];
+  Group*& group = processes_[base::format("{}\n{}\n{}", origin.host, origin.boot_id, origin.pid)];
   if (group == nullptr) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);
@@ -88,8 +88,8 @@ Group& Places::device_of(const std::string& uuid) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);
     group->pid = claim_pid(number);
-    group->label = fmt::format("GPU {}", number);
-    group->name = uuid.empty() ? group->label : fmt::format("{} ({})", group->label, uuid);
+    group->label = base::format("GPU {}", number);
+    group->name = uuid.empty() ? group->label : base::format("{} ({})", group->label, uuid);
     group->sort_index = kFirstDeviceSortIndex + number;
     group->device_uuid = uuid;
   }
@@ -120,6 +120,6 @@ uint64_t Places::claim_tid(const Group& group, uint64_t wanted, const trace::Wri
   return tid;
 }
 
-std::string lane_name(const Place& place, uint16_t lane) { return fmt::format("{} (lane {})", place.name, lane); }
+std::string lane_name(const Place& place, uint16_t lane) { return base::format("{} (lane {})", place.name, lane); }
 
 }  // namespace kymo::convert

@@ -1,6 +1,6 @@
 #include "convert/stack_text.h"
 
-#include <fmt/format.h>
+#include "base/text.h"
 
 namespace kymo::convert {
 
@@ -12,7 +12,7 @@ std::string frame_text(const trace::WriterInfo& writer, uint32_t id) {
   if (!frame->second.function.empty()) return frame->second.function;
   const auto module = writer.modules.find(frame->second.module);
   const std::string path = module == writer.modules.end() ? "?" : module->second.path;
-  return fmt::format("{}+{:#x}", path.substr(path.find_last_of('/') + 1), frame->second.offset);
+  return base::format("{}+{:#x}", path.substr(path.find_last_of('/') + 1), frame->second.offset);
 }
 
 }  // namespace

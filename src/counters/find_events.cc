@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "counters/event_names.h"
 #include "counters/perf_event.h"
 #include "kymo/error.h"
@@ -40,9 +39,9 @@ std::vector<std::string> countable_processor_events() {
 std::string what_can_be_counted() {
   const std::vector<std::string> names = countable_kernel_events();
   if (names.empty()) return "nothing can be counted here";
-  std::string text = fmt::format("countable here: {}", fmt::join(names, ", "));
+  std::string text = base::format("countable here: {}", base::join(names, ", "));
   if (const size_t more = countable_processor_events().size())
-    text += fmt::format(" and {} more: kymo::edge::event_names()", more);
+    text += base::format(" and {} more: kymo::edge::event_names()", more);
   return text;
 }
 
@@ -54,9 +53,9 @@ Event find_event(const std::string& name) {
   }
   const std::vector<std::string> like = names_like(name, kMostLike);
   throw InvalidArgument(like.empty()
-                            ? fmt::format("no performance event \"{}\"; {}", shown(name), what_can_be_counted())
-                            : fmt::format("no performance event \"{}\"; the nearest: {}; {}", shown(name),
-                                          fmt::join(like, ", "), what_can_be_counted()));
+                            ? base::format("no performance event \"{}\"; {}", shown(name), what_can_be_counted())
+                            : base::format("no performance event \"{}\"; the nearest: {}; {}", shown(name),
+                                           base::join(like, ", "), what_can_be_counted()));
 }
 
 }  // namespace
@@ -64,16 +63,16 @@ Event find_event(const std::string& name) {
 std::vector<Event> find_events(std::span<const std::string> names) {
   if (names.size() > kMaxEvents)
     throw InvalidArgument(
-        fmt::format("{} performance events: at most {} are counted at once", names.size(), kMaxEvents));
+        base::format("{} performance events: at most {} are counted at once", names.size(), kMaxEvents));
   std::vector<Event> events;
   for (const std::string& name : names) {
     Event event = find_event(name);
     if (std::find_if(events.begin(), events.end(), [&](const Event& other) { return other.name == event.name; }) !=
         events.end())
-      throw InvalidArgument(fmt::format("performance event \"{}\" is given twice", shown(name)));
+      throw InvalidArgument(base::format("performance event \"{}\" is given twice", shown(name)));
     if (const int error = try_event(event))
-      throw NotAvailable(fmt::format("performance event \"{}\" cannot be counted: {}; {}", shown(name),
-                                     refusal(event, error), what_can_be_counted()));
+      throw NotAvailable(base::format("performance event \"{}\" cannot be counted: {}; {}", shown(name),
+                                      refusal(event, error), what_can_be_counted()));
     events.push_back(std::move(event));
   }
   if (!events.empty()) ThreadGroup together(events);

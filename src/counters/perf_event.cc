@@ -1,7 +1,6 @@
 #include "counters/perf_event.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+
+#include "base/text.h"
 
 namespace kymo::counters {
 
@@ -39,10 +40,10 @@ std::string forbidden(const Event& event) {
   const auto paranoid = perf_event_paranoid();
   if (!paranoid) return "the kernel was built without performance events (there is no kernel.perf_event_paranoid)";
   if (event.type == PERF_TYPE_TRACEPOINT)
-    return fmt::format("tracepoints need root, or kernel.perf_event_paranoid=-1, which is {}", *paranoid);
+    return base::format("tracepoints need root, or kernel.perf_event_paranoid=-1, which is {}", *paranoid);
   const int wanted = event.exclude_kernel ? 2 : 1;
   if (*paranoid > wanted)
-    return fmt::format(
+    return base::format(
         "kernel.perf_event_paranoid is {}, and {} needs {} or less: sudo sysctl "
         "kernel.perf_event_paranoid={}, or CAP_PERFMON",
         *paranoid, event.exclude_kernel ? "this" : "what happens inside the kernel", wanted, wanted);
@@ -100,7 +101,7 @@ std::string refusal(const Event& event, int error) {
     case EMFILE: {
       rlimit limit{};
       getrlimit(RLIMIT_NOFILE, &limit);
-      return fmt::format(
+      return base::format(
           "the process has as many files open as it may ({}); each thread takes one an event: raise it by "
           "`ulimit -n`, or ask for fewer events",
           limit.rlim_cur);

@@ -1,6 +1,5 @@
 #include "counters/thread_group.h"
 
-#include <fmt/format.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -11,6 +10,7 @@
 #include <cerrno>
 #include <numeric>
 
+#include "base/text.h"
 #include "counters/perf_event.h"
 #include "kymo/error.h"
 
@@ -48,7 +48,7 @@ Count difference(const Reading& begin, const Reading& end, size_t event) noexcep
 
 ThreadGroup::ThreadGroup(std::span<const Event> events) {
   if (events.empty() || events.size() > kMaxEvents)
-    throw InvalidArgument(fmt::format("{} performance events: a group has from 1 to {}", events.size(), kMaxEvents));
+    throw InvalidArgument(base::format("{} performance events: a group has from 1 to {}", events.size(), kMaxEvents));
   notice_forks();
   forks_ = forks_seen.load(std::memory_order_relaxed);
 
@@ -65,19 +65,19 @@ ThreadGroup::ThreadGroup(std::span<const Event> events) {
       // What is refused as a member alone is one too many for the processor, or not of its kind.
       if (i > 0 && -file == EINVAL && try_event(event) == 0)
         throw NotAvailable(
-            fmt::format("performance event \"{}\" cannot be counted together with the {} before it: the "
-                        "processor has too few counters for all; ask for fewer",
-                        event.name, i));
+            base::format("performance event \"{}\" cannot be counted together with the {} before it: the "
+                         "processor has too few counters for all; ask for fewer",
+                         event.name, i));
       throw NotAvailable(
-          fmt::format("performance event \"{}\" cannot be counted: {}", event.name, refusal(event, -file)));
+          base::format("performance event \"{}\" cannot be counted: {}", event.name, refusal(event, -file)));
     }
     files_.push_back(file);
   }
   if (ioctl(files_.front(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
     const int error = errno;
     close_all();
-    throw NotAvailable(fmt::format("performance event \"{}\" cannot be counted: {}", events[positions_[0]].name,
-                                   refusal(events[positions_[0]], error)));
+    throw NotAvailable(base::format("performance event \"{}\" cannot be counted: {}", events[positions_[0]].name,
+                                    refusal(events[positions_[0]], error)));
   }
 }
 

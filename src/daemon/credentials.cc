@@ -1,11 +1,12 @@
 #include "daemon/credentials.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "base/text.h"
 
 namespace kymo::daemon {
 namespace {
@@ -30,7 +31,7 @@ wire::Result<ucred> peer_of(int connection) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
-    return wire::Refusal{fmt::format("the kernel does not say who connected: {}", std::strerror(errno))};
+    return wire::Refusal{base::format("the kernel does not say who connected: {}", std::strerror(errno))};
   return credentials;
 }
 
@@ -44,7 +45,8 @@ base::FileDescriptor peer_process(int connection) {
 std::string user_problem(const ucred& credentials) {
   if (credentials.uid != kNobody) return {};
   if (credentials.pid > 0 && namespace_of(credentials.pid, "user") == namespace_of(getpid(), "user")) return {};
-  return fmt::format("process {} belongs to a user of another user namespace that has no number here", credentials.pid);
+  return base::format("process {} belongs to a user of another user namespace that has no number here",
+                      credentials.pid);
 }
 
 wire::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd) {
@@ -54,16 +56,16 @@ wire::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t cl
   }
   auto facts = read_process(credentials.pid);
   if (!facts || (pidfd >= 0 && has_ended(pidfd))) {
-    return wire::Refusal{fmt::format("process {} has ended", credentials.pid)};
+    return wire::Refusal{base::format("process {} has ended", credentials.pid)};
   }
   if (claimed_pid != facts->inner_pid) {
-    return wire::Refusal{fmt::format("process {} says that it is {}; it is {} in its own namespace", credentials.pid,
-                                     claimed_pid, facts->inner_pid)};
+    return wire::Refusal{base::format("process {} says that it is {}; it is {} in its own namespace", credentials.pid,
+                                      claimed_pid, facts->inner_pid)};
   }
   if (std::string problem = user_problem(credentials); !problem.empty()) return wire::Refusal{std::move(problem)};
   if (!facts->is_of_one_user || facts->uid != credentials.uid) {
     return wire::Refusal{
-        fmt::format("process {} runs with the rights of several users; such a one is not asked", credentials.pid)};
+        base::format("process {} runs with the rights of several users; such a one is not asked", credentials.pid)};
   }
   return std::move(*facts);
 }

@@ -1,6 +1,5 @@
 #include "daemon/daemon.h"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -17,6 +16,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "daemon/dynolog.h"
 #include "daemon/server.h"
@@ -34,7 +34,7 @@ base::FileDescriptor stop_signals() {
   sigaddset(&signals, SIGINT);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   base::FileDescriptor descriptor(signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
-  if (!descriptor) throw Error(fmt::format("cannot wait for signals: {}", std::strerror(errno)));
+  if (!descriptor) throw Error(base::format("cannot wait for signals: {}", std::strerror(errno)));
   return descriptor;
 }
 
@@ -100,7 +100,7 @@ void serve(const DaemonOptions& options) {
       dynolog = std::make_unique<Dynolog>(loop, log, programs, server.triggers(), dynolog_options);
       problem.clear();
     } catch (const Taken& error) {
-      if (problem.empty()) log.warn(fmt::format("{}; it is tried again until that ends", error.what()));
+      if (problem.empty()) log.warn(base::format("{}; it is tried again until that ends", error.what()));
       problem = error.what();
       again = loop.in(kTryAgain, begin_dynolog);
     }
@@ -109,8 +109,8 @@ void serve(const DaemonOptions& options) {
   if (dynolog_options.is_on) begin_dynolog();
   const Loop::Watch stop = loop.watch(signals.get(), EPOLLIN, [&](uint32_t) { loop.stop(); });
 
-  log.say(fmt::format("{}, for {}, at {}", base::kVersion, endpoint.options().is_for_all ? "all users" : "this user",
-                      endpoint.options().path));
+  log.say(base::format("{}, for {}, at {}", base::kVersion, endpoint.options().is_for_all ? "all users" : "this user",
+                       endpoint.options().path));
   tell_systemd("READY=1");
   loop.run();
   tell_systemd("STOPPING=1");

@@ -1,10 +1,10 @@
 #include "daemon/doctor.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/version.h"
 
 namespace kymo::daemon {
@@ -19,11 +19,11 @@ std::string_view protocol_text(const wire::ProcessEntry& entry) {
 
 Finding connected_finding(const wire::ProcessEntry& entry) {
   Finding finding{
-      "connected", Verdict::Good, fmt::format("{} ({}), by {}", entry.name, entry.pid, protocol_text(entry)), {}};
+      "connected", Verdict::Good, base::format("{} ({}), by {}", entry.name, entry.pid, protocol_text(entry)), {}};
   if (entry.request_id == 0) return finding;
   finding.verdict = Verdict::Doubtful;
-  finding.text += fmt::format("; busy: {}", wire::name_of(entry.state));
-  finding.remedy = fmt::format("wait for it, or 'kymo cancel {}'", entry.request_id >> 20);
+  finding.text += base::format("; busy: {}", wire::name_of(entry.state));
+  finding.remedy = base::format("wait for it, or 'kymo cancel {}'", entry.request_id >> 20);
   return finding;
 }
 
@@ -38,10 +38,10 @@ Finding variable_finding(const DaemonFacts& daemon, int32_t pid) {
     const std::string shown = own.value->substr(0, kLongestShown);
     if (own.value->starts_with('/') && *own.value != daemon.socket) {
       return {"variable", Verdict::Bad,
-              fmt::format("KYMO_DAEMON is {}, and this daemon listens at {}", shown, daemon.socket),
+              base::format("KYMO_DAEMON is {}, and this daemon listens at {}", shown, daemon.socket),
               "set KYMO_DAEMON=1, or run kymod --socket there"};
     }
-    return {"variable", Verdict::Good, fmt::format("KYMO_DAEMON={}", shown), {}};
+    return {"variable", Verdict::Good, base::format("KYMO_DAEMON={}", shown), {}};
   }
   if (!peers.value) {
     return {"variable", Verdict::Bad, "neither KYMO_DAEMON nor KINETO_USE_DAEMON was set when it was started",
@@ -67,12 +67,12 @@ void namespace_findings(const ProcessFacts& facts, const DaemonFacts& daemon, st
   const pid_t self = getpid();
   if (facts.pid_namespace != 0 && facts.pid_namespace != namespace_of(self, "pid")) {
     findings.push_back({"pid namespace", Verdict::Doubtful,
-                        fmt::format("it has its own, in which it is {}", facts.inner_pid),
-                        fmt::format("name it by {}, its number here", facts.pid)});
+                        base::format("it has its own, in which it is {}", facts.inner_pid),
+                        base::format("name it by {}, its number here", facts.pid)});
   }
   if (facts.mount_namespace != 0 && facts.mount_namespace != namespace_of(self, "mnt")) {
     findings.push_back({"mount namespace", Verdict::Doubtful, "it has its own: a container",
-                        fmt::format("mount the folder of {} into it", daemon.socket)});
+                        base::format("mount the folder of {} into it", daemon.socket)});
   }
   if (facts.network_namespace != 0 && facts.network_namespace != namespace_of(self, "net")) {
     findings.push_back({"network namespace", Verdict::Doubtful,
@@ -86,20 +86,20 @@ void examine_process(const DaemonFacts& daemon, const Programs& programs, const 
   const auto facts = read_process(pid);
   if (!facts) {
     return findings.push_back(
-        {"process", Verdict::Bad, fmt::format("there is no process {}", pid), "look with 'kymo ps'"});
+        {"process", Verdict::Bad, base::format("there is no process {}", pid), "look with 'kymo ps'"});
   }
   if (!asker.may_see(facts->uid)) {
     return findings.push_back({"user", Verdict::Bad,
-                               fmt::format("process {} belongs to {}", pid, user_name(facts->uid)),
+                               base::format("process {} belongs to {}", pid, user_name(facts->uid)),
                                "ask as that user or as root"});
   }
   for (const auto& [id, program] : programs)
     if (program->entry().pid == pid) return findings.push_back(connected_finding(program->entry()));
-  findings.push_back({"connected", Verdict::Bad, fmt::format("{} ({}) is not connected", facts->name, pid), {}});
+  findings.push_back({"connected", Verdict::Bad, base::format("{} ({}) is not connected", facts->name, pid), {}});
   if (geteuid() != 0 && facts->uid != geteuid()) {
     findings.push_back({"user", Verdict::Bad,
-                        fmt::format("this daemon serves {}, and the process belongs to {}", user_name(geteuid()),
-                                    user_name(facts->uid)),
+                        base::format("this daemon serves {}, and the process belongs to {}", user_name(geteuid()),
+                                     user_name(facts->uid)),
                         "run kymod as that user or as root"});
   }
   findings.push_back(variable_finding(daemon, pid));
@@ -112,11 +112,11 @@ void examine_process(const DaemonFacts& daemon, const Programs& programs, const 
 std::vector<Finding> examine(const DaemonFacts& daemon, const Programs& programs, const Asker& asker,
                              std::optional<int32_t> pid) {
   std::vector<Finding> findings;
-  findings.push_back(
-      {"daemon",
-       Verdict::Good,
-       fmt::format("kymod {}, process {}, of {}, at {}", base::kVersion, getpid(), user_name(geteuid()), daemon.socket),
-       {}});
+  findings.push_back({"daemon",
+                      Verdict::Good,
+                      base::format("kymod {}, process {}, of {}, at {}", base::kVersion, getpid(), user_name(geteuid()),
+                                   daemon.socket),
+                      {}});
   if (!daemon.dynolog_problem.empty()) {
     findings.push_back(
         {"dynolog", Verdict::Bad, daemon.dynolog_problem, "stop who has it; kymod tries again every few seconds"});
@@ -125,7 +125,7 @@ std::vector<Finding> examine(const DaemonFacts& daemon, const Programs& programs
         {"dynolog", Verdict::Good, "programs of libkineto are not served", "to serve them, run kymod --dynolog"});
   } else {
     findings.push_back(
-        {"dynolog", Verdict::Good, fmt::format("programs of libkineto are served at {}", daemon.dynolog), {}});
+        {"dynolog", Verdict::Good, base::format("programs of libkineto are served at {}", daemon.dynolog), {}});
   }
   const auto seen = std::count_if(programs.begin(), programs.end(),
                                   [&](const auto& one) { return asker.may_see(one.second->entry().uid); });
@@ -133,7 +133,7 @@ std::vector<Finding> examine(const DaemonFacts& daemon, const Programs& programs
     findings.push_back(
         {"programs", Verdict::Doubtful, "no program of yours is connected", "start one with KYMO_DAEMON=1"});
   } else {
-    findings.push_back({"programs", Verdict::Good, fmt::format("{} connected", seen), {}});
+    findings.push_back({"programs", Verdict::Good, base::format("{} connected", seen), {}});
   }
   if (pid) examine_process(daemon, programs, asker, *pid, findings);
   return findings;

@@ -1,7 +1,6 @@
 #include "daemon/dynolog.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <cstring>
 
 #include "base/json_value.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "daemon/kineto_config.h"
 #include "daemon/outcome.h"
@@ -27,13 +27,13 @@ std::string read_token(const std::string& path) {
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) throw base::file_error("read", path, errno);
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw InvalidArgument(fmt::format("others can read the token in {}; chmod it to 600", path));
+    throw InvalidArgument(base::format("others can read the token in {}; chmod it to 600", path));
   std::string token(kLongestToken + 1, '\0');
   token.resize(base::read_at(file, path, 0, std::as_writable_bytes(std::span(token))));
   while (token.ends_with('\n')) token.pop_back();
   if (token.size() < kShortestToken || token.size() > kLongestToken) {
-    throw InvalidArgument(fmt::format("the token in {} has {} characters; {} to {} are good", path, token.size(),
-                                      kShortestToken, kLongestToken));
+    throw InvalidArgument(base::format("the token in {} has {} characters; {} to {} are good", path, token.size(),
+                                       kShortestToken, kLongestToken));
   }
   return token;
 }
@@ -62,7 +62,7 @@ bool is_selected(const wire::RpcTrigger& asked, const Program& program) {
 }
 
 std::string failed_status(const std::string& why) {
-  return fmt::format("{{\"status\":{}}}", base::json_quoted(fmt::format("failed with exception = {}", why)));
+  return base::format("{{\"status\":{}}}", base::json_quoted(base::format("failed with exception = {}", why)));
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ DynologOptions read_dynolog_options(const DaemonOptions& options) {
       options.dynolog_addresses.empty() ? "127.0.0.1,::1" : options.dynolog_addresses, wire::kRpcPort);
   for (const TcpAddress& address : dynolog.addresses) {
     if (!address.is_loopback && dynolog.token.empty()) {
-      throw InvalidArgument(fmt::format(
+      throw InvalidArgument(base::format(
           "{} can be reached from other hosts; that needs a token, in a file that --token names", address.text()));
     }
   }
@@ -92,7 +92,7 @@ DynologOptions read_dynolog_options(const DaemonOptions& options) {
 
 std::string describe(const DynologOptions& options) {
   if (!options.is_on) return {};
-  return fmt::format("{}{}", options.folder.empty() ? "@" : options.folder + "/", wire::kFabricDaemonName);
+  return base::format("{}{}", options.folder.empty() ? "@" : options.folder + "/", wire::kFabricDaemonName);
 }
 
 Dynolog::Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, const DynologOptions& options)
@@ -103,7 +103,7 @@ Dynolog::Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, c
       kineto_(loop, log, programs, triggers, options.folder),
       rpc_(loop, log, options.addresses,
            [this](std::string_view request, std::optional<uint32_t> uid) { return answer(request, uid); }) {
-  log.say(fmt::format("libkineto's programs are served at {}", describe(options)));
+  log.say(base::format("libkineto's programs are served at {}", describe(options)));
 }
 
 std::optional<Asker> Dynolog::asker_of(std::string_view untrusted, std::optional<uint32_t> uid) const {
@@ -121,7 +121,7 @@ std::optional<Asker> Dynolog::asker_of(std::string_view untrusted, std::optional
 std::string Dynolog::answer(std::string_view untrusted, std::optional<uint32_t> uid) {
   const wire::RpcReading reading = wire::read_rpc_request(untrusted);
   if (!reading.request) {
-    log_.warn(fmt::format("a call was refused: {}", reading.reason));
+    log_.warn(base::format("a call was refused: {}", reading.reason));
     return reading.answer;
   }
   const auto asker = asker_of(untrusted, uid);
@@ -158,8 +158,8 @@ std::string Dynolog::trigger(const wire::RpcTrigger& asked, const Asker& asker) 
   if (!free.empty()) {
     const auto begun = triggers_.begin(*wanted, asker, {}, asked.config, free);
     if (begun.id == 0) return failed_status(begun.text);
-    log_.say(fmt::format("trigger {}: {}, asked by dyno of {}", begun.id, processes_text(begun.targets.size()),
-                         user_name(asker.uid)));
+    log_.say(base::format("trigger {}: {}, asked by dyno of {}", begun.id, processes_text(begun.targets.size()),
+                          user_name(asker.uid)));
   }
   return wire::rpc_triggered(result);
 }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/test_tree.h"
 #include "daemon/test_support.h"
 #include "wire/dyno_config.h"
 #include "wire/fabric_address.h"
@@ -80,7 +81,7 @@ TEST_F(DynologHostileTest, LengthsAndCountsThatLieAreIgnored) {
 }
 
 TEST_F(DynologHostileTest, DatagramsOfARealProgramWithOthersPidsAreIgnored) {
-  std::ifstream file(KYMO_SOURCE_DIR "/tests/data/kineto/ondemand-datagrams.txt");
+  std::ifstream file(kymo::base::in_tree("tests/data/kineto/ondemand-datagrams.txt"));
   TestKineto replay;
   int replayed = 0;
   for (std::string line; std::getline(file, line); ++replayed) {
@@ -148,8 +149,9 @@ TEST_F(DynologHostileTest, WhoLeavesBeforeItsReplyHurtsNobody) {
   for (int i = 0; i < 20; ++i) {
     const auto socket = connect_to_port(wire::kRpcPort);
     const auto frame = wire::rpc_frame(R"({"fn":"getVersion"})");
-    send(socket.get(), frame->data(), frame->size(), MSG_NOSIGNAL);
+    ASSERT_EQ(send(socket.get(), frame->data(), frame->size(), MSG_NOSIGNAL), static_cast<ssize_t>(frame->size()));
   }
+  EXPECT_EQ(call(wire::kRpcPort, R"({"fn":"getStatus"})"), R"({"status":1})") << "who comes after them is served";
 }
 
 TEST_F(DynologHostileTest, ALengthOfTwoGigabytesEndsTheCall) {

@@ -1,7 +1,6 @@
 #include "daemon/endpoint.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "base/text.h"
 
 namespace kymo::daemon {
 namespace {
@@ -23,7 +24,7 @@ std::string folder_of(const std::string& path) {
 }
 
 Error cannot_listen(const std::string& path, const std::string& why) {
-  return Error(fmt::format("cannot listen at {}: {}", path, why));
+  return Error(base::format("cannot listen at {}: {}", path, why));
 }
 
 }  // namespace
@@ -31,8 +32,9 @@ Error cannot_listen(const std::string& path, const std::string& why) {
 Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
   if (!options_.path.starts_with('/')) throw cannot_listen(options_.path, "give an absolute path");
   if (options_.path.size() >= sizeof sockaddr_un::sun_path) {
-    throw cannot_listen(options_.path, fmt::format("a socket's path has less than {} characters; choose another folder",
-                                                   sizeof sockaddr_un::sun_path));
+    throw cannot_listen(options_.path,
+                        base::format("a socket's path has less than {} characters; choose another folder",
+                                     sizeof sockaddr_un::sun_path));
   }
   if (options_.makes_folder) mkdir(folder_of(options_.path).c_str(), options_.is_for_all ? 0755 : 0700);
   check_folder();
@@ -50,25 +52,25 @@ void Endpoint::check_folder() const {
   if (!opened || fstat(opened.get(), &status) != 0) {
     const std::string why =
         errno == ENOTDIR || errno == ELOOP ? "it is no folder, or a link to one" : std::strerror(errno);
-    throw cannot_listen(options_.path, fmt::format("{}: {}; make it, or give another with --socket", folder, why));
+    throw cannot_listen(options_.path, base::format("{}: {}; make it, or give another with --socket", folder, why));
   }
   if (status.st_uid != geteuid() && status.st_uid != 0) {
     throw cannot_listen(options_.path,
-                        fmt::format("{} belongs to user {}; give a folder of your own", folder, status.st_uid));
+                        base::format("{} belongs to user {}; give a folder of your own", folder, status.st_uid));
   }
   const bool is_open = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (is_open && (options_.makes_folder || (status.st_mode & S_ISVTX) == 0)) {
-    throw cannot_listen(
-        options_.path, fmt::format("others can write {}; chmod it to {}", folder, options_.is_for_all ? "755" : "700"));
+    throw cannot_listen(options_.path, base::format("others can write {}; chmod it to {}", folder,
+                                                    options_.is_for_all ? "755" : "700"));
   }
   if (options_.makes_folder && !options_.is_for_all && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw cannot_listen(options_.path, fmt::format("others can enter {}; chmod it to 700", folder));
+    throw cannot_listen(options_.path, base::format("others can enter {}; chmod it to 700", folder));
 }
 
 void Endpoint::lock() {
   const std::string path = options_.path + ".lock";
   lock_ = base::FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!lock_) throw cannot_listen(options_.path, fmt::format("{}: {}", path, std::strerror(errno)));
+  if (!lock_) throw cannot_listen(options_.path, base::format("{}: {}", path, std::strerror(errno)));
   char text[64] = {};
   long pid = 0;
   unsigned long long last = 0;
@@ -76,12 +78,12 @@ void Endpoint::lock() {
   if (pread(lock_.get(), text, sizeof text - 1, 0) > 0 && std::sscanf(text, "%ld %llu", &pid, &last) == 2)
     last_trigger_ = last;
   if (was_held)
-    throw cannot_listen(options_.path, fmt::format("another kymod does already (process {}); stop it first", pid));
+    throw cannot_listen(options_.path, base::format("another kymod does already (process {}); stop it first", pid));
   remember();
 }
 
 void Endpoint::remember() {
-  const std::string text = fmt::format("{} {}\n", getpid(), last_trigger_);
+  const std::string text = base::format("{} {}\n", getpid(), last_trigger_);
   if (pwrite(lock_.get(), text.data(), text.size(), 0) < 0)
     return;  // a full disk: numbers may come again after a restart
 }

@@ -1,7 +1,6 @@
 #include "daemon/fabric_socket.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/text.h"
 #include "wire/fabric_address.h"
 
 namespace kymo::daemon {
@@ -22,16 +22,16 @@ constexpr double kDatagramsASecond = 2000;  // of one user: ten thousand program
 constexpr size_t kMostUsers = 1024;         // whose rates are remembered
 
 Error cannot_serve(const std::string& where, const std::string& why) {
-  return Error(fmt::format("cannot serve libkineto's programs at {}: {}", where, why));
+  return Error(base::format("cannot serve libkineto's programs at {}: {}", where, why));
 }
 
 Taken taken(const std::string& where) {
-  return Taken(fmt::format("cannot serve libkineto's programs at {}: another daemon does already", where));
+  return Taken(base::format("cannot serve libkineto's programs at {}: another daemon does already", where));
 }
 
 // The socket file at `path`, as the process sees it that sent from there; nothing if it is not its user's.
 base::FileDescriptor socket_of(const FabricSender& sender, const std::string& path) {
-  const std::string as_it_sees = fmt::format("/proc/{}/root{}", sender.credentials.pid, path);
+  const std::string as_it_sees = base::format("/proc/{}/root{}", sender.credentials.pid, path);
   base::FileDescriptor file(open(as_it_sees.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   if (!file) file = base::FileDescriptor(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
@@ -63,8 +63,8 @@ FabricSocket::~FabricSocket() {
 
 void FabricSocket::bind_there(const std::string& folder) {
   const auto address = wire::fabric_address(wire::kFabricDaemonName, folder);
-  const std::string where = folder.empty() ? fmt::format("@{}", wire::kFabricDaemonName)
-                                           : fmt::format("{}/{}", folder, wire::kFabricDaemonName);
+  const std::string where = folder.empty() ? base::format("@{}", wire::kFabricDaemonName)
+                                           : base::format("{}/{}", folder, wire::kFabricDaemonName);
   if (!address) throw cannot_serve(where, address.reason());
   struct stat status {};
   if (!folder.empty() && lstat(where.c_str(), &status) == 0) {
@@ -117,7 +117,7 @@ void FabricSocket::receive_some() {
 
 void FabricSocket::receive(const FabricSender& sender, base::Bytes untrusted) {
   const auto ignore = [&](const std::string& why) {
-    log_.warn(fmt::format("a datagram of process {} was ignored: {}", sender.credentials.pid, why));
+    log_.warn(base::format("a datagram of process {} was ignored: {}", sender.credentials.pid, why));
   };
   if (!may_ask_again(sender.credentials.uid)) return ignore("its user sends too many");
   const auto peer = wire::read_fabric_peer(sender.address, sender.address_length);
@@ -150,7 +150,7 @@ bool FabricSocket::answer(const FabricSender& sender, const wire::FabricReply& r
     file = socket_of(sender, peer->name);
     if (!file) return false;
     // By its descriptor, so that it is the one that was looked at.
-    const std::string path = fmt::format("/proc/self/fd/{}", file.get());
+    const std::string path = base::format("/proc/self/fd/{}", file.get());
     address = {};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());

@@ -1,9 +1,8 @@
 #include "daemon/kineto_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "wire/dyno_config.h"
 #include "wire/output_pattern.h"
 
@@ -20,7 +19,7 @@ std::string kineto_output(std::string path, int32_t pid) {
   for (const std::string_view ending : {".kymo", ".pftrace", ".csv", ".gz"})
     if (path.ends_with(ending)) path.resize(path.size() - ending.size());
   if (!path.ends_with(".json")) path += ".json";
-  const std::string own = fmt::format("_{}.", pid);
+  const std::string own = base::format("_{}.", pid);
   const size_t at = path.rfind(own);
   if (at != path.npos && wire::path_with_pid(path.substr(0, at) + path.substr(at + own.size() - 1), pid) == path)
     path.erase(at, own.size() - 1);
@@ -96,7 +95,7 @@ wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) 
   if (config.duration_ms > kMostMs || config.memory_duration_ms > kMostMs)
     return wire::Refusal{"a trace is at most seven days long; give less"};
   if (config.start_ms > kLatestMs)
-    return wire::Refusal{fmt::format("{} ms since 1970 is no time to start at", config.start_ms)};
+    return wire::Refusal{base::format("{} ms since 1970 is no time to start at", config.start_ms)};
   if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false: nothing is asked for"};
   wire::Trigger trigger;
   trigger.follow = false;

@@ -1,7 +1,6 @@
 #include "daemon/kineto_program.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "daemon/file_look.h"
 
 namespace kymo::daemon {
@@ -28,7 +27,7 @@ wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {
 
 // The file that it wrote since then, as it sees the path itself; its size.
 std::optional<uint64_t> written_file(const Program& program, const std::string& path, uint64_t since_ns) {
-  auto status = look_at(fmt::format("/proc/{}/root{}", program.entry().pid, path));
+  auto status = look_at(base::format("/proc/{}/root{}", program.entry().pid, path));
   if (!status) status = look_at(path);
   if (!status) return std::nullopt;
   // Clocks of file systems are coarse.
@@ -121,7 +120,7 @@ void KinetoProgram::look_for_outcome(bool is_ready) {
   }
   if (handed_->was_busy && ++handed_->ready_without_file > kPatience) {
     end(failed(handed_->id,
-               fmt::format("libkineto is ready again, and there is no {}; its log may say why", handed_->path)));
+               base::format("libkineto is ready again, and there is no {}; its log may say why", handed_->path)));
   }
 }
 

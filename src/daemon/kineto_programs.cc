@@ -1,9 +1,10 @@
 #include "daemon/kineto_programs.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "base/text.h"
 
 namespace kymo::daemon {
 namespace {
@@ -27,8 +28,8 @@ KinetoPrograms::~KinetoPrograms() {
 
 void KinetoPrograms::heard(const FabricSender& sender, const wire::FabricRequest& request) {
   if (geteuid() != 0 && sender.credentials.uid != geteuid() && sender.credentials.uid != 0) {
-    return log_.warn(fmt::format("a datagram of {} was ignored: this daemon serves another user",
-                                 user_name(sender.credentials.uid)));
+    return log_.warn(base::format("a datagram of {} was ignored: this daemon serves another user",
+                                  user_name(sender.credentials.uid)));
   }
   if (const auto* poll = std::get_if<wire::FabricPoll>(&request)) return polled(sender, *poll);
   registered(sender, std::get<wire::FabricContext>(request));
@@ -64,14 +65,14 @@ KinetoPrograms::Known* KinetoPrograms::known(const FabricSender& sender, int32_t
   }
   const auto facts = verified_process(sender.credentials, claimed_pid);
   if (!facts) {
-    log_.warn(fmt::format("a datagram of process {} was ignored: {}", pid, facts.reason()));
+    log_.warn(base::format("a datagram of process {} was ignored: {}", pid, facts.reason()));
     return nullptr;
   }
   if (known_.contains(pid)) forget(pid);  // another process by now, or another job
   const auto of_user = std::ranges::count_if(
       known_, [&](const auto& one) { return one.second.program->entry().uid == sender.credentials.uid; });
   if (known_.size() >= kMostKineto || static_cast<size_t>(of_user) >= kMostKinetoOfAUser) {
-    log_.warn(fmt::format("process {} was not registered: {} of its user are", pid, of_user));
+    log_.warn(base::format("process {} was not registered: {} of its user are", pid, of_user));
     return nullptr;
   }
   Known& added = known_[pid];

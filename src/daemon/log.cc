@@ -1,12 +1,12 @@
 #include "daemon/log.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace kymo::daemon {
 namespace {
@@ -42,7 +42,7 @@ void Log::warn(std::string_view line) {
     return;
   }
   --room_;
-  if (left_out_ > 0) write_line(fmt::format("{} warnings were left out", std::exchange(left_out_, 0)));
+  if (left_out_ > 0) write_line(base::format("{} warnings were left out", std::exchange(left_out_, 0)));
   write_line(line);
 }
 

@@ -1,6 +1,5 @@
 #include "daemon/loop.h"
 
-#include <fmt/format.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <climits>
 #include <cstring>
 
+#include "base/text.h"
 #include "daemon/log.h"
 
 namespace kymo::daemon {
@@ -52,7 +52,7 @@ void Loop::Timer::reset() {
 }
 
 Loop::Loop(Log& log) : log_(log), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (!epoll_) throw Error(fmt::format("cannot wait for sockets: {}", std::strerror(errno)));
+  if (!epoll_) throw Error(base::format("cannot wait for sockets: {}", std::strerror(errno)));
 }
 
 Loop::Watch Loop::watch(int fd, uint32_t events, Handler handler) {
@@ -60,7 +60,7 @@ Loop::Watch Loop::watch(int fd, uint32_t events, Handler handler) {
   event.events = events;
   event.data.u64 = ++last_id_;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-    throw Error(fmt::format("cannot wait for descriptor {}: {}", fd, std::strerror(errno)));
+    throw Error(base::format("cannot wait for descriptor {}: {}", fd, std::strerror(errno)));
   watched_.emplace(last_id_, std::make_shared<Watched>(Watched{fd, std::move(handler)}));
   Watch watch;
   watch.loop_ = this;
@@ -99,9 +99,10 @@ void Loop::run() {
 void Loop::round() {
   std::array<epoll_event, kEventsARound> events;
   const int count = epoll_wait(epoll_.get(), events.data(), events.size(), timeout_ms());
-  if (count < 0 && errno != EINTR) throw Error(fmt::format("cannot wait for sockets: {}", std::strerror(errno)));
+  if (count < 0 && errno != EINTR) throw Error(base::format("cannot wait for sockets: {}", std::strerror(errno)));
   for (int i = 0; i < count; ++i) {
-    const auto found = watched_.find(events[static_cast<size_t>(i)].data.u64);
+    const uint64_t number = events[static_cast<size_t>(i)].data.u64;  // a copy: epoll_event is packed on x86-64
+    const auto found = watched_.find(number);
     if (found == watched_.end()) continue;
     const std::shared_ptr<Watched> watched = found->second;  // it may end itself
     guarded([&] { watched->handler(events[static_cast<size_t>(i)].events); });

@@ -1,10 +1,11 @@
 // What `kymod` and `kymo daemon` can be told on their command line: the same.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "options/command_line.h"
 
 namespace kymo::daemon {
 
@@ -21,7 +22,7 @@ struct DaemonOptions {
 };
 
 // Adds them to a command's options.
-void add_options(CLI::App& command, DaemonOptions& options);
+void add_options(options::CommandLine& line, DaemonOptions& options);
 
 // One sentence or two for the command's help.
 extern const char* const kDaemonDescription;

@@ -16,7 +16,7 @@ wire::Done died_outcome(uint64_t request_id, const std::string& path, uint32_t u
   }
   done.path = part;
   done.bytes = static_cast<uint64_t>(status->st_size);
-  done.error = fmt::format("it died; what it recorded until then is in {}", part);
+  done.error = base::format("it died; what it recorded until then is in {}", part);
   return done;
 }
 

@@ -1,12 +1,11 @@
 // What became of a request, in words.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstdint>
 #include <string>
 
+#include "base/text.h"
 #include "wire/message.h"
 
 namespace kymo::daemon {
@@ -16,7 +15,7 @@ namespace kymo::daemon {
 wire::Done died_outcome(uint64_t request_id, const std::string& path, uint32_t uid);
 
 // "1 process", "2 processes".
-inline std::string processes_text(size_t count) { return fmt::format("{} process{}", count, count == 1 ? "" : "es"); }
+inline std::string processes_text(size_t count) { return base::format("{} process{}", count, count == 1 ? "" : "es"); }
 
 // One line for the log: "trigger 7: 3 finished, 1 failed".
 template <class Targets>
@@ -26,9 +25,9 @@ std::string outcome_text(uint64_t trigger, const Targets& targets) {
   for (const auto state : {RequestState::Finished, RequestState::Failed, RequestState::Cancelled, RequestState::Busy}) {
     size_t count = 0;
     for (const auto& target : targets) count += target.state == state;
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, wire::name_of(state));
+    if (count > 0) text += base::format("{}{} {}", text.empty() ? "" : ", ", count, wire::name_of(state));
   }
-  return fmt::format("trigger {}: {}", trigger, text);
+  return base::format("trigger {}: {}", trigger, text);
 }
 
 }  // namespace kymo::daemon

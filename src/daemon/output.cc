@@ -1,10 +1,9 @@
 #include "daemon/output.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <ctime>
 
+#include "base/text.h"
 #include "daemon/proc.h"
 #include "wire/output_pattern.h"
 
@@ -26,13 +25,13 @@ std::string output_problem(const std::string& pattern, const std::vector<std::st
   const auto path = wire::output_from_pattern(pattern, {.pid = 1, .name = "name", .host = "host", .time = "time"});
   if (!path) return path.reason();
   if (pattern.size() > wire::kLongestText || path->size() > wire::kLongestText)
-    return fmt::format("an output of {} characters is too long", path->size());
-  if (!path->starts_with('/')) return fmt::format("the output is an absolute path, not \"{}\"", pattern);
-  if (leads_upwards(*path) || leads_upwards(pattern)) return fmt::format("an output has no \"..\" in it: {}", pattern);
-  if (path->ends_with('/')) return fmt::format("an output is a file, not a folder: {}", pattern);
+    return base::format("an output of {} characters is too long", path->size());
+  if (!path->starts_with('/')) return base::format("the output is an absolute path, not \"{}\"", pattern);
+  if (leads_upwards(*path) || leads_upwards(pattern)) return base::format("an output has no \"..\" in it: {}", pattern);
+  if (path->ends_with('/')) return base::format("an output is a file, not a folder: {}", pattern);
   if (folders.empty() || std::ranges::any_of(folders, [&](const auto& folder) { return is_below(*path, folder); }))
     return {};
-  return fmt::format("traces go below {}, not to {}", fmt::join(folders, " or "), pattern);
+  return base::format("traces go below {}, not to {}", base::join(folders, " or "), pattern);
 }
 
 std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
@@ -42,7 +41,7 @@ std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
   char whole[32];
   std::strftime(whole, sizeof whole, "%Y%m%d-%H%M%S", &utc);
   // Two triggers in a second are two traces.
-  const std::string time = fmt::format("{}.{:03}", whole, realtime_ns / kNsPerMs % 1000);
+  const std::string time = base::format("{}.{:03}", whole, realtime_ns / kNsPerMs % 1000);
   std::string filled;
   for (size_t at = 0; at < pattern.size();) {
     const std::string_view rest = std::string_view(pattern).substr(at);

@@ -1,7 +1,6 @@
 #include "daemon/proc.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace kymo::daemon {
 namespace {
@@ -35,7 +35,7 @@ std::optional<std::string> proc_file(const std::string& path, size_t most = kMos
   return text;
 }
 
-std::string proc_path(pid_t pid, const char* name) { return fmt::format("/proc/{}/{}", pid, name); }
+std::string proc_path(pid_t pid, const char* name) { return base::format("/proc/{}/{}", pid, name); }
 
 struct ProcStat {
   std::string name;
@@ -151,7 +151,7 @@ std::optional<bool> has_library(pid_t pid, const std::string& begins_with) {
 
 uint64_t namespace_of(pid_t pid, const char* kind) {
   struct stat status {};
-  return stat(fmt::format("/proc/{}/ns/{}", pid, kind).c_str(), &status) == 0 ? status.st_ino : 0;
+  return stat(base::format("/proc/{}/ns/{}", pid, kind).c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
 std::string boot_id() {
@@ -171,7 +171,7 @@ std::string user_name(uint32_t uid) {
   passwd* found = nullptr;
   char buffer[4096];
   if (getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr) return entry.pw_name;
-  return fmt::format("user {}", uid);
+  return base::format("user {}", uid);
 }
 
 uint64_t realtime_ns() {

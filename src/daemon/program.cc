@@ -1,8 +1,8 @@
 #include "daemon/program.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "base/text.h"
 
 namespace kymo::daemon {
 namespace {
@@ -46,16 +46,16 @@ bool job_matches(const wire::Selection& selection, const wire::ProcessEntry& ent
   return !selection.job || *selection.job == entry.job;
 }
 
-std::string job_text(const std::string& job) { return job.empty() ? "no job" : fmt::format("job {}", job); }
+std::string job_text(const std::string& job) { return job.empty() ? "no job" : base::format("job {}", job); }
 
 // Of a process that is not connected, as far as `asker` may know.
 std::string why_not_connected(int32_t pid, const Asker& asker) {
   const auto facts = read_process(pid);
-  if (!facts) return fmt::format("there is no process {}", pid);
+  if (!facts) return base::format("there is no process {}", pid);
   if (!asker.may_see(facts->uid)) {
-    return fmt::format("process {} belongs to {}; ask as that user or as root", pid, user_name(facts->uid));
+    return base::format("process {} belongs to {}; ask as that user or as root", pid, user_name(facts->uid));
   }
-  return fmt::format("process {} ({}) is not connected; 'kymo doctor {}' says why", pid, facts->name, pid);
+  return base::format("process {} ({}) is not connected; 'kymo doctor {}' says why", pid, facts->name, pid);
 }
 
 }  // namespace
@@ -67,9 +67,9 @@ bool is_there(const Program& program) {
 std::string selection_problem(const wire::Selection& selection) {
   constexpr size_t kMostNames = 64, kLongestName = 256;
   if (selection.names.size() > kMostNames)
-    return fmt::format("{} names are more than {}; say it by a pattern", selection.names.size(), kMostNames);
+    return base::format("{} names are more than {}; say it by a pattern", selection.names.size(), kMostNames);
   for (const std::string& name : selection.names)
-    if (name.size() > kLongestName) return fmt::format("a name of {} characters is too long", name.size());
+    if (name.size() > kLongestName) return base::format("a name of {} characters is too long", name.size());
   return {};
 }
 
@@ -88,8 +88,8 @@ std::string nothing_found(const wire::Selection& selection, const Programs& prog
     if (!selection.pids.empty()) return why_not_connected(selection.pids.front(), asker);
     return asker.uid == 0
                ? "no program is connected; start one with KYMO_DAEMON=1 in its environment"
-               : fmt::format("no program of {} is connected; start one with KYMO_DAEMON=1 in its environment",
-                             user_name(asker.uid));
+               : base::format("no program of {} is connected; start one with KYMO_DAEMON=1 in its environment",
+                              user_name(asker.uid));
   }
   std::vector<std::string> names, jobs;
   for (const wire::ProcessEntry* entry : seen) {
@@ -100,16 +100,16 @@ std::string nothing_found(const wire::Selection& selection, const Programs& prog
   const auto listed = [](std::vector<std::string> words) {
     constexpr size_t kMostWords = 5;
     std::ranges::sort(words);
-    words.erase(std::ranges::unique(words).begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
     const bool is_cut = words.size() > kMostWords;
     if (is_cut) words.resize(kMostWords);
-    return fmt::format("{}{}", fmt::join(words, ", "), is_cut ? ", …" : "");
+    return base::format("{}{}", base::join(words, ", "), is_cut ? ", …" : "");
   };
   if (!any(name_matches)) {
-    return fmt::format("no program is called {}; connected: {}", fmt::join(selection.names, " or "), listed(names));
+    return base::format("no program is called {}; connected: {}", base::join(selection.names, " or "), listed(names));
   }
   if (!any(job_matches))
-    return fmt::format("no program belongs to {}; connected: {}", job_text(*selection.job), listed(jobs));
+    return base::format("no program belongs to {}; connected: {}", job_text(*selection.job), listed(jobs));
   return "no program has all of that at once; say less, or look with 'kymo ps'";
 }
 

@@ -1,6 +1,5 @@
 #include "daemon/rpc_server.h"
 
-#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 
@@ -8,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text.h"
 #include "daemon/fabric_socket.h"
 #include "wire/rpc.h"
 
@@ -35,15 +35,15 @@ void RpcServer::listen_at(const TcpAddress& address) {
   if (!socket || bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.address), address.length) != 0 ||
       listen(socket.get(), kRpcBacklog) != 0) {
     if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)
-      return log_.say(fmt::format("this host has no {}", address.text()));
+      return log_.say(base::format("this host has no {}", address.text()));
     const std::string why =
-        fmt::format("cannot listen at {}: {}; stop who does, or give another with --dynolog-address", address.text(),
-                    std::strerror(errno));
+        base::format("cannot listen at {}: {}; stop who does, or give another with --dynolog-address", address.text(),
+                     std::strerror(errno));
     if (errno == EADDRINUSE) throw Taken(why);
     throw Error(why);
   }
   const int fd = socket.get();
-  log_.say(fmt::format("dyno is served at {}", own_address(fd).value_or(address).text()));
+  log_.say(base::format("dyno is served at {}", own_address(fd).value_or(address).text()));
   listeners_.push_back({std::move(socket), loop_.watch(fd, EPOLLIN, [this, fd](uint32_t) { accept_some(fd); })});
 }
 
@@ -97,7 +97,7 @@ bool RpcServer::receive(Caller& caller) {
   caller.request.insert(caller.request.end(), part, part + size);
   const auto frame = wire::read_rpc_frame(caller.request);
   if (!frame) {
-    log_.warn(fmt::format("a call was refused: {}", frame.reason()));
+    log_.warn(base::format("a call was refused: {}", frame.reason()));
     return false;
   }
   if (!*frame) return true;

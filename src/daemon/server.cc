@@ -1,7 +1,6 @@
 #include "daemon/server.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "daemon/outcome.h"
 #include "daemon/replies.h"
@@ -65,7 +65,7 @@ void Server::accept_some() {
     if (problem.empty()) {
       add(std::move(socket), *credentials);
     } else {
-      log_.warn(fmt::format("a connection was refused: {}", problem));
+      log_.warn(base::format("a connection was refused: {}", problem));
       send_refusal(socket.get(), wire::RefusedCode::NotAllowed, problem);
     }
   }
@@ -84,16 +84,16 @@ void Server::refuse_for_want_of_descriptors() {
 
 std::string Server::welcome_problem(const ucred& credentials) const {
   if (!endpoint_.options().is_for_all && credentials.uid != geteuid() && credentials.uid != 0) {
-    return fmt::format("this daemon serves {} and root, not {}", user_name(geteuid()), user_name(credentials.uid));
+    return base::format("this daemon serves {} and root, not {}", user_name(geteuid()), user_name(credentials.uid));
   }
   // Some are kept for root, who must be able to look however many there are.
   const bool is_root = credentials.uid == 0;
   if (clients_.size() >= limits_.most_connections + (is_root ? limits_.kept_for_root : 0))
-    return fmt::format("{} connections are there already", clients_.size());
+    return base::format("{} connections are there already", clients_.size());
   if (is_root) return {};
   const auto found = of_user_.find(credentials.uid);
   if (found != of_user_.end() && found->second >= limits_.most_of_a_user) {
-    return fmt::format("{} has {} connections already", user_name(credentials.uid), found->second);
+    return base::format("{} has {} connections already", user_name(credentials.uid), found->second);
   }
   return {};
 }
@@ -118,7 +118,7 @@ void Server::closed(uint64_t id, const std::string& why) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   Client& client = found->second;
-  if (!why.empty()) log_.warn(fmt::format("the connection of process {} was ended: {}", client.credentials.pid, why));
+  if (!why.empty()) log_.warn(base::format("the connection of process {} was ended: {}", client.credentials.pid, why));
   if (client.program_id != 0) {
     triggers_.program_left(client.program_id);
     programs_.remove(client.program_id);
@@ -155,12 +155,12 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
   const uint32_t version = wire::common_version(hello);
   if (version == 0) {
     return fail(wire::RefusedCode::Version,
-                fmt::format("it speaks versions {} to {}, and {} is spoken here; update one side", hello.oldest_version,
-                            hello.version, wire::kProtocolVersion));
+                base::format("it speaks versions {} to {}, and {} is spoken here; update one side",
+                             hello.oldest_version, hello.version, wire::kProtocolVersion));
   }
   if (hello.role != wire::Role::Agent && hello.role != wire::Role::Tool) {
     return fail(wire::RefusedCode::Malformed,
-                fmt::format("a role {} is not known here", static_cast<uint32_t>(hello.role)));
+                base::format("a role {} is not known here", static_cast<uint32_t>(hello.role)));
   }
   if (hello.role == wire::Role::Agent) {
     const base::FileDescriptor process = peer_process(client.connection->socket());
@@ -231,8 +231,8 @@ void Server::trigger(Client& client, uint64_t id, const wire::Trigger& trigger, 
   const Asker asker{client.credentials.uid};
   auto begun = triggers_.begin(trigger, asker, Triggers::Listener{trigger.follow ? id : 0, serial});
   if (begun.id != 0) {
-    log_.say(fmt::format("trigger {}: {}, asked by process {} of {}", begun.id, processes_text(begun.targets.size()),
-                         client.credentials.pid, user_name(client.credentials.uid)));
+    log_.say(base::format("trigger {}: {}, asked by process {} of {}", begun.id, processes_text(begun.targets.size()),
+                          client.credentials.pid, user_name(client.credentials.uid)));
   }
   if (begun.refused) {
     const auto type = static_cast<uint32_t>(wire::MessageType::Trigger);

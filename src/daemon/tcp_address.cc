@@ -1,7 +1,6 @@
 #include "daemon/tcp_address.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -15,6 +14,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::daemon {
@@ -30,7 +30,7 @@ bool loopback(const sockaddr_storage& address) {
 }
 
 InvalidArgument bad_address(std::string_view text) {
-  return InvalidArgument(fmt::format("'{}' is no address; 127.0.0.1, 0.0.0.0:1779, ::1 or [::1]:1778 would be", text));
+  return InvalidArgument(base::format("'{}' is no address; 127.0.0.1, 0.0.0.0:1779, ::1 or [::1]:1778 would be", text));
 }
 
 uint16_t port_of(std::string_view text, std::string_view whole) {
@@ -84,15 +84,15 @@ std::string table_form(const TcpAddress& address) {
   std::string text;
   if (address.address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address.address);
-    return fmt::format("{:08X}:{:04X}", v4.sin_addr.s_addr, ntohs(v4.sin_port));
+    return base::format("{:08X}:{:04X}", v4.sin_addr.s_addr, ntohs(v4.sin_port));
   }
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address.address);
   for (size_t at = 0; at < sizeof v6.sin6_addr; at += sizeof(uint32_t)) {
     uint32_t word = 0;
     std::memcpy(&word, v6.sin6_addr.s6_addr + at, sizeof word);
-    text += fmt::format("{:08X}", word);
+    text += base::format("{:08X}", word);
   }
-  return text + fmt::format(":{:04X}", ntohs(v6.sin6_port));
+  return text + base::format(":{:04X}", ntohs(v6.sin6_port));
 }
 
 // As /proc/net/tcp has it: all connections of the host are looked through.
@@ -168,11 +168,11 @@ std::string TcpAddress::text() const {
   if (address.ss_family == AF_INET) {
     const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
     inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
-    return fmt::format("{}:{}", host, ntohs(v4.sin_port));
+    return base::format("{}:{}", host, ntohs(v4.sin_port));
   }
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
   inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
-  return fmt::format("[{}]:{}", host, ntohs(v6.sin6_port));
+  return base::format("[{}]:{}", host, ntohs(v6.sin6_port));
 }
 
 std::vector<TcpAddress> parse_tcp_addresses(std::string_view text, uint16_t default_port) {

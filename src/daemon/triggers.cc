@@ -1,10 +1,9 @@
 #include "daemon/triggers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "daemon/outcome.h"
 #include "daemon/output.h"
 #include "wire/message_check.h"
@@ -26,7 +25,7 @@ std::optional<Triggers::Begun> Triggers::refusal(const wire::Trigger& trigger, c
   const auto of_asker = std::ranges::count_if(triggers_, [&](const auto& one) { return one.second.uid == asker.uid; });
   if (static_cast<size_t>(of_asker) >= limits_.most_of_a_user) {
     return refused(wire::RefusedCode::Limit,
-                   fmt::format("{} triggers have not ended yet; wait for one, or cancel it", of_asker));
+                   base::format("{} triggers have not ended yet; wait for one, or cancel it", of_asker));
   }
   if (trigger.options.start_at_ns > realtime_ns() + wire::kLongestTraceNs)
     return refused(wire::RefusedCode::Limit, "a start lies within the next seven days");
@@ -234,7 +233,7 @@ Triggers::Begun Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
   cancel_unknown(trigger_id, asker, cancelled);
   if (cancelled.targets.empty()) {
     cancelled.text = trigger_id == 0 ? "nothing is being recorded"
-                                     : fmt::format("there is no trigger {} of yours, or it has ended", trigger_id);
+                                     : base::format("there is no trigger {} of yours, or it has ended", trigger_id);
   }
   return cancelled;
 }

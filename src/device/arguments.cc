@@ -1,10 +1,9 @@
 #include "device/arguments.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
 #include "device/error_buffer.h"
 #include "device/number.h"
 #include "device/storage.h"
@@ -32,8 +31,8 @@ Arguments::Arguments(const KernelState& kernel, std::span<const KernelArgument> 
   if (given.size() != count_) {
     if (given.size() + 1 == count_) error_position_ = error_parameter(*kernel.info);
     if (error_position_ == kNone) {
-      throw InvalidArgument(fmt::format("kernel \"{}\" takes {} argument{}, and was given {}", kernel.name, count_,
-                                        count_ == 1 ? "" : "s", given.size()));
+      throw InvalidArgument(base::format("kernel \"{}\" takes {} argument{}, and was given {}", kernel.name, count_,
+                                         count_ == 1 ? "" : "s", given.size()));
     }
   }
   if (count_ > kInlineArguments) {
@@ -65,8 +64,8 @@ void Arguments::match_by_kind(std::span<const KernelArgument> given) {
     const bool takes_buffer = is_tensor || (!is_number(given[i]) && value >= count_);
     size_t& next = takes_buffer ? buffer : value;
     if (next >= count_) {
-      throw InvalidArgument(fmt::format("argument {} of kernel \"{}\" is {}, and the kernel takes no more {}", i + 1,
-                                        kernel_.name, noun(given[i]), takes_buffer ? "tensors" : "numbers"));
+      throw InvalidArgument(base::format("argument {} of kernel \"{}\" is {}, and the kernel takes no more {}", i + 1,
+                                         kernel_.name, noun(given[i]), takes_buffer ? "tensors" : "numbers"));
     }
     put(next, given[i]);
     next = next_of_kind(parameters, takes_buffer, next + 1);
@@ -75,7 +74,7 @@ void Arguments::match_by_kind(std::span<const KernelArgument> given) {
 
 std::string Arguments::which(size_t position) const {
   const Parameter& parameter = kernel_.info->parameters[position];
-  const std::string name = parameter.name.empty() ? "" : fmt::format(" ({})", parameter.name);
+  const std::string name = parameter.name.empty() ? "" : base::format(" ({})", parameter.name);
   const std::vector<uint32_t>& order = kernel_.info->order;
   size_t number = 0;  // as the caller counts
   for (size_t i = 0; i < count_; ++i) {
@@ -83,7 +82,7 @@ std::string Arguments::which(size_t position) const {
     if (place != error_position_) ++number;
     if (place == position) break;
   }
-  return fmt::format("argument {}{} of kernel \"{}\"", number, name, kernel_.name);
+  return base::format("argument {}{} of kernel \"{}\"", number, name, kernel_.name);
 }
 
 void Arguments::put(size_t position, const KernelArgument& given) {
@@ -124,18 +123,18 @@ void Arguments::put_buffer(size_t position, const KernelArgument& given) {
   }
   if (given.kind() != Kind::List && !(kernel_.info->is_translated && parameter.type)) {
     throw InvalidArgument(
-        fmt::format("{} is a buffer and takes a tensor; it was given {}", which(position), noun(given)));
+        base::format("{} is a buffer and takes a tensor; it was given {}", which(position), noun(given)));
   }
   std::vector<std::byte> bytes;
   const std::string wrong = store_elements(given, parameter, bytes);
-  if (!wrong.empty()) throw InvalidArgument(fmt::format("{}: {}", which(position), wrong));
+  if (!wrong.empty()) throw InvalidArgument(base::format("{}: {}", which(position), wrong));
   put_list(position, std::move(bytes));
 }
 
 void Arguments::put_local(size_t position, const KernelArgument& given) {
   uint64_t bytes = 0;
   if (!is_number(given) || !store_number(Number::of(given), DType::U64, &bytes) || bytes == 0 || bytes > UINT32_MAX)
-    throw InvalidArgument(fmt::format("{} is group memory and takes its size in bytes", which(position)));
+    throw InvalidArgument(base::format("{} is group memory and takes its size in bytes", which(position)));
   arguments_[position].bytes = static_cast<uint32_t>(bytes);
   local_bytes_ += bytes;
 }
@@ -143,15 +142,15 @@ void Arguments::put_local(size_t position, const KernelArgument& given) {
 void Arguments::check_group_memory() const {
   const uint64_t most = stream_.device().info().group_memory, own = kernel_.info->group_memory;
   if (most == 0 || local_bytes_ + own <= most) return;
-  throw InvalidArgument(fmt::format("kernel \"{}\" was given {} bytes of group memory and has {} itself; {} has {}",
-                                    kernel_.name, local_bytes_, own, stream_.device().info().name, most));
+  throw InvalidArgument(base::format("kernel \"{}\" was given {} bytes of group memory and has {} itself; {} has {}",
+                                     kernel_.name, local_bytes_, own, stream_.device().info().name, most));
 }
 
 Address Arguments::use(size_t position, const Tensor& tensor) {
   if (!tensor.is_defined()) throw InvalidArgument(which(position) + " is an undefined tensor");
   if (&tensor.storage()->device() != &stream_.device()) {
-    throw InvalidArgument(fmt::format("{} is a tensor on {}, and the kernel runs on {}: copy it with to()",
-                                      which(position), tensor.device().name(), stream_.device().name()));
+    throw InvalidArgument(base::format("{} is a tensor on {}, and the kernel runs on {}: copy it with to()",
+                                       which(position), tensor.device().name(), stream_.device().name()));
   }
   tensor.storage()->use_on(stream_);
   tensor_bytes_ += tensor.bytes();
@@ -183,8 +182,8 @@ void Arguments::check_value_tensor(size_t position, const Tensor& tensor) const 
                                          is_floating(given) == is_floating(*parameter.type) &&
                                          (given == DType::F16) == (*parameter.type == DType::F16));
   if (alike && tensor.storage()->bytes() - tensor.offset() >= parameter.bytes) return;
-  throw InvalidArgument(fmt::format("{} takes {}, {} bytes, and was given a tensor of {} {}", which(position),
-                                    type_text(parameter), parameter.bytes, name_of(given), tensor.shape().text()));
+  throw InvalidArgument(base::format("{} takes {}, {} bytes, and was given a tensor of {} {}", which(position),
+                                     type_text(parameter), parameter.bytes, name_of(given), tensor.shape().text()));
 }
 
 void Arguments::put_inline(size_t position, const KernelArgument& given) {
@@ -207,7 +206,7 @@ void Arguments::put_value(size_t position, const KernelArgument& given) {
   const Parameter& parameter = kernel_.info->parameters[position];
   if (given.kind() == KernelArgument::Kind::Tensor)
     throw InvalidArgument(
-        fmt::format("{} is a number ({}), and was given a tensor", which(position), type_text(parameter)));
+        base::format("{} is a number ({}), and was given a tensor", which(position), type_text(parameter)));
   const size_t bytes = is_number(given) && parameter.type ? size_of(*parameter.type) : parameter.bytes;
   std::byte* to = room(bytes);
   std::memset(to, 0, bytes);
@@ -221,12 +220,12 @@ void Arguments::fill_value(size_t position, const KernelArgument& given, std::by
   const Parameter& parameter = kernel_.info->parameters[position];
   if (given.kind() != KernelArgument::Kind::Tensors) {
     const std::string wrong = store_value(given, parameter, to);
-    if (!wrong.empty()) throw InvalidArgument(fmt::format("{}: {}", which(position), wrong));
+    if (!wrong.empty()) throw InvalidArgument(base::format("{}: {}", which(position), wrong));
     return;
   }
   if (given.list_size() * sizeof(Address) != parameter.bytes) {
-    throw InvalidArgument(fmt::format("{} takes {}, and was given {} tensors of 8 bytes each", which(position),
-                                      type_text(parameter), given.list_size()));
+    throw InvalidArgument(base::format("{} takes {}, and was given {} tensors of 8 bytes each", which(position),
+                                       type_text(parameter), given.list_size()));
   }
   for (const Tensor& tensor : given.tensors()) {
     const Address address = use(position, tensor);

@@ -1,7 +1,6 @@
 #include "device/code_store.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace kymo::device {
 namespace {
@@ -17,12 +17,6 @@ namespace {
 constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
 constexpr uint32_t kVersion = 2;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
-
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-constexpr bool kChecksumsCount = false;  // a fuzzer would never get behind them
-#else
-constexpr bool kChecksumsCount = true;
-#endif
 
 // Empty: code is not to be stored, or there is no place for it.
 std::string folder() {
@@ -135,7 +129,17 @@ std::optional<StoredCode> decode_code(base::Bytes untrusted, std::string_view ke
     base::ByteReader in(untrusted);
     if (in.fixed<uint64_t>() != kMagic || in.fixed<uint32_t>() != kVersion) return std::nullopt;
     const uint64_t checksum = in.fixed<uint64_t>();
-    if (kChecksumsCount && base::hash(untrusted.last(in.left())) != checksum) return std::nullopt;
+    const base::Bytes rest = untrusted.last(in.left());
+    if (base::hash(rest) != checksum) return std::nullopt;
+    return decode_contents(rest, key);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<StoredCode> decode_contents(base::Bytes untrusted, std::string_view key) {
+  try {
+    base::ByteReader in(untrusted);
     if (in.string() != key) return std::nullopt;
     StoredCode code;
     for (size_t left = in.count(11); left > 0; --left) code.kernels.push_back(take_kernel(in));
@@ -148,11 +152,11 @@ std::optional<StoredCode> decode_code(base::Bytes untrusted, std::string_view ke
 }
 
 CodeStore::CodeStore(std::string_view device, std::string_view key)
-    : key_(fmt::format("{}\n{}\n{}", kVersion, device, key)) {
+    : key_(base::format("{}\n{}\n{}", kVersion, device, key)) {
   const std::string base = folder();
   if (base.empty()) return;
   const uint64_t first = base::hash(base::as_bytes(key_)), second = base::hash(base::as_bytes(key_ + "\n2"));
-  path_ = fmt::format("{}/code/{:016x}{:016x}", base, first, second);
+  path_ = base::format("{}/code/{:016x}{:016x}", base, first, second);
 }
 
 std::optional<StoredCode> CodeStore::read() const {

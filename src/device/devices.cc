@@ -1,6 +1,5 @@
 #include "device/devices.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -9,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/text.h"
 #include "device/language.h"
 #include "device/stream_state.h"
 #include "kymo/device.h"
@@ -53,7 +53,7 @@ struct Devices {
       backend.driver = kBackends[index].load();
       if (backend.driver->device_count() == 0) {
         backend.driver.reset();
-        backend.absent = fmt::format("{} has no device", kBackends[index].name);
+        backend.absent = base::format("{} has no device", kBackends[index].name);
       }
     } catch (const Error& error) {
       backend.absent = error.what();
@@ -63,7 +63,7 @@ struct Devices {
 
   DeviceState& open_at(size_t index, int device) {
     Driver& driver = *backends[index].driver;
-    const std::string name = fmt::format("{}:{}", kBackends[index].name, device);
+    const std::string name = base::format("{}:{}", kBackends[index].name, device);
     if (const auto found = open.find(name); found != open.end()) return *found->second;
     auto* state = new DeviceState(name, driver.open(device));
     if (open.empty()) pthread_atfork(nullptr, nullptr, [] { forked_with_devices = true; });
@@ -81,14 +81,14 @@ struct Devices {
           try {
             if (driver->describe(device).is_processor != real) return open_at(i, device);
           } catch (const DeviceError& error) {
-            reasons += fmt::format("\n  {}:{}: {}", kBackends[i].name, device, error.what());
+            reasons += base::format("\n  {}:{}: {}", kBackends[i].name, device, error.what());
           } catch (const NotAvailable& error) {
-            reasons += fmt::format("\n  {}:{}: {}", kBackends[i].name, device, error.what());
+            reasons += base::format("\n  {}:{}: {}", kBackends[i].name, device, error.what());
           }
         }
       }
     for (const LoadedBackend& tried : backends)
-      if (!tried.absent.empty()) reasons += fmt::format("\n  {}", tried.absent);
+      if (!tried.absent.empty()) reasons += base::format("\n  {}", tried.absent);
     throw NotAvailable("there is no accelerator here:" + reasons);
   }
 
@@ -100,8 +100,8 @@ struct Devices {
       if (loaded.driver == nullptr) throw NotAvailable(loaded.absent);
       const int count = loaded.driver->device_count();
       if (name.index >= count) {
-        throw NotAvailable(fmt::format("there is no device {}:{}: {} has {} device{} here; `kymo devices` lists them",
-                                       name.backend, name.index, name.backend, count, count == 1 ? "" : "s"));
+        throw NotAvailable(base::format("there is no device {}:{}: {} has {} device{} here; `kymo devices` lists them",
+                                        name.backend, name.index, name.backend, count, count == 1 ? "" : "s"));
       }
       return open_at(i, name.index);
     }
@@ -133,7 +133,7 @@ DeviceName DeviceName::parse(std::string_view text) {
     good = good && error == std::errc{} && end == number.data() + number.size() && name.index >= 0;
   }
   if (!good) {
-    throw InvalidArgument(fmt::format(
+    throw InvalidArgument(base::format(
         "\"{}\" is no device; name one as cuda:0, opencl:0 or vulkan:0 (`kymo devices` lists what is here)", text));
   }
   return name;
@@ -218,7 +218,7 @@ std::vector<BackendReport> list_devices() {
       DeviceInfo info = backend.driver->describe(device);
       add_metal(info);
       BackendReport::Entry entry;
-      entry.name = fmt::format("{}:{}", report.backend, device);
+      entry.name = base::format("{}:{}", report.backend, device);
       entry.description = info.name;
       entry.driver = info.driver;
       entry.uuid = info.uuid;

@@ -1,10 +1,9 @@
 #include "device/error_buffer.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <string_view>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
@@ -57,9 +56,9 @@ void ErrorBuffer::read(uint64_t launches) {
   queue_->fill(address_, &zero, sizeof zero, sizeof zero, nullptr);
   queue_->synchronize();  // before a launch that reports again
   const ReportedError& first = errors.messages[0];
-  throw DeviceError(fmt::format("{}:{}: in {}: {}{}", reported_text(first.file), first.line,
-                                reported_text(first.function), reported_text(first.text),
-                                errors.count > 1 ? fmt::format(" (and {} more)", errors.count - 1) : ""));
+  throw DeviceError(base::format("{}:{}: in {}: {}{}", reported_text(first.file), first.line,
+                                 reported_text(first.function), reported_text(first.text),
+                                 errors.count > 1 ? base::format(" (and {} more)", errors.count - 1) : ""));
 }
 
 void ErrorBuffer::forget() {

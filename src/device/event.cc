@@ -1,8 +1,8 @@
-#include <fmt/format.h>
 
 #include <mutex>
 #include <utility>
 
+#include "base/text.h"
 #include "device/stream_state.h"
 #include "kymo/stream.h"
 
@@ -56,11 +56,11 @@ class EventState {
   uint64_t time(std::string_view which) {
     check_alive();
     std::lock_guard lock(mutex_);
-    if (!timing_) throw Error(fmt::format("the {} event was not made with enable_timing", which));
-    if (!recorded_) throw Error(fmt::format("the {} event was not recorded: both must be", which));
+    if (!timing_) throw Error(base::format("the {} event was not made with enable_timing", which));
+    if (!recorded_) throw Error(base::format("the {} event was not recorded: both must be", which));
     marker_->synchronize();
     const auto time = marker_->time();
-    if (!time) throw DeviceError(fmt::format("the device has no time for the {} event: its work failed", which));
+    if (!time) throw DeviceError(base::format("the device has no time for the {} event: its work failed", which));
     return *time;
   }
 
@@ -72,7 +72,7 @@ class EventState {
   void check(StreamState& stream) const {
     check_alive();
     if (&stream.device() != &device_) {
-      throw InvalidArgument(fmt::format("an event of {} on a stream of {}", device_.name(), stream.device().name()));
+      throw InvalidArgument(base::format("an event of {} on a stream of {}", device_.name(), stream.device().name()));
     }
   }
 
@@ -102,7 +102,7 @@ double Event::elapsed_time(const Event& end) const {
   DeviceState& device = state_->device();
   if (&device != &end.state_->device()) {
     throw InvalidArgument(
-        fmt::format("the time between an event of {} and one of {}", device.name(), end.state_->device().name()));
+        base::format("the time between an event of {} and one of {}", device.name(), end.state_->device().name()));
   }
   const uint64_t first = state_->time("first"), last = end.state_->time("second");
   const DeviceInfo& info = device.info();

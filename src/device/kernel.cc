@@ -1,9 +1,9 @@
 // Launching a kernel: how many threads, in which groups, on which stream.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
+#include "base/text.h"
 #include "device/arguments.h"
 #include "device/library.h"
 #include "device/stream_state.h"
@@ -17,8 +17,8 @@ constexpr uint64_t kUsualGroup = 256;
 
 std::string text_of(const Extent& extent, int dimensions) {
   if (dimensions == 1) return std::to_string(extent.x);
-  if (dimensions == 2) return fmt::format("{} x {}", extent.x, extent.y);
-  return fmt::format("{} x {} x {}", extent.x, extent.y, extent.z);
+  if (dimensions == 2) return base::format("{} x {}", extent.x, extent.y);
+  return base::format("{} x {} x {}", extent.x, extent.y, extent.z);
 }
 
 // Where edges cost launches of their own, a group that divides the threads is worth more than a larger one.
@@ -49,21 +49,21 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
   const KernelInfo& info = *kernel.info;
   const Extent& longest = device.max_group;
   if (group.x == 0 || group.y == 0 || group.z == 0)
-    throw InvalidArgument(fmt::format("a group of {} for kernel \"{}\"", text_of(group, dimensions), kernel.name));
+    throw InvalidArgument(base::format("a group of {} for kernel \"{}\"", text_of(group, dimensions), kernel.name));
   uint64_t volume = 0;
   const bool overflows =
       __builtin_mul_overflow(group.x, group.y, &volume) || __builtin_mul_overflow(volume, group.z, &volume);
   if (overflows || volume > info.max_threads_per_group) {
-    throw InvalidArgument(fmt::format("a group of {} threads for kernel \"{}\"; it runs with {} at most",
-                                      text_of(group, dimensions), kernel.name, info.max_threads_per_group));
+    throw InvalidArgument(base::format("a group of {} threads for kernel \"{}\"; it runs with {} at most",
+                                       text_of(group, dimensions), kernel.name, info.max_threads_per_group));
   }
   if (group.x > longest.x || group.y > longest.y || group.z > longest.z) {
-    throw InvalidArgument(fmt::format("a group of {} for kernel \"{}\"; {} takes {} at most in each dimension",
-                                      text_of(group, dimensions), kernel.name, device.name, text_of(longest, 3)));
+    throw InvalidArgument(base::format("a group of {} for kernel \"{}\"; {} takes {} at most in each dimension",
+                                       text_of(group, dimensions), kernel.name, device.name, text_of(longest, 3)));
   }
   if (info.required_group.x != 0 && group != info.required_group) {
-    throw InvalidArgument(fmt::format("a group of {} for kernel \"{}\", which says in its source that it runs with {}",
-                                      text_of(group, dimensions), kernel.name, text_of(info.required_group, 3)));
+    throw InvalidArgument(base::format("a group of {} for kernel \"{}\", which says in its source that it runs with {}",
+                                       text_of(group, dimensions), kernel.name, text_of(info.required_group, 3)));
   }
 }
 
@@ -71,8 +71,8 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
 void check_threads(const KernelState& kernel, const Extent& threads) {
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   if (!kernel.info->is_translated || (threads.x <= kMost && threads.y <= kMost && threads.z <= kMost)) return;
-  throw InvalidArgument(fmt::format("{} threads for kernel \"{}\"; Metal counts to {} in each dimension",
-                                    text_of(threads, 3), kernel.name, kMost));
+  throw InvalidArgument(base::format("{} threads for kernel \"{}\"; Metal counts to {} in each dimension",
+                                     text_of(threads, 3), kernel.name, kMost));
 }
 
 }  // namespace
@@ -106,12 +106,12 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
   DeviceState& device = library_->device();
   StreamState& stream = stream_ != nullptr ? *stream_ : device.current_stream();
   if (&stream.device() != &device) {
-    throw InvalidArgument(fmt::format("kernel \"{}\" was compiled for {} and cannot run on a stream of {}", name(),
-                                      device.name(), stream.device().name()));
+    throw InvalidArgument(base::format("kernel \"{}\" was compiled for {} and cannot run on a stream of {}", name(),
+                                       device.name(), stream.device().name()));
   }
   if (thread_dimensions_ != 0 && group_dimensions_ != 0 && thread_dimensions_ != group_dimensions_) {
-    throw InvalidArgument(fmt::format("threads in {} dimensions and a group in {} for kernel \"{}\"",
-                                      int{thread_dimensions_}, int{group_dimensions_}, name()));
+    throw InvalidArgument(base::format("threads in {} dimensions and a group in {} for kernel \"{}\"",
+                                       int{thread_dimensions_}, int{group_dimensions_}, name()));
   }
   Arguments arguments(*state_, given, stream);
 
@@ -125,8 +125,8 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
   } else if (arguments.first_tensor() != nullptr) {
     launch.threads.x = static_cast<uint64_t>(arguments.first_tensor()->elements());
   } else {
-    throw InvalidArgument(
-        fmt::format("kernel \"{}\" was given no tensor to take its threads from: say how many with threads()", name()));
+    throw InvalidArgument(base::format(
+        "kernel \"{}\" was given no tensor to take its threads from: say how many with threads()", name()));
   }
   const bool chosen = group_dimensions_ != 0;
   if (chosen) {

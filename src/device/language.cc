@@ -1,12 +1,11 @@
 #include "device/language.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "base/characters.h"
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
@@ -97,14 +96,14 @@ Language choose_language(std::string_view source, const DeviceInfo& device) {
   const auto found = detect_language(source);
   if (found && std::find(taken.begin(), taken.end(), *found) != taken.end()) return *found;
   if (taken.empty()) {
-    throw NotAvailable(fmt::format("{} compiles nothing here: `kymo devices` says what is missing", device.name));
+    throw NotAvailable(base::format("{} compiles nothing here: `kymo devices` says what is missing", device.name));
   }
   // Text that could be anything is taken for Metal, whose translator says what it thinks of it.
   if (!found) return taken.front() == Language::SpirV ? throw InvalidArgument("this is not SPIR-V") : taken.front();
   std::string names;
   for (const Language language : taken)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", language_name(language));
-  throw InvalidArgument(fmt::format("this source is {}, and {} takes: {}", language_name(*found), device.name, names));
+    names += base::format("{}{}", names.empty() ? "" : ", ", language_name(language));
+  throw InvalidArgument(base::format("this source is {}, and {} takes: {}", language_name(*found), device.name, names));
 }
 
 }  // namespace kymo::device

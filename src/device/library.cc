@@ -1,10 +1,8 @@
 #include "device/library.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "device/library_cache.h"
 #include "device/names.h"
 #include "kymo/shader.h"
@@ -65,8 +63,8 @@ void LibraryState::drop_program() { program_.reset(); }
 Kernel ShaderLibrary::operator[](std::string_view name) const {
   KernelState* kernel = state_->find(name);
   if (kernel == nullptr) {
-    throw Error(fmt::format("there is no kernel \"{}\" in this library; it has: {}", name,
-                            fmt::join(state_->kernel_names(), ", ")));
+    throw Error(base::format("there is no kernel \"{}\" in this library; it has: {}", name,
+                             base::join(state_->kernel_names(), ", ")));
   }
   return Kernel(state_, *kernel);
 }

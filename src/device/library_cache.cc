@@ -1,7 +1,6 @@
 #include "device/library_cache.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "device/code_store.h"
 #include "device/language.h"
 #include "device/metal_library.h"
@@ -25,10 +24,10 @@ std::string key_of(const Source& source, const CompileOptions& options) {
   for (const std::string& option : source.options) add(option);
   add(source.text);
   if (source.language != Language::Metal) return key;
-  add(fmt::format("translator {:016x}, {} constants", shader::translator_version(), options.constants.size()));
+  add(base::format("translator {:016x}, {} constants", shader::translator_version(), options.constants.size()));
   for (const auto& [name, value] : options.constants) {
     add(name);
-    add(fmt::format("{:a}", value));
+    add(base::format("{:a}", value));
   }
   for (const auto& [name, text] : options.headers) {
     add(name);
@@ -39,9 +38,9 @@ std::string key_of(const Source& source, const CompileOptions& options) {
 
 void refuse_what_is_metals(Language language, const CompileOptions& options) {
   if (language == Language::Metal || (options.constants.empty() && options.headers.empty())) return;
-  throw InvalidArgument(fmt::format("{} are for Metal, and this source is {}",
-                                    options.constants.empty() ? "headers" : "function constants",
-                                    language_name(language)));
+  throw InvalidArgument(base::format("{} are for Metal, and this source is {}",
+                                     options.constants.empty() ? "headers" : "function constants",
+                                     language_name(language)));
 }
 
 // A source without a kernel: some have nothing but functions and types.

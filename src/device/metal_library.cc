@@ -1,10 +1,9 @@
 #include "device/metal_library.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 
+#include "base/text.h"
 #include "device/language.h"
 #include "shader/argument_order.h"
 #include "shader/shader.h"
@@ -33,7 +32,7 @@ std::vector<std::string> metal_defines(const std::vector<std::string>& options) 
     if (option.empty()) continue;
     if (!option.starts_with("-D")) {
       throw InvalidArgument(
-          fmt::format("the option {} of a Metal source is not known: -DNAME and -DNAME=VALUE are", option));
+          base::format("the option {} of a Metal source is not known: -DNAME and -DNAME=VALUE are", option));
     }
     option.remove_prefix(2);
     if (option.empty() && i + 1 < options.size()) option = options[++i];
@@ -126,9 +125,9 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
   const auto language = native_language(device);
   if (!language) {
     throw NotAvailable(
-        fmt::format("{} has no compiler here that Metal could be translated for: `kymo devices` says "
-                    "what is missing",
-                    device.name));
+        base::format("{} has no compiler here that Metal could be translated for: `kymo devices` says "
+                     "what is missing",
+                     device.name));
   }
   shader::Options given;
   given.target = metal_target(*language);
@@ -149,8 +148,8 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
 }
 
 CompileError translation_fault(Language language, const CompileError& error) {
-  return {fmt::format("the translation to {} does not compile; this is a fault of Kymo: {}", language_name(language),
-                      error.what()),
+  return {base::format("the translation to {} does not compile; this is a fault of Kymo: {}", language_name(language),
+                       error.what()),
           error.file(), 0, 0, error.text()};
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_tree.h"
 #include "kymo/error.h"
 #include "shader/shader.h"
 
@@ -28,7 +29,7 @@ struct NvrtcSource {
 // What stands in R"( )" as the argument of metal( ) in the files beside this one.
 std::vector<NvrtcSource> nvrtc_sources() {
   std::vector<NvrtcSource> sources;
-  for (const auto& entry : std::filesystem::directory_iterator(KYMO_SOURCE_DIR "/src/device")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kymo::base::in_tree("src/device"))) {
     const std::string name = entry.path().filename();
     if (!name.starts_with("metal_") || !name.ends_with("_test.cc") || name == "metal_nvrtc_test.cc") continue;
     std::stringstream read;

@@ -5,11 +5,11 @@
 // limits. metal_random_texts.h has what they use.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/text.h"
 
 namespace kymo::device::tests {
 
@@ -66,21 +66,21 @@ inline std::string RandomProgram::literal(Type type) {
   const std::string small = chance(50) ? kEdges[below(8)] : std::to_string(below(1000));
   switch (type) {
     case Int:
-      return chance(20)   ? fmt::format("int({}u)", (below(1u << 16) << 16) + below(1u << 16))
+      return chance(20)   ? base::format("int({}u)", (below(1u << 16) << 16) + below(1u << 16))
              : chance(30) ? "(-" + small + ")"
                           : small;
     case Uint:
-      return chance(40) ? fmt::format("0x{:x}u", (below(1u << 16) << 16) + below(1u << 16)) : small + "u";
+      return chance(40) ? base::format("0x{:x}u", (below(1u << 16) << 16) + below(1u << 16)) : small + "u";
     case Long:
-      return fmt::format("({}{}l)", chance(50) ? "-" : "", uint64_t{below(1u << 30)} << below(33));
+      return base::format("({}{}l)", chance(50) ? "-" : "", uint64_t{below(1u << 30)} << below(33));
     case Ulong:
-      return fmt::format("{}ul", uint64_t{below(1u << 31)} << below(34));
+      return base::format("{}ul", uint64_t{below(1u << 31)} << below(34));
     case Float:
-      return fmt::format("{}.{}f", below(200), below(1000));
+      return base::format("{}.{}f", below(200), below(1000));
     case Bool:
       return chance(50) ? "true" : "false";
     default:
-      return fmt::format("{}({})", name_of(type), small);
+      return base::format("{}({})", name_of(type), small);
   }
 }
 
@@ -89,17 +89,17 @@ inline std::string RandomProgram::truth(int depth) {
   if (depth <= 0) return chance(70) ? "b0" : literal(Bool);
   switch (below(is_in_kernel_ ? 6 : 5)) {
     case 5:
-      return chance(50) ? fmt::format("{}({} < {})", chance(50) ? "any" : "all", lanes(depth - 1), lanes(depth - 1))
-                        : fmt::format("(h0 < {})", chance(50) ? "h1" : fmt::format("mild({})", real(depth - 1)));
+      return chance(50) ? base::format("{}({} < {})", chance(50) ? "any" : "all", lanes(depth - 1), lanes(depth - 1))
+                        : base::format("(h0 < {})", chance(50) ? "h1" : base::format("mild({})", real(depth - 1)));
     case 0:
-      return fmt::format("({} {} {})", truth(depth - 1), chance(50) ? "&&" : "||", truth(depth - 1));
+      return base::format("({} {} {})", truth(depth - 1), chance(50) ? "&&" : "||", truth(depth - 1));
     case 1:
       return "!" + truth(depth - 1);
     case 2:
-      return fmt::format("bool({})", value(whole_type(), depth - 1));
+      return base::format("bool({})", value(whole_type(), depth - 1));
     default:  // of different types too: how they meet is part of the question
-      return fmt::format("({} {} {})", value(any_type(), depth - 1), kComparisons[below(6)],
-                         value(any_type(), depth - 1));
+      return base::format("({} {} {})", value(any_type(), depth - 1), kComparisons[below(6)],
+                          value(any_type(), depth - 1));
   }
 }
 
@@ -107,18 +107,18 @@ inline std::string RandomProgram::real(int depth) {
   if (depth <= 0) return chance(70) ? "f0" : literal(Float);
   switch (below(is_in_kernel_ ? 6 : 5)) {
     case 5:
-      return chance(50) ? fmt::format("q4[{} % 4u]", value(Uint, depth - 1)) : "tame(float(h0))";
+      return chance(50) ? base::format("q4[{} % 4u]", value(Uint, depth - 1)) : "tame(float(h0))";
     case 0:
-      return fmt::format("tame(float({}))", value(whole_type(), depth - 1));
+      return base::format("tame(float({}))", value(whole_type(), depth - 1));
     case 1:
-      return fmt::format("({} ? {} : {})", truth(depth - 1), real(depth - 1), chance(50) ? real(depth - 1) : "3");
+      return base::format("({} ? {} : {})", truth(depth - 1), real(depth - 1), chance(50) ? real(depth - 1) : "3");
     case 2:
-      return fmt::format("tame({} * {})", real(depth - 1), real(depth - 1));
+      return base::format("tame({} * {})", real(depth - 1), real(depth - 1));
     case 3:
-      return fmt::format("tame({} {} {} * {})", real(depth - 1), chance(50) ? "+" : "-", real(depth - 1),
-                         real(depth - 1));
+      return base::format("tame({} {} {} * {})", real(depth - 1), chance(50) ? "+" : "-", real(depth - 1),
+                          real(depth - 1));
     default:
-      return fmt::format("tame({} / ({} + 0.5f))", real(depth - 1), real(depth - 1));
+      return base::format("tame({} / ({} + 0.5f))", real(depth - 1), real(depth - 1));
   }
 }
 
@@ -133,50 +133,50 @@ inline std::string RandomProgram::whole(Type type, int depth) {
   const auto part = [&] { return value(type, depth - 1); };
   switch (below(is_in_kernel_ ? 14 : 13)) {
     case 13:
-      return chance(50) ? fmt::format("{}(v4[{} % 4u])", name, value(Uint, depth - 1))
-                        : fmt::format("{}({}4.{})", name, chance(50) ? "r" : "b", chance(50) ? "x" : "w");
+      return chance(50) ? base::format("{}(v4[{} % 4u])", name, value(Uint, depth - 1))
+                        : base::format("{}({}4.{})", name, chance(50) ? "r" : "b", chance(50) ? "x" : "w");
     case 0:
     case 1: {
       static constexpr const char* kOperators[] = {"+", "-", "*", "&", "|", "^"};
-      return fmt::format("{0}({1}({2}) {3} {1}({4}))", name, unsigned_name, part(), kOperators[below(6)], part());
+      return base::format("{0}({1}({2}) {3} {1}({4}))", name, unsigned_name, part(), kOperators[below(6)], part());
     }
     case 2:
-      return fmt::format("{}<{}>({}, {})", chance(50) ? "over" : "rest", name, part(), part());
+      return base::format("{}<{}>({}, {})", chance(50) ? "over" : "rest", name, part(), part());
     case 3:
-      return fmt::format("{}({}({}) << ({} & {}u))", name, unsigned_name, part(), value(Uint, depth - 1),
-                         is_wide ? 63 : 31);
+      return base::format("{}({}({}) << ({} & {}u))", name, unsigned_name, part(), value(Uint, depth - 1),
+                          is_wide ? 63 : 31);
     case 4:
-      return fmt::format("{}({} >> ({} & {}u))", name, part(), value(Uint, depth - 1),
-                         is_wide        ? 63
-                         : type <= Uint ? 31
-                                        : 7);
+      return base::format("{}({} >> ({} & {}u))", name, part(), value(Uint, depth - 1),
+                          is_wide        ? 63
+                          : type <= Uint ? 31
+                                         : 7);
     case 5: {  // small ones meet as ints, whatever they are
       const Type a = static_cast<Type>(Short + below(4)), b = static_cast<Type>(Short + below(4));
-      return fmt::format("{}({} {} {})", name, value(a, depth - 1), chance(50) ? "+" : "-", value(b, depth - 1));
+      return base::format("{}({} {} {})", name, value(a, depth - 1), chance(50) ? "+" : "-", value(b, depth - 1));
     }
     case 6:
-      return fmt::format("{}({} ? {} : {})", name, truth(depth - 1), value(whole_type(), depth - 1),
-                         value(whole_type(), depth - 1));
+      return base::format("{}({} ? {} : {})", name, truth(depth - 1), value(whole_type(), depth - 1),
+                          value(whole_type(), depth - 1));
     case 7:
-      return fmt::format("{}({})", name, value(whole_type(), depth - 1));
+      return base::format("{}({})", name, value(whole_type(), depth - 1));
     case 8:
-      return fmt::format("{}(int(near({})))", name, real(depth - 1));
+      return base::format("{}(int(near({})))", name, real(depth - 1));
     case 9:
       return chance(50)
-                 ? fmt::format("{}(values[{} % 8u])", name, value(Uint, depth - 1))
-                 : fmt::format("{}(kGrid[{} % 2u][{} % 3u])", name, value(Uint, depth - 1), value(Uint, depth - 1));
+                 ? base::format("{}(values[{} % 8u])", name, value(Uint, depth - 1))
+                 : base::format("{}(kGrid[{} % 2u][{} % 3u])", name, value(Uint, depth - 1), value(Uint, depth - 1));
     case 10:
-      return fmt::format("{}({})", name,
-                         chance(50) ? "pair.a" : fmt::format("pair.c[{} % 3u]", value(Uint, depth - 1)));
+      return base::format("{}({})", name,
+                          chance(50) ? "pair.a" : base::format("pair.c[{} % 3u]", value(Uint, depth - 1)));
     case 11:
       if (functions_ > 0 && loops_ < 2)
-        return fmt::format("{}(function{}({}, {}))", name, below(static_cast<uint32_t>(functions_)),
-                           value(Uint, depth - 1), value(Int, depth - 1));
-      return fmt::format("{}(kTable[{} % 5u])", name, value(Uint, depth - 1));
+        return base::format("{}(function{}({}, {}))", name, below(static_cast<uint32_t>(functions_)),
+                            value(Uint, depth - 1), value(Int, depth - 1));
+      return base::format("{}(kTable[{} % 5u])", name, value(Uint, depth - 1));
     default:
-      return chance(50) ? fmt::format("pick<{}>({}, {}, {})", name, value(Uint, depth - 1), part(), part())
-                        : fmt::format("{}({}turn<{}>({}))", name, chance(50) ? "~" : "", 1 + below(31),
-                                      value(Uint, depth - 1));
+      return chance(50) ? base::format("pick<{}>({}, {}, {})", name, value(Uint, depth - 1), part(), part())
+                        : base::format("{}({}turn<{}>({}))", name, chance(50) ? "~" : "", 1 + below(31),
+                                       value(Uint, depth - 1));
   }
 }
 
@@ -197,25 +197,25 @@ inline void RandomProgram::statement(int depth) {
   const std::string id = std::to_string(names_++);
   switch (below(depth > 0 ? 13 : 7)) {
     case 0:
-      return line(fmt::format("values[{} % 8u] {}= {};", value(Uint, 1), chance(50) ? "^" : "+", value(Uint, 2)));
+      return line(base::format("values[{} % 8u] {}= {};", value(Uint, 1), chance(50) ? "^" : "+", value(Uint, 2)));
     case 1:
-      return line(fmt::format("{} {}= {};", chance(50) ? "u0" : "w0", chance(50) ? "^" : "|", value(Ushort, 2)));
+      return line(base::format("{} {}= {};", chance(50) ? "u0" : "w0", chance(50) ? "^" : "|", value(Ushort, 2)));
     case 2:
       if (chance(40))
-        return line(chance(50) ? fmt::format("shake(pair, {});", value(Uint, 2))
-                               : fmt::format("pair = made(pair.a, {});", value(Uint, 2)));
-      return line(chance(50) ? fmt::format("stir({}, {});", chance(50) ? "u0" : "values[u0 % 8u]", value(Uint, 2))
-                             : fmt::format("pair = mixed(pair, {});", value(Uint, 2)));
+        return line(chance(50) ? base::format("shake(pair, {});", value(Uint, 2))
+                               : base::format("pair = made(pair.a, {});", value(Uint, 2)));
+      return line(chance(50) ? base::format("stir({}, {});", chance(50) ? "u0" : "values[u0 % 8u]", value(Uint, 2))
+                             : base::format("pair = mixed(pair, {});", value(Uint, 2)));
     case 3:
-      line(fmt::format("thread uint* p{} = &values[{} % 7u];", id, value(Uint, 1)));
-      return line(fmt::format("p{0}[1] += *p{0} ^ {1};", id, value(Uint, 1)));
+      line(base::format("thread uint* p{} = &values[{} % 7u];", id, value(Uint, 1)));
+      return line(base::format("p{0}[1] += *p{0} ^ {1};", id, value(Uint, 1)));
     case 4:
-      line(fmt::format("const auto g{} = [&](uint x) {{ return x * {} + uint({}); }};", id, literal(Uint),
-                       chance(50) ? "s0" : "i0"));
-      return line(fmt::format("u0 ^= g{}({});", id, value(Uint, 1)));
+      line(base::format("const auto g{} = [&](uint x) {{ return x * {} + uint({}); }};", id, literal(Uint),
+                        chance(50) ? "s0" : "i0"));
+      return line(base::format("u0 ^= g{}({});", id, value(Uint, 1)));
     case 7:
     case 8:
-      line(fmt::format("if ({}) {{", truth(2)));
+      line(base::format("if ({}) {{", truth(2)));
       statements(1 + static_cast<int>(below(2)), depth - 1);
       if (chance(50)) {
         line("} else {");
@@ -226,57 +226,57 @@ inline void RandomProgram::statement(int depth) {
     case 10: {
       const bool is_for = chance(60);
       if (is_for) {
-        line(fmt::format("for (int k{0} = 0; k{0} < {1}; ++k{0}) {{", id, 2 + below(4)));
+        line(base::format("for (int k{0} = 0; k{0} < {1}; ++k{0}) {{", id, 2 + below(4)));
       } else {
-        line(fmt::format("int k{} = {};", id, 2 + below(4)));
-        line(fmt::format(
-            "{} {{", chance(50) ? fmt::format("while (k{}-- > 0)", id) : fmt::format("for (; k{0} > 0; --k{0})", id)));
+        line(base::format("int k{} = {};", id, 2 + below(4)));
+        line(base::format("{} {{", chance(50) ? base::format("while (k{}-- > 0)", id)
+                                              : base::format("for (; k{0} > 0; --k{0})", id)));
       }
       ++loops_;
       statements(1, depth - 1);
       ++indent_;
-      line(fmt::format("u0 += uint(k{}) * {};", id, literal(Uint)));
-      if (chance(50)) line(fmt::format("if ({}) {};", truth(1), chance(50) ? "break" : "continue"));
+      line(base::format("u0 += uint(k{}) * {};", id, literal(Uint)));
+      if (chance(50)) line(base::format("if ({}) {};", truth(1), chance(50) ? "break" : "continue"));
       --indent_;
       statements(1, depth - 1);
       --loops_;
       return line("}");
     }
     case 11:
-      line(fmt::format("switch ({} % 5u) {{", value(Uint, 2)));
+      line(base::format("switch ({} % 5u) {{", value(Uint, 2)));
       for (int k = 0; k < 4; ++k) {
-        line(k == 3 ? "default:" : fmt::format("case {}: {{", k));
+        line(k == 3 ? "default:" : base::format("case {}: {{", k));
         statements(1, depth - 1);
         if (k != 3) line(chance(60) ? "} break;" : "}");
       }
       return line("}");
     case 12:
-      line(fmt::format("int k{} = 0;", id));
+      line(base::format("int k{} = 0;", id));
       line("do {");
       ++loops_;
       statements(1, depth - 1);
       --loops_;
       line("  u0 = u0 * 5u + 1u;");
-      return line(fmt::format("}} while (++k{} < 4 && u0 % {}u != 0u);", id, 2 + below(2)));
+      return line(base::format("}} while (++k{} < 4 && u0 % {}u != 0u);", id, 2 + below(2)));
     default: {
       const Type type = any_type();
-      return line(fmt::format("{} = {};", kAll[type], value(type, 3)));
+      return line(base::format("{} = {};", kAll[type], value(type, 3)));
     }
   }
 }
 
 inline std::string RandomProgram::lanes(int depth) {
-  if (depth <= 0) return chance(60) ? "v4" : fmt::format("uint4({})", literal(Uint));
+  if (depth <= 0) return chance(60) ? "v4" : base::format("uint4({})", literal(Uint));
   switch (below(4)) {
     case 0:
-      return fmt::format("SWIZZLE(v4, {})", chance(50) ? "wzyx" : "yxxw");
+      return base::format("SWIZZLE(v4, {})", chance(50) ? "wzyx" : "yxxw");
     case 1:
-      return fmt::format("uint4({}, {}, u0, 7u)", value(Uint, depth - 1), value(Uint, depth - 1));
+      return base::format("uint4({}, {}, u0, 7u)", value(Uint, depth - 1), value(Uint, depth - 1));
     case 2:
-      return fmt::format("uint4({}4)", chance(50) ? "r" : "b");
+      return base::format("uint4({}4)", chance(50) ? "r" : "b");
     default: {
       static constexpr const char* kOperators[] = {"+", "-", "*", "&", "|", "^"};
-      return fmt::format("({} {} {})", lanes(depth - 1), kOperators[below(6)], lanes(depth - 1));
+      return base::format("({} {} {})", lanes(depth - 1), kOperators[below(6)], lanes(depth - 1));
     }
   }
 }
@@ -286,47 +286,47 @@ inline void RandomProgram::vector_statement() {
   const char* small_type = small[0] == 'r' ? "short4" : "uchar4";
   switch (below(8)) {
     case 0:
-      return line(fmt::format("v4 = {};", lanes(3)));
+      return line(base::format("v4 = {};", lanes(3)));
     case 1:
-      return line(fmt::format("v4[{} % 4u] {}= {};", value(Uint, 1), chance(50) ? "+" : "^", value(Uint, 2)));
+      return line(base::format("v4[{} % 4u] {}= {};", value(Uint, 1), chance(50) ? "+" : "^", value(Uint, 2)));
     case 2:
-      return line(fmt::format("{} = {} {} {}({});", small, small, chance(50) ? "*" : "+", small_type, lanes(2)));
+      return line(base::format("{} = {} {} {}({});", small, small, chance(50) ? "*" : "+", small_type, lanes(2)));
     case 3:
-      return line(fmt::format("SET_SWIZZLE({0}, {1}, SWIZZLE({0}, {2}));", chance(50) ? "v4" : small,
-                              chance(50) ? "xz" : "wx", chance(50) ? "yw" : "zy"));
+      return line(base::format("SET_SWIZZLE({0}, {1}, SWIZZLE({0}, {2}));", chance(50) ? "v4" : small,
+                               chance(50) ? "xz" : "wx", chance(50) ? "yw" : "zy"));
     case 4:
-      return line(fmt::format("q4 = tame(q4 {} {} float4({}));", chance(50) ? "*" : "-",
-                              chance(50) ? "q4 *" : "SWIZZLE(q4, wzyx) *", real(2)));
+      return line(base::format("q4 = tame(q4 {} {} float4({}));", chance(50) ? "*" : "-",
+                               chance(50) ? "q4 *" : "SWIZZLE(q4, wzyx) *", real(2)));
     case 5:
-      return line(fmt::format("q4 = tame(q4 / (q4 * q4 + float4({}, 2.5f, 1.0f, 0.5f)));", "0.75f"));
+      return line(base::format("q4 = tame(q4 / (q4 * q4 + float4({}, 2.5f, 1.0f, 0.5f)));", "0.75f"));
     case 6:
-      return line(fmt::format("h0 = mild(float(h0 {} h1 {} mild({})));", chance(50) ? "*" : "-", chance(50) ? "+" : "-",
-                              real(2)));
+      return line(base::format("h0 = mild(float(h0 {} h1 {} mild({})));", chance(50) ? "*" : "-",
+                               chance(50) ? "+" : "-", real(2)));
     default:
-      return line(fmt::format("h1 = mild(float(mild({}) / (h0 * h0 + mild(0.5f))));", real(1)));
+      return line(base::format("h1 = mild(float(mild({}) / (h0 * h0 + mild(0.5f))));", real(1)));
   }
 }
 
 // What it found is used behind it, and threads leave it at different turns.
 inline void RandomProgram::search(int depth) {
   const std::string id = std::to_string(names_++);
-  line(fmt::format("uint t{0} = 0u; int n{0} = 0;", id));
-  line(chance(50) ? fmt::format("for (uint k{0} = {1};; ++k{0}) {{", id, value(Uint, 1))
-                  : fmt::format("uint k{0} = {1}; while (true) {{ ++k{0};", id, value(Uint, 1)));
+  line(base::format("uint t{0} = 0u; int n{0} = 0;", id));
+  line(chance(50) ? base::format("for (uint k{0} = {1};; ++k{0}) {{", id, value(Uint, 1))
+                  : base::format("uint k{0} = {1}; while (true) {{ ++k{0};", id, value(Uint, 1)));
   ++indent_;
   ++loops_;
-  line(fmt::format("t{0} = in[k{0} % 64u] {1} u0;", id, chance(50) ? "^" : "+"));
+  line(base::format("t{0} = in[k{0} % 64u] {1} u0;", id, chance(50) ? "^" : "+"));
   if (chance(50)) statement(depth - 1);
-  line(fmt::format("if (t{0} % {1}u == 0u || ++n{0} > 6) break;", id, 2 + below(4)));
-  line(fmt::format("u0 = u0 * 5u + {};", literal(Uint)));
+  line(base::format("if (t{0} % {1}u == 0u || ++n{0} > 6) break;", id, 2 + below(4)));
+  line(base::format("u0 = u0 * 5u + {};", literal(Uint)));
   --loops_;
   --indent_;
   line("}");
-  line(fmt::format("u0 = (u0 + {}) ^ t{};", literal(Uint), id));
+  line(base::format("u0 = (u0 + {}) ^ t{};", literal(Uint), id));
 }
 
 inline void RandomProgram::function() {
-  line(fmt::format("inline uint function{}(uint u0, int i0) {{", functions_));
+  line(base::format("inline uint function{}(uint u0, int i0) {{", functions_));
   line(
       "  uint values[8] = {u0, 1u, uint(i0), 3u}; Pair pair = {i0, 7, {u0}}; long l0 = i0; ulong m0 = u0; short s0 = "
       "short(i0);");
@@ -334,7 +334,7 @@ inline void RandomProgram::function() {
       "  ushort w0 = ushort(u0); char d0 = char(i0); uchar c0 = uchar(u0); float f0 = near(float(i0)); bool b0 = u0 > "
       "5u;");
   statements(3, 1);
-  line(fmt::format("  if ({}) return {};", truth(2), value(Uint, 2)));
+  line(base::format("  if ({}) return {};", truth(2), value(Uint, 2)));
   line(
       "  return u0 ^ uint(i0) ^ values[1] ^ uint(ulong(l0) + ulong(s0)) ^ uint(m0) ^ uint(w0) ^ uint(d0) ^ uint(c0) ^ "
       "uint(b0) ^ uint(pair.a) ^ as_type<uint>(f0);");
@@ -345,8 +345,8 @@ inline void RandomProgram::function() {
 inline std::string RandomProgram::text(const std::string& name) {
   for (int k = 0; k < 3; ++k) function();
   is_in_kernel_ = true;
-  line(fmt::format("kernel void {}(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {{",
-                   name));
+  line(base::format("kernel void {}(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {{",
+                    name));
   line(
       "  uint u0 = in[i]; int i0 = int(u0 * 7u); long l0 = long(i0) * 65537l; ulong m0 = ulong(u0) << 29; short s0 = "
       "short(u0);");

@@ -1,14 +1,14 @@
 // Random programs: a device computes what the host's compiler makes of the same text, bit for bit.
 //
-// KYMO_RANDOM_COUNT programs (12) from KYMO_RANDOM_SEED (1) on.
+// KYMO_RANDOM_COUNT programs (5) from KYMO_RANDOM_SEED (1) on.
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/text.h"
 #include "device/metal_random_program.h"
 #include "device/metal_random_texts.h"
 #include "device/metal_test.h"
@@ -41,12 +41,12 @@ class RandomOracle {
 
  private:
   RandomOracle() {
-    const uint64_t first = random_setting("KYMO_RANDOM_SEED", 1), count = random_setting("KYMO_RANDOM_COUNT", 12);
+    const uint64_t first = random_setting("KYMO_RANDOM_SEED", 1), count = random_setting("KYMO_RANDOM_COUNT", 5);
     std::string all = std::string(kRandomHostPrelude) + std::string(kRandomHelpers);
     for (uint64_t seed = first; seed < first + count; ++seed) {
-      const std::string name = fmt::format("program{}", seed);
+      const std::string name = base::format("program{}", seed);
       programs_.push_back({seed, name, RandomProgram(seed).text(name), nullptr});
-      all += fmt::format("namespace in_{} {{\n{}}}\n", name, programs_.back().text);
+      all += base::format("namespace in_{} {{\n{}}}\n", name, programs_.back().text);
     }
     char folder[] = "/tmp/kymo-random-XXXXXX";
     if (mkdtemp(folder) == nullptr) {
@@ -56,7 +56,7 @@ class RandomOracle {
     const std::string path = folder;
     std::ofstream(path + "/programs.cc") << all;
     const char* compiler = std::getenv("CXX");
-    const std::string command = fmt::format(
+    const std::string command = base::format(
         "{} -x c++ -std=c++17 -w -O1 -ffp-contract=off -fsigned-char -fPIC -shared {}/programs.cc -o {}/programs.so 2> "
         "{}/log",
         compiler == nullptr ? "c++" : compiler, path, path, path);

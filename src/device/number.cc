@@ -1,11 +1,11 @@
 #include "device/number.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::device {
 namespace {
@@ -112,7 +112,7 @@ std::string Number::text() const {
     case Kind::Unsigned:
       return std::to_string(as_unsigned);
     case Kind::Float:
-      return fmt::format("{}", as_double);
+      return base::format("{}", as_double);
   }
   return "";
 }

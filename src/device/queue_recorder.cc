@@ -159,13 +159,19 @@ void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   const double ns = static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
                     static_cast<double>(info.tick_denominator);
   const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes a nanosecond: GB/s
-  if (timing.shared > 1) {
+  const Extent &threads = operation.threads, &group = operation.group;
+  if (timing.shared > 1) {  // no rate: the time is not its own
     const Label label(std::string_view(site.label.name, site.label.name_length),
                       std::string_view(site.label.category, site.label.category_length));
-    track_.span(label, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
-                kymo::arg("operations_in_this_time", timing.shared));
+    if (operation.kind == OperationKind::Kernel)
+      track_.span(label, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
+                  kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z), kymo::arg("group_x", group.x),
+                  kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),
+                  kymo::bytes("tensor_bytes", operation.bytes), kymo::arg("operations_in_this_time", timing.shared));
+    else
+      track_.span(label, timing.start, timing.end, pending.correlation, kymo::bytes("bytes", operation.bytes),
+                  kymo::arg("operations_in_this_time", timing.shared));
   } else if (operation.kind == OperationKind::Kernel) {
-    const Extent &threads = operation.threads, &group = operation.group;
     track_.span(site, timing.start, timing.end, pending.correlation, kymo::arg("threads_x", threads.x),
                 kymo::arg("threads_y", threads.y), kymo::arg("threads_z", threads.z), kymo::arg("group_x", group.x),
                 kymo::arg("group_y", group.y), kymo::arg("group_z", group.z),

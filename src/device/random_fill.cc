@@ -1,6 +1,6 @@
 // kymo/random.h: the fills, on the device of the tensor.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "device/builtin.h"
 #include "device/device_state.h"
 #include "device/random/fill.h"
@@ -15,9 +15,9 @@ void run(const random::Fill& fill, Tensor& out, Builtin kernels, RandomFill aske
   DeviceState& device = out.device().state();
   if (!out.is_contiguous()) {
     throw InvalidArgument(
-        fmt::format("a tensor of shape {} with gaps cannot be filled with random numbers: fill a "
-                    "contiguous one and copy it",
-                    out.shape().text()));
+        base::format("a tensor of shape {} with gaps cannot be filled with random numbers: fill a "
+                     "contiguous one and copy it",
+                     out.shape().text()));
   }
   const auto count = static_cast<uint64_t>(out.elements());
   const random::Reservation at = device.generator().reserve(fill.blocks(count));

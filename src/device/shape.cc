@@ -1,10 +1,9 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
+#include "base/text.h"
 #include "kymo/tensor.h"
 
 namespace kymo::device {
@@ -12,19 +11,20 @@ namespace kymo::device {
 Shape::Shape(std::span<const int64_t> sizes) : dimensions_(static_cast<int>(sizes.size())) {
   if (sizes.size() > kMaxDimensions)
     throw InvalidArgument(
-        fmt::format("a shape of {} dimensions; at most {} are possible", sizes.size(), kMaxDimensions));
+        base::format("a shape of {} dimensions; at most {} are possible", sizes.size(), kMaxDimensions));
   int64_t product = 1;
   bool too_many = false, empty = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] < 0)
-      throw InvalidArgument(fmt::format("a shape of [{}]: dimension {} is negative", fmt::join(sizes, ", "), i));
+      throw InvalidArgument(base::format("a shape of [{}]: dimension {} is negative", base::join(sizes, ", "), i));
     sizes_[i] = sizes[i];
     empty |= sizes[i] == 0;
     too_many |= __builtin_mul_overflow(product, sizes[i], &product);
   }
   // With 8 bytes an element, the bytes must be countable too.
   if (!empty && (too_many || product > (INT64_MAX >> 3))) {
-    throw InvalidArgument(fmt::format("a shape of [{}] has more elements than can be counted", fmt::join(sizes, ", ")));
+    throw InvalidArgument(
+        base::format("a shape of [{}] has more elements than can be counted", base::join(sizes, ", ")));
   }
 }
 
@@ -34,6 +34,6 @@ int64_t Shape::elements() const {
   return std::accumulate(sizes().begin(), sizes().end(), int64_t{1}, std::multiplies<>());
 }
 
-std::string Shape::text() const { return fmt::format("[{}]", fmt::join(sizes(), ", ")); }
+std::string Shape::text() const { return base::format("[{}]", base::join(sizes(), ", ")); }
 
 }  // namespace kymo::device

@@ -1,10 +1,9 @@
 #include "device/strided_copy.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <limits>
 
+#include "base/text.h"
 #include "device/builtin.h"
 #include "device/device_state.h"
 #include "device/work_capture.h"
@@ -41,7 +40,7 @@ void strided_copy(const Tensor& from, const Tensor& to) {
       if (from.shape()[i] > from.shape()[longest]) longest = i;
     const int64_t size = from.shape()[longest], half = size / 2;
     if (size < 2)
-      throw InvalidArgument(fmt::format("a tensor of shape {} is spread too far to be copied", from.shape().text()));
+      throw InvalidArgument(base::format("a tensor of shape {} is spread too far to be copied", from.shape().text()));
     strided_copy(from.slice(longest, 0, half), to.slice(longest, 0, half));
     strided_copy(from.slice(longest, half, size), to.slice(longest, half, size));
     return;
@@ -53,7 +52,7 @@ void strided_copy(const Tensor& from, const Tensor& to) {
 
   if (WorkCapture* capture = work_capture()) capture->copy(from, to);
   const ShaderLibrary library = from.device().state().builtins().get(Builtin::StridedCopy);
-  library[fmt::format("strided_copy_{}", size_of(from.dtype()))].threads(static_cast<uint64_t>(from.elements()))(
+  library[base::format("strided_copy_{}", size_of(from.dtype()))].threads(static_cast<uint64_t>(from.elements()))(
       from, to, layout.sizes, layout.from, layout.to);
 }
 

@@ -1,10 +1,9 @@
 // Tensors as values: views, and what they are made of. tensor_contents.cc moves their contents.
 #include "kymo/tensor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "device/storage.h"
 #include "device/stream_state.h"
 
@@ -24,7 +23,7 @@ Tensor::Strides packed_strides(const Shape& shape) {
 size_t checked_dimension(const Shape& shape, int dimension) {
   const int wanted = dimension < 0 ? dimension + shape.dimensions() : dimension;
   if (wanted < 0 || wanted >= shape.dimensions())
-    throw InvalidArgument(fmt::format("dimension {} of a tensor of shape {}", dimension, shape.text()));
+    throw InvalidArgument(base::format("dimension {} of a tensor of shape {}", dimension, shape.text()));
   return static_cast<size_t>(wanted);
 }
 
@@ -53,7 +52,7 @@ bool Tensor::is_contiguous() const {
 
 Tensor Tensor::slice(int dimension, int64_t begin, int64_t end, int64_t step) const {
   const size_t at = checked_dimension(shape_, dimension);
-  if (step < 1) throw InvalidArgument(fmt::format("a slice with step {}; it must be 1 or more", step));
+  if (step < 1) throw InvalidArgument(base::format("a slice with step {}; it must be 1 or more", step));
   const int64_t size = shape_[static_cast<int>(at)];
   const auto within = [&](int64_t index) { return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size); };
   const int64_t first = within(begin), last = std::max(first, within(end));
@@ -74,7 +73,7 @@ Tensor Tensor::select(int dimension, int64_t index) const {
   const int64_t wanted = index < 0 ? index + size : index;
   if (wanted < 0 || wanted >= size) {
     throw InvalidArgument(
-        fmt::format("index {} of dimension {} of a tensor of shape {}", index, dimension, shape_.text()));
+        base::format("index {} of dimension {} of a tensor of shape {}", index, dimension, shape_.text()));
   }
   const Tensor one = slice(dimension, wanted, wanted + 1);
   std::vector<int64_t> sizes(shape_.sizes().begin(), shape_.sizes().end());
@@ -87,8 +86,9 @@ Tensor Tensor::select(int dimension, int64_t index) const {
 
 Tensor Tensor::reshape(Shape shape) const {
   if (shape.elements() != elements()) {
-    throw InvalidArgument(fmt::format("a tensor of shape {} has {} elements and cannot be reshaped to {}, which has {}",
-                                      shape_.text(), elements(), shape.text(), shape.elements()));
+    throw InvalidArgument(
+        base::format("a tensor of shape {} has {} elements and cannot be reshaped to {}, which has {}", shape_.text(),
+                     elements(), shape.text(), shape.elements()));
   }
   const Tensor packed = contiguous();
   return {packed.storage_, dtype_, shape, packed_strides(shape), packed.offset_};

@@ -1,10 +1,10 @@
 // What moves the contents of tensors: fills and copies.
-#include <fmt/format.h>
 
 #include <cmath>
 #include <cstring>
 #include <memory>
 
+#include "base/text.h"
 #include "device/number.h"
 #include "device/storage.h"
 #include "device/stream_state.h"
@@ -59,7 +59,7 @@ void copy_packed(const Tensor& from, const Tensor& to) {
 void Tensor::fill(double value) {
   alignas(8) std::byte pattern[8];
   if (!store_number(Number::of(value), dtype_, pattern))
-    throw InvalidArgument(fmt::format("{} does not fit a tensor of {}", value, name_of(dtype_)));
+    throw InvalidArgument(base::format("{} does not fit a tensor of {}", value, name_of(dtype_)));
   const Address target = address();
   const size_t size = bytes();
   if (size == 0) return;
@@ -77,8 +77,8 @@ void Tensor::fill(double value) {
 
 void Tensor::copy_from(const Tensor& from) {
   if (from.shape_ != shape_ || from.dtype_ != dtype_) {
-    throw InvalidArgument(fmt::format("a tensor of {} {} cannot be copied into one of {} {}", name_of(from.dtype_),
-                                      from.shape_.text(), name_of(dtype_), shape_.text()));
+    throw InvalidArgument(base::format("a tensor of {} {} cannot be copied into one of {} {}", name_of(from.dtype_),
+                                       from.shape_.text(), name_of(dtype_), shape_.text()));
   }
   if (bytes() == 0) return;
   if (from.device() != device()) {
@@ -95,8 +95,8 @@ void Tensor::copy_from(const Tensor& from) {
 
 void Tensor::copy_from_bytes(std::span<const std::byte> from) {
   if (from.size() != bytes()) {
-    throw InvalidArgument(fmt::format("{} bytes for a tensor of {} {}, which takes {}", from.size(), name_of(dtype_),
-                                      shape_.text(), bytes()));
+    throw InvalidArgument(base::format("{} bytes for a tensor of {} {}, which takes {}", from.size(), name_of(dtype_),
+                                       shape_.text(), bytes()));
   }
   const Address target = address();
   if (from.empty()) return;
@@ -112,8 +112,8 @@ void Tensor::copy_from_bytes(std::span<const std::byte> from) {
 
 void Tensor::copy_to_bytes(std::span<std::byte> to) const {
   if (to.size() != bytes()) {
-    throw InvalidArgument(fmt::format("room for {} bytes, and a tensor of {} {} has {}", to.size(), name_of(dtype_),
-                                      shape_.text(), bytes()));
+    throw InvalidArgument(base::format("room for {} bytes, and a tensor of {} {} has {}", to.size(), name_of(dtype_),
+                                       shape_.text(), bytes()));
   }
   if (to.empty()) return;
   const Tensor packed = contiguous();
@@ -156,7 +156,7 @@ void Tensor::check_host_type(DType type) const {
   if (type == dtype_) return;
   // A bool is a byte here as there.
   if (size_of(type) == 1 && size_of(dtype_) == 1 && (type == DType::Bool || dtype_ == DType::Bool)) return;
-  throw InvalidArgument(fmt::format("a tensor of {} has no elements of {}", name_of(dtype_), name_of(type)));
+  throw InvalidArgument(base::format("a tensor of {} has no elements of {}", name_of(dtype_), name_of(type)));
 }
 
 std::vector<float> Tensor::floats() const {
@@ -190,13 +190,13 @@ Tensor full(Shape shape, double value, DType dtype) {
 Tensor arange(double begin, double end, double step, DType dtype) {
   const double count = std::ceil((end - begin) / step);
   if (step == 0 || !std::isfinite(count) || count > static_cast<double>(INT64_MAX >> 3))
-    throw InvalidArgument(fmt::format("a range from {} to {} in steps of {} has no end", begin, end, step));
+    throw InvalidArgument(base::format("a range from {} to {} in steps of {} has no end", begin, end, step));
   const auto elements = static_cast<size_t>(std::max(count, 0.0));
   std::vector<std::byte> values(elements * size_of(dtype));
   for (size_t i = 0; i < elements; ++i) {
     const double value = begin + static_cast<double>(i) * step;
     if (!store_number(Number::of(value), dtype, values.data() + i * size_of(dtype)))
-      throw InvalidArgument(fmt::format("{} of this range does not fit a tensor of {}", value, name_of(dtype)));
+      throw InvalidArgument(base::format("{} of this range does not fit a tensor of {}", value, name_of(dtype)));
   }
   Tensor tensor = empty({static_cast<int64_t>(elements)}, dtype);
   tensor.copy_from_bytes(values);
@@ -212,7 +212,7 @@ HostBuffer::HostBuffer(size_t bytes, Device device)
   memory_ = device.state().accelerator().allocate_host(bytes);
   if (memory_ == nullptr) {
     throw OutOfMemory(
-        fmt::format("{} cannot lock {} bytes of host memory; take less, or raise `ulimit -l`", device.name(), bytes),
+        base::format("{} cannot lock {} bytes of host memory; take less, or raise `ulimit -l`", device.name(), bytes),
         bytes, 0, 0);
   }
 }

@@ -1,16 +1,15 @@
 #include "device/value_bytes.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 
+#include "base/text.h"
 #include "device/number.h"
 
 namespace kymo::device {
 namespace {
 
 std::string does_not_fit(const Number& number, DType type) {
-  return fmt::format("{} does not fit {}", number.text(), name_of(type));
+  return base::format("{} does not fit {}", number.text(), name_of(type));
 }
 
 // A vector of three, or an array of such, has one number in four that counts for nothing.
@@ -40,10 +39,10 @@ std::string_view noun(const KernelArgument& given) {
 }
 
 std::string type_text(const Parameter& parameter) {
-  if (parameter.is_addresses) return fmt::format("{} tensors", parameter.count);
-  if (!parameter.type) return fmt::format("{} bytes", parameter.bytes);
+  if (parameter.is_addresses) return base::format("{} tensors", parameter.count);
+  if (!parameter.type) return base::format("{} bytes", parameter.bytes);
   if (parameter.count == 1) return std::string(name_of(*parameter.type));
-  return fmt::format("{} of {}", parameter.count, name_of(*parameter.type));
+  return base::format("{} of {}", parameter.count, name_of(*parameter.type));
 }
 
 size_t place_in_value(const Parameter& parameter, size_t index) {
@@ -54,7 +53,7 @@ size_t place_in_value(const Parameter& parameter, size_t index) {
 std::string store_value(const KernelArgument& given, const Parameter& parameter, std::byte* to) {
   if (is_number(given)) {
     if (!parameter.type || parameter.count != 1)
-      return fmt::format("it takes {}, and was given one number", type_text(parameter));
+      return base::format("it takes {}, and was given one number", type_text(parameter));
     const Number number = Number::of(given);
     const bool fits = store_number(number, *parameter.type, to) ||
                       (parameter.kind == ParameterKind::Word && store_number(number, DType::I64, to));
@@ -64,9 +63,9 @@ std::string store_value(const KernelArgument& given, const Parameter& parameter,
   const DType type = parameter.type.value_or(given.list_type());
   const bool fills = parameter.type ? count == parameter.count : count * size_of(type) == parameter.bytes;
   if (!fills) {
-    if (parameter.type) return fmt::format("it takes {}, and was given a list of {}", type_text(parameter), count);
-    return fmt::format("it takes {}, and was given a list of {} {}, {} bytes", type_text(parameter), count,
-                       name_of(type), count * size_of(type));
+    if (parameter.type) return base::format("it takes {}, and was given a list of {}", type_text(parameter), count);
+    return base::format("it takes {}, and was given a list of {} {}, {} bytes", type_text(parameter), count,
+                        name_of(type), count * size_of(type));
   }
   for (size_t i = 0; i < count; ++i) {
     const Number number = Number::of(given.list_type(), given.list(), i);
@@ -83,7 +82,7 @@ std::string store_elements(const KernelArgument& given, const Parameter& paramet
   const size_t each = parameter.type ? parameter.count : 1;
   const size_t stride = each > 1 ? parameter.bytes : size_of(type);
   if (count % each != 0)
-    return fmt::format("its elements are {}, and {} numbers are no number of them", type_text(parameter), count);
+    return base::format("its elements are {}, and {} numbers are no number of them", type_text(parameter), count);
   to.assign(count / each * stride, std::byte{0});
   for (size_t i = 0; i < count; ++i) {
     const Number number = alone ? Number::of(given) : Number::of(given.list_type(), given.list(), i);

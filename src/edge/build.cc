@@ -1,8 +1,8 @@
 #include "edge/build.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "edge/adjust.h"
 #include "edge/result_builder.h"
 #include "edge/tree.h"
@@ -53,14 +53,14 @@ std::shared_ptr<const ResultData> ResultBuilder::build() {
 
 void ResultBuilder::tell_losses() {
   const auto tell = [&](uint64_t count, std::string_view one, std::string_view many) {
-    if (count != 0) data_->losses.push_back(fmt::format("{} {}", count, count == 1 ? one : many));
+    if (count != 0) data_->losses.push_back(base::format("{} {}", count, count == 1 ? one : many));
   };
   uint64_t not_kept = 0;
   for (const ThreadLog* const log : log_.threads) {
     not_kept += log->not_kept;
     if (log->no_counters.empty()) continue;
     data_->losses.push_back(
-        fmt::format("performance events were not counted on thread {}: {}", log->thread, log->no_counters));
+        base::format("performance events were not counted on thread {}: {}", log->thread, log->no_counters));
   }
   tell(not_kept, "record did not get in: there was no memory or no room left",
        "records did not get in: there was no memory or no room left");
@@ -75,9 +75,9 @@ void ResultBuilder::tell_losses() {
        "operations' counts did not get in: there was no room left");
   if (clock_.set_by_ns() != 0)
     data_->losses.push_back(
-        fmt::format("the system's clock was set by {:+.6f} s meanwhile: times go on as it was before, and events that "
-                    "backends measured by it are off by that",
-                    static_cast<double>(clock_.set_by_ns()) * 1e-9));
+        base::format("the system's clock was set by {:+.6f} s meanwhile: times go on as it was before, and events that "
+                     "backends measured by it are off by that",
+                     static_cast<double>(clock_.set_by_ns()) * 1e-9));
 }
 
 std::shared_ptr<const ResultData> build_result(const LogContents& log, const Module& module,

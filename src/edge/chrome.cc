@@ -68,7 +68,7 @@ class EdgeChromeWriter {
   void append_header() {
     append(out_, "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [],\n");
     const auto asked_for = [&](std::string_view key, bool it_was) {
-      if (it_was) fmt::format_to(fmt::appender(out_), "  \"{}\": 1,\n", key);
+      if (it_was) base::format_to(out_, "  \"{}\": 1,\n", key);
     };
     asked_for("record_shapes", result_.inputs_wanted);
     asked_for("profile_memory", result_.memory_wanted);
@@ -76,8 +76,8 @@ class EdgeChromeWriter {
     asked_for("with_flops", result_.flops_wanted);
     asked_for("with_modules", result_.modules_wanted);
     asked_for("adjust_vulkan_timestamps", result_.adjusted);
-    fmt::format_to(fmt::appender(out_),
-                   "  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": {},\n  \"traceEvents\": [", base_ns_);
+    base::format_to(out_, "  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": {},\n  \"traceEvents\": [",
+                    base_ns_);
   }
 
   void append_events() {
@@ -125,8 +125,8 @@ class EdgeChromeWriter {
     append(out_, rows_.of(places_.places[at]));
     append(out_, ", \"ts\": ");
     append_time(result_.events[at].start_ns);
-    fmt::format_to(fmt::appender(out_), ",\n    \"cat\": \"{}\", \"name\": \"{}\"{}\n  }}", name, name,
-                   is_start ? "" : ", \"bp\": \"e\"");
+    base::format_to(out_, ",\n    \"cat\": \"{}\", \"name\": \"{}\"{}\n  }}", name, name,
+                    is_start ? "" : ", \"bp\": \"e\"");
   }
 
   void append_allocations() {
@@ -148,7 +148,7 @@ class EdgeChromeWriter {
   void append_rows() {
     rows_.describe([&](const char* what, const std::string& row, const std::string& arg) {
       begin_event();
-      fmt::format_to(fmt::appender(out_), "    \"name\": \"{}\", \"ph\": \"M\", \"ts\": ", what);
+      base::format_to(out_, "    \"name\": \"{}\", \"ph\": \"M\", \"ts\": ", what);
       append_time(result_.start_ns);
       append(out_, ", ");
       append(out_, row);

@@ -1,6 +1,9 @@
 #include "edge/chrome_args.h"
 
+#include <charconv>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "edge/rows.h"
 
@@ -30,28 +33,28 @@ std::string stack_line(const std::vector<EdgeFrame>& frames) {
   for (const EdgeFrame& frame : frames) {
     if (!line.empty()) line += ';';
     line += frame.function;
-    if (!frame.file.empty()) fmt::format_to(std::back_inserter(line), " ({}:{})", frame.file, frame.line);
+    if (!frame.file.empty()) base::format_to(line, " ({}:{})", frame.file, frame.line);
   }
   TextBuffer quoted;
   convert::append_json_string(quoted, line);
-  return fmt::to_string(quoted);
+  return quoted.string();
 }
 
 }  // namespace
 
 void append_microseconds(TextBuffer& out, uint64_t ns) {
   constexpr size_t kDecimals = 3;
-  const fmt::format_int digits(ns);
-  std::string_view text(digits.data(), digits.size());
+  constexpr size_t kLongest = std::numeric_limits<uint64_t>::digits10 + 1;
+  char digits[kLongest];
+  std::string_view text(digits, std::to_chars(digits, digits + kLongest, ns).ptr);
   char padded[] = "000";
   if (text.size() <= kDecimals) {
     out.push_back('0');
     text.copy(padded + kDecimals - text.size(), text.size());
     text = {padded, kDecimals};
   }
-  const size_t whole = text.size() - kDecimals, end = out.size();
-  out.resize(end + text.size() + 1);
-  char* const to = out.data() + end;
+  const size_t whole = text.size() - kDecimals;
+  char* const to = out.extend(text.size() + 1);
   std::memcpy(to, text.data(), whole);
   to[whole] = '.';
   std::memcpy(to + whole + 1, text.data() + whole, kDecimals);
@@ -195,8 +198,7 @@ void ChromeArgs::number(std::string_view name, uint64_t value) {
 
 void ChromeArgs::signed_number(std::string_view name, int64_t value) {
   key(name);
-  const fmt::format_int digits(value);
-  convert::append(*out_, {digits.data(), digits.size()});
+  out_->append_number(value);
 }
 
 void ChromeArgs::text(std::string_view name, std::string_view value) {

@@ -39,25 +39,25 @@ class RowNumbers {
   uint64_t next_ = kFirstMadeUp;
 };
 
-std::string row_text(uint64_t pid, uint64_t tid) { return fmt::format("\"pid\": {}, \"tid\": {}", pid, tid); }
+std::string row_text(uint64_t pid, uint64_t tid) { return base::format("\"pid\": {}, \"tid\": {}", pid, tid); }
 
 std::string chrome_arg(std::string_view key, std::string_view value) {
   convert::TextBuffer text;
   convert::append_json_string(text, key);
   convert::append(text, ": ");
   convert::append_json_string(text, value);
-  return fmt::to_string(text);
+  return text.string();
 }
 
 std::string track_text(const RowTrack& track) {
-  if (track.on_device) return fmt::format("stream {} ", track.queue);
-  return track.name.empty() ? fmt::format("thread {}", track.thread)
-                            : fmt::format("thread {} ({})", track.thread, track.name);
+  if (track.on_device) return base::format("stream {} ", track.queue);
+  return track.name.empty() ? base::format("thread {}", track.thread)
+                            : base::format("thread {} ({})", track.thread, track.name);
 }
 
 std::string lane_text(const RowTrack& track, uint32_t lane) {
   if (lane == 0) return track_text(track);
-  return fmt::format("{}, overlapping {}", track_text(track), lane);
+  return base::format("{}, overlapping {}", track_text(track), lane);
 }
 
 }  // namespace
@@ -68,8 +68,8 @@ std::string device_text(const DeviceId& device) {
                                                "FPGA", "MAIA", "XLA",    "Vulkan", "Metal",  "XPU",   "MPS"};
   const int32_t index = std::max(device.index, 0);
   if (device.type < 0 || device.type >= static_cast<int32_t>(kNames.size()))
-    return fmt::format("device {}:{}", device.type, index);
-  return fmt::format("{} {}", kNames[static_cast<size_t>(device.type)], index);
+    return base::format("device {}:{}", device.type, index);
+  return base::format("{} {}", kNames[static_cast<size_t>(device.type)], index);
 }
 
 ChromeRows::ChromeRows(const ResultData& result, const Rows& rows) {
@@ -113,12 +113,12 @@ void ChromeRows::describe_process(uint64_t pid, std::string_view name, std::stri
   const std::string row = row_text(pid, 0);
   descriptions_.push_back({"process_name", row, chrome_arg("name", name)});
   descriptions_.push_back({"process_labels", row, chrome_arg("labels", label)});
-  descriptions_.push_back({"process_sort_index", row, fmt::format("\"sort_index\": {}", order)});
+  descriptions_.push_back({"process_sort_index", row, base::format("\"sort_index\": {}", order)});
 }
 
 void ChromeRows::describe_row(const std::string& row, std::string_view name, uint64_t order) {
   descriptions_.push_back({"thread_name", row, chrome_arg("name", name)});
-  descriptions_.push_back({"thread_sort_index", row, fmt::format("\"sort_index\": {}", order)});
+  descriptions_.push_back({"thread_sort_index", row, base::format("\"sort_index\": {}", order)});
 }
 
 }  // namespace kymo::edge

@@ -1,6 +1,5 @@
 #include "edge/device_watcher.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -11,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "base/text.h"
 #include "device/watcher.h"
 #include "edge/adjust.h"
 
@@ -208,7 +208,7 @@ std::vector<std::string> DeviceWatch::deliver() {
 
   std::vector<std::string> losses;
   const auto tell = [&](uint64_t count, std::string_view what) {
-    if (count != 0) losses.push_back(fmt::format("{} device operation{} {}", count, count == 1 ? "" : "s", what));
+    if (count != 0) losses.push_back(base::format("{} device operation{} {}", count, count == 1 ? "" : "s", what));
   };
   tell(without_times, "left no times");
   tell(not_kept, "could not be kept: no memory");

@@ -1,5 +1,4 @@
 // What a real profiler writes, as those see it who read it: both files of one run.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -195,7 +195,7 @@ TEST(FlopsTest, WhatCannotBeToldIsNotGuessed) {
             std::nullopt);
 }
 
-TEST(FlopsTest, RandomInputsDoNoHarm) {
+TEST(FlopsTest, RandomInputsAreRefusedOrGiveTheSameNumberAgain) {
   const std::vector<std::string_view> names = {"conv2d",
                                                "convolution",
                                                "conv_transpose2d",
@@ -212,19 +212,29 @@ TEST(FlopsTest, RandomInputsDoNoHarm) {
                                                "multi_head_attention_forward",
                                                "sum"};
   std::mt19937_64 random(11);
+  size_t answered = 0, refused = 0;
   for (int round = 0; round < 4000; ++round) {
     CallInputs call;
+    bool has_valid_tensor = false;
     for (uint64_t left = random() % 12; left != 0; --left) {
       CallSizes sizes(random() % 6);
       for (int64_t& size : sizes) size = static_cast<int64_t>(random() % 4 == 0 ? random() : random() % 5);
       const uint64_t kind = random() % 6;
       if (kind < 3) call.tensor(sizes);
+      if (kind < 3) has_valid_tensor |= std::ranges::all_of(sizes, [](int64_t size) { return size >= 0; });
       if (kind == 3) call.list(sizes);
       if (kind == 4) call.integer(static_cast<int64_t>(random() % 2 == 0 ? random() : random() % 5));
       if (kind == 5) call.booleans(std::vector<uint8_t>(sizes.size(), 1));
     }
-    for (const std::string_view name : names) call.flops(name);
+    for (const std::string_view name : names) {
+      const auto flops = call.flops(name);
+      EXPECT_EQ(call.flops(name), flops) << name;
+      EXPECT_TRUE(has_valid_tensor || !flops) << name << " of tensors of negative sizes";
+      ++(flops ? answered : refused);
+    }
   }
+  EXPECT_GT(answered, 0u);
+  EXPECT_GT(refused, 0u);
 }
 
 }  // namespace

@@ -17,8 +17,7 @@ void append_numbers(TextBuffer& out, const PackedNumbers<int64_t>& numbers) {
   out.push_back('[');
   for (uint32_t at = 0; at < numbers.size(); ++at) {
     if (at != 0) append(out, ", ");
-    const fmt::format_int text(numbers[at]);
-    append(out, {text.data(), text.size()});
+    out.append_number(numbers[at]);
   }
   out.push_back(']');
 }
@@ -57,7 +56,7 @@ class InputTextWriter {
   InputTexts finish() {
     if (list_left_ != 0) end_list();  // the bytes ended before the list did
     for (TextBuffer* const out : {&sizes_, &strides_, &types_, &values_}) out->push_back(']');
-    return {fmt::to_string(sizes_), fmt::to_string(strides_), fmt::to_string(types_), fmt::to_string(values_)};
+    return {sizes_.string(), strides_.string(), types_.string(), values_.string()};
   }
 
  private:

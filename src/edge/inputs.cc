@@ -1,9 +1,9 @@
 #include "edge/inputs.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <iterator>
+
+#include "base/text.h"
 
 namespace kymo::edge {
 
@@ -15,11 +15,10 @@ using Tag = Inputs::Tag;
 void append_real(std::string& out, double value) {
   constexpr double kAsInteger = 1e10;
   if (std::fabs(value) < kAsInteger && value == std::trunc(value)) {
-    fmt::format_to(std::back_inserter(out), "{}{}.", std::signbit(value) ? "-" : "",
-                   static_cast<int64_t>(std::fabs(value)));
+    base::format_to(out, "{}{}.", std::signbit(value) ? "-" : "", static_cast<int64_t>(std::fabs(value)));
     return;
   }
-  fmt::format_to(std::back_inserter(out), "{}", value);
+  base::format_to(out, "{}", value);
 }
 
 template <class Numbers, class AppendOne>
@@ -33,7 +32,7 @@ void append_list(std::string& out, const Numbers& numbers, AppendOne append_one)
 }
 
 void append_sizes(std::string& out, const PackedNumbers<int64_t>& sizes) {
-  append_list(out, sizes, [&](int64_t size) { fmt::format_to(std::back_inserter(out), "{}", size); });
+  append_list(out, sizes, [&](int64_t size) { base::format_to(out, "{}", size); });
 }
 
 EdgeInput decode_one(const InputView& view) {
@@ -206,7 +205,7 @@ void append_value(std::string& out, const InputView& input) {
   const auto truth = [](bool value) { return value ? "True" : "False"; };
   switch (input.tag) {
     case Tag::Integer:
-      fmt::format_to(std::back_inserter(out), "{}", input.integer);
+      base::format_to(out, "{}", input.integer);
       return;
     case Tag::Real:
       return append_real(out, input.real);

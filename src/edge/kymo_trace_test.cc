@@ -1,6 +1,5 @@
 #include "edge/kymo_trace.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +10,8 @@
 #include <filesystem>
 #include <random>
 
+#include "base/test_tree.h"
+#include "base/text.h"
 #include "convert/events.h"
 #include "convert/export.h"
 #include "edge/rows.h"
@@ -33,18 +34,18 @@ using testing::TestResult;
 class EdgeTraceScript : public convert::EventVisitor {
  public:
   void range(const convert::Range& range) override {
-    lines.push_back(fmt::format("{} {}-{}{}{}{}", range.name, time(range.start_ns), time(range.end_ns),
-                                range.lane != 0 ? fmt::format(" lane {}", range.lane) : "",
-                                range.depth != 0 ? fmt::format(" depth {}", range.depth) : "",
-                                range.finished ? "" : " unfinished") +
+    lines.push_back(base::format("{} {}-{}{}{}{}", range.name, time(range.start_ns), time(range.end_ns),
+                                 range.lane != 0 ? base::format(" lane {}", range.lane) : "",
+                                 range.depth != 0 ? base::format(" depth {}", range.depth) : "",
+                                 range.finished ? "" : " unfinished") +
                     values(range));
   }
   bool wants_moments() const override { return true; }
-  void range_begin(const convert::Range& range) override { moments += fmt::format("({} ", range.name); }
+  void range_begin(const convert::Range& range) override { moments += base::format("({} ", range.name); }
   void range_end(const convert::Place&, uint16_t, int64_t) override { moments += ") "; }
   void point(const convert::Point& point) override {
-    moments += fmt::format("{}@{} ", point.name, time(point.time_ns));
-    points.push_back(fmt::format("{} {} id {}", static_cast<int>(point.kind), point.name, point.id) + values(point));
+    moments += base::format("{}@{} ", point.name, time(point.time_ns));
+    points.push_back(base::format("{} {} id {}", static_cast<int>(point.kind), point.name, point.id) + values(point));
   }
 
   std::vector<std::string> lines, points;
@@ -55,7 +56,7 @@ class EdgeTraceScript : public convert::EventVisitor {
   static std::string values(const convert::Event& event) {
     std::string text;
     for (size_t i = 0; i < event.values.size(); ++i)
-      text += fmt::format("; {}={}", event.event_class->keys[i], trace::to_text(event.values[i]));
+      text += base::format("; {}={}", event.event_class->keys[i], trace::to_text(event.values[i]));
     return text;
   }
 };
@@ -132,13 +133,13 @@ TEST_F(EdgeTraceTest, WhatIsKnownOfAnEventIsItsFields) {
   EXPECT_EQ(result[plain].counts, EdgeEvent::kNone);
   EXPECT_THAT(
       write(result).lines,
-      ElementsAre(fmt::format("aten::add 0-10; Input Dims=[[64, 64], []]; Input Strides=[[64, 1], []]; "
-                              "Input type=[\"float\", \"Scalar\"]; Concrete Inputs=[\"\", \"1\"]; Sequence number=3; "
-                              "Fwd thread id=0; Record function id=9; Debug handle=4; "
-                              "Module Hierarchy=top(C)::<unknown>.aten::add; Call stack=a.py(3): forward; Flops=4096; "
-                              "Memory=512; Self memory=-8; cycles=1200; cycles (exclusive)=700; cycles (scaled)=true; "
-                              "Raw start ns={}; Raw duration ns=7",
-                              kTestStart + 3),
+      ElementsAre(base::format("aten::add 0-10; Input Dims=[[64, 64], []]; Input Strides=[[64, 1], []]; "
+                               "Input type=[\"float\", \"Scalar\"]; Concrete Inputs=[\"\", \"1\"]; Sequence number=3; "
+                               "Fwd thread id=0; Record function id=9; Debug handle=4; "
+                               "Module Hierarchy=top(C)::<unknown>.aten::add; Call stack=a.py(3): forward; Flops=4096; "
+                               "Memory=512; Self memory=-8; cycles=1200; cycles (exclusive)=700; cycles (scaled)=true; "
+                               "Raw start ns={}; Raw duration ns=7",
+                               kTestStart + 3),
                   "aten::add 20-30", "aten::add 40-50; Backend=npu"));
 }
 
@@ -266,7 +267,7 @@ TEST_F(EdgeTraceTest, ChunksFitTogether) {
   std::string expected = "(whole ";
   for (int i = 0; i < 70'000; ++i) {
     if (i % 35'000 == 0) expected += i == 0 ? "(half " : ") (half ";
-    expected += fmt::format("(aten::add [memory]@{} memory in use, CPU 0@{} ) ", i * 10 + 5, i * 10 + 5);
+    expected += base::format("(aten::add [memory]@{} memory in use, CPU 0@{} ) ", i * 10 + 5, i * 10 + 5);
   }
   expected += ") ) ";
   // The window's end is before that of `whole`, which is a moment of its own.
@@ -314,7 +315,7 @@ std::string command_output(const std::string& command) {
 }
 
 TEST_F(EdgeTraceTest, TheCommandReadsIt) {
-  const std::string kymo = KYMO_BINARY_DIR "/bin/kymo";
+  const std::string kymo = kymo::base::built("bin/kymo");
   if (!std::filesystem::exists(kymo)) GTEST_SKIP() << "the command is not built";
   TestResult result;
   result.data.losses = {"2 backend events ended before they began"};

@@ -49,7 +49,7 @@ class EdgeListenersTest : public ::testing::Test {
   }
   void TearDown() override { kymo_remove_sink(&kEdgeTestSink); }
 
-  const TestModule module_;
+  const TestModule module_{};
 };
 
 TEST_F(EdgeListenersTest, SinksHearOperationsInTheirOrder) {

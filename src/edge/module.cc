@@ -1,11 +1,11 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "kymo/edge_module.h"
 
 namespace kymo::edge {
 
 std::string unknown_handle(int64_t debug_handle) {
-  return fmt::format("Debug info for handle(s): {}, was not found.", debug_handle);
+  return base::format("Debug info for handle(s): {}, was not found.", debug_handle);
 }
 
 std::string Module::module_hierarchy(int64_t, const std::string&) const { return kNoDebugInformation; }

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "edge/result_builder.h"
 #include "stack/symbols.h"
 
@@ -103,8 +103,8 @@ void ResultBuilder::ask_module() {
   }
   const auto tell = [&](const Unanswered& unanswered, std::string_view what) {
     if (unanswered.count == 0) return;
-    data_->losses.push_back(fmt::format("the module was asked {} time{} for {} and threw: {}", unanswered.count,
-                                        unanswered.count == 1 ? "" : "s", what, unanswered.first));
+    data_->losses.push_back(base::format("the module was asked {} time{} for {} and threw: {}", unanswered.count,
+                                         unanswered.count == 1 ? "" : "s", what, unanswered.first));
   };
   tell(no_hierarchy, "the place of an operation");
   tell(no_call_stack, "the call stack of an operation");

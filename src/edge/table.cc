@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -6,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/text.h"
 #include "edge/result_data.h"
 #include "edge/text_table.h"
 #include "kymo/edge_result.h"
@@ -18,27 +18,27 @@ namespace {
 using edge::TextTable;
 
 std::string table_time(double ns) {
-  if (ns >= 1e9) return fmt::format("{:.3f}s", ns * 1e-9);
-  if (ns >= 1e6) return fmt::format("{:.3f}ms", ns * 1e-6);
-  return fmt::format("{:.3f}us", ns * 1e-3);
+  if (ns >= 1e9) return base::format("{:.3f}s", ns * 1e-9);
+  if (ns >= 1e6) return base::format("{:.3f}ms", ns * 1e-6);
+  return base::format("{:.3f}us", ns * 1e-3);
 }
 
 std::string table_share(uint64_t part, uint64_t whole) {
-  return fmt::format("{:.2f}%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return base::format("{:.2f}%", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string table_bytes(int64_t bytes) {
   static constexpr std::array<std::string_view, 4> kUnits = {"KB", "MB", "GB", "TB"};
   constexpr double kStep = 1024;
   double value = static_cast<double>(bytes);
-  if (std::fabs(value) < kStep) return fmt::format("{} B", bytes);
+  if (std::fabs(value) < kStep) return base::format("{} B", bytes);
   size_t unit = 0;
   for (value /= kStep; std::fabs(value) >= kStep && unit + 1 < kUnits.size(); ++unit) value /= kStep;
-  return fmt::format("{:.2f} {}", value, kUnits[unit]);
+  return base::format("{:.2f} {}", value, kUnits[unit]);
 }
 
 std::string table_count(double value, const EdgeCount& of) {
-  return of.known ? fmt::format("{}{:.0f}", of.scaled ? "~" : "", value) : "--";
+  return of.known ? base::format("{}{:.0f}", of.scaled ? "~" : "", value) : "--";
 }
 
 // The largest unit of which the largest number has at least one.
@@ -92,9 +92,9 @@ TableOrder table_order(std::string_view sort_by, std::span<const std::string> ev
     return most_first([which](const TableRow& row) { return row.average.counts[which].inclusive; });
   }
   throw InvalidArgument(
-      fmt::format("cannot sort by \"{}\": good are self_cpu_time_total, cpu_time_total, cpu_time, device_time_total, "
-                  "self_cpu_memory_usage, cpu_memory_usage, flops, count, name{}{}",
-                  sort_by, event_names.empty() ? "" : ", ", fmt::join(event_names, ", ")));
+      base::format("cannot sort by \"{}\": good are self_cpu_time_total, cpu_time_total, cpu_time, device_time_total, "
+                   "self_cpu_memory_usage, cpu_memory_usage, flops, count, name{}{}",
+                   sort_by, event_names.empty() ? "" : ", ", base::join(event_names, ", ")));
 }
 
 // Which columns there are.
@@ -114,7 +114,7 @@ TextTable make_table(const TableColumns& columns, std::span<const std::string> e
   table.add_column("# of Calls");
   if (columns.shapes) table.add_column("Input Shapes", TextTable::Side::Left, kWidestText);
   if (columns.module) table.add_column("Module Hierarchy", TextTable::Side::Left, kWidestText, TextTable::Cut::Begin);
-  if (columns.flops) table.add_column(fmt::format("Total {}", columns.flop_unit.name));
+  if (columns.flops) table.add_column(base::format("Total {}", columns.flop_unit.name));
   for (const std::string& event : event_names) table.add_column(event), table.add_column("Self " + event);
   return table;
 }
@@ -135,12 +135,13 @@ std::vector<std::string> table_cells(const TableRow& row, const TableColumns& co
     cells.push_back(table_bytes(average.memory_bytes));
     cells.push_back(table_bytes(average.self_memory_bytes));
   }
-  cells.push_back(fmt::format("{}", average.calls));
+  cells.push_back(base::format("{}", average.calls));
   if (columns.shapes) cells.push_back(average.shapes);
   if (columns.module) cells.emplace_back(average.module_hierarchy);
   if (columns.flops)
-    cells.push_back(
-        average.flops == 0 ? "--" : fmt::format("{:.3f}", static_cast<double>(average.flops) / columns.flop_unit.size));
+    cells.push_back(average.flops == 0
+                        ? "--"
+                        : base::format("{:.3f}", static_cast<double>(average.flops) / columns.flop_unit.size));
   for (const EdgeCount& count : average.counts) {
     cells.push_back(table_count(count.inclusive, count));
     cells.push_back(table_count(count.exclusive, count));
@@ -182,10 +183,10 @@ std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by
     table.add_row(table_cells(*sorted[at], columns, whole_ns));
 
   std::string text = table.text();
-  if (sorted.size() > top) text += fmt::format("({} more)\n", sorted.size() - top);
-  text += fmt::format("Self CPU time total: {}\n", table_time(static_cast<double>(all_self_ns)));
-  if (columns.device) text += fmt::format("Device time total: {}\n", table_time(static_cast<double>(all_device_ns)));
-  for (const std::string& loss : losses()) text += fmt::format("Not complete: {}\n", loss);
+  if (sorted.size() > top) text += base::format("({} more)\n", sorted.size() - top);
+  text += base::format("Self CPU time total: {}\n", table_time(static_cast<double>(all_self_ns)));
+  if (columns.device) text += base::format("Device time total: {}\n", table_time(static_cast<double>(all_device_ns)));
+  for (const std::string& loss : losses()) text += base::format("Not complete: {}\n", loss);
   return text;
 }
 

@@ -1,13 +1,13 @@
 #include "memory/export.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <vector>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "convert/sink.h"
 #include "kymo/error.h"
 #include "memory/page.h"
@@ -68,9 +68,9 @@ const ProfileForm& profile_form_of(const std::string& path) {
   for (const ProfileForm& form : kProfileForms)
     if (path.size() > form.ending.size() && path.ends_with(form.ending)) return form;
   throw InvalidArgument(
-      fmt::format("cannot tell the form of the memory profile '{}' from its name: let it end in .html, .json, "
-                  ".raw.json (either also .gz), .pickle or .kymo",
-                  path));
+      base::format("cannot tell the form of the memory profile '{}' from its name: let it end in .html, .json, "
+                   ".raw.json (either also .gz), .pickle or .kymo",
+                   path));
 }
 
 bool is_same_file(const std::string& one, const std::string& other) {
@@ -87,13 +87,13 @@ void check_profile_name(const std::string& path) { profile_form_of(path); }
 void export_profile(const trace::Reader& reader, const std::string& path, const ExportOptions& options) {
   const ProfileForm& form = profile_form_of(path);
   if (is_same_file(reader.path(), path))
-    throw InvalidArgument(fmt::format("'{}' is the trace itself: choose another name for its memory profile", path));
+    throw InvalidArgument(base::format("'{}' is the trace itself: choose another name for its memory profile", path));
   Profile profile = read_profile(reader, {options.device, form.timeline_points});
   if (profile.is_empty())
     throw Error(
-        fmt::format("{} holds no allocations: record with 'kymo record --memory', or with a program that tells "
-                    "of its own",
-                    reader.path()));
+        base::format("{} holds no allocations: record with 'kymo record --memory', or with a program that tells "
+                     "of its own",
+                     reader.path()));
   convert::FileSink file(path);
   const Source source{reader, options.device, profile};
   if (form.compressed) {

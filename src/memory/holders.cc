@@ -1,9 +1,9 @@
 #include "memory/holders.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
+
+#include "base/text.h"
 
 namespace kymo::memory {
 
@@ -61,7 +61,7 @@ Holder describe(Profile& profile, const Group& group, GroupBy by) {
     case GroupBy::Size:
       holder.name = group.key == 0 && group.taken.bytes != 0 ? "(other sizes)"
                     : group.key == 1                         ? "1 byte"
-                                                             : fmt::format("{} bytes", group.key);
+                                                             : base::format("{} bytes", group.key);
       break;
   }
   return holder;
@@ -79,7 +79,7 @@ size_t telling_frames_end(const std::vector<stack::Frame>& frames) {
 std::string place_of(const stack::Frame& frame) {
   if (!frame.file.empty())
     return frame.line == 0 ? std::string(file_name(frame.file))
-                           : fmt::format("{}:{}", file_name(frame.file), frame.line);
+                           : base::format("{}:{}", file_name(frame.file), frame.line);
   const std::string_view module = file_name(frame.module);
   return frame.function.starts_with(module) ? "" : std::string(module);  // "libfoo.so+0x1234" says it
 }
@@ -88,7 +88,7 @@ std::string memory_name(const Profile& profile, size_t memory) {
   const MemoryInfo& info = profile.tables.memories[memory];
   if (profile.tables.processes.size() < 2) return info.device;
   const ProcessInfo& process = profile.tables.processes[info.process];
-  return fmt::format("{} of {} ({})", info.device, process.name, process.pid);
+  return base::format("{} of {} ({})", info.device, process.name, process.pid);
 }
 
 }  // namespace kymo::memory

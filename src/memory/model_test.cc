@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_tree.h"
 #include "memory/export.h"
 #include "memory/holders.h"
 #include "memory/profile.h"
@@ -308,8 +309,8 @@ TEST(ModelFormsTest, EveryFormSaysTheSameAsTheModel) {
   for (const char* const name : {"m.json", "m.json.gz", "m.raw.json", "m.raw.json.gz", "m.pickle"})
     export_profile(reader, folder / name);
   std::string said;
-  FILE* const pipe =
-      ::popen(("python3 " KYMO_SOURCE_DIR "/src/memory/test_forms.py '" + folder / "m" + "' 2>&1").c_str(), "r");
+  FILE* const pipe = ::popen(
+      ("python3 " + kymo::base::in_tree("src/memory/test_forms.py") + " '" + folder / "m" + "' 2>&1").c_str(), "r");
   for (int letter; (letter = std::fgetc(pipe)) != EOF;) said += static_cast<char>(letter);
   EXPECT_EQ(::pclose(pipe), 0) << said;
   const std::string left = std::to_string(truth.in_use.rbegin()->second);

@@ -1,14 +1,12 @@
 #include "memory/page.h"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <ctime>
 #include <map>
 #include <string_view>
 #include <utility>
 
+#include "base/text.h"
 #include "convert/json_text.h"
 #include "memory/embedded.h"
 #include "memory/holders.h"
@@ -29,7 +27,7 @@ constexpr size_t kMostRowsOnPage = 300;    // largest at the peak, and as many o
 constexpr size_t kMostFramesOnPage = 100;  // of a row: a page with recursion in it stays small
 
 void append_holding(TextBuffer& out, const Holding& holding) {
-  fmt::format_to(std::back_inserter(out), "[{},{}]", holding.bytes, holding.count);
+  base::format_to(out, "[{},{}]", holding.bytes, holding.count);
 }
 
 // The frames of all rows, each once: rows name them by number.
@@ -40,7 +38,7 @@ class PageFrames {
     const size_t shown = std::min(frames.size(), kMostFramesOnPage);
     for (size_t i = 0; i < shown; ++i) append_integer(list.next(), number_of(frames[i].function, place_of(frames[i])));
     if (shown < frames.size())
-      append_integer(list.next(), number_of(fmt::format("… and {} more", frames.size() - shown), ""));
+      append_integer(list.next(), number_of(base::format("… and {} more", frames.size() - shown), ""));
     list.close();
   }
   void append_all(TextBuffer& out) const {
@@ -94,13 +92,15 @@ void append_holders(TextBuffer& out, Profile& profile, GroupBy by, PageFrames& f
 std::string programs_text(const Profile& profile) {
   const auto& processes = profile.tables.processes;
   if (processes.empty()) return "a program";
-  return processes.front().name + (processes.size() > 1 ? fmt::format(" and {} more", processes.size() - 1) : "");
+  return processes.front().name + (processes.size() > 1 ? base::format(" and {} more", processes.size() - 1) : "");
 }
 
 std::string date_of(int64_t time_ns) {
   const std::time_t seconds = time_ns / 1'000'000'000;
   std::tm parts{};
-  return gmtime_r(&seconds, &parts) != nullptr ? fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", parts) : "";
+  char text[64] = "";
+  if (gmtime_r(&seconds, &parts) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text;
 }
 
 uint64_t since_begin(const Profile& profile, int64_t time_ns) {
@@ -115,7 +115,7 @@ void append_timeline(JsonObject& page, const Profile& profile) {
   const auto append_rows = [&](std::string_view key, auto bytes_of) {
     JsonArray rows(page.key(key));
     for (const TimelinePoint& point : profile.timeline)
-      fmt::format_to(std::back_inserter(rows.next()), "[{}]", fmt::join(bytes_of(point), ","));
+      base::format_to(rows.next(), "[{}]", base::join(bytes_of(point), ","));
     rows.close();
   };
   append_rows("by_category", [](const TimelinePoint& point) { return point.bytes; });

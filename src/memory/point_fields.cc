@@ -1,6 +1,6 @@
 #include "memory/point_fields.h"
 
-#include <fmt/format.h>
+#include "base/text.h"
 
 namespace kymo::memory {
 
@@ -15,8 +15,8 @@ constexpr std::string_view kDeviceTypes[] = {"cpu",  "cuda", "mkldnn", "opengl",
 std::string device_text(int64_t type, int64_t index) {
   constexpr int64_t kTypes = std::size(kDeviceTypes);
   const std::string name =
-      type >= 0 && type < kTypes ? std::string(kDeviceTypes[type]) : fmt::format("device {}", type);
-  return index < 0 || type == 0 ? name : fmt::format("{}:{}", name, index);
+      type >= 0 && type < kTypes ? std::string(kDeviceTypes[type]) : base::format("device {}", type);
+  return index < 0 || type == 0 ? name : base::format("{}:{}", name, index);
 }
 
 }  // namespace

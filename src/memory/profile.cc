@@ -1,10 +1,9 @@
 #include "memory/profile.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::memory {
@@ -243,7 +242,7 @@ class TimelineBuilder : public BlockVisitor {
 [[noreturn]] void refuse_device(const std::string& device, const Tables& tables) {
   std::string others;
   for (const std::string& other : tables.other_devices) others += (others.empty() ? "" : ", ") + other;
-  throw InvalidArgument(fmt::format("nothing was allocated of '{}'; the trace has allocations of {}", device, others));
+  throw InvalidArgument(base::format("nothing was allocated of '{}'; the trace has allocations of {}", device, others));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "memory/stacks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
+
+#include "base/text.h"
 
 namespace kymo::memory {
 
@@ -126,7 +126,7 @@ std::vector<stack::Frame> Stacks::look_up(const Place& place) {
   }
   if (const LoadedFile* file = file_at(place))
     return symbols_.at_return_address(file->path, file->build_id, place.value - file->base);
-  frame.function = fmt::format("{:#x}", place.value);
+  frame.function = base::format("{:#x}", place.value);
   return {frame};
 }
 

@@ -1,9 +1,9 @@
 #include "memory/timeline_json.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
+
+#include "base/text_buffer.h"
 
 namespace kymo::memory {
 
@@ -17,8 +17,8 @@ class JsonPieces {
  public:
   explicit JsonPieces(convert::Sink& sink) : sink_(sink) {}
   template <class... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  void add(base::FormatString<Args...> format, Args&&... args) {
+    base::format_to(out_, format, std::forward<Args>(args)...);
     if (out_.size() >= convert::kFlushAt) flush();
   }
   void flush() {
@@ -30,7 +30,7 @@ class JsonPieces {
 
  private:
   convert::Sink& sink_;
-  fmt::memory_buffer out_;
+  base::TextBuffer out_;
   bool first_ = true;
 };
 
@@ -64,7 +64,7 @@ class TimelineRows : public BlockVisitor {
     if (wanted_ == Wanted::Times)
       out_.add("{}{}", out_.separator(), time_us_);
     else
-      out_.add("{}[0, {}]", out_.separator(), fmt::join(in_use_, ", "));
+      out_.add("{}[0, {}]", out_.separator(), base::join(in_use_, ", "));
   }
 
   JsonPieces& out_;

@@ -1,6 +1,5 @@
 #include "ondemand/code_calls.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <new>
 #include <optional>
 
+#include "base/text.h"
 #include "collect/options.h"
 #include "kymo/error.h"
 #include "kymo/ondemand.h"
@@ -47,7 +47,7 @@ std::string whole_path(const std::string& path) { return std::filesystem::absolu
 
 void require_nothing_runs(const CodeCalls& calls) {
   if (calls.running == Running::Trace)
-    throw Error(fmt::format("a trace is being made already, into {}; stop it first", calls.file->path()));
+    throw Error(base::format("a trace is being made already, into {}; stop it first", calls.file->path()));
   if (calls.running == Running::Memory) throw Error("a memory profile is being made already; stop it first");
 }
 
@@ -104,7 +104,7 @@ void start_memory_profile() {
   calls.has_memory = false;
   calls.file.reset();
   const std::string folder = std::filesystem::temp_directory_path();
-  calls.file.emplace(fmt::format("{}/kymo-memory-{}.kymo", folder, getpid()), AllowedFolders{});
+  calls.file.emplace(base::format("{}/kymo-memory-{}.kymo", folder, getpid()), AllowedFolders{});
   try {
     the_recorder().begin(RecorderOwner::Code, calls.file->part(), code_session_options(), true);
     all_clients().start_memory_profile();

@@ -1,7 +1,6 @@
 #include "ondemand/daemon_address.h"
 
 #include <errno.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -9,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "wire/socket_path.h"
 
 namespace kymo::ondemand {
@@ -22,10 +22,10 @@ std::string socket_problem(const std::string& path) {
   if (stat(folder.empty() ? "/" : folder.c_str(), &status) != 0) return {};
   const bool others_write = (status.st_mode & 022) != 0 && (status.st_mode & S_ISVTX) == 0;
   if (!is_trusted(status.st_uid) || others_write)
-    return fmt::format("{} belongs to somebody else or can be changed by them", folder);
+    return base::format("{} belongs to somebody else or can be changed by them", folder);
   if (lstat(path.c_str(), &status) != 0) return {};
-  if (!S_ISSOCK(status.st_mode)) return fmt::format("{} is no socket", path);
-  if (!is_trusted(status.st_uid)) return fmt::format("{} is the socket of user {}", path, status.st_uid);
+  if (!S_ISSOCK(status.st_mode)) return base::format("{} is no socket", path);
+  if (!is_trusted(status.st_uid)) return base::format("{} is the socket of user {}", path, status.st_uid);
   return {};
 }
 
@@ -39,9 +39,9 @@ std::vector<std::string> daemon_sockets(const std::string& value) {
 
 std::string address_problem(const std::string& value) {
   if (value.find('/') == value.npos) return {};
-  if (value[0] != '/') return fmt::format("\"{}\" is no whole path; it is 1, or a path from / on", value);
+  if (value[0] != '/') return base::format("\"{}\" is no whole path; it is 1, or a path from / on", value);
   const size_t most = sizeof sockaddr_un{}.sun_path - 1;
-  if (value.size() > most) return fmt::format("\"{}\" is too long: a socket's path has at most {} bytes", value, most);
+  if (value.size() > most) return base::format("\"{}\" is too long: a socket's path has at most {} bytes", value, most);
   return {};
 }
 
@@ -71,7 +71,7 @@ ConnectResult connect_to_daemon(const std::string& path) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (getsockopt(file.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || !is_trusted(peer.uid)) {
-    result.problem = fmt::format("{} is served by user {}", path, peer.uid);
+    result.problem = base::format("{} is served by user {}", path, peer.uid);
     return result;
   }
   result.state = Connecting::Connected;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <new>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "collect/options.h"
 #include "collect/own_session.h"
 #include "kymo/error.h"
@@ -42,7 +42,7 @@ bool flight_is_asked_for() {
 std::string flight_path() {
   const auto folders = folders_in("KYMO_TRACE_DIR");
   const std::string folder = folders.empty() ? "/tmp" : folders.front();
-  return fmt::format("{}/kymo-flight-{}-{}.kymo", folder, program_invocation_short_name, getpid());
+  return base::format("{}/kymo-flight-{}-{}.kymo", folder, program_invocation_short_name, getpid());
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ void start_flight() noexcept {
         state.path.c_str());  // of a process that had this pid, and was this user's: else it stays, and is in the way
     const base::FileDescriptor created(
         open(state.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!created) throw Error(fmt::format("cannot write {}: {}", state.path, strerror(errno)));
+    if (!created) throw Error(base::format("cannot write {}: {}", state.path, strerror(errno)));
     the_recorder().begin(RecorderOwner::Flight, state.path, collect::options_from_environment(), false);
     state.problem.clear();
   } catch (const std::exception& error) {
@@ -79,7 +79,7 @@ void require_flight() {
     throw Error("this program keeps nothing of the past: start it with KYMO_FLIGHT=64MB, or 30s, in its environment");
   FlightState& state = flight_state();
   const std::lock_guard lock(state.mutex);
-  if (!state.problem.empty()) throw Error(fmt::format("the flight recorder does not run: {}", state.problem));
+  if (!state.problem.empty()) throw Error(base::format("the flight recorder does not run: {}", state.problem));
   if (!collect::recorded_from_outside())
     throw Error("the flight recorder does not run, because the program has started a recording of its own");
 }

@@ -1,12 +1,13 @@
 #include "ondemand/folder_watch.h"
 
 #include <errno.h>
-#include <fmt/format.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include "base/text.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 // "anon_inode:inotify": descriptors of this kind have no inode of their own. Nothing where /proc is not there.
 std::string kind_of(int fd) {
   char text[64];
-  const ssize_t got = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), text, sizeof text);
+  const ssize_t got = readlink(base::format("/proc/self/fd/{}", fd).c_str(), text, sizeof text);
   return {text, static_cast<size_t>(std::max<ssize_t>(got, 0))};
 }
 
@@ -65,8 +66,9 @@ bool FolderWatch::read_changes() {
       std::memcpy(&event, buffer + at, sizeof event);
       const std::string_view name(event.len != 0 ? buffer + at + sizeof event : "");
       const bool folder_itself = (event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_Q_OVERFLOW)) != 0;
-      matters |= folder_itself || std::any_of(watched_.begin(), watched_.end(), [&](const Watched& watched) {
-                   return watched.number == event.wd && watched.name == name;
+      matters |= folder_itself ||
+                 std::any_of(watched_.begin(), watched_.end(), [&, number = event.wd](const Watched& watched) {
+                   return watched.number == number && watched.name == name;
                  });
       at += static_cast<ssize_t>(sizeof event + event.len);
     }

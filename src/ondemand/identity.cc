@@ -1,7 +1,6 @@
 #include "ondemand/identity.h"
 
 #include <errno.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -12,6 +11,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/text.h"
 #include "base/version.h"
 #include "record/clock.h"
 #include "wire/message_type.h"
@@ -32,7 +32,7 @@ std::string first_bytes(const std::string& path, size_t most) {
 
 // The fields after the name, which may hold anything: state, parent, …
 std::string stat_fields(int32_t pid) {
-  const std::string text = first_bytes(fmt::format("/proc/{}/stat", pid), 4096);
+  const std::string text = first_bytes(base::format("/proc/{}/stat", pid), 4096);
   const size_t name_end = text.rfind(')');
   return name_end == text.npos || name_end + 2 > text.size() ? std::string() : text.substr(name_end + 2);
 }
@@ -46,7 +46,7 @@ uint64_t number_at(std::string_view fields, int index) {
 
 uint64_t namespace_number(const char* name) {
   struct stat status {};
-  return stat(fmt::format("/proc/self/ns/{}", name).c_str(), &status) == 0 ? status.st_ino : 0;
+  return stat(base::format("/proc/self/ns/{}", name).c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
 uint64_t started_at_ns() {

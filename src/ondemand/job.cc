@@ -1,6 +1,5 @@
 #include "ondemand/job.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "collect/options.h"
 #include "ondemand/flight.h"
 #include "ondemand/memory_output.h"
@@ -139,7 +139,7 @@ void Job::check_size(uint64_t now) {
   if (request_.most_bytes == 0 || now < next_look_ns_) return;
   struct stat status {};
   if (stat(file_->part().c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) >= request_.most_bytes) {
-    ended_early_ = fmt::format("it has reached {} bytes", request_.most_bytes);
+    ended_early_ = base::format("it has reached {} bytes", request_.most_bytes);
     return end_recording(now);
   }
   next_look_ns_ = now + kLookAtSizeEvery;
@@ -267,7 +267,7 @@ void Job::take_written() {
     result_.error = write_error_;
     if (keep_part_) {
       file_->keep();
-      result_.error += fmt::format("; what was recorded is in {}", file_->part());
+      result_.error += base::format("; what was recorded is in {}", file_->part());
     }
   } else {
     result_.path = trace_.path;
@@ -275,7 +275,7 @@ void Job::take_written() {
     result_.events = trace_.events;
     result_.losses = trace_.losses;
     result_.took_ns = to_ns_ - std::min(from_ns_, to_ns_);
-    result_.error = ended_early_.empty() ? "" : fmt::format("it is shorter than asked for: {}", ended_early_);
+    result_.error = ended_early_.empty() ? "" : base::format("it is shorter than asked for: {}", ended_early_);
     state_ = result_.state = RequestState::Finished;
   }
   file_.reset();
@@ -313,7 +313,7 @@ void Job::finish_early(const std::string& why) {
   if (done() || step_ == Step::Write) return;
   const uint64_t now = the_recorder().gave_way_ns().value_or(job_now());
   const bool has_something = began_ns_ != 0 && from_ns_ != 0 && from_ns_ < now;
-  if (!has_something) return fail(fmt::format("{} before the trace began", why));
+  if (!has_something) return fail(base::format("{} before the trace began", why));
   ended_early_ = why;
   try {
     end_recording(std::min(now, to_ns_ != 0 ? to_ns_ : now));
@@ -372,8 +372,8 @@ uint32_t Job::progress() const {
 std::string Job::text() const {
   if (step_ == Step::AwaitIteration && iterations_ == nullptr) return "waits for an iteration to begin";
   if (step_ == Step::AwaitIteration || (step_ == Step::AwaitBegin && request_.duration_ns == 0))
-    return fmt::format("waits for the next iteration that fits, at {} now", iterations_->begun());
-  if (file_ && began_ns_ != 0 && step_ != Step::Write) return fmt::format("recording into {}", file_->part());
+    return base::format("waits for the next iteration that fits, at {} now", iterations_->begun());
+  if (file_ && began_ns_ != 0 && step_ != Step::Write) return base::format("recording into {}", file_->part());
   return {};
 }
 

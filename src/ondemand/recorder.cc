@@ -1,7 +1,6 @@
 #include "ondemand/recorder.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/text.h"
 #include "collect/own_session.h"
 #include "kymo/error.h"
 #include "ondemand/wake.h"
@@ -85,7 +85,7 @@ void Recorder::begin(RecorderOwner owner, const std::string& path, const Session
     close(true);
     unlink(path_.c_str());
   }
-  if (owner_ != RecorderOwner::Nobody) throw Error(fmt::format("a trace is being made already, into {}", path_));
+  if (owner_ != RecorderOwner::Nobody) throw Error(base::format("a trace is being made already, into {}", path_));
   if (collect::recorded_from_outside())
     throw Error("the program is recorded already, by KYMO_TRACE or `kymo record`: what you ask for is in that trace");
   if (program_starts_ != 0) throw Error("the program is starting a recording of its own; ask again when that is over");

@@ -1,11 +1,11 @@
 #include "ondemand/requests.h"
 
-#include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "ondemand/base_config.h"
 #include "ondemand/identity.h"
 #include "record/clock.h"
@@ -40,15 +40,15 @@ wire::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
 
 std::string clock_problem(uint64_t start_at_ns, const std::string& boot_id) {
   if (start_at_ns == 0 || boot_id.empty() || boot_id == own_boot_id()) return {};
-  return fmt::format("the time to start at is of another host's clock (boot id {}); ask for one of this host's",
-                     boot_id);
+  return base::format("the time to start at is of another host's clock (boot id {}); ask for one of this host's",
+                      boot_id);
 }
 
 std::string flags_problem(uint64_t flags) {
   if ((flags & wire::kWithCounters) != 0) return "performance counters cannot be recorded on demand; leave them out";
   if ((flags & ~kKnownFlags) == 0) return {};
-  return fmt::format("options {:#x} are not known to this version of Kymo; leave them out or update it",
-                     flags & ~kKnownFlags);
+  return base::format("options {:#x} are not known to this version of Kymo; leave them out or update it",
+                      flags & ~kKnownFlags);
 }
 
 TraceFlags flags_of(uint64_t flags) {
@@ -83,7 +83,7 @@ wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
     request.form = OutputForm::Perfetto;
   else if (options.format != wire::TraceFormat::Kymo)
     return wire::Refusal{
-        fmt::format("format {} is not known to this version of Kymo", static_cast<uint32_t>(options.format))};
+        base::format("format {} is not known to this version of Kymo", static_cast<uint32_t>(options.format))};
   request.metadata.emplace_back("request", std::to_string(start.id));
   for (const std::string& more : options.extra)
     if (const size_t equals = more.find('='); equals != more.npos)
@@ -141,7 +141,7 @@ wire::Result<JobRequest> job_of_config(const std::string& text) {
   }
   if (request.duration_ns == 0 && request.iterations == 0) return wire::Refusal{"the duration is 0"};
   for (size_t i = 0; i < std::min(said.warnings.size(), kMostConfigNotes); ++i)
-    request.metadata.emplace_back(fmt::format("config line {}", said.warnings[i].line), said.warnings[i].text);
+    request.metadata.emplace_back(base::format("config line {}", said.warnings[i].line), said.warnings[i].text);
   if (!config.trace_id.empty()) request.metadata.emplace_back("trace_id", config.trace_id);
   if (!config.group_trace_id.empty()) request.metadata.emplace_back("group_trace_id", config.group_trace_id);
   return request;

@@ -1,11 +1,11 @@
 #include "ondemand/trace_output.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/text.h"
 #include "convert/chrome.h"
 #include "convert/export.h"
 #include "convert/perfetto.h"
@@ -64,7 +64,7 @@ WrittenTrace write_trace(OutputFile& file, const std::optional<collect::ClipOpti
   if (!convert) file.complete(whole);
   struct stat status {};
   if (stat(file.path().c_str(), &status) != 0)
-    throw Error(fmt::format("{} is gone: {}", file.path(), std::strerror(errno)));
+    throw Error(base::format("{} is gone: {}", file.path(), std::strerror(errno)));
   written.path = file.path();
   written.bytes = static_cast<uint64_t>(status.st_size);
   return written;

@@ -21,7 +21,7 @@ uint32_t find(Registry& registry, const kymo_label& wanted, std::vector<kymo_arg
   return find_class(registry, wanted, args.data(), count, signature_of(wanted, args.data(), count), reserve);
 }
 
-class RegistryTest : public testing::Test {
+class RegistryTest : public ::testing::Test {
  protected:
   std::unique_ptr<Registry> registry = std::make_unique<Registry>();
 };

@@ -16,7 +16,7 @@
 namespace kymo::record {
 namespace {
 
-class SegmentTest : public testing::Test {
+class SegmentTest : public ::testing::Test {
  protected:
   void SetUp() override {
     char pattern[] = "/tmp/kymo-segment-test-XXXXXX";

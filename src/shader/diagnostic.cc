@@ -1,10 +1,10 @@
 #include "shader/diagnostic.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 
@@ -52,7 +52,7 @@ std::string show_marked_line(std::string_view line, uint32_t column) {
     if (cut_behind) shown += kCut;
   }
   make_printable(shown);
-  return fmt::format("  {}\n  {:{}}^\n", shown, "", mark);
+  return base::format("  {}\n  {:{}}^\n", shown, "", mark);
 }
 
 }  // namespace
@@ -108,9 +108,9 @@ void Diagnostics::add(Severity severity, const Location& at, std::string text, b
 std::string Diagnostics::render(const Diagnostic& diagnostic) const {
   const Location& at = diagnostic.at;
   const std::string_view severity = severity_name(diagnostic.severity);
-  if (at.line == 0 || at.file >= files_.size()) return fmt::format("{}: {}\n", severity, diagnostic.text);
+  if (at.line == 0 || at.file >= files_.size()) return base::format("{}: {}\n", severity, diagnostic.text);
   std::string text =
-      fmt::format("{}:{}:{}: {}: {}\n", files_.name(at.file), at.line, at.column, severity, diagnostic.text);
+      base::format("{}:{}:{}: {}: {}\n", files_.name(at.file), at.line, at.column, severity, diagnostic.text);
   const std::string_view line = files_.line(at);
   if (!line.empty()) text += show_marked_line(line, at.column);
   return text;
@@ -121,7 +121,7 @@ std::string Diagnostics::render() const {
   for (const Diagnostic& diagnostic : list_) text += render(diagnostic);
   if (errors_ > kMostErrors) {
     const size_t more = errors_ - kMostErrors;
-    text += fmt::format("{} more error{} not shown\n", more, more == 1 ? " is" : "s are");
+    text += base::format("{} more error{} not shown\n", more, more == 1 ? " is" : "s are");
   }
   return text;
 }

@@ -1,6 +1,6 @@
 // kymo/profiler.h: what is watched.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "device/watcher.h"
 #include "kymo/profiler.h"
 #include "signpost/ending.h"
@@ -57,7 +57,7 @@ using signpost::the_profiler_or_null;
 void start(std::string_view mode, bool wait_until_completed) {
   const uint32_t mask = signpost::parse_mode(mode) | (wait_until_completed ? signpost::kWait : 0);
   if (!the_profiler().start(mask))
-    throw Error(fmt::format("the profiler runs already: stop() it before it is started as \"{}\"", mode));
+    throw Error(base::format("the profiler runs already: stop() it before it is started as \"{}\"", mode));
 }
 
 void stop() noexcept {

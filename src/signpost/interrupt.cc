@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <time.h>
 
 #include <atomic>
 #include <system_error>
@@ -18,6 +19,7 @@ namespace {
 struct sigaction handled_before;  // changed only while the handler is not installed
 constinit std::atomic<bool> dies_of_it{false};
 constinit std::atomic<uint32_t> interrupts{0};
+constinit std::atomic<uint32_t> prints{0};
 sem_t interrupted;
 
 // Under the profiler's lock, as all that installs and removes.
@@ -31,11 +33,23 @@ void die_of_interrupt() {
   raise(SIGINT);  // at once, or, within a handler, when that returns
 }
 
+// A handler that is meant for once mostly ends the process: LLVM installs such a one in every program with PoCL. The
+// tables come before it, unless the thread that was interrupted holds a lock they need.
+void wait_for_print(uint32_t prints_before) {
+  constexpr timespec kStep{0, 1'000'000};
+  constexpr int kMostSteps = 500;
+  for (int step = 0; step < kMostSteps && prints.load() == prints_before; ++step) nanosleep(&kStep, nullptr);
+}
+
 void on_interrupt(int number, siginfo_t* info, void* context) {
   const int error = errno;
   if (!dies_of_it.load()) {
+    const uint32_t prints_before = prints.load();
     sem_post(&interrupted);
-    if ((handled_before.sa_flags & SA_RESETHAND) != 0) dies_of_it = true;
+    if ((handled_before.sa_flags & SA_RESETHAND) != 0) {
+      dies_of_it = true;
+      wait_for_print(prints_before);
+    }
     if ((handled_before.sa_flags & SA_SIGINFO) != 0)
       handled_before.sa_sigaction(number, info, context);
     else
@@ -57,6 +71,7 @@ void print_when_interrupted() {
   while (true) {
     while (sem_wait(&interrupted) != 0) continue;
     the_profiler().print_at_end();
+    prints.fetch_add(1);
     if (interrupts.load() == 0) continue;
     sigset_t interrupt;
     sigemptyset(&interrupt);

@@ -51,11 +51,25 @@ class ProfilerInterruptDeathTest : public ::testing::Test {
 TEST_F(ProfilerInterruptDeathTest, WithoutAHandlerTheProcessPrintsAndDies) {
   EXPECT_EXIT(
       {
+        signal(SIGINT, SIG_DFL);  // drivers may have installed one
         profiler::set_log("copy-statistics");
         raise(SIGINT);
         sleep_until_killed();
       },
       KilledBySignal(SIGINT), HasSubstr(kTables));
+}
+
+TEST_F(ProfilerInterruptDeathTest, TheTablesComeBeforeAHandlerThatEndsTheProcess) {
+  EXPECT_EXIT(
+      {
+        struct sigaction action {};
+        action.sa_handler = [](int) { _exit(3); };
+        action.sa_flags = static_cast<int>(SA_RESETHAND);
+        sigaction(SIGINT, &action, nullptr);
+        profiler::set_log("copy-statistics");
+        raise(SIGINT);
+      },
+      ExitedWithCode(3), HasSubstr(kTables));
 }
 
 TEST_F(ProfilerInterruptDeathTest, AHandlerIsCalledAsItWasInstalled) {

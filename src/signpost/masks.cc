@@ -1,7 +1,5 @@
 #include "signpost/masks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "base/characters.h"
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::signpost {
@@ -44,7 +43,7 @@ std::string in_small_letters_without_blanks(std::string_view text) {
 
 std::string list_of(std::span<const MaskWord> words) {
   std::string list;
-  for (const MaskWord& word : words) list += fmt::format("{}{}", list.empty() ? "" : ", ", word.word);
+  for (const MaskWord& word : words) list += base::format("{}{}", list.empty() ? "" : ", ", word.word);
   return list;
 }
 
@@ -76,10 +75,11 @@ uint32_t bits_of(std::string_view token, std::span<const MaskWord> words, std::s
   const uint32_t known = all_of(words);
   const auto number = number_in(token);
   if (!number)
-    throw InvalidArgument(fmt::format("{}: \"{}\" is neither a number nor one of {}", variable, token, list_of(words)));
+    throw InvalidArgument(
+        base::format("{}: \"{}\" is neither a number nor one of {}", variable, token, list_of(words)));
   if ((*number & ~uint64_t{known}) != 0) {
-    throw InvalidArgument(fmt::format("{}: {} has bits that mean nothing ({:#x}); those there are: {:#x}, or {}",
-                                      variable, token, *number & ~uint64_t{known}, known, list_of(words)));
+    throw InvalidArgument(base::format("{}: {} has bits that mean nothing ({:#x}); those there are: {:#x}, or {}",
+                                       variable, token, *number & ~uint64_t{known}, known, list_of(words)));
   }
   return static_cast<uint32_t>(*number);
 }
@@ -104,7 +104,7 @@ uint32_t parse_mode(std::string_view text) {
     for (const MaskWord& word : kModeWords)
       if (word.word == token) return word.bits;
     throw InvalidArgument(
-        fmt::format("\"{}\" is no mode of the profiler: say interval, event, or interval,event", token));
+        base::format("\"{}\" is no mode of the profiler: say interval, event, or interval,event", token));
   });
   if (bits == 0) throw InvalidArgument("an empty mode of the profiler: say interval, event, or interval,event");
   return bits | kTraceAll;
@@ -116,10 +116,10 @@ uint32_t parse_signposts(std::string_view text) {
   if ((bits & kAllEvents) != 0) bits |= kEvents | kTraceAll;
   if ((bits & kAllIntervals) != 0) bits |= kIntervals | kTraceAll;
   if ((bits & kSchedule) != 0 && (bits & (kEvents | kIntervals)) == kEvents) {
-    throw InvalidArgument(
-        fmt::format("KYMO_SIGNPOSTS: \"{}\" asks for the scheduling part of events, which have none; add intervals, or "
-                    "leave schedule out",
-                    text));
+    throw InvalidArgument(base::format(
+        "KYMO_SIGNPOSTS: \"{}\" asks for the scheduling part of events, which have none; add intervals, or "
+        "leave schedule out",
+        text));
   }
   if ((bits & kTraceAll) == 0 && (bits & (kEvents | kIntervals | kSchedule)) != 0) bits |= kTraceAll;
   if ((bits & kTraceAll) != 0 && (bits & (kEvents | kIntervals)) == 0) bits |= kIntervals;

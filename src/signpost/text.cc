@@ -1,10 +1,9 @@
 #include "signpost/text.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <iterator>
 
+#include "base/text.h"
 #include "device/storage.h"
 #include "kymo/accelerator.h"
 #include "kymo/shader.h"
@@ -17,10 +16,8 @@ using device::OperationKind;
 using device::Tensor;
 
 void append_times(std::string& text, const MessageTimes& times) {
-  if (times.gpu_ns != 0)
-    fmt::format_to(std::back_inserter(text), ", gpu={:.3f} ms", static_cast<double>(times.gpu_ns) / 1e6);
-  if (times.cpu_ns != 0)
-    fmt::format_to(std::back_inserter(text), ", cpu={:.3f} ms", static_cast<double>(times.cpu_ns) / 1e6);
+  if (times.gpu_ns != 0) base::format_to(text, ", gpu={:.3f} ms", static_cast<double>(times.gpu_ns) / 1e6);
+  if (times.cpu_ns != 0) base::format_to(text, ", cpu={:.3f} ms", static_cast<double>(times.cpu_ns) / 1e6);
   text += ')';
 }
 
@@ -34,25 +31,25 @@ std::string copy_side(const Tensor* tensor, bool on_device, const void* host, st
                       bool with_buffers) {
   if (tensor != nullptr) return tensor_text(*tensor, with_buffers);
   if (on_device) return std::string(device);
-  return fmt::format("host:{}", host);
+  return base::format("host:{}", host);
 }
 
 }  // namespace
 
 std::string size_text(uint64_t bytes) {
   constexpr std::array<std::string_view, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes <= 1024) return fmt::format("{} B", bytes);
+  if (bytes <= 1024) return base::format("{} B", bytes);
   double size = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
   for (; size > 1024 && unit + 1 < kUnits.size(); ++unit) size /= 1024;
-  return fmt::format("{:.2f} {}", size, kUnits[unit]);
+  return base::format("{:.2f} {}", size, kUnits[unit]);
 }
 
 std::string tensor_text(const Tensor& tensor, bool with_buffer) {
   if (!tensor.is_defined()) return "undefined";
   const device::Storage& storage = *tensor.storage();
   std::string text = storage.device().name();
-  if (with_buffer) fmt::format_to(std::back_inserter(text), "(buf#{}:{})", storage.id(), tensor.storage().use_count());
+  if (with_buffer) base::format_to(text, "(buf#{}:{})", storage.id(), tensor.storage().use_count());
   text += ':';
   text += name_of(tensor.dtype());
   text += tensor.shape().text();
@@ -82,7 +79,7 @@ std::string kernel_key(const device::Operation& operation, bool with_buffers) {
 }
 
 std::string copy_key(const device::Operation& operation, std::string_view device, bool with_buffers) {
-  return fmt::format(
+  return base::format(
       "BlitCopy{}: {} --> {}", operation.blocking ? "Sync" : "",
       copy_side(operation.from, operation.kind != OperationKind::CopyHostToDevice, operation.host, device,
                 with_buffers),
@@ -97,13 +94,13 @@ std::string scope_key(std::string_view name, std::span<const Tensor* const> tens
 }
 
 std::string operation_message(std::string_view key, std::string_view id, uint64_t run, const MessageTimes& times) {
-  std::string text = fmt::format("{} (id={}, run={}", key, id, run);
+  std::string text = base::format("{} (id={}, run={}", key, id, run);
   append_times(text, times);
   return text;
 }
 
 std::string copy_message(std::string_view key, uint64_t bytes, const MessageTimes& times) {
-  std::string text = fmt::format("{} (len={}", key, size_text(bytes));
+  std::string text = base::format("{} (len={}", key, size_text(bytes));
   append_times(text, times);
   return text;
 }
@@ -111,7 +108,7 @@ std::string copy_message(std::string_view key, uint64_t bytes, const MessageTime
 std::string fallback_message(std::string_view key, uint64_t number, uint64_t run, uint64_t copied_bytes,
                              const MessageTimes& times) {
   std::string text =
-      fmt::format("Host Fallback::{} (id={}, run={}, CopyOverhead={}", key, number, run, size_text(copied_bytes));
+      base::format("Host Fallback::{} (id={}, run={}, CopyOverhead={}", key, number, run, size_text(copied_bytes));
   append_times(text, times);
   return text;
 }

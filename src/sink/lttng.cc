@@ -1,10 +1,10 @@
 // The sink "lttng": a module beside this library, which is loaded when it is asked for. LTTng-UST starts threads of its
 // own when it is loaded; nobody has them who did not ask.
+#include "base/text.h"
 #include "sink/builtin.h"
 
 #if KYMO_HAVE_LTTNG_UST
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -37,8 +37,8 @@ std::optional<fs::path> find_lttng_module() {
 
 std::string lttng_absent() {
   if (find_lttng_module()) return {};
-  return fmt::format("{} is neither beside libkymo nor beside the program: install Kymo whole, or put it there",
-                     kLttngModule);
+  return base::format("{} is neither beside libkymo nor beside the program: install Kymo whole, or put it there",
+                      kLttngModule);
 }
 
 const kymo_sink& open_lttng() {
@@ -50,10 +50,10 @@ const kymo_sink& open_lttng() {
   void* module = dlopen(file->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
     const char* why = dlerror();
-    throw fail(fmt::format("{}; install liblttng-ust1", why != nullptr ? why : file->string()));
+    throw fail(base::format("{}; install liblttng-ust1", why != nullptr ? why : file->string()));
   }
   const auto sink = reinterpret_cast<LttngSink*>(dlsym(module, kLttngSymbol));
-  if (sink == nullptr) throw fail(fmt::format("{} is of another version of Kymo", file->string()));
+  if (sink == nullptr) throw fail(base::format("{} is of another version of Kymo", file->string()));
   opened = sink();
   return *opened;
 }

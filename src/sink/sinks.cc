@@ -1,7 +1,6 @@
 // list_sinks, set_sinks and KYMO_SINKS: which of the sinks that Kymo brings are on.
 #include "record/sinks.h"
 
-#include <fmt/format.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +9,7 @@
 #include <mutex>
 
 #include "base/characters.h"
+#include "base/text.h"
 #include "kymo/sink.h"
 #include "record/process.h"
 #include "sink/builtin.h"
@@ -36,7 +36,7 @@ BuiltinSink builtin_named(const std::string& name) {
     if (name == builtin.name) return builtin;
     known += (known.empty() ? "" : ", ") + std::string(builtin.name);
   }
-  throw InvalidArgument(fmt::format("\"{}\" is no sink; there are: {}", name, known));
+  throw InvalidArgument(base::format("\"{}\" is no sink; there are: {}", name, known));
 }
 
 std::vector<BuiltinSink> parse_sinks(std::string_view names) {
@@ -97,8 +97,8 @@ void set_sinks(std::string_view names) {
       continue;
     }
     for (const kymo_sink* other : added) kymo_remove_sink(other);
-    throw Error(fmt::format("no room for the sink \"{}\": a process has {}, and the program has added as many",
-                            sink->name, record::kMaxSinks));
+    throw Error(base::format("no room for the sink \"{}\": a process has {}, and the program has added as many",
+                             sink->name, record::kMaxSinks));
   }
   for (const sink::BuiltinSink& builtin : sink::builtin_sinks()) {
     bool on = false;

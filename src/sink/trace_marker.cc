@@ -2,7 +2,6 @@
 // readers of ftrace know: B and E a range of a thread, S and F one across threads, I an instant, C a counter.
 #include <errno.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/text.h"
 #include "sink/builtin.h"
 #include "sink/open_ranges.h"
 #include "sink/text.h"
@@ -41,11 +41,11 @@ int open_marker() noexcept {
 
 std::string marker_absent_text(int error) {
   if (error == ENOENT)
-    return fmt::format("there is no {}: as root, mount -t tracefs nodev /sys/kernel/tracing", kMarkerPaths[0]);
+    return base::format("there is no {}: as root, mount -t tracefs nodev /sys/kernel/tracing", kMarkerPaths[0]);
   if (error == EACCES || error == EPERM)
-    return fmt::format("{} is not yours to write: run as root, or let root give it to you by chmod and chgrp",
-                       kMarkerPaths[0]);
-  return fmt::format("cannot open {}: {}", kMarkerPaths[0], std::strerror(error));
+    return base::format("{} is not yours to write: run as root, or let root give it to you by chmod and chgrp",
+                        kMarkerPaths[0]);
+  return base::format("cannot open {}: {}", kMarkerPaths[0], std::strerror(error));
 }
 
 class Marker {

@@ -75,7 +75,7 @@ TEST(CaptureTest, FramePointersSurviveCodeWithoutThem) {
   EXPECT_LE(frames_of(library, captured), kFramesOfLibrary);
 }
 
-class CaptureMethodTest : public testing::TestWithParam<Method> {};
+class CaptureMethodTest : public ::testing::TestWithParam<Method> {};
 INSTANTIATE_TEST_SUITE_P(Both, CaptureMethodTest, testing::Values(Method::UnwindTables, Method::FramePointers));
 
 __attribute__((noinline)) size_t capture_here(std::span<uintptr_t> addresses, size_t skip, Method method,
@@ -186,18 +186,24 @@ TEST(CaptureTest, UnwindTablesFindWhatTheCompilersUnwinderFinds) {
   }
 }
 
+size_t frames_in_handler = 0;
+
 #if !defined(__SANITIZE_THREAD__)  // which sees that the test itself takes memory in a handler
 #if defined(__x86_64__)
 __attribute__((force_align_arg_pointer))  // emulators do not align a handler's stack
 #endif
 void compare_in_handler(int) {
   compare_with_compiler();
+  std::vector<uintptr_t> frames(256);
+  frames_in_handler = capture(frames, 0, Method::UnwindTables);
 }
 
 TEST(CaptureTest, TheFrameOfASignalIsCrossed) {
   const auto before = std::signal(SIGUSR1, compare_in_handler);
   raise(SIGUSR1);
   std::signal(SIGUSR1, before);
+  std::vector<uintptr_t> frames(256);
+  EXPECT_GT(frames_in_handler, capture(frames, 0, Method::UnwindTables)) << "the handler's stack ends with this one";
 }
 #endif
 

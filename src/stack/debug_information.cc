@@ -4,12 +4,12 @@
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <string_view>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "stack/debug_functions.h"
 #include "stack/symbol_table.h"
 
@@ -118,9 +118,8 @@ std::string DebugInformation::build_id() const {
   Elf* const elf = impl_->file != nullptr ? dwfl_module_getelf(impl_->file, &bias) : nullptr;
   const void* bytes = nullptr;
   const ssize_t size = elf != nullptr ? dwelf_elf_gnu_build_id(elf, &bytes) : 0;
-  std::string text;
-  for (ssize_t i = 0; i < size; ++i) text += fmt::format("{:02x}", static_cast<const unsigned char*>(bytes)[i]);
-  return text;
+  if (size <= 0) return {};
+  return base::hex({static_cast<const uint8_t*>(bytes), static_cast<size_t>(size)});
 }
 
 void DebugInformation::look_again() {
@@ -146,7 +145,7 @@ std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
     frame.module = path;
     if (frame.function.empty())
       frame.function =
-          fmt::format("{}+{:#x}", std::string_view(path).substr(path.rfind('/') + 1), return_address - begin);
+          base::format("{}+{:#x}", std::string_view(path).substr(path.rfind('/') + 1), return_address - begin);
   }
   return frames;
 }

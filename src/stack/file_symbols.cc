@@ -1,7 +1,6 @@
 #include "stack/file_symbols.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "stack/debug_information.h"
 
 namespace kymo::stack {
@@ -35,7 +35,7 @@ bool is_hexadecimal(std::string_view text) {
 // Where distributions put what they strip from files.
 std::string debug_file_of(const std::string& build_id) {
   if (build_id.size() < kLeastIdDigits || !is_hexadecimal(build_id)) return {};
-  return fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", build_id.substr(0, 2), build_id.substr(2));
+  return base::format("/usr/lib/debug/.build-id/{}/{}.debug", build_id.substr(0, 2), build_id.substr(2));
 }
 
 std::unique_ptr<DebugInformation> open_code(const std::string& path, const std::string& build_id) {
@@ -72,7 +72,7 @@ std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const
   }
   if (frames.empty()) {
     const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-    frames.emplace_back().function = fmt::format("{}+{:#x}", name, offset);
+    frames.emplace_back().function = base::format("{}+{:#x}", name, offset);
   }
   for (Frame& frame : frames) frame.module = path;  // not where its debug information is
   return frames;

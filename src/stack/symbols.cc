@@ -2,13 +2,13 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <link.h>
 
 #include <cstdlib>
 #include <string_view>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "stack/debug_information.h"
 
 namespace kymo::stack {
@@ -38,14 +38,14 @@ Frame loader_frame(uintptr_t return_address) {
   Frame frame;
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(return_address - 1), &info) == 0 || info.dli_fname == nullptr) {
-    frame.function = fmt::format("{:#x}", return_address);
+    frame.function = base::format("{:#x}", return_address);
     return frame;
   }
   frame.module = info.dli_fname;
   frame.function = info.dli_sname != nullptr
                        ? demangled(info.dli_sname)
-                       : fmt::format("{}+{:#x}", last_part(frame.module),
-                                     return_address - reinterpret_cast<uintptr_t>(info.dli_fbase));
+                       : base::format("{}+{:#x}", last_part(frame.module),
+                                      return_address - reinterpret_cast<uintptr_t>(info.dli_fbase));
   return frame;
 }
 

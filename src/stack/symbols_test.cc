@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_tree.h"
 #include "stack/debug_information.h"
 #include "stack/test_library.h"
 
@@ -42,7 +43,7 @@ Found look_up(const std::string& path, Symbols& symbols, int depth = 1) {
 
 // The line of the library's source that says so.
 uint32_t line_of(const std::string& mark) {
-  std::ifstream file(KYMO_SOURCE_DIR "/src/stack/test_frames/frames.cc");
+  std::ifstream file(kymo::base::in_tree("src/stack/test_frames/frames.cc"));
   std::string line;
   for (uint32_t number = 1; std::getline(file, line); ++number)
     if (line.ends_with("// line: " + mark)) return number;

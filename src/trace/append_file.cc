@@ -1,12 +1,13 @@
 #include "trace/append_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::trace {
 
@@ -18,7 +19,7 @@ void refuse_unless_regular(const std::string& path, const struct stat& status) {
                      : S_ISFIFO(status.st_mode) ? "a pipe"
                      : S_ISSOCK(status.st_mode) ? "a socket"
                                                 : "a device";
-  throw Error(fmt::format("cannot write a trace to {}: it is {}; name a regular file", path, what));
+  throw Error(base::format("cannot write a trace to {}: it is {}; name a regular file", path, what));
 }
 
 // Holds the whole file against other writers. Belongs to the open file, not to the process, so that two Writers in one
@@ -73,7 +74,7 @@ void AppendFile::reopen_if_lost() {
   if (!file_) throw base::file_error("write", path_, errno);
   if (is_ours()) return;
   file_ = {};
-  throw Error(fmt::format("cannot write {}: it is another file now than the one that was begun", path_));
+  throw Error(base::format("cannot write {}: it is another file now than the one that was begun", path_));
 }
 
 AppendFile::AppendFile(std::string path, bool truncate) : path_(std::move(path)) {
@@ -95,7 +96,7 @@ bool AppendFile::append_at(uint64_t expected_end, base::Bytes piece) {
 }
 
 std::optional<uint64_t> AppendFile::append_if(std::optional<uint64_t> expected_end, base::Bytes piece) {
-  if (!file_) throw Error(fmt::format("cannot write {}: it has been closed", path_));
+  if (!file_) throw Error(base::format("cannot write {}: it has been closed", path_));
   reopen_if_lost();
   const WriteLock lock(file_.get());
   const uint64_t end = base::size_of(file_, path_);

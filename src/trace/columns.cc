@@ -1,11 +1,10 @@
 #include "trace/columns.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <type_traits>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::trace {
@@ -184,7 +183,7 @@ template <typename T>
 void ColumnsReader::read(Column id, std::span<T> into) const {
   const Entry* entry = find(id);
   const auto refuse = [&](const char* why) {
-    throw Error(fmt::format("column {} {}", static_cast<unsigned>(id), why));
+    throw Error(base::format("column {} {}", static_cast<unsigned>(id), why));
   };
   if (!entry) return refuse("is missing");
   if (entry->count != into.size()) return refuse("has the wrong number of values");

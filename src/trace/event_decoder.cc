@@ -1,10 +1,9 @@
 #include "trace/event_decoder.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <utility>
 
+#include "base/text.h"
 #include "kymo/error.h"
 #include "trace/event_head.h"
 #include "trace/range_times.h"
@@ -41,7 +40,7 @@ void decode_optional(const ColumnsReader& columns, Column id, size_t count, bool
 template <typename Container>
 void decode_stream(const ColumnsReader& columns, Column id, uint32_t cap, bool wanted, Container& into) {
   const uint32_t count = columns.count(id);
-  if (count > cap) throw Error(fmt::format("column {} has {} values", static_cast<unsigned>(id), count));
+  if (count > cap) throw Error(base::format("column {} has {} values", static_cast<unsigned>(id), count));
   decode_column(columns, id, count, wanted, into);
 }
 
@@ -49,7 +48,7 @@ void decode_stream(const ColumnsReader& columns, Column id, uint32_t cap, bool w
 
 void EventDecoder::decode(base::Bytes payload, const ChunkHeader& header, unsigned parts, EventBatch& into) {
   if (header.range_count > kMaxEvents || header.point_count > kMaxEvents) {
-    throw Error(fmt::format("it announces {} ranges and {} points", header.range_count, header.point_count));
+    throw Error(base::format("it announces {} ranges and {} points", header.range_count, header.point_count));
   }
   range_count_ = header.range_count;
   point_count_ = header.point_count;

@@ -1,11 +1,10 @@
 #include "trace/event_encoder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "kymo/error.h"
 #include "trace/event_head.h"
 #include "trace/range_times.h"
@@ -16,8 +15,8 @@ namespace {
 
 void check(const Values& values) {
   if (values.ints.size() > kMaxValues || values.doubles.size() > kMaxValues || values.text.size() > kMaxTextBytes) {
-    throw InvalidArgument(fmt::format("a batch has {} ints, {} doubles and {} bytes of text: write it in parts",
-                                      values.ints.size(), values.doubles.size(), values.text.size()));
+    throw InvalidArgument(base::format("a batch has {} ints, {} doubles and {} bytes of text: write it in parts",
+                                       values.ints.size(), values.doubles.size(), values.text.size()));
   }
 }
 
@@ -28,13 +27,13 @@ void check(const EventBatch& batch) {
   const auto absent_or_n = [n](size_t size) { return size == 0 || size == n; };
   if (ranges.duration.size() != n || ranges.class_id.size() != n || ranges.depth.size() != n ||
       !absent_or_n(ranges.lane.size()) || !absent_or_n(ranges.correlation.size())) {
-    throw InvalidArgument(fmt::format("the arrays of a batch of {} ranges differ in length", n));
+    throw InvalidArgument(base::format("the arrays of a batch of {} ranges differ in length", n));
   }
   if (points.kind.size() != m || points.class_id.size() != m || points.id.size() != m) {
-    throw InvalidArgument(fmt::format("the arrays of a batch of {} points differ in length", m));
+    throw InvalidArgument(base::format("the arrays of a batch of {} points differ in length", m));
   }
   if (n > kMaxEvents || m > kMaxEvents) {
-    throw InvalidArgument(fmt::format(
+    throw InvalidArgument(base::format(
         "a batch has {} ranges and {} points, a chunk takes {} of each: write it in parts", n, m, kMaxEvents));
   }
   check(ranges.values);

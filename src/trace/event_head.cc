@@ -1,11 +1,10 @@
 #include "trace/event_head.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "kymo/error.h"
 #include "trace/format.h"
 
@@ -58,7 +57,7 @@ void write_open(base::ByteWriter& out, const std::vector<OpenRange>& stack) {
 
 size_t read_open_count(base::ByteReader& in) {
   const size_t count = in.count(kSmallestOpenRange);
-  if (count > kMaxOpenRanges) throw Error(fmt::format("{} ranges are open at once", count));
+  if (count > kMaxOpenRanges) throw Error(base::format("{} ranges are open at once", count));
   return count;
 }
 
@@ -109,9 +108,9 @@ void write_head(base::ByteWriter& out, const EventBatch& batch) {
   }
   if (batch.opening.size() > kMaxOpenRanges || batch.closing.size() > kMaxOpenRanges ||
       out.size() - before > kMaxHeadBytes) {
-    throw InvalidArgument(fmt::format("{} ranges with {} bytes of values are open at once; a chunk takes {} and {}",
-                                      std::max(batch.opening.size(), batch.closing.size()), out.size() - before,
-                                      kMaxOpenRanges, kMaxHeadBytes));
+    throw InvalidArgument(base::format("{} ranges with {} bytes of values are open at once; a chunk takes {} and {}",
+                                       std::max(batch.opening.size(), batch.closing.size()), out.size() - before,
+                                       kMaxOpenRanges, kMaxHeadBytes));
   }
 }
 
@@ -127,7 +126,7 @@ EventPrefix read_prefix(base::Bytes payload) {
   prefix.hash = in.fixed<uint64_t>();
   prefix.head_length = in.fixed<uint32_t>();
   prefix.directory_length = in.fixed<uint32_t>();
-  if (prefix.head_length > kMaxHeadBytes) throw Error(fmt::format("its head has {} bytes", prefix.head_length));
+  if (prefix.head_length > kMaxHeadBytes) throw Error(base::format("its head has {} bytes", prefix.head_length));
   return prefix;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/test_document.h"
+#include "base/test_tree.h"
 #include "trace/test_support.h"
 #include "trace/writer.h"
 
@@ -25,7 +26,7 @@ TEST(FormatExampleTest, TheDocumentShowsWhatIsWritten) {
   testing::TemporaryPath path;
   Writer writer(path, Writer::Mode::Create);
   writer.events(id, batch);
-  EXPECT_EQ(path.contents(), base::bytes_of_example(KYMO_SOURCE_DIR "/docs/format.md"));
+  EXPECT_EQ(path.contents(), base::bytes_of_example(kymo::base::in_tree("docs/format.md")));
 }
 
 }  // namespace

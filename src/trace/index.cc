@@ -1,9 +1,8 @@
 #include "trace/index.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::trace {
@@ -45,7 +44,7 @@ std::vector<ChunkHeader> read_index(base::Bytes payload, uint64_t& covers) {
   base::ByteReader in(payload);
   covers = in.fixed<uint64_t>();
   const uint32_t count = in.fixed<uint32_t>();
-  if (count > kMaxIndexEntries) throw Error(fmt::format("an index announces {} chunks", count));
+  if (count > kMaxIndexEntries) throw Error(base::format("an index announces {} chunks", count));
   const base::Bytes stored = in.take(in.fixed<uint32_t>());
   const size_t size = count * kFieldsBytes;
   std::vector<std::byte> scratch;
@@ -59,11 +58,11 @@ std::vector<ChunkHeader> read_index(base::Bytes payload, uint64_t& covers) {
   for (size_t i = 0; i < count; ++i) {
     for (size_t k = 0; k < kFieldsBytes; ++k) fields[k] = planes[k * count + i];
     const auto header = load_fields(fields);
-    if (!header) throw Error(fmt::format("entry {} of an index is wrong", i));
+    if (!header) throw Error(base::format("entry {} of an index is wrong", i));
     length += header->chunk_length();
     chunks.push_back(*header);
   }
-  if (length != covers) throw Error(fmt::format("an index of {} bytes says it covers {}", length, covers));
+  if (length != covers) throw Error(base::format("an index of {} bytes says it covers {}", length, covers));
   return chunks;
 }
 

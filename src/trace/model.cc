@@ -1,9 +1,9 @@
 #include "trace/model.h"
 
-#include <fmt/format.h>
+#include "base/text.h"
 
 namespace kymo::trace {
 
-std::string WriterId::hex() const { return fmt::format("{:02x}", fmt::join(bytes, "")); }
+std::string WriterId::hex() const { return base::hex(bytes); }
 
 }  // namespace kymo::trace

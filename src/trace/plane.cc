@@ -1,10 +1,10 @@
 #include "trace/plane.h"
 
-#include <fmt/format.h>
 #include <zstd.h>
 
 #include <new>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::trace {
@@ -67,8 +67,8 @@ base::Bytes PlaneReader::read(PlaneStorage storage, base::Bytes stored, size_t s
       return scratch;
     }
   }
-  throw Error(fmt::format("a plane of {} bytes, stored in {} bytes as kind {}, cannot be unpacked", size, stored.size(),
-                          static_cast<unsigned>(storage)));
+  throw Error(base::format("a plane of {} bytes, stored in {} bytes as kind {}, cannot be unpacked", size,
+                           stored.size(), static_cast<unsigned>(storage)));
 }
 
 }  // namespace kymo::trace

@@ -1,11 +1,10 @@
 #include "trace/reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "base/text.h"
 #include "kymo/error.h"
 #include "trace/catalog.h"
 #include "trace/event_decoder.h"
@@ -53,9 +52,9 @@ Scratch& scratch() {
   const base::Bytes beginning = file.read(0, room);
   const base::Bytes magic = std::as_bytes(std::span(kMagic)).first(std::min(kMagic.size(), beginning.size()));
   if (std::equal(magic.begin(), magic.end(), beginning.begin())) {
-    throw Error(fmt::format("{} is a Kymo trace, but not one of its chunks is whole: it was cut off", file.path()));
+    throw Error(base::format("{} is a Kymo trace, but not one of its chunks is whole: it was cut off", file.path()));
   }
-  throw Error(fmt::format("{} is not a Kymo trace: {}", file.path(), describe_foreign(beginning)));
+  throw Error(base::format("{} is not a Kymo trace: {}", file.path(), describe_foreign(beginning)));
 }
 
 }  // namespace
@@ -63,7 +62,7 @@ Scratch& scratch() {
 struct Reader::Impl {
   explicit Impl(const std::string& path) : file(path), file_size(file.size()) {
     if (file_size == 0) {
-      throw Error(fmt::format("{} is empty: nothing was recorded, or its recorder has yet to write", path));
+      throw Error(base::format("{} is empty: nothing was recorded, or its recorder has yet to write", path));
     }
     const std::vector<FoundChunk> by_index = chunks_by_index(file, file_size);
     const uint64_t walk_to = by_index.empty() ? file_size : by_index.front().offset;
@@ -93,7 +92,7 @@ struct Reader::Impl {
     if (!events && !is_catalog(header.type)) return;
     if (events) catalog.see(header.writer);
     if (header.version != kVersion) {
-      return leave_out(chunk, fmt::format("it is of version {}, which only a newer Kymo reads", header.version));
+      return leave_out(chunk, base::format("it is of version {}, which only a newer Kymo reads", header.version));
     }
     if (events) return event_chunks.push_back(to_event_chunk(chunk));
     try {
@@ -105,7 +104,7 @@ struct Reader::Impl {
 
   void leave_out(const FoundChunk& chunk, std::string_view why) {
     problems.push_back({chunk.offset, chunk.header.chunk_length(),
-                        fmt::format("the chunk at {} was left out: {}", chunk.offset, why)});
+                        base::format("the chunk at {} was left out: {}", chunk.offset, why)});
   }
 
   // The header, read again: the file may not be what it was.
@@ -138,7 +137,7 @@ struct Reader::Impl {
     try {
       return work();
     } catch (const Error& error) {
-      throw Error(fmt::format("{}: the chunk at {} cannot be read: {}", file.path(), chunk.offset, error.what()));
+      throw Error(base::format("{}: the chunk at {} cannot be read: {}", file.path(), chunk.offset, error.what()));
     }
   }
 
@@ -162,7 +161,7 @@ bool Reader::refresh() {
   Impl& impl = *impl_;
   const uint64_t size = impl.file.size();
   if (size < impl.trace_size) {
-    throw Error(fmt::format("{} became shorter while it was read: open it again", path()));
+    throw Error(base::format("{} became shorter while it was read: open it again", path()));
   }
   if (size == impl.file_size) return false;
   impl.file_size = size;

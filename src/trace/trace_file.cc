@@ -1,13 +1,13 @@
 #include "trace/trace_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <utility>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace kymo::trace {
 
@@ -18,10 +18,10 @@ TraceFile::TraceFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) throw base::file_error("read", path_, errno);
   if (S_ISDIR(status.st_mode)) {
-    throw Error(fmt::format("cannot read {}: it is a directory; name the trace in it", path_));
+    throw Error(base::format("cannot read {}: it is a directory; name the trace in it", path_));
   }
   if (!S_ISREG(status.st_mode)) {
-    throw Error(fmt::format("cannot read {}: it is not a regular file; save what comes from it first", path_));
+    throw Error(base::format("cannot read {}: it is not a regular file; save what comes from it first", path_));
   }
 }
 

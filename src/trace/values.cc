@@ -1,9 +1,9 @@
 // The values of events and what they look like: ValueCursor, full_name and to_text of reader.h.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 
+#include "base/text.h"
 #include "trace/reader.h"
 
 namespace kymo::trace {
@@ -20,12 +20,12 @@ const EventClass& inline_name_class() {
 std::string byte_count_text(uint64_t count) {
   constexpr uint64_t kStep = 1024;
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (count < kStep) return fmt::format("{} B", count);
+  if (count < kStep) return base::format("{} B", count);
   size_t unit = 0;
   double scaled = static_cast<double>(count) / kStep;
   for (; scaled >= kStep && unit + 1 < std::size(kUnits); ++unit) scaled /= kStep;
   const bool whole = scaled == static_cast<double>(static_cast<uint64_t>(scaled));
-  return whole ? fmt::format("{:.0f} {}", scaled, kUnits[unit]) : fmt::format("{:.1f} {}", scaled, kUnits[unit]);
+  return whole ? base::format("{:.0f} {}", scaled, kUnits[unit]) : base::format("{:.1f} {}", scaled, kUnits[unit]);
 }
 
 }  // namespace
@@ -75,21 +75,21 @@ std::string full_name(const EventClass* event_class, const std::vector<ValueCurs
 std::string to_text(const ValueCursor::Value& value) {
   switch (value.type) {
     case FieldType::Int:
-      return fmt::format("{}", static_cast<int64_t>(value.bits));
+      return base::format("{}", static_cast<int64_t>(value.bits));
     case FieldType::UInt:
-      return fmt::format("{}", value.bits);
+      return base::format("{}", value.bits);
     case FieldType::Double:
-      return fmt::format("{}", value.real);
+      return base::format("{}", value.real);
     case FieldType::String:
       return std::string(value.text);
     case FieldType::ByteCount:
       return byte_count_text(value.bits);
     case FieldType::Pointer:
-      return fmt::format("{:#x}", value.bits);
+      return base::format("{:#x}", value.bits);
     case FieldType::Bool:
       return value.bits ? "true" : "false";
   }
-  return fmt::format("{}", value.bits);  // a type of a newer Kymo's
+  return base::format("{}", value.bits);  // a type of a newer Kymo's
 }
 
 }  // namespace kymo::trace

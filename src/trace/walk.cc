@@ -1,9 +1,9 @@
 #include "trace/walk.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
+
+#include "base/text.h"
 
 namespace kymo::trace {
 
@@ -56,17 +56,17 @@ class Walker {
 
 Problem skipped(uint64_t begin, uint64_t end) {
   return {begin, end - begin,
-          fmt::format("{} bytes at {} are damaged and were skipped: what they held is missing", end - begin, begin)};
+          base::format("{} bytes at {} are damaged and were skipped: what they held is missing", end - begin, begin)};
 }
 
 Problem unfinished(uint64_t begin, uint64_t end) {
   return {begin, end - begin,
-          fmt::format("the last {} bytes are an unfinished chunk: the file was cut off, or is still being written",
-                      end - begin)};
+          base::format("the last {} bytes are an unfinished chunk: the file was cut off, or is still being written",
+                       end - begin)};
 }
 
 Problem foreign_end(uint64_t begin, uint64_t end) {
-  return {begin, end - begin, fmt::format("the last {} bytes are not part of a trace and were skipped", end - begin)};
+  return {begin, end - begin, base::format("the last {} bytes are not part of a trace and were skipped", end - begin)};
 }
 
 // Could these be the first bytes of a header that has not been written to its end?

@@ -1,12 +1,11 @@
 #include "trace/writer.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "kymo/error.h"
 #include "trace/append_file.h"
 #include "trace/event_encoder.h"
@@ -45,8 +44,8 @@ struct Writer::Impl {
     chunk.pad_to_multiple_of(kAlignment);
     const base::Bytes payload = chunk.bytes().subspan(kHeaderBytes);
     if (payload.size() > kMaxPayloadBytes) {
-      throw InvalidArgument(fmt::format("cannot write a chunk of {} bytes to {}: at most {}, write it in parts",
-                                        payload.size(), file.path(), kMaxPayloadBytes));
+      throw InvalidArgument(base::format("cannot write a chunk of {} bytes to {}: at most {}, write it in parts",
+                                         payload.size(), file.path(), kMaxPayloadBytes));
     }
     header.payload_length = payload.size();
     header.payload_hash = base::hash(payload);

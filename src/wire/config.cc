@@ -1,10 +1,9 @@
 #include "wire/config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 
+#include "base/text.h"
 #include "wire/config_keys.h"
 
 namespace kymo::wire {
@@ -61,7 +60,7 @@ class ConfigReader {
  public:
   ConfigReading read(std::string_view text) {
     if (text.size() > kConfigLargest) {
-      error(fmt::format("a config of {} bytes is longer than {}", text.size(), kConfigLargest));
+      error(base::format("a config of {} bytes is longer than {}", text.size(), kConfigLargest));
       return std::move(reading_);
     }
     while (!text.empty()) {
@@ -91,34 +90,34 @@ class ConfigReader {
     line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) return;
     const size_t equals = line.find('=');
-    if (equals == line.npos) return error(fmt::format("{} has no \"=\"; write KEY=value", shown(line)));
+    if (equals == line.npos) return error(base::format("{} has no \"=\"; write KEY=value", shown(line)));
     const std::string_view name = trimmed(line.substr(0, equals)), value = trimmed(line.substr(equals + 1));
-    if (name.empty()) return error(fmt::format("{} has no key; write KEY=value", shown(line)));
-    if (value.find('=') != value.npos) return error(fmt::format("{} has more than one \"=\"", shown(line)));
+    if (name.empty()) return error(base::format("{} has no key; write KEY=value", shown(line)));
+    if (value.find('=') != value.npos) return error(base::format("{} has more than one \"=\"", shown(line)));
     if (std::ranges::any_of(line, is_control)) {
-      return error(fmt::format("{} has a control character in it", shown(line)));
+      return error(base::format("{} has a control character in it", shown(line)));
     }
     const ConfigKey* key = find_config_key(name);
     if (!key) {
       const char* why = is_retired_config_key(name) ? "has no meaning any more" : "is no key that is known";
-      return warn(fmt::format("{} {}", shown(name), why));
+      return warn(base::format("{} {}", shown(name), why));
     }
     const auto index = static_cast<size_t>(key - config_keys().data());
-    if (seen_[index]) warn(fmt::format("{} is said twice; the last one counts", key->name));
+    if (seen_[index]) warn(base::format("{} is said twice; the last one counts", key->name));
     seen_[index] = true;
     std::visit([&](auto member) { set(*key, request_.*member, value); }, key->member);
   }
 
   void set(const ConfigKey& key, bool& member, std::string_view value) {
     const auto truth = truth_of(value);
-    if (!truth) return error(fmt::format("{} is {}; it is true or false", key.name, shown(value)));
+    if (!truth) return error(base::format("{} is {}; it is true or false", key.name, shown(value)));
     member = *truth;
     // It takes back a path that was said before; one that is said afterwards counts.
     if (&member == &request_.memory_snapshot && *truth) request_.output.clear();
   }
   void set(const ConfigKey& key, uint64_t& member, std::string_view value) {
     const auto number = number_of(value, key.most);
-    if (!number) return error(fmt::format("{} is {}; it is a number from 0 to {}", key.name, shown(value), key.most));
+    if (!number) return error(base::format("{} is {}; it is a number from 0 to {}", key.name, shown(value), key.most));
     member = *number * key.scale;
   }
   void set(const ConfigKey& key, std::optional<uint64_t>& member, std::string_view value) {
@@ -127,7 +126,7 @@ class ConfigReader {
     member = number;
   }
   void set(const ConfigKey& key, std::string& member, std::string_view value) {
-    if (value.empty() && &member == &request_.output) return error(fmt::format("{} has no value", key.name));
+    if (value.empty() && &member == &request_.output) return error(base::format("{} has no value", key.name));
     member = value;
   }
   void set(const ConfigKey& key, std::vector<std::string>& member, std::string_view value) {
@@ -135,7 +134,7 @@ class ConfigReader {
     if (&member != &request_.activity_types) return;
     for (const std::string& type : member) {
       if (!is_activity_type(type)) {
-        error(fmt::format("{} has {}, which is no type; cpu_op, kernel and gpu_memcpy are", key.name, shown(type)));
+        error(base::format("{} has {}, which is no type; cpu_op, kernel and gpu_memcpy are", key.name, shown(type)));
       }
     }
   }
@@ -158,7 +157,7 @@ std::string value_text(bool value) { return value ? "true" : "false"; }
 std::string value_text(uint64_t value) { return std::to_string(value); }
 std::string value_text(const std::optional<uint64_t>& value) { return value ? std::to_string(*value) : ""; }
 std::string value_text(const std::string& value) { return value; }
-std::string value_text(const std::vector<std::string>& value) { return fmt::format("{}", fmt::join(value, ",")); }
+std::string value_text(const std::vector<std::string>& value) { return base::join(value, ","); }
 
 bool fits_a_line(std::string_view value) {
   return trimmed(value) == value && value.find_first_of("#=") == value.npos && !std::ranges::any_of(value, is_control);
@@ -170,7 +169,7 @@ std::string ConfigReading::reason() const {
   std::string text;
   for (const ConfigNote& note : errors) {
     if (!text.empty()) text += "; ";
-    text += note.line == 0 ? note.text : fmt::format("line {}: {}", note.line, note.text);
+    text += note.line == 0 ? note.text : base::format("line {}: {}", note.line, note.text);
   }
   return text;
 }
@@ -187,11 +186,11 @@ Result<std::string> config_text(const TraceRequest& request) {
     if (value == standard) continue;
     if (!fits_a_line(value)) {
       return Refusal{
-          fmt::format("{} cannot be {}: a config has no way to say \"#\", \"=\", blanks at its ends or control "
-                      "characters",
-                      key.name, shown(value))};
+          base::format("{} cannot be {}: a config has no way to say \"#\", \"=\", blanks at its ends or control "
+                       "characters",
+                       key.name, shown(value))};
     }
-    text += fmt::format("{}={}\n", key.name, value);
+    text += base::format("{}={}\n", key.name, value);
   }
   const ConfigReading again = read_config(text);
   if (!again.request) return Refusal{again.reason()};
@@ -202,23 +201,23 @@ Result<std::string> config_text(const TraceRequest& request) {
 std::string start_problem(const TraceRequest& request, uint64_t now_ms) {
   if (request.by_iterations() || request.start_ms == 0) return {};
   if (request.start_ms >= now_ms || now_ms - request.start_ms <= kConfigOldestStartMs) return {};
-  return fmt::format("PROFILE_START_TIME {} is {} ms ago; at most {} are good", request.start_ms,
-                     now_ms - request.start_ms, kConfigOldestStartMs);
+  return base::format("PROFILE_START_TIME {} is {} ms ago; at most {} are good", request.start_ms,
+                      now_ms - request.start_ms, kConfigOldestStartMs);
 }
 
 std::string path_with_pid(std::string_view path, int64_t pid) {
   for (const std::string_view ending : {".pt.trace.json", ".json"}) {
     const size_t at = path.find(ending);
-    if (at != path.npos) return fmt::format("{}_{}{}", path.substr(0, at), pid, path.substr(at));
+    if (at != path.npos) return base::format("{}_{}{}", path.substr(0, at), pid, path.substr(at));
   }
   return std::string(path);
 }
 
 std::string output_path(const TraceRequest& request, int64_t pid) {
   if (request.memory_snapshot) {
-    return request.output.empty() ? fmt::format("/tmp/memory_snapshot_{}.pickle", pid) : request.output;
+    return request.output.empty() ? base::format("/tmp/memory_snapshot_{}.pickle", pid) : request.output;
   }
-  if (request.output.empty()) return fmt::format("/tmp/libkineto_activities_{}.json", pid);
+  if (request.output.empty()) return base::format("/tmp/libkineto_activities_{}.json", pid);
   return path_with_pid(request.output, pid);
 }
 

@@ -1,7 +1,6 @@
 #include "wire/dyno_config.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "wire/config.h"
 
 namespace kymo::wire {
@@ -11,20 +10,21 @@ Result<std::string> gputrace_config(const GpuTraceOptions& options) {
   if (options.iterations && options.profile_memory) {
     return Refusal{"a snapshot of memory takes a duration, not iterations; leave one of them out"};
   }
-  std::string text = fmt::format("ACTIVITIES_LOG_FILE={}", options.log_file);
+  std::string text = base::format("ACTIVITIES_LOG_FILE={}", options.log_file);
   if (options.iterations) {
-    text += fmt::format("\nPROFILE_START_ITERATION=0\nPROFILE_START_ITERATION_ROUNDUP={}\nACTIVITIES_ITERATIONS={}",
-                        options.iteration_roundup, *options.iterations);
+    text += base::format("\nPROFILE_START_ITERATION=0\nPROFILE_START_ITERATION_ROUNDUP={}\nACTIVITIES_ITERATIONS={}",
+                         options.iteration_roundup, *options.iterations);
   } else {
-    text += fmt::format("\nPROFILE_START_TIME={}\nACTIVITIES_DURATION_MSECS={}", options.start_ms, options.duration_ms);
+    text +=
+        base::format("\nPROFILE_START_TIME={}\nACTIVITIES_DURATION_MSECS={}", options.start_ms, options.duration_ms);
   }
-  text += fmt::format("\nPROFILE_REPORT_INPUT_SHAPES={}", options.record_shapes);
+  text += base::format("\nPROFILE_REPORT_INPUT_SHAPES={}", options.record_shapes);
   if (options.profile_memory) {
-    text += fmt::format("\nPROFILE_PROFILE_MEMORY=true\nPROFILE_MEMORY=true\nPROFILE_MEMORY_DURATION_MSECS={}",
-                        options.duration_ms);
+    text += base::format("\nPROFILE_PROFILE_MEMORY=true\nPROFILE_MEMORY=true\nPROFILE_MEMORY_DURATION_MSECS={}",
+                         options.duration_ms);
   }
-  text += fmt::format("\nPROFILE_WITH_STACK={}\nPROFILE_WITH_FLOPS={}\nPROFILE_WITH_MODULES={}", options.with_stacks,
-                      options.with_flops, options.with_modules);
+  text += base::format("\nPROFILE_WITH_STACK={}\nPROFILE_WITH_FLOPS={}\nPROFILE_WITH_MODULES={}", options.with_stacks,
+                       options.with_flops, options.with_modules);
   // A file name with a line break in it would be another request: only what reads back as it was meant is sent.
   TraceRequest file_alone;
   file_alone.output = options.log_file;
@@ -40,7 +40,7 @@ Result<RpcTrigger> gputrace_request(const GpuTraceOptions& options) {
 }
 
 std::string handed_out_config(std::string_view config, uint64_t trace_id) {
-  return fmt::format("\n    {}\n    REQUEST_TRACE_ID={}\n", config, trace_id);
+  return base::format("\n    {}\n    REQUEST_TRACE_ID={}\n", config, trace_id);
 }
 
 }  // namespace kymo::wire

@@ -1,9 +1,9 @@
 #include "wire/fabric_address.h"
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <cstring>
+
+#include "base/text.h"
 
 namespace kymo::wire {
 namespace {
@@ -21,17 +21,17 @@ Result<FabricAddress> fabric_address(std::string_view name, std::string_view fol
   result.address.sun_family = AF_UNIX;
   if (folder.empty()) {
     if (name.size() > kFabricLongestName) {
-      return Refusal{fmt::format("a socket's name of {} bytes is longer than {}", name.size(), kFabricLongestName)};
+      return Refusal{base::format("a socket's name of {} bytes is longer than {}", name.size(), kFabricLongestName)};
     }
     std::memcpy(result.address.sun_path + 1, name.data(), name.size());
     result.length = static_cast<socklen_t>(kPathOffset + 1 + name.size() + 1);
     return result;
   }
-  if (name.find('/') != name.npos) return Refusal{fmt::format("a socket's name in a folder has no slash: {}", name)};
-  const std::string path = fmt::format("{}/{}", folder, name);
+  if (name.find('/') != name.npos) return Refusal{base::format("a socket's name in a folder has no slash: {}", name)};
+  const std::string path = base::format("{}/{}", folder, name);
   if (path.size() > kFabricLongestPath) {
-    return Refusal{fmt::format("the path of a socket is longer than {} bytes, choose a shorter folder: {}",
-                               kFabricLongestPath, path)};
+    return Refusal{base::format("the path of a socket is longer than {} bytes, choose a shorter folder: {}",
+                                kFabricLongestPath, path)};
   }
   std::memcpy(result.address.sun_path, path.data(), path.size());
   result.length = static_cast<socklen_t>(kPathOffset + path.size() + 1);
@@ -41,10 +41,10 @@ Result<FabricAddress> fabric_address(std::string_view name, std::string_view fol
 Result<FabricPeer> read_fabric_peer(const sockaddr_un& untrusted, socklen_t length) {
   if (length <= kPathOffset) return Refusal{"the sender's socket has no name, so it cannot be answered"};
   if (length > sizeof untrusted) {
-    return Refusal{fmt::format("an address of {} bytes is longer than {}", length, sizeof untrusted)};
+    return Refusal{base::format("an address of {} bytes is longer than {}", length, sizeof untrusted)};
   }
   if (untrusted.sun_family != AF_UNIX) {
-    return Refusal{fmt::format("an address of family {} is no Unix socket's", untrusted.sun_family)};
+    return Refusal{base::format("an address of family {} is no Unix socket's", untrusted.sun_family)};
   }
   std::string_view path(untrusted.sun_path, length - kPathOffset);
   if (path[0] != '\0') return FabricPeer{std::string(path.substr(0, path.find('\0'))), false, true};
@@ -60,9 +60,10 @@ std::string fabric_client_name(std::array<uint8_t, 16> random) {
   random[6] = static_cast<uint8_t>((random[6] & 0x0f) | kVersion4);
   random[8] = static_cast<uint8_t>((random[8] & 0x3f) | kVariant1);
   std::string name(kFabricClientName);
-  for (size_t i = 0; i < random.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
-    name += fmt::format("{:02x}", random[i]);
+  const std::string digits = base::hex(random);
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i == 8 || i == 12 || i == 16 || i == 20) name += '-';
+    name += digits[i];
   }
   return name;
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/test_tree.h"
 #include "wire/test_bytes.h"
 
 namespace kymo::wire {
@@ -26,7 +27,7 @@ struct Captured {
 };
 
 std::vector<Captured> captured_datagrams() {
-  std::ifstream file(KYMO_SOURCE_DIR "/tests/data/kineto/ondemand-datagrams.txt");
+  std::ifstream file(kymo::base::in_tree("tests/data/kineto/ondemand-datagrams.txt"));
   std::vector<Captured> all;
   std::string line;
   while (std::getline(file, line)) {

@@ -1,6 +1,6 @@
 #include "wire/field_codec.h"
 
-#include <fmt/format.h>
+#include "base/text.h"
 
 namespace kymo::wire {
 
@@ -11,13 +11,13 @@ std::string_view text_problem(std::string_view text) {
 }
 
 void FieldWriter::refuse(const char* name, std::string_view why) {
-  if (problem_.empty()) problem_ = fmt::format("{} {}", name, why);
+  if (problem_.empty()) problem_ = base::format("{} {}", name, why);
 }
 
-void FieldMatch::refuse(const char* name, std::string_view why) { problem_ = fmt::format("{} {}", name, why); }
+void FieldMatch::refuse(const char* name, std::string_view why) { problem_ = base::format("{} {}", name, why); }
 
 void FieldNeeds::missing(const char* name) {
-  if (problem_.empty()) problem_ = fmt::format("{} is missing", name);
+  if (problem_.empty()) problem_ = base::format("{} is missing", name);
 }
 
 }  // namespace kymo::wire

@@ -1,11 +1,10 @@
 #include "wire/message.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "base/text.h"
 #include "wire/field_codec.h"
 #include "wire/message_check.h"
 
@@ -55,19 +54,19 @@ static_assert(kMessageNames.size() == std::variant_size_v<Message>);
 
 std::string header_problem(base::Bytes untrusted) {
   if (untrusted.size() < kMessageHeaderBytes) {
-    return fmt::format("a packet of {} bytes is too short for a header of {}", untrusted.size(), kMessageHeaderBytes);
+    return base::format("a packet of {} bytes is too short for a header of {}", untrusted.size(), kMessageHeaderBytes);
   }
   if (untrusted.size() > kLargestMessage) {
-    return fmt::format("a packet of {} bytes is longer than {}", untrusted.size(), kLargestMessage);
+    return base::format("a packet of {} bytes is longer than {}", untrusted.size(), kLargestMessage);
   }
   if (base::load<uint32_t>(untrusted.data()) != kMessageMagic) return "a packet is not Kymo's: it begins otherwise";
   const auto layout = base::load<uint16_t>(untrusted.data() + kLayoutAt);
   if (layout != kMessageLayout) {
-    return fmt::format("a packet has layout {}, and {} is known here: one side is newer", layout, kMessageLayout);
+    return base::format("a packet has layout {}, and {} is known here: one side is newer", layout, kMessageLayout);
   }
   const auto length = base::load<uint32_t>(untrusted.data() + kLengthAt);
   const size_t follow = untrusted.size() - kMessageHeaderBytes;
-  if (length != follow) return fmt::format("a packet announces {} bytes, and {} follow", length, follow);
+  if (length != follow) return base::format("a packet announces {} bytes, and {} follow", length, follow);
   return {};
 }
 
@@ -82,10 +81,10 @@ Packet read_message(base::Bytes untrusted) {
   const auto type = static_cast<MessageType>(packet.type);
   if (!read_typed(type, untrusted.subspan(kMessageHeaderBytes), packet)) {
     packet.kind = PacketKind::Unknown;
-    packet.reason = fmt::format("a message of type {} is not known here; one side is newer", packet.type);
+    packet.reason = base::format("a message of type {} is not known here; one side is newer", packet.type);
   } else if (!packet.reason.empty()) {
     packet.kind = PacketKind::Malformed;
-    packet.reason = fmt::format("{}: {}", name_of(type), packet.reason);
+    packet.reason = base::format("{}: {}", name_of(type), packet.reason);
     packet.message = Message();
   } else {
     packet.kind = PacketKind::Good;
@@ -109,9 +108,9 @@ Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t s
       },
       message);
   if (problem.empty() && out.size() > kLargestMessage) {
-    problem = fmt::format("{} bytes are more than {}; send less at once", out.size(), kLargestMessage);
+    problem = base::format("{} bytes are more than {}; send less at once", out.size(), kLargestMessage);
   }
-  if (!problem.empty()) return Refusal{fmt::format("{}: {}", name_of(type), problem)};
+  if (!problem.empty()) return Refusal{base::format("{}: {}", name_of(type), problem)};
   base::store(out.data() + kLengthAt, static_cast<uint32_t>(out.size() - kMessageHeaderBytes));
   return std::vector<std::byte>(out.bytes().begin(), out.bytes().end());
 }

@@ -1,9 +1,8 @@
 #include "wire/message_check.h"
 
-#include <fmt/format.h>
-
 #include <initializer_list>
 
+#include "base/text.h"
 #include "wire/message.h"
 
 namespace kymo::wire {
@@ -13,21 +12,21 @@ std::string id_problem(uint64_t id) { return id == 0 ? "a request's id is not 0"
 
 std::string progress_problem(uint32_t progress) {
   if (progress <= kWholeProgress) return {};
-  return fmt::format("a progress of {} is more than {} thousandths", progress, kWholeProgress);
+  return base::format("a progress of {} is more than {} thousandths", progress, kWholeProgress);
 }
 
 std::string path_problem(const std::string& path) {
-  return path.starts_with('/') ? "" : fmt::format("the output is an absolute path, not \"{}\"", path);
+  return path.starts_with('/') ? "" : base::format("the output is an absolute path, not \"{}\"", path);
 }
 
 std::string span_problem(std::string_view what, uint64_t ns) {
   if (ns <= kLongestTraceNs) return {};
-  return fmt::format("{} of {} ns is more than {}, seven days", what, ns, kLongestTraceNs);
+  return base::format("{} of {} ns is more than {}, seven days", what, ns, kLongestTraceNs);
 }
 
 std::string final_problem(RequestState state) {
   if (is_final(state)) return {};
-  return fmt::format("a request does not end as {} ({})", name_of(state), static_cast<uint32_t>(state));
+  return base::format("a request does not end as {} ({})", name_of(state), static_cast<uint32_t>(state));
 }
 
 std::string first_of(std::initializer_list<std::string> problems) {
@@ -40,7 +39,7 @@ std::string first_of(std::initializer_list<std::string> problems) {
 
 std::string options_problem(const TraceOptions& options) {
   const int windows = (options.duration_ns != 0) + (options.iterations != 0) + (options.last_ns != 0);
-  if (windows != 1) return fmt::format("{} of duration, iterations and last are given; give one", windows);
+  if (windows != 1) return base::format("{} of duration, iterations and last are given; give one", windows);
   if (options.iteration_roundup != 0 && options.iterations == 0)
     return "a roundup is for iterations; give their number";
   if (options.last_ns != 0 && options.start_at_ns != 0) return "what is past has no time to start at; leave it out";
@@ -50,7 +49,7 @@ std::string options_problem(const TraceOptions& options) {
 
 std::string message_problem(const Hello& message) {
   if (message.oldest_version > message.version) return "its oldest version is newer than its newest";
-  if (message.pid <= 0) return fmt::format("{} is no process", message.pid);
+  if (message.pid <= 0) return base::format("{} is no process", message.pid);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/test_document.h"
+#include "base/test_tree.h"
 #include "wire/message.h"
 
 namespace kymo::wire {
@@ -18,7 +19,7 @@ TEST(MessageExampleTest, TheDocumentShowsWhatIsWritten) {
   const auto packet = message_packet(start, 3);
   ASSERT_TRUE(packet) << packet.reason();
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(packet->data()), packet->size()),
-            base::bytes_of_example(KYMO_SOURCE_DIR "/docs/wire.md"));
+            base::bytes_of_example(kymo::base::in_tree("docs/wire.md")));
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 #include "wire/output_pattern.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 
 #include "base/characters.h"
+#include "base/text.h"
 #include "wire/message_type.h"
 
 namespace kymo::wire {
@@ -36,13 +35,13 @@ std::string with_own_pid(const std::string& path, int64_t pid) {
   const size_t slash = path.rfind('/');
   const size_t begin = slash == path.npos ? 0 : slash + 1;
   const size_t dot = std::min(path.find('.', begin + 1), path.size());
-  return fmt::format("{}_{}{}", path.substr(0, dot), pid, path.substr(dot));
+  return base::format("{}_{}{}", path.substr(0, dot), pid, path.substr(dot));
 }
 
 }  // namespace
 
 Result<std::string> output_from_pattern(std::string_view pattern, const OutputNames& names) {
-  if (pattern.size() > kLongestText) return Refusal{fmt::format("a path of {} bytes is too long", pattern.size())};
+  if (pattern.size() > kLongestText) return Refusal{base::format("a path of {} bytes is too long", pattern.size())};
   std::string path;
   bool is_own = false;  // one process's alone
   for (size_t at = 0; at < pattern.size(); ++at) {
@@ -58,9 +57,9 @@ Result<std::string> output_from_pattern(std::string_view pattern, const OutputNa
       const auto name = name_for(place, names);
       if (!name) {
         return Refusal{
-            fmt::format("\"{{{}}}\" in an output is no place; {{pid}}, {{request}}, {{name}}, {{host}}, {{job}} "
-                        "and {{time}} are, and {{{{ is a brace",
-                        place.substr(0, kLongestPart))};
+            base::format("\"{{{}}}\" in an output is no place; {{pid}}, {{request}}, {{name}}, {{host}}, {{job}} "
+                         "and {{time}} are, and {{{{ is a brace",
+                         place.substr(0, kLongestPart))};
       }
       path += *name;
       is_own = is_own || place == "pid" || place == "request";
@@ -68,7 +67,7 @@ Result<std::string> output_from_pattern(std::string_view pattern, const OutputNa
     }
   }
   if (!is_own) path = with_own_pid(path, names.pid);
-  if (path.size() > kLongestText) return Refusal{fmt::format("a path of {} bytes is too long", path.size())};
+  if (path.size() > kLongestText) return Refusal{base::format("a path of {} bytes is too long", path.size())};
   return path;
 }
 

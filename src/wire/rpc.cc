@@ -1,10 +1,9 @@
 #include "wire/rpc.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/json_value.h"
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::wire {
@@ -18,7 +17,7 @@ constexpr std::string_view kTrigger = "setKinetOnDemandRequest", kGetStatus = "g
 constexpr std::string_view kFailed = "failed";
 constexpr size_t kLongestName = 64;
 
-std::string status_text(std::string_view status) { return fmt::format("{{\"status\":{}}}", json_quoted(status)); }
+std::string status_text(std::string_view status) { return base::format("{{\"status\":{}}}", json_quoted(status)); }
 
 // A field that a request must have is not there: the reply says only that it failed.
 struct MissingField {
@@ -33,7 +32,7 @@ const JsonValue& needed(const JsonValue& json, std::string_view name) {
 
 int32_t pid_of(const JsonValue& value, std::string_view what) {
   const uint64_t pid = value.number(what);
-  if (pid > INT32_MAX) throw Error(fmt::format("{} has {}, which is no process", what, pid));
+  if (pid > INT32_MAX) throw Error(base::format("{} has {}, which is no process", what, pid));
   return static_cast<int32_t>(pid);
 }
 
@@ -64,13 +63,13 @@ std::optional<RpcRequest> request_of(std::string_view name, const JsonValue& jso
   return std::nullopt;
 }
 
-std::string list_text(const std::vector<int32_t>& pids) { return fmt::format("[{}]", fmt::join(pids, ",")); }
+std::string list_text(const std::vector<int32_t>& pids) { return base::format("[{}]", base::join(pids, ",")); }
 
 // What `read` makes of a reply, or why there is nothing to make of it.
 template <class T, class F>
 Result<T> reply_of(std::string_view untrusted, F&& read) {
   if (untrusted.size() > kRpcLargest) {
-    return Refusal{fmt::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
+    return Refusal{base::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
   }
   try {
     return Result<T>(read(JsonValue::parse(untrusted)));
@@ -86,17 +85,17 @@ Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received) {
   if (received.size() < kRpcLengthBytes) return Frame();
   const auto length = base::load<uint32_t>(received.data());
   if (length > kRpcLargest) {
-    return Refusal{fmt::format("a frame of {} bytes is longer than {}", static_cast<int32_t>(length), kRpcLargest)};
+    return Refusal{base::format("a frame of {} bytes is longer than {}", static_cast<int32_t>(length), kRpcLargest)};
   }
   const base::Bytes body = received.subspan(kRpcLengthBytes);
   if (body.size() < length) return Frame();
-  if (body.size() > length) return Refusal{fmt::format("{} bytes follow a frame's end", body.size() - length)};
+  if (body.size() > length) return Refusal{base::format("{} bytes follow a frame's end", body.size() - length)};
   return Frame(std::string_view(reinterpret_cast<const char*>(body.data()), body.size()));
 }
 
 Result<std::vector<std::byte>> rpc_frame(std::string_view json) {
   if (json.size() > kRpcLargest) {
-    return Refusal{fmt::format("a frame of {} bytes would be longer than {}", json.size(), kRpcLargest)};
+    return Refusal{base::format("a frame of {} bytes would be longer than {}", json.size(), kRpcLargest)};
   }
   std::vector<std::byte> frame(kRpcLengthBytes + json.size());
   base::store(frame.data(), static_cast<uint32_t>(json.size()));
@@ -107,7 +106,7 @@ Result<std::vector<std::byte>> rpc_frame(std::string_view json) {
 RpcReading read_rpc_request(std::string_view untrusted) {
   RpcReading reading;
   if (untrusted.size() > kRpcLargest) {
-    reading.reason = fmt::format("a request of {} bytes is longer than {}", untrusted.size(), kRpcLargest);
+    reading.reason = base::format("a request of {} bytes is longer than {}", untrusted.size(), kRpcLargest);
     return reading;
   }
   JsonValue json;
@@ -122,26 +121,26 @@ RpcReading read_rpc_request(std::string_view untrusted) {
   try {
     reading.request = request_of(name, json);
     if (!reading.request)
-      reading.reason = fmt::format("there is no function {}", json_quoted(name.substr(0, kLongestName)));
+      reading.reason = base::format("there is no function {}", json_quoted(name.substr(0, kLongestName)));
   } catch (const MissingField& missing) {
-    reading.reason = fmt::format("{} has no \"{}\"", name, missing.name);
+    reading.reason = base::format("{} has no \"{}\"", name, missing.name);
     reading.answer = status_text(kFailed);
   } catch (const Error& error) {
-    reading.reason = fmt::format("{}: {}", name, error.what());
-    reading.answer = status_text(fmt::format("{} with exception = {}", kFailed, error.what()));
+    reading.reason = base::format("{}: {}", name, error.what());
+    reading.answer = status_text(base::format("{} with exception = {}", kFailed, error.what()));
   }
   return reading;
 }
 
 std::string rpc_request(const RpcRequest& request) {
-  const auto named = [](std::string_view name) { return fmt::format("{{\"fn\":\"{}\"}}", name); };
+  const auto named = [](std::string_view name) { return base::format("{{\"fn\":\"{}\"}}", name); };
   if (const auto* trigger = std::get_if<RpcTrigger>(&request)) {
-    return fmt::format(R"({{"config":{},"fn":"{}","job_id":{},"pids":{},"process_limit":{}}})",
-                       json_quoted(trigger->config), kTrigger, trigger->job, list_text(trigger->pids),
-                       trigger->process_limit);
+    return base::format(R"({{"config":{},"fn":"{}","job_id":{},"pids":{},"process_limit":{}}})",
+                        json_quoted(trigger->config), kTrigger, trigger->job, list_text(trigger->pids),
+                        trigger->process_limit);
   }
   if (const auto* pause = std::get_if<RpcPauseCounters>(&request)) {
-    return fmt::format(R"({{"duration_s":{},"fn":"{}"}})", pause->seconds, kPauseCounters);
+    return base::format(R"({{"duration_s":{},"fn":"{}"}})", pause->seconds, kPauseCounters);
   }
   if (std::holds_alternative<RpcGetStatus>(request)) return named(kGetStatus);
   if (std::holds_alternative<RpcGetVersion>(request)) return named(kGetVersion);
@@ -149,19 +148,19 @@ std::string rpc_request(const RpcRequest& request) {
 }
 
 std::string rpc_triggered(const RpcTriggered& triggered) {
-  return fmt::format(R"({{"activityProfilersBusy":{},"activityProfilersTriggered":{},"eventProfilersBusy":{},)"
-                     R"("eventProfilersTriggered":{},"processesMatched":{}}})",
-                     triggered.activities_busy, list_text(triggered.activities_triggered), triggered.events_busy,
-                     list_text(triggered.events_triggered), list_text(triggered.matched));
+  return base::format(R"({{"activityProfilersBusy":{},"activityProfilersTriggered":{},"eventProfilersBusy":{},)"
+                      R"("eventProfilersTriggered":{},"processesMatched":{}}})",
+                      triggered.activities_busy, list_text(triggered.activities_triggered), triggered.events_busy,
+                      list_text(triggered.events_triggered), list_text(triggered.matched));
 }
 
-std::string rpc_status(int64_t status) { return fmt::format("{{\"status\":{}}}", status); }
-std::string rpc_status(bool done) { return fmt::format("{{\"status\":{}}}", done); }
-std::string rpc_version(std::string_view version) { return fmt::format("{{\"version\":{}}}", json_quoted(version)); }
+std::string rpc_status(int64_t status) { return base::format("{{\"status\":{}}}", status); }
+std::string rpc_status(bool done) { return base::format("{{\"status\":{}}}", done); }
+std::string rpc_version(std::string_view version) { return base::format("{{\"version\":{}}}", json_quoted(version)); }
 
 Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted) {
   return reply_of<RpcTriggered>(untrusted, [](const JsonValue& json) {
-    if (const JsonValue* status = json.find("status")) throw Error(fmt::format("it {}", status->text("status")));
+    if (const JsonValue* status = json.find("status")) throw Error(base::format("it {}", status->text("status")));
     RpcTriggered triggered;
     triggered.matched = pids_of(json["processesMatched"], "processesMatched");
     triggered.activities_triggered = pids_of(json["activityProfilersTriggered"], "activityProfilersTriggered");

@@ -15,12 +15,15 @@ A case is a few text files in cases/:
 It runs in an empty folder that holds copies of the traces, so that paths in the output are relative and the same
 everywhere.
 
-    run.py --bin FOLDER --traces FOLDER [--update] CASE.cmd...
+    run.py --bin FOLDER --traces FOLDER [--update] [CASE.cmd...]
+
+Without a case it runs all, several at once, and ends with one line that counts them.
 
 --update writes what came out to NAME.out and NAME.err; look at the difference before you commit it.
 """
 
 import argparse
+import concurrent.futures
 import difflib
 import fcntl
 import os
@@ -34,7 +37,7 @@ import sys
 import tempfile
 import termios
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 120
 
 
 class Case:
@@ -121,11 +124,14 @@ def differences(case, suffix, actual):
 
 
 def check(case, arguments):
-    out, err, exit_code = run(case, arguments.bin.resolve(), arguments.traces)
+    """What is wrong with it, or "SKIPPED: why", or nothing."""
+    try:
+        out, err, exit_code = run(case, arguments.bin.resolve(), arguments.traces)
+    except subprocess.TimeoutExpired:
+        return f"{case.path.name}: {case.command}\nnot done after {LIMIT_SECONDS} s\n"
     out, err = case.masked(out), case.masked(err)
     if case.skip and (reason := case.skip.search(err)):
-        print(f"SKIPPED: {case.path.name}: {reason.group()}")
-        return True
+        return f"SKIPPED: {case.path.name}: {reason.group()}"
     report = ""
     if exit_code != case.exit_code:
         report += f"exit code {exit_code}, not {case.exit_code}\n"
@@ -134,9 +140,7 @@ def check(case, arguments):
         case.update(".err", err)
     else:
         report += differences(case, ".out", out) + differences(case, ".err", err)
-    if report:
-        print(f"{case.path.name}: {case.command}\n{report}")
-    return not report
+    return f"{case.path.name}: {case.command}\n{report}" if report else ""
 
 
 def main():
@@ -144,10 +148,17 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder of kymo")
     parser.add_argument("--traces", type=pathlib.Path, required=True, help="what golden_traces wrote")
     parser.add_argument("--update", action="store_true", help="take what comes out as expected")
-    parser.add_argument("cases", nargs="+", metavar="CASE.cmd")
+    parser.add_argument("cases", nargs="*", metavar="CASE.cmd")
     arguments = parser.parse_args()
-    results = [check(Case(path), arguments) for path in arguments.cases]
-    return 0 if all(results) else 1
+    paths = arguments.cases or sorted(pathlib.Path(__file__).parent.glob("cases/*.cmd"))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=2 * (os.cpu_count() or 1)) as pool:
+        reports = [report for report in pool.map(lambda path: check(Case(path), arguments), paths) if report]
+    for report in reports:
+        print(report)
+    skipped = sum(report.startswith("SKIPPED: ") for report in reports)
+    failed = len(reports) - skipped
+    print(f"golden: {len(paths) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

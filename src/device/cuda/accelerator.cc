@@ -1,7 +1,6 @@
 #include "device/cuda/accelerator.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "device/cuda/device_info.h"
 #include "device/cuda/marker.h"
 #include "device/cuda/nvml.h"
@@ -129,7 +128,7 @@ void CudaAccelerator::reset() {
   } catch (const DeviceError& error) {
     context_.handle = nullptr;
     throw DeviceError(
-        fmt::format("CUDA: the driver keeps the fault until this process ends: start it again ({})", error.what()));
+        base::format("CUDA: the driver keeps the fault until this process ends: start it again ({})", error.what()));
   }
 }
 

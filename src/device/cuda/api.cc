@@ -1,13 +1,13 @@
 #include "device/cuda/api.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <climits>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 
+#include "base/text.h"
 #include "device/cuda/errors.h"
 #include "kymo/error.h"
 
@@ -20,7 +20,7 @@ constexpr const char* kPackage =
 
 void* open_library(const std::string& name) {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw NotAvailable(fmt::format("CUDA: {}; {}", dlerror(), kPackage));
+  if (library == nullptr) throw NotAvailable(base::format("CUDA: {}; {}", dlerror(), kPackage));
   return library;
 }
 
@@ -28,8 +28,8 @@ template <class Function>
 void look_up(void* library, const std::string& library_name, const char* symbol, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (function == nullptr)
-    throw NotAvailable(fmt::format("CUDA: {} has no {}: it is no CUDA driver, or one older than CUDA 11; {}",
-                                   library_name, symbol, kPackage));
+    throw NotAvailable(base::format("CUDA: {} has no {}: it is no CUDA driver, or one older than CUDA 11; {}",
+                                    library_name, symbol, kPackage));
 }
 
 // "580.159.04" of /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04
@@ -47,9 +47,9 @@ void initialise(Api& api, const std::string& name) {
   const CUresult result = api.init(0);
   if (result == CUDA_ERROR_NO_DEVICE)
     throw NotAvailable(
-        fmt::format("CUDA: no device (cuInit: {}); is one there (nvidia-smi), and not hidden by "
-                    "CUDA_VISIBLE_DEVICES?",
-                    error_name(api, result)));
+        base::format("CUDA: no device (cuInit: {}); is one there (nvidia-smi), and not hidden by "
+                     "CUDA_VISIBLE_DEVICES?",
+                     error_name(api, result)));
   // Numbers, since older headers lack some of the names.
   constexpr int kStub = 34, kMismatch = 803, kUnsupported = 804;
   const char* remedy = "see nvidia-smi and the kernel's log (dmesg | grep -i nvrm)";
@@ -58,8 +58,8 @@ void initialise(Api& api, const std::string& name) {
     remedy = "the kernel's module and the library are of different versions: reboot, or load the module anew";
   if (result == kUnsupported) remedy = "this device does not take that compatibility library: remove cuda-compat";
   if (result != CUDA_SUCCESS)
-    throw NotAvailable(fmt::format("CUDA: {} refuses to start (cuInit: {}, {}); {}", name, error_name(api, result),
-                                   error_text(api, result), remedy));
+    throw NotAvailable(base::format("CUDA: {} refuses to start (cuInit: {}, {}); {}", name, error_name(api, result),
+                                    error_text(api, result), remedy));
 }
 
 }  // namespace

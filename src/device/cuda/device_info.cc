@@ -1,10 +1,9 @@
 #include "device/cuda/device_info.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "device/cuda/errors.h"
 
 namespace kymo::device::cuda {
@@ -22,12 +21,10 @@ size_t recommended(size_t total, bool unified) {
 std::string uuid_of(const Api& api, CUdevice device) {
   CUuuid uuid{};
   check(api, api.device_uuid(&uuid, device), "cuDeviceGetUuid");
-  std::string text;
-  for (const char byte : uuid.bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
+  return base::hex({reinterpret_cast<const uint8_t*>(uuid.bytes), sizeof uuid.bytes});
 }
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string version_text(int version) { return base::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 }  // namespace
 
@@ -52,7 +49,7 @@ DeviceInfo describe_device(const Api& api, CUdevice device, int nvrtc_version) {
   info.name = name.data();
   info.vendor = "NVIDIA";
   info.driver =
-      fmt::format("{}{}CUDA {}", api.driver_name, api.driver_name.empty() ? "" : ", ", version_text(api.version));
+      base::format("{}{}CUDA {}", api.driver_name, api.driver_name.empty() ? "" : ", ", version_text(api.version));
   if (nvrtc_version != 0) info.driver += ", NVRTC " + version_text(nvrtc_version);
   info.uuid = uuid_of(api, device);
   info.unified_memory = attribute(CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
@@ -68,7 +65,7 @@ DeviceInfo describe_device(const Api& api, CUdevice device, int nvrtc_version) {
   info.compute_units = static_cast<uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
   if (nvrtc_version != 0) info.languages.push_back(Language::CudaCpp);
   const int architecture = architecture_of(api, device);
-  info.capabilities = {fmt::format("sm_{}", architecture), "fp64", "int64", "timestamps"};
+  info.capabilities = {base::format("sm_{}", architecture), "fp64", "int64", "timestamps"};
   if (architecture >= 53) info.capabilities.emplace_back("fp16");
   if (architecture >= 80) info.capabilities.emplace_back("bf16");
   return info;

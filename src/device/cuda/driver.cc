@@ -1,5 +1,4 @@
 // load_cuda(): the driver as a whole.
-#include <fmt/format.h>
 
 #include "device/backend.h"
 #include "device/cuda/accelerator.h"

@@ -1,7 +1,6 @@
 #include "device/cuda/errors.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device::cuda {
@@ -9,7 +8,7 @@ namespace kymo::device::cuda {
 std::string error_name(const Api& api, CUresult result) {
   const char* name = nullptr;
   if (api.error_name(result, &name) != CUDA_SUCCESS || name == nullptr) name = "an error without a name";
-  return fmt::format("{} ({})", name, static_cast<int>(result));
+  return base::format("{} ({})", name, static_cast<int>(result));
 }
 
 std::string error_text(const Api& api, CUresult result) {
@@ -50,7 +49,7 @@ void throw_error(const Api& api, CUresult result, const char* call) {
   if (result == CUDA_ERROR_INVALID_VALUE) remedy = "; a size or an address is beyond what the device takes";
   if (result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
     remedy = "; the group needs more registers or group memory than there are: take a smaller group";
-  throw DeviceError(fmt::format("{}: {}: {}{}", call, error_name(api, result), error_text(api, result), remedy));
+  throw DeviceError(base::format("{}: {}: {}{}", call, error_name(api, result), error_text(api, result), remedy));
 }
 
 }  // namespace kymo::device::cuda

@@ -12,7 +12,7 @@ namespace {
 
 int64_t simulated_coarse_ns() { return static_cast<int64_t>(FakeDriver::instance()->timer_ns); }
 
-class EventClockTest : public testing::Test {
+class EventClockTest : public ::testing::Test {
  protected:
   CUevent record() {
     CUevent event = nullptr;

@@ -78,7 +78,7 @@ TEST(CudaLoadTest, AMissingCompilerNamesThePackageAndTheVariable) {
   }
 }
 
-class NvrtcTest : public testing::Test {
+class NvrtcTest : public ::testing::Test {
  protected:
   void SetUp() override {
     try {

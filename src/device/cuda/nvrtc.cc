@@ -1,7 +1,6 @@
 #include "device/cuda/nvrtc.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/text.h"
 #include "device/cuda/compile_log.h"
 #include "kymo/error.h"
 
@@ -85,7 +85,7 @@ const Nvrtc* Nvrtc::open(const char* name, std::string& why) {
   KYMO_NVRTC_FUNCTIONS(KYMO_NVRTC_LOOK_UP)
 #undef KYMO_NVRTC_LOOK_UP
   if (missing != nullptr) {
-    why = fmt::format("{} has no {}", name, missing);
+    why = base::format("{} has no {}", name, missing);
     dlclose(library);
     return nullptr;
   }
@@ -123,7 +123,7 @@ const Nvrtc& Nvrtc::load(int driver_version) {
   }
   if (newer != nullptr) return *(loaded = newer);
   throw NotAvailable(
-      fmt::format("CUDA: NVRTC, the compiler of CUDA C++, cannot be opened ({}); {}", first_why, kNvrtcPackage));
+      base::format("CUDA: NVRTC, the compiler of CUDA C++, cannot be opened ({}); {}", first_why, kNvrtcPackage));
 }
 
 int Nvrtc::nearest_architecture(int wanted) const {
@@ -137,7 +137,7 @@ std::string Nvrtc::compile(std::string_view source, std::string_view file, int a
                            std::span<const std::string> options) const {
   std::vector<std::string> all;
   if (!given(options, {"--gpu-architecture", "-arch"}))
-    all.push_back(fmt::format("--gpu-architecture=compute_{}", nearest_architecture(architecture)));
+    all.push_back(base::format("--gpu-architecture=compute_{}", nearest_architecture(architecture)));
   if (!given(options, {"--std", "-std"})) all.emplace_back(version() >= 12000 ? "--std=c++20" : "--std=c++17");
   if (!given(options, {"--fmad", "-fmad", "--use_fast_math", "-use_fast_math"})) all.emplace_back("--fmad=false");
   if (!given(options, {"--device-as-default-execution-space", "-default-device"}))

@@ -1,9 +1,8 @@
 #include "device/cuda/program.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "device/cuda/compile_log.h"
 #include "device/cuda/program_binary.h"
 
@@ -36,10 +35,10 @@ std::vector<uint32_t> locals_of(const KernelInfo& kernel) {
                                        std::string_view file) {
   constexpr int kNoAssembler = 221, kTooNew = 222;  // JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION
   if (result == kNoAssembler)
-    throw NotAvailable(fmt::format("CUDA: the driver's assembler is missing ({}); install libnvidia-ptxjitcompiler1",
-                                   error_name(context.api, result)));
+    throw NotAvailable(base::format("CUDA: the driver's assembler is missing ({}); install libnvidia-ptxjitcompiler1",
+                                    error_name(context.api, result)));
   if (result == kTooNew)
-    throw NotAvailable(fmt::format(
+    throw NotAvailable(base::format(
         "CUDA: this driver (for CUDA {}.{}) is older than the compiler's PTX ({}); install a newer driver, or "
         "an NVRTC of its version and set KYMO_NVRTC_LIBRARY to it",
         context.api.version / 1000, context.api.version % 1000 / 10, error_name(context.api, result)));

@@ -1,12 +1,11 @@
 #include "device/cuda/ptx.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "device/cuda/ptx_stamps.h"
 #include "device/cuda/ptx_tokens.h"
 #include "kymo/error.h"
@@ -57,12 +56,12 @@ class Reader {
   [[noreturn]] void fail(std::string_view what) const {
     const size_t offset = at_ < tokens_.size() ? tokens_[at_].offset : text_.size();
     const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
-    throw Error(fmt::format("PTX, line {}: {}", line, what));
+    throw Error(base::format("PTX, line {}: {}", line, what));
   }
 
   std::string_view peek() const { return at_ < tokens_.size() ? tokens_[at_].text : std::string_view(); }
   std::string_view next(std::string_view what) {
-    if (at_ >= tokens_.size()) fail(fmt::format("the text ends where {} was expected", what));
+    if (at_ >= tokens_.size()) fail(base::format("the text ends where {} was expected", what));
     return tokens_[at_++].text;
   }
   bool take(std::string_view word) {
@@ -77,7 +76,7 @@ class Reader {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (error != std::errc() || end == word.data()) {
       --at_;
-      fail(fmt::format("'{}' is not {}", word.substr(0, 40), what));
+      fail(base::format("'{}' is not {}", word.substr(0, 40), what));
     }
     return value;
   }
@@ -85,7 +84,7 @@ class Reader {
   // Behind the opening bracket; leaves behind the closing one. What stands between goes into `uses`.
   void skip_bracket(std::string_view open, std::string_view close, std::set<std::string_view>* uses) {
     for (size_t depth = 1; depth > 0;) {
-      const std::string_view word = next(fmt::format("'{}'", close));
+      const std::string_view word = next(base::format("'{}'", close));
       if (word == open) ++depth;
       if (word == close) --depth;
       if (uses != nullptr) uses->insert(word);
@@ -106,7 +105,7 @@ class Reader {
   }
 
   PtxParameter read_parameter() {
-    if (!take(".param")) fail(fmt::format("'{}' stands where .param was expected", peek().substr(0, 40)));
+    if (!take(".param")) fail(base::format("'{}' stands where .param was expected", peek().substr(0, 40)));
     PtxParameter parameter;
     while (!peek().empty() && peek().front() == '.') {
       const std::string_view word = next("a type");
@@ -151,7 +150,7 @@ class Reader {
     PtxEntry entry;
     const std::string_view name = next("a kernel's name");
     entry.name = name;
-    std::string added = fmt::format(" .param .align 4 .b8 {}_kymo_edge[{}]", name, sizeof(Edge));
+    std::string added = base::format(" .param .align 4 .b8 {}_kymo_edge[{}]", name, sizeof(Edge));
     if (program_.stamps) added += "," + stamp_parameter(name);
     if (take("(")) {
       if (peek() != ")") {
@@ -200,18 +199,18 @@ class Reader {
     if (first >= 2 && tokens_[first - 2].text == "@") {
       first -= 2;
       copy_until(tokens_[first].offset);
-      program_.text += fmt::format("@!{} bra $kymo_stay_{};", tokens_[first + 1].text, number);
+      program_.text += base::format("@!{} bra $kymo_stay_{};", tokens_[first + 1].text, number);
     } else if (first >= 3 && tokens_[first - 3].text == "@" && tokens_[first - 2].text == "!") {
       first -= 3;
       copy_until(tokens_[first].offset);
-      program_.text += fmt::format("@{} bra $kymo_stay_{};", tokens_[first + 2].text, number);
+      program_.text += base::format("@{} bra $kymo_stay_{};", tokens_[first + 2].text, number);
     } else {
       copy_until(tokens_[first].offset);
     }
     program_.text += stamp_end(name, number) + " ";
     if (tokens_[first].text != "@") return;
     copy_until(tokens_[at_].end());
-    program_.text += fmt::format(" $kymo_stay_{}:", number);
+    program_.text += base::format(" $kymo_stay_{}:", number);
   }
 
   void read_directives(PtxEntry& entry) {
@@ -230,23 +229,23 @@ class Reader {
   void append_prologue(std::string_view name) {
     std::string text = " { .reg .pred %kymo_p<3>; .reg .b32 %kymo_r<3>;";
     const auto load = [&](int to, size_t index) {
-      text += fmt::format(" ld.param.u32 %kymo_r{}, [{}_kymo_edge+{}];", to, name, index * 4);
+      text += base::format(" ld.param.u32 %kymo_r{}, [{}_kymo_edge+{}];", to, name, index * 4);
     };
     constexpr std::array<char, 3> kDimensions{'x', 'y', 'z'};
     load(0, 0);
     text += " setp.eq.u32 %kymo_p0, %kymo_r0, 0; @%kymo_p0 bra $kymo_inside;";
     for (size_t i = 0; i < 3; ++i) {
       load(0, 1 + i);
-      text += fmt::format(" mov.u32 %kymo_r1, %ctaid.{};", kDimensions[i]);
+      text += base::format(" mov.u32 %kymo_r1, %ctaid.{};", kDimensions[i]);
       text += i == 0 ? " setp.eq.u32 %kymo_p0, %kymo_r1, %kymo_r0;"
                      : " setp.eq.or.u32 %kymo_p0, %kymo_r1, %kymo_r0, %kymo_p0;";
     }
     text += " @!%kymo_p0 bra $kymo_inside;";
     for (size_t i = 0; i < 3; ++i) {
       load(0, 1 + i);
-      text += fmt::format(" mov.u32 %kymo_r1, %ctaid.{}; setp.eq.u32 %kymo_p1, %kymo_r1, %kymo_r0;", kDimensions[i]);
+      text += base::format(" mov.u32 %kymo_r1, %ctaid.{}; setp.eq.u32 %kymo_p1, %kymo_r1, %kymo_r0;", kDimensions[i]);
       load(0, 4 + i);
-      text += fmt::format(
+      text += base::format(
           " mov.u32 %kymo_r1, %tid.{}; setp.ge.and.u32 %kymo_p2, %kymo_r1, %kymo_r0, %kymo_p1; @%kymo_p2 exit;",
           kDimensions[i]);
     }

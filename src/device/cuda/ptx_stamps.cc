@@ -1,18 +1,18 @@
 #include "device/cuda/ptx_stamps.h"
 
-#include <fmt/format.h>
-
 #include <cstddef>
+
+#include "base/text.h"
 
 namespace kymo::device::cuda {
 
 std::string stamp_parameter(std::string_view name) {
-  return fmt::format(" .param .align 8 .b8 {}_kymo_stamp[{}]", name, sizeof(Stamp));
+  return base::format(" .param .align 8 .b8 {}_kymo_stamp[{}]", name, sizeof(Stamp));
 }
 
 // Most groups go on behind the first compare that is about them: a launch may have millions.
 std::string stamp_start(std::string_view name) {
-  return fmt::format(
+  return base::format(
       " {{ .reg .pred %kymo_p; .reg .b32 %kymo_r<2>; .reg .b64 %kymo_d<2>;"
       " ld.param.u64 %kymo_d0, [{}_kymo_stamp+{}];"
       " setp.eq.u64 %kymo_p, %kymo_d0, 0; @%kymo_p bra $kymo_begun;"
@@ -28,7 +28,7 @@ std::string stamp_start(std::string_view name) {
 
 // Of the threads that leave together the first one stamps: the one with no other below it.
 std::string stamp_end(std::string_view name, size_t number) {
-  return fmt::format(
+  return base::format(
       " {{ .reg .pred %kymo_p; .reg .b32 %kymo_r<2>; .reg .b64 %kymo_d<2>;"
       " ld.param.u64 %kymo_d0, [{0}_kymo_stamp+{1}];"
       " setp.eq.u64 %kymo_p, %kymo_d0, 0; @%kymo_p bra $kymo_left_{3};"

@@ -1,12 +1,12 @@
 #include "device/cuda/ptx.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 
+#include "base/text.h"
 #include "device/cuda/ptx_stamps.h"
 #include "device/cuda/ptx_tokens.h"
 #include "kymo/error.h"
@@ -28,8 +28,8 @@ class Thread {
   Thread(const Edge& edge, std::array<uint32_t, 3> group, std::array<uint32_t, 3> index) {
     std::memcpy(edge_, &edge, sizeof edge);
     for (size_t i = 0; i < 3; ++i) {
-      registers_[fmt::format("%ctaid.{}", "xyz"[i])] = group[i];
-      registers_[fmt::format("%tid.{}", "xyz"[i])] = index[i];
+      registers_[base::format("%ctaid.{}", "xyz"[i])] = group[i];
+      registers_[base::format("%tid.{}", "xyz"[i])] = index[i];
     }
   }
 
@@ -160,7 +160,7 @@ TEST(PtxTest, AnAnnouncedKernelGetsTheSameParameterAndIsNoEntry) {
 
 TEST(PtxTest, EveryWayOutOfAKernelIsStampedUnderItsCondition) {
   const auto prepared = [](const char* body) {
-    const std::string text = prepare_ptx(fmt::format("{}.entry f() {{{}}}", kHeader, body)).text;
+    const std::string text = prepare_ptx(base::format("{}.entry f() {{{}}}", kHeader, body)).text;
     return text.substr(text.find("$kymo_begun: }") + 14);
   };
   const std::string plain = prepared(" ret; ");

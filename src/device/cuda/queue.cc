@@ -1,10 +1,9 @@
 #include "device/cuda/queue.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstring>
 
+#include "base/text.h"
 #include "device/cuda/marker.h"
 #include "device/cuda/program.h"
 #include "device/cuda/ptx.h"
@@ -31,9 +30,9 @@ Groups groups_of(const Piece& piece) {
                  z = groups(piece.threads.z, piece.group.z);
   if (x > kMaxGroupsX || y > kMaxGroupsYZ || z > kMaxGroupsYZ) [[unlikely]]
     throw DeviceError(
-        fmt::format("CUDA launches at most {} x {} x {} groups, not {} x {} x {}: take larger groups, or put "
-                    "the longest dimension into x",
-                    kMaxGroupsX, kMaxGroupsYZ, kMaxGroupsYZ, x, y, z));
+        base::format("CUDA launches at most {} x {} x {} groups, not {} x {} x {}: take larger groups, or put "
+                     "the longest dimension into x",
+                     kMaxGroupsX, kMaxGroupsYZ, kMaxGroupsYZ, x, y, z));
   return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
 }
 

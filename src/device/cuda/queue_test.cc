@@ -12,7 +12,7 @@
 namespace kymo::device::cuda {
 namespace {
 
-class CudaQueueTest : public testing::Test {
+class CudaQueueTest : public ::testing::Test {
  protected:
   static KernelInfo kernel_with(size_t values, bool local) {
     KernelInfo kernel;

@@ -1,10 +1,9 @@
 #include "device/cuda/reflection.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "device/cuda/signature.h"
 #include "kymo/error.h"
 
@@ -146,7 +145,7 @@ void check_translated(const PtxProgram& program, std::span<const KernelInfo> ker
     const auto entry = std::ranges::find(program.entries, kernel.symbol, &PtxEntry::name);
     const size_t wanted = kernel.parameters.size() + (kernel.takes_grid ? 1 : 0);
     if (entry != program.entries.end() && entry->parameters.size() == wanted) continue;
-    const std::string text = fmt::format("kernel {} is not there with {} parameters", kernel.symbol, wanted);
+    const std::string text = base::format("kernel {} is not there with {} parameters", kernel.symbol, wanted);
     throw CompileError(text, kernel.symbol, 0, 0, text);
   }
 }

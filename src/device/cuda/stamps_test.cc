@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kOffset = 1'000;
 
-class StampsTest : public testing::Test {
+class StampsTest : public ::testing::Test {
  protected:
   StampsTest() { fake_.memory_is_real = true; }
 

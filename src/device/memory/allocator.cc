@@ -1,11 +1,10 @@
 #include "device/memory/allocator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
@@ -160,8 +159,8 @@ void Allocator::set_limits(double high) {
 void Allocator::set_fraction(double fraction) {
   if (!(fraction >= 0 && fraction <= kMaxWatermark))
     throw InvalidArgument(
-        fmt::format("a memory fraction of {}: want 0 (no limit) to {}, of the recommended maximum of {} bytes",
-                    fraction, kMaxWatermark, recommended_max_));
+        base::format("a memory fraction of {}: want 0 (no limit) to {}, of the recommended maximum of {} bytes",
+                     fraction, kMaxWatermark, recommended_max_));
   {
     const std::lock_guard held(lock_);
     set_limits(fraction);

@@ -1,8 +1,8 @@
 // What the allocator says about itself, and whether that is true.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "device/memory/allocator.h"
 #include "kymo/error.h"
 
@@ -82,8 +82,8 @@ void Allocator::verify() const {
   for (size_t i = 0; i < kMemoryPools; ++i)
     // Another thread may be between taking memory from the driver and adding it, or between removing and releasing.
     if (current[i] != pools_[i].current || reserved[i] > pools_[i].reserved)
-      throw Error(fmt::format("the {} pool counts {} bytes live of {} and has {} of {}", kMemoryPoolNames[i],
-                              pools_[i].current, pools_[i].reserved, current[i], reserved[i]));
+      throw Error(base::format("the {} pool counts {} bytes live of {} and has {} of {}", kMemoryPoolNames[i],
+                               pools_[i].current, pools_[i].reserved, current[i], reserved[i]));
 }
 
 }  // namespace kymo::device

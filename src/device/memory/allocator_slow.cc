@@ -1,6 +1,6 @@
 // What allocate() does when the stream's own bins have nothing at hand.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "device/memory/allocator.h"
 #include "kymo/error.h"
 
@@ -8,10 +8,10 @@ namespace kymo::device {
 namespace {
 
 std::string words(uint64_t bytes) {
-  if (bytes < kMiB) return fmt::format("{} bytes", bytes);
+  if (bytes < kMiB) return base::format("{} bytes", bytes);
   constexpr size_t kGiB = 1024 * kMiB;
-  if (bytes < 10 * kGiB) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / kMiB);
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / kGiB);
+  if (bytes < 10 * kGiB) return base::format("{:.1f} MiB", static_cast<double>(bytes) / kMiB);
+  return base::format("{:.2f} GiB", static_cast<double>(bytes) / kGiB);
 }
 
 }  // namespace
@@ -178,18 +178,18 @@ Block* Allocator::grow_by(size_t length, size_t bytes, size_t size, MemoryPool p
 void Allocator::refuse(size_t bytes) const {
   if (bytes == 0) throw InvalidArgument("an allocation of 0 bytes: want 1 at least");
   throw OutOfMemory(
-      fmt::format("asked for {} in one piece, but the longest allocation of this device is {}: split it up",
-                  words(bytes), words(max_request_)),
+      base::format("asked for {} in one piece, but the longest allocation of this device is {}: split it up",
+                   words(bytes), words(max_request_)),
       bytes, current_allocated(), limit());
 }
 
 void Allocator::out_of_memory(size_t bytes, StreamId stream) const {
   const MemoryStatistics now = statistics();
   std::string message =
-      fmt::format("out of device memory: asked for {} on stream {}; {} in use, {} cached in pieces too short, ",
-                  words(bytes), stream, words(now.current), words(now.cached));
+      base::format("out of device memory: asked for {} on stream {}; {} in use, {} cached in pieces too short, ",
+                   words(bytes), stream, words(now.current), words(now.cached));
   if (now.limit != 0)
-    message += fmt::format(
+    message += base::format(
         "limit {} ({:.2f} x the recommended maximum). Free something, or raise the limit with "
         "KYMO_HIGH_WATERMARK_RATIO or set_per_process_memory_fraction(), up to {}; 0.0 lifts it, and the device may "
         "then run out",

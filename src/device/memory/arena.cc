@@ -1,9 +1,8 @@
 #include "device/memory/arena.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
@@ -104,7 +103,7 @@ std::unique_ptr<Segment> Arena::remove(Segment* segment) {
 
 void Arena::verify() const {
   const auto require = [](bool right, const char* what, const Block* block) {
-    if (!right) throw Error(fmt::format("the block at {:#x} of {} bytes {}", block->address, block->size, what));
+    if (!right) throw Error(base::format("the block at {:#x} of {} bytes {}", block->address, block->size, what));
   };
   size_t free_blocks = 0;
   for (const Segment* segment = segments_; segment != nullptr; segment = segment->next) {

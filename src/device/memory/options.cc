@@ -1,13 +1,12 @@
 #include "device/memory/options.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <string>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
@@ -25,23 +24,23 @@ std::optional<Ratio> ratio_of(const char* name, const char* alias) {
     char* end = nullptr;
     const double value = std::strtod(text, &end);
     if (*end != '\0' || !std::isfinite(value))
-      throw InvalidArgument(fmt::format("{}={}: want a ratio of the device's recommended maximum, 0 to {}", variable,
-                                        text, kMaxWatermark));
-    return Ratio{fmt::format("{}={}", variable, text), value};
+      throw InvalidArgument(base::format("{}={}: want a ratio of the device's recommended maximum, 0 to {}", variable,
+                                         text, kMaxWatermark));
+    return Ratio{base::format("{}={}", variable, text), value};
   }
   return std::nullopt;
 }
 
 void check_high(const std::string& what, double high) {
   if (!(high >= 0 && high <= kMaxWatermark))
-    throw InvalidArgument(fmt::format("{}: want 0 (no limit) to {}", what, kMaxWatermark));
+    throw InvalidArgument(base::format("{}: want 0 (no limit) to {}", what, kMaxWatermark));
 }
 
 void check_low(const std::string& what, double low, double high) {
   const double most = high > 0 ? high : kMaxWatermark;
   if (!(low >= 0 && low <= most))
-    throw InvalidArgument(fmt::format("{}: want 0 (never collect) to {}{}", what, most,
-                                      most < kMaxWatermark ? ", the high watermark ratio" : ""));
+    throw InvalidArgument(base::format("{}: want 0 (never collect) to {}{}", what, most,
+                                       most < kMaxWatermark ? ", the high watermark ratio" : ""));
 }
 
 }  // namespace
@@ -71,8 +70,8 @@ AllocatorOptions AllocatorOptions::from_environment(bool unified) {
 }
 
 void AllocatorOptions::check() const {
-  check_high(fmt::format("a high watermark ratio of {}", high), high);
-  check_low(fmt::format("a low watermark ratio of {}", low), low, kMaxWatermark);
+  check_high(base::format("a high watermark ratio of {}", high), high);
+  check_low(base::format("a low watermark ratio of {}", low), low, kMaxWatermark);
 }
 
 }  // namespace kymo::device

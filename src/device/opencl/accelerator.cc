@@ -1,7 +1,6 @@
 #include "device/opencl/accelerator.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "device/opencl/marker.h"
 #include "device/opencl/program.h"
 #include "device/opencl/queue.h"
@@ -21,9 +20,9 @@ std::unique_ptr<Marker> OpenClAccelerator::make_marker(bool timing) {
 std::unique_ptr<Program> OpenClAccelerator::compile(const Source& source) {
   if (source.language != Language::OpenClC)
     throw NotAvailable(
-        fmt::format("{} is not available on {}: its OpenCL driver compiles OpenCL C; write the kernel in that or in "
-                    "Metal's language",
-                    language_name(source.language), info().name));
+        base::format("{} is not available on {}: its OpenCL driver compiles OpenCL C; write the kernel in that or in "
+                     "Metal's language",
+                     language_name(source.language), info().name));
   return OpenClProgram::compile(context_, source);
 }
 

@@ -1,11 +1,11 @@
 #include "device/opencl/api.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {
@@ -22,11 +22,11 @@ std::string library_name() {
 void* open_library(const std::string& name) {
   if (void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   const char* reason = dlerror();
-  throw NotAvailable(
-      fmt::format("OpenCL is not available: cannot load {} ({}); install the loader (Debian: ocl-icd-libopencl1) and a "
-                  "driver (pocl-opencl-icd for the CPU, or the one of your GPU){}",
-                  name, reason != nullptr ? reason : "no reason given",
-                  name == kLibrary ? "" : fmt::format(", or unset {}", kVariable)));
+  throw NotAvailable(base::format(
+      "OpenCL is not available: cannot load {} ({}); install the loader (Debian: ocl-icd-libopencl1) and a "
+      "driver (pocl-opencl-icd for the CPU, or the one of your GPU){}",
+      name, reason != nullptr ? reason : "no reason given",
+      name == kLibrary ? "" : base::format(", or unset {}", kVariable)));
 }
 
 template <class Function>
@@ -34,9 +34,9 @@ void find(void* library, const std::string& name, const char* symbol, Function& 
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (function != nullptr) return;
   throw NotAvailable(
-      fmt::format("OpenCL is not available: {} has no function {}, so it is no OpenCL loader of version 2.0 or newer; "
-                  "install one (Debian: ocl-icd-libopencl1){}",
-                  name, symbol, name == kLibrary ? "" : fmt::format(", or unset {}", kVariable)));
+      base::format("OpenCL is not available: {} has no function {}, so it is no OpenCL loader of version 2.0 or newer; "
+                   "install one (Debian: ocl-icd-libopencl1){}",
+                   name, symbol, name == kLibrary ? "" : base::format(", or unset {}", kVariable)));
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "device/opencl/build_log.h"
 
-#include <fmt/format.h>
-
 #include <cctype>
 #include <charconv>
 #include <optional>

@@ -1,12 +1,11 @@
 #include "device/opencl/devices.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <optional>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "device/opencl/error.h"
 #include "kymo/error.h"
 
@@ -60,7 +59,7 @@ std::string newest_language(const Api& cl, cl_device_id device) {
     if (cl.clGetDeviceInfo(device, CL_DEVICE_OPENCL_C_ALL_VERSIONS, size, versions.data(), nullptr) == CL_SUCCESS) {
       cl_version newest = 0;
       for (const cl_name_version& version : versions) newest = std::max(newest, version.version);
-      if (newest != 0) return fmt::format("CL{}.{}", CL_VERSION_MAJOR(newest), CL_VERSION_MINOR(newest));
+      if (newest != 0) return base::format("CL{}.{}", CL_VERSION_MAJOR(newest), CL_VERSION_MINOR(newest));
     }
   }
   return language_option(ask_text(cl, device, CL_DEVICE_OPENCL_C_VERSION));
@@ -89,13 +88,10 @@ uint32_t execution_width(const Api& cl, cl_device_id device, const std::string& 
 std::string uuid(const Api& cl, cl_device_id device, const std::string& extensions, const std::string& identity) {
   cl_uchar bytes[CL_UUID_SIZE_KHR];
   if (has_word(extensions, "cl_khr_device_uuid") &&
-      cl.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof bytes, bytes, nullptr) == CL_SUCCESS) {
-    std::string text;
-    for (const cl_uchar byte : bytes) text += fmt::format("{:02x}", byte);
-    return text;
-  }
-  return fmt::format("{:016x}{:016x}", base::hash(base::as_bytes(identity)),
-                     base::hash(base::as_bytes(identity + " again")));
+      cl.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof bytes, bytes, nullptr) == CL_SUCCESS)
+    return base::hex(bytes);
+  return base::format("{:016x}{:016x}", base::hash(base::as_bytes(identity)),
+                      base::hash(base::as_bytes(identity + " again")));
 }
 
 bool fine_grained(const Api& cl, cl_device_id device) {
@@ -119,11 +115,11 @@ DeviceInfo describe(const Api& cl, cl_platform_id platform, cl_device_id device,
   DeviceInfo info;
   info.name = ask_text(cl, device, CL_DEVICE_NAME);
   info.vendor = ask_text(cl, device, CL_DEVICE_VENDOR);
-  info.driver = fmt::format("{}, {}, {}", ask_text(cl, device, CL_DRIVER_VERSION), version,
-                            ask_text(cl, platform, CL_PLATFORM_VERSION));
+  info.driver = base::format("{}, {}, {}", ask_text(cl, device, CL_DRIVER_VERSION), version,
+                             ask_text(cl, platform, CL_PLATFORM_VERSION));
   info.uuid = uuid(cl, device, extensions,
-                   fmt::format("opencl {} {} {} {}", ask_text(cl, platform, CL_PLATFORM_NAME), info.vendor, info.name,
-                               index_in_platform));
+                   base::format("opencl {} {} {} {}", ask_text(cl, platform, CL_PLATFORM_NAME), info.vendor, info.name,
+                                index_in_platform));
   const bool is_cpu = (ask<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   info.is_processor = is_cpu;
   info.unified_memory = fine_grained(cl, device);
@@ -162,11 +158,11 @@ std::vector<cl_platform_id> platforms(const Api& cl) {
   cl_uint count = 0;
   cl_int code = cl.clGetPlatformIDs(0, nullptr, &count);
   if (code == CL_PLATFORM_NOT_FOUND_KHR || (code == CL_SUCCESS && count == 0))
-    throw NotAvailable(fmt::format("OpenCL is not available: its loader finds no driver; {}", kRemedy));
+    throw NotAvailable(base::format("OpenCL is not available: its loader finds no driver; {}", kRemedy));
   std::vector<cl_platform_id> found(count);
   if (code == CL_SUCCESS) code = cl.clGetPlatformIDs(count, found.data(), nullptr);
   if (code != CL_SUCCESS)
-    throw NotAvailable(fmt::format("OpenCL is not available: {}; {}", error_text(code, "clGetPlatformIDs"), kRemedy));
+    throw NotAvailable(base::format("OpenCL is not available: {}; {}", error_text(code, "clGetPlatformIDs"), kRemedy));
   return found;
 }
 
@@ -197,7 +193,8 @@ std::vector<FoundDevice> find_devices(const Api& cl) {
     if (cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, ids.data(), nullptr) != CL_SUCCESS) continue;
     for (cl_uint i = 0; i < count; ++i) {
       if (const auto why = obstacle(cl, ids[i])) {
-        obstacles += fmt::format("{}{}: {}", obstacles.empty() ? "" : ", ", ask_text(cl, ids[i], CL_DEVICE_NAME), *why);
+        obstacles +=
+            base::format("{}{}: {}", obstacles.empty() ? "" : ", ", ask_text(cl, ids[i], CL_DEVICE_NAME), *why);
         continue;
       }
       const auto type = ask<cl_device_type>(cl, ids[i], CL_DEVICE_TYPE);
@@ -210,9 +207,9 @@ std::vector<FoundDevice> find_devices(const Api& cl) {
   }
   if (found.empty())
     throw NotAvailable(
-        fmt::format("OpenCL is not available: its drivers offer no device that Kymo can drive{}{}{}; install a driver "
-                    "of OpenCL 2.0 or newer (Debian: pocl-opencl-icd for the CPU) and see `clinfo -l`",
-                    obstacles.empty() ? "" : " (", obstacles, obstacles.empty() ? "" : ")"));
+        base::format("OpenCL is not available: its drivers offer no device that Kymo can drive{}{}{}; install a driver "
+                     "of OpenCL 2.0 or newer (Debian: pocl-opencl-icd for the CPU) and see `clinfo -l`",
+                     obstacles.empty() ? "" : " (", obstacles, obstacles.empty() ? "" : ")"));
   std::stable_sort(found.begin(), found.end(), [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
   std::vector<FoundDevice> devices;
   for (Ranked& one : found) devices.push_back(std::move(one.device));

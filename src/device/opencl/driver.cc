@@ -1,6 +1,6 @@
 // OpenCL as a backend of the device runtime.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "device/opencl/accelerator.h"
 #include "kymo/error.h"
 
@@ -21,7 +21,7 @@ class OpenClDriver final : public Driver {
   const FoundDevice& at(int index) const {
     if (index < 0 || index >= device_count())
       throw InvalidArgument(
-          fmt::format("opencl has no device {}: there are {}, counted from 0", index, device_count()));
+          base::format("opencl has no device {}: there are {}, counted from 0", index, device_count()));
     return devices_[static_cast<size_t>(index)];
   }
 

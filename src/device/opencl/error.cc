@@ -1,7 +1,6 @@
 #include "device/opencl/error.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device::opencl {
@@ -71,14 +70,14 @@ const Known* find(cl_int code) {
 
 std::string error_name(cl_int code) {
   const Known* known = find(code);
-  return fmt::format("{} ({})", known != nullptr ? known->name : "an error that OpenCL does not name", code);
+  return base::format("{} ({})", known != nullptr ? known->name : "an error that OpenCL does not name", code);
 }
 
 std::string error_text(cl_int code, std::string_view call) {
   const Known* known = find(code);
   const bool explained = known != nullptr && *known->meaning != '\0';
-  return fmt::format("{} failed: {}{}{}", call, error_name(code), explained ? ": " : "",
-                     explained ? known->meaning : "");
+  return base::format("{} failed: {}{}{}", call, error_name(code), explained ? ": " : "",
+                      explained ? known->meaning : "");
 }
 
 void fail(cl_int code, std::string_view call) { throw DeviceError(error_text(code, call)); }

@@ -1,11 +1,10 @@
 #include "device/opencl/kernel_pool.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <thread>
 
+#include "base/text.h"
 #include "device/opencl/error.h"
 #include "kymo/error.h"
 
@@ -17,7 +16,7 @@ KernelPool::KernelPool(const Context& context, cl_program program, const KernelI
     const Parameter& parameter = info.parameters[i];
     kinds_.push_back(parameter.kind);
     if (parameter.kind == ParameterKind::Unknown && parameter.bytes == 0 && refused_parameter_.empty())
-      refused_parameter_ = parameter.name.empty() ? fmt::format("number {}", i + 1) : parameter.name;
+      refused_parameter_ = parameter.name.empty() ? base::format("number {}", i + 1) : parameter.name;
   }
   if (takes_grid_) kinds_.push_back(ParameterKind::Value);
 }
@@ -138,9 +137,9 @@ void KernelPool::set_indirect(Slot& slot, std::span<const Address> indirect) {
 
 void KernelPool::refuse() const {
   throw InvalidArgument(
-      fmt::format("kernel {} cannot be launched: its parameter {} is an image, a sampler or of a type whose size the "
-                  "driver does not tell; use buffers, numbers and structures",
-                  name_, refused_parameter_));
+      base::format("kernel {} cannot be launched: its parameter {} is an image, a sampler or of a type whose size the "
+                   "driver does not tell; use buffers, numbers and structures",
+                   name_, refused_parameter_));
 }
 
 }  // namespace kymo::device::opencl

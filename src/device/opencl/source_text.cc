@@ -1,9 +1,9 @@
 #include "device/opencl/source_text.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cctype>
+
+#include "base/text.h"
 
 namespace kymo::device::opencl {
 namespace {
@@ -52,7 +52,7 @@ bool asks_for_speed(std::string_view options) {
 }
 
 std::string choose(const Extent& extent) {
-  return fmt::format("(d == 0 ? {}ul : d == 1 ? {}ul : d == 2 ? {}ul : ", extent.x, extent.y, extent.z);
+  return base::format("(d == 0 ? {}ul : d == 1 ? {}ul : d == 2 ? {}ul : ", extent.x, extent.y, extent.z);
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ Sees look_into(std::string_view source, std::string_view options) {
 }
 
 std::string preamble(std::string_view file, std::string_view options) {
-  return fmt::format("{}#line 1 {}\n", asks_for_speed(options) ? "" : "#pragma OPENCL FP_CONTRACT OFF\n", quoted(file));
+  return base::format("{}#line 1 {}\n", asks_for_speed(options) ? "" : "#pragma OPENCL FP_CONTRACT OFF\n",
+                      quoted(file));
 }
 
 std::string piece_preamble(std::string_view file, std::string_view options, const Extent& group, const Extent& tail) {
@@ -106,7 +107,7 @@ std::string all_options(std::span<const std::string> given, std::string_view new
   bool names_language = false;
   for (const std::string& option : given) names_language |= option.find("-cl-std") != std::string::npos;
   std::string all = std::move(own);
-  if (!names_language && !newest_language.empty()) all += fmt::format(" -cl-std={}", newest_language);
+  if (!names_language && !newest_language.empty()) all += base::format(" -cl-std={}", newest_language);
   for (const std::string& option : given) all += " " + option;
   return all;
 }

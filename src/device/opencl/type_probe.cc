@@ -1,10 +1,9 @@
 #include "device/opencl/type_probe.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "device/opencl/build.h"
 #include "kymo/error.h"
 
@@ -30,12 +29,12 @@ std::vector<NumberType> numbers_of(const Context& context) {
   return numbers;
 }
 
-std::string kernel_name(std::string_view what, size_t index) { return fmt::format("kymo_{}_of_{}", what, index); }
+std::string kernel_name(std::string_view what, size_t index) { return base::format("kymo_{}_of_{}", what, index); }
 
 std::string probe_kernel(std::string_view what, size_t index, const std::string& value) {
   // It has a parameter because NVIDIA's compiler fails at kernels without one (source_text.h).
-  return fmt::format("__attribute__((reqd_work_group_size(({}) + 1, 1, 1))) kernel void {}(global int* x) {{}}\n",
-                     value, kernel_name(what, index));
+  return base::format("__attribute__((reqd_work_group_size(({}) + 1, 1, 1))) kernel void {}(global int* x) {{}}\n",
+                      value, kernel_name(what, index));
 }
 
 // What a probe kernel states; nothing where it is not there.
@@ -82,12 +81,12 @@ std::optional<std::vector<ProbedType>> ask(const Context& context, const std::st
 std::string probe_kernels(std::span<const std::string> types, std::span<const NumberType> numbers) {
   std::string text = "\n";
   for (size_t i = 0; i < types.size(); ++i) {
-    text += probe_kernel("low", i, fmt::format("sizeof({}) % {}", types[i], kBase));
-    text += probe_kernel("high", i, fmt::format("sizeof({}) / {}", types[i], kBase));
+    text += probe_kernel("low", i, base::format("sizeof({}) % {}", types[i], kBase));
+    text += probe_kernel("high", i, base::format("sizeof({}) / {}", types[i], kBase));
     if (numbers.empty()) continue;
     std::string which = "0";
     for (size_t n = 0; n < numbers.size(); ++n)
-      which += fmt::format(" + {} * __builtin_types_compatible_p({}, {})", n + 1, types[i], name_of(numbers[n]));
+      which += base::format(" + {} * __builtin_types_compatible_p({}, {})", n + 1, types[i], name_of(numbers[n]));
     text += probe_kernel("number", i, which);
   }
   return text;

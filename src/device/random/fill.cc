@@ -1,13 +1,12 @@
 #include "device/random/fill.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cfloat>
 #include <cmath>
 
+#include "base/text.h"
 #include "device/random/host_fill.h"
 #include "kymo/error.h"
 
@@ -28,7 +27,7 @@ constexpr uint32_t kGroup = 512;
 constexpr uint64_t kThreadsPerUnit = 2048;
 
 [[noreturn]] void refuse_type(std::string_view what, DType type, std::string_view types) {
-  throw InvalidArgument(fmt::format("no {} of {}: use {}", what, device::name_of(type), types));
+  throw InvalidArgument(base::format("no {} of {}: use {}", what, device::name_of(type), types));
 }
 
 uint64_t low_high(float low, float high) {
@@ -74,7 +73,7 @@ float rounded(DType type, double value, std::string_view name) {
   if (type == DType::BF16) result = std::bit_cast<float>(bfloat_bits(bits) << 16);
   if (!std::isfinite(value) || !std::isfinite(result))
     throw InvalidArgument(
-        fmt::format("{} is {}, and {} has no such value: use a finite one", name, value, device::name_of(type)));
+        base::format("{} is {}, and {} has no such value: use a finite one", name, value, device::name_of(type)));
   return std::abs(result) < FLT_MIN ? 0 : result;
 }
 
@@ -156,28 +155,29 @@ Family family_of(Kernel kernel) {
 Fill uniform_fill(DType type, double from, double to) {
   const Kernel kernel = floating_kernel(Kernel::UniformF32, type, "uniform numbers");
   const float first = rounded(type, from, "from"), end = rounded(type, to, "to");
-  if (!(from <= to)) throw InvalidArgument(fmt::format("from is {} and to is {}: from must not be above to", from, to));
+  if (!(from <= to))
+    throw InvalidArgument(base::format("from is {} and to is {}: from must not be above to", from, to));
   const float range = end - first;
   if (!std::isfinite(range))
     throw InvalidArgument(
-        fmt::format("from {} to {} is wider than a float can say: ask for a narrower range", from, to));
+        base::format("from {} to {} is wider than a float can say: ask for a narrower range", from, to));
   const float last = first == end ? first : std::max(first, previous(type, end));
   return {kernel, 4, low_high(first, range), std::bit_cast<uint32_t>(last), 0};
 }
 
 Fill normal_fill(DType type, double mean, double deviation) {
   const Kernel kernel = floating_kernel(Kernel::NormalF32, type, "normal numbers");
-  if (!(deviation >= 0)) throw InvalidArgument(fmt::format("the deviation is {}: it must not be negative", deviation));
+  if (!(deviation >= 0)) throw InvalidArgument(base::format("the deviation is {}: it must not be negative", deviation));
   return {kernel, 4, low_high(rounded(DType::F32, mean, "the mean"), rounded(DType::F32, deviation, "the deviation")),
           0, 0};
 }
 
 Fill integer_fill(DType type, int64_t low, int64_t high) {
   const Bounds bounds = bounds_of(type);
-  if (low >= high) throw InvalidArgument(fmt::format("low is {} and high is {}: low must be below high", low, high));
+  if (low >= high) throw InvalidArgument(base::format("low is {} and high is {}: low must be below high", low, high));
   if (low < bounds.lowest || high - 1 > bounds.highest)
-    throw InvalidArgument(fmt::format("integers from {} to {} do not fit {}, which takes {} to {}", low, high - 1,
-                                      device::name_of(type), bounds.lowest, bounds.highest));
+    throw InvalidArgument(base::format("integers from {} to {} do not fit {}, which takes {} to {}", low, high - 1,
+                                       device::name_of(type), bounds.lowest, bounds.highest));
   return make_integer_fill(type, static_cast<uint64_t>(low), static_cast<uint64_t>(high) - static_cast<uint64_t>(low));
 }
 
@@ -189,7 +189,7 @@ Fill full_range_fill(DType type) {
 
 Fill bernoulli_fill(DType type, double probability) {
   if (!(probability >= 0 && probability <= 1))
-    throw InvalidArgument(fmt::format("the probability is {}: it must be between 0 and 1", probability));
+    throw InvalidArgument(base::format("the probability is {}: it must be between 0 and 1", probability));
   const auto below = static_cast<uint64_t>(std::ceil(std::ldexp(probability, 24)));
   return {width_kernel(Kernel::Bernoulli8, type), size_of(type) == 8 ? 2u : 4u, below, one_of(type), 0};
 }

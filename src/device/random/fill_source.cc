@@ -1,7 +1,6 @@
 #include "device/random/fill_source.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "device/embedded.h"
 #include "kymo/error.h"
 
@@ -17,8 +16,8 @@ std::string_view kernels_in(Language language) {
     case Language::Glsl:
       return embedded::random_comp;
     default:
-      throw InvalidArgument(
-          fmt::format("random numbers have no kernels in {}: use OpenCL C, CUDA C++ or GLSL", language_name(language)));
+      throw InvalidArgument(base::format("random numbers have no kernels in {}: use OpenCL C, CUDA C++ or GLSL",
+                                         language_name(language)));
   }
 }
 
@@ -31,11 +30,11 @@ std::string fill_source(Language language, Family family, Products products) {
     text += "#version 450\n";
     for (int i = 1; i <= kKernels; ++i) {
       const auto kernel = static_cast<Kernel>(i);
-      if (family_of(kernel) == family) text += fmt::format("#pragma kernel {}\n", name_of(kernel));
+      if (family_of(kernel) == family) text += base::format("#pragma kernel {}\n", name_of(kernel));
     }
     if (products == Products::kNarrow) text += "#define KYMO_NARROW_MULTIPLY\n";
   }
-  text += fmt::format("#define KYMO_FAMILY {}\n", static_cast<int>(family));
+  text += base::format("#define KYMO_FAMILY {}\n", static_cast<int>(family));
   text += embedded::random_dialect_inc;
   text += embedded::random_core_inc;
   if (family == Family::Normal) text += embedded::normal_table_inc;

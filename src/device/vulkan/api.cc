@@ -1,10 +1,10 @@
 #include "device/vulkan/api.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <cstdlib>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
@@ -14,7 +14,7 @@ constexpr const char* kLibrary = "libvulkan.so.1";
 constexpr const char* kRemedy = "install the Vulkan loader (Debian: libvulkan1) or set KYMO_VULKAN_LIBRARY";
 
 [[noreturn]] void half_installed(const std::string& file, const char* function) {
-  throw NotAvailable(fmt::format("vulkan: {} has no function {}: {}", file, function, kRemedy));
+  throw NotAvailable(base::format("vulkan: {} has no function {}: {}", file, function, kRemedy));
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ LibraryApi open_library() {
   LibraryApi api;
   api.file = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
   void* library = dlopen(api.file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw NotAvailable(fmt::format("vulkan: {}: {}", dlerror(), kRemedy));
+  if (library == nullptr) throw NotAvailable(base::format("vulkan: {}: {}", dlerror(), kRemedy));
   api.vkGetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"));
   if (api.vkGetInstanceProcAddr == nullptr) half_installed(api.file, "vkGetInstanceProcAddr");
 

@@ -1,7 +1,5 @@
 #include "device/vulkan/context.h"
 
-#include <fmt/format.h>
-
 #include <vector>
 
 #include "kymo/error.h"

@@ -1,10 +1,10 @@
 // What a physical device is, in the words of the runtime.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <thread>
 
+#include "base/text.h"
 #include "device/vulkan/physical_device.h"
 
 namespace kymo::device::vulkan {
@@ -80,11 +80,11 @@ DeviceInfo describe(const PhysicalDevice& device) {
   DeviceInfo info;
   info.name = device.properties.deviceName;
   info.vendor = vendor_name(device.properties.vendorID);
-  if (info.vendor.empty()) info.vendor = fmt::format("{:#x}", device.properties.vendorID);
-  info.driver = fmt::format("{} {} ({:#x}), Vulkan {}.{}.{}", device.v12.driverName, device.v12.driverInfo,
-                            device.properties.driverVersion, VK_API_VERSION_MAJOR(device.version),
-                            VK_API_VERSION_MINOR(device.version), VK_API_VERSION_PATCH(device.properties.apiVersion));
-  for (const uint8_t byte : device.v11.deviceUUID) info.uuid += fmt::format("{:02x}", byte);
+  if (info.vendor.empty()) info.vendor = base::format("{:#x}", device.properties.vendorID);
+  info.driver = base::format("{} {} ({:#x}), Vulkan {}.{}.{}", device.v12.driverName, device.v12.driverInfo,
+                             device.properties.driverVersion, VK_API_VERSION_MAJOR(device.version),
+                             VK_API_VERSION_MINOR(device.version), VK_API_VERSION_PATCH(device.properties.apiVersion));
+  info.uuid = base::hex(device.v11.deviceUUID);
 
   info.is_processor = device.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   info.unified_memory = device.unified();

@@ -1,8 +1,8 @@
 // The driver and its devices, as the runtime sees them: load_vulkan().
-#include <fmt/format.h>
 
 #include <memory>
 
+#include "base/text.h"
 #include "device/vulkan/clock.h"
 #include "device/vulkan/glsl.h"
 #include "device/vulkan/program.h"
@@ -103,7 +103,7 @@ class VulkanAccelerator final : public Accelerator {
     } else if (source.language == Language::SpirV) {
       if (!source.options.empty())
         throw InvalidArgument(
-            fmt::format("SPIR-V is compiled already: the option {} has no meaning", source.options[0]));
+            base::format("SPIR-V is compiled already: the option {} has no meaning", source.options[0]));
       code.modules.push_back({"", spirv::Module::words_of(source.text)});
     } else {
       throw InvalidArgument("vulkan: kernels are GLSL or SPIR-V");
@@ -171,7 +171,7 @@ class VulkanDriver final : public Driver {
  private:
   const PhysicalDevice& device(int index) const {
     if (index < 0 || index >= device_count())
-      throw InvalidArgument(fmt::format("vulkan has no device {}: there are {}", index, device_count()));
+      throw InvalidArgument(base::format("vulkan has no device {}: there are {}", index, device_count()));
     return devices_[static_cast<size_t>(index)];
   }
 

@@ -65,7 +65,9 @@ std::string llvmpipe_fault() {
   if (cpu_has_sve() || (trust != nullptr && std::strcmp(trust, "1") == 0)) return "";
   if (!model_has_sve(read_cpuinfo())) return "";
   return "its compiler would use SVE instructions, which this CPU's model has but this machine hides: kernels would "
-         "crash; KYMO_VULKAN_TRUST=1 uses it all the same";
+         "crash; start the program with LD_PRELOAD=libkymo_plain_cpu.so, which shows the compiler another model, or "
+         "with "
+         "KYMO_VULKAN_TRUST=1 to use it all the same";
 }
 
 }  // namespace kymo::device::vulkan

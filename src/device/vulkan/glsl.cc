@@ -1,12 +1,11 @@
 #include "device/vulkan/glsl.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "device/vulkan/spirv_exact.h"
 
 namespace kymo::device::vulkan {
@@ -42,7 +41,7 @@ bool is_identifier(std::string_view name) {
 }
 
 [[noreturn]] void refuse_pragma(std::string_view file, uint32_t line, const std::string& text) {
-  throw CompileError(fmt::format("{}:{}: error: {}", file, line, text), std::string(file), line, 0, text);
+  throw CompileError(base::format("{}:{}: error: {}", file, line, text), std::string(file), line, 0, text);
 }
 
 }  // namespace
@@ -55,9 +54,9 @@ std::vector<std::string> kernel_pragmas(std::string_view text, std::string_view 
     if (!line.starts_with("kernel") || (line.size() > 6 && kBlank.find(line[6]) == std::string_view::npos)) return;
     skip(line, "kernel");
     const std::string_view name = line.substr(0, std::min(line.find_first_of(" \t/"), line.size()));
-    if (!is_identifier(name)) refuse_pragma(file, number, fmt::format("`#pragma kernel {}` names no function", name));
+    if (!is_identifier(name)) refuse_pragma(file, number, base::format("`#pragma kernel {}` names no function", name));
     if (std::ranges::find(names, name) != names.end())
-      refuse_pragma(file, number, fmt::format("the kernel {} is named twice", name));
+      refuse_pragma(file, number, base::format("the kernel {} is named twice", name));
     names.emplace_back(name);
   });
   return names;
@@ -78,11 +77,11 @@ GlslOptions parse_glsl_options(const std::vector<std::string>& options) {
       const size_t equals = std::min(option.find('='), option.size());
       const std::string_view name = option.substr(0, equals);
       if (!is_identifier(name))
-        throw InvalidArgument(fmt::format("the option -D{} of a GLSL kernel names no macro", option));
+        throw InvalidArgument(base::format("the option -D{} of a GLSL kernel names no macro", option));
       parsed.macros.emplace_back(name, option.substr(std::min(equals + 1, option.size())));
     } else {
-      throw InvalidArgument(
-          fmt::format("the option {} of a GLSL kernel is not known: -DNAME, -DNAME=VALUE, -O, -O0 and -g are", option));
+      throw InvalidArgument(base::format(
+          "the option {} of a GLSL kernel is not known: -DNAME, -DNAME=VALUE, -O, -O0 and -g are", option));
     }
   }
   return parsed;
@@ -98,17 +97,17 @@ std::string tidy_glslang_log(std::string_view log, std::string_view path, std::s
     const bool error = skip(rest, "ERROR:");
     if (error && !tidy.empty() && rest.starts_with("Linking")) return;  // for no other reason than what was said before
     if (!error && !skip(rest, "WARNING:")) {
-      tidy += fmt::format("{}\n", rest);
+      tidy += base::format("{}\n", rest);
       return;
     }
     const std::string_view kind = error ? "error" : "warning";
     if (rest.starts_with(path) && rest.substr(path.size()).starts_with(":")) {
       const std::string_view place = rest.substr(path.size() + 1);
       const size_t colon = std::min(place.find(':'), place.size());
-      tidy += fmt::format("{}:{}: {}: {}\n", file, place.substr(0, colon), kind,
-                          trimmed(place.substr(std::min(colon + 1, place.size()))));
+      tidy += base::format("{}:{}: {}: {}\n", file, place.substr(0, colon), kind,
+                           trimmed(place.substr(std::min(colon + 1, place.size()))));
     } else {
-      tidy += fmt::format("{}: {}: {}\n", file, kind, rest);
+      tidy += base::format("{}: {}: {}\n", file, kind, rest);
     }
   });
   return tidy;
@@ -117,7 +116,7 @@ std::string tidy_glslang_log(std::string_view log, std::string_view path, std::s
 CompileError glsl_error(std::string_view log, std::string_view file) {
   constexpr std::string_view kError = " error: ";
   std::string whole(log.substr(0, log.find_last_not_of(" \t\r\n") + 1));
-  if (whole.empty()) whole = fmt::format("{}: error: the compiler does not say why", file);
+  if (whole.empty()) whole = base::format("{}: error: the compiler does not say why", file);
   std::string text = whole;
   uint32_t line_number = 0;
   bool found = false;
@@ -146,7 +145,7 @@ std::unique_ptr<GlslCompiler> find_glsl_compiler() {
   try {
     return find_glslang_program();
   } catch (const NotAvailable& error) {
-    throw NotAvailable(fmt::format("vulkan: GLSL needs a compiler: {}; {}", why, error.what()));
+    throw NotAvailable(base::format("vulkan: GLSL needs a compiler: {}; {}", why, error.what()));
   }
 }
 
@@ -165,8 +164,8 @@ std::vector<ModuleCode> compile_glsl(GlslCompiler& compiler, const Source& sourc
       modules.push_back({name, compiled(own)});
     } catch (const CompileError& error) {
       if (error.text().find("Missing entry point") == std::string::npos) throw;
-      throw glsl_error(fmt::format("{}: error: `#pragma kernel {}` names a function that is not there: void {}()",
-                                   source.file, name, name),
+      throw glsl_error(base::format("{}: error: `#pragma kernel {}` names a function that is not there: void {}()",
+                                    source.file, name, name),
                        source.file);
     }
   }

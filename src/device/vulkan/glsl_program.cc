@@ -1,7 +1,6 @@
 // GLSL by glslang's own program, in a process of its own: where libshaderc is not there, or is there but cannot be
 // loaded, as Debian 12's.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/text.h"
 #include "device/vulkan/glsl.h"
 
 namespace kymo::device::vulkan {
@@ -30,7 +30,7 @@ class TemporaryFolder {
     std::string pattern = base / "kymo-glsl-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr)
       throw Error(
-          fmt::format("a folder for the GLSL compiler cannot be made in {}: {}", base.string(), std::strerror(errno)));
+          base::format("a folder for the GLSL compiler cannot be made in {}: {}", base.string(), std::strerror(errno)));
     path_ = pattern;
   }
   ~TemporaryFolder() {
@@ -49,7 +49,7 @@ class TemporaryFolder {
 // around us may wait for all its children and take the exit status away.
 std::string run(const std::string& program, std::vector<std::string> arguments) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("{} cannot be run: {}", program, std::strerror(errno)));
+  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(base::format("{} cannot be run: {}", program, std::strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -69,7 +69,7 @@ std::string run(const std::string& program, std::vector<std::string> arguments) 
     if (got < 0 && errno != EINTR) break;
   }
   close(ends[0]);
-  if (failed != 0) throw Error(fmt::format("{} cannot be run: {}", program, std::strerror(failed)));
+  if (failed != 0) throw Error(base::format("{} cannot be run: {}", program, std::strerror(failed)));
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   return output;
@@ -83,11 +83,11 @@ class GlslangProgram final : public GlslCompiler {
     const TemporaryFolder folder;
     const std::string input = folder / "kernel.comp", output = folder / "kernel.spv";
     if (!(std::ofstream(input, std::ios::binary) << text).flush())
-      throw Error(fmt::format("{} cannot be written: is the disk full?", input));
+      throw Error(base::format("{} cannot be written: is the disk full?", input));
     std::vector<std::string> arguments{"-V", "--target-env", "vulkan1.2", "-S", "comp", "-o", output};
     if (options.debug) arguments.emplace_back("-g");
     for (const auto& [name, value] : options.macros)
-      arguments.push_back(value.empty() ? "-D" + name : fmt::format("-D{}={}", name, value));
+      arguments.push_back(value.empty() ? "-D" + name : base::format("-D{}={}", name, value));
     arguments.push_back(input);
     const std::string log = run(program_, std::move(arguments));
     std::ifstream compiled(output, std::ios::binary);
@@ -106,7 +106,7 @@ std::string in_path(const std::string& name) {
   std::string_view rest = variable != nullptr ? variable : "/usr/local/bin:/usr/bin";
   while (!rest.empty()) {
     const size_t colon = std::min(rest.find(':'), rest.size());
-    std::string candidate = fmt::format("{}/{}", rest.substr(0, colon), name);
+    std::string candidate = base::format("{}/{}", rest.substr(0, colon), name);
     if (colon != 0 && access(candidate.c_str(), X_OK) == 0) return candidate;
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
@@ -121,7 +121,7 @@ std::unique_ptr<GlslCompiler> find_glslang_program() {
   if (chosen != nullptr && *chosen != '\0') names = {chosen};
   for (const std::string& name : names)
     if (std::string found = in_path(name); !found.empty()) return std::make_unique<GlslangProgram>(std::move(found));
-  throw NotAvailable(fmt::format("there is no program {} (Debian: glslang-tools)", names.front()));
+  throw NotAvailable(base::format("there is no program {} (Debian: glslang-tools)", names.front()));
 }
 
 }  // namespace kymo::device::vulkan

@@ -1,10 +1,10 @@
 // GLSL by libshaderc, in this process.
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text.h"
 #include "device/vulkan/glsl.h"
 
 namespace kymo::device::vulkan {
@@ -76,12 +76,12 @@ std::unique_ptr<GlslCompiler> load_shaderc() {
   const char* chosen = std::getenv("KYMO_SHADERC_LIBRARY");
   const std::string file = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw NotAvailable(fmt::format("{} (Debian: libshaderc1)", dlerror()));
+  if (library == nullptr) throw NotAvailable(base::format("{} (Debian: libshaderc1)", dlerror()));
   ShadercApi api;
   const auto load = [&](auto& function, const char* name, bool needed = true) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     if (function == nullptr && needed)
-      throw NotAvailable(fmt::format("{} has no function {} (Debian: libshaderc1)", file, name));
+      throw NotAvailable(base::format("{} has no function {} (Debian: libshaderc1)", file, name));
   };
   load(api.compiler_initialize, "shaderc_compiler_initialize");
   load(api.compile_options_initialize, "shaderc_compile_options_initialize");

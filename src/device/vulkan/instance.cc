@@ -1,12 +1,11 @@
 #include "device/vulkan/instance.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/text.h"
 #include "device/vulkan/result.h"
 #include "kymo/error.h"
 
@@ -64,9 +63,9 @@ Instance::Instance() : library_(open_library()) {
   check(library_.vkEnumerateInstanceVersion(&offered), "vkEnumerateInstanceVersion");
   if (offered < VK_API_VERSION_1_2)
     throw NotAvailable(
-        fmt::format("vulkan: {} is of version {}.{}; 1.2 is needed: update the Vulkan loader (Debian: "
-                    "libvulkan1)",
-                    library_.file, VK_API_VERSION_MAJOR(offered), VK_API_VERSION_MINOR(offered)));
+        base::format("vulkan: {} is of version {}.{}; 1.2 is needed: update the Vulkan loader (Debian: "
+                     "libvulkan1)",
+                     library_.file, VK_API_VERSION_MAJOR(offered), VK_API_VERSION_MINOR(offered)));
   version_ = offered >= VK_API_VERSION_1_3 ? VK_API_VERSION_1_3 : VK_API_VERSION_1_2;
 
   auto application = structure<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
@@ -88,9 +87,9 @@ Instance::Instance() : library_(open_library()) {
   if (validation_wanted()) {
     if (!has_layer(library_, kValidationLayer))
       throw NotAvailable(
-          fmt::format("vulkan: KYMO_VULKAN_VALIDATION is set, but the layer {} is not installed (Debian: "
-                      "vulkan-validationlayers)",
-                      kValidationLayer));
+          base::format("vulkan: KYMO_VULKAN_VALIDATION is set, but the layer {} is not installed (Debian: "
+                       "vulkan-validationlayers)",
+                       kValidationLayer));
     validation_ = std::make_unique<Validation>();
     messenger.pUserData = validation_.get();
     messenger.pNext = &features;
@@ -107,9 +106,9 @@ Instance::Instance() : library_(open_library()) {
         "mesa-vulkan-drivers)");
   if (result < 0)
     throw NotAvailable(
-        fmt::format("vulkan: vkCreateInstance failed: {}: see what `vulkaninfo` says (Debian: "
-                    "vulkan-tools)",
-                    result_name(result)));
+        base::format("vulkan: vkCreateInstance failed: {}: see what `vulkaninfo` says (Debian: "
+                     "vulkan-tools)",
+                     result_name(result)));
   api_ = instance_functions(library_, instance_);
   if (validation_) {
     messenger.pNext = nullptr;

@@ -1,13 +1,12 @@
 #include "device/vulkan/physical_device.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
+#include "base/text.h"
 #include "device/vulkan/driver_faults.h"
 #include "device/vulkan/result.h"
 #include "kymo/error.h"
@@ -76,8 +75,8 @@ PhysicalDevice::PhysicalDevice(const Instance& instance, VkPhysicalDevice device
   properties = basic.properties;
   version = std::min(properties.apiVersion, instance.version());
   if (properties.apiVersion < VK_API_VERSION_1_2) {
-    unusable = fmt::format("its driver has Vulkan {}.{}, 1.2 is needed: update it",
-                           VK_API_VERSION_MAJOR(properties.apiVersion), VK_API_VERSION_MINOR(properties.apiVersion));
+    unusable = base::format("its driver has Vulkan {}.{}, 1.2 is needed: update it",
+                            VK_API_VERSION_MAJOR(properties.apiVersion), VK_API_VERSION_MINOR(properties.apiVersion));
     return;
   }
   auto push = structure<VkPhysicalDevicePushDescriptorPropertiesKHR>(
@@ -232,12 +231,12 @@ std::vector<PhysicalDevice> usable_devices(const Instance& instance) {
     if (device.unusable.empty())
       devices.push_back(std::move(device));
     else
-      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", device.properties.deviceName, device.unusable);
+      reasons += base::format("{}{}: {}", reasons.empty() ? "" : "; ", device.properties.deviceName, device.unusable);
   }
   if (devices.empty() && reasons.empty())
     throw NotAvailable(
         "vulkan: there is no device: install the driver of yours, or Mesa's for the CPU (Debian: mesa-vulkan-drivers)");
-  if (devices.empty()) throw NotAvailable(fmt::format("vulkan: no device can be used: {}", reasons));
+  if (devices.empty()) throw NotAvailable(base::format("vulkan: no device can be used: {}", reasons));
   std::ranges::stable_sort(devices, {}, rank);
   return devices;
 }

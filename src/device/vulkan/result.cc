@@ -1,10 +1,9 @@
 #include "device/vulkan/result.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
@@ -51,8 +50,8 @@ std::string_view result_name(VkResult result) {
 void throw_result(VkResult result, const char* call) {
   const Known* known = find(result);
   if (known == nullptr)
-    throw DeviceError(fmt::format("vulkan: {} failed: VkResult {}", call, static_cast<int>(result)));
-  throw DeviceError(fmt::format("vulkan: {} failed: {}: {}", call, known->name, known->meaning));
+    throw DeviceError(base::format("vulkan: {} failed: VkResult {}", call, static_cast<int>(result)));
+  throw DeviceError(base::format("vulkan: {} failed: {}: {}", call, known->name, known->meaning));
 }
 
 }  // namespace kymo::device::vulkan

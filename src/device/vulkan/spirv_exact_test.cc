@@ -26,7 +26,9 @@ TEST(SpirvExactTest, EveryOperationOnFloatsIsMarkedAndNothingElseChanges) {
   EXPECT_EQ(after.words().size(), before.words().size() + 4 * kMarkWords);
   EXPECT_EQ(after.bound(), before.bound());
   for (const Instruction& instruction : before.instructions())
-    EXPECT_NE(std::ranges::search(after.words(), instruction.words).begin(), after.words().end());
+    EXPECT_NE(
+        std::search(after.words().begin(), after.words().end(), instruction.words.begin(), instruction.words.end()),
+        after.words().end());
   const std::vector<Kernel> kernels = reflect(after);
   ASSERT_EQ(kernels.size(), 1u);
   EXPECT_EQ(exact_marks(Module(patch(after, kernels[0], 128).words)), 4u);

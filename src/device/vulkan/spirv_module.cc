@@ -1,10 +1,9 @@
 #include "device/vulkan/spirv_module.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan::spirv {
@@ -77,12 +76,12 @@ void refuse(const std::string& why) {
 }
 
 void Instruction::too_short() const {
-  refuse(fmt::format("an instruction {} has only {} words", static_cast<int>(op), words.size()));
+  refuse(base::format("an instruction {} has only {} words", static_cast<int>(op), words.size()));
 }
 
 std::vector<uint32_t> Module::words_of(std::string_view bytes) {
   if (bytes.empty() || bytes.size() % sizeof(uint32_t) != 0)
-    refuse(fmt::format("{} bytes are not whole words of 4", bytes.size()));
+    refuse(base::format("{} bytes are not whole words of 4", bytes.size()));
   std::vector<uint32_t> words(bytes.size() / sizeof(uint32_t));
   std::memcpy(words.data(), bytes.data(), bytes.size());
   if (words[0] == kSwappedMagic)
@@ -92,16 +91,16 @@ std::vector<uint32_t> Module::words_of(std::string_view bytes) {
 
 Module::Module(std::vector<uint32_t> words) : words_(std::move(words)) {
   if (words_.size() < kHeaderWords) refuse("it is shorter than its header");
-  if (words_[0] != kMagic) refuse(fmt::format("it begins with {:#010x}, not {:#010x}", words_[0], kMagic));
+  if (words_[0] != kMagic) refuse(base::format("it begins with {:#010x}, not {:#010x}", words_[0], kMagic));
   if (bound() == 0 || bound() > kLargestBound)
-    refuse(fmt::format("its bound of ids is {}; 1 to {} is allowed", bound(), kLargestBound));
+    refuse(base::format("its bound of ids is {}; 1 to {} is allowed", bound(), kLargestBound));
   definitions_.resize(bound());
 
   for (size_t at = kHeaderWords; at < words_.size();) {
     const uint32_t count = words_[at] >> 16;
     if (count == 0 || count > words_.size() - at)
-      refuse(fmt::format("the instruction at word {} has a length of {}, {} words are left", at, count,
-                         words_.size() - at));
+      refuse(base::format("the instruction at word {} has a length of {}, {} words are left", at, count,
+                          words_.size() - at));
     instructions_.push_back({static_cast<Op>(words_[at] & 0xFFFF), std::span(words_).subspan(at, count)});
     at += count;
   }
@@ -115,8 +114,8 @@ void Module::index(const Instruction& instruction) {
   if (const size_t word = result_word(instruction.op); word != 0) {
     const uint32_t id = instruction.at(word);
     // Function-local variables are never looked up, but their ids must not be taken twice either.
-    if (id >= bound()) refuse(fmt::format("the id {} is beyond its bound of {}", id, bound()));
-    if (definitions_[id] != 0) refuse(fmt::format("the id {} is defined twice", id));
+    if (id >= bound()) refuse(base::format("the id {} is beyond its bound of {}", id, bound()));
+    if (definitions_[id] != 0) refuse(base::format("the id {} is defined twice", id));
     definitions_[id] = static_cast<uint32_t>(&instruction - instructions_.data()) + 1;
     return;
   }
@@ -171,7 +170,7 @@ void Module::set_mode(const Instruction& instruction) {
 
 const Instruction& Module::definition(uint32_t id) const {
   const Instruction* found = find(id);
-  if (found == nullptr) refuse(fmt::format("the id {} is used but not defined", id));
+  if (found == nullptr) refuse(base::format("the id {} is used but not defined", id));
   return *found;
 }
 

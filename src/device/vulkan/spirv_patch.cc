@@ -1,10 +1,9 @@
 #include "device/vulkan/spirv_patch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "device/vulkan/spirv_edit.h"
 
 namespace kymo::device::vulkan::spirv {
@@ -73,8 +72,8 @@ class Patcher : private Edit {
       const Instruction& scalar = module_.definition(vector.at(2));
       if (scalar.op == Op::TypeInt && scalar.at(2) == 32 && scalar.at(3) == 0) return;
     }
-    refuse(fmt::format("the kernel {} declares a built-in of its place in the grid as something else than uvec3",
-                       kernel_.name));
+    refuse(base::format("the kernel {} declares a built-in of its place in the grid as something else than uvec3",
+                        kernel_.name));
   }
 
   // A size that can be specialised is made anew in its place; one of literals stays an ordinary constant.
@@ -126,7 +125,7 @@ class Patcher : private Edit {
     entry_type_ = hoist(Op::TypeFunction, {void_});
     const Instruction& function = module_.definition(entry_.function);
     if (function.op != Op::Function || function.at(1) != void_ || function.at(4) != entry_type_)
-      refuse(fmt::format("the entry point {} is not a function without parameters and result", entry_.name));
+      refuse(base::format("the entry point {} is not a function without parameters and result", entry_.name));
     wrapper_ = fresh();
 
     for (uint32_t axis = 0; axis < kAxes; ++axis) {
@@ -283,7 +282,7 @@ class Patcher : private Edit {
       return;
     }
     if (push_structure_ != 0 && kernel_.push_variable != 0 && mentions_push_structure(instruction))
-      refuse(fmt::format("the push constants of the kernel {} are part of another type", kernel_.name));
+      refuse(base::format("the push constants of the kernel {} are part of another type", kernel_.name));
     if (instruction.op == Op::SpecConstantComposite && instruction.at(2) == group_size_) {
       emit(words, Op::SpecConstantComposite, {vector_, group_size_, size_parts_[0], size_parts_[1], size_parts_[2]});
       return;
@@ -323,11 +322,11 @@ class Patcher : private Edit {
       case Op::CopyMemory:
         for (const uint32_t id : instruction.words.subspan(1))
           if (replaced_.contains(id))
-            refuse(fmt::format("the kernel {} passes a built-in variable on by its address", kernel_.name));
+            refuse(base::format("the kernel {} passes a built-in variable on by its address", kernel_.name));
         break;
       case Op::Load:
         if (push_structure_ != 0 && kernel_.push_variable != 0 && instruction.at(1) == push_structure_)
-          refuse(fmt::format("the kernel {} reads its push constants as a whole: name the members", kernel_.name));
+          refuse(base::format("the kernel {} reads its push constants as a whole: name the members", kernel_.name));
         break;
       default:
         break;

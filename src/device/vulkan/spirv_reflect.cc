@@ -1,13 +1,12 @@
 #include "device/vulkan/spirv_reflect.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/text.h"
 #include "device/vulkan/spirv_types.h"
 
 namespace kymo::device::vulkan::spirv {
@@ -106,7 +105,7 @@ class KernelReader {
     const bool used = reached_.variables.contains(id);
     const auto storage = static_cast<StorageClass>(instruction.at(3));
     const Instruction& pointer = module_.definition(instruction.at(1));
-    if (pointer.op != Op::TypePointer) refuse(fmt::format("the variable {} is not of a pointer type", id));
+    if (pointer.op != Op::TypePointer) refuse(base::format("the variable {} is not of a pointer type", id));
     const uint32_t pointee = pointer.at(3);
     switch (storage) {
       case StorageClass::Input:
@@ -140,9 +139,9 @@ class KernelReader {
   [[noreturn]] void no_such_binding(uint32_t id, std::string_view what) const {
     const Decorations& decorations = module_.decorations(id);
     const std::string_view name = module_.name(id);
-    refuse(fmt::format("the kernel {} has {} at set {}, binding {}{}: only storage and uniform buffers are supported",
-                       kernel_.name, what, decorations.set.value_or(0), decorations.binding.value_or(0),
-                       name.empty() ? "" : fmt::format(" ({})", name)));
+    refuse(base::format("the kernel {} has {} at set {}, binding {}{}: only storage and uniform buffers are supported",
+                        kernel_.name, what, decorations.set.value_or(0), decorations.binding.value_or(0),
+                        name.empty() ? "" : base::format(" ({})", name)));
   }
 
   void buffer(uint32_t id, uint32_t pointee, StorageClass storage) {
@@ -167,19 +166,20 @@ class KernelReader {
   }
 
   void push_constants(uint32_t id, uint32_t structure) {
-    if (kernel_.push_variable != 0) refuse(fmt::format("the kernel {} has two blocks of push constants", kernel_.name));
+    if (kernel_.push_variable != 0)
+      refuse(base::format("the kernel {} has two blocks of push constants", kernel_.name));
     const Instruction& type = module_.definition(structure);
     if (type.op != Op::TypeStruct)
-      refuse(fmt::format("the push constants of the kernel {} are no block", kernel_.name));
+      refuse(base::format("the push constants of the kernel {} are no block", kernel_.name));
     kernel_.push_variable = id;
     for (size_t i = 2; i < type.size(); ++i) {
       const auto member = static_cast<uint32_t>(i - 2);
       const Decorations& decorations = module_.member_decorations(structure, member);
-      if (!decorations.offset) refuse(fmt::format("a push constant of the kernel {} has no offset", kernel_.name));
+      if (!decorations.offset) refuse(base::format("a push constant of the kernel {} has no offset", kernel_.name));
       PushMember entry{*decorations.offset, push_parameter(type.at(i), decorations)};
       entry.parameter.name = module_.member_name(structure, member);
       const uint64_t end = uint64_t{entry.offset} + entry.parameter.bytes;
-      if (end > kMostPushBytes) refuse(fmt::format("the kernel {} has {} bytes of push constants", kernel_.name, end));
+      if (end > kMostPushBytes) refuse(base::format("the kernel {} has {} bytes of push constants", kernel_.name, end));
       kernel_.push_bytes = std::max(kernel_.push_bytes, static_cast<uint32_t>(end));
       kernel_.members.push_back(std::move(entry));
     }
@@ -192,7 +192,7 @@ class KernelReader {
     Parameter parameter;
     if (type.op == Op::TypePointer) {
       if (static_cast<StorageClass>(type.at(2)) != StorageClass::PhysicalStorageBuffer)
-        refuse(fmt::format("a push constant of the kernel {} is a pointer to no buffer", kernel_.name));
+        refuse(base::format("a push constant of the kernel {} is a pointer to no buffer", kernel_.name));
       parameter.kind = ParameterKind::Buffer;
       parameter.type = pointee_type(module_, type.at(3));
       parameter.bytes = sizeof(Address);
@@ -200,7 +200,7 @@ class KernelReader {
     }
     const uint64_t bytes = bytes_of(module_, id, decorations);
     if (bytes == 0 || bytes > kMostPushBytes)
-      refuse(fmt::format("a push constant of the kernel {} has {} bytes", kernel_.name, bytes));
+      refuse(base::format("a push constant of the kernel {} has {} bytes", kernel_.name, bytes));
     parameter.bytes = static_cast<uint32_t>(bytes);
     if (const auto elements = elements_of(module_, id, decorations)) {
       parameter.kind = ParameterKind::Value;
@@ -233,7 +233,7 @@ class KernelReader {
     }
     kernel_.group = {sizes[0].value_or(1), sizes[1].value_or(1), sizes[2].value_or(1)};
     for (const uint64_t size : {kernel_.group.x, kernel_.group.y, kernel_.group.z})
-      if (size == 0 || size > 0xFFFF) refuse(fmt::format("the kernel {} has a group size of {}", kernel_.name, size));
+      if (size == 0 || size > 0xFFFF) refuse(base::format("the kernel {} has a group size of {}", kernel_.name, size));
     kernel_.any_group = specialised || kernel_.group == Extent{1, 1, 1};
   }
 
@@ -252,7 +252,7 @@ std::vector<Kernel> reflect(const Module& module, bool several) {
   const bool alone = !several && module.entry_points().size() == 1;
   for (uint32_t i = 0; i < module.entry_points().size(); ++i) {
     const EntryPoint& entry = module.entry_points()[i];
-    if (!functions.contains(entry.function)) refuse(fmt::format("the kernel {} has no function", entry.name));
+    if (!functions.contains(entry.function)) refuse(base::format("the kernel {} has no function", entry.name));
     kernels.push_back(KernelReader(module, reached(functions, entry.function), alone).read(i));
   }
   if (kernels.empty()) refuse("it has no entry point for compute (GLCompute)");

@@ -1,9 +1,9 @@
 #include "device/vulkan/spirv_types.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
+
+#include "base/text.h"
 
 namespace kymo::device::vulkan::spirv {
 namespace {
@@ -18,8 +18,8 @@ class Depth {
  public:
   explicit Depth(int& steps) : steps_(&steps) {}
   Depth deeper() const {
-    if (level_ == kDeepest) refuse(fmt::format("a type is nested more than {} deep", kDeepest));
-    if (++*steps_ > kMostSteps) refuse(fmt::format("a type has more than {} parts", kMostSteps));
+    if (level_ == kDeepest) refuse(base::format("a type is nested more than {} deep", kDeepest));
+    if (++*steps_ > kMostSteps) refuse(base::format("a type has more than {} parts", kMostSteps));
     Depth next = *this;
     ++next.level_;
     return next;
@@ -104,7 +104,7 @@ std::optional<DType> scalar_of(const Instruction& type) {
 
 uint32_t array_length(const Module& module, const Instruction& array) {
   const uint32_t length = constant_value(module, array.at(3)).value_or(0);
-  if (length > kLongestArray) refuse(fmt::format("an array of {} elements is too long", length));
+  if (length > kLongestArray) refuse(base::format("an array of {} elements is too long", length));
   return length;
 }
 
@@ -172,7 +172,7 @@ Layout layout_at(const Module& module, uint32_t id, const Decorations& decoratio
       break;
   }
   const auto scalar = scalar_of(type);
-  if (!scalar) refuse(fmt::format("a type with opcode {} has no size in memory", static_cast<int>(type.op)));
+  if (!scalar) refuse(base::format("a type with opcode {} has no size in memory", static_cast<int>(type.op)));
   return {size_of(*scalar), size_of(*scalar)};
 }
 

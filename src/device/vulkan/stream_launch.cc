@@ -1,10 +1,10 @@
 // Launches: arguments into push constants and descriptors, a grid into dispatches.
-#include <fmt/format.h>
 
 #include <array>
 #include <cstring>
 #include <limits>
 
+#include "base/text.h"
 #include "device/vulkan/grid.h"
 #include "device/vulkan/program.h"
 #include "device/vulkan/stream_queue.h"
@@ -20,8 +20,8 @@ void check_grid(const Launch& launch) {
   const Extent& threads = launch.threads;
   if (threads.x <= kMost && threads.y <= kMost && threads.z <= kMost) [[likely]]
     return;
-  throw InvalidArgument(fmt::format("{}: {} x {} x {} threads: along each axis Vulkan counts to {}",
-                                    kernel_name(launch), threads.x, threads.y, threads.z, kMost));
+  throw InvalidArgument(base::format("{}: {} x {} x {} threads: along each axis Vulkan counts to {}",
+                                     kernel_name(launch), threads.x, threads.y, threads.z, kMost));
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ VkDescriptorBufferInfo StreamQueue::describe(const DeviceKernel& kernel, const L
   if (argument.address == 0) return {nothing_.handle, 0, nothing_.handle == VK_NULL_HANDLE ? VK_WHOLE_SIZE : 4};
   const AddressRange* range = device_cache_.find(argument.address);
   if (range == nullptr)
-    throw DeviceError(fmt::format("vulkan: {}: argument {} is at {:#x}, which is not memory of this device",
-                                  kernel_name(launch), parameter, argument.address));
+    throw DeviceError(base::format("vulkan: {}: argument {} is at {:#x}, which is not memory of this device",
+                                   kernel_name(launch), parameter, argument.address));
   const VkPhysicalDeviceLimits& limits = context_.physical().properties.limits;
   const bool uniform = kernel.bindings()[binding] == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
   const uint64_t alignment = uniform ? limits.minUniformBufferOffsetAlignment : limits.minStorageBufferOffsetAlignment;
@@ -52,12 +52,12 @@ VkDescriptorBufferInfo StreamQueue::describe(const DeviceKernel& kernel, const L
   const uint64_t left = range->end - argument.address;
   const uint64_t bytes = argument.extent == 0 ? left : std::min<uint64_t>(argument.extent, left);
   if ((offset & (alignment - 1)) != 0)
-    throw InvalidArgument(fmt::format(
+    throw InvalidArgument(base::format(
         "{}: argument {} begins {} bytes into its memory; a binding on this device begins at multiples of {}: pass a "
         "contiguous copy, or take a buffer_reference in the kernel",
         kernel_name(launch), parameter, offset, alignment));
   if (bytes > longest)
-    throw InvalidArgument(fmt::format(
+    throw InvalidArgument(base::format(
         "{}: argument {} has {} bytes; a binding on this device reaches {}: take a buffer_reference in the kernel",
         kernel_name(launch), parameter, bytes, longest));
   return {range->buffer, offset, bytes};
@@ -89,8 +89,8 @@ void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::
   const uint64_t most = context_.physical().properties.limits.maxComputeSharedMemorySize;
   if (shared_bytes != 0 && shared_bytes + kernel.group_memory() > most) {
     throw InvalidArgument(
-        fmt::format("{}: {} bytes of group memory, and {} that the kernel has itself; this device has {}",
-                    kernel_name(launch), shared_bytes, kernel.group_memory(), most));
+        base::format("{}: {} bytes of group memory, and {} that the kernel has itself; this device has {}",
+                     kernel_name(launch), shared_bytes, kernel.group_memory(), most));
   }
 }
 

@@ -1,10 +1,10 @@
 // Copies and fills.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "base/text.h"
 #include "device/vulkan/stream_queue.h"
 #include "kymo/error.h"
 
@@ -22,7 +22,7 @@ constexpr size_t kWord = sizeof(uint32_t);
 StreamQueue::Place StreamQueue::device_place(Address address, size_t bytes) {
   const AddressRange* range = device_cache_.find(address);
   if (range == nullptr || bytes > range->end - address)
-    throw DeviceError(fmt::format("vulkan: {} bytes at {:#x} are not memory of this device", bytes, address));
+    throw DeviceError(base::format("vulkan: {} bytes at {:#x} are not memory of this device", bytes, address));
   return {range->buffer, range->offset_of(address)};
 }
 

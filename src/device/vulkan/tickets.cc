@@ -1,10 +1,9 @@
 #include "device/vulkan/tickets.h"
 
-#include <fmt/format.h>
-
 #include <cstdlib>
 #include <string_view>
 
+#include "base/text.h"
 #include "device/watcher.h"
 #include "kymo/error.h"
 
@@ -16,7 +15,7 @@ Tickets::Times Tickets::choose(bool timestamps_are_slow) {
   if (word.empty()) return timestamps_are_slow ? Times::OfSubmissionsUnlessWanted : Times::OfEach;
   if (word == "submission") return Times::OfSubmissions;
   if (word == "dispatch") return Times::OfEach;
-  throw InvalidArgument(fmt::format("KYMO_VULKAN_TIMES is \"{}\": say dispatch or submission", word));
+  throw InvalidArgument(base::format("KYMO_VULKAN_TIMES is \"{}\": say dispatch or submission", word));
 }
 
 Tickets::Tickets(Context& context)

@@ -25,7 +25,7 @@ class TimesNoted final : public Watcher {
   bool own_times = false;
 };
 
-class VulkanTimesTest : public testing::Test {
+class VulkanTimesTest : public ::testing::Test {
  protected:
   void TearDown() override {
     set_watcher(WatcherRole::Profiler, nullptr);

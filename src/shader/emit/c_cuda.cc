@@ -1,6 +1,6 @@
 #include "shader/emit/c_cuda.h"
 
-#include <fmt/format.h>
+#include "base/text.h"
 
 namespace kymo::shader {
 // ---- Declarations --------------------------------------------------------------------------------------------------
@@ -15,25 +15,25 @@ std::string CudaDialect::vector(TypeKind component, uint32_t count) {
   const std::string_view name = component == TypeKind::Char ? "char" : scalar(component);
   const std::string number = std::to_string(count);
   prelude.use("alias", {name, scalar(component), number});
-  return fmt::format("kymo_{}{}", name, count);
+  return base::format("kymo_{}{}", name, count);
 }
 
 std::string CudaDialect::forward(std::string_view structure, bool is_defined_next) const {
-  return is_defined_next ? std::string() : fmt::format("struct {};\n", structure);
+  return is_defined_next ? std::string() : base::format("struct {};\n", structure);
 }
 
 std::string CudaDialect::structure(std::string_view name, uint32_t align) const {
-  if (align == 0) return fmt::format("struct {} {{\n", name);
-  return fmt::format("struct alignas({}) {} {{\n", align, name);
+  if (align == 0) return base::format("struct {} {{\n", name);
+  return base::format("struct alignas({}) {} {{\n", align, name);
 }
 
 std::string CudaDialect::kernel_head(uint32_t max_threads) const {
   if (max_threads == 0) return "extern \"C\" __global__ void ";
-  return fmt::format("extern \"C\" __global__ void __launch_bounds__({}) ", max_threads);
+  return base::format("extern \"C\" __global__ void __launch_bounds__({}) ", max_threads);
 }
 
 std::string CudaDialect::aggregate(std::string_view type, std::string_view parts) const {
-  return fmt::format("{}{{{}}}", type, parts);
+  return base::format("{}{{{}}}", type, parts);
 }
 
 // Where groups end is not known to blockDim; and a kernel with simdgroups may see a piece of its launch.
@@ -54,7 +54,7 @@ bool CudaDialect::needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const {
 
 // ---- Numbers -------------------------------------------------------------------------------------------------------
 
-std::string CudaDialect::float_of_bits(uint32_t bits) const { return fmt::format("__uint_as_float({:#010x}u)", bits); }
+std::string CudaDialect::float_of_bits(uint32_t bits) const { return base::format("__uint_as_float({:#010x}u)", bits); }
 
 std::string CudaDialect::float_of_bits_static(uint32_t bits) const {
   if ((bits & 0x7fffffff) != 0x7f800000) return "0.0f / 0.0f";
@@ -69,7 +69,7 @@ CText CudaDialect::convert16(std::string_view function, bool gives_bits, uint32_
 
 CText CudaDialect::bitcast(std::string_view type, CText bits) {
   prelude.use("bitcast");
-  return c_call(fmt::format("kymo_bitcast<{}>", type), std::move(bits));
+  return c_call(base::format("kymo_bitcast<{}>", type), std::move(bits));
 }
 
 // ---- Vectors -------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ CText CudaDialect::binary(ir::Operator op, const Type* type, const Type* right_t
 
 CText CudaDialect::convert(const Type*, const Type* to, CText operand) {
   prelude.use("convert");
-  return c_call(fmt::format("kymo_convert<{}>", scalar(held_as(to->inner))), std::move(operand));
+  return c_call(base::format("kymo_convert<{}>", scalar(held_as(to->inner))), std::move(operand));
 }
 
 CText CudaDialect::splat(const Type* type, CText component) {
@@ -99,26 +99,26 @@ CText CudaDialect::construct(std::string_view type, std::string_view component, 
                              std::span<const CText> parts) {
   if (!has_vectors) return c_call_with(type, parts);
   prelude.use("join");
-  return c_call_with(fmt::format("kymo_join<{}, {}>", type, component), parts);
+  return c_call_with(base::format("kymo_join<{}, {}>", type, component), parts);
 }
 
 std::string CudaDialect::initializer(std::string_view, std::string_view components) const {
-  return fmt::format("{{{}}}", components);
+  return base::format("{{{}}}", components);
 }
 
 CText CudaDialect::component(const Type*, CText vector, CText index) {
-  return {fmt::format("{}.at({})", std::move(vector).in(Binding::Postfix), index.text)};
+  return {base::format("{}.at({})", std::move(vector).in(Binding::Postfix), index.text)};
 }
 
 CText CudaDialect::swizzle(CText vector, std::span<const uint8_t> components) {
   prelude.use("swizzle");
   std::string list;
   for (const uint8_t component : components) (list += list.empty() ? "" : ", ") += std::to_string(component);
-  return c_call(fmt::format("kymo_swizzle<{}>", list), std::move(vector));
+  return c_call(base::format("kymo_swizzle<{}>", list), std::move(vector));
 }
 
 CText CudaDialect::component_place(std::string_view, std::string_view, CText vector, CText index) {
-  return {fmt::format("{}[{}]", std::move(vector).in(Binding::Postfix), index.text)};
+  return {base::format("{}[{}]", std::move(vector).in(Binding::Postfix), index.text)};
 }
 
 }  // namespace kymo::shader

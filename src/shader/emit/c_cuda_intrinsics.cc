@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/c_cuda.h"
 #include "shader/emit/walk.h"
 
@@ -84,7 +84,7 @@ CText CudaDialect::atomic(const ir::Expression& expression, std::span<CText> ope
     return is_bool && !expression.type->is(TypeKind::Void) ? c_binary(ir::Operator::NotEqual, std::move(text), {"0u"})
                                                            : text;
   };
-  const std::string memory = fmt::format("volatile {}*", is_bool ? "uint" : scalar(value->kind));
+  const std::string memory = base::format("volatile {}*", is_bool ? "uint" : scalar(value->kind));
   if (expression.intrinsic == Intrinsic::AtomicLoad)
     return result(c_prefix("*", c_cast(memory, std::move(operands[0]))));
   if (expression.intrinsic == Intrinsic::AtomicStore)
@@ -95,7 +95,7 @@ CText CudaDialect::atomic(const ir::Expression& expression, std::span<CText> ope
   constexpr std::string_view kFunctions[] = {"",         "",          "",          "",         "atomicAnd",
                                              "atomicOr", "atomicXor", "atomicMin", "atomicMax"};
   const size_t which = static_cast<size_t>(expression.intrinsic) - static_cast<size_t>(Intrinsic::AtomicExchange);
-  const std::string name = fmt::format("atomic_{}", kNames[which]);
+  const std::string name = base::format("atomic_{}", kNames[which]);
   if (kFunctions[which].empty())
     prelude.use(name);
   else if (is_float)
@@ -118,7 +118,7 @@ CText CudaDialect::collective(const ir::Expression& expression, std::span<CText>
   const bool is_float = expression.type->is(TypeKind::Float);
   const auto scan = [&](std::string_view piece, std::string_view word, std::string_view sign, std::string_view start) {
     prelude.use(piece, {word, sign, start});
-    return c_call_with(fmt::format("kymo_{}_{}", piece, word), arguments);
+    return c_call_with(base::format("kymo_{}_{}", piece, word), arguments);
   };
   switch (intrinsic) {
     case Intrinsic::SimdShuffle:
@@ -159,25 +159,25 @@ CText CudaDialect::position(Intrinsic intrinsic, uint32_t component, const CHidd
   const std::string_view grid = hidden.grid;
   switch (intrinsic) {
     case Intrinsic::GridPosition: {
-      const std::string start = grid.empty() ? std::string() : fmt::format("{}.offset[{}] + ", grid, component);
-      return {fmt::format("{0}blockIdx.{1} * blockDim.{1} + threadIdx.{1}", start, d), Binding::Sum};
+      const std::string start = grid.empty() ? std::string() : base::format("{}.offset[{}] + ", grid, component);
+      return {base::format("{0}blockIdx.{1} * blockDim.{1} + threadIdx.{1}", start, d), Binding::Sum};
     }
     case Intrinsic::GroupPosition:
-      return {fmt::format("threadIdx.{}", d)};
+      return {base::format("threadIdx.{}", d)};
     case Intrinsic::GroupIndex:
-      if (grid.empty()) return {fmt::format("blockIdx.{}", d)};
-      return {fmt::format("{0}.offset[{1}] / {0}.group[{1}] + blockIdx.{2}", grid, component, d), Binding::Sum};
+      if (grid.empty()) return {base::format("blockIdx.{}", d)};
+      return {base::format("{0}.offset[{1}] / {0}.group[{1}] + blockIdx.{2}", grid, component, d), Binding::Sum};
     case Intrinsic::GroupSize:
       prelude.use("group_size_in_piece");
-      return {fmt::format("kymo_group_size({0}, {1}, blockDim.{2}, blockIdx.{2})", grid, component, d)};
+      return {base::format("kymo_group_size({0}, {1}, blockDim.{2}, blockIdx.{2})", grid, component, d)};
     case Intrinsic::GridSize:
-      return {fmt::format("{}.threads[{}]", grid, component)};
+      return {base::format("{}.threads[{}]", grid, component)};
     case Intrinsic::FullGroupSize:
-      return {grid.empty() ? fmt::format("blockDim.{}", d) : fmt::format("{}.group[{}]", grid, component)};
+      return {grid.empty() ? base::format("blockDim.{}", d) : base::format("{}.group[{}]", grid, component)};
     default:
-      if (grid.empty()) return {fmt::format("gridDim.{}", d)};
+      if (grid.empty()) return {base::format("gridDim.{}", d)};
       prelude.use("group_count_in_piece");
-      return {fmt::format("kymo_group_count({0}.threads[{1}], {0}.group[{1}])", grid, component)};
+      return {base::format("kymo_group_count({0}.threads[{1}], {0}.group[{1}])", grid, component)};
   }
 }
 
@@ -186,8 +186,8 @@ CText CudaDialect::whole_position(Intrinsic intrinsic, const CHidden& hidden) {
                                          "group_size",    "group_count",    "full_group_size"};
   const std::string_view name = kNames[static_cast<size_t>(intrinsic) - static_cast<size_t>(Intrinsic::GridPosition)];
   const bool in_piece = !hidden.grid.empty() && intrinsic != Intrinsic::GroupPosition;
-  prelude.use(fmt::format("{}{}", name, in_piece ? "_in_piece" : ""));
-  return {fmt::format("kymo_{}({})", name, in_piece ? hidden.grid : std::string_view())};
+  prelude.use(base::format("{}{}", name, in_piece ? "_in_piece" : ""));
+  return {base::format("kymo_{}({})", name, in_piece ? hidden.grid : std::string_view())};
 }
 
 }  // namespace kymo::shader

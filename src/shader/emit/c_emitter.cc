@@ -1,7 +1,6 @@
 #include "shader/emit/c_emitter.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "shader/emit/c_function.h"
 #include "shader/emit/c_literals.h"
 #include "shader/emit/reflect.h"
@@ -87,7 +86,7 @@ class CModuleWriter {
       const std::string& name = module_.constants[constant] = names_.take_outermost(constant->name);
       const std::string declared = types_.declaration(Form::Memory, constant->type, name);
       const std::string value = c_initializer(dialect_, types_, *constant->value);
-      text += fmt::format("{}{} = {};\n", dialect_.program_head(), declared, value);
+      text += base::format("{}{} = {};\n", dialect_.program_head(), declared, value);
     }
     return text;
   }

@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/c_function.h"
 #include "shader/emit/c_literals.h"
 #include "shader/emit/walk.h"
@@ -28,7 +28,7 @@ CText CFunction::value(const ir::Expression& expression) {
   if (++depth_ > kMostNesting)
     throw Rejected{
         expression.at,
-        fmt::format("an expression is nested more than {} deep; keep parts of it in variables", kMostNesting)};
+        base::format("an expression is nested more than {} deep; keep parts of it in variables", kMostNesting)};
   CText text = value_of(expression);
   --depth_;
   return text;
@@ -66,8 +66,8 @@ CText CFunction::value_of(const ir::Expression& expression) {
     case ExpressionKind::LogicalOr:
       return c_joined("||", Binding::LogicalOr, operand(0), operand(1));
     case ExpressionKind::Conditional:
-      return {fmt::format("{} ? {} : {}", operand(0).in(Binding::LogicalOr), operand(1).in(Binding::LogicalOr),
-                          operand(2).in(Binding::Conditional)),
+      return {base::format("{} ? {} : {}", operand(0).in(Binding::LogicalOr), operand(1).in(Binding::LogicalOr),
+                           operand(2).in(Binding::Conditional)),
               Binding::Conditional};
     case ExpressionKind::Convert:
       return convert(expression);
@@ -166,9 +166,9 @@ CText CFunction::pointer_cast(const ir::Expression& expression) {
     if (!is_exact && !to->inner->is(TypeKind::Void) && !from->inner->is(TypeKind::Void) &&
         types_.value(to->inner) != types_.value(from->inner))
       throw Rejected{expression.at,
-                     fmt::format("a pointer \"{}\" cannot be used as \"{}\" on this device: a thread's own "
-                                 "variables of these types are not laid out as in memory; use as_type",
-                                 TypeTable::name(from), TypeTable::name(to))};
+                     base::format("a pointer \"{}\" cannot be used as \"{}\" on this device: a thread's own "
+                                  "variables of these types are not laid out as in memory; use as_type",
+                                  TypeTable::name(from), TypeTable::name(to))};
   }
   CText text = value(operand);
   const std::string wanted = types_.value(to);
@@ -215,9 +215,10 @@ CText CFunction::intrinsic(const ir::Expression& expression) {
   // One of two numbers: as people write it, where nobody can tell that only one was evaluated.
   const bool is_choice = expression.intrinsic == ir::Intrinsic::Select && !expression.operands[2]->type->is_vector();
   if (is_choice && !c_has_effects(*expression.operands[0]) && !c_has_effects(*expression.operands[1]))
-    return {fmt::format("{} ? {} : {}", std::move(operands[2]).in(Binding::LogicalOr),
-                        std::move(operands[1]).in(Binding::LogicalOr), std::move(operands[0]).in(Binding::Conditional)),
-            Binding::Conditional};
+    return {
+        base::format("{} ? {} : {}", std::move(operands[2]).in(Binding::LogicalOr),
+                     std::move(operands[1]).in(Binding::LogicalOr), std::move(operands[0]).in(Binding::Conditional)),
+        Binding::Conditional};
   return dialect_.intrinsic(expression, operands, hidden_);
 }
 

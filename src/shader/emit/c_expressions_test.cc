@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using Value = ir::Builder::Value;
 
 // A kernel that stores one value, as the statement that stores it.
-class CExpressionsTest : public testing::Test {
+class CExpressionsTest : public ::testing::Test {
  protected:
   std::string stored(Value value) {
     b_.put(b_.deref(b_.buffer("out", value->type)), value);

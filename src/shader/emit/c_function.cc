@@ -1,7 +1,6 @@
 #include "shader/emit/c_function.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "shader/emit/walk.h"
 
 namespace kymo::shader {
@@ -23,10 +22,10 @@ std::string CFunction::write() {
   names_.enter();
   const std::string& symbol = module_.functions.at(&function_);
   if (function_.is_kernel)
-    out_ = fmt::format("{}{}({}) {{\n", dialect_.kernel_head(function_.max_threads), symbol, kernel_parameters());
+    out_ = base::format("{}{}({}) {{\n", dialect_.kernel_head(function_.max_threads), symbol, kernel_parameters());
   else
-    out_ =
-        fmt::format("{}{} {}({}) {{\n", dialect_.function_head(), types_.value(function_.result), symbol, parameters());
+    out_ = base::format("{}{} {}({}) {{\n", dialect_.function_head(), types_.value(function_.result), symbol,
+                        parameters());
   {
     const Inside inside(*this);
     if (function_.is_kernel) kernel_opening();
@@ -39,7 +38,7 @@ std::string CFunction::write() {
 std::string CFunction::parameters() {
   std::string list;
   const auto add = [&](std::string_view one) { (list += list.empty() ? "" : ", ") += one; };
-  if (!hidden_.simd.empty()) add(fmt::format("{}kymo_simd_memory* kymo_simd", dialect_.space(Space::Threadgroup)));
+  if (!hidden_.simd.empty()) add(base::format("{}kymo_simd_memory* kymo_simd", dialect_.space(Space::Threadgroup)));
   if (!hidden_.grid.empty()) add("kymo_grid_type kymo_grid");
   for (const ir::Variable* parameter : function_.parameters)
     add(types_.value(parameter->type) + " " + name(*parameter));
@@ -53,8 +52,8 @@ std::string CFunction::kernel_parameters() {
     const Type* type = binding.variable->type;
     const std::string& wanted = name(*binding.variable);
     if (binding.kind == ir::BindingKind::Threadgroup && dialect_.group_memory_by_offset())
-      add(fmt::format("{} {}", dialect_.scalar(TypeKind::UInt),
-                      given_[binding.variable] = names_.take(wanted + "_offset")));
+      add(base::format("{} {}", dialect_.scalar(TypeKind::UInt),
+                       given_[binding.variable] = names_.take(wanted + "_offset")));
     else if (binding.kind == ir::BindingKind::Value)
       add(types_.inline_value(type) + " " + (given_[binding.variable] = names_.take(wanted + "_in")));
     else
@@ -65,23 +64,23 @@ std::string CFunction::kernel_parameters() {
 }
 
 void CFunction::kernel_opening() {
-  if (!hidden_.simd.empty()) line(fmt::format("{}kymo_simd_memory kymo_simd;", dialect_.group_head()));
+  if (!hidden_.simd.empty()) line(base::format("{}kymo_simd_memory kymo_simd;", dialect_.group_head()));
   declare_group_memory(function_.body);
   for (const ir::Binding& binding : function_.bindings) {
     const Type* type = binding.variable->type;
     const std::string& wanted = name(*binding.variable);
     if (binding.kind == ir::BindingKind::Threadgroup && dialect_.group_memory_by_offset()) {
       dialect_.prelude.use("group_memory");
-      line(fmt::format("{0} {1} = ({0})(kymo_group_memory + {2});", types_.value(type), wanted,
-                       given_.at(binding.variable)));
+      line(base::format("{0} {1} = ({0})(kymo_group_memory + {2});", types_.value(type), wanted,
+                        given_.at(binding.variable)));
     } else if (binding.kind == ir::BindingKind::Value) {
       const std::string& given = given_.at(binding.variable);
       const std::string pointer =
-          fmt::format("{}{}*", dialect_.space(Space::Device), types_.spelled(Form::Memory, type));
+          base::format("{}{}*", dialect_.space(Space::Device), types_.spelled(Form::Memory, type));
       CText there = types_.load(type, c_prefix("*", c_cast(pointer, {given + ".address"})));
       CText here = types_.load(type, {given + ".value"});
-      line(fmt::format("{} {} = {}.address != 0 ? {} : {};", types_.value(type), wanted, given,
-                       std::move(there).in(Binding::LogicalOr), std::move(here).in(Binding::LogicalOr)));
+      line(base::format("{} {} = {}.address != 0 ? {} : {};", types_.value(type), wanted, given,
+                        std::move(there).in(Binding::LogicalOr), std::move(here).in(Binding::LogicalOr)));
     }
   }
 }

@@ -1,18 +1,17 @@
 #include "shader/emit/c_literals.h"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "base/text.h"
 #include "shader/ir/float16.h"
 
 namespace kymo::shader {
 namespace {
 
 std::string c_float_text(float value) {
-  std::string text = fmt::format("{}", value);
+  std::string text = base::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + 'f';
 }
@@ -20,8 +19,8 @@ std::string c_float_text(float value) {
 std::string c_signed_text(int64_t value, bool is_long) {
   const std::string_view suffix = is_long ? "l" : "";
   const int64_t least = is_long ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
-  if (value == least) return fmt::format("({}{} - 1)", value + 1, suffix);  // C reads a number first, then its sign
-  return fmt::format("{}{}", value, suffix);
+  if (value == least) return base::format("({}{} - 1)", value + 1, suffix);  // C reads a number first, then its sign
+  return base::format("{}{}", value, suffix);
 }
 
 // Constants of the program, in memory form.
@@ -34,7 +33,7 @@ class InitializerWriter {
     const Type* type = value.type;
     if (type->is_scalar()) return scalar(value);
     if (type->is_pointer() && value.kind == ir::ExpressionKind::Null) return "0";
-    if (value.kind == ir::ExpressionKind::Zero && !type->is_vector()) return fmt::format("{{{}}}", dialect_.zeros());
+    if (value.kind == ir::ExpressionKind::Zero && !type->is_vector()) return base::format("{{{}}}", dialect_.zeros());
     if (type->is_vector()) {
       std::string parts;
       components(value, parts);
@@ -59,16 +58,16 @@ class InitializerWriter {
     const float as_float = std::bit_cast<float>(static_cast<uint32_t>(value.bits));
     switch (value.type->kind) {
       case TypeKind::Half:
-        return fmt::format("{:#06x}", half_bits(as_float));
+        return base::format("{:#06x}", half_bits(as_float));
       case TypeKind::BFloat:
-        return fmt::format("{:#06x}", bfloat_bits(as_float));
+        return base::format("{:#06x}", bfloat_bits(as_float));
       case TypeKind::Float:
         if (!std::isfinite(as_float)) return dialect_.float_of_bits_static(static_cast<uint32_t>(value.bits));
         return c_float_text(as_float);
       case TypeKind::ULong:
-        return fmt::format("{}ul", value.bits);
+        return base::format("{}ul", value.bits);
       case TypeKind::UInt:
-        return fmt::format("{}u", static_cast<uint32_t>(value.bits));
+        return base::format("{}u", static_cast<uint32_t>(value.bits));
       case TypeKind::Bool:
       case TypeKind::UChar:
       case TypeKind::UShort:
@@ -120,7 +119,7 @@ class InitializerWriter {
       if (one.kind != ir::ExpressionKind::Constant) return {};
       const auto c = static_cast<unsigned char>(one.bits);
       if (c < ' ' || c > '~' || c == '"' || c == '\\' || c == '?')
-        text += fmt::format("\\{:03o}", c);
+        text += base::format("\\{:03o}", c);
       else
         text += static_cast<char>(c);
     }
@@ -147,9 +146,9 @@ CText c_constant(const CDialect& dialect, const Type* scalar, uint64_t bits) {
     case TypeKind::Long:
       return signed_constant(true);
     case TypeKind::UInt:
-      return {fmt::format("{}u", static_cast<uint32_t>(bits))};
+      return {base::format("{}u", static_cast<uint32_t>(bits))};
     case TypeKind::ULong:
-      return {fmt::format("{}ul", bits)};
+      return {base::format("{}ul", bits)};
     case TypeKind::Half:
     case TypeKind::BFloat:
     case TypeKind::Float: {

@@ -1,6 +1,6 @@
 #include "shader/emit/c_opencl.h"
 
-#include <fmt/format.h>
+#include "base/text.h"
 
 namespace kymo::shader {
 namespace {
@@ -34,7 +34,7 @@ std::string_view OpenClDialect::scalar(TypeKind kind) const {
 }
 
 std::string OpenClDialect::vector(TypeKind component, uint32_t count) {
-  return fmt::format("{}{}", component == TypeKind::Bool ? "uchar" : scalar(component), count);
+  return base::format("{}{}", component == TypeKind::Bool ? "uchar" : scalar(component), count);
 }
 
 std::string_view OpenClDialect::space(Space space) const {
@@ -53,16 +53,16 @@ std::string_view OpenClDialect::space(Space space) const {
 }
 
 std::string OpenClDialect::forward(std::string_view structure, bool) const {
-  return fmt::format("typedef struct {0} {0};\n", structure);
+  return base::format("typedef struct {0} {0};\n", structure);
 }
 
 std::string OpenClDialect::structure(std::string_view name, uint32_t align) const {
-  if (align == 0) return fmt::format("struct {} {{\n", name);
-  return fmt::format("struct __attribute__((aligned({}))) {} {{\n", align, name);
+  if (align == 0) return base::format("struct {} {{\n", name);
+  return base::format("struct __attribute__((aligned({}))) {} {{\n", align, name);
 }
 
 std::string OpenClDialect::aggregate(std::string_view type, std::string_view parts) const {
-  return fmt::format("({}){{{}}}", type, parts);
+  return base::format("({}){{{}}}", type, parts);
 }
 
 bool OpenClDialect::needs_grid(ir::Intrinsic intrinsic, bool) const {
@@ -72,7 +72,7 @@ bool OpenClDialect::needs_grid(ir::Intrinsic intrinsic, bool) const {
 
 // ---- Numbers -------------------------------------------------------------------------------------------------------
 
-std::string OpenClDialect::float_of_bits(uint32_t bits) const { return fmt::format("as_float({:#010x}u)", bits); }
+std::string OpenClDialect::float_of_bits(uint32_t bits) const { return base::format("as_float({:#010x}u)", bits); }
 
 std::string OpenClDialect::float_of_bits_static(uint32_t bits) const {
   if ((bits & 0x7fffffff) != 0x7f800000) return "NAN";
@@ -97,7 +97,7 @@ CText OpenClDialect::bitcast(std::string_view type, CText bits) {
 // ---- Vectors -------------------------------------------------------------------------------------------------------
 
 CText OpenClDialect::as_bools(uint32_t count, CText minus_ones) {
-  return c_call(fmt::format("convert_uchar{}", count), c_prefix("-", std::move(minus_ones)));
+  return c_call(base::format("convert_uchar{}", count), c_prefix("-", std::move(minus_ones)));
 }
 
 CText OpenClDialect::unary(ir::Operator op, const Type*, CText operand) {
@@ -125,21 +125,21 @@ CText OpenClDialect::convert(const Type* from, const Type* to, CText operand) {
 }
 
 CText OpenClDialect::splat(const Type* type, CText component) {
-  return {fmt::format("({})({})", vector_of(type), component.text), Binding::Prefix};
+  return {base::format("({})({})", vector_of(type), component.text), Binding::Prefix};
 }
 
 CText OpenClDialect::construct(std::string_view type, std::string_view, bool, std::span<const CText> parts) {
-  return {fmt::format("({})({})", type, c_list(parts)), Binding::Prefix};
+  return {base::format("({})({})", type, c_list(parts)), Binding::Prefix};
 }
 
 std::string OpenClDialect::initializer(std::string_view type, std::string_view components) const {
-  return fmt::format("({})({})", type, components);
+  return base::format("({})({})", type, components);
 }
 
 CText OpenClDialect::component(const Type* type, CText vector, CText index) {
   const std::string_view name = scalar(type->inner->is(TypeKind::Bool) ? TypeKind::UChar : held_as(type->inner));
-  prelude.use(fmt::format("component{}", type->count), {name});
-  return c_call(fmt::format("kymo_component_{}{}", name, type->count), std::move(vector), std::move(index));
+  prelude.use(base::format("component{}", type->count), {name});
+  return c_call(base::format("kymo_component_{}{}", name, type->count), std::move(vector), std::move(index));
 }
 
 CText OpenClDialect::swizzle(CText vector, std::span<const uint8_t> components) {
@@ -149,7 +149,7 @@ CText OpenClDialect::swizzle(CText vector, std::span<const uint8_t> components) 
 }
 
 CText OpenClDialect::component_place(std::string_view scalar, std::string_view space, CText vector, CText index) {
-  return {fmt::format("(({}{}*){})[{}]", space, scalar, c_prefix("&", std::move(vector)).text, index.text)};
+  return {base::format("(({}{}*){})[{}]", space, scalar, c_prefix("&", std::move(vector)).text, index.text)};
 }
 
 CText OpenClDialect::select(const ir::Expression& expression, std::span<CText> operands) {
@@ -158,9 +158,9 @@ CText OpenClDialect::select(const ir::Expression& expression, std::span<CText> o
   const std::string_view integer = opencl_signed_like(held_as(type->scalar()));
   CText which = std::move(operands[2]);
   if (chooser->is_vector())
-    which = c_prefix("-", c_call(fmt::format("convert_{}{}", integer, chooser->count), std::move(which)));
+    which = c_prefix("-", c_call(base::format("convert_{}{}", integer, chooser->count), std::move(which)));
   else if (type->is_vector())
-    which = {fmt::format("({}{})(-({}){})", integer, type->count, integer, std::move(which).in(Binding::Prefix)),
+    which = {base::format("({}{})(-({}){})", integer, type->count, integer, std::move(which).in(Binding::Prefix)),
              Binding::Prefix};
   else
     which = c_cast(integer, std::move(which));

@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/c_opencl.h"
 #include "shader/emit/walk.h"
 
@@ -50,9 +50,9 @@ CText OpenClDialect::intrinsic(const ir::Expression& expression, std::span<CText
       return select(expression, operands);
     case Intrinsic::GroupBarrier:
     case Intrinsic::SimdBarrier:
-      return {fmt::format("barrier({})", opencl_fences(expression.index))};
+      return {base::format("barrier({})", opencl_fences(expression.index))};
     case Intrinsic::Fence:
-      return {fmt::format("mem_fence({})", opencl_fences(expression.index))};
+      return {base::format("mem_fence({})", opencl_fences(expression.index))};
     case Intrinsic::SimdLane:
     case Intrinsic::SimdIndex: {
       prelude.use("thread_in_group");
@@ -72,7 +72,7 @@ CText OpenClDialect::reverse_bits(const Type* type, CText operand) {
   const bool is_signed = type->scalar()->is_signed();
   if (is_signed) kind = static_cast<TypeKind>(static_cast<int>(kind) + 1);
   const std::string name = type->is_vector() ? vector(kind, type->count) : std::string(scalar(kind));
-  prelude.use(fmt::format("reverse_bits_{}", type->scalar()->size * 8), {name});
+  prelude.use(base::format("reverse_bits_{}", type->scalar()->size * 8), {name});
   if (is_signed) operand = c_call("as_" + name, std::move(operand));
   CText text = c_call("kymo_reverse_bits_" + name, std::move(operand));
   if (!is_signed) return text;
@@ -93,7 +93,7 @@ CText OpenClDialect::atomic(const ir::Expression& expression, std::span<CText> o
                                                            : text;
   };
   const std::string memory =
-      fmt::format("volatile {}{}*", space(pointer->space), is_bool ? "uint" : scalar(value->kind));
+      base::format("volatile {}{}*", space(pointer->space), is_bool ? "uint" : scalar(value->kind));
   if (expression.intrinsic == Intrinsic::AtomicLoad)
     return result(c_prefix("*", c_cast(memory, std::move(operands[0]))));
 
@@ -101,7 +101,7 @@ CText OpenClDialect::atomic(const ir::Expression& expression, std::span<CText> o
   const size_t which = static_cast<size_t>(expression.intrinsic) - static_cast<size_t>(Intrinsic::AtomicLoad);
   if (is_64) prelude.use(which <= 5 ? "atomic_64" : "atomic_64_more");
   if (is_float && expression.intrinsic == Intrinsic::AtomicCompareExchange) {
-    const std::string bits = fmt::format("(volatile {}uint*)", space(pointer->space));
+    const std::string bits = base::format("(volatile {}uint*)", space(pointer->space));
     return c_call("as_float",
                   c_call("atomic_cmpxchg", CText{bits + std::move(operands[0]).in(Binding::Prefix)},
                          c_call("as_uint", std::move(operands[1])), c_call("as_uint", std::move(operands[2]))));
@@ -112,13 +112,13 @@ CText OpenClDialect::atomic(const ir::Expression& expression, std::span<CText> o
                                       : kNames[which] == "min" ? "fmin(old, value)"
                                                                : "fmax(old, value)";
     const std::string_view in = pointer->space == Space::Threadgroup ? "local" : "global";
-    const std::string name = fmt::format("{}_float_{}", kNames[which], in);
+    const std::string name = base::format("{}_float_{}", kNames[which], in);
     std::string_view spelled = space(pointer->space);
     spelled.remove_suffix(1);
     prelude.use("atomic_float", {name, spelled, combined});
     return c_call_with("kymo_atomic_" + name, operands);
   }
-  return result(c_call_with(fmt::format("{}_{}", is_64 ? "atom" : "atomic", kNames[which]), operands));
+  return result(c_call_with(base::format("{}_{}", is_64 ? "atom" : "atomic", kNames[which]), operands));
 }
 
 // ---- Simdgroups ----------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ CText OpenClDialect::collective(const ir::Expression& expression, std::span<CTex
   const bool is_float = type->is(TypeKind::Float);
   if (intrinsic == Intrinsic::SimdShuffle) {
     prelude.use("simd_shuffle", {name});
-    return c_call_with(fmt::format("kymo_simd_shuffle_{}", name), arguments);
+    return c_call_with(base::format("kymo_simd_shuffle_{}", name), arguments);
   }
   const bool is_product = intrinsic == Intrinsic::SimdInclusiveProduct || intrinsic == Intrinsic::SimdExclusiveProduct;
   const std::string_view sign = is_product ? "*" : "+";
@@ -150,25 +150,25 @@ CText OpenClDialect::collective(const ir::Expression& expression, std::span<CTex
   const std::string_view start = is_product ? (is_float ? "1.0f" : "1") : (is_float ? "0.0f" : "0");
   if (intrinsic == Intrinsic::SimdInclusiveSum || intrinsic == Intrinsic::SimdInclusiveProduct) {
     prelude.use("simd_inclusive", {word, name, sign, start});
-    return c_call_with(fmt::format("kymo_simd_inclusive_{}_{}", word, name), arguments);
+    return c_call_with(base::format("kymo_simd_inclusive_{}_{}", word, name), arguments);
   }
   if (intrinsic == Intrinsic::SimdExclusiveSum || intrinsic == Intrinsic::SimdExclusiveProduct) {
     prelude.use("simd_exclusive", {word, name, sign, start});
-    return c_call_with(fmt::format("kymo_simd_exclusive_{}_{}", word, name), arguments);
+    return c_call_with(base::format("kymo_simd_exclusive_{}_{}", word, name), arguments);
   }
   constexpr std::string_view kWords[] = {"sum", "product", "min", "max", "and", "or", "xor"};
   constexpr std::string_view kCombined[] = {"a + b", "a * b", "min(a, b)", "max(a, b)", "a & b", "a | b", "a ^ b"};
   const size_t which = static_cast<size_t>(intrinsic) - static_cast<size_t>(Intrinsic::SimdSum);
   const std::string combined = (is_float && (which == 2 || which == 3) ? "f" : "") + std::string(kCombined[which]);
   prelude.use("simd_reduce", {kWords[which], name, combined});
-  return c_call_with(fmt::format("kymo_simd_{}_{}", kWords[which], name), arguments);
+  return c_call_with(base::format("kymo_simd_{}_{}", kWords[which], name), arguments);
 }
 
 // ---- Positions -----------------------------------------------------------------------------------------------------
 
 CText OpenClDialect::position(Intrinsic intrinsic, uint32_t component, const CHidden& hidden) {
   const auto own = [&](std::string_view function) -> CText {
-    return {fmt::format("(uint){}({})", function, component), Binding::Prefix};
+    return {base::format("(uint){}({})", function, component), Binding::Prefix};
   };
   switch (intrinsic) {
     case Intrinsic::GridPosition:
@@ -178,15 +178,15 @@ CText OpenClDialect::position(Intrinsic intrinsic, uint32_t component, const CHi
     case Intrinsic::GroupSize:
       return own("get_local_size");
     case Intrinsic::GridSize:
-      return {fmt::format("{}.threads[{}]", hidden.grid, component)};
+      return {base::format("{}.threads[{}]", hidden.grid, component)};
     case Intrinsic::FullGroupSize:
-      return {fmt::format("{}.group[{}]", hidden.grid, component)};
+      return {base::format("{}.group[{}]", hidden.grid, component)};
     case Intrinsic::GroupIndex:
       prelude.use("group_index");
-      return {fmt::format("kymo_group_index_in({}, {})", hidden.grid, component)};
+      return {base::format("kymo_group_index_in({}, {})", hidden.grid, component)};
     default:
       prelude.use("group_count");
-      return {fmt::format("kymo_group_count_in({}, {})", hidden.grid, component)};
+      return {base::format("kymo_group_count_in({}, {})", hidden.grid, component)};
   }
 }
 
@@ -195,7 +195,7 @@ CText OpenClDialect::whole_position(Intrinsic intrinsic, const CHidden& hidden) 
                                          "group_size",    "group_count",    "full_group_size"};
   const std::string_view name = kNames[static_cast<size_t>(intrinsic) - static_cast<size_t>(Intrinsic::GridPosition)];
   prelude.use(name);
-  return {fmt::format("kymo_{}({})", name, needs_grid(intrinsic, true) ? hidden.grid : std::string_view())};
+  return {base::format("kymo_{}({})", name, needs_grid(intrinsic, true) ? hidden.grid : std::string_view())};
 }
 
 }  // namespace kymo::shader

@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/c_function.h"
 #include "shader/emit/walk.h"
 
@@ -33,7 +33,7 @@ CFunction::Place CFunction::place(const ir::Expression& expression) {
       const Space space = pointer.type->space;
       if (pointer.kind != ExpressionKind::PointerAdd) return {c_prefix("*", value(pointer)), form_in(space), space};
       std::string text = value(*pointer.operands[0]).in(Binding::Postfix);
-      return {{fmt::format("{}[{}]", text, offset(*pointer.operands[1]).text)}, form_in(space), space};
+      return {{base::format("{}[{}]", text, offset(*pointer.operands[1]).text)}, form_in(space), space};
     }
     case ExpressionKind::Member:
       return member(expression);
@@ -78,7 +78,7 @@ CFunction::Place CFunction::index(const ir::Expression& expression) {
   Place place = base(object);
   if (object.type->is_array() || object.type->packed) {
     if (!place.is_plain_array) place.text = c_member(std::move(place.text), "v");
-    place.text = {fmt::format("{}[{}]", std::move(place.text).in(Binding::Postfix), offset(position).text)};
+    place.text = {base::format("{}[{}]", std::move(place.text).in(Binding::Postfix), offset(position).text)};
     place.is_plain_array &= expression.type->is_array();
     if (object.type->packed) place.form = Form::Memory;
     return place;
@@ -97,7 +97,7 @@ CFunction::Place CFunction::index(const ir::Expression& expression) {
 CText CFunction::whole(const Place& place, const Type* type) {
   if (!place.is_plain_array) return place.text;
   const std::string structure = types_.spelled(place.form, type);
-  return c_prefix("*", c_cast(fmt::format("{}{}*", dialect_.space(place.space), structure), place.text));
+  return c_prefix("*", c_cast(base::format("{}{}*", dialect_.space(place.space), structure), place.text));
 }
 
 CText CFunction::read(const ir::Expression& expression) {
@@ -176,7 +176,7 @@ std::optional<std::string> CFunction::in_place(const ir::Statement& statement) {
   const bool is_one = type->is_integer() && by.kind == ExpressionKind::Constant && by.bits == 1;
   if (is_one && from.op == ir::Operator::Add) return "++" + name(*target.variable);
   if (is_one && from.op == ir::Operator::Subtract) return "--" + name(*target.variable);
-  return fmt::format("{} {}= {}", name(*target.variable), operator_sign(from.op), value(by).text);
+  return base::format("{} {}= {}", name(*target.variable), operator_sign(from.op), value(by).text);
 }
 
 // One component: in memory that others see, no other is touched.
@@ -222,7 +222,7 @@ void CFunction::swizzle_assignment(const ir::Statement& statement) {
   const bool is_own = vector.form == Form::Value && !chosen.vector->type->packed;
   if (is_own && dialect_.has_swizzles()) {
     const CText target = dialect_.swizzle(std::move(vector.text), chosen.which);
-    return line(fmt::format("{} = {};", target.text, value(*statement.value).text));
+    return line(base::format("{} = {};", target.text, value(*statement.value).text));
   }
   if (chosen.vector->type->packed) vector.form = Form::Memory;
   line("{");
@@ -230,13 +230,13 @@ void CFunction::swizzle_assignment(const ir::Statement& statement) {
     const Inside inside(*this);
     const std::string from = names_.take("from"), to = names_.take("to");
     const std::string pointer =
-        fmt::format("{}{}*", dialect_.space(vector.space), types_.spelled(vector.form, type->inner));
-    line(fmt::format("{} {} = {};", types_.value(type), from, value(*statement.value).text));
-    line(fmt::format("{0} {1} = ({0})&{2};", pointer, to, std::move(vector.text).in(Binding::Prefix)));
+        base::format("{}{}*", dialect_.space(vector.space), types_.spelled(vector.form, type->inner));
+    line(base::format("{} {} = {};", types_.value(type), from, value(*statement.value).text));
+    line(base::format("{0} {1} = ({0})&{2};", pointer, to, std::move(vector.text).in(Binding::Prefix)));
     for (uint32_t i = 0; i < chosen.which.size(); ++i) {
       CText one = c_member({from}, component_name(i));
       if (vector.form == Form::Memory) one = types_.store(type->inner, std::move(one));
-      line(fmt::format("{}[{}] = {};", to, chosen.which[i], one.text));
+      line(base::format("{}[{}] = {};", to, chosen.which[i], one.text));
     }
   }
   line("}");

@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/c_function.h"
 #include "shader/emit/c_literals.h"
 #include "shader/emit/walk.h"
@@ -46,7 +46,7 @@ void CFunction::line(std::string_view text) { ((out_ += indent_) += text) += '\n
 void CFunction::block(const ir::Block& statements) {
   if (indent_.size() / 2 > kMostBlocks)
     throw Rejected{statements.empty() ? function_.at : statements.front()->at,
-                   fmt::format("blocks are nested more than {} deep; make functions of them", kMostBlocks)};
+                   base::format("blocks are nested more than {} deep; make functions of them", kMostBlocks)};
   const Inside inside(*this);
   this->statements(statements);
 }
@@ -123,7 +123,7 @@ std::string CFunction::declaration(const ir::Statement& statement) {
 }
 
 std::string CFunction::plain_parts(const ir::Expression& array) {
-  if (array.kind == ir::ExpressionKind::Zero) return fmt::format("{{{}}}", dialect_.zeros());
+  if (array.kind == ir::ExpressionKind::Zero) return base::format("{{{}}}", dialect_.zeros());
   std::string text;
   for (const ir::Expression* part : array.operands)
     (text += text.empty() ? "{" : ", ") += part->type->is_array() ? plain_parts(*part) : value(*part).text;
@@ -208,8 +208,8 @@ void CFunction::loop(const ir::Statement& statement, const ir::Statement* first)
       if (start.empty() && step->empty())
         line("while (" + (condition.empty() ? "true" : condition) + ") {");
       else
-        line(fmt::format("for ({};{}{};{}{}) {{", start, condition.empty() ? "" : " ", condition,
-                         step->empty() ? "" : " ", *step));
+        line(base::format("for ({};{}{};{}{}) {{", start, condition.empty() ? "" : " ", condition,
+                          step->empty() ? "" : " ", *step));
       block(statement.body);
       return line("}");
     }
@@ -230,7 +230,7 @@ void CFunction::general_loop(const ir::Statement& statement) {
   names_.enter();
   // Continue goes to the step: it is done at the top of every turn but the first.
   const std::string again = continues ? names_.take("again") : std::string();
-  line(continues ? fmt::format("for (bool {0} = false;; {0} = true) {{", again) : "while (true) {");
+  line(continues ? base::format("for (bool {0} = false;; {0} = true) {{", again) : "while (true) {");
   {
     const Inside inside(*this);
     if (continues) {
@@ -256,7 +256,7 @@ void CFunction::do_loop(const ir::Statement& statement) {
   const bool continues = c_continues(statement.body);
   names_.enter();
   const std::string again = continues ? names_.take("again") : std::string();
-  line(continues ? fmt::format("for (bool {0} = false;; {0} = true) {{", again) : "while (true) {");
+  line(continues ? base::format("for (bool {0} = false;; {0} = true) {{", again) : "while (true) {");
   {
     const Inside inside(*this);
     if (continues) line("if (" + again + ") {");

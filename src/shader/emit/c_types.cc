@@ -1,8 +1,8 @@
 #include "shader/emit/c_types.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 namespace {
@@ -117,14 +117,14 @@ void CTypes::complete(Form form, const Type* type) {
 
 std::string CTypes::body_of(Form form, const Type* type) {
   if (type->is_vector())
-    return fmt::format("  {} v[{}];\n", dialect_.scalar(c_types_stored_as(type->inner)), type->count);
-  if (type->is_array()) return fmt::format("  {} v[{}];\n", spelled(form, type->inner), c_count(type));
+    return base::format("  {} v[{}];\n", dialect_.scalar(c_types_stored_as(type->inner)), type->count);
+  if (type->is_array()) return base::format("  {} v[{}];\n", spelled(form, type->inner), c_count(type));
   std::string body;
   uint64_t end = 0;
   uint32_t align = 1, pads = 0;
   const bool exact = form == Form::Memory || is_same(type);
   const auto pad = [&](uint64_t bytes) {
-    body += fmt::format("  {} kymo_pad{}[{}];\n", dialect_.scalar(TypeKind::UChar), pads++, bytes);
+    body += base::format("  {} kymo_pad{}[{}];\n", dialect_.scalar(TypeKind::UChar), pads++, bytes);
     end += bytes;
   };
   for (size_t i = 0; i < c_types_fields(type); ++i) {
@@ -171,14 +171,14 @@ std::string CTypes::converter(const Type* type, bool is_load) {
   name = names_.take_outermost((is_load ? "load_" : "store_") + kept.name[0]);
   const std::string from = spelled(is_load ? Form::Memory : Form::Value, type);
   const std::string to = spelled(is_load ? Form::Value : Form::Memory, type);
-  std::string body = fmt::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, name, from, to);
+  std::string body = base::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, name, from, to);
   if (type->is_array()) {
     CText element = convert(type->inner, {"from.v[i]"}, is_load);
-    body += fmt::format("  for (int i = 0; i < {}; ++i) to.v[i] = {};\n", c_count(type), element.text);
+    body += base::format("  for (int i = 0; i < {}; ++i) to.v[i] = {};\n", c_count(type), element.text);
   }
   for (size_t i = 0; i < c_types_fields(type); ++i) {
     CText field = convert(type->fields[i].type, {"from." + kept.fields[i]}, is_load);
-    body += fmt::format("  to.{} = {};\n", kept.fields[i], field.text);
+    body += base::format("  to.{} = {};\n", kept.fields[i], field.text);
   }
   text_ += body + "  return to;\n}\n";
   return name;
@@ -191,11 +191,11 @@ CText CTypes::unpack(const Type* packed, CText text) {
     const std::string component(dialect_.scalar(held_as(packed->inner)));
     const std::string plain = dialect_.vector(held_as(packed->inner), packed->count);
     std::vector<CText> parts;
-    for (uint32_t i = 0; i < packed->count; ++i) parts.push_back(load(packed->inner, {fmt::format("from.v[{}]", i)}));
+    for (uint32_t i = 0; i < packed->count; ++i) parts.push_back(load(packed->inner, {base::format("from.v[{}]", i)}));
     const CText whole = dialect_.construct(plain, component, false, parts);
     const std::string from = spelled(Form::Memory, packed);
-    text_ += fmt::format("{}{} {}({} from) {{ return {}; }}\n", dialect_.function_head(), plain, kept.load, from,
-                         whole.text);
+    text_ += base::format("{}{} {}({} from) {{ return {}; }}\n", dialect_.function_head(), plain, kept.load, from,
+                          whole.text);
   }
   return c_call(kept.load, std::move(text));
 }
@@ -205,10 +205,10 @@ CText CTypes::pack(const Type* packed, CText text) {
   if (kept.store.empty()) {
     kept.store = names_.take_outermost("make_" + kept.name[0]);
     const std::string to = spelled(Form::Memory, packed);
-    std::string body = fmt::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, kept.store,
-                                   dialect_.vector(held_as(packed->inner), packed->count), to);
+    std::string body = base::format("{}{} {}({} from) {{\n  {} to;\n", dialect_.function_head(), to, kept.store,
+                                    dialect_.vector(held_as(packed->inner), packed->count), to);
     for (uint32_t i = 0; i < packed->count; ++i)
-      body += fmt::format("  to.v[{}] = {};\n", i, store(packed->inner, c_member({"from"}, component_name(i))).text);
+      body += base::format("  to.v[{}] = {};\n", i, store(packed->inner, c_member({"from"}, component_name(i))).text);
     text_ += body + "  return to;\n}\n";
   }
   return c_call(kept.store, std::move(text));
@@ -218,8 +218,8 @@ CText CTypes::pack(const Type* packed, CText text) {
 
 std::string CTypes::declaration(Form form, const Type* type, std::string_view name) {
   std::string sizes;
-  for (; type->is_array(); type = type->inner) sizes += fmt::format("[{}]", c_count(type));
-  return fmt::format("{} {}{}", spelled(form, type), name, sizes);
+  for (; type->is_array(); type = type->inner) sizes += base::format("[{}]", c_count(type));
+  return base::format("{} {}{}", spelled(form, type), name, sizes);
 }
 
 const std::string& CTypes::field(const Type* structure, uint32_t index) { return known(structure).fields[index]; }
@@ -230,7 +230,7 @@ std::string CTypes::inline_value(const Type* type) {
     const std::string held = spelled(Form::Memory, type);
     name = names_.take_outermost("inline_" + name_part(type));
     text_ += dialect_.forward(name, true) + dialect_.structure(name, 0);
-    text_ += fmt::format("  {} address;\n  {} value;\n}};\n", dialect_.scalar(TypeKind::ULong), held);
+    text_ += base::format("  {} address;\n  {} value;\n}};\n", dialect_.scalar(TypeKind::ULong), held);
   }
   return name;
 }

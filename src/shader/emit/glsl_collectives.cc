@@ -1,6 +1,6 @@
 // What threads do together: operations of simdgroups, and atomics.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -95,20 +95,20 @@ Text Writer::simdgroup(const ir::Expression& expression) {
   const Text given = value(first);
   if (which == Intrinsic::GroupAny) {
     simd.use("group_any");
-    return {fmt::format("kymo_group_any({})", given.text)};
+    return {base::format("kymo_group_any({})", given.text)};
   }
   const size_t own_operands = which == Intrinsic::SimdShuffle ? 2 : 1;
   const std::string active =
       expression.operands.size() > own_operands ? value(*expression.operands[own_operands]).text : "true";
   if (which == Intrinsic::SimdBallot) {
     simd.use("simd_ballot");
-    return {fmt::format("kymo_simd_ballot({}, {})", given.text, active)};
+    return {base::format("kymo_simd_ballot({}, {})", given.text, active)};
   }
   const TypeKind kind = first.type->kind;
   const std::string& type = unit_.types.name(first.type);
   if (which == Intrinsic::SimdShuffle) {
     simd.use("simd_shuffle", {type});
-    return {fmt::format("kymo_simd_shuffle({}, {}, {})", given.text, value(*expression.operands[1]).text, active)};
+    return {base::format("kymo_simd_shuffle({}, {}, {})", given.text, value(*expression.operands[1]).text, active)};
   }
   if (which >= Intrinsic::SimdInclusiveSum) {
     const bool is_sum = which == Intrinsic::SimdInclusiveSum || which == Intrinsic::SimdExclusiveSum;
@@ -116,19 +116,20 @@ Text Writer::simdgroup(const ir::Expression& expression) {
     const std::string_view name = is_sum ? "sum" : "product";
     simd.use(is_inclusive ? "simd_inclusive" : "simd_exclusive",
              {name, type, is_sum ? "+" : "*", glsl_neutral(which, kind)});
-    return {fmt::format("kymo_simd_{}_{}({}, {})", is_inclusive ? "inclusive" : "exclusive", name, given.text, active)};
+    return {
+        base::format("kymo_simd_{}_{}({}, {})", is_inclusive ? "inclusive" : "exclusive", name, given.text, active)};
   }
   if (kind == TypeKind::Float && which == Intrinsic::SimdMin) unit_.prelude.use("fmin");
   if (kind == TypeKind::Float && which == Intrinsic::SimdMax) unit_.prelude.use("fmax");
   const Reduction reduction = glsl_reduction(which, kind);
   simd.use("simd_reduce", {reduction.name, type, reduction.combined, reduction.missing});
-  return {fmt::format("kymo_simd_{}({}, {})", reduction.name, given.text, active)};
+  return {base::format("kymo_simd_{}({}, {})", reduction.name, given.text, active)};
 }
 
 Text Writer::atomic(const ir::Expression& expression) {
   const ir::Expression& to = *expression.operands[0];
   const Type* type = to.type->inner;
-  if (!type->is(TypeKind::Atomic)) unit_.refuse(fmt::format("{} is not atomic", TypeTable::name(type)));
+  if (!type->is(TypeKind::Atomic)) unit_.refuse(base::format("{} is not atomic", TypeTable::name(type)));
   const bool is_float = type->inner->is(TypeKind::Float);
   const ir::Intrinsic which = expression.intrinsic;
   if (is_float && which >= Intrinsic::AtomicAdd) return atomic_loop(expression);
@@ -145,26 +146,26 @@ Text Writer::atomic(const ir::Expression& expression) {
   }
   const auto as_bits = [&](const ir::Expression& given) {
     const Text text = value(given);
-    if (is_float) return fmt::format("floatBitsToUint({})", text.text);
-    return glsl_is_kept_as_bits(type) ? fmt::format("uint({})", text.text) : text.text;
+    if (is_float) return base::format("floatBitsToUint({})", text.text);
+    return glsl_is_kept_as_bits(type) ? base::format("uint({})", text.text) : text.text;
   };
   const auto from_bits = [&](std::string bits) -> Text {
-    if (is_float) return {fmt::format("uintBitsToFloat({})", bits)};
-    return {glsl_is_kept_as_bits(type) ? fmt::format("bool({})", bits) : std::move(bits)};
+    if (is_float) return {base::format("uintBitsToFloat({})", bits)};
+    return {glsl_is_kept_as_bits(type) ? base::format("bool({})", bits) : std::move(bits)};
   };
   const std::string_view scope = is_buffer ? "gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelaxed"
                                            : "gl_ScopeWorkgroup, gl_StorageSemanticsShared, gl_SemanticsRelaxed";
   if (which == Intrinsic::AtomicLoad || which == Intrinsic::AtomicStore) unit_.need(Extension::Scopes);
-  if (which == Intrinsic::AtomicLoad) return from_bits(fmt::format("atomicLoad({}, {})", place_text, scope));
+  if (which == Intrinsic::AtomicLoad) return from_bits(base::format("atomicLoad({}, {})", place_text, scope));
   if (which == Intrinsic::AtomicStore)
-    return {fmt::format("atomicStore({}, {}, {})", place_text, as_bits(*expression.operands[1]), scope)};
+    return {base::format("atomicStore({}, {}, {})", place_text, as_bits(*expression.operands[1]), scope)};
   std::string arguments = place_text;
   for (size_t i = 1; i < expression.operands.size(); ++i) {
     std::string given = as_bits(*expression.operands[i]);
-    if (which == Intrinsic::AtomicSubtract) given = fmt::format("-({})", given);
+    if (which == Intrinsic::AtomicSubtract) given = base::format("-({})", given);
     arguments += ", " + given;
   }
-  return from_bits(fmt::format("{}({})", glsl_atomic_function(which), arguments));
+  return from_bits(base::format("{}({})", glsl_atomic_function(which), arguments));
 }
 
 Text Writer::float_combined(ir::Intrinsic which, const Text& left, const Text& right) {
@@ -176,7 +177,7 @@ Text Writer::float_combined(ir::Intrinsic which, const Text& left, const Text& r
     default: {
       const std::string_view piece = which == Intrinsic::AtomicMin ? "fmin" : "fmax";
       unit_.prelude.use(piece);
-      return {fmt::format("kymo_{}({}, {})", piece, left.text, right.text)};
+      return {base::format("kymo_{}({}, {})", piece, left.text, right.text)};
     }
   }
 }
@@ -191,18 +192,18 @@ Text Writer::atomic_loop(const ir::Expression& expression) {
                                 : which == Intrinsic::AtomicSubtract ? "subtract"
                                 : which == Intrinsic::AtomicMin      ? "min"
                                                                      : "max";
-  std::string parameters, arguments, place_text, key = fmt::format("atomic {}", verb);
+  std::string parameters, arguments, place_text, key = base::format("atomic {}", verb);
   if (is_static_pointer(to.type)) {
     Pointer known = pointer(to);
     if (known.shape.root == nullptr) return {"0.0"};
     for (size_t i = 0; i < known.ints.size(); ++i) {
-      const std::string name = fmt::format("i{}", i);
-      parameters += fmt::format("int {}, ", name);
+      const std::string name = base::format("i{}", i);
+      parameters += base::format("int {}, ", name);
       arguments += known.ints[i].text + ", ";
       known.ints[i] = {name};
     }
     place_text = target(known).text;
-    key += fmt::format(" {} {}", place_text, instance_.name);
+    key += base::format(" {} {}", place_text, instance_.name);
   } else {
     parameters = "uint64_t at, ";
     arguments = value(to).text + ", ";
@@ -210,7 +211,7 @@ Text Writer::atomic_loop(const ir::Expression& expression) {
   }
   const auto make = [&](const std::string& name) {
     const Text next = float_combined(which, {"uintBitsToFloat(seen)"}, {"value"});
-    return fmt::format(
+    return base::format(
         "float {}({}float value) {{\n"
         "  uint seen = {}, found;\n"
         "  for (; {}; seen = found) {{\n"
@@ -224,8 +225,8 @@ Text Writer::atomic_loop(const ir::Expression& expression) {
   };
   const bool is_buffer = !is_static_pointer(to.type);
   const std::string& function =
-      unit_.helper(key, fmt::format("atomic_{}", verb), make, is_buffer ? nullptr : &instance_.kernels);
-  return {fmt::format("{}({}{})", function, arguments, value(*expression.operands[1]).text)};
+      unit_.helper(key, base::format("atomic_{}", verb), make, is_buffer ? nullptr : &instance_.kernels);
+  return {base::format("{}({}{})", function, arguments, value(*expression.operands[1]).text)};
 }
 
 }  // namespace kymo::shader::glsl

@@ -1,5 +1,4 @@
 // What is written is GLSL: glslang compiles it.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/text.h"
 #include "shader/emit/glsl_samples_memory.h"
 
 namespace kymo::shader::glsl_tests {
@@ -32,7 +32,7 @@ class GlslCompileTest : public ::testing::TestWithParam<Sample> {
   bool compiles(const std::string& text, std::string_view kernel) {
     const std::string input = folder_ / "kernel.comp", output = folder_ / "kernel.spv", log = folder_ / "log";
     std::ofstream(input) << text;
-    const std::string command = fmt::format(
+    const std::string command = base::format(
         "glslangValidator -V --target-env vulkan1.2 -S comp -D{}=main -o {} {} > {} 2>&1", kernel, output, input, log);
     const bool is_compiled = std::system(command.c_str()) == 0;
     log_ = read(log);

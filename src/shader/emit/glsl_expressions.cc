@@ -1,8 +1,8 @@
 // Values.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -44,7 +44,7 @@ Text Writer::value(const ir::Expression& expression) {
     case ExpressionKind::Convert:
       return convert(expression);
     case ExpressionKind::Splat:
-      return {fmt::format("{}({})", unit_.types.name(expression.type), value(*expression.operands[0]).text)};
+      return {base::format("{}({})", unit_.types.name(expression.type), value(*expression.operands[0]).text)};
     case ExpressionKind::Construct:
       return construct(expression);
     case ExpressionKind::Bitcast:
@@ -59,7 +59,7 @@ Text Writer::value(const ir::Expression& expression) {
 
 std::string Writer::temporary(std::string_view type, const Text& text, std::string_view wanted) {
   std::string name = unit_.names.take(wanted);
-  line(fmt::format("{} {} = {};", type, name, text.text));
+  line(base::format("{} {} = {};", type, name, text.text));
   return name;
 }
 
@@ -73,8 +73,8 @@ Text Writer::guarded(const ir::Expression& expression) {
 Text Writer::conditional(const ir::Expression& expression) {
   const Text chosen = value(*expression.operands[0]);
   const Text yes = guarded(*expression.operands[1]), no = guarded(*expression.operands[2]);
-  return {fmt::format("{} ? {} : {}", operand(chosen, Level::LogicalOr), operand(yes, Level::LogicalOr),
-                      operand(no, Level::Conditional)),
+  return {base::format("{} ? {} : {}", operand(chosen, Level::LogicalOr), operand(yes, Level::LogicalOr),
+                       operand(no, Level::Conditional)),
           Level::Conditional};
 }
 
@@ -85,13 +85,13 @@ Text Writer::construct(const ir::Expression& expression) {
     const Type* first = expression.operands.empty() ? nullptr : expression.operands[0]->type;
     if (first == nullptr) return memory_.zero(type);
     const std::string& function = unit_.helper(
-        fmt::format("union {} {}", type->id, first->id), fmt::format("make_{}", name_part(type)),
+        base::format("union {} {}", type->id, first->id), base::format("make_{}", name_part(type)),
         [&](const std::string& name) {
-          return fmt::format("{} {}({} value) {{\n  {} made = {};\n{}  return made;\n}}\n", unit_.types.name(type),
-                             name, unit_.types.name(first), unit_.types.name(type), memory_.zero(type).text,
-                             memory_.put(first, {"made.words", 0, {}}, {"value"}, "  "));
+          return base::format("{} {}({} value) {{\n  {} made = {};\n{}  return made;\n}}\n", unit_.types.name(type),
+                              name, unit_.types.name(first), unit_.types.name(type), memory_.zero(type).text,
+                              memory_.put(first, {"made.words", 0, {}}, {"value"}, "  "));
         });
-    return {fmt::format("{}({})", function, value(*expression.operands[0]).text)};
+    return {base::format("{}({})", function, value(*expression.operands[0]).text)};
   }
   std::string parts;
   for (const ir::Expression* part : expression.operands) (parts += parts.empty() ? "" : ", ") += value(*part).text;
@@ -104,7 +104,7 @@ Text Writer::construct(const ir::Expression& expression) {
     for (size_t i = expression.operands.size(); i < std::max(1U, type->count); ++i)
       (parts += parts.empty() ? "" : ", ") += memory_.zero(type->inner).text;
   }
-  return {fmt::format("{}({})", unit_.types.name(type), parts)};
+  return {base::format("{}({})", unit_.types.name(type), parts)};
 }
 
 Text Writer::call(const ir::Expression& expression) {
@@ -123,7 +123,7 @@ Text Writer::call(const ir::Expression& expression) {
     }
     (arguments += arguments.empty() ? "" : ", ") += text;
   }
-  return {fmt::format("{}({})", callee.name, arguments)};
+  return {base::format("{}({})", callee.name, arguments)};
 }
 
 Text Writer::componentwise(std::string_view function, const Type* result, const std::vector<Text>& arguments,
@@ -133,25 +133,25 @@ Text Writer::componentwise(std::string_view function, const Type* result, const 
   for (const Text& argument : arguments) (given += given.empty() ? "" : ", ") += argument.text;
   if (count > 1) {
     constexpr std::string_view kNames[] = {"a", "b", "c"};
-    std::string key = fmt::format("each {}", function), parameters, parts;
+    std::string key = base::format("each {}", function), parameters, parts;
     for (size_t i = 0; i < types.size(); ++i) {
       const std::string& name = unit_.types.name(types[i]);
       key += ' ' + name;
-      parameters += fmt::format("{}{} {}", i == 0 ? "" : ", ", name, kNames[i]);
+      parameters += base::format("{}{} {}", i == 0 ? "" : ", ", name, kNames[i]);
     }
     if (unit_.is_new(key)) {
       for (uint32_t component = 0; component < count; ++component) {
-        parts += fmt::format("{}{}(", component == 0 ? "" : ", ", function);
+        parts += base::format("{}{}(", component == 0 ? "" : ", ", function);
         for (size_t i = 0; i < types.size(); ++i)
-          parts += fmt::format("{}{}.{}", i == 0 ? "" : ", ", kNames[i], kComponents[component]);
+          parts += base::format("{}{}.{}", i == 0 ? "" : ", ", kNames[i], kComponents[component]);
         parts += ")";
       }
       const std::string& name = unit_.types.name(result);
-      unit_.add_function(fmt::format("{} {}({}) {{\n  return {}({});\n}}\n", name, function, parameters, name, parts),
+      unit_.add_function(base::format("{} {}({}) {{\n  return {}({});\n}}\n", name, function, parameters, name, parts),
                          nullptr);
     }
   }
-  return {fmt::format("{}({})", function, given)};
+  return {base::format("{}({})", function, given)};
 }
 
 }  // namespace kymo::shader::glsl

@@ -1,9 +1,9 @@
 // Whole functions, and the program's constants.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -30,7 +30,7 @@ std::string Writer::function() {
       type = unit_.types.name(parameter->type);
     }
     const std::string name = unit_.names.take(parameter->name);
-    (parameters += parameters.empty() ? "" : ", ") += fmt::format("{} {}", type, name);
+    (parameters += parameters.empty() ? "" : ", ") += base::format("{} {}", type, name);
     if (known.is_rooted)
       copies.emplace_back(&known, Text{name});
     else
@@ -42,7 +42,7 @@ std::string Writer::function() {
   for (const auto& [known, text] : copies) begin(*known, text);
   body();
   leave();
-  return fmt::format("{} {}({}) {{\n{}}}\n", result, instance_.name, parameters, take_text());
+  return base::format("{} {}({}) {{\n{}}}\n", result, instance_.name, parameters, take_text());
 }
 
 void write_constants(Unit& unit, Memory& memory) {
@@ -52,7 +52,7 @@ void write_constants(Unit& unit, Memory& memory) {
     const Cell& cell = unit.resolver.cell(nobody, *constant);
     if (cell.name.empty()) continue;  // no kernel reaches it
     const Text value = constant->value == nullptr ? memory.zero(constant->type) : writer.value(*constant->value);
-    unit.add_global(fmt::format("const {} {} = {};\n", unit.types.name(constant->type), cell.name, value.text),
+    unit.add_global(base::format("const {} {} = {};\n", unit.types.name(constant->type), cell.name, value.text),
                     nullptr);
   }
 }

@@ -1,6 +1,6 @@
 // What a target must be able to do: numbers, positions, barriers.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -136,10 +136,10 @@ Text Writer::math(const ir::Expression& expression) {
     (given += given.empty() ? "" : ", ") += arguments.back().text;
   }
   const std::string_view native = glsl_native(expression.intrinsic);
-  if (!native.empty()) return {fmt::format("{}({})", native, given)};
+  if (!native.empty()) return {base::format("{}({})", native, given)};
   const std::string_view piece = glsl_piece(expression.intrinsic);
   unit_.prelude.use(piece);
-  return componentwise(fmt::format("kymo_{}", piece), expression.type, arguments, types);
+  return componentwise(base::format("kymo_{}", piece), expression.type, arguments, types);
 }
 
 // Done on 32 bits, or on twice 32: smaller ones are widened without their sign.
@@ -153,38 +153,38 @@ Text Writer::integer_math(const ir::Expression& expression) {
                                    : expression.intrinsic == Intrinsic::CountLeadingZeros ? "leading_zeros"
                                                                                           : "reverse_bits";
     unit_.prelude.use(piece);
-    const std::string function = fmt::format("kymo_{}", piece);
-    if (!type->is_vector()) return {fmt::format("{}({}(uint64_t({})))", name, function, given.text)};
+    const std::string function = base::format("kymo_{}", piece);
+    if (!type->is_vector()) return {base::format("{}({}(uint64_t({})))", name, function, given.text)};
     const std::string wide = unit_.types.vector_name(TypeKind::ULong, type->count);
-    if (unit_.is_new(fmt::format("each {} {}", function, wide))) {
+    if (unit_.is_new(base::format("each {} {}", function, wide))) {
       std::string parts;
       for (uint32_t i = 0; i < type->count; ++i)
-        parts += fmt::format("{}{}(x.{})", i == 0 ? "" : ", ", function, kComponents[i]);
-      unit_.add_function(fmt::format("{} {}({} x) {{\n  return {}({});\n}}\n", wide, function, wide, wide, parts),
+        parts += base::format("{}{}(x.{})", i == 0 ? "" : ", ", function, kComponents[i]);
+      unit_.add_function(base::format("{} {}({} x) {{\n  return {}({});\n}}\n", wide, function, wide, wide, parts),
                          nullptr);
     }
-    return {fmt::format("{}({}({}({})))", name, function, wide, given.text)};
+    return {base::format("{}({}({}({})))", name, function, wide, given.text)};
   }
   const std::string word = unit_.types.vector_name(TypeKind::UInt, type->components());
-  std::string plain = fmt::format("{}({})", word, given.text);
-  if (bits < 32) plain += fmt::format(" & {}u", (1U << bits) - 1);
+  std::string plain = base::format("{}({})", word, given.text);
+  if (bits < 32) plain += base::format(" & {}u", (1U << bits) - 1);
   switch (expression.intrinsic) {
     case Intrinsic::PopCount:
-      return {fmt::format("{}(bitCount({}))", name, plain)};
+      return {base::format("{}(bitCount({}))", name, plain)};
     case Intrinsic::CountLeadingZeros:
-      return {fmt::format("{}({} - findMSB({}))", name, bits - 1, plain)};
+      return {base::format("{}({} - findMSB({}))", name, bits - 1, plain)};
     default:
-      if (bits == 32) return {fmt::format("{}(bitfieldReverse({}))", name, plain)};
-      return {fmt::format("{}(bitfieldReverse({}) >> {})", name, plain, 32 - bits)};
+      if (bits == 32) return {base::format("{}(bitfieldReverse({}))", name, plain)};
+      return {base::format("{}(bitfieldReverse({}) >> {})", name, plain, 32 - bits)};
   }
 }
 
 Text Writer::select(const ir::Expression& expression) {
   const ir::Expression& chosen = *expression.operands[2];
   const Text no = value(*expression.operands[0]), yes = value(*expression.operands[1]), which = value(chosen);
-  if (chosen.type->is_vector()) return {fmt::format("mix({}, {}, {})", no.text, yes.text, which.text)};
-  return {fmt::format("{} ? {} : {}", operand(which, Level::LogicalOr), operand(yes, Level::LogicalOr),
-                      operand(no, Level::Conditional)),
+  if (chosen.type->is_vector()) return {base::format("mix({}, {}, {})", no.text, yes.text, which.text)};
+  return {base::format("{} ? {} : {}", operand(which, Level::LogicalOr), operand(yes, Level::LogicalOr),
+                       operand(no, Level::Conditional)),
           Level::Conditional};
 }
 
@@ -208,8 +208,8 @@ Text Writer::position(const ir::Expression& expression) {
       break;
   }
   const uint32_t first = expression.intrinsic == Intrinsic::GridSize ? 0 : 3;
-  return {fmt::format("uvec3(arguments.kymo_grid[{}], arguments.kymo_grid[{}], arguments.kymo_grid[{}])", first,
-                      first + 1, first + 2)};
+  return {base::format("uvec3(arguments.kymo_grid[{}], arguments.kymo_grid[{}], arguments.kymo_grid[{}])", first,
+                       first + 1, first + 2)};
 }
 
 Text Writer::barrier(const ir::Expression& expression) {

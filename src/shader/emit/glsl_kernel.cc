@@ -1,9 +1,8 @@
 #include "shader/emit/glsl_kernel.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/emit/glsl_words.h"
 #include "shader/emit/glsl_writer.h"
 
@@ -43,14 +42,14 @@ class KernelWriter {
     name_members();
     writer_.enter();
     for (size_t i = 0; i < bindings.size(); ++i) take(bindings[i], kernel_.parameters[i], member_names_[i]);
-    if (kernel_.takes_grid) members_ += fmt::format("  uint kymo_grid[{}];\n", kGridWords);
+    if (kernel_.takes_grid) members_ += base::format("  uint kymo_grid[{}];\n", kGridWords);
     writer_.body();
     writer_.leave();
     if (!members_.empty())
-      unit_.add_global(fmt::format("layout(push_constant, scalar) uniform {} {{\n{}}} arguments;\n",
-                                   unit_.names.take_outermost(kernel_.symbol + "_arguments"), members_),
+      unit_.add_global(base::format("layout(push_constant, scalar) uniform {} {{\n{}}} arguments;\n",
+                                    unit_.names.take_outermost(kernel_.symbol + "_arguments"), members_),
                        &instance_.kernels);
-    unit_.add_function(fmt::format("void {}() {{\n{}}}\n", kernel_.symbol, writer_.take_text()), &instance_.kernels);
+    unit_.add_function(base::format("void {}() {{\n{}}}\n", kernel_.symbol, writer_.take_text()), &instance_.kernels);
   }
 
  private:
@@ -68,7 +67,7 @@ class KernelWriter {
     switch (parameter.passing) {
       case Passing::Address: {
         const std::string member = "arguments." + member_name;
-        members_ += fmt::format("  uint64_t {};\n", member_name);
+        members_ += base::format("  uint64_t {};\n", member_name);
         if (binding.kind == ir::BindingKind::Value)
           take_by_address(cell, member);
         else
@@ -77,14 +76,14 @@ class KernelWriter {
       }
       case Passing::Inline: {
         const std::string words = "arguments." + member_name;
-        members_ += fmt::format("  uint {}[{}];\n", member_name, parameter.inline_bytes / 4);
+        members_ += base::format("  uint {}[{}];\n", member_name, parameter.inline_bytes / 4);
         unit_.prelude.use("wide");
         const std::string address = unit_.names.take(name + "_at");
-        writer_.line(fmt::format("uint64_t {} = kymo_wide({}[0], {}[1]);", address, words, words));
+        writer_.line(base::format("uint64_t {} = kymo_wide({}[0], {}[1]);", address, words, words));
         writer_.begin(
             cell,
-            {fmt::format("{} != 0ul ? {} : {}", address, memory_.load(cell.type, {address}).text,
-                         operand(memory_.get(cell.type, {words, parameter.value_offset, {}}), Level::Conditional))});
+            {base::format("{} != 0ul ? {} : {}", address, memory_.load(cell.type, {address}).text,
+                          operand(memory_.get(cell.type, {words, parameter.value_offset, {}}), Level::Conditional))});
         return;
       }
       case Passing::Group:
@@ -95,7 +94,7 @@ class KernelWriter {
   // A large value stays where it is unless pointers are to it.
   void take_by_address(Cell& cell, const std::string& member) {
     const std::string address = unit_.names.take(cell.variable->name + "_at");
-    writer_.line(fmt::format("uint64_t {} = {};", address, member));
+    writer_.line(base::format("uint64_t {} = {};", address, member));
     if (cell.is_rooted || cell.type->is_number())
       writer_.begin(cell, memory_.load(cell.type, {address}));
     else
@@ -104,8 +103,8 @@ class KernelWriter {
 
   void take_group(Cell& cell, const Cell& memory) {
     const std::string count = unit_.names.take_outermost(cell.variable->name + "_count");
-    unit_.add_global(fmt::format("layout(constant_id = {}) const uint {} = 1;\n{}[{}];\n",
-                                 kFirstGroupConstant + groups_++, count, unit_.declaration(memory), count),
+    unit_.add_global(base::format("layout(constant_id = {}) const uint {} = 1;\n{}[{}];\n",
+                                  kFirstGroupConstant + groups_++, count, unit_.declaration(memory), count),
                      &instance_.kernels);
     writer_.begin(cell, {"0"});
   }
@@ -128,9 +127,9 @@ void fit_push_constants(Kernel& kernel, const Location& at) {
       return parameter.passing == Passing::Inline ? parameter.inline_bytes : 0;
     });
     if (largest == kernel.parameters.end() || largest->passing != Passing::Inline)
-      throw Rejected{at, fmt::format("the kernel {} has {} bytes of arguments; Vulkan takes {}: put pointers into a "
-                                     "structure in a constant buffer",
-                                     kernel.name, glsl_pushed_bytes(kernel), kPushBytes)};
+      throw Rejected{at, base::format("the kernel {} has {} bytes of arguments; Vulkan takes {}: put pointers into a "
+                                      "structure in a constant buffer",
+                                      kernel.name, glsl_pushed_bytes(kernel), kPushBytes)};
     largest->passing = Passing::Address;
     largest->inline_bytes = largest->value_offset = 0;
   }

@@ -1,9 +1,9 @@
 // Loops: GLSL's own where they can be, else endless ones that are left by a break. All have a way out at their heads,
 // if only for the sake of form: see kymo_goes_on().
-#include <fmt/format.h>
 
 #include <utility>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -56,13 +56,13 @@ std::optional<std::string> Writer::inline_step(const ir::Block& step) {
 }
 
 void Writer::leave_unless(const ir::Expression& wanted) {
-  line(fmt::format("if (!{}) break;", operand(value(wanted), Level::Prefix)));
+  line(base::format("if (!{}) break;", operand(value(wanted), Level::Prefix)));
 }
 
 void Writer::open_loop(std::string_view head, std::string_view step) {
   const std::string endless = head.empty() || head == "true" ? unit_.goes_on() : "";
   if (!endless.empty()) head = endless;
-  line(step.empty() ? fmt::format("while ({}) {{", head) : fmt::format("for (; {}; {}) {{", head, step));
+  line(step.empty() ? base::format("while ({}) {{", head) : base::format("for (; {}; {}) {{", head, step));
 }
 
 void Writer::loop(const ir::Statement& statement) {
@@ -77,15 +77,15 @@ void Writer::loop(const ir::Statement& statement) {
   std::string is_first;
   if (is_late) {
     is_first = unit_.names.take("is_first");
-    line(fmt::format("bool {} = true;", is_first));
+    line(base::format("bool {} = true;", is_first));
   }
   open_loop("", step.value_or(""));
   ++indent_;
   unit_.names.enter();
   if (is_late) {
-    line(fmt::format("if (!{}) {{", is_first));
+    line(base::format("if (!{}) {{", is_first));
     braced(statement.step);
-    line(fmt::format("{} = false;", is_first));
+    line(base::format("{} = false;", is_first));
   }
   block(statement.before);
   if (statement.value != nullptr) leave_unless(*statement.value);
@@ -103,8 +103,8 @@ void Writer::do_loop(const ir::Statement& statement) {
       open_loop("", "");
     } else {
       const std::string again = unit_.names.take("again");
-      line(fmt::format("bool {} = true;", again));
-      open_loop(again, fmt::format("{} = {}", again, *end));
+      line(base::format("bool {} = true;", again));
+      open_loop(again, base::format("{} = {}", again, *end));
     }
     return braced(statement.body);
   }
@@ -113,7 +113,7 @@ void Writer::do_loop(const ir::Statement& statement) {
   std::string is_first;
   if (is_late) {
     is_first = unit_.names.take("is_first");
-    line(fmt::format("bool {} = true;", is_first));
+    line(base::format("bool {} = true;", is_first));
   }
   open_loop("", "");
   ++indent_;
@@ -123,14 +123,14 @@ void Writer::do_loop(const ir::Statement& statement) {
     if (statement.value != nullptr) leave_unless(*statement.value);
   };
   if (is_late) {
-    line(fmt::format("if (!{}) {{", is_first));
+    line(base::format("if (!{}) {{", is_first));
     ++indent_;
     unit_.names.enter();
     finish();
     unit_.names.leave();
     --indent_;
     line("}");
-    line(fmt::format("{} = false;", is_first));
+    line(base::format("{} = false;", is_first));
   }
   block(statement.body);
   if (!is_late) finish();

@@ -1,8 +1,8 @@
 #include "shader/emit/glsl_memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "base/text.h"
 
 namespace kymo::shader::glsl {
 namespace {
@@ -70,26 +70,26 @@ TypeKind stored_kind(const Type* type) {
 
 void Memory::note_static_pointers(const Type* type) const {
   if (is_static_pointer(type))
-    unit_.refuse(fmt::format("a {} cannot lie in a buffer on Vulkan", TypeTable::name(type)));
+    unit_.refuse(base::format("a {} cannot lie in a buffer on Vulkan", TypeTable::name(type)));
 }
 
 std::string Memory::scalar_at(TypeKind kind, const Text& address) {
   const TypeKind stored = glsl_memory_kind(kind);
   const std::string reference = unit_.reference(unit_.types.vector_name(stored, 1), scalar_bytes(stored));
-  return fmt::format("{}({}).v", reference, address.text);
+  return base::format("{}({}).v", reference, address.text);
 }
 
 Text Memory::load_scalar(TypeKind kind, const Text& address) {
   const std::string stored = scalar_at(kind, address);
   switch (kind) {
     case TypeKind::Bool:
-      return {fmt::format("bool({})", stored)};
+      return {base::format("bool({})", stored)};
     case TypeKind::Half:
       unit_.prelude.use("from_half");
-      return {fmt::format("kymo_from_half({})", stored)};
+      return {base::format("kymo_from_half({})", stored)};
     case TypeKind::BFloat:
       unit_.prelude.use("from_bfloat");
-      return {fmt::format("kymo_from_bfloat({})", stored)};
+      return {base::format("kymo_from_bfloat({})", stored)};
     default:
       return {stored};
   }
@@ -99,21 +99,21 @@ std::string Memory::store_scalar(TypeKind kind, const Text& address, const Text&
   const std::string stored = scalar_at(kind, address);
   switch (kind) {
     case TypeKind::Bool:
-      return fmt::format("{} = uint8_t({});", stored, value.text);
+      return base::format("{} = uint8_t({});", stored, value.text);
     case TypeKind::Half:
       unit_.prelude.use("to_half");
-      return fmt::format("{} = kymo_to_half({});", stored, value.text);
+      return base::format("{} = kymo_to_half({});", stored, value.text);
     case TypeKind::BFloat:
       unit_.prelude.use("to_bfloat");
-      return fmt::format("{} = kymo_to_bfloat({});", stored, value.text);
+      return base::format("{} = kymo_to_bfloat({});", stored, value.text);
     default:
-      return fmt::format("{} = {};", stored, value.text);
+      return base::format("{} = {};", stored, value.text);
   }
 }
 
 std::string Memory::direct(const Type* type, const Text& address) {
   if (glsl_is_plain_vector(type))
-    return fmt::format("{}({}).v", unit_.reference(unit_.types.name(type), type->align), address.text);
+    return base::format("{}({}).v", unit_.reference(unit_.types.name(type), type->align), address.text);
   note_static_pointers(type);
   if (!glsl_is_scalar_like(type) || glsl_is_converted(stored_kind(type))) return {};
   return scalar_at(stored_kind(type), address);
@@ -122,18 +122,18 @@ std::string Memory::direct(const Type* type, const Text& address) {
 Text Memory::load(const Type* type, const Text& address) {
   if (std::string whole = direct(type, address); !whole.empty()) return {whole};
   if (glsl_is_scalar_like(type)) return load_scalar(stored_kind(type), address);
-  const std::string& function = unit_.helper(fmt::format("load {}", type->id), "load_" + name_part(type),
+  const std::string& function = unit_.helper(base::format("load {}", type->id), "load_" + name_part(type),
                                              [&](const std::string& name) { return load_function(type, name); });
-  return {fmt::format("{}({})", function, address.text)};
+  return {base::format("{}({})", function, address.text)};
 }
 
 std::string Memory::store(const Type* type, const Text& address, const Text& value) {
   if (const std::string whole = direct(type, address); !whole.empty())
-    return fmt::format("{} = {};", whole, value.text);
+    return base::format("{} = {};", whole, value.text);
   if (glsl_is_scalar_like(type)) return store_scalar(stored_kind(type), address, value);
-  const std::string& function = unit_.helper(fmt::format("store {}", type->id), "store_" + name_part(type),
+  const std::string& function = unit_.helper(base::format("store {}", type->id), "store_" + name_part(type),
                                              [&](const std::string& name) { return store_function(type, name); });
-  return fmt::format("{}({}, {});", function, address.text, value.text);
+  return base::format("{}({}, {});", function, address.text, value.text);
 }
 
 std::string Memory::load_function(const Type* type, const std::string& name) {
@@ -141,19 +141,19 @@ std::string Memory::load_function(const Type* type, const std::string& name) {
   const std::string result = unit_.types.name(type);
   std::string body;
   if (type->is_array()) {
-    const Text element{fmt::format("at + uint64_t(i) * {}", number(glsl_stride(type->inner))), Level::Sum};
-    body = fmt::format("  {} values;\n  for (int i = 0; i < {}; ++i) values[i] = {};\n  return values;\n", result,
-                       std::max(1U, type->count), load(type->inner, element).text);
+    const Text element{base::format("at + uint64_t(i) * {}", number(glsl_stride(type->inner))), Level::Sum};
+    body = base::format("  {} values;\n  for (int i = 0; i < {}; ++i) values[i] = {};\n  return values;\n", result,
+                        std::max(1U, type->count), load(type->inner, element).text);
   } else if (type->is_struct() && type->is_union) {
-    body = fmt::format("  {} value;\n", result);
-    for (uint32_t i = 0; i < words_of_union(type); ++i) body += fmt::format("  value.words[{}] = 0u;\n", i);
+    body = base::format("  {} value;\n", result);
+    for (uint32_t i = 0; i < words_of_union(type); ++i) body += base::format("  value.words[{}] = 0u;\n", i);
     for (uint64_t i = 0; i < type->size; i += type->align >= 4 ? 4 : 1) {
       const Text byte = address_plus(at, i);
       if (type->align >= 4)
-        body += fmt::format("  value.words[{}] = {};\n", i / 4, load_scalar(TypeKind::UInt, byte).text);
+        body += base::format("  value.words[{}] = {};\n", i / 4, load_scalar(TypeKind::UInt, byte).text);
       else
-        body += fmt::format("  value.words[{}] |= uint({}) << {};\n", i / 4, load_scalar(TypeKind::UChar, byte).text,
-                            i % 4 * 8);
+        body += base::format("  value.words[{}] |= uint({}) << {};\n", i / 4, load_scalar(TypeKind::UChar, byte).text,
+                             i % 4 * 8);
     }
     body += "  return value;\n";
   } else {
@@ -163,13 +163,13 @@ std::string Memory::load_function(const Type* type, const std::string& name) {
       // Read as a whole, converted one by one.
       const Type* inner = type->inner;
       const std::string stored = unit_.types.vector_name(glsl_memory_kind(inner->kind), type->count);
-      body = fmt::format("  {} bits = {}(at).v;\n", stored, unit_.reference(stored, type->align));
+      body = base::format("  {} bits = {}(at).v;\n", stored, unit_.reference(stored, type->align));
       const bool is_half = inner->is(TypeKind::Half);
       if (!inner->is(TypeKind::Bool)) unit_.prelude.use(is_half ? "from_half" : "from_bfloat");
       const std::string_view convert = inner->is(TypeKind::Bool) ? "bool"
                                        : is_half                 ? "kymo_from_half"
                                                                  : "kymo_from_bfloat";
-      for (uint32_t i = 0; i < type->count; ++i) add({fmt::format("{}(bits.{})", convert, kComponents[i])});
+      for (uint32_t i = 0; i < type->count; ++i) add({base::format("{}(bits.{})", convert, kComponents[i])});
     } else if (type->is_vector()) {
       for (uint32_t i = 0; i < type->count; ++i)
         add(load_scalar(type->inner->kind, address_plus(at, uint64_t{i} * type->inner->size)));
@@ -177,9 +177,9 @@ std::string Memory::load_function(const Type* type, const std::string& name) {
       for (const Field& field : type->fields) add(load(field.type, address_plus(at, field.offset)));
       if (type->fields.empty()) parts = "0";
     }
-    body += fmt::format("  return {}({});\n", result, parts);
+    body += base::format("  return {}({});\n", result, parts);
   }
-  return fmt::format("{} {}(uint64_t at) {{\n{}}}\n", result, name, body);
+  return base::format("{} {}(uint64_t at) {{\n{}}}\n", result, name, body);
 }
 
 std::string Memory::store_function(const Type* type, const std::string& name) {
@@ -187,27 +187,27 @@ std::string Memory::store_function(const Type* type, const std::string& name) {
   std::string body;
   const auto line = [&](const std::string& statement) { body += "  " + statement + "\n"; };
   if (type->is_array()) {
-    const Text element{fmt::format("at + uint64_t(i) * {}", number(glsl_stride(type->inner))), Level::Sum};
-    line(fmt::format("for (int i = 0; i < {}; ++i) {}", std::max(1U, type->count),
-                     store(type->inner, element, {"value[i]"})));
+    const Text element{base::format("at + uint64_t(i) * {}", number(glsl_stride(type->inner))), Level::Sum};
+    line(base::format("for (int i = 0; i < {}; ++i) {}", std::max(1U, type->count),
+                      store(type->inner, element, {"value[i]"})));
   } else if (type->is_struct() && type->is_union) {
     for (uint64_t i = 0; i < type->size; i += type->align >= 4 ? 4 : 1) {
-      const std::string word = fmt::format("value.words[{}]", i / 4);
+      const std::string word = base::format("value.words[{}]", i / 4);
       if (type->align >= 4)
         line(store_scalar(TypeKind::UInt, address_plus(at, i), {word}));
       else
-        line(store_scalar(TypeKind::UChar, address_plus(at, i), {fmt::format("uint8_t({} >> {})", word, i % 4 * 8)}));
+        line(store_scalar(TypeKind::UChar, address_plus(at, i), {base::format("uint8_t({} >> {})", word, i % 4 * 8)}));
     }
   } else if (type->is_vector()) {
     for (uint32_t i = 0; i < type->count; ++i)
       line(store_scalar(type->inner->kind, address_plus(at, uint64_t{i} * type->inner->size),
-                        {fmt::format("value.{}", kComponents[i])}));
+                        {base::format("value.{}", kComponents[i])}));
   } else {
     for (uint32_t i = 0; i < type->fields.size(); ++i)
       line(store(type->fields[i].type, address_plus(at, type->fields[i].offset),
                  {"value." + unit_.types.field_name(type, i)}));
   }
-  return fmt::format("void {}(uint64_t at, {} value) {{\n{}}}\n", name, unit_.types.name(type), body);
+  return base::format("void {}(uint64_t at, {} value) {{\n{}}}\n", name, unit_.types.name(type), body);
 }
 
 Text Memory::zero(const Type* type) {
@@ -217,9 +217,9 @@ Text Memory::zero(const Type* type) {
     return {"kymo_null"};
   }
   if (glsl_is_scalar_like(type)) return literal(stored_kind(type), 0);
-  if (type->is_vector()) return {fmt::format("{}({})", name, literal(type->inner->kind, 0).text)};
+  if (type->is_vector()) return {base::format("{}({})", name, literal(type->inner->kind, 0).text)};
   if (unit_.types.parts(type) > kMostZeros) {
-    const std::string& function = unit_.helper(fmt::format("zero {}", type->id), "zero_" + name_part(type),
+    const std::string& function = unit_.helper(base::format("zero {}", type->id), "zero_" + name_part(type),
                                                [&](const std::string& taken) { return zero_function(type, taken); });
     return {function + "()"};
   }
@@ -229,26 +229,26 @@ Text Memory::zero(const Type* type) {
     for (uint32_t i = 0; i < std::max(1U, type->count); ++i) add(zero(type->inner).text);
   } else if (type->is_union) {
     for (uint32_t i = 0; i < words_of_union(type); ++i) add("0u");
-    parts = fmt::format("uint[{}]({})", words_of_union(type), parts);
+    parts = base::format("uint[{}]({})", words_of_union(type), parts);
   } else {
     for (const Field& field : type->fields) add(zero(field.type).text);
     if (type->fields.empty()) parts = "0";
   }
-  return {fmt::format("{}({})", name, parts)};
+  return {base::format("{}({})", name, parts)};
 }
 
 std::string Memory::zero_function(const Type* type, const std::string& name) {
   const std::string result = unit_.types.name(type);
   std::string body;
   if (type->is_array()) {
-    body = fmt::format("  for (int i = 0; i < {}; ++i) value[i] = {};\n", type->count, zero(type->inner).text);
+    body = base::format("  for (int i = 0; i < {}; ++i) value[i] = {};\n", type->count, zero(type->inner).text);
   } else if (type->is_union) {
-    body = fmt::format("  for (int i = 0; i < {}; ++i) value.words[i] = 0u;\n", words_of_union(type));
+    body = base::format("  for (int i = 0; i < {}; ++i) value.words[i] = 0u;\n", words_of_union(type));
   } else {
     for (uint32_t i = 0; i < type->fields.size(); ++i)
-      body += fmt::format("  value.{} = {};\n", unit_.types.field_name(type, i), zero(type->fields[i].type).text);
+      body += base::format("  value.{} = {};\n", unit_.types.field_name(type, i), zero(type->fields[i].type).text);
   }
-  return fmt::format("{} {}() {{\n  {} value;\n{}  return value;\n}}\n", result, name, result, body);
+  return base::format("{} {}() {{\n  {} value;\n{}  return value;\n}}\n", result, name, result, body);
 }
 
 }  // namespace kymo::shader::glsl

@@ -1,27 +1,27 @@
 // Values in rows of 32-bit words.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/emit/glsl_memory.h"
 
 namespace kymo::shader::glsl {
 namespace {
 
 std::string glsl_word_bytes(const WordPlace& place) {
-  return place.offset == 0 ? place.moving : fmt::format("{} + {}u", place.moving, place.offset);
+  return place.offset == 0 ? place.moving : base::format("{} + {}u", place.moving, place.offset);
 }
 
 std::string glsl_word(const WordPlace& place, uint32_t further = 0) {
-  if (place.moving.empty()) return fmt::format("{}[{}]", place.words, place.offset / 4 + further);
-  const std::string index = fmt::format("({}) / 4u", glsl_word_bytes(place));
-  return further == 0 ? fmt::format("{}[{}]", place.words, index)
-                      : fmt::format("{}[{} + {}u]", place.words, index, further);
+  if (place.moving.empty()) return base::format("{}[{}]", place.words, place.offset / 4 + further);
+  const std::string index = base::format("({}) / 4u", glsl_word_bytes(place));
+  return further == 0 ? base::format("{}[{}]", place.words, index)
+                      : base::format("{}[{} + {}u]", place.words, index, further);
 }
 
 // By how many bits it lies higher in its word; empty: by none.
 std::string glsl_word_shift(const WordPlace& place) {
-  if (!place.moving.empty()) return fmt::format("int(({}) % 4u) * 8", glsl_word_bytes(place));
+  if (!place.moving.empty()) return base::format("int(({}) % 4u) * 8", glsl_word_bytes(place));
   return place.offset % 4 == 0 ? "" : std::to_string(place.offset % 4 * 8);
 }
 
@@ -38,26 +38,26 @@ Text Memory::get_scalar(TypeKind kind, const WordPlace& from) {
     case TypeKind::UInt:
       return {word};
     case TypeKind::Int:
-      return {fmt::format("int({})", word)};
+      return {base::format("int({})", word)};
     case TypeKind::Float:
-      return {fmt::format("uintBitsToFloat({})", word)};
+      return {base::format("uintBitsToFloat({})", word)};
     case TypeKind::Long:
     case TypeKind::ULong: {
       unit_.prelude.use("wide");
-      const std::string wide = fmt::format("kymo_wide({}, {})", word, glsl_word(from, 1));
-      return {kind == TypeKind::ULong ? wide : fmt::format("int64_t({})", wide)};
+      const std::string wide = base::format("kymo_wide({}, {})", word, glsl_word(from, 1));
+      return {kind == TypeKind::ULong ? wide : base::format("int64_t({})", wide)};
     }
     default:
       break;
   }
   const std::string shift = glsl_word_shift(from);
-  const std::string bits = shift.empty() ? word : fmt::format("{} >> {}", word, shift);
-  if (kind == TypeKind::Bool) return {fmt::format("({} & 255u) != 0u", bits), Level::Equality};
+  const std::string bits = shift.empty() ? word : base::format("{} >> {}", word, shift);
+  if (kind == TypeKind::Bool) return {base::format("({} & 255u) != 0u", bits), Level::Equality};
   const bool is_half = kind == TypeKind::Half;
-  if (!is_half && kind != TypeKind::BFloat) return {fmt::format("{}({})", unit_.types.vector_name(kind, 1), bits)};
+  if (!is_half && kind != TypeKind::BFloat) return {base::format("{}({})", unit_.types.vector_name(kind, 1), bits)};
   unit_.types.vector_name(TypeKind::UShort, 1);
   unit_.prelude.use(is_half ? "from_half" : "from_bfloat");
-  return {fmt::format("{}(uint16_t({}))", is_half ? "kymo_from_half" : "kymo_from_bfloat", bits)};
+  return {base::format("{}(uint16_t({}))", is_half ? "kymo_from_half" : "kymo_from_bfloat", bits)};
 }
 
 std::string Memory::put_scalar(TypeKind kind, const WordPlace& to, const Text& value) {
@@ -65,26 +65,26 @@ std::string Memory::put_scalar(TypeKind kind, const WordPlace& to, const Text& v
   switch (kind) {
     case TypeKind::UInt:
     case TypeKind::Int:
-      return fmt::format("{} = uint({});", word, value.text);
+      return base::format("{} = uint({});", word, value.text);
     case TypeKind::Float:
-      return fmt::format("{} = floatBitsToUint({});", word, value.text);
+      return base::format("{} = floatBitsToUint({});", word, value.text);
     case TypeKind::Long:
     case TypeKind::ULong:
-      return fmt::format("{} = uint({}); {} = uint({} >> 32);", word, value.text, glsl_word(to, 1),
-                         operand(value, Level::Shift));
+      return base::format("{} = uint({}); {} = uint({} >> 32);", word, value.text, glsl_word(to, 1),
+                          operand(value, Level::Shift));
     default:
       break;
   }
-  std::string bits = fmt::format("uint({})", value.text);
+  std::string bits = base::format("uint({})", value.text);
   if (kind == TypeKind::Half || kind == TypeKind::BFloat) {
     const bool is_half = kind == TypeKind::Half;
     unit_.types.vector_name(TypeKind::UShort, 1);
     unit_.prelude.use(is_half ? "to_half" : "to_bfloat");
-    bits = fmt::format("uint({}({}))", is_half ? "kymo_to_half" : "kymo_to_bfloat", value.text);
+    bits = base::format("uint({}({}))", is_half ? "kymo_to_half" : "kymo_to_bfloat", value.text);
   }
   const std::string shift = glsl_word_shift(to);
-  return fmt::format("{} = bitfieldInsert({}, {}, {}, {});", word, word, bits, shift.empty() ? "0" : shift,
-                     scalar_bytes(kind) * 8);
+  return base::format("{} = bitfieldInsert({}, {}, {}, {});", word, word, bits, shift.empty() ? "0" : shift,
+                      scalar_bytes(kind) * 8);
 }
 
 Text Memory::get(const Type* type, const WordPlace& from) {
@@ -97,29 +97,30 @@ Text Memory::get(const Type* type, const WordPlace& from) {
       add(get(type->inner, glsl_further(from, i * type->inner->size)));
   } else if (type->is_union) {
     for (uint32_t i = 0; i < words_of_union(type); ++i) add({glsl_word(from, i)});
-    parts = fmt::format("uint[{}]({})", words_of_union(type), parts);
+    parts = base::format("uint[{}]({})", words_of_union(type), parts);
   } else {
     for (const Field& field : type->fields) add(get(field.type, glsl_further(from, field.offset)));
     if (type->fields.empty()) parts = "0";
   }
-  return {fmt::format("{}({})", unit_.types.name(type), parts)};
+  return {base::format("{}({})", unit_.types.name(type), parts)};
 }
 
 std::string Memory::put(const Type* type, const WordPlace& to, const Text& value, std::string_view indent) {
   note_static_pointers(type);
   if (type->is_scalar() || type->is_pointer() || type->is(TypeKind::Atomic))
-    return fmt::format("{}{}\n", indent, put_scalar(stored_kind(type), to, value));
+    return base::format("{}{}\n", indent, put_scalar(stored_kind(type), to, value));
   std::string text;
   if (type->is_vector() || type->is_array()) {
     for (uint32_t i = 0; i < type->count; ++i)
-      text += put(type->inner, glsl_further(to, i * type->inner->size), {fmt::format("{}[{}]", value.text, i)}, indent);
+      text +=
+          put(type->inner, glsl_further(to, i * type->inner->size), {base::format("{}[{}]", value.text, i)}, indent);
   } else if (type->is_union) {
     for (uint32_t i = 0; i < words_of_union(type); ++i)
-      text += fmt::format("{}{} = {}.words[{}];\n", indent, glsl_word(to, i), value.text, i);
+      text += base::format("{}{} = {}.words[{}];\n", indent, glsl_word(to, i), value.text, i);
   } else {
     for (uint32_t i = 0; i < type->fields.size(); ++i)
       text += put(type->fields[i].type, glsl_further(to, type->fields[i].offset),
-                  {fmt::format("{}.{}", value.text, unit_.types.field_name(type, i))}, indent);
+                  {base::format("{}.{}", value.text, unit_.types.field_name(type, i))}, indent);
   }
   return text;
 }
@@ -130,23 +131,23 @@ Text Memory::bitcast(const Type* to, const Type* from, const Text& value) {
   if (to->components() == from->components()) {
     const bool to_float = target == TypeKind::Float, from_float = source == TypeKind::Float;
     if (target == source) return value;
-    if (to_float && source == TypeKind::UInt) return {fmt::format("uintBitsToFloat({})", value.text)};
-    if (to_float && source == TypeKind::Int) return {fmt::format("intBitsToFloat({})", value.text)};
-    if (from_float && target == TypeKind::UInt) return {fmt::format("floatBitsToUint({})", value.text)};
-    if (from_float && target == TypeKind::Int) return {fmt::format("floatBitsToInt({})", value.text)};
-    if (to->scalar()->is_integer() && from->scalar()->is_integer()) return {fmt::format("{}({})", name, value.text)};
+    if (to_float && source == TypeKind::UInt) return {base::format("uintBitsToFloat({})", value.text)};
+    if (to_float && source == TypeKind::Int) return {base::format("intBitsToFloat({})", value.text)};
+    if (from_float && target == TypeKind::UInt) return {base::format("floatBitsToUint({})", value.text)};
+    if (from_float && target == TypeKind::Int) return {base::format("floatBitsToInt({})", value.text)};
+    if (to->scalar()->is_integer() && from->scalar()->is_integer()) return {base::format("{}({})", name, value.text)};
   }
   const std::string& function =
-      unit_.helper(fmt::format("bits {} {}", to->id, from->id),
-                   fmt::format("as_{}_of_{}", name_part(to), name_part(from)), [&](const std::string& taken) {
+      unit_.helper(base::format("bits {} {}", to->id, from->id),
+                   base::format("as_{}_of_{}", name_part(to), name_part(from)), [&](const std::string& taken) {
                      const uint64_t words = std::max<uint64_t>(1, (std::max(to->size, from->size) + 3) / 4);
                      std::string zeros = "0u";
                      for (uint64_t i = 1; i < words; ++i) zeros += ", 0u";
-                     return fmt::format("{} {}({} value) {{\n  uint words[{}] = uint[{}]({});\n{}  return {};\n}}\n",
-                                        name, taken, unit_.types.name(from), words, words, zeros,
-                                        put(from, {"words", 0, {}}, {"value"}, "  "), get(to, {"words", 0, {}}).text);
+                     return base::format("{} {}({} value) {{\n  uint words[{}] = uint[{}]({});\n{}  return {};\n}}\n",
+                                         name, taken, unit_.types.name(from), words, words, zeros,
+                                         put(from, {"words", 0, {}}, {"value"}, "  "), get(to, {"words", 0, {}}).text);
                    });
-  return {fmt::format("{}({})", function, value.text)};
+  return {base::format("{}({})", function, value.text)};
 }
 
 }  // namespace kymo::shader::glsl

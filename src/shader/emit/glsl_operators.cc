@@ -1,6 +1,6 @@
 // Operators and conversions.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 #include "shader/emit/walk.h"
 
@@ -69,11 +69,12 @@ bool glsl_is_small(TypeKind kind) { return kind >= TypeKind::Char && kind <= Typ
 
 Text Writer::unary(const ir::Expression& expression) {
   const Text inner = value(*expression.operands[0]);
-  if (expression.op == Operator::Not && expression.type->is_vector()) return {fmt::format("not({})", inner.text)};
+  if (expression.op == Operator::Not && expression.type->is_vector()) return {base::format("not({})", inner.text)};
   const std::string_view sign = expression.op == Operator::Negate ? "-" : expression.op == Operator::Not ? "!" : "~";
   // Two signs in a row would be another one.
   const bool is_signed = inner.level == Level::Prefix && inner.text.starts_with(sign);
-  return {fmt::format("{}{}", sign, is_signed ? "(" + inner.text + ")" : operand(inner, Level::Prefix)), Level::Prefix};
+  return {base::format("{}{}", sign, is_signed ? "(" + inner.text + ")" : operand(inner, Level::Prefix)),
+          Level::Prefix};
 }
 
 // Sums are long to the left: that side is gone down without recursion.
@@ -93,24 +94,24 @@ Text Writer::binary(const ir::Expression& expression, const Text& left, const Te
   const TypeKind kind = type->scalar()->kind;
   const Sign sign = glsl_sign(expression.op);
   if (type->is_vector() && !sign.of_vectors.empty())
-    return {fmt::format("{}({}, {})", sign.of_vectors, left.text, right.text)};
+    return {base::format("{}({}, {})", sign.of_vectors, left.text, right.text)};
   if (kind == TypeKind::Bool && expression.op >= Operator::And && expression.op <= Operator::Xor) {
     if (type->is_vector()) {
       const std::string bits = unit_.types.vector_name(TypeKind::UInt, type->count);
       return {
-          fmt::format("{}({}({}) {} {}({}))", unit_.types.name(type), bits, left.text, sign.text, bits, right.text)};
+          base::format("{}({}({}) {} {}({}))", unit_.types.name(type), bits, left.text, sign.text, bits, right.text)};
     }
     if (expression.op == Operator::Xor) return glsl::binary(left, "^^", right, Level::LogicalXor);
     // Both sides are evaluated, whatever the first one is.
     if (glsl_has_call(*expression.operands[1]))
-      return {fmt::format("bool(uint({}) {} uint({}))", left.text, sign.text, right.text)};
+      return {base::format("bool(uint({}) {} uint({}))", left.text, sign.text, right.text)};
     const bool is_and = expression.op == Operator::And;
     return glsl::binary(left, is_and ? "&&" : "||", right, is_and ? Level::LogicalAnd : Level::LogicalOr);
   }
   if (expression.op == Operator::Remainder && type->scalar()->is_signed()) {
     const std::string& name = unit_.types.name(type);
     unit_.prelude.use("remainder", {name});
-    return {fmt::format("kymo_remainder({}, {})", left.text, right.text)};
+    return {base::format("kymo_remainder({}, {})", left.text, right.text)};
   }
   if (expression.op == Operator::ShiftLeft || expression.op == Operator::ShiftRight) {
     // By an int or uint: the amount may be of any type.
@@ -119,7 +120,7 @@ Text Writer::binary(const ir::Expression& expression, const Text& left, const Te
     if (by != TypeKind::Int && by != TypeKind::UInt)
       return glsl::binary(
           left, sign.text,
-          {fmt::format("{}({})", unit_.types.vector_name(TypeKind::Int, amount->components()), right.text)},
+          {base::format("{}({})", unit_.types.vector_name(TypeKind::Int, amount->components()), right.text)},
           sign.level);
   }
   return glsl::binary(left, sign.text, right, sign.level);
@@ -133,20 +134,20 @@ Text Writer::convert(const ir::Expression& expression) {
   if (wanted == TypeKind::Half || wanted == TypeKind::BFloat) {
     const std::string_view piece = wanted == TypeKind::Half ? "round_to_half" : "round_to_bfloat";
     unit_.prelude.use(piece);
-    return componentwise(fmt::format("kymo_{}", piece), expression.type, {given}, {from.type});
+    return componentwise(base::format("kymo_{}", piece), expression.type, {given}, {from.type});
   }
   if (from.type->scalar()->is_floating()) {
     if (wanted == TypeKind::Float) return given;
     // Drivers may lack the way straight to small integers.
     if (glsl_is_small(wanted))
-      return {fmt::format("{}({}({}))", unit_.types.name(expression.type),
-                          unit_.types.vector_name(TypeKind::Int, from.type->components()), given.text)};
+      return {base::format("{}({}({}))", unit_.types.name(expression.type),
+                           unit_.types.vector_name(TypeKind::Int, from.type->components()), given.text)};
   }
   if (source == TypeKind::Int && wanted == TypeKind::Long) {
     unit_.prelude.use("widened");
     return componentwise("kymo_widened", expression.type, {given}, {from.type});
   }
-  return {fmt::format("{}({})", unit_.types.name(expression.type), given.text)};
+  return {base::format("{}({})", unit_.types.name(expression.type), given.text)};
 }
 
 }  // namespace kymo::shader::glsl

@@ -1,8 +1,8 @@
 // Places: variables, parts of them, and what lies in buffers.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -23,7 +23,7 @@ const ir::Expression& glsl_unwidened(const ir::Expression& index) {
 }
 
 Text glsl_pick(const Text& vector, std::string_view components) {
-  return {fmt::format("{}.{}", operand(vector, Level::Postfix), components)};
+  return {base::format("{}.{}", operand(vector, Level::Postfix), components)};
 }
 
 }  // namespace
@@ -33,21 +33,21 @@ Text Writer::index(const ir::Expression& expression) {
   const Text text = value(plain);
   if (plain.type->is(TypeKind::Int) || plain.type->is(TypeKind::UInt)) return text;
   if (plain.kind == ExpressionKind::Constant) return literal(TypeKind::Int, plain.bits);
-  return {fmt::format("int({})", text.text)};
+  return {base::format("int({})", text.text)};
 }
 
 Text Writer::int_index(const ir::Expression& expression) {
   const ir::Expression& plain = glsl_unwidened(expression);
   if (plain.kind == ExpressionKind::Constant) return literal(TypeKind::Int, plain.bits);
   const Text text = value(plain);
-  return plain.type->is(TypeKind::Int) ? text : Text{fmt::format("int({})", text.text)};
+  return plain.type->is(TypeKind::Int) ? text : Text{base::format("int({})", text.text)};
 }
 
 Text Writer::index_bytes(const ir::Expression& expression, uint64_t size) {
   const ir::Expression& plain = glsl_unwidened(expression);
   const Text text = value(plain);
   if (plain.type->is(TypeKind::ULong)) return product(text, size, true);
-  return product({fmt::format("uint64_t({})", text.text)}, size, true);
+  return product({base::format("uint64_t({})", text.text)}, size, true);
 }
 
 Place Writer::place(const ir::Expression& expression) {
@@ -111,8 +111,8 @@ Place Writer::member(const ir::Expression& expression) {
         part.kind = Place::Kind::Words;
         part.words = {operand(part.text, Level::Postfix) + ".words", 0, {}};
       } else {
-        part.text = {fmt::format("{}.{}", operand(part.text, Level::Postfix),
-                                 unit_.types.field_name(whole_type, expression.index))};
+        part.text = {base::format("{}.{}", operand(part.text, Level::Postfix),
+                                  unit_.types.field_name(whole_type, expression.index))};
       }
       break;
     case Place::Kind::Buffer:
@@ -151,7 +151,7 @@ Place Writer::element(const Place& whole_place, const ir::Expression* position) 
     }
     return {Place::Kind::Here,
             type->inner,
-            {fmt::format("{}[{}]", operand(read(from), Level::Postfix), index(*position).text)},
+            {base::format("{}[{}]", operand(read(from), Level::Postfix), index(*position).text)},
             0,
             {},
             {},
@@ -163,7 +163,7 @@ Place Writer::element(const Place& whole_place, const ir::Expression* position) 
         part.text = glsl_pick(from.text, kComponents[known_index]);
       } else {
         const std::string at = is_known ? std::to_string(known_index) : index(*position).text;
-        part.text = {fmt::format("{}[{}]", operand(from.text, Level::Postfix), at)};
+        part.text = {base::format("{}[{}]", operand(from.text, Level::Postfix), at)};
       }
       break;
     }
@@ -179,8 +179,8 @@ Place Writer::element(const Place& whole_place, const ir::Expression* position) 
       if (is_known) {
         part.words.offset += known_index * type->inner->size;
       } else {
-        std::string more = fmt::format("uint({})", index(*position).text);
-        if (type->inner->size != 1) more += fmt::format(" * {}u", type->inner->size);
+        std::string more = base::format("uint({})", index(*position).text);
+        if (type->inner->size != 1) more += base::format(" * {}u", type->inner->size);
         part.words.moving = from.words.moving.empty() ? more : from.words.moving + " + " + more;
       }
       break;
@@ -232,9 +232,9 @@ Text Writer::address(const ir::Expression& expression) {
     default:
       if (inner.kind == ExpressionKind::Null) return {"0ul"};
       if (is_static_pointer(inner.type))
-        unit_.refuse(fmt::format("a {} has no address on Vulkan", TypeTable::name(inner.type)));
+        unit_.refuse(base::format("a {} has no address on Vulkan", TypeTable::name(inner.type)));
       if (expression.type->is(TypeKind::Long) || inner.type->is(TypeKind::Long))
-        return {fmt::format("{}({})", unit_.types.name(expression.type), value(inner).text)};
+        return {base::format("{}({})", unit_.types.name(expression.type), value(inner).text)};
       return value(inner);
   }
 }

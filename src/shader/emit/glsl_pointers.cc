@@ -1,8 +1,8 @@
 // Static pointers: glsl_shape.h says what they are.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 
 namespace kymo::shader::glsl {
@@ -77,7 +77,7 @@ Pointer Writer::kept_pointer(const ir::Expression& expression) {
       unit_.refuse("a pointer into nested arrays cannot be returned in the middle of a condition on Vulkan");
     text = {temporary(unit_.types.vector_name(TypeKind::Int, ints), text, "at")};
   }
-  for (uint32_t i = 0; i < ints; ++i) kept.ints.push_back({fmt::format("{}.{}", text.text, kComponents[i])});
+  for (uint32_t i = 0; i < ints; ++i) kept.ints.push_back({base::format("{}.{}", text.text, kComponents[i])});
   return kept;
 }
 
@@ -88,8 +88,8 @@ Pointer Writer::choose_pointer(const ir::Expression& expression) {
   const std::vector<Text> no = fit(pointer(*expression.operands[2]), chosen.shape);
   if (yes.size() > 1 && guards_ == 0) condition_text = {temporary("bool", condition_text, "chosen")};
   for (size_t i = 0; i < yes.size(); ++i)
-    chosen.ints.push_back({fmt::format("{} ? {} : {}", operand(condition_text, Level::LogicalOr),
-                                       operand(yes[i], Level::LogicalOr), operand(no[i], Level::Conditional)),
+    chosen.ints.push_back({base::format("{} ? {} : {}", operand(condition_text, Level::LogicalOr),
+                                        operand(yes[i], Level::LogicalOr), operand(no[i], Level::Conditional)),
                            Level::Conditional});
   return chosen;
 }
@@ -106,9 +106,9 @@ Pointer Writer::pointer_to(const ir::Expression& place_expression) {
       const Type* type = place_expression.operands[0]->type;
       if (type->is_union)
         unit_.refuse(
-            fmt::format("a pointer to a member of the union {} is not supported on Vulkan: copy it to a "
-                        "variable first",
-                        type->name));
+            base::format("a pointer to a member of the union {} is not supported on Vulkan: copy it to a "
+                         "variable first",
+                         type->name));
       part.shape.path.push_back({false, place_expression.index, 0});
       part.shape.is_kept = false;
       if (part.shape.indices() == 0) part.ints.clear();
@@ -171,7 +171,7 @@ Text Writer::target(const Pointer& known) {
       Text part = at;
       if (inner != 1) part = glsl::binary(part, "/", {std::to_string(inner)}, Level::Product);
       if (i != first) part = glsl::binary(part, "%", {std::to_string(std::max(1U, path[i].count))}, Level::Product);
-      text += fmt::format("[{}]", part.text);
+      text += base::format("[{}]", part.text);
       if (i < end) inner /= std::max(1U, path[i + 1].count);
       if (i != 0 || !root.is_memory) type = type->inner;
     }
@@ -197,7 +197,7 @@ Text Writer::whole(const std::vector<Text>& ints) {
     unit_.refuse("a pointer into arrays in arrays of structures this deep is not supported on Vulkan");
   std::string parts;
   for (const Text& part : ints) (parts += parts.empty() ? "" : ", ") += part.text;
-  return {fmt::format("ivec{}({})", ints.size(), parts)};
+  return {base::format("ivec{}({})", ints.size(), parts)};
 }
 
 Text Writer::as_value(const ir::Expression& expression) {
@@ -242,12 +242,12 @@ Text Writer::pointer_difference(const ir::Expression& expression) {
   if (!is_static_pointer(left.type)) {
     const uint64_t size = std::max<uint64_t>(1, left.type->inner->size);
     const Text bytes = glsl::binary(value(left), "-", value(right), Level::Sum);
-    const Text difference{fmt::format("int64_t({})", bytes.text)};
+    const Text difference{base::format("int64_t({})", bytes.text)};
     return size == 1 ? difference : glsl::binary(difference, "/", literal(TypeKind::Long, size), Level::Product);
   }
   const Pointer a = pointer(left), b = pointer(right);
   if (a.shape.root == nullptr || a.shape.root != b.shape.root || a.ints.empty() || b.ints.empty()) return {"0l"};
-  return {fmt::format("int64_t({})", glsl::binary(a.ints.back(), "-", b.ints.back(), Level::Sum).text)};
+  return {base::format("int64_t({})", glsl::binary(a.ints.back(), "-", b.ints.back(), Level::Sum).text)};
 }
 
 }  // namespace kymo::shader::glsl

@@ -1,10 +1,9 @@
 #include "shader/emit/glsl_resolve.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "shader/emit/walk.h"
 
 namespace kymo::shader::glsl {
@@ -22,7 +21,7 @@ using ir::StatementKind;
 
 void Resolver::check_depth(uint32_t depth, const Location& at) {
   if (depth > kMostDepth)
-    throw Rejected{at, fmt::format("expressions, statements and calls are nested more than {} deep here", kMostDepth)};
+    throw Rejected{at, base::format("expressions, statements and calls are nested more than {} deep here", kMostDepth)};
 }
 
 Resolver::Depth::Depth(Resolver& resolver, const Location& at) : depth_(resolver.depth_) {
@@ -86,9 +85,9 @@ Instance& Resolver::instance_for(const ir::Function& function, Shapes arguments,
   for (Instance* instance : known)
     if (instance->arguments == arguments) return *instance;
   if (instances_.size() >= kMostInstances)
-    throw Rejected{at, fmt::format("pointers to variables make more than {} functions here, too many for Vulkan: pass "
-                                   "values, or device pointers",
-                                   kMostInstances)};
+    throw Rejected{at, base::format("pointers to variables make more than {} functions here, too many for Vulkan: pass "
+                                    "values, or device pointers",
+                                    kMostInstances)};
   Instance& made = instances_.emplace_back();
   made.function = &function;
   made.arguments = std::move(arguments);
@@ -103,8 +102,8 @@ Cell& Resolver::cell(Instance& instance, const ir::Variable& variable) {
   if (known != nullptr) return *known;
   if (pointers > kMostShapes)
     throw Rejected{{},
-                   fmt::format("\"{}\" has {} pointers to variables in it; on Vulkan it may have {}", variable.name,
-                               pointers, kMostShapes)};
+                   base::format("\"{}\" has {} pointers to variables in it; on Vulkan it may have {}", variable.name,
+                                pointers, kMostShapes)};
   known = &cells_.emplace_back();
   known->variable = &variable;
   known->type = variable.type;

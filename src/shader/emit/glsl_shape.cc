@@ -1,7 +1,6 @@
 #include "shader/emit/glsl_shape.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "shader/emit/glsl_types.h"
 
 namespace kymo::shader::glsl {
@@ -27,13 +26,13 @@ bool join(Shape& into, const Shape& from, const Location& at) {
     into = from;
     changed = true;
   } else if (from.root != nullptr && into.root != from.root) {
-    throw Rejected{at, fmt::format("a pointer that may point to two different variables, \"{}\" and \"{}\", is not "
-                                   "supported on Vulkan",
-                                   glsl_cell_name(*into.root), glsl_cell_name(*from.root))};
+    throw Rejected{at, base::format("a pointer that may point to two different variables, \"{}\" and \"{}\", is not "
+                                    "supported on Vulkan",
+                                    glsl_cell_name(*into.root), glsl_cell_name(*from.root))};
   } else if (from.root != nullptr && into.path != from.path) {
-    throw Rejected{at,
-                   fmt::format("a pointer that may point to two different members of \"{}\" is not supported on Vulkan",
-                               glsl_cell_name(*into.root))};
+    throw Rejected{
+        at, base::format("a pointer that may point to two different members of \"{}\" is not supported on Vulkan",
+                         glsl_cell_name(*into.root))};
   }
   into.is_kept = kept;
   return changed;

@@ -1,6 +1,6 @@
 // Statements.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/emit/glsl_writer.h"
 #include "shader/emit/walk.h"
 
@@ -92,11 +92,11 @@ void Writer::statement(const ir::Statement& statement) {
 void Writer::begin(Cell& known, const Text& initial) {
   if (known.is_rooted) {
     unit_.declare(known, instance_.kernels);
-    line(fmt::format("{} = {};", known.name, initial.text));
+    line(base::format("{} = {};", known.name, initial.text));
     return;
   }
   known.name = unit_.names.take(known.variable->name);
-  line(fmt::format("{} = {};", unit_.declaration(known), initial.text));
+  line(base::format("{} = {};", unit_.declaration(known), initial.text));
 }
 
 void Writer::declare(const ir::Statement& statement) {
@@ -137,9 +137,9 @@ bool Writer::assign_compound(const ir::Statement& statement) {
   const ir::Expression& right = *given.operands[1];
   const bool is_one = right.kind == ExpressionKind::Constant && right.type->is_integer() && right.bits == 1;
   if (is_one && (given.op == Operator::Add || given.op == Operator::Subtract))
-    line(fmt::format("{}{};", given.op == Operator::Add ? "++" : "--", target_text));
+    line(base::format("{}{};", given.op == Operator::Add ? "++" : "--", target_text));
   else
-    line(fmt::format("{} {} {};", target_text, sign, value(right).text));
+    line(base::format("{} {} {};", target_text, sign, value(right).text));
   return true;
 }
 
@@ -151,7 +151,7 @@ void Writer::assign(const ir::Statement& statement) {
     if (at.kind != Place::Kind::Here || ints.empty()) return;
     if (ints.size() > 1 && statement.place->kind != ExpressionKind::Variable)
       unit_.refuse("a pointer into an array in a structure in an array cannot be kept on Vulkan");
-    line(fmt::format("{} = {};", at.text.text, whole(ints).text));
+    line(base::format("{} = {};", at.text.text, whole(ints).text));
     return;
   }
   if (assign_compound(statement)) return;
@@ -161,7 +161,7 @@ void Writer::assign(const ir::Statement& statement) {
 void Writer::store(const Place& to, const ir::Expression& given) {
   if (to.kind == Place::Kind::Here) {
     const Text text = to.really == nullptr ? value(given) : memory_.bitcast(to.really, to.type, value(given));
-    return line(fmt::format("{} = {};", to.text.text, text.text));
+    return line(base::format("{} = {};", to.text.text, text.text));
   }
   if (to.kind == Place::Kind::Nowhere) return evaluate(given);
   if (to.picked.empty() && to.kind == Place::Kind::Buffer) {
@@ -178,7 +178,7 @@ void Writer::store(const Place& to, const ir::Expression& given) {
   const uint64_t size = to.type->inner->size;
   for (size_t i = 0; i < to.picked.size(); ++i) {
     const uint64_t more = std::string_view("xyzw").find(to.picked[i]) * size;
-    const Text part = to.picked.size() == 1 ? named : Text{fmt::format("{}.{}", named.text, kComponents[i])};
+    const Text part = to.picked.size() == 1 ? named : Text{base::format("{}.{}", named.text, kComponents[i])};
     if (to.kind == Place::Kind::Buffer) {
       line(memory_.store(to.type->inner, address_plus(to.text, to.offset + more), part));
     } else {
@@ -199,7 +199,7 @@ void Writer::evaluate(const ir::Expression& expression) {
 }
 
 void Writer::branch(const ir::Statement& statement) {
-  line(fmt::format("if ({}) {{", value(*statement.value).text));
+  line(base::format("if ({}) {{", value(*statement.value).text));
   const ir::Statement* at = &statement;
   for (;;) {
     ++indent_;
@@ -216,7 +216,7 @@ void Writer::branch(const ir::Statement& statement) {
       line("} else {");
       return braced(at->otherwise);
     }
-    line(fmt::format("}} else if ({}) {{", *further));
+    line(base::format("}} else if ({}) {{", *further));
     at = next;
   }
   line("}");
@@ -226,8 +226,8 @@ void Writer::return_(const ir::Statement& statement) {
   if (statement.value == nullptr) return line("return;");
   const ir::Expression& given = *statement.value;
   if (is_static_pointer(given.type))
-    return line(fmt::format("return {};", whole(fit(pointer(given), instance_.result[0])).text));
-  line(fmt::format("return {};", value(given).text));
+    return line(base::format("return {};", whole(fit(pointer(given), instance_.result[0])).text));
+  line(base::format("return {};", value(given).text));
 }
 
 void Writer::switch_(const ir::Statement& statement) {
@@ -240,17 +240,17 @@ void Writer::switch_(const ir::Statement& statement) {
     std::string number_of;
     for (size_t i = 0; i < statement.cases.size(); ++i)
       for (const int64_t label : statement.cases[i].values)
-        number_of += fmt::format("{} == {} ? {} : ", name, literal(kind, static_cast<uint64_t>(label)).text, i);
-    chosen = {fmt::format("{}-1", number_of)};
+        number_of += base::format("{} == {} ? {} : ", name, literal(kind, static_cast<uint64_t>(label)).text, i);
+    chosen = {base::format("{}-1", number_of)};
   }
-  line(fmt::format("switch ({}) {{", chosen.text));
+  line(base::format("switch ({}) {{", chosen.text));
   ++indent_;
   for (size_t i = 0; i < statement.cases.size(); ++i) {
     const ir::Case& one = statement.cases[i];
     std::vector<std::string> labels;
-    if (is_wide && !one.values.empty()) labels.push_back(fmt::format("case {}:", i));
+    if (is_wide && !one.values.empty()) labels.push_back(base::format("case {}:", i));
     for (const int64_t label : one.values)
-      if (!is_wide) labels.push_back(fmt::format("case {}:", literal(kind, static_cast<uint64_t>(label)).text));
+      if (!is_wide) labels.push_back(base::format("case {}:", literal(kind, static_cast<uint64_t>(label)).text));
     if (one.is_default || one.values.empty()) labels.emplace_back("default:");
     labels.back() += " {";
     for (const std::string& label : labels) line(label);

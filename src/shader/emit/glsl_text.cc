@@ -1,11 +1,11 @@
 #include "shader/emit/glsl_text.h"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
+
+#include "base/text.h"
 
 namespace kymo::shader::glsl {
 namespace {
@@ -14,15 +14,15 @@ Text glsl_float(float value) {
   if (std::isnan(value)) return {"(0.0 / 0.0)"};
   const bool negative = std::signbit(value);
   if (std::isinf(value)) return {negative ? "(-1.0 / 0.0)" : "(1.0 / 0.0)"};
-  std::string text = fmt::format("{}", value);
+  std::string text = base::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return {text, negative ? Level::Prefix : Level::Postfix};
 }
 
 Text glsl_signed(int64_t value, int64_t least, std::string_view suffix) {
   // The least has no literal: it would be the negation of one that is too large.
-  if (value == least) return {fmt::format("({}{} - 1{})", value + 1, suffix, suffix)};
-  return {fmt::format("{}{}", value, suffix), value < 0 ? Level::Prefix : Level::Postfix};
+  if (value == least) return {base::format("({}{} - 1{})", value + 1, suffix, suffix)};
+  return {base::format("{}{}", value, suffix), value < 0 ? Level::Prefix : Level::Postfix};
 }
 
 }  // namespace
@@ -31,14 +31,14 @@ std::string operand(const Text& text, Level level) { return text.level < level ?
 
 Text binary(const Text& left, std::string_view sign, const Text& right, Level level) {
   const Level tighter = static_cast<Level>(static_cast<uint8_t>(level) + 1);
-  return {fmt::format("{} {} {}", operand(left, level), sign, operand(right, tighter)), level};
+  return {base::format("{} {} {}", operand(left, level), sign, operand(right, tighter)), level};
 }
 
 Text sum(const Text& left, const Text& right) {
   if (left.text == "0") return right;
   if (right.text == "0") return left;
   if (right.level == Level::Prefix && right.text.starts_with('-'))
-    return {fmt::format("{} - {}", operand(left, Level::Sum), std::string_view(right.text).substr(1)), Level::Sum};
+    return {base::format("{} - {}", operand(left, Level::Sum), std::string_view(right.text).substr(1)), Level::Sum};
   return binary(left, "+", right, Level::Sum);
 }
 
@@ -55,17 +55,17 @@ Text literal(TypeKind kind, uint64_t bits) {
     case TypeKind::Bool:
       return {bits != 0 ? "true" : "false"};
     case TypeKind::Char:
-      return {fmt::format("int8_t({})", static_cast<int8_t>(bits))};
+      return {base::format("int8_t({})", static_cast<int8_t>(bits))};
     case TypeKind::UChar:
-      return {fmt::format("uint8_t({})", static_cast<uint8_t>(bits))};
+      return {base::format("uint8_t({})", static_cast<uint8_t>(bits))};
     case TypeKind::Short:
-      return {fmt::format("int16_t({})", static_cast<int16_t>(bits))};
+      return {base::format("int16_t({})", static_cast<int16_t>(bits))};
     case TypeKind::UShort:
-      return {fmt::format("uint16_t({})", static_cast<uint16_t>(bits))};
+      return {base::format("uint16_t({})", static_cast<uint16_t>(bits))};
     case TypeKind::Int:
       return glsl_signed(static_cast<int32_t>(bits), std::numeric_limits<int32_t>::min(), "");
     case TypeKind::UInt:
-      return {fmt::format("{}u", static_cast<uint32_t>(bits))};
+      return {base::format("{}u", static_cast<uint32_t>(bits))};
     case TypeKind::Long:
       return glsl_signed(static_cast<int64_t>(bits), std::numeric_limits<int64_t>::min(), "l");
     case TypeKind::ULong:
@@ -75,6 +75,6 @@ Text literal(TypeKind kind, uint64_t bits) {
   }
 }
 
-std::string number(uint64_t value) { return fmt::format("{}ul", value); }
+std::string number(uint64_t value) { return base::format("{}ul", value); }
 
 }  // namespace kymo::shader::glsl

@@ -1,10 +1,9 @@
 #include "shader/emit/glsl_types.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
+#include "base/text.h"
 #include "shader/diagnostic.h"
 
 namespace kymo::shader::glsl {
@@ -89,7 +88,7 @@ std::string Types::vector_name(TypeKind scalar, uint32_t count) {
   has_8_bits_ |= scalar == TypeKind::Char || scalar == TypeKind::UChar;
   has_16_bits_ |= scalar == TypeKind::Short || scalar == TypeKind::UShort;
   if (count == 1) return std::string(glsl_scalar_name(scalar));
-  return fmt::format("{}vec{}", glsl_vector_prefix(scalar), count);
+  return base::format("{}vec{}", glsl_vector_prefix(scalar), count);
 }
 
 const std::string& Types::name(const Type* type) {
@@ -106,7 +105,7 @@ std::string Types::make_name(const Type* type) {
     case TypeKind::Array: {
       // The outermost dimension comes first, as in C.
       std::string dimensions;
-      for (; type->is_array(); type = type->inner) dimensions += fmt::format("[{}]", std::max(1U, type->count));
+      for (; type->is_array(); type = type->inner) dimensions += base::format("[{}]", std::max(1U, type->count));
       return name(type) + dimensions;
     }
     case TypeKind::Atomic:
@@ -130,8 +129,8 @@ const Types::Structure& Types::structure(const Type* type) {
     if (type->size > kMostUnionBytes)
       throw Rejected{
           {},
-          fmt::format("the union {} has {} bytes; on Vulkan it may have {}", type->name, type->size, kMostUnionBytes)};
-    text = fmt::format("  uint words[{}];\n", words_of_union(type));
+          base::format("the union {} has {} bytes; on Vulkan it may have {}", type->name, type->size, kMostUnionBytes)};
+    text = base::format("  uint words[{}];\n", words_of_union(type));
   } else {
     // What it is made of is declared before it.
     std::vector<std::string> types_of;
@@ -139,13 +138,13 @@ const Types::Structure& Types::structure(const Type* type) {
     field_names_.enter();
     for (size_t i = 0; i < type->fields.size(); ++i) {
       made.fields.push_back(field_names_.take(type->fields[i].name));
-      text += fmt::format("  {} {};\n", types_of[i], made.fields.back());
+      text += base::format("  {} {};\n", types_of[i], made.fields.back());
     }
     field_names_.leave();
     if (type->fields.empty()) text = "  int nothing;\n";
   }
   made.name = names_.take_outermost(type->name.empty() ? "structure" : type->name);
-  declarations_ += fmt::format("struct {} {{\n{}}};\n", made.name, text);
+  declarations_ += base::format("struct {} {{\n{}}};\n", made.name, text);
   return structures_[type] = std::move(made);
 }
 

@@ -1,9 +1,8 @@
 #include "shader/emit/glsl_unit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/embedded.h"
 #include "shader/emit/glsl_words.h"
 
@@ -36,8 +35,8 @@ std::string Unit::reference(const std::string& type, uint32_t align) {
 std::string Unit::references() const {
   std::string out;
   for (const Reference& reference : references_)
-    out += fmt::format("layout(buffer_reference, scalar, buffer_reference_align = {}) {}buffer {} {{ {} v; }};\n",
-                       reference.align, is_coherent_ ? "coherent " : "", reference.name, reference.type);
+    out += base::format("layout(buffer_reference, scalar, buffer_reference_align = {}) {}buffer {} {{ {} v; }};\n",
+                        reference.align, is_coherent_ ? "coherent " : "", reference.name, reference.type);
   return out;
 }
 
@@ -56,7 +55,7 @@ std::string Unit::type_of(const Cell& cell) {
 
 std::string Unit::declaration(const Cell& cell) {
   const bool is_shared = cell.is_memory || cell.variable->space == Space::Threadgroup;
-  return fmt::format("{}{} {}", is_shared ? "shared " : "", type_of(cell), cell.name);
+  return base::format("{}{} {}", is_shared ? "shared " : "", type_of(cell), cell.name);
 }
 
 std::vector<Unit::Piece> Unit::cells() {
@@ -78,7 +77,7 @@ void Unit::add_function(std::string text, const KernelSet* kernels) {
 
 std::string Unit::goes_on() {
   prelude.use("goes_on");
-  return fmt::format("kymo_goes_on({}u)", loops_++);
+  return base::format("kymo_goes_on({}u)", loops_++);
 }
 
 bool Unit::is_for_all(const KernelSet& kernels) const {
@@ -90,8 +89,8 @@ bool Unit::is_for_all(const KernelSet& kernels) const {
 std::string Unit::condition(const KernelSet& kernels) const {
   std::string names_of;
   for (uint32_t i = 0; i < kernel_names.size(); ++i)
-    if (kernels.contains(i)) names_of += fmt::format("{}defined({})", names_of.empty() ? "" : " || ", kernel_names[i]);
-  return fmt::format("#if {}\n", names_of);
+    if (kernels.contains(i)) names_of += base::format("{}defined({})", names_of.empty() ? "" : " || ", kernel_names[i]);
+  return base::format("#if {}\n", names_of);
 }
 
 void Unit::write(std::string& out, const std::vector<Piece>& pieces) const {
@@ -113,7 +112,7 @@ void Unit::write(std::string& out, const std::vector<Piece>& pieces) const {
 
 std::string Unit::extensions() const {
   std::string text;
-  const auto enable = [&](std::string_view name) { text += fmt::format("#extension GL_{} : require\n", name); };
+  const auto enable = [&](std::string_view name) { text += base::format("#extension GL_{} : require\n", name); };
   enable("EXT_buffer_reference");
   enable("EXT_scalar_block_layout");
   enable("EXT_shader_explicit_arithmetic_types_int64");
@@ -130,7 +129,7 @@ std::string Unit::text() {
   const std::vector<Piece> cells_of_text = cells();  // first, as these may name further types
   // What `precise` would say: glslang does not come to an end with it where a structure is computed from its members.
   std::string out = "#version 450\n// For SPIR-V in which every operation on floats is NoContraction.\n" + extensions();
-  for (const std::string& name : kernel_names) out += fmt::format("#pragma kernel {}\n", name);
+  for (const std::string& name : kernel_names) out += base::format("#pragma kernel {}\n", name);
   out += "layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;\n";
   const auto section = [&](const std::string& text) {
     if (!text.empty()) (out += '\n') += text;

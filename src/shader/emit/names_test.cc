@@ -7,7 +7,7 @@
 namespace kymo::shader {
 namespace {
 
-class NamesTest : public testing::Test {
+class NamesTest : public ::testing::Test {
  protected:
   const Words words_ = {"float", "kernel"}, functions_ = {"clamp"};
   Names names_{Reserved{words_, functions_}};

@@ -7,7 +7,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-class BuildTest : public testing::Test {
+class BuildTest : public ::testing::Test {
  protected:
   std::string text(const Expression* e) { return print(*e); }
   const Type* kind(TypeKind wanted) { return b.type(wanted); }

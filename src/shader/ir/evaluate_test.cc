@@ -8,7 +8,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-class EvaluateTest : public testing::Test {
+class EvaluateTest : public ::testing::Test {
  protected:
   using E = const Expression*;
   const Type* kind(TypeKind wanted) { return b.type(wanted); }

@@ -8,7 +8,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-class PredicateTest : public testing::Test {
+class PredicateTest : public ::testing::Test {
  protected:
   using E = const Expression*;
   const Type* integer() { return b.type(TypeKind::Int); }

@@ -1,10 +1,10 @@
 // The text: as in C, every operation in parentheses, every conversion spelled as its type's name, and each name with
 // the number of what it names.
-#include <fmt/format.h>
 
 #include <cmath>
 #include <string>
 
+#include "base/text.h"
 #include "shader/ir/ir.h"
 #include "shader/ir/names.h"
 #include "shader/ir/scalar.h"
@@ -15,8 +15,8 @@ namespace {
 constexpr int kDeepestPrinted = 500;  // an expression that nests deeper is cut off there
 
 std::string print_float(float value, std::string_view suffix) {
-  if (!std::isfinite(value)) return fmt::format("bits<{}>({:#x})", suffix, static_cast<uint32_t>(bits_of(value)));
-  std::string text = fmt::format("{}", value);
+  if (!std::isfinite(value)) return base::format("bits<{}>({:#x})", suffix, static_cast<uint32_t>(bits_of(value)));
+  std::string text = base::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + std::string(suffix);
 }
@@ -26,13 +26,13 @@ std::string print_constant(const Expression& constant) {
     case TypeKind::Bool:
       return constant.bits != 0 ? "true" : "false";
     case TypeKind::Int:
-      return fmt::format("{}", static_cast<int64_t>(constant.bits));
+      return base::format("{}", static_cast<int64_t>(constant.bits));
     case TypeKind::UInt:
-      return fmt::format("{}u", constant.bits);
+      return base::format("{}u", constant.bits);
     case TypeKind::Long:
-      return fmt::format("{}l", static_cast<int64_t>(constant.bits));
+      return base::format("{}l", static_cast<int64_t>(constant.bits));
     case TypeKind::ULong:
-      return fmt::format("{}ul", constant.bits);
+      return base::format("{}ul", constant.bits);
     case TypeKind::Half:
       return print_float(float_of(constant.bits), "h");
     case TypeKind::BFloat:
@@ -40,11 +40,11 @@ std::string print_constant(const Expression& constant) {
     case TypeKind::Float:
       return print_float(float_of(constant.bits), "f");
     default:
-      return fmt::format("{}({})", TypeTable::name(constant.type), static_cast<int64_t>(constant.bits));
+      return base::format("{}({})", TypeTable::name(constant.type), static_cast<int64_t>(constant.bits));
   }
 }
 
-std::string print_variable(const Variable& variable) { return fmt::format("{}.{}", variable.name, variable.id); }
+std::string print_variable(const Variable& variable) { return base::format("{}.{}", variable.name, variable.id); }
 
 class ExpressionPrinter {
  public:
@@ -68,7 +68,7 @@ class ExpressionPrinter {
   std::string typed(const Expression& e) { return TypeTable::name(e.type) + "(" + list(e) + ")"; }
 
   std::string named(const Expression& e) {
-    return fmt::format("{}<{}>({})", kind_name(e.kind), TypeTable::name(e.type), list(e));
+    return base::format("{}<{}>({})", kind_name(e.kind), TypeTable::name(e.type), list(e));
   }
 
   std::string joined(const Expression& e, std::string_view op) {
@@ -83,13 +83,13 @@ class ExpressionPrinter {
 
   std::string member(const Expression& e) {
     const Type* structure = e.operands[0]->type;
-    if (e.index >= structure->fields.size()) return operand(e, 0) + fmt::format(".<{}>", e.index);
+    if (e.index >= structure->fields.size()) return operand(e, 0) + base::format(".<{}>", e.index);
     const std::string& name = structure->fields[e.index].name;
-    return operand(e, 0) + (name.empty() ? fmt::format(".<{}>", e.index) : "." + name);
+    return operand(e, 0) + (name.empty() ? base::format(".<{}>", e.index) : "." + name);
   }
 
   std::string intrinsic(const Expression& e) {
-    const std::string number = e.index == 0 ? "" : fmt::format("<{}>", e.index);
+    const std::string number = e.index == 0 ? "" : base::format("<{}>", e.index);
     return std::string(intrinsic_name(e.intrinsic)) + number + "(" + list(e) + ")";
   }
 
@@ -137,7 +137,7 @@ class ExpressionPrinter {
       case ExpressionKind::Bitcast:
         return named(e);
       case ExpressionKind::Call:
-        return fmt::format("{}.{}({})", e.function->name, e.function->id, list(e));
+        return base::format("{}.{}({})", e.function->name, e.function->id, list(e));
       case ExpressionKind::Intrinsic:
         return intrinsic(e);
     }
@@ -160,14 +160,14 @@ class FunctionPrinter {
  private:
   static std::string binding(const Binding& bound) {
     static constexpr std::string_view kKinds[] = {"buffer", "value", "threadgroup"};
-    return fmt::format("[[{}({}){}{}]] ", kKinds[static_cast<size_t>(bound.kind)], bound.index,
-                       bound.is_const ? " const" : "", bound.reports_errors ? " errors" : "");
+    return base::format("[[{}({}){}{}]] ", kKinds[static_cast<size_t>(bound.kind)], bound.index,
+                        bound.is_const ? " const" : "", bound.reports_errors ? " errors" : "");
   }
 
   static std::string head(const Function& function) {
-    std::string made = function.is_kernel ? fmt::format("kernel \"{}\" ", function.host_name) : "";
-    if (function.max_threads != 0) made += fmt::format("[[max_threads({})]] ", function.max_threads);
-    made += fmt::format("{} {}.{}(", TypeTable::name(function.result), function.name, function.id);
+    std::string made = function.is_kernel ? base::format("kernel \"{}\" ", function.host_name) : "";
+    if (function.max_threads != 0) made += base::format("[[max_threads({})]] ", function.max_threads);
+    made += base::format("{} {}.{}(", TypeTable::name(function.result), function.name, function.id);
     for (size_t i = 0; i < function.parameters.size(); ++i) {
       if (i != 0) made += ", ";
       if (i < function.bindings.size()) made += binding(function.bindings[i]);
@@ -209,7 +209,7 @@ class FunctionPrinter {
   void cases(const Statement& s, int depth) {
     for (const Case& one_case : s.cases) {
       std::string label;
-      for (const int64_t value : one_case.values) label += fmt::format("case {}: ", value);
+      for (const int64_t value : one_case.values) label += base::format("case {}: ", value);
       if (one_case.is_default || one_case.values.empty()) label += "default: ";
       label.pop_back();
       line(depth, label);
@@ -269,9 +269,9 @@ std::string print(const Function& function) { return FunctionPrinter().text(func
 std::string print(const Module& module) {
   std::string out;
   for (const Variable* constant : module.constants)
-    out += fmt::format("constant {} {}{} = {}\n", TypeTable::name(constant->type), print_variable(*constant),
-                       constant->address_taken ? " [[address_taken]]" : "",
-                       constant->value == nullptr ? "?" : print(*constant->value));
+    out += base::format("constant {} {}{} = {}\n", TypeTable::name(constant->type), print_variable(*constant),
+                        constant->address_taken ? " [[address_taken]]" : "",
+                        constant->value == nullptr ? "?" : print(*constant->value));
   for (const Function* function : module.functions) out += print(*function);
   return out;
 }

@@ -9,7 +9,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-class ScalarTest : public testing::Test {
+class ScalarTest : public ::testing::Test {
  protected:
   static uint64_t number(int64_t value) { return static_cast<uint64_t>(value); }
   static std::optional<uint64_t> binary(Operator op, TypeKind kind, uint64_t left, uint64_t right) {

@@ -7,7 +7,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-class UniformTest : public testing::Test {
+class UniformTest : public ::testing::Test {
  protected:
   using E = const Expression*;
   const Type* integer() { return b.type(TypeKind::Int); }

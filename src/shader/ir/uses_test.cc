@@ -8,7 +8,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-class UsesTest : public testing::Test {
+class UsesTest : public ::testing::Test {
  protected:
   Function& calls(const char* name, std::vector<const Function*> callees) {
     Function& made = b.function(name, b.type(TypeKind::Void));

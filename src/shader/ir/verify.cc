@@ -1,10 +1,10 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
+#include "base/text.h"
 #include "shader/ir/ir.h"
 #include "shader/ir/names.h"
 #include "shader/ir/verify_expression.h"
@@ -36,7 +36,7 @@ class ModuleVerifier {
   }
 
   std::string where() const {
-    return function_ == nullptr ? "" : fmt::format("{}.{}: ", function_->name, function_->id);
+    return function_ == nullptr ? "" : base::format("{}.{}: ", function_->name, function_->id);
   }
 
  private:
@@ -44,10 +44,10 @@ class ModuleVerifier {
     if (!good) throw VerifyFault{text};
   }
   static void check(bool good, const Variable& variable, const char* text) {
-    if (!good) throw VerifyFault{fmt::format("{}.{} {}", variable.name, variable.id, text)};
+    if (!good) throw VerifyFault{base::format("{}.{} {}", variable.name, variable.id, text)};
   }
   static void check(bool good, const Expression& e, std::string_view text) {
-    if (!good) throw VerifyFault{fmt::format("`{}` {}", print(e), text)};
+    if (!good) throw VerifyFault{base::format("`{}` {}", print(e), text)};
   }
 
   void nest() { check(++depth_ < kDeepestVerified, "it nests too deep"); }
@@ -123,7 +123,7 @@ class ModuleVerifier {
       expression(*operand);
     }
     const std::string_view fault = expression_fault(e);
-    if (!fault.empty()) check(false, e, fmt::format("({}): {}", kind_name(e.kind), fault));
+    if (!fault.empty()) check(false, e, base::format("({}): {}", kind_name(e.kind), fault));
     if (e.kind == ExpressionKind::Variable) {
       const bool known =
           e.variable->space == Space::Program ? constants_.contains(e.variable) : visible_set_.contains(e.variable);
@@ -155,7 +155,7 @@ class ModuleVerifier {
   void given(const Type* to, const Expression* e) {
     value(e);
     if (is_given(to, e->type)) return;
-    check(false, *e, fmt::format("has type {}, where {} is wanted", TypeTable::name(e->type), TypeTable::name(to)));
+    check(false, *e, base::format("has type {}, where {} is wanted", TypeTable::name(e->type), TypeTable::name(to)));
   }
 
   // ---- Statements

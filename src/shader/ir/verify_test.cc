@@ -5,7 +5,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-class VerifyTest : public testing::Test {
+class VerifyTest : public ::testing::Test {
  protected:
   const Type* kind(TypeKind wanted) { return b.type(wanted); }
   const Expression* variable(TypeKind wanted) {

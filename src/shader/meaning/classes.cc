@@ -1,8 +1,8 @@
 // Structs: instances of templates, their members, their layout.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/same.h"
 #include "shader/meaning/tables.h"
@@ -56,7 +56,7 @@ Class& Meaning::instantiate_class(const Symbol& given, TemplateArguments argumen
   Class*& known = tables_->classes[instance_key(&symbol, arguments)];
   if (known != nullptr) return *known;
   if (classes_.size() + instances_.size() > kMostInstances)
-    throw Rejected{at, fmt::format("more than {} instances of templates: there is no end to them", kMostInstances)};
+    throw Rejected{at, base::format("more than {} instances of templates: there is no end to them", kMostInstances)};
   Scope* bound = nullptr;
   const ast::Declaration* declaration = specialisation_of(symbol, arguments, bound, at);
 
@@ -96,7 +96,7 @@ void Meaning::complete(Class& made, Location at) {
     throw fault;
   }
   if (!made.declaration->is_definition)
-    throw Rejected{at, fmt::format("\"{}\" is declared, but not defined", made.type->name)};
+    throw Rejected{at, base::format("\"{}\" is declared, but not defined", made.type->name)};
   const DepthGuard guard(tables_->depth, kMostInstantiationDepth, at, "a struct");
   made.is_completing = true;
   ++tables_->completing;
@@ -109,7 +109,7 @@ void Meaning::complete(Class& made, Location at) {
     made.is_broken = true;
     --tables_->completing;
     if (!made.arguments.empty())
-      rejected.notes.push_back({Severity::Note, at, fmt::format("in the instantiation of \"{}\"", made.type->name)});
+      rejected.notes.push_back({Severity::Note, at, base::format("in the instantiation of \"{}\"", made.type->name)});
     tables_->faults[&made] = rejected;
     throw;
   }
@@ -127,10 +127,10 @@ void Meaning::complete_members(Class& made) {
     const Type* type = resolve_plain(*written, *made.scope->parent);
     Class* base = class_of(type);
     if (base == nullptr || base->type->is_union || !type->complete)
-      throw Rejected{written->at, fmt::format("{} cannot be a base: it is no complete struct", quoted(type))};
+      throw Rejected{written->at, base::format("{} cannot be a base: it is no complete struct", quoted(type))};
     made.ancestors += 1 + base->ancestors;
     if (made.ancestors > kMostAncestors)
-      throw Rejected{written->at, fmt::format("\"{}\" has more than {} bases", made.type->name, kMostAncestors)};
+      throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMostAncestors)};
     made.bases.push_back(base);
     made.scope->bases.push_back(base->scope);
     fields.push_back({std::string(base->scope->name), type});
@@ -152,12 +152,12 @@ void Meaning::complete_members(Class& made) {
       continue;
     const QualifiedType type = resolve(*member->type, *made.scope);
     if (type.is_auto || type.type->is(TypeKind::Void) || (type.type->is_array() && type.type->count == 0))
-      throw Rejected{member->at, fmt::format("\"{}\" needs a type that says how large it is", member->name)};
+      throw Rejected{member->at, base::format("\"{}\" needs a type that says how large it is", member->name)};
     const Type* held = type.type;
     while (held->is_array()) held = held->inner;
     if (held->is_struct() && !held->complete)
-      throw Rejected{member->at, fmt::format("\"{}\" cannot contain {}, which is not complete here", made.type->name,
-                                             quoted(type.type))};
+      throw Rejected{member->at, base::format("\"{}\" cannot contain {}, which is not complete here", made.type->name,
+                                              quoted(type.type))};
     fields.push_back(
         {std::string(member->name), type.type->is(TypeKind::Reference)
                                         ? types_.pointer(type.type->inner, type.type->space, type.type->is_const)
@@ -167,21 +167,21 @@ void Meaning::complete_members(Class& made) {
     for (const Field& field : fields)
       if (!field.type->is_number() || field.type->size != fields[0].type->size)
         throw Rejected{declaration.at,
-                       fmt::format("a union may have numbers and vectors of one size only: \"{}\" is {}, \"{}\" is {}",
-                                   fields[0].name, quoted(fields[0].type), field.name, quoted(field.type))};
+                       base::format("a union may have numbers and vectors of one size only: \"{}\" is {}, \"{}\" is {}",
+                                    fields[0].name, quoted(fields[0].type), field.name, quoted(field.type))};
   uint32_t parts = 0;
   for (const Field& field : fields) {
     const Type* held = field.type;
     while (held->is_array()) held = held->inner;
     parts += held->is_struct() ? tables_->parts[held] : 1;
     if (parts > kMostParts)
-      throw Rejected{declaration.at, fmt::format("\"{}\" has more than {} fields, with those of its fields",
-                                                 made.type->name, kMostParts)};
+      throw Rejected{declaration.at, base::format("\"{}\" has more than {} fields, with those of its fields",
+                                                  made.type->name, kMostParts)};
   }
   tables_->parts[made.type] = std::max(parts, 1U);
   types_.complete(*made.type, std::move(fields), align);
   if (made.type->size > kLargestStruct)
-    throw Rejected{declaration.at, fmt::format("\"{}\" is larger than {} bytes", made.type->name, kLargestStruct)};
+    throw Rejected{declaration.at, base::format("\"{}\" is larger than {} bytes", made.type->name, kLargestStruct)};
   made.is_completing = false;
   for (const ast::Declaration* each : asserts) check_assert(*each, *made.scope);
 }

@@ -1,8 +1,8 @@
 // Every declaration gets a symbol. Nothing is worked out: types and values are looked at when they are first asked for.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/same.h"
 #include "shader/meaning/tables.h"
@@ -108,7 +108,7 @@ void Meaning::declare_using(const ast::Declaration& declaration, Scope& scope) {
   if (found.empty()) {
     // Builtin functions have no symbol: they are found without one.
     if (is_builtin(name) || builtin_type(name) != nullptr) return;
-    throw Rejected{declaration.at, fmt::format("there is nothing called \"{}\" there to use", name)};
+    throw Rejected{declaration.at, base::format("there is nothing called \"{}\" there to use", name)};
   }
   std::vector<Symbol*>& into = scope.symbols[name];
   for (const Symbol* symbol : found) {
@@ -128,7 +128,7 @@ void Meaning::declare_type(const ast::Declaration& declaration, Scope& scope, Cl
           return;
         }
     throw Rejected{declaration.at,
-                   fmt::format("there is no struct template \"{}\" here to specialise", declaration.name)};
+                   base::format("there is no struct template \"{}\" here to specialise", declaration.name)};
   }
   if (declaration.name.empty()) return;
   if (const auto found = scope.symbols.find(declaration.name);
@@ -140,7 +140,7 @@ void Meaning::declare_type(const ast::Declaration& declaration, Scope& scope, Cl
       if (!declaration.is_definition) return;
       if (symbol->declaration->is_definition)
         throw Rejected{declaration.at,
-                       fmt::format("\"{}\" is defined twice", declaration.name),
+                       base::format("\"{}\" is defined twice", declaration.name),
                        {{Severity::Note, symbol->declaration->at, "it was defined here before"}}};
       tables_->forward[&declaration] = symbol->declaration;
       symbol->declaration = &declaration;
@@ -177,7 +177,7 @@ void Meaning::declare_variable(const ast::Declaration& declaration, Scope& scope
             return;
           }
       throw Rejected{declaration.at,
-                     fmt::format("there is no variable template \"{}\" here to specialise", declaration.name)};
+                     base::format("there is no variable template \"{}\" here to specialise", declaration.name)};
     }
     return;  // S::x outside of S: what is said inside counts
   }
@@ -187,7 +187,7 @@ void Meaning::declare_variable(const ast::Declaration& declaration, Scope& scope
   if (scope.kind == Scope::Kind::Namespace && object != nullptr && object->space && *object->space != Space::Constant)
     throw Rejected{
         declaration.at,
-        fmt::format("the variable \"{}\" is outside of functions: only constant ones may be there", declaration.name)};
+        base::format("the variable \"{}\" is outside of functions: only constant ones may be there", declaration.name)};
   Symbol& symbol = make_symbol(Symbol::Kind::Variable, declaration.name, scope);
   symbol.declaration = &declaration;
   symbol.owner = owner;
@@ -199,7 +199,7 @@ const ir::Expression* Meaning::enumerator(const Symbol& symbol, Location at) {
   Scope& inside = *symbol.scope;
   const Type* type = declaration.type == nullptr ? types_.get(TypeKind::Int) : resolve_plain(*declaration.type, inside);
   if (!type->is_integer() && !type->is(TypeKind::Bool))
-    throw Rejected{declaration.at, fmt::format("an enum is of integers, not of \"{}\"", TypeTable::name(type))};
+    throw Rejected{declaration.at, base::format("an enum is of integers, not of \"{}\"", TypeTable::name(type))};
   int64_t next = 0;
   for (const ast::Enumerator& each : declaration.enumerators) {
     Symbol& made = *inside.symbols[each.name].front();
@@ -207,13 +207,13 @@ const ir::Expression* Meaning::enumerator(const Symbol& symbol, Location at) {
       const ir::Expression* given =
           each.value == nullptr ? nullptr : constant(*each.value, inside, "the value of an enumerator");
       if (given != nullptr && !given->type->is_integer() && !given->type->is(TypeKind::Bool))
-        throw Rejected{each.at, fmt::format("the value of \"{}\" is no integer", each.name)};
+        throw Rejected{each.at, base::format("the value of \"{}\" is no integer", each.name)};
       const int64_t value = given == nullptr ? next : static_cast<int64_t>(given->bits);
       const bool is_large = given != nullptr && given->type->is(TypeKind::ULong);
       const Type* of = type;
       if (!fits(of, value, is_large)) {
         if (declaration.type != nullptr)
-          throw Rejected{each.at, fmt::format("\"{}\" does not fit in \"{}\"", each.name, TypeTable::name(type))};
+          throw Rejected{each.at, base::format("\"{}\" does not fit in \"{}\"", each.name, TypeTable::name(type))};
         const Type* unsigned_type = types_.get(TypeKind::UInt);
         of = fits(unsigned_type, value, is_large) ? unsigned_type : types_.get(TypeKind::Long);
       }
@@ -225,13 +225,13 @@ const ir::Expression* Meaning::enumerator(const Symbol& symbol, Location at) {
     next = static_cast<int64_t>(made.constant->bits + 1);
     if (&made == &symbol) return made.constant;
   }
-  throw Rejected{at, fmt::format("the value of \"{}\" depends on itself", symbol.name)};
+  throw Rejected{at, base::format("the value of \"{}\" depends on itself", symbol.name)};
 }
 
 void Meaning::check_assert(const ast::Declaration& declaration, Scope& scope) {
   if (constant_bool(*declaration.initializer, scope, "what static_assert asserts")) return;
   throw Rejected{declaration.at, declaration.text.empty() ? std::string("static_assert failed")
-                                                          : fmt::format("static_assert failed: {}", declaration.text)};
+                                                          : base::format("static_assert failed: {}", declaration.text)};
 }
 
 }  // namespace kymo::shader

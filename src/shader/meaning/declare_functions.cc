@@ -1,6 +1,6 @@
 // Functions get their symbols: prototypes and definitions come together, members defined outside find their struct.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/same.h"
 #include "shader/meaning/tables.h"
@@ -27,7 +27,7 @@ Scope& Meaning::home_of(const ast::Declaration& declaration, Scope& scope) {
     Scope* next = nullptr;
     for (const Symbol* symbol : i == 0 ? find(part.name, *home) : find_in(part.name, *home))
       if (symbol->kind == Symbol::Kind::Namespace) next = symbol->scope;
-    if (next == nullptr) throw Rejected{part.at, fmt::format("there is no namespace \"{}\" here", part.name)};
+    if (next == nullptr) throw Rejected{part.at, base::format("there is no namespace \"{}\" here", part.name)};
     home = next;
   }
   return *home;
@@ -36,7 +36,7 @@ Scope& Meaning::home_of(const ast::Declaration& declaration, Scope& scope) {
 void Meaning::declare_function(const ast::Declaration& declaration, Scope& scope, Class* owner) {
   if (!declaration.other_stage.empty())
     throw Rejected{declaration.at,
-                   fmt::format("{} functions are not supported: only kernels are", declaration.other_stage)};
+                   base::format("{} functions are not supported: only kernels are", declaration.other_stage)};
   if (declaration.name.starts_with('~')) {
     if (!declare_is_empty(declaration.body))
       throw Rejected{declaration.at, "a destructor that does something is not supported"};
@@ -52,7 +52,8 @@ void Meaning::declare_function(const ast::Declaration& declaration, Scope& scope
       const ast::NamePart& part = declaration.qualified.parts[i];
       if (structure != nullptr) {
         structure = declare_nested(*structure, part.name);
-        if (structure == nullptr) throw Rejected{part.at, fmt::format("there is no struct \"{}\" in there", part.name)};
+        if (structure == nullptr)
+          throw Rejected{part.at, base::format("there is no struct \"{}\" in there", part.name)};
         continue;
       }
       Scope* next = nullptr;
@@ -66,7 +67,7 @@ void Meaning::declare_function(const ast::Declaration& declaration, Scope& scope
       }
       if (next != nullptr) at = next;
       if (next == nullptr && structure == nullptr)
-        throw Rejected{part.at, fmt::format("there is no struct or namespace \"{}\" here", part.name)};
+        throw Rejected{part.at, base::format("there is no struct or namespace \"{}\" here", part.name)};
     }
     if (structure != nullptr) {
       tables_->outside[structure].push_back({&declaration, &scope});
@@ -96,7 +97,7 @@ void Meaning::declare_function(const ast::Declaration& declaration, Scope& scope
         // Two templates that look the same may differ in what their parameters are checked by.
         if (declaration.is_template) continue;
         throw Rejected{declaration.at,
-                       fmt::format("\"{}\" is defined twice with the same parameters", declaration.name),
+                       base::format("\"{}\" is defined twice with the same parameters", declaration.name),
                        {{Severity::Note, symbol->declaration->at, "it was defined here before"}}};
       }
       symbol->others.push_back(symbol->declaration);

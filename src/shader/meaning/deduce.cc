@@ -1,8 +1,8 @@
 // Template parameters from what is given for them.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/tables.h"
 #include "shader/meaning/work.h"
@@ -313,8 +313,8 @@ bool Meaning::deduce(const ast::Declaration& function, Scope& scope, const Templ
     if (match_type(pattern, actual_for(pattern, arguments[i]), scope, deduction)) continue;
     if (deduction.conflict != SIZE_MAX)
       tables_->conflict =
-          fmt::format("\"{}\" would be both {} and {}", deduction.parameters[deduction.conflict].name,
-                      quoted(spell({*deduction.found[deduction.conflict]})), quoted(spell({deduction.second})));
+          base::format("\"{}\" would be both {} and {}", deduction.parameters[deduction.conflict].name,
+                       quoted(spell({*deduction.found[deduction.conflict]})), quoted(spell({deduction.second})));
     return false;
   }
   Scope* bound = nullptr;

@@ -1,9 +1,9 @@
 // What a kernel's parameters are: memory and values that a caller gives, and where the thread is.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/tables.h"
 #include "shader/meaning/work.h"
@@ -73,8 +73,8 @@ void Meaning::bind_position(const ast::Attribute& attribute, const Parameter& pa
   if (!is_position_type || type->components() > where->type->components())
     throw Rejected{
         attribute.at,
-        fmt::format("[[{}]] is of type {}, not {}", attribute.name,
-                    where->type->is_vector() ? "uint, uint2 or uint3 (or ushort)" : "uint (or ushort)", quoted(type))};
+        base::format("[[{}]] is of type {}, not {}", attribute.name,
+                     where->type->is_vector() ? "uint, uint2 or uint3 (or ushort)" : "uint (or ushort)", quoted(type))};
   ir::Builder& make = build(attribute.at);
   if (type->components() < where->type->components())
     where = type->is_vector() ? make.swizzle(where, "xy") : make.index(where, 0);
@@ -94,22 +94,23 @@ void Meaning::bind_kernel_parameter(FunctionInstance& instance, const Parameter&
   for (const ast::Attribute& attribute : written.attributes) {
     if (position(attribute.name, attribute.at) != nullptr) return bind_position(attribute, parameter, locals);
     if (!parameter_is_silent(attribute.name))
-      throw Rejected{attribute.at, fmt::format("the attribute [[{}]] of parameter \"{}\" is not supported",
-                                               attribute.name, parameter.name)};
+      throw Rejected{attribute.at, base::format("the attribute [[{}]] of parameter \"{}\" is not supported",
+                                                attribute.name, parameter.name)};
     if (attribute.name == "buffer" || attribute.name == "threadgroup") numbered = &attribute;
   }
   const bool is_reference = type->is(TypeKind::Reference);
   if (!is_reference && !type->is_pointer())
     throw Rejected{written.at,
-                   fmt::format("parameter \"{0}\" of the kernel is {1}, which nobody gives it: a value is passed as "
-                               "\"constant {2}&\", memory as \"device {2}*\", a position needs its attribute",
-                               parameter.name, quoted(type), TypeTable::name(type))};
+                   base::format("parameter \"{0}\" of the kernel is {1}, which nobody gives it: a value is passed as "
+                                "\"constant {2}&\", memory as \"device {2}*\", a position needs its attribute",
+                                parameter.name, quoted(type), TypeTable::name(type))};
   if (type->space == Space::Thread)
-    throw Rejected{written.at, fmt::format("parameter \"{}\" of the kernel needs an address space: device, constant or "
-                                           "threadgroup",
-                                           parameter.name)};
+    throw Rejected{written.at,
+                   base::format("parameter \"{}\" of the kernel needs an address space: device, constant or "
+                                "threadgroup",
+                                parameter.name)};
   if (instance.function->bindings.size() >= kMostBuffers)
-    throw Rejected{written.at, fmt::format("a kernel has at most {} buffers and values", kMostBuffers)};
+    throw Rejected{written.at, base::format("a kernel has at most {} buffers and values", kMostBuffers)};
   ir::Binding binding;
   const bool is_value = is_reference && type->space == Space::Constant;
   binding.kind = is_value
@@ -121,7 +122,7 @@ void Meaning::bind_kernel_parameter(FunctionInstance& instance, const Parameter&
   if (numbered != nullptr && numbered->arguments.size() == 1) {
     const uint64_t index = constant_integer(*numbered->arguments[0], *instance.scope, "the number of a buffer");
     if (index >= kMostBuffers)
-      throw Rejected{numbered->at, fmt::format("buffers are numbered from 0 to {}, not {}", kMostBuffers - 1, index)};
+      throw Rejected{numbered->at, base::format("buffers are numbered from 0 to {}, not {}", kMostBuffers - 1, index)};
     binding.index = static_cast<uint32_t>(index);
   } else if (binding.kind != ir::BindingKind::Threadgroup) {
     binding.index = static_cast<uint32_t>(std::find(buffers.begin(), buffers.end(), false) - buffers.begin());
@@ -133,7 +134,7 @@ void Meaning::bind_kernel_parameter(FunctionInstance& instance, const Parameter&
   if (binding.kind != ir::BindingKind::Threadgroup) {
     if (buffers.size() <= binding.index) buffers.resize(binding.index + 1);
     if (buffers[binding.index])
-      throw Rejected{written.at, fmt::format("two parameters have [[buffer({})]]", binding.index)};
+      throw Rejected{written.at, base::format("two parameters have [[buffer({})]]", binding.index)};
     buffers[binding.index] = true;
   }
 

@@ -1,8 +1,8 @@
 // Kernels: which there are, and what each is called by.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/tables.h"
 #include "shader/meaning/work.h"
@@ -100,7 +100,7 @@ const Symbol* Meaning::instantiated_kernel(const ast::Declaration& function, Sco
     try {
       if (has_types && given.size() != symbol->declaration->parameters.size() &&
           (symbol->declaration->parameters.empty() || !symbol->declaration->parameters.back()->is_variadic)) {
-        no(fmt::format("it has {} parameters, not {}", symbol->declaration->parameters.size(), given.size()));
+        no(base::format("it has {} parameters, not {}", symbol->declaration->parameters.size(), given.size()));
         continue;
       }
       if (!deduce(*symbol->declaration, *symbol->scope, written, given, attempt)) {
@@ -120,7 +120,7 @@ const Symbol* Meaning::instantiated_kernel(const ast::Declaration& function, Sco
     for (size_t i = 0; has_types && i < given.size() && is_it; ++i) {
       const Type* wanted = types.parameters[i].type.type;
       is_it = (wanted->is(TypeKind::Reference) ? wanted->inner : wanted) == given[i].type;
-      if (!is_it) no(fmt::format("parameter {} is {} in it, not {}", i + 1, quoted(wanted), quoted(given[i].type)));
+      if (!is_it) no(base::format("parameter {} is {} in it, not {}", i + 1, quoted(wanted), quoted(given[i].type)));
     }
     if (!is_it) continue;
     found = symbol;
@@ -129,7 +129,7 @@ const Symbol* Meaning::instantiated_kernel(const ast::Declaration& function, Sco
   }
   if (found == nullptr)
     throw Rejected{function.at,
-                   fmt::format("there is no template \"{}\" that this could instantiate", name.last().name),
+                   base::format("there is no template \"{}\" that this could instantiate", name.last().name),
                    std::move(notes)};
   return found;
 }
@@ -139,10 +139,10 @@ void Meaning::lower_kernel(FunctionInstance& instance, std::string host_name) {
   if (const auto [known, is_new] = tables_->host_names.try_emplace(host_name, declaration.at); !is_new)
     throw Rejected{
         declaration.at,
-        fmt::format("there are two kernels called \"{}\": give one of them another [[host_name(\"...\")]]", host_name),
+        base::format("there are two kernels called \"{}\": give one of them another [[host_name(\"...\")]]", host_name),
         {{Severity::Note, known->second, "the other one"}}};
   if (instance.result == nullptr || !instance.result->is(TypeKind::Void))
-    throw Rejected{declaration.at, fmt::format("the kernel \"{}\" must return void", declaration.name)};
+    throw Rejected{declaration.at, base::format("the kernel \"{}\" must return void", declaration.name)};
   const DepthGuard guard(tables_->depth, kMostInstantiationDepth, declaration.at, "a kernel");
   // One template may be instantiated by several names: each is a kernel of its own.
   FunctionInstance& own = instances_.emplace_back(instance);

@@ -1,8 +1,8 @@
 // Which symbols a name stands for.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/tables.h"
 #include "shader/meaning/work.h"
@@ -102,11 +102,11 @@ Scope* Meaning::scope_of(const ast::Name& name, Scope& from, Location at) {
       const Type* of = type.type != nullptr && type.type->is(TypeKind::Reference) ? type.type->inner : type.type;
       Class* made = of == nullptr ? nullptr : class_of(of);
       if (made == nullptr)
-        throw Rejected{where, fmt::format("{} is no struct: it has no \"{}\"", quoted(of), name.parts[i + 1].name)};
+        throw Rejected{where, base::format("{} is no struct: it has no \"{}\"", quoted(of), name.parts[i + 1].name)};
       next = made->scope;
       break;
     }
-    if (next == nullptr) throw Rejected{where, fmt::format("there is no namespace or struct \"{}\" here", part.name)};
+    if (next == nullptr) throw Rejected{where, base::format("there is no namespace or struct \"{}\" here", part.name)};
     scope = next;
   }
   return scope;

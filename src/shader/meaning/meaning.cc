@@ -1,9 +1,8 @@
 #include "shader/meaning/meaning.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "base/text.h"
 #include "shader/meaning/tables.h"
 
 namespace kymo::shader {
@@ -27,8 +26,8 @@ Meaning::~Meaning() = default;
 void Meaning::spend_step(Location at) {
   if (++tables_->steps > kMostSteps)
     throw Rejected{at,
-                   fmt::format("the source means more than {} expressions: check its default arguments and templates",
-                               kMostSteps)};
+                   base::format("the source means more than {} expressions: check its default arguments and templates",
+                                kMostSteps)};
 }
 
 void Meaning::lower() {

@@ -1,8 +1,8 @@
 // Which of several functions a call means.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/same.h"
 #include "shader/meaning/tables.h"
@@ -77,8 +77,8 @@ Rank Meaning::object_rank(const Symbol& function, const std::optional<Value>& ob
 
 std::optional<Meaning::Candidate> Meaning::viable(const Symbol& symbol, const OverloadSet& set,
                                                   std::span<const Value> arguments, std::string* why) {
-  const auto no = [&](std::string_view text, const auto&... values) {
-    if (why != nullptr) *why = fmt::format(fmt::runtime(text), values...);
+  const auto no = [&]<typename... Values>(base::FormatString<const Values&...> text, const Values&... values) {
+    if (why != nullptr) *why = base::format(text, values...);
     return std::nullopt;
   };
   const ast::Declaration& declaration = *symbol.declaration;
@@ -174,8 +174,8 @@ std::optional<Chosen> Meaning::choose_best(OverloadSet& set, std::span<const Val
   for (const Candidate& candidate : fitting) {
     if (&candidate == best || order(*best, candidate) == Order::Better) continue;
     throw Rejected{set.at,
-                   fmt::format("several functions \"{}\" fit ({}) equally well: convert an argument to say which",
-                               overload_name(*best->symbol), overload_spelled(arguments)),
+                   base::format("several functions \"{}\" fit ({}) equally well: convert an argument to say which",
+                                overload_name(*best->symbol), overload_spelled(arguments)),
                    {{Severity::Note, best->symbol->declaration->at, "this one"},
                     {Severity::Note, candidate.symbol->declaration->at, "and this one"}}};
   }
@@ -197,8 +197,8 @@ Chosen Meaning::choose(OverloadSet& set, std::span<const Value> arguments) {
   choose_best(set, arguments, &notes, false);
   const std::string name(set.name == kConstructorName && !set.candidates.empty() ? overload_name(*set.candidates[0])
                                                                                  : set.name);
-  if (notes.empty()) throw Rejected{set.at, fmt::format("there is no function \"{}\" here", name)};
-  throw Rejected{set.at, fmt::format("no function \"{}\" takes ({})", name, overload_spelled(arguments)),
+  if (notes.empty()) throw Rejected{set.at, base::format("there is no function \"{}\" here", name)};
+  throw Rejected{set.at, base::format("no function \"{}\" takes ({})", name, overload_spelled(arguments)),
                  std::move(notes)};
 }
 

@@ -1,8 +1,8 @@
 // What stands before ... is done once for each element of the packs that it mentions.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/tables.h"
 
@@ -78,14 +78,14 @@ std::vector<Scope*> Meaning::expansions(const ast::Expression* expression, const
       if (!is_bound && symbol->kind != Symbol::Kind::LocalPack) continue;
       const size_t size = is_bound ? symbol->argument.pack.size() : symbol->locals.size();
       if (!packs.empty() && size != count)
-        throw Rejected{at, fmt::format("the packs \"{}\" and \"{}\" differ in length: {} and {}", packs[0]->name,
-                                       symbol->name, count, size)};
+        throw Rejected{at, base::format("the packs \"{}\" and \"{}\" differ in length: {} and {}", packs[0]->name,
+                                        symbol->name, count, size)};
       count = size;
       packs.push_back(symbol);
     }
   if (packs.empty()) throw Rejected{at, "there is no pack before ... to expand"};
   if (count > kMostPackElements)
-    throw Rejected{at, fmt::format("a pack of {} is too large: {} elements are the most", count, kMostPackElements)};
+    throw Rejected{at, base::format("a pack of {} is too large: {} elements are the most", count, kMostPackElements)};
   std::vector<Scope*> scopes;
   scopes.reserve(count);
   for (size_t i = 0; i < count; ++i) {
@@ -105,7 +105,7 @@ size_t Meaning::pack_size(std::string_view name, const Scope& scope, Location at
     if (symbol->kind == Symbol::Kind::Argument && symbol->argument.kind == TemplateArgument::Kind::Pack)
       return symbol->argument.pack.size();
   }
-  throw Rejected{at, fmt::format("\"{}\" is not a pack", name)};
+  throw Rejected{at, base::format("\"{}\" is not a pack", name)};
 }
 
 }  // namespace kymo::shader

@@ -1,9 +1,9 @@
 // What a written type is.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/tables.h"
 #include "shader/meaning/work.h"
@@ -32,8 +32,8 @@ std::unordered_map<std::string_view, TypeSpelling> type_spellings() {
   for (const auto& [name, kind] : kScalars) {
     known[name] = {kind};
     for (uint32_t count = 2; count <= 4; ++count) {
-      known[texts.emplace_back(fmt::format("{}{}", name, count))] = {kind, count};
-      known[texts.emplace_back(fmt::format("packed_{}{}", name, count))] = {kind, count, true};
+      known[texts.emplace_back(base::format("{}{}", name, count))] = {kind, count};
+      known[texts.emplace_back(base::format("packed_{}{}", name, count))] = {kind, count, true};
     }
   }
   known["void"] = {TypeKind::Void};
@@ -105,7 +105,7 @@ QualifiedType Meaning::resolve_shape(const ast::TypeName& type, Scope& scope) {
       }
       if (type.form == ast::TypeForm::Pointer) {
         if (inner.type->is(TypeKind::Reference))
-          throw Rejected{type.at, fmt::format("there are no pointers to references such as {}", quoted(inner.type))};
+          throw Rejected{type.at, base::format("there are no pointers to references such as {}", quoted(inner.type))};
         resolved.type = pointer_to(inner);
       } else if (inner.type->is(TypeKind::Reference)) {
         resolved.type = inner.type;
@@ -126,8 +126,8 @@ QualifiedType Meaning::resolve_shape(const ast::TypeName& type, Scope& scope) {
       if (type.expression != nullptr) {
         count = constant_integer(*type.expression, scope, "the size of an array");
         if (count == 0 || count > kMostElements)
-          throw Rejected{type.at, fmt::format("an array has 1 to {} elements, not {}", kMostElements,
-                                              static_cast<int64_t>(count))};
+          throw Rejected{type.at, base::format("an array has 1 to {} elements, not {}", kMostElements,
+                                               static_cast<int64_t>(count))};
       }
       resolved.type = types_.array(resolved.type, static_cast<uint32_t>(count));
       break;
@@ -152,7 +152,7 @@ QualifiedType Meaning::resolve_named(const ast::TypeName& type, Scope& scope) {
     }
     if ((resolved.type = builtin_type(bare)) != nullptr) return resolved;
     if (bare.starts_with("double") && bare.size() <= 7)
-      throw Rejected{type.at, fmt::format("there is no \"{}\" in Metal: use \"float{}\"", bare, bare.substr(6))};
+      throw Rejected{type.at, base::format("there is no \"{}\" in Metal: use \"float{}\"", bare, bare.substr(6))};
   }
   const std::vector<const Symbol*> found = find(name, scope, type.at);
   for (const Symbol* symbol : found)
@@ -160,21 +160,21 @@ QualifiedType Meaning::resolve_named(const ast::TypeName& type, Scope& scope) {
       return type_named(*symbol, name.last(), scope, type.at);
   if (name.parts.size() == 1 && name.last().has_arguments && is_type_hook(name.last().name))
     return type_hook(name.last().name, evaluate_arguments(name.last().arguments, scope), type.at);
-  if (!found.empty()) throw Rejected{type.at, fmt::format("\"{}\" is not a type", name.last().name)};
+  if (!found.empty()) throw Rejected{type.at, base::format("\"{}\" is not a type", name.last().name)};
   if (type_is_of_drawing(name.last().name))
     throw Rejected{type.at,
-                   fmt::format("\"{}\" is not supported: kernels work on buffers, values and threadgroup memory",
-                               name.last().name)};
+                   base::format("\"{}\" is not supported: kernels work on buffers, values and threadgroup memory",
+                                name.last().name)};
   if (name.parts.size() > 1) {
     // metal::float4, metal::vec<T, N>
     if (const Type* builtin = builtin_type(name.last().name); builtin != nullptr && !name.last().has_arguments) {
       resolved.type = builtin;
       return resolved;
     }
-    throw Rejected{type.at, fmt::format("there is no type \"{}\" in \"{}\"", name.last().name,
-                                        name.parts[name.parts.size() - 2].name)};
+    throw Rejected{type.at, base::format("there is no type \"{}\" in \"{}\"", name.last().name,
+                                         name.parts[name.parts.size() - 2].name)};
   }
-  throw Rejected{type.at, fmt::format("there is no type \"{}\" here", name.last().name)};
+  throw Rejected{type.at, base::format("there is no type \"{}\" here", name.last().name)};
 }
 
 // The type that a symbol is, with the arguments that its name is written with.
@@ -188,11 +188,11 @@ QualifiedType Meaning::type_named(const Symbol& symbol, const ast::NamePart& par
         if (!part.has_arguments) break;
         return instantiate_type(*symbol.argument.symbol, part, from, at);
       case TemplateArgument::Kind::Pack:
-        throw Rejected{at, fmt::format("\"{}\" is a pack: it needs ... behind what it stands in", symbol.name)};
+        throw Rejected{at, base::format("\"{}\" is a pack: it needs ... behind what it stands in", symbol.name)};
       case TemplateArgument::Kind::Value:
         break;
     }
-    throw Rejected{at, fmt::format("\"{}\" is not a type", symbol.name)};
+    throw Rejected{at, base::format("\"{}\" is not a type", symbol.name)};
   }
   if (symbol.type != nullptr && !part.has_arguments) {
     resolved.type = symbol.type;
@@ -209,9 +209,9 @@ QualifiedType Meaning::type_named(const Symbol& symbol, const ast::NamePart& par
                     }) &&
         !parameters.empty())
       return instantiate_type(symbol, part, from, at);
-    throw Rejected{at, fmt::format("\"{0}\" is a template: write \"{0}<...>\"", symbol.name)};
+    throw Rejected{at, base::format("\"{0}\" is a template: write \"{0}<...>\"", symbol.name)};
   }
-  if (part.has_arguments) throw Rejected{at, fmt::format("\"{}\" is not a template", symbol.name)};
+  if (part.has_arguments) throw Rejected{at, base::format("\"{}\" is not a template", symbol.name)};
   switch (declaration.kind) {
     case ast::DeclarationKind::Struct:
       resolved.type = instantiate_class(symbol, {}, at).type;

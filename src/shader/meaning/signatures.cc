@@ -1,8 +1,8 @@
 // A function's types for one list of template arguments, and the instance that a call gets.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/same.h"
 #include "shader/meaning/tables.h"
@@ -30,7 +30,7 @@ const Signature& Meaning::signature(const Symbol& symbol, const TemplateArgument
   made.symbol = &symbol;
   made.declaration = symbol.declaration;
   made.arguments = arguments;
-  made.fault = Rejected{symbol.declaration->at, fmt::format("the types of \"{}\" depend on themselves", symbol.name)};
+  made.fault = Rejected{symbol.declaration->at, base::format("the types of \"{}\" depend on themselves", symbol.name)};
   try {
     work_out(made);
     made.fault.reset();
@@ -94,7 +94,7 @@ void Meaning::read_parameters(Signature& made) {
       added.type.is_const = false;
     }
     if (added.type.type->is(TypeKind::Void))
-      throw Rejected{parameter.at, fmt::format("parameter \"{}\" cannot be void", parameter.name)};
+      throw Rejected{parameter.at, base::format("parameter \"{}\" cannot be void", parameter.name)};
   };
   for (size_t i = 0; i < declaration.parameters.size(); ++i) {
     const ast::Declaration& parameter = *declaration.parameters[i];
@@ -208,13 +208,13 @@ FunctionInstance& Meaning::instance(const Symbol& function, const TemplateArgume
   for (size_t i = 0; i < types.parameters.size(); ++i) {
     adapted[i] = i < given.size() ? adapt(types.parameters[i].type, given[i]) : types.parameters[i].type;
     if (adapted[i].type != types.parameters[i].type.type)
-      key += fmt::format("|{}:{}", i, static_cast<int>(adapted[i].type->space));
+      key += base::format("|{}:{}", i, static_cast<int>(adapted[i].type->space));
   }
-  key += fmt::format("|{}", static_cast<int>(this_space));
+  key += base::format("|{}", static_cast<int>(this_space));
   FunctionInstance*& known = tables_->instances[key];
   if (known != nullptr) return *known;
   if (classes_.size() + instances_.size() > kMostInstances)
-    throw Rejected{at, fmt::format("more than {} instances of templates: there is no end to them", kMostInstances)};
+    throw Rejected{at, base::format("more than {} instances of templates: there is no end to them", kMostInstances)};
 
   FunctionInstance& made = instances_.emplace_back();
   made.declaration = types.declaration;

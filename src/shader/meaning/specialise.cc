@@ -1,8 +1,8 @@
 // Which of a template's specialisations the arguments choose.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/same.h"
 #include "shader/meaning/tables.h"
@@ -52,7 +52,7 @@ const ast::Declaration* Meaning::specialisation_of(const Symbol& symbol, const T
   }
   if (rival != nullptr)
     throw Rejected{at,
-                   fmt::format("several specialisations of \"{}\" fit <{}>", symbol.name, spell(arguments)),
+                   base::format("several specialisations of \"{}\" fit <{}>", symbol.name, spell(arguments)),
                    {{Severity::Note, best->at, "this one"}, {Severity::Note, rival->at, "and this one"}}};
   if (best != nullptr) return best;
   bound = symbol.declaration->is_template ? &bind(symbol.declaration->template_parameters, arguments, *symbol.scope)

@@ -1,9 +1,9 @@
 // Template arguments: what is written, completed by defaults, and bound to the parameters' names.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/same.h"
 #include "shader/meaning/tables.h"
@@ -149,7 +149,7 @@ TemplateArgument Meaning::evaluate_argument(const ast::TemplateArgument& written
         if (is_bound && symbol->argument.kind != ArgumentKind::Pack) return symbol->argument;
         if (is_bound)
           throw Rejected{value.at,
-                         fmt::format("\"{}\" is a pack: it needs ... behind what it stands in", symbol->name)};
+                         base::format("\"{}\" is a pack: it needs ... behind what it stands in", symbol->name)};
         if (symbol->kind != Symbol::Kind::Type || symbol->declaration == nullptr || !symbol->declaration->is_template)
           break;
         argument.kind = ArgumentKind::Template;
@@ -161,7 +161,7 @@ TemplateArgument Meaning::evaluate_argument(const ast::TemplateArgument& written
   argument.value = constant(value, scope, "a template argument");
   if (argument.value->kind != ir::ExpressionKind::Constant)
     throw Rejected{value.at,
-                   fmt::format("a template argument is a type or a number, not {}", quoted(argument.value->type))};
+                   base::format("a template argument is a type or a number, not {}", quoted(argument.value->type))};
   return argument;
 }
 
@@ -206,8 +206,8 @@ TemplateArguments Meaning::complete_arguments(const ast::Declaration& of, Scope&
                                               const TemplateArguments& given, Location at, Scope*& bound) {
   std::vector<std::optional<TemplateArgument>> found(of.template_parameters.size());
   if (!place_given(of.template_parameters, given, found))
-    throw Rejected{at, fmt::format("\"{}\" has {} template parameters, but {} arguments are given", of.name,
-                                   of.template_parameters.size(), given.size())};
+    throw Rejected{at, base::format("\"{}\" has {} template parameters, but {} arguments are given", of.name,
+                                    of.template_parameters.size(), given.size())};
   return finish_arguments(of, declared_in, found, at, bound);
 }
 
@@ -221,14 +221,14 @@ void Meaning::check_argument(const ast::TemplateParameter& parameter, TemplateAr
     }
   if (parameter.is_template != (argument.kind == ArgumentKind::Template) ||
       (!parameter.is_template && parameter.is_type != (argument.kind == ArgumentKind::Type)))
-    throw Rejected{at, fmt::format("template parameter \"{}\" takes {}, not {}", parameter.name,
-                                   parameter.is_template ? "a template" : (parameter.is_type ? "a type" : "a value"),
-                                   argument_kind(argument))};
+    throw Rejected{at, base::format("template parameter \"{}\" takes {}, not {}", parameter.name,
+                                    parameter.is_template ? "a template" : (parameter.is_type ? "a type" : "a value"),
+                                    argument_kind(argument))};
   if (argument.kind != ArgumentKind::Value || parameter.type == nullptr) return;
   const QualifiedType type = resolve_shape(*parameter.type, bound);
   if (type.is_auto || type.type == argument.value->type) return;
   if (!type.type->is_scalar())
-    throw Rejected{at, fmt::format("a template's value must be a number, not {}", quoted(type.type))};
+    throw Rejected{at, base::format("a template's value must be a number, not {}", quoted(type.type))};
   argument.value = build(at).convert(type.type, argument.value);
 }
 
@@ -255,8 +255,8 @@ TemplateArguments Meaning::finish_arguments(const ast::Declaration& of, Scope& d
         fallback = &earlier->second->template_parameters[i].fallback;
       if (fallback->type == nullptr && fallback->value == nullptr)
         throw Rejected{at,
-                       fmt::format("template parameter \"{}\" of \"{}\" is neither given nor known from the arguments",
-                                   parameter.name, of.name)};
+                       base::format("template parameter \"{}\" of \"{}\" is neither given nor known from the arguments",
+                                    parameter.name, of.name)};
       argument = evaluate_argument(*fallback, *bound);
     }
     if (parameter.is_pack)

@@ -1,8 +1,8 @@
 // The types that the standard library names but cannot say in Metal: vec<T, N>, atomic<T>, and what traits are made of.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/meaning/meaning.h"
 #include "shader/meaning/tables.h"
 #include "shader/meaning/work.h"
@@ -36,23 +36,23 @@ bool Meaning::is_type_hook(std::string_view name) {
 QualifiedType Meaning::type_hook(std::string_view name, const TemplateArguments& arguments, Location at) {
   const bool is_vector = name == "vec" || name == "packed_vec" || name == "kymo_make_vector";
   if (arguments.size() != (is_vector ? 2 : 1) || arguments[0].kind != TemplateArgument::Kind::Type)
-    throw Rejected{at, fmt::format("\"{}\" takes a type{}", name, is_vector ? " and a number of components" : "")};
+    throw Rejected{at, base::format("\"{}\" takes a type{}", name, is_vector ? " and a number of components" : "")};
   QualifiedType result = arguments[0].type;
   const Type* type = result.type;
   if (is_vector) {
     if (arguments[1].kind != TemplateArgument::Kind::Value || !arguments[1].value->type->is_integer())
-      throw Rejected{at, fmt::format("\"{}\" takes a type and a number of components", name)};
+      throw Rejected{at, base::format("\"{}\" takes a type and a number of components", name)};
     const uint64_t count = arguments[1].value->bits;
     if (name == "kymo_make_vector" && count == 1) return {.type = type};
     if (!type->is_scalar())
-      throw Rejected{at, fmt::format("there are vectors of numbers and bool only, not of {}", quoted(type))};
+      throw Rejected{at, base::format("there are vectors of numbers and bool only, not of {}", quoted(type))};
     if (count < 2 || count > 4)
-      throw Rejected{at, fmt::format("a vector has 2, 3 or 4 components, not {}", static_cast<int64_t>(count))};
+      throw Rejected{at, base::format("a vector has 2, 3 or 4 components, not {}", static_cast<int64_t>(count))};
     return {.type = types_.vector(type, static_cast<uint32_t>(count), name == "packed_vec")};
   }
   if (name == "atomic") {
     if (!type->is_scalar())
-      throw Rejected{at, fmt::format("there are atomics of numbers only, not of {}", quoted(type))};
+      throw Rejected{at, base::format("there are atomics of numbers only, not of {}", quoted(type))};
     return {.type = types_.atomic(type)};
   }
   if (name == "kymo_scalar_of") return {.type = type->is(TypeKind::Reference) ? type->inner->scalar() : type->scalar()};
@@ -67,7 +67,7 @@ QualifiedType Meaning::type_hook(std::string_view name, const TemplateArguments&
   }
   const Type* scalar = types_.get(TypeKind::Int);
   if (type->is_number()) scalar = types_.get(hook_integer(type->scalar()->kind, name == "kymo_make_signed"));
-  if (!type->is_number() || !scalar->is_integer()) throw Rejected{at, fmt::format("{} is no integer", quoted(type))};
+  if (!type->is_number() || !scalar->is_integer()) throw Rejected{at, base::format("{} is no integer", quoted(type))};
   return {.type = types_.with_scalar(type, scalar)};
 }
 

@@ -1,8 +1,8 @@
 // Variables outside of functions: constants all of them, worked out when they are first used.
-#include <fmt/format.h>
 
 #include <cmath>
 
+#include "base/text.h"
 #include "shader/meaning/work.h"
 
 namespace kymo::shader {
@@ -132,8 +132,8 @@ std::optional<Value> Meaning::function_constant(const ast::Declaration& declarat
     if (!is_whole ||
         !fits(type, is_large ? static_cast<int64_t>(static_cast<uint64_t>(*given)) : static_cast<int64_t>(*given),
               is_large)) {
-      throw Rejected{at, fmt::format("the function constant {} is {}, and cannot be {}", quoted(declaration.name),
-                                     quoted(type), *given)};
+      throw Rejected{at, base::format("the function constant {} is {}, and cannot be {}", quoted(declaration.name),
+                                      quoted(type), *given)};
     }
   }
   Value value = rvalue(type->is(TypeKind::Bool) ? make.constant_bool(*given != 0)

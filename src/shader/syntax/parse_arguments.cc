@@ -1,5 +1,4 @@
 // What stands between < and > behind a name, and whether a "<" opens that at all.
-#include <fmt/format.h>
 
 #include "shader/syntax/parser_impl.h"
 

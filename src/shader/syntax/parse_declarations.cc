@@ -1,8 +1,8 @@
 // Namespaces, using, and what all declarations have in common.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -29,8 +29,8 @@ void ParserImpl::parse_declaration(const Context& context) {
     case Word::StaticAssert:
     case Word::Template:
       if (is_templated)
-        fail(fmt::format("expected a function, a struct, an alias or a variable behind \"template <...>\", found {}",
-                         found()));
+        fail(base::format("expected a function, a struct, an alias or a variable behind \"template <...>\", found {}",
+                          found()));
       break;
     default:
       break;
@@ -76,7 +76,7 @@ void ParserImpl::parse_simple_declaration(const Context& context) {
     return expect_semicolon("the declaration of", parts.back().name);
   }
   if (specifiers.type == nullptr && !is(Word::Operator) && !is(Word::Tilde) && !is_name(word()) && !is(Word::Scope)) {
-    fail(fmt::format("expected a declaration, found {}", found()));
+    fail(base::format("expected a declaration, found {}", found()));
   }
   if (parse_declarators(specifiers, context)) return;
   const Declarations& made = *context.out;
@@ -160,7 +160,7 @@ void ParserImpl::parse_namespace_part(const Context& context, bool is_inline) {
   const Context members{Place::Namespace, &made.members};
   if (take(Word::Scope)) {
     const bool inner_inline = take(Word::Inline);
-    if (!is_name(word())) fail(fmt::format("expected the name of a namespace, found {}", found()));
+    if (!is_name(word())) fail(base::format("expected the name of a namespace, found {}", found()));
     return parse_namespace_part(members, inner_inline);
   }
   parse_attributes(made.attributes);
@@ -223,7 +223,7 @@ void ParserImpl::parse_static_assert(const Context& context) {
   made.initializer = parse_assignment();
   if (take(Word::Comma)) {
     if (!is(Word::String))
-      fail(fmt::format("expected a text as the second argument of static_assert, found {}", found()));
+      fail(base::format("expected a text as the second argument of static_assert, found {}", found()));
     made.text = parse_string()->text;
   }
   expect(Word::RightParen, "behind the arguments of static_assert");

@@ -1,6 +1,6 @@
 // What stands around a declared name: pointers, references, arrays.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -31,7 +31,7 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
       declarator.name = take_head(false);
       declarator.at = declarator.name.at;
     } else if (naming == Naming::Required) {
-      fail(fmt::format("expected a name behind the type, found {}", found()));
+      fail(base::format("expected a name behind the type, found {}", found()));
     }
     parse_attributes(declarator.attributes);
   }
@@ -62,7 +62,7 @@ const ast::TypeName* ParserImpl::parse_pointers(const ast::TypeName* base) {
       if (is_name(word()) && word(1) == Word::Scope && word(2) == Word::Star) refuse("pointers to members are");
       return base;
     }
-    if (count == kMostNesting) fail(fmt::format("more than {} pointers to pointers", kMostNesting));
+    if (count == kMostNesting) fail(base::format("more than {} pointers to pointers", kMostNesting));
     ast::TypeName& type = tree_.make_type();
     type.form = form;
     type.at = at();

@@ -1,8 +1,8 @@
 // Operators, by precedence.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -19,7 +19,7 @@ ast::Expression* ParserImpl::finish(ast::Expression& expression) {
   for (const ast::Expression* operand : expression.operands) below = std::max(below, operand->height);
   expression.height = below + 1;
   if (expression.height > kMostHeight) {
-    fail(expression.at, fmt::format("this expression is more than {} operations deep: split it", kMostHeight));
+    fail(expression.at, base::format("this expression is more than {} operations deep: split it", kMostHeight));
   }
   tallest_ = std::max(tallest_, expression.height);
   return &expression;

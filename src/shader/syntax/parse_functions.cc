@@ -1,6 +1,6 @@
 // Functions: parameters, what stands behind them, bodies.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -9,7 +9,7 @@ bool ParserImpl::parse_function(const Specifiers& specifiers, Declarator declara
   ast::Declaration& made = add(ast::DeclarationKind::Function, declarator.at, context);
   if (specifiers.type == nullptr && !declarator.name.is_function &&
       (context.place != Place::Struct || declarator.name.last != struct_->name)) {
-    fail(declarator.at, fmt::format("expected a type in front of \"{}\"", declarator.text()));
+    fail(declarator.at, base::format("expected a type in front of \"{}\"", declarator.text()));
   }
   made.type = declarator.type;
   made.is_static = specifiers.is_static;
@@ -59,7 +59,7 @@ const ast::Declaration* ParserImpl::parse_parameter(ast::Declaration& function) 
   if (specifiers.type->form == ast::TypeForm::Named && specifiers.type->name.last().name == "auto") {
     // A template's parameter without a name: it gets one that no source can contain.
     ast::TemplateParameter& invented = function.template_parameters.emplace_back();
-    invented.name = tree_.keep(fmt::format("auto#{}", ++invented_));
+    invented.name = tree_.keep(base::format("auto#{}", ++invented_));
     invented.at = specifiers.type->at;
     function.is_template = true;
     specifiers.type->name.parts.back().name = invented.name;
@@ -81,7 +81,7 @@ const ast::Declaration* ParserImpl::parse_parameter(ast::Declaration& function) 
   }
   if (declarator.has_name()) {
     if (declarator.name.meaning.is_builtin() && declarator.name.meaning.is_type()) {
-      fail(declarator.at, fmt::format("\"{}\" is a type: nothing else can be called so", declarator.text()));
+      fail(declarator.at, base::format("\"{}\" is a type: nothing else can be called so", declarator.text()));
     }
     made.name = declarator.text();
     const uint8_t flags = NameMeaning::kValue | (made.is_variadic ? NameMeaning::kPack : 0);
@@ -99,7 +99,7 @@ void ParserImpl::parse_behind_parameters(ast::Declaration& function) {
     } else if (take(Word::Noexcept)) {
       if (is(Word::LeftParen)) index_ = behind_group(index_);
     } else if (is(Word::Override) || is(Word::Final)) {
-      refuse(fmt::format("virtual functions (\"{}\") are", token().text));
+      refuse(base::format("virtual functions (\"{}\") are", token().text));
     } else if (is(Word::Requires)) {
       fail_at_word();
     } else if (take(Word::Arrow)) {
@@ -122,7 +122,7 @@ bool ParserImpl::parse_function_end(ast::Declaration& function, const Context& c
     } else if (is(Word::Integer)) {
       refuse("virtual functions (\"= 0\") are");
     } else {
-      fail(fmt::format("expected \"default\" or \"delete\" behind '=', found {}", found()));
+      fail(base::format("expected \"default\" or \"delete\" behind '=', found {}", found()));
     }
     expect_semicolon("the declaration of", function.name);
     return true;

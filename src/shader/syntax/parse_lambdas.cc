@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -34,7 +34,7 @@ ast::Expression* ParserImpl::parse_lambda() {
     }
   }
   parse_behind_parameters(function);
-  if (!is(Word::LeftBrace)) fail(fmt::format("expected the body of the lambda, found {}", found()));
+  if (!is(Word::LeftBrace)) fail(base::format("expected the body of the lambda, found {}", found()));
   parse_body(function);
   return finish(made);
 }
@@ -53,7 +53,7 @@ void ParserImpl::parse_captures(ast::Lambda& lambda) {
       if (is_copied_this) advance();
       capture.is_expansion = take(Word::Ellipsis);
       capture.at = at();
-      if (!is_name(word()) && !is(Word::This)) fail(fmt::format("expected the name of a capture, found {}", found()));
+      if (!is_name(word()) && !is(Word::This)) fail(base::format("expected the name of a capture, found {}", found()));
       capture.name = token().text;
       const Word name = word();
       advance();

@@ -1,6 +1,6 @@
 // Names, with their scopes and template arguments.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -155,10 +155,10 @@ ast::NamePart ParserImpl::parse_part(Head& head) {
     advance();
     parse_operator(part);
   } else if (is(Word::Tilde) && is_name(word(1))) {
-    part.name = tree_.keep(fmt::format("~{}", token_at(index_ + 1).text));
+    part.name = tree_.keep(base::format("~{}", token_at(index_ + 1).text));
     index_ += 2;
   } else {
-    fail(fmt::format("expected a name, found {}", found()));
+    fail(base::format("expected a name, found {}", found()));
   }
   head.is_function = true;
   head.meaning = {NameMeaning::kValue | NameMeaning::kFunction};
@@ -189,7 +189,7 @@ void ParserImpl::parse_operator(ast::NamePart& part) {
     part.name = "operator>>";
     index_ += 2;
   } else if (word() >= Word::Plus && word() <= Word::ShiftRightEqual) {
-    part.name = tree_.keep(fmt::format("operator{}", spelling(word())));
+    part.name = tree_.keep(base::format("operator{}", spelling(word())));
     advance();
   } else if (is(Word::Comma) || is(Word::Arrow)) {
     part.name = is(Word::Comma) ? "operator," : "operator->";

@@ -1,8 +1,8 @@
 // What expressions are made of: literals, names, parentheses, constructions, named casts, folds.
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/syntax/literals.h"
 #include "shader/syntax/parser_impl.h"
 
@@ -70,7 +70,7 @@ ast::Expression* ParserImpl::parse_string() {
   bool is_joined = false;
   for (; is(Word::String); advance()) {
     std::string_view content = token().text;
-    if (content.size() < 2 || content.front() != '"') refuse(fmt::format("the prefix of the text {} is", found()));
+    if (content.size() < 2 || content.front() != '"') refuse(base::format("the prefix of the text {} is", found()));
     content = content.substr(1, content.size() - 2);
     if (!is_joined && word(1) != Word::String && content.find('\\') == std::string_view::npos) {
       made.text = content;
@@ -78,7 +78,7 @@ ast::Expression* ParserImpl::parse_string() {
     }
     is_joined = true;
     if (!append_unescaped(content, joined)) {
-      fail(fmt::format("the text {} has an escape that there is not", found()));
+      fail(base::format("the text {} has an escape that there is not", found()));
     }
   }
   if (is_joined) made.text = tree_.keep(std::move(joined));
@@ -110,7 +110,7 @@ ast::Expression* ParserImpl::parse_construction(const ast::TypeName* type) {
   if (is(Word::LeftBrace)) return parse_braces(type);
   if (!is(Word::LeftParen)) {
     const std::string_view name = type->name.parts.empty() ? std::string_view("this") : type->name.last().name;
-    fail(type->at, fmt::format("\"{}\" is a type, and a value was expected: found {} behind it", name, found()));
+    fail(type->at, base::format("\"{}\" is a type, and a value was expected: found {} behind it", name, found()));
   }
   ast::Expression& made = make_expression(ExpressionKind::Cast, type->at);
   made.type = type;
@@ -156,7 +156,7 @@ void ParserImpl::parse_arguments(Expressions& into, Word end, std::string_view w
     argument->is_expansion |= take(Word::Ellipsis);
     into.push_back(argument);
     if (!take(Word::Comma)) break;
-    if (is(end) && end != Word::RightBrace) fail(fmt::format("expected a value behind ',', found {}", found()));
+    if (is(end) && end != Word::RightBrace) fail(base::format("expected a value behind ',', found {}", found()));
   }
   expect(end, where, of);
 }
@@ -183,9 +183,9 @@ ast::Expression* ParserImpl::parse_fold(ast::Expression* first, bool first_is_pa
   const auto take_operator = [&] {
     const std::string_view op = at_shift_right() ? std::string_view(">>") : spelling(word());
     if (binary_precedence() == 0 && !is(Word::Comma)) {
-      fail(fmt::format("expected an operator beside \"...\", found {}", found()));
+      fail(base::format("expected an operator beside \"...\", found {}", found()));
     }
-    if (!made.op.empty() && made.op != op) fail(fmt::format("\"...\" stands between \"{}\" and \"{}\"", made.op, op));
+    if (!made.op.empty() && made.op != op) fail(base::format("\"...\" stands between \"{}\" and \"{}\"", made.op, op));
     made.op = op;
     index_ += op == ">>" ? 2 : 1;
   };

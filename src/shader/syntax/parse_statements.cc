@@ -1,7 +1,7 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -147,7 +147,7 @@ void ParserImpl::parse_condition(ast::Statement& statement, bool may_init) {
       if (part.kind != ast::StatementKind::Empty) statement.init = &part;
       continue;
     }
-    if (part.kind == ast::StatementKind::Empty) fail(fmt::format("expected a condition, found {}", found()));
+    if (part.kind == ast::StatementKind::Empty) fail(base::format("expected a condition, found {}", found()));
     statement.expression = part.expression;
     statement.declarations = part.declarations;
     return expect(Word::RightParen, "behind the condition");

@@ -1,6 +1,6 @@
 // Structs, classes, unions, enums.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -19,7 +19,7 @@ void ParserImpl::parse_struct(Specifiers& specifiers, const Context& context) {
   const bool may_declare =
       context.place != Place::TypeOnly && context.place != Place::Parameter && context.out != nullptr;
   const bool defines = is(Word::LeftBrace) || (is(Word::Colon) && !context.may_range);
-  if (!defines && !has_name) fail(fmt::format("expected the name of a struct, found {}", found()));
+  if (!defines && !has_name) fail(base::format("expected the name of a struct, found {}", found()));
   if (!defines && !(may_declare && is(Word::Semicolon))) {  // struct S x;
     specifiers.members = head.meaning.members;
     specifiers.type = make_type(std::move(head));
@@ -107,7 +107,7 @@ void ParserImpl::parse_bases(ast::Declaration& made, NameScope* scope) {
   do {
     while (is(Word::Public) || is(Word::Private) || is(Word::Protected)) advance();
     if (is(Word::Virtual)) fail_at_word();
-    if (!at_head()) fail(fmt::format("expected the name of a base, found {}", found()));
+    if (!at_head()) fail(base::format("expected the name of a base, found {}", found()));
     Head head = parse_head(true);
     names_.follow(scope, head.meaning.members);
     ast::TypeName* base = make_type(std::move(head));
@@ -126,7 +126,7 @@ void ParserImpl::name_unnamed(ast::Declaration& made, const Specifiers& specifie
     made.name = token().text;
   } else {
     made.name =
-        tree_.keep(fmt::format("{}#{}", made.kind == ast::DeclarationKind::Enum ? "enum" : "struct", ++invented_));
+        tree_.keep(base::format("{}#{}", made.kind == ast::DeclarationKind::Enum ? "enum" : "struct", ++invented_));
   }
   specifiers.type->name.parts.push_back(plain_part(made.name, made.at));
 }
@@ -146,7 +146,7 @@ void ParserImpl::parse_enum(Specifiers& specifiers, const Context& context) {
   const bool may_declare =
       context.place != Place::TypeOnly && context.place != Place::Parameter && context.out != nullptr;
   const bool defines = is(Word::LeftBrace) || (is(Word::Colon) && !context.may_range);
-  if (!defines && !has_name) fail(fmt::format("expected the name of an enum, found {}", found()));
+  if (!defines && !has_name) fail(base::format("expected the name of an enum, found {}", found()));
   if (!defines && !(may_declare && is(Word::Semicolon))) {
     specifiers.members = head.meaning.members;
     specifiers.type = make_type(std::move(head));
@@ -179,7 +179,7 @@ void ParserImpl::parse_enumerators(ast::Declaration& made, NameScope* scope) {
   const Keep<NameScope*> in_scope(scope_, scope);
   advance();
   while (!is(Word::RightBrace)) {
-    if (!is_name(word())) fail(fmt::format("expected the name of an enumerator, found {}", found()));
+    if (!is_name(word())) fail(base::format("expected the name of an enumerator, found {}", found()));
     ast::Enumerator enumerator{.name = token().text, .at = at()};
     const Word name = word();
     advance();

@@ -1,6 +1,6 @@
 // template <…>, and explicit instantiations.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -46,8 +46,8 @@ ast::TemplateParameter ParserImpl::parse_template_parameter() {
     parse_header();
     parameter.is_template = true;
     if (!is(Word::Class) && !is(Word::Typename)) {
-      fail(fmt::format("expected \"class\" or \"typename\" behind the parameters of a template's template, found {}",
-                       found()));
+      fail(base::format("expected \"class\" or \"typename\" behind the parameters of a template's template, found {}",
+                        found()));
     }
   }
   const bool is_value = is(Word::Typename) && is_name(word(1)) && word(2) == Word::Scope;  // typename T::type N

@@ -1,6 +1,6 @@
 // Types, and what else stands in front of the things that a declaration declares.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -61,7 +61,7 @@ ParserImpl::Specifiers ParserImpl::parse_specifiers(const Context& context) {
     specifiers.type->is_const |= specifiers.is_const;
     if (specifiers.space) specifiers.type->space = specifiers.space;
   } else if (context.place == Place::TypeOnly || context.place == Place::Parameter) {
-    fail(fmt::format("expected a type, found {}", found()));
+    fail(base::format("expected a type, found {}", found()));
   }
   for (const ast::Attribute& attribute : specifiers.attributes) {
     if (attribute.name == "kernel") specifiers.is_kernel = true;
@@ -99,11 +99,11 @@ bool ParserImpl::parse_specifier(Specifiers& specifiers, const Context& context)
   if (peeked.is_function) return false;
   const bool is_alone = !peeked.is_type && word_at(peeked.end) == Word::LeftParen;
   if (is_alone && context.place == Place::Namespace) {
-    fail(fmt::format("expected a declaration, found \"{}\": is it a macro that nobody defined?",
-                     peeked.name.last().name));
+    fail(base::format("expected a declaration, found \"{}\": is it a macro that nobody defined?",
+                      peeked.name.last().name));
   }
   if (is_alone && context.place == Place::Struct) {
-    fail(fmt::format("expected a type in front of \"{}\"", peeked.name.last().name));
+    fail(base::format("expected a type in front of \"{}\"", peeked.name.last().name));
   }
   Head head = take_head(true);
   specifiers.members = head.meaning.members;
@@ -165,8 +165,8 @@ bool ParserImpl::parse_qualifier(bool& is_const, std::optional<Space>& space) {
   const std::optional<Space> found_space = types_space(word());
   if (!found_space) return false;
   if (space && *space != *found_space) {
-    fail(fmt::format("\"{}\" contradicts \"{}\": something lies in one address space only", token().text,
-                     space_name(*space)));
+    fail(base::format("\"{}\" contradicts \"{}\": something lies in one address space only", token().text,
+                      space_name(*space)));
   }
   space = found_space;
   advance();
@@ -215,12 +215,12 @@ ast::Attribute ParserImpl::parse_attribute() {
   const Keep<bool> outside(in_template_arguments_, false);
   ast::Attribute attribute;
   attribute.at = at();
-  if (!is_alphabetic(word())) fail(fmt::format("expected the name of an attribute, found {}", found()));
+  if (!is_alphabetic(word())) fail(base::format("expected the name of an attribute, found {}", found()));
   attribute.name = token().text;
   advance();
   if (take(Word::Scope)) {
-    if (!is_alphabetic(word())) fail(fmt::format("expected the name of an attribute, found {}", found()));
-    attribute.name = tree_.keep(fmt::format("{}::{}", attribute.name, token().text));
+    if (!is_alphabetic(word())) fail(base::format("expected the name of an attribute, found {}", found()));
+    attribute.name = tree_.keep(base::format("{}::{}", attribute.name, token().text));
     advance();
   }
   if (take(Word::LeftParen)) parse_arguments(attribute.arguments, Word::RightParen, "behind the attribute's arguments");

@@ -1,19 +1,19 @@
 // Variables, fields, typedefs, structured bindings.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
 
 void ParserImpl::parse_variable(const Specifiers& specifiers, Declarator declarator, const Context& context) {
   if (specifiers.type == nullptr) {
-    fail(declarator.at, fmt::format("expected a type in front of \"{}\"", declarator.text()));
+    fail(declarator.at, base::format("expected a type in front of \"{}\"", declarator.text()));
   }
   if (declarator.name.meaning.is_builtin() && declarator.name.meaning.is_type()) {
-    fail(declarator.at, fmt::format("\"{}\" is a type: nothing else can be called so", declarator.text()));
+    fail(declarator.at, base::format("\"{}\" is a type: nothing else can be called so", declarator.text()));
   }
   if ((specifiers.is_kernel || !specifiers.other_stage.empty()) && !context.is_instantiation) {
-    fail(declarator.at, fmt::format("\"{}\" is a variable: only functions can be kernels", declarator.text()));
+    fail(declarator.at, base::format("\"{}\" is a variable: only functions can be kernels", declarator.text()));
   }
   ast::Declaration& made = add(ast::DeclarationKind::Variable, declarator.at, context);
   made.type = declarator.type;
@@ -49,8 +49,8 @@ void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& co
     variable.initializer = parse_braces(nullptr);
   } else if (is(Word::LeftParen)) {
     if (word(1) == Word::RightParen) {
-      fail(fmt::format("\"{0}()\" would declare a function: write \"{0}{{}}\", or nothing behind the name",
-                       variable.name));
+      fail(base::format("\"{0}()\" would declare a function: write \"{0}{{}}\", or nothing behind the name",
+                        variable.name));
     }
     ast::Expression& value = make_expression(ast::ExpressionKind::Cast, at());
     advance();
@@ -64,7 +64,7 @@ void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& co
 
 void ParserImpl::add_alias(const Specifiers& specifiers, Declarator declarator, const Context& context) {
   if (is(Word::LeftParen)) {
-    if (!at_parameters()) fail(fmt::format("expected ';' behind the name of the type, found {}", found()));
+    if (!at_parameters()) fail(base::format("expected ';' behind the name of the type, found {}", found()));
     declarator.type = parse_function_type(declarator.type);
   }
   const Word name = declarator.name.last;
@@ -101,7 +101,7 @@ void ParserImpl::parse_structured(const Specifiers& specifiers, const Context& c
   made.attributes = specifiers.attributes;
   expect(Word::LeftBracket, "in front of the names");
   do {
-    if (!is_name(word())) fail(fmt::format("expected a name in the list of names, found {}", found()));
+    if (!is_name(word())) fail(base::format("expected a name in the list of names, found {}", found()));
     made.bindings.push_back(token().text);
     declare(word(), NameMeaning::kValue);
     advance();
@@ -109,7 +109,7 @@ void ParserImpl::parse_structured(const Specifiers& specifiers, const Context& c
   expect(Word::RightBracket, "behind the names");
   if (context.may_range && is(Word::Colon)) return;
   if (!is(Word::Equal) && !is(Word::LeftBrace) && !is(Word::LeftParen)) {
-    fail(fmt::format("expected '=' behind the names, found {}", found()));
+    fail(base::format("expected '=' behind the names, found {}", found()));
   }
   parse_initializer(made, context);
 }

@@ -1,7 +1,6 @@
 #include "shader/syntax/parser.h"
 
-#include <fmt/format.h>
-
+#include "base/text.h"
 #include "shader/syntax/parser_impl.h"
 
 namespace kymo::shader {
@@ -10,7 +9,9 @@ namespace {
 
 constexpr size_t kTokenPadding = 8;  // ends behind the last token, so that looking ahead needs no check
 
-std::string parser_quoted(std::string_view name) { return name.empty() ? std::string() : fmt::format(" \"{}\"", name); }
+std::string parser_quoted(std::string_view name) {
+  return name.empty() ? std::string() : base::format(" \"{}\"", name);
+}
 
 }  // namespace
 
@@ -62,14 +63,14 @@ bool ParserImpl::take(Word wanted) {
 
 void ParserImpl::expect(Word wanted, std::string_view where, std::string_view of) {
   if (take(wanted)) return;
-  fail(fmt::format("expected '{}' {}{}, found {}", spelling(wanted), where, parser_quoted(of), found()));
+  fail(base::format("expected '{}' {}{}, found {}", spelling(wanted), where, parser_quoted(of), found()));
 }
 
 // What a forgotten semicolon leaves is whole: it is reported where it should stand, and nothing is gone over where the
 // next line begins something new.
 void ParserImpl::expect_semicolon(std::string_view behind, std::string_view of) {
   if (take(Word::Semicolon)) return;
-  const std::string text = fmt::format("expected ';' behind {}{}, found {}", behind, parser_quoted(of), found());
+  const std::string text = base::format("expected ';' behind {}{}, found {}", behind, parser_quoted(of), found());
   if (index_ == 0 || (!token().line_start && !is(Word::End) && !is(Word::RightBrace))) fail(text);
   const Token& before = token_at(index_ - 1);
   Location where = before.at;
@@ -78,7 +79,7 @@ void ParserImpl::expect_semicolon(std::string_view behind, std::string_view of) 
 }
 
 std::string ParserImpl::found() const {
-  return is(Word::End) ? std::string("the end of the text") : fmt::format("\"{}\"", token().text);
+  return is(Word::End) ? std::string("the end of the text") : base::format("\"{}\"", token().text);
 }
 
 size_t ParserImpl::behind_group(size_t index) const {
@@ -111,7 +112,7 @@ bool ParserImpl::at_shift_right() const {
 
 ParserImpl::Nesting::Nesting(ParserImpl& parser) : depth_(parser.depth_) {
   if (depth_ >= kMostNesting) {
-    parser.fail(fmt::format("this nests deeper than {} levels: split it into functions or variables", kMostNesting));
+    parser.fail(base::format("this nests deeper than {} levels: split it into functions or variables", kMostNesting));
   }
   ++depth_;
 }
@@ -120,7 +121,7 @@ void ParserImpl::fail(std::string text) const { fail(at(), std::move(text)); }
 
 void ParserImpl::fail(const Location& at, std::string text) { throw Rejected{at, std::move(text)}; }
 
-void ParserImpl::refuse(std::string_view what) const { fail(fmt::format("{} not supported", what)); }
+void ParserImpl::refuse(std::string_view what) const { fail(base::format("{} not supported", what)); }
 
 void ParserImpl::fail_at_word() {
   switch (word()) {
@@ -129,25 +130,25 @@ void ParserImpl::fail_at_word() {
     case Word::Try:
     case Word::Catch:
     case Word::Throw:
-      refuse(fmt::format("exceptions (\"{}\") are", token().text));
+      refuse(base::format("exceptions (\"{}\") are", token().text));
     case Word::New:
     case Word::Delete:
-      refuse(fmt::format("\"{}\" is", token().text));
+      refuse(base::format("\"{}\" is", token().text));
     case Word::Typeid:
     case Word::DynamicCast:
-      refuse(fmt::format("run-time type information (\"{}\") is", token().text));
+      refuse(base::format("run-time type information (\"{}\") is", token().text));
     case Word::Virtual:
     case Word::Override:
-      refuse(fmt::format("virtual functions and bases (\"{}\") are", token().text));
+      refuse(base::format("virtual functions and bases (\"{}\") are", token().text));
     case Word::Concept:
     case Word::Requires:
-      refuse(fmt::format("concepts (\"{}\") are", token().text));
+      refuse(base::format("concepts (\"{}\") are", token().text));
     case Word::Asm:
       refuse("assembly (\"asm\") is");
     case Word::ThreadLocal:
       refuse("thread_local is");
     default:
-      fail(fmt::format("expected an expression, found {}", found()));
+      fail(base::format("expected an expression, found {}", found()));
   }
 }
 

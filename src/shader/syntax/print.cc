@@ -1,7 +1,5 @@
 #include "shader/syntax/print.h"
 
-#include <fmt/format.h>
-
 #include "shader/syntax/print_impl.h"
 
 namespace kymo::shader::ast {

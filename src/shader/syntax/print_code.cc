@@ -1,6 +1,6 @@
 // Expressions and statements.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/print_impl.h"
 
 namespace kymo::shader::ast {
@@ -12,7 +12,7 @@ void Printer::quoted(std::string_view content) {
       text += '\\';
       text += c;
     } else if (c < ' ' || c > '~') {
-      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      text += base::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       text += c;
     }
@@ -135,18 +135,18 @@ void Printer::cast(const Expression& expression) {
 void Printer::fold(const Expression& expression) {
   const bool has_init = expression.operands.size() > 1;
   const std::string dots =
-      expression.fold_left ? fmt::format("... {} ", expression.op) : fmt::format(" {} ...", expression.op);
+      expression.fold_left ? base::format("... {} ", expression.op) : base::format(" {} ...", expression.op);
   const Expression& pack = *expression.operands.back();
   text += '(';
   if (has_init && expression.fold_left) {
     this->expression(*expression.operands[0]);
-    text += fmt::format(" {} ", expression.op);
+    text += base::format(" {} ", expression.op);
   }
   if (expression.fold_left) text += dots;
   this->expression(pack);
   if (!expression.fold_left) text += dots;
   if (has_init && !expression.fold_left) {
-    text += fmt::format(" {} ", expression.op);
+    text += base::format(" {} ", expression.op);
     this->expression(*expression.operands[0]);
   }
   text += ')';

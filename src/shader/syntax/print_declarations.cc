@@ -1,5 +1,5 @@
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/syntax/print_impl.h"
 
 namespace kymo::shader::ast {
@@ -45,7 +45,7 @@ void Printer::flags(const Declaration& declaration) {
   if (declaration.access == Access::Private) text += "private ";
   if (declaration.access == Access::Protected) text += "protected ";
   if (declaration.is_kernel) text += "kernel ";
-  if (!declaration.other_stage.empty()) text += fmt::format("{} ", declaration.other_stage);
+  if (!declaration.other_stage.empty()) text += base::format("{} ", declaration.other_stage);
   if (declaration.is_static) text += "static ";
   if (declaration.is_inline) text += "inline ";
   if (declaration.is_constexpr) text += "constexpr ";
@@ -69,7 +69,7 @@ void Printer::signature(const Declaration& declaration) {
   list(declaration.parameters, [this](const Declaration* each) { variable(*each); });
   text += ')';
   if (declaration.is_const) text += " const";
-  if (declaration.this_space) text += fmt::format(" {}", space_name(*declaration.this_space));
+  if (declaration.this_space) text += base::format(" {}", space_name(*declaration.this_space));
   if (declaration.type != nullptr) {
     text += " -> ";
     type(*declaration.type);
@@ -161,7 +161,7 @@ void Printer::declaration(const Declaration& declaration) {
   flags(declaration);
   switch (declaration.kind) {
     case DeclarationKind::Namespace:
-      text += fmt::format("namespace {}{}{{ ", declaration.name, declaration.name.empty() ? "" : " ");
+      text += base::format("namespace {}{}{{ ", declaration.name, declaration.name.empty() ? "" : " ");
       for (const Declaration* member : declaration.members) {
         this->declaration(*member);
         text += "; ";
@@ -178,11 +178,11 @@ void Printer::declaration(const Declaration& declaration) {
       if (declaration.is_variadic) text += "...";
       break;
     case DeclarationKind::NamespaceAlias:
-      text += fmt::format("namespace {} = ", declaration.name);
+      text += base::format("namespace {} = ", declaration.name);
       name(declaration.target);
       break;
     case DeclarationKind::Alias:
-      text += fmt::format("type {}", declaration.name);
+      text += base::format("type {}", declaration.name);
       attributes(declaration);
       text += " = ";
       type(*declaration.type);

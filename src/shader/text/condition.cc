@@ -1,9 +1,8 @@
 #include "shader/text/condition.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
+#include "base/text.h"
 #include "shader/text/condition_value.h"
 #include "shader/text/numbers.h"
 
@@ -32,7 +31,7 @@ class ConditionParser {
     explicit Level(ConditionParser& parser) : parser_(parser) {
       constexpr int kMost = 200;
       if (parser_.level_ == kMost) {
-        throw Rejected{parser_.end_, fmt::format("the condition nests deeper than {}", kMost)};
+        throw Rejected{parser_.end_, base::format("the condition nests deeper than {}", kMost)};
       }
       ++parser_.level_;
     }
@@ -45,8 +44,8 @@ class ConditionParser {
   };
 
   Rejected unexpected(std::string_view wanted) const {
-    if (!has_token_) return {end_, fmt::format("the condition ends where {} was expected", wanted)};
-    return {token_.at, fmt::format("expected {} in the condition, not \"{}\"", wanted, token_.text)};
+    if (!has_token_) return {end_, base::format("the condition ends where {} was expected", wanted)};
+    return {token_.at, base::format("expected {} in the condition, not \"{}\"", wanted, token_.text)};
   }
 
   // ">>" comes as two tokens, which only the next one tells.
@@ -73,7 +72,7 @@ class ConditionParser {
   }
 
   void expect(std::string_view text) {
-    if (!take(text)) throw unexpected(fmt::format("\"{}\"", text));
+    if (!take(text)) throw unexpected(base::format("\"{}\"", text));
   }
 
   ConditionValue comma() {
@@ -155,7 +154,7 @@ class ConditionParser {
         break;
       case TokenKind::Character: {
         const auto character = character_value(token_.text);
-        if (!character) throw Rejected{token_.at, fmt::format("{} is not one character", token_.text)};
+        if (!character) throw Rejected{token_.at, base::format("{} is not one character", token_.text)};
         value.bits = static_cast<uint64_t>(int64_t{static_cast<signed char>(*character)});
         break;
       }
@@ -170,7 +169,7 @@ class ConditionParser {
     const NumberSpelling spelling = spelling_of_number(token_.text);
     if (!spelling.fault.empty()) throw Rejected{token_.at, spelling.fault};
     const auto value = integer_value(token_.text);
-    if (!value) throw Rejected{token_.at, fmt::format("a condition is made of integers, not of {}", token_.text)};
+    if (!value) throw Rejected{token_.at, base::format("a condition is made of integers, not of {}", token_.text)};
     return {value->value, value->is_unsigned};
   }
 
@@ -180,7 +179,7 @@ class ConditionParser {
     if (name.text.starts_with("__has_")) return has_feature(name);
     advance();
     if (has_token_ && token_.is("(")) {
-      throw Rejected{name.at, fmt::format("there is no macro \"{}\" that takes arguments", name.text)};
+      throw Rejected{name.at, base::format("there is no macro \"{}\" that takes arguments", name.text)};
     }
     return {name.text == "true" ? 1u : 0u, false};
   }
@@ -199,7 +198,7 @@ class ConditionParser {
   // __has_include says whether there is a header; of what else a compiler may be asked for, there is nothing.
   ConditionValue has_feature(const MacroToken& name) {
     advance_plainly();
-    if (!has_token_ || !token_.is("(")) throw unexpected(fmt::format("\"(\" behind {}", name.text));
+    if (!has_token_ || !token_.is("(")) throw unexpected(base::format("\"(\" behind {}", name.text));
     std::vector<MacroToken> inner;
     for (size_t open = 1;;) {
       advance_plainly();

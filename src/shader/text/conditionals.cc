@@ -1,6 +1,6 @@
 // #if and its kin: which groups of lines are read.
-#include <fmt/format.h>
 
+#include "base/text.h"
 #include "shader/text/condition.h"
 #include "shader/text/source_reader.h"
 
@@ -33,7 +33,7 @@ bool SourceReader::do_conditional(const Token& name) {
 
 void SourceReader::begin_conditional(const Token& name) {
   if (conditionals_.size() >= kMostConditionals) {
-    throw Overrun{{name.at, fmt::format("#{} nests deeper than {}", name.text, kMostConditionals)}};
+    throw Overrun{{name.at, base::format("#{} nests deeper than {}", name.text, kMostConditionals)}};
   }
   conditionals_.push_back({name.at, false, false});
   const bool taken = is_met(name);
@@ -43,11 +43,11 @@ void SourceReader::begin_conditional(const Token& name) {
 
 bool SourceReader::begin_alternative(const Token& name) {
   if (conditionals_.size() == open_.back().conditionals) {
-    throw Rejected{name.at, fmt::format("#{} has no #if before it", name.text)};
+    throw Rejected{name.at, base::format("#{} has no #if before it", name.text)};
   }
   Conditional& conditional = conditionals_.back();
   if (conditional.had_else) {
-    diagnostics_.error(name.at, fmt::format("#{} follows the #else of its #if", name.text));
+    diagnostics_.error(name.at, base::format("#{} follows the #else of its #if", name.text));
     diagnostics_.note(conditional.at, "the #if is here");
     return false;
   }

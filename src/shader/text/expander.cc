@@ -1,8 +1,8 @@
 #include "shader/text/expander.h"
 
-#include <fmt/format.h>
-
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 
@@ -17,7 +17,7 @@ void Expander::spend(size_t tokens) {
   spent_ += tokens;
   if (spent_ > kMostTokensInAll) {
     throw Overrun{
-        {origin_, fmt::format("the source grows to more than {} tokens; check its macros", kMostTokensInAll)}};
+        {origin_, base::format("the source grows to more than {} tokens; check its macros", kMostTokensInAll)}};
   }
 }
 
@@ -33,7 +33,7 @@ std::string_view Expander::keep(std::string text) {
 
 Expander::Context& Expander::push(Context::Kind kind, std::vector<MacroToken> tokens) {
   if (depth_ >= kDeepestExpansion)
-    throw Overrun{{origin_, fmt::format("macros nest deeper than {}", kDeepestExpansion)}};
+    throw Overrun{{origin_, base::format("macros nest deeper than {}", kDeepestExpansion)}};
   if (depth_ == contexts_.size()) contexts_.emplace_back();
   Context& context = contexts_[depth_++];
   context.kind = kind;
@@ -158,7 +158,7 @@ bool Expander::read_arguments(const Macro& macro, std::vector<Argument>& argumen
   for (size_t open = 1;;) {
     if (!read(token) || token.kind == TokenKind::End) {
       diagnostics_.error(origin_,
-                         fmt::format("the arguments of macro \"{}\" do not end: \")\" is missing", macro.name));
+                         base::format("the arguments of macro \"{}\" do not end: \")\" is missing", macro.name));
       return false;
     }
     if (token.is("(")) ++open;
@@ -173,9 +173,9 @@ bool Expander::read_arguments(const Macro& macro, std::vector<Argument>& argumen
   if (wanted == 0 && is_empty) given = 0;
   if (given == wanted || (macro.is_variadic && given + 1 >= wanted)) return true;
   const size_t named = macro.is_variadic ? wanted - 1 : wanted;
-  diagnostics_.error(origin_, fmt::format("macro \"{}\" takes {}{} argument{}, but {} {} given", macro.name,
-                                          macro.is_variadic ? "at least " : "", named, named == 1 ? "" : "s", given,
-                                          given == 1 ? "is" : "are"));
+  diagnostics_.error(origin_, base::format("macro \"{}\" takes {}{} argument{}, but {} {} given", macro.name,
+                                           macro.is_variadic ? "at least " : "", named, named == 1 ? "" : "s", given,
+                                           given == 1 ? "is" : "are"));
   return false;
 }
 

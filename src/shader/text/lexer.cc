@@ -1,11 +1,11 @@
 #include "shader/text/lexer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 
@@ -283,10 +283,10 @@ void Lexer::scan_raw_string(Token& token) {
     at_ = std::min(text_.find('\n', at_), text_.size());
     return;
   }
-  const std::string closing = fmt::format("){}\"", mark);
+  const std::string closing = base::format("){}\"", mark);
   const size_t close = rest.find(closing, open);
   if (close == std::string_view::npos)
-    fault(token.at, fmt::format("this raw string does not end: {} is missing", closing));
+    fault(token.at, base::format("this raw string does not end: {} is missing", closing));
   std::string quoted = "\"";
   for (const char c : rest.substr(open + 1, close == std::string_view::npos ? close : close - open - 1)) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -312,10 +312,10 @@ void Lexer::skip_unknown() {
   if (byte == '\\') {
     fault(at, "a backslash stands only at the end of a line, to join it with the next");
   } else if (byte > ' ' && byte < 0x7f) {
-    fault(at, fmt::format("the character '{}' (byte 0x{:02x}) has no meaning outside of comments and strings",
-                          static_cast<char>(byte), byte));
+    fault(at, base::format("the character '{}' (byte 0x{:02x}) has no meaning outside of comments and strings",
+                           static_cast<char>(byte), byte));
   } else {
-    fault(at, fmt::format("the byte 0x{:02x} has no meaning outside of comments and strings: only ASCII does", byte));
+    fault(at, base::format("the byte 0x{:02x} has no meaning outside of comments and strings: only ASCII does", byte));
   }
 }
 

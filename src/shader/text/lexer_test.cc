@@ -1,8 +1,9 @@
 #include "shader/text/lexer.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 namespace {
@@ -29,7 +30,8 @@ class LexerTest : public ::testing::Test {
   // "x@1:5", …
   std::string places(std::string_view text) {
     std::string places;
-    for (const Token& token : lex(text)) places += fmt::format("{}@{}:{} ", token.text, token.at.line, token.at.column);
+    for (const Token& token : lex(text))
+      places += base::format("{}@{}:{} ", token.text, token.at.line, token.at.column);
     return places;
   }
 

@@ -1,9 +1,9 @@
 #include "shader/text/macros.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 
@@ -14,9 +14,9 @@ constexpr size_t kMostParameters = 128;
 // Names ( a, b, ... ), from behind the parenthesis.
 void read_macro_parameters(Lexer& line, Macro& macro) {
   const auto bad = [&](const Location& at) {
-    return Rejected{at, fmt::format("the parameters of macro \"{}\" must be names with commas between them, and \")\" "
-                                    "behind the last",
-                                    macro.name)};
+    return Rejected{at, base::format("the parameters of macro \"{}\" must be names with commas between them, and \")\" "
+                                     "behind the last",
+                                     macro.name)};
   };
   const auto next = [&] {
     Token token;
@@ -33,11 +33,11 @@ void read_macro_parameters(Lexer& line, Macro& macro) {
     } else {
       if (token.kind != TokenKind::Identifier) throw bad(token.at);
       if (std::find(macro.parameters.begin(), macro.parameters.end(), token.text) != macro.parameters.end()) {
-        throw Rejected{token.at, fmt::format("macro \"{}\" has two parameters \"{}\"", macro.name, token.text)};
+        throw Rejected{token.at, base::format("macro \"{}\" has two parameters \"{}\"", macro.name, token.text)};
       }
       macro.parameters.push_back(token.text);
       if (macro.parameters.size() > kMostParameters) {
-        throw Rejected{token.at, fmt::format("macro \"{}\" has more than {} parameters", macro.name, kMostParameters)};
+        throw Rejected{token.at, base::format("macro \"{}\" has more than {} parameters", macro.name, kMostParameters)};
       }
       token = next();
       if (token.is("...")) {
@@ -89,7 +89,7 @@ class MacroBodyReader {
     const int parameter = at_ < body_.size() ? parameter_of(body_[at_]) : -1;
     if (parameter < 0) {
       throw Rejected{body_[sharp].at,
-                     fmt::format("behind # in macro \"{}\" must stand one of its parameters", macro_.name)};
+                     base::format("behind # in macro \"{}\" must stand one of its parameters", macro_.name)};
     }
     ++at_;
     add(Kind::Stringify, sharp, static_cast<uint32_t>(parameter));
@@ -102,7 +102,7 @@ class MacroBodyReader {
   void read_optional(Kind kind, size_t token) {
     const Location begin = body_[at_++].at;
     const auto reject = [&](std::string_view why) {
-      return Rejected{begin, fmt::format("__VA_OPT__ in macro \"{}\" {}", macro_.name, why)};
+      return Rejected{begin, base::format("__VA_OPT__ in macro \"{}\" {}", macro_.name, why)};
     };
     if (at_ == body_.size() || !body_[at_].is("(")) throw reject("needs its parentheses");
     ++at_;
@@ -128,7 +128,7 @@ class MacroBodyReader {
       if (parts[i].kind == Kind::Paste) {
         if (i == begin || i + 1 == end || parts[i + 1].kind == Kind::Paste) {
           throw Rejected{body_[parts[i].token].at,
-                         fmt::format("## in macro \"{}\" needs something on both of its sides", macro_.name)};
+                         base::format("## in macro \"{}\" needs something on both of its sides", macro_.name)};
         }
         parts[before].is_raw = parts[i + 1].is_raw = true;
       }
@@ -146,7 +146,7 @@ class MacroBodyReader {
   void refuse_variable_names(const Token& token) const {
     if (token.text != "__VA_ARGS__" && token.text != "__VA_OPT__") return;
     throw Rejected{token.at,
-                   fmt::format("{} stands only in macros that end their parameters with \"...\"", token.text)};
+                   base::format("{} stands only in macros that end their parameters with \"...\"", token.text)};
   }
 
   Macro& macro_;
@@ -169,7 +169,7 @@ Macro read_macro(Lexer& line, const Location& directive) {
   MacroToken token;
   if (!line.next_in_line(token)) throw Rejected{directive, "behind #define must stand a name"};
   if (token.kind != TokenKind::Identifier || token.text == "defined") {
-    throw Rejected{token.at, fmt::format("\"{}\" cannot be the name of a macro", token.text)};
+    throw Rejected{token.at, base::format("\"{}\" cannot be the name of a macro", token.text)};
   }
   macro.name = token.text;
   macro.at = token.at;

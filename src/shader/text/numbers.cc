@@ -1,9 +1,9 @@
 #include "shader/text/numbers.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <climits>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 
@@ -83,7 +83,7 @@ bool is_float_suffix(std::string_view suffix) {
 }
 
 NumberSpelling bad_number(TokenKind kind, std::string_view text, std::string_view why) {
-  return {kind, fmt::format("\"{}\" is not a number: {}", text, why)};
+  return {kind, base::format("\"{}\" is not a number: {}", text, why)};
 }
 
 }  // namespace
@@ -104,16 +104,16 @@ NumberSpelling spelling_of_number(std::string_view text) {
     if (base == 16 && !has_exponent)
       return bad_number(kind, text, "a hexadecimal one with a point needs p and an exponent");
     if (!is_float_suffix(suffix)) {
-      return bad_number(kind, text, fmt::format("\"{}\" may not follow, only f, h or bf", suffix));
+      return bad_number(kind, text, base::format("\"{}\" may not follow, only f, h or bf", suffix));
     }
     return {kind, ""};
   }
   if (!is_integer_suffix(suffix)) {
     if (base == 10 && is_float_suffix(suffix)) {
       const std::string_view digits = text.substr(0, text.size() - suffix.size());
-      return bad_number(kind, text, fmt::format("write {}.0{}", digits, suffix));
+      return bad_number(kind, text, base::format("write {}.0{}", digits, suffix));
     }
-    return bad_number(kind, text, fmt::format("\"{}\" may not follow, only u and l", suffix));
+    return bad_number(kind, text, base::format("\"{}\" may not follow, only u and l", suffix));
   }
   const bool is_octal = base == 10 && text[0] == '0';
   const std::string_view digits = text.substr(0, text.size() - suffix.size());

@@ -1,11 +1,11 @@
 #include "shader/text/preprocessor.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "shader/text/headers.h"
 #include "shader/text/text_test_support.h"
 
@@ -114,13 +114,13 @@ TEST(PreprocessorTest, ManyFaultsEndTheWork) {
 
 TEST(PreprocessorLimitTest, IncludesHaveADepth) {
   std::map<std::string, std::string, std::less<>> headers;
-  for (int i = 0; i < 100; ++i) headers[fmt::format("{}.h", i)] = fmt::format("#include \"{}.h\"\nx", i + 1);
+  for (int i = 0; i < 100; ++i) headers[base::format("{}.h", i)] = base::format("#include \"{}.h\"\nx", i + 1);
   EXPECT_THAT(preprocessed("#include \"0.h\"\n", {}, headers), HasSubstr("headers include each other deeper than 64"));
 }
 
 TEST(PreprocessorLimitTest, MacrosHaveADepth) {
   std::string chain;
-  for (int i = 0; i < 1000; ++i) chain += fmt::format("#define A{} A{}\n", i, i + 1);
+  for (int i = 0; i < 1000; ++i) chain += base::format("#define A{} A{}\n", i, i + 1);
   EXPECT_THAT(preprocessed(chain + "A0"), HasSubstr("macros nest deeper than 256"));
   EXPECT_EQ(preprocessed(chain + "A900"), "A1000");
   const std::string calls =
@@ -130,7 +130,7 @@ TEST(PreprocessorLimitTest, MacrosHaveADepth) {
 
 TEST(PreprocessorLimitTest, MacrosMayNotGrowWithoutEndEvenToNothing) {
   std::string doubling = "#define A0\n";
-  for (int i = 0; i < 60; ++i) doubling += fmt::format("#define A{} A{} A{}\n", i + 1, i, i);
+  for (int i = 0; i < 60; ++i) doubling += base::format("#define A{} A{} A{}\n", i + 1, i, i);
   EXPECT_THAT(preprocessed(doubling + "A60"), HasSubstr("the source grows to more than 4000000 tokens"));
 }
 
@@ -155,7 +155,7 @@ TEST(PreprocessorLimitTest, ParametersHaveANumber) {
   EXPECT_THAT(preprocessed("#define F(a0" +
                            [] {
                              std::string names;
-                             for (int i = 1; i < 200; ++i) names += fmt::format(", a{}", i);
+                             for (int i = 1; i < 200; ++i) names += base::format(", a{}", i);
                              return names;
                            }() +
                            ") a0\n"),

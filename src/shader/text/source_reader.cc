@@ -1,10 +1,10 @@
 #include "shader/text/source_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "base/text.h"
 #include "shader/text/condition.h"
 #include "shader/text/headers.h"
 
@@ -49,13 +49,13 @@ SourceReader::SourceReader(SourceFiles& files, const Headers& headers, std::dequ
 
 void SourceReader::define(std::string_view option) {
   const auto reject = [&](std::string_view why) {
-    diagnostics_.error({}, fmt::format("cannot define \"{}\": {}", option, why));
+    diagnostics_.error({}, base::format("cannot define \"{}\": {}", option, why));
   };
   const size_t equals = std::min(option.find('='), option.size());
   const std::string_view signature = option.substr(0, equals);
   if (!is_macro_signature(signature)) return reject("write NAME, NAME=VALUE or NAME(A, B)=VALUE");
   const std::string_view value = equals == option.size() ? "1" : option.substr(equals + 1);
-  std::string& text = texts_.emplace_back(fmt::format("{} {}", signature, value));
+  std::string& text = texts_.emplace_back(base::format("{} {}", signature, value));
   std::replace(text.begin(), text.end(), '\n', ' ');
   const SourceFiles no_files;
   Diagnostics found(no_files);
@@ -74,7 +74,7 @@ void SourceReader::define(std::string_view option) {
 
 void SourceReader::open(std::string name, std::string_view text) {
   if (text.size() > kLongestSource) {
-    throw Rejected{{}, fmt::format("{} has {} bytes; a source may have {}", name, text.size(), kLongestSource)};
+    throw Rejected{{}, base::format("{} has {} bytes; a source may have {}", name, text.size(), kLongestSource)};
   }
   const uint32_t file = files_.add(std::move(name), text);
   open_.push_back({Lexer(files_.text(file), file, texts_, diagnostics_), conditionals_.size()});
@@ -122,19 +122,19 @@ void SourceReader::do_other(const Token& name) {
   if (text == "include" || text == "import") return do_include(name);
   const std::string_view rest = lexer().rest_of_line();
   if (text == "pragma" || text == "line" || name.kind == TokenKind::Integer) return;
-  if (text == "error") throw Rejected{name.at, fmt::format("#error {}", rest)};
-  if (text == "warning") return diagnostics_.warning(name.at, fmt::format("#warning {}", rest));
-  throw Rejected{name.at, fmt::format("there is no directive \"#{}\"", text)};
+  if (text == "error") throw Rejected{name.at, base::format("#error {}", rest)};
+  if (text == "warning") return diagnostics_.warning(name.at, base::format("#warning {}", rest));
+  throw Rejected{name.at, base::format("there is no directive \"#{}\"", text)};
 }
 
 void SourceReader::do_define(const Token& name) {
   Macro macro = read_macro(lexer(), name.at);
   if (const Macro* const known = macros_.find(macro.name); known != nullptr) {
     if (known->kind != MacroKind::Defined) {
-      throw Rejected{macro.at, fmt::format("\"{}\" has a meaning of its own, and cannot be defined", macro.name)};
+      throw Rejected{macro.at, base::format("\"{}\" has a meaning of its own, and cannot be defined", macro.name)};
     }
     if (same_definition(macro, *known)) return;
-    diagnostics_.warning(macro.at, fmt::format("macro \"{}\" is defined again, and differently", macro.name));
+    diagnostics_.warning(macro.at, base::format("macro \"{}\" is defined again, and differently", macro.name));
     if (known->at.line != 0) diagnostics_.note(known->at, "it was defined here");
   }
   macros_.add(std::move(macro));
@@ -144,7 +144,7 @@ void SourceReader::do_undef(const Token& name) {
   const Token macro = macro_name(name);
   const Macro* const known = macros_.find(macro.text);
   if (known != nullptr && known->kind != MacroKind::Defined) {
-    throw Rejected{macro.at, fmt::format("\"{}\" has a meaning of its own, which stays", macro.text)};
+    throw Rejected{macro.at, base::format("\"{}\" has a meaning of its own, which stays", macro.text)};
   }
   macros_.remove(macro.text);
   end_line(name);
@@ -153,11 +153,11 @@ void SourceReader::do_undef(const Token& name) {
 void SourceReader::do_include(const Token& name) {
   const std::vector<MacroToken> line = rest_of_line();
   std::optional<std::string> header = header_name(line, expander_);
-  if (!header) throw Rejected{name.at, fmt::format("behind #{} must stand a \"name\" or a <name>", name.text)};
+  if (!header) throw Rejected{name.at, base::format("behind #{} must stand a \"name\" or a <name>", name.text)};
   const auto text = find_header(*header);
   if (!text) throw Rejected{line.front().at, no_header(*header)};
   if (open_.size() >= kMostOpenFiles) {
-    throw Rejected{line.front().at, fmt::format("headers include each other deeper than {}", kMostOpenFiles)};
+    throw Rejected{line.front().at, base::format("headers include each other deeper than {}", kMostOpenFiles)};
   }
   if (!included_.insert(*header).second || text->empty()) return;
   open(std::move(*header), *text);
@@ -166,10 +166,10 @@ void SourceReader::do_include(const Token& name) {
 Token SourceReader::macro_name(const Token& directive) {
   Token token;
   if (!lexer().next_in_line(token)) {
-    throw Rejected{directive.at, fmt::format("behind #{} must stand the name of a macro", directive.text)};
+    throw Rejected{directive.at, base::format("behind #{} must stand the name of a macro", directive.text)};
   }
   if (token.kind == TokenKind::Identifier) return token;
-  throw Rejected{token.at, fmt::format("\"{}\" cannot be the name of a macro", token.text)};
+  throw Rejected{token.at, base::format("\"{}\" cannot be the name of a macro", token.text)};
 }
 
 std::vector<MacroToken> SourceReader::rest_of_line() {
@@ -181,7 +181,7 @@ std::vector<MacroToken> SourceReader::rest_of_line() {
 void SourceReader::end_line(const Token& directive) {
   const Location at = lexer().here();
   if (lexer().rest_of_line().empty()) return;
-  diagnostics_.warning(at, fmt::format("what follows #{} is ignored", directive.text));
+  diagnostics_.warning(at, base::format("what follows #{} is ignored", directive.text));
 }
 
 std::optional<std::string_view> SourceReader::find_header(std::string_view name) const {
@@ -197,9 +197,8 @@ std::string SourceReader::no_header(std::string_view name) const {
     if (!builtin.starts_with("metal_")) names.push_back(builtin);
   }
   const size_t shown = std::min(names.size(), kMostNamed);
-  return fmt::format("there is no header \"{}\"; there are {}{}, and metal_stdlib with its parts", name,
-                     fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "),
-                     shown < names.size() ? ", ..." : "");
+  return base::format("there is no header \"{}\"; there are {}{}, and metal_stdlib with its parts", name,
+                      base::join(std::span(names).first(shown), ", "), shown < names.size() ? ", ..." : "");
 }
 
 }  // namespace kymo::shader

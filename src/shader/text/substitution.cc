@@ -1,9 +1,9 @@
 // How a macro's expansion is made of its parts: what # and ## and __VA_OPT__ do.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "shader/text/expander.h"
 #include "shader/text/lexer.h"
 
@@ -86,7 +86,7 @@ void Expander::paste(std::vector<MacroToken>& out, const MacroToken& right) {
     return;
   }
   MacroToken made;
-  const std::string_view text = keep(fmt::format("{}{}", left.text, right.text));
+  const std::string_view text = keep(base::format("{}{}", left.text, right.text));
   if (lex_one(text, texts_, made)) {
     made.space_before = left.space_before;
     left = made;
@@ -94,7 +94,7 @@ void Expander::paste(std::vector<MacroToken>& out, const MacroToken& right) {
   }
   const bool is_shift = left.is(">") && right.is(">");  // two tokens, as everywhere
   if (!is_shift) {
-    diagnostics_.error(origin_, fmt::format("## cannot make one token of \"{}\" and \"{}\"", left.text, right.text));
+    diagnostics_.error(origin_, base::format("## cannot make one token of \"{}\" and \"{}\"", left.text, right.text));
   }
   out.push_back(right);
   out.back().space_before = !is_shift;

@@ -1,9 +1,9 @@
 #include "shader/types/type.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "base/text.h"
 
 namespace kymo::shader {
 namespace {
@@ -35,7 +35,7 @@ std::string type_spelled(const Type* type, const std::string& declarator) {
       return with_space((type->packed ? "packed_" : "") + type_spelled(type->inner, "") + std::to_string(type->count),
                         declarator);
     case TypeKind::Array:
-      return type_spelled(type->inner, declarator + fmt::format("[{}]", type->count));
+      return type_spelled(type->inner, declarator + base::format("[{}]", type->count));
     case TypeKind::Atomic:
       return with_space("atomic<" + type_spelled(type->inner, "") + ">", declarator);
     case TypeKind::Struct:

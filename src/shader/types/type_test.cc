@@ -5,7 +5,7 @@
 namespace kymo::shader {
 namespace {
 
-class TypeTest : public testing::Test {
+class TypeTest : public ::testing::Test {
  protected:
   const Type* scalar(TypeKind kind) { return types.get(kind); }
   const Type* vector(TypeKind kind, uint32_t count, bool packed = false) {

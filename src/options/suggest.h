@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace kymo::cli {
+namespace kymo::options {
 
 // The nearest of `words` by single-letter edits, where that is near enough to be a slip.
 std::optional<std::string> nearest(std::string_view typed, std::span<const std::string> words);
 
-}  // namespace kymo::cli
+}  // namespace kymo::options

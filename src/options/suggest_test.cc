@@ -1,10 +1,10 @@
-#include "cli/suggest.h"
+#include "options/suggest.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace kymo::cli {
+namespace kymo::options {
 namespace {
 
 const std::vector<std::string> kWords = {"record", "info", "stats", "export", "recover"};
@@ -23,4 +23,4 @@ TEST(SuggestTest, AnotherWordIsNotGuessedAt) {
 }
 
 }  // namespace
-}  // namespace kymo::cli
+}  // namespace kymo::options

@@ -1,10 +1,10 @@
-#include "cli/suggest.h"
+#include "options/suggest.h"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-namespace kymo::cli {
+namespace kymo::options {
 namespace {
 
 // Levenshtein's distance, with one row of its matrix.
@@ -39,4 +39,4 @@ std::optional<std::string> nearest(std::string_view typed, std::span<const std::
   return best;
 }
 
-}  // namespace kymo::cli
+}  // namespace kymo::options

@@ -1,0 +1,109 @@
+# kymo_batches(TARGET file...)
+#
+# Compiles the target's files several at a time, which takes less than half as long: what they include, and the templates
+# they use, are compiled once a batch.
+#
+# A batch has files of one folder, and a file stays in its batch when other files come and go: a number made from its
+# path says which. A file may call its local functions, types and constants as it likes: two files with a local name in
+# common are never in one batch. Local names are found by their layout, which clang-format keeps: lines without
+# indentation between `namespace {` and its end.
+set(KYMO_BATCH_SIZE 20)
+
+# Sets `names` in the caller to the names that `file` declares for itself.
+function(_kymo_local_names file)
+  # Changed local names make CMake look again.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  foreach(mark "[" "]" ";")  # which CMake's lists have a meaning for
+    string(REPLACE "${mark}" "=" text "${text}")
+  endforeach()
+  string(REGEX MATCHALL "\n[A-Za-z_}][^\n]*" lines "${text}")
+  set(names)
+  set(is_local FALSE)
+  foreach(line IN LISTS lines)
+    string(SUBSTRING "${line}" 1 -1 line)  # without the line's beginning
+    if(line STREQUAL "namespace {")
+      set(is_local TRUE)
+    elseif(line MATCHES "^}  // namespace$")
+      set(is_local FALSE)
+    elseif(is_local AND NOT line MATCHES "^(}|using [^=]*=$)")  # `using a::b;` says the same in every file
+      # The name is the last word before what makes it a function, a variable, a type or an alias. Functions may have the
+      # same name where their parameters' types differ.
+      string(REGEX REPLACE "__attribute__\\(\\([^)]*\\)\\) | final" "" line "${line}")
+      if(line MATCHES "^([^=({]* |)([A-Za-z_][A-Za-z_0-9]*)\\((.*)$")
+        set(name ${CMAKE_MATCH_2})
+        string(REGEX REPLACE " [a-z_0-9]+([,)])" "\\1" types "${CMAKE_MATCH_3}")
+        string(REGEX REPLACE "\\) .*$" "" types "${types}")
+        list(APPEND names "${name}(${types}")
+      elseif(line MATCHES "([A-Za-z_][A-Za-z_0-9]*) *(=|{| : )")
+        list(APPEND names ${CMAKE_MATCH_1})
+      endif()
+    endif()
+  endforeach()
+  list(FILTER names EXCLUDE REGEX "^[A-Z_]+\\(")  # macros: TEST(…)
+  list(REMOVE_DUPLICATES names)
+  set(names ${names} PARENT_SCOPE)
+endfunction()
+
+function(kymo_batches TARGET)
+  if(NOT KYMO_BATCHES)
+    return()
+  endif()
+  set(folders)
+  foreach(file IN LISTS ARGN)
+    if(NOT EXISTS ${file})  # made while building
+      continue()
+    endif()
+    get_filename_component(folder ${file} DIRECTORY)
+    list(APPEND folders ${folder})
+    list(APPEND files_${folder} ${file})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+
+  foreach(folder IN LISTS folders)
+    get_filename_component(name ${folder} NAME)
+    list(LENGTH files_${folder} count)
+    # A power of two, so that it seldom changes.
+    set(batches 1)
+    math(EXPR wanted "(${count} + ${KYMO_BATCH_SIZE} / 2) / ${KYMO_BATCH_SIZE}")
+    while(batches LESS wanted)
+      math(EXPR batches "${batches} * 2")
+    endwhile()
+    foreach(file IN LISTS files_${folder})
+      file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
+      string(MD5 hash ${path})
+      string(SUBSTRING ${hash} 0 6 hash)
+      math(EXPR batch "0x${hash} % ${batches}")
+      _kymo_local_names(${file})
+      # The first batch from there on where none of the names is taken; more batches where all are.
+      while(TRUE)
+        set(taken ${taken_${name}_${batch}} ${names})
+        list(LENGTH taken before)
+        list(REMOVE_DUPLICATES taken)
+        list(LENGTH taken after)
+        if(before EQUAL after)
+          break()
+        endif()
+        math(EXPR batch "${batch} + 1")
+      endwhile()
+      set(taken_${name}_${batch} ${taken})
+      set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${name}_${batch})
+    endforeach()
+  endforeach()
+  set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# kymo_precompile(TARGET OWNER header...)
+#
+# The headers are parsed once, for OWNER, and are there in every file of TARGET. The owner comes first, and both are
+# compiled with the same options.
+function(kymo_precompile TARGET OWNER)
+  if(NOT KYMO_BATCHES)  # where each file is compiled as it stands: it includes what it needs
+    return()
+  endif()
+  if(${TARGET} STREQUAL ${OWNER})
+    target_precompile_headers(${TARGET} PRIVATE ${ARGN})
+  else()
+    target_precompile_headers(${TARGET} REUSE_FROM ${OWNER})
+  endif()
+endfunction()

@@ -1,0 +1,66 @@
+// Text under construction, for writers of much of it: a std::string whose bytes are not cleared before they are
+// written.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace kymo::base {
+
+class TextBuffer {
+ public:
+  size_t size() const noexcept { return size_; }
+  const char* data() const noexcept { return bytes_.get(); }
+  std::string_view view() const noexcept { return {bytes_.get(), size_}; }
+  std::string string() const { return std::string(view()); }
+  void clear() noexcept { size_ = 0; }  // keeps the memory
+
+  void push_back(char c) { *extend(1) = c; }
+  // By far the most frequent call of an export: a literal becomes a store or two.
+  void append(std::string_view text) {
+    if (!text.empty()) std::memcpy(extend(text.size()), text.data(), text.size());
+  }
+  template <std::integral Number>
+  void append_number(Number number, int radix = 10) {
+    constexpr size_t kLongest = std::numeric_limits<uint64_t>::digits + 1;
+    char text[kLongest];
+    const std::to_chars_result end = std::to_chars(text, text + kLongest, number, radix);
+    append({text, static_cast<size_t>(end.ptr - text)});
+  }
+
+  // `count` more bytes, to be written by the caller.
+  char* extend(size_t count) {
+    if (capacity_ - size_ < count) grow(count);
+    char* const place = bytes_.get() + size_;
+    size_ += count;
+    return place;
+  }
+
+ private:
+  void grow(size_t count);
+
+  std::unique_ptr<char[]> bytes_;
+  size_t size_ = 0, capacity_ = 0;
+};
+
+// The shortest digits that read back the same.
+void append_shortest(TextBuffer& out, double number);
+
+void append_arguments(TextBuffer& out, fmt::string_view format, fmt::format_args arguments);
+
+// As for a string.
+template <typename... Args>
+void format_to(TextBuffer& out, FormatString<Args...> format, Args&&... args) {
+  append_arguments(out, format, fmt::make_format_args(args...));
+}
+
+}  // namespace kymo::base

@@ -1,0 +1,30 @@
+#include "device/plain_cpu/plain_cpu.h"
+
+#include <gtest/gtest.h>
+
+#include "device/vulkan/driver_faults.h"
+
+namespace kymo::device {
+namespace {
+
+TEST(PlainCpuTest, EveryProcessorIsOfAModelWithoutSve) {
+  const std::string v1 =
+      "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n\n"
+      "processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n";
+  EXPECT_TRUE(vulkan::model_has_sve(v1));
+  const std::string plain = plain_cpuinfo(v1);
+  EXPECT_FALSE(vulkan::model_has_sve(plain));
+  EXPECT_EQ(plain.find("0xd40"), std::string::npos);
+  EXPECT_EQ(plain.size(), v1.size());
+}
+
+TEST(PlainCpuTest, WhatNamesNoPartStaysAsItIs) {
+  EXPECT_EQ(plain_cpuinfo(""), "");
+  EXPECT_EQ(plain_cpuinfo("model name\t: Xeon\n"), "model name\t: Xeon\n");
+  EXPECT_EQ(plain_cpuinfo("CPU part\t: 0xd40"), "CPU part\t: 0xd0c") << "without a last end of line";
+}
+
+TEST(PlainCpuTest, ATestProgramMayUseMesasDriverForTheCpu) { EXPECT_EQ(vulkan::llvmpipe_fault(), ""); }
+
+}  // namespace
+}  // namespace kymo::device

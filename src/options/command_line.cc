@@ -1,0 +1,150 @@
+#include "options/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/print.h"
+#include "base/text.h"
+#include "options/suggest.h"
+
+namespace kymo::options {
+namespace {
+
+constexpr size_t kOptionColumn = 30;
+
+// CLI11's layout, with a usage line that shows the command as it is typed.
+class Manual : public CLI::Formatter {
+ public:
+  explicit Manual(std::string usage) : usage_(std::move(usage)) {
+    column_width(kOptionColumn);
+    label("REQUIRED", "");
+    label("Positionals", "Arguments");
+  }
+  std::string make_usage(const CLI::App*, std::string) const override { return "\nUsage: " + usage_ + "\n"; }
+  // Without CLI11's "{value}" behind a flag that may have one: its type says the forms.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    if (const size_t brace = name.find('{'); brace != std::string::npos) name.erase(brace, name.find('}') + 1 - brace);
+    return name;
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_positional()) return {};
+    const std::string type = option->get_type_name();
+    return type.empty() || type.starts_with('[') ? type : " " + type;
+  }
+
+ private:
+  std::string usage_;
+};
+
+std::string indented(const std::string& lines) {
+  std::string text = "  " + lines;
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1)) text.insert(at + 1, "  ");
+  return text;
+}
+
+}  // namespace
+
+struct CommandLine::Impl {
+  Impl(const std::string& name, const std::string& description) : app(description, name) {}
+  CLI::App app;
+};
+
+CommandLine::CommandLine(const std::string& name, const std::string& usage, const std::string& description,
+                         const std::string& example)
+    : impl_(std::make_unique<Impl>(name, description)) {
+  impl_->app.formatter(std::make_shared<Manual>(usage));
+  impl_->app.set_help_flag("-h,--help", "show this");
+  if (!example.empty()) impl_->app.footer("Example:\n" + indented(example));
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::flag(const std::string& flag, bool& target, const std::string& help) {
+  impl_->app.add_flag(flag, target, help);
+}
+
+void CommandLine::value(const std::string& flag, const std::string& form, std::string& target,
+                        const std::string& help) {
+  impl_->app.add_option(flag, target, help)->type_name(form);
+}
+
+void CommandLine::required_value(const std::string& flag, const std::string& form, std::string& target,
+                                 const std::string& help) {
+  impl_->app.add_option(flag, target, help)->required()->type_name(form);
+}
+
+void CommandLine::values(const std::string& flag, const std::string& form, std::vector<std::string>& target,
+                         const std::string& help) {
+  impl_->app.add_option(flag, target, help)->type_name(form)->allow_extra_args(false);
+}
+
+void CommandLine::optional_value(const std::string& flag, const std::string& form, const std::string& otherwise,
+                                 std::string& target, const std::string& help) {
+  impl_->app.add_flag(flag + "{" + otherwise + "}", target, help)->type_name(form);
+}
+
+void CommandLine::argument(const std::string& name, std::string& target, const std::string& help) {
+  impl_->app.add_option(name, target, help)->required();
+}
+
+void CommandLine::text(const std::string& flag, const std::string& form, std::function<void(const std::string&)> take,
+                       const std::string& help) {
+  const auto take_all = [this, flag, take = std::move(take)](const std::vector<std::string>& given) {
+    try {
+      for (const std::string& one : given) take(one);
+    } catch (const InvalidArgument& error) {
+      throw UsageError(impl_->app.get_name(), base::format("{}: {}", flag, error.what()));
+    }
+  };
+  // One value each time it is given: a vector would otherwise swallow the arguments behind it.
+  impl_->app.add_option_function<std::vector<std::string>>(flag, take_all, help)
+      ->allow_extra_args(false)
+      ->type_name(form);
+}
+
+void CommandLine::version(const std::string& line) {
+  impl_->app.set_version_flag("--version", line, "show the version");
+}
+
+void CommandLine::stop_at_first_argument() { impl_->app.prefix_command(); }
+
+bool CommandLine::read(std::vector<std::string> arguments) {
+  CLI::App& app = impl_->app;
+  std::reverse(arguments.begin(), arguments.end());  // the order CLI11 takes them in
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    base::print(app.help());
+    return false;
+  } catch (const CLI::CallForVersion&) {
+    base::print(app.version() + "\n");
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    throw UsageError(app.get_name(), unexpected(app.remaining().front()));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(app.get_name(), error.what());
+  }
+  return true;
+}
+
+bool CommandLine::was_given(const std::string& flag) const { return impl_->app.count(flag) != 0; }
+
+std::vector<std::string> CommandLine::remaining() const { return impl_->app.remaining(); }
+
+std::string CommandLine::unexpected(const std::string& argument) const {
+  if (!argument.starts_with('-')) {
+    const bool is_number = argument.find_first_not_of("0123456789") == std::string::npos;
+    const char* selects = is_number ? "--pid" : "--name";  // where the command has them
+    const bool has_it = impl_->app.get_option_no_throw(selects) != nullptr;
+    return base::format("unexpected argument '{}'{}", argument,
+                        has_it ? base::format("; did you mean {} {}?", selects, argument) : "");
+  }
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : std::as_const(impl_->app).get_options())
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  const auto meant = nearest(argument, flags);
+  return base::format("unknown option '{}'{}", argument, meant ? base::format("; did you mean {}?", *meant) : "");
+}
+
+}  // namespace kymo::options

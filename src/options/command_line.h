@@ -1,0 +1,102 @@
+// The options of a program or of one of its commands, its help, and the messages when they are wrong.
+//
+//   CommandLine line("stats", "kymo stats FILE [options]", "Shows where the time went.", "kymo stats run.kymo");
+//   line.argument("FILE", path, "the trace");
+//   line.choice("--by", by, {{"name", By::Name}, {"thread", By::Thread}}, "what a row is");
+//   line.flag("--json", json, "as JSON");
+//   if (!line.read(arguments)) return 0;  // help was asked for, and printed
+//
+// Targets are written by read() and must live until then. A message names the value, the valid forms, and the nearest
+// option where one was misspelt. CLI11 does the work.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kymo/error.h"
+
+namespace kymo::options {
+
+// The command line was wrong: exit code 2 and a hint at the command's help.
+class UsageError : public Error {
+ public:
+  UsageError(std::string command, const std::string& message) : Error(message), command_(std::move(command)) {}
+  const std::string& command() const { return command_; }
+
+ private:
+  std::string command_;  // empty: before there was one
+};
+
+class CommandLine {
+ public:
+  // `description` and `example` may have several lines; `example` may be empty.
+  CommandLine(const std::string& name, const std::string& usage, const std::string& description,
+              const std::string& example);
+  ~CommandLine();
+  CommandLine(CommandLine&&) = delete;
+
+  // In these, `flag` is "--long" or "-s,--long", and `form` is what the help shows for the value: "FILE".
+
+  void flag(const std::string& flag, bool& target, const std::string& help);
+  void value(const std::string& flag, const std::string& form, std::string& target, const std::string& help);
+  void required_value(const std::string& flag, const std::string& form, std::string& target, const std::string& help);
+  // May be repeated; each time adds one.
+  void values(const std::string& flag, const std::string& form, std::vector<std::string>& target,
+              const std::string& help);
+  // --flag or --flag=VALUE, where --flag alone means --flag=`otherwise`.
+  void optional_value(const std::string& flag, const std::string& form, const std::string& otherwise,
+                      std::string& target, const std::string& help);
+  // A positional argument that must be there.
+  void argument(const std::string& name, std::string& target, const std::string& help);
+
+  // An option whose text `take` reads: the message of an InvalidArgument that it throws is reported with the option's
+  // name. May be given repeatedly. A `flag` without dashes is a positional argument that may be left out.
+  void text(const std::string& flag, const std::string& form, std::function<void(const std::string&)> take,
+            const std::string& help);
+
+  // An option with a few valid values.
+  template <typename Value>
+  using Choices = std::vector<std::pair<std::string, Value>>;
+  template <typename Value>
+  void choice(const std::string& flag, Value& target, const Choices<Value>& choices, const std::string& help) {
+    text(
+        flag, choice_names(choices),
+        [&target, choices](const std::string& given) {
+          for (const auto& [name, value] : choices) {
+            if (name == given) return void(target = value);
+          }
+          throw InvalidArgument("'" + given + "' is not one of " + choice_names(choices, ", "));
+        },
+        help);
+  }
+
+  // --version prints this line.
+  void version(const std::string& line);
+  // The first argument that is no option ends the options: remaining() has it and all that follow.
+  void stop_at_first_argument();
+
+  // Reads the arguments; false when help or the version was asked for and printed. Throws UsageError.
+  bool read(std::vector<std::string> arguments);
+
+  bool was_given(const std::string& flag) const;
+  std::vector<std::string> remaining() const;
+  // The message for an argument that was not expected: "unknown option '--jsn'; did you mean --json?".
+  std::string unexpected(const std::string& argument) const;
+
+ private:
+  template <typename Value>
+  static std::string choice_names(const Choices<Value>& choices, std::string_view separator = "|") {
+    std::string names;
+    for (const auto& [name, value] : choices) names.append(names.empty() ? "" : separator).append(name);
+    return names;
+  }
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kymo::options

@@ -39,6 +39,13 @@ for library in libkymo.so libkymo_device.so libkymo_edge.so libkymo_ondemand.so;
   fi
 done
 
+# fmt inside the archives has names of Kymo's: a program may bring another version of it.
+for library in libkymo.a libkymo_device.a libkymo_edge.a libkymo_ondemand.a; do
+  if nm -C --defined-only "$prefix/lib/$library" 2>/dev/null | grep -E ' fmt::' | grep -v 'fmt::for_kymo::'; then
+    fail "$library could clash with a program's own fmt"
+  fi
+done
+
 # One that stands on another holds nothing of it a second time.
 if nm -DC --defined-only "$prefix/lib/libkymo_ondemand.so" | grep -E '^[0-9a-f]+ [A-Za-z] (kymo::Session|kymo_begin|std::)'; then
   fail "libkymo_ondemand.so exports what is not its own"

@@ -20,7 +20,7 @@ namespace {
 // Kineto's quarter of a year: every trace of a job falls into the same one, and a double still holds nanoseconds.
 constexpr int64_t kBaseStepNs = 7'889'238ll * 1'000'000'000;
 
-std::string quoted(std::string_view untrusted) {
+std::string in_quotes(std::string_view untrusted) {
   TextBuffer text;
   append_json_string(text, untrusted);
   return text.string();
@@ -120,7 +120,7 @@ void append_process(TextBuffer& out, const trace::WriterInfo& writer) {
   append_string(object, "kymo_version", origin.kymo_version);
   JsonObject metadata(object.key("metadata"));
   for (const auto& [key, value] : origin.metadata) {
-    append_json_string(metadata.escaped_key(quoted(key) + ':'), value);
+    append_json_string(metadata.escaped_key(in_quotes(key) + ':'), value);
   }
   metadata.close();
   append_cost(object.key("cost"), writer);
@@ -209,8 +209,8 @@ void append_chrome_header(TextBuffer& out, const trace::Reader& reader, const Pl
 
 void append_chrome_rows(JsonArray& events, const Places& places) {
   for (const Group& group : places.groups()) {
-    append_metadata(events, "process_name", group.pid, 0, "name", quoted(group.name));
-    append_metadata(events, "process_labels", group.pid, 0, "labels", quoted(group.label));
+    append_metadata(events, "process_name", group.pid, 0, "name", in_quotes(group.name));
+    append_metadata(events, "process_labels", group.pid, 0, "labels", in_quotes(group.label));
     append_metadata(events, "process_sort_index", group.pid, 0, "sort_index", std::to_string(group.sort_index));
   }
   for (const Place& place : places.all()) append_chrome_row(events, place, 0, place.tid);
@@ -220,7 +220,7 @@ void append_chrome_row(JsonArray& events, const Place& place, uint16_t lane, uin
   constexpr uint64_t kLanesInOrder = 256;
   const uint64_t order = place.index * kLanesInOrder + std::min<uint64_t>(lane, kLanesInOrder - 1);
   const std::string name = lane == 0 ? place.name : lane_name(place, lane);
-  append_metadata(events, "thread_name", place.group->pid, tid, "name", quoted(name));
+  append_metadata(events, "thread_name", place.group->pid, tid, "name", in_quotes(name));
   append_metadata(events, "thread_sort_index", place.group->pid, tid, "sort_index", std::to_string(order));
 }
 

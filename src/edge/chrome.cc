@@ -98,7 +98,7 @@ class EdgeChromeWriter {
     append(out_, "    \"ph\": \"X\", \"cat\": \"");
     append(out_, category_of(event, on_device));
     append(out_, "\", \"name\": ");
-    append(out_, args_.quoted(event.name));
+    append(out_, args_.in_quotes(event.name));
     append(out_, ", ");
     append(out_, rows_.of(place));
     append(out_, ",\n    \"ts\": ");

@@ -52,7 +52,7 @@ class ChromeArgs {
   void append(convert::TextBuffer& out, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
   void append(convert::TextBuffer& out, const EdgeAllocation& allocation, uint64_t index);
 
-  const std::string& quoted(std::string_view text) { return quoted_.of(text); }
+  const std::string& in_quotes(std::string_view text) { return quoted_.of(text); }
 
  private:
   void append_identity(const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);

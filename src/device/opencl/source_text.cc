@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 7> kGroups = {
 // Names that only begin so: sub_group_reduce_add, work_group_barrier, intel_sub_group_shuffle, async_work_group_copy.
 constexpr std::array<std::string_view, 2> kGroupFamilies = {"sub_group", "work_group"};
 
-std::string quoted(std::string_view file) {
+std::string in_quotes(std::string_view file) {
   std::string text = "\"";
   for (const char c : file) {
     if (c == '\n' || c == '\r') continue;
@@ -76,7 +76,7 @@ Sees look_into(std::string_view source, std::string_view options) {
 
 std::string preamble(std::string_view file, std::string_view options) {
   return base::format("{}#line 1 {}\n", asks_for_speed(options) ? "" : "#pragma OPENCL FP_CONTRACT OFF\n",
-                      quoted(file));
+                      in_quotes(file));
 }
 
 std::string piece_preamble(std::string_view file, std::string_view options, const Extent& group, const Extent& tail) {

@@ -99,7 +99,7 @@ class InitializerWriter {
   }
 
   std::string row(const ir::Expression& value, bool is_plain) {
-    if (std::string characters = quoted(value); !characters.empty()) return characters;
+    if (std::string characters = in_quotes(value); !characters.empty()) return characters;
     std::string text = "{";
     for (size_t i = 0; i < value.operands.size(); ++i) {
       if (i != 0) text += i % kInALine == 0 ? ",\n    " : ", ";
@@ -109,7 +109,7 @@ class InitializerWriter {
   }
 
   // Characters that end with a 0 are a string.
-  static std::string quoted(const ir::Expression& value) {
+  static std::string in_quotes(const ir::Expression& value) {
     const Type* type = value.type;
     if (!type->is_array() || !(type->inner->is(TypeKind::Char) || type->inner->is(TypeKind::UChar))) return {};
     if (value.operands.size() != type->count || type->count == 0) return {};

@@ -34,7 +34,8 @@ const ir::Expression* Meaning::folded(const ir::Expression* expression) { return
 
 const ir::Expression* Meaning::as_number(const Value& value, const Type* to, Location at) {
   const Value loaded = load(value);
-  if (!loaded.type->is_number()) throw Rejected{at, "cannot convert " + quoted(loaded.type) + " to " + quoted(to)};
+  if (!loaded.type->is_number())
+    throw Rejected{at, "cannot convert " + in_quotes(loaded.type) + " to " + in_quotes(to)};
   if (to->is_vector() && loaded.type->is_scalar()) {
     return build(at).splat(convert_number(loaded.ir, to->inner, at), to->count);
   }
@@ -44,7 +45,8 @@ const ir::Expression* Meaning::as_number(const Value& value, const Type* to, Loc
 const ir::Expression* Meaning::truth(const Value& value, Location at, std::string_view what) {
   if (value.type == types_.get(TypeKind::Bool)) return read(value);
   if (value.type != nullptr && value.type->is_vector()) {
-    throw Rejected{at, std::string(what) + " must be one bool, and is " + quoted(value.type) + ": use any() or all()"};
+    throw Rejected{at,
+                   std::string(what) + " must be one bool, and is " + in_quotes(value.type) + ": use any() or all()"};
   }
   QualifiedType wanted;
   wanted.type = types_.get(TypeKind::Bool);
@@ -78,7 +80,7 @@ Value Meaning::number_of(const Value& value, Location at) {
 Value Meaning::negated(std::string_view op, const Value& operand, Location at) {
   const Value value = load(number_of(operand, at));
   const auto refuse = [&]() {
-    return Rejected{at, "the operator " + std::string(op) + " does not take " + quoted(value.type)};
+    return Rejected{at, "the operator " + std::string(op) + " does not take " + in_quotes(value.type)};
   };
   if (!value.type->is_number() || (value.type->is_vector() && value.type->inner->is(TypeKind::Bool))) throw refuse();
   if (op == "~" && value.type->scalar()->is_floating()) throw refuse();

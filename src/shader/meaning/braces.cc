@@ -39,7 +39,7 @@ const ir::Expression* Meaning::from_braces(const Type* wanted, const ast::Expres
   size_t next = 0;
   const ir::Expression* value = aggregate(type, items, next, at);
   if (next < items.size()) {
-    throw Rejected{at, "{...} has " + std::to_string(items.size()) + " values: " + quoted(type) + " takes only " +
+    throw Rejected{at, "{...} has " + std::to_string(items.size()) + " values: " + in_quotes(type) + " takes only " +
                            std::to_string(next)};
   }
   return value;
@@ -56,7 +56,7 @@ const ir::Expression* Meaning::aggregate(const Type* type, std::span<const Value
     parts.push_back(part);
   };
   if (type->is_array()) {
-    if (type->count > kMostListed) throw Rejected{at, quoted(type) + " is too large for an initializer"};
+    if (type->count > kMostListed) throw Rejected{at, in_quotes(type) + " is too large for an initializer"};
     const ir::Expression* rest = nullptr;
     for (uint32_t i = 0; i < type->count; ++i) {
       if (next < items.size()) {
@@ -92,7 +92,7 @@ const ir::Expression* Meaning::aggregate(const Type* type, std::span<const Value
         const Type* reference = types_.reference(field->inner, field->space, field->is_const);
         add([&] {
           return convert(items[next++], QualifiedType{.type = reference}, at,
-                         "the member " + quoted(type->fields[i].name));
+                         "the member " + in_quotes(type->fields[i].name));
         });
       } else {
         add([&] { return aggregate_part(field, items, next, at); });
@@ -145,12 +145,12 @@ const Type* Meaning::sized(const Type* type, const ast::Declaration& declaration
   if (!type->is_array() || type->count != 0) return type;
   const ast::Expression* initializer = declaration.initializer;
   if (initializer == nullptr)
-    throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " needs a size or values"};
+    throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " needs a size or values"};
   if (initializer->kind == ast::ExpressionKind::String) {
     return types_.array(type->inner, static_cast<uint32_t>(initializer->text.size() + 1));
   }
   if (initializer->kind != ast::ExpressionKind::Braces) {
-    throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " needs a size, or values in {...}"};
+    throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " needs a size, or values in {...}"};
   }
   uint64_t count = 0;
   for (const ast::Expression* item : initializer->operands) {
@@ -166,7 +166,7 @@ const Type* Meaning::sized(const Type* type, const ast::Declaration& declaration
     element = element->inner;
   }
   count = (count + each - 1) / each;
-  if (count == 0) throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " has no elements"};
+  if (count == 0) throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " has no elements"};
   return types_.array(type->inner, static_cast<uint32_t>(count));
 }
 

@@ -31,10 +31,11 @@ Value Meaning::builtin_minmax(const BuiltinRow& row, std::span<const Value> give
 Value Meaning::builtin_bits(const BuiltinRow& row, std::span<const Value> given, Location at) {
   const Type* type = unified(given, false, row.name, at);
   const Type* scalar = type->scalar();
-  if (!scalar->is_integer()) throw Rejected{at, quoted(row.name) + " is of integers, not of " + quoted(type)};
+  if (!scalar->is_integer()) throw Rejected{at, in_quotes(row.name) + " is of integers, not of " + in_quotes(type)};
   if (row.intrinsic == ir::Intrinsic::MulHi) {
     if (scalar->size != 4) {
-      throw Rejected{at, quoted(row.name) + " is of scalars, or of vectors of int or uint, not of " + quoted(type)};
+      throw Rejected{at,
+                     in_quotes(row.name) + " is of scalars, or of vectors of int or uint, not of " + in_quotes(type)};
     }
     return rvalue(build(at).intrinsic(row.intrinsic, {as_number(given[0], type, at), as_number(given[1], type, at)}),
                   type);
@@ -54,15 +55,15 @@ Value Meaning::builtin_bits(const BuiltinRow& row, std::span<const Value> given,
 Value Meaning::builtin_flags(const BuiltinRow& row, std::span<const Value> given, Location at) {
   const Type* bool_type = types_.get(TypeKind::Bool);
   const Value& last = given.back();
-  if (!last.type->is_number()) throw Rejected{at, quoted(row.name) + " is of bools, not of " + quoted(last.type)};
+  if (!last.type->is_number()) throw Rejected{at, in_quotes(row.name) + " is of bools, not of " + in_quotes(last.type)};
   const ir::Expression* flags = as_number(last, types_.with_scalar(last.type, bool_type), at);
   if (row.kind == BuiltinKind::Any)
     return flags->type->is_vector() ? rvalue(build(at).intrinsic(row.intrinsic, {flags})) : rvalue(flags);
   const Type* type = unified(given.first(2), false, row.name, at);
   if (flags->type->is_vector() && !type->is_vector()) type = types_.vector(type, flags->type->count);
   if (flags->type->is_vector() && flags->type->count != type->count) {
-    throw Rejected{at, quoted(row.name) + " takes as many bools as components: " + quoted(type) + " and " +
-                           quoted(flags->type) + " are given"};
+    throw Rejected{at, in_quotes(row.name) + " takes as many bools as components: " + in_quotes(type) + " and " +
+                           in_quotes(flags->type) + " are given"};
   }
   return rvalue(
       build(at).intrinsic(ir::Intrinsic::Select, {as_number(given[0], type, at), as_number(given[1], type, at), flags}),

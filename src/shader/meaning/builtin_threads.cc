@@ -18,7 +18,7 @@ Value Meaning::effect(ir::Intrinsic which, std::vector<const ir::Expression*> op
 Value Meaning::builtin_atomic(const BuiltinRow& row, std::span<const Value> given, Location at) {
   const Value pointer = load(given[0]);
   if (!pointer.type->is_pointer() || !pointer.type->inner->is(TypeKind::Atomic)) {
-    throw Rejected{at, quoted(row.name) + " takes a pointer to an atomic, not " + quoted(pointer.type)};
+    throw Rejected{at, in_quotes(row.name) + " takes a pointer to an atomic, not " + in_quotes(pointer.type)};
   }
   if (pointer.type->space != Space::Device && pointer.type->space != Space::Threadgroup) {
     throw Rejected{
@@ -31,9 +31,10 @@ Value Meaning::builtin_atomic(const BuiltinRow& row, std::span<const Value> give
   const bool is_sum = row.intrinsic == I::AtomicAdd || row.intrinsic == I::AtomicSubtract;
   const bool is_supported =
       (type->is_integer() && type->size >= 4) || (type->is(TypeKind::Float) && (is_plain || is_sum));
-  if (!is_supported) throw Rejected{at, quoted(row.name) + " is not supported for " + quoted(pointer.type->inner)};
+  if (!is_supported)
+    throw Rejected{at, in_quotes(row.name) + " is not supported for " + in_quotes(pointer.type->inner)};
   if (row.intrinsic == I::AtomicLoad) return effect(row.intrinsic, {pointer.ir}, at);
-  if (pointer.type->is_const) throw Rejected{at, quoted(row.name) + " writes: its pointer must not be const"};
+  if (pointer.type->is_const) throw Rejected{at, in_quotes(row.name) + " writes: its pointer must not be const"};
   if (row.intrinsic == I::AtomicCompareExchange) return builtin_exchange(pointer.ir, given, at);
   return effect(row.intrinsic, {pointer.ir, as_number(given[1], type, at)}, at);
 }
@@ -43,8 +44,8 @@ Value Meaning::builtin_exchange(const ir::Expression* pointer, std::span<const V
   const Type* type = pointer->type->inner->inner;
   const Value expected = freeze(pointee(given[1], at));
   if (expected.type != type) {
-    throw Rejected{
-        at, "atomic_compare_exchange_weak expects a pointer to " + quoted(type) + ", not to " + quoted(expected.type)};
+    throw Rejected{at, "atomic_compare_exchange_weak expects a pointer to " + in_quotes(type) + ", not to " +
+                           in_quotes(expected.type)};
   }
   const ir::Expression* wanted = settle(read(expected));
   const Value before =
@@ -65,7 +66,8 @@ Value Meaning::builtin_exchange(const ir::Expression* pointer, std::span<const V
 
 Value Meaning::builtin_barrier(const BuiltinRow& row, std::span<const Value> given, Location at) {
   const Value flags = load(given[0]);
-  if (!flags.type->is_integer()) throw Rejected{at, quoted(row.name) + " takes mem_flags, not " + quoted(flags.type)};
+  if (!flags.type->is_integer())
+    throw Rejected{at, in_quotes(row.name) + " takes mem_flags, not " + in_quotes(flags.type)};
   const ir::Expression* known = evaluated(flags.ir, {});
   constexpr uint32_t kAll = 3;
   const uint32_t which = known != nullptr && known->kind == ir::ExpressionKind::Constant
@@ -80,11 +82,11 @@ Value Meaning::builtin_simd(const BuiltinRow& row, std::span<const Value> given,
   if (row.intrinsic == I::SimdBallot) return effect(I::SimdBallot, {truth(given[0], at, "what is voted")}, at);
   const Value value = load(given[0]);
   if (!value.type->is_number())
-    throw Rejected{at, quoted(row.name) + " is of numbers and vectors, not of " + quoted(value.type)};
+    throw Rejected{at, in_quotes(row.name) + " is of numbers and vectors, not of " + in_quotes(value.type)};
   const Type* scalar = value.type->scalar();
   const bool is_logic = row.intrinsic == I::SimdAnd || row.intrinsic == I::SimdOr || row.intrinsic == I::SimdXor;
   if (is_logic && scalar->is_floating())
-    throw Rejected{at, quoted(row.name) + " is of integers, not of " + quoted(value.type)};
+    throw Rejected{at, in_quotes(row.name) + " is of integers, not of " + in_quotes(value.type)};
   // What takes part is int, uint, long, ulong or float.
   const Type* wide = scalar->is_floating() ? types_.get(TypeKind::Float)
                      : scalar->size < 4    ? types_.get(TypeKind::Int)

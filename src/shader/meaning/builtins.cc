@@ -98,7 +98,7 @@ std::optional<Value> Meaning::builtin(std::string_view name, const TemplateArgum
     const std::string wanted = row->least == row->most
                                    ? std::to_string(row->least)
                                    : std::to_string(row->least) + " to " + std::to_string(row->most);
-    throw Rejected{at, quoted(name) + " takes " + wanted + (row->most == 1 ? " argument: " : " arguments: ") +
+    throw Rejected{at, in_quotes(name) + " takes " + wanted + (row->most == 1 ? " argument: " : " arguments: ") +
                            std::to_string(given.size()) + (given.size() == 1 ? " is given" : " are given")};
   }
   std::vector<Value> values;
@@ -143,7 +143,7 @@ const Type* Meaning::unified(std::span<const Value> given, bool as_float, std::s
   for (const Value& value : given) {
     const Type* own = plain(value.type);
     if (!own->is_number())
-      throw Rejected{at, quoted(name) + " is of numbers and vectors, not of " + quoted(value.type)};
+      throw Rejected{at, in_quotes(name) + " is of numbers and vectors, not of " + in_quotes(value.type)};
     type = type == nullptr || type == own ? own : common_type(type, own, at);
   }
   if (as_float && !type->scalar()->is_floating()) return types_.with_scalar(type, types_.get(TypeKind::Float));
@@ -154,7 +154,7 @@ Value Meaning::builtin_trait(const BuiltinRow& row, const TemplateArguments& arg
   const size_t wanted = row.name == "kymo_is_same" ? 2 : 1;
   if (arguments.size() != wanted || arguments[0].kind != TemplateArgument::Kind::Type ||
       arguments.back().kind != TemplateArgument::Kind::Type) {
-    throw Rejected{at, quoted(row.name) + " takes " + std::to_string(wanted) + " types"};
+    throw Rejected{at, in_quotes(row.name) + " takes " + std::to_string(wanted) + " types"};
   }
   const QualifiedType& first = arguments[0].type;
   const Type* type = first.type;

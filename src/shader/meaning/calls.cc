@@ -29,8 +29,8 @@ Value Meaning::call(const ast::Expression& expression, Scope& scope) {
 
 Value Meaning::call_value(const Value& callee, std::span<const Value> given, Scope& scope, Location at) {
   if (callee.braces != nullptr || !callee.type->is_struct()) {
-    throw Rejected{
-        at, callee.braces != nullptr ? "{...} cannot be called" : "cannot call a value of type " + quoted(callee.type)};
+    throw Rejected{at, callee.braces != nullptr ? "{...} cannot be called"
+                                                : "cannot call a value of type " + in_quotes(callee.type)};
   }
   Class* owner = class_of(callee.type);
   OverloadSet set;
@@ -38,7 +38,7 @@ Value Meaning::call_value(const Value& callee, std::span<const Value> given, Sco
   set.candidates = find_in("operator()", *owner->scope);
   set.object = object_place(callee, at);
   set.at = at;
-  if (set.candidates.empty()) throw Rejected{at, quoted(callee.type) + " has no operator(): it cannot be called"};
+  if (set.candidates.empty()) throw Rejected{at, in_quotes(callee.type) + " has no operator(): it cannot be called"};
   return call_overloads(set, given, scope, at);
 }
 
@@ -65,8 +65,8 @@ Value Meaning::call_named(const ast::Expression& callee, const ast::Expression& 
     if (is_type) {
       const std::optional<QualifiedType> type = try_type(callee, scope);
       if (!type || type->type == nullptr) {
-        throw Rejected{at,
-                       quoted(part.name) + " is a template: write its arguments, " + std::string(part.name) + "<...>"};
+        throw Rejected{
+            at, in_quotes(part.name) + " is a template: write its arguments, " + std::string(part.name) + "<...>"};
       }
       const std::vector<Value> given = arguments(rest, scope);
       return given.size() == 1 ? cast_to(*type, given[0], "", at)
@@ -114,16 +114,16 @@ Value Meaning::call_member(const ast::Expression& callee, const ast::Expression&
     if (object.type->is_struct()) {
       Value operands[] = {object};
       std::optional<Value> arrow = overloaded("->", operands, scope, at);
-      if (!arrow) throw Rejected{at, quoted(object.type) + " is no pointer: use . instead of ->"};
+      if (!arrow) throw Rejected{at, in_quotes(object.type) + " is no pointer: use . instead of ->"};
       object = *arrow;
     }
     object = pointee(object, at);
   } else if (object.type->is_pointer()) {
-    throw Rejected{at, quoted(object.type) + " is a pointer: use -> instead of ."};
+    throw Rejected{at, in_quotes(object.type) + " is a pointer: use -> instead of ."};
   }
   Class* owner = class_of(object.type);
   if (owner == nullptr) {
-    throw Rejected{at, quoted(object.type) + " has no member functions: " + quoted(part.name) + " is called"};
+    throw Rejected{at, in_quotes(object.type) + " has no member functions: " + in_quotes(part.name) + " is called"};
   }
   Scope* in = owner->scope;
   if (callee.name.parts.size() > 1) {  // x.Base::f()
@@ -144,7 +144,8 @@ Value Meaning::call_member(const ast::Expression& callee, const ast::Expression&
     }
   }
   if (set.candidates.empty()) {
-    if (other == nullptr) throw Rejected{at, "there is no member " + quoted(part.name) + " in " + quoted(object.type)};
+    if (other == nullptr)
+      throw Rejected{at, "there is no member " + in_quotes(part.name) + " in " + in_quotes(object.type)};
     std::optional<Value> field = field_of(object, part.name, at);
     Value target = field ? *field : variable(*other, at);
     const size_t since = mark();
@@ -175,7 +176,7 @@ Value Meaning::call_overloads(OverloadSet& set, std::span<const Value> given, Sc
     }
     if (std::optional<Value> found = builtin(set.name, set.arguments, given, at)) return *found;
   }
-  if (set.candidates.empty()) throw Rejected{at, "there is no function " + quoted(set.name) + " here"};
+  if (set.candidates.empty()) throw Rejected{at, "there is no function " + in_quotes(set.name) + " here"};
   return call(choose(set, given), set.object, given, at);
 }
 
@@ -190,7 +191,7 @@ Value Meaning::call_library(std::string_view name, std::span<const Value> given,
     }
   }
   if (set.candidates.empty()) {
-    throw Rejected{at, "the standard library has no function " + quoted(name) + " that takes " + calls_types(given)};
+    throw Rejected{at, "the standard library has no function " + in_quotes(name) + " that takes " + calls_types(given)};
   }
   return call(choose(set, given), std::nullopt, given, at);
 }
@@ -200,8 +201,8 @@ Value Meaning::call(const Chosen& chosen, const std::optional<Value>& object, st
   FunctionInstance& instance = *chosen.instance;
   const ast::Declaration& declaration = *instance.declaration;
   if (declaration.is_kernel)
-    throw Rejected{at, "the kernel " + quoted(declaration.name) + " cannot be called: only launched"};
-  if (declaration.is_deleted) throw Rejected{at, "the function " + quoted(declaration.name) + " is deleted"};
+    throw Rejected{at, "the kernel " + in_quotes(declaration.name) + " cannot be called: only launched"};
+  if (declaration.is_deleted) throw Rejected{at, "the function " + in_quotes(declaration.name) + " is deleted"};
   if (body_.is_unevaluated && instance.result != nullptr) return unevaluated(instance.result, at);
 
   const bool is_constructor =
@@ -215,8 +216,8 @@ Value Meaning::call(const Chosen& chosen, const std::optional<Value>& object, st
   };
   if (has_object(instance)) {
     if (!object) {
-      throw Rejected{at, "the member function " + quoted(declaration.name) + " needs an object of " +
-                             quoted(instance.owner->type)};
+      throw Rejected{at, "the member function " + in_quotes(declaration.name) + " needs an object of " +
+                             in_quotes(instance.owner->type)};
     }
     add([&] {
       const ir::Expression* pointer = address(base_of(*object, *instance.owner, at), at);
@@ -226,7 +227,7 @@ Value Meaning::call(const Chosen& chosen, const std::optional<Value>& object, st
   }
   const auto what = [&](size_t i) {
     return "argument " + std::to_string(i + 1) + " of " +
-           quoted(is_constructor ? instance.owner->type->name : declaration.name);
+           in_quotes(is_constructor ? instance.owner->type->name : declaration.name);
   };
   for (size_t i = 0; i < given.size() && i < instance.parameters.size(); ++i) {
     add([&] { return convert(given[i], instance.parameters[i].type, at, what(i)); });

@@ -31,7 +31,7 @@ Value Meaning::cast_bits(const Type* type, const Value& given, Location at) {
   if (type->is_pointer() || value.type->is_pointer()) {
     if (type->size != value.type->size) {
       throw Rejected{
-          at, "as_type needs types of the same size: " + quoted(value.type) + " and " + quoted(type) + " differ"};
+          at, "as_type needs types of the same size: " + in_quotes(value.type) + " and " + in_quotes(type) + " differ"};
     }
     return rvalue(build(at).pointer_cast(type, value.ir), type);
   }
@@ -40,13 +40,13 @@ Value Meaning::cast_bits(const Type* type, const Value& given, Location at) {
   };
   const Type* to = plain(type);
   if (!is_plain(to) || !is_plain(value.type)) {
-    throw Rejected{
-        at, "as_type is of numbers and vectors: " + quoted(value.type) + " to " + quoted(type) + " is not possible"};
+    throw Rejected{at, "as_type is of numbers and vectors: " + in_quotes(value.type) + " to " + in_quotes(type) +
+                           " is not possible"};
   }
   if (to->scalar()->size * to->components() != value.type->scalar()->size * value.type->components() &&
       to->size != value.type->size) {
-    throw Rejected{at,
-                   "as_type needs types of the same size: " + quoted(value.type) + " and " + quoted(type) + " differ"};
+    throw Rejected{
+        at, "as_type needs types of the same size: " + in_quotes(value.type) + " and " + in_quotes(type) + " differ"};
   }
   return rvalue(build(at).bitcast(to, value.ir), to);
 }
@@ -55,7 +55,9 @@ Value Meaning::cast_to(const QualifiedType& wanted, const Value& given, std::str
   const Type* type = wanted.type;
   if (given.braces != nullptr) return rvalue(from_braces(type, *given.braces, *given.braces_scope), plain(type));
   if (how == "as_type") return cast_bits(type, given, at);
-  const auto refuse = [&]() { return Rejected{at, "cannot convert " + quoted(given.type) + " to " + quoted(type)}; };
+  const auto refuse = [&]() {
+    return Rejected{at, "cannot convert " + in_quotes(given.type) + " to " + in_quotes(type)};
+  };
   if (type->is(TypeKind::Reference)) {
     if (!given.is_place || given.space != type->space) throw refuse();
     Class* to = class_of(type->inner);
@@ -85,7 +87,7 @@ Value Meaning::cast_to(const QualifiedType& wanted, const Value& given, std::str
       // `constant` is where the object really lies.
       const QualifiedType adapted = adapt(wanted, value);
       if (adapted.type->space != value.type->space) {
-        throw Rejected{at, "cannot convert " + quoted(value.type) + " to " + quoted(type) +
+        throw Rejected{at, "cannot convert " + in_quotes(value.type) + " to " + in_quotes(type) +
                                ": they are in different address spaces"};
       }
       type = adapted.type;
@@ -102,8 +104,8 @@ Value Meaning::cast_to(const QualifiedType& wanted, const Value& given, std::str
     value = load(value);
     if (type->is(TypeKind::Bool)) return rvalue(truth(value, at, "the value"));
     if (!type->is_integer() || type->size != 8) {
-      throw Rejected{
-          at, "cannot convert " + quoted(value.type) + " to " + quoted(type) + ": a pointer has 8 bytes, use ulong"};
+      throw Rejected{at, "cannot convert " + in_quotes(value.type) + " to " + in_quotes(type) +
+                             ": a pointer has 8 bytes, use ulong"};
     }
     const ir::Expression* number = build(at).pointer_cast(types_.get(TypeKind::ULong), value.ir);
     return rvalue(convert_number(number, type, at), type);

@@ -37,7 +37,7 @@ Value Meaning::logical(const ast::Expression& expression, Scope& scope) {
 Value Meaning::conditional(const ast::Expression& expression, Scope& scope) {
   const Value chooses = this->expression(*expression.operands[0], scope);
   if (chooses.type != nullptr && chooses.type->is_vector()) {
-    throw Rejected{expression.at, "the condition of ?: must be one bool, and is " + quoted(chooses.type) +
+    throw Rejected{expression.at, "the condition of ?: must be one bool, and is " + in_quotes(chooses.type) +
                                       ": use select(if_false, if_true, condition)"};
   }
   const ir::Expression* condition = truth(chooses, expression.operands[0]->at, "the condition of ?:");
@@ -111,8 +111,8 @@ Value Meaning::choose_value(const ir::Expression* condition, Value if_true, Valu
     to_b.type = b;
     const bool a_to_b = rank(if_true, to_b) != Rank::Impossible, b_to_a = rank(if_false, to_a) != Rank::Impossible;
     if (a_to_b == b_to_a) {
-      throw Rejected{at,
-                     "the sides of ?: are " + quoted(a) + " and " + quoted(b) + ": convert one to the other's type"};
+      throw Rejected{
+          at, "the sides of ?: are " + in_quotes(a) + " and " + in_quotes(b) + ": convert one to the other's type"};
     }
     common.type = a_to_b ? b : a;
   }

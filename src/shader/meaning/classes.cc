@@ -127,7 +127,7 @@ void Meaning::complete_members(Class& made) {
     const Type* type = resolve_plain(*written, *made.scope->parent);
     Class* base = class_of(type);
     if (base == nullptr || base->type->is_union || !type->complete)
-      throw Rejected{written->at, base::format("{} cannot be a base: it is no complete struct", quoted(type))};
+      throw Rejected{written->at, base::format("{} cannot be a base: it is no complete struct", in_quotes(type))};
     made.ancestors += 1 + base->ancestors;
     if (made.ancestors > kMostAncestors)
       throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMostAncestors)};
@@ -157,7 +157,7 @@ void Meaning::complete_members(Class& made) {
     while (held->is_array()) held = held->inner;
     if (held->is_struct() && !held->complete)
       throw Rejected{member->at, base::format("\"{}\" cannot contain {}, which is not complete here", made.type->name,
-                                              quoted(type.type))};
+                                              in_quotes(type.type))};
     fields.push_back(
         {std::string(member->name), type.type->is(TypeKind::Reference)
                                         ? types_.pointer(type.type->inner, type.type->space, type.type->is_const)
@@ -168,7 +168,7 @@ void Meaning::complete_members(Class& made) {
       if (!field.type->is_number() || field.type->size != fields[0].type->size)
         throw Rejected{declaration.at,
                        base::format("a union may have numbers and vectors of one size only: \"{}\" is {}, \"{}\" is {}",
-                                    fields[0].name, quoted(fields[0].type), field.name, quoted(field.type))};
+                                    fields[0].name, in_quotes(fields[0].type), field.name, in_quotes(field.type))};
   uint32_t parts = 0;
   for (const Field& field : fields) {
     const Type* held = field.type;

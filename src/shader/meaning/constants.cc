@@ -32,7 +32,7 @@ const ir::Expression* Meaning::constant(const ast::Expression& expression, Scope
 uint64_t Meaning::constant_integer(const ast::Expression& expression, Scope& scope, std::string_view what) {
   const ir::Expression* value = constant(expression, scope, what);
   if (value->kind != ir::ExpressionKind::Constant || value->type->is_floating()) {
-    throw Rejected{expression.at, std::string(what) + " must be an integer, and is " + quoted(value->type)};
+    throw Rejected{expression.at, std::string(what) + " must be an integer, and is " + in_quotes(value->type)};
   }
   return value->bits;
 }
@@ -40,7 +40,7 @@ uint64_t Meaning::constant_integer(const ast::Expression& expression, Scope& sco
 bool Meaning::constant_bool(const ast::Expression& expression, Scope& scope, std::string_view what) {
   const ir::Expression* value = constant(expression, scope, what);
   if (value->kind != ir::ExpressionKind::Constant) {
-    throw Rejected{expression.at, std::string(what) + " must be a bool, and is " + quoted(value->type)};
+    throw Rejected{expression.at, std::string(what) + " must be a bool, and is " + in_quotes(value->type)};
   }
   return convert_number(value, types_.get(TypeKind::Bool), expression.at)->bits != 0;
 }

@@ -12,8 +12,8 @@ namespace kymo::shader {
 namespace {
 
 std::string conversion_fault(const Value& from, const Type* to, std::string_view what) {
-  const std::string given = from.is_null || from.type == nullptr ? "\"nullptr\"" : quoted(from.type);
-  std::string text = base::format("cannot convert {} to {}", given, quoted(to));
+  const std::string given = from.is_null || from.type == nullptr ? "\"nullptr\"" : in_quotes(from.type);
+  std::string text = base::format("cannot convert {} to {}", given, in_quotes(to));
   if (!what.empty()) text += base::format(" for {}", what);
   if (from.type != nullptr && from.type->is_vector() && to->is_vector() && from.type->count == to->count)
     text += base::format(": vectors are not converted unless {}(...) says so", TypeTable::name(to));
@@ -32,13 +32,13 @@ const ir::Expression* Meaning::convert_number(const ir::Expression* from, const 
 
 const Type* Meaning::common_type(const Type* a, const Type* b, Location at) {
   if (!a->is_number() || !b->is_number())
-    throw Rejected{at, base::format("{} and {} are not both numbers", quoted(a), quoted(b))};
+    throw Rejected{at, base::format("{} and {} are not both numbers", in_quotes(a), in_quotes(b))};
   if (a->is_vector() && b->is_vector()) {
     if (a->count != b->count)
-      throw Rejected{at, base::format("{} and {} differ in their number of components", quoted(a), quoted(b))};
+      throw Rejected{at, base::format("{} and {} differ in their number of components", in_quotes(a), in_quotes(b))};
     if (a->inner != b->inner)
       throw Rejected{at, base::format("{} and {} are not converted to each other: write {}(...) around one of them",
-                                      quoted(a), quoted(b), TypeTable::name(types_.vector(a->inner, a->count)))};
+                                      in_quotes(a), in_quotes(b), TypeTable::name(types_.vector(a->inner, a->count)))};
     return types_.vector(a->inner, a->count);
   }
   if (a->is_vector()) return types_.vector(a->inner, a->count);

@@ -314,7 +314,7 @@ bool Meaning::deduce(const ast::Declaration& function, Scope& scope, const Templ
     if (deduction.conflict != SIZE_MAX)
       tables_->conflict =
           base::format("\"{}\" would be both {} and {}", deduction.parameters[deduction.conflict].name,
-                       quoted(spell({*deduction.found[deduction.conflict]})), quoted(spell({deduction.second})));
+                       in_quotes(spell({*deduction.found[deduction.conflict]})), in_quotes(spell({deduction.second})));
     return false;
   }
   Scope* bound = nullptr;

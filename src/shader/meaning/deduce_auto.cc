@@ -55,7 +55,7 @@ QualifiedType Meaning::deduce_auto(const QualifiedType& declared, const Value& f
   }
   Deduction deduction(auto_parameter());
   if (!match_type(pattern, actual, scope, deduction) || !deduction.found[0])
-    throw Rejected{at, base::format("{} does not fit the type that is written around auto", quoted(from.type))};
+    throw Rejected{at, base::format("{} does not fit the type that is written around auto", in_quotes(from.type))};
   QualifiedType made = around_auto(pattern, deduction.found[0]->type);
   // const and space of the declaration itself.
   made.is_const = made.is_const || declared.is_const;

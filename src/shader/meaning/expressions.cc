@@ -46,8 +46,8 @@ Value Meaning::expression(const ast::Expression& expression, Scope& scope) {
       if (of.type->is_struct()) {
         Value operands[] = {of, index};
         if (std::optional<Value> found = overloaded("[]", operands, scope, expression.at)) return *found;
-        throw Rejected{expression.at, quoted(of.type) + " has no operator[] that takes " +
-                                          (index.type != nullptr ? quoted(index.type) : std::string("{...}"))};
+        throw Rejected{expression.at, in_quotes(of.type) + " has no operator[] that takes " +
+                                          (index.type != nullptr ? in_quotes(index.type) : std::string("{...}"))};
       }
       if (index.braces != nullptr) throw Rejected{expression.at, "an index must be an integer"};
       if (of.type->is_integer() && (index.type->is_array() || index.type->is_pointer())) std::swap(of, index);
@@ -109,8 +109,8 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
   }
   const std::vector<const Symbol*> found = find(expression.name, scope, at);
   if (found.empty()) {
-    if (is_builtin(part.name)) throw Rejected{at, "the function " + quoted(part.name) + " can only be called"};
-    throw Rejected{at, "there is no name " + quoted(part.name) + " here"};
+    if (is_builtin(part.name)) throw Rejected{at, "the function " + in_quotes(part.name) + " can only be called"};
+    throw Rejected{at, "there is no name " + in_quotes(part.name) + " here"};
   }
   const Symbol& symbol = *found.front();
   switch (symbol.kind) {
@@ -118,7 +118,7 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
       if (symbol.value == nullptr) throw Rejected{at, ""};  // its declaration failed, which was reported
       const Value& value = *symbol.value;
       if (value.home != nullptr && value.home != body_.instance && value.is_place && value.space != Space::Program) {
-        throw Rejected{at, quoted(part.name) + " is a variable of the function around: the lambda must capture it"};
+        throw Rejected{at, in_quotes(part.name) + " is a variable of the function around: the lambda must capture it"};
       }
       return value;
     }
@@ -130,9 +130,9 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
       }
       if (symbol.argument.kind == TemplateArgument::Kind::Pack) {
         throw Rejected{
-            at, quoted(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
+            at, in_quotes(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
       }
-      throw Rejected{at, quoted(part.name) + " is a type: a value is wanted here"};
+      throw Rejected{at, in_quotes(part.name) + " is a type: a value is wanted here"};
     case Symbol::Kind::Variable:
       if (part.has_arguments || symbol.declaration->is_template) {
         return variable_template(symbol, evaluate_arguments(part.arguments, scope), at);
@@ -140,17 +140,17 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
       if (symbol.owner != nullptr && !symbol.declaration->is_static) return self_member(symbol, at);
       return variable(symbol, at);
     case Symbol::Kind::LocalPack:
-      throw Rejected{at,
-                     quoted(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
+      throw Rejected{
+          at, in_quotes(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
     case Symbol::Kind::Function:
       throw Rejected{
-          at, "the function " + quoted(part.name) + " can only be called: pointers to functions are not supported"};
+          at, "the function " + in_quotes(part.name) + " can only be called: pointers to functions are not supported"};
     case Symbol::Kind::Type:
-      throw Rejected{at, quoted(part.name) + " is a type: a value is wanted here"};
+      throw Rejected{at, in_quotes(part.name) + " is a type: a value is wanted here"};
     case Symbol::Kind::Namespace:
-      throw Rejected{at, quoted(part.name) + " is a namespace: a value is wanted here"};
+      throw Rejected{at, in_quotes(part.name) + " is a namespace: a value is wanted here"};
   }
-  throw Rejected{at, "there is no value " + quoted(part.name) + " here"};
+  throw Rejected{at, "there is no value " + in_quotes(part.name) + " here"};
 }
 
 std::vector<Value> Meaning::arguments(std::span<const ast::Expression* const> list, Scope& scope) {

@@ -46,7 +46,7 @@ void Meaning::need(FunctionInstance& instance, Location at) {
   if (instance.state == State::Lowered) return;
   if (instance.state == State::Failed) throw Rejected{at, ""};
   if (instance.state == State::Lowering) {
-    throw Rejected{at, "recursion is not supported: " + quoted(instance.declaration->name) + " needs itself"};
+    throw Rejected{at, "recursion is not supported: " + in_quotes(instance.declaration->name) + " needs itself"};
   }
   const DepthGuard guard(depth_, kCallDepth, at, "what the function calls");
   const size_t reported = diagnostics_.list().size();
@@ -67,7 +67,7 @@ void Meaning::need(FunctionInstance& instance, Location at) {
   const bool is_template =
       !instance.arguments.empty() || (instance.owner != nullptr && !instance.owner->arguments.empty());
   if (diagnostics_.list().size() != reported && is_template && functions_notes(diagnostics_) < kMostNotes) {
-    diagnostics_.note(at, "in the instantiation of " + quoted(instance.declaration->name) + " that is needed here");
+    diagnostics_.note(at, "in the instantiation of " + in_quotes(instance.declaration->name) + " that is needed here");
   }
   if (instance.state == State::Failed) throw Rejected{at, ""};
   module_.functions.push_back(instance.function);
@@ -76,7 +76,7 @@ void Meaning::need(FunctionInstance& instance, Location at) {
 void Meaning::lower_body(FunctionInstance& instance) {
   const ast::Declaration& declaration = *instance.declaration;
   if (declaration.body == nullptr && !declaration.is_defaulted) {
-    throw Rejected{declaration.at, "the function " + quoted(declaration.name) + " is declared, but not defined"};
+    throw Rejected{declaration.at, "the function " + in_quotes(declaration.name) + " is declared, but not defined"};
   }
   if (!declaration.other_stage.empty()) {
     throw Rejected{declaration.at,
@@ -98,7 +98,7 @@ Symbol& Meaning::make_local(std::string_view name, const Value& value, Scope& sc
   if (const auto known = scope.symbols.find(name); known != scope.symbols.end()) {
     for (const Symbol* symbol : known->second) {
       if (symbol->kind == Symbol::Kind::Local || symbol->kind == Symbol::Kind::LocalPack) {
-        throw Rejected{build_.at, quoted(name) + " is declared already here: give one of them another name"};
+        throw Rejected{build_.at, in_quotes(name) + " is declared already here: give one of them another name"};
       }
     }
   }
@@ -211,7 +211,7 @@ void Meaning::lower_constructor(FunctionInstance& instance, Scope& scope) {
       is_known = is_known || base_is_named(*owner.bases[i], initializer.name, *instance.scope);
     }
     if (!is_known)
-      throw Rejected{initializer.at, "there is no member or base " + quoted(name) + " in " + quoted(owner.type)};
+      throw Rejected{initializer.at, "there is no member or base " + in_quotes(name) + " in " + in_quotes(owner.type)};
   }
   if (const auto* delegated = initializer_of(owner.scope->name)) {
     const std::vector<Value> given = arguments(delegated->arguments, scope);

@@ -55,7 +55,7 @@ const ir::Expression* Meaning::default_value(const Type* type, Location at) {
     while (element->is_array()) element = element->inner;
     const Class* made = class_of(element);
     if (made == nullptr || !has_defaults(*made)) return nullptr;
-    if (type->count > kMostSplat) throw Rejected{at, quoted(type) + " has too many elements to construct"};
+    if (type->count > kMostSplat) throw Rejected{at, in_quotes(type) + " has too many elements to construct"};
     const ir::Expression* each = default_value(type->inner, at);
     for (uint32_t i = 0; i < type->count; ++i) count_part(at);
     return build(at).construct(type, std::vector<const ir::Expression*>(type->count, settle(each)));
@@ -68,7 +68,7 @@ const ir::Expression* Meaning::default_value(const Type* type, Location at) {
 const ir::Expression* Meaning::initialize(const QualifiedType& type, const ast::Declaration& declaration,
                                           Scope& scope) {
   const Location at = declaration.initializer != nullptr ? declaration.initializer->at : declaration.at;
-  const std::string what = "the value of " + quoted(declaration.name);
+  const std::string what = "the value of " + in_quotes(declaration.name);
   if (declaration.direct) {
     const std::vector<Value> given = arguments(declaration.direct_arguments, scope);
     if (type.type->is(TypeKind::Reference) && given.size() == 1) return convert(given[0], type, at, what);
@@ -76,7 +76,7 @@ const ir::Expression* Meaning::initialize(const QualifiedType& type, const ast::
   }
   if (declaration.initializer == nullptr) {
     if (type.type->is(TypeKind::Reference))
-      throw Rejected{at, "the reference " + quoted(declaration.name) + " needs something to refer to"};
+      throw Rejected{at, "the reference " + in_quotes(declaration.name) + " needs something to refer to"};
     return default_value(type.type, at);
   }
   const ast::Expression& initializer = *declaration.initializer;
@@ -102,7 +102,7 @@ const ir::Expression* Meaning::construct(const Type* wanted, std::span<const Val
   }
   if (type->is_vector()) return construct_vector(type, given, at);
   if (given.size() == 1) return read(cast_to(QualifiedType{.type = type}, given[0], "", at));
-  throw Rejected{at, quoted(type) + " is made from one value: " + std::to_string(given.size()) + " are given"};
+  throw Rejected{at, in_quotes(type) + " is made from one value: " + std::to_string(given.size()) + " are given"};
 }
 
 const ir::Expression* Meaning::construct_class(Class& made, std::span<const Value> given, Location at) {
@@ -124,7 +124,7 @@ const ir::Expression* Meaning::construct_class(Class& made, std::span<const Valu
       if (rank(given[0], wanted) != Rank::Impossible) return convert(given[0], wanted, at, "the value");
     }
     if (!chosen && given.empty() && !has_default_constructor(made)) {
-      throw Rejected{at, quoted(made.type) + " has no constructor without arguments: give it some"};
+      throw Rejected{at, in_quotes(made.type) + " has no constructor without arguments: give it some"};
     }
     const Value value =
         chosen ? call(*chosen, std::nullopt, given, at) : call(choose(set, given), std::nullopt, given, at);
@@ -141,7 +141,7 @@ const ir::Expression* Meaning::construct_class(Class& made, std::span<const Valu
     const ir::Expression* value = aggregate(made.type, given, next, at);
     if (next < given.size()) {
       throw Rejected{
-          at, quoted(made.type) + " has fewer members than the " + std::to_string(given.size()) + " values given"};
+          at, in_quotes(made.type) + " has fewer members than the " + std::to_string(given.size()) + " values given"};
     }
     return value;
   }
@@ -168,7 +168,7 @@ const ir::Expression* Meaning::construct_vector(const Type* type, std::span<cons
     only = number_of(only, at);
     const uint32_t count = only.type->components();
     if (!only.type->is_number() || (only.type->is_vector() && count != type->count)) {
-      throw Rejected{at, "cannot make " + quoted(type) + " from " + quoted(only.type)};
+      throw Rejected{at, "cannot make " + in_quotes(type) + " from " + in_quotes(only.type)};
     }
     return as_number(only, type, at);
   }
@@ -176,13 +176,13 @@ const ir::Expression* Meaning::construct_vector(const Type* type, std::span<cons
   uint32_t count = 0;
   for (const Value& each : given) {
     const Value part = load(number_of(each, at));
-    if (!part.type->is_number()) throw Rejected{at, "cannot make " + quoted(type) + " from " + quoted(part.type)};
+    if (!part.type->is_number()) throw Rejected{at, "cannot make " + in_quotes(type) + " from " + in_quotes(part.type)};
     count += part.type->components();
     parts.push_back(convert_number(part.ir, types_.with_scalar(part.type, type->inner), at));
   }
   if (count != type->count) {
-    throw Rejected{at, quoted(type) + " has " + std::to_string(type->count) + " components: " + std::to_string(count) +
-                           " are given"};
+    throw Rejected{at, in_quotes(type) + " has " + std::to_string(type->count) +
+                           " components: " + std::to_string(count) + " are given"};
   }
   return build(at).construct(type, std::move(parts));
 }

@@ -71,10 +71,10 @@ void Meaning::bind_position(const ast::Attribute& attribute, const Parameter& pa
   const Type* scalar = type->scalar();
   const bool is_position_type = type->is_number() && scalar->is_integer() && scalar->size >= 2 && scalar->size <= 4;
   if (!is_position_type || type->components() > where->type->components())
-    throw Rejected{
-        attribute.at,
-        base::format("[[{}]] is of type {}, not {}", attribute.name,
-                     where->type->is_vector() ? "uint, uint2 or uint3 (or ushort)" : "uint (or ushort)", quoted(type))};
+    throw Rejected{attribute.at,
+                   base::format("[[{}]] is of type {}, not {}", attribute.name,
+                                where->type->is_vector() ? "uint, uint2 or uint3 (or ushort)" : "uint (or ushort)",
+                                in_quotes(type))};
   ir::Builder& make = build(attribute.at);
   if (type->components() < where->type->components())
     where = type->is_vector() ? make.swizzle(where, "xy") : make.index(where, 0);
@@ -103,7 +103,7 @@ void Meaning::bind_kernel_parameter(FunctionInstance& instance, const Parameter&
     throw Rejected{written.at,
                    base::format("parameter \"{0}\" of the kernel is {1}, which nobody gives it: a value is passed as "
                                 "\"constant {2}&\", memory as \"device {2}*\", a position needs its attribute",
-                                parameter.name, quoted(type), TypeTable::name(type))};
+                                parameter.name, in_quotes(type), TypeTable::name(type))};
   if (type->space == Space::Thread)
     throw Rejected{written.at,
                    base::format("parameter \"{}\" of the kernel needs an address space: device, constant or "

@@ -120,7 +120,8 @@ const Symbol* Meaning::instantiated_kernel(const ast::Declaration& function, Sco
     for (size_t i = 0; has_types && i < given.size() && is_it; ++i) {
       const Type* wanted = types.parameters[i].type.type;
       is_it = (wanted->is(TypeKind::Reference) ? wanted->inner : wanted) == given[i].type;
-      if (!is_it) no(base::format("parameter {} is {} in it, not {}", i + 1, quoted(wanted), quoted(given[i].type)));
+      if (!is_it)
+        no(base::format("parameter {} is {} in it, not {}", i + 1, in_quotes(wanted), in_quotes(given[i].type)));
     }
     if (!is_it) continue;
     found = symbol;

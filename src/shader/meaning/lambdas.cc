@@ -38,7 +38,7 @@ Value Meaning::lambda(const ast::Expression& expression, Scope& scope) {
     if (name == "this") return add_this(is_wanted);
     const std::vector<const Symbol*> found = find(name, scope);
     if (found.empty()) {
-      if (is_wanted) throw Rejected{where, "there is no name " + quoted(name) + " here to capture"};
+      if (is_wanted) throw Rejected{where, "there is no name " + in_quotes(name) + " here to capture"};
       return;
     }
     const Symbol& symbol = *found.front();
@@ -58,7 +58,8 @@ Value Meaning::lambda(const ast::Expression& expression, Scope& scope) {
       return;
     }
     if (symbol.owner != nullptr && !is_wanted) return add_this(false);  // a member by its name alone
-    if (is_wanted) throw Rejected{where, quoted(name) + " is no variable of the function around: it needs no capture"};
+    if (is_wanted)
+      throw Rejected{where, in_quotes(name) + " is no variable of the function around: it needs no capture"};
   };
   for (const ast::Capture& capture : lambda.captures) {
     if (capture.value == nullptr) {

@@ -51,7 +51,7 @@ Value Meaning::literal(const ast::Expression& expression) {
   switch (expression.kind) {
     case Kind::Integer: {
       const std::optional<IntegerValue> number = integer_value(expression.text);
-      if (!number) throw Rejected{expression.at, "the number " + quoted(expression.text) + " does not fit 64 bits"};
+      if (!number) throw Rejected{expression.at, "the number " + in_quotes(expression.text) + " does not fit 64 bits"};
       const uint64_t value = number->value;
       // Decimal literals without a suffix become int or long; others may become unsigned before they become long.
       const bool is_decimal = expression.text.size() < 2 || expression.text[0] != '0';
@@ -114,7 +114,7 @@ const ir::Variable& Meaning::text_constant(std::string_view text) {
 const ir::Expression* Meaning::text_array(const Type* type, std::string_view text, Location at) {
   if (text.size() > type->count) {
     throw Rejected{at,
-                   "the text has " + std::to_string(text.size()) + " characters: " + quoted(type) + " is too short"};
+                   "the text has " + std::to_string(text.size()) + " characters: " + in_quotes(type) + " is too short"};
   }
   std::vector<const ir::Expression*> letters;
   letters.reserve(type->count);

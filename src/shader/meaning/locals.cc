@@ -15,7 +15,7 @@ void Meaning::declare_local(const ast::Declaration& declaration, Scope& scope) {
       return check_assert(declaration, scope);
     case Kind::Function:
       throw Rejected{declaration.at,
-                     "the function " + quoted(declaration.name) + " is declared inside another: use a lambda"};
+                     "the function " + in_quotes(declaration.name) + " is declared inside another: use a lambda"};
     default:
       return declare(declaration, scope, nullptr);
   }
@@ -24,7 +24,7 @@ void Meaning::declare_local(const ast::Declaration& declaration, Scope& scope) {
 void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope& scope) {
   const Location at = declaration.at;
   QualifiedType type = resolve(*declaration.type, scope);
-  const std::string what = "the value of " + quoted(declaration.name);
+  const std::string what = "the value of " + in_quotes(declaration.name);
   if (type.space && *type.space == Space::Threadgroup && !type.is_auto && !type.type->is_pointer() &&
       !type.type->is(TypeKind::Reference)) {
     return declare_group_memory(declaration, type, scope);
@@ -34,8 +34,9 @@ void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope&
     if (initializer == nullptr && declaration.direct_arguments.size() == 1)
       initializer = declaration.direct_arguments[0];
     if (initializer == nullptr) {
-      throw Rejected{at, type.is_auto ? "auto needs a value: " + quoted(declaration.name) + " has none"
-                                      : "the reference " + quoted(declaration.name) + " needs something to refer to"};
+      throw Rejected{at, type.is_auto
+                             ? "auto needs a value: " + in_quotes(declaration.name) + " has none"
+                             : "the reference " + in_quotes(declaration.name) + " needs something to refer to"};
     }
     const bool is_reference =
         declaration.type->form == ast::TypeForm::Reference || declaration.type->form == ast::TypeForm::RvalueReference;
@@ -45,13 +46,15 @@ void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope&
     if (is_void(value)) throw Rejected{at, what + " is void"};
     return declare_from(declaration, type, value, scope);
   }
-  if (type.type->is(TypeKind::Void)) throw Rejected{at, "the variable " + quoted(declaration.name) + " cannot be void"};
+  if (type.type->is(TypeKind::Void))
+    throw Rejected{at, "the variable " + in_quotes(declaration.name) + " cannot be void"};
   if (type.space && *type.space != Space::Thread && !type.type->is_pointer()) {
     const bool is_constant =
         *type.space == Space::Constant && (declaration.is_constexpr || declaration.is_static || type.is_const);
     if (!is_constant) {
-      throw Rejected{at, "the variable " + quoted(declaration.name) + " is declared in a function: it cannot be in " +
-                             std::string(space_name(*type.space)) + " memory"};
+      throw Rejected{at, "the variable " + in_quotes(declaration.name) +
+                             " is declared in a function: it cannot be in " + std::string(space_name(*type.space)) +
+                             " memory"};
     }
   }
   type.type = sized(type.type, declaration, scope);
@@ -62,7 +65,7 @@ void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope&
     return declare_from(declaration, adapt(type, value), value, scope);
   }
   if (declaration.is_static && !declaration.is_constexpr && !type.is_const) {
-    throw Rejected{at, "the variable " + quoted(declaration.name) + " is static: only constants may be"};
+    throw Rejected{at, "the variable " + in_quotes(declaration.name) + " is static: only constants may be"};
   }
   if (declaration.is_constexpr || declaration.is_static || (type.is_const && type.type->is_scalar())) {
     ir::Block statements;
@@ -79,13 +82,13 @@ void Meaning::declare_variable_local(const ast::Declaration& declaration, Scope&
     if (declaration.is_constexpr || declaration.is_static) {
       throw Rejected{at, what + " must be known when the shader is translated"};
     }
-    if (value == nullptr) throw Rejected{at, "the constant " + quoted(declaration.name) + " needs a value"};
+    if (value == nullptr) throw Rejected{at, "the constant " + in_quotes(declaration.name) + " needs a value"};
     body_.block->insert(body_.block->end(), statements.begin(), statements.end());
     return declare_value(declaration, type, value, scope);
   }
   const ir::Expression* value = initialize(type, declaration, scope);
   if (value == nullptr && type.is_const && (type.type->is_number() || type.type->is_pointer())) {
-    throw Rejected{at, "the constant " + quoted(declaration.name) + " needs a value"};
+    throw Rejected{at, "the constant " + in_quotes(declaration.name) + " needs a value"};
   }
   declare_value(declaration, type, value, scope);
 }
@@ -96,7 +99,7 @@ void Meaning::declare_value(const ast::Declaration& declaration, const Qualified
   const Type* inner = held;
   while (inner->is_array()) inner = inner->inner;
   if (inner->is(TypeKind::Atomic)) {
-    throw Rejected{declaration.at, "an atomic lies in device or threadgroup memory: " + quoted(declaration.name) +
+    throw Rejected{declaration.at, "an atomic lies in device or threadgroup memory: " + in_quotes(declaration.name) +
                                        " is a variable of a function"};
   }
   ir::Variable& made = local(declaration.name, held, value, declaration.at);
@@ -128,7 +131,7 @@ void Meaning::take_result(const ir::Variable& variable) {
 void Meaning::declare_from(const ast::Declaration& declaration, QualifiedType type, const Value& value, Scope& scope) {
   if (type.is_auto) type = deduce_auto(type, value, scope, declaration.at);
   if (type.type->is(TypeKind::Reference)) return declare_reference(declaration, adapt(type, value), value, scope);
-  const std::string what = "the value of " + quoted(declaration.name);
+  const std::string what = "the value of " + in_quotes(declaration.name);
   const ir::Expression* converted = convert(value, type, declaration.at, what);
   if (declaration.is_constexpr ||
       (type.is_const && type.type->is_scalar() && converted->kind == ir::ExpressionKind::Constant)) {
@@ -158,13 +161,13 @@ void Meaning::declare_reference(const ast::Declaration& declaration, const Quali
   }
   if (value.is_place && value.type == wanted->inner && value.viewed == nullptr) {
     if (value.space != wanted->space) {
-      throw Rejected{declaration.at, "the reference " + quoted(declaration.name) + " is to " +
+      throw Rejected{declaration.at, "the reference " + in_quotes(declaration.name) + " is to " +
                                          std::string(space_name(wanted->space)) + " memory: what it refers to is in " +
                                          std::string(space_name(value.space)) + " memory"};
     }
     if (value.is_const && !wanted->is_const) {
       throw Rejected{declaration.at,
-                     "the reference " + quoted(declaration.name) + " must be const: what it refers to is"};
+                     "the reference " + in_quotes(declaration.name) + " must be const: what it refers to is"};
     }
     Value place = freeze(value);
     place.is_const = wanted->is_const || is_read_only(place.space);
@@ -172,28 +175,28 @@ void Meaning::declare_reference(const ast::Declaration& declaration, const Quali
     return;
   }
   if (!wanted->is_const && !is_read_only(wanted->space)) {
-    throw Rejected{declaration.at, "the reference " + quoted(declaration.name) + " of type " + quoted(wanted) +
+    throw Rejected{declaration.at, "the reference " + in_quotes(declaration.name) + " of type " + in_quotes(wanted) +
                                        " needs a variable of that type to refer to, not a value of type " +
-                                       (value.type != nullptr ? quoted(value.type) : std::string("{...}"))};
+                                       (value.type != nullptr ? in_quotes(value.type) : std::string("{...}"))};
   }
   QualifiedType held;
   held.type = plain(wanted->inner);
   held.is_const = true;
-  declare_value(declaration, held, convert(value, held, declaration.at, "the value of " + quoted(declaration.name)),
+  declare_value(declaration, held, convert(value, held, declaration.at, "the value of " + in_quotes(declaration.name)),
                 scope);
 }
 
 void Meaning::declare_group_memory(const ast::Declaration& declaration, const QualifiedType& type, Scope& scope) {
   if (!body_.is_kernel) {
-    throw Rejected{declaration.at, "threadgroup memory is declared in kernels only: pass " + quoted(declaration.name) +
-                                       " as a pointer"};
+    throw Rejected{declaration.at, "threadgroup memory is declared in kernels only: pass " +
+                                       in_quotes(declaration.name) + " as a pointer"};
   }
   if (declaration.initializer != nullptr || declaration.direct) {
-    throw Rejected{declaration.at,
-                   "threadgroup memory has no initial value: assign " + quoted(declaration.name) + " before a barrier"};
+    throw Rejected{declaration.at, "threadgroup memory has no initial value: assign " + in_quotes(declaration.name) +
+                                       " before a barrier"};
   }
   if (type.type->is_array() && type.type->count == 0)
-    throw Rejected{declaration.at, "the array " + quoted(declaration.name) + " needs a size"};
+    throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " needs a size"};
   ir::Variable& made = module_.make_variable(std::string(declaration.name), type.type, Space::Threadgroup);
   emit(build(declaration.at).declare(made));
   Value place = rvalue(build(declaration.at).variable(made));
@@ -229,7 +232,7 @@ void Meaning::declare_bindings(const ast::Declaration& declaration, Scope& scope
                        : type->is_array() || type->is_vector() ? type->count
                                                                : 0;
   if (count != declaration.bindings.size()) {
-    throw Rejected{at, "auto [...] has " + std::to_string(declaration.bindings.size()) + " names: " + quoted(type) +
+    throw Rejected{at, "auto [...] has " + std::to_string(declaration.bindings.size()) + " names: " + in_quotes(type) +
                            " has " + std::to_string(count) + " parts"};
   }
   for (size_t i = 0; i < count; ++i) {

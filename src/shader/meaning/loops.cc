@@ -140,7 +140,7 @@ Value Meaning::call_method(const Value& object, std::string_view name, Scope& sc
     }
   }
   if (set.candidates.empty())
-    throw Rejected{at, quoted(object.type) + " is no range: it has no " + std::string(name) + "()"};
+    throw Rejected{at, in_quotes(object.type) + " is no range: it has no " + std::string(name) + "()"};
   return call_overloads(set, {}, scope, at);
 }
 
@@ -150,7 +150,7 @@ void Meaning::switch_statement(const ast::Statement& statement, Scope& scope) {
   if (statement.init != nullptr) this->statement(*statement.init, around);
   const Value given = load(number_of(expression(*statement.expression, around), at));
   if (!given.type->is_scalar() || given.type->is_floating()) {
-    throw Rejected{at, "a switch is over an integer, not over " + quoted(given.type)};
+    throw Rejected{at, "a switch is over an integer, not over " + in_quotes(given.type)};
   }
   const Type* type = given.type->size < 4 ? types_.get(TypeKind::Int) : given.type;
   const ir::Expression* value = convert_number(given.ir, type, at);

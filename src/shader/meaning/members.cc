@@ -52,8 +52,8 @@ std::optional<Value> Meaning::field_of(const Value& object, std::string_view nam
                       : nullptr;
   if (view.viewed == nullptr || !members_is_storable(view.viewed) || !members_is_storable(storage) ||
       view.viewed->size != storage->size) {
-    throw Rejected{at, "the union " + quoted(object.type) + " is not supported: its members " +
-                           quoted(object.type->fields[0].name) + " and " + quoted(name) +
+    throw Rejected{at, "the union " + in_quotes(object.type) + " is not supported: its members " +
+                           in_quotes(object.type->fields[0].name) + " and " + in_quotes(name) +
                            " must be numbers or vectors of the same size; use as_type instead"};
   }
   return view;
@@ -68,29 +68,30 @@ Value Meaning::base_of(const Value& object, const Class& base, Location at) {
       return base_of(members_part(object, build(at).member(object.ir, static_cast<uint32_t>(i))), base, at);
     }
   }
-  throw Rejected{at, quoted(object.type) + " is not derived from " + quoted(base.type)};
+  throw Rejected{at, in_quotes(object.type) + " is not derived from " + in_quotes(base.type)};
 }
 
 Value Meaning::self_member(const Symbol& symbol, Location at) {
   if (!body_.self) {
-    throw Rejected{at, "the member " + quoted(symbol.name) + " of " + quoted(symbol.owner->type) +
+    throw Rejected{at, "the member " + in_quotes(symbol.name) + " of " + in_quotes(symbol.owner->type) +
                            " needs an object: there is none here"};
   }
   Value object = *body_.self;
   Class* own = class_of(object.type);
   if (own == nullptr || (own != symbol.owner && !is_derived(*own, *symbol.owner))) {
-    throw Rejected{at, "the member " + quoted(symbol.name) + " of " + quoted(symbol.owner->type) +
+    throw Rejected{at, "the member " + in_quotes(symbol.name) + " of " + in_quotes(symbol.owner->type) +
                            " needs an object of it: there is none here"};
   }
   std::optional<Value> found = field_of(base_of(object, *symbol.owner, at), symbol.name, at);
-  if (!found) throw Rejected{at, "there is no member " + quoted(symbol.name) + " in " + quoted(symbol.owner->type)};
+  if (!found)
+    throw Rejected{at, "there is no member " + in_quotes(symbol.name) + " in " + in_quotes(symbol.owner->type)};
   return *found;
 }
 
 Value Meaning::pointee(const Value& pointer, Location at) {
   const Value value = load(decayed(pointer));
   if (!value.type->is_pointer()) {
-    throw Rejected{at, "cannot take what " + quoted(value.type) + " points to: it is no pointer"};
+    throw Rejected{at, "cannot take what " + in_quotes(value.type) + " points to: it is no pointer"};
   }
   if (value.type->inner->is(TypeKind::Void)) throw Rejected{at, "a pointer to void must be cast before it is used"};
   build_.at = at;
@@ -114,7 +115,7 @@ Value Meaning::element(const Value& of, const Value& index, Location at) {
   Value position = load(number_of(index, at));
   if (!position.type->is_integer() && !position.type->is(TypeKind::Bool)) {
     // 2[array] is the same as array[2]; anything else is no index.
-    throw Rejected{at, "an index must be an integer, and is " + quoted(position.type)};
+    throw Rejected{at, "an index must be an integer, and is " + in_quotes(position.type)};
   }
   const Type* wide = types_.get(position.type->size > 4 ? TypeKind::Long : TypeKind::Int);
   if (position.type->size < 4) position = rvalue(convert_number(position.ir, wide, at));
@@ -127,7 +128,7 @@ Value Meaning::element(const Value& of, const Value& index, Location at) {
   if (of.type->is_array() || of.type->is_vector()) {
     if (position.ir->kind == ir::ExpressionKind::Constant && position.ir->bits >= of.type->count) {
       throw Rejected{at, "the index " + std::to_string(static_cast<int64_t>(position.ir->bits)) +
-                             " is out of range: " + quoted(of.type) + " has " + std::to_string(of.type->count)};
+                             " is out of range: " + in_quotes(of.type) + " has " + std::to_string(of.type->count)};
     }
     Value whole = of.is_place || of.type->is_vector() ? of : keep(of, "array");
     if (whole.viewed != nullptr && whole.view_index == nullptr) {
@@ -140,7 +141,7 @@ Value Meaning::element(const Value& of, const Value& index, Location at) {
   }
   const Value pointer = load(of);
   if (!pointer.type->is_pointer()) {
-    throw Rejected{at, "cannot index " + quoted(of.type) + ": it is no array, pointer or vector"};
+    throw Rejected{at, "cannot index " + in_quotes(of.type) + ": it is no array, pointer or vector"};
   }
   if (pointer.type->inner->is(TypeKind::Void))
     throw Rejected{at, "a pointer to void must be cast before it is indexed"};
@@ -155,7 +156,7 @@ Value Meaning::element(const Value& of, const Value& index, Location at) {
 
 Value Meaning::swizzle(const Value& of, std::string_view letters, Location at) {
   const auto fail = [&](const std::string& why) -> Value {
-    throw Rejected{at, quoted(of.type) + " has no component " + quoted(letters) + ": " + why};
+    throw Rejected{at, in_quotes(of.type) + " has no component " + in_quotes(letters) + ": " + why};
   };
   std::string_view set = "xyzw";
   if (std::string_view("rgba").find(letters.empty() ? ' ' : letters[0]) != std::string_view::npos) set = "rgba";
@@ -192,7 +193,7 @@ Value Meaning::member(const ast::Expression& expression, Scope& scope) {
     if (object.type->is_struct()) {
       Value operands[] = {object};
       std::optional<Value> arrow = overloaded("->", operands, scope, expression.at);
-      if (!arrow) throw Rejected{expression.at, quoted(object.type) + " is no pointer: use . instead of ->"};
+      if (!arrow) throw Rejected{expression.at, in_quotes(object.type) + " is no pointer: use . instead of ->"};
       object = *arrow;
     }
     object = pointee(object, expression.at);
@@ -200,11 +201,11 @@ Value Meaning::member(const ast::Expression& expression, Scope& scope) {
   const ast::NamePart& part = expression.name.last();
   if (object.type->is_vector()) return swizzle(object, part.name, part.at);
   if (object.type->is_pointer()) {
-    throw Rejected{part.at, quoted(object.type) + " is a pointer: use -> instead of ."};
+    throw Rejected{part.at, in_quotes(object.type) + " is a pointer: use -> instead of ."};
   }
   Class* owner = class_of(object.type);
   if (owner == nullptr) {
-    throw Rejected{part.at, quoted(object.type) + " has no members: " + quoted(part.name) + " is asked for"};
+    throw Rejected{part.at, in_quotes(object.type) + " has no members: " + in_quotes(part.name) + " is asked for"};
   }
   if (expression.name.parts.size() > 1) {  // x.Base::field
     ast::Name named = expression.name;
@@ -216,10 +217,10 @@ Value Meaning::member(const ast::Expression& expression, Scope& scope) {
     if (symbol->kind == Symbol::Kind::Enumerator) return rvalue(enumerator(*symbol, part.at));
     if (symbol->kind == Symbol::Kind::Variable) return variable(*symbol, part.at);
     if (symbol->kind == Symbol::Kind::Function) {
-      throw Rejected{part.at, "the member function " + quoted(part.name) + " can only be called"};
+      throw Rejected{part.at, "the member function " + in_quotes(part.name) + " can only be called"};
     }
   }
-  throw Rejected{part.at, "there is no member " + quoted(part.name) + " in " + quoted(object.type)};
+  throw Rejected{part.at, "there is no member " + in_quotes(part.name) + " in " + in_quotes(object.type)};
 }
 
 }  // namespace kymo::shader

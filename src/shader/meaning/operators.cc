@@ -99,7 +99,7 @@ Value Meaning::unary(const ast::Expression& expression, Scope& scope) {
 Value Meaning::step(const Value& place, bool up, Location at) {
   const Value value = load(place);
   if (!value.type->is_number() && !value.type->is_pointer()) {
-    throw Rejected{at, std::string("the operator ") + (up ? "++" : "--") + " does not take " + quoted(value.type)};
+    throw Rejected{at, std::string("the operator ") + (up ? "++" : "--") + " does not take " + in_quotes(value.type)};
   }
   const Value stepped = binary(up ? "+" : "-", value, rvalue(build(at).constant_int(1)), at);
   return value.type->is_pointer() ? stepped : rvalue(as_number(stepped, value.type, at));
@@ -163,7 +163,7 @@ Value Meaning::assignment(const ast::Expression& expression, Scope& scope) {
   protect(right, since);
   if (left.type->is_array()) throw Rejected{expression.at, "cannot assign to an array: assign its elements"};
   if (left.type->is(TypeKind::Atomic)) {
-    throw Rejected{expression.at, "cannot assign to " + quoted(left.type) + ": use atomic_store_explicit"};
+    throw Rejected{expression.at, "cannot assign to " + in_quotes(left.type) + ": use atomic_store_explicit"};
   }
   if (!left.is_place) assign(left, nullptr, expression.at);  // says what is wrong
   QualifiedType wanted;
@@ -175,7 +175,7 @@ Value Meaning::assignment(const ast::Expression& expression, Scope& scope) {
     if (right.braces != nullptr) throw Rejected{expression.at, "{...} cannot stand behind " + std::string(op)};
     right = binary_of(plain, left, right, scope, expression.at);
     if (left.type->is_scalar() && right.type->is_vector()) {
-      throw Rejected{expression.at, "cannot convert " + quoted(right.type) + " to " + quoted(left.type)};
+      throw Rejected{expression.at, "cannot convert " + in_quotes(right.type) + " to " + in_quotes(left.type)};
     }
     if (right.type->is_number() && wanted.type->is_number()) {
       assign(left, as_number(right, wanted.type, expression.at), expression.at);

@@ -119,7 +119,7 @@ std::optional<Meaning::Candidate> Meaning::viable(const Symbol& symbol, const Ov
     if (rank_of == Rank::Impossible && why == nullptr) return std::nullopt;
     if (rank_of == Rank::Impossible)
       return no("argument {} cannot be converted from {} to {}", i + 1,
-                quoted(overload_spelled(arguments.subspan(i, 1))), quoted(parameters[i].type.type));
+                in_quotes(overload_spelled(arguments.subspan(i, 1))), in_quotes(parameters[i].type.type));
     made.ranks.push_back(rank_of);
   }
   return made;

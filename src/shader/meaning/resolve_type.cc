@@ -105,7 +105,8 @@ QualifiedType Meaning::resolve_shape(const ast::TypeName& type, Scope& scope) {
       }
       if (type.form == ast::TypeForm::Pointer) {
         if (inner.type->is(TypeKind::Reference))
-          throw Rejected{type.at, base::format("there are no pointers to references such as {}", quoted(inner.type))};
+          throw Rejected{type.at,
+                         base::format("there are no pointers to references such as {}", in_quotes(inner.type))};
         resolved.type = pointer_to(inner);
       } else if (inner.type->is(TypeKind::Reference)) {
         resolved.type = inner.type;

@@ -124,7 +124,7 @@ void Meaning::return_statement(const ast::Statement& statement, Scope& scope) {
   const Type* void_type = types_.get(TypeKind::Void);
   if (statement.expression == nullptr) {
     if (body_.result != nullptr && body_.result != void_type) {
-      throw Rejected{at, "a value of type " + quoted(body_.result) + " must be returned"};
+      throw Rejected{at, "a value of type " + in_quotes(body_.result) + " must be returned"};
     }
     body_.result = void_type;
     return emit(build(at).return_());
@@ -138,16 +138,16 @@ void Meaning::return_statement(const ast::Statement& statement, Scope& scope) {
     body_.deduces_result = true;
   } else if (body_.deduces_result && value.braces == nullptr && !body_.result->is_pointer() &&
              !body_.result->is(TypeKind::Reference) && plain(decayed(value).type) != body_.result) {
-    throw Rejected{at, "the function returns auto, " + quoted(body_.result) + " first and " + quoted(value.type) +
+    throw Rejected{at, "the function returns auto, " + in_quotes(body_.result) + " first and " + in_quotes(value.type) +
                            " here: write the type that it returns"};
   }
   if (body_.result == void_type) {
     if (!is_void(value))
-      throw Rejected{at, "the function returns void, not " + (value.type != nullptr ? quoted(value.type) : "{...}")};
+      throw Rejected{at, "the function returns void, not " + (value.type != nullptr ? in_quotes(value.type) : "{...}")};
     return emit(build(at).return_());
   }
   if (is_void(value))
-    throw Rejected{at, "a value of type " + quoted(body_.result) + " must be returned, and this is void"};
+    throw Rejected{at, "a value of type " + in_quotes(body_.result) + " must be returned, and this is void"};
   QualifiedType wanted;
   wanted.type = body_.result;
   if (body_.result->is_pointer() || body_.result->is(TypeKind::Reference)) {

@@ -161,7 +161,7 @@ TemplateArgument Meaning::evaluate_argument(const ast::TemplateArgument& written
   argument.value = constant(value, scope, "a template argument");
   if (argument.value->kind != ir::ExpressionKind::Constant)
     throw Rejected{value.at,
-                   base::format("a template argument is a type or a number, not {}", quoted(argument.value->type))};
+                   base::format("a template argument is a type or a number, not {}", in_quotes(argument.value->type))};
   return argument;
 }
 
@@ -228,7 +228,7 @@ void Meaning::check_argument(const ast::TemplateParameter& parameter, TemplateAr
   const QualifiedType type = resolve_shape(*parameter.type, bound);
   if (type.is_auto || type.type == argument.value->type) return;
   if (!type.type->is_scalar())
-    throw Rejected{at, base::format("a template's value must be a number, not {}", quoted(type.type))};
+    throw Rejected{at, base::format("a template's value must be a number, not {}", in_quotes(type.type))};
   argument.value = build(at).convert(type.type, argument.value);
 }
 

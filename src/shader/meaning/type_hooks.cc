@@ -45,14 +45,14 @@ QualifiedType Meaning::type_hook(std::string_view name, const TemplateArguments&
     const uint64_t count = arguments[1].value->bits;
     if (name == "kymo_make_vector" && count == 1) return {.type = type};
     if (!type->is_scalar())
-      throw Rejected{at, base::format("there are vectors of numbers and bool only, not of {}", quoted(type))};
+      throw Rejected{at, base::format("there are vectors of numbers and bool only, not of {}", in_quotes(type))};
     if (count < 2 || count > 4)
       throw Rejected{at, base::format("a vector has 2, 3 or 4 components, not {}", static_cast<int64_t>(count))};
     return {.type = types_.vector(type, static_cast<uint32_t>(count), name == "packed_vec")};
   }
   if (name == "atomic") {
     if (!type->is_scalar())
-      throw Rejected{at, base::format("there are atomics of numbers only, not of {}", quoted(type))};
+      throw Rejected{at, base::format("there are atomics of numbers only, not of {}", in_quotes(type))};
     return {.type = types_.atomic(type)};
   }
   if (name == "kymo_scalar_of") return {.type = type->is(TypeKind::Reference) ? type->inner->scalar() : type->scalar()};
@@ -67,7 +67,8 @@ QualifiedType Meaning::type_hook(std::string_view name, const TemplateArguments&
   }
   const Type* scalar = types_.get(TypeKind::Int);
   if (type->is_number()) scalar = types_.get(hook_integer(type->scalar()->kind, name == "kymo_make_signed"));
-  if (!type->is_number() || !scalar->is_integer()) throw Rejected{at, base::format("{} is no integer", quoted(type))};
+  if (!type->is_number() || !scalar->is_integer())
+    throw Rejected{at, base::format("{} is no integer", in_quotes(type))};
   return {.type = types_.with_scalar(type, scalar)};
 }
 

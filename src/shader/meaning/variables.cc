@@ -27,7 +27,7 @@ Value Meaning::lower_variable(const ast::Declaration& declaration, Scope& scope,
   if (const auto found = known.find(&scope); found != known.end()) return found->second;
   if (std::optional<Value> given = function_constant(declaration, scope, at)) return *given;
   if (!work_->lowering.emplace(&declaration, &scope).second) {
-    throw Rejected{at, "the value of " + quoted(declaration.name) + " depends on itself"};
+    throw Rejected{at, "the value of " + in_quotes(declaration.name) + " depends on itself"};
   }
   struct Done {
     Work& work;
@@ -50,28 +50,28 @@ Value Meaning::lower_variable(const ast::Declaration& declaration, Scope& scope,
 Value Meaning::constant_variable(const ast::Declaration& declaration, Scope& scope) {
   QualifiedType type = resolve(*declaration.type, scope);
   if (type.space && *type.space != Space::Constant) {
-    throw Rejected{declaration.at, "the variable " + quoted(declaration.name) +
+    throw Rejected{declaration.at, "the variable " + in_quotes(declaration.name) +
                                        " is outside of functions: only constant ones may be there"};
   }
   if (!type.space && !declaration.is_constexpr && !type.is_const &&
       !(type.type != nullptr && type.type->is_pointer())) {
-    throw Rejected{declaration.at,
-                   "the variable " + quoted(declaration.name) + " is outside of functions: write constant before it"};
+    throw Rejected{declaration.at, "the variable " + in_quotes(declaration.name) +
+                                       " is outside of functions: write constant before it"};
   }
   if (declaration.initializer == nullptr && declaration.direct_arguments.empty() && !declaration.direct) {
-    throw Rejected{declaration.at, "the constant " + quoted(declaration.name) + " needs a value"};
+    throw Rejected{declaration.at, "the constant " + in_quotes(declaration.name) + " needs a value"};
   }
   const ir::Expression* value = nullptr;
   if (type.is_auto) {
     const Value from = expression(*declaration.initializer, scope);
     type = deduce_auto(type, from, scope, declaration.at);
-    value = convert(from, type, declaration.at, "the value of " + quoted(declaration.name));
+    value = convert(from, type, declaration.at, "the value of " + in_quotes(declaration.name));
   } else {
     type.type = sized(type.type, declaration, scope);
     if (type.type->is_pointer()) {
       const Value from = expression(*declaration.initializer, scope);
       type = adapt(type, decayed(from));
-      value = convert(from, type, declaration.at, "the value of " + quoted(declaration.name));
+      value = convert(from, type, declaration.at, "the value of " + in_quotes(declaration.name));
     } else {
       value = initialize(type, declaration, scope);
     }
@@ -80,15 +80,16 @@ Value Meaning::constant_variable(const ast::Declaration& declaration, Scope& sco
     // To a table or a text of the program itself.
     if (!body_.block->empty() || !is_settled(*value)) {
       throw Rejected{declaration.at,
-                     "the value of " + quoted(declaration.name) + " must be known when the shader is translated"};
+                     "the value of " + in_quotes(declaration.name) + " must be known when the shader is translated"};
     }
     return rvalue(value, type.type);
   }
-  if (value == nullptr) throw Rejected{declaration.at, "the constant " + quoted(declaration.name) + " needs a value"};
+  if (value == nullptr)
+    throw Rejected{declaration.at, "the constant " + in_quotes(declaration.name) + " needs a value"};
   const ir::Expression* known = evaluated(value, *body_.block);
   if (known == nullptr) {
     throw Rejected{declaration.at,
-                   "the value of " + quoted(declaration.name) + " must be known when the shader is translated"};
+                   "the value of " + in_quotes(declaration.name) + " must be known when the shader is translated"};
   }
   return constant_value(declaration.name, known);
 }
@@ -116,14 +117,14 @@ std::optional<Value> Meaning::function_constant(const ast::Declaration& declarat
   if (attribute == nullptr) return std::nullopt;
   const Type* type = resolve_plain(*declaration.type, scope);
   if (!type->is_scalar()) {
-    throw Rejected{declaration.at,
-                   "the function constant " + quoted(declaration.name) + " must be a number, and is " + quoted(type)};
+    throw Rejected{declaration.at, "the function constant " + in_quotes(declaration.name) +
+                                       " must be a number, and is " + in_quotes(type)};
   }
   const std::optional<double> given = given_constant(declaration, scope);
   ir::Builder& make = build(at);
   if (!given) {
     if (body_.is_unevaluated) return rvalue(make.zero(type));
-    throw Rejected{at, "the function constant " + quoted(declaration.name) + " has no value: give one by its name" +
+    throw Rejected{at, "the function constant " + in_quotes(declaration.name) + " has no value: give one by its name" +
                            (attribute->arguments.empty() ? "" : " or its index") + " when the shader is translated"};
   }
   if (type->is_integer()) {
@@ -132,8 +133,8 @@ std::optional<Value> Meaning::function_constant(const ast::Declaration& declarat
     if (!is_whole ||
         !fits(type, is_large ? static_cast<int64_t>(static_cast<uint64_t>(*given)) : static_cast<int64_t>(*given),
               is_large)) {
-      throw Rejected{at, base::format("the function constant {} is {}, and cannot be {}", quoted(declaration.name),
-                                      quoted(type), *given)};
+      throw Rejected{at, base::format("the function constant {} is {}, and cannot be {}", in_quotes(declaration.name),
+                                      in_quotes(type), *given)};
     }
   }
   Value value = rvalue(type->is(TypeKind::Bool) ? make.constant_bool(*given != 0)

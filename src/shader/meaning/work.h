@@ -69,8 +69,8 @@ class Restore {
   T before_;
 };
 
-inline std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-inline std::string quoted(const Type* type) { return quoted(TypeTable::name(type)); }
+inline std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
+inline std::string in_quotes(const Type* type) { return in_quotes(TypeTable::name(type)); }
 
 inline bool is_small_float(const Type* type) {
   return type->scalar()->is(TypeKind::Half) || type->scalar()->is(TypeKind::BFloat);

@@ -5,7 +5,7 @@
 
 namespace kymo::shader::ast {
 
-void Printer::quoted(std::string_view content) {
+void Printer::in_quotes(std::string_view content) {
   text += '"';
   for (const char c : content) {
     if (c == '"' || c == '\\') {
@@ -36,7 +36,7 @@ void Printer::expression(const Expression& expression) {
       text += expression.text;
       break;
     case ExpressionKind::String:
-      quoted(expression.text);
+      in_quotes(expression.text);
       break;
     case ExpressionKind::Bool:
       text += expression.flag ? "true" : "false";

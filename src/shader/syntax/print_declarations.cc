@@ -210,7 +210,7 @@ void Printer::declaration(const Declaration& declaration) {
       expression(*declaration.initializer);
       if (!declaration.text.empty()) {
         text += ", ";
-        quoted(declaration.text);
+        in_quotes(declaration.text);
       }
       text += ')';
       break;

@@ -22,7 +22,7 @@ class Printer {
  private:
   void qualifiers(const TypeName& type);
   void operands(const Expression& expression, size_t first);
-  void quoted(std::string_view content);
+  void in_quotes(std::string_view content);
   void lambda(const Lambda& lambda);
   void fold(const Expression& expression);
   void cast(const Expression& expression);

@@ -98,7 +98,9 @@ endfunction()
 # The headers are parsed once, for OWNER, and are there in every file of TARGET. The owner comes first, and both are
 # compiled with the same options.
 function(kymo_precompile TARGET OWNER)
-  if(NOT KYMO_BATCHES)  # where each file is compiled as it stands: it includes what it needs
+  # Without batches each file is compiled as it stands. Clang's precompiled headers name this clone's files and their
+  # times, so that one from a compiler's cache fits no other.
+  if(NOT KYMO_BATCHES OR CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     return()
   endif()
   if(${TARGET} STREQUAL ${OWNER})

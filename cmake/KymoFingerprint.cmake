@@ -10,7 +10,6 @@ function(kymo_fingerprint)
             -P ${PROJECT_SOURCE_DIR}/cmake/KymoFingerprint.cmake
     DEPENDS ${PRINT_FILES} ${PROJECT_SOURCE_DIR}/cmake/KymoFingerprint.cmake
     COMMENT "Taking the fingerprint of ${PRINT_FUNCTION}" VERBATIM)
-  set_source_files_properties(${PRINT_SOURCE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # As a script: what the command above runs.

@@ -40,6 +40,10 @@ if(KYMO_SANITIZE)
   # -fsanitize=fuzzer-no-link is for compiling only; a fuzzer adds -fsanitize=fuzzer where it links.
   string(REPLACE "fuzzer-no-link," "" link_sanitizers "${KYMO_SANITIZE}")
   add_link_options(-fsanitize=${link_sanitizers})
+  find_program(LLD ld.lld)  # several times as fast
+  if(LLD)
+    add_link_options(-fuse-ld=lld)
+  endif()
   if(KYMO_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
     # These checks take 40 % of the compiler's time. AddressSanitizer finds most of what the first and last do; nothing

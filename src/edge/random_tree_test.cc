@@ -1,10 +1,11 @@
-// 200,000 random events, against a reference that is too simple to be wrong.
+// 200,000 random (fewer under a sanitizer) events, against a reference that is too simple to be wrong.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <random>
 
+#include "base/test_size.h"
 #include "edge/flops.h"
 #include "edge/test_log.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 class RandomTreeTest : public ::testing::Test {
  protected:
-  static constexpr uint32_t kThreads = 3, kOperations = 60'000, kBackendEvents = 6'000;
+  static constexpr uint32_t kThreads = 3, kOperations = base::test_size(60'000),
+                            kBackendEvents = base::test_size(6'000);
 
   // A walk that opens and closes operations as it goes; some take memory, some have inputs.
   void SetUp() override {

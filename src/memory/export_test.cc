@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/test_size.h"
 #include "kymo/error.h"
 #include "memory/pickle.h"
 #include "memory/test_trace.h"
@@ -190,7 +191,7 @@ print(data['peak_bytes'], data['times'], data['by_category'], data['ranges'][0],
 TEST_F(ExportTest, APageOfManyAllocationsFromDeepStacksIsSmall) {
   trace_.module(1, "/nowhere/" + std::string(200, 'x') + ".so", 0x1000, 0x100000, "");
   for (int64_t i = 0; i < 1'000; ++i) trace_.node(1, 16 + i, i == 0 ? 1 : 15 + i, 0x1000 + 16 * i);
-  for (int64_t i = 0; i < 100'000; ++i)
+  for (int64_t i = 0; i < base::test_size(100'000); ++i)
     trace_.malloc(1, 10 * static_cast<uint64_t>(i), 16 * static_cast<uint64_t>(i + 1), i, 16 + i % 1'000);
   const std::string page = export_as("a.html");
   EXPECT_LT(page.size(), 2'000'000u);

@@ -30,6 +30,8 @@ struct Options {
   std::vector<std::string> defines;                         // "NAME", "NAME=VALUE"
   std::map<std::string, std::string, std::less<>> headers;  // for #include "…"
   std::map<std::string, double, std::less<>> constants;     // function constants, by name or by index ("0")
+  // The most expressions a source may mean, with those of its default arguments and templates.
+  uint64_t most_expressions = 500'000;
 };
 
 // How the generated kernel takes an argument. Sizes are those of Metal's layout.

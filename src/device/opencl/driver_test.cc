@@ -77,7 +77,7 @@ class OpenClTest : public ::testing::Test {
   }
 
   std::unique_ptr<Program> compile(std::string_view text, std::vector<std::string> options = {}) {
-    return device_->compile({Language::OpenClC, text, std::move(options), "test.cl"});
+    return device_->compile({Language::OpenClC, text, std::move(options), "test.cl", {}});
   }
   Address zeroed_block() {
     const Address block = device_->allocate(kBlock);

@@ -58,7 +58,7 @@ TEST_P(GlslCompileTest, TheTextCompiles) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GlslCompileTest, ::testing::ValuesIn(all_samples()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
 }  // namespace kymo::shader::glsl_tests

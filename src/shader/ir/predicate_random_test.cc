@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/test_size.h"
 #include "shader/ir/build.h"
 #include "shader/ir/predicate.h"
 #include "shader/ir/test_group_simulator.h"
@@ -245,7 +246,8 @@ std::vector<int32_t> simulated(const Function& kernel, uint32_t threads, bool al
 TEST(PredicateRandomTest, KernelsDoTheSameBehindThePass) {
   uint32_t collectives = 0, endless = 0;
   const char* count = std::getenv("KYMO_RANDOM_COUNT");
-  const auto kernels = static_cast<uint32_t>(count != nullptr ? std::strtoul(count, nullptr, 10) : 150);
+  const auto kernels =
+      static_cast<uint32_t>(count != nullptr ? std::strtoul(count, nullptr, 10) : base::test_size(150));
   for (uint32_t seed = 0; seed < kernels; ++seed) {
     Module module;
     const Function& kernel = RandomKernel(module, seed).make();

@@ -8,7 +8,7 @@
 // candidate is out.
 //
 // Limits, each an error: depth of instantiation 200, instances 20,000, depth of expressions 250, expressions lowered
-// 500,000.
+// Options::most_expressions.
 #pragma once
 
 #include <deque>

@@ -108,8 +108,8 @@ std::string lines(std::string_view body, std::string_view before) {
 
 std::string faults(std::string_view source, const Options& options) { return meaning_of(source, options).faults; }
 
-std::string faults_of(std::string_view body, std::string_view before) {
-  const std::string all = faults(meaning_kernel(body, before));
+std::string faults_of(std::string_view body, std::string_view before, const Options& options) {
+  const std::string all = faults(meaning_kernel(body, before), options);
   std::string result;
   size_t at = 0;
   while (at < all.size()) {

@@ -30,6 +30,7 @@ std::string lowered_with_library(std::string_view source, const Options& options
 std::string lines(std::string_view body, std::string_view before = "");
 // What is wrong with a source; empty: nothing.
 std::string faults(std::string_view source, const Options& options = {});
-std::string faults_of(std::string_view body, std::string_view before = "");  // of such a kernel, without line numbers
+// Of such a kernel, without line numbers.
+std::string faults_of(std::string_view body, std::string_view before = "", const Options& options = {});
 
 }  // namespace kymo::shader

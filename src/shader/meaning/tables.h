@@ -16,7 +16,6 @@ namespace kymo::shader {
 constexpr uint32_t kMostInstantiationDepth = 200;
 constexpr size_t kMostInstances = 20'000;
 constexpr size_t kMostPackElements = 512;
-constexpr uint64_t kMostSteps = 500'000;  // expressions lowered, and lists of template arguments completed
 
 // The types of a function for one list of template arguments, as they are declared.
 struct Signature {

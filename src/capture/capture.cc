@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "capture/call_timer.h"
 #include "capture/format.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr size_t kLongestName = 200;
 
 bool is_allowed_by(const char* variable) {
-  const char* value = getenv(variable);
+  const char* value = base::environment(variable);
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "cli/text.h"
 #include "daemon/proc.h"
@@ -22,7 +23,7 @@ using Outcome = SocketProbe::Outcome;
 // One that is to listen at another place than its own has to be told.
 std::string how_to_start(const std::string& path) {
   const bool is_usual =
-      path == wire::kHostSocket || path == wire::user_socket(std::getenv("XDG_RUNTIME_DIR"), geteuid());
+      path == wire::kHostSocket || path == wire::user_socket(base::environment("XDG_RUNTIME_DIR"), geteuid());
   if (is_usual)
     return base::format("start it: 'systemctl {}start kymod', or 'kymod &'", geteuid() == 0 ? "" : "--user ");
   return base::format("start it: 'kymod --socket {} &'", printable(path));
@@ -82,9 +83,9 @@ void check_owner(SocketProbe& probe) {
 
 std::vector<std::string> daemon_sockets(const std::string& given) {
   if (!given.empty()) return {std::filesystem::absolute(given).lexically_normal().string()};
-  const char* named = std::getenv("KYMO_DAEMON");
+  const char* named = base::environment("KYMO_DAEMON");
   if (named != nullptr && named[0] == '/') return {named};
-  return {wire::user_socket(std::getenv("XDG_RUNTIME_DIR"), geteuid()), std::string(wire::kHostSocket)};
+  return {wire::user_socket(base::environment("XDG_RUNTIME_DIR"), geteuid()), std::string(wire::kHostSocket)};
 }
 
 SocketProbe probe_daemon(const std::string& path) {

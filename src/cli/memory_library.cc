@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -36,7 +37,7 @@ std::vector<std::pair<std::string, std::string>> memory_environment(const std::s
   if (preload.find_first_of(" :") != std::string::npos)
     throw NotAvailable(
         base::format("{} cannot be loaded into programs: its path must have no space and no colon", preload));
-  if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
+  if (const char* others = base::environment("LD_PRELOAD"); others != nullptr && *others != '\0')
     preload.append(":").append(others);
   return {{"LD_PRELOAD", preload}, {"KYMO_MALLOC", mode}};
 }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "cli/commands.h"
 
@@ -72,7 +73,7 @@ std::string find_program(const std::string& name) {
     if (const int error_number = why_not(name)) throw CannotRun(name, error_number);
     return name;
   }
-  const char* path = std::getenv("PATH");
+  const char* path = base::environment("PATH");
   std::string_view folders = path != nullptr ? path : kDefaultPath;
   int found_but = ENOENT;
   while (!name.empty()) {

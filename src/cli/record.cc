@@ -49,16 +49,15 @@ std::string summary_text(const Progress& progress, const RecordOptions& options)
   }
   return base::format("{} from {}, {} -> {} ({}, {:.2f} bytes an event)", count_of(progress.events, "event"),
                       count_of(progress.processes, "process", "processes"), count_of(progress.threads, "thread"),
-                      printable(options.output), bytes_text(progress.bytes),
+                      printable(progress.file), bytes_text(progress.bytes),
                       static_cast<double>(progress.bytes) / static_cast<double>(progress.events));
 }
 
 // On one line, since the program's own words may stand before it.
-std::string summary_json(const Progress& progress, const RecordOptions& options, const Ending& ending,
-                         const Ledger& ledger) {
+std::string summary_json(const Progress& progress, const Ending& ending, const Ledger& ledger) {
   JsonWriter json(JsonWriter::Layout::OneLine);
   json.begin_object();
-  json.field("file", options.output);
+  json.field("file", progress.file);
   json.field("events", progress.events);
   json.field("processes", progress.processes);
   json.field("live_processes", progress.live_processes);
@@ -71,9 +70,9 @@ std::string summary_json(const Progress& progress, const RecordOptions& options,
   return json.text();
 }
 
-Ledger ledger_of(const Progress& progress, const RecordOptions& options) {
+Ledger ledger_of(const Progress& progress) {
   if (progress.lost == 0) return Ledger(analyze::Summary{});
-  return Ledger(analyze::summarise(trace::Reader(options.output)));
+  return Ledger(analyze::summarise(trace::Reader(progress.file)));
 }
 
 void report(const Progress& progress, const RecordOptions& options, const Ending& ending) {
@@ -82,8 +81,8 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
     say(base::format("{} was ended by signal {} ({})", printable(options.program[0]), ending.signal,
                      name != nullptr ? name : "unknown"));
   }
-  const Ledger ledger = ledger_of(progress, options);
-  if (options.json) return print_error(summary_json(progress, options, ending, ledger));
+  const Ledger ledger = ledger_of(progress);
+  if (options.json) return print_error(summary_json(progress, ending, ledger));
   if (!options.quiet) say(summary_text(progress, options));
   if (!options.quiet && progress.live_processes > 0) {
     say(base::format("{} on, no longer recorded",

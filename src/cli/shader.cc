@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/output_path.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
@@ -109,7 +110,8 @@ std::string as_json(const std::vector<shader::Kernel>& kernels) {
 
 void write_output(const std::string& path, std::string_view text) {
   if (path.empty()) return print(text);
-  const base::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  const base::FileDescriptor file(
+      ::open(base::output_path(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
   size_t written = 0;
   const int failed = file ? base::write_all(file.get(), base::as_bytes(text), written) : errno;
   if (failed != 0) throw base::file_error("write", path, failed);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/text.h"
@@ -17,9 +18,9 @@ namespace {
 int descriptor(Stream stream) { return static_cast<int>(stream); }
 
 bool has_colours(Stream stream) {
-  const char* no_color = std::getenv("NO_COLOR");
+  const char* no_color = base::environment("NO_COLOR");
   if (no_color != nullptr && *no_color != '\0') return false;
-  const char* term = std::getenv("TERM");
+  const char* term = base::environment("TERM");
   if (term != nullptr && std::strcmp(term, "dumb") == 0) return false;
   return is_terminal(stream);
 }
@@ -48,7 +49,7 @@ bool is_terminal(Stream stream) { return ::isatty(descriptor(stream)) == 1; }
 
 std::optional<size_t> terminal_width(Stream stream) {
   if (!is_terminal(stream)) return std::nullopt;
-  if (const char* columns = std::getenv("COLUMNS")) {
+  if (const char* columns = base::environment("COLUMNS")) {
     size_t width = 0;
     std::from_chars(columns, columns + std::strlen(columns), width);
     if (width > 0) return width;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/environment.h"
 #include "collect/folders.h"
 #include "collect/own_session.h"
 #include "kymo/kymo.h"
@@ -24,7 +25,7 @@ std::string with_pid(std::string path) {
 }
 
 std::optional<SessionId> parent_session() {
-  const char* text = getenv(kRootVariable);
+  const char* text = base::environment(kRootVariable);
   if (text == nullptr || std::strlen(text) != 32) return std::nullopt;
   SessionId id;
   for (size_t i = 0; i < sizeof id.bytes; ++i) {
@@ -37,8 +38,8 @@ std::optional<SessionId> parent_session() {
 
 __attribute__((constructor(102))) void autostart() {
   // Not in a program that has more rights than whoever starts it: it would write where they say.
-  const char* wanted = secure_getenv("KYMO_TRACE");
-  if (wanted == nullptr || *wanted == '\0' || getenv("KYMO_SESSION") != nullptr) return;
+  const char* wanted = base::environment("KYMO_TRACE");
+  if (wanted == nullptr || *wanted == '\0' || base::environment("KYMO_SESSION") != nullptr) return;
   if (session_taken()) return;  // by another copy of the library in this process
   try {
     const std::string path = with_pid(wanted);

@@ -181,6 +181,7 @@ class Clip {
     std::vector<trace::Cost> costs;
     for (const auto& [track, cost] : info.costs) costs.push_back(cost);
     writer_.costs(info.id, costs);
+    if (info.ending) writer_.ending(info.id, *info.ending);
   }
 
   const trace::Reader& reader_;

@@ -123,6 +123,7 @@ TEST_F(ClipTest, ARangeThatNeverEndsEndsWithTheSpan) {
 
 TEST_F(ClipTest, RandomNestingOverManyChunksIsWhatCuttingEachRangeGives) {
   std::mt19937 random(7);
+  recorder.close();
   for (int round = 0; round < 30; ++round) {
     TestRecorder many(folder / "whole.kymo");
     many.add_class(1, "r {}", "", {{"", trace::FieldType::Int}});

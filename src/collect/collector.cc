@@ -49,9 +49,19 @@ void Collector::add(std::unique_ptr<Source> source) {
   sources_.back()->introduce(output_->writer());
 }
 
+void Collector::announce(const trace::WriterId& session) {
+  trace::Origin origin;
+  origin.session = session.hex();
+  origin.announces_ending = 1;
+  output_->file().origin(session, origin);
+  announced_ = session;
+}
+
 void Collector::remove(Source& source) {
   source.drain(output_->writer(), true);
   source.finish(output_->writer(), record::nanoseconds(CLOCK_THREAD_CPUTIME_ID));
+  // A flight recorder may have let go of all the rest by its end.
+  if (output_->is_flight()) output_->file().ending(source.id(), source.ending_now());
   removed_events_ += source.events();
   removed_lost_ += source.lost();
   removed_threads_ += source.threads();
@@ -103,6 +113,8 @@ void Collector::run() {
         last_discovery = now;
       }
       answer_copies();
+      if (!discover_)
+        for (auto& source : sources_) source->saw_alive();  // its process is this one
       read = pass(false);
       output_->copy_on();
       if (now - last_note >= kNoteEvery) {
@@ -129,8 +141,11 @@ void Collector::run() {
 void Collector::complete() {
   if (discover_) discover_(*this);
   if (forget_flight_) output_->forget_flight();
+  if (!discover_)
+    for (auto& source : sources_) source->saw_alive();
   pass(true);
   for (auto& source : sources_) source->finish(output_->writer(), cpu_ns_);
+  if (announced_) output_->file().ending(*announced_, {});
   failure_ = nullptr;
   update_progress();
   output_->close();
@@ -154,11 +169,17 @@ void Collector::read_all() {
   for (auto& source : sources_) source->note(output_->writer());
 }
 
+Output::Endings Collector::endings() const {
+  Output::Endings all;
+  for (const auto& source : sources_) all.emplace_back(source->id(), source->ending_now());
+  return all;
+}
+
 void Collector::answer_dumps() {
   if (dump_soon_.exchange(false)) {
     try {
       read_all();
-      output_->dump(output_->path());
+      output_->dump(output_->path(), endings());
     } catch (const std::exception&) {  // nobody waits for this one; what is held stays held
     }
   }
@@ -166,7 +187,7 @@ void Collector::answer_dumps() {
   if (!dump_path_) return;
   try {
     read_all();
-    output_->dump(*dump_path_);
+    output_->dump(*dump_path_, endings());
   } catch (const std::exception&) {
     dump_error_ = std::current_exception();
   }
@@ -191,7 +212,7 @@ void Collector::answer_copies() {
   if (!copy_end_asked_) return;
   try {
     read_all();
-    output_->end_copy();
+    output_->end_copy(endings());
   } catch (const std::exception&) {
     copy_error_ = std::current_exception();
   }
@@ -236,6 +257,7 @@ void Collector::update_progress() {
     now.threads += source->threads();
   }
   now.bytes = output_->bytes();
+  now.file = output_->end_path();
   if (failure_) {
     try {
       std::rethrow_exception(failure_);

@@ -27,6 +27,9 @@ class Collector {
   explicit Collector(std::unique_ptr<Output> output, std::function<void(Collector&)> discover = nullptr);
   ~Collector();  // stops without throwing
 
+  // Before start(): says in the file that a recording has begun which all processes of `session` may join.
+  void announce(const trace::WriterId& session);
+
   void start();
 
   // For the thread that started it, before start(), and for `discover`. Introduces the source in the file at once.
@@ -63,6 +66,7 @@ class Collector {
   bool pass(bool everything);
   void wait(uint32_t seen);
   void read_all();
+  Output::Endings endings() const;
   void answer_dumps();
   void answer_copies();
   void leave_unanswered();  // whoever asks while the thread ends
@@ -88,6 +92,7 @@ class Collector {
   std::exception_ptr copy_error_;
   Progress progress_;
 
+  std::optional<trace::WriterId> announced_;
   uint64_t removed_events_ = 0, removed_lost_ = 0, removed_threads_ = 0, removed_ = 0;
   std::chrono::nanoseconds nap_{1'000'000};  // how long it sleeps between looks when there is little to read
   std::exception_ptr failure_;               // of the last pass; null: it went well

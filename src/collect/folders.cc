@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -61,7 +62,7 @@ std::string segment_folder() {
 std::vector<std::string> segment_folders() {
   std::set<std::string> bases{"/dev/shm", "/tmp"};
   for (const char* variable : {"KYMO_SHM_DIR", "XDG_RUNTIME_DIR"})
-    if (const char* base = std::getenv(variable); base != nullptr && base[0] != '\0') bases.insert(base);
+    if (const char* base = base::environment(variable); base != nullptr && base[0] != '\0') bases.insert(base);
   std::vector<std::string> folders;
   for (const std::string& base : bases) {
     std::string folder = base::format("{}/kymo-{}", base, geteuid());

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/quantity.h"
 #include "base/text.h"
 
@@ -70,7 +71,7 @@ record::SegmentOptions segment_options(const SessionOptions& options, const Sess
 
 SessionOptions options_from_environment() {
   SessionOptions options;
-  if (const char* policy = std::getenv("KYMO_POLICY"); policy != nullptr && *policy != '\0') {
+  if (const char* policy = base::environment("KYMO_POLICY"); policy != nullptr && *policy != '\0') {
     const std::string_view word = policy;
     if (word == "drop")
       options.policy = Policy::Drop;
@@ -79,12 +80,12 @@ SessionOptions options_from_environment() {
     else if (word != "block")
       throw InvalidArgument(base::format("KYMO_POLICY={}: want block, drop or overwrite", policy));
   }
-  if (const char* flight = std::getenv("KYMO_FLIGHT"); flight != nullptr && *flight != '\0') {
+  if (const char* flight = base::environment("KYMO_FLIGHT"); flight != nullptr && *flight != '\0') {
     const base::Flight kept = base::parse_flight(flight);
     options.flight_seconds = kept.seconds;
     options.flight_bytes = kept.bytes;
   }
-  if (const char* ring = std::getenv("KYMO_RING_BYTES"); ring != nullptr && *ring != '\0')
+  if (const char* ring = base::environment("KYMO_RING_BYTES"); ring != nullptr && *ring != '\0')
     options.ring_bytes = std::strtoull(ring, nullptr, 10);
   return checked(options);
 }

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
+#include "base/output_path.h"
 #include "base/text.h"
 #include "collect/folders.h"
 #include "kymo/error.h"
@@ -56,6 +58,14 @@ class File {
   int fd_;
   std::string path_;
 };
+
+std::vector<std::byte> contents_of(const std::string& path) {
+  const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) throw base::file_error("read", path, errno);
+  std::vector<std::byte> bytes(base::size_of(file, path));
+  bytes.resize(base::read_at(file, path, 0, bytes));
+  return bytes;
+}
 
 std::string flight_prefix(const std::string& session) { return "flight-" + session + "-"; }
 
@@ -116,16 +126,36 @@ bool Output::rotate() {
   return true;
 }
 
-void Output::dump(const std::string& path) {
+namespace {
+
+void add_endings(const std::string& path, const Output::Endings& endings) {
+  trace::Writer writer(path, trace::Writer::Mode::Append);
+  for (const auto& [id, ending] : endings) writer.ending(id, ending);
+  writer.close();
+}
+
+}  // namespace
+
+std::string Output::end_path() const {
+  std::error_code unknown;
+  if (!was_dumped_ || !std::filesystem::exists(path_, unknown)) return path_;
+  std::filesystem::path name(path_);
+  return name.replace_extension(".end" + name.extension().string()).string();
+}
+
+void Output::dump(const std::string& path, const Endings& endings) {
   if (!flight_.on()) throw Error("there is nothing to dump: this is no flight recorder; the trace is in " + path_);
   generations_.back().writer->index();
-  const std::string part = path + ".part";
+  const std::string target = base::output_path(path);
+  const std::string part = target + ".part";
   {
     unlink(part.c_str());  // one that was left; somebody else's link is not followed
-    File target(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-    for (const Generation& generation : generations_) target.append(File(generation.path, O_RDONLY));
+    File dumped(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    for (const Generation& generation : generations_) dumped.append(File(generation.path, O_RDONLY));
   }
-  if (rename(part.c_str(), path.c_str()) != 0) throw Error(base::format("{}: {}", path, std::strerror(errno)));
+  add_endings(part, endings);
+  if (rename(part.c_str(), target.c_str()) != 0) throw Error(base::format("{}: {}", path, std::strerror(errno)));
+  was_dumped_ |= path == path_;
 }
 
 void Output::begin_copy(const std::string& path, Clock::time_point from) {
@@ -152,19 +182,29 @@ void Output::copy_on() noexcept {
   }
 }
 
-void Output::end_copy() {
+void Output::end_copy(const Endings& endings) {
   if (!copy_) throw Error("what the flight recorder gets is not copied");
   copy_on();
-  const std::exception_ptr failure = copy_->failure;
+  const Copy copy = std::move(*copy_);
   copy_.reset();
-  if (failure) std::rethrow_exception(failure);
+  if (copy.failure) std::rethrow_exception(copy.failure);
+  add_endings(copy.path, endings);
 }
 
 void Output::close() {
+  if (flight_.on() && was_dumped_) {
+    dump(end_path(), {});
+    forget_flight();
+  }
+  while (flight_.on() && !generations_.empty()) {
+    Generation& oldest = generations_.front();
+    if (oldest.writer) oldest.writer->close();
+    oldest.writer.reset();
+    file_->append_chunks(contents_of(oldest.path));
+    drop_oldest();
+  }
+  flight_ = {};
   file_->close();
-  if (!flight_.on()) return;
-  dump(path_);
-  forget_flight();
 }
 
 void Output::forget_flight() {

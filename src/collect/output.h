@@ -11,6 +11,8 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "trace/writer.h"
 
@@ -39,16 +41,20 @@ class Output {
   // anew.
   bool rotate();
 
+  // Of the processes that go on: what is dumped or copied is all of it up to now.
+  using Endings = std::vector<std::pair<trace::WriterId, trace::Ending>>;
+
   // Writes what the flight recorder holds to `path`, replacing what is there. Throws kymo::Error.
-  void dump(const std::string& path);
+  void dump(const std::string& path, const Endings& endings);
 
   // What a flight recorder gets from now on, and since `from`, goes to the end of the file at `path` as well, which is
   // there, until end_copy(). That one throws kymo::Error where the file took no more; the flight recorder goes on.
   void begin_copy(const std::string& path, std::chrono::steady_clock::time_point from);
   void copy_on() noexcept;  // now and then
-  void end_copy();
+  void end_copy(const Endings& endings);
 
-  // Completes the file; a flight recorder's part goes there now. Throws kymo::Error.
+  // Completes the file; a flight recorder's part goes there now, behind what other processes have put there. Where a
+  // dump was asked for under that name it stays, and the part goes to NAME.end.kymo. Throws kymo::Error.
   void close();
 
   // From here on it is no flight recorder, and what it held is gone.
@@ -58,6 +64,8 @@ class Output {
 
   uint64_t bytes() const;  // in the file, or held
   const std::string& path() const { return path_; }
+  // Where close() puts a flight recorder's part.
+  std::string end_path() const;
 
  private:
   struct Generation {
@@ -79,6 +87,7 @@ class Output {
   std::optional<trace::Writer> file_;
   std::deque<Generation> generations_;
   unsigned next_generation_ = 0;
+  bool was_dumped_ = false;  // to path_
   std::optional<Copy> copy_;
 };
 

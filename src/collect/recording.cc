@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
@@ -39,9 +40,7 @@ struct Recording::Impl {
   void announce() {
     trace::WriterId nobody;
     std::copy(std::begin(session.bytes), std::end(session.bytes), nobody.bytes.begin());
-    trace::Origin origin;
-    origin.session = to_hex(session.bytes);
-    collector.output().file().origin(nobody, origin);
+    collector.announce(nobody);
   }
 
   // New segments of this session join; those whose process has ended are read to their end and removed.
@@ -62,7 +61,10 @@ struct Recording::Impl {
       collector.add(std::move(source));
     }
     for (Recorded& recorded : known) {
-      if (record::owner_is_alive(recorded.segment.mapping.fd, *recorded.segment.mapping.header)) continue;
+      if (record::owner_is_alive(recorded.segment.mapping.fd, *recorded.segment.mapping.header)) {
+        recorded.source->saw_alive();
+        continue;
+      }
       collector.remove(*recorded.source);
       recorded.source = nullptr;
       unlink(recorded.segment.path.c_str());
@@ -85,7 +87,11 @@ Recording::Recording(const std::string& path, const SessionOptions& options)
 Recording::~Recording() = default;
 
 std::vector<std::pair<std::string, std::string>> Recording::environment() const {
+  const trace::Writer& file = impl_->collector.output().file();
+  // A flight recorder's file is another one after each dump.
+  const bool stays = !impl_->collector.output().is_flight();
   return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
+          {"KYMO_SESSION_FILE", stays ? base::format("{}:{}", file.device(), file.inode()) : "0:0"},
           {"KYMO_POLICY", policy_name(impl_->options.policy)},
           {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
 }
@@ -99,7 +105,7 @@ Progress Recording::finish() {
   // Processes that still run have been told to stop recording; what they hold is in the file.
   for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());
   Progress progress = impl_->collector.progress();
-  progress.bytes = std::filesystem::file_size(impl_->path);
+  progress.bytes = std::filesystem::file_size(progress.file);
   return progress;
 }
 

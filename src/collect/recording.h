@@ -21,6 +21,7 @@ struct Progress {
   uint64_t events = 0;   // ranges and points in the file
   uint64_t bytes = 0;    // of the file, or held by the flight recorder
   uint64_t lost = 0;     // by the ledger
+  std::string file;      // where it goes, or a flight recorder's part at the end
   std::string error;     // why the file takes no more, while it does not
 };
 

@@ -16,6 +16,28 @@
 namespace kymo::collect {
 namespace {
 
+// Of the track that had the ring last. Only what is open near the limit can have some beyond it.
+uint64_t beyond_limit(const trace::Reader& reader, const trace::EventChunk& last,
+                      const std::vector<trace::OpenRange>& open) {
+  size_t bytes = 0;
+  for (const trace::OpenRange& range : open)
+    bytes += range.ints.size() * 10 + range.doubles.size() * 8 + range.text.size();
+  if (open.size() < RingDecoder::kMostNested && bytes < RingDecoder::kMostNestedValueBytes / 4) return 0;
+  const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
+  for (size_t i = chunks.size(); i-- > 0;) {
+    const trace::EventChunk& chunk = chunks[i];
+    if (chunk.writer != last.writer || chunk.ring != last.ring || chunk.track != last.track) continue;
+    trace::EventBatch batch;
+    try {
+      reader.read(chunk, batch, trace::kPoints);
+    } catch (const Error&) {
+      continue;
+    }
+    if (const auto count = RingDecoder::beyond_limit_after(batch.points, chunk.track)) return *count;
+  }
+  return 0;
+}
+
 // Where a writer's rings were when its collector stopped: as its last chunks say.
 Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
   Resume state;
@@ -38,7 +60,8 @@ Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
     if (const auto described = known.tracks.find(chunk->track); described != known.tracks.end())
       track = described->second;
     track.id = chunk->track;
-    state.rings[ring] = {chunk->sequence_end, std::move(track), std::move(batch.closing)};
+    const uint64_t beyond = beyond_limit(reader, *chunk, batch.closing);
+    state.rings[ring] = {chunk->sequence_end, std::move(track), std::move(batch.closing), beyond};
   }
   state.clocks = known.clocks;
   if (!known.tracks.empty()) state.next_track = known.tracks.rbegin()->first + 1;

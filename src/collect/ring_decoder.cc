@@ -47,6 +47,17 @@ void clear(trace::Values& values) {
   values.text.clear();
 }
 
+// In the head of a chunk, at most.
+size_t stated_bytes(const trace::Values& values) {
+  return values.ints.size() * 10 + values.doubles.size() * 8 + values.text.size();
+}
+
+// Handles that no program has: by track, and by how many such ranges are open around it.
+constexpr uint64_t kBeyondLimit = uint64_t{1} << 63;
+uint64_t handle_beyond_limit(uint32_t track, uint64_t level) {
+  return kBeyondLimit | uint64_t{track & 0x7fffffff} << 32 | (level & 0xffffffff);
+}
+
 bool has_id(Kind kind) { return kind >= Kind::AsyncBegin && kind <= Kind::Free; }
 
 }  // namespace
@@ -60,15 +71,27 @@ RingDecoder::RingDecoder(uint32_t ring, const Shared& shared)
   batch_.ring = ring;
 }
 
-void RingDecoder::resume(const trace::Track& track, std::vector<trace::OpenRange> open) {
+void RingDecoder::resume(const trace::Track& track, std::vector<trace::OpenRange> open, uint64_t beyond_limit) {
   track_ = track;
   new_owner_ = false;
   clock_ = track.kind == trace::TrackKind::DeviceQueue ? clocks_.find(track.clock) : nullptr;
   forget_open_ranges();
   for (auto& range : open) {
     next_open_values() = {std::move(range.ints), std::move(range.doubles), std::move(range.text)};
+    open_value_bytes_ += stated_bytes(open_values_[open_values_count_ - 1]);
     stack_.push_back({range.start, range.class_id, open_values_count_});
   }
+  beyond_limit_ = beyond_limit;
+}
+
+std::optional<uint64_t> RingDecoder::beyond_limit_after(const trace::Points& points, uint32_t track) {
+  for (size_t i = points.size(); i-- > 0;) {
+    const uint64_t level = points.id[i] - handle_beyond_limit(track, 0);
+    if (level > 0xffffffff) continue;
+    if (points.kind[i] == PointKind::AsyncBegin) return level + 1;
+    if (points.kind[i] == PointKind::AsyncEnd) return level;
+  }
+  return std::nullopt;
 }
 
 std::vector<trace::OpenRange> RingDecoder::open_ranges() const {
@@ -109,6 +132,8 @@ trace::Values& RingDecoder::next_open_values() {
 void RingDecoder::forget_open_ranges() {
   stack_.clear();
   open_values_count_ = 0;
+  open_value_bytes_ = 0;
+  beyond_limit_ = 0;
 }
 
 void RingDecoder::damaged(uint64_t time) {
@@ -171,6 +196,10 @@ bool RingDecoder::put_values(const trace::EventClass& event_class, trace::Values
 }
 
 void RingDecoder::begin(uint64_t time, uint32_t class_id) {
+  // A record's text is at most as long as the record.
+  if (beyond_limit_ != 0 || stack_.size() >= kMostNested ||
+      open_value_bytes_ + words_.size() * 10 > kMostNestedValueBytes)
+    return begin_beyond_limit(time, class_id);
   const trace::EventClass* event_class = class_id == trace::kInlineName ? &inline_name_ : classes_.find(class_id);
   trace::Values& values = next_open_values();
   if (event_class == nullptr || !put_values(*event_class, values, 0)) {
@@ -179,7 +208,19 @@ void RingDecoder::begin(uint64_t time, uint32_t class_id) {
     class_id = trace::kInlineName;
     values.ints.push_back(0);
   }
+  open_value_bytes_ += stated_bytes(values);
   stack_.push_back({time, class_id, open_values_count_});
+}
+
+void RingDecoder::begin_beyond_limit(uint64_t time, uint32_t class_id) {
+  add_point(PointKind::AsyncBegin, time, class_id, handle_beyond_limit(track_.id, beyond_limit_), 0);
+  ++beyond_limit_;
+}
+
+void RingDecoder::end_beyond_limit(uint64_t time) {
+  --beyond_limit_;
+  words_.clear();
+  add_point(PointKind::AsyncEnd, time, trace::kInlineName, handle_beyond_limit(track_.id, beyond_limit_), 0);
 }
 
 void RingDecoder::add_range(uint64_t start, uint64_t end, uint32_t class_id) {
@@ -192,6 +233,7 @@ void RingDecoder::add_range(uint64_t start, uint64_t end, uint32_t class_id) {
 }
 
 void RingDecoder::end(uint64_t time) {
+  if (beyond_limit_ != 0) return end_beyond_limit(time);
   if (stack_.empty()) return;  // begun before anything recorded: not a loss
   const Open open = stack_.back();
   stack_.pop_back();
@@ -202,23 +244,28 @@ void RingDecoder::end(uint64_t time) {
   to.ints.insert(to.ints.end(), from.ints.begin(), from.ints.end());
   to.doubles.insert(to.doubles.end(), from.doubles.begin(), from.doubles.end());
   to.text += from.text;
+  open_value_bytes_ -= stated_bytes(from);
   --open_values_count_;  // the innermost range with values is the last in it
 }
 
 void RingDecoder::point(Kind kind, uint64_t time, uint32_t class_id) {
-  trace::Points& points = batch_.points;
   if (clock_ != nullptr) time = clock_->extend(time);
   const uint64_t id = has_id(kind) ? word_at(0) : 0;
   if (kind == Kind::AsyncBegin) handles_.begin(id);
   if (kind == Kind::AsyncEnd) handles_.end(id, track_.id, time);
+  add_point(point_kind(kind), time, class_id, id, has_id(kind) ? 1 : 0);
+}
+
+void RingDecoder::add_point(PointKind kind, uint64_t time, uint32_t class_id, uint64_t id, size_t skip_words) {
+  trace::Points& points = batch_.points;
   const trace::EventClass* event_class = class_id == trace::kInlineName ? &inline_name_ : classes_.find(class_id);
-  if (event_class == nullptr || !put_values(*event_class, points.values, has_id(kind) ? 1 : 0)) {
-    if (kind != Kind::AsyncEnd) damaged(time);  // an end has no name
+  if (event_class == nullptr || !put_values(*event_class, points.values, skip_words)) {
+    if (kind != PointKind::AsyncEnd) damaged(time);  // an end has no name
     class_id = trace::kInlineName;
     points.values.ints.push_back(0);
   }
   points.time.push_back(time);
-  points.kind.push_back(point_kind(kind));
+  points.kind.push_back(kind);
   points.class_id.push_back(class_id);
   points.id.push_back(id);
 }
@@ -305,7 +352,7 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
       continue;
     }
     const uint32_t class_id = record::class_of(word);
-    if (kind == Kind::Begin && classes_.is_plain(class_id)) {
+    if (kind == Kind::Begin && classes_.is_plain(class_id) && stack_.size() < kMostNested && beyond_limit_ == 0) {
       stack_.push_back({time, class_id, 0});
       ++at;
       continue;
@@ -346,6 +393,7 @@ void RingDecoder::decode_aside(const Cell* cells, uint32_t count, uint64_t lost_
   decode(cells, record::kSideCells - 1, 0, count);
   // When they ended is not known; not before the last that is.
   const uint64_t time = count != 0 ? cells[count - 1].time.load(std::memory_order_relaxed) : 0;
+  for (; lost_ends != 0 && beyond_limit_ != 0; --lost_ends) end_beyond_limit(time);
   size_t room = range_count_ + std::min<uint64_t>(lost_ends, stack_.size());
   size_ranges(room);
   while (range_count_ < room) end(std::max(time, stack_.back().start));

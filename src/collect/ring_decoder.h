@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "collect/queue_clocks.h"
 #include "collect/queue_order.h"
 #include "record/layout.h"
+#include "trace/format.h"
 #include "trace/model.h"
 
 namespace kymo::collect {
@@ -34,8 +36,16 @@ class RingDecoder {
   };
   RingDecoder(uint32_t ring, const Shared& shared);
 
-  // Continues where an earlier collector stopped: with this track and these open ranges.
-  void resume(const trace::Track& track, std::vector<trace::OpenRange> open);
+  // A chunk states all ranges that are open at its ends, so there is a limit to how many nest: those beyond it, or
+  // beyond what their values may take, go into the file as asynchronous ranges, each at once. A program that never ends
+  // its ranges costs the collector no more memory than that.
+  static constexpr size_t kMostNested = trace::kMaxOpenRanges;
+  static constexpr size_t kMostNestedValueBytes = 1'500'000;
+  // How many of those are open after these points of this track; nothing: the points do not say.
+  static std::optional<uint64_t> beyond_limit_after(const trace::Points& points, uint32_t track);
+
+  // Continues where an earlier collector stopped: with this track and these open ranges, and so many beyond the limit.
+  void resume(const trace::Track& track, std::vector<trace::OpenRange> open, uint64_t beyond_limit = 0);
 
   // Decodes cells [from, to) of a ring (mask = cells - 1) into batch() and returns where it stopped: at `to`, or in
   // front of the cells of the next thread.
@@ -70,6 +80,8 @@ class RingDecoder {
   };
   void begin(uint64_t time, uint32_t class_id);
   void end(uint64_t time);
+  void begin_beyond_limit(uint64_t time, uint32_t class_id);
+  void end_beyond_limit(uint64_t time);
   void add_range(uint64_t start, uint64_t end, uint32_t class_id);
   void span(uint64_t time, uint32_t class_id);
   void span_on_queue(uint64_t start, uint64_t end, uint32_t class_id, uint64_t correlation);
@@ -79,6 +91,7 @@ class RingDecoder {
   void begin_queue(uint64_t time);
   void begin_track(trace::Track track);
   void point(record::Kind kind, uint64_t time, uint32_t class_id);
+  void add_point(trace::PointKind kind, uint64_t time, uint32_t class_id, uint64_t id, size_t skip_words);
   void special(record::Kind kind, uint64_t time);
   bool put_values(const trace::EventClass& event_class, trace::Values& into, size_t skip_words) const;
   uint64_t word_at(size_t i) const { return i < words_.size() ? words_[i] : 0; }
@@ -97,6 +110,8 @@ class RingDecoder {
   std::vector<trace::Values>
       open_values_;  // of open ranges; longer than their number, because the memory is used again
   uint32_t open_values_count_ = 0;
+  size_t open_value_bytes_ = 0;  // what they take in a chunk, at most
+  uint64_t beyond_limit_ = 0;    // ranges open within the innermost of stack_
   std::vector<uint64_t> words_;  // of the record at hand
   std::vector<trace::Loss> losses_;
   uint32_t& next_track_;

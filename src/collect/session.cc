@@ -55,6 +55,10 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   record::Process& shared = this_process();
   auto output = std::make_unique<Output>(session.path, mode, flight_options(session.options), to_hex(session.id.bytes));
   shared.options = record::SegmentOptions(segment_options(session.options, session.id));
+  if (!output->is_flight()) {  // whose file is another one after each dump
+    shared.options.file_device = output->file().device();
+    shared.options.file_inode = output->file().inode();
+  }
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   const bool had_segment = header != nullptr;
   char why[512];
@@ -67,6 +71,8 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
     const SessionId writer = new_session_id();
     std::copy(std::begin(writer.bytes), std::end(writer.bytes), std::begin(header->writer));
     header->policy.store(static_cast<uint32_t>(shared.options.policy), std::memory_order_relaxed);
+    header->file_device = shared.options.file_device;
+    header->file_inode = shared.options.file_inode;
   }
   session.collector = std::make_unique<Collector>(std::move(output));
   session.collector->add(std::make_unique<Source>(*header, origin_of(*header), Source::From::Now));

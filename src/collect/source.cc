@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "kymo/error.h"
 #include "record/clock.h"
 
 namespace kymo::collect {
@@ -62,6 +63,7 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
     : header_(header), origin_(std::move(origin)), queue_clocks_(kClockId + 1), clock_(clock_of(header)) {
   std::copy(std::begin(header.writer), std::end(header.writer), id_.bytes.begin());
   clock_.boot_id = origin_.boot_id;
+  origin_.announces_ending = 1;
   header_.collector_attached.store(1, std::memory_order_relaxed);
   trace::Cost own;
   own.picoseconds_per_event = picoseconds_per_record();
@@ -84,7 +86,7 @@ void Source::resume(const Resume& state) {
   for (const auto& [index, known] : state.rings) {
     if (index >= header_.slot_capacity || !record::has_memory(header_, index)) continue;
     Ring& restored = ring(index);
-    restored.decoder.resume(known.track, known.open);
+    restored.decoder.resume(known.track, known.open, known.beyond_limit);
     const Slot& slot = record::slot_page(&header_, index)->slot;
     queue_clocks_.recognize(known.track.clock, known.track.device_uuid, slot.clock, slot.wrap_bits);
     restored.position = restored.decoded = known.sequence_end;
@@ -288,9 +290,19 @@ void Source::write_decoded(trace::Writer& writer, Ring& ring) {
   keep_losses(ring.decoder.take_losses());
   flush_catalog(writer);
   // Also when it only says what is open now, or whose the ring is: recovery goes by the last chunk of a ring.
-  if (ring.decoder.batch_has_events() || new_track || batch.opening != batch.closing) writer.events(id_, batch);
-  events_ += batch.ranges.size() + batch.points.size();
+  if (ring.decoder.batch_has_events() || new_track || batch.opening != batch.closing) write_events(writer, batch);
   ring.position = ring.decoded;
+}
+
+void Source::write_events(trace::Writer& writer, const trace::EventBatch& batch) {
+  const uint64_t count = batch.ranges.size() + batch.points.size();
+  try {
+    writer.events(id_, batch);
+    events_ += count;
+  } catch (const InvalidArgument& error) {
+    // No chunk can hold it, now or later: that costs these events and no others.
+    keep_losses({{trace::LossCause::WriteFailed, batch.track, count, 0, 0, error.what()}});
+  }
 }
 
 // What signal handlers left aside, of a thread that will not move it into its ring any more.
@@ -334,6 +346,10 @@ void Source::note(trace::Writer& writer) {
   flush_catalog(writer);
 }
 
+void Source::saw_alive() { header_.alive_until.store(record::ticks(), std::memory_order_relaxed); }
+
+trace::Ending Source::ending_now() const { return {header_.alive_until.load(std::memory_order_relaxed)}; }
+
 void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
   const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
@@ -348,6 +364,7 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
   keep_losses(handles_.unknown_ends());
   costs_[0].collector_cpu_ns = collector_cpu_ns;
   note(writer);
+  writer.ending(id_, ending_now());
 }
 
 }  // namespace kymo::collect

@@ -24,6 +24,7 @@ struct Resume {
     uint64_t sequence_end = 0;
     trace::Track track;
     std::vector<trace::OpenRange> open;
+    uint64_t beyond_limit = 0;  // RingDecoder::kMostNested
   };
   std::map<uint32_t, Ring> rings;
   std::map<uint32_t, trace::ClockDomain> clocks;
@@ -50,7 +51,11 @@ class Source {
 
   // Now and then: a clock pair, the tool's own cost, ends that had no start.
   void note(trace::Writer& writer);
-  // At the end, after a last drain: what no thread will write any more.
+  // Its process runs: the time goes into the segment, for whoever has to tell how long what is open has lasted.
+  void saw_alive();
+  trace::Ending ending_now() const;
+
+  // At the end, after a last drain: what no thread will write any more, and that this is all.
   void finish(trace::Writer& writer, uint64_t collector_cpu_ns);
 
   const trace::WriterId& id() const { return id_; }
@@ -73,6 +78,7 @@ class Source {
   // `head` is where to read to; it moves on where the thread has overwritten everything before it.
   void decode_next(Ring& ring, record::Slot& slot, uint32_t index, uint64_t& head);
   void write_decoded(trace::Writer& writer, Ring& ring);
+  void write_events(trace::Writer& writer, const trace::EventBatch& batch);
   void drain_side(trace::Writer& writer, Ring& ring, uint32_t index);
   void flush_catalog(trace::Writer& writer);
   void account(const Ring& ring, uint64_t cells);

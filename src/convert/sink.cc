@@ -10,15 +10,14 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/output_path.h"
 #include "kymo/error.h"
 
 namespace kymo::convert {
 
 // ---- FileSink ------------------------------------------------------------------------------------------------------
 
-FileSink::FileSink(const std::string& path) : path_(path), temporary_(path + ".tmp") {
-  struct stat there {};
-  if (stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) throw base::file_error("write", path, EISDIR);
+FileSink::FileSink(const std::string& path) : path_(base::output_path(path)), temporary_(path_ + ".tmp") {
   file_ = base::FileDescriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file_) throw base::file_error("write", path, errno);
   // One that an earlier run left behind may have other permissions.

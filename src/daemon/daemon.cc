@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/dynolog.h"
@@ -48,7 +49,7 @@ void raise_descriptor_limit() {
 
 // systemd waits for this where the unit says Type=notify.
 void tell_systemd(std::string_view state) {
-  const char* path = std::getenv("NOTIFY_SOCKET");
+  const char* path = base::environment("NOTIFY_SOCKET");
   sockaddr_un address{};
   if (path == nullptr || std::strlen(path) >= sizeof address.sun_path) return;
   const base::FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -73,7 +74,7 @@ EndpointOptions endpoint_options(const DaemonOptions& options) {
 std::string socket_path(const DaemonOptions& options) {
   if (!options.socket.empty()) return std::filesystem::absolute(options.socket).lexically_normal();
   if (geteuid() == 0 && !options.is_for_user) return std::string(wire::kHostSocket);
-  return wire::user_socket(std::getenv("XDG_RUNTIME_DIR"), geteuid());
+  return wire::user_socket(base::environment("XDG_RUNTIME_DIR"), geteuid());
 }
 
 void serve(const DaemonOptions& options) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/environment.h"
 #include "base/json_value.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -76,7 +77,7 @@ DynologOptions read_dynolog_options(const DaemonOptions& options) {
     return dynolog;
   }
   dynolog.folder = options.dynolog_folder;
-  const char* from_environment = std::getenv("KINETO_IPC_SOCKET_DIR");
+  const char* from_environment = base::environment("KINETO_IPC_SOCKET_DIR");
   if (dynolog.folder.empty() && from_environment != nullptr) dynolog.folder = from_environment;
   if (!options.token_file.empty()) dynolog.token = read_token(options.token_file);
   dynolog.addresses = parse_tcp_addresses(

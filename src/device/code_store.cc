@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -20,10 +21,11 @@ constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
 // Empty: code is not to be stored, or there is no place for it.
 std::string folder() {
-  if (const char* chosen = getenv("KYMO_CACHE_DIR")) return chosen;
-  if (const char* cache = getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
+  if (const char* chosen = base::environment("KYMO_CACHE_DIR")) return chosen;
+  if (const char* cache = base::environment("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
     return std::string(cache) + "/kymo";
-  if (const char* home = getenv("HOME"); home != nullptr && *home == '/') return std::string(home) + "/.cache/kymo";
+  if (const char* home = base::environment("HOME"); home != nullptr && *home == '/')
+    return std::string(home) + "/.cache/kymo";
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/language.h"
 #include "device/stream_state.h"
@@ -115,7 +116,7 @@ Devices& devices() {
 }
 
 std::string asked_for() {
-  const char* asked = getenv("KYMO_DEVICE");
+  const char* asked = base::environment("KYMO_DEVICE");
   return asked != nullptr ? asked : "";
 }
 

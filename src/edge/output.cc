@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "base/output_path.h"
 #include "convert/sink.h"
 #include "edge/chrome.h"
 #include "edge/kymo_trace.h"
@@ -24,15 +25,9 @@ namespace {
 
 // True where it is there already. What is there stays as it is.
 bool check_file(const std::string& path) {
-  struct stat there {};
-  if (stat(path.c_str(), &there) != 0) {
-    if (errno != ENOENT) throw base::file_error("write", path, errno);
-    return false;
-  }
-  if (S_ISDIR(there.st_mode)) throw base::file_error("write", path, EISDIR);
-  if (!S_ISREG(there.st_mode)) throw Error("cannot write " + path + ": not a regular file; give the name of one");
-  if (!base::FileDescriptor(open(path.c_str(), O_WRONLY | O_CLOEXEC))) throw base::file_error("write", path, errno);
-  return true;
+  const base::FileDescriptor file(open(base::output_path(path).c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file && errno != ENOENT) throw base::file_error("write", path, errno);
+  return static_cast<bool>(file);
 }
 
 // May a file be made beside `path`? Tried under a name of its own: another profiler may be writing this very file.

@@ -40,7 +40,7 @@ bool parse_heap_mode(const char* text, HeapMode& mode) noexcept {
 
 void read_heap_mode() noexcept {
   HeapMode mode;
-  const char* text = getenv("KYMO_MALLOC");
+  const char* text = secure_getenv("KYMO_MALLOC");
   if (text != nullptr && *text != '\0' && !parse_heap_mode(text, mode)) {
     fprintf(stderr,
             "kymo: KYMO_MALLOC=%.80s: want all, off or sample:BYTES (as in sample:512k); not recording the heap\n",

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/environment.h"
 #include "collect/own_session.h"
 #include "kymo/ondemand.h"
 #include "ondemand/agent.h"
@@ -38,8 +39,8 @@ TheAgent& the_agent() {
 AgentOptions options_by_environment() {
   AgentOptions options;
   // Nothing in a program that has more rights than whoever starts it and sets its environment.
-  if (const char* daemon = secure_getenv("KYMO_DAEMON")) options.daemon = daemon;
-  options.asks_peers = secure_getenv("KINETO_USE_DAEMON") != nullptr;
+  if (const char* daemon = base::environment("KYMO_DAEMON")) options.daemon = daemon;
+  options.asks_peers = base::environment("KINETO_USE_DAEMON") != nullptr;
   return options;
 }
 

@@ -4,13 +4,14 @@
 
 #include <fstream>
 
+#include "base/environment.h"
 #include "wire/config.h"
 
 namespace kymo::ondemand {
 
 std::string base_config() {
   constexpr size_t kMost = wire::kConfigLargest / 2;  // room for what is asked for
-  const char* named = getenv("KINETO_CONFIG");
+  const char* named = base::environment("KINETO_CONFIG");
   std::ifstream file(named != nullptr && *named != '\0' ? named : "/etc/libkineto.conf", std::ios::binary);
   std::string text(kMost, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "wire/socket_path.h"
 
@@ -34,7 +35,7 @@ std::string socket_problem(const std::string& path) {
 std::vector<std::string> daemon_sockets(const std::string& value) {
   if (value.empty() || value == "0" || !address_problem(value).empty()) return {};
   if (value[0] == '/') return {value};
-  return {wire::user_socket(getenv("XDG_RUNTIME_DIR"), geteuid()), std::string(wire::kHostSocket)};
+  return {wire::user_socket(base::environment("XDG_RUNTIME_DIR"), geteuid()), std::string(wire::kHostSocket)};
 }
 
 std::string address_problem(const std::string& value) {
@@ -46,7 +47,7 @@ std::string address_problem(const std::string& value) {
 }
 
 void make_user_folder(const std::string& socket) {
-  const char* runtime = getenv("XDG_RUNTIME_DIR");
+  const char* runtime = base::environment("XDG_RUNTIME_DIR");
   struct stat status {};
   if (runtime == nullptr || !socket.starts_with(std::string(runtime) + "/kymo/")) return;
   if (stat(runtime, &status) != 0 || status.st_uid != geteuid()) return;  // as root with a user's environment, say

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/environment.h"
 #include "ondemand/base_config.h"
 #include "ondemand/identity.h"
 #include "record/clock.h"
@@ -50,7 +51,7 @@ std::optional<ucred> sender_of(msghdr& header) {
 }  // namespace
 
 bool FabricPoller::open() {
-  const char* folder_text = getenv("KINETO_IPC_SOCKET_DIR");
+  const char* folder_text = base::environment("KINETO_IPC_SOCKET_DIR");
   const std::string folder = folder_text != nullptr ? folder_text : "";
   std::array<uint8_t, 16> random{};
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) return false;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "collect/options.h"
@@ -33,7 +34,7 @@ FlightState& flight_state() {
 }
 
 bool flight_is_asked_for() {
-  const char* wanted = getenv("KYMO_FLIGHT");
+  const char* wanted = base::environment("KYMO_FLIGHT");
   return wanted != nullptr && *wanted != '\0';
 }
 

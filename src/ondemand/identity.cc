@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "record/clock.h"
@@ -74,7 +75,7 @@ std::string host_name() {
 }
 
 int64_t scheduler_job() {
-  const char* text = getenv("SLURM_JOB_ID");
+  const char* text = base::environment("SLURM_JOB_ID");
   const std::string_view digits = text != nullptr ? text : "";
   int64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -103,7 +104,7 @@ wire::Hello describe_process() {
   while (!hello.command_line.empty() && hello.command_line.back() == '\0') hello.command_line.pop_back();
   for (char& c : hello.command_line)
     if (c == '\0') c = ' ';
-  if (const char* job = getenv("SLURM_JOB_ID")) hello.job = std::string(job).substr(0, 256);
+  if (const char* job = base::environment("SLURM_JOB_ID")) hello.job = std::string(job).substr(0, 256);
   hello.boot_id = own_boot_id();
   hello.pid_namespace = namespace_number("pid");
   hello.mount_namespace = namespace_number("mnt");

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "collect/options.h"
 #include "ondemand/flight.h"
@@ -38,7 +39,7 @@ SessionOptions job_session_options() {
   options.flight_seconds = 0;
   if (options.policy == Policy::Overwrite) options.policy = Policy::Block;
   // A smaller ring is there sooner, and the collector is woken before it is full.
-  if (getenv("KYMO_RING_BYTES") == nullptr) options.ring_bytes = kRingBytes;
+  if (base::environment("KYMO_RING_BYTES") == nullptr) options.ring_bytes = kRingBytes;
   return options;
 }
 

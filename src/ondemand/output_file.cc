@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "kymo/error.h"
@@ -100,7 +101,7 @@ bool looks_like_trace(std::string_view path, std::string_view beginning) {
 
 std::vector<std::string> folders_in(const char* variable) {
   std::vector<std::string> folders;
-  const char* value = getenv(variable);
+  const char* value = base::environment(variable);
   for (std::string_view rest = value != nullptr ? value : ""; !rest.empty();) {
     const size_t end = std::min(rest.find(':'), rest.size());
     if (end != 0) folders.emplace_back(rest.substr(0, end));

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "collect/own_session.h"
 #include "kymo/error.h"
@@ -25,7 +26,7 @@ HeapSwitch heap_switch() noexcept { return reinterpret_cast<HeapSwitch>(dlsym(RT
 // that is for recordings of the program's own.
 enum class HeapByEnvironment : uint8_t { Unsaid, Off, On };
 HeapByEnvironment heap_by_environment() noexcept {
-  const char* said = getenv("KYMO_MALLOC");
+  const char* said = base::environment("KYMO_MALLOC");
   if (said == nullptr || *said == '\0') return HeapByEnvironment::Unsaid;
   return strcasecmp(said, "off") == 0 ? HeapByEnvironment::Off : HeapByEnvironment::On;
 }

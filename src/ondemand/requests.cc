@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "ondemand/base_config.h"
 #include "ondemand/identity.h"
@@ -29,7 +30,7 @@ std::string time_text() {
 }
 
 wire::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
-  const char* job = getenv("SLURM_JOB_ID");
+  const char* job = base::environment("SLURM_JOB_ID");
   return wire::output_from_pattern(pattern, {.pid = getpid(),
                                              .request = id,
                                              .name = program_name(),

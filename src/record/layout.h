@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 2;
+inline constexpr uint32_t kSegmentVersion = 3;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -193,6 +193,7 @@ struct SegmentHeader {
   uint64_t ticks_per_second;                                                // 0: unknown
   uint64_t pair_ticks, pair_monotonic_ns, pair_realtime_ns, pair_error_ns;  // one clock pair, taken at creation
   uint64_t start_realtime_ns;
+  uint64_t file_device, file_inode;  // the trace that its records belong to; 0: known by the session alone
 
   // Between producers and the collector.
   alignas(64) std::atomic<uint32_t> wake;  // futex: the collector sleeps on it
@@ -206,6 +207,7 @@ struct SegmentHeader {
   std::atomic<uint32_t> slots_used;     // slots from here on are unused
   std::atomic<uint64_t> lost_without_slot;
   std::atomic<uint64_t> lost_without_slot_first, lost_without_slot_last;
+  std::atomic<uint64_t> alive_until;  // ticks: when a collector last saw the process alive
 
   std::atomic<uint32_t> slot_state[kMaxSlots];  // SlotState
 

@@ -155,7 +155,7 @@ Process* join() noexcept {
 // `kymo record` started this process, or one of its parents: the session, the policy and the ring's size are in the
 // environment.
 bool external_options(SegmentOptions& options) noexcept {
-  const char* text = getenv("KYMO_SESSION");
+  const char* text = secure_getenv("KYMO_SESSION");
   if (text == nullptr || strlen(text) != 32) return false;
   for (int i = 0; i < 16; ++i) {
     const char pair[3] = {text[2 * i], text[2 * i + 1], '\0'};
@@ -163,13 +163,18 @@ bool external_options(SegmentOptions& options) noexcept {
     options.session[i] = static_cast<uint8_t>(strtoul(pair, &end, 16));
     if (*end != '\0') return false;
   }
-  if (const char* policy = getenv("KYMO_POLICY"); policy != nullptr) {
+  if (const char* policy = secure_getenv("KYMO_POLICY"); policy != nullptr) {
     if (strcmp(policy, "drop") == 0) options.policy = RingPolicy::Drop;
     if (strcmp(policy, "overwrite") == 0) options.policy = RingPolicy::Overwrite;
   }
-  if (const char* ring = getenv("KYMO_RING_BYTES"); ring != nullptr) {
+  if (const char* ring = secure_getenv("KYMO_RING_BYTES"); ring != nullptr) {
     const uint64_t bytes = strtoull(ring, nullptr, 10);
     if (bytes >= kMinRingBytes && bytes <= kMaxRingBytes && (bytes & (bytes - 1)) == 0) options.ring_bytes = bytes;
+  }
+  if (const char* file = secure_getenv("KYMO_SESSION_FILE"); file != nullptr) {
+    char* end = nullptr;
+    options.file_device = strtoull(file, &end, 10);
+    options.file_inode = *end == ':' ? strtoull(end + 1, nullptr, 10) : 0;
   }
   return true;
 }

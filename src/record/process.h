@@ -25,7 +25,7 @@ inline constexpr uint32_t kSinkBit = 2;   // annotations go to sinks too: kymo/s
 inline constexpr uint32_t kWatchBit = 4;  // somebody watches the work of devices: device/watcher.h
 inline constexpr uint32_t kMaxCopies = 64;
 inline constexpr uint32_t kHeardBits = kRecordingBit | kSinkBit;  // whoever hears annotations
-inline constexpr uint32_t kProcessVersion = 5;
+inline constexpr uint32_t kProcessVersion = 6;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 inline constexpr uint32_t kMaxSinks = 8;
 

@@ -92,10 +92,10 @@ bool is_open(const Mapping& mapping) noexcept {
 
 bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept {
   why[0] = '\0';
-  if (const char* chosen = getenv("KYMO_SHM_DIR"); chosen != nullptr && chosen[0] != '\0')
+  if (const char* chosen = secure_getenv("KYMO_SHM_DIR"); chosen != nullptr && chosen[0] != '\0')
     return try_folder(chosen, path, why, why_bytes);
   if (try_folder("/dev/shm", path, why, why_bytes)) return true;
-  if (const char* runtime = getenv("XDG_RUNTIME_DIR"); runtime != nullptr && runtime[0] == '/')
+  if (const char* runtime = secure_getenv("XDG_RUNTIME_DIR"); runtime != nullptr && runtime[0] == '/')
     if (try_folder(runtime, path, why, why_bytes)) return true;
   return try_folder("/tmp", path, why, why_bytes);
 }
@@ -172,6 +172,9 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   header.pair_realtime_ns = pair.realtime_ns;
   header.pair_error_ns = pair.error_ns;
   header.start_realtime_ns = pair.realtime_ns;
+  header.file_device = options.file_device;
+  header.file_inode = options.file_inode;
+  header.alive_until.store(pair.ticks, std::memory_order_relaxed);
   fill_origin(header);
   std::atomic_ref<uint64_t>(header.magic).store(kSegmentMagic, std::memory_order_release);
   if (!named) {

@@ -17,6 +17,7 @@ struct SegmentOptions {
   uint8_t session[16] = {};
   RingPolicy policy = RingPolicy::Block;
   uint64_t ring_bytes = 1 << 20;
+  uint64_t file_device = 0, file_inode = 0;  // of the trace; 0: not known
 };
 
 inline constexpr uint64_t kMinRingBytes = 64 << 10;

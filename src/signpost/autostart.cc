@@ -5,6 +5,7 @@
 
 #include <exception>
 
+#include "base/environment.h"
 #include "signpost/masks.h"
 #include "signpost/profiler.h"
 
@@ -12,8 +13,8 @@ namespace kymo::signpost {
 namespace {
 
 __attribute__((constructor(103))) void profile_by_environment() {
-  const char* signposts = getenv("KYMO_SIGNPOSTS");
-  const char* log = getenv("KYMO_PROFILE_LOG");
+  const char* signposts = base::environment("KYMO_SIGNPOSTS");
+  const char* log = base::environment("KYMO_PROFILE_LOG");
   if (signposts == nullptr && log == nullptr) return;
   try {
     const uint32_t signpost_mask = parse_signposts(signposts != nullptr ? signposts : "");

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/characters.h"
+#include "base/environment.h"
 #include "base/text.h"
 #include "kymo/sink.h"
 #include "record/process.h"
@@ -59,7 +60,7 @@ const kymo_sink& sink_to_add(const BuiltinSink& builtin) {
 
 // Whoever is loaded first reads it, for all copies of the library: what the program sets later stays.
 __attribute__((constructor(103))) void sinks_from_environment() {
-  const char* wanted = secure_getenv("KYMO_SINKS");
+  const char* wanted = base::environment("KYMO_SINKS");
   if (wanted == nullptr || *wanted == '\0') return;
   record::Process* shared = record::process();
   if (shared == nullptr || shared->sinks_asked.exchange(true)) return;

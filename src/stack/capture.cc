@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/environment.h"
 #include "unwind/frame_chain.h"
 #include "unwind/rule_table.h"
 #include "unwind/walk.h"
@@ -44,7 +45,7 @@ unwind::StackBounds own_stack() noexcept {
 }  // namespace
 
 Method chosen_method() noexcept {
-  const char* const name = std::getenv("KYMO_STACKS");
+  const char* const name = base::environment("KYMO_STACKS");
   return name != nullptr && std::string_view(name) == "frame-pointers" ? Method::FramePointers : Method::UnwindTables;
 }
 

@@ -4,49 +4,50 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include "base/output_path.h"
 #include "base/text.h"
+#include "trace/format.h"
 
 namespace kymo::trace {
 
 namespace {
 
-void refuse_unless_regular(const std::string& path, const struct stat& status) {
-  if (S_ISREG(status.st_mode)) return;
-  const char* what = S_ISDIR(status.st_mode)    ? "a directory"
-                     : S_ISFIFO(status.st_mode) ? "a pipe"
-                     : S_ISSOCK(status.st_mode) ? "a socket"
-                                                : "a device";
-  throw Error(base::format("cannot write a trace to {}: it is {}; name a regular file", path, what));
+// A byte beyond every file: who has the file open holds a shared lock on it.
+constexpr off_t kInUse = off_t{1} << 62;
+
+int set_lock(int fd, short type, int command, off_t start, off_t length) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = start;
+  lock.l_len = length;
+  int result;
+  do {
+    result = ::fcntl(fd, command, &lock);
+  } while (result != 0 && errno == EINTR);
+  return result;
 }
+
+// Until the file is closed. Where there are no such locks, it goes without.
+void mark_in_use(int fd) { set_lock(fd, F_RDLCK, F_OFD_SETLKW, kInUse, 1); }
 
 // Holds the whole file against other writers. Belongs to the open file, not to the process, so that two Writers in one
 // process exclude each other too. Failing to lock is no reason not to write.
 class WriteLock {
  public:
-  explicit WriteLock(int fd) : fd_(fd) {
-    int result;
-    do {
-      result = set(F_WRLCK, F_OFD_SETLKW);
-    } while (result != 0 && errno == EINTR);
-    locked_ = result == 0;
-  }
+  explicit WriteLock(int fd) : fd_(fd), locked_(set_lock(fd, F_WRLCK, F_OFD_SETLKW, 0, kInUse) == 0) {}
   ~WriteLock() {
-    if (locked_) set(F_UNLCK, F_OFD_SETLK);
+    if (locked_) set_lock(fd_, F_UNLCK, F_OFD_SETLK, 0, kInUse);
   }
   WriteLock(const WriteLock&) = delete;
   WriteLock& operator=(const WriteLock&) = delete;
 
  private:
-  int set(short type, int command) {
-    struct flock lock {};
-    lock.l_type = type;
-    lock.l_whence = SEEK_SET;  // from 0, length 0: all of it
-    return ::fcntl(fd_, command, &lock);
-  }
-
   int fd_;
   bool locked_;
 };
@@ -54,7 +55,7 @@ class WriteLock {
 // Never as 0, 1 or 2: a program that was started without them would print into its trace.
 base::FileDescriptor open_to_append(const std::string& path, int flags) {
   constexpr mode_t kOwnerOnly = 0600;
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, kOwnerOnly);
+  const int fd = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, kOwnerOnly);
   if (fd < 0 || fd > STDERR_FILENO) return base::FileDescriptor(fd);
   const base::FileDescriptor low(fd);
   return base::FileDescriptor(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
@@ -70,23 +71,35 @@ void AppendFile::reopen_if_lost() {
   };
   if (is_ours()) return;
   (void)file_.release();  // whatever has that number now is not ours to close
-  file_ = open_to_append(path_, 0);
+  file_ = open_to_append(target_, 0);
   if (!file_) throw base::file_error("write", path_, errno);
-  if (is_ours()) return;
+  if (is_ours()) return mark_in_use(file_.get());
   file_ = {};
   throw Error(base::format("cannot write {}: it is another file now than the one that was begun", path_));
 }
 
-AppendFile::AppendFile(std::string path, bool truncate) : path_(std::move(path)) {
+AppendFile::AppendFile(std::string path, Existing existing)
+    : path_(std::move(path)), target_(base::output_path(path_)), file_(open_to_append(target_, O_CREAT)) {
   struct stat status {};
-  if (::stat(path_.c_str(), &status) == 0) refuse_unless_regular(path_, status);  // opening a pipe would wait
-  file_ = open_to_append(path_, O_CREAT);
-  if (!file_) throw base::file_error("write", path_, errno);
-  if (::fstat(file_.get(), &status) != 0) throw base::file_error("write", path_, errno);
-  refuse_unless_regular(path_, status);
+  if (!file_ || ::fstat(file_.get(), &status) != 0) throw base::file_error("write", path_, errno);
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  if (truncate && ::ftruncate(file_.get(), 0) != 0) throw base::file_error("empty", path_, errno);
+  refuse_unless_trace();
+  if (existing == Existing::Replace) empty_unless_in_use();
+  mark_in_use(file_.get());
+}
+
+void AppendFile::refuse_unless_trace() const {
+  std::array<std::byte, kMagic.size()> beginning;
+  const size_t length = base::read_at(file_, path_, 0, beginning);
+  if (std::memcmp(beginning.data(), kMagic.data(), length) != 0)
+    throw Error(base::format("cannot write {}: it is there and is not a Kymo trace; name another file", path_));
+}
+
+void AppendFile::empty_unless_in_use() {
+  if (set_lock(file_.get(), F_WRLCK, F_OFD_SETLK, kInUse, 1) != 0 && (errno == EAGAIN || errno == EACCES))
+    throw Error(base::format("cannot replace {}: another recording is writing it; name another file", path_));
+  if (::ftruncate(file_.get(), 0) != 0) throw base::file_error("empty", path_, errno);
 }
 
 uint64_t AppendFile::append(base::Bytes piece) { return *append_if(std::nullopt, piece); }

@@ -8,6 +8,7 @@
 
 #include <thread>
 
+#include "trace/format.h"
 #include "trace/test_support.h"
 
 namespace kymo::trace {
@@ -15,19 +16,23 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string why_not_opened(const std::string& path) {
+using Existing = AppendFile::Existing;
+
+std::string why_not_opened(const std::string& path, Existing existing = Existing::Append) {
   try {
-    AppendFile(path, false);
+    AppendFile(path, existing);
   } catch (const Error& error) {
     return error.what();
   }
   return "";
 }
 
+const std::string kTraceBeginning(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
+
 TEST(AppendFileTest, IsCreatedForItsOwnerOnly) {
   testing::TemporaryPath path;
   ::unlink(path.string().c_str());
-  AppendFile file(path, true);
+  AppendFile file(path, Existing::Replace);
   struct stat status {};
   ASSERT_EQ(::stat(path.string().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
@@ -35,15 +40,43 @@ TEST(AppendFileTest, IsCreatedForItsOwnerOnly) {
 
 TEST(AppendFileTest, SaysWherePiecesLand) {
   testing::TemporaryPath path;
-  path.write("old");
-  AppendFile kept(path, false);
-  EXPECT_EQ(kept.append(base::as_bytes("abc")), 3u);
-  AppendFile emptied(path, true);
-  EXPECT_EQ(emptied.append(base::as_bytes("de")), 0u);
-  EXPECT_EQ(kept.append(base::as_bytes("f")), 2u);
-  EXPECT_FALSE(emptied.append_at(2, base::as_bytes("lost")));
-  EXPECT_TRUE(emptied.append_at(3, base::as_bytes("g")));
-  EXPECT_EQ(path.contents(), "defg");
+  path.write(kTraceBeginning);
+  AppendFile first(path, Existing::Append), second(path, Existing::Append);
+  EXPECT_EQ(first.append(base::as_bytes("de")), 8u);
+  EXPECT_EQ(second.append(base::as_bytes("f")), 10u);
+  EXPECT_FALSE(first.append_at(10, base::as_bytes("lost")));
+  EXPECT_TRUE(first.append_at(11, base::as_bytes("g")));
+  EXPECT_EQ(path.contents(), kTraceBeginning + "defg");
+}
+
+TEST(AppendFileTest, ATraceIsReplacedUnlessSomebodyWritesIt) {
+  testing::TemporaryPath path;
+  path.write(kTraceBeginning + "old");
+  {
+    AppendFile writing(path, Existing::Append);
+    EXPECT_THAT(why_not_opened(path, Existing::Replace), HasSubstr("another recording is writing it"));
+    EXPECT_EQ(path.contents(), kTraceBeginning + "old");
+  }
+  AppendFile replaced(path, Existing::Replace);
+  EXPECT_EQ(path.contents(), "");
+  EXPECT_THAT(why_not_opened(path, Existing::Replace), HasSubstr("another recording is writing it"));
+}
+
+TEST(AppendFileTest, WhatIsNotATraceStaysAsItIs) {
+  testing::TemporaryPath path;
+  path.write("a letter");
+  for (const Existing existing : {Existing::Append, Existing::Replace})
+    EXPECT_THAT(why_not_opened(path, existing), HasSubstr("is not a Kymo trace; name another file"));
+  EXPECT_EQ(path.contents(), "a letter");
+}
+
+TEST(AppendFileTest, FollowsALinkOfItsUser) {
+  testing::TemporaryPath path, link;
+  ::unlink(link.string().c_str());
+  ASSERT_EQ(::symlink(path.string().c_str(), link.string().c_str()), 0);
+  AppendFile file(link, Existing::Replace);
+  file.append(base::as_bytes("x"));
+  EXPECT_EQ(path.contents(), "x");
 }
 
 TEST(AppendFileTest, RefusesWhatIsNotARegularFile) {
@@ -58,14 +91,14 @@ TEST(AppendFileTest, RefusesWhatIsNotARegularFile) {
 
 TEST(AppendFileTest, PiecesOfSeveralThreadsDoNotMix) {
   testing::TemporaryPath path;
-  const auto append = [&](char letter) {
-    AppendFile file(path, false);
+  const auto append = [&](char letter, AppendFile& file) {
     const std::string piece(1000, letter);
     for (int i = 0; i < 200; ++i) {
       EXPECT_EQ(file.append(base::as_bytes(piece)) % piece.size(), 0u);
     }
   };
-  std::thread a(append, 'a'), b(append, 'b');
+  AppendFile files[] = {{path, Existing::Append}, {path, Existing::Append}};
+  std::thread a(append, 'a', std::ref(files[0])), b(append, 'b', std::ref(files[1]));
   a.join();
   b.join();
   const std::string all = path.contents();
@@ -76,7 +109,7 @@ TEST(AppendFileTest, PiecesOfSeveralThreadsDoNotMix) {
 // A limit on the size of files stands in for a full disk.
 TEST(AppendFileTest, APieceThatDoesNotFitIsCutOffAgain) {
   testing::TemporaryPath path;
-  AppendFile file(path, true);
+  AppendFile file(path, Existing::Replace);
   file.append(base::as_bytes("whole"));
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);
@@ -99,7 +132,7 @@ TEST(AppendFileTest, APieceThatDoesNotFitIsCutOffAgain) {
 
 TEST(AppendFileTest, AClosedFileTakesNothing) {
   testing::TemporaryPath path;
-  AppendFile file(path, true);
+  AppendFile file(path, Existing::Replace);
   file.close();
   file.close();
   EXPECT_THROW(file.append(base::as_bytes("x")), Error);

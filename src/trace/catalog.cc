@@ -30,7 +30,8 @@ void put_in_order(std::vector<ClockPair>& pairs) {
 }  // namespace
 
 bool is_catalog(ChunkType type) {
-  return type != ChunkType::Events && type >= ChunkType::Origin && type <= ChunkType::Costs;
+  return type == ChunkType::Ending ||
+         (type != ChunkType::Events && type >= ChunkType::Origin && type <= ChunkType::Costs);
 }
 
 void Catalog::see(const WriterId& id) {
@@ -42,7 +43,7 @@ void Catalog::add(const ChunkHeader& header, base::Bytes payload) {
   WriterInfo& writer = writers_[header.writer];
   Loose& loose = loose_[header.writer];
   writer.id = header.writer;
-  if (header.type != ChunkType::Origin) loose.recorded = true;
+  if (header.type != ChunkType::Origin && header.type != ChunkType::Ending) loose.recorded = true;
   base::ByteReader in(payload);
   switch (header.type) {
     case ChunkType::Origin:
@@ -65,6 +66,9 @@ void Catalog::add(const ChunkHeader& header, base::Bytes payload) {
       break;
     case ChunkType::Costs:
       return restate(in, writer.costs, &Cost::track);
+    case ChunkType::Ending:
+      for (const Ending& ending : read_records<Ending>(in)) writer.ending = ending;
+      break;
     case ChunkType::Events:
     case ChunkType::Index:
     case ChunkType::Tiles:
@@ -106,11 +110,19 @@ void Catalog::finish() {
     if (!writer.origin.session.empty()) sessions_.insert(writer.origin.session);
   }
   // An origin without a process announces a session, and is no writer, unless something else came from it.
-  std::erase_if(writers_, [this](const auto& entry) {
+  std::erase_if(writers_, [this](auto& entry) {
     const auto loose = loose_.find(entry.first);
     const bool announces = !loose->second.recorded && entry.second.origin.pid == 0;
-    if (announces) loose_.erase(loose);
+    if (announces) {
+      Announced& session = announced_[entry.first];
+      session.has_ended |= entry.second.ending.has_value();
+      session.announces_ending |= entry.second.origin.announces_ending != 0;
+      loose_.erase(loose);
+    }
     return announces;
+  });
+  has_unended_session_ = std::any_of(announced_.begin(), announced_.end(), [](const auto& entry) {
+    return entry.second.announces_ending && !entry.second.has_ended;
   });
   for (auto& [id, writer] : writers_) {
     for (auto& [clock_id, clock] : writer.clocks) put_in_order(clock.pairs);

@@ -29,8 +29,13 @@ class Catalog {
 
   const std::map<WriterId, WriterInfo>& writers() const { return writers_; }
   const std::set<std::string>& sessions() const { return sessions_; }
+  // Was a recording begun whose collector never said that it was done?
+  bool has_unended_session() const { return has_unended_session_; }
 
  private:
+  struct Announced {
+    bool announces_ending = false, has_ended = false;
+  };
   struct Loose {
     bool has_origin = false;
     bool recorded = false;  // something other than an origin
@@ -44,6 +49,8 @@ class Catalog {
   std::map<WriterId, WriterInfo> writers_;
   std::map<WriterId, Loose> loose_;
   std::set<std::string> sessions_;
+  std::map<WriterId, Announced> announced_;
+  bool has_unended_session_ = false;
 };
 
 }  // namespace kymo::trace

@@ -21,6 +21,7 @@ enum class ChunkType : uint16_t {
   Costs = 8,
   Index = 9,
   Tiles = 10,  // reserved
+  Ending = 11,
 };
 
 // A byte that no text begins with, so that neither an editor nor a transfer in text mode goes unnoticed.

@@ -229,7 +229,16 @@ struct Origin {
   std::string policy;  // "block", "drop", "overwrite"
   std::string kymo_version;
   std::vector<std::pair<std::string, std::string>> metadata;  // environment of interest, versions, the user's own
+  // 1: all of it is there only when an Ending is. 0: written at once, or by a version that knew no endings.
+  uint8_t announces_ending = 0;
   bool operator==(const Origin&) const = default;
+};
+
+// A writer's last words: everything it recorded is in the trace.
+struct Ending {
+  // The last sign of life, in ticks of its clock 1: what it had not ended lasted until then. 0: not known.
+  uint64_t alive_until = 0;
+  bool operator==(const Ending&) const = default;
 };
 
 }  // namespace kymo::trace

@@ -201,6 +201,7 @@ uint64_t Reader::trace_size() const { return impl_->trace_size; }
 bool Reader::indexed() const { return impl_->indexed; }
 const std::map<WriterId, WriterInfo>& Reader::writers() const { return impl_->catalog.writers(); }
 const std::set<std::string>& Reader::sessions() const { return impl_->catalog.sessions(); }
+bool Reader::has_unended_session() const { return impl_->catalog.has_unended_session(); }
 const std::vector<EventChunk>& Reader::event_chunks() const { return impl_->event_chunks; }
 const std::vector<Problem>& Reader::problems() const { return impl_->problems; }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ struct WriterInfo {
   std::map<uint32_t, Stack> stacks;
   std::vector<Loss> losses;  // merged by cause, track and detail
   std::map<uint32_t, Cost> costs;
+  std::optional<Ending> ending;
+
+  // Is there more that this trace should hold? Its process still records, or has left it in shared memory.
+  bool lacks_ending() const { return origin.announces_ending != 0 && !ending; }
 };
 
 struct Problem {
@@ -78,6 +83,7 @@ class Reader {
   bool indexed() const;         // opened by index alone
   const std::map<WriterId, WriterInfo>& writers() const;  // every event chunk's is among them
   const std::set<std::string>& sessions() const;          // that the trace names; one may have no writer yet
+  bool has_unended_session() const;                       // a recording whose collector did not say that it was done
   const std::vector<EventChunk>& event_chunks() const;    // in file order: per track also in time order
   const std::vector<Problem>& problems() const;
 

@@ -15,6 +15,7 @@ concept MaybeConst = std::same_as<std::remove_const_t<T>, Of>;
 void fields(auto& io, MaybeConst<Origin> auto& origin) {
   io(origin.session, origin.pid, origin.parent_pid, origin.host, origin.boot_id, origin.executable);
   io(origin.command_line, origin.start_realtime_ns, origin.policy, origin.kymo_version, origin.metadata);
+  io.later(origin.announces_ending);
 }
 void fields(auto& io, MaybeConst<Field> auto& field) { io(field.name, field.type); }
 void fields(auto& io, MaybeConst<EventClass> auto& event_class) {
@@ -43,12 +44,14 @@ void fields(auto& io, MaybeConst<Loss> auto& loss) {
 void fields(auto& io, MaybeConst<Cost> auto& cost) {
   io(cost.track, cost.events, cost.picoseconds_per_event, cost.blocked_ns, cost.collector_cpu_ns);
 }
+void fields(auto& io, MaybeConst<Ending> auto& ending) { io(ending.alive_until); }
 void fields(auto& io, MaybeConst<std::pair<std::string, std::string>> auto& pair) { io(pair.first, pair.second); }
 
 class FieldWriter {
  public:
   explicit FieldWriter(base::ByteWriter& out) : out_(out) {}
   void operator()(const auto&... values) { (put(values), ...); }
+  void later(const auto& value) { put(value); }
 
  private:
   template <std::unsigned_integral T>
@@ -77,6 +80,10 @@ class FieldReader {
  public:
   explicit FieldReader(base::ByteReader in) : in_(in) {}
   void operator()(auto&... values) { (get(values), ...); }
+  // A field that records of older versions do not have.
+  void later(auto& value) {
+    if (in_.left() != 0) get(value);
+  }
 
  private:
   template <std::unsigned_integral T>
@@ -141,6 +148,7 @@ KYMO_INSTANTIATE(Frame);
 KYMO_INSTANTIATE(Stack);
 KYMO_INSTANTIATE(Loss);
 KYMO_INSTANTIATE(Cost);
+KYMO_INSTANTIATE(Ending);
 #undef KYMO_INSTANTIATE
 
 }  // namespace kymo::trace

@@ -12,7 +12,7 @@
 
 namespace kymo::trace {
 
-// For Origin, EventClass, Track, ClockDomain, Module, Frame, Stack, Loss and Cost.
+// For Origin, EventClass, Track, ClockDomain, Module, Frame, Stack, Loss, Cost and Ending.
 template <typename T>
 void write_records(base::ByteWriter& out, std::span<const T> records);
 

@@ -22,7 +22,8 @@ constexpr size_t kChunksPerIndex = 4096;
 }  // namespace
 
 struct Writer::Impl {
-  Impl(const std::string& path, Mode mode) : file(path, mode == Mode::Create) {}
+  Impl(const std::string& path, Mode mode)
+      : file(path, mode == Mode::Create ? AppendFile::Existing::Replace : AppendFile::Existing::Append) {}
   ~Impl() {
     try {
       close();
@@ -150,6 +151,16 @@ void Writer::costs(const WriterId& writer, std::span<const Cost> costs) {
   impl_->records(ChunkType::Costs, writer, costs);
 }
 
+void Writer::ending(const WriterId& writer, const Ending& ending) {
+  impl_->records<Ending>(ChunkType::Ending, writer, {&ending, 1});
+}
+
+void Writer::append_chunks(base::Bytes chunks) {
+  impl_->end = impl_->file.append(chunks) + chunks.size();
+  impl_->written += chunks.size();
+  impl_->pending.clear();  // an index covers what lies directly before it
+}
+
 void Writer::index() { impl_->index(); }
 void Writer::cut_torn_end(uint64_t whole, uint64_t file_size) { impl_->file.cut(whole, file_size); }
 
@@ -157,6 +168,8 @@ void Writer::abandon() noexcept { impl_->file.abandon(); }
 
 void Writer::close() { impl_->close(); }
 uint64_t Writer::bytes_written() const { return impl_->written; }
+uint64_t Writer::device() const { return impl_->file.device(); }
+uint64_t Writer::inode() const { return impl_->file.inode(); }
 const std::string& Writer::path() const { return impl_->file.path(); }
 
 }  // namespace kymo::trace

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "base/bytes.h"
 #include "trace/model.h"
 
 namespace kymo::trace {
@@ -33,6 +34,10 @@ class Writer {
   void stacks(const WriterId&, std::span<const Module>, std::span<const Frame>, std::span<const Stack>);
   void losses(const WriterId&, std::span<const Loss>);  // additions, not totals
   void costs(const WriterId&, std::span<const Cost>);   // totals so far
+  void ending(const WriterId&, const Ending&);          // the writer's last
+
+  // Whole chunks that another Writer has made, as they are.
+  void append_chunks(base::Bytes chunks);
 
   // Writes an index of the chunks since the last one. Called on its own every few thousand chunks and by close().
   void index();
@@ -46,6 +51,8 @@ class Writer {
   void abandon() noexcept;
 
   uint64_t bytes_written() const;
+  uint64_t device() const;  // of the file, as is the next
+  uint64_t inode() const;
   const std::string& path() const;
 
  private:

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/cuda/errors.h"
 #include "kymo/error.h"
@@ -68,7 +69,7 @@ const Api& load_api() {
   static std::mutex mutex;
   // By name; never unloaded nor destroyed, since the driver has threads of its own.
   static auto& all_loaded = *new std::map<std::string, const Api*>;
-  const char* chosen = std::getenv("KYMO_CUDA_LIBRARY");
+  const char* chosen = base::environment("KYMO_CUDA_LIBRARY");
   const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
   const std::lock_guard lock(mutex);
   const Api*& loaded = all_loaded[name];

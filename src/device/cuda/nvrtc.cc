@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/cuda/compile_log.h"
 #include "kymo/error.h"
@@ -22,7 +23,7 @@ constexpr const char* kNvrtcPackage =
     "or set KYMO_NVRTC_LIBRARY to its libnvrtc.so";
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = base::environment(name);
   return value == nullptr ? std::string() : std::string(value);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -19,7 +20,7 @@ struct Ratio {
 
 std::optional<Ratio> ratio_of(const char* name, const char* alias) {
   for (const char* variable : {name, alias}) {
-    const char* const text = std::getenv(variable);
+    const char* const text = base::environment(variable);
     if (text == nullptr || *text == '\0') continue;
     char* end = nullptr;
     const double value = std::strtod(text, &end);

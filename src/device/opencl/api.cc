@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -15,7 +16,7 @@ constexpr const char* kLibrary = "libOpenCL.so.1";
 constexpr const char* kVariable = "KYMO_OPENCL_LIBRARY";
 
 std::string library_name() {
-  const char* named = std::getenv(kVariable);
+  const char* named = base::environment(kVariable);
   return named != nullptr && *named != '\0' ? named : kLibrary;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -20,7 +21,7 @@ constexpr const char* kRemedy = "install the Vulkan loader (Debian: libvulkan1) 
 }  // namespace
 
 LibraryApi open_library() {
-  const char* chosen = std::getenv("KYMO_VULKAN_LIBRARY");
+  const char* chosen = base::environment("KYMO_VULKAN_LIBRARY");
   LibraryApi api;
   api.file = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
   void* library = dlopen(api.file.c_str(), RTLD_NOW | RTLD_LOCAL);

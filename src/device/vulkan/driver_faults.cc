@@ -14,6 +14,8 @@
 #include <sys/auxv.h>
 #endif
 
+#include "base/environment.h"
+
 namespace kymo::device::vulkan {
 namespace {
 
@@ -61,7 +63,7 @@ bool model_has_sve(std::string_view cpuinfo) {
 }
 
 std::string llvmpipe_fault() {
-  const char* trust = std::getenv("KYMO_VULKAN_TRUST");
+  const char* trust = base::environment("KYMO_VULKAN_TRUST");
   if (cpu_has_sve() || (trust != nullptr && std::strcmp(trust, "1") == 0)) return "";
   if (!model_has_sve(read_cpuinfo())) return "";
   return "its compiler would use SVE instructions, which this CPU's model has but this machine hides: kernels would "

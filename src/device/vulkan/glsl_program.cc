@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/vulkan/glsl.h"
 
@@ -102,7 +103,7 @@ class GlslangProgram final : public GlslCompiler {
 // Like a shell would find it; empty: it is not there.
 std::string in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
-  const char* variable = std::getenv("PATH");
+  const char* variable = base::environment("PATH");
   std::string_view rest = variable != nullptr ? variable : "/usr/local/bin:/usr/bin";
   while (!rest.empty()) {
     const size_t colon = std::min(rest.find(':'), rest.size());
@@ -116,7 +117,7 @@ std::string in_path(const std::string& name) {
 }  // namespace
 
 std::unique_ptr<GlslCompiler> find_glslang_program() {
-  const char* chosen = std::getenv("KYMO_GLSLANG");
+  const char* chosen = base::environment("KYMO_GLSLANG");
   std::vector<std::string> names{"glslangValidator", "glslang"};
   if (chosen != nullptr && *chosen != '\0') names = {chosen};
   for (const std::string& name : names)

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/vulkan/glsl.h"
 
@@ -73,7 +74,7 @@ class Shaderc final : public GlslCompiler {
 
 std::unique_ptr<GlslCompiler> load_shaderc() {
   constexpr const char* kLibrary = "libshaderc.so.1";
-  const char* chosen = std::getenv("KYMO_SHADERC_LIBRARY");
+  const char* chosen = base::environment("KYMO_SHADERC_LIBRARY");
   const std::string file = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw NotAvailable(base::format("{} (Debian: libshaderc1)", dlerror()));

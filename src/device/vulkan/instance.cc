@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/vulkan/result.h"
 #include "kymo/error.h"
@@ -15,7 +16,7 @@ namespace {
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
 bool validation_wanted() {
-  const char* value = std::getenv("KYMO_VULKAN_VALIDATION");
+  const char* value = base::environment("KYMO_VULKAN_VALIDATION");
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 

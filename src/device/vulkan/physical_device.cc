@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/vulkan/driver_faults.h"
 #include "device/vulkan/result.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr uint32_t kMostQueues = 8;
 
 bool hidden(std::string_view extension) {
-  const char* list = std::getenv("KYMO_VULKAN_HIDE");
+  const char* list = base::environment("KYMO_VULKAN_HIDE");
   if (list == nullptr) return false;
   std::string_view rest = list;
   while (!rest.empty()) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "device/watcher.h"
 #include "kymo/error.h"
@@ -10,7 +11,7 @@
 namespace kymo::device::vulkan {
 
 Tickets::Times Tickets::choose(bool timestamps_are_slow) {
-  const char* wanted = std::getenv("KYMO_VULKAN_TIMES");
+  const char* wanted = base::environment("KYMO_VULKAN_TIMES");
   const std::string_view word = wanted == nullptr ? "" : wanted;
   if (word.empty()) return timestamps_are_slow ? Times::OfSubmissionsUnlessWanted : Times::OfEach;
   if (word == "submission") return Times::OfSubmissions;

@@ -1,0 +1,59 @@
+#include "base/output_path.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace kymo::base {
+namespace {
+
+constexpr int kMostLinks = 16;
+
+const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+std::string target_of(const std::string& link, const std::string& path) {
+  std::array<char, PATH_MAX> buffer;
+  const ssize_t length = ::readlink(link.c_str(), buffer.data(), buffer.size());
+  if (length < 0) throw file_error("write", path, errno);
+  const std::string target(buffer.data(), static_cast<size_t>(length));
+  if (target.starts_with('/')) return target;
+  const size_t slash = link.rfind('/');
+  return slash == link.npos ? target : link.substr(0, slash + 1) + target;
+}
+
+}  // namespace
+
+std::string output_path(const std::string& path) {
+  std::string file = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) != 0) {
+      if (errno == ENOENT && !path.empty()) return file;
+      throw file_error("write", path, errno);
+    }
+    if (S_ISREG(status.st_mode)) return file;
+    if (!S_ISLNK(status.st_mode))
+      throw Error(format("cannot write {}: it is {}; name a regular file", path, kind_of(status.st_mode)));
+    // /dev/stdout and the like: renaming over it would take the file away from whoever has it open.
+    if (file.starts_with("/proc/"))
+      throw Error(format("cannot write {}: it stands for a file that is open already; name a regular file", path));
+    if (status.st_uid != ::geteuid() && status.st_uid != 0)
+      throw Error(format("cannot write {}: it is a symbolic link of another user (uid {}); name the file itself", path,
+                         status.st_uid));
+    file = target_of(file, path);
+  }
+  throw file_error("write", path, ELOOP);
+}
+
+}  // namespace kymo::base

@@ -1,6 +1,8 @@
 // Whatever way a process ends, and its collector, everything recorded before is in the file: exactly once.
 #include <signal.h>
 
+#include <filesystem>
+
 #include <chrono>
 #include <map>
 #include <random>
@@ -75,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(, BusyEndTest, ::testing::Values("busy", "exit_in_threa
 
 TEST_P(BusyEndTest, ThreadsThatNeverStopRecordingHoldNothingUp) {
   for (int round = 0; round < 5; ++round) {
+    std::filesystem::remove(file("a.kymo"));
     const Ending ending = run_traced(file("a.kymo"), {program("ends"), GetParam(), "1000"});
     EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
     EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
@@ -197,6 +200,7 @@ TEST_F(EndToEnd, SeveralWhoRecoverAtOnceCountNothingTwice) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   for (int round = 0; round < 10; ++round) {
     SCOPED_TRACE(round);
+    std::filesystem::remove(file("a.kymo"));
     EXPECT_EQ(run_traced(file("a.kymo"), {program("ends"), "kill", "5000"}).signal, SIGKILL);
     std::vector<Process> readers;
     for (int i = 0; i < 4; ++i) readers.push_back(start({program("kymo"), "recover", file("a.kymo")}));

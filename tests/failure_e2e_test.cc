@@ -169,7 +169,7 @@ TEST_F(SmallMemoryTest, DiskFullAllAlong) {
 
   // Somebody makes room.
   fs::rename(file("disk/a.kymo"), file("disk/b.kymo"));
-  fs::copy_file(file("disk/b.kymo"), file("a.kymo"));
+  fs::copy_file(file("disk/b.kymo"), file("a.kymo"));  // all that is where the trace was
   EXPECT_EQ(collect::recover(file("a.kymo")).processes, 1u);
   const Readback after = read_back(file("a.kymo"));
   EXPECT_TRUE(sound(after));
@@ -191,6 +191,7 @@ TEST_F(SmallMemoryTest, DiskFullUnderKymoRecord) {
   EXPECT_EQ(counts->done[1], 20000u) << "the program did all of its work";
 
   fs::copy_file(file("disk/a.kymo"), file("a.kymo"));
+  fs::remove(file("disk/a.kymo"));  // else it is a copy
   EXPECT_EQ(collect::recover(file("a.kymo")).processes, 1u);
   const Readback trace = read_back(file("a.kymo"));
   EXPECT_TRUE(sound(trace));

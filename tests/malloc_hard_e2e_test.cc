@@ -38,6 +38,22 @@ TEST_F(HardHeapTest, KilledProgramLosesNothing) {
   EXPECT_LE(heap.count(kApple), done + 1);
 }
 
+// As the first thing they do, before they allocate: the C library allocates then, under a lock.
+TEST_F(HardHeapTest, ThreadsMayAskForTheirStacks) {
+  const Heap heap = record_and_read({program("early"), "20"});
+  EXPECT_GT(heap.events.size(), 20u);
+}
+
+TEST_F(HardHeapTest, WhatLibrariesAllocateBeforeMainIsSeen) {
+  const Heap heap = record_and_read({program("early")});
+  EXPECT_EQ(heap.count(50 << 20), 1u);
+}
+
+TEST_F(HardHeapTest, NothingOfKymosOwnIsInTheHeap) {
+  const Heap heap = record_and_read({program("early")});
+  EXPECT_EQ(heap.count(72'704), 0u) << "the C++ library's memory for exceptions";
+}
+
 TEST_F(HardHeapTest, HandlersMayAllocate) {
   const Heap heap = record_and_read({program("heap"), "signals", "300"});
   EXPECT_EQ(heap.count(kPlum), 300u);

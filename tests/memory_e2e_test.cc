@@ -188,7 +188,8 @@ TEST_F(MemoryTest, FunctionsAreNamedAsFarAsTheirFileTells) {
   ASSERT_EQ(run({strip, "-o", file("bare"), program("heap")}).code, 0);
   const auto largest_leak_of = [&](const std::string& path) {
     record({path, "known", "300"});
-    return line_with(kymo_memory({"--leaks", "--top", "1"}), "7.0 MB");
+    const std::string text = kymo_memory({"--leaks", "--top", "1"});
+    return line_with(text.substr(text.find("never given back:")), "7.0 MB");
   };
   EXPECT_THAT(largest_leak_of(program("heap")), ContainsRegex("apple\\(\\)  heap\\.cc:[0-9]+"));
   EXPECT_THAT(largest_leak_of(file("names")), ContainsRegex("apple\\(\\)  names"));

@@ -46,13 +46,13 @@ TEST_F(SessionTest, WithoutBeingAskedNothingIsRecordedAndNothingIsLeft) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(SessionTest, EachRunBeginsItsFileAnew) {
+TEST_F(SessionTest, EachRunAddsToItsFile) {
   run_traced(file("a.kymo"), {program("ends"), "return", "100"});
   run_traced(file("a.kymo"), {program("ends"), "return", "10"});
   const Readback trace = read_back(file("a.kymo"));
   EXPECT_TRUE(sound_and_complete(trace));
-  EXPECT_EQ(trace.count("work"), 10u);
-  EXPECT_EQ(trace.origins.size(), 1u);
+  EXPECT_EQ(trace.count("work"), 110u);
+  EXPECT_EQ(trace.origins.size(), 2u);
 }
 
 TEST_F(SessionTest, SessionInTheCodeGivesWayToOneFromOutside) {

@@ -4,7 +4,8 @@
 //   …
 //   session.close();   // or let the destructor do it, silently
 //
-// Without a code change: KYMO_TRACE=run.kymo in the environment of any program that links Kymo, or `kymo record`.
+// Without a code change: KYMO_TRACE=run.kymo in the environment of any program that links Kymo, or `kymo record`. A
+// Session replaces an older trace; KYMO_TRACE adds to it, so that several programs may share one.
 // A program that is recorded in one of those ways needs no Session: the ones in its code then do nothing.
 // One session at a time in a process; start and stop as often as you like. A forked child goes on recording into the
 // same file on its own. Whatever way the process ends, everything recorded before is in the file, or is brought there
@@ -33,13 +34,16 @@ struct SessionOptions {
   // A flight recorder keeps only the last part, in memory, until dump() is called or the session ends. One or both:
   uint64_t flight_bytes = 0;
   double flight_seconds = 0;
-  int dump_signal = 0;  // a signal that makes the collector dump to the session's path; 0: none
+  // A signal that makes the collector dump to the session's path; 0: none. What is held at the end then goes beside it,
+  // to NAME.end.kymo.
+  int dump_signal = 0;
 };
 
 class KYMO_API Session {
  public:
-  // Throws: kymo::Error where the file cannot be written or a session is running; kymo::InvalidArgument for options out
-  // of range; kymo::NotAvailable where there is no shared memory to record into.
+  // Throws: kymo::Error where the file cannot be written (somebody else records into it, it is not a trace, it is a
+  // link of another user's) or a session is running; kymo::InvalidArgument for options out of range; kymo::NotAvailable
+  // where there is no shared memory to record into.
   explicit Session(const std::string& path, const SessionOptions& options = {});
   ~Session();
   Session(const Session&) = delete;

@@ -8,11 +8,6 @@ namespace {
 
 constexpr size_t kMaxWaiting = 1'000'000;
 
-// A clock without pairs still tells differences.
-int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks) {
-  return clock.usable() ? clock.to_monotonic_ns(ticks) : static_cast<int64_t>(clock.duration_ns(ticks));
-}
-
 double number_of(const std::vector<trace::ValueCursor::Value>& row) {
   if (row.empty()) return 0;
   switch (row[0].type) {
@@ -26,6 +21,10 @@ double number_of(const std::vector<trace::ValueCursor::Value>& row) {
 }
 
 }  // namespace
+
+int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks) {
+  return clock.usable() ? clock.to_monotonic_ns(ticks) : static_cast<int64_t>(clock.duration_ns(ticks));
+}
 
 void PointTables::CounterSums::add(double value, int64_t ns) {
   min = count == 0 ? value : std::min(min, value);
@@ -84,7 +83,7 @@ void PointTables::add_end_of_async_range(const Handle& handle, const Waiting& ar
   }
 }
 
-void PointTables::finish(Statistics& into) const {
+void PointTables::finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns) const {
   for (const auto& [key, count] : instants_) into.instants.push_back({key.first, key.second, count});
   std::stable_sort(into.instants.begin(), into.instants.end(),
                    [](const auto& a, const auto& b) { return a.count > b.count; });
@@ -93,9 +92,19 @@ void PointTables::finish(Statistics& into) const {
         {key.first, key.second, sums.count, sums.min, sums.max, sums.last, sums.sum / static_cast<double>(sums.count)});
   }
   into.unfinished += unfinished_;
+  into.unfinished_in_no_row += unfinished_;
   into.unmatched_ends += unmatched_ends_;
   into.other_points += other_points_;
-  for (const auto& [handle, end] : waiting_) ++(end.sums != nullptr ? into.unfinished : into.unmatched_ends);
+  for (const auto& [handle, waiting] : waiting_) {
+    if (waiting.sums == nullptr) {
+      ++into.unmatched_ends;
+      continue;
+    }
+    ++into.unfinished;
+    const int64_t end = handle.writer < ends_ns.size() ? ends_ns[handle.writer] : waiting.ns;
+    const uint64_t duration = waiting.ns < end ? static_cast<uint64_t>(end) - static_cast<uint64_t>(waiting.ns) : 0;
+    groups.unfinished(*waiting.sums).add(duration, duration);
+  }
 }
 
 }  // namespace kymo::analyze

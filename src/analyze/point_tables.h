@@ -14,6 +14,7 @@
 
 #include "analyze/range_groups.h"
 #include "analyze/stats.h"
+#include "base/seeded_hash.h"
 #include "trace/clock.h"
 #include "trace/reader.h"
 
@@ -26,14 +27,18 @@ struct PointSource {
   ClassSlots& async_slots;  // in nanoseconds
 };
 
+// A clock without pairs still tells differences.
+int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks);
+
 class PointTables {
  public:
   explicit PointTables(const StatsOptions& options) : options_(options) {}
 
   void add(const PointSource& source, const trace::Points& points);
 
-  // Fills in everything but the ranges, which went to the sources' slots.
-  void finish(Statistics& into) const;
+  // Fills in everything but the ranges, which went to the sources' slots; those that have not ended go to `groups` now.
+  // `ends_ns`: when each writer was last seen alive, by its number.
+  void finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns) const;
 
  private:
   using NameAndCategory = std::pair<std::string, std::string>;
@@ -51,9 +56,7 @@ class PointTables {
     bool operator==(const Handle&) const = default;
   };
   struct HashHandle {
-    size_t operator()(const Handle& handle) const noexcept {
-      return (handle.id + handle.writer) * 0x9E3779B97F4A7C15ull >> 17;  // ids are consecutive: spread them
-    }
+    size_t operator()(const Handle& handle) const noexcept { return base::SeededHash::of(handle.id, handle.writer); }
   };
   struct Waiting {
     int64_t ns;

@@ -30,7 +30,8 @@ RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
                .tid = key.tid,
                .device = key.device,
                .across_threads = key.across_threads,
-               .on_device = key.on_device};
+               .on_device = key.on_device,
+               .unfinished = key.unfinished};
   double total = 0, self = 0, shortest = HUGE_VAL, longest = 0;
   std::vector<ScaledDurations> durations;
   for (RangeSums* part : parts) {
@@ -45,6 +46,7 @@ RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
   if (row.count == 0) return row;
   row.total_ns = rounded(total);
   row.self_ns = rounded(self);
+  if (row.unfinished) return row;
   row.min_ns = rounded(shortest);
   row.max_ns = rounded(longest);
 
@@ -61,8 +63,19 @@ RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
 
 RangeSums& RangeGroups::sums(const RangeKey& key, double ns_per_tick) {
   RangeSums& sums = sums_.emplace_back(budget_, ns_per_tick);
-  groups_[key].push_back(&sums);
+  const auto group = groups_.try_emplace(key).first;
+  group->second.push_back(&sums);
+  sums.key = &group->first;
   return sums;
+}
+
+RangeSums& RangeGroups::unfinished(RangeSums& of) {
+  if (of.unfinished == nullptr) {
+    RangeKey key = *of.key;
+    key.unfinished = true;
+    of.unfinished = &sums(key, of.ns_per_tick);
+  }
+  return *of.unfinished;
 }
 
 std::vector<RangeRow> RangeGroups::rows() {

@@ -20,6 +20,15 @@
 
 namespace kymo::analyze {
 
+// What makes two ranges count in one row.
+struct RangeKey {
+  std::string name, category;
+  uint64_t pid = 0, tid = 0;
+  std::string device;
+  bool across_threads = false, on_device = false, unfinished = false;
+  auto operator<=>(const RangeKey&) const = default;
+};
+
 // The sums of ranges that have one class, one process and one clock.
 struct RangeSums {
   RangeSums(ExactBudget& budget, double tick) : durations(budget), ns_per_tick(tick) {}
@@ -36,15 +45,8 @@ struct RangeSums {
   uint64_t count = 0, total = 0, self = 0, shortest = UINT64_MAX, longest = 0;  // ticks
   Durations durations;
   double ns_per_tick;
-};
-
-// What makes two ranges count in one row.
-struct RangeKey {
-  std::string name, category;
-  uint64_t pid = 0, tid = 0;
-  std::string device;
-  bool across_threads = false, on_device = false;
-  auto operator<=>(const RangeKey&) const = default;
+  const RangeKey* key = nullptr;
+  RangeSums* unfinished = nullptr;  // of the same key, for ranges that have not ended
 };
 
 class RangeGroups {
@@ -53,6 +55,9 @@ class RangeGroups {
 
   // New sums that will count in the key's row. They stay where they are.
   RangeSums& sums(const RangeKey& key, double ns_per_tick);
+
+  // Where unfinished ranges of the same name go.
+  RangeSums& unfinished(RangeSums& sums);
 
   // Longest total first. Takes time linear in the durations kept.
   std::vector<RangeRow> rows();

@@ -1,6 +1,7 @@
 #include "analyze/stats.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <thread>
@@ -18,6 +19,7 @@ namespace {
 
 // Adding up is several times faster than decoding, so a few helpers keep one consumer busy.
 constexpr unsigned kMaxHelpers = 5;
+constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
 
 // What is kept of a track from one of its chunks to the next.
 struct TrackState {
@@ -29,8 +31,8 @@ struct TrackState {
   bool begun = false;
   uint32_t ring = 0;
   uint64_t sequence_end = 0;
-  uint64_t last = 0;      // ticks of the latest event so far
-  size_t still_open = 0;  // after the last chunk
+  uint64_t last = 0;                   // ticks of the latest event so far
+  std::vector<trace::OpenRange> open;  // after the last chunk
 };
 
 class Computation {
@@ -43,6 +45,7 @@ class Computation {
  private:
   void decode(const trace::EventChunk& chunk, trace::EventBatch& into) const;
   void add(const trace::EventChunk& chunk, const trace::EventBatch& batch);
+  void add_unfinished();
   void add_ranges(TrackState& track, const trace::Ranges& ranges);
   void add_ranges_by_text(TrackState& track, const trace::Ranges& ranges);
   TrackState* find_track(const trace::EventChunk& chunk);
@@ -79,10 +82,37 @@ Statistics Computation::run() {
       result_.problems.push_back({item->chunk->offset, item->chunk->length, item->error});
     }
   }
-  for (const auto& [key, track] : tracks_) result_.unfinished += track.still_open;
-  points_.finish(result_);
+  add_unfinished();
   result_.ranges = groups_.rows();
   return std::move(result_);
+}
+
+// What is open where the trace ends lasted until its process was last seen alive, by an event or by its collector.
+void Computation::add_unfinished() {
+  std::vector<int64_t> ends_ns(writers_.size(), std::numeric_limits<int64_t>::min());
+  for (const auto& [key, track] : tracks_) {
+    if (track.clock == nullptr) continue;
+    int64_t& end = ends_ns[track.writer];
+    end = std::max(end, nanoseconds(*track.clock, track.last));
+    const trace::WriterInfo& writer = reader_.writers().at(key.first);
+    if (writer.ending) end = std::max(end, nanoseconds(clock_of(writer, kHostClock), writer.ending->alive_until));
+  }
+  for (auto& [key, track] : tracks_) {
+    if (track.clock == nullptr) continue;
+    result_.unfinished += track.open.size();
+    for (size_t depth = track.open.size(); depth-- > 0;) {
+      const trace::OpenRange& range = track.open[depth];
+      const trace::Values values{range.ints, range.doubles, range.text};
+      RangeSums& sums =
+          track.slots->of(range.class_id, trace::ValueCursor(values).next(track.slots->event_class(range.class_id)));
+      const double ns =
+          static_cast<double>(ends_ns[track.writer]) - static_cast<double>(nanoseconds(*track.clock, range.start));
+      const auto ticks = static_cast<uint64_t>(std::max(0.0, ns / sums.ns_per_tick));
+      const auto level = static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX));
+      groups_.unfinished(sums).add(ticks, track.self.of(level, ticks));
+    }
+  }
+  points_.finish(result_, groups_, ends_ns);
 }
 
 void Computation::decode(const trace::EventChunk& chunk, trace::EventBatch& into) const {
@@ -112,7 +142,7 @@ void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& b
   track->ring = chunk.ring;
   track->sequence_end = chunk.sequence_end;
   track->last = std::max(track->last, chunk.last);
-  track->still_open = batch.closing.size();
+  track->open = batch.closing;
 
   const bool has_values = !batch.ranges.values.ints.empty() || !batch.ranges.values.doubles.empty();
   if (has_values || !batch.ranges.lane.empty()) {

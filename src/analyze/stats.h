@@ -34,6 +34,9 @@ struct RangeRow {
   std::string device;           // of the queue, likewise
   bool across_threads = false;  // begun and ended by handle: nests in nothing, so all its time is its own
   bool on_device = false;       // on a device's queue, and not the host's time; apart from a thread's of the same name
+  // Open where the trace ends, in a row of their own: they lasted at least until their process was last seen alive. How
+  // long each would have been is not known, so there is no min, median, p99 or max.
+  bool unfinished = false;
   uint64_t count = 0;
   uint64_t total_ns = 0;
   uint64_t self_ns = 0;  // total without the ranges nested directly inside
@@ -54,12 +57,13 @@ struct CounterRow {
 };
 
 struct Statistics {
-  std::vector<RangeRow> ranges;      // longest total first
-  std::vector<InstantRow> instants;  // most frequent first
-  std::vector<CounterRow> counters;  // by name
-  uint64_t unfinished = 0;           // ranges still open where the trace ends; in no row
-  uint64_t unmatched_ends = 0;       // ends of ranges across threads whose beginning is not in the trace
-  uint64_t other_points = 0;         // flows, allocations and samples, which are in no row
+  std::vector<RangeRow> ranges;       // longest total first
+  std::vector<InstantRow> instants;   // most frequent first
+  std::vector<CounterRow> counters;   // by name
+  uint64_t unfinished = 0;            // ranges still open where the trace ends
+  uint64_t unfinished_in_no_row = 0;  // of those: there were too many across threads
+  uint64_t unmatched_ends = 0;        // ends of ranges across threads whose beginning is not in the trace
+  uint64_t other_points = 0;          // flows, allocations and samples, which are in no row
   std::vector<trace::Problem>
       problems;  // what could not be read: the reader's own, and damaged chunks found on the way
 };

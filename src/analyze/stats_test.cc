@@ -174,10 +174,13 @@ TEST_F(StatsTest, RangesAcrossThreadsAreMatchedInAnyOrder) {
   recorder.point(1, 30, PointKind::AsyncEnd, 1, 99);
   recorder.close();
   const Statistics statistics = compute();
-  ASSERT_EQ(statistics.ranges.size(), 1u);
+  ASSERT_EQ(statistics.ranges.size(), 2u);
   EXPECT_TRUE(statistics.ranges[0].across_threads);
   EXPECT_EQ(statistics.ranges[0].total_ns, 40u);
   EXPECT_EQ(statistics.ranges[0].self_ns, 40u);
+  EXPECT_TRUE(statistics.ranges[1].across_threads);
+  EXPECT_TRUE(statistics.ranges[1].unfinished);
+  EXPECT_EQ(statistics.ranges[1].total_ns, 30u) << "from 20 to the last event, at 50";
   EXPECT_EQ(statistics.unfinished, 1u);
   EXPECT_EQ(statistics.unmatched_ends, 1u);
 }
@@ -205,15 +208,28 @@ TEST_F(StatsTest, InstantsAndCounters) {
   EXPECT_EQ(statistics.other_points, 1u);
 }
 
-TEST_F(StatsTest, UnfinishedRangesAreCountedAndInNoRow) {
+TEST_F(StatsTest, UnfinishedRangesHaveRowsOfTheirOwn) {
   TestRecorder recorder = make();
+  recorder.begin(1, 0, 1);
+  recorder.end(1, 5);
   recorder.begin(1, 10, 1);
   recorder.begin(1, 20, 2);
   recorder.end(1, 30);
+  recorder.begin(1, 40, 2);
+  recorder.point(2, 100, PointKind::Instant, 1);
   recorder.close();
   const Statistics statistics = compute();
-  EXPECT_EQ(statistics.unfinished, 1u);
-  EXPECT_EQ(statistics.ranges.size(), 1u);
+  EXPECT_EQ(statistics.unfinished, 2u);
+  ASSERT_EQ(statistics.ranges.size(), 4u);
+  const RangeRow& outer = statistics.ranges[0];
+  EXPECT_TRUE(outer.unfinished);
+  EXPECT_EQ(outer.total_ns, 90u) << "until the last sign of life of its process";
+  EXPECT_EQ(outer.self_ns, 20u) << "without 10 of a range that ended, and 60 of one that did not";
+  EXPECT_EQ(outer.max_ns, 0u);
+  EXPECT_TRUE(statistics.ranges[1].unfinished);
+  EXPECT_EQ(statistics.ranges[1].total_ns, 60u);
+  EXPECT_FALSE(statistics.ranges[3].unfinished);
+  EXPECT_EQ(statistics.ranges[3].max_ns, 5u) << "what has not ended is in no maximum";
 }
 
 TEST_F(StatsTest, LanesNestApart) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "kymo/error.h"
 #include "trace/clock.h"
 
 namespace kymo::analyze {
@@ -51,6 +52,7 @@ class ProcessBuilder {
     part.summary.points += chunk.point_count;
     part.summary.bytes += chunk.length;
     ++part.summary.chunks;
+    part.last_chunk = &chunk;
     const trace::ClockMap* const clock = clock_of(chunk.track);
     if (clock == nullptr || chunk.range_count + chunk.point_count == 0) return;
     part.realtime.include(clock->to_realtime_ns(chunk.first), clock->to_realtime_ns(chunk.last));
@@ -93,6 +95,24 @@ class ProcessBuilder {
     return process;
   }
 
+  // What is open behind the last chunk of each track: the head of that chunk says so.
+  void add_open(const trace::Reader& reader) {
+    constexpr size_t kMostNames = 20;
+    trace::EventBatch batch;
+    for (auto& [id, part] : tracks_) {
+      if (part.last_chunk == nullptr) continue;
+      try {
+        reader.read(*part.last_chunk, batch, trace::kOpenStacks);
+      } catch (const Error&) {
+        continue;  // whoever reads its events says so
+      }
+      const std::vector<trace::OpenRange>& open = batch.closing;
+      part.summary.open_count = open.size();
+      for (size_t i = open.size() - std::min(open.size(), kMostNames); i < open.size(); ++i)
+        part.summary.open.push_back(name_of(open[i]));
+    }
+  }
+
   void add_losses(std::vector<LossSummary>& into) const {
     for (const trace::Loss& loss : writer_.losses) {
       LossSummary summary{.cause = loss.cause,
@@ -119,8 +139,16 @@ class ProcessBuilder {
  private:
   struct TrackPart {
     TrackSummary summary;
+    const trace::EventChunk* last_chunk = nullptr;
     Span realtime, monotonic;
   };
+
+  std::string name_of(const trace::OpenRange& range) const {
+    const auto known = writer_.classes.find(range.class_id);
+    const trace::EventClass* const event_class = known == writer_.classes.end() ? nullptr : &known->second;
+    const trace::Values values{range.ints, range.doubles, range.text};
+    return trace::full_name(event_class, trace::ValueCursor(values).next(event_class));
+  }
 
   // Null where the track is unknown or its clock cannot be converted.
   const trace::ClockMap* clock_of(uint32_t track_id) const {
@@ -163,8 +191,14 @@ Summary summarise(const trace::Reader& reader) {
 
   Span realtime, monotonic;
   for (auto& [id, builder] : builders) {
+    builder.add_open(reader);
     summary.processes.push_back(builder.finish(realtime, monotonic));
     builder.add_losses(summary.losses);
+  }
+  if (!reader.is_being_written()) {
+    for (const auto& [id, writer] : reader.writers())
+      if (writer.lacks_ending()) summary.missing.push_back({writer.origin.pid, writer.origin.executable});
+    if (reader.has_unended_session()) summary.missing.push_back({});
   }
   if (!realtime.is_empty()) summary.begin_realtime_ns = realtime.first;
   // On one machine the monotonic clock, which nobody sets, tells the length; between machines only the wall clock can.

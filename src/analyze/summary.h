@@ -30,7 +30,10 @@ struct TrackSummary {
   // thread's own span.
   uint64_t cost_ns = 0;
   uint64_t blocked_ns = 0;  // waiting for the collector; not part of cost_ns
-  double distortion = 0;    // (cost + blocked) / span; 0 where there is no span, and for a queue, which is not slowed
+  std::vector<std::string>
+      open;  // the ranges that had not ended where the trace does, outermost first; the innermost 20
+  uint64_t open_count = 0;
+  double distortion = 0;  // (cost + blocked) / span; 0 where there is no span, and for a queue, which is not slowed
 
   uint64_t events() const { return ranges + points; }
 };
@@ -64,6 +67,12 @@ struct ProcessSummary {
   uint64_t collector_cpu_ns = 0;         // beside the program
 };
 
+// What a trace should hold and does not: a recording that was not completed.
+struct MissingEnd {
+  uint64_t pid = 0;        // 0: of the recording itself
+  std::string executable;  // of that process
+};
+
 struct Summary {
   std::string path;
   uint64_t file_size = 0;
@@ -78,6 +87,7 @@ struct Summary {
   std::vector<LossSummary> losses;        // most first
   uint64_t lost = 0;                      // all of them
   std::vector<trace::Problem> problems;
+  std::vector<MissingEnd> missing;  // none while it is being written
 
   uint64_t events() const { return ranges + points; }
 };

@@ -148,6 +148,13 @@ std::string describe(const ProcessSummary& process, const Summary& summary) {
   const auto add = [&](const Table& table) { text += table.text(terminal_width(Stream::Output), 2); };
   if (process.tracks.size() != static_cast<size_t>(queues)) add(tracks_of(process, summary));
   if (queues != 0) add(queues_of(process, summary));
+  for (const TrackSummary& track : process.tracks) {
+    if (track.open.empty()) continue;
+    text +=
+        base::format("  unfinished on {}: {}", track_name(track), track.open_count > track.open.size() ? "… > " : "");
+    for (size_t i = 0; i < track.open.size(); ++i) text += (i == 0 ? "" : " > ") + printable(track.open[i]);
+    text += "\n";
+  }
   return text;
 }
 
@@ -190,6 +197,10 @@ void write_process(JsonWriter& json, const ProcessSummary& process, const Summar
     json.begin_object();
     json.field("id", track.id);
     json.field("name", track_name(track));
+    json.begin_array("unfinished");
+    for (const std::string& name : track.open) json.value(name);
+    json.end_array();
+    json.field("unfinished_count", track.open_count);
     if (is_queue(track)) {
       json.field("device", track.device_uuid);
       json.field("context", track.context);

@@ -28,7 +28,7 @@ constexpr Wording kWordings[] = {
     {LossCause::Overwritten, "overwritten", "event", "overwritten by newer ones (policy overwrite)"},
     {LossCause::UnmatchedPop, "unmatched_pop", "pop", "without a push"},
     {LossCause::UnknownRange, "unknown_range", "range end", "without a beginning, or for the second time"},
-    {LossCause::NoSlot, "no_slot", "event", "because there were too many threads at once"},
+    {LossCause::NoSlot, "no_slot", "event", "because their thread had no ring"},
     {LossCause::SignalBufferFull, "signal_buffer_full", "event",
      "in signal handlers, because there was no room for more beside the event they interrupted"},
     {LossCause::TextTruncated, "text_truncated", "text", "in part, because of its length"},
@@ -47,6 +47,15 @@ const Wording& wording(LossCause cause) {
   return kOfANewerKymo;
 }
 
+std::string missing_text(const analyze::MissingEnd& missing) {
+  if (missing.pid == 0)
+    return "the recording was not completed ('kymo record' was killed): programs that it recorded may not be in it";
+  return base::format(
+      "the end of what process {} ({}) recorded: it did not close the trace, and what it left in shared memory is not "
+      "to be had here (removed, another user's, or another machine's)",
+      missing.pid, printable(missing.executable));
+}
+
 }  // namespace
 
 Ledger::Ledger(const analyze::Summary& summary) : Ledger(summary, summary.problems) {}
@@ -54,6 +63,7 @@ Ledger::Ledger(const analyze::Summary& summary) : Ledger(summary, summary.proble
 Ledger::Ledger(const analyze::Summary& summary, const std::vector<trace::Problem>& problems)
     : losses_(summary.losses),
       problems_(problems),
+      missing_(summary.missing),
       begin_realtime_ns_(summary.begin_realtime_ns),
       one_process_(summary.processes.size() < 2) {}
 
@@ -79,6 +89,10 @@ void Ledger::show() const {
   const std::string damaged = coloured("damaged:", Colour::Red, Stream::Error);
   for (const trace::Problem& problem : problems_)
     lines.push_back(base::format("{} {}\n", damaged, printable(problem.what)));
+
+  const std::string absent = coloured("missing:", Colour::Red, Stream::Error);
+  for (const analyze::MissingEnd& missing : missing_)
+    lines.push_back(base::format("{} {}\n", absent, missing_text(missing)));
 
   const size_t shown = lines.size() > kMostLines ? kMostLines - 1 : lines.size();
   for (size_t i = 0; i < shown; ++i) print_error(lines[i]);
@@ -109,6 +123,17 @@ void Ledger::write(JsonWriter& json) const {
     json.field("offset", problem.offset);
     json.field("length", problem.length);
     json.field("what", problem.what);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("missing");
+  for (const analyze::MissingEnd& missing : missing_) {
+    json.begin_object();
+    if (missing.pid != 0) {
+      json.field("pid", missing.pid);
+      json.field("executable", missing.executable);
+    }
+    json.field("text", missing_text(missing));
     json.end_object();
   }
   json.end_array();

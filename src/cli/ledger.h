@@ -1,4 +1,5 @@
-// What a trace does not hold: the events that were lost, by cause, and the parts of the file that are damaged.
+// What a trace does not hold: the events that were lost, by cause, the parts of the file that are damaged, and what
+// processes recorded that was never brought into it.
 //
 // Every command shows it when it is not empty, because a trace that misses something must not look whole. `--strict`
 // makes it an error.
@@ -19,12 +20,12 @@ class Ledger {
   // With what reading the events found on the way, which includes what opening the file did.
   Ledger(const analyze::Summary& summary, const std::vector<trace::Problem>& problems);
 
-  bool empty() const { return losses_.empty() && problems_.empty(); }
+  bool empty() const { return losses_.empty() && problems_.empty() && missing_.empty(); }
 
   // On standard error, in words, a line each; a long ledger is cut and says so.
   void show() const;
 
-  // The members "losses" and "problems" of the object that is open.
+  // The members "losses", "problems" and "missing" of the object that is open.
   void write(JsonWriter& json) const;
 
  private:
@@ -33,6 +34,7 @@ class Ledger {
 
   std::vector<analyze::LossSummary> losses_;
   std::vector<trace::Problem> problems_;
+  std::vector<analyze::MissingEnd> missing_;
   int64_t begin_realtime_ns_;  // losses are placed relative to this
   bool one_process_;
 };

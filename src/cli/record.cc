@@ -32,7 +32,8 @@ namespace fs = std::filesystem;
 
 std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
   try {
-    return std::make_unique<Recording>(options.output, options.session);
+    return std::make_unique<Recording>(options.output, options.session,
+                                       options.append ? Recording::Existing::Append : Recording::Existing::Replace);
   } catch (const InvalidArgument& error) {
     throw options::UsageError("record", error.what());
   }
@@ -43,14 +44,15 @@ std::string summary_text(const Progress& progress, const RecordOptions& options)
   if (progress.processes == 0 && !options.memory.empty())
     return "nothing was recorded: no program that ran loads libraries (is it static, or does it change its user?)";
   if (progress.processes == 0) return "nothing was recorded: no program that ran is linked with Kymo";
-  if (progress.events == 0) {
+  if (progress.events == 0 && progress.unfinished == 0) {
     return base::format("nothing was recorded: {} linked with Kymo ran, but annotated nothing",
                         count_of(progress.processes, "program"));
   }
-  return base::format("{} from {}, {} -> {} ({}, {:.2f} bytes an event)", count_of(progress.events, "event"),
+  const std::string unfinished =
+      progress.unfinished == 0 ? "" : base::format(", {}", count_of(progress.unfinished, "unfinished range"));
+  return base::format("{}{} from {}, {} -> {} ({})", count_of(progress.events, "event"), unfinished,
                       count_of(progress.processes, "process", "processes"), count_of(progress.threads, "thread"),
-                      printable(progress.file), bytes_text(progress.bytes),
-                      static_cast<double>(progress.bytes) / static_cast<double>(progress.events));
+                      printable(progress.file), bytes_text(progress.bytes));
 }
 
 // On one line, since the program's own words may stand before it.
@@ -59,6 +61,7 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
   json.begin_object();
   json.field("file", progress.file);
   json.field("events", progress.events);
+  json.field("unfinished", progress.unfinished);
   json.field("processes", progress.processes);
   json.field("live_processes", progress.live_processes);
   json.field("threads", progress.threads);
@@ -95,10 +98,13 @@ int record_program(const RecordOptions& options) {
   const std::string path = find_program(options.program[0]);  // before an older trace is overwritten for nothing
   std::error_code ignored;
   const bool existed = fs::exists(options.output, ignored);
+  const uint64_t replaced = existed && !options.append ? fs::file_size(options.output, ignored) : 0;
   Program::Environment memory;
   if (!options.memory.empty()) memory = memory_environment(options.memory);
   SignalInbox inbox(kWatchedSignals);
   auto recording = start_recording(options);
+  if (replaced != 0 && !ignored && !options.quiet)
+    say(base::format("replacing {}, a trace of {}", printable(options.output), bytes_text(replaced)));
 
   Ending ending;
   try {

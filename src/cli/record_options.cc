@@ -28,6 +28,7 @@ void check_memory(const std::string& text) {
 
 void add_options(options::CommandLine& line, RecordOptions& options) {
   line.value("-o,--output", "FILE", options.output, "the trace to write; PROGRAM.kymo in this folder\nunless given");
+  line.flag("--append", options.append, "add to the trace instead of replacing it");
   line.choice("--policy", options.session.policy,
               {{"block", Policy::Block}, {"drop", Policy::Drop}, {"overwrite", Policy::Overwrite}},
               "what a thread does when its ring is full: wait\n"

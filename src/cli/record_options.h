@@ -14,6 +14,7 @@ struct RecordOptions {
   std::string output;
   SessionOptions session;
   bool flight = false;  // only the last part is kept: --flight, or a policy of overwriting
+  bool append = false;  // to the trace that is there
   bool strict = false;
   bool quiet = false;
   bool json = false;

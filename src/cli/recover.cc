@@ -38,19 +38,57 @@ std::string as_text(const std::string& path, const collect::Recovered& recovered
   return text + "\n";
 }
 
+std::string as_json(const collect::Cleaned& cleaned) {
+  JsonWriter json;
+  json.begin_object();
+  json.field("removed", cleaned.removed);
+  json.field("bytes", cleaned.bytes);
+  json.field("live_processes", cleaned.live);
+  json.begin_array("kept");
+  for (const collect::Cleaned::Kept& kept : cleaned.kept) {
+    json.begin_object();
+    json.field("pid", kept.pid);
+    if (!kept.trace.empty()) json.field("trace", kept.trace);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
+std::string as_text(const collect::Cleaned& cleaned) {
+  std::string text = base::format("removed {} ({})\n", count_of(cleaned.removed, "segment"), bytes_text(cleaned.bytes));
+  if (cleaned.live > 0)
+    text += base::format("{} still recording, left alone\n", count_of(cleaned.live, "process", "processes"));
+  for (const collect::Cleaned::Kept& kept : cleaned.kept)
+    text += kept.trace.empty() ? base::format("kept what process {} left: its trace is not known\n", kept.pid)
+                               : base::format("kept what process {} left: 'kymo recover {}' brings it in\n", kept.pid,
+                                              printable(kept.trace));
+  return text;
+}
+
 }  // namespace
 
 int recover(const Arguments& arguments) {
   std::string path;
-  bool json = false;
+  bool json = false, clean = false;
   options::CommandLine line(
-      "recover", "kymo recover FILE [options]",
+      "recover", "kymo recover FILE [options]\n       kymo recover --clean",
       "Brings what crashed or killed programs had recorded, and what is still in memory, into the trace\n"
       "they were recording. info, stats and export do the same by themselves before they read.",
-      "kymo recover run.kymo");
-  line.argument("FILE", path, "the trace");
+      "kymo recover run.kymo\nkymo recover --clean");
+  line.text(
+      "FILE", "", [&](const std::string& text) { path = text; }, "the trace");
+  line.flag("--clean", clean, "instead, remove from memory what belongs to traces\nthat are gone");
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
+  if (clean == !path.empty())
+    throw options::UsageError("recover", clean ? "--clean takes no FILE" : "which trace? FILE is missing");
+  if (clean) {
+    const collect::Cleaned cleaned = collect::clean_segments();
+    print(json ? as_json(cleaned) : as_text(cleaned));
+    return kDone;
+  }
 
   const collect::Recovered recovered = collect::recover(path);
   print(json ? as_json(path, recovered) : as_text(path, recovered));

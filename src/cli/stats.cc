@@ -56,11 +56,13 @@ const options::CommandLine::Choices<Before>& orders() {
 }
 
 std::string name_of(const RangeRow& row) {
-  if (row.name.empty()) return "(none)";
+  std::string name = row.name.empty() ? "(none)" : printable(row.name);
   if (row.on_device)
-    return base::format("{} (on {}{})", printable(row.name), row.device.empty() ? "a device" : printable(row.device),
-                        row.across_threads ? ", by handle" : "");
-  return printable(row.name) + (row.across_threads ? " (across threads)" : "");
+    name += base::format(" (on {}{})", row.device.empty() ? "a device" : printable(row.device),
+                         row.across_threads ? ", by handle" : "");
+  else if (row.across_threads)
+    name += " (across threads)";
+  return name + (row.unfinished ? " (unfinished)" : "");
 }
 
 std::string quantile_text(uint64_t ns, const RangeRow& row) { return (row.approximate ? "~" : "") + duration_text(ns); }
@@ -78,10 +80,12 @@ std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
   Table table(columns);
   double worst_error = 0;
   for (const RangeRow& row : rows) {
-    std::vector<std::string> cells = {
-        duration_text(row.total_ns), duration_text(row.self_ns),        count_text(row.count),
-        duration_text(row.min_ns),   quantile_text(row.median_ns, row), quantile_text(row.p99_ns, row),
-        duration_text(row.max_ns)};
+    std::vector<std::string> cells = {duration_text(row.total_ns), duration_text(row.self_ns), count_text(row.count)};
+    if (row.unfinished)
+      cells.insert(cells.end(), 4, "");
+    else
+      cells.insert(cells.end(), {duration_text(row.min_ns), quantile_text(row.median_ns, row),
+                                 quantile_text(row.p99_ns, row), duration_text(row.max_ns)});
     if (categories) cells.push_back(printable(row.category));
     if (by == GroupBy::Thread)
       cells.insert(cells.end(), {std::to_string(row.pid), row.on_device ? "" : std::to_string(row.tid)});
@@ -135,8 +139,9 @@ std::string as_text(Statistics statistics, const Options& options) {
   section(statistics.counters, counters_text);
 
   std::string notes;
-  if (statistics.unfinished > 0)
-    notes += base::format("{} still open where the trace ends, in no row\n", count_of(statistics.unfinished, "range"));
+  if (statistics.unfinished_in_no_row > 0)
+    notes += base::format("{} in no row: there were too many\n",
+                          count_of(statistics.unfinished_in_no_row, "unfinished range"));
   if (statistics.unmatched_ends > 0)
     notes += base::format("{} without a beginning in the trace\n", count_of(statistics.unmatched_ends, "range end"));
   if (statistics.other_points > 0)
@@ -164,10 +169,14 @@ void write_row(JsonWriter& json, const RangeRow& row, GroupBy by) {
   json.field("count", row.count);
   json.field("total_ns", row.total_ns);
   json.field("self_ns", row.self_ns);
-  json.field("min_ns", row.min_ns);
-  json.field("median_ns", row.median_ns);
-  json.field("p99_ns", row.p99_ns);
-  json.field("max_ns", row.max_ns);
+  if (row.unfinished) {
+    json.field("unfinished", true);
+  } else {
+    json.field("min_ns", row.min_ns);
+    json.field("median_ns", row.median_ns);
+    json.field("p99_ns", row.p99_ns);
+    json.field("max_ns", row.max_ns);
+  }
   if (row.approximate) json.field("relative_error", row.relative_error);
   json.end_object();
 }

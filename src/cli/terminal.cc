@@ -71,9 +71,29 @@ void print_error(std::string_view text) {
 
 void say(std::string_view line) { say_with("kymo:", line); }
 
-void say_error(std::string_view line) { say_with(coloured("kymo:", Colour::Red, Stream::Error), line); }
+namespace {
 
-void say_warning(std::string_view line) { say_with(coloured("kymo:", Colour::Yellow, Stream::Error), line); }
+// Errors name files, whose names may hold anything; lines stay lines.
+std::string printable_lines(std::string_view text) {
+  std::string result;
+  while (true) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    result += printable(text.substr(0, end));
+    if (end == text.size()) return result;
+    result += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+void say_error(std::string_view line) {
+  say_with(coloured("kymo:", Colour::Red, Stream::Error), printable_lines(line));
+}
+
+void say_warning(std::string_view line) {
+  say_with(coloured("kymo:", Colour::Yellow, Stream::Error), printable_lines(line));
+}
 
 void StatusLine::show(std::string_view text) {
   if (!shown_) return;

@@ -42,8 +42,11 @@ __attribute__((constructor(102))) void autostart() {
   if (wanted == nullptr || *wanted == '\0' || base::environment("KYMO_SESSION") != nullptr) return;
   if (session_taken()) return;  // by another copy of the library in this process
   try {
-    const std::string path = with_pid(wanted);
-    const auto parent = path == wanted ? parent_session() : std::nullopt;
+    // Once for all: this program, and those it starts, may go to another folder first.
+    const std::string pattern = absolute_path(wanted);
+    setenv("KYMO_TRACE", pattern.c_str(), 1);
+    const std::string path = with_pid(pattern);
+    const auto parent = path == pattern ? parent_session() : std::nullopt;
     const SessionId id = start_session_by_environment(path, options_from_environment(), parent ? &*parent : nullptr);
     if (!parent) setenv(kRootVariable, to_hex(id.bytes).c_str(), 1);
   } catch (const std::exception& error) {

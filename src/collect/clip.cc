@@ -3,6 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/seeded_hash.h"
 #include "base/text.h"
 #include "collect/clip_batch.h"
 #include "kymo/error.h"
@@ -189,7 +190,7 @@ class Clip {
   const ClipOptions& options_;
   Clipped result_;
   std::map<uint32_t, std::unique_ptr<trace::ClockMap>> clocks_;  // of the writer at hand, as what follows
-  std::unordered_map<uint64_t, ByHandle> handles_;
+  std::unordered_map<uint64_t, ByHandle, base::SeededHash> handles_;
   trace::EventBatch batch_;
 };
 

@@ -33,7 +33,7 @@ void sleep_on(record::SegmentHeader& header, uint32_t seen, std::chrono::nanosec
 
 }  // namespace
 
-Collector::Collector(std::unique_ptr<Output> output, std::function<void(Collector&)> discover)
+Collector::Collector(std::unique_ptr<Output> output, Discover discover)
     : output_(std::move(output)), discover_(std::move(discover)) {}
 
 Collector::~Collector() {
@@ -65,6 +65,7 @@ void Collector::remove(Source& source) {
   removed_events_ += source.events();
   removed_lost_ += source.lost();
   removed_threads_ += source.threads();
+  removed_unfinished_ += source.unfinished();
   ++removed_;
   sources_.remove_if([&](const auto& held) { return held.get() == &source; });
 }
@@ -109,12 +110,12 @@ void Collector::run() {
     try {
       const auto now = Clock::now();
       if (discover_ && now - last_discovery >= kDiscoverEvery) {
-        discover_(*this);
+        discover_(*this, false);
         last_discovery = now;
       }
       answer_copies();
-      if (!discover_)
-        for (auto& source : sources_) source->saw_alive();  // its process is this one
+      for (auto& source : sources_)
+        if (source->is_own()) source->saw_alive();
       read = pass(false);
       output_->copy_on();
       if (now - last_note >= kNoteEvery) {
@@ -124,10 +125,12 @@ void Collector::run() {
       if (output_->rotate())
         for (auto& source : sources_) source->introduce(output_->writer());
       answer_dumps();
+      answer_flush();
       failure_ = nullptr;
     } catch (const std::exception&) {
       failure_ = std::current_exception();
       answer_dumps();
+      answer_flush();
     }
     update_progress();
     if (failure_)
@@ -139,10 +142,10 @@ void Collector::run() {
 }
 
 void Collector::complete() {
-  if (discover_) discover_(*this);
+  if (discover_) discover_(*this, true);
   if (forget_flight_) output_->forget_flight();
-  if (!discover_)
-    for (auto& source : sources_) source->saw_alive();
+  for (auto& source : sources_)
+    if (source->is_own()) source->saw_alive();
   pass(true);
   for (auto& source : sources_) source->finish(output_->writer(), cpu_ns_);
   if (announced_) output_->file().ending(*announced_, {});
@@ -176,7 +179,7 @@ Output::Endings Collector::endings() const {
 }
 
 void Collector::answer_dumps() {
-  if (dump_soon_.exchange(false)) {
+  if (dump_soon_ != nullptr && dump_soon_->exchange(false)) {
     try {
       read_all();
       output_->dump(output_->path(), endings());
@@ -200,8 +203,10 @@ void Collector::leave_unanswered() {
   const auto ended = std::make_exception_ptr(Error("the recording has ended meanwhile"));
   if (dump_path_) dump_error_ = ended;
   if (copy_end_asked_) copy_error_ = ended;
+  if (flush_asked_) flush_error_ = ended;
   dump_path_.reset();
-  copy_end_asked_ = false;
+  copy_end_asked_ = flush_asked_ = false;
+  ended_ = true;
   answered_.notify_all();
 }
 
@@ -222,11 +227,13 @@ void Collector::answer_copies() {
 
 void Collector::begin_copy(const std::string& path) {
   const std::lock_guard lock(mutex_);
+  refuse_when_ended();
   copy_asked_ = CopyAsked{path, Clock::now()};
 }
 
 void Collector::end_copy() {
   std::unique_lock lock(mutex_);
+  refuse_when_ended();
   copy_error_ = nullptr;
   copy_end_asked_ = true;
   answered_.wait(lock, [this] { return !copy_end_asked_; });
@@ -236,13 +243,38 @@ void Collector::end_copy() {
 void Collector::dump(const std::string& path) {
   std::unique_lock lock(mutex_);
   answered_.wait(lock, [this] { return !dump_path_; });
+  refuse_when_ended();
   dump_error_ = nullptr;
   dump_path_ = path;
   answered_.wait(lock, [this] { return !dump_path_; });
   if (dump_error_) std::rethrow_exception(std::exchange(dump_error_, nullptr));
 }
 
-void Collector::dump_soon() noexcept { dump_soon_.store(true); }
+void Collector::flush() {
+  std::unique_lock lock(mutex_);
+  refuse_when_ended();
+  flush_error_ = nullptr;
+  flush_asked_ = true;
+  answered_.wait(lock, [this] { return !flush_asked_; });
+  if (flush_error_) std::rethrow_exception(std::exchange(flush_error_, nullptr));
+}
+
+void Collector::answer_flush() {
+  const std::lock_guard lock(mutex_);
+  if (!flush_asked_) return;
+  try {
+    read_all();
+    output_->writer().index();
+  } catch (const std::exception&) {
+    flush_error_ = std::current_exception();
+  }
+  flush_asked_ = false;
+  answered_.notify_all();
+}
+
+void Collector::refuse_when_ended() const {
+  if (ended_) throw Error("the recording has ended meanwhile");
+}
 
 void Collector::update_progress() {
   Progress now;
@@ -251,10 +283,12 @@ void Collector::update_progress() {
   now.events = removed_events_;
   now.lost = removed_lost_;
   now.threads = removed_threads_;
+  now.unfinished = removed_unfinished_;
   for (const auto& source : sources_) {
     now.events += source->events();
     now.lost += source->lost();
     now.threads += source->threads();
+    now.unfinished += source->unfinished();
   }
   now.bytes = output_->bytes();
   now.file = output_->end_path();

@@ -23,8 +23,10 @@ namespace kymo::collect {
 
 class Collector {
  public:
-  // `discover` is called on the collector's thread, some fifty times a second: it may add and remove sources.
-  explicit Collector(std::unique_ptr<Output> output, std::function<void(Collector&)> discover = nullptr);
+  // `discover` is called on the collector's thread, some fifty times a second, and a last time at the end: it may add
+  // and remove sources.
+  using Discover = std::function<void(Collector&, bool is_last)>;
+  explicit Collector(std::unique_ptr<Output> output, Discover discover = nullptr);
   ~Collector();  // stops without throwing
 
   // Before start(): says in the file that a recording has begun which all processes of `session` may join.
@@ -55,8 +57,11 @@ class Collector {
   // for the collector's thread, and throws what it threw.
   void begin_copy(const std::string& path);
   void end_copy();
-  // From a signal handler: a dump to the output's own path, by and by.
-  void dump_soon() noexcept;
+  // From any thread: what every thread has recorded until now is in the file when it returns. Throws what that threw.
+  void flush();
+  // Before start(): when `asked` is set, as by a signal handler, there is a dump to the output's own path, by and by.
+  // It outlives this.
+  void watch_for_dumps(std::atomic<bool>& asked) { dump_soon_ = &asked; }
 
   Progress progress() const;
 
@@ -69,15 +74,17 @@ class Collector {
   Output::Endings endings() const;
   void answer_dumps();
   void answer_copies();
+  void answer_flush();
+  void refuse_when_ended() const;
   void leave_unanswered();  // whoever asks while the thread ends
   void update_progress();
 
   std::unique_ptr<Output> output_;
-  std::function<void(Collector&)> discover_;
+  Discover discover_;
   std::list<std::unique_ptr<Source>> sources_;
   std::thread thread_;
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> dump_soon_{false};
+  std::atomic<bool>* dump_soon_ = nullptr;
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable answered_;
@@ -90,10 +97,13 @@ class Collector {
   std::optional<CopyAsked> copy_asked_;
   bool copy_end_asked_ = false;
   std::exception_ptr copy_error_;
+  bool flush_asked_ = false;
+  std::exception_ptr flush_error_;
+  bool ended_ = false;  // nobody answers any more
   Progress progress_;
 
   std::optional<trace::WriterId> announced_;
-  uint64_t removed_events_ = 0, removed_lost_ = 0, removed_threads_ = 0, removed_ = 0;
+  uint64_t removed_events_ = 0, removed_lost_ = 0, removed_threads_ = 0, removed_ = 0, removed_unfinished_ = 0;
   std::chrono::nanoseconds nap_{1'000'000};  // how long it sleeps between looks when there is little to read
   std::exception_ptr failure_;               // of the last pass; null: it went well
   bool complete_ = false;

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "base/environment.h"
@@ -32,23 +35,15 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-bool has_unread(record::SegmentHeader& header) {
-  if (header.closed.load() != 0) return false;  // its collector was done with it
-  if (header.lost_without_slot.load() != 0) return true;
-  const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), header.slot_capacity);
-  for (uint32_t i = 0; i < used; ++i) {
-    if (!record::has_memory(header, i)) continue;
-    const record::Slot& slot = record::slot_page(&header, i)->slot;
-    if (slot.head.load() != slot.tail.load() || slot.side_count.load() != 0 || slot.lost_ends != 0 ||
-        slot.loss_pending.load() != 0)
-      return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string to_hex(const uint8_t (&id)[16]) { return base::hex(id); }
+
+std::string absolute_path(const std::string& path) {
+  std::error_code unknown;  // where the working folder is gone: opening the file says so
+  const std::filesystem::path whole = std::filesystem::absolute(path, unknown);
+  return path.empty() || unknown ? path : whole.lexically_normal().string();
+}
 
 std::string segment_folder() {
   char path[record::kSegmentPathBytes];
@@ -59,32 +54,42 @@ std::string segment_folder() {
   return path;
 }
 
-std::vector<std::string> segment_folders() {
+std::vector<std::string> segment_folders(Whose whose) {
   std::set<std::string> bases{"/dev/shm", "/tmp"};
   for (const char* variable : {"KYMO_SHM_DIR", "XDG_RUNTIME_DIR"})
     if (const char* base = base::environment(variable); base != nullptr && base[0] != '\0') bases.insert(base);
+  constexpr std::string_view kPrefix = "kymo-";
   std::vector<std::string> folders;
   for (const std::string& base : bases) {
-    std::string folder = base::format("{}/kymo-{}", base, geteuid());
-    struct stat status;
-    if (lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-        (status.st_mode & 077) == 0)
-      folders.push_back(std::move(folder));
+    std::vector<std::string> names{base::format("{}{}", kPrefix, geteuid())};
+    if (whose == Whose::All && geteuid() == 0) names = names_in(base);
+    for (const std::string& name : names) {
+      if (!name.starts_with(kPrefix)) continue;
+      uid_t user = 0;
+      const char* const end = name.data() + name.size();
+      if (const auto read = std::from_chars(name.data() + kPrefix.size(), end, user); read.ptr != end) continue;
+      std::string folder = base::format("{}/{}", base, name);
+      struct stat status;
+      if (lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == user &&
+          (status.st_mode & 077) == 0)
+        folders.push_back(std::move(folder));
+    }
   }
   return folders;
 }
 
 std::vector<FoundSegment> find_segments(const std::function<bool(const record::SegmentHeader&)>& wanted,
-                                        std::set<std::string>* seen) {
+                                        const Search& search) {
   std::vector<FoundSegment> found;
-  for (const std::string& folder : segment_folders()) {
+  std::set<std::string>* const seen = search.seen;
+  for (const std::string& folder : segment_folders(search.whose)) {
     for (const std::string& name : names_in(folder)) {
       if (!is_segment_name(name) || (seen != nullptr && seen->contains(name))) continue;
       const std::string path = folder + "/" + name;
       const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
       if (fd < 0) continue;
       record::Mapping mapping;
-      if (!record::map_segment(fd, mapping)) {
+      if (!record::map_segment(fd, mapping, search.sharing)) {
         close(fd);
         continue;
       }
@@ -102,21 +107,42 @@ bool claim(const record::Mapping& mapping) {
   // The kernel may let go of a killed process's lock some time after the process itself is gone.
   using namespace std::chrono_literals;
   const record::SegmentHeader& header = *mapping.header;
+  // 0: /proc could not be read, then or now, and the lock alone tells.
+  const auto runs = [&] {
+    const uint64_t identity = record::process_identity(header.pid);
+    return identity != 0 && identity == header.process_identity;
+  };
+  // A process of another PID namespace is none of ours to look for: its lock has not been left behind.
+  const bool may_be_dying = header.pid_namespace == record::pid_namespace();
   const auto give_up = std::chrono::steady_clock::now() + 500ms;
   while (!record::lock_segment(mapping.fd, record::Holder::Owner)) {
-    const bool runs = record::process_identity(header.pid) == header.process_identity;
-    if (runs || std::chrono::steady_clock::now() > give_up) return false;
+    if (runs() || !may_be_dying || std::chrono::steady_clock::now() > give_up) return false;
     std::this_thread::sleep_for(5ms);
   }
-  if (record::process_identity(header.pid) == header.process_identity) return false;  // it has closed all its files
+  if (may_be_dying && runs()) return false;  // it has closed all its files
   struct stat status;
   return record::lock_segment(mapping.fd, record::Holder::Collector) && fstat(mapping.fd, &status) == 0 &&
          status.st_nlink != 0;  // who was here before us has brought it home
 }
 
+bool has_unread(record::SegmentHeader& header) {
+  if (header.closed.load() != 0) return false;  // its collector was done with it
+  if (header.lost_without_slot.load() != 0) return true;
+  const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), header.slot_capacity);
+  for (uint32_t i = 0; i < used; ++i) {
+    if (!record::has_memory(header, i)) continue;
+    const record::Slot& slot = record::slot_page(&header, i)->slot;
+    if (slot.head.load() != slot.tail.load() || slot.side_count.load() != 0 || slot.lost_ends != 0 ||
+        slot.loss_pending.load() != 0)
+      return true;
+  }
+  return false;
+}
+
 void remove_spent_segments() {
-  for (FoundSegment& segment : find_segments(
-           [](const record::SegmentHeader& header) { return header.pid != static_cast<uint32_t>(getpid()); })) {
+  for (FoundSegment& segment :
+       find_segments([](const record::SegmentHeader& header) { return header.pid != static_cast<uint32_t>(getpid()); },
+                     {.whose = Whose::Own})) {
     if (claim(segment.mapping) && !has_unread(*segment.mapping.header)) unlink(segment.path.c_str());
     record::unmap_segment(segment.mapping);
   }

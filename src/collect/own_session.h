@@ -33,6 +33,10 @@ KYMO_API void dump_session(const std::string& path);
 KYMO_API void begin_flight_copy(const std::string& path);
 KYMO_API void end_flight_copy();
 
+// What has been recorded until now is in the file when it returns. Throws kymo::Error where the file took no more; does
+// nothing where no session of this copy of the library runs.
+KYMO_API void flush_session();
+
 // KYMO_TRACE's. Returns its id, for the processes this one starts.
 SessionId start_session_by_environment(const std::string& path, const SessionOptions& options, const SessionId* joined);
 // Has this process a session, whoever started it?

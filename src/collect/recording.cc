@@ -23,13 +23,14 @@ struct Recorded {
 };
 
 struct Recording::Impl {
-  Impl(const std::string& path_in, const SessionOptions& options_in)
+  Impl(const std::string& path_in, const SessionOptions& options_in, Existing existing)
       : path(path_in),
         options(checked(options_in)),
         session(new_session_id()),
-        collector(std::make_unique<Output>(path_in, trace::Writer::Mode::Create, flight_options(options),
-                                           to_hex(session.bytes)),
-                  [this](Collector&) { discover(); }) {
+        collector(std::make_unique<Output>(
+                      path_in, existing == Existing::Append ? trace::Writer::Mode::Append : trace::Writer::Mode::Create,
+                      flight_options(options), to_hex(session.bytes)),
+                  [this](Collector&, bool) { discover(); }) {
     announce();
     segment_folder();  // throws here rather than in the program that is to be recorded
     remove_spent_segments();
@@ -49,7 +50,7 @@ struct Recording::Impl {
         [this](const record::SegmentHeader& header) {
           return std::memcmp(header.session, session.bytes, sizeof header.session) == 0;
         },
-        &seen);
+        {.seen = &seen});
     for (FoundSegment& segment : found) {
       if (!record::lock_segment(segment.mapping.fd, record::Holder::Collector)) {
         record::unmap_segment(segment.mapping);  // someone recovers it into this very file
@@ -81,8 +82,8 @@ struct Recording::Impl {
   Collector collector;
 };
 
-Recording::Recording(const std::string& path, const SessionOptions& options)
-    : impl_(std::make_unique<Impl>(path, options)) {}
+Recording::Recording(const std::string& path, const SessionOptions& options, Existing existing)
+    : impl_(std::make_unique<Impl>(path, options, existing)) {}
 
 Recording::~Recording() = default;
 
@@ -91,7 +92,8 @@ std::vector<std::pair<std::string, std::string>> Recording::environment() const 
   // A flight recorder's file is another one after each dump.
   const bool stays = !impl_->collector.output().is_flight();
   return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
-          {"KYMO_SESSION_FILE", stays ? base::format("{}:{}", file.device(), file.inode()) : "0:0"},
+          {"KYMO_SESSION_FILE",
+           stays ? base::format("{}:{}:{}", file.device(), file.inode(), absolute_path(impl_->path)) : "0:0"},
           {"KYMO_POLICY", policy_name(impl_->options.policy)},
           {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
 }

@@ -1,12 +1,19 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
+#include "base/file.h"
 #include "collect/folders.h"
 #include "collect/output.h"
 #include "collect/recording.h"
+#include "collect/resume.h"
 #include "collect/source.h"
 #include "kymo/error.h"
 #include "record/clock.h"
@@ -16,71 +23,63 @@
 namespace kymo::collect {
 namespace {
 
-// Of the track that had the ring last. Only what is open near the limit can have some beyond it.
-uint64_t beyond_limit(const trace::Reader& reader, const trace::EventChunk& last,
-                      const std::vector<trace::OpenRange>& open) {
-  size_t bytes = 0;
-  for (const trace::OpenRange& range : open)
-    bytes += range.ints.size() * 10 + range.doubles.size() * 8 + range.text.size();
-  if (open.size() < RingDecoder::kMostNested && bytes < RingDecoder::kMostNestedValueBytes / 4) return 0;
-  const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
-  for (size_t i = chunks.size(); i-- > 0;) {
-    const trace::EventChunk& chunk = chunks[i];
-    if (chunk.writer != last.writer || chunk.ring != last.ring || chunk.track != last.track) continue;
-    trace::EventBatch batch;
-    try {
-      reader.read(chunk, batch, trace::kPoints);
-    } catch (const Error&) {
-      continue;
-    }
-    if (const auto count = RingDecoder::beyond_limit_after(batch.points, chunk.track)) return *count;
-  }
-  return 0;
-}
-
-// Where a writer's rings were when its collector stopped: as its last chunks say.
-Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
-  Resume state;
-  std::map<uint32_t, const trace::EventChunk*> last;
-  for (const trace::EventChunk& chunk : reader.event_chunks()) {
-    if (chunk.writer != writer) continue;
-    const auto [at, fresh] = last.emplace(chunk.ring, &chunk);
-    if (!fresh && chunk.sequence_end >= at->second->sequence_end) at->second = &chunk;
-  }
-  const auto found = reader.writers().find(writer);
-  if (found == reader.writers().end()) return state;
-  const trace::WriterInfo& known = found->second;
-  for (const auto& [ring, chunk] : last) {
-    trace::EventBatch batch;
-    try {
-      reader.read(*chunk, batch, trace::kOpenStacks);
-    } catch (const Error&) {  // damaged: the ranges that were open in it have lost their beginnings
-    }
-    trace::Track track;
-    if (const auto described = known.tracks.find(chunk->track); described != known.tracks.end())
-      track = described->second;
-    track.id = chunk->track;
-    const uint64_t beyond = beyond_limit(reader, *chunk, batch.closing);
-    state.rings[ring] = {chunk->sequence_end, std::move(track), std::move(batch.closing), beyond};
-  }
-  state.clocks = known.clocks;
-  if (!known.tracks.empty()) state.next_track = known.tracks.rbegin()->first + 1;
-  return state;
-}
-
 trace::WriterId writer_of(const record::SegmentHeader& header) {
   trace::WriterId id;
   std::copy(std::begin(header.writer), std::end(header.writer), id.bytes.begin());
   return id;
 }
 
+bool is_known(record::SegmentHeader& header) {
+  header.file_path[sizeof header.file_path - 1] = '\0';
+  return header.file_inode != 0 && header.file_path[0] != '\0';
+}
+
+// Where the process said that its trace is.
+bool is_there(const record::SegmentHeader& header) {
+  struct stat status {};
+  return ::stat(header.file_path, &status) == 0 && status.st_dev == header.file_device &&
+         status.st_ino == header.file_inode;
+}
+
+// Segments of the processes that a trace names.
+std::vector<FoundSegment> segments_of(const trace::Reader& reader, record::Sharing sharing) {
+  return find_segments(
+      [&](const record::SegmentHeader& header) {
+        return reader.writers().contains(writer_of(header)) || reader.sessions().contains(to_hex(header.session));
+      },
+      {.sharing = sharing});
+}
+
+// Is this the trace that the process recorded, or all that is left of it?
+bool belongs_to(record::SegmentHeader& header, const struct stat& file) {
+  if (header.file_inode == 0 || (header.file_device == file.st_dev && header.file_inode == file.st_ino)) return true;
+  return is_known(header) && !is_there(header);
+}
+
+struct stat status_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) throw base::file_error("read", path, errno);
+  return status;
+}
+
+// Everything that is left in a dead process's segment. Returns how many events.
+uint64_t bring_in(const trace::Reader& reader, record::SegmentHeader& header, trace::Writer& into) {
+  Source source(header, origin_of(header), Source::From::Beginning);
+  source.resume(resume_of(reader, writer_of(header)));
+  source.introduce(into);
+  source.drain(into, true);
+  source.finish(into, record::nanoseconds(CLOCK_THREAD_CPUTIME_ID));
+  into.index();
+  return source.events();
+}
+
 }  // namespace
 
 Recovered recover(const std::string& path) {
   trace::Reader reader(path);
+  const struct stat status = status_of(path);
   Recovered result;
-  const std::set<std::string> sessions = reader.sessions();
-  for (const std::string& session : sessions) {
+  for (const std::string& session : std::set<std::string>(reader.sessions())) {
     for (const std::string& held : abandoned_flight_files(session)) {
       append_file(path, held);
       unlink(held.c_str());
@@ -95,35 +94,74 @@ Recovered recover(const std::string& path) {
     }
     return *writer;
   };
-  auto found = find_segments([&](const record::SegmentHeader& header) {
-    return reader.writers().contains(writer_of(header)) || sessions.contains(to_hex(header.session));
-  });
-  for (FoundSegment& segment : found) {
+  for (FoundSegment& segment : segments_of(reader, record::Sharing::Shared)) {
     record::SegmentHeader& header = *segment.mapping.header;
-    const bool claimed = claim(segment.mapping);
-    const bool complete = header.closed.load() != 0;
-    if (!claimed || complete) {
+    if (!belongs_to(header, status)) {
+      result.elsewhere += has_unread(header) ? 1 : 0;
+    } else {
+      const bool claimed = claim(segment.mapping);
+      const bool complete = header.closed.load() != 0;
+      if (claimed && !complete) {
+        file();
+        reader.refresh();  // whoever was here before us may have written
+        result.events += bring_in(reader, header, file());
+        ++result.processes;
+      }
       if (claimed) unlink(segment.path.c_str());
       if (!claimed && !complete) ++result.live_processes;
-      record::unmap_segment(segment.mapping);
-      continue;
     }
-    const trace::WriterId id = writer_of(header);
-    reader.refresh();  // whoever was here before us may have written
-    Source source(header, origin_of(header), Source::From::Beginning);
-    source.resume(resume_of(reader, id));
-    source.introduce(file());
-    source.drain(file(), true);
-    source.finish(file(), record::nanoseconds(CLOCK_THREAD_CPUTIME_ID));
-    file().index();
-    result.events += source.events();
-    ++result.processes;
-    unlink(segment.path.c_str());
     record::unmap_segment(segment.mapping);
   }
   if (writer) {
     writer->close();
     result.bytes = writer->bytes_written();
+  }
+  return result;
+}
+
+std::string whole_copy(const std::string& path) {
+  std::string copy = (std::filesystem::temp_directory_path() / "kymo-view-XXXXXX").string();
+  const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
+  if (!made) throw base::file_error("write", copy, errno);
+  try {
+    append_file(copy, path);
+    trace::Reader reader(copy);
+    trace::Writer writer(copy, trace::Writer::Mode::Append);
+    if (reader.trace_size() < reader.file_size()) writer.cut_torn_end(reader.trace_size(), reader.file_size());
+    for (FoundSegment& segment : segments_of(reader, record::Sharing::Private)) {
+      record::SegmentHeader& header = *segment.mapping.header;
+      if (!record::owner_is_alive(segment.mapping.fd, header) && header.closed.load() == 0)
+        bring_in(reader, header, writer);
+      record::unmap_segment(segment.mapping);
+    }
+    writer.close();
+  } catch (...) {
+    ::unlink(copy.c_str());
+    throw;
+  }
+  return copy;
+}
+
+Cleaned clean_segments() {
+  Cleaned result;
+  auto found = find_segments([](const record::SegmentHeader&) { return true; }, {.whose = Whose::Own});
+  for (FoundSegment& segment : found) {
+    record::SegmentHeader& header = *segment.mapping.header;
+    if (claim(segment.mapping)) {
+      const bool known = is_known(header);
+      if (!has_unread(header) || (known && !is_there(header))) {
+        struct stat status {};
+        ::fstat(segment.mapping.fd, &status);
+        ++result.removed;
+        result.bytes += static_cast<uint64_t>(status.st_blocks) * 512;
+        ::unlink(segment.path.c_str());
+      } else {
+        result.kept.push_back({header.pid, known ? header.file_path : ""});
+      }
+    } else {
+      ++result.live;
+    }
+    record::unmap_segment(segment.mapping);
   }
   return result;
 }

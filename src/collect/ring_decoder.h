@@ -65,7 +65,8 @@ class RingDecoder {
   bool take_changed_track(trace::Track& track);
 
   uint32_t track() const { return track_.id; }
-  uint64_t blocked_ticks() const { return blocked_ticks_; }  // of this thread so far
+  uint64_t open_count() const { return stack_.size() + beyond_limit_; }  // ranges begun and not ended
+  uint64_t blocked_ticks() const { return blocked_ticks_; }              // of this thread so far
 
   // Cells were overwritten before they were read: what was open is unknown now, and perhaps whose they were. A `tid` of
   // 0: a queue has the ring, and says in what follows which.

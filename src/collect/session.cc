@@ -2,9 +2,11 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <mutex>
 
 #include "base/text.h"
@@ -12,6 +14,7 @@
 #include "collect/folders.h"
 #include "collect/options.h"
 #include "collect/own_session.h"
+#include "collect/relatives.h"
 #include "kymo/kymo.h"
 #include "record/flush.h"
 #include "record/process.h"
@@ -28,10 +31,10 @@ struct OwnSession {
   std::string path;
   SessionOptions options;
   SessionId id{};
-  std::unique_ptr<Collector> collector;
-  std::unique_ptr<Collector> unfinished;  // of a session whose file would not take all: a full disk
+  std::shared_ptr<Collector> collector;   // who asks it for something holds it too, while the session may end
+  std::shared_ptr<Collector> unfinished;  // of a session whose file would not take all: a full disk
   struct sigaction old_action {};
-  std::atomic<Collector*> for_signals{nullptr};
+  std::atomic<bool> dump_asked{false};  // by a signal
 };
 
 OwnSession& own() {
@@ -46,9 +49,7 @@ record::Process& this_process() {
   return *shared;
 }
 
-void on_dump_signal(int) {
-  if (Collector* collector = own().for_signals.load(std::memory_order_acquire)) collector->dump_soon();
-}
+void on_dump_signal(int) { own().dump_asked.store(true); }
 
 // Needs the mutex, or a process with one thread.
 void start_collector(OwnSession& session, trace::Writer::Mode mode) {
@@ -58,6 +59,8 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   if (!output->is_flight()) {  // whose file is another one after each dump
     shared.options.file_device = output->file().device();
     shared.options.file_inode = output->file().inode();
+    if (session.path.size() < sizeof shared.options.file_path)
+      std::strcpy(shared.options.file_path, session.path.c_str());
   }
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   const bool had_segment = header != nullptr;
@@ -73,11 +76,15 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
     header->policy.store(static_cast<uint32_t>(shared.options.policy), std::memory_order_relaxed);
     header->file_device = shared.options.file_device;
     header->file_inode = shared.options.file_inode;
+    std::memcpy(header->file_path, shared.options.file_path, sizeof header->file_path);
   }
-  session.collector = std::make_unique<Collector>(std::move(output));
+  auto relatives = std::make_shared<Relatives>(session.path, session.id);
+  session.collector = std::make_shared<Collector>(
+      std::move(output), [relatives](Collector& collector, bool is_last) { relatives->look(collector, is_last); });
+  session.dump_asked.store(false);
+  session.collector->watch_for_dumps(session.dump_asked);
   session.collector->add(std::make_unique<Source>(*header, origin_of(*header), Source::From::Now));
   session.pid = getpid();
-  session.for_signals.store(session.collector.get(), std::memory_order_release);
   record::start_recording(shared);
   session.collector->start();
 }
@@ -87,9 +94,26 @@ void after_fork_in_child() noexcept {
   OwnSession& session = own();
   if (session.pid == getpid()) return;  // a handler of the program's was before us, and has recorded
   new (&session.mutex) std::mutex;
-  session.for_signals.store(nullptr, std::memory_order_relaxed);
-  for (auto* held : {&session.collector, &session.unfinished})
-    if (Collector* parents = held->release()) parents->abandon();
+  // Never destroyed: what stands for the thread here would be joined. The other copies went with their threads.
+  for (auto* held : {&session.collector, &session.unfinished}) {
+    if (!*held) continue;
+    auto* const kept = new std::shared_ptr<Collector>(std::move(*held));
+    (*kept)->abandon();
+  }
+}
+
+// The child may not write the trace: it has given up its rights, or the file is gone. It records all the same, and the
+// collector of a process that it comes from takes it over, as long as that one runs. False: there is no segment.
+bool record_for_relatives(OwnSession& session) noexcept {
+  record::Process& shared = *record::process();
+  char why[512];
+  if (!record::ensure_segment(shared, why, sizeof why)) return false;
+  record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
+  header->needs_collector.store(1, std::memory_order_release);
+  header->collector_attached.store(1, std::memory_order_relaxed);
+  session.pid = getpid();
+  record::start_recording(shared);
+  return true;
 }
 
 // In a forked child, at its first record: the same session goes on, with a collector of the child's own.
@@ -100,7 +124,7 @@ bool restart_in_child() noexcept {
     start_collector(session, trace::Writer::Mode::Append);
     return true;
   } catch (const std::exception&) {
-    return false;  // the file is gone or full: the child runs on unrecorded
+    return record_for_relatives(session);
   }
 }
 
@@ -118,7 +142,6 @@ void stop_session(OwnSession& session) {
   shared.restart.store(nullptr, std::memory_order_release);
   shared.session.store(nullptr, std::memory_order_release);
   session.running = false;
-  session.for_signals.store(nullptr, std::memory_order_release);
   if (session.options.dump_signal != 0) sigaction(session.options.dump_signal, &session.old_action, nullptr);
   if (session.pid != getpid() || !session.collector) return;  // a child that recorded nothing
   session.unfinished = std::move(session.collector);
@@ -145,7 +168,7 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
                              session.running ? base::format(", into {}", session.path) : ""));
   follow_forks();
   try {
-    session.path = path;
+    session.path = absolute_path(path);
     session.options = options;
     session.id = joined != nullptr ? *joined : new_session_id();
     if (tidy == Tidy::Yes) remove_spent_segments();
@@ -166,26 +189,42 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
   }
 }
 
+namespace {
+
+// Null: none runs in this process.
+std::shared_ptr<Collector> running_collector() {
+  OwnSession& session = own();
+  const std::lock_guard lock(session.mutex);
+  return session.running && session.pid == getpid() ? session.collector : nullptr;
+}
+
+std::shared_ptr<Collector> flight_collector() {
+  std::shared_ptr<Collector> collector = running_collector();
+  if (!collector) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
+  return collector;
+}
+
+}  // namespace
+
 void dump_session(const std::string& path) {
-  Collector* collector = own().for_signals.load(std::memory_order_acquire);
-  if (collector == nullptr) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
+  const std::shared_ptr<Collector> collector = flight_collector();
   record::run_flush(this_process());
   collector->dump(path);
 }
 
-namespace {
-Collector& flight_collector() {
-  Collector* collector = own().for_signals.load(std::memory_order_acquire);
-  if (collector == nullptr) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
-  return *collector;
-}
-}  // namespace
-
-void begin_flight_copy(const std::string& path) { flight_collector().begin_copy(path); }
+void begin_flight_copy(const std::string& path) { flight_collector()->begin_copy(path); }
 
 void end_flight_copy() {
+  const std::shared_ptr<Collector> collector = flight_collector();
   record::run_flush(this_process());
-  flight_collector().end_copy();
+  collector->end_copy();
+}
+
+void flush_session() {
+  const std::shared_ptr<Collector> collector = running_collector();
+  if (!collector) return;
+  record::run_flush(this_process());
+  collector->flush();
 }
 
 bool session_taken() {
@@ -199,7 +238,7 @@ bool recorded_from_outside() {
 
 SessionId start_session_by_environment(const std::string& path, const SessionOptions& options,
                                        const SessionId* joined) {
-  start_session(path, options, joined != nullptr ? StartMode::Append : StartMode::Create, joined);
+  start_session(path, options, StartMode::Append, joined);
   own().by_environment = true;
   return own().id;
 }
@@ -225,10 +264,13 @@ __attribute__((destructor(101))) void at_exit() {
   try {
     close_session();
     finish_earlier(own());
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
     complete = false;  // the segment keeps what the file would not take, for `kymo recover`
+    if (own().by_environment) fprintf(stderr, "kymo: the trace is not complete: %s\n", error.what());
   }
-  if (complete && shared->segment.load() != nullptr && shared->session.load() == nullptr) unlink(shared->segment_path);
+  record::SegmentHeader* const header = shared->segment.load();
+  if (header != nullptr && header->needs_collector.load() != 0) return;  // whoever collects for it removes it
+  if (complete && header != nullptr && shared->session.load() == nullptr) unlink(shared->segment_path);
 }
 
 }  // namespace kymo::collect

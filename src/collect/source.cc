@@ -64,6 +64,7 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
   std::copy(std::begin(header.writer), std::end(header.writer), id_.bytes.begin());
   clock_.boot_id = origin_.boot_id;
   origin_.announces_ending = 1;
+  is_own_ = header.pid == static_cast<uint32_t>(getpid());
   header_.collector_attached.store(1, std::memory_order_relaxed);
   trace::Cost own;
   own.picoseconds_per_event = picoseconds_per_record();
@@ -346,6 +347,12 @@ void Source::note(trace::Writer& writer) {
   flush_catalog(writer);
 }
 
+uint64_t Source::unfinished() const {
+  uint64_t sum = handles_.open_count();
+  for (const auto& ring : rings_) sum += ring ? ring->decoder.open_count() : 0;
+  return sum;
+}
+
 void Source::saw_alive() { header_.alive_until.store(record::ticks(), std::memory_order_relaxed); }
 
 trace::Ending Source::ending_now() const { return {header_.alive_until.load(std::memory_order_relaxed)}; }
@@ -360,7 +367,8 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
   }
   if (const uint64_t count = header_.lost_without_slot.exchange(0); count != 0)
     keep_losses({{trace::LossCause::NoSlot, 0, count, header_.lost_without_slot_first.load(),
-                  header_.lost_without_slot_last.load(), ""}});
+                  header_.lost_without_slot_last.load(),
+                  header_.memory_was_full.load() != 0 ? "shared memory was full" : "too many threads at once"}});
   keep_losses(handles_.unknown_ends());
   costs_[0].collector_cpu_ns = collector_cpu_ns;
   note(writer);

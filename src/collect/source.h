@@ -51,6 +51,8 @@ class Source {
 
   // Now and then: a clock pair, the tool's own cost, ends that had no start.
   void note(trace::Writer& writer);
+  bool is_own() const { return is_own_; }  // of the process that collects
+
   // Its process runs: the time goes into the segment, for whoever has to tell how long what is open has lasted.
   void saw_alive();
   trace::Ending ending_now() const;
@@ -61,6 +63,7 @@ class Source {
   const trace::WriterId& id() const { return id_; }
   uint64_t events() const { return events_; }
   uint64_t lost() const { return lost_; }
+  uint64_t unfinished() const;  // ranges that have begun and not ended
   uint32_t threads() const { return next_track_ - 1 - queues_; }
   record::SegmentHeader& header() { return header_; }
 
@@ -103,6 +106,7 @@ class Source {
   std::vector<trace::Track> new_tracks_;
   std::vector<trace::Loss> new_losses_;
   std::vector<trace::Cost> new_costs_;
+  bool is_own_ = false;
   bool introduced_ = false;
   uint64_t notes_ = 0;
   uint32_t next_track_ = 1;

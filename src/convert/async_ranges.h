@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "convert/events.h"
 
 namespace kymo::convert {
@@ -40,9 +41,7 @@ class AsyncRanges {
     bool operator==(const Handle&) const = default;
   };
   struct HashHandle {
-    size_t operator()(const Handle& handle) const noexcept {
-      return (handle.id + handle.writer) * 0x9E3779B97F4A7C15ull >> 17;  // ids are consecutive: spread them
-    }
+    size_t operator()(const Handle& handle) const noexcept { return base::SeededHash::of(handle.id, handle.writer); }
   };
   // A beginning that outlives its chunk, with its own copy of the texts.
   struct Begin {

@@ -50,7 +50,7 @@ class CsvWriter : public EventVisitor {
 
   void range(const Range& range) override {
     append_beginning("range", range, range.start_ns);
-    if (range.finished) append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
+    append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
     out_.push_back(',');
     append_integer(out_, range.depth);
     out_.push_back(',');
@@ -69,7 +69,7 @@ class CsvWriter : public EventVisitor {
 
   void async_range(const AsyncRange& range) override {
     append_beginning("async", range, range.start_ns);
-    if (range.finished) append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
+    append_integer(out_, elapsed_ns(range.start_ns, range.end_ns));
     append(out_, ",,,");
     append_integer(out_, range.id);
     append_args(range);

@@ -41,7 +41,7 @@ TEST(CsvTest, OneLineForEachEvent) {
       "counter,bytes,,100,101,\"main, first\",,1700000000000002500,,,,,\"{\"\"value 1\"\":4096}\"\n"
       "async,outer,,100,101,\"main, first\",,1700000000000003000,500,,,9,{}\n"
       "flow_begin,outer,,100,101,\"main, first\",,1700000000000003600,,,,5,{}\n"
-      "range,outer,,100,101,\"main, first\",,1700000000000004000,,0,0,,\"{\"\"finished\"\":false}\"\n");
+      "range,outer,,100,101,\"main, first\",,1700000000000004000,0,0,0,,\"{\"\"finished\"\":false}\"\n");
 }
 
 }  // namespace

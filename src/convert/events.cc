@@ -15,6 +15,7 @@ namespace kymo::convert {
 
 namespace {
 
+constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
 constexpr int64_t kNotYet = std::numeric_limits<int64_t>::max();
 
 struct Process {
@@ -92,10 +93,14 @@ class Walk {
 };
 
 WalkReport Walk::run() {
-  // How long each process recorded is in the chunk headers; what it left open lasted until then.
+  // How long each process recorded is in the chunk headers, and perhaps when it was last seen alive; what it left open
+  // lasted until then.
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     if (Track* const track = find_track(chunk)) {
       track->process->end_ns = std::max(track->process->end_ns, to_ns(*track, chunk.last));
+      const trace::WriterInfo& writer = *track->place->writer;
+      if (writer.ending && track->place->track->clock == kHostClock)
+        track->process->end_ns = std::max(track->process->end_ns, to_ns(*track, writer.ending->alive_until));
     }
   }
   trace::EventBatch batch;
@@ -187,7 +192,8 @@ void Walk::drop_open(Track& track, size_t keep) {
 
 void Walk::visit_steps(Track& track, const trace::EventBatch& batch) {
   enclosing_.clear();
-  for (const trace::OpenRange& open : track.open) enclosing_.push_back({to_ns(track, open.start), kNotYet});
+  if (batch.points.size() != 0)
+    for (const trace::OpenRange& open : track.open) enclosing_.push_back({to_ns(track, open.start), kNotYet});
   for (const Step& step : order_.steps()) {
     switch (step.kind) {
       case Step::Kind::Begin:

@@ -36,13 +36,24 @@ Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
                         base::format("a socket's path has less than {} characters; choose another folder",
                                      sizeof sockaddr_un::sun_path));
   }
-  if (options_.makes_folder) mkdir(folder_of(options_.path).c_str(), options_.is_for_all ? 0755 : 0700);
+  if (options_.makes_folder) make_folder();
   check_folder();
   lock();
   listen_there();
 }
 
 Endpoint::~Endpoint() { unlink(options_.path.c_str()); }
+
+// With these permissions whatever the umask is. One that a daemon made for its user alone is opened for all.
+void Endpoint::make_folder() const {
+  const std::string folder = folder_of(options_.path);
+  const mode_t mode = options_.is_for_all ? 0755 : 0700;
+  const bool is_new = mkdir(folder.c_str(), mode) == 0;
+  const base::FileDescriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!opened || fstat(opened.get(), &status) != 0 || status.st_uid != geteuid()) return;  // check_folder() says so
+  if (is_new || (options_.is_for_all && (status.st_mode & 0777) == 0700)) fchmod(opened.get(), mode);
+}
 
 // Whoever can write the folder can put a socket of their own in its place.
 void Endpoint::check_folder() const {

@@ -32,6 +32,7 @@ class Endpoint {
   uint64_t next_trigger_id();
 
  private:
+  void make_folder() const;
   void check_folder() const;
   void lock();
   void remember();

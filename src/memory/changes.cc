@@ -14,6 +14,8 @@ namespace kymo::memory {
 
 namespace {
 
+constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
+
 std::string program_of(const trace::Origin& origin) {
   const std::string& path =
       origin.executable.empty() && !origin.command_line.empty() ? origin.command_line.front() : origin.executable;
@@ -68,7 +70,10 @@ struct Changes::Impl {
       }
       lane->chunks.push_back(&chunk);
       begin_ns = std::min(begin_ns, lane->clock->to_realtime_ns(chunk.first));
-      end_ns = std::max(end_ns, lane->clock->to_realtime_ns(chunk.last));
+      const int64_t last = lane->clock->to_realtime_ns(chunk.last);
+      end_ns = std::max(end_ns, last);
+      int64_t& process_end = tables.processes[processes.at(chunk.writer)->number].end_ns;
+      process_end = std::max(process_end, last);
     }
     for (uint32_t i = 0; i < lanes.size(); ++i) waiting.emplace(lanes[i]->next_ns(), i);
   }
@@ -91,6 +96,10 @@ struct Changes::Impl {
       process = std::make_unique<ProcessTables>(writer->second, number, device, tables);
       const trace::Origin& origin = writer->second.origin;
       tables.processes.push_back({origin.pid, program_of(origin)});
+      if (writer->second.ending && writer->second.ending->alive_until != 0)
+        if (const auto host = writer->second.clocks.find(kHostClock); host != writer->second.clocks.end())
+          if (const trace::ClockMap map(host->second); map.usable())
+            tables.processes.back().end_ns = map.to_realtime_ns(writer->second.ending->alive_until);
     }
     const auto thread = static_cast<uint32_t>(tables.threads.size());
     tables.threads.push_back({process->number, track->second.tid, track->second.name});
@@ -143,6 +152,7 @@ std::span<const MemoryChange> Changes::next() {
 
 int64_t Changes::begin_ns() const { return impl_->lanes.empty() ? 0 : impl_->begin_ns; }
 int64_t Changes::end_ns() const { return impl_->lanes.empty() ? 0 : impl_->end_ns; }
+uint64_t Changes::most_alive() const { return (1 << 16) + 64 * impl_->reader.file_size(); }
 Tables& Changes::tables() { return impl_->tables; }
 const std::vector<trace::Problem>& Changes::problems() const { return impl_->problems; }
 

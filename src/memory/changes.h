@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #include <span>
@@ -28,7 +29,8 @@ struct MemoryInfo {
 
 struct ProcessInfo {
   uint64_t pid = 0;
-  std::string name;  // of the program
+  std::string name;                                      // of the program
+  int64_t end_ns = std::numeric_limits<int64_t>::max();  // when it had ended, as far as is known
 };
 
 struct ThreadInfo {
@@ -75,6 +77,10 @@ class Changes {
   // The span in which changes can be: of all tracks that have points.
   int64_t begin_ns() const;
   int64_t end_ns() const;
+
+  // The most blocks that can be alive at once in a trace of this size: every one takes some of its bytes, however well
+  // they are packed. A forged trace may claim more.
+  uint64_t most_alive() const;
 
   Tables& tables();
   const std::vector<trace::Problem>& problems() const;  // what could not be read so far

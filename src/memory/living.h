@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "memory/replay.h"
 
 namespace kymo::memory {
@@ -55,8 +56,7 @@ class Living {
   size_t next(size_t at) const { return (at + 1) & (places_.size() - 1); }
   size_t distance(size_t from, size_t to) const { return (to - from) & (places_.size() - 1); }
   size_t home_of(uint32_t memory, uint64_t address) const {
-    const uint64_t bits = (address + (uint64_t{memory} << 48)) * 0x9E3779B97F4A7C15u;
-    return static_cast<size_t>((bits ^ (bits >> 32)) * 0xD6E8FEB86659FD93u >> 20) & (places_.size() - 1);
+    return base::SeededHash::of(address, memory) & (places_.size() - 1);
   }
   size_t place_of(uint32_t memory, uint64_t address) const {
     size_t at = home_of(memory, address);

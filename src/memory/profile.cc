@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/seeded_hash.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -108,11 +109,17 @@ class ProfileBuilder : public BlockVisitor {
     if (block.taken_at <= peak_event_) returned_since_peak_.push_back(known);
   }
 
+  void ended(const Block& block, int64_t end_ns) override {
+    ++event_;
+    subtract_clamped(profile_.end_bytes, block.bytes);
+    subtract_clamped(memory_of(block).in_use, block.bytes);
+    moments_.add(end_ns, profile_.end_bytes, event_);
+    add_left(block);
+    if (block.taken_at <= peak_event_) returned_since_peak_.push_back(block);
+  }
+
   void remaining(const Block& block) override {
-    profile_.left.add(block.bytes);
-    each_group(block, [&](Group& group) { group.left.add(block.bytes); });
-    profile_.largest_left.push_back(block);
-    if (profile_.largest_left.size() > 2 * kMostBlocks) keep_largest(profile_.largest_left);
+    add_left(block);
     if (block.taken_at <= peak_event_) add_at_peak(block);
   }
 
@@ -155,6 +162,13 @@ class ProfileBuilder : public BlockVisitor {
     with(group);
   }
 
+  void add_left(const Block& block) {
+    profile_.left.add(block.bytes);
+    each_group(block, [&](Group& group) { group.left.add(block.bytes); });
+    profile_.largest_left.push_back(block);
+    if (profile_.largest_left.size() > 2 * kMostBlocks) keep_largest(profile_.largest_left);
+  }
+
   void add_at_peak(const Block& block) {
     add_clamped(profile_.at_peak[static_cast<size_t>(block.category)], block.bytes);
     each_group(block, [&](Group& group) { group.at_peak.add(block.bytes); });
@@ -186,7 +200,7 @@ class ProfileBuilder : public BlockVisitor {
   uint64_t event_ = 0, peak_event_ = 0;
   std::vector<Block> returned_since_peak_;  // of what was alive at it
   std::vector<Group> stacks_, ranges_;      // by key
-  std::unordered_map<uint64_t, Group> sizes_;
+  std::unordered_map<uint64_t, Group, base::SeededHash> sizes_;
 };
 
 // The second pass: what was in use after the chosen changes.
@@ -206,6 +220,11 @@ class TimelineBuilder : public BlockVisitor {
     subtract_clamped(now_.by_stack[stacks_.place_of(block.stack)], block.bytes);
     subtract_clamped(now_.by_range[ranges_.place_of(block.range)], block.bytes);
     changed(by.time_ns);
+  }
+  void ended(const Block& block, int64_t end_ns) override {
+    MemoryChange by;
+    by.time_ns = end_ns;
+    returned(block, by);
   }
 
  private:
@@ -258,6 +277,10 @@ Profile read_profile(const trace::Reader& reader, const ProfileOptions& options)
   builder.finish();
   profile.problems = reader.problems();
   profile.problems.insert(profile.problems.end(), changes.problems().begin(), changes.problems().end());
+  if (profile.counts.left_out != 0)
+    profile.problems.push_back({0, reader.file_size(),
+                                base::format("{} allocations were left out: a file of {} bytes cannot mean so many",
+                                             profile.counts.left_out, reader.file_size())});
   if (profile.is_empty() && !profile.tables.other_devices.empty()) refuse_device(options.device, profile.tables);
   if (options.timeline_points != 0 && !profile.is_empty()) {
     const std::vector<uint64_t> events = builder.moments();

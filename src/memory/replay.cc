@@ -14,7 +14,8 @@ constexpr size_t kMostUntangled = 64;
 
 class Replay {
  public:
-  Replay(BlockVisitor& visitor, const Temporaries* temporaries) : visitor_(visitor), temporaries_(temporaries) {}
+  Replay(BlockVisitor& visitor, const Temporaries* temporaries, uint64_t most_alive)
+      : visitor_(visitor), temporaries_(temporaries), most_alive_(most_alive) {}
 
   // Changes of one tick on several threads come in no order: the one that makes sense goes first. An address is taken
   // when it is free and given back when it is not.
@@ -39,6 +40,26 @@ class Replay {
     }
   }
 
+  // Before what happens at `now_ns`: processes that ended earlier take their memory along.
+  void end_processes(const Tables& tables, int64_t now_ns) {
+    for (uint32_t process = 0; process < tables.processes.size(); ++process) {
+      const int64_t end_ns = tables.processes[process].end_ns;
+      if (end_ns >= now_ns) continue;
+      if (process >= has_ended_.size()) has_ended_.resize(process + size_t{1});
+      if (has_ended_[process]) continue;
+      has_ended_[process] = true;
+      std::vector<Block> left;
+      living_.each([&](const Block& block) {
+        if (tables.memories[block.memory].process == process) left.push_back(block);
+      });
+      for (const Block& block : left) {
+        living_.remove(block.memory, block.address);
+        ++events_;
+        visitor_.ended(block, end_ns);
+      }
+    }
+  }
+
   ReplayCounts finish() {
     living_.each([&](const Block& block) { visitor_.remaining(block); });
     return counts_;
@@ -60,6 +81,10 @@ class Replay {
     if (const Block* there = change.address != 0 ? living_.find(change.memory, change.address) : nullptr) {
       ++counts_.lost_returns;
       give_back(*there, change);
+    }
+    if (living_.size() >= most_alive_) {
+      ++counts_.left_out;
+      return;
     }
     Block block;
     block.address = change.address;
@@ -127,9 +152,11 @@ class Replay {
 
   BlockVisitor& visitor_;
   const Temporaries* temporaries_;
+  const uint64_t most_alive_;
   Living living_;
   std::vector<uint64_t> sums_;  // of allocators that do not say where, by memory
   std::vector<const MemoryChange*> waiting_;
+  std::vector<bool> has_ended_;  // by process
   ReplayCounts counts_;
   uint64_t events_ = 0;
 };
@@ -137,9 +164,11 @@ class Replay {
 }  // namespace
 
 ReplayCounts replay(Changes& changes, BlockVisitor& visitor, const Temporaries* temporaries) {
-  Replay all(visitor, temporaries);
-  for (std::span<const MemoryChange> moment = changes.next(); !moment.empty(); moment = changes.next())
+  Replay all(visitor, temporaries, changes.most_alive());
+  for (std::span<const MemoryChange> moment = changes.next(); !moment.empty(); moment = changes.next()) {
+    if (changes.tables().processes.size() > 1) all.end_processes(changes.tables(), moment.front().time_ns);
     all.apply(moment);
+  }
   return all.finish();
 }
 

@@ -32,6 +32,8 @@ class BlockVisitor {
   virtual void taken(const Block&) {}
   // `by` is the return; or where there is none, what was allocated at the same address next.
   virtual void returned(const Block&, const MemoryChange& /*by*/) {}
+  // Its process has ended and others go on: it is in use no more, and was never returned.
+  virtual void ended(const Block& block, int64_t /*end_ns*/) { remaining(block); }
   // Of what was taken before the recording began.
   virtual void unknown_return(const MemoryChange&) {}
   // At the end, in no order.
@@ -44,6 +46,7 @@ using Temporaries = std::vector<bool>;  // by Block::number; what lies beyond it
 struct ReplayCounts {
   uint64_t allocations = 0, returns = 0;
   uint64_t unknown_returns = 0;
+  uint64_t left_out = 0;      // allocations beyond Changes::most_alive()
   uint64_t lost_returns = 0;  // an address was allocated again without a return between
 };
 

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "stack/file_symbols.h"
 #include "trace/reader.h"
 
@@ -73,7 +74,7 @@ class Stacks {
 
   std::vector<Node> nodes_;  // nodes_[0] stands for no stack
   std::vector<Place> places_;
-  std::unordered_map<uint64_t, StackId> node_ids_;
+  std::unordered_map<uint64_t, StackId, base::SeededHash> node_ids_;
   std::unordered_map<Place, uint32_t, HashPlace> place_ids_;
   std::vector<Process> processes_;
   std::vector<stack::Frame> named_;

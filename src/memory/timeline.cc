@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/seeded_hash.h"
+
 namespace kymo::memory {
 
 namespace {
@@ -32,8 +34,8 @@ void sort_by_size(std::vector<size_t>& which, std::span<const Change> changes) {
 Timeline make_timeline(std::span<const Change> changes) {
   Timeline timeline;
   timeline.in_use.reserve(changes.size());
-  std::unordered_map<uint64_t, size_t> alive;            // by address, the change that took it
-  std::vector<size_t> freed_at(changes.size(), kNever);  // by the change that took it
+  std::unordered_map<uint64_t, size_t, base::SeededHash> alive;  // by address, the change that took it
+  std::vector<size_t> freed_at(changes.size(), kNever);          // by the change that took it
   InUse in_use;
   uint64_t anonymous = 0;
 

@@ -49,6 +49,11 @@ class TimelineRows : public BlockVisitor {
     uint64_t& bytes = in_use_[static_cast<size_t>(block.category)];
     bytes -= std::min(block.bytes, bytes);
   }
+  void ended(const Block& block, int64_t end_ns) override {
+    MemoryChange by;
+    by.time_ns = end_ns;
+    returned(block, by);
+  }
   void finish() {
     if (begun_) write();
   }

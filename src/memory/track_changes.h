@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/seeded_hash.h"
 #include "convert/chunk_order.h"
 #include "convert/classes.h"
 #include "convert/value_rows.h"
@@ -72,7 +73,7 @@ class TrackChanges {
   int64_t last_ns_ = INT64_MIN;
   uint64_t told_nodes_ = 0;
   std::vector<StackId> nodes_;  // by the track's own numbers
-  std::unordered_map<uint64_t, StackId> far_nodes_;
+  std::unordered_map<uint64_t, StackId, base::SeededHash> far_nodes_;
 
   trace::EventBatch batch_;
   convert::ChunkOrder order_;

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collect/options.h"
+#include "collect/own_session.h"
 #include "kymo/error.h"
 #include "kymo/ondemand.h"
 #include "ondemand/clients.h"
@@ -140,6 +141,7 @@ void export_memory_profile(const std::string& path) {
   check_memory_name(path);
   const std::string whole = whole_path(path);
   OutputFile file(whole, {});
+  if (calls.running == Running::Memory) collect::flush_session();
   // A copy: the recording may go on, and may be exported in another form too.
   std::filesystem::copy_file(calls.file->part(), file.part(), std::filesystem::copy_options::overwrite_existing);
   write_memory_profile(file);

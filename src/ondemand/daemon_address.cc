@@ -67,6 +67,7 @@ ConnectResult connect_to_daemon(const std::string& path) {
   if (connect(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == EAGAIN || errno == EINTR) result.state = Connecting::Full;
     if (errno == ECONNREFUSED) result.state = Connecting::Refused;
+    if (errno == EACCES) result.state = Connecting::Denied;
     return result;
   }
   ucred peer{};

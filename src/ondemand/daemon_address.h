@@ -23,6 +23,7 @@ enum class Connecting : uint8_t {
   NotThere,
   Refused,  // its socket is there, and nobody listens: it is about to, or dead
   Full,     // it listens, and too many are waiting
+  Denied,   // its folder, or its socket, is closed to this user
 };
 
 struct ConnectResult {

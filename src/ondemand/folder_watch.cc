@@ -42,7 +42,7 @@ bool FolderWatch::begin(const std::vector<std::string>& paths) {
       const std::string name = rest.substr(slash + 1);
       rest.resize(slash);
       const int number = inotify_add_watch(file.get(), rest.empty() ? "/" : rest.c_str(), kEvents | IN_MASK_ADD);
-      if (number < 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
+      if (number < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) continue;
       if (number < 0) break;
       watched_.push_back({number, name});
       break;

@@ -33,12 +33,13 @@ void Link::connect() {
   retry_ns_ = kLinkNever;
   // The watch first: a daemon that comes between the two looks is told of.
   wait_for_daemon();
-  bool refused = false, full = false;
+  bool refused = false, full = false, denied = false;
   for (const std::string& path : sockets_) {
     ConnectResult result = connect_to_daemon(path);
     if (!result.problem.empty()) problem_ = result.problem;
     refused |= result.state == Connecting::Refused;
     full |= result.state == Connecting::Full;
+    denied |= result.state == Connecting::Denied;
     if (result.state != Connecting::Connected) continue;
     socket_ = OwnFile(std::move(result.socket));
     watch_.end();
@@ -47,6 +48,8 @@ void Link::connect() {
     problem_.clear();
     return send(hello_());
   }
+  // Nobody tells of a folder that may not be entered.
+  if (denied) retry_ns_ = std::min(retry_ns_, link_now() + kLookWithoutWatch);
   if (full && tries_ == kMostTries) --tries_;
   if ((refused || full) && tries_ < kMostTries) retry_ns_ = link_now() + (kShortestPause << tries_++);
 }

@@ -108,6 +108,19 @@ wire::Result<JobRequest> job_of(const wire::MemoryStart& start, const std::vecto
   return request;
 }
 
+namespace {
+
+// Nobody knows who asks: a peer's message names no user. So a program writes only where Kineto would, and where its own
+// user has said.
+std::vector<std::string> config_folders() {
+  std::vector<std::string> folders{"/tmp"};
+  for (const char* variable : {"KINETO_ONDEMAND_TRACE_DIR", "KYMO_TRACE_DIR"})
+    for (std::string& folder : folders_in(variable)) folders.push_back(std::move(folder));
+  return folders;
+}
+
+}  // namespace
+
 wire::Result<JobRequest> job_of_config(const std::string& text) {
   const wire::ConfigReading said = wire::read_config(text);
   if (!said.request) return wire::Refusal{said.reason()};
@@ -120,7 +133,7 @@ wire::Result<JobRequest> job_of_config(const std::string& text) {
   JobRequest request;
   request.id = 1;  // nobody asks for it by number
   request.output = wire::output_path(config, getpid());
-  request.allowed = {folders_in("KYMO_TRACE_DIR"), folders_in("KINETO_ONDEMAND_TRACE_DIR")};
+  request.allowed = {folders_in("KYMO_TRACE_DIR"), config_folders()};
   request.flags = {config.shapes, config.memory_events, config.stack, config.flops, config.modules};
   request.start_at_ns = config.start_ms * kRequestMillisecond;
   // A start that is past by a little means now.

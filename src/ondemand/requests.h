@@ -14,7 +14,7 @@ namespace kymo::ondemand {
 wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders);
 wire::Result<JobRequest> job_of(const wire::MemoryStart& start, const std::vector<std::string>& folders);
 
-// The peers' config text, on top of base_config(). Where it may be written says KINETO_ONDEMAND_TRACE_DIR, besides
+// The peers' config text, on top of base_config(). It may be written below /tmp, KINETO_ONDEMAND_TRACE_DIR and
 // KYMO_TRACE_DIR. Keys that are not known are said in the trace. Of what it says, a warm-up is not done, because
 // recording needs none, and knobs of one backend or another have no meaning here.
 wire::Result<JobRequest> job_of_config(const std::string& text);

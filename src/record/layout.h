@@ -187,6 +187,7 @@ struct SegmentHeader {
   uint8_t writer[16];   // whose the records are: another with each session
   uint8_t session[16];
   uint32_t pid, parent_pid;
+  uint64_t pid_namespace;     // that `pid` is of; 0: not known
   uint64_t process_identity;  // see segment.h: a pid alone may be another's by now, or this one's after exec
   TickKind tick_kind;
   std::atomic<uint32_t> policy;
@@ -194,6 +195,7 @@ struct SegmentHeader {
   uint64_t pair_ticks, pair_monotonic_ns, pair_realtime_ns, pair_error_ns;  // one clock pair, taken at creation
   uint64_t start_realtime_ns;
   uint64_t file_device, file_inode;  // the trace that its records belong to; 0: known by the session alone
+  char file_path[1024];              // where that was, to see whether it still is; never to open it. Empty: too long
 
   // Between producers and the collector.
   alignas(64) std::atomic<uint32_t> wake;  // futex: the collector sleeps on it
@@ -207,6 +209,8 @@ struct SegmentHeader {
   std::atomic<uint32_t> slots_used;     // slots from here on are unused
   std::atomic<uint64_t> lost_without_slot;
   std::atomic<uint64_t> lost_without_slot_first, lost_without_slot_last;
+  std::atomic<uint32_t> memory_was_full;  // a thread found no memory for a ring
+  std::atomic<uint32_t> needs_collector;  // its process has none of its own, and may not write the trace
   std::atomic<uint64_t> alive_until;  // ticks: when a collector last saw the process alive
 
   std::atomic<uint32_t> slot_state[kMaxSlots];  // SlotState

@@ -174,7 +174,8 @@ bool external_options(SegmentOptions& options) noexcept {
   if (const char* file = secure_getenv("KYMO_SESSION_FILE"); file != nullptr) {
     char* end = nullptr;
     options.file_device = strtoull(file, &end, 10);
-    options.file_inode = *end == ':' ? strtoull(end + 1, nullptr, 10) : 0;
+    options.file_inode = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
+    if (*end == ':' && strlen(end) < sizeof options.file_path) strcpy(options.file_path, end + 1);
   }
   return true;
 }
@@ -201,7 +202,8 @@ bool inherit_classes(Process& shared) noexcept {
 }
 
 // When the copy is loaded: a recorded program's process is in the trace even if it annotates nothing.
-__attribute__((constructor(101))) void on_load() noexcept {
+__attribute__((constructor(101))) void on_load(int, char**, char** environment) noexcept {
+  if (environ == nullptr) environ = environment;  // a library that is initialized before the C library itself
   Process* shared = process();
   if (shared == nullptr) return;
   if (shared->segment.load(std::memory_order_acquire) != nullptr || !external_options(shared->options)) return;

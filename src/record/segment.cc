@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,6 +84,40 @@ struct flock lock_of(Holder holder) noexcept {
   return lock;
 }
 
+// How large a segment may be: a file beyond its limit would end the program by a signal, and a mapping beyond its own
+// would not come about.
+uint64_t most_bytes() noexcept {
+  uint64_t most = ~uint64_t{0};
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) most = limit.rlim_cur;
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    uint64_t used = 0;
+    if (const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC); fd >= 0) {
+      char text[64] = {};
+      if (read(fd, text, sizeof text - 1) > 0) used = strtoull(text, nullptr, 10) * kPage;
+      close(fd);
+    }
+    // A quarter of what is left: the program needs the rest.
+    const uint64_t left = limit.rlim_cur > used ? (limit.rlim_cur - used) / 4 : 0;
+    if (left < most) most = left;
+  }
+  return most;
+}
+
+struct Capacity {
+  uint32_t slots;
+  uint64_t ring_bytes;
+};
+
+// As many threads as there are places for, and smaller rings where that is few.
+Capacity capacity_within(uint64_t bytes, uint64_t header_bytes, uint64_t ring_bytes) noexcept {
+  constexpr uint64_t kFew = 64;
+  const uint64_t left = bytes > header_bytes ? bytes - header_bytes : 0;
+  while (ring_bytes > kMinRingBytes && left / (kPage + ring_bytes) < kFew) ring_bytes /= 2;
+  const uint64_t slots = left / (kPage + ring_bytes);
+  return {static_cast<uint32_t>(slots < kMaxSlots ? slots : kMaxSlots), ring_bytes};
+}
+
 bool is_open(const Mapping& mapping) noexcept {
   struct stat status;
   return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode;
@@ -117,8 +152,9 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   put_hex(path + folder + 1, name, sizeof name);
 
   const uint64_t header_bytes = round_up(sizeof(SegmentHeader), kPage);
-  const uint64_t slot_bytes = kPage + options.ring_bytes;
-  const uint64_t bytes = header_bytes + kMaxSlots * slot_bytes;
+  const Capacity capacity = capacity_within(most_bytes(), header_bytes, options.ring_bytes);
+  const uint64_t slot_bytes = kPage + capacity.ring_bytes;
+  const uint64_t bytes = header_bytes + capacity.slots * slot_bytes;
 
   if (fd < 0) {
     fd = open_above_streams(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
@@ -134,6 +170,7 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
     if (named) unlink(path);
     return false;
   };
+  if (capacity.slots == 0) return fail("the limits on the size of files or of memory (ulimit -f, -v) leave no room", EFBIG);
   if (!lock_segment(fd, Holder::Owner)) return fail("cannot be locked", errno);
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return fail("cannot be sized", errno);
   constexpr const char* kNoRoom = "no room in shared memory (make some, or set KYMO_SHM_DIR)";
@@ -154,13 +191,14 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   header.segment_bytes = bytes;
   header.slot_bytes = slot_bytes;
   header.slots_offset = header_bytes;
-  header.slot_capacity = kMaxSlots;
-  header.ring_cells = static_cast<uint32_t>(options.ring_bytes / sizeof(Cell));
+  header.slot_capacity = capacity.slots;
+  header.ring_cells = static_cast<uint32_t>(capacity.ring_bytes / sizeof(Cell));
   memcpy(header.segment, name, sizeof name);
   memcpy(header.writer, name, sizeof name);
   memcpy(header.session, options.session, sizeof options.session);
   header.pid = static_cast<uint32_t>(getpid());
   header.parent_pid = static_cast<uint32_t>(getppid());
+  header.pid_namespace = pid_namespace();
   header.process_identity = process_identity(header.pid);
   const TickSource source = tick_source();
   header.tick_kind = source.kind;
@@ -174,6 +212,7 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   header.start_realtime_ns = pair.realtime_ns;
   header.file_device = options.file_device;
   header.file_inode = options.file_inode;
+  memcpy(header.file_path, options.file_path, sizeof header.file_path);
   header.alive_until.store(pair.ticks, std::memory_order_relaxed);
   fill_origin(header);
   std::atomic_ref<uint64_t>(header.magic).store(kSegmentMagic, std::memory_order_release);
@@ -193,12 +232,13 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   return true;
 }
 
-bool map_segment(int fd, Mapping& mapping) noexcept {
+bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {
   struct stat status;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
   const auto bytes = static_cast<uint64_t>(status.st_size);
   if (bytes < sizeof(SegmentHeader)) return false;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  const int how = sharing == Sharing::Private ? MAP_PRIVATE : MAP_SHARED;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, how | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED) return false;
   auto& header = *static_cast<SegmentHeader*>(memory);
   const uint64_t magic = std::atomic_ref<uint64_t>(header.magic).load(std::memory_order_acquire);
@@ -270,6 +310,11 @@ uint64_t process_identity(uint32_t pid) noexcept {
   return identity;
 }
 
+uint64_t pid_namespace() noexcept {
+  struct stat status;
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
 bool lock_segment(int fd, Holder as) noexcept {
   struct flock lock = lock_of(as);
   return fcntl(fd, F_OFD_SETLK, &lock) == 0;
@@ -278,7 +323,8 @@ bool lock_segment(int fd, Holder as) noexcept {
 bool owner_is_alive(int fd, const SegmentHeader& header) noexcept {
   struct flock lock = lock_of(Holder::Owner);
   if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) return true;
-  return header.process_identity != 0 && process_identity(header.pid) == header.process_identity;
+  return header.process_identity != 0 && header.pid_namespace == pid_namespace() &&
+         process_identity(header.pid) == header.process_identity;
 }
 
 }  // namespace kymo::record

@@ -18,6 +18,7 @@ struct SegmentOptions {
   RingPolicy policy = RingPolicy::Block;
   uint64_t ring_bytes = 1 << 20;
   uint64_t file_device = 0, file_inode = 0;  // of the trace; 0: not known
+  char file_path[1024] = {};
 };
 
 inline constexpr uint64_t kMinRingBytes = 64 << 10;
@@ -41,7 +42,9 @@ bool create_segment(const SegmentOptions&, Mapping&, char (&path)[kSegmentPathBy
                     size_t why_bytes) noexcept;
 
 // Maps another process's segment, checking everything a reader will rely on: sizes, offsets, version. False: not one.
-bool map_segment(int fd, Mapping&) noexcept;
+// Private: what the reader changes stays its own.
+enum class Sharing : uint8_t { Shared, Private };
+bool map_segment(int fd, Mapping&, Sharing sharing = Sharing::Shared) noexcept;
 void unmap_segment(Mapping&) noexcept;
 
 // Gives slot `index` its memory, opening the file at `path` again where the program has closed it. False: shared memory
@@ -51,6 +54,9 @@ bool allocate_slot(Mapping&, const char* path, uint32_t index) noexcept;
 // Tells a process from a later one with its pid, and from itself before exec: when it started, and where the kernel put
 // its stack. 0: no such process.
 uint64_t process_identity(uint32_t pid) noexcept;
+
+// The PID namespace of this process, by its inode. 0: /proc is not there.
+uint64_t pid_namespace() noexcept;
 
 // Who holds a segment says so by a lock on one of its bytes: its process on the first, a collector elsewhere on the
 // second.

@@ -33,6 +33,7 @@ int take_new_slot(Process& shared, SegmentHeader& header) noexcept {
   if (index >= header.slot_capacity) return kNoneLeft;
   if (!allocate_slot(shared.mapping, shared.segment_path, index)) {
     header.slot_state[index].store(static_cast<uint32_t>(SlotState::Unused));
+    header.memory_was_full.store(1, std::memory_order_relaxed);
     return kNoMemory;
   }
   Slot& slot = slot_page(&header, index)->slot;

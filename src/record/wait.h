@@ -16,10 +16,13 @@ void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept;
 
 inline constexpr uint64_t kPatienceNs = 1'000'000'000;  // for a collector that does nothing
 
-// Waits until `ready` or until the collector has done nothing for a second. True: ready.
+// The most that one sleep counts for: where both were stopped meanwhile, nobody had the chance to do anything.
+inline constexpr uint64_t kMostOfSleepNs = 20'000'000;
+
+// Waits until `ready` or until the collector has done nothing for a second in which this thread ran. True: ready.
 template <class Ready>
 bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
-  uint64_t deadline = nanoseconds(CLOCK_MONOTONIC) + kPatienceNs;
+  uint64_t last = nanoseconds(CLOCK_MONOTONIC), waited = 0;
   uint32_t seen = header.progress.load(std::memory_order_acquire);
   header.blocked_producers.fetch_add(1, std::memory_order_seq_cst);
   bool done = ready();
@@ -29,9 +32,11 @@ bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
     done = ready();
     const uint32_t now_seen = header.progress.load(std::memory_order_acquire);
     const uint64_t now = nanoseconds(CLOCK_MONOTONIC);
-    if (now_seen != seen) deadline = now + kPatienceNs;
+    waited += now - last < kMostOfSleepNs ? now - last : kMostOfSleepNs;
+    last = now;
+    if (now_seen != seen) waited = 0;
     seen = now_seen;
-    if (now >= deadline || header.closed.load(std::memory_order_relaxed) != 0) break;
+    if (waited >= kPatienceNs || header.closed.load(std::memory_order_relaxed) != 0) break;
   }
   header.blocked_producers.fetch_sub(1, std::memory_order_relaxed);
   return done;

@@ -102,6 +102,16 @@ void AppendFile::empty_unless_in_use() {
   if (::ftruncate(file_.get(), 0) != 0) throw base::file_error("empty", path_, errno);
 }
 
+bool is_being_written(const std::string& path) {
+  const base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kInUse;
+  lock.l_len = 1;
+  return file && ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 uint64_t AppendFile::append(base::Bytes piece) { return *append_if(std::nullopt, piece); }
 
 bool AppendFile::append_at(uint64_t expected_end, base::Bytes piece) {

@@ -52,4 +52,7 @@ class AppendFile {
   uint64_t device_ = 0, inode_ = 0;
 };
 
+// Has somebody the file open who appends to it? No, where that cannot be found out.
+bool is_being_written(const std::string& path);
+
 }  // namespace kymo::trace

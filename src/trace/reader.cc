@@ -60,9 +60,9 @@ Scratch& scratch() {
 }  // namespace
 
 struct Reader::Impl {
-  explicit Impl(const std::string& path) : file(path), file_size(file.size()) {
+  Impl(const std::string& path, const std::string& name) : file(path, name), file_size(file.size()) {
     if (file_size == 0) {
-      throw Error(base::format("{} is empty: nothing was recorded, or its recorder has yet to write", path));
+      throw Error(base::format("{} is empty: nothing was recorded, or its recorder has yet to write", name));
     }
     const std::vector<FoundChunk> by_index = chunks_by_index(file, file_size);
     const uint64_t walk_to = by_index.empty() ? file_size : by_index.front().offset;
@@ -145,6 +145,7 @@ struct Reader::Impl {
   uint64_t file_size = 0, trace_size = 0;
   size_t chunk_count = 0;
   bool indexed = false;
+  bool is_being_written = false;
   bool torn_end = false;  // the last of the problems is the end of the file, which refresh() may find whole
   Catalog catalog;
   std::vector<EventChunk> event_chunks;
@@ -152,7 +153,8 @@ struct Reader::Impl {
   std::vector<std::byte> bytes;
 };
 
-Reader::Reader(const std::string& path) : impl_(std::make_unique<Impl>(path)) {}
+Reader::Reader(const std::string& path) : Reader(path, path) {}
+Reader::Reader(const std::string& path, const std::string& name) : impl_(std::make_unique<Impl>(path, name)) {}
 Reader::~Reader() = default;
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
@@ -201,6 +203,8 @@ uint64_t Reader::trace_size() const { return impl_->trace_size; }
 bool Reader::indexed() const { return impl_->indexed; }
 const std::map<WriterId, WriterInfo>& Reader::writers() const { return impl_->catalog.writers(); }
 const std::set<std::string>& Reader::sessions() const { return impl_->catalog.sessions(); }
+bool Reader::is_being_written() const { return impl_->is_being_written; }
+void Reader::set_being_written(bool is) { impl_->is_being_written = is; }
 bool Reader::has_unended_session() const { return impl_->catalog.has_unended_session(); }
 const std::vector<EventChunk>& Reader::event_chunks() const { return impl_->event_chunks; }
 const std::vector<Problem>& Reader::problems() const { return impl_->problems; }

@@ -70,6 +70,8 @@ class Reader {
  public:
   // Throws kymo::Error: no such file, not a trace (says what it looks like), nothing readable in it.
   explicit Reader(const std::string& path);
+  // What is in `path`, called `name` in messages and by path().
+  Reader(const std::string& path, const std::string& name);
   ~Reader();
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
@@ -86,6 +88,10 @@ class Reader {
   bool has_unended_session() const;                       // a recording whose collector did not say that it was done
   const std::vector<EventChunk>& event_chunks() const;    // in file order: per track also in time order
   const std::vector<Problem>& problems() const;
+
+  // For whoever opened it to say, and others to know: more is to come, and nothing is missing yet.
+  bool is_being_written() const;
+  void set_being_written(bool is);
 
   // Throws kymo::Error when the chunk is damaged: the caller decides whether to go on with the next. What `into` then
   // holds is not specified; otherwise its vectors are used again, so that reading many chunks into one batch allocates
@@ -113,10 +119,13 @@ class ValueCursor {
   // The values of the next event, which has this class (null: class 0, an inline name). Bounds-checked: a batch whose
   // streams are too short gives zeros and empty strings.
   const std::vector<Value>& next(const EventClass* event_class);
+  // Did a stream end before the events did? From there on the values mean nothing.
+  bool is_short() const { return is_short_; }
 
  private:
   const Values& values_;
   size_t int_ = 0, double_ = 0, text_ = 0;
+  bool is_short_ = false;
   std::vector<Value> row_;
 };
 

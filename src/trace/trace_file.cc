@@ -11,9 +11,9 @@
 
 namespace kymo::trace {
 
-TraceFile::TraceFile(std::string path) : path_(std::move(path)) {
+TraceFile::TraceFile(const std::string& path, std::string name) : path_(std::move(name)) {
   // O_NONBLOCK: opening a pipe that nobody writes to would wait.
-  file_ = base::FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  file_ = base::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file_) throw base::file_error("read", path_, errno);
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) throw base::file_error("read", path_, errno);

@@ -24,7 +24,8 @@ struct FoundChunk {
 
 class TraceFile {
  public:
-  explicit TraceFile(std::string path);  // refuses what is not a regular file
+  // Refuses what is not a regular file. `name` is for messages.
+  TraceFile(const std::string& path, std::string name);
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return base::size_of(file_, path_); }  // now: it may be growing

@@ -32,14 +32,21 @@ std::string byte_count_text(uint64_t count) {
 
 const std::vector<ValueCursor::Value>& ValueCursor::next(const EventClass* event_class) {
   const EventClass& shape = event_class ? *event_class : inline_name_class();
-  const auto next_int = [&]() -> uint64_t { return int_ < values_.ints.size() ? values_.ints[int_++] : 0; };
+  const auto next_int = [&]() -> uint64_t {
+    if (int_ < values_.ints.size()) return values_.ints[int_++];
+    is_short_ = true;
+    return 0;
+  };
   row_.clear();
   for (const Field& field : shape.fields) {
     Value& value = row_.emplace_back();
     value.type = field.type;
     switch (field.type) {
       case FieldType::Double:
-        if (double_ < values_.doubles.size()) value.real = values_.doubles[double_++];
+        if (double_ < values_.doubles.size())
+          value.real = values_.doubles[double_++];
+        else
+          is_short_ = true;
         break;
       case FieldType::String: {
         const uint64_t announced = next_int();

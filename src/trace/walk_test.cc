@@ -26,7 +26,7 @@ std::string chunk(uint64_t length) { return chunk(length, length); }
 Walk walk(const std::string& contents) {
   testing::TemporaryPath path;
   path.write(contents);
-  return walk_chunks(TraceFile(path), 0, contents.size());
+  return walk_chunks(TraceFile(path, path), 0, contents.size());
 }
 
 std::vector<uint64_t> offsets(const Walk& walk) {

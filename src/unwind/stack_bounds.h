@@ -20,7 +20,9 @@ struct ThreadStacks {
   }
 };
 
-// The calling thread's own; empty where it cannot be found. The C library allocates on the way: asked once a thread.
+// The calling thread's own; empty where it cannot be found. By /proc, and not by pthread_getattr_np: that takes a lock
+// of the thread and allocates under it, and who replaces malloc would ask again from there and wait forever. Once a
+// thread.
 StackBounds find_own_stack() noexcept;
 
 }  // namespace kymo::unwind

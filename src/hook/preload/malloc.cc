@@ -2,6 +2,7 @@
 //
 // Each asks whether anything records, one load and a branch, and then jumps on to the allocator behind. The recorded
 // ways are functions apart and reached by a jump, so that a stack begins with whoever called malloc.
+#include <dlfcn.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -100,7 +101,10 @@ KYMO_RECORDED void* recorded_pvalloc(size_t bytes) noexcept {
 }
 
 // Before the recorder's own beginning (priority 101), which may already allocate.
-__attribute__((constructor(101))) void begin_hook() noexcept { read_heap_mode(); }
+__attribute__((constructor(101))) void begin_hook(int, char**, char** environment) noexcept {
+  if (environ == nullptr) environ = environment;  // this comes before the C library's own initialization
+  read_heap_mode();
+}
 
 }  // namespace
 }  // namespace kymo::hook
@@ -151,4 +155,17 @@ KYMO_EXPORTED int dlclose(void* library) noexcept {
 // For the program, or whoever else is in it: stops recording the heap, and goes on.
 KYMO_EXPORTED void kymo_malloc_record(int on) noexcept {
   heap_recorded.store(on != 0 ? 1 : 0, std::memory_order_relaxed);
+}
+
+// Nothing here throws. The C++ library's own would bring its memory for exceptions along, in every program's heap.
+extern "C" int __gxx_personality_v0() noexcept;
+extern "C" int __gxx_personality_v0() noexcept {
+  constexpr int kGoOn = 8;  // _URC_CONTINUE_UNWIND
+  return kGoOn;
+}
+
+// The C++ library of the program keeps memory for exceptions in want and never returns it: no leak of the program's.
+__attribute__((destructor)) static void return_runtimes_memory() noexcept {
+  if (!heap_is_watched()) return;
+  if (void* found = dlsym(RTLD_DEFAULT, "_ZN9__gnu_cxx9__freeresEv")) reinterpret_cast<void (*)()>(found)();
 }

@@ -1,2 +1,2 @@
-mask: [0-9.]+ k?B, [0-9.]+ bytes an event
+mask: (?<=\()[0-9.]+ k?B(?=\))|(?<=a trace of )[0-9.]+ k?B
 kymo record -o run.kymo -- tries

@@ -1,4 +1,4 @@
 # SIGTERM goes to the program
-mask: [0-9.]+ k?B, [0-9.]+ bytes an event
+mask: (?<=\()[0-9.]+ k?B(?=\))|(?<=a trace of )[0-9.]+ k?B
 exit: 143
 kymo record -o run.kymo -- sh -c "tries; kill -TERM \$PPID; exec sleep 30"

@@ -1,0 +1,30 @@
+// A hash of numbers from files, which whoever wrote the file cannot foresee: with a fixed one they could choose numbers
+// that all fall together, and reading would take time with the square of their number.
+#pragma once
+
+#include <sys/random.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kymo::base {
+
+struct SeededHash {
+  size_t operator()(uint64_t value) const noexcept { return of(value, 0); }
+  static size_t of(uint64_t value, uint64_t other) noexcept {
+    static const Seed seed;
+    // Multiplied in 128 bits, so that every bit of the value reaches every bit of the result.
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{value ^ seed.first} * ((other * 0x9E3779B97F4A7C15u + seed.second) | 1);
+    const Wide again = Wide{static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64)} * (seed.first | 1);
+    return static_cast<size_t>(static_cast<uint64_t>(again) ^ static_cast<uint64_t>(again >> 64));
+  }
+
+ private:
+  struct Seed {
+    uint64_t first = 0x2545F4914F6CDD1D, second = 0x9E3779B97F4A7C15;
+    Seed() noexcept { [[maybe_unused]] const ssize_t got = ::getrandom(this, sizeof *this, GRND_NONBLOCK); }
+  };
+};
+
+}  // namespace kymo::base

@@ -1,0 +1,195 @@
+// Whether a trace holds everything, and that it says so where it does not.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "collect/recording.h"
+#include "readback.h"
+#include "support.h"
+
+namespace kymo::e2e {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+namespace fs = std::filesystem;
+
+class WholeTest : public EndToEnd {
+ protected:
+  void SetUp() override {
+    if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  }
+  Ending kymo(Words words, const StartOptions& options = {}) {
+    words.insert(words.begin(), program("kymo"));
+    return run(words, options);
+  }
+  // A program that was killed while it recorded by itself; what it left is in shared memory.
+  void kill_recorded(const std::string& trace) {
+    Process process = start_recorded(Collector::InProgram, trace, {program("open"), "hang"});
+    ASSERT_TRUE(wait_until("the program to be stuck", [&] { return fs::exists(trace) && !left_in_memory().empty(); }));
+    usleep(100'000);
+    process.signal(SIGKILL);
+    process.wait();
+  }
+};
+
+class OpenRangesTest : public EitherCollector {};
+INSTANTIATE_TEST_SUITE_P(, OpenRangesTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord),
+                         collector_name);
+
+TEST_P(OpenRangesTest, OneThreadThatNeverEndsItsRangesStopsNobody) {
+  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "many", "200000"});
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_EQ(trace.count("other"), 1000u) << trace.summary();
+  const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--json", "--strict"});
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  EXPECT_THAT(stats.out, HasSubstr("\"unfinished\": 200000")) << stats.out;
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
+TEST_P(OpenRangesTest, NorDoesOneWithManyValues) {
+  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "texts", "20000"});
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_EQ(trace.count("other"), 1000u) << trace.summary();
+  EXPECT_EQ(trace.lost(), 0u) << trace.summary();
+}
+
+TEST_P(OpenRangesTest, RangesBeyondTheLimitEndToo) {
+  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "pops", "100000"});
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--json", "--strict"});
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  EXPECT_THAT(stats.out,
+              AllOf(HasSubstr("\"count\": 65536"), HasSubstr("\"count\": 34464"), HasSubstr("\"unfinished\": 0")));
+}
+
+TEST_F(WholeTest, WhatAKilledProgramWasDoingIsShownByName) {
+  Process process = start({program("kymo"), "record", "-o", file("a.kymo"), "--", program("open"), "hang"});
+  ASSERT_TRUE(wait_until("a segment", [&] { return !left_in_memory().empty(); }));
+  usleep(300'000);
+  ASSERT_EQ(run({"/bin/sh", "-c", "pkill -KILL -P " + std::to_string(process.pid())}).code, 0);
+  const Ending ending = process.wait();
+  EXPECT_THAT(ending.err, HasSubstr("2 unfinished ranges from 1 process"));
+  const Ending stats = kymo({"stats", file("a.kymo")});
+  EXPECT_THAT(stats.out, AllOf(HasSubstr("outer (unfinished)"), HasSubstr("stuck {} (unfinished)")));
+  EXPECT_THAT(kymo({"info", file("a.kymo")}).out, HasSubstr(": outer > stuck 7"));
+  ASSERT_EQ(kymo({"export", file("a.kymo"), "-o", file("a.json")}).code, 0);
+  const std::string json = contents_of(file("a.json"));
+  EXPECT_THAT(json, AllOf(HasSubstr("\"stuck 7\""), HasSubstr("\"finished\":false")));
+  // Until it was last seen alive, and not for no time at all.
+  ASSERT_EQ(kymo({"export", file("a.kymo"), "-o", file("a.csv")}).code, 0);
+  const std::string csv = contents_of(file("a.csv"));
+  const size_t row = csv.find("range,outer,");
+  ASSERT_NE(row, std::string::npos) << csv;
+  std::vector<std::string> cells;
+  std::stringstream line(csv.substr(row, csv.find('\n', row) - row));
+  for (std::string cell; std::getline(line, cell, ',');) cells.push_back(cell);
+  EXPECT_GT(std::stoull(cells.at(8)), 100'000'000u) << csv;
+}
+
+TEST_F(WholeTest, ASecondProgramAddsToTheTrace) {
+  const std::string both = program("tries") + "; " + program("tries");
+  const Ending ending = run({"/bin/sh", "-c", both}, {.environment = {{"KYMO_TRACE", file("a.kymo")}}});
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.origins.size(), 2u);
+  EXPECT_EQ(trace.count("work"), 2000u);
+}
+
+TEST_F(WholeTest, AFileThatIsNotATraceIsLeftAlone) {
+  write_file(file("notes.txt"), "mine");
+  const Ending by_environment = run({program("tries")}, {.environment = {{"KYMO_TRACE", file("notes.txt")}}});
+  EXPECT_EQ(by_environment.code, 0);
+  EXPECT_THAT(by_environment.err, HasSubstr("notes.txt: it is there and is not a Kymo trace"));
+  EXPECT_NE(kymo({"record", "-o", file("notes.txt"), "--", program("tries")}).code, 0);
+  EXPECT_EQ(contents_of(file("notes.txt")), "mine");
+}
+
+TEST_F(WholeTest, ARelativeTraceStaysWhereItWas) {
+  const std::string command = "cd " + folder() + " && exec " + program("open") + " moves " + program("tries");
+  const Ending ending = run({"/bin/sh", "-c", command}, {.environment = {{"KYMO_TRACE", "a.kymo"}}});
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  EXPECT_FALSE(fs::exists("/a.kymo"));
+  collect::recover(file("a.kymo"));
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_EQ(trace.count("moving"), 1u);
+  EXPECT_EQ(trace.count("work"), 1000u);
+}
+
+TEST_F(WholeTest, ATraceThatIsBeingWrittenIsNotReplaced) {
+  Process first = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("open"), "hang"});
+  ASSERT_TRUE(wait_until("a segment", [&] { return !left_in_memory().empty(); }));
+  const Ending second = kymo({"record", "-o", file("a.kymo"), "--", program("tries")});
+  EXPECT_NE(second.code, 0);
+  EXPECT_THAT(second.err, HasSubstr("another recording is writing it"));
+  const Ending appended = kymo({"record", "--append", "-o", file("a.kymo"), "--", program("tries")});
+  EXPECT_EQ(appended.code, 0) << appended.err;
+  EXPECT_THAT(kymo({"stats", file("a.kymo")}).err, HasSubstr("still recording into this file"));
+  ASSERT_EQ(run({"/bin/sh", "-c", "pkill -KILL -P " + std::to_string(first.pid())}).code, 0);
+  first.wait();
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_EQ(trace.count("work"), 1000u);
+  EXPECT_EQ(trace.origins.size(), 2u);
+
+  const Ending third = kymo({"record", "-o", file("a.kymo"), "--", program("tries")});
+  EXPECT_THAT(third.err, HasSubstr("replacing " + file("a.kymo")));
+  EXPECT_EQ(read_back(file("a.kymo")).origins.size(), 1u);
+}
+
+TEST_F(WholeTest, ACopyTakesNothingFromTheOriginal) {
+  kill_recorded(file("a.kymo"));
+  fs::copy_file(file("a.kymo"), file("b.kymo"));
+  const Ending copy = kymo({"stats", file("b.kymo"), "--strict"});
+  EXPECT_EQ(copy.code, 0) << copy.err;
+  EXPECT_THAT(copy.err, HasSubstr("this is a copy"));
+  EXPECT_THAT(copy.out, HasSubstr("stuck {} (unfinished)"));
+  EXPECT_THAT(left_in_memory(), Not(IsEmpty()));
+  const Ending original = kymo({"stats", file("a.kymo"), "--strict"});
+  EXPECT_EQ(original.code, 0) << original.err;
+  EXPECT_THAT(original.err, HasSubstr("brought in"));
+  EXPECT_THAT(original.out, HasSubstr("stuck {} (unfinished)"));
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
+TEST_F(WholeTest, WhatIsGoneIsSaid) {
+  kill_recorded(file("a.kymo"));
+  fs::remove_all(memory());
+  fs::create_directory(memory());
+  const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
+  EXPECT_EQ(stats.code, 3) << stats.out;
+  EXPECT_THAT(stats.err, HasSubstr("missing: the end of what process"));
+  EXPECT_THAT(kymo({"info", file("a.kymo"), "--json"}).out, HasSubstr("it did not close the trace"));
+}
+
+TEST_F(WholeTest, WhatBelongsToNoTraceAnyMoreIsRemoved) {
+  kill_recorded(file("a.kymo"));
+  const Ending kept = kymo({"recover", "--clean"});
+  EXPECT_EQ(kept.code, 0) << kept.err;
+  EXPECT_THAT(kept.out, HasSubstr("'kymo recover " + file("a.kymo") + "'"));
+  EXPECT_THAT(left_in_memory(), Not(IsEmpty()));
+  fs::remove(file("a.kymo"));
+  const Ending removed = kymo({"recover", "--clean"});
+  EXPECT_THAT(removed.out, Not(HasSubstr(file("a.kymo"))));
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
+TEST_F(WholeTest, ATraceThatCannotBeWrittenIsReadWhole) {
+  kill_recorded(file("a.kymo"));
+  fs::permissions(file("a.kymo"), fs::perms::owner_read);
+  if (access(file("a.kymo").c_str(), W_OK) == 0) GTEST_SKIP() << "root may write everything";
+  const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  EXPECT_THAT(stats.out, HasSubstr("stuck {} (unfinished)"));
+}
+
+}  // namespace
+}  // namespace kymo::e2e

@@ -132,6 +132,9 @@ function(kymo_gtest TARGET)
       ${PROJECT_SOURCE_DIR}/src/base/text.h)
   endif()
   target_compile_options(${TARGET} PRIVATE ${KYMO_WARNINGS} -O0)
+  if(KYMO_FUZZ)  # what fuzzers and UndefinedBehaviorSanitizer look at is what is tested, not the tests
+    target_compile_options(${TARGET} PRIVATE -fno-sanitize=fuzzer-no-link,undefined)
+  endif()
   target_link_libraries(${TARGET} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
 
   if(KYMO_SANITIZE MATCHES "address" AND NOT TEST_PREFIX IN_LIST KYMO_FORKING_ROOMS)

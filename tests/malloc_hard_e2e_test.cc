@@ -54,6 +54,15 @@ TEST_F(HardHeapTest, NothingOfKymosOwnIsInTheHeap) {
   EXPECT_EQ(heap.count(72'704), 0u) << "the C++ library's memory for exceptions";
 }
 
+TEST_F(HardHeapTest, AProgramWithASanitizerIsRefusedWithTheReason) {
+  write_file(file("a.c"), "int main(void) { return 0; }\n");
+  if (run({"/usr/bin/env", "cc", "-fsanitize=address", "-o", file("a"), file("a.c")}).code != 0)
+    GTEST_SKIP() << "no compiler with AddressSanitizer here";
+  const Ending ending = run({program("kymo"), "record", "--memory", "-o", trace_file(), "--", file("a")});
+  EXPECT_NE(ending.code, 0);
+  EXPECT_THAT(ending.err, ::testing::HasSubstr("is built with AddressSanitizer"));
+}
+
 TEST_F(HardHeapTest, HandlersMayAllocate) {
   const Heap heap = record_and_read({program("heap"), "signals", "300"});
   EXPECT_EQ(heap.count(kPlum), 300u);

@@ -95,6 +95,17 @@ TEST_F(WholeTest, WhatAKilledProgramWasDoingIsShownByName) {
   EXPECT_GT(std::stoull(cells.at(8)), 100'000'000u) << csv;
 }
 
+TEST_P(OpenRangesTest, ASegmentThatIsCutShortEndsNobody) {
+  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "cuts"});
+  EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
+  EXPECT_THAT(ending.out, HasSubstr("went on"));
+  if (GetParam() == Collector::KymoRecord) {
+    const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--strict"});
+    EXPECT_EQ(stats.code, 3) << stats.out;
+    EXPECT_THAT(stats.err, HasSubstr("was cut short"));
+  }
+}
+
 TEST_F(WholeTest, ASecondProgramAddsToTheTrace) {
   const std::string both = program("tries") + "; " + program("tries");
   const Ending ending = run({"/bin/sh", "-c", both}, {.environment = {{"KYMO_TRACE", file("a.kymo")}}});

@@ -23,7 +23,7 @@ struct StatsOptions {
   // Durations kept for exact quantiles: for one name in one process, and over all. Beyond either, the largest sets
   // become histograms.
   uint64_t exact_per_name = 1'000'000;
-  uint64_t exact_in_total = 16'000'000;
+  uint64_t exact_in_total = 2'000'000;
 };
 
 // Nearest-rank quantiles: each is a duration that occurred (or, when approximate, within relative_error of one).

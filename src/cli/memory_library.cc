@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "base/environment.h"
 #include "base/text.h"
@@ -30,6 +32,28 @@ std::string find_memory_library() {
 }
 
 }  // namespace
+
+void check_allocator(const std::string& program) {
+  // Behind two underscores: written out, they would be in this program too.
+  constexpr std::pair<std::string_view, std::string_view> kSanitizers[] = {
+      {"asan_init", "AddressSanitizer"}, {"tsan_init", "ThreadSanitizer"}, {"msan_init", "MemorySanitizer"}};
+  std::ifstream file(program, std::ios::binary);
+  std::string piece(1 << 20, '\0'), text;
+  bool is_first = true;
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0) {
+    text.append(piece, 0, static_cast<size_t>(file.gcount()));
+    if (std::exchange(is_first, false) && !text.starts_with("\x7f"
+                                                            "ELF"))
+      return;
+    for (const auto& [symbol, name] : kSanitizers)
+      if (text.find("__" + std::string(symbol)) != text.npos)
+        throw NotAvailable(base::format(
+            "{} is built with {}, which has an allocator of its own and takes no other before it: record it without "
+            "--memory, or build it without the sanitizer",
+            program, name));
+    text.erase(0, text.size() - std::min<size_t>(text.size(), 16));  // a name may lie across two pieces
+  }
+}
 
 std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode) {
   std::string preload = find_memory_library();

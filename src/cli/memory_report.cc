@@ -98,8 +98,7 @@ void add_holder(Table& table, Profile& profile, const Group& group, Holding Grou
 
 std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
   Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
-  const std::vector<Group>& groups = groups_by(profile, options.by);
-  const std::vector<Group> all = largest(groups, which, kAll);
+  const std::vector<Group> all = distinct(profile, options.by, which, kAll);
   if (all.empty()) return options.leaks ? "everything was given back\n" : "nothing was alive at the peak\n";
   Table table({{"bytes", Align::Right},
                {"count", Align::Right},
@@ -137,10 +136,9 @@ void write_frames(JsonWriter& json, const std::vector<stack::Frame>& frames) {
 
 void write_holders(JsonWriter& json, Profile& profile, const MemoryReportOptions& options) {
   Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
-  const std::vector<Group>& groups = groups_by(profile, options.by);
   json.field("by", by_text(options.by));
   json.begin_array("rows");
-  for (const Group& group : largest(groups, which, options.top == 0 ? kAll : options.top)) {
+  for (const Group& group : distinct(profile, options.by, which, options.top == 0 ? kAll : options.top)) {
     const Holder holder = describe(profile, group, options.by);
     json.begin_object();
     json.field("name", holder.name);

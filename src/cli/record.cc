@@ -100,7 +100,10 @@ int record_program(const RecordOptions& options) {
   const bool existed = fs::exists(options.output, ignored);
   const uint64_t replaced = existed && !options.append ? fs::file_size(options.output, ignored) : 0;
   Program::Environment memory;
-  if (!options.memory.empty()) memory = memory_environment(options.memory);
+  if (!options.memory.empty()) {
+    check_allocator(path);
+    memory = memory_environment(options.memory);
+  }
   SignalInbox inbox(kWatchedSignals);
   auto recording = start_recording(options);
   if (replaced != 0 && !ignored && !options.quiet)

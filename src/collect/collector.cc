@@ -74,6 +74,7 @@ void Collector::start() {
   // All signals blocked from its first instruction on: the program's handlers run on the program's threads.
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);  // of a segment that is cut short: record/cut_guard.h
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

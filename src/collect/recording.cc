@@ -12,6 +12,7 @@
 #include "collect/folders.h"
 #include "collect/options.h"
 #include "kymo/error.h"
+#include "record/cut_guard.h"
 #include "record/segment.h"
 
 namespace kymo::collect {
@@ -56,12 +57,14 @@ struct Recording::Impl {
         record::unmap_segment(segment.mapping);  // someone recovers it into this very file
         continue;
       }
+      record::guard_against_cuts(segment.mapping, record::Side::Collector);
       auto source = std::make_unique<Source>(*segment.mapping.header, origin_of(*segment.mapping.header),
                                              Source::From::Beginning);
       known.push_back({segment, source.get()});
       collector.add(std::move(source));
     }
     for (Recorded& recorded : known) {
+      if (record::was_cut(recorded.segment.mapping)) recorded.source->lose_segment();
       if (record::owner_is_alive(recorded.segment.mapping.fd, *recorded.segment.mapping.header)) {
         recorded.source->saw_alive();
         continue;

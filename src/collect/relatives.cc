@@ -7,6 +7,7 @@
 
 #include "collect/resume.h"
 #include "kymo/error.h"
+#include "record/cut_guard.h"
 #include "record/segment.h"
 #include "trace/reader.h"
 
@@ -41,6 +42,7 @@ void Relatives::look_at(Collector& collector, FoundSegment& segment) {
   const bool is_ours = is_alive ? wants_us && record::lock_segment(segment.mapping.fd, record::Holder::Collector)
                                 : claim(segment.mapping);
   if (!is_ours) return record::unmap_segment(segment.mapping);
+  record::guard_against_cuts(segment.mapping, record::Side::Collector);
   auto source = std::make_unique<Source>(header, origin_of(header), Source::From::Beginning);
   if (!wants_us) {
     try {  // its own collector may have got further than the segment says

@@ -51,6 +51,20 @@ trace::ClockDomain clock_of(const record::SegmentHeader& header) {
   return domain;
 }
 
+// Was it a record that was lost, whatever it said? The other causes are about what was recorded.
+bool is_of_records(trace::LossCause cause) {
+  switch (cause) {
+    case trace::LossCause::RingFull:
+    case trace::LossCause::CollectorStalled:
+    case trace::LossCause::Overwritten:
+    case trace::LossCause::NoSlot:
+    case trace::LossCause::SignalBufferFull:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void wake_blocked(record::SegmentHeader& header) {
   header.progress.fetch_add(1, std::memory_order_seq_cst);
   if (header.blocked_producers.load(std::memory_order_seq_cst) != 0)
@@ -273,6 +287,7 @@ void Source::flush_catalog(trace::Writer& writer) {
 void Source::keep_losses(std::vector<trace::Loss> losses) {
   for (trace::Loss& loss : losses) {
     lost_ += loss.count;
+    if (is_of_records(loss.cause)) dropped_ += loss.count;
     new_losses_.push_back(std::move(loss));
   }
 }
@@ -334,8 +349,17 @@ void Source::add_pair() {
   clock_.pairs.push_back({pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns});
 }
 
+// An end without a start is what is left of a range whose start was lost: counted once.
+void Source::keep_unknown_ends() {
+  std::vector<trace::Loss> unknown = handles_.unknown_ends();
+  const uint64_t explained = std::min<uint64_t>(unknown.size(), dropped_ - std::min(dropped_, explained_));
+  explained_ += explained;
+  unknown.resize(unknown.size() - explained);
+  keep_losses(std::move(unknown));
+}
+
 void Source::note(trace::Writer& writer) {
-  keep_losses(handles_.unknown_ends());
+  keep_unknown_ends();
   add_pair();
   trace::ClockDomain newest = clock_;
   newest.pairs = {clock_.pairs.back()};
@@ -351,6 +375,13 @@ uint64_t Source::unfinished() const {
   uint64_t sum = handles_.open_count();
   for (const auto& ring : rings_) sum += ring ? ring->decoder.open_count() : 0;
   return sum;
+}
+
+void Source::lose_segment() {
+  if (std::exchange(is_cut_, true)) return;
+  keep_losses(
+      {{trace::LossCause::DamagedRecord, 0, 1, 0, 0,
+        "its shared memory was cut short by somebody: what was not read by then is lost, however much it was"}});
 }
 
 void Source::saw_alive() { header_.alive_until.store(record::ticks(), std::memory_order_relaxed); }
@@ -369,7 +400,7 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
     keep_losses({{trace::LossCause::NoSlot, 0, count, header_.lost_without_slot_first.load(),
                   header_.lost_without_slot_last.load(),
                   header_.memory_was_full.load() != 0 ? "shared memory was full" : "too many threads at once"}});
-  keep_losses(handles_.unknown_ends());
+  keep_unknown_ends();
   costs_[0].collector_cpu_ns = collector_cpu_ns;
   note(writer);
   writer.ending(id_, ending_now());

@@ -57,6 +57,9 @@ class Source {
   void saw_alive();
   trace::Ending ending_now() const;
 
+  // The segment was cut short by somebody: what it held and was not read is lost.
+  void lose_segment();
+
   // At the end, after a last drain: what no thread will write any more, and that this is all.
   void finish(trace::Writer& writer, uint64_t collector_cpu_ns);
 
@@ -88,6 +91,7 @@ class Source {
   void flush_clocks(trace::Writer& writer);
   void keep_losses(std::vector<trace::Loss> losses);
   void take_slot_losses(record::Slot& slot, uint32_t track);
+  void keep_unknown_ends();
   void add_pair();
 
   record::SegmentHeader& header_;
@@ -107,12 +111,15 @@ class Source {
   std::vector<trace::Loss> new_losses_;
   std::vector<trace::Cost> new_costs_;
   bool is_own_ = false;
+  bool is_cut_ = false;
   bool introduced_ = false;
   uint64_t notes_ = 0;
   uint32_t next_track_ = 1;
   uint32_t queues_ = 0;  // of those tracks
   uint64_t events_ = 0;
   uint64_t lost_ = 0;
+  uint64_t dropped_ = 0;    // of those: records
+  uint64_t explained_ = 0;  // of those: starts, whose ends came without them
 };
 
 // What the segment's header says of its process, and what /proc still knows of it.

@@ -1,7 +1,10 @@
 #include "memory/holders.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 
@@ -22,6 +25,26 @@ Holder describe_stack(Profile& profile, StackId stack) {
   holder.name = telling.function.empty() ? "(no name)" : telling.function;
   holder.where = place_of(telling);
   return holder;
+}
+
+// Empty: there is no stack.
+std::string text_of(Profile& profile, const Group& group) {
+  std::string text;
+  for (const stack::Frame& frame : profile.tables.stacks.frames(static_cast<StackId>(group.key)))
+    text += base::format("{}\n{}:{}\n{}\n", frame.function, frame.file, frame.line, frame.module);
+  return text;
+}
+
+void add(Holding& to, const Holding& more) {
+  to.bytes = more.bytes > UINT64_MAX - to.bytes ? UINT64_MAX : to.bytes + more.bytes;
+  to.count += more.count;
+}
+
+void add(Group& to, const Group& more) {
+  add(to.taken, more.taken);
+  add(to.at_peak, more.at_peak);
+  add(to.left, more.left);
+  add(to.temporary, more.temporary);
 }
 
 }  // namespace
@@ -46,6 +69,26 @@ std::vector<Group> largest(const std::vector<Group>& groups, Holding Group::*whi
                    [&](const Group& one, const Group& other) { return (one.*which).bytes > (other.*which).bytes; });
   if (chosen.size() > most) chosen.resize(most);
   return chosen;
+}
+
+std::vector<Group> distinct(Profile& profile, GroupBy by, Holding Group::*which, size_t most) {
+  constexpr size_t kMostCompared = 2'000;
+  std::vector<Group> all = largest(groups_by(profile, by), which, std::numeric_limits<size_t>::max());
+  if (by == GroupBy::Stack) {
+    std::map<std::string, size_t> places;  // in `kept`, by what is read
+    std::vector<Group> kept;
+    for (size_t i = 0; i < all.size(); ++i) {
+      std::string text = i < kMostCompared ? text_of(profile, all[i]) : "";
+      const auto [place, is_new] = text.empty() ? std::pair(places.end(), true) : places.emplace(text, kept.size());
+      if (is_new)
+        kept.push_back(all[i]);
+      else
+        add(kept[place->second], all[i]);
+    }
+    all = largest(kept, which, std::numeric_limits<size_t>::max());
+  }
+  if (all.size() > most) all.resize(most);
+  return all;
 }
 
 Holder describe(Profile& profile, const Group& group, GroupBy by) {

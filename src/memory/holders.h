@@ -16,6 +16,10 @@ const std::vector<Group>& groups_by(const Profile& profile, GroupBy by);
 // The `most` groups that hold something of this, largest first.
 std::vector<Group> largest(const std::vector<Group>& groups, Holding Group::*which, size_t most);
 
+// The same, as a person tells them apart: stacks that read the same, from two calls on one line or from two processes,
+// are one. Of very many stacks the 2,000 largest are compared.
+std::vector<Group> distinct(Profile& profile, GroupBy by, Holding Group::*which, size_t most);
+
 struct Holder {
   std::string name;   // the telling function, the range, "4096 bytes"; never empty
   std::string where;  // "model.cc:42"; empty where it is not known

@@ -147,12 +147,35 @@ std::vector<stack::Frame> Stacks::frames(StackId stack) {
 }
 
 size_t first_telling_frame(const std::vector<stack::Frame>& frames) {
-  constexpr std::string_view kAllocating[] = {"operator new",  "malloc", "calloc", "realloc",    "posix_memalign",
-                                              "aligned_alloc", "strdup", "__libc", "__gnu_cxx::"};
+  // The C library's, the C++ library's, and the wrappers of common libraries and languages.
+  constexpr std::string_view kAllocating[] = {"operator new",     "malloc",
+                                              "calloc",           "realloc",
+                                              "posix_memalign",   "aligned_alloc",
+                                              "memalign",         "valloc",
+                                              "strdup",           "strndup",
+                                              "__libc",           "__GI_",
+                                              "__gnu_cxx::",      "g_malloc",
+                                              "g_realloc",        "g_strdup",
+                                              "g_slice_",         "xmalloc",
+                                              "xcalloc",          "xrealloc",
+                                              "xstrdup",          "PyMem_",
+                                              "_PyMem_",          "PyObject_M",
+                                              "_PyObject_",       "alloc::alloc::",
+                                              "__rust_alloc",     "__rdl_alloc",
+                                              "at::detail::",     "at::native::empty",
+                                              "at::empty",        "at::_ops::empty",
+                                              "c10::alloc_cpu",   "c10::DefaultCPUAllocator",
+                                              "c10::StorageImpl", "c10::DefaultMobileCPUAllocator"};
   const auto is_allocating = [&](const stack::Frame& frame) {
     const std::string_view function = frame.function;
-    if (std::ranges::any_of(kAllocating, [&](std::string_view begin) { return function.starts_with(begin); }))
-      return true;
+    // A template's name has its result before it: "at::TensorBase at::detail::_empty_generic<long>(…)".
+    const size_t arguments = std::min(function.find('('), function.size());
+    const auto begins_name = [&](std::string_view begin) {
+      if (function.starts_with(begin)) return true;
+      const size_t at = function.find(" " + std::string(begin));
+      return begin.find("::") != begin.npos && at < arguments;
+    };
+    if (std::ranges::any_of(kAllocating, begins_name)) return true;
     // "std::vector<…>::reserve(…)" and "void std::vector<…>::emplace_back(…)", but not "f(std::vector<…>)".
     const size_t at = function.find("std::");
     return at != std::string_view::npos && function.find('(') > at && function.substr(0, at).find('<') == function.npos;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/clock.h"
+#include "record/cut_guard.h"
 #include "record/flush.h"
 #include "record/registry.h"
 #include "record/sinks.h"
@@ -243,6 +244,7 @@ bool ensure_segment(Process& shared, char* why, size_t why_bytes) noexcept {
   if (!made && create_segment(shared.options, shared.mapping, shared.segment_path, why, why_bytes)) {
     made = inherit_classes(shared);
     if (made) {
+      guard_against_cuts(shared.mapping, Side::Program);
       shared.segment.store(shared.mapping.header, std::memory_order_release);
     } else {
       snprintf(why, why_bytes, "%s: no room in shared memory (make some, or set KYMO_SHM_DIR)", shared.segment_path);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "record/clock.h"
+#include "record/cut_guard.h"
 #include "record/registry.h"
 
 namespace kymo::record {
@@ -258,7 +259,10 @@ bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {
 }
 
 void unmap_segment(Mapping& mapping) noexcept {
-  if (mapping.header != nullptr) munmap(mapping.header, mapping.bytes);
+  if (mapping.header != nullptr) {
+    end_guard(mapping);
+    munmap(mapping.header, mapping.bytes);
+  }
   if (mapping.fd >= 0) close(mapping.fd);
   mapping = {};
 }

@@ -110,6 +110,20 @@ int forks_beside_threads() {
   return 0;
 }
 
+// A child that gives up root's rights before it records, as a server's workers do.
+int changes_user() {
+  constexpr unsigned kNobody = 65534;
+  work("parent");
+  const pid_t child = fork();
+  if (child == 0) {
+    expect(setgid(kNobody) == 0 && setuid(kNobody) == 0);
+    work("child");
+    leave(0);
+  }
+  wait_for(child);
+  return 0;
+}
+
 // Children that record nothing and end in an orderly way are none of the recording's business.
 int silent_children() {
   for (int i = 0; i < 10; ++i) {
@@ -204,6 +218,7 @@ int main(int argc, char** argv) {
   alarm(100);
   if (how == "leaf") return work("leaf"), 0;
   if (how == "nested") return nested_forks();
+  if (how == "user") return changes_user();
   if (how == "threads") return forks_beside_threads();
   if (how == "silent") return silent_children();
   if (how == "many") return many_children();

@@ -4,11 +4,13 @@
 //   texts N     the same with a kilobyte of text each
 //   pops N      N ranges inside each other that all end
 //   hang        says "stuck" inside of two ranges, and waits to be killed
+//   cuts        empties all segments, and goes on recording
 //   moves PROGRAM   goes to another folder, and becomes the program
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -45,6 +47,19 @@ int main(int argc, char** argv) {
     std::puts("stuck");
     std::fflush(stdout);
     while (true) pause();
+  }
+  if (how == "cuts") {
+    for (int i = 0; i < 1000; ++i) {
+      KYMO_RANGE("before");
+    }
+    usleep(200'000);  // until its collector has seen it
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("KYMO_SHM_DIR")))
+      if (entry.is_regular_file() && truncate(entry.path().c_str(), 0) != 0) return 1;
+    for (int i = 0; i < 100000; ++i) {
+      KYMO_RANGE("after");
+    }
+    std::puts("went on");
+    return 0;
   }
   if (how == "moves") {
     { KYMO_RANGE("moving"); }

@@ -1,0 +1,115 @@
+#include "record/cut_guard.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <atomic>
+
+#include "record/process.h"
+
+namespace kymo::record {
+namespace {
+
+struct Guarded {
+  std::atomic<uintptr_t> begin;  // 0: a free place
+  uint64_t bytes;
+  uint64_t slots_offset, slot_bytes;  // as the header said before it was gone
+  uint32_t slot_capacity, ring_cells;
+  Side side;
+  std::atomic<bool> cut;
+};
+
+constexpr uint32_t kMostGuarded = 256;
+constinit Guarded guarded[kMostGuarded] = {};
+constinit struct sigaction before {};
+constinit pthread_once_t installed = PTHREAD_ONCE_INIT;
+
+// A thread may be in the middle of a store: what it reads from its slot must lead into the ring.
+void restore_slots(const Guarded& place, char* base) noexcept {
+  for (uint32_t i = 0; i < place.slot_capacity; ++i) {
+    char* const page = base + place.slots_offset + i * place.slot_bytes;
+    Slot& slot = reinterpret_cast<SlotPage*>(page)->slot;
+    slot.cells = reinterpret_cast<Cell*>(page + kPage);
+    slot.mask = place.ring_cells - 1;
+    slot.index = i;
+  }
+}
+
+bool replace_memory(uintptr_t address) noexcept {
+  for (Guarded& place : guarded) {
+    const uintptr_t begin = place.begin.load(std::memory_order_acquire);
+    if (begin == 0 || address < begin || address >= begin + place.bytes) continue;
+    if (place.cut.exchange(true)) return true;  // another thread has just done it
+    auto* const base = reinterpret_cast<char*>(begin);
+    if (mmap(base, place.bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+             0) == MAP_FAILED)
+      return false;
+    if (place.side == Side::Program) {
+      reinterpret_cast<SegmentHeader*>(base)->closed.store(1);
+      restore_slots(place, base);
+      if (Process* shared = process()) set_mode(*shared, kRecordingBit, false);
+    }
+    return true;
+  }
+  return false;
+}
+
+void on_bus_error(int number, siginfo_t* info, void* context) noexcept {
+  if (replace_memory(reinterpret_cast<uintptr_t>(info->si_addr))) return;
+  if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
+  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(number);
+  signal(number, SIG_DFL);  // the access is made again, and ends the program as it would have
+}
+
+void install() noexcept {
+  struct sigaction action {};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGBUS, &action, &before);
+}
+
+Guarded* find(const Mapping& mapping) noexcept {
+  for (Guarded& place : guarded)
+    if (place.begin.load(std::memory_order_acquire) == reinterpret_cast<uintptr_t>(mapping.header)) return &place;
+  return nullptr;
+}
+
+constinit pthread_mutex_t places = PTHREAD_MUTEX_INITIALIZER;
+
+}  // namespace
+
+void guard_against_cuts(const Mapping& mapping, Side side) noexcept {
+  pthread_once(&installed, install);
+  pthread_mutex_lock(&places);
+  for (Guarded& place : guarded) {
+    if (place.begin.load(std::memory_order_relaxed) != 0) continue;
+    const SegmentHeader& header = *mapping.header;
+    place.bytes = mapping.bytes;
+    place.slots_offset = header.slots_offset;
+    place.slot_bytes = header.slot_bytes;
+    place.slot_capacity = header.slot_capacity;
+    place.ring_cells = header.ring_cells;
+    place.side = side;
+    place.cut.store(false, std::memory_order_relaxed);
+    place.begin.store(reinterpret_cast<uintptr_t>(mapping.header), std::memory_order_release);
+    break;
+  }
+  pthread_mutex_unlock(&places);
+}
+
+bool was_cut(const Mapping& mapping) noexcept {
+  const Guarded* place = find(mapping);
+  if (place != nullptr && place->cut.load(std::memory_order_acquire)) return true;
+  struct stat status;
+  return fstat(mapping.fd, &status) == 0 && static_cast<uint64_t>(status.st_size) < mapping.bytes;
+}
+
+void end_guard(const Mapping& mapping) noexcept {
+  pthread_mutex_lock(&places);
+  if (Guarded* place = find(mapping)) place->begin.store(0, std::memory_order_release);
+  pthread_mutex_unlock(&places);
+}
+
+}  // namespace kymo::record

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Programs with raised privileges, and programs that give theirs up: what they believe, and what is kept of them."""
+
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+NOBODY = 65534
+
+
+def main():
+    if os.geteuid() != 0:
+        print("privileges_test: only root can change users")
+        return SKIPPED
+    build = pathlib.Path(os.environ["KYMO_BINARY_DIR"])
+    with tempfile.TemporaryDirectory(prefix="kymo-privileges-") as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        check_setuid(build, folder)
+        check_change_of_user(build, folder)
+    return 0
+
+
+def check_setuid(build, folder):
+    """A setuid program loads no library and writes no file that its caller's environment names."""
+    program = folder / "annotates"
+    shutil.copy(build / "bin" / "annotates_static", program)
+    os.chown(program, 0, 0)
+    program.chmod(0o4755)
+    trace = folder / "root.kymo"
+    memory = folder / "memory"
+    memory.mkdir(mode=0o777)
+    memory.chmod(0o777)
+    environment = {"KYMO_TRACE": str(trace), "KYMO_SHM_DIR": str(memory), "KYMO_SESSION": "0" * 32, "PATH": "/usr/bin"}
+    done = subprocess.run([str(program)], env=environment, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
+                          capture_output=True, text=True, timeout=60)
+    if os.statvfs(folder).f_flag & os.ST_NOSUID:
+        print("privileges_test: setuid programs do not work in", folder)
+    assert not trace.exists(), done
+    assert not any(memory.iterdir()), list(memory.iterdir())
+
+
+def check_change_of_user(build, folder):
+    """What a child records after it gave up root's rights is in the trace of the process that it comes from."""
+    memory = folder / "own"
+    memory.mkdir(mode=0o777)
+    memory.chmod(0o1777)
+    for how in ("record", "trace"):
+        trace = folder / f"{how}.kymo"
+        environment = dict(os.environ, KYMO_SHM_DIR=str(memory))
+        command = [str(build / "bin" / "forks"), "user", "100"]
+        if how == "record":
+            command = [str(build / "bin" / "kymo"), "record", "--quiet", "-o", str(trace), "--", *command]
+        else:
+            environment["KYMO_TRACE"] = str(trace)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done
+        stats = subprocess.run([str(build / "bin" / "kymo"), "stats", str(trace), "--strict"], env=environment,
+                               capture_output=True, text=True, timeout=120)
+        assert stats.returncode == 0, stats
+        rows = {line.split()[-1]: line.split()[4] for line in stats.stdout.splitlines() if len(line.split()) > 8}
+        assert any("child" in line and " 100 " in line for line in stats.stdout.splitlines()), (how, stats.stdout, rows)
+        left = [path for path in memory.rglob("*") if stat.S_ISREG(path.stat().st_mode)]
+        assert not left, left
+
+
+sys.exit(main())

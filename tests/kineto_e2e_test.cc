@@ -198,7 +198,7 @@ TEST_F(KinetoTest, KymosOwnEndsSpeakItWithEachOther) {
   const Process both = serve({}, as_libkineto);
   wait_until_connected(by_dyno);
   wait_until_connected(by_kymo);
-  EXPECT_THAT(gputrace({"ACTIVITIES_LOG_FILE=" + file("dyno.json"), "ACTIVITIES_DURATION_MSECS=50",
+  EXPECT_THAT(gputrace({"ACTIVITIES_LOG_FILE=" + file("dyno.json"), "ACTIVITIES_DURATION_MSECS=1000",
                         "ACTIVITIES_WARMUP_PERIOD_SECS=0"},
                        by_dyno.pid()),
               HasSubstr("\"activityProfilersTriggered\":[" + std::to_string(by_dyno.pid()) + "]"));

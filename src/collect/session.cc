@@ -51,6 +51,26 @@ record::Process& this_process() {
 
 void on_dump_signal(int) { own().dump_asked.store(true); }
 
+// In a forked child that gets no segment: the trace says at least that there was one.
+void say_unrecorded(trace::Writer& file, const OwnSession& session, const char* why) {
+  const SessionId id = new_session_id();
+  trace::WriterId writer;
+  std::copy(std::begin(id.bytes), std::end(id.bytes), writer.bytes.begin());
+  trace::Origin origin;
+  origin.session = to_hex(session.id.bytes);
+  origin.pid = static_cast<uint64_t>(getpid());
+  origin.parent_pid = static_cast<uint64_t>(getppid());
+  file.origin(writer, origin);
+  const trace::Loss loss{
+      trace::LossCause::NoSlot,
+      0,
+      1,
+      0,
+      0,
+      base::format("process {} had no shared memory to record into, however much it did: {}", getpid(), why)};
+  file.losses(writer, {&loss, 1});
+}
+
 // Needs the mutex, or a process with one thread.
 void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   record::Process& shared = this_process();
@@ -65,8 +85,10 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   const bool had_segment = header != nullptr;
   char why[512];
-  if (!record::ensure_segment(shared, why, sizeof why))
+  if (!record::ensure_segment(shared, why, sizeof why)) {
+    if (session.running) say_unrecorded(output->file(), session, why);
     throw NotAvailable(base::format("no shared memory to record into: {}", why));
+  }
   header = shared.segment.load(std::memory_order_acquire);
   if (had_segment) {
     // The segment of an earlier session: its rings stay as large as they are, the rest is the new session's.

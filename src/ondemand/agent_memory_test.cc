@@ -190,6 +190,21 @@ TEST(CodeMemoryTest, ProfileIsExportedWhileItRunsAndAfterwardsAsOftenAsOneLikes)
   std::filesystem::remove_all(folder);
 }
 
+TEST(CodeMemoryTest, WhileItRunsEverythingUntilThenIsInIt) {
+  char pattern[] = "/tmp/kymo-code-memory-XXXXXX";
+  const std::string folder = mkdtemp(pattern);
+  start_memory_profile();
+  for (uint64_t round = 1; round <= 5; ++round) {
+    for (int i = 0; i < 1000; ++i) tell(true), tell(false);
+    export_memory_profile(folder + "/m.kymo");
+    const memory::Profile profile = memory::read_profile(trace::Reader(folder + "/m.kymo"));
+    EXPECT_EQ(profile.counts.allocations, 1000 * round);
+    EXPECT_EQ(profile.counts.returns, 1000 * round);
+  }
+  stop_memory_profile();
+  std::filesystem::remove_all(folder);
+}
+
 TEST(CodeMemoryTest, ClientsWriteBesideIt) {
   char pattern[] = "/tmp/kymo-code-memory-XXXXXX";
   const std::string folder = mkdtemp(pattern);

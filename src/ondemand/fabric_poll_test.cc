@@ -1,16 +1,20 @@
 // A program with KINETO_USE_DAEMON, and a daemon of the peers' that the test plays.
 #include "ondemand/fabric_poll.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "kymo/annotate.h"
+#include "kymo/error.h"
 #include "kymo/ondemand.h"
 #include "ondemand/identity.h"
+#include "ondemand/output_file.h"
 #include "ondemand/requests.h"
 #include "wire/fabric.h"
 
@@ -222,6 +226,31 @@ TEST(ConfigJobTest, EveryKeyIsUnderstood) {
   EXPECT_EQ(job_of_config("ACTIVITIES_DURATION_MSECS=5\n")->output,
             "/tmp/libkineto_activities_" + std::to_string(getpid()) + ".json");
   EXPECT_EQ(job_of_config("PROFILE_MEMORY=true\nACTIVITIES_LOG_FILE=/tmp/m.pickle\n")->output, "/tmp/m.pickle");
+}
+
+// Nobody knows who asks: only where Kineto writes, whatever the path looks like.
+TEST(ConfigJobTest, OnlyWritesWhereKinetoDoes) {
+  const auto why_not = [](const std::string& path) -> std::string {
+    const auto job = job_of_config("ACTIVITIES_LOG_FILE=" + path + "\nACTIVITIES_DURATION_MSECS=300\n");
+    try {
+      const OutputFile file(job->output, job->allowed);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  char folder[] = "/tmp/kymo-config-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string inside = folder;
+  EXPECT_EQ(why_not(inside + "/a.json"), "");
+  EXPECT_THAT(why_not("/etc/kymo-test.json"), ::testing::HasSubstr("is not below /tmp"));
+  EXPECT_THAT(why_not("/tmp/../etc/kymo-test.json"), ::testing::HasSubstr("is not below /tmp"));
+  ASSERT_EQ(::symlink("/etc", (inside + "/link").c_str()), 0);
+  EXPECT_THAT(why_not(inside + "/link/kymo-test.json"), ::testing::HasSubstr("is not below /tmp"));
+  ::setenv("KINETO_ONDEMAND_TRACE_DIR", "/etc", 1);
+  EXPECT_THAT(why_not("/var/kymo-test.json"), ::testing::HasSubstr("is not below /tmp or /etc"));
+  ::unsetenv("KINETO_ONDEMAND_TRACE_DIR");
+  std::filesystem::remove_all(inside);
 }
 
 }  // namespace

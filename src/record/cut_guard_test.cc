@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -64,12 +65,15 @@ TEST_F(CutGuardTest, OtherBusErrorsAreWhatTheyWere) {
         char name[] = "/tmp/kymo-cut-XXXXXX";
         const int file = ::mkstemp(name);
         ::unlink(name);
-        if (::ftruncate(file, 4096) != 0) ::_exit(1);
+        if (::ftruncate(file, 4096) != 0) ::_exit(0);
         auto* memory = static_cast<volatile char*>(::mmap(nullptr, 4096, PROT_WRITE, MAP_SHARED, file, 0));
-        if (::ftruncate(file, 0) != 0) ::_exit(1);
+        if (::ftruncate(file, 0) != 0) ::_exit(0);
         memory[0] = 1;
       },
-      ::testing::KilledBySignal(SIGBUS), "");
+      [](int status) {  // a sanitizer's handler, which was there before, exits
+        return WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS : WEXITSTATUS(status) != 0;
+      },
+      "");
 }
 
 }  // namespace

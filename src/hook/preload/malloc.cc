@@ -4,6 +4,9 @@
 // ways are functions apart and reached by a jump, so that a stack begins with whoever called malloc.
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -101,9 +104,22 @@ KYMO_RECORDED void* recorded_pvalloc(size_t bytes) noexcept {
 }
 
 // Before the recorder's own beginning (priority 101), which may already allocate.
+// Allocators that bring an operator new which does not call malloc: C++ code goes past the functions below.
+void say_what_is_not_seen() noexcept {
+  if (heap_recorded.load(std::memory_order_relaxed) == 0 || secure_getenv("KYMO_SESSION") == nullptr) return;
+  Dl_info where;
+  void* const found = dlsym(RTLD_DEFAULT, "_Znwm");
+  if (found == nullptr || dladdr(found, &where) == 0 || where.dli_fname == nullptr) return;
+  for (const char* name : {"jemalloc", "mimalloc", "snmalloc", "tcmalloc"})
+    if (strstr(where.dli_fname, name) != nullptr)
+      fprintf(stderr, "kymo: %s has an operator new of its own: what C++ code allocates by it is not recorded\n",
+              where.dli_fname);
+}
+
 __attribute__((constructor(101))) void begin_hook(int, char**, char** environment) noexcept {
   if (environ == nullptr) environ = environment;  // this comes before the C library's own initialization
   read_heap_mode();
+  say_what_is_not_seen();
 }
 
 }  // namespace

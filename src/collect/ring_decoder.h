@@ -39,7 +39,7 @@ class RingDecoder {
   // A chunk states all ranges that are open at its ends, so there is a limit to how many nest: those beyond it, or
   // beyond what their values may take, go into the file as asynchronous ranges, each at once. A program that never ends
   // its ranges costs the collector no more memory than that.
-  static constexpr size_t kMostNested = trace::kMaxOpenRanges;
+  static constexpr size_t kMostNested = 8192;  // or chunks would say little else
   static constexpr size_t kMostNestedValueBytes = 1'500'000;
   // How many of those are open after these points of this track; nothing: the points do not say.
   static std::optional<uint64_t> beyond_limit_after(const trace::Points& points, uint32_t track);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -50,6 +51,8 @@ bool replace_memory(uintptr_t address) noexcept {
       reinterpret_cast<SegmentHeader*>(base)->closed.store(1);
       restore_slots(place, base);
       if (Process* shared = process()) set_mode(*shared, kRecordingBit, false);
+      constexpr char kSaid[] = "kymo: the shared memory of this process was cut short; it is recorded no longer\n";
+      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSaid, sizeof kSaid - 1);
     }
     return true;
   }

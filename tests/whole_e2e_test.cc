@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -124,6 +125,65 @@ TEST_F(WholeTest, AFileThatIsNotATraceIsLeftAlone) {
   EXPECT_THAT(by_environment.err, HasSubstr("notes.txt: it is there and is not a Kymo trace"));
   EXPECT_NE(kymo({"record", "-o", file("notes.txt"), "--", program("tries")}).code, 0);
   EXPECT_EQ(contents_of(file("notes.txt")), "mine");
+}
+
+TEST_F(WholeTest, AnExportReplacesNoTrace) {
+  ASSERT_EQ(kymo({"record", "-o", file("run.json"), "--", program("tries")}).code, 0);
+  fs::create_symlink("run.json", file("link.csv"));
+  for (const char* name : {"run.json", "link.csv"}) {
+    const Ending ending = kymo({"export", file("run.json"), "-o", file(name)});
+    EXPECT_EQ(ending.code, 1) << name;
+    EXPECT_THAT(ending.err, HasSubstr("it is a Kymo trace; name another file"));
+  }
+  EXPECT_EQ(read_back(file("run.json")).count("work"), 1000u);
+}
+
+TEST_F(WholeTest, ALimitOnTheSizeOfFilesEndsNobody) {
+  for (const std::string limit : {"0", "100"}) {
+    const std::string set = "ulimit -f " + limit + "; exec ";
+    const Ending by_itself = run({"/bin/sh", "-c", set + program("open") + " many 300000"},
+                                 {.environment = {{"KYMO_TRACE", file("a" + limit + ".kymo")}}});
+    EXPECT_EQ(by_itself.code, 0) << by_itself.signal << by_itself.err;
+    if (limit != "0") {  // which is the limit of what it says, too
+      EXPECT_THAT(by_itself.err, HasSubstr("kymo: "));
+    }
+    const Ending recorded = run({"/bin/sh", "-c",
+                                 set + program("kymo") + " record -o " + file("b" + limit + ".kymo") + " -- " +
+                                     program("open") + " many 300000"});
+    EXPECT_NE(recorded.code, -1) << recorded.signal << recorded.err;
+  }
+}
+
+// A header that its process, or anybody else, changes while it is read.
+TEST_F(WholeTest, ASegmentsHeaderMayTurnIntoAnything) {
+  for (const int offset : {16, 24, 32, 40, 44, 120}) {
+    Process process = start({program("kymo"), "record", "-o", file("a.kymo"), "--", program("open"), "hang"});
+    ASSERT_TRUE(wait_until("a segment", [&] { return !left_in_memory().empty(); }));
+    usleep(50'000);
+    for (const auto& entry : fs::recursive_directory_iterator(memory())) {
+      if (!entry.is_regular_file()) continue;
+      std::fstream segment(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+      segment.seekp(offset);
+      segment.write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+    }
+    usleep(50'000);
+    EXPECT_FALSE(process.ended()) << offset;
+    run({"/bin/sh", "-c", "pkill -KILL -P " + std::to_string(process.pid())});
+    EXPECT_NE(process.wait().code, -1) << offset;
+    fs::remove_all(memory());
+    fs::create_directory(memory());
+  }
+}
+
+TEST_F(WholeTest, WhatARunningProgramDoesIsShownUntilNow) {
+  Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("open"), "hang"});
+  ASSERT_TRUE(wait_until("a segment", [&] { return fs::exists(file("a.kymo")) && !left_in_memory().empty(); }));
+  sleep(2);
+  const Ending stats = kymo({"stats", file("a.kymo"), "--json"});
+  const size_t row = stats.out.find("\"outer\"");
+  ASSERT_NE(row, std::string::npos) << stats.out;
+  const size_t total = stats.out.find("\"total_ns\": ", row);
+  EXPECT_GT(std::stoull(stats.out.substr(total + 12)), 1'000'000'000u) << stats.out;
 }
 
 TEST_F(WholeTest, ARelativeTraceStaysWhereItWas) {

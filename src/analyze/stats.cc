@@ -95,6 +95,8 @@ void Computation::add_unfinished() {
     int64_t& end = ends_ns[track.writer];
     end = std::max(end, nanoseconds(*track.clock, track.last));
     const trace::WriterInfo& writer = reader_.writers().at(key.first);
+    if (!writer.ending && reader_.is_being_written() && track.clock->usable())
+      end = std::max(end, trace::monotonic_now());
     if (writer.ending) end = std::max(end, nanoseconds(clock_of(writer, kHostClock), writer.ending->alive_until));
   }
   for (auto& [key, track] : tracks_) {

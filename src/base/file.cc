@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <ctime>
 #include <system_error>
 
 #include "base/text.h"
@@ -40,7 +42,38 @@ size_t read_at(const FileDescriptor& file, const std::string& path, uint64_t off
   return done;
 }
 
+namespace {
+
+// A file beyond its limit (ulimit -f) brings a signal that would end the program, besides the error that is enough.
+class WithoutSizeSignal {
+ public:
+  WithoutSizeSignal() {
+    sigemptyset(&size_);
+    sigaddset(&size_, SIGXFSZ);
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &size_, &before_);
+  }
+  ~WithoutSizeSignal() {
+    constexpr timespec kNow{0, 0};
+    while (!was_pending_ && sigtimedwait(&size_, nullptr, &kNow) == SIGXFSZ) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+
+ private:
+  sigset_t size_, before_;
+  bool was_pending_ = false;
+};
+
+}  // namespace
+
 int write_all(int fd, Bytes bytes, size_t& written) {
+  const WithoutSizeSignal quiet;
   written = 0;
   while (written < bytes.size()) {
     const ssize_t taken = ::write(fd, bytes.data() + written, bytes.size() - written);

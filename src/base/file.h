@@ -37,7 +37,8 @@ Error file_error(std::string_view doing, const std::string& path, int error_numb
 // on a file that is cut meanwhile. Throws what file_error says.
 size_t read_at(const FileDescriptor&, const std::string& path, uint64_t offset, std::span<std::byte> into);
 
-// Writes all of it, through interruptions and partial writes. Returns 0, or the errno of what stopped it; `written`
+// Writes all of it, through interruptions and partial writes; a limit on the size of files is an error, and no signal.
+// Returns 0, or the errno of what stopped it; `written`
 // says how much was taken in either case.
 int write_all(int fd, Bytes bytes, size_t& written);
 

@@ -22,6 +22,15 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
+// Somebody else's file where anybody may put one: what is written there would be theirs to read.
+bool is_bait(const std::string& file, const struct stat& status) {
+  if (status.st_uid == ::geteuid() || status.st_uid == 0) return false;
+  const size_t slash = file.rfind('/');
+  const std::string folder = slash == file.npos ? "." : slash == 0 ? "/" : file.substr(0, slash);
+  struct stat around {};
+  return ::stat(folder.c_str(), &around) == 0 && (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0;
+}
+
 std::string target_of(const std::string& link, const std::string& path) {
   std::array<char, PATH_MAX> buffer;
   const ssize_t length = ::readlink(link.c_str(), buffer.data(), buffer.size());
@@ -42,7 +51,14 @@ std::string output_path(const std::string& path) {
       if (errno == ENOENT && !path.empty()) return file;
       throw file_error("write", path, errno);
     }
-    if (S_ISREG(status.st_mode)) return file;
+    if (S_ISREG(status.st_mode)) {
+      if (is_bait(file, status))
+        throw Error(
+            format("cannot write {}: it is a file of another user (uid {}) in a folder that everybody may write; "
+                   "name another file",
+                   path, status.st_uid));
+      return file;
+    }
     if (!S_ISLNK(status.st_mode))
       throw Error(format("cannot write {}: it is {}; name a regular file", path, kind_of(status.st_mode)));
     // /dev/stdout and the like: renaming over it would take the file away from whoever has it open.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/environment.h"
+#include "base/say.h"
 #include "collect/folders.h"
 #include "collect/own_session.h"
 #include "kymo/kymo.h"
@@ -51,7 +52,7 @@ __attribute__((constructor(102))) void autostart() {
     if (!parent) setenv(kRootVariable, to_hex(id.bytes).c_str(), 1);
   } catch (const std::exception& error) {
     // Asked for in so many words, and not to be had: the program runs on, and whoever asked is told.
-    fprintf(stderr, "kymo: not recording: %s\n", error.what());
+    base::say_to_user("not recording: ", error.what());
   }
 }
 

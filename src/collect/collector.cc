@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "kymo/error.h"
 #include "record/clock.h"
@@ -133,7 +134,11 @@ void Collector::run() {
       answer_dumps();
       answer_flush();
     }
-    update_progress();
+    try {
+      update_progress();
+    } catch (const std::bad_alloc&) {  // a program at its limit of memory
+      if (!failure_) failure_ = std::current_exception();
+    }
     if (failure_)
       std::this_thread::sleep_for(kRetryAfter);
     else if (!read)

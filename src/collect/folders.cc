@@ -125,13 +125,14 @@ bool claim(const record::Mapping& mapping) {
          status.st_nlink != 0;  // who was here before us has brought it home
 }
 
-bool has_unread(record::SegmentHeader& header) {
+bool has_unread(const record::Mapping& mapping) {
+  record::SegmentHeader& header = *mapping.header;
   if (header.closed.load() != 0) return false;  // its collector was done with it
   if (header.lost_without_slot.load() != 0) return true;
-  const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), header.slot_capacity);
+  const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), mapping.geometry.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
     if (!record::has_memory(header, i)) continue;
-    const record::Slot& slot = record::slot_page(&header, i)->slot;
+    const record::Slot& slot = record::slot_page(&header, mapping.geometry, i)->slot;
     if (slot.head.load() != slot.tail.load() || slot.side_count.load() != 0 || slot.lost_ends != 0 ||
         slot.loss_pending.load() != 0)
       return true;
@@ -143,7 +144,7 @@ void remove_spent_segments() {
   for (FoundSegment& segment :
        find_segments([](const record::SegmentHeader& header) { return header.pid != static_cast<uint32_t>(getpid()); },
                      {.whose = Whose::Own})) {
-    if (claim(segment.mapping) && !has_unread(*segment.mapping.header)) unlink(segment.path.c_str());
+    if (claim(segment.mapping) && !has_unread(segment.mapping)) unlink(segment.path.c_str());
     record::unmap_segment(segment.mapping);
   }
 }

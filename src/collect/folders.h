@@ -42,7 +42,7 @@ std::vector<FoundSegment> find_segments(const std::function<bool(const record::S
 // Removes what dead processes left behind where there is nothing in it to bring home.
 void remove_spent_segments();
 
-bool has_unread(record::SegmentHeader& header);
+bool has_unread(const record::Mapping& mapping);
 
 // Takes the dead owner's place, so that no one else drains the segment meanwhile. False: someone lives, or was faster.
 bool claim(const record::Mapping& mapping);

@@ -43,12 +43,10 @@ class File {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) other.fail();
       if (got == 0) return sum;
-      for (ssize_t done = 0; done < got;) {
-        const ssize_t put = write(fd_, buffer.data() + done, static_cast<size_t>(got - done));
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) fail();
-        done += put;
-      }
+      size_t written = 0;
+      const int error =
+          base::write_all(fd_, {reinterpret_cast<const std::byte*>(buffer.data()), static_cast<size_t>(got)}, written);
+      if (error != 0) throw Error(base::format("{}: {}", path_, std::strerror(error)));
       sum += static_cast<uint64_t>(got);
     }
   }

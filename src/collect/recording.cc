@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "base/text.h"
 #include "collect/collector.h"
@@ -59,7 +60,7 @@ struct Recording::Impl {
       }
       record::guard_against_cuts(segment.mapping, record::Side::Collector);
       auto source = std::make_unique<Source>(*segment.mapping.header, origin_of(*segment.mapping.header),
-                                             Source::From::Beginning);
+                                             Source::From::Beginning, segment.mapping.geometry);
       known.push_back({segment, source.get()});
       collector.add(std::move(source));
     }
@@ -110,7 +111,9 @@ Progress Recording::finish() {
   // Processes that still run have been told to stop recording; what they hold is in the file.
   for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());
   Progress progress = impl_->collector.progress();
-  progress.bytes = std::filesystem::file_size(progress.file);
+  std::error_code moved;  // by somebody, while it was written
+  const uintmax_t bytes = std::filesystem::file_size(progress.file, moved);
+  if (!moved) progress.bytes = bytes;
   return progress;
 }
 

@@ -63,8 +63,9 @@ struct stat status_of(const std::string& path) {
 }
 
 // Everything that is left in a dead process's segment. Returns how many events.
-uint64_t bring_in(const trace::Reader& reader, record::SegmentHeader& header, trace::Writer& into) {
-  Source source(header, origin_of(header), Source::From::Beginning);
+uint64_t bring_in(const trace::Reader& reader, const record::Mapping& mapping, trace::Writer& into) {
+  record::SegmentHeader& header = *mapping.header;
+  Source source(header, origin_of(header), Source::From::Beginning, mapping.geometry);
   source.resume(resume_of(reader, writer_of(header)));
   source.introduce(into);
   source.drain(into, true);
@@ -97,14 +98,14 @@ Recovered recover(const std::string& path) {
   for (FoundSegment& segment : segments_of(reader, record::Sharing::Shared)) {
     record::SegmentHeader& header = *segment.mapping.header;
     if (!belongs_to(header, status)) {
-      result.elsewhere += has_unread(header) ? 1 : 0;
+      result.elsewhere += has_unread(segment.mapping) ? 1 : 0;
     } else {
       const bool claimed = claim(segment.mapping);
       const bool complete = header.closed.load() != 0;
       if (claimed && !complete) {
         file();
         reader.refresh();  // whoever was here before us may have written
-        result.events += bring_in(reader, header, file());
+        result.events += bring_in(reader, segment.mapping, file());
         ++result.processes;
       }
       if (claimed) unlink(segment.path.c_str());
@@ -131,7 +132,7 @@ std::string whole_copy(const std::string& path) {
     for (FoundSegment& segment : segments_of(reader, record::Sharing::Private)) {
       record::SegmentHeader& header = *segment.mapping.header;
       if (!record::owner_is_alive(segment.mapping.fd, header) && header.closed.load() == 0)
-        bring_in(reader, header, writer);
+        bring_in(reader, segment.mapping, writer);
       record::unmap_segment(segment.mapping);
     }
     writer.close();
@@ -149,7 +150,7 @@ Cleaned clean_segments() {
     record::SegmentHeader& header = *segment.mapping.header;
     if (claim(segment.mapping)) {
       const bool known = is_known(header);
-      if (!has_unread(header) || (known && !is_there(header))) {
+      if (!has_unread(segment.mapping) || (known && !is_there(header))) {
         struct stat status {};
         ::fstat(segment.mapping.fd, &status);
         ++result.removed;

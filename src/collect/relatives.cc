@@ -15,7 +15,7 @@ namespace kymo::collect {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kLookEvery = 1s;
+constexpr std::chrono::milliseconds kLookEvery = 1s, kLookAgain = 50ms;
 
 }  // namespace
 
@@ -25,14 +25,18 @@ Relatives::~Relatives() {
 
 void Relatives::look(Collector& collector, bool now) {
   const auto time = std::chrono::steady_clock::now();
-  if (!now && time - last_ < kLookEvery) return;
+  if (!now && time - last_ < pause_) return;
   last_ = time;
   release(collector);
+  const size_t before = collected_;
   auto found = find_segments([this](const record::SegmentHeader& header) {
     return header.pid != static_cast<uint32_t>(getpid()) && header.closed.load() == 0 &&
            std::memcmp(header.session, session_.bytes, sizeof header.session) == 0;
   });
+  if (reader_) reader_->refresh();
   for (FoundSegment& segment : found) look_at(collector, segment);
+  // Where they come and go quickly, what they leave must not add up.
+  pause_ = collected_ != before ? kLookAgain : kLookEvery;
 }
 
 void Relatives::look_at(Collector& collector, FoundSegment& segment) {
@@ -43,10 +47,11 @@ void Relatives::look_at(Collector& collector, FoundSegment& segment) {
                                 : claim(segment.mapping);
   if (!is_ours) return record::unmap_segment(segment.mapping);
   record::guard_against_cuts(segment.mapping, record::Side::Collector);
-  auto source = std::make_unique<Source>(header, origin_of(header), Source::From::Beginning);
+  auto source = std::make_unique<Source>(header, origin_of(header), Source::From::Beginning, segment.mapping.geometry);
   if (!wants_us) {
     try {  // its own collector may have got further than the segment says
-      source->resume(resume_of(trace::Reader(path_), source->id()));
+      if (!reader_) reader_.emplace(path_);
+      source->resume(resume_of(*reader_, source->id()));
     } catch (const Error&) {
     }
   }
@@ -59,6 +64,7 @@ void Relatives::look_at(Collector& collector, FoundSegment& segment) {
   collector.remove(added);
   unlink(segment.path.c_str());
   record::unmap_segment(segment.mapping);
+  ++collected_;
 }
 
 void Relatives::release(Collector& collector) {

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
+#include "trace/reader.h"
 
 namespace kymo::collect {
 
@@ -36,6 +38,9 @@ class Relatives {
   const std::string path_;  // of the trace
   const SessionId session_;
   std::chrono::steady_clock::time_point last_{};
+  std::chrono::milliseconds pause_{1000};
+  std::optional<trace::Reader> reader_;  // of the trace, for what it already holds of them
+  size_t collected_ = 0;                 // that had ended
   std::vector<Adopted> adopted_;
 };
 

@@ -2,13 +2,13 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <mutex>
 
+#include "base/say.h"
 #include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
@@ -16,6 +16,7 @@
 #include "collect/own_session.h"
 #include "collect/relatives.h"
 #include "kymo/kymo.h"
+#include "record/cut_guard.h"
 #include "record/flush.h"
 #include "record/process.h"
 
@@ -101,8 +102,13 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
     std::memcpy(header->file_path, shared.options.file_path, sizeof header->file_path);
   }
   auto relatives = std::make_shared<Relatives>(session.path, session.id);
-  session.collector = std::make_shared<Collector>(
-      std::move(output), [relatives](Collector& collector, bool is_last) { relatives->look(collector, is_last); });
+  session.collector =
+      std::make_shared<Collector>(std::move(output), [relatives, &shared](Collector& collector, bool is_last) {
+        relatives->look(collector, is_last);
+        if (!record::was_cut(shared.mapping)) return;
+        for (auto& source : collector.sources())
+          if (source->is_own()) source->lose_segment();
+      });
   session.dump_asked.store(false);
   session.collector->watch_for_dumps(session.dump_asked);
   session.collector->add(std::make_unique<Source>(*header, origin_of(*header), Source::From::Now));
@@ -288,7 +294,7 @@ __attribute__((destructor(101))) void at_exit() {
     finish_earlier(own());
   } catch (const std::exception& error) {
     complete = false;  // the segment keeps what the file would not take, for `kymo recover`
-    if (own().by_environment) fprintf(stderr, "kymo: the trace is not complete: %s\n", error.what());
+    if (own().by_environment) base::say_to_user("the trace is not complete: ", error.what());
   }
   record::SegmentHeader* const header = shared->segment.load();
   if (header != nullptr && header->needs_collector.load() != 0) return;  // whoever collects for it removes it

@@ -73,8 +73,13 @@ void wake_blocked(record::SegmentHeader& header) {
 
 }  // namespace
 
-Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
-    : header_(header), origin_(std::move(origin)), queue_clocks_(kClockId + 1), clock_(clock_of(header)) {
+Source::Source(record::SegmentHeader& header, trace::Origin origin, From from,
+               const std::optional<record::Geometry>& geometry)
+    : header_(header),
+      geometry_(geometry ? *geometry : record::geometry_of(header)),
+      origin_(std::move(origin)),
+      queue_clocks_(kClockId + 1),
+      clock_(clock_of(header)) {
   std::copy(std::begin(header.writer), std::end(header.writer), id_.bytes.begin());
   clock_.boot_id = origin_.boot_id;
   origin_.announces_ending = 1;
@@ -84,10 +89,10 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from)
   own.picoseconds_per_event = picoseconds_per_record();
   costs_[0] = own;
   if (from == From::Beginning) return;
-  const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), header.slot_capacity);
+  const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
     if (!record::has_memory(header, i)) continue;
-    Slot& slot = record::slot_page(&header, i)->slot;
+    Slot& slot = slot_page(i)->slot;
     const uint64_t head = slot.head.load(std::memory_order_acquire);
     slot.tail.store(head, std::memory_order_release);
     ring(i).position = ring(i).decoded = head;
@@ -99,10 +104,10 @@ void Source::resume(const Resume& state) {
   handles_.forgive();
   queue_clocks_.resume(state.clocks);
   for (const auto& [index, known] : state.rings) {
-    if (index >= header_.slot_capacity || !record::has_memory(header_, index)) continue;
+    if (index >= geometry_.slot_capacity || !record::has_memory(header_, index)) continue;
     Ring& restored = ring(index);
     restored.decoder.resume(known.track, known.open, known.beyond_limit);
-    const Slot& slot = record::slot_page(&header_, index)->slot;
+    const Slot& slot = slot_page(index)->slot;
     queue_clocks_.recognize(known.track.clock, known.track.device_uuid, slot.clock, slot.wrap_bits);
     restored.position = restored.decoded = known.sequence_end;
   }
@@ -114,7 +119,7 @@ Source::Ring& Source::ring(uint32_t index) {
   if (!ring) {
     // NOLINTNEXTLINE(modernize-make-unique): an aggregate, which not every compiler lets make_unique build
     ring = std::unique_ptr<Ring>(new Ring{RingDecoder(index, {classes_, handles_, queue_clocks_, next_track_})});
-    ring->position = ring->decoded = record::slot_page(&header_, index)->slot.tail.load(std::memory_order_acquire);
+    ring->position = ring->decoded = slot_page(index)->slot.tail.load(std::memory_order_acquire);
   }
   return *ring;
 }
@@ -144,20 +149,20 @@ void Source::introduce(trace::Writer& writer) {
 bool Source::drain(trace::Writer& writer, bool everything) {
   if (!introduced_) introduce(writer);
   bool read = false;
-  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) read |= drain_ring(writer, i, everything);
   return read;
 }
 
 double Source::fullest() const {
   uint64_t most = 0;
-  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
     if (!record::has_memory(header_, i)) continue;
-    const Slot& slot = record::slot_page(&header_, i)->slot;
+    const Slot& slot = slot_page(i)->slot;
     most = std::max(most, slot.head.load(std::memory_order_relaxed) - slot.tail.load(std::memory_order_relaxed));
   }
-  return static_cast<double>(most) / header_.ring_cells;
+  return static_cast<double>(most) / geometry_.ring_cells;
 }
 
 // Few records make a poor chunk, and nothing is lost by leaving them where they are for a moment.
@@ -166,7 +171,7 @@ bool Source::worth_reading(Ring& ring, const Slot& slot, uint64_t head, uint32_t
   if (ring.decoded != ring.position) return true;
   const bool retired = state == static_cast<uint32_t>(SlotState::Retired);
   if (unread == 0) return retired;
-  if (everything || retired || unread * 4 >= header_.ring_cells) return true;
+  if (everything || retired || unread * 4 >= geometry_.ring_cells) return true;
   if (slot.side_count.load(std::memory_order_relaxed) > record::kSideCells / 2) return true;
   const auto now = Clock::now();
   if (ring.waiting_since == Clock::time_point{}) ring.waiting_since = now;
@@ -176,7 +181,7 @@ bool Source::worth_reading(Ring& ring, const Slot& slot, uint64_t head, uint32_t
 bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) {
   const uint32_t state = header_.slot_state[index].load(std::memory_order_acquire);
   if (!record::has_memory(header_, index)) return false;
-  Slot& slot = record::slot_page(&header_, index)->slot;
+  Slot& slot = slot_page(index)->slot;
   Ring& ring = this->ring(index);
   uint64_t head = slot.head.load(std::memory_order_acquire);
   if (!worth_reading(ring, slot, head, state, everything)) return false;
@@ -209,8 +214,9 @@ bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) 
 }
 
 void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t& head) {
-  const record::Cell* cells = record::slot_cells(&header_, index);
-  const uint64_t mask = header_.ring_cells - 1, capacity = header_.ring_cells, block = capacity / record::kBlocks;
+  const record::Cell* cells =
+      reinterpret_cast<const record::Cell*>(reinterpret_cast<char*>(slot_page(index)) + record::kPage);
+  const uint64_t mask = geometry_.ring_cells - 1, capacity = geometry_.ring_cells, block = capacity / record::kBlocks;
   const bool overwrite =
       header_.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(record::RingPolicy::Overwrite);
   if (!overwrite) {
@@ -323,7 +329,7 @@ void Source::write_events(trace::Writer& writer, const trace::EventBatch& batch)
 
 // What signal handlers left aside, of a thread that will not move it into its ring any more.
 void Source::drain_side(trace::Writer& writer, Ring& ring, uint32_t index) {
-  record::SlotPage& page = *record::slot_page(&header_, index);
+  record::SlotPage& page = *slot_page(index);
   const uint32_t count = std::min(page.slot.side_count.load(std::memory_order_acquire), record::kSideCells);
   if (count == 0 && page.slot.lost_ends == 0) return;
   ring.decoder.decode_aside(page.side, count, page.slot.lost_ends, ring.position);
@@ -389,12 +395,12 @@ void Source::saw_alive() { header_.alive_until.store(record::ticks(), std::memor
 trace::Ending Source::ending_now() const { return {header_.alive_until.load(std::memory_order_relaxed)}; }
 
 void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
-  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), header_.slot_capacity);
+  const uint32_t used = std::min(header_.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
     if (!record::has_memory(header_, i)) continue;
     Ring& ring = this->ring(i);
     drain_side(writer, ring, i);
-    take_slot_losses(record::slot_page(&header_, i)->slot, ring.decoder.track());
+    take_slot_losses(slot_page(i)->slot, ring.decoder.track());
   }
   if (const uint64_t count = header_.lost_without_slot.exchange(0); count != 0)
     keep_losses({{trace::LossCause::NoSlot, 0, count, header_.lost_without_slot_first.load(),

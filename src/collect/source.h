@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ class Source {
  public:
   enum class From { Now, Beginning };  // records made before the session do not belong to it
 
-  // Takes no ownership of the mapping.
-  Source(record::SegmentHeader& header, trace::Origin origin, From from);
+  // Takes no ownership of the mapping. `geometry`: as it was checked when another process's segment was mapped.
+  Source(record::SegmentHeader& header, trace::Origin origin, From from,
+         const std::optional<record::Geometry>& geometry = std::nullopt);
   void resume(const Resume& state);
 
   // Says who this is. First of all, and again in each file that is to stand alone.
@@ -94,7 +96,10 @@ class Source {
   void keep_unknown_ends();
   void add_pair();
 
+  record::SlotPage* slot_page(uint32_t index) const { return record::slot_page(&header_, geometry_, index); }
+
   record::SegmentHeader& header_;
+  const record::Geometry geometry_;
   trace::WriterId id_;
   trace::Origin origin_;
   ClassTable classes_;

@@ -99,6 +99,10 @@ WalkReport Walk::run() {
     if (Track* const track = find_track(chunk)) {
       track->process->end_ns = std::max(track->process->end_ns, to_ns(*track, chunk.last));
       const trace::WriterInfo& writer = *track->place->writer;
+      if (!writer.ending && reader_.is_being_written()) {
+        const int64_t now = time_base_ == TimeBase::Realtime ? trace::realtime_now() : trace::monotonic_now();
+        track->process->end_ns = std::max(track->process->end_ns, now);
+      }
       if (writer.ending && track->place->track->clock == kHostClock)
         track->process->end_ns = std::max(track->process->end_ns, to_ns(*track, writer.ending->alive_until));
     }

@@ -9,15 +9,32 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/output_path.h"
+#include "base/text.h"
 #include "kymo/error.h"
+#include "trace/format.h"
 
 namespace kymo::convert {
 
 // ---- FileSink ------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// What is exported may be made again, a recording not.
+void refuse_trace(const std::string& file, const std::string& path) {
+  const base::FileDescriptor there(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::array<std::byte, trace::kMagic.size()> beginning;
+  if (!there || path.ends_with(".kymo") || base::read_at(there, path, 0, beginning) < beginning.size()) return;
+  if (std::memcmp(beginning.data(), trace::kMagic.data(), beginning.size()) == 0)
+    throw Error(base::format("cannot write {}: it is a Kymo trace; name another file", path));
+}
+
+}  // namespace
+
 FileSink::FileSink(const std::string& path) : path_(base::output_path(path)), temporary_(path_ + ".tmp") {
+  refuse_trace(path_, path);
   file_ = base::FileDescriptor(open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file_) throw base::file_error("write", path, errno);
   // One that an earlier run left behind may have other permissions.

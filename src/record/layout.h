@@ -211,7 +211,7 @@ struct SegmentHeader {
   std::atomic<uint64_t> lost_without_slot_first, lost_without_slot_last;
   std::atomic<uint32_t> memory_was_full;  // a thread found no memory for a ring
   std::atomic<uint32_t> needs_collector;  // its process has none of its own, and may not write the trace
-  std::atomic<uint64_t> alive_until;  // ticks: when a collector last saw the process alive
+  std::atomic<uint64_t> alive_until;      // ticks: when a collector last saw the process alive
 
   std::atomic<uint32_t> slot_state[kMaxSlots];  // SlotState
 
@@ -220,6 +220,19 @@ struct SegmentHeader {
 
   alignas(64) Registry registry;
 };
+
+// Where the slots are. Whoever reads another process's segment keeps a copy that it has checked: the header may change.
+struct Geometry {
+  uint64_t slots_offset = 0, slot_bytes = 0;
+  uint32_t slot_capacity = 0, ring_cells = 0;
+};
+inline Geometry geometry_of(const SegmentHeader& header) {
+  return {header.slots_offset, header.slot_bytes, header.slot_capacity, header.ring_cells};
+}
+inline SlotPage* slot_page(SegmentHeader* header, const Geometry& geometry, uint32_t index) {
+  return reinterpret_cast<SlotPage*>(reinterpret_cast<char*>(header) + geometry.slots_offset +
+                                     uint64_t{index} * geometry.slot_bytes);
+}
 
 constexpr uint64_t round_up(uint64_t value, uint64_t to) { return (value + to - 1) / to * to; }
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,7 +211,16 @@ __attribute__((constructor(101))) void on_load(int, char**, char** environment) 
   if (shared->segment.load(std::memory_order_acquire) != nullptr || !external_options(shared->options)) return;
   char why[512];
   if (!ensure_segment(*shared, why, sizeof why)) {
+    // Standard error may be a file at its limit (ulimit -f), and the program must not end for this.
+    sigset_t size, before;
+    sigemptyset(&size);
+    sigaddset(&size, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size, &before);
     fprintf(stderr, "kymo: not recording: %s\n", why);
+    constexpr timespec kNow{0, 0};
+    while (sigtimedwait(&size, nullptr, &kNow) == SIGXFSZ) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return;
   }
   shared->external.store(true, std::memory_order_relaxed);

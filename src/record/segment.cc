@@ -171,7 +171,8 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
     if (named) unlink(path);
     return false;
   };
-  if (capacity.slots == 0) return fail("the limits on the size of files or of memory (ulimit -f, -v) leave no room", EFBIG);
+  if (capacity.slots == 0)
+    return fail("the limits on the size of files or of memory (ulimit -f, -v) leave no room", EFBIG);
   if (!lock_segment(fd, Holder::Owner)) return fail("cannot be locked", errno);
   if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) return fail("cannot be sized", errno);
   constexpr const char* kNoRoom = "no room in shared memory (make some, or set KYMO_SHM_DIR)";
@@ -229,7 +230,7 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
 
   struct stat status {};
   fstat(fd, &status);
-  mapping = {&header, bytes, fd, status.st_dev, status.st_ino};
+  mapping = {&header, bytes, fd, geometry_of(header), status.st_dev, status.st_ino};
   return true;
 }
 
@@ -243,18 +244,20 @@ bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {
   if (memory == MAP_FAILED) return false;
   auto& header = *static_cast<SegmentHeader*>(memory);
   const uint64_t magic = std::atomic_ref<uint64_t>(header.magic).load(std::memory_order_acquire);
-  const uint64_t ring_bytes = uint64_t{header.ring_cells} * sizeof(Cell);
+  const Geometry geometry = geometry_of(header);  // once: its process, or anybody, may be changing it
+  const uint64_t ring_bytes = uint64_t{geometry.ring_cells} * sizeof(Cell);
+  const uint64_t header_bytes = round_up(sizeof(SegmentHeader), kPage);
   const bool valid = magic == kSegmentMagic && header.version == kSegmentVersion && header.segment_bytes == bytes &&
-                     header.header_bytes == round_up(sizeof(SegmentHeader), kPage) &&
-                     header.slots_offset == header.header_bytes && header.slot_capacity <= kMaxSlots &&
-                     ring_bytes >= kMinRingBytes && ring_bytes <= kMaxRingBytes &&
-                     (ring_bytes & (ring_bytes - 1)) == 0 && header.slot_bytes == kPage + ring_bytes &&
-                     bytes == header.slots_offset + header.slot_capacity * header.slot_bytes;
+                     header.header_bytes == header_bytes && geometry.slots_offset == header_bytes &&
+                     geometry.slot_capacity <= kMaxSlots && ring_bytes >= kMinRingBytes &&
+                     ring_bytes <= kMaxRingBytes && (ring_bytes & (ring_bytes - 1)) == 0 &&
+                     geometry.slot_bytes == kPage + ring_bytes &&
+                     bytes == geometry.slots_offset + geometry.slot_capacity * geometry.slot_bytes;
   if (!valid) {
     munmap(memory, bytes);
     return false;
   }
-  mapping = {&header, bytes, fd, status.st_dev, status.st_ino};
+  mapping = {&header, bytes, fd, geometry, status.st_dev, status.st_ino};
   return true;
 }
 

@@ -30,6 +30,7 @@ struct Mapping {
   SegmentHeader* header = nullptr;
   uint64_t bytes = 0;
   int fd = -1;
+  Geometry geometry = {};
   uint64_t device = 0, inode = 0;  // of the file: the program may close fd and give its number to a file of its own
 };
 

@@ -1,6 +1,7 @@
 #include "trace/clock.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -114,5 +115,15 @@ uint64_t ClockMap::duration_ns(uint64_t tick_difference) const {
 
 uint64_t ClockMap::error_ns() const { return error_ns_; }
 bool ClockMap::usable() const { return usable_; }
+
+int64_t monotonic_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+int64_t realtime_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
 
 }  // namespace kymo::trace

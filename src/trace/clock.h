@@ -44,4 +44,8 @@ class ClockMap {
   bool usable_ = false;
 };
 
+// Of this machine: for what is open in a trace that is being written.
+int64_t monotonic_now();
+int64_t realtime_now();
+
 }  // namespace kymo::trace

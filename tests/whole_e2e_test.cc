@@ -154,6 +154,16 @@ TEST_F(WholeTest, ALimitOnTheSizeOfFilesEndsNobody) {
   }
 }
 
+TEST_F(WholeTest, AProgramThatCannotRecordIsInTheLedger) {
+  const Ending ending = kymo(
+      {"record", "--strict", "-o", file("a.kymo"), "--", "/bin/sh", "-c", "ulimit -f 1000; exec " + program("tries")});
+  EXPECT_EQ(ending.code, 3) << ending.err;
+  EXPECT_THAT(ending.err, AllOf(HasSubstr("not recording: "), HasSubstr("had no shared memory to record into"),
+                                HasSubstr("though 1 program linked with Kymo ran")));
+  EXPECT_EQ(kymo({"stats", "--strict", file("a.kymo")}).code, 3);
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
 // A header that its process, or anybody else, changes while it is read.
 TEST_F(WholeTest, ASegmentsHeaderMayTurnIntoAnything) {
   for (const int offset : {16, 24, 32, 40, 44, 120}) {

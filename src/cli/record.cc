@@ -44,6 +44,9 @@ std::string summary_text(const Progress& progress, const RecordOptions& options)
   if (progress.processes == 0 && !options.memory.empty())
     return "nothing was recorded: no program that ran loads libraries (is it static, or does it change its user?)";
   if (progress.processes == 0) return "nothing was recorded: no program that ran is linked with Kymo";
+  if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
+    return base::format("nothing was recorded, though {} linked with Kymo ran",
+                        count_of(progress.processes, "program"));
   if (progress.events == 0 && progress.unfinished == 0) {
     return base::format("nothing was recorded: {} linked with Kymo ran, but annotated nothing",
                         count_of(progress.processes, "program"));

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <new>
 
+#include "base/text.h"
+#include "collect/options.h"
 #include "kymo/error.h"
 #include "record/clock.h"
 #include "record/process.h"
@@ -56,6 +58,26 @@ void Collector::announce(const trace::WriterId& session) {
   origin.announces_ending = 1;
   output_->file().origin(session, origin);
   announced_ = session;
+}
+
+void Collector::add_refused(uint64_t pid) {
+  const SessionId id = new_session_id();
+  trace::WriterId writer;
+  std::copy(std::begin(id.bytes), std::end(id.bytes), writer.bytes.begin());
+  trace::Origin origin;
+  if (announced_) origin.session = announced_->hex();
+  origin.pid = pid;
+  output_->writer().origin(writer, origin);
+  const trace::Loss loss{
+      trace::LossCause::NoSlot,
+      0,
+      1,
+      0,
+      0,
+      base::format("process {} had no shared memory to record into, however much it did; it has said why", pid)};
+  output_->writer().losses(writer, {&loss, 1});
+  ++removed_lost_;
+  ++removed_;
 }
 
 void Collector::remove(Source& source) {

@@ -48,6 +48,9 @@ class Collector {
   // Before stop(): what a flight recorder holds is let go of instead of written to its file.
   void forget_flight() noexcept { forget_flight_ = true; }
 
+  // For `discover`: says in the file that a process of the session could not record.
+  void add_refused(uint64_t pid);
+
   // In a forked child, for the parent's collector: closes the files that came along. It is never destroyed there.
   void abandon() noexcept { output_->abandon(); }
 

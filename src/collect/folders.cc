@@ -140,6 +140,21 @@ bool has_unread(const record::Mapping& mapping) {
   return false;
 }
 
+std::vector<uint64_t> take_refusals(const std::string& session) {
+  const std::string prefix = "refused-" + session + "-";
+  std::vector<uint64_t> pids;
+  for (const std::string& folder : segment_folders()) {
+    for (const std::string& name : names_in(folder)) {
+      uint64_t pid = 0;
+      if (!name.starts_with(prefix)) continue;
+      std::from_chars(name.data() + prefix.size(), name.data() + name.size(), pid);
+      pids.push_back(pid);
+      unlink((folder + "/" + name).c_str());
+    }
+  }
+  return pids;
+}
+
 void remove_spent_segments() {
   for (FoundSegment& segment :
        find_segments([](const record::SegmentHeader& header) { return header.pid != static_cast<uint32_t>(getpid()); },

@@ -32,7 +32,11 @@ struct Recording::Impl {
         collector(std::make_unique<Output>(
                       path_in, existing == Existing::Append ? trace::Writer::Mode::Append : trace::Writer::Mode::Create,
                       flight_options(options), to_hex(session.bytes)),
-                  [this](Collector&, bool) { discover(); }) {
+                  [this](Collector&, bool is_last) {
+                    discover();
+                    if (!is_last) return;
+                    for (const uint64_t pid : take_refusals(to_hex(session.bytes))) collector.add_refused(pid);
+                  }) {
     announce();
     segment_folder();  // throws here rather than in the program that is to be recorded
     remove_spent_segments();

@@ -221,6 +221,7 @@ __attribute__((constructor(101))) void on_load(int, char**, char** environment) 
     while (sigtimedwait(&size, nullptr, &kNow) == SIGXFSZ) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    leave_refusal(shared->options);
     return;
   }
   shared->external.store(true, std::memory_order_relaxed);

@@ -234,6 +234,16 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   return true;
 }
 
+void leave_refusal(const SegmentOptions& options) noexcept {
+  char path[kSegmentPathBytes], why[256], session[33] = {};
+  if (!segment_folder(path, why, sizeof why)) return;
+  put_hex(session, options.session, sizeof options.session);
+  const size_t folder = strlen(path);
+  snprintf(path + folder, sizeof path - folder, "/refused-%s-%u", session, static_cast<unsigned>(getpid()));
+  const int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+}
+
 bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {
   struct stat status;
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;

@@ -42,6 +42,10 @@ bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes
 bool create_segment(const SegmentOptions&, Mapping&, char (&path)[kSegmentPathBytes], char* why,
                     size_t why_bytes) noexcept;
 
+// Where this process gets no segment: leaves a file of no bytes, refused-SESSION-PID in hex and decimal, for the
+// recording to find that it was there.
+void leave_refusal(const SegmentOptions&) noexcept;
+
 // Maps another process's segment, checking everything a reader will rely on: sizes, offsets, version. False: not one.
 // Private: what the reader changes stays its own.
 enum class Sharing : uint8_t { Shared, Private };

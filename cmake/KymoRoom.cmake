@@ -84,7 +84,7 @@ function(kymo_room NAME)
     kymo_batches(kymo_${NAME} ${compiled})
     # ThreadSanitizer's build compiles those that share nothing with other options.
     if(NOT NAME IN_LIST KYMO_BARE_ROOMS AND NOT (NAME IN_LIST KYMO_SEQUENTIAL_ROOMS AND KYMO_SANITIZE MATCHES "thread"))
-      kymo_precompile(kymo_${NAME} kymo_base ${KYMO_COMMON_HEADERS} ${PROJECT_SOURCE_DIR}/src/base/text.h)
+      kymo_precompile(kymo_${NAME} kymo_base ${KYMO_COMMON_HEADERS} <base/text.h>)
     endif()
   else()
     set(kind INTERFACE)
@@ -129,7 +129,7 @@ function(kymo_gtest TARGET)
   # Tests are compiled once and run for a moment.
   if(NOT TEST_PREFIX STREQUAL torch)  # libtorch's headers want other options
     kymo_precompile(${TARGET} base_test ${KYMO_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>
-      ${PROJECT_SOURCE_DIR}/src/base/text.h)
+      <base/text.h>)
   endif()
   target_compile_options(${TARGET} PRIVATE ${KYMO_WARNINGS} -O0)
   if(KYMO_FUZZ)  # what fuzzers and UndefinedBehaviorSanitizer look at is what is tested, not the tests

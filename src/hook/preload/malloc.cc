@@ -110,7 +110,8 @@ void say_what_is_not_seen() noexcept {
   Dl_info where;
   void* const found = dlsym(RTLD_DEFAULT, "_Znwm");
   if (found == nullptr || dladdr(found, &where) == 0 || where.dli_fname == nullptr) return;
-  for (const char* name : {"jemalloc", "mimalloc", "snmalloc", "tcmalloc"})
+  constexpr const char* kNames[] = {"jemalloc", "mimalloc", "snmalloc", "tcmalloc"};
+  for (const char* name : kNames)
     if (strstr(where.dli_fname, name) != nullptr)
       fprintf(stderr, "kymo: %s has an operator new of its own: what C++ code allocates by it is not recorded\n",
               where.dli_fname);

@@ -130,7 +130,7 @@ TEST_F(OnDemandTest, WhatWasIsGivenByAFlightRecorder) {
 TEST_F(OnDemandTest, ProgramIsToldWhatTheTraceShallHold) {
   const Process program = serve();
   const auto told = [&](const Words& flags) {
-    Words words = {"trigger", "--all", "--duration", "30ms", "-o", pattern()};
+    Words words = {"trigger", "--all", "--iterations", "20", "-o", pattern()};
     words.insert(words.end(), flags.begin(), flags.end());
     const Ending done = kymo(words);
     EXPECT_EQ(done.code, 0) << done.out << done.err;
@@ -153,7 +153,7 @@ TEST_F(OnDemandTest, ProgramIsToldWhatTheTraceShallHold) {
 TEST_F(OnDemandTest, EndingOfTheNameIsTheFormat) {
   const Process program = serve();
   const auto trigger = [&](const std::string& ending) {
-    const Ending done = kymo({"trigger", "--all", "--duration", "30ms", "-o", pattern(ending)});
+    const Ending done = kymo({"trigger", "--all", "--iterations", "20", "-o", pattern(ending)});
     EXPECT_EQ(done.code, 0) << done.out << done.err;
     return trace_of(program, ending);
   };
@@ -172,7 +172,7 @@ TEST_F(OnDemandTest, EndingOfTheNameIsTheFormat) {
 TEST_F(OnDemandTest, MemoryProfilesAreWrittenInTheirForms) {
   const Process program = serve({"allocates"});
   const auto profile = [&](const std::string& ending) {
-    const Ending done = kymo({"trigger", "--all", "--memory-profile", "--duration", "30ms", "-o", pattern(ending)});
+    const Ending done = kymo({"trigger", "--all", "--memory-profile", "--duration", "500ms", "-o", pattern(ending)});
     EXPECT_EQ(done.code, 0) << done.out << done.err;
     return trace_of(program, ending);
   };

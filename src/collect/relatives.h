@@ -37,7 +37,7 @@ class Relatives {
 
   const std::string path_;  // of the trace
   const SessionId session_;
-  std::chrono::steady_clock::time_point last_{};
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::chrono::milliseconds pause_{1000};
   std::optional<trace::Reader> reader_;  // of the trace, for what it already holds of them
   size_t collected_ = 0;                 // that had ended

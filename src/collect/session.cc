@@ -28,7 +28,8 @@ struct OwnSession {
   std::mutex mutex;
   pid_t pid = 0;  // whose collector it is: a forked child has none until its first record
   bool running = false;
-  bool by_environment = false;
+  std::atomic<bool> by_environment{false};
+  std::atomic<bool> has_forked{false};
   std::string path;
   SessionOptions options;
   SessionId id{};
@@ -104,7 +105,8 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   auto relatives = std::make_shared<Relatives>(session.path, session.id);
   session.collector =
       std::make_shared<Collector>(std::move(output), [relatives, &shared](Collector& collector, bool is_last) {
-        relatives->look(collector, is_last);
+        // Looking costs as much as there are other programs: only who may have relatives does.
+        if (own().has_forked.load() || own().by_environment.load()) relatives->look(collector, is_last);
         if (!record::was_cut(shared.mapping)) return;
         for (auto& source : collector.sources())
           if (source->is_own()) source->lose_segment();
@@ -179,7 +181,8 @@ void stop_session(OwnSession& session) {
 }  // namespace
 
 void follow_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  static const int registered = pthread_atfork(
+      nullptr, [] { own().has_forked.store(true); }, after_fork_in_child);
   (void)registered;
 }
 

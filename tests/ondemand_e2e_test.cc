@@ -207,7 +207,7 @@ TEST_F(OnDemandTest, ForkedChildrenAreProgramsOfTheSameName) {
     return std::count(out.begin(), out.end(), '\n') - 1;
   };
   wait_until("both children at the daemon", [&] { return listed() == 3; });
-  const Ending done = kymo({"trigger", "--name", "serves", "--duration", "50ms", "-o", pattern()});
+  const Ending done = kymo({"trigger", "--name", "serves", "--iterations", "20", "-o", pattern()});
   EXPECT_EQ(done.code, 0) << done.out << done.err;
   size_t traces = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder())) {

@@ -106,7 +106,9 @@ bool was_cut(const Mapping& mapping) noexcept {
   const Guarded* place = find(mapping);
   if (place != nullptr && place->cut.load(std::memory_order_acquire)) return true;
   struct stat status;
-  return fstat(mapping.fd, &status) == 0 && static_cast<uint64_t>(status.st_size) < mapping.bytes;
+  // The program may have closed the descriptor, and have a file of its own under the number.
+  return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode &&
+         static_cast<uint64_t>(status.st_size) < mapping.bytes;
 }
 
 void end_guard(const Mapping& mapping) noexcept {

@@ -8,6 +8,7 @@
 # Rooms whose tests also run under ThreadSanitizer, and rooms whose tests start processes.
 set(KYMO_CONCURRENT_ROOMS record unwind sink collect analyze stack hook counters device signpost capture edge ondemand)
 set(KYMO_SEQUENTIAL_ROOMS shader)  # nothing in it is shared between threads: ThreadSanitizer need not look
+set(KYMO_TEXT_ROOMS shader)  # no bytes are read as numbers there: a third of the checks would be for their alignment
 set(KYMO_FORKING_ROOMS record sink collect cli stack device signpost capture edge ondemand daemon)
 
 # Rooms that run inside other people's programs: they see no header they do not include.
@@ -79,6 +80,9 @@ function(kymo_room NAME)
     endif()
     if(NAME IN_LIST KYMO_SEQUENTIAL_ROOMS AND KYMO_SANITIZE MATCHES "thread")
       target_compile_options(kymo_${NAME} PRIVATE -fno-sanitize=thread -O0)
+    endif()
+    if(NAME IN_LIST KYMO_TEXT_ROOMS AND KYMO_SANITIZE MATCHES "undefined")
+      target_compile_options(kymo_${NAME} PRIVATE -fno-sanitize=alignment)
     endif()
     set_target_properties(kymo_${NAME} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/rooms)
     kymo_batches(kymo_${NAME} ${compiled})

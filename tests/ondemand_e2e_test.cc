@@ -55,7 +55,7 @@ TEST_F(OnDemandTest, ListIsJsonForOtherPrograms) {
 
 TEST_F(OnDemandTest, TraceIsThereWhenTheCommandReturns) {
   const Process program = serve();
-  const Ending done = kymo({"trigger", "--all", "--duration", "200ms", "-o", pattern()});
+  const Ending done = kymo({"trigger", "--all", "--duration", "1s", "-o", pattern()});
   EXPECT_EQ(done.code, 0) << done.out << done.err;
   EXPECT_THAT(done.out, HasSubstr("finished"));
   EXPECT_THAT(done.out, HasSubstr(trace_of(program)));

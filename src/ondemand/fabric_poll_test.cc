@@ -146,7 +146,7 @@ TEST_F(FabricPollTest, AProgramIsTriggeredByAConfigAndWritesWhereThePeersWould) 
   }
   ASSERT_TRUE(next_poll());
   answer(config("\n    ACTIVITIES_LOG_FILE=" + folder +
-                "/t.json\nPROFILE_START_TIME=0\nACTIVITIES_DURATION_MSECS=50\n    "
+                "/t.json\nPROFILE_START_TIME=0\nACTIVITIES_DURATION_MSECS=1000\n    "
                 "REQUEST_TRACE_ID=42\n"),
          daemon);
   int status = 0;

@@ -23,6 +23,7 @@ def main():
         folder.chmod(0o755)
         check_setuid(build, folder)
         check_change_of_user(build, folder)
+        check_jails(build, folder)
     return 0
 
 
@@ -67,6 +68,47 @@ def check_change_of_user(build, folder):
         assert any("child" in line and " 100 " in line for line in stats.stdout.splitlines()), (how, stats.stdout, rows)
         left = [path for path in memory.rglob("*") if stat.S_ISREG(path.stat().st_mode)]
         assert not left, left
+
+
+def put_into(jail, program):
+    """Copies a program there, with the libraries that it needs."""
+    shutil.copy(program, jail)
+    for word in subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=True).stdout.split():
+        if word.startswith("/"):
+            (jail / word[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(word, jail / word[1:])
+
+
+def check_jails(build, folder):
+    """What a process does that sees other files is not in the trace, and the trace says so. Nothing is left behind."""
+    kymo = str(build / "bin" / "kymo")
+    memory = folder / "shm"
+    memory.mkdir(mode=0o1777)
+    environment = dict(os.environ, KYMO_SHM_DIR=str(memory))
+    for has_memory in (False, True):
+        jail = folder / f"jail-{has_memory}"
+        jail.mkdir()
+        put_into(jail, build / "bin" / "annotates_static")
+        if has_memory:  # a folder of the same name that is not the same
+            jail.joinpath(*memory.parts[1:]).mkdir(parents=True)
+        for how in ("record", "trace", "exec"):
+            trace = folder / f"{jail.name}-{how}.kymo"
+            command = [str(build / "bin" / "forks"), "jail", "100", str(jail)]
+            if how == "exec":
+                command = ["chroot", str(jail), "/annotates_static"]
+            if how == "trace":
+                done = subprocess.run(command, env=dict(environment, KYMO_TRACE=str(trace)), capture_output=True,
+                                      text=True, timeout=120)
+            else:
+                done = subprocess.run([kymo, "record", "-o", str(trace), "--", *command], env=environment,
+                                      capture_output=True, text=True, timeout=120)
+                assert "could not record" in done.stderr, done
+            assert done.returncode == 0, done
+            info = subprocess.run([kymo, "info", str(trace), "--strict"], env=environment, capture_output=True,
+                                  text=True, timeout=120)
+            assert info.returncode != 0, (how, info)
+            left = [path for place in (memory, jail) for path in place.rglob("kymo-*/*") if path.is_file()]
+            assert not left, (how, left)
 
 
 sys.exit(main())

@@ -158,7 +158,7 @@ TEST_F(WholeTest, AProgramThatCannotRecordIsInTheLedger) {
   const Ending ending = kymo(
       {"record", "--strict", "-o", file("a.kymo"), "--", "/bin/sh", "-c", "ulimit -f 1000; exec " + program("tries")});
   EXPECT_EQ(ending.code, 3) << ending.err;
-  EXPECT_THAT(ending.err, AllOf(HasSubstr("not recording: "), HasSubstr("had no shared memory to record into"),
+  EXPECT_THAT(ending.err, AllOf(HasSubstr("not recording: "), HasSubstr("could not record"),
                                 HasSubstr("though 1 program linked with Kymo ran")));
   EXPECT_EQ(kymo({"stats", "--strict", file("a.kymo")}).code, 3);
   EXPECT_THAT(left_in_memory(), IsEmpty());
@@ -207,6 +207,19 @@ TEST_F(WholeTest, ARelativeTraceStaysWhereItWas) {
   EXPECT_EQ(trace.count("work"), 1000u);
 }
 
+TEST_P(OpenRangesTest, ATraceThatIsMovedMeanwhileStaysWhole) {
+  const Ending ending =
+      run_recorded(GetParam(), file("a.kymo"), {program("forks"), "moved", "100", file("a.kymo"), file("b.kymo")});
+  EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_FALSE(fs::exists(file("a.kymo")));
+  const Ending stats = run({program("kymo"), "stats", file("b.kymo"), "--strict"});
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  const Readback trace = read_back(file("b.kymo"));
+  EXPECT_EQ(trace.count("parent"), 200u) << trace.summary();
+  EXPECT_EQ(trace.count("child"), 400u) << trace.summary();
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
 TEST_F(WholeTest, ATraceThatIsBeingWrittenIsNotReplaced) {
   Process first = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("open"), "hang"});
   ASSERT_TRUE(wait_until("a segment", [&] { return !left_in_memory().empty(); }));
@@ -250,6 +263,9 @@ TEST_F(WholeTest, WhatIsGoneIsSaid) {
   EXPECT_EQ(stats.code, 3) << stats.out;
   EXPECT_THAT(stats.err, HasSubstr("missing: the end of what process"));
   EXPECT_THAT(kymo({"info", file("a.kymo"), "--json"}).out, HasSubstr("it did not close the trace"));
+  const Ending recover = kymo({"recover", file("a.kymo"), "--strict"});
+  EXPECT_EQ(recover.code, 3) << recover.out;
+  EXPECT_THAT(recover.err, HasSubstr("missing: the end of what process"));
 }
 
 TEST_F(WholeTest, WhatBelongsToNoTraceAnyMoreIsRemoved) {

@@ -6,8 +6,6 @@ namespace kymo::analyze {
 
 namespace {
 
-constexpr size_t kMaxWaiting = 1'000'000;
-
 double number_of(const std::vector<trace::ValueCursor::Value>& row) {
   if (row.empty()) return 0;
   switch (row[0].type) {
@@ -20,11 +18,21 @@ double number_of(const std::vector<trace::ValueCursor::Value>& row) {
   }
 }
 
+uint64_t length_ns(int64_t from, int64_t to) {
+  return from < to ? static_cast<uint64_t>(to) - static_cast<uint64_t>(from) : 0;
+}
+
 }  // namespace
 
 int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks) {
   return clock.usable() ? clock.to_monotonic_ns(ticks) : static_cast<int64_t>(clock.duration_ns(ticks));
 }
+
+PointTables::PointTables(const StatsOptions& options)
+    : options_(options), async_([](uint64_t, const Begin& begin, const End& end) {
+        const uint64_t duration = length_ns(begin.ns, end.ns);
+        begin.sums->add(duration, duration);
+      }) {}
 
 void PointTables::CounterSums::add(double value, int64_t ns) {
   min = count == 0 ? value : std::min(min, value);
@@ -55,11 +63,12 @@ void PointTables::add(const PointSource& source, const trace::Points& points) {
         counters_[name()].add(number_of(row), nanoseconds(source.clock, points.time[i]));
         break;
       case trace::PointKind::AsyncBegin:
-        add_end_of_async_range({source.writer, points.id[i]},
-                               {nanoseconds(source.clock, points.time[i]), &source.async_slots.of(class_id, row)});
+        if (!async_.begin({source.writer, points.id[i]},
+                          {nanoseconds(source.clock, points.time[i]), &source.async_slots.of(class_id, row)}))
+          ++unfinished_in_no_row_;
         break;
       case trace::PointKind::AsyncEnd:
-        add_end_of_async_range({source.writer, points.id[i]}, {nanoseconds(source.clock, points.time[i]), nullptr});
+        async_.end({source.writer, points.id[i]}, {nanoseconds(source.clock, points.time[i])});
         break;
       default:
         ++other_points_;
@@ -67,23 +76,7 @@ void PointTables::add(const PointSource& source, const trace::Points& points) {
   }
 }
 
-void PointTables::add_end_of_async_range(const Handle& handle, const Waiting& arrived) {
-  const auto found = waiting_.find(handle);
-  const bool is_begin = arrived.sums != nullptr;
-  if (found != waiting_.end() && (found->second.sums != nullptr) != is_begin) {
-    const Waiting& begin = is_begin ? arrived : found->second;
-    const Waiting& end = is_begin ? found->second : arrived;
-    const uint64_t duration = begin.ns < end.ns ? static_cast<uint64_t>(end.ns) - static_cast<uint64_t>(begin.ns) : 0;
-    begin.sums->add(duration, duration);
-    waiting_.erase(found);
-  } else if (found != waiting_.end() || waiting_.size() >= kMaxWaiting) {
-    ++(is_begin ? unfinished_ : unmatched_ends_);  // the same end twice, or nowhere to wait
-  } else {
-    waiting_.emplace(handle, arrived);
-  }
-}
-
-void PointTables::finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns) const {
+void PointTables::finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns) {
   for (const auto& [key, count] : instants_) into.instants.push_back({key.first, key.second, count});
   std::stable_sort(into.instants.begin(), into.instants.end(),
                    [](const auto& a, const auto& b) { return a.count > b.count; });
@@ -91,20 +84,16 @@ void PointTables::finish(Statistics& into, RangeGroups& groups, const std::vecto
     into.counters.push_back(
         {key.first, key.second, sums.count, sums.min, sums.max, sums.last, sums.sum / static_cast<double>(sums.count)});
   }
-  into.unfinished += unfinished_;
-  into.unfinished_in_no_row += unfinished_;
-  into.unmatched_ends += unmatched_ends_;
+  into.unfinished += unfinished_in_no_row_;
+  into.unfinished_in_no_row += unfinished_in_no_row_;
   into.other_points += other_points_;
-  for (const auto& [handle, waiting] : waiting_) {
-    if (waiting.sums == nullptr) {
-      ++into.unmatched_ends;
-      continue;
-    }
+  async_.finish([&](const trace::AsyncHandle& handle, const Begin& begin) {
     ++into.unfinished;
-    const int64_t end = handle.writer < ends_ns.size() ? ends_ns[handle.writer] : waiting.ns;
-    const uint64_t duration = waiting.ns < end ? static_cast<uint64_t>(end) - static_cast<uint64_t>(waiting.ns) : 0;
-    groups.unfinished(*waiting.sums).add(duration, duration);
-  }
+    const int64_t end = handle.writer < ends_ns.size() ? ends_ns[handle.writer] : begin.ns;
+    const uint64_t duration = length_ns(begin.ns, end);
+    groups.unfinished(*begin.sums).add(duration, duration);
+  });
+  into.unmatched_ends += async_.unmatched_ends();
 }
 
 }  // namespace kymo::analyze

@@ -1,20 +1,18 @@
 // What becomes of points: counts of instants, the values of counters, and the two ends of ranges across threads brought
 // together.
 //
-// Points come in file order, which is the order of time only within a track: an end may be read before its beginning,
-// so whichever comes first waits for the other. At most a million wait.
+// Points come in file order, which is the order of time only within a track.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "analyze/range_groups.h"
 #include "analyze/stats.h"
-#include "base/seeded_hash.h"
+#include "trace/async_pairs.h"
 #include "trace/clock.h"
 #include "trace/reader.h"
 
@@ -32,13 +30,13 @@ int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks);
 
 class PointTables {
  public:
-  explicit PointTables(const StatsOptions& options) : options_(options) {}
+  explicit PointTables(const StatsOptions& options);
 
   void add(const PointSource& source, const trace::Points& points);
 
   // Fills in everything but the ranges, which went to the sources' slots; those that have not ended go to `groups` now.
   // `ends_ns`: when each writer was last seen alive, by its number.
-  void finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns) const;
+  void finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns);
 
  private:
   using NameAndCategory = std::pair<std::string, std::string>;
@@ -50,26 +48,19 @@ class PointTables {
     void add(double value, int64_t ns);
   };
 
-  struct Handle {
-    uint32_t writer;
-    uint64_t id;
-    bool operator==(const Handle&) const = default;
-  };
-  struct HashHandle {
-    size_t operator()(const Handle& handle) const noexcept { return base::SeededHash::of(handle.id, handle.writer); }
-  };
-  struct Waiting {
+  struct Begin {
     int64_t ns;
-    RangeSums* sums;  // of a beginning; null: an end
+    RangeSums* sums;
   };
-
-  void add_end_of_async_range(const Handle& handle, const Waiting& arrived);
+  struct End {
+    int64_t ns;
+  };
 
   const StatsOptions& options_;
   std::map<NameAndCategory, uint64_t> instants_;
   std::map<NameAndCategory, CounterSums> counters_;
-  std::unordered_map<Handle, Waiting, HashHandle> waiting_;
-  uint64_t unfinished_ = 0, unmatched_ends_ = 0, other_points_ = 0;
+  trace::AsyncPairs<Begin, End> async_;
+  uint64_t unfinished_in_no_row_ = 0, other_points_ = 0;
 };
 
 }  // namespace kymo::analyze

@@ -244,6 +244,8 @@ std::string_view cause_text(trace::LossCause cause) {
       return "recording began too late";
     case trace::LossCause::Told:
       return "the profiler tells of it";
+    case trace::LossCause::Unrecorded:
+      return "a process could not record";
   }
   return "a cause this version does not know";
 }

@@ -37,6 +37,7 @@ constexpr Wording kWordings[] = {
     {LossCause::Clock, "clock", "event", "because the time is not known or could not be converted"},
     {LossCause::LateStart, "late_start", "event", "because recording began too late"},
     {LossCause::Told, "told", "thing", "that the profiler tells of"},
+    {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
 };
 
 constexpr Wording kOfANewerKymo = {LossCause{}, "unknown", "event", "for a reason this version does not know"};
@@ -69,6 +70,10 @@ Ledger::Ledger(const analyze::Summary& summary, const std::vector<trace::Problem
 
 // "1,024 events on thread 'worker' because its ring was full (policy drop), between +1.20 s and +1.35 s"
 std::string Ledger::text(const LossSummary& loss) const {
+  if (loss.cause == LossCause::Unrecorded) {
+    return base::format("everything that {} did: {}", count_of(loss.count, "process", "processes"),
+                        printable(loss.detail));
+  }
   const Wording& words = wording(loss.cause);
   std::string text = count_of(loss.count, words.thing);
   const char* const where = loss.track_kind == trace::TrackKind::DeviceQueue ? "queue" : "thread";

@@ -1,18 +1,22 @@
 // `kymo recover`: what dead processes left in memory, into the trace they were recording.
 
+#include "analyze/summary.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/ledger.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "cli/units.h"
 #include "collect/recording.h"
 #include "options/command_line.h"
+#include "trace/append_file.h"
+#include "trace/reader.h"
 
 namespace kymo::cli {
 namespace {
 
-std::string as_json(const std::string& path, const collect::Recovered& recovered) {
+std::string as_json(const std::string& path, const collect::Recovered& recovered, const Ledger& ledger) {
   JsonWriter json;
   json.begin_object();
   json.field("file", path);
@@ -20,6 +24,7 @@ std::string as_json(const std::string& path, const collect::Recovered& recovered
   json.field("events", recovered.events);
   json.field("bytes", recovered.bytes);
   json.field("live_processes", recovered.live_processes);
+  ledger.write(json);
   json.end_object();
   return json.text();
 }
@@ -52,6 +57,9 @@ std::string as_json(const collect::Cleaned& cleaned) {
     json.end_object();
   }
   json.end_array();
+  json.begin_array("of_other_versions");
+  for (const std::string& path : cleaned.of_other_versions) json.value(path);
+  json.end_array();
   json.end_object();
   return json.text();
 }
@@ -64,6 +72,9 @@ std::string as_text(const collect::Cleaned& cleaned) {
     text += kept.trace.empty() ? base::format("kept what process {} left: its trace is not known\n", kept.pid)
                                : base::format("kept what process {} left: 'kymo recover {}' brings it in\n", kept.pid,
                                               printable(kept.trace));
+  for (const std::string& path : cleaned.of_other_versions)
+    text +=
+        base::format("kept {}, of another version of Kymo: remove it when its program has ended\n", printable(path));
   return text;
 }
 
@@ -71,7 +82,7 @@ std::string as_text(const collect::Cleaned& cleaned) {
 
 int recover(const Arguments& arguments) {
   std::string path;
-  bool json = false, clean = false;
+  bool json = false, clean = false, strict = false;
   options::CommandLine line(
       "recover", "kymo recover FILE [options]\n       kymo recover --clean",
       "Brings what crashed or killed programs had recorded, and what is still in memory, into the trace\n"
@@ -81,6 +92,7 @@ int recover(const Arguments& arguments) {
       "FILE", "", [&](const std::string& text) { path = text; }, "the trace");
   line.flag("--clean", clean, "instead, remove from memory what belongs to traces\nthat are gone");
   line.flag("--json", json, "as JSON");
+  line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
   if (clean == !path.empty())
     throw options::UsageError("recover", clean ? "--clean takes no FILE" : "which trace? FILE is missing");
@@ -91,8 +103,12 @@ int recover(const Arguments& arguments) {
   }
 
   const collect::Recovered recovered = collect::recover(path);
-  print(json ? as_json(path, recovered) : as_text(path, recovered));
-  return kDone;
+  trace::Reader reader(path);
+  reader.set_being_written(recovered.live_processes > 0 || trace::is_being_written(path));
+  const Ledger ledger(analyze::summarise(reader));
+  print(json ? as_json(path, recovered, ledger) : as_text(path, recovered));
+  ledger.show();
+  return strict && !ledger.empty() ? kLossOrDamage : kDone;
 }
 
 }  // namespace kymo::cli

@@ -60,7 +60,7 @@ void Collector::announce(const trace::WriterId& session) {
   announced_ = session;
 }
 
-void Collector::add_refused(uint64_t pid) {
+void Collector::add_refused(uint64_t pid, const std::string& why) {
   const SessionId id = new_session_id();
   trace::WriterId writer;
   std::copy(std::begin(id.bytes), std::end(id.bytes), writer.bytes.begin());
@@ -69,12 +69,7 @@ void Collector::add_refused(uint64_t pid) {
   origin.pid = pid;
   output_->writer().origin(writer, origin);
   const trace::Loss loss{
-      trace::LossCause::NoSlot,
-      0,
-      1,
-      0,
-      0,
-      base::format("process {} had no shared memory to record into, however much it did; it has said why", pid)};
+      trace::LossCause::Unrecorded, 0, 1, 0, 0, base::format("process {} could not record: {}", pid, why)};
   output_->writer().losses(writer, {&loss, 1});
   ++removed_lost_;
   ++removed_;

@@ -49,7 +49,7 @@ class Collector {
   void forget_flight() noexcept { forget_flight_ = true; }
 
   // For `discover`: says in the file that a process of the session could not record.
-  void add_refused(uint64_t pid);
+  void add_refused(uint64_t pid, const std::string& why);
 
   // In a forked child, for the parent's collector: closes the files that came along. It is never destroyed there.
   void abandon() noexcept { output_->abandon(); }

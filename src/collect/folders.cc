@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/environment.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "kymo/error.h"
 
@@ -140,19 +141,23 @@ bool has_unread(const record::Mapping& mapping) {
   return false;
 }
 
-std::vector<uint64_t> take_refusals(const std::string& session) {
-  const std::string prefix = "refused-" + session + "-";
-  std::vector<uint64_t> pids;
-  for (const std::string& folder : segment_folders()) {
+std::vector<std::string> segments_of_other_versions(Whose whose) {
+  std::vector<std::string> paths;
+  for (const std::string& folder : segment_folders(whose)) {
     for (const std::string& name : names_in(folder)) {
-      uint64_t pid = 0;
-      if (!name.starts_with(prefix)) continue;
-      std::from_chars(name.data() + prefix.size(), name.data() + name.size(), pid);
-      pids.push_back(pid);
-      unlink((folder + "/" + name).c_str());
+      if (!is_segment_name(name)) continue;
+      std::string path = folder + "/" + name;
+      const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+      struct {
+        uint64_t magic;
+        uint32_t version;
+      } head{};
+      if (file && pread(file.get(), &head, sizeof head, 0) == sizeof head && head.magic == record::kSegmentMagic &&
+          head.version != record::kSegmentVersion)
+        paths.push_back(std::move(path));
     }
   }
-  return pids;
+  return paths;
 }
 
 void remove_spent_segments() {

@@ -39,8 +39,8 @@ struct Search {
 std::vector<FoundSegment> find_segments(const std::function<bool(const record::SegmentHeader&)>& wanted,
                                         const Search& search = {});
 
-// The processes of a session that got no segment, as they said by a file each; those are removed.
-std::vector<uint64_t> take_refusals(const std::string& session);
+// Segments of a Kymo whose records this one cannot read, by their paths.
+std::vector<std::string> segments_of_other_versions(Whose whose);
 
 // Removes what dead processes left behind where there is nothing in it to bring home.
 void remove_spent_segments();

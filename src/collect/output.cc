@@ -16,6 +16,7 @@
 #include "collect/folders.h"
 #include "kymo/error.h"
 #include "record/segment.h"
+#include "trace/append_file.h"
 
 namespace kymo::collect {
 namespace {
@@ -234,7 +235,9 @@ std::vector<std::string> abandoned_flight_files(const std::string& session) {
       uint32_t pid = 0;
       unsigned long long identity = 0;
       if (std::sscanf(name.c_str() + flight_prefix(session).size(), "%u-%llu-", &pid, &identity) != 2) continue;
-      if (record::process_identity(pid) != identity) files.push_back(entry.path());
+      // Whose process is in another PID namespace still holds the file.
+      if (record::process_identity(pid) != identity && !trace::is_being_written(entry.path()))
+        files.push_back(entry.path());
     }
   }
   std::sort(files.begin(), files.end());

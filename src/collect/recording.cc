@@ -12,6 +12,7 @@
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
+#include "collect/refusals.h"
 #include "kymo/error.h"
 #include "record/cut_guard.h"
 #include "record/segment.h"
@@ -29,16 +30,16 @@ struct Recording::Impl {
       : path(path_in),
         options(checked(options_in)),
         session(new_session_id()),
+        refusals(session),
         collector(std::make_unique<Output>(
                       path_in, existing == Existing::Append ? trace::Writer::Mode::Append : trace::Writer::Mode::Create,
                       flight_options(options), to_hex(session.bytes)),
-                  [this](Collector&, bool is_last) {
+                  [this](Collector&, bool) {
                     discover();
-                    if (!is_last) return;
-                    for (const uint64_t pid : take_refusals(to_hex(session.bytes))) collector.add_refused(pid);
+                    for (const Refusal& refusal : refusals.take()) collector.add_refused(refusal.pid, refusal.why);
                   }) {
     announce();
-    segment_folder();  // throws here rather than in the program that is to be recorded
+    home = record::home_of(segment_folder().c_str());  // throws here rather than in the program that is to be recorded
     remove_spent_segments();
     collector.start();
   }
@@ -85,6 +86,8 @@ struct Recording::Impl {
   std::string path;
   SessionOptions options;
   SessionId session;
+  Refusals refusals;
+  record::Home home;
   std::vector<Recorded> known;  // that still run; the collector's thread's
   std::set<std::string> seen;   // names of segments looked at
   Collector collector;
@@ -97,13 +100,16 @@ Recording::~Recording() = default;
 
 std::vector<std::pair<std::string, std::string>> Recording::environment() const {
   const trace::Writer& file = impl_->collector.output().file();
+  const record::Home& home = impl_->home;
   // A flight recorder's file is another one after each dump.
   const bool stays = !impl_->collector.output().is_flight();
-  return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
-          {"KYMO_SESSION_FILE",
-           stays ? base::format("{}:{}:{}", file.device(), file.inode(), absolute_path(impl_->path)) : "0:0"},
-          {"KYMO_POLICY", policy_name(impl_->options.policy)},
-          {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
+  return {
+      {"KYMO_SESSION", to_hex(impl_->session.bytes)},
+      {"KYMO_SESSION_FILE",
+       stays ? base::format("{}:{}:{}", file.device(), file.inode(), absolute_path(impl_->path)) : "0:0"},
+      {"KYMO_SESSION_HOME", base::format("{}:{}:{}:{}", home.device, home.inode, home.root_device, home.root_inode)},
+      {"KYMO_POLICY", policy_name(impl_->options.policy)},
+      {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
 }
 
 Progress Recording::progress() const { return impl_->collector.progress(); }

@@ -77,8 +77,9 @@ struct Cleaned {
     std::string trace;  // empty: not known
   };
   uint64_t removed = 0, bytes = 0;
-  uint64_t live = 0;       // still recording
-  std::vector<Kept> kept;  // what can still be brought home
+  uint64_t live = 0;                           // still recording
+  std::vector<Kept> kept;                      // what can still be brought home
+  std::vector<std::string> of_other_versions;  // files that this Kymo cannot read, of programs that may still run
 };
 Cleaned clean_segments();
 

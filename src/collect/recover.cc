@@ -164,6 +164,7 @@ Cleaned clean_segments() {
     }
     record::unmap_segment(segment.mapping);
   }
+  result.of_other_versions = segments_of_other_versions(Whose::Own);
   return result;
 }
 

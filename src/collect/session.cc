@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -28,11 +29,13 @@ struct OwnSession {
   std::mutex mutex;
   pid_t pid = 0;  // whose collector it is: a forked child has none until its first record
   bool running = false;
+  bool said_unrecorded = false;  // of this process, in the trace
   std::atomic<bool> by_environment{false};
   std::atomic<bool> has_forked{false};
   std::string path;
   SessionOptions options;
   SessionId id{};
+  record::Home home;                      // of the process that began it
   std::shared_ptr<Collector> collector;   // who asks it for something holds it too, while the session may end
   std::shared_ptr<Collector> unfinished;  // of a session whose file would not take all: a full disk
   struct sigaction old_action {};
@@ -64,12 +67,7 @@ void say_unrecorded(trace::Writer& file, const OwnSession& session, const char* 
   origin.parent_pid = static_cast<uint64_t>(getppid());
   file.origin(writer, origin);
   const trace::Loss loss{
-      trace::LossCause::NoSlot,
-      0,
-      1,
-      0,
-      0,
-      base::format("process {} had no shared memory to record into, however much it did: {}", getpid(), why)};
+      trace::LossCause::Unrecorded, 0, 1, 0, 0, base::format("process {} could not record: {}", getpid(), why)};
   file.losses(writer, {&loss, 1});
 }
 
@@ -78,6 +76,7 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   record::Process& shared = this_process();
   auto output = std::make_unique<Output>(session.path, mode, flight_options(session.options), to_hex(session.id.bytes));
   shared.options = record::SegmentOptions(segment_options(session.options, session.id));
+  shared.options.home = session.home;
   if (!output->is_flight()) {  // whose file is another one after each dump
     shared.options.file_device = output->file().device();
     shared.options.file_inode = output->file().inode();
@@ -88,9 +87,13 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   const bool had_segment = header != nullptr;
   char why[512];
   if (!record::ensure_segment(shared, why, sizeof why)) {
-    if (session.running) say_unrecorded(output->file(), session, why);
+    if (session.running) {
+      say_unrecorded(output->file(), session, why);
+      session.said_unrecorded = true;
+    }
     throw NotAvailable(base::format("no shared memory to record into: {}", why));
   }
+  if (!session.running) shared.options.home = session.home = record::home_of(segment_folder().c_str());
   header = shared.segment.load(std::memory_order_acquire);
   if (had_segment) {
     // The segment of an earlier session: its rings stay as large as they are, the rest is the new session's.
@@ -137,7 +140,12 @@ void after_fork_in_child() noexcept {
 bool record_for_relatives(OwnSession& session) noexcept {
   record::Process& shared = *record::process();
   char why[512];
-  if (!record::ensure_segment(shared, why, sizeof why)) return false;
+  if (!record::ensure_segment(shared, why, sizeof why)) {
+    // Its memory came along with the fork, and its collector will tell.
+    if (record::SegmentHeader* parent = shared.parent_mapping.header; parent != nullptr && !session.said_unrecorded)
+      parent->unrecorded_children.fetch_add(1);
+    return false;
+  }
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   header->needs_collector.store(1, std::memory_order_release);
   header->collector_attached.store(1, std::memory_order_relaxed);
@@ -146,11 +154,22 @@ bool record_for_relatives(OwnSession& session) noexcept {
   return true;
 }
 
+bool leads_to_trace(const std::string& path) {
+  const record::SegmentOptions& options = record::process()->options;
+  if (options.file_inode == 0) return true;  // a flight recorder's is another file after each dump
+  struct stat status;
+  return stat(path.c_str(), &status) == 0 && status.st_dev == options.file_device &&
+         status.st_ino == options.file_inode;
+}
+
 // In a forked child, at its first record: the same session goes on, with a collector of the child's own.
 bool restart_in_child() noexcept {
   OwnSession& session = own();
   after_fork_in_child();
+  session.said_unrecorded = false;
   try {
+    // Where its path leads elsewhere (chroot, a file that was moved), what is written there would not be in the trace.
+    if (!leads_to_trace(session.path)) return record_for_relatives(session);
     start_collector(session, trace::Writer::Mode::Append);
     return true;
   } catch (const std::exception&) {
@@ -202,6 +221,7 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
     session.path = absolute_path(path);
     session.options = options;
     session.id = joined != nullptr ? *joined : new_session_id();
+    session.home = {};
     if (tidy == Tidy::Yes) remove_spent_segments();
     shared.restart.store(restart_in_child, std::memory_order_release);
     start_collector(session, mode == StartMode::Create ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);

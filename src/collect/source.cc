@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text.h"
 #include "kymo/error.h"
 #include "record/clock.h"
 
@@ -406,6 +407,10 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
     keep_losses({{trace::LossCause::NoSlot, 0, count, header_.lost_without_slot_first.load(),
                   header_.lost_without_slot_last.load(),
                   header_.memory_was_full.load() != 0 ? "shared memory was full" : "too many threads at once"}});
+  if (const uint32_t count = header_.unrecorded_children.exchange(0); count != 0)
+    keep_losses(
+        {{trace::LossCause::Unrecorded, 0, count, 0, 0,
+          base::format("forked by process {}, out of its sight (chroot) or without shared memory", header_.pid)}});
   keep_unknown_ends();
   costs_[0].collector_cpu_ns = collector_cpu_ns;
   note(writer);

@@ -5,10 +5,6 @@
 
 namespace kymo::convert {
 
-namespace {
-constexpr size_t kMaxWaiting = 1'000'000;
-}
-
 AsyncRanges::Begin::Begin(const Point& point)
     : place(point.place),
       event_class(point.event_class),
@@ -22,29 +18,8 @@ AsyncRanges::Begin::Begin(const Point& point)
 }
 
 void AsyncRanges::begin(uint32_t writer, const Point& point) {
-  const Handle handle{writer, point.id};
   auto begin = std::make_unique<Begin>(point);
-  if (const auto end = ends_.find(handle); end != ends_.end()) {
-    hand_out(handle.id, *begin, end->second.end_ns, end->second.place);
-    ends_.erase(end);
-    return;
-  }
-  const bool no_room = begins_.size() >= kMaxWaiting;
-  if (no_room || begins_.contains(handle)) {
-    hand_out(handle.id, *begin, point.time_ns, nullptr);
-    return;
-  }
-  begins_.emplace(handle, std::move(begin));
-}
-
-void AsyncRanges::end(uint32_t writer, const Point& point) {
-  const Handle handle{writer, point.id};
-  if (const auto begin = begins_.find(handle); begin != begins_.end()) {
-    hand_out(handle.id, *begin->second, point.time_ns, point.place);
-    begins_.erase(begin);
-  } else if (ends_.size() >= kMaxWaiting || !ends_.try_emplace(handle, End{point.place, point.time_ns}).second) {
-    ++unmatched_ends_;
-  }
+  if (!pairs_.begin({writer, point.id}, std::move(begin))) hand_out(point.id, *begin, point.time_ns, nullptr);
 }
 
 // Without an `end_place` it is unfinished.

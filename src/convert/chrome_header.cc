@@ -69,6 +69,8 @@ std::string_view cause_name(trace::LossCause cause) {
       return "late_start";
     case trace::LossCause::Told:
       return "told";
+    case trace::LossCause::Unrecorded:
+      return "unrecorded";
   }
   return "unknown";
 }

@@ -39,9 +39,9 @@ TEST(CsvTest, OneLineForEachEvent) {
       "range,outer,,100,101,\"main, first\",,1700000000000001000,1000,0,0,,{}\n"
       "range,\"say \"\"hi\"\"\",\"a,b\",100,101,\"main, first\",,1700000000000001000,500,1,0,,\"{\"\"rows\"\":3}\"\n"
       "counter,bytes,,100,101,\"main, first\",,1700000000000002500,,,,,\"{\"\"value 1\"\":4096}\"\n"
-      "async,outer,,100,101,\"main, first\",,1700000000000003000,500,,,9,{}\n"
       "flow_begin,outer,,100,101,\"main, first\",,1700000000000003600,,,,5,{}\n"
-      "range,outer,,100,101,\"main, first\",,1700000000000004000,0,0,0,,\"{\"\"finished\"\":false}\"\n");
+      "range,outer,,100,101,\"main, first\",,1700000000000004000,0,0,0,,\"{\"\"finished\"\":false}\"\n"
+      "async,outer,,100,101,\"main, first\",,1700000000000003000,500,,,9,{}\n");
 }
 
 }  // namespace

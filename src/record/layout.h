@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 3;
+inline constexpr uint32_t kSegmentVersion = 4;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -209,9 +209,10 @@ struct SegmentHeader {
   std::atomic<uint32_t> slots_used;     // slots from here on are unused
   std::atomic<uint64_t> lost_without_slot;
   std::atomic<uint64_t> lost_without_slot_first, lost_without_slot_last;
-  std::atomic<uint32_t> memory_was_full;  // a thread found no memory for a ring
-  std::atomic<uint32_t> needs_collector;  // its process has none of its own, and may not write the trace
-  std::atomic<uint64_t> alive_until;      // ticks: when a collector last saw the process alive
+  std::atomic<uint32_t> memory_was_full;      // a thread found no memory for a ring
+  std::atomic<uint32_t> unrecorded_children;  // forked, and without a segment
+  std::atomic<uint32_t> needs_collector;      // its process has none of its own, and may not write the trace
+  std::atomic<uint64_t> alive_until;          // ticks: when a collector last saw the process alive
 
   std::atomic<uint32_t> slot_state[kMaxSlots];  // SlotState
 

@@ -13,6 +13,7 @@
 #include "record/clock.h"
 #include "record/cut_guard.h"
 #include "record/flush.h"
+#include "record/refusal.h"
 #include "record/registry.h"
 #include "record/sinks.h"
 #include "record/thread.h"
@@ -179,6 +180,15 @@ bool external_options(SegmentOptions& options) noexcept {
     options.file_inode = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
     if (*end == ':' && strlen(end) < sizeof options.file_path) strcpy(options.file_path, end + 1);
   }
+  if (const char* home = secure_getenv("KYMO_SESSION_HOME"); home != nullptr) {
+    uint64_t numbers[4] = {};
+    char* end = const_cast<char*>(home);
+    for (uint64_t& number : numbers) {
+      number = strtoull(end, &end, 10);
+      if (*end == ':') ++end;
+    }
+    options.home = {numbers[0], numbers[1], numbers[2], numbers[3]};
+  }
   return true;
 }
 
@@ -221,7 +231,7 @@ __attribute__((constructor(101))) void on_load(int, char**, char** environment) 
     while (sigtimedwait(&size, nullptr, &kNow) == SIGXFSZ) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    leave_refusal(shared->options);
+    send_refusal(shared->options.session, why);
     return;
   }
   shared->external.store(true, std::memory_order_relaxed);

@@ -25,7 +25,7 @@ inline constexpr uint32_t kSinkBit = 2;   // annotations go to sinks too: kymo/s
 inline constexpr uint32_t kWatchBit = 4;  // somebody watches the work of devices: device/watcher.h
 inline constexpr uint32_t kMaxCopies = 64;
 inline constexpr uint32_t kHeardBits = kRecordingBit | kSinkBit;  // whoever hears annotations
-inline constexpr uint32_t kProcessVersion = 6;
+inline constexpr uint32_t kProcessVersion = 7;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 inline constexpr uint32_t kMaxSinks = 8;
 
@@ -54,6 +54,7 @@ struct Process {
   char segment_path[kSegmentPathBytes];
   std::atomic<uint32_t> segment_lock;  // held while a segment is made
   uint32_t pid;                        // whose all this is: a forked child has to notice
+  std::atomic<uint32_t> refused;       // the pid, in a child that could get no segment
   Mapping parent_mapping;              // in a child without a segment yet: where its classes are registered
   std::atomic<uint64_t> next_handle;   // of ranges across threads, and of correlations
   uint64_t first_number;               // handles below are of the process that forked this one

@@ -119,12 +119,28 @@ Capacity capacity_within(uint64_t bytes, uint64_t header_bytes, uint64_t ring_by
   return {static_cast<uint32_t>(slots < kMaxSlots ? slots : kMaxSlots), ring_bytes};
 }
 
+// Can the collector find what is in `folder`? It sees the same one, or the same files everywhere.
+bool is_in_reach(const Home& home, const char* folder) noexcept {
+  if (home.root_inode == 0) return true;
+  const Home here = home_of(folder);
+  return (here.device == home.device && here.inode == home.inode) ||
+         (here.root_device == home.root_device && here.root_inode == home.root_inode);
+}
+
 bool is_open(const Mapping& mapping) noexcept {
   struct stat status;
   return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode;
 }
 
 }  // namespace
+
+Home home_of(const char* folder) noexcept {
+  char path[kSegmentPathBytes + 4];
+  snprintf(path, sizeof path, "%s/..", folder);
+  struct stat root, users;
+  if (stat("/", &root) != 0 || stat(path, &users) != 0) return {};
+  return {users.st_dev, users.st_ino, root.st_dev, root.st_ino};
+}
 
 bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept {
   why[0] = '\0';
@@ -139,6 +155,13 @@ bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes
 bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path)[kSegmentPathBytes], char* why,
                     size_t why_bytes) noexcept {
   if (!segment_folder(path, why, why_bytes)) return false;
+  if (!is_in_reach(options.home, path)) {
+    snprintf(
+        why, why_bytes,
+        "%s: out of the recording's sight (chroot, container); let both see one folder, and set KYMO_SHM_DIR to it",
+        path);
+    return false;
+  }
   uint8_t name[16];
   if (getrandom(name, sizeof name, 0) != sizeof name) {
     snprintf(why, why_bytes, "no random numbers: %s", strerror(errno));
@@ -232,16 +255,6 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   fstat(fd, &status);
   mapping = {&header, bytes, fd, geometry_of(header), status.st_dev, status.st_ino};
   return true;
-}
-
-void leave_refusal(const SegmentOptions& options) noexcept {
-  char path[kSegmentPathBytes], why[256], session[33] = {};
-  if (!segment_folder(path, why, sizeof why)) return;
-  put_hex(session, options.session, sizeof options.session);
-  const size_t folder = strlen(path);
-  snprintf(path + folder, sizeof path - folder, "/refused-%s-%u", session, static_cast<unsigned>(getpid()));
-  const int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd >= 0) close(fd);
 }
 
 bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {

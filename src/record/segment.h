@@ -13,12 +13,20 @@
 
 namespace kymo::record {
 
+// Where the collector looks for segments, to tell a process that it can find from one that it cannot (chroot,
+// containers): where the users' folders are, and its root folder.
+struct Home {
+  uint64_t device = 0, inode = 0, root_device = 0, root_inode = 0;  // all 0: not known
+};
+Home home_of(const char* folder) noexcept;  // of this process, with its segments in `folder`
+
 struct SegmentOptions {
   uint8_t session[16] = {};
   RingPolicy policy = RingPolicy::Block;
   uint64_t ring_bytes = 1 << 20;
   uint64_t file_device = 0, file_inode = 0;  // of the trace; 0: not known
   char file_path[1024] = {};
+  Home home;
 };
 
 inline constexpr uint64_t kMinRingBytes = 64 << 10;
@@ -41,10 +49,6 @@ bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes
 // Makes this process's segment and takes its lock. False: `why` says why not (memory full, no folder, …).
 bool create_segment(const SegmentOptions&, Mapping&, char (&path)[kSegmentPathBytes], char* why,
                     size_t why_bytes) noexcept;
-
-// Where this process gets no segment: leaves a file of no bytes, refused-SESSION-PID in hex and decimal, for the
-// recording to find that it was there.
-void leave_refusal(const SegmentOptions&) noexcept;
 
 // Maps another process's segment, checking everything a reader will rely on: sizes, offsets, version. False: not one.
 // Private: what the reader changes stays its own.

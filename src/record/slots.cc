@@ -1,6 +1,7 @@
 #include "record/slots.h"
 
 #include "record/clock.h"
+#include "record/refusal.h"
 #include "record/room.h"
 #include "record/wait.h"
 
@@ -67,13 +68,16 @@ int take_index(Process& shared, SegmentHeader& header) noexcept {
 SegmentHeader* segment_for_recording(Process& shared) noexcept {
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   if (header != nullptr) return header;
-  char why[256];
+  if (shared.refused == shared.pid) return nullptr;  // the end of a range that began before it was known
+  char why[512] = "";
   const auto restart = shared.restart.load(std::memory_order_acquire);
   const bool external = shared.external.load(std::memory_order_relaxed);
   const bool ready = restart != nullptr ? restart() : external && ensure_segment(shared, why, sizeof why);
   header = shared.segment.load(std::memory_order_acquire);
   if (!ready || header == nullptr) {
     set_mode(shared, kRecordingBit, false);
+    shared.refused = shared.pid;
+    if (restart == nullptr && external) send_refusal(shared.options.session, why);
     return nullptr;
   }
   if (restart == nullptr) start_recording(shared);

@@ -195,7 +195,8 @@ enum class LossCause : uint16_t {
   WriteFailed = 10,   // the file could not take a chunk
   Clock = 11,         // an event whose clock cannot be converted
   LateStart = 12,
-  Told = 13,  // by a profiler, in words: the detail
+  Told = 13,        // by a profiler, in words: the detail
+  Unrecorded = 14,  // whole processes: the detail says which and why
 };
 
 struct Loss {

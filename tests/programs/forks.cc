@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -124,6 +125,35 @@ int changes_user() {
   return 0;
 }
 
+// A child that sees other files from then on, as a server's workers do.
+int enters_jail(const char* jail) {
+  work("parent");
+  const pid_t child = fork();
+  if (child == 0) {
+    expect(chroot(jail) == 0 && chdir("/") == 0);
+    work("child");
+    leave(0);
+  }
+  wait_for(child);
+  return 0;
+}
+
+// Children of a process whose trace somebody has moved.
+int moves_trace(const char* from, const char* to) {
+  work("parent");
+  expect(rename(from, to) == 0);
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      work("child");
+      leave(i);
+    }
+    wait_for(child);
+  }
+  work("parent");
+  return 0;
+}
+
 // Children that record nothing and end in an orderly way are none of the recording's business.
 int silent_children() {
   for (int i = 0; i < 10; ++i) {
@@ -219,6 +249,8 @@ int main(int argc, char** argv) {
   if (how == "leaf") return work("leaf"), 0;
   if (how == "nested") return nested_forks();
   if (how == "user") return changes_user();
+  if (how == "jail") return enters_jail(argv[3]);
+  if (how == "moved") return moves_trace(argv[3], argv[4]);
   if (how == "threads") return forks_beside_threads();
   if (how == "silent") return silent_children();
   if (how == "many") return many_children();

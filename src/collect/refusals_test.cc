@@ -1,0 +1,37 @@
+#include "collect/refusals.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "record/refusal.h"
+
+namespace kymo::collect {
+namespace {
+
+TEST(RefusalsTest, TheRecorderHearsWhoCouldNotRecordAndWhy) {
+  const SessionId session = new_session_id();
+  Refusals refusals(session);
+  EXPECT_TRUE(refusals.take().empty());
+  const pid_t child = fork();
+  if (child == 0) {
+    record::send_refusal(session.bytes, "no room");
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  record::send_refusal(session.bytes, std::string(2000, 'x').c_str());
+  const auto heard = refusals.take();
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(heard[0].pid, static_cast<uint64_t>(child));
+  EXPECT_EQ(heard[0].why, "no room");
+  EXPECT_EQ(heard[1].pid, static_cast<uint64_t>(getpid()));
+  EXPECT_EQ(heard[1].why, std::string(record::kMostRefusalBytes, 'x'));
+  EXPECT_TRUE(refusals.take().empty());
+}
+
+TEST(RefusalsTest, WithoutARecorderNobodyWaits) { record::send_refusal(new_session_id().bytes, "no room"); }
+
+}  // namespace
+}  // namespace kymo::collect

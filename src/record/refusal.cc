@@ -1,0 +1,34 @@
+#include "record/refusal.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace kymo::record {
+
+uint32_t refusal_address(const uint8_t (&session)[16], sockaddr_un& address) noexcept {
+  address = {};
+  address.sun_family = AF_UNIX;
+  char* name = address.sun_path + 1;  // the first byte is 0: no file
+  int length = snprintf(name, sizeof address.sun_path - 1, "kymo-refused-");
+  for (const uint8_t byte : session)
+    length += snprintf(name + length, sizeof address.sun_path - 1 - static_cast<size_t>(length), "%02x", byte);
+  return static_cast<uint32_t>(offsetof(sockaddr_un, sun_path)) + 1 + static_cast<uint32_t>(length);
+}
+
+void send_refusal(const uint8_t (&session)[16], const char* why) noexcept {
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  constexpr timeval kPatience{0, 200'000};
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  sockaddr_un address;
+  const uint32_t length = refusal_address(session, address);
+  sendto(fd, why, strnlen(why, kMostRefusalBytes), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);
+  close(fd);
+}
+
+}  // namespace kymo::record

@@ -28,7 +28,7 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
 	@echo "To look at it: open https://ui.perfetto.dev and drop build/demo/demo.pftrace there, or load build/demo/demo.json in chrome://tracing."
 
-test:  ## runs every test: release, sanitizers, fuzzers, the floors
+test:  ## runs every test: layers, release, sanitizers, fuzzers
 	@$(DEPS) build device test
 	@scripts/test
 

@@ -1,7 +1,7 @@
 // What a cached allocation costs: allocate + free of one size, and replacing one at random of 256 live blocks of mixed
 // sizes, beside malloc + free of the host in the same rounds; and what eight threads get done that compete for one
 // allocator. The memory is imaginary: no device is needed.
-#include "device/memory/allocator.h"
+#include "device/allocator/allocator.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/sink.h"
+#include "convert/export_stream.h"
 #include "edge/chrome.h"
 #include "edge/kymo_trace.h"
 #include "edge/result_data.h"
@@ -29,7 +29,7 @@ constexpr uint32_t kOperators = 400'000;
 constexpr uint32_t kPlaces = 500;  // different ones in the module, each with inputs of its own
 constexpr double kTargetMbPerSecond = 300;
 
-class Discarding : public convert::Sink {
+class Discarding : public convert::ExportStream {
  public:
   void write(std::string_view bytes) override { bytes_ += bytes.size(); }
   uint64_t bytes() const { return bytes_; }
@@ -123,15 +123,15 @@ int main() try {
     if (varied) break;
     const auto size_of_file = [&] { return static_cast<uint64_t>(std::filesystem::file_size(path)); };
     report("edge_json_file", "..., into a file", measure([&] {
-             convert::FileSink sink(path);
+             convert::FileStream sink(path);
              edge::write_chrome(result, path, sink);
              sink.finish();
              return size_of_file();
            }),
            0);
     report("edge_json_gz", "..., compressed (MB/s of what is written)", measure([&] {
-             convert::FileSink file(path);
-             convert::GzipSink sink(file);
+             convert::FileStream file(path);
+             convert::GzipStream sink(file);
              edge::write_chrome(result, path, sink);
              sink.finish();
              return size_of_file();

@@ -10,14 +10,14 @@
 
 #include "measure.h"
 #include "report.h"
-#include "stack/capture.h"
-#include "stack/symbols.h"
+#include "symbols/capture.h"
+#include "symbols/symbols.h"
 
 namespace {
 
 using bench::median;
 using bench::text;
-using kymo::stack::Method;
+using kymo::symbols::Method;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 200, kCaptures = 200;
@@ -50,8 +50,8 @@ double frame_ns(Capture capture) {
 void measure(int depth) {
   std::vector<double> tables, pointers, compiler;
   for (int i = 0; i < kRounds; ++i) {
-    tables.push_back(frame_ns([] { return kymo::stack::capture(addresses, 0, Method::UnwindTables); }));
-    pointers.push_back(frame_ns([] { return kymo::stack::capture(addresses, 0, Method::FramePointers); }));
+    tables.push_back(frame_ns([] { return kymo::symbols::capture(addresses, 0, Method::UnwindTables); }));
+    pointers.push_back(frame_ns([] { return kymo::symbols::capture(addresses, 0, Method::FramePointers); }));
     if (i % 10 == 0) compiler.push_back(frame_ns(by_compiler));
   }
   const std::string at = text("_%d", depth), more = text("a frame of a stack %d deep", depth);
@@ -72,9 +72,9 @@ __attribute__((noinline, optimize("no-omit-frame-pointer"))) int descend(int lef
 }
 
 void measure_symbols() {
-  const size_t count = kymo::stack::capture(addresses, 0, Method::UnwindTables);
+  const size_t count = kymo::symbols::capture(addresses, 0, Method::UnwindTables);
   const auto began = Clock::now();
-  kymo::stack::Symbols symbols;
+  kymo::symbols::Symbols symbols;
   for (size_t i = 0; i < count; ++i) symbols.at_return_address(addresses[i]);
   const auto found = Clock::now();
   constexpr int kAgain = 10'000;

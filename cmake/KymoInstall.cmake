@@ -10,7 +10,7 @@ add_library(kymo_all INTERFACE)
 add_library(kymo::kymo ALIAS kymo_all)
 set_target_properties(kymo_all PROPERTIES EXPORT_NAME kymo)
 foreach(component IN LISTS KYMO_COMPONENTS)
-  target_link_libraries(kymo_all INTERFACE kymo_component_${component})
+  target_link_libraries(kymo_all INTERFACE kymo_library_${component})
 endforeach()
 # But those for other people's frameworks, which are asked for by name: find_package(kymo COMPONENTS torch).
 get_property(integrations GLOBAL PROPERTY KYMO_INTEGRATIONS)

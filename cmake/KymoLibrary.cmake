@@ -1,24 +1,26 @@
-# kymo_component(NAME OUTPUT output ROOMS room... [NEEDS component...] [SHARED_ROOMS room...] [LIBS library...])
+# kymo_library(NAME OUTPUT output COMPONENTS component... [NEEDS library...] [SHARED_COMPONENTS component...]
+#              [LIBS library...])
 #
-# A component is what a program links: the rooms' objects, compiled once, as libOUTPUT.so (kymo::NAME) and libOUTPUT.a
-# (kymo::NAME_static). What is exported is what a public header marks KYMO_API. NEEDS are components it stands on.
-# SHARED_ROOMS are rooms that those hold too but do not export: the shared library needs its own, the static one does not.
-function(kymo_component NAME)
-  cmake_parse_arguments(COMPONENT "" "OUTPUT" "ROOMS;NEEDS;SHARED_ROOMS;LIBS" ${ARGN})
-  foreach(kind ROOMS SHARED_ROOMS)
+# A library is what a program links: the components' objects, compiled once, as libOUTPUT.so (kymo::NAME) and libOUTPUT.a
+# (kymo::NAME_static). It exports what a public header marks KYMO_API. NEEDS are the libraries that it depends on.
+# SHARED_COMPONENTS are components that those libraries contain but do not export: the shared library needs its own copy,
+# the static one does not.
+function(kymo_library NAME)
+  cmake_parse_arguments(LIBRARY "" "OUTPUT" "COMPONENTS;NEEDS;SHARED_COMPONENTS;LIBS" ${ARGN})
+  foreach(kind COMPONENTS SHARED_COMPONENTS)
     set(${kind}_objects)
-    foreach(room IN LISTS COMPONENT_${kind})
-      get_target_property(type kymo_${room} TYPE)
+    foreach(component IN LISTS LIBRARY_${kind})
+      get_target_property(type kymo_${component} TYPE)
       if(type STREQUAL STATIC_LIBRARY)
-        list(APPEND ${kind}_objects $<TARGET_OBJECTS:kymo_${room}>)
+        list(APPEND ${kind}_objects $<TARGET_OBJECTS:kymo_${component}>)
       endif()
     endforeach()
   endforeach()
 
-  set(shared kymo_component_${NAME})
-  set(static kymo_component_${NAME}_static)
-  add_library(${shared} SHARED ${ROOMS_objects} ${SHARED_ROOMS_objects})
-  add_library(${static} STATIC ${ROOMS_objects})
+  set(shared kymo_library_${NAME})
+  set(static kymo_library_${NAME}_static)
+  add_library(${shared} SHARED ${COMPONENTS_objects} ${SHARED_COMPONENTS_objects})
+  add_library(${static} STATIC ${COMPONENTS_objects})
   add_library(kymo::${NAME} ALIAS ${shared})
   add_library(kymo::${NAME}_static ALIAS ${static})
 
@@ -26,7 +28,7 @@ function(kymo_component NAME)
     target_include_directories(${target} PUBLIC
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_compile_features(${target} PUBLIC cxx_std_20)
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${COMPONENT_OUTPUT} LINKER_LANGUAGE CXX)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${LIBRARY_OUTPUT} LINKER_LANGUAGE CXX)
   endforeach()
   set_target_properties(${shared} PROPERTIES
     EXPORT_NAME ${NAME}
@@ -34,12 +36,12 @@ function(kymo_component NAME)
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   set_target_properties(${static} PROPERTIES EXPORT_NAME ${NAME}_static)
 
-  target_link_libraries(${shared} PRIVATE ${COMPONENT_LIBS} Threads::Threads)
-  list(TRANSFORM COMPONENT_LIBS REPLACE "^PkgConfig::" "")  # by its plain name, which needs no target where it is used
-  target_link_libraries(${static} PUBLIC ${COMPONENT_LIBS} Threads::Threads)
-  foreach(needed IN LISTS COMPONENT_NEEDS)
-    target_link_libraries(${shared} PUBLIC kymo_component_${needed})
-    target_link_libraries(${static} PUBLIC kymo_component_${needed}_static)
+  target_link_libraries(${shared} PRIVATE ${LIBRARY_LIBS} Threads::Threads)
+  list(TRANSFORM LIBRARY_LIBS REPLACE "^PkgConfig::" "")  # by its plain name, which needs no target where it is used
+  target_link_libraries(${static} PUBLIC ${LIBRARY_LIBS} Threads::Threads)
+  foreach(needed IN LISTS LIBRARY_NEEDS)
+    target_link_libraries(${shared} PUBLIC kymo_library_${needed})
+    target_link_libraries(${static} PUBLIC kymo_library_${needed}_static)
   endforeach()
   # Threads may outlive a dlclose: the code stays mapped.
   target_link_options(${shared} PRIVATE -Wl,-z,nodelete)

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/test_trace.h"
+#include "analyze/memory/test_trace.h"
 #include "trace/model.h"
 #include "trace/writer.h"
 #include "wire/dyno_config.h"

@@ -27,9 +27,9 @@ if grep -rq -e "$KYMO_SOURCE_DIR" -e "$work/first" "$prefix/lib/cmake" "$prefix/
   fail "the package names folders of this machine"
 fi
 
-# What the library shows is what its headers mark: nothing of the rooms behind them.
-inside='base|trace|sink|collect|convert|stack|counters|memory|wire|record|signpost|device::(opencl|vulkan|cuda|random|embedded)'
-# But for what one component needs of another, marked in the rooms' own headers.
+# What the library shows is what its headers mark: nothing of the components inside.
+inside='base|trace|sink|collect|convert|symbols|counters|memory|wire|record|device::(opencl|vulkan|cuda|random|embedded)'
+# But for what one component needs of another, marked in the components' own headers.
 between='record::forbid_recording_on_this_thread|collect::(start_session|close_session|flush_session|drop_unfinished_session|follow_forks'
 between+='|dump_session|begin_flight_copy|end_flight_copy|session_taken|recorded_from_outside|options_from_environment|clip_file)'
 for library in libkymo.so libkymo_device.so libkymo_edge.so libkymo_ondemand.so; do

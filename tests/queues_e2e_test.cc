@@ -6,7 +6,7 @@
 #include "collect/recording.h"
 #include "convert/chrome.h"
 #include "convert/csv.h"
-#include "convert/sink.h"
+#include "convert/export_stream.h"
 #include "readback.h"
 #include "support.h"
 #include "trace/clock.h"
@@ -103,7 +103,7 @@ class QueueFilesTest : public EndToEnd {
 TEST_F(QueueFilesTest, TimesAreTheHostsWithinTheStatedError) {
   ASSERT_EQ(run_traced(file("a.kymo"), {program("queues"), "all"}).code, 0);
   const trace::Reader reader(file("a.kymo"));
-  convert::StringSink csv;
+  convert::StringStream csv;
   convert::write_csv(reader, csv);
   const auto submit = lines_of(csv.text(), "range,submit");
   const auto kernels = lines_of(csv.text(), "range,kernel ");
@@ -130,7 +130,7 @@ TEST_F(QueueFilesTest, TimesAreTheHostsWithinTheStatedError) {
 
 TEST_F(QueueFilesTest, ViewersDrawAnArrowFromEachLaunchToItsWork) {
   ASSERT_EQ(run_traced(file("a.kymo"), {program("queues"), "all"}).code, 0);
-  convert::StringSink json;
+  convert::StringStream json;
   convert::write_chrome(trace::Reader(file("a.kymo")), json);
   const auto count = [&](const std::string& text) {
     size_t found = 0;

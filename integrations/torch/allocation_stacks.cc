@@ -17,7 +17,7 @@
 
 #include "kymo/annotate.h"
 #include "of_thread.h"
-#include "stack/capture.h"
+#include "symbols/capture.h"
 
 namespace kymo::libtorch {
 
@@ -178,7 +178,7 @@ uint64_t allocation_stack() noexcept try {
   StackTree* const tree = OfThread<StackTree>::get();
   if (tree == nullptr) return 0;
   std::array<uintptr_t, kDeepest> found;
-  const size_t count = stack::capture(found, 2, stack::chosen_method());
+  const size_t count = symbols::capture(found, 2, symbols::chosen_method());
   return tree->node_of({found.data(), count}, epoch);
 } catch (const std::bad_alloc&) {
   return 0;

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "of_thread.h"
-#include "stack/capture.h"
-#include "stack/symbols.h"
+#include "symbols/capture.h"
+#include "symbols/symbols.h"
 
 namespace kymo::libtorch {
 
@@ -68,7 +68,7 @@ class FrameTexts {
  private:
   std::string text_of(uintptr_t address) {
     std::string text;
-    for (const stack::Frame& frame : symbols_.at_return_address(address)) {
+    for (const symbols::Frame& frame : symbols_.at_return_address(address)) {
       if (!text.empty()) text += ';';
       text += short_name(frame.function);
       if (!frame.file.empty())
@@ -77,7 +77,7 @@ class FrameTexts {
     return text;
   }
 
-  stack::Symbols symbols_;
+  symbols::Symbols symbols_;
   std::unordered_map<uintptr_t, std::string> texts_;
 };
 
@@ -139,7 +139,7 @@ class RecentStacks {
 
 void prepare_cpp_stacks() noexcept try {
   std::array<uintptr_t, kDeepest> found;
-  const size_t count = stack::capture(found, 0, stack::chosen_method());
+  const size_t count = symbols::capture(found, 0, symbols::chosen_method());
   stack_text({found.data(), count});  // the C library, and Kymo itself
   const auto of_libtorch = reinterpret_cast<uintptr_t>(&at::clearCallbacks);
   stack_text({&of_libtorch, 1});
@@ -150,7 +150,7 @@ const std::string* cpp_stack() noexcept try {
   RecentStacks* const recent = OfThread<RecentStacks>::get();
   if (recent == nullptr) return nullptr;
   std::array<uintptr_t, kDeepest> found;
-  const size_t count = stack::capture(found, 1, stack::chosen_method());
+  const size_t count = symbols::capture(found, 1, symbols::chosen_method());
   const std::string& text = recent->text_of({found.data(), count});
   return text.empty() ? nullptr : &text;
 } catch (const std::exception&) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "capture/call_timer.h"
 #include "device/stream_state.h"
@@ -17,12 +18,6 @@ using device::KernelArgument;
 using device::Tensor;
 
 constexpr size_t kReadBytes = size_t{16} << 20;  // of a buffer at once
-
-uint64_t realtime_ns() {
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 uint64_t hash_of(const device::LibraryState& library) {
   const device::LibrarySource& source = *library.source();
@@ -53,7 +48,7 @@ uint32_t current_stream(const Tensor& tensor) { return tensor.device().state().c
 }  // namespace
 
 Session::Session(std::string folder, std::string name)
-    : writer_(std::move(folder)), name_(std::move(name)), started_ns_(realtime_ns()) {}
+    : writer_(std::move(folder)), name_(std::move(name)), started_ns_(base::realtime_ns()) {}
 
 void Session::note_problem(const std::string& problem) {
   if (problem_.empty()) problem_ = problem;
@@ -255,7 +250,7 @@ void Session::finish(std::span<const uint64_t> device_times) {
   Manifest manifest;
   manifest.name = name_;
   manifest.started_ns = started_ns_;
-  manifest.stopped_ns = realtime_ns();
+  manifest.stopped_ns = base::realtime_ns();
   manifest.problem = problem_;
   writer_.finish(std::move(manifest), device_times);
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/text.h"
@@ -59,7 +60,7 @@ void DaemonLink::greet() {
   hello.pid_namespace = daemon::namespace_of(hello.pid, "pid");
   hello.mount_namespace = daemon::namespace_of(hello.pid, "mnt");
   hello.network_namespace = daemon::namespace_of(hello.pid, "net");
-  hello.started_at_ns = daemon::realtime_ns();
+  hello.started_at_ns = base::realtime_ns();
   hello.kymo_version = base::kVersion;
   wire::Message message = answer(send(hello));
   wire::Welcome* welcome = std::get_if<wire::Welcome>(&message);
@@ -93,7 +94,7 @@ std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::mill
     if (packet.kind != wire::PacketKind::Good)
       throw Error(base::format("the daemon at {} sent what is no message: {}", printable(path_), packet.reason));
     if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
-      send(wire::Pong{ping->token, daemon::realtime_ns()});
+      send(wire::Pong{ping->token, base::realtime_ns()});
       continue;
     }
     const auto* refused = std::get_if<wire::Refused>(&packet.message);

@@ -1,4 +1,5 @@
 // `kymo memory`: how much memory was in use, who held it when it was most, and what was never given back.
+#include "analyze/memory/export.h"
 #include "analyze/summary.h"
 #include "base/quantity.h"
 #include "cli/commands.h"
@@ -6,7 +7,6 @@
 #include "cli/memory_report.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
-#include "memory/export.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {

@@ -76,7 +76,7 @@ std::string memories_text(const Profile& profile) {
   return table.text(terminal_width(Stream::Output));
 }
 
-std::string frame_text(const stack::Frame& frame) {
+std::string frame_text(const symbols::Frame& frame) {
   const std::string where = memory::place_of(frame);
   return printable(frame.function) + (where.empty() ? "" : "  " + printable(where));
 }
@@ -120,9 +120,9 @@ void write_holding(JsonWriter& json, const char* name, const Holding& holding) {
   json.end_object();
 }
 
-void write_frames(JsonWriter& json, const std::vector<stack::Frame>& frames) {
+void write_frames(JsonWriter& json, const std::vector<symbols::Frame>& frames) {
   json.begin_array("frames");
-  for (const stack::Frame& frame : frames) {
+  for (const symbols::Frame& frame : frames) {
     json.begin_object();
     json.field("function", frame.function);
     if (!frame.file.empty()) json.field("file", frame.file);

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <string>
 
+#include "analyze/memory/holders.h"
+#include "analyze/memory/profile.h"
 #include "cli/ledger.h"
-#include "memory/holders.h"
-#include "memory/profile.h"
 
 namespace kymo::cli {
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
@@ -110,7 +111,7 @@ int ps(const Arguments& arguments) {
   if (json) {
     print(processes_as_json(entries));
   } else if (!entries.empty()) {
-    print(processes_as_text(entries, daemon::realtime_ns()));
+    print(processes_as_text(entries, base::realtime_ns()));
   } else if (which.is_empty()) {
     say("no program is connected; start one with KYMO_DAEMON=1, or see 'kymo doctor PID'");
   } else {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/quantity.h"
-#include "hook/heap_mode.h"
+#include "heap/heap_mode.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {
@@ -21,8 +21,8 @@ void take_flight(RecordOptions& options, const std::string& text) {
 }
 
 void check_memory(const std::string& text) {
-  hook::HeapMode mode;
-  if (!text.empty() && (!hook::parse_heap_mode(text.c_str(), mode) || !mode.on))
+  heap::HeapMode mode;
+  if (!text.empty() && (!heap::parse_heap_mode(text.c_str(), mode) || !mode.on))
     throw options::UsageError("record", "--memory: '" + text + "' is neither all nor sample:BYTES, as in sample:512k");
 }
 

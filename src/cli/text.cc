@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/text.h"
-#include "convert/utf8.h"
+#include "base/utf8.h"
 
 namespace kymo::cli {
 namespace {
@@ -18,7 +18,7 @@ struct Character {
 };
 
 Character take_character(std::string_view& rest) {
-  const size_t length = convert::utf8_length(rest);
+  const size_t length = base::utf8_length(rest);
   const Character character{rest.substr(0, std::max<size_t>(length, 1)), length > 0};
   rest.remove_prefix(character.bytes.size());
   return character;

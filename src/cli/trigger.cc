@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
@@ -19,7 +20,6 @@ namespace kymo::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using daemon::realtime_ns;
 
 constexpr std::chrono::milliseconds kTick(100);  // how often the bar moves, and a Ctrl-C is noticed
 constexpr std::chrono::seconds kCancelLimit(5);  // for the processes to stop
@@ -55,11 +55,12 @@ Waited wait_for_all(DaemonLink& kymod, uint32_t serial, TriggerProgress& progres
   try {
     while (!progress.is_over() && Clock::now() < give_up) {
       if (status.shown() && Clock::now() >= shown_next) {
-        status.show("kymo: " + progress.bar(realtime_ns(), terminal_width(Stream::Error)));
+        status.show("kymo: " + progress.bar(base::realtime_ns(), terminal_width(Stream::Error)));
         shown_next = Clock::now() + kTick;
       }
       if (const auto message = kymod.next(serial, kTick))
-        if (const auto* update = std::get_if<wire::TriggerUpdate>(&*message)) progress.take(*update, realtime_ns());
+        if (const auto* update = std::get_if<wire::TriggerUpdate>(&*message))
+          progress.take(*update, base::realtime_ns());
       const auto signal = inbox.wait(std::chrono::milliseconds(0));
       if (!signal) continue;
       if (waited.signal != 0) break;
@@ -114,7 +115,7 @@ int nothing_matched(const TriggerOptions& options, const std::string& why) {
 }  // namespace
 
 int trigger(const Arguments& arguments) {
-  const auto options = read_trigger_options(arguments, realtime_ns());
+  const auto options = read_trigger_options(arguments, base::realtime_ns());
   if (!options) return kDone;
   DaemonLink kymod(options->socket);
   const wire::Trigger request = complete_trigger(*options, kymod.welcome());

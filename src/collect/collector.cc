@@ -10,10 +10,11 @@
 #include <chrono>
 #include <new>
 
+#include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "base/text.h"
 #include "collect/options.h"
 #include "kymo/error.h"
-#include "record/clock.h"
 #include "record/process.h"
 
 namespace kymo::collect {
@@ -77,7 +78,7 @@ void Collector::add_refused(uint64_t pid, const std::string& why) {
 
 void Collector::remove(Source& source) {
   source.drain(output_->writer(), true);
-  source.finish(output_->writer(), record::nanoseconds(CLOCK_THREAD_CPUTIME_ID));
+  source.finish(output_->writer(), base::clock_ns(CLOCK_THREAD_CPUTIME_ID));
   // A flight recorder may have let go of all the rest by its end.
   if (output_->is_flight()) output_->file().ending(source.id(), source.ending_now());
   removed_events_ += source.events();
@@ -89,13 +90,7 @@ void Collector::remove(Source& source) {
 }
 
 void Collector::start() {
-  // All signals blocked from its first instruction on: the program's handlers run on the program's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  sigdelset(&all, SIGBUS);  // of a segment that is cut short: record/cut_guard.h
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = base::quiet_thread("kymo-collector", [this] { run(); });
 }
 
 bool Collector::pass(bool everything) {
@@ -121,7 +116,6 @@ void Collector::wait(uint32_t seen) {
 
 void Collector::run() {
   record::forbid_recording_on_this_thread();
-  pthread_setname_np(pthread_self(), "kymo-collector");
   auto last_discovery = Clock::time_point{}, last_note = Clock::now();
   while (!stopping_.load(std::memory_order_acquire)) {
     const uint32_t seen = sources_.empty() ? 0 : sources_.front()->header().wake.load(std::memory_order_acquire);
@@ -161,7 +155,7 @@ void Collector::run() {
     else if (!read)
       wait(seen);
   }
-  cpu_ns_ = record::nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+  cpu_ns_ = base::clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void Collector::complete() {

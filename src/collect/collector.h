@@ -1,7 +1,7 @@
-// The drain: one thread that reads segments into an output until it is told to stop.
+// The collector: one thread that reads segments and writes them to an output until it is stopped.
 //
-// It runs in the recorded program, in `kymo record`, or in a daemon, and is the same code in each. Its thread never
-// records, and takes none of the program's signals.
+// It runs in the recorded program or in `kymo record`, and is the same code in both. Its thread never records and takes
+// none of the program's signals.
 #pragma once
 
 #include <atomic>

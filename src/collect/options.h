@@ -1,4 +1,4 @@
-// What a session was asked for, checked and in the words of the rooms below.
+// What a session was asked for, checked and translated for the lower layers.
 #pragma once
 
 #include <string>

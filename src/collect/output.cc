@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/atomic_file.h"
 #include "base/file.h"
 #include "base/output_path.h"
 #include "base/text.h"
@@ -145,15 +146,13 @@ std::string Output::end_path() const {
 void Output::dump(const std::string& path, const Endings& endings) {
   if (!flight_.on()) throw Error("there is nothing to dump: this is no flight recorder; the trace is in " + path_);
   generations_.back().writer->index();
-  const std::string target = base::output_path(path);
-  const std::string part = target + ".part";
+  base::AtomicFile file(path);
   {
-    unlink(part.c_str());  // one that was left; somebody else's link is not followed
-    File dumped(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    File dumped(file.temporary_path(), O_WRONLY);
     for (const Generation& generation : generations_) dumped.append(File(generation.path, O_RDONLY));
   }
-  add_endings(part, endings);
-  if (rename(part.c_str(), target.c_str()) != 0) throw Error(base::format("{}: {}", path, std::strerror(errno)));
+  add_endings(file.temporary_path(), endings);
+  file.commit();
   was_dumped_ |= path == path_;
 }
 

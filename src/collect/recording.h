@@ -1,4 +1,4 @@
-// A recording of other processes: what `kymo record` and the daemon run.
+// A recording of other processes: what `kymo record` runs.
 //
 // Programs that find the recording's session in their environment make a segment each; the recording's own thread finds
 // those segments, drains them into one file and removes them when their process has ended.

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "collect/folders.h"
 #include "collect/output.h"
@@ -16,7 +17,6 @@
 #include "collect/resume.h"
 #include "collect/source.h"
 #include "kymo/error.h"
-#include "record/clock.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -69,7 +69,7 @@ uint64_t bring_in(const trace::Reader& reader, const record::Mapping& mapping, t
   source.resume(resume_of(reader, writer_of(header)));
   source.introduce(into);
   source.drain(into, true);
-  source.finish(into, record::nanoseconds(CLOCK_THREAD_CPUTIME_ID));
+  source.finish(into, base::clock_ns(CLOCK_THREAD_CPUTIME_ID));
   into.index();
   return source.events();
 }

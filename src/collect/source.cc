@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "kymo/error.h"
 #include "record/clock.h"
@@ -30,9 +31,9 @@ constexpr uint64_t kRestateEvery = 60;  // notes: a chunk of classes that is dam
 uint64_t picoseconds_per_record() {
   constexpr int kReads = 2000;
   uint64_t sum = 0;
-  const uint64_t began = record::nanoseconds(CLOCK_MONOTONIC);
+  const uint64_t began = base::monotonic_ns();
   for (int i = 0; i < kReads; ++i) sum += record::ticks();
-  const uint64_t took = record::nanoseconds(CLOCK_MONOTONIC) - began;
+  const uint64_t took = base::monotonic_ns() - began;
   return took * 1000 / kReads + (sum == 0 ? 1 : 0);
 }
 

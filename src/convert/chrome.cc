@@ -20,7 +20,7 @@ constexpr std::string_view kDefaultCategory = "user_annotation";
 
 class ChromeWriter : public EventVisitor {
  public:
-  ChromeWriter(const trace::Reader& reader, Sink& sink)
+  ChromeWriter(const trace::Reader& reader, ExportStream& sink)
       : reader_(reader),
         sink_(sink),
         places_(reader),
@@ -193,7 +193,7 @@ class ChromeWriter : public EventVisitor {
   }
 
   const trace::Reader& reader_;
-  Sink& sink_;
+  ExportStream& sink_;
   Places places_;
   Flows flows_;
   const int64_t base_ns_;
@@ -207,6 +207,6 @@ class ChromeWriter : public EventVisitor {
 
 }  // namespace
 
-void write_chrome(const trace::Reader& reader, Sink& sink) { ChromeWriter(reader, sink).write(); }
+void write_chrome(const trace::Reader& reader, ExportStream& sink) { ChromeWriter(reader, sink).write(); }
 
 }  // namespace kymo::convert

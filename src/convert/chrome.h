@@ -18,13 +18,13 @@
 // own, "name (lane n)". Losses, the tool's own cost, command lines and versions stand in the object "kymo".
 #pragma once
 
-#include "convert/sink.h"
+#include "convert/export_stream.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
 // Streams: a few hundred bytes for each event, memory for one chunk. Does not finish the sink. Throws what the sink
 // throws.
-void write_chrome(const trace::Reader& reader, Sink& sink);
+void write_chrome(const trace::Reader& reader, ExportStream& sink);
 
 }  // namespace kymo::convert

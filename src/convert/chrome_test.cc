@@ -41,7 +41,7 @@ class ChromeTest : public ::testing::Test {
     return recorder;
   }
   std::string convert() {
-    StringSink sink;
+    StringStream sink;
     write_chrome(trace::Reader(path), sink);
     return sink.text();
   }

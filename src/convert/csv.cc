@@ -40,7 +40,7 @@ std::string_view kind_name(trace::PointKind kind) {
 
 class CsvWriter : public EventVisitor {
  public:
-  CsvWriter(const trace::Reader& reader, Sink& sink) : reader_(reader), sink_(sink), places_(reader) {}
+  CsvWriter(const trace::Reader& reader, ExportStream& sink) : reader_(reader), sink_(sink), places_(reader) {}
 
   void write() {
     append(out_, kHeader);
@@ -127,7 +127,7 @@ class CsvWriter : public EventVisitor {
   }
 
   const trace::Reader& reader_;
-  Sink& sink_;
+  ExportStream& sink_;
   Places places_;
   JsonArgs args_;
   TextBuffer out_, args_text_;
@@ -135,6 +135,6 @@ class CsvWriter : public EventVisitor {
 
 }  // namespace
 
-void write_csv(const trace::Reader& reader, Sink& sink) { CsvWriter(reader, sink).write(); }
+void write_csv(const trace::Reader& reader, ExportStream& sink) { CsvWriter(reader, sink).write(); }
 
 }  // namespace kymo::convert

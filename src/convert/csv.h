@@ -10,12 +10,12 @@
 // says, lines end in a line feed.
 #pragma once
 
-#include "convert/sink.h"
+#include "convert/export_stream.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
 // Streams. Does not finish the sink. Throws what the sink throws.
-void write_csv(const trace::Reader& reader, Sink& sink);
+void write_csv(const trace::Reader& reader, ExportStream& sink);
 
 }  // namespace kymo::convert

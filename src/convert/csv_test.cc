@@ -31,7 +31,7 @@ TEST(CsvTest, OneLineForEachEvent) {
   recorder.begin(1, 4000, 1);
   recorder.close();
 
-  StringSink sink;
+  StringStream sink;
   write_csv(trace::Reader(path), sink);
   EXPECT_EQ(
       sink.text(),

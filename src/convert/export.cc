@@ -3,15 +3,15 @@
 #include "base/text.h"
 #include "convert/chrome.h"
 #include "convert/csv.h"
+#include "convert/export_stream.h"
 #include "convert/perfetto.h"
-#include "convert/sink.h"
 #include "kymo/error.h"
 
 namespace kymo::convert {
 
 namespace {
 
-using WriteFormat = void (*)(const trace::Reader&, Sink&);
+using WriteFormat = void (*)(const trace::Reader&, ExportStream&);
 
 struct Format {
   std::string_view ending;
@@ -39,9 +39,9 @@ const Format& format_of(const std::string& path) {
 
 void export_trace(const trace::Reader& reader, const std::string& path) {
   const Format& format = format_of(path);
-  FileSink file(path);
+  FileStream file(path);
   if (format.compressed) {
-    GzipSink gzip(file);
+    GzipStream gzip(file);
     format.write(reader, gzip);
     gzip.finish();
   } else {

@@ -12,7 +12,7 @@
 
 namespace kymo::convert {
 
-// The file appears under its name, mode 0600, when it is complete; until then it is `path`.tmp. Throws
+// The file appears under its name, mode 0600, when it is complete (base/atomic_file.h). Throws
 // kymo::InvalidArgument for any other ending, and kymo::Error with path and reason where the file cannot be written,
 // before anything is read.
 void export_trace(const trace::Reader& reader, const std::string& path);

@@ -56,7 +56,7 @@ TEST(HostileTest, EveryExporterGetsThroughAnything) {
     SCOPED_TRACE(seed);
     write_wild_trace(path, seed);
     const trace::Reader reader(path);
-    StringSink chrome, perfetto, csv;
+    StringStream chrome, perfetto, csv;
     write_chrome(reader, chrome);
     write_csv(reader, csv);
     write_perfetto(reader, perfetto);

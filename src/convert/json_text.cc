@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/text.h"
-#include "convert/utf8.h"
+#include "base/utf8.h"
 
 namespace kymo::convert {
 
@@ -36,11 +36,11 @@ void append_escaped(TextBuffer& out, std::string_view& text) {
       if (byte < 0x20) {
         append(out, byte < 0x10 ? "\\u000" : "\\u00");
         out.append_number(byte, 16);
-      } else if (const size_t length = utf8_length(text); length != 0) {
+      } else if (const size_t length = base::utf8_length(text); length != 0) {
         append(out, text.substr(0, length));
         taken = length;
       } else {
-        append(out, kReplacementCharacter);
+        append(out, base::kReplacementCharacter);
       }
   }
   text.remove_prefix(taken);

@@ -31,7 +31,7 @@ bool has_one_boot(const trace::Reader& reader) {
 
 class PerfettoWriter : public EventVisitor {
  public:
-  PerfettoWriter(const trace::Reader& reader, Sink& sink)
+  PerfettoWriter(const trace::Reader& reader, ExportStream& sink)
       : reader_(reader),
         sink_(sink),
         places_(reader),
@@ -181,7 +181,7 @@ class PerfettoWriter : public EventVisitor {
   }
 
   const trace::Reader& reader_;
-  Sink& sink_;
+  ExportStream& sink_;
   Places places_;
   Flows flows_;
   const TimeBase time_base_;
@@ -193,6 +193,6 @@ class PerfettoWriter : public EventVisitor {
 
 }  // namespace
 
-void write_perfetto(const trace::Reader& reader, Sink& sink) { PerfettoWriter(reader, sink).write(); }
+void write_perfetto(const trace::Reader& reader, ExportStream& sink) { PerfettoWriter(reader, sink).write(); }
 
 }  // namespace kymo::convert

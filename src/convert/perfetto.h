@@ -15,12 +15,12 @@
 // monotonic clocks have nothing in common, the wall clock.
 #pragma once
 
-#include "convert/sink.h"
+#include "convert/export_stream.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
 // Streams: some 60 bytes for each range, memory for one chunk. Does not finish the sink. Throws what the sink throws.
-void write_perfetto(const trace::Reader& reader, Sink& sink);
+void write_perfetto(const trace::Reader& reader, ExportStream& sink);
 
 }  // namespace kymo::convert

@@ -1,8 +1,8 @@
 #include "convert/perfetto_event.h"
 
+#include "base/utf8.h"
 #include "convert/json_args.h"
 #include "convert/perfetto_fields.h"
-#include "convert/utf8.h"
 
 namespace kymo::convert {
 
@@ -21,7 +21,7 @@ void PerfettoEvent::start(uint32_t type, PerfettoSequence& sequence, const Event
   start(type);
   protozero::pbf_writer writer = message();
   if (info.has_places) {
-    const std::string_view name = valid_utf8(from.name, text_);
+    const std::string_view name = base::valid_utf8(from.name, text_);
     writer.add_string(event::kName, name.data(), name.size());
   } else {
     writer.add_uint64(event::kNameIid, prepared.name);
@@ -57,7 +57,7 @@ void PerfettoEvent::add_annotation(uint64_t name, const Value& value) {
       added.add_uint64(annotation::kPointer, value.bits);
       break;
     case trace::FieldType::String: {
-      const std::string_view text = valid_utf8(value.text, text_);
+      const std::string_view text = base::valid_utf8(value.text, text_);
       added.add_string(annotation::kString, text.data(), text.size());
       break;
     }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <protozero/pbf_writer.hpp>
 
+#include "base/utf8.h"
 #include "convert/perfetto_fields.h"
-#include "convert/utf8.h"
 
 namespace kymo::convert {
 
@@ -24,7 +24,7 @@ uint64_t PerfettoSequence::define(std::unordered_set<uint64_t>& defined, uint32_
                                   std::string_view text) {
   if (!defined.insert(iid).second) return iid;
   std::string room;
-  const std::string_view valid = valid_utf8(text, room);
+  const std::string_view valid = base::valid_utf8(text, room);
   protozero::pbf_writer data(definitions_);
   protozero::pbf_writer entry(data, field);
   entry.add_uint64(interned::kIid, iid);

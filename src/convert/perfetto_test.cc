@@ -37,7 +37,7 @@ class PerfettoTest : public ::testing::Test {
     return recorder;
   }
   PerfettoDecoder decode() {
-    StringSink sink;
+    StringStream sink;
     write_perfetto(trace::Reader(path), sink);
     return PerfettoDecoder(sink.text());
   }

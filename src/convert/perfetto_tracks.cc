@@ -8,8 +8,8 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "convert/perfetto_fields.h"
-#include "convert/utf8.h"
 
 namespace kymo::convert {
 
@@ -25,7 +25,7 @@ uint64_t uuid_for(std::string_view text) {
 
 void add_text(protozero::pbf_writer& message, uint32_t field, std::string_view untrusted) {
   std::string room;
-  const std::string_view text = valid_utf8(untrusted, room);
+  const std::string_view text = base::valid_utf8(untrusted, room);
   message.add_string(field, text.data(), text.size());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::daemon {
@@ -21,7 +22,7 @@ wire::ProcessEntry agent_entry(const ProcessFacts& facts, const wire::Hello& hel
       (hello.command_line.empty() ? facts.command_line : hello.command_line).substr(0, kLongestKeptCommand);
   entry.job = hello.job.substr(0, kLongestKeptName);
   entry.started_at_ns = facts.started_at_ns;
-  entry.seen_at_ns = realtime_ns();
+  entry.seen_at_ns = base::realtime_ns();
   entry.capabilities = hello.capabilities;
   entry.pid_namespace = facts.pid_namespace;
   return entry;

@@ -1,5 +1,6 @@
 #include "daemon/kineto_program.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "daemon/file_look.h"
 
@@ -18,7 +19,7 @@ wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {
   entry.command_line = facts.command_line;
   if (job != 0) entry.job = std::to_string(job);
   entry.started_at_ns = facts.started_at_ns;
-  entry.seen_at_ns = realtime_ns();
+  entry.seen_at_ns = base::realtime_ns();
   entry.capabilities = wire::kCanTrace | wire::kCanMemory | wire::kCanIterations | wire::kCanShapes | wire::kCanStack |
                        wire::kCanFlops | wire::kCanModules;
   entry.pid_namespace = facts.pid_namespace;
@@ -49,13 +50,13 @@ KinetoProgram::KinetoProgram(Loop& loop, const ProcessFacts& facts, int64_t job)
 
 std::optional<wire::Done> KinetoProgram::objection(const ProgramRequest& request) const {
   if (waiting_ || handed_) return failed(request.id, "another trace is asked of it already", wire::RequestState::Busy);
-  const auto order = kineto_order(*this, request, realtime_ns() / kNsPerMs);
+  const auto order = kineto_order(*this, request, base::realtime_ns() / kNsPerMs);
   if (!order) return failed(request.id, order.reason());
   return std::nullopt;
 }
 
 std::string KinetoProgram::path_of(const ProgramRequest& request) const {
-  const auto order = kineto_order(*this, request, realtime_ns() / kNsPerMs);
+  const auto order = kineto_order(*this, request, base::realtime_ns() / kNsPerMs);
   return order ? order->path : "";
 }
 
@@ -83,11 +84,11 @@ void KinetoProgram::give_up(uint64_t request_id) {
 
 std::string KinetoProgram::asked(const wire::FabricPoll& poll) {
   seen_ = Loop::Clock::now();
-  entry().seen_at_ns = realtime_ns();
+  entry().seen_at_ns = base::realtime_ns();
   order_.reset();
   look_for_outcome(poll.wants_activities());
   if (!waiting_ || !poll.wants_activities()) return {};
-  auto order = kineto_order(*this, *waiting_, realtime_ns() / kNsPerMs);
+  auto order = kineto_order(*this, *waiting_, base::realtime_ns() / kNsPerMs);
   if (!order) {
     const uint64_t id = waiting_->id;
     waiting_.reset();
@@ -100,7 +101,7 @@ std::string KinetoProgram::asked(const wire::FabricPoll& poll) {
 
 void KinetoProgram::sent() {
   if (!waiting_ || !order_) return;
-  handed_ = Handed{waiting_->id, order_->path, realtime_ns()};
+  handed_ = Handed{waiting_->id, order_->path, base::realtime_ns()};
   waiting_.reset();
   entry().state = wire::RequestState::Recording;
   wire::Status status{.id = handed_->id, .state = wire::RequestState::Recording};

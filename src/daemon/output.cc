@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "daemon/proc.h"
 #include "wire/output_pattern.h"
@@ -61,7 +62,7 @@ std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
 
 uint64_t end_of(const wire::TraceOptions& options) {
   if (options.iterations != 0) return 0;
-  const uint64_t begin = options.start_at_ns != 0 ? options.start_at_ns : realtime_ns() + options.warmup_ns;
+  const uint64_t begin = options.start_at_ns != 0 ? options.start_at_ns : base::realtime_ns() + options.warmup_ns;
   return begin + options.duration_ns;  // what is past (last) has none: it is over at once
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/file_look.h"
 #include "daemon/proc.h"
 
@@ -34,7 +35,7 @@ TEST(OutputTest, TheTimeIsFilledInAndBracesThatWereMeantStay) {
 TEST(OutputTest, ARecordingEndsAtAKnownTimeUnlessItCountsIterations) {
   EXPECT_EQ(end_of({.start_at_ns = 1000, .duration_ns = 500}), 1500u);
   EXPECT_EQ(end_of({.iterations = 5}), 0u);
-  const uint64_t now = realtime_ns();
+  const uint64_t now = base::realtime_ns();
   EXPECT_GE(end_of({.duration_ns = 500}), now + 500);
 }
 

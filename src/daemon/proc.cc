@@ -10,6 +10,7 @@
 #include <ctime>
 #include <sstream>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -78,14 +79,9 @@ std::vector<int64_t> numbers_in(const std::string& text) {
 }
 
 uint64_t started_at(uint64_t ticks) {
-  timespec boot{}, real{};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  clock_gettime(CLOCK_REALTIME, &real);
   const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   const uint64_t since_boot = ticks / per_second * kNsPerSecond + ticks % per_second * (kNsPerSecond / per_second);
-  const uint64_t booted = (static_cast<uint64_t>(real.tv_sec) - static_cast<uint64_t>(boot.tv_sec)) * kNsPerSecond +
-                          static_cast<uint64_t>(real.tv_nsec) - static_cast<uint64_t>(boot.tv_nsec);
-  return booted + since_boot;
+  return base::realtime_ns() - base::clock_ns(CLOCK_BOOTTIME) + since_boot;
 }
 
 }  // namespace
@@ -172,12 +168,6 @@ std::string user_name(uint32_t uid) {
   char buffer[4096];
   if (getpwuid_r(uid, &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr) return entry.pw_name;
   return base::format("user {}", uid);
-}
-
-uint64_t realtime_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
 }  // namespace kymo::daemon

@@ -54,6 +54,5 @@ uint64_t namespace_of(pid_t pid, const char* kind);  // "pid", "net", "mnt", "us
 std::string boot_id();
 std::string host_name();
 std::string user_name(uint32_t uid);  // "alice", or "user 1000"
-uint64_t realtime_ns();
 
 }  // namespace kymo::daemon

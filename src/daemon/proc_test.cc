@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/credentials.h"
 #include "daemon/tcp_address.h"
 #include "daemon/test_support.h"
@@ -23,7 +24,7 @@ TEST(ProcTest, AProcessIsWhatTheKernelSays) {
   EXPECT_EQ(facts->parents.empty() ? 1 : facts->parents[0], getppid());
   EXPECT_TRUE(is_alive(getpid(), facts->started));
   EXPECT_FALSE(is_alive(getpid(), facts->started + 1));
-  EXPECT_LT(facts->started_at_ns, realtime_ns());
+  EXPECT_LT(facts->started_at_ns, base::realtime_ns());
   EXPECT_THAT(facts->command_line, HasSubstr("test"));
   EXPECT_FALSE(read_process(0));
   EXPECT_FALSE(read_process(999'999'999));

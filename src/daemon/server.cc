@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/outcome.h"
@@ -137,9 +138,9 @@ void Server::heard(uint64_t id, const wire::Packet& packet) {
     refuse(client, wire::RefusedCode::NotAllowed, packet, "say Hello first");
     return client.connection->close("it did not say who it is");
   }
-  if (client.program) client.program->entry().seen_at_ns = realtime_ns();
+  if (client.program) client.program->entry().seen_at_ns = base::realtime_ns();
   if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
-    return client.connection->send(wire::Pong{ping->token, realtime_ns()}, packet.serial);
+    return client.connection->send(wire::Pong{ping->token, base::realtime_ns()}, packet.serial);
   }
   if (std::holds_alternative<wire::Pong>(packet.message) || std::holds_alternative<wire::Refused>(packet.message))
     return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "daemon/outcome.h"
 #include "daemon/output.h"
@@ -27,7 +28,7 @@ std::optional<Triggers::Begun> Triggers::refusal(const wire::Trigger& trigger, c
     return refused(wire::RefusedCode::Limit,
                    base::format("{} triggers have not ended yet; wait for one, or cancel it", of_asker));
   }
-  if (trigger.options.start_at_ns > realtime_ns() + wire::kLongestTraceNs)
+  if (trigger.options.start_at_ns > base::realtime_ns() + wire::kLongestTraceNs)
     return refused(wire::RefusedCode::Limit, "a start lies within the next seven days");
   if (const std::string& boot = trigger.options.boot_id; !boot.empty() && boot != boot_id())
     return refused(wire::RefusedCode::NotAllowed, "the time to start at is of another host's clock");
@@ -35,7 +36,7 @@ std::optional<Triggers::Begun> Triggers::refusal(const wire::Trigger& trigger, c
     return refused(wire::RefusedCode::Limit, std::move(problem));
   // As it will be sent: a program is never asked for what cannot be said.
   wire::TraceOptions options = trigger.options;
-  options.output = with_time(options.output, realtime_ns());
+  options.output = with_time(options.output, base::realtime_ns());
   if (std::string problem = output_problem(options.output, limits_.output_folders); !problem.empty())
     return refused(wire::RefusedCode::NotAllowed, std::move(problem));
   if (std::string problem = wire::options_problem(options); !problem.empty())
@@ -69,7 +70,7 @@ Triggers::Begun Triggers::begin(const wire::Trigger& trigger, const Asker& asker
 
   ProgramRequest request{0, trigger.memory, trigger.options, kineto_config};
   if (request.options.start_at_ns != 0) request.options.boot_id = boot_id();
-  request.options.output = with_time(request.options.output, realtime_ns());
+  request.options.output = with_time(request.options.output, base::realtime_ns());
   Begun begun;
   begun.id = next_id_();
   Active& active = triggers_[begun.id];
@@ -109,7 +110,7 @@ Triggers::Place Triggers::find(uint64_t program, uint64_t request_id) {
 }
 
 void Triggers::expect(const Place& place, bool has_answered) {
-  const uint64_t now = realtime_ns();
+  const uint64_t now = base::realtime_ns();
   std::chrono::nanoseconds wait = limits_.answer;
   if (has_answered) {
     const bool has_end = place.active->end_ns != 0 || place.target->state == RequestState::Writing;

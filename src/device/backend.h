@@ -1,7 +1,7 @@
 // What an accelerator API must offer to be a backend of the device runtime: OpenCL, Vulkan and CUDA are three.
 //
 // A backend does what its driver does and nothing more: no caching, no checks of what a user passed, no recording. The
-// runtime above it (device_state.h, stream_state.h, launch.h) has checked arguments, sub-allocates memory, keeps the
+// runtime above it (device_state.h, stream_state.h, arguments.h) has checked arguments, sub-allocates memory, keeps the
 // compiled code and writes the trace.
 //
 //   Driver        an API whose library was loaded        opencl, vulkan, cuda

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "base/atomic_file.h"
 #include "base/environment.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -181,12 +182,12 @@ void CodeStore::write(const StoredCode& code) const {
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
   std::filesystem::create_directories(folder, ignored);
-  std::string temporary = path_ + ".XXXXXX";
-  const base::FileDescriptor file(mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file) return;
-  size_t written = 0;
-  const bool whole = base::write_all(file.get(), encode_code(code, key_), written) == 0;
-  if (!whole || rename(temporary.c_str(), path_.c_str()) != 0) unlink(temporary.c_str());
+  try {
+    base::AtomicFile file(path_);
+    file.write(encode_code(code, key_));
+    file.commit();
+  } catch (const Error&) {  // a cache that cannot be written is not used
+  }
 }
 
 }  // namespace kymo::device

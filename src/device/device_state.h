@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "device/allocator/allocator.h"
 #include "device/backend.h"
-#include "device/memory/allocator.h"
 #include "device/memory_source.h"
 #include "device/random/generator.h"
 

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "device/devices.h"
 #include "device/stream_state.h"
 #include "kymo/queue.h"
@@ -37,7 +39,6 @@ struct Harvester {
   }
 
   void run() {
-    pthread_setname_np(pthread_self(), "kymo-harvester");
     while (true) {
       {
         std::unique_lock lock(mutex);
@@ -57,20 +58,15 @@ Harvester& harvester() {
   return one;
 }
 
-void flush(void*) { harvest_all(now_ns() + kFlushWaitNs); }
+void flush(void*) { harvest_all(base::monotonic_ns() + kFlushWaitNs); }
 
 void start() {
   kymo_on_flush(flush, nullptr);
-  // The program's signals are the program's.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread([] { harvester().run(); }).detach();
+    base::quiet_thread("kymo-harvester", [] { harvester().run(); }).detach();
   } catch (const std::system_error&) {
-    // No thread to be had: what has run is found by later operations and by the end of the session.
+    // No thread is left: later operations and the end of the session find what has run.
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

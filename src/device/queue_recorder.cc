@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/clock.h"
 #include "device/device_state.h"
 #include "device/harvester.h"
 #include "device/stream_state.h"
@@ -43,12 +44,6 @@ Sites& sites_of(OperationKind kind) {
 
 }  // namespace
 
-uint64_t now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 QueueRecorder::QueueRecorder(DeviceState& device, StreamState& stream) : device_(device), stream_(stream) {}
 
 void QueueRecorder::open() {
@@ -64,7 +59,7 @@ void QueueRecorder::open() {
   queue.period_denominator = info.tick_denominator;
   queue.wrap_bits = info.clock_bits;
   track_ = QueueTrack(queue);
-  opened_ns_ = now_ns();
+  opened_ns_ = base::monotonic_ns();
   opened_ticks_ = kymo_ticks();
 }
 
@@ -139,7 +134,7 @@ void QueueRecorder::add_boundary(std::string_view name, uint64_t handle, Marker*
 
 // The clock is read once a second while there is work: pairs further apart would let its drift show.
 void QueueRecorder::note_clock() {
-  const uint64_t now = now_ns();
+  const uint64_t now = base::monotonic_ns();
   if (clock_noted_ns_ != 0 && now - clock_noted_ns_ < kClockEvery) return;
   clock_ = device_.accelerator().read_clock();
   track_.clock_pair(clock_.ticks, clock_.monotonic_ns, clock_.realtime_ns, clock_.error_ns);
@@ -148,7 +143,7 @@ void QueueRecorder::note_clock() {
 
 // Over all the time since the queue was opened, so that after a moment it is exact.
 void QueueRecorder::measure_ticks() {
-  const uint64_t ticks = kymo_ticks() - opened_ticks_, ns = now_ns() - opened_ns_;
+  const uint64_t ticks = kymo_ticks() - opened_ticks_, ns = base::monotonic_ns() - opened_ns_;
   if (ticks != 0) ns_per_tick_ = static_cast<double>(ns) / static_cast<double>(ticks);
 }
 

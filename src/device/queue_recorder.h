@@ -25,8 +25,6 @@ namespace kymo::device {
 class DeviceState;
 class StreamState;
 
-uint64_t now_ns();  // CLOCK_MONOTONIC
-
 class QueueRecorder {
  public:
   QueueRecorder(DeviceState& device, StreamState& stream);

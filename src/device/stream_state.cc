@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 
+#include "base/clock.h"
 #include "device/names.h"
 #include "kymo/error.h"
 
@@ -76,7 +77,7 @@ void StreamState::harvest(uint64_t deadline_ns) noexcept {
   if (forked_with_devices.load(std::memory_order_relaxed)) return;
   std::optional<uint64_t> wanted;  // what was queued when we came; more may follow for ever
   while (true) {
-    const bool late = deadline_ns == 0 || now_ns() >= deadline_ns;
+    const bool late = deadline_ns == 0 || base::monotonic_ns() >= deadline_ns;
     // Whoever waits for a device that hangs has the lock: then there is nothing to be had.
     if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
       if (queue_ == nullptr || !recorder_.has_pending()) return;

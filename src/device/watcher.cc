@@ -4,6 +4,7 @@
 #include <charconv>
 #include <mutex>
 
+#include "base/clock.h"
 #include "device/harvester.h"
 #include "device/queue_recorder.h"
 #include "device/stream_state.h"
@@ -46,6 +47,6 @@ StreamPlace place_of(const StreamState& stream) noexcept {
   return place;
 }
 
-void tell_what_ran(uint64_t wait_ns) { harvest_all(now_ns() + wait_ns); }
+void tell_what_ran(uint64_t wait_ns) { harvest_all(base::monotonic_ns() + wait_ns); }
 
 }  // namespace kymo::device

@@ -1,9 +1,8 @@
-// Who wants to know of every operation on every device, beside the trace: the profiler (src/signpost), a capture
-// (src/capture), the profiler of a module (src/edge). They are floors above; the runtime calls whoever has put himself
-// here.
+// Observers of every operation on every device: the profiler (src/profiler), captures (src/capture), and the profiler
+// of one module (src/edge). They are on higher layers, so they register here and the runtime calls them.
 //
-// While there is a watcher every operation is timed by the device, as while something records, and each is told twice:
-// when it is queued, and when it is known to have run.
+// While there is a watcher, the device times every operation, as it does while a trace is recorded. A watcher is called
+// twice for each operation: when it is queued, and when it is known to have run.
 #pragma once
 
 #include <array>

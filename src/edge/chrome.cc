@@ -47,7 +47,7 @@ std::vector<FlowEnd> backward_flows(const ResultData& result) {
 
 class EdgeChromeWriter {
  public:
-  EdgeChromeWriter(const ResultData& result, convert::Sink& sink)
+  EdgeChromeWriter(const ResultData& result, convert::ExportStream& sink)
       : result_(result),
         sink_(sink),
         base_ns_(result.start_ns / kBaseStepNs * kBaseStepNs),
@@ -195,7 +195,7 @@ class EdgeChromeWriter {
   }
 
   const ResultData& result_;
-  convert::Sink& sink_;
+  convert::ExportStream& sink_;
   const uint64_t base_ns_;
   const Rows places_;
   const ChromeRows rows_;
@@ -206,7 +206,7 @@ class EdgeChromeWriter {
 
 }  // namespace
 
-void write_chrome(const ResultData& result, const std::string& trace_name, convert::Sink& sink) {
+void write_chrome(const ResultData& result, const std::string& trace_name, convert::ExportStream& sink) {
   EdgeChromeWriter(result, sink).write(trace_name);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "convert/sink.h"
+#include "convert/export_stream.h"
 #include "edge/result_data.h"
 
 namespace kymo::edge {
@@ -13,6 +13,6 @@ namespace kymo::edge {
 // rows of its own (rows.h). Whatever texts the result has, the file is valid JSON.
 //
 // `trace_name` is said in the file: its own path. Throws what the sink throws; finishing it is the caller's.
-void write_chrome(const ResultData& result, const std::string& trace_name, convert::Sink& sink);
+void write_chrome(const ResultData& result, const std::string& trace_name, convert::ExportStream& sink);
 
 }  // namespace kymo::edge

@@ -23,7 +23,7 @@ class EdgeChromeTest : public ::testing::Test {
  protected:
   // The text, after a look at whether viewers could read it.
   std::string write(const TestResult& result) {
-    convert::FileSink sink(path);
+    convert::FileStream sink(path);
     write_chrome(result.data, "/tmp/run.json", sink);
     sink.finish();
     EXPECT_EQ(testing::chrome_faults(path), "");

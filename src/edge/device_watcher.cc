@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "device/watcher.h"
 #include "edge/adjust.h"
@@ -45,12 +46,6 @@ std::string_view device_operation_name(const device::Operation& operation) {
   return operation.name;
 }
 
-uint64_t monotonic_now_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 struct DeviceWatch::State {
@@ -80,7 +75,7 @@ struct DeviceWatch::State {
       record.operation.device = device;
       record.operation.queue = where.stream;
       record.operation.operation = place.operation;
-      record.operation.queued_ns = monotonic_now_ns();
+      record.operation.queued_ns = base::monotonic_ns();
     } catch (const std::bad_alloc&) {
       ++not_kept;
       return 0;

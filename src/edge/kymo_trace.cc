@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/version.h"
 #include "edge/chrome_rows.h"
 #include "edge/trace_batches.h"
@@ -76,25 +77,10 @@ trace::Origin origin_of(const ResultData& result) {
   return origin;
 }
 
-// The system's clock against CLOCK_MONOTONIC, now.
-struct ClockOffset {
-  uint64_t ns = 0, error_ns = 0;
-};
-ClockOffset offset_of_realtime() {
-  const auto read = [](clockid_t clock) {
-    timespec time{};
-    clock_gettime(clock, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-  };
-  const uint64_t before = read(CLOCK_MONOTONIC), realtime = read(CLOCK_REALTIME), after = read(CLOCK_MONOTONIC);
-  const uint64_t monotonic = before + (after - before) / 2;
-  return {realtime - std::min(monotonic, realtime), (after - before + 1) / 2};
-}
-
 // Times stay what a result has, nanoseconds since 1970; the pair brings them to the host's own clock. No boot is named,
 // because there these ticks do not begin with it.
 trace::ClockDomain clock_of(const ResultData& result) {
-  const ClockOffset offset = offset_of_realtime();
+  const base::RealtimeOffset offset = base::realtime_offset();
   trace::ClockDomain clock;
   clock.id = kClock;
   clock.pairs = {

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "base/clock.h"
 #include "edge/recorder.h"
 #include "edge/thread_state.h"
 #include "kymo/queue.h"
@@ -20,22 +21,16 @@ uint64_t next_unique() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-uint64_t clock_ns(clockid_t clock) noexcept {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
-
 // The best of a few tries: the host's clocks read between two reads of the counter. About 2 µs.
 ClockPair read_clocks() noexcept {
   ClockPair best;
   uint64_t least = UINT64_MAX;
   for (int attempt = 0; attempt < 8; ++attempt) {
-    const uint64_t monotonic_before = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t monotonic_before = base::monotonic_ns();
     const uint64_t before = kymo_ticks();
-    const uint64_t realtime = clock_ns(CLOCK_REALTIME);
+    const uint64_t realtime = base::realtime_ns();
     const uint64_t after = kymo_ticks();
-    const uint64_t width = clock_ns(CLOCK_MONOTONIC) - monotonic_before;
+    const uint64_t width = base::monotonic_ns() - monotonic_before;
     if (width >= least) continue;
     least = width;
     best = {before + (after - before) / 2, monotonic_before + width / 2, realtime};

@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/output_path.h"
-#include "convert/sink.h"
+#include "convert/export_stream.h"
 #include "edge/chrome.h"
 #include "edge/kymo_trace.h"
 #include "kymo/error.h"
@@ -73,20 +73,19 @@ Outputs::Outputs(const std::string& trace_file, const std::string& kymo_file)
     : trace_name_(trace_file), trace_file_(trace_file), kymo_file_(kymo_file) {
   if (!trace_file.empty()) {
     check_file(trace_file_.path);
-    check_file(trace_file_.path + ".tmp");  // where it is written before it gets its name
     check_folder(trace_file_.path);
   }
   if (!kymo_file.empty() && !check_file(kymo_file_.path)) check_folder(kymo_file_.path);
 }
 
 void Outputs::write_trace(const ResultData& result) const {
-  convert::FileSink file(trace_file_.path);
+  convert::FileStream file(trace_file_.path);
   if (!trace_file_.path.ends_with(".gz")) {
     write_chrome(result, trace_name_, file);
     file.finish();
     return;
   }
-  convert::GzipSink compressed(file);
+  convert::GzipStream compressed(file);
   write_chrome(result, trace_name_, compressed);
   compressed.finish();
 }

@@ -12,7 +12,9 @@
 namespace kymo::edge {
 
 ThreadRecorder::ThreadRecorder(const LogOptions& options, uint64_t number, bool owner)
-    : number_(number), owner_(owner), method_(options.stacks ? stack::chosen_method() : stack::Method::UnwindTables) {
+    : number_(number),
+      owner_(owner),
+      method_(options.stacks ? symbols::chosen_method() : symbols::Method::UnwindTables) {
   thread = static_cast<uint64_t>(syscall(SYS_gettid));
   char name[16] = {};  // what the kernel keeps of one
   if (prctl(PR_GET_NAME, name) == 0) thread_name.assign(name, strnlen(name, sizeof name));
@@ -46,7 +48,7 @@ uint32_t ThreadRecorder::begin_counts() noexcept {
 // Not inlined: its own frame is the one that is left out.
 [[gnu::noinline]] uint32_t ThreadRecorder::add_stack() noexcept {
   std::array<uintptr_t, kDeepest> found;
-  const std::span<const uintptr_t> frames(found.data(), stack::capture(found, 1, method_));
+  const std::span<const uintptr_t> frames(found.data(), symbols::capture(found, 1, method_));
   uint64_t hash = frames.size();
   for (const uintptr_t frame : frames) hash = (hash ^ frame) * 0x9e3779b97f4a7c15u;
 

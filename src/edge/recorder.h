@@ -14,7 +14,7 @@
 
 #include "counters/thread_group.h"
 #include "edge/log.h"
-#include "stack/capture.h"
+#include "symbols/capture.h"
 
 namespace kymo::edge {
 
@@ -71,7 +71,7 @@ class ThreadRecorder : public ThreadLog {
   RawOperation* open_ = nullptr;  // the innermost one
   uint32_t innermost_ = kNothing;
   std::optional<counters::ThreadGroup> group_;
-  stack::Method method_;
+  symbols::Method method_;
   std::array<uint32_t, kRecentStacks> recent_stacks_;  // by their hash
 };
 

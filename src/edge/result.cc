@@ -1,10 +1,10 @@
 #include <map>
 
+#include "analyze/memory/timeline.h"
 #include "edge/device_order.h"
 #include "edge/inputs.h"
 #include "edge/result_data.h"
 #include "kymo/edge_result.h"
-#include "memory/timeline.h"
 
 namespace kymo {
 

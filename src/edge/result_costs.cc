@@ -3,10 +3,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/memory/timeline.h"
 #include "edge/device_order.h"
 #include "edge/flops.h"
 #include "edge/result_builder.h"
-#include "memory/timeline.h"
 
 namespace kymo::edge {
 

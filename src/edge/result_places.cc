@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "edge/result_builder.h"
-#include "stack/symbols.h"
+#include "symbols/symbols.h"
 
 namespace kymo::edge {
 
@@ -54,8 +54,8 @@ struct StackHash {
 };
 
 // Functions of Kymo's and of what it has for engines: a stack begins in them, because it is they that take it.
-bool is_of_kymo(const stack::Frame& frame) {
-  static constexpr std::array<std::string_view, 2> kOwn = {"kymo::edge::", "kymo::stack::"};
+bool is_of_kymo(const symbols::Frame& frame) {
+  static constexpr std::array<std::string_view, 2> kOwn = {"kymo::edge::", "kymo::symbols::"};
   if (frame.module.find("/libkymo_") != std::string::npos) return true;  // stripped, they have no names
   const std::string_view function = frame.function;
   return std::ranges::any_of(kOwn, [&](std::string_view own) {
@@ -66,11 +66,11 @@ bool is_of_kymo(const stack::Frame& frame) {
   });
 }
 
-std::vector<EdgeFrame> frames_of(std::span<const uintptr_t> addresses, stack::Symbols& symbols) {
+std::vector<EdgeFrame> frames_of(std::span<const uintptr_t> addresses, symbols::Symbols& symbols) {
   std::vector<EdgeFrame> frames;
   bool of_kymo = true;
   for (const uintptr_t address : addresses) {
-    for (const stack::Frame& frame : symbols.at_return_address(address)) {
+    for (const symbols::Frame& frame : symbols.at_return_address(address)) {
       of_kymo = of_kymo && is_of_kymo(frame);
       if (!of_kymo) frames.push_back({frame.function, frame.file, frame.module, frame.line, frame.inlined});
     }
@@ -113,7 +113,7 @@ void ResultBuilder::ask_module() {
 void ResultBuilder::name_stacks() {
   if (!options_.stack) return;
   std::unordered_map<std::span<const uintptr_t>, uint32_t, StackHash, SameStack> known;
-  std::unique_ptr<stack::Symbols> symbols;
+  std::unique_ptr<symbols::Symbols> symbols;
   for (size_t which = 0; which < log_.threads.size(); ++which) {
     const ThreadLog& log = *log_.threads[which];
     std::vector<uint32_t> now(log.stacks.size(), EdgeEvent::kNone);  // of each of the thread's stacks
@@ -125,7 +125,7 @@ void ResultBuilder::name_stacks() {
         if (addresses.empty()) continue;
         const auto [found, is_new] = known.try_emplace(addresses, static_cast<uint32_t>(data_->stacks.size()));
         if (is_new) {
-          if (!symbols) symbols = std::make_unique<stack::Symbols>();
+          if (!symbols) symbols = std::make_unique<symbols::Symbols>();
           data_->stacks.push_back(frames_of(addresses, *symbols));
         }
         now[stack] = found->second;

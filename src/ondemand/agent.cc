@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "ondemand/clients.h"
 #include "ondemand/daemon_address.h"
 #include "ondemand/flight.h"
@@ -16,7 +18,6 @@
 #include "ondemand/iterations.h"
 #include "ondemand/recorder.h"
 #include "ondemand/requests.h"
-#include "record/clock.h"
 #include "record/process.h"
 
 namespace kymo::ondemand {
@@ -27,8 +28,6 @@ constexpr auto kForkPatience = std::chrono::milliseconds(100);
 constexpr int kHangUpMilliseconds = 200;
 constexpr int kClosingMilliseconds = 20;
 constexpr uint64_t kLookAtClock = 1'000 * kAgentMillisecond;
-
-uint64_t agent_now() { return record::nanoseconds(CLOCK_MONOTONIC); }
 
 }  // namespace
 
@@ -41,19 +40,15 @@ Agent::Agent(AgentOptions options)
 
 void Agent::start() {
   wake_.open();
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([this] { run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::thread thread = base::quiet_thread("kymo-agent", [this] { run(); });
   thread_.store(thread.get_id());
   thread.detach();  // the process may end around it
 }
 
 void Agent::run() {
   record::forbid_recording_on_this_thread();
-  pthread_setname_np(pthread_self(), "kymo-agent");
   awake_.lock();
+  has_started_.store(true);
   stop_watching_ranges();  // a forked child's parent may have
   if (options_.wait_first_ms != 0) {
     pollfd file{wake_.file(), POLLIN, 0};
@@ -86,7 +81,7 @@ void Agent::sleep() {
   link_.add_files(files);
   fabric_.add_files(files);
   fabric_.ask(job_ != nullptr);
-  const uint64_t due = due_ns(), now = agent_now();
+  const uint64_t due = due_ns(), now = base::monotonic_ns();
   timespec timeout{};
   if (due != kNever && due > now) {
     timeout.tv_sec = static_cast<time_t>((due - now) / 1'000'000'000);
@@ -137,13 +132,13 @@ void Agent::take_files_again() {
 }
 
 uint64_t Agent::due_ns() const {
-  const uint64_t now = agent_now();
+  const uint64_t now = base::monotonic_ns();
   uint64_t due = std::min(link_.due_ns(), fabric_.due_ns());
   if (wake_.file() < 0) due = std::min(due, now + kLookAtClock);
   if (job_ == nullptr) return due;
   // The time of day may be set while a job waits for one: never slept through for long.
   if (const uint64_t at = job_->due_realtime_ns(); at != 0) {
-    const uint64_t real = record::nanoseconds(CLOCK_REALTIME);
+    const uint64_t real = base::realtime_ns();
     due = std::min(due, now + std::min(at - std::min(at, real), kLookAtClock));
   }
   return std::min({due, job_->due_ns(), next_report_ns_});
@@ -240,7 +235,7 @@ void Agent::advance_job() {
 void Agent::report_status() {
   constexpr uint32_t kStep = 50;  // thousandths
   constexpr uint64_t kLeast = 100 * kAgentMillisecond;
-  const uint64_t now = agent_now();
+  const uint64_t now = base::monotonic_ns();
   const wire::RequestState state = job_->state();
   const uint32_t progress = job_->progress();
   next_report_ns_ = kNever;
@@ -273,8 +268,7 @@ void Agent::tell(const wire::Message& message, uint32_t serial) {
 
 void Agent::tell_all_again() {
   for (const Untold& untold : std::exchange(untold_, {})) link_.send(untold.message, untold.serial);
-  if (stepped_iterations().begun() != 0)
-    link_.send(wire::Step{stepped_iterations().begun() - 1, record::nanoseconds(CLOCK_REALTIME)});
+  if (stepped_iterations().begun() != 0) link_.send(wire::Step{stepped_iterations().begun() - 1, base::realtime_ns()});
   told_state_ = {};
   if (job_ != nullptr) report_status();
 }
@@ -305,7 +299,10 @@ void Agent::stop(int milliseconds) {
 
 bool Agent::lock_for_fork() {
   if (thread_.load() == std::this_thread::get_id()) return false;  // a client forks
-  return awake_.try_lock_for(kForkPatience);
+  const auto deadline = std::chrono::steady_clock::now() + kForkPatience;
+  // A thread that is just starting may hold locks of the C library or a sanitizer, which the child could never take.
+  while (!has_started_.load() && std::chrono::steady_clock::now() < deadline) usleep(50);
+  return awake_.try_lock_until(deadline);
 }
 
 void Agent::unlock_after_fork() { awake_.unlock(); }

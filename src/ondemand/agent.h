@@ -89,6 +89,7 @@ class Agent {
   std::deque<Untold> untold_;  // results for when there is a daemon again
 
   std::timed_mutex awake_;  // held by the thread unless it sleeps
+  std::atomic<bool> has_started_{false};
   std::atomic<std::thread::id> thread_{};
 
   std::mutex mutex_;  // of what follows

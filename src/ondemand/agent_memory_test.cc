@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "analyze/memory/profile.h"
 #include "kymo/queue.h"
 #include "kymo/session.h"
-#include "memory/profile.h"
 #include "ondemand/test_program.h"
 
 namespace kymo::ondemand {

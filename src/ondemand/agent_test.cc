@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "kymo/session.h"
 #include "ondemand/test_program.h"
-#include "record/clock.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -66,7 +66,7 @@ TEST_F(AgentTest, AGivenStartIsArmedEarlyAndTheTraceIsExactlyThatSpan) {
   bool was_in_time = false;
   for (int round = 0; round < 10 && !was_in_time; ++round) {
     wire::Start start = start_for(100);
-    start.options.start_at_ns = record::nanoseconds(CLOCK_REALTIME) + 300 * kMs;
+    start.options.start_at_ns = base::realtime_ns() + 300 * kMs;
     agent->send(start);
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
@@ -200,7 +200,7 @@ TEST_F(AgentTest, OptionsThatItDoesNotKnowAreRefused) {
   agent->send(start);
   EXPECT_EQ(agent->next_of<wire::Done>()->state, RequestState::Failed);
   start = start_for(10);
-  start.options.start_at_ns = record::nanoseconds(CLOCK_REALTIME) + kMs;
+  start.options.start_at_ns = base::realtime_ns() + kMs;
   start.options.boot_id = "another host";
   agent->send(start);
   EXPECT_EQ(agent->next_of<wire::Done>()->state, RequestState::Failed);

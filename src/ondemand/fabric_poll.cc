@@ -14,10 +14,10 @@
 #include <optional>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "ondemand/base_config.h"
 #include "ondemand/identity.h"
-#include "record/clock.h"
 #include "wire/config.h"
 #include "wire/fabric.h"
 
@@ -91,7 +91,7 @@ void FabricPoller::files_closed() {
 }
 
 void FabricPoller::ask(bool busy) {
-  const uint64_t now = record::nanoseconds(CLOCK_MONOTONIC);
+  const uint64_t now = base::monotonic_ns();
   if (!socket_ || now < due_ns_) return;
   due_ns_ = now + ask_every_ns_;
   const auto datagram =

@@ -11,10 +11,10 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "record/clock.h"
 #include "wire/message_type.h"
 
 namespace kymo::ondemand {
@@ -55,7 +55,7 @@ uint64_t started_at_ns() {
   const uint64_t ticks = number_at(stat_fields(getpid()), kStartTime);
   const auto per_second = static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
   const uint64_t after_boot = ticks / per_second * 1'000'000'000 + ticks % per_second * 1'000'000'000 / per_second;
-  const uint64_t boot = record::nanoseconds(CLOCK_REALTIME) - record::nanoseconds(CLOCK_BOOTTIME);
+  const uint64_t boot = base::realtime_ns() - base::clock_ns(CLOCK_BOOTTIME);
   return boot + after_boot;
 }
 

@@ -1,9 +1,9 @@
 #include "ondemand/iterations.h"
 
+#include "base/clock.h"
 #include "kymo/ondemand.h"
 #include "kymo/sink_calls.h"
 #include "ondemand/wake.h"
-#include "record/clock.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -53,7 +53,7 @@ bool begins_like(std::string_view name, std::string_view word) noexcept {
 void Iterations::reached(uint64_t number) noexcept {
   const uint64_t from = from_.load(std::memory_order_acquire), to = to_.load(std::memory_order_acquire);
   if (number != from && number != to) return;
-  const uint64_t now = record::nanoseconds(CLOCK_MONOTONIC);
+  const uint64_t now = base::monotonic_ns();
   if (number == from) from_ns_.store(now, std::memory_order_release);
   if (number == to) to_ns_.store(now, std::memory_order_release);
   wake_agent();

@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "kymo/annotate.h"
 #include "kymo/ondemand.h"
-#include "record/clock.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 TEST(IterationsTest, TheMomentsOfTheTwoThatAreWaitedForAreStored) {
   Iterations iterations;
   for (int i = 0; i < 3; ++i) iterations.begin_one();
-  const uint64_t before = record::nanoseconds(CLOCK_MONOTONIC);
+  const uint64_t before = base::monotonic_ns();
   ASSERT_TRUE(iterations.wait_for(5, 7));
   iterations.begin_one();
   iterations.begin_one();

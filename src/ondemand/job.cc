@@ -7,14 +7,15 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/environment.h"
+#include "base/quiet_thread.h"
 #include "base/text.h"
 #include "collect/options.h"
 #include "ondemand/flight.h"
 #include "ondemand/memory_output.h"
 #include "ondemand/recorder.h"
 #include "ondemand/wake.h"
-#include "record/clock.h"
 #include "record/process.h"
 #include "wire/message.h"
 
@@ -31,8 +32,6 @@ constexpr uint64_t kPatience = 300 * kSecond;             // for a first iterati
 constexpr uint64_t kPatienceBeforeInstead = 2 * kSecond;  // where there is something else to do
 constexpr uint64_t kLookAtSizeEvery = 50 * kMillisecond;
 
-uint64_t job_now() { return record::nanoseconds(CLOCK_MONOTONIC); }
-
 SessionOptions job_session_options() {
   SessionOptions options = collect::options_from_environment();
   options.flight_bytes = 0;
@@ -43,24 +42,18 @@ SessionOptions job_session_options() {
   return options;
 }
 
-// Signals blocked from its first instruction on, and never recorded.
+// Its work is never recorded.
 template <class Body>
-std::thread quiet_thread(const char* name, Body body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([name, body] {
+std::thread job_thread(const char* name, Body body) {
+  return base::quiet_thread(name, [body] {
     record::forbid_recording_on_this_thread();
-    pthread_setname_np(pthread_self(), name);
     body();
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
 }
 
 }  // namespace
 
-Job::Job(JobRequest request) : request_(std::move(request)), arrived_ns_(job_now()) {
+Job::Job(JobRequest request) : request_(std::move(request)), arrived_ns_(base::monotonic_ns()) {
   try {
     begin();
   } catch (const std::exception& error) {
@@ -97,7 +90,7 @@ uint64_t Job::start_monotonic_ns() const {
   int64_t ahead = 0;  // of CLOCK_REALTIME
   uint64_t closest = kNever;
   for (int i = 0; i < kReadings; ++i) {
-    const uint64_t before = job_now(), real = record::nanoseconds(CLOCK_REALTIME), after = job_now();
+    const uint64_t before = base::monotonic_ns(), real = base::realtime_ns(), after = base::monotonic_ns();
     if (after - before >= closest) continue;
     closest = after - before;
     ahead = static_cast<int64_t>(real) - static_cast<int64_t>(before + closest / 2);
@@ -124,7 +117,7 @@ void Job::advance_time(uint64_t now) {
     result_.late_ns = static_cast<int64_t>(began_ns_) - static_cast<int64_t>(at_once ? arrived_ns_ : start);
     if (!at_once) result_.late_ns = std::max<int64_t>(result_.late_ns, 0);
     step_ = Step::AwaitBegin;
-    now = job_now();
+    now = base::monotonic_ns();
   }
   if (step_ == Step::AwaitBegin) {
     state_ = request_.warmup_ns != 0 ? RequestState::WarmingUp : RequestState::Waiting;
@@ -214,7 +207,7 @@ void Job::begin_recording() {
   else
     all_clients().start();
   clients_started_ = true;
-  began_ns_ = job_now();
+  began_ns_ = base::monotonic_ns();
   if (request_.most_bytes != 0) next_look_ns_ = began_ns_ + kLookAtSizeEvery;
 }
 
@@ -231,7 +224,7 @@ void Job::end_recording(uint64_t to_ns) {
 void Job::write_in_thread() {
   step_ = Step::Write;
   state_ = RequestState::Writing;
-  writer_ = quiet_thread("kymo-writer", [this] {
+  writer_ = job_thread("kymo-writer", [this] {
     try {
       write();
     } catch (const NothingAllocated& error) {
@@ -295,9 +288,9 @@ void Job::advance() {
     if (began_ns_ != 0 && the_recorder().owner() != RecorderOwner::Request)
       return finish_early("the program has started a recording of its own");
     if (request_.duration_ns != 0)
-      advance_time(job_now());
+      advance_time(base::monotonic_ns());
     else
-      advance_iterations(job_now());
+      advance_iterations(base::monotonic_ns());
   } catch (const std::exception& error) {
     fail(error.what());
   }
@@ -312,7 +305,7 @@ void Job::cancel() {
 
 void Job::finish_early(const std::string& why) {
   if (done() || step_ == Step::Write) return;
-  const uint64_t now = the_recorder().gave_way_ns().value_or(job_now());
+  const uint64_t now = the_recorder().gave_way_ns().value_or(base::monotonic_ns());
   const bool has_something = began_ns_ != 0 && from_ns_ != 0 && from_ns_ < now;
   if (!has_something) return fail(base::format("{} before the trace began", why));
   ended_early_ = why;
@@ -363,7 +356,7 @@ uint64_t Job::due_ns() const {
 uint32_t Job::progress() const {
   if (done()) return wire::kWholeProgress;
   if (step_ != Step::Record) return 0;
-  const uint64_t now = job_now();
+  const uint64_t now = base::monotonic_ns();
   uint64_t part = now - std::min(now, from_ns_), whole = to_ns_ - std::min(from_ns_, to_ns_);
   if (request_.duration_ns == 0) return 0;
   part = std::min(part, whole);

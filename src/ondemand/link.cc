@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "ondemand/daemon_address.h"
-#include "record/clock.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -20,8 +20,6 @@ constexpr uint64_t kLookWithoutWatch = 5'000 * kLinkMillisecond;  // the system 
 
 constexpr uint64_t kLookAgainAfterRefusal = 30'000 * kLinkMillisecond;
 constexpr uint64_t kStayed = 1'000 * kLinkMillisecond;
-
-uint64_t link_now() { return record::nanoseconds(CLOCK_MONOTONIC); }
 
 }  // namespace
 
@@ -44,19 +42,19 @@ void Link::connect() {
     socket_ = OwnFile(std::move(result.socket));
     watch_.end();
     retry_ns_ = kLinkNever;
-    connected_ns_ = link_now();
+    connected_ns_ = base::monotonic_ns();
     problem_.clear();
     return send(hello_());
   }
   // Nobody tells of a folder that may not be entered.
-  if (denied) retry_ns_ = std::min(retry_ns_, link_now() + kLookWithoutWatch);
+  if (denied) retry_ns_ = std::min(retry_ns_, base::monotonic_ns() + kLookWithoutWatch);
   if (full && tries_ == kMostTries) --tries_;
-  if ((refused || full) && tries_ < kMostTries) retry_ns_ = link_now() + (kShortestPause << tries_++);
+  if ((refused || full) && tries_ < kMostTries) retry_ns_ = base::monotonic_ns() + (kShortestPause << tries_++);
 }
 
 // A daemon that was there for a while is looked for at once; one that hangs up on everybody is not asked over and over.
 void Link::lost() {
-  const bool stayed = welcomed_ && link_now() - connected_ns_ > kStayed;
+  const bool stayed = welcomed_ && base::monotonic_ns() - connected_ns_ > kStayed;
   hang_up();
   if (stayed) {
     tries_ = 0;
@@ -64,7 +62,7 @@ void Link::lost() {
   }
   wait_for_daemon();
   const uint64_t pause = tries_ < kMostTries ? kShortestPause << tries_++ : kLookAgainAfterRefusal;
-  retry_ns_ = link_now() + pause;
+  retry_ns_ = base::monotonic_ns() + pause;
 }
 
 void Link::files_closed() {
@@ -81,7 +79,7 @@ void Link::abandon() noexcept {
 
 void Link::wait_for_daemon() {
   for (const std::string& path : sockets_) make_user_folder(path);
-  if (!watch_.begin(sockets_)) retry_ns_ = link_now() + kLookWithoutWatch;
+  if (!watch_.begin(sockets_)) retry_ns_ = base::monotonic_ns() + kLookWithoutWatch;
 }
 
 void Link::hang_up() {
@@ -112,9 +110,9 @@ bool Link::flush() {
 }
 
 void Link::close(int milliseconds) {
-  const uint64_t until = link_now() + static_cast<uint64_t>(milliseconds) * kLinkMillisecond;
+  const uint64_t until = base::monotonic_ns() + static_cast<uint64_t>(milliseconds) * kLinkMillisecond;
   while (socket_ && flush() && !unsent_.empty()) {
-    const uint64_t now = link_now();
+    const uint64_t now = base::monotonic_ns();
     if (now >= until) break;
     pollfd file{socket_.get(), POLLOUT, 0};
     poll(&file, 1, static_cast<int>((until - now) / kLinkMillisecond) + 1);
@@ -142,7 +140,7 @@ void Link::serve(const std::vector<pollfd>& files) {
       return;
     }
   }
-  if (!socket_ && retry_ns_ != kLinkNever && link_now() >= retry_ns_) connect();
+  if (!socket_ && retry_ns_ != kLinkNever && base::monotonic_ns() >= retry_ns_) connect();
 }
 
 void Link::receive_all() {
@@ -163,7 +161,7 @@ void Link::receive_all() {
       continue;
     }
     if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
-      send(wire::Pong{ping->token, record::nanoseconds(CLOCK_REALTIME)}, packet.serial);
+      send(wire::Pong{ping->token, base::realtime_ns()}, packet.serial);
       continue;
     }
     if (const auto* welcomed = std::get_if<wire::Welcome>(&packet.message)) {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "memory/changes.h"
-#include "memory/export.h"
+#include "analyze/memory/changes.h"
+#include "analyze/memory/export.h"
 #include "ondemand/clients.h"
 #include "trace/reader.h"
 
@@ -27,7 +27,6 @@ std::optional<WrittenTrace> write_own_profile(OutputFile& file) {
   for (const trace::EventChunk& chunk : reader.event_chunks()) written.events += chunk.point_count;
   for (const auto& [id, writer] : reader.writers())
     for (const trace::Loss& loss : writer.losses) written.losses += loss.count;
-  file.reserve(".tmp");  // what the exporter writes to first, so that it is ours
   memory::export_profile(reader, file.path());
   written.path = file.path();
   written.bytes = profile_bytes(file.path());

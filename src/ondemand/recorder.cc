@@ -8,12 +8,12 @@
 #include <new>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "collect/own_session.h"
 #include "kymo/error.h"
 #include "ondemand/wake.h"
-#include "record/clock.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -154,7 +154,7 @@ void Recorder::give_way(int starting) {
     const std::lock_guard lock(recorder.mutex_);
     recorder.program_starts_ += starting != 0 ? 1 : -1;
     if (starting == 0 || recorder.owner_ == RecorderOwner::Nobody) return;
-    recorder.gave_way_ns_ = record::nanoseconds(CLOCK_MONOTONIC);
+    recorder.gave_way_ns_ = base::monotonic_ns();
     if (recorder.over_flight_) {
       try {
         recorder.end_copy();

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/text.h"
 #include "ondemand/base_config.h"
 #include "ondemand/identity.h"
-#include "record/clock.h"
 #include "wire/config.h"
 #include "wire/output_pattern.h"
 
@@ -128,7 +128,7 @@ wire::Result<JobRequest> job_of_config(const std::string& text) {
   if (!reading.request) return wire::Refusal{reading.reason()};
   const wire::TraceRequest& config = *reading.request;
   if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false"};
-  const uint64_t now_ms = record::nanoseconds(CLOCK_REALTIME) / kRequestMillisecond;
+  const uint64_t now_ms = base::realtime_ns() / kRequestMillisecond;
   if (const std::string problem = wire::start_problem(config, now_ms); !problem.empty()) return wire::Refusal{problem};
   JobRequest request;
   request.id = 1;  // nobody asks for it by number

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "convert/chrome.h"
 #include "convert/export.h"
+#include "convert/export_stream.h"
 #include "convert/perfetto.h"
-#include "convert/sink.h"
 #include "kymo/error.h"
 #include "trace/reader.h"
 
@@ -24,7 +24,7 @@ bool is_converted(const std::string& path) {
 
 void convert_to(const std::string& path, const trace::Reader& reader, OutputForm form) {
   if (is_converted(path)) return convert::export_trace(reader, path);
-  convert::FileSink sink(path);
+  convert::FileStream sink(path);
   if (form == OutputForm::Perfetto)
     convert::write_perfetto(reader, sink);
   else
@@ -56,10 +56,7 @@ WrittenTrace write_trace(OutputFile& file, const std::optional<collect::ClipOpti
   if (convert || !clip) {
     const trace::Reader reader(whole);
     if (!clip) written = count_trace(reader);
-    if (convert) {
-      file.reserve(".tmp");  // what the exporter writes to first, so that it is ours
-      convert_to(file.path(), reader, form);
-    }
+    if (convert) convert_to(file.path(), reader, form);
   }
   if (!convert) file.complete(whole);
   struct stat status {};

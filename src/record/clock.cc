@@ -2,6 +2,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+
+#include "base/clock.h"
 #endif
 
 namespace kymo::record {
@@ -34,11 +36,11 @@ Pair read_pair() noexcept {
   Pair best{0, 0, 0, ~uint64_t{0}};
   uint64_t best_width = ~uint64_t{0};
   for (int attempt = 0; attempt < 8; ++attempt) {
-    const uint64_t host_before = nanoseconds(CLOCK_MONOTONIC);
+    const uint64_t host_before = base::monotonic_ns();
     const uint64_t before = ticks();
-    const uint64_t realtime = nanoseconds(CLOCK_REALTIME);
+    const uint64_t realtime = base::realtime_ns();
     const uint64_t after = ticks();
-    const uint64_t host_after = nanoseconds(CLOCK_MONOTONIC);
+    const uint64_t host_after = base::monotonic_ns();
     const uint64_t width = host_after - host_before;
     if (width >= best_width) continue;
     best_width = width;

@@ -4,25 +4,18 @@
 // pairs of (ticks, host time) taken now and then let a reader convert them and say how wrong that may be.
 #pragma once
 
-#include <time.h>
-
 #include <cstdint>
 
+#include "base/clock.h"
 #include "record/layout.h"
 
 namespace kymo::record {
-
-inline uint64_t nanoseconds(clockid_t clock) noexcept {
-  timespec now;
-  clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
-}
 
 #if defined(__x86_64__)
 // False where the TSC stops or changes its rate.
 extern bool tsc_is_invariant;
 inline uint64_t ticks() noexcept {
-  if (__builtin_expect(!tsc_is_invariant, 0)) return nanoseconds(CLOCK_MONOTONIC);
+  if (__builtin_expect(!tsc_is_invariant, 0)) return base::monotonic_ns();
   return __builtin_ia32_rdtsc();
 }
 #elif defined(__aarch64__)
@@ -33,7 +26,7 @@ inline uint64_t ticks() noexcept {
   return value;
 }
 #else
-inline uint64_t ticks() noexcept { return nanoseconds(CLOCK_MONOTONIC); }
+inline uint64_t ticks() noexcept { return base::monotonic_ns(); }
 #endif
 
 // Asks the processor once; before the first record.

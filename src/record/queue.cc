@@ -6,13 +6,14 @@
 
 #include <initializer_list>
 
+#include "base/clock.h"
 #include "kymo/queue.h"
 #include "record/loss.h"
 #include "record/numbers.h"
 #include "record/payload.h"
 #include "record/ring.h"
-#include "record/room.h"
 #include "record/slots.h"
+#include "record/slow_path.h"
 #include "record/store.h"
 
 static_assert(sizeof(kymo_queue) <= kymo::record::kPage);
@@ -44,10 +45,10 @@ Slot* slot_for_recording(kymo_queue* queue) noexcept {
   SegmentHeader* header = segment_for_recording(*shared);
   if (header == nullptr) return nullptr;
   // Having found none, it looks again only after a while: it must not wait anew for every record.
-  const uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE);
+  const uint64_t now = base::clock_ns(CLOCK_MONOTONIC_COARSE);
   Slot* slot = now < queue->retry_at ? nullptr : take_slot(*shared, *header);
   if (slot == nullptr) {
-    if (now >= queue->retry_at) queue->retry_at = nanoseconds(CLOCK_MONOTONIC_COARSE) + kRetryNs;
+    if (now >= queue->retry_at) queue->retry_at = base::clock_ns(CLOCK_MONOTONIC_COARSE) + kRetryNs;
     count_loss_without_slot(*header);
     return nullptr;
   }

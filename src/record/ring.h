@@ -1,9 +1,9 @@
 // A ring: 16-byte cells that one thread writes and one collector reads.
 //
 // It has one writer because a second would cost an atomic read-modify-write a record. Its memory lies in the segment,
-// behind the slot of its thread, so that it outlives the process. When it is full the slow path (room.h) waits, drops
-// or overwrites. No record crosses a block's end. A store is: two loads of the slot's line, the clock, two words into
-// the ring, the head; about what the clock alone costs.
+// behind the slot of its thread, so that it outlives the process. When it is full the slow path (slow_path.h) waits,
+// drops or overwrites. No record crosses a block's end. A store is: two loads of the slot's line, the clock, two words
+// into the ring, the head; about what the clock alone costs.
 #pragma once
 
 #include <cstdint>

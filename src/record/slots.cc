@@ -2,7 +2,7 @@
 
 #include "record/clock.h"
 #include "record/refusal.h"
-#include "record/room.h"
+#include "record/slow_path.h"
 #include "record/wait.h"
 
 namespace kymo::record {

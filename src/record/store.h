@@ -6,7 +6,7 @@
 #include "kymo/kymo.h"
 #include "record/name_cache.h"
 #include "record/ring.h"
-#include "record/room.h"
+#include "record/slow_path.h"
 #include "record/thread.h"
 
 namespace kymo::record {

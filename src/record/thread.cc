@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "record/clock.h"
+#include "base/clock.h"
 #include "record/slots.h"
 
 namespace kymo::record {
@@ -42,10 +42,10 @@ Slot* enter_segment(Process& shared, Slot& from, Kind kind) noexcept {
   SegmentHeader* header = segment_for_recording(shared);
   if (header == nullptr) return nullptr;
   // Having found none, a thread looks again only after a while: it must not wait anew for every record.
-  const uint64_t now = nanoseconds(CLOCK_MONOTONIC_COARSE);
+  const uint64_t now = base::clock_ns(CLOCK_MONOTONIC_COARSE);
   Slot* slot = now < from.retry_at ? nullptr : take_slot(shared, *header);
   if (slot == nullptr) {
-    if (now >= from.retry_at) from.retry_at = nanoseconds(CLOCK_MONOTONIC_COARSE) + kRetryNs;
+    if (now >= from.retry_at) from.retry_at = base::clock_ns(CLOCK_MONOTONIC_COARSE) + kRetryNs;
     if (kind != Kind::End) count_loss_without_slot(*header);
     return nullptr;
   }

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "record/clock.h"
+#include "base/clock.h"
 #include "record/layout.h"
 
 namespace kymo::record {
@@ -22,7 +22,7 @@ inline constexpr uint64_t kMostOfSleepNs = 20'000'000;
 // Waits until `ready` or until the collector has done nothing for a second in which this thread ran. True: ready.
 template <class Ready>
 bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
-  uint64_t last = nanoseconds(CLOCK_MONOTONIC), waited = 0;
+  uint64_t last = base::monotonic_ns(), waited = 0;
   uint32_t seen = header.progress.load(std::memory_order_acquire);
   header.blocked_producers.fetch_add(1, std::memory_order_seq_cst);
   bool done = ready();
@@ -31,7 +31,7 @@ bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
     sleep_until_progress(header, seen);
     done = ready();
     const uint32_t now_seen = header.progress.load(std::memory_order_acquire);
-    const uint64_t now = nanoseconds(CLOCK_MONOTONIC);
+    const uint64_t now = base::monotonic_ns();
     waited += now - last < kMostOfSleepNs ? now - last : kMostOfSleepNs;
     last = now;
     if (now_seen != seen) waited = 0;

@@ -5,10 +5,10 @@
 #include "shader/emit/emit.h"
 #include "shader/ir/ir.h"
 #include "shader/ir/predicate.h"
-#include "shader/meaning/meaning.h"
-#include "shader/syntax/parser.h"
-#include "shader/text/headers.h"
-#include "shader/text/preprocessor.h"
+#include "shader/parse/parser.h"
+#include "shader/preprocess/headers.h"
+#include "shader/preprocess/preprocessor.h"
+#include "shader/sema/sema.h"
 
 namespace kymo::shader {
 namespace {

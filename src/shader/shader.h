@@ -1,11 +1,11 @@
 // Metal's shading language, translated: text in; text, reflection and diagnostics out. No device, no files, no state.
 //
-//   text/      preprocessor: characters become tokens
-//   syntax/    parser: tokens become a tree
-//   meaning/   types, overloads, templates: the tree becomes functions (ir/)
-//   ir/        a small typed language, with what all targets need done to it
-//   emit/      it is written down as OpenCL C, CUDA C++ or GLSL
-//   library/   namespace metal and the c10/metal headers, written in Metal
+//   preprocess/  characters become tokens
+//   parse/       tokens become a syntax tree
+//   sema/        types, overloads, templates: the tree becomes functions (ir/)
+//   ir/          a small typed language, and the passes that all targets need
+//   emit/        writes OpenCL C, CUDA C++ or GLSL
+//   library/     namespace metal and the c10/metal headers, written in Metal
 //
 // Thread-safe: every call stands alone. Any input ends in a translation or in an error, in time linear in what it says.
 #pragma once

@@ -19,10 +19,10 @@
 #include "shader/emit/emit.h"
 #include "shader/ir/ir.h"
 #include "shader/ir/predicate.h"
-#include "shader/meaning/meaning.h"
+#include "shader/parse/parser.h"
+#include "shader/preprocess/preprocessor.h"
+#include "shader/sema/sema.h"
 #include "shader/shader.h"
-#include "shader/syntax/parser.h"
-#include "shader/text/preprocessor.h"
 
 namespace {
 

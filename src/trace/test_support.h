@@ -1,4 +1,4 @@
-// What the tests of this room share: a file that goes away, and batches of events.
+// What the tests of this component share: a file that goes away, and batches of events.
 #pragma once
 
 #include <stdlib.h>

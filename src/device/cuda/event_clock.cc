@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/clock.h"
+
 namespace kymo::device::cuda {
 namespace {
 
@@ -18,27 +20,11 @@ constexpr double kTimerStepNs = 32;
 constexpr int64_t kPatienceNs = 300'000;
 constexpr uint64_t kDriftOneIn = 20'000;  // 50 ppm: more than two quartz clocks differ by
 
-int64_t read_ns(clockid_t clock) {
-  timespec time;
-  clock_gettime(clock, &time);
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-// CLOCK_REALTIME minus CLOCK_MONOTONIC.
-int64_t realtime_offset() {
-  int64_t best_width = std::numeric_limits<int64_t>::max(), offset = 0;
-  for (int i = 0; i < 3; ++i) {
-    const int64_t before = read_ns(CLOCK_MONOTONIC), real = read_ns(CLOCK_REALTIME), after = read_ns(CLOCK_MONOTONIC);
-    if (after - before >= best_width) continue;
-    best_width = after - before;
-    offset = real - (before + best_width / 2);
-  }
-  return offset;
-}
+int64_t host_ns() { return static_cast<int64_t>(base::monotonic_ns()); }
 
 }  // namespace
 
-int64_t coarse_monotonic_ns() { return read_ns(CLOCK_MONOTONIC_COARSE); }
+int64_t coarse_monotonic_ns() { return static_cast<int64_t>(base::clock_ns(CLOCK_MONOTONIC_COARSE)); }
 
 EventClock::EventClock(const Context& context, CoarseClock coarse_clock)
     : context_(context), coarse_clock_(coarse_clock) {
@@ -49,14 +35,15 @@ EventClock::EventClock(const Context& context, CoarseClock coarse_clock)
   check(api, api.event_create(&probe_, CU_EVENT_DEFAULT), "cuEventCreate");
   CUevent first = nullptr;
   check(api, api.event_create(&first, CU_EVENT_DEFAULT), "cuEventCreate");
-  const int64_t before = read_ns(CLOCK_MONOTONIC);
+  const int64_t before = host_ns();
   check(api, api.event_record(first, stream_), "cuEventRecord");
   check(api, api.event_synchronize(first), "cuEventSynchronize");
-  const int64_t after = read_ns(CLOCK_MONOTONIC), middle = before + (after - before) / 2;
+  const int64_t after = host_ns(), middle = before + (after - before) / 2;
   bases_.push_back({first, kFirstTicks});
   placed_ns_ = coarse_clock_();
   last_ = {static_cast<uint64_t>(kFirstTicks), static_cast<uint64_t>(middle),
-           static_cast<uint64_t>(middle + realtime_offset()), static_cast<uint64_t>(after - before)};
+           static_cast<uint64_t>(middle + static_cast<int64_t>(base::realtime_offset().ns)),
+           static_cast<uint64_t>(after - before)};
 }
 
 EventClock::~EventClock() {
@@ -128,14 +115,14 @@ uint64_t EventClock::ticks_of(CUevent event) {
 // Records the probe and waits for it a little. False: the stream is held up.
 bool EventClock::probe(int64_t& before, int64_t& after) {
   const Api& api = context_.api;
-  before = read_ns(CLOCK_MONOTONIC);
+  before = host_ns();
   const bool stale = probe_outstanding_;  // of an earlier reading that was given up
   if (!stale) check(api, api.event_record(probe_, stream_), "cuEventRecord");
   probe_outstanding_ = true;
   CUresult result;
   do {
     result = api.event_query(probe_);
-    after = read_ns(CLOCK_MONOTONIC);
+    after = host_ns();
   } while (result == CUDA_ERROR_NOT_READY && !stale && after - before < kPatienceNs);
   if (result == CUDA_ERROR_NOT_READY) return false;
   check(api, result, "cuEventQuery");
@@ -144,7 +131,7 @@ bool EventClock::probe(int64_t& before, int64_t& after) {
 }
 
 ClockReading EventClock::carried_on() const {
-  const auto since = static_cast<uint64_t>(read_ns(CLOCK_MONOTONIC)) - last_.monotonic_ns;
+  const auto since = static_cast<uint64_t>(host_ns()) - last_.monotonic_ns;
   ClockReading reading = last_;
   reading.ticks += since;
   reading.monotonic_ns += since;
@@ -155,7 +142,7 @@ ClockReading EventClock::carried_on() const {
 
 ClockReading EventClock::read() {
   const std::lock_guard lock(mutex_);
-  const int64_t origin = read_ns(CLOCK_MONOTONIC);  // small numbers keep doubles exact
+  const int64_t origin = host_ns();  // small numbers keep doubles exact
   // Each reading says: the host's clock is ahead of the device's by at least `low` and at most `high`. All are true at
   // once, since the clocks do not drift in this time.
   double low = -std::numeric_limits<double>::infinity(), high = -low, ticks = 0;
@@ -178,7 +165,8 @@ ClockReading EventClock::read() {
   const double ahead = (low + high) / 2;
   last_.ticks = static_cast<uint64_t>(std::llround(ticks));
   last_.monotonic_ns = static_cast<uint64_t>(origin + std::llround(static_cast<double>(last_.ticks) + ahead));
-  last_.realtime_ns = static_cast<uint64_t>(static_cast<int64_t>(last_.monotonic_ns) + realtime_offset());
+  last_.realtime_ns = static_cast<uint64_t>(static_cast<int64_t>(last_.monotonic_ns) +
+                                            static_cast<int64_t>(base::realtime_offset().ns));
   last_.error_ns = static_cast<uint64_t>(std::ceil(std::abs(high - low) / 2 + kTimerStepNs));
   return last_;
 }

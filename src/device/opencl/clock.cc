@@ -1,5 +1,6 @@
 #include "device/opencl/clock.h"
 
+#include "base/clock.h"
 #include "device/opencl/error.h"
 #include "kymo/error.h"
 
@@ -10,12 +11,6 @@ constexpr int kDecidingSamples = 6;
 constexpr int kReadings = 8;
 constexpr size_t kScratchBytes = 64;
 constexpr uint64_t kTimerGrain = 2000;  // ns: how far a command's time may lie outside two answers of the same timer
-
-uint64_t now(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
 
 // A moment of the device that fell between two of the host's.
 ClockReading reading_between(uint64_t ticks, uint64_t before, uint64_t after) {
@@ -31,10 +26,7 @@ void keep_better(ClockReading& best, const ClockReading& other) {
 }
 
 // The wall clock at the moment of a reading, by where both clocks are now.
-void add_wall_clock(ClockReading& reading) {
-  const uint64_t before = now(CLOCK_MONOTONIC), wall = now(CLOCK_REALTIME), after = now(CLOCK_MONOTONIC);
-  reading.realtime_ns = wall - (before + (after - before) / 2 - reading.monotonic_ns);
-}
+void add_wall_clock(ClockReading& reading) { reading.realtime_ns = reading.monotonic_ns + base::realtime_offset().ns; }
 
 }  // namespace
 
@@ -50,13 +42,13 @@ DeviceClock::Sample DeviceClock::run_command(clockid_t clock) {
   Sample sample;
   cl_event event = nullptr;
   const cl_uint pattern = 0;
-  sample.before = now(clock);
+  sample.before = base::clock_ns(clock);
   // A fill, not a marker: what really runs on the device has times of the device.
   check(cl.clEnqueueSVMMemFill(queue_.get(), scratch_, &pattern, sizeof pattern, sizeof pattern, 0, nullptr, &event),
         "clEnqueueSVMMemFill");
   const Event owned(event, cl.clReleaseEvent);
   check(cl.clWaitForEvents(1, &event), "clWaitForEvents");
-  sample.after = now(clock);
+  sample.after = base::clock_ns(clock);
   check(cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof sample.start, &sample.start, nullptr),
         "clGetEventProfilingInfo");
   check(cl.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof sample.end, &sample.end, nullptr),
@@ -108,7 +100,7 @@ void DeviceClock::decide() {
 ClockReading DeviceClock::read_host_clock() const {
   ClockReading best;
   for (int i = 0; i < kReadings; ++i) {
-    const uint64_t before = now(CLOCK_MONOTONIC), ticks = now(host_clock_), after = now(CLOCK_MONOTONIC);
+    const uint64_t before = base::monotonic_ns(), ticks = base::clock_ns(host_clock_), after = base::monotonic_ns();
     keep_better(best, reading_between(ticks, before, after));
   }
   return best;
@@ -117,9 +109,9 @@ ClockReading DeviceClock::read_host_clock() const {
 std::optional<ClockReading> DeviceClock::read_device_timer() const {
   ClockReading best;
   for (int i = 0; i < kReadings; ++i) {
-    const uint64_t before = now(CLOCK_MONOTONIC);
+    const uint64_t before = base::monotonic_ns();
     const auto ticks = device_timer();
-    const uint64_t after = now(CLOCK_MONOTONIC);
+    const uint64_t after = base::monotonic_ns();
     if (!ticks) return std::nullopt;
     keep_better(best, reading_between(*ticks, before, after));
   }

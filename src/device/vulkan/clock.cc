@@ -6,22 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "kymo/error.h"
 
 namespace kymo::device::vulkan {
 namespace {
-
-uint64_t now(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-// The wall clock's time at a moment of the monotonic one.
-uint64_t realtime_at(uint64_t monotonic) {
-  const uint64_t before = now(CLOCK_MONOTONIC), wall = now(CLOCK_REALTIME), after = now(CLOCK_MONOTONIC);
-  return wall + monotonic - (before + (after - before) / 2);
-}
 
 bool can_calibrate(const Context& context) {
   const auto& list = context.instance().api().vkGetPhysicalDeviceCalibrateableTimeDomainsEXT;
@@ -55,7 +44,7 @@ ClockReading DeviceClock::calibrated() {
   context_.check(context_.api().vkGetCalibratedTimestampsEXT(context_.device(), wanted.size(), wanted.data(),
                                                              times.data(), &deviation),
                  "vkGetCalibratedTimestampsEXT");
-  return {times[0], times[1], realtime_at(times[1]), deviation};
+  return {times[0], times[1], times[1] + base::realtime_offset().ns, deviation};
 }
 
 ClockReading DeviceClock::bracketed() {
@@ -65,17 +54,17 @@ ClockReading DeviceClock::bracketed() {
   TimelineMarker marker(context_, &markers_);
   std::optional<ClockReading> best;
   for (int i = 0; i < kTries; ++i) {
-    const uint64_t before = now(CLOCK_MONOTONIC);
+    const uint64_t before = base::monotonic_ns();
     queue_->record(marker);
     marker.synchronize();
-    const uint64_t after = now(CLOCK_MONOTONIC);
+    const uint64_t after = base::monotonic_ns();
     const auto ticks = marker.time();
     const uint64_t error = (after - before + 1) / 2;
     if (!ticks || (best && error >= best->error_ns)) continue;
     best = ClockReading{*ticks, before + (after - before) / 2, 0, error};
   }
   if (!best) throw DeviceError("vulkan: the device wrote no timestamp");
-  best->realtime_ns = realtime_at(best->monotonic_ns);
+  best->realtime_ns = best->monotonic_ns + base::realtime_offset().ns;
   return *best;
 }
 

@@ -1,0 +1,294 @@
+#include "analyze/memory/profile.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/seeded_hash.h"
+#include "base/text.h"
+#include "kymo/error.h"
+
+namespace kymo::memory {
+
+namespace {
+
+constexpr size_t kMostSizes = 65'536;
+constexpr size_t kMostBlocks = 1'000;
+
+void add_clamped(uint64_t& sum, uint64_t more) { sum = more > UINT64_MAX - sum ? UINT64_MAX : sum + more; }
+void subtract_clamped(uint64_t& sum, uint64_t less) { sum -= std::min(sum, less); }
+
+// Of each of many equal spans of time, the change after which most was in use.
+class HighestMoments {
+ public:
+  HighestMoments(int64_t begin_ns, int64_t end_ns, size_t wanted)
+      : begin_ns_(begin_ns),
+        width_((static_cast<uint64_t>(end_ns) - static_cast<uint64_t>(begin_ns)) / std::max<size_t>(wanted, 1) + 1),
+        spans_(wanted) {}
+
+  void add(int64_t time_ns, uint64_t in_use, uint64_t event) {
+    last_event_ = event;
+    if (spans_.empty()) return;
+    const uint64_t since = time_ns > begin_ns_ ? static_cast<uint64_t>(time_ns) - static_cast<uint64_t>(begin_ns_) : 0;
+    Span& span = spans_[std::min<uint64_t>(since / width_, spans_.size() - 1)];
+    if (span.event != 0 && span.in_use >= in_use) return;
+    span = {in_use, event};
+  }
+
+  // Their numbers in order. Of few changes all.
+  std::vector<uint64_t> events() const {
+    std::vector<uint64_t> all;
+    if (spans_.empty()) return all;
+    if (last_event_ <= 2 * spans_.size()) {
+      for (uint64_t event = 1; event <= last_event_; ++event) all.push_back(event);
+      return all;
+    }
+    for (const Span& span : spans_)
+      if (span.event != 0) all.push_back(span.event);
+    if (all.empty() || all.back() != last_event_) all.push_back(last_event_);
+    return all;
+  }
+
+ private:
+  struct Span {
+    uint64_t in_use = 0, event = 0;
+  };
+  int64_t begin_ns_;
+  uint64_t width_, last_event_ = 0;
+  std::vector<Span> spans_;
+};
+
+// The first pass: everything but the timeline.
+class ProfileBuilder : public BlockVisitor {
+ public:
+  ProfileBuilder(Profile& profile, int64_t begin_ns, int64_t end_ns, size_t points)
+      : profile_(profile), moments_(begin_ns, end_ns, points) {}
+
+  void taken(const Block& block) override {
+    ++event_;
+    profile_.sampled |= block.sampled;
+    profile_.taken.add(block.bytes);
+    add_clamped(profile_.end_bytes, block.bytes);
+    MemoryUse& memory = memory_of(block);
+    memory.taken.add(block.bytes);
+    add_clamped(memory.in_use, block.bytes);
+    if (memory.in_use > memory.peak_bytes) {
+      memory.peak_bytes = memory.in_use;
+      memory.peak_ns = block.taken_ns;
+    }
+    if (profile_.end_bytes > profile_.peak_bytes) {
+      profile_.peak_bytes = profile_.end_bytes;
+      profile_.peak_ns = block.taken_ns;
+      peak_event_ = event_;
+      returned_since_peak_.clear();
+    }
+    if (block.address != 0) {
+      each_group(block, [&](Group& group) {
+        group.taken.add(block.bytes);
+        if (block.category == Category::Temporary) group.temporary.add(block.bytes);  // it says so itself
+      });
+    }
+    moments_.add(block.taken_ns, profile_.end_bytes, event_);
+  }
+
+  void returned(const Block& block, const MemoryChange& by) override {
+    ++event_;
+    subtract_clamped(profile_.end_bytes, block.bytes);
+    MemoryUse& memory = memory_of(block);
+    subtract_clamped(memory.in_use, block.bytes);
+    ++memory.returns;
+    moments_.add(by.time_ns, profile_.end_bytes, event_);
+    if (block.address == 0) return;
+    Block known = block;
+    if (block.category == Category::Unknown && by.is_return && block.outermost != 0 &&
+        block.outermost == by.outermost) {
+      known.category = Category::Temporary;
+      if (block.number >= profile_.temporaries.size()) profile_.temporaries.resize(block.number + 1);
+      profile_.temporaries[block.number] = true;
+      each_group(block, [&](Group& group) { group.temporary.add(block.bytes); });
+    }
+    if (block.taken_at <= peak_event_) returned_since_peak_.push_back(known);
+  }
+
+  void ended(const Block& block, int64_t end_ns) override {
+    ++event_;
+    subtract_clamped(profile_.end_bytes, block.bytes);
+    subtract_clamped(memory_of(block).in_use, block.bytes);
+    moments_.add(end_ns, profile_.end_bytes, event_);
+    add_left(block);
+    if (block.taken_at <= peak_event_) returned_since_peak_.push_back(block);
+  }
+
+  void remaining(const Block& block) override {
+    add_left(block);
+    if (block.taken_at <= peak_event_) add_at_peak(block);
+  }
+
+  void finish() {
+    for (const Block& block : returned_since_peak_) add_at_peak(block);
+    keep_largest(profile_.largest_left);
+    keep_largest(profile_.largest_at_peak);
+    // What an allocator without addresses held is of no category.
+    uint64_t known = 0;
+    for (const uint64_t bytes : profile_.at_peak) add_clamped(known, bytes);
+    add_clamped(profile_.at_peak[static_cast<size_t>(Category::Unknown)],
+                profile_.peak_bytes - std::min(profile_.peak_bytes, known));
+    profile_.memories.resize(profile_.tables.memories.size());
+    profile_.by_stack = sorted(stacks_);
+    profile_.by_range = sorted(ranges_);
+    for (const auto& [size, group] : sizes_) profile_.by_size.push_back(group);
+    profile_.by_size = sorted(profile_.by_size);
+  }
+
+  std::vector<uint64_t> moments() const { return moments_.events(); }
+
+ private:
+  MemoryUse& memory_of(const Block& block) {
+    if (block.memory >= profile_.memories.size()) profile_.memories.resize(block.memory + size_t{1});
+    return profile_.memories[block.memory];
+  }
+
+  template <class Do>
+  void each_group(const Block& block, Do&& with) {
+    const auto at = [](std::vector<Group>& groups, uint32_t key) -> Group& {
+      if (key >= groups.size()) groups.resize(std::max<size_t>(key + size_t{1}, groups.size() + groups.size() / 2));
+      groups[key].key = key;
+      return groups[key];
+    };
+    with(at(stacks_, block.stack));
+    with(at(ranges_, block.range));
+    const uint64_t size = sizes_.size() < kMostSizes || sizes_.contains(block.bytes) ? block.bytes : 0;
+    Group& group = sizes_[size];
+    group.key = size;
+    with(group);
+  }
+
+  void add_left(const Block& block) {
+    profile_.left.add(block.bytes);
+    each_group(block, [&](Group& group) { group.left.add(block.bytes); });
+    profile_.largest_left.push_back(block);
+    if (profile_.largest_left.size() > 2 * kMostBlocks) keep_largest(profile_.largest_left);
+  }
+
+  void add_at_peak(const Block& block) {
+    add_clamped(profile_.at_peak[static_cast<size_t>(block.category)], block.bytes);
+    each_group(block, [&](Group& group) { group.at_peak.add(block.bytes); });
+    profile_.largest_at_peak.push_back(block);
+    if (profile_.largest_at_peak.size() > 2 * kMostBlocks) keep_largest(profile_.largest_at_peak);
+  }
+
+  static void keep_largest(std::vector<Block>& blocks) {
+    std::sort(blocks.begin(), blocks.end(), [](const Block& one, const Block& other) {
+      return one.bytes != other.bytes ? one.bytes > other.bytes : one.number < other.number;
+    });
+    if (blocks.size() > kMostBlocks) blocks.resize(kMostBlocks);
+  }
+
+  static std::vector<Group> sorted(const std::vector<Group>& all) {
+    std::vector<Group> used;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(used),
+                 [](const Group& one) { return one.taken.count != 0; });
+    std::sort(used.begin(), used.end(), [](const Group& one, const Group& other) {
+      if (one.at_peak.bytes != other.at_peak.bytes) return one.at_peak.bytes > other.at_peak.bytes;
+      if (one.taken.bytes != other.taken.bytes) return one.taken.bytes > other.taken.bytes;
+      return one.key < other.key;
+    });
+    return used;
+  }
+
+  Profile& profile_;
+  HighestMoments moments_;
+  uint64_t event_ = 0, peak_event_ = 0;
+  std::vector<Block> returned_since_peak_;  // of what was alive at it
+  std::vector<Group> stacks_, ranges_;      // by key
+  std::unordered_map<uint64_t, Group, base::SeededHash> sizes_;
+};
+
+// The second pass: what was in use after the chosen changes.
+class TimelineBuilder : public BlockVisitor {
+ public:
+  TimelineBuilder(Profile& profile, const std::vector<uint64_t>& events)
+      : timeline_(profile.timeline), events_(events), stacks_(profile.by_stack), ranges_(profile.by_range) {}
+
+  void taken(const Block& block) override {
+    add_clamped(now_.bytes[static_cast<size_t>(block.category)], block.bytes);
+    add_clamped(now_.by_stack[stacks_.place_of(block.stack)], block.bytes);
+    add_clamped(now_.by_range[ranges_.place_of(block.range)], block.bytes);
+    changed(block.taken_ns);
+  }
+  void returned(const Block& block, const MemoryChange& by) override {
+    subtract_clamped(now_.bytes[static_cast<size_t>(block.category)], block.bytes);
+    subtract_clamped(now_.by_stack[stacks_.place_of(block.stack)], block.bytes);
+    subtract_clamped(now_.by_range[ranges_.place_of(block.range)], block.bytes);
+    changed(by.time_ns);
+  }
+  void ended(const Block& block, int64_t end_ns) override {
+    MemoryChange by;
+    by.time_ns = end_ns;
+    returned(block, by);
+  }
+
+ private:
+  void changed(int64_t time_ns) {
+    if (next_ == events_.size() || ++event_ != events_[next_]) return;
+    ++next_;
+    now_.time_ns = time_ns;
+    timeline_.push_back(now_);
+  }
+
+  // Which of the largest groups a key is of.
+  class Largest {
+   public:
+    explicit Largest(const std::vector<Group>& groups) {
+      for (size_t i = 0; i < std::min(groups.size(), TimelinePoint::kMostHolders); ++i) keys_[i] = groups[i].key;
+    }
+    size_t place_of(uint64_t key) const {
+      return static_cast<size_t>(std::find(keys_.begin(), keys_.end(), key) - keys_.begin());
+    }
+
+   private:
+    static constexpr uint64_t kNoKey = UINT64_MAX;
+    std::array<uint64_t, TimelinePoint::kMostHolders> keys_{kNoKey, kNoKey, kNoKey, kNoKey, kNoKey, kNoKey, kNoKey};
+  };
+
+  std::vector<TimelinePoint>& timeline_;
+  const std::vector<uint64_t>& events_;
+  const Largest stacks_, ranges_;
+  uint64_t event_ = 0;
+  size_t next_ = 0;
+  TimelinePoint now_;
+};
+
+[[noreturn]] void refuse_device(const std::string& device, const Tables& tables) {
+  std::string others;
+  for (const std::string& other : tables.other_devices) others += (others.empty() ? "" : ", ") + other;
+  throw InvalidArgument(base::format("nothing was allocated of '{}'; the trace has allocations of {}", device, others));
+}
+
+}  // namespace
+
+Profile read_profile(const trace::Reader& reader, const ProfileOptions& options) {
+  Profile profile;
+  Changes changes(reader, options.device);
+  profile.begin_ns = changes.begin_ns();
+  profile.end_ns = changes.end_ns();
+  ProfileBuilder builder(profile, profile.begin_ns, profile.end_ns, options.timeline_points);
+  profile.counts = replay(changes, builder);
+  profile.tables = std::move(changes.tables());
+  builder.finish();
+  profile.problems = reader.problems();
+  profile.problems.insert(profile.problems.end(), changes.problems().begin(), changes.problems().end());
+  if (profile.counts.left_out != 0)
+    profile.problems.push_back({0, reader.file_size(),
+                                base::format("{} allocations were left out: a file of {} bytes cannot mean so many",
+                                             profile.counts.left_out, reader.file_size())});
+  if (profile.is_empty() && !profile.tables.other_devices.empty()) refuse_device(options.device, profile.tables);
+  if (options.timeline_points != 0 && !profile.is_empty()) {
+    const std::vector<uint64_t> events = builder.moments();
+    TimelineBuilder timeline(profile, events);
+    Changes again(reader, options.device);
+    replay(again, timeline, &profile.temporaries);
+  }
+  return profile;
+}
+
+}  // namespace kymo::memory

@@ -1,0 +1,187 @@
+#include "analyze/memory/stacks.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/text.h"
+
+namespace kymo::memory {
+
+namespace {
+
+constexpr size_t kMostStackNodes = 16'000'000;  // a gigabyte of them: a trace is not trusted to have less
+constexpr size_t kMostFilesOfAProcess = 10'000;
+constexpr size_t kMostFramesOfAStack = 10'000;  // more than any recorder follows
+
+constexpr uint64_t spread(uint64_t bits) {
+  bits *= 0x9E3779B97F4A7C15u;
+  return bits ^ (bits >> 29);
+}
+
+std::string_view cut_text(uint64_t why) {
+  switch (static_cast<Stacks::Cut>(why)) {
+    case Stacks::Cut::NoTables:
+      return "(called from code without unwind tables)";
+    case Stacks::Cut::OtherStack:
+      return "(on a stack that is not the thread's own)";
+    case Stacks::Cut::TooDeep:
+      return "(called from deeper than stacks are followed)";
+  }
+  return "(the rest is not known)";
+}
+
+}  // namespace
+
+size_t Stacks::HashPlace::operator()(const Place& place) const noexcept {
+  return spread(spread(spread(place.value) + place.era) + (uint64_t{place.process} << 2) +
+                static_cast<uint64_t>(place.kind));
+}
+
+Stacks::Stacks() : nodes_(1) {}
+
+StackId Stacks::node(StackId caller, const Place& place) {
+  const auto key = [&](uint32_t number) { return uint64_t{caller} << 32 | number; };
+  if (nodes_.size() >= kMostStackNodes) {
+    const auto known_place = place_ids_.find(place);
+    if (known_place == place_ids_.end()) return caller;
+    const auto known = node_ids_.find(key(known_place->second));
+    return known == node_ids_.end() ? caller : known->second;
+  }
+  const auto [found_place, is_new_place] = place_ids_.try_emplace(place, static_cast<uint32_t>(places_.size()));
+  if (is_new_place) places_.push_back(place);
+  const auto [found, is_new] = node_ids_.try_emplace(key(found_place->second), static_cast<StackId>(nodes_.size()));
+  if (is_new) nodes_.push_back({caller, found_place->second});
+  return found->second;
+}
+
+Stacks::Process& Stacks::process(uint32_t number) {
+  if (number >= processes_.size()) processes_.resize(number + size_t{1});
+  return processes_[number];
+}
+
+StackId Stacks::cut(Cut why) { return node(0, {Kind::Cut, 0, 0, static_cast<uint64_t>(why)}); }
+
+StackId Stacks::called(StackId caller, uint32_t process_number, uint64_t return_address) {
+  return node(caller, {Kind::Code, process_number, process(process_number).era, return_address});
+}
+
+void Stacks::loaded(uint32_t process_number, std::string path, std::string build_id, uint64_t base, uint64_t size) {
+  Process& one = process(process_number);
+  size = std::min(size, UINT64_MAX - base);
+  bool is_known = false, takes_a_place = false;
+  for (const LoadedFile& file : one.files) {
+    const bool same = file.path == path && file.build_id == build_id && file.base == base;
+    is_known |= same && file.era == one.era;
+    takes_a_place |= !same && base < file.base + file.size && file.base < base + size;
+  }
+  if (is_known || one.files.size() >= kMostFilesOfAProcess) return;
+  if (takes_a_place) ++one.era;  // addresses there mean something else from now on
+  one.files.push_back({std::move(path), std::move(build_id), base, size, one.era});
+}
+
+StackId Stacks::listed(uint32_t process_number, const trace::WriterInfo& writer, uint32_t stack) {
+  const auto [entry, is_new] = process(process_number).lists.try_emplace(stack, 0);
+  if (!is_new) return entry->second;
+  const auto list = writer.stacks.find(stack);
+  if (list == writer.stacks.end()) return 0;
+  StackId id = 0;
+  for (auto frame = list->second.frames.rbegin(); frame != list->second.frames.rend(); ++frame) {
+    const auto named = writer.frames.find(*frame);
+    if (named == writer.frames.end()) continue;
+    const auto [known, first_time] =
+        process(process_number).named.try_emplace(*frame, static_cast<uint32_t>(named_.size()));
+    if (first_time) {
+      symbols::Frame& made = named_.emplace_back();
+      made.function = named->second.function;
+      made.file = named->second.file;
+      made.line = named->second.line;
+      if (const auto module = writer.modules.find(named->second.module); module != writer.modules.end())
+        made.module = module->second.path;
+    }
+    id = node(id, {Kind::Named, process_number, 0, known->second});
+  }
+  entry->second = id;
+  return id;
+}
+
+// What was loaded there when the address was met: a file is stated before the first address in it, or, by another
+// thread, a moment later.
+const Stacks::LoadedFile* Stacks::file_at(const Place& place) const {
+  if (place.process >= processes_.size() || place.value == 0) return nullptr;
+  const LoadedFile* found = nullptr;
+  for (const LoadedFile& file : processes_[place.process].files) {
+    const uint64_t code = place.value - 1;
+    if (code < file.base || code >= file.base + file.size) continue;
+    if (found == nullptr || file.era <= place.era) found = &file;
+  }
+  return found;
+}
+
+std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
+  if (place.kind == Kind::Named) return {named_[place.value]};
+  symbols::Frame frame;
+  if (place.kind == Kind::Cut) {
+    frame.function = cut_text(place.value);
+    return {frame};
+  }
+  if (const LoadedFile* file = file_at(place))
+    return symbols_.at_return_address(file->path, file->build_id, place.value - file->base);
+  frame.function = base::format("{:#x}", place.value);
+  return {frame};
+}
+
+const std::vector<symbols::Frame>& Stacks::frames_at(uint32_t place) {
+  const auto [found, is_new] = known_.try_emplace(place);
+  if (is_new) found->second = look_up(places_[place]);
+  return found->second;
+}
+
+std::vector<symbols::Frame> Stacks::frames(StackId stack) {
+  std::vector<symbols::Frame> all;
+  while (stack != 0 && stack < nodes_.size() && all.size() < kMostFramesOfAStack) {
+    const std::vector<symbols::Frame>& here = frames_at(nodes_[stack].place);
+    all.insert(all.end(), here.begin(), here.end());
+    stack = nodes_[stack].caller;
+  }
+  return all;
+}
+
+size_t first_telling_frame(const std::vector<symbols::Frame>& frames) {
+  // The C library's, the C++ library's, and the wrappers of common libraries and languages.
+  constexpr std::string_view kAllocating[] = {"operator new",     "malloc",
+                                              "calloc",           "realloc",
+                                              "posix_memalign",   "aligned_alloc",
+                                              "memalign",         "valloc",
+                                              "strdup",           "strndup",
+                                              "__libc",           "__GI_",
+                                              "__gnu_cxx::",      "g_malloc",
+                                              "g_realloc",        "g_strdup",
+                                              "g_slice_",         "xmalloc",
+                                              "xcalloc",          "xrealloc",
+                                              "xstrdup",          "PyMem_",
+                                              "_PyMem_",          "PyObject_M",
+                                              "_PyObject_",       "alloc::alloc::",
+                                              "__rust_alloc",     "__rdl_alloc",
+                                              "at::detail::",     "at::native::empty",
+                                              "at::empty",        "at::_ops::empty",
+                                              "c10::alloc_cpu",   "c10::DefaultCPUAllocator",
+                                              "c10::StorageImpl", "c10::DefaultMobileCPUAllocator"};
+  const auto is_allocating = [&](const symbols::Frame& frame) {
+    const std::string_view function = frame.function;
+    // A template's name has its result before it: "at::TensorBase at::detail::_empty_generic<long>(…)".
+    const size_t arguments = std::min(function.find('('), function.size());
+    const auto begins_name = [&](std::string_view begin) {
+      if (function.starts_with(begin)) return true;
+      const size_t at = function.find(" " + std::string(begin));
+      return begin.find("::") != begin.npos && at < arguments;
+    };
+    if (std::ranges::any_of(kAllocating, begins_name)) return true;
+    // "std::vector<…>::reserve(…)" and "void std::vector<…>::emplace_back(…)", but not "f(std::vector<…>)".
+    const size_t at = function.find("std::");
+    return at != std::string_view::npos && function.find('(') > at && function.substr(0, at).find('<') == function.npos;
+  };
+  const auto telling = std::ranges::find_if_not(frames, is_allocating);
+  return telling == frames.end() ? 0 : static_cast<size_t>(telling - frames.begin());
+}
+
+}  // namespace kymo::memory

@@ -1,0 +1,89 @@
+// The stacks of a trace's allocations: each is a number, whichever thread met it.
+//
+// They come in two forms: as a tree of return addresses with the files that were loaded (the heap hook's instants
+// "stack node" and "module"), and as lists of frames that the trace itself names (its stack tables). Both become one
+// tree here. Names are looked up when they are asked for, in the files as they are now (stack/file_symbols.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/seeded_hash.h"
+#include "symbols/file_symbols.h"
+#include "trace/reader.h"
+
+namespace kymo::memory {
+
+using StackId = uint32_t;  // 0: no stack is known
+
+class Stacks {
+ public:
+  Stacks();
+
+  // Why a stack ends where it does not begin.
+  enum class Cut : uint8_t { NoTables = 2, OtherStack = 3, TooDeep = 4 };
+
+  // While reading. `process` is a number for each writer.
+  StackId cut(Cut why);
+  StackId called(StackId caller, uint32_t process, uint64_t return_address);
+  void loaded(uint32_t process, std::string path, std::string build_id, uint64_t base, uint64_t size);
+  StackId listed(uint32_t process, const trace::WriterInfo& writer, uint32_t stack);
+
+  size_t size() const { return nodes_.size(); }
+
+  // Innermost first. None for 0. Slow for addresses that were not asked for yet.
+  std::vector<symbols::Frame> frames(StackId stack);
+
+ private:
+  struct Node {
+    StackId caller;
+    uint32_t place;
+  };
+  // Code of a process between two changes of what is loaded where; or a frame that the trace names; or a cut.
+  enum class Kind : uint8_t { Code, Named, Cut };
+  struct Place {
+    Kind kind;
+    uint32_t process;
+    uint32_t era;
+    uint64_t value;  // a return address, an index of named_, a Cut
+    bool operator==(const Place&) const = default;
+  };
+  struct HashPlace {
+    size_t operator()(const Place& place) const noexcept;
+  };
+  struct LoadedFile {
+    std::string path, build_id;
+    uint64_t base, size;
+    uint32_t era;
+  };
+  struct Process {
+    std::vector<LoadedFile> files;
+    uint32_t era = 0;
+    std::map<uint32_t, StackId> lists;  // by the trace's number
+    std::map<uint32_t, uint32_t> named;
+  };
+
+  StackId node(StackId caller, const Place& place);
+  Process& process(uint32_t number);
+  const LoadedFile* file_at(const Place& place) const;
+  const std::vector<symbols::Frame>& frames_at(uint32_t place);
+  std::vector<symbols::Frame> look_up(const Place& place);
+
+  std::vector<Node> nodes_;  // nodes_[0] stands for no stack
+  std::vector<Place> places_;
+  std::unordered_map<uint64_t, StackId, base::SeededHash> node_ids_;
+  std::unordered_map<Place, uint32_t, HashPlace> place_ids_;
+  std::vector<Process> processes_;
+  std::vector<symbols::Frame> named_;
+  symbols::FileSymbols symbols_;
+  std::unordered_map<uint32_t, std::vector<symbols::Frame>> known_;  // by place
+};
+
+// The innermost frame that is not the allocating itself (operator new, a container of the standard library); the
+// innermost where all are.
+size_t first_telling_frame(const std::vector<symbols::Frame>& frames);
+
+}  // namespace kymo::memory

@@ -1,0 +1,35 @@
+// The system's clocks, in nanoseconds.
+//
+// It needs the C library only, so code that runs inside malloc or a signal handler may use it too.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace kymo::base {
+
+inline uint64_t clock_ns(clockid_t clock) noexcept {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+inline uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+inline uint64_t realtime_ns() noexcept { return clock_ns(CLOCK_REALTIME); }  // since 1970
+
+// CLOCK_REALTIME minus CLOCK_MONOTONIC, now: the best of three readings.
+struct RealtimeOffset {
+  uint64_t ns = 0, error_ns = ~uint64_t{0};
+};
+inline RealtimeOffset realtime_offset() noexcept {
+  RealtimeOffset best;
+  for (int i = 0; i < 3; ++i) {
+    const uint64_t before = monotonic_ns(), realtime = realtime_ns(), after = monotonic_ns();
+    const uint64_t error = (after - before + 1) / 2;
+    if (error < best.error_ns) best = {realtime - (before + (after - before) / 2), error};
+  }
+  return best;
+}
+
+}  // namespace kymo::base

@@ -1,0 +1,62 @@
+// Where an export goes: text in memory, a file, a gzip stream on top of another stream.
+//
+// Writers hand over large pieces. Nothing counts until finish(): a file appears under its name only then.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/atomic_file.h"
+
+namespace kymo::convert {
+
+inline constexpr size_t kFlushAt = 1 << 18;  // bytes a writer gathers before it hands them over
+
+class ExportStream {
+ public:
+  virtual ~ExportStream() = default;
+  virtual void write(std::string_view bytes) = 0;
+  virtual void finish() {}
+};
+
+class StringStream : public ExportStream {
+ public:
+  void write(std::string_view bytes) override { text_ += bytes; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// A base::AtomicFile, complete with finish(). Refuses to replace a Kymo trace.
+class FileStream : public ExportStream {
+ public:
+  explicit FileStream(const std::string& path);
+
+  void write(std::string_view bytes) override;
+  void finish() override { file_.commit(); }
+
+ private:
+  base::AtomicFile file_;
+};
+
+// Compresses into `below`, which must outlive it and is finished with it.
+class GzipStream : public ExportStream {
+ public:
+  explicit GzipStream(ExportStream& below);
+  ~GzipStream() override;
+
+  void write(std::string_view bytes) override;
+  void finish() override;
+
+ private:
+  struct Stream;
+  void deflate(std::string_view bytes, int flush);
+
+  ExportStream& below_;
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace kymo::convert

@@ -1,0 +1,115 @@
+// kymo/profiler.h: named operations, and what the host does in the device's place.
+#include <time.h>
+
+#include <exception>
+#include <memory>
+
+#include "base/clock.h"
+#include "device/work_capture.h"
+#include "kymo/annotate.h"
+#include "kymo/profiler.h"
+#include "profiler/profiler.h"
+#include "profiler/scope.h"
+#include "profiler/text.h"
+
+namespace kymo::profiler {
+namespace {
+
+using Tensors = std::initializer_list<const device::Tensor*>;
+
+// What the scopes hold the address of, where there is anything to do at their end: a range in the trace, and what is
+// watched.
+struct OpenOperation {
+  explicit OpenOperation(std::string_view name) : range(Label(name, "operation")) {}
+  Range range;
+  Scope* scope = nullptr;
+};
+
+struct OpenFallback {
+  explicit OpenFallback(std::string_view name) : range(Label(name, "host fallback")) {}
+  Range range;
+  Profiler* profiler = nullptr;  // null: nobody watches it
+  Entry* entry = nullptr;
+  uint64_t run = 0, bytes = 0;
+  Telling telling;
+  std::string key;
+};
+
+// In a forked child what the parent watched is none of the child's.
+bool is_this_process(const Profiler* profiler) { return profiler != nullptr && profiler == the_profiler_or_null(); }
+
+bool nobody_cares(Subject subject) {
+  const Profiler* profiler = the_profiler_or_null();
+  return kymo::detail::heard() == 0 && (profiler == nullptr || !profiler->wanted().watches(subject));
+}
+
+void watch(OpenFallback& fallback, Profiler& profiler, std::string_view name, Tensors tensors) {
+  const Wanted wanted = profiler.wanted();
+  if (!wanted.watches(Subject::Fallbacks)) return;
+  const auto list = std::span<const device::Tensor* const>(tensors.begin(), tensors.size());
+  fallback.entry = &profiler.entries().named(EntryKind::Fallback, name);
+  fallback.run = fallback.entry->next_run();
+  fallback.bytes = bytes_of(list);
+  profiler.entries().note_tensors(*fallback.entry, fallback.bytes, [&] { return scope_key(name, list, false); });
+  fallback.telling = Telling::of(wanted, Subject::Fallbacks);
+  if (fallback.telling.has_text()) fallback.key = scope_key(name, list, wanted.buffers());
+  tell_begin({fallback.entry, fallback.run, fallback.bytes, fallback.key}, fallback.telling);
+  fallback.profiler = &profiler;
+}
+
+void finish_fallback(const OpenFallback& fallback, uint64_t began_ns, uint64_t ended_ns) noexcept {
+  Entry& entry = *fallback.entry;
+  const uint64_t took = ended_ns - began_ns;
+  entry.runs.fetch_add(1, std::memory_order_relaxed);
+  entry.bytes.fetch_add(fallback.bytes, std::memory_order_relaxed);
+  entry.call_ns.fetch_add(took, std::memory_order_relaxed);
+  const ExecutionTimes times{began_ns, ended_ns, 0, took};
+  if (fallback.telling.at_end())
+    tell_end({&entry, fallback.run, fallback.bytes, fallback.key}, fallback.telling, &times);
+}
+
+}  // namespace
+}  // namespace kymo::profiler
+
+namespace kymo::profiler {
+
+// Where there is no memory to watch a scope, it goes on unwatched.
+
+Operation::Operation(std::string_view name, std::initializer_list<const device::Tensor*> tensors, double flops) {
+  if (device::WorkCapture* capture = device::work_capture()) capture->begin_operation(name, flops);
+  if (profiler::nobody_cares(profiler::Subject::Operations)) return;
+  try {
+    auto open = std::make_unique<profiler::OpenOperation>(name);
+    if (profiler::Profiler* profiler = profiler::the_profiler_or_null())
+      open->scope = profiler->open_scope(name, tensors, flops);
+    id_ = reinterpret_cast<uintptr_t>(open.release());
+  } catch (const std::exception&) {
+  }
+}
+
+Operation::~Operation() {
+  if (device::WorkCapture* capture = device::work_capture()) capture->end_operation();
+  const std::unique_ptr<profiler::OpenOperation> open(reinterpret_cast<profiler::OpenOperation*>(id_));
+  if (open != nullptr && open->scope != nullptr && profiler::is_this_process(open->scope->owner))
+    profiler::close_scope(*open->scope);
+}
+
+HostFallback::HostFallback(std::string_view name, std::initializer_list<const device::Tensor*> tensors) {
+  if (profiler::nobody_cares(profiler::Subject::Fallbacks)) return;
+  try {
+    auto open = std::make_unique<profiler::OpenFallback>(name);
+    if (profiler::Profiler* profiler = profiler::the_profiler_or_null())
+      profiler::watch(*open, *profiler, name, tensors);
+    id_ = reinterpret_cast<uintptr_t>(open.release());
+    began_ns_ = base::monotonic_ns();
+  } catch (const std::exception&) {
+  }
+}
+
+HostFallback::~HostFallback() {
+  const std::unique_ptr<profiler::OpenFallback> open(reinterpret_cast<profiler::OpenFallback*>(id_));
+  if (open != nullptr && profiler::is_this_process(open->profiler))
+    profiler::finish_fallback(*open, began_ns_, base::monotonic_ns());
+}
+
+}  // namespace kymo::profiler

@@ -1,0 +1,202 @@
+#include "profiler/profiler.h"
+
+#include <exception>
+
+#include "device/stream_state.h"
+#include "profiler/ending.h"
+#include "profiler/masks.h"
+#include "profiler/text.h"
+
+namespace kymo::profiler {
+namespace {
+
+using device::OperationKind;
+using device::OperationTimes;
+using device::StreamState;
+
+constexpr uint64_t kScalarBytes = 8;
+
+// An execution as a number: 1 and the address of its note; or whether it is an interval and an event, then the entry,
+// then the run. 0: nobody wants to know.
+constexpr uint64_t kIsNote = 1, kIsInterval = 2, kIsEvent = 4;
+constexpr unsigned kNumberAt = 3;
+
+Subject subject_of(const device::Operation& operation) {
+  return operation.kind == OperationKind::Kernel || operation.kind == OperationKind::Fill ? Subject::Operations
+                                                                                          : Subject::Copies;
+}
+
+void add_to(std::atomic<uint64_t>& count, uint64_t more) noexcept { count.fetch_add(more, std::memory_order_relaxed); }
+
+void count_run(Entry& entry, const device::Operation& operation, const OperationTimes& times) noexcept {
+  add_to(entry.runs, 1);
+  add_to(entry.gpu_ns, times.gpu_ns);
+  add_to(entry.call_ns, times.call_ns);
+  if (entry.kind != EntryKind::Copy) return;
+  add_to(entry.bytes, operation.bytes);
+  if (operation.blocking) add_to(entry.blocking, 1);
+  if (operation.bytes > kScalarBytes) return;
+  add_to(entry.scalars, 1);
+  add_to(entry.scalar_gpu_ns, times.gpu_ns);
+}
+
+ExecutionTimes times_of(const OperationTimes& times) {
+  return {times.start_ns, times.end_ns, times.gpu_ns, times.call_ns};
+}
+
+}  // namespace
+
+Profiler::Profiler() {
+  constexpr std::string_view kNames[] = {"copy host to device", "copy device to device", "copy device to host"};
+  for (size_t i = 0; i < copies_.size(); ++i) copies_[i] = &entries_.named(EntryKind::Copy, kNames[i]);
+}
+
+Entry& Profiler::entry_of(const StreamState& stream, const device::Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::CopyHostToDevice:
+      return *copies_[0];
+    case OperationKind::CopyOnDevice:
+      return *copies_[1];
+    case OperationKind::CopyDeviceToHost:
+      return *copies_[2];
+    default:
+      break;
+  }
+  // A fill is a kernel of the device's own.
+  static constexpr std::string_view kFill = "fill";
+  const bool is_fill = operation.kind == OperationKind::Fill;
+  const void* handle = is_fill ? &stream.device() : operation.handle;
+  const std::string_view name = is_fill ? kFill : operation.name;
+  Entry* found = entries_.find_kernel(handle, name);
+  Entry& entry = found != nullptr ? *found : entries_.kernel(handle, name);
+  entries_.note_tensors(entry, operation.bytes, [&] { return kernel_key(operation, false); });
+  return entry;
+}
+
+uint64_t Profiler::queued(const StreamState& stream, const device::Operation& operation) noexcept {
+  const Wanted now = wanted();
+  const Subject subject = subject_of(operation);
+  Scope* scope = current_scope();
+  if (!now.watches(subject) && scope == nullptr) return 0;
+  note_stream_used(stream);
+  try {
+    if (!now.watches(subject)) return queued_with_note(stream, operation, nullptr, 0, {}, scope);
+    Entry& entry = entry_of(stream, operation);
+    const uint64_t run = entry.next_run();
+    const Telling telling = Telling::of(now, subject);
+    if (telling.has_text() || scope != nullptr) return queued_with_note(stream, operation, &entry, run, telling, scope);
+    if (telling.interval) tell_begin({&entry, run, operation.bytes, {}}, telling);
+    return execution_number(entry.index, run) << kNumberAt | (telling.interval ? kIsInterval : 0) |
+           (telling.event ? kIsEvent : 0);
+  } catch (const std::exception&) {
+    add_to(lost_, 1);  // no memory to keep it
+    return 0;
+  }
+}
+
+uint64_t Profiler::queued_with_note(const StreamState& stream, const device::Operation& operation, Entry* entry,
+                                    uint64_t run, const Telling& telling, Scope* scope) {
+  Note* note = take_note();
+  note->entry = entry;
+  note->run = run;
+  note->telling = telling;
+  note->scope = scope;
+  note->key.clear();
+  if (telling.has_text()) {
+    const bool buffers = wanted().buffers();
+    try {
+      note->key = entry->kind == EntryKind::Copy ? copy_key(operation, stream.device().name(), buffers)
+                                                 : kernel_key(operation, buffers);
+    } catch (...) {
+      give_note(note);
+      throw;
+    }
+  }
+  if (scope != nullptr) enter_scope(*scope, stream);
+  if (entry != nullptr) tell_begin({entry, run, operation.bytes, note->key}, telling);
+  return reinterpret_cast<uintptr_t>(note) | kIsNote;
+}
+
+void Profiler::completed(const StreamState& stream, const device::Operation& operation, uint64_t execution,
+                         const OperationTimes& times) noexcept {
+  over(stream, operation, execution, &times);
+}
+
+void Profiler::lost(const StreamState& stream, const device::Operation& operation, uint64_t execution) noexcept {
+  over(stream, operation, execution, nullptr);
+}
+
+void Profiler::over(const StreamState& stream, const device::Operation& operation, uint64_t execution,
+                    const OperationTimes* times) noexcept {
+  if (execution == 0) return;
+  note_stream_ran(stream);
+  const ExecutionTimes told = times != nullptr ? times_of(*times) : ExecutionTimes{};
+  const ExecutionTimes* known = times != nullptr ? &told : nullptr;
+  if ((execution & kIsNote) == 0) {
+    const uint64_t number = execution >> kNumberAt;
+    Entry& entry = entries_.at(static_cast<uint32_t>(number & (Entries::kMost - 1)));
+    times != nullptr ? count_run(entry, operation, *times) : add_to(lost_, 1);
+    Telling telling;
+    telling.interval = (execution & kIsInterval) != 0;
+    telling.event = (execution & kIsEvent) != 0;
+    if (telling.at_end()) tell_end({&entry, number / Entries::kMost, operation.bytes, {}}, telling, known);
+    return;
+  }
+  Note* note = reinterpret_cast<Note*>(execution & ~kIsNote);
+  if (note->entry != nullptr) {
+    times != nullptr ? count_run(*note->entry, operation, *times) : add_to(lost_, 1);
+    if (note->telling.at_end()) tell_end({note->entry, note->run, operation.bytes, note->key}, note->telling, known);
+  }
+  if (note->scope != nullptr) leave_scope(*note->scope, stream, times);
+  give_note(note);
+}
+
+Profiler::Note* Profiler::take_note() {
+  std::lock_guard lock(notes_lock_);
+  if (free_notes_ == nullptr) {
+    notes_.push_back(std::make_unique<Note>());
+    return notes_.back().get();
+  }
+  Note* note = free_notes_;
+  free_notes_ = note->next;
+  return note;
+}
+
+void Profiler::give_note(Note* note) noexcept {
+  std::lock_guard lock(notes_lock_);
+  note->next = free_notes_;
+  free_notes_ = note;
+}
+
+Scope* Profiler::open_scope(std::string_view name, std::initializer_list<const device::Tensor*> tensors, double flops) {
+  const Wanted now = wanted();
+  if (!now.watches(Subject::Operations)) return nullptr;
+  const auto list = std::span<const device::Tensor* const>(tensors.begin(), tensors.size());
+  auto scope = std::make_unique<Scope>();
+  scope->owner = this;
+  scope->entry = &entries_.named(EntryKind::Operation, name);
+  entries_.note_tensors(*scope->entry, bytes_of(list), [&] { return scope_key(name, list, false); });
+  scope->run = scope->entry->next_run();
+  scope->flops = flops;
+  scope->telling = Telling::of(now, Subject::Operations);
+  if (scope->telling.has_text()) scope->key = scope_key(name, list, now.buffers());
+  tell_begin({scope->entry, scope->run, 0, scope->key}, scope->telling);
+  push_scope(*scope);
+  return scope.release();
+}
+
+void Profiler::finish(Scope& scope) noexcept {
+  const bool known = scope.lost == 0 || scope.told != 0;
+  const ExecutionTimes times{scope.start_ns, scope.end_ns, scope.end_ns - scope.start_ns, scope.call_ns};
+  if (known) {
+    add_to(scope.entry->runs, 1);
+    add_to(scope.entry->gpu_ns, times.gpu_ns);
+    add_to(scope.entry->call_ns, times.cpu_ns);
+    scope.entry->flops.fetch_add(scope.flops, std::memory_order_relaxed);
+  } else {
+    add_to(lost_, 1);
+  }
+  if (scope.telling.at_end()) tell_end({scope.entry, scope.run, 0, scope.key}, scope.telling, known ? &times : nullptr);
+}
+
+}  // namespace kymo::profiler

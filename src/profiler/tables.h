@@ -1,0 +1,15 @@
+// Statistics as tables, for people: fixed widths, times in milliseconds with three decimals.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kymo/profiler.h"
+
+namespace kymo::profiler {
+
+// The tables of `which` (kOperationStatistics, kCopyStatistics, kFallbackStatistics of masks.h), in this order. Rows as
+// they come. One that has no row is one line that says so.
+std::string tables_text(const profiler::Statistics& statistics, uint32_t which);
+
+}  // namespace kymo::profiler

@@ -1,0 +1,141 @@
+#include "profiler/telling.h"
+
+#include <stdio.h>
+
+#include <exception>
+
+#include "kymo/sink.h"
+#include "profiler/masks.h"
+#include "profiler/text.h"
+
+namespace kymo::profiler {
+namespace {
+
+static_assert(Entries::kMost <= 1 << 20, "an index has 20 bits in execution_number()");
+
+enum Which : int { kBegin = 0, kEnd = 1, kEvent = 2 };
+
+uint32_t signpost_kind(EntryKind kind) {
+  switch (kind) {
+    case EntryKind::Kernel:
+      return KYMO_SIGNPOST_KERNEL;
+    case EntryKind::Operation:
+      return KYMO_SIGNPOST_OPERATION;
+    case EntryKind::Copy:
+      return KYMO_SIGNPOST_COPY;
+    case EntryKind::Fallback:
+      return KYMO_SIGNPOST_FALLBACK;
+  }
+  return 0;
+}
+
+std::string message_of(const Execution& execution, const MessageTimes& times) {
+  const Entry& entry = *execution.entry;
+  switch (entry.kind) {
+    case EntryKind::Copy:
+      return copy_message(execution.key, execution.bytes, times);
+    case EntryKind::Fallback:
+      return fallback_message(execution.key, entry.number, execution.run, execution.bytes, times);
+    default:
+      return operation_message(execution.key, entry.id(), execution.run, times);
+  }
+}
+
+void send(const Execution& execution, Which which, const std::string& message, const ExecutionTimes& times) noexcept {
+  const Entry& entry = *execution.entry;
+  kymo_signpost signpost{};
+  signpost.id = uint64_t{entry.index} + 1;
+  signpost.name = entry.name.data();
+  signpost.name_length = static_cast<uint32_t>(entry.name.size());
+  signpost.kind = signpost_kind(entry.kind);
+  signpost.run = execution.run;
+  signpost.message = message.data();
+  signpost.message_length = static_cast<uint32_t>(message.size());
+  signpost.start_ns = times.start_ns;
+  signpost.end_ns = times.end_ns;
+  signpost.execution = execution_number(entry.index, execution.run);
+  kymo_send_signpost(&signpost, which);
+}
+
+std::string message_or_nothing(const Execution& execution, const Telling& telling, const MessageTimes& times) noexcept {
+  if (!telling.message) return {};
+  try {
+    return message_of(execution, times);
+  } catch (const std::exception&) {
+    return {};  // no memory for a text: the signpost goes without
+  }
+}
+
+void print_message(const Execution& execution, const MessageTimes& times) noexcept {
+  try {
+    print_line(message_of(execution, times));
+  } catch (const std::exception&) {
+    // No memory for a line of a log: the program goes on.
+  }
+}
+
+}  // namespace
+
+Wanted Wanted::from(uint32_t signposts, uint32_t started, uint32_t log) {
+  uint32_t bits = 0;
+  for (unsigned subject = 0; subject < 3; ++subject) {
+    const auto set = [&](unsigned at) { bits |= 1u << (at + subject); };
+    const uint32_t type = kTraceOperations << subject;
+    uint32_t modes = 0;
+    for (const uint32_t mask : {signposts, started})
+      if ((mask & type) != 0) modes |= mask & (kIntervals | kEvents);
+    if ((modes & kIntervals) != 0) set(kIntervalsAt);
+    if ((modes & kEvents) != 0) set(kEventsAt);
+    const bool lines = (log & (kLogOperations << subject)) != 0;
+    const bool statistics = (log & (kOperationStatistics << subject)) != 0;
+    if (lines) set(kLinesAt);
+    if (modes != 0 || lines || statistics) set(kWatchedAt);
+  }
+  if (((signposts | started) & kWait) != 0) bits |= kWaitBit;
+  if ((log & kLogGpuTime) != 0) bits |= kGpuTimeBit;
+  if ((log & kLogCallTime) != 0) bits |= kCallTimeBit;
+  if ((log & kLogBuffers) != 0) bits |= kBuffersBit;
+  return Wanted(bits);
+}
+
+Telling Telling::of(Wanted wanted, Subject subject) {
+  Telling telling;
+  telling.interval = wanted.intervals(subject);
+  telling.event = wanted.events(subject);
+  if (wanted.lines(subject)) {
+    telling.line_at_end = wanted.gpu_time() || wanted.call_time();
+    telling.line_at_begin = !telling.line_at_end;
+    telling.line_gpu = wanted.gpu_time();
+    telling.line_cpu = wanted.call_time();
+  }
+  telling.message = (telling.interval || telling.event) && kymo_sinks_want_messages() != 0;
+  return telling;
+}
+
+void tell_begin(const Execution& execution, const Telling& telling) noexcept {
+  if (telling.line_at_begin) print_message(execution, {});
+  if (telling.interval) send(execution, kBegin, message_or_nothing(execution, telling, {}), {});
+}
+
+void tell_end(const Execution& execution, const Telling& telling, const ExecutionTimes* known) noexcept {
+  const ExecutionTimes times = known != nullptr ? *known : ExecutionTimes{};
+  if (telling.line_at_end) {
+    const bool cpu = telling.line_cpu || execution.entry->kind == EntryKind::Fallback;  // which has no other time
+    print_message(execution, {telling.line_gpu ? times.gpu_ns : 0, cpu ? times.cpu_ns : 0});
+  }
+  if (!telling.interval && !telling.event) return;
+  const std::string message = message_or_nothing(execution, telling, {times.gpu_ns, times.cpu_ns});
+  if (telling.interval) send(execution, kEnd, message, times);
+  if (telling.event && known != nullptr) send(execution, kEvent, message, times);
+}
+
+void print_line(std::string line) noexcept {
+  try {
+    line += '\n';
+  } catch (const std::exception&) {
+    // Then without the end of the line.
+  }
+  fwrite(line.data(), 1, line.size(), stderr);
+}
+
+}  // namespace kymo::profiler

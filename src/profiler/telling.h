@@ -1,0 +1,74 @@
+// How an execution is told of: as signposts to the sinks (kymo/sink.h), as a line on standard error, or not at all.
+// What is told at its end was decided at its beginning, so that no end comes without a begin.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "profiler/entries.h"
+
+namespace kymo::profiler {
+
+// What is wanted of each kind, in one word that is read with each operation.
+enum class Subject : uint8_t { Operations, Copies, Fallbacks };
+
+class Wanted {
+ public:
+  Wanted() = default;
+  explicit Wanted(uint32_t bits) : bits_(bits) {}
+  // From masks as masks.h has them; `started` is what start() was given.
+  static Wanted from(uint32_t signposts, uint32_t started, uint32_t log);
+
+  uint32_t bits() const { return bits_; }
+  bool intervals(Subject subject) const { return has(kIntervalsAt, subject); }
+  bool events(Subject subject) const { return has(kEventsAt, subject); }
+  bool lines(Subject subject) const { return has(kLinesAt, subject); }
+  bool watches(Subject subject) const { return has(kWatchedAt, subject); }
+  bool waits() const { return (bits_ & kWaitBit) != 0; }
+  bool gpu_time() const { return (bits_ & kGpuTimeBit) != 0; }
+  bool call_time() const { return (bits_ & kCallTimeBit) != 0; }
+  bool buffers() const { return (bits_ & kBuffersBit) != 0; }
+  // Must the devices be watched for it? Fallbacks are the host's.
+  bool needs_devices() const { return watches(Subject::Operations) || watches(Subject::Copies) || waits(); }
+
+ private:
+  static constexpr unsigned kIntervalsAt = 0, kEventsAt = 3, kLinesAt = 6, kWatchedAt = 9;
+  static constexpr uint32_t kWaitBit = 1 << 12, kGpuTimeBit = 1 << 13, kCallTimeBit = 1 << 14, kBuffersBit = 1 << 15;
+  bool has(unsigned at, Subject subject) const { return (bits_ >> (at + static_cast<unsigned>(subject)) & 1) != 0; }
+
+  uint32_t bits_ = 0;
+};
+
+// One execution's share of that.
+struct Telling {
+  bool interval = false, event = false;
+  bool message = false;  // a sink reads texts
+  bool line_at_begin = false, line_at_end = false, line_gpu = false, line_cpu = false;
+
+  static Telling of(Wanted wanted, Subject subject);
+  bool has_text() const { return message || line_at_begin || line_at_end; }
+  bool at_end() const { return interval || event || line_at_end; }
+};
+
+struct Execution {
+  const Entry* entry = nullptr;
+  uint64_t run = 0;
+  uint64_t bytes = 0;    // of copies and fallbacks
+  std::string_view key;  // where telling.has_text()
+};
+
+struct ExecutionTimes {
+  uint64_t start_ns = 0, end_ns = 0, gpu_ns = 0, cpu_ns = 0;
+};
+
+// Unique in this process: an entry's run.
+constexpr uint64_t execution_number(uint32_t index, uint64_t run) { return run << 20 | index; }
+
+void tell_begin(const Execution& execution, const Telling& telling) noexcept;
+// Without times it is known to be over, but not when: an interval still ends, an event is not sent.
+void tell_end(const Execution& execution, const Telling& telling, const ExecutionTimes* times) noexcept;
+
+void print_line(std::string line) noexcept;  // on standard error, in one piece
+
+}  // namespace kymo::profiler

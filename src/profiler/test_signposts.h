@@ -1,0 +1,95 @@
+// What the profiler's tests share: a sink that keeps what it hears, a profiler with nothing left on, standard error as
+// a text.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kymo/profiler.h"
+#include "kymo/sink.h"
+
+namespace kymo::profiler::tests {
+
+struct Heard {
+  enum class Which { Begin, End, Event } which;
+  uint64_t id, run, execution, start_ns, end_ns;
+  uint32_t kind;
+  std::string name, message;
+};
+
+// One at a time: sinks are plain functions.
+class HearingSink {
+ public:
+  explicit HearingSink(bool wants_messages) {
+    sink().wants_messages = wants_messages ? 1 : 0;
+    heard().clear();
+    kymo_add_sink(&sink());
+  }
+  ~HearingSink() { kymo_remove_sink(&sink()); }
+  HearingSink(const HearingSink&) = delete;
+  HearingSink& operator=(const HearingSink&) = delete;
+
+  // In the order they came, of one kind where that is given.
+  std::vector<Heard> all(uint32_t kind = 0) const {
+    std::lock_guard lock(mutex());
+    std::vector<Heard> some;
+    for (const Heard& one : heard())
+      if (kind == 0 || one.kind == kind) some.push_back(one);
+    return some;
+  }
+  std::vector<Heard> all(uint32_t kind, Heard::Which which) const {
+    std::vector<Heard> some;
+    for (const Heard& one : all(kind))
+      if (one.which == which) some.push_back(one);
+    return some;
+  }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static std::vector<Heard>& heard() {
+    static std::vector<Heard> all;
+    return all;
+  }
+  template <Heard::Which which>
+  static void hear(const kymo_signpost* signpost) {
+    std::lock_guard lock(mutex());
+    heard().push_back({which, signpost->id, signpost->run, signpost->execution, signpost->start_ns, signpost->end_ns,
+                       signpost->kind, std::string(signpost->name, signpost->name_length),
+                       std::string(signpost->message, signpost->message_length)});
+  }
+  static kymo_sink& sink() {
+    static kymo_sink one = [] {
+      kymo_sink made{};
+      made.name = "hearing";
+      made.interval_begin = hear<Heard::Which::Begin>;
+      made.interval_end = hear<Heard::Which::End>;
+      made.event = hear<Heard::Which::Event>;
+      return made;
+    }();
+    return one;
+  }
+};
+
+inline void turn_everything_off() {
+  profiler::stop();
+  profiler::set_signposts("");
+  profiler::set_log("");
+  profiler::reset_statistics();
+}
+
+// What `action` makes the process print on standard error.
+template <class Action>
+std::string printed_by(Action&& action) {
+  testing::internal::CaptureStderr();
+  action();
+  return testing::internal::GetCapturedStderr();
+}
+
+}  // namespace kymo::profiler::tests

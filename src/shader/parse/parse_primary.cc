@@ -1,0 +1,212 @@
+// What expressions are made of: literals, names, parentheses, constructions, named casts, folds.
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "shader/parse/literals.h"
+#include "shader/parse/parser_impl.h"
+
+namespace kymo::shader {
+
+// Whatever is parsed meanwhile, in types, arguments and bodies too, is below what comes of it.
+ast::Expression* ParserImpl::parse_primary() {
+  const uint32_t around = std::exchange(tallest_, 0);
+  ast::Expression* made = parse_plain_primary();
+  made->height = std::max(made->height, tallest_);
+  tallest_ = std::max(around, made->height);
+  return made;
+}
+
+ast::Expression* ParserImpl::parse_plain_primary() {
+  switch (word()) {
+    case Word::Integer:
+    case Word::Float:
+    case Word::Character: {
+      const ExpressionKind kind = is(Word::Integer) ? ExpressionKind::Integer
+                                  : is(Word::Float) ? ExpressionKind::Float
+                                                    : ExpressionKind::Character;
+      ast::Expression& made = make_expression(kind, at());
+      made.text = token().text;
+      advance();
+      return finish(made);
+    }
+    case Word::String:
+      return parse_string();
+    case Word::True:
+    case Word::False: {
+      ast::Expression& made = make_expression(ExpressionKind::Bool, at());
+      made.flag = is(Word::True);
+      advance();
+      return finish(made);
+    }
+    case Word::Nullptr: {
+      ast::Expression& made = make_expression(ExpressionKind::Nullptr, at());
+      advance();
+      return finish(made);
+    }
+    case Word::This: {
+      ast::Expression& made = make_expression(ExpressionKind::Name, at());
+      made.name.parts.push_back(plain_part(token().text, at()));
+      advance();
+      return finish(made);
+    }
+    case Word::LeftParen:
+      return parse_parenthesis();
+    case Word::LeftBracket:
+      return parse_lambda();
+    case Word::StaticCast:
+    case Word::ReinterpretCast:
+    case Word::ConstCast:
+      return parse_named_cast();
+    default:
+      if (at_head() || is(Word::Operator)) return parse_named();
+      fail_at_word();
+  }
+}
+
+ast::Expression* ParserImpl::parse_string() {
+  ast::Expression& made = make_expression(ExpressionKind::String, at());
+  std::string joined;
+  bool is_joined = false;
+  for (; is(Word::String); advance()) {
+    std::string_view content = token().text;
+    if (content.size() < 2 || content.front() != '"') refuse(base::format("the prefix of the text {} is", found()));
+    content = content.substr(1, content.size() - 2);
+    if (!is_joined && word(1) != Word::String && content.find('\\') == std::string_view::npos) {
+      made.text = content;
+      continue;
+    }
+    is_joined = true;
+    if (!append_unescaped(content, joined)) {
+      fail(base::format("the text {} has an escape that there is not", found()));
+    }
+  }
+  if (is_joined) made.text = tree_.keep(std::move(joined));
+  return finish(made);
+}
+
+// ---- Names, constructions ------------------------------------------------------------------------------------------
+
+ast::Expression* ParserImpl::parse_named() {
+  if (is(Word::AsType) && word(1) == Word::Less) return parse_named_cast();
+  Head head = take_head(false);
+  if (head.is_type) return parse_construction(make_type(std::move(head)));
+  if (head.last == Word::AsType && head.name.last().arguments.size() == 1 && is(Word::LeftParen)) {  // metal::as_type
+    ast::Expression& made = make_expression(ExpressionKind::Cast, head.at);
+    made.text = spelling(Word::AsType);
+    made.type = head.name.last().arguments[0].type;
+    advance();
+    parse_arguments(made.operands, Word::RightParen, "behind the value of the cast");
+    if (made.type == nullptr) fail(head.at, "as_type needs a type between '<' and '>'");
+    return finish(made);
+  }
+  if (is(Word::LeftBrace) && !head.meaning.known()) return parse_braces(make_type(std::move(head)));  // Missing{…}
+  ast::Expression& made = make_expression(ExpressionKind::Name, head.at);
+  made.name = std::move(head.name);
+  return finish(made);
+}
+
+ast::Expression* ParserImpl::parse_construction(const ast::TypeName* type) {
+  if (is(Word::LeftBrace)) return parse_braces(type);
+  if (!is(Word::LeftParen)) {
+    const std::string_view name = type->name.parts.empty() ? std::string_view("this") : type->name.last().name;
+    fail(type->at, base::format("\"{}\" is a type, and a value was expected: found {} behind it", name, found()));
+  }
+  ast::Expression& made = make_expression(ExpressionKind::Cast, type->at);
+  made.type = type;
+  advance();
+  parse_arguments(made.operands, Word::RightParen, "behind the arguments");
+  return finish(made);
+}
+
+ast::Expression* ParserImpl::parse_named_cast() {
+  ast::Expression& made = make_expression(ExpressionKind::Cast, at());
+  made.text = token().text;
+  advance();
+  expect(Word::Less, "behind", made.text);
+  {
+    const Keep<bool> inside(in_template_arguments_, true);
+    const Nesting nesting(*this);
+    made.type = parse_type();
+  }
+  expect(Word::Greater, "behind the type of the cast");
+  expect(Word::LeftParen, "in front of the value of the cast");
+  const Keep<bool> outside(in_template_arguments_, false);
+  made.operands = {parse_expression()};
+  expect(Word::RightParen, "behind the value of the cast");
+  return finish(made);
+}
+
+ast::Expression* ParserImpl::parse_braces(const ast::TypeName* type) {
+  const Nesting nesting(*this);
+  ast::Expression& made = make_expression(ExpressionKind::Braces, type != nullptr ? type->at : at());
+  made.type = type;
+  expect(Word::LeftBrace, "in front of the values");
+  parse_arguments(made.operands, Word::RightBrace, "behind the values");
+  return finish(made);
+}
+
+void ParserImpl::parse_arguments(Expressions& into, Word end, std::string_view where, std::string_view of) {
+  const Keep<bool> outside(in_template_arguments_, false);
+  while (!is(end)) {
+    if (end == Word::RightBrace && is(Word::Dot)) {
+      fail("designated initializers are not supported: give the values in the order of the fields");
+    }
+    ast::Expression* argument = parse_initializer_clause();
+    argument->is_expansion |= take(Word::Ellipsis);
+    into.push_back(argument);
+    if (!take(Word::Comma)) break;
+    if (is(end) && end != Word::RightBrace) fail(base::format("expected a value behind ',', found {}", found()));
+  }
+  expect(end, where, of);
+}
+
+// ---- Parentheses ---------------------------------------------------------------------------------------------------
+
+ast::Expression* ParserImpl::parse_parenthesis() {
+  const Keep<bool> outside(in_template_arguments_, false);
+  const Location where = at();
+  advance();
+  if (is(Word::Ellipsis)) return parse_fold(nullptr, false, where);
+  const size_t packs = packs_seen_;
+  ast::Expression* inner = parse_expression();
+  if (!is(Word::RightParen) && (binary_precedence() > 0 || is(Word::Comma))) {
+    return parse_fold(inner, packs_seen_ > packs, where);
+  }
+  expect(Word::RightParen, "behind the expression");
+  return inner;
+}
+
+// (... + pack), (pack + ...), (init + ... + pack), (pack + ... + init)
+ast::Expression* ParserImpl::parse_fold(ast::Expression* first, bool first_is_pack, const Location& where) {
+  ast::Expression& made = make_expression(ExpressionKind::Fold, where);
+  const auto take_operator = [&] {
+    const std::string_view op = at_shift_right() ? std::string_view(">>") : spelling(word());
+    if (binary_precedence() == 0 && !is(Word::Comma)) {
+      fail(base::format("expected an operator beside \"...\", found {}", found()));
+    }
+    if (!made.op.empty() && made.op != op) fail(base::format("\"...\" stands between \"{}\" and \"{}\"", made.op, op));
+    made.op = op;
+    index_ += op == ">>" ? 2 : 1;
+  };
+  if (first != nullptr) take_operator();
+  expect(Word::Ellipsis, "in the fold");
+  if (first != nullptr && is(Word::RightParen)) {
+    made.operands = {first};
+  } else {
+    take_operator();
+    ast::Expression* last = parse_cast();
+    made.fold_left = first == nullptr || !first_is_pack;
+    if (first == nullptr) {
+      made.operands = {last};
+    } else if (made.fold_left) {
+      made.operands = {first, last};
+    } else {
+      made.operands = {last, first};
+    }
+  }
+  expect(Word::RightParen, "behind the fold");
+  return finish(made);
+}
+
+}  // namespace kymo::shader

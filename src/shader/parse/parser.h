@@ -1,0 +1,35 @@
+// Tokens become a tree. Recursive descent, with a table of names to tell types and templates from values.
+//
+// A fault is reported, and parsing goes on with the next declaration or statement. The depth of what nests is limited,
+// so that no input exhausts the stack; time is linear in the tokens but for arguments of templates, which are tried
+// once as types.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "shader/diagnostic.h"
+#include "shader/parse/ast.h"
+#include "shader/preprocess/token.h"
+
+namespace kymo::shader {
+
+class ParserNames;  // names known so far, by scope
+
+// Parses several texts into one tree, one behind the other: the standard library first, then the user's.
+class Parser {
+ public:
+  Parser(ast::Tree& tree, Diagnostics& diagnostics);
+  ~Parser();
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  void parse(const std::vector<Token>& tokens);
+
+ private:
+  ast::Tree& tree_;
+  Diagnostics& diagnostics_;
+  std::unique_ptr<ParserNames> names_;
+};
+
+}  // namespace kymo::shader

@@ -1,0 +1,102 @@
+// Tokens become tokens: names of macros are replaced by what they stand for.
+//
+// As C++ does it: arguments are expanded before they are put in, what came out is read again together with what
+// follows, and a macro is not expanded inside itself. Nesting and the number of tokens in all are limited: Overrun.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shader/diagnostic.h"
+#include "shader/preprocess/macros.h"
+
+namespace kymo::shader {
+
+// A limit was passed, and the work ends here.
+struct Overrun {
+  Rejected why;
+};
+
+// Where tokens come from that no macro made.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+  virtual Token next() = 0;  // behind the last one: End, as often as asked
+};
+
+class Expander {
+ public:
+  Expander(MacroTable& macros, TokenSource& source, const SourceFiles& files, std::deque<std::string>& texts,
+           Diagnostics& diagnostics)
+      : macros_(macros), source_(source), files_(files), texts_(texts), diagnostics_(diagnostics) {}
+
+  bool next(MacroToken& token);  // expanded; false at the end of a line (below). The source ends with End
+  bool read(MacroToken& token);  // as next, but as it is
+
+  // Between these, tokens come from a directive's line alone. While arguments are read from the source, a directive may
+  // stand among them.
+  void begin_line(std::vector<MacroToken> tokens);
+  void end_line();
+
+ private:
+  // A list of tokens that is being read, the innermost one last.
+  struct Context {
+    enum class Kind : uint8_t {
+      Expansion,
+      Argument,  // to be expanded alone: reading stops at its end
+      Line       // the same
+    };
+    Kind kind = Kind::Expansion;
+    bool is_first = true;                           // of its tokens: it takes the place of the macro's name
+    bool space_before = false, line_start = false;  // of that name
+    Macro* macro = nullptr;
+    const MacroToken* at = nullptr;
+    const MacroToken* end = nullptr;
+    std::vector<MacroToken> owned;
+    Location outer_origin;
+  };
+
+  struct Argument {
+    std::vector<MacroToken> tokens, expanded;
+    bool is_expanded = false;
+  };
+
+  Context& push(Context::Kind kind, std::vector<MacroToken> tokens);
+  void pop();
+  const MacroToken* peek();
+  void spend(size_t tokens);
+  void spend_text(size_t bytes);            // long texts count as many tokens
+  std::string_view keep(std::string text);  // what a token was made of
+
+  MacroToken make_builtin(const Macro& macro, const MacroToken& name);
+  bool expand(Macro& macro, const MacroToken& name);  // false: it could not be, and was reported
+  bool read_arguments(const Macro& macro, std::vector<Argument>& arguments);
+  const std::vector<MacroToken>& expanded(Argument& argument);
+
+  // substitution.cc: the parts of a macro, from `begin` to `end`, with its arguments put in.
+  void substitute(const Macro& macro, std::vector<Argument>& arguments, size_t begin, size_t end,
+                  std::vector<MacroToken>& out);
+  void append(std::span<const MacroToken> piece, bool space_before, bool pasted, std::vector<MacroToken>& out);
+  void paste(std::vector<MacroToken>& out, const MacroToken& right);
+  MacroToken stringify(const std::vector<MacroToken>& tokens, const MacroToken& sharp);
+  static std::string escaped(std::string_view text);  // for between quotes
+
+  MacroTable& macros_;
+  TokenSource& source_;
+  const SourceFiles& files_;
+  std::deque<std::string>& texts_;
+  Diagnostics& diagnostics_;
+  std::vector<Context> contexts_;  // depth_ of them are in use; the rest keeps its memory
+  size_t depth_ = 0;
+  MacroToken pending_;  // of the source: looked at, but not taken
+  bool has_pending_ = false;
+  Location origin_;  // of the outermost macro that is being expanded
+  uint64_t spent_ = 0;
+  uint64_t counter_ = 0;
+};
+
+}  // namespace kymo::shader

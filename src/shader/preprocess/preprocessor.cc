@@ -1,0 +1,50 @@
+#include "shader/preprocess/preprocessor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shader/preprocess/numbers.h"
+#include "shader/preprocess/source_reader.h"
+
+namespace kymo::shader {
+
+namespace {
+
+// A number may be put together by macros, so only now it must be one.
+void settle_number(Token& token, Diagnostics& diagnostics) {
+  NumberSpelling spelling = spelling_of_number(token.text);
+  token.kind = spelling.kind;
+  if (spelling.fault.empty()) return;
+  diagnostics.error(token.at, std::move(spelling.fault));
+  token.text = spelling.kind == TokenKind::Integer ? "0" : "0.0";
+}
+
+}  // namespace
+
+std::vector<Token> Preprocessor::run(const PreprocessorInput& input) {
+  constexpr size_t kBytesPerToken = 3, kMostReserved = size_t{1} << 16;
+  std::vector<Token> tokens;
+  tokens.reserve(std::min(input.text.size() / kBytesPerToken, kMostReserved));
+  SourceReader reader(files_, input.headers, texts_, diagnostics_);
+  MacroToken token;
+  try {
+    for (const std::string& option : input.defines) reader.define(option);
+    reader.open(input.file, input.text);
+    Expander& expander = reader.expander();
+    while (expander.next(token) && token.kind != TokenKind::End && !diagnostics_.is_full()) {
+      if (token.kind == TokenKind::Integer || token.kind == TokenKind::Float) settle_number(token, diagnostics_);
+      tokens.push_back(token);
+    }
+  } catch (const Overrun& overrun) {
+    diagnostics_.report(overrun.why);
+  } catch (const Rejected& rejected) {
+    diagnostics_.report(rejected);
+  }
+  Token end;
+  end.at = token.at;
+  end.line_start = true;
+  tokens.push_back(end);
+  return tokens;
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,235 @@
+#include "shader/preprocess/preprocessor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "shader/preprocess/headers.h"
+#include "shader/preprocess/text_test_support.h"
+
+namespace kymo::shader {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string preprocessor_repeated(std::string_view text, size_t times) {
+  std::string result;
+  for (size_t i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+TEST(PreprocessorTest, EndsWithTheEnd) {
+  const Preprocessed empty("");
+  ASSERT_EQ(empty.tokens().size(), 1u);
+  EXPECT_EQ(empty.tokens()[0].kind, TokenKind::End);
+  const Preprocessed source("a\n b");
+  ASSERT_EQ(source.tokens().size(), 3u);
+  EXPECT_EQ(source.tokens()[2].kind, TokenKind::End);
+  EXPECT_EQ(source.tokens()[1].at, (Location{0, 2, 2}));
+}
+
+TEST(PreprocessorTest, TokensOutliveTheInput) {
+  SourceFiles files;
+  Diagnostics diagnostics(files);
+  Preprocessor preprocessor(files, diagnostics);
+  std::vector<Token> tokens;
+  {
+    PreprocessorInput input;
+    std::string text = "#include \"a.h\"\nb A";
+    input.text = text;
+    input.headers["a.h"] = "a";
+    input.defines = {"A=x"};
+    tokens = preprocessor.run(input);
+    std::fill(text.begin(), text.end(), '?');
+  }
+  PreprocessorInput again;
+  again.text = "c";
+  EXPECT_EQ(preprocessor.run(again)[0].text, "c");
+  EXPECT_EQ(tokens[0].text, "a");
+  EXPECT_EQ(tokens[1].text, "b");
+  EXPECT_EQ(tokens[2].text, "x");
+}
+
+TEST(PreprocessorTest, IncludesWhatTheCallerBrought) {
+  EXPECT_EQ(preprocessed("#include \"a.h\"\nb", {}, {{"a.h", "a"}}), "a b");
+  EXPECT_EQ(preprocessed("#include <x/a.h>\nb", {}, {{"x/a.h", "#include \"b.h\"\na"}, {"b.h", "c\n"}}), "c a b");
+  EXPECT_EQ(preprocessed("#define H \"a.h\"\n#include H\n", {}, {{"a.h", "a"}}), "a");
+  EXPECT_EQ(preprocessed("#define P <x/\n#include P a-1.h>\n", {}, {{"x/ a-1.h", "a"}}), "a");
+}
+
+TEST(PreprocessorTest, MacrosOfHeadersAreThere) {
+  EXPECT_EQ(preprocessed("#include \"a.h\"\nF(1)", {}, {{"a.h", "#define F(x) x+x\n"}}), "1+1");
+}
+
+TEST(PreprocessorTest, AHeaderIsReadOnce) {
+  EXPECT_EQ(preprocessed("#include \"a.h\"\n#include <a.h>\nb", {}, {{"a.h", "#pragma once\n#include \"a.h\"\na"}}),
+            "a b");
+}
+
+TEST(PreprocessorTest, TokensOfAHeaderStandInIt) {
+  const Preprocessed source("#include \"a.h\"\nb", {}, {{"a.h", "\n a __FILE__"}});
+  EXPECT_EQ(source.tokens()[0].at, (Location{1, 2, 2}));
+  EXPECT_EQ(source.tokens()[1].text, "\"a.h\"");
+  EXPECT_EQ(source.tokens()[2].at, (Location{0, 2, 1}));
+}
+
+TEST(PreprocessorTest, HeadersThatAreBuiltInNeedNotBeBrought) {
+  EXPECT_EQ(preprocessed("#include <metal_stdlib>\n#include <metal_math>\n#include \"metal_atomic\"\nx"), "x");
+  EXPECT_TRUE(Preprocessed("#include <c10/metal/utils.h>\n#include \"c10/metal/random.h\"\n").ok());
+  EXPECT_EQ(preprocessed("#include <c10/metal/utils.h>\n", {}, {{"c10/metal/utils.h", "mine"}}), "mine");
+}
+
+TEST(PreprocessorTest, AnUnknownHeaderIsAnErrorThatListsWhatThereIs) {
+  const std::string text = preprocessed("#include <vector>\nx", {}, {{"mine.h", ""}});
+  EXPECT_THAT(text, HasSubstr("x | error: there is no header \"vector\"; there are mine.h, c10/metal/atomic.h, "));
+  EXPECT_THAT(text, HasSubstr("and metal_stdlib with its parts"));
+  EXPECT_THAT(preprocessed("#include\n"), HasSubstr("behind #include must stand a \"name\" or a <name>"));
+  EXPECT_THAT(preprocessed("#include a.h\n"), HasSubstr("behind #include must stand"));
+  EXPECT_THAT(preprocessed("#include <a.h\n"), HasSubstr("behind #include must stand"));
+}
+
+TEST(PreprocessorTest, DirectivesHaveTheirSay) {
+  EXPECT_EQ(preprocessed("#error don't \"do\" this\nx"), "x | error: #error don't \"do\" this");
+  EXPECT_EQ(preprocessed("#warning it's odd\nx"), "x | warning: #warning it's odd");
+  EXPECT_EQ(preprocessed("#pragma unroll don't\n#line 7 \"x\"\n#\n# 12 \"y\"\n  #  define A 1\nA"), "1");
+  EXPECT_EQ(preprocessed("#nonsense here\nx"), "x | error: there is no directive \"#nonsense\"");
+  EXPECT_EQ(preprocessed("#undef __LINE__\nx"), "x | error: \"__LINE__\" has a meaning of its own, which stays");
+}
+
+TEST(PreprocessorTest, ASharpInsideALineIsNoDirective) {
+  EXPECT_EQ(preprocessed("a #define b"), "a #define b");
+  EXPECT_EQ(preprocessed("#define SHARP #\nSHARP define A 1\nA"), "# define A 1 A");
+}
+
+TEST(PreprocessorTest, ManyFaultsEndTheWork) {
+  const Preprocessed source(preprocessor_repeated("#nonsense\n", 1000) + "x");
+  EXPECT_EQ(source.reports().size(), 20u);
+  EXPECT_THAT(source.text(), Not(HasSubstr("x |")));
+}
+
+// ---- Limits --------------------------------------------------------------------------------------------------------
+
+TEST(PreprocessorLimitTest, IncludesHaveADepth) {
+  std::map<std::string, std::string, std::less<>> headers;
+  for (int i = 0; i < 100; ++i) headers[base::format("{}.h", i)] = base::format("#include \"{}.h\"\nx", i + 1);
+  EXPECT_THAT(preprocessed("#include \"0.h\"\n", {}, headers), HasSubstr("headers include each other deeper than 64"));
+}
+
+TEST(PreprocessorLimitTest, MacrosHaveADepth) {
+  std::string chain;
+  for (int i = 0; i < 1000; ++i) chain += base::format("#define A{} A{}\n", i, i + 1);
+  EXPECT_THAT(preprocessed(chain + "A0"), HasSubstr("macros nest deeper than 256"));
+  EXPECT_EQ(preprocessed(chain + "A900"), "A1000");
+  const std::string calls =
+      "#define F(x) x\n" + preprocessor_repeated("F(", 1000) + "1" + preprocessor_repeated(")", 1000);
+  EXPECT_THAT(preprocessed(calls), HasSubstr("macros nest deeper than 256"));
+}
+
+TEST(PreprocessorLimitTest, MacrosMayNotGrowWithoutEndEvenToNothing) {
+  std::string doubling = "#define A0\n";
+  for (int i = 0; i < 60; ++i) doubling += base::format("#define A{} A{} A{}\n", i + 1, i, i);
+  EXPECT_THAT(preprocessed(doubling + "A60"), HasSubstr("the source grows to more than 4000000 tokens"));
+}
+
+TEST(PreprocessorLimitTest, TextsMayNotGrowWithoutEnd) {
+  const std::string nested = preprocessor_repeated("E(", 60) + "a" + preprocessor_repeated(")", 60);
+  EXPECT_THAT(preprocessed("#define D(x) x##x\n#define E(x) D(x)\n" + nested), HasSubstr("the source grows"));
+}
+
+TEST(PreprocessorLimitTest, ConditionsHaveADepth) {
+  EXPECT_THAT(preprocessed("#if " + preprocessor_repeated("(", 100'000)),
+              HasSubstr("the condition nests deeper than 200"));
+  EXPECT_THAT(preprocessed("#if " + preprocessor_repeated("!", 100'000)),
+              HasSubstr("the condition nests deeper than 200"));
+  EXPECT_THAT(preprocessed("#if " + preprocessor_repeated("1?1:", 100'000)),
+              HasSubstr("the condition nests deeper than 200"));
+  EXPECT_EQ(preprocessed("#if " + preprocessor_repeated("1+", 100'000) + "1\nx\n#endif"), "x");
+  EXPECT_THAT(preprocessed(preprocessor_repeated("#if 1\n", 1000)), HasSubstr("#if nests deeper than 256"));
+  EXPECT_EQ(preprocessed(preprocessor_repeated("#if 0\n", 1000) + preprocessor_repeated("#endif\n", 1000) + "x"), "x");
+}
+
+TEST(PreprocessorLimitTest, ParametersHaveANumber) {
+  EXPECT_THAT(preprocessed("#define F(a0" +
+                           [] {
+                             std::string names;
+                             for (int i = 1; i < 200; ++i) names += base::format(", a{}", i);
+                             return names;
+                           }() +
+                           ") a0\n"),
+              HasSubstr("macro \"F\" has more than 128 parameters"));
+}
+
+TEST(PreprocessorLimitTest, SourcesHaveASize) {
+  const std::string text(17u << 20, ' ');
+  EXPECT_EQ(preprocessed(text), " | error: shader has 17825792 bytes; a source may have 16777216");
+  EXPECT_THAT(preprocessed("#include \"a.h\"\nx", {}, {{"a.h", text}}), HasSubstr("x | error: a.h has 17825792 bytes"));
+}
+
+TEST(PreprocessorLimitTest, AnythingEnds) {
+  constexpr std::string_view kPieces[] = {"#define F(x) ",
+                                          "#define G(x, ...) ",
+                                          "#define A ",
+                                          "#if ",
+                                          "#elif ",
+                                          "#else\n",
+                                          "#endif\n",
+                                          "#undef F\n",
+                                          "F",
+                                          "G",
+                                          "A",
+                                          "(",
+                                          ")",
+                                          ",",
+                                          "#",
+                                          "##",
+                                          "\n",
+                                          "\n",
+                                          "x",
+                                          "1",
+                                          "__VA_ARGS__",
+                                          "__VA_OPT__(",
+                                          "defined ",
+                                          "__LINE__",
+                                          "#include A",
+                                          "\"s\"",
+                                          " ",
+                                          "/*",
+                                          "*/",
+                                          "\\\n",
+                                          "R\"(",
+                                          ")\"",
+                                          "__has_include(<"};
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    std::string text;
+    uint32_t state = seed * 2654435761u + 7;
+    for (int i = 0; i < 50; ++i) {
+      state = state * 1664525u + 1013904223u;
+      text += kPieces[(state >> 16) % std::size(kPieces)];
+    }
+    const Preprocessed source(text);
+    ASSERT_EQ(source.tokens().back().kind, TokenKind::End);
+    for (const Token& token : source.tokens()) ASSERT_TRUE(token.kind == TokenKind::End || !token.text.empty());
+  }
+}
+
+// ---- Headers -------------------------------------------------------------------------------------------------------
+
+TEST(HeadersTest, AllThatAreNamedAreThere) {
+  for (const std::string_view name : builtin_header_names()) EXPECT_TRUE(builtin_header(name)) << name;
+  EXPECT_EQ(builtin_header("metal_stdlib"), "");
+  EXPECT_EQ(builtin_header("metal_texture"), "");
+  EXPECT_FALSE(builtin_header("c10/metal/utils.h")->empty());
+  EXPECT_FALSE(builtin_header("vector"));
+  EXPECT_FALSE(builtin_header(""));
+}
+
+TEST(HeadersTest, TheStandardLibraryHasText) {
+  EXPECT_EQ(standard_library().size(), 7u);
+  for (const std::string_view text : standard_library()) EXPECT_FALSE(text.empty());
+}
+
+}  // namespace
+}  // namespace kymo::shader

@@ -1,0 +1,204 @@
+#include "shader/preprocess/source_reader.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/text.h"
+#include "shader/preprocess/condition.h"
+#include "shader/preprocess/headers.h"
+
+namespace kymo::shader {
+
+namespace {
+
+constexpr size_t kMostOpenFiles = 64;
+constexpr size_t kLongestSource = size_t{16} << 20;
+
+bool is_macro_signature(std::string_view text) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  const size_t end = std::min(text.find_first_not_of(kLetters), text.size());
+  if (end == 0 || (text[0] >= '0' && text[0] <= '9')) return false;
+  return end == text.size() || (text[end] == '(' && text.find(')') == text.size() - 1);
+}
+
+}  // namespace
+
+SourceReader::SourceReader(SourceFiles& files, const Headers& headers, std::deque<std::string>& texts,
+                           Diagnostics& diagnostics)
+    : files_(files),
+      headers_(headers),
+      texts_(texts),
+      diagnostics_(diagnostics),
+      expander_(macros_, *this, files, texts, diagnostics) {
+  constexpr std::pair<std::string_view, MacroKind> kBuiltin[] = {{"__FILE__", MacroKind::File},
+                                                                 {"__LINE__", MacroKind::Line},
+                                                                 {"__COUNTER__", MacroKind::Counter},
+                                                                 {"__has_include", MacroKind::HasInclude}};
+  for (const auto& [name, kind] : kBuiltin) {
+    Macro macro;
+    macro.name = name;
+    macro.kind = kind;
+    macros_.add(std::move(macro));
+  }
+  constexpr std::string_view kPredefined[] = {"__METAL__=1",        "__METAL_VERSION__=320", "__METAL_MACOS__=1",
+                                              "__HAVE_BFLOAT__=1",  "__cplusplus=201703L",   "KYMO=1",
+                                              "_Pragma(directive)="};
+  for (const std::string_view option : kPredefined) define(option);
+}
+
+void SourceReader::define(std::string_view option) {
+  const auto reject = [&](std::string_view why) {
+    diagnostics_.error({}, base::format("cannot define \"{}\": {}", option, why));
+  };
+  const size_t equals = std::min(option.find('='), option.size());
+  const std::string_view signature = option.substr(0, equals);
+  if (!is_macro_signature(signature)) return reject("write NAME, NAME=VALUE or NAME(A, B)=VALUE");
+  const std::string_view value = equals == option.size() ? "1" : option.substr(equals + 1);
+  std::string& text = texts_.emplace_back(base::format("{} {}", signature, value));
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  const SourceFiles no_files;
+  Diagnostics found(no_files);
+  Lexer line(text, 0, texts_, found);
+  try {
+    Macro macro = read_macro(line, {});
+    macro.at = {};
+    const Macro* const known = macros_.find(macro.name);
+    if (known != nullptr && known->kind != MacroKind::Defined) return reject("it has a meaning of its own");
+    macros_.add(std::move(macro));
+  } catch (const Rejected& rejected) {
+    found.report(rejected);
+  }
+  if (found.has_errors()) reject(found.list().front().text);
+}
+
+void SourceReader::open(std::string name, std::string_view text) {
+  if (text.size() > kLongestSource) {
+    throw Rejected{{}, base::format("{} has {} bytes; a source may have {}", name, text.size(), kLongestSource)};
+  }
+  const uint32_t file = files_.add(std::move(name), text);
+  open_.push_back({Lexer(files_.text(file), file, texts_, diagnostics_), conditionals_.size()});
+}
+
+void SourceReader::close_file() {
+  end_open_conditionals(open_.back().conditionals);
+  if (open_.size() > 1) open_.pop_back();
+}
+
+Token SourceReader::next() {
+  for (;;) {
+    Token token = lexer().next();
+    if (token.kind == TokenKind::End) {
+      const bool is_last = open_.size() == 1;
+      close_file();
+      if (is_last) return token;
+    } else if (token.line_start && token.is("#")) {
+      do_directive();
+      if (!diagnostics_.is_full()) continue;
+      token.kind = TokenKind::End;  // enough is wrong
+      return token;
+    } else {
+      return token;
+    }
+  }
+}
+
+void SourceReader::do_directive() {
+  const size_t file = open_.size() - 1;
+  Token name;
+  if (!lexer().next_in_line(name)) return;
+  try {
+    if (!do_conditional(name)) do_other(name);
+  } catch (const Rejected& rejected) {
+    diagnostics_.report(rejected);
+    open_[file].lexer.rest_of_line();
+  }
+}
+
+void SourceReader::do_other(const Token& name) {
+  const std::string_view text = name.text;
+  if (text == "define") return do_define(name);
+  if (text == "undef") return do_undef(name);
+  if (text == "include" || text == "import") return do_include(name);
+  const std::string_view rest = lexer().rest_of_line();
+  if (text == "pragma" || text == "line" || name.kind == TokenKind::Integer) return;
+  if (text == "error") throw Rejected{name.at, base::format("#error {}", rest)};
+  if (text == "warning") return diagnostics_.warning(name.at, base::format("#warning {}", rest));
+  throw Rejected{name.at, base::format("there is no directive \"#{}\"", text)};
+}
+
+void SourceReader::do_define(const Token& name) {
+  Macro macro = read_macro(lexer(), name.at);
+  if (const Macro* const known = macros_.find(macro.name); known != nullptr) {
+    if (known->kind != MacroKind::Defined) {
+      throw Rejected{macro.at, base::format("\"{}\" has a meaning of its own, and cannot be defined", macro.name)};
+    }
+    if (same_definition(macro, *known)) return;
+    diagnostics_.warning(macro.at, base::format("macro \"{}\" is defined again, and differently", macro.name));
+    if (known->at.line != 0) diagnostics_.note(known->at, "it was defined here");
+  }
+  macros_.add(std::move(macro));
+}
+
+void SourceReader::do_undef(const Token& name) {
+  const Token macro = macro_name(name);
+  const Macro* const known = macros_.find(macro.text);
+  if (known != nullptr && known->kind != MacroKind::Defined) {
+    throw Rejected{macro.at, base::format("\"{}\" has a meaning of its own, which stays", macro.text)};
+  }
+  macros_.remove(macro.text);
+  end_line(name);
+}
+
+void SourceReader::do_include(const Token& name) {
+  const std::vector<MacroToken> line = rest_of_line();
+  std::optional<std::string> header = header_name(line, expander_);
+  if (!header) throw Rejected{name.at, base::format("behind #{} must stand a \"name\" or a <name>", name.text)};
+  const auto text = find_header(*header);
+  if (!text) throw Rejected{line.front().at, no_header(*header)};
+  if (open_.size() >= kMostOpenFiles) {
+    throw Rejected{line.front().at, base::format("headers include each other deeper than {}", kMostOpenFiles)};
+  }
+  if (!included_.insert(*header).second || text->empty()) return;
+  open(std::move(*header), *text);
+}
+
+Token SourceReader::macro_name(const Token& directive) {
+  Token token;
+  if (!lexer().next_in_line(token)) {
+    throw Rejected{directive.at, base::format("behind #{} must stand the name of a macro", directive.text)};
+  }
+  if (token.kind == TokenKind::Identifier) return token;
+  throw Rejected{token.at, base::format("\"{}\" cannot be the name of a macro", token.text)};
+}
+
+std::vector<MacroToken> SourceReader::rest_of_line() {
+  std::vector<MacroToken> tokens;
+  for (MacroToken token; lexer().next_in_line(token);) tokens.push_back(token);
+  return tokens;
+}
+
+void SourceReader::end_line(const Token& directive) {
+  const Location at = lexer().here();
+  if (lexer().rest_of_line().empty()) return;
+  diagnostics_.warning(at, base::format("what follows #{} is ignored", directive.text));
+}
+
+std::optional<std::string_view> SourceReader::find_header(std::string_view name) const {
+  if (const auto found = headers_.find(name); found != headers_.end()) return found->second;
+  return builtin_header(name);
+}
+
+std::string SourceReader::no_header(std::string_view name) const {
+  constexpr size_t kMostNamed = 40;
+  std::vector<std::string_view> names;
+  for (const auto& [given, text] : headers_) names.push_back(given);
+  for (const std::string_view builtin : builtin_header_names()) {
+    if (!builtin.starts_with("metal_")) names.push_back(builtin);
+  }
+  const size_t shown = std::min(names.size(), kMostNamed);
+  return base::format("there is no header \"{}\"; there are {}{}, and metal_stdlib with its parts", name,
+                      base::join(std::span(names).first(shown), ", "), shown < names.size() ? ", ..." : "");
+}
+
+}  // namespace kymo::shader

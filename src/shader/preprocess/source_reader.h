@@ -1,0 +1,81 @@
+// The files of a translation, read one inside the other, with their directives done: what is left are the tokens that
+// macros are expanded in.
+//
+// A directive that is wrong is reported and gone over; a condition that is wrong does not hold.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "shader/diagnostic.h"
+#include "shader/preprocess/expander.h"
+#include "shader/preprocess/lexer.h"
+#include "shader/preprocess/macros.h"
+
+namespace kymo::shader {
+
+class SourceReader : public TokenSource {
+ public:
+  using Headers = std::map<std::string, std::string, std::less<>>;
+
+  SourceReader(SourceFiles& files, const Headers& headers, std::deque<std::string>& texts, Diagnostics& diagnostics);
+
+  void define(std::string_view option);                // "NAME", "NAME=VALUE", "NAME(A, B)=VALUE"
+  void open(std::string name, std::string_view text);  // throws Rejected for one that is too long
+
+  Token next() override;
+  Expander& expander() { return expander_; }
+
+ private:
+  // An #if whose group is being read.
+  struct Conditional {
+    Location at;
+    bool was_taken = false;  // one of its groups was read, or is
+    bool had_else = false;
+  };
+
+  struct OpenFile {
+    Lexer lexer;
+    size_t conditionals;  // that were open when it began
+  };
+
+  void do_directive();
+  void do_other(const Token& name);
+  void do_define(const Token& name);
+  void do_undef(const Token& name);
+  void do_include(const Token& name);
+  void close_file();
+
+  // conditionals.cc
+  bool do_conditional(const Token& name);  // false: it is another directive
+  void begin_conditional(const Token& name);
+  bool begin_alternative(const Token& name);  // #else, #elif, …: whether its group is read
+  void end_conditional(const Token& name);
+  bool is_met(const Token& name);  // #if, #ifdef, #elif, …
+  void skip_group();               // up to where reading goes on
+  void end_open_conditionals(size_t expected);
+
+  Token macro_name(const Token& directive);
+  std::vector<MacroToken> rest_of_line();
+  void end_line(const Token& directive);
+  std::optional<std::string_view> find_header(std::string_view name) const;
+  std::string no_header(std::string_view name) const;
+  Lexer& lexer() { return open_.back().lexer; }
+
+  SourceFiles& files_;
+  const Headers& headers_;
+  std::deque<std::string>& texts_;
+  Diagnostics& diagnostics_;
+  MacroTable macros_;
+  Expander expander_;
+  std::vector<OpenFile> open_;  // the outermost first
+  std::vector<Conditional> conditionals_;
+  std::unordered_set<std::string> included_;
+};
+
+}  // namespace kymo::shader

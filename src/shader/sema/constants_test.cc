@@ -1,0 +1,176 @@
+#include "shader/sema/sema_test.h"
+
+// What is known when a shader is translated.
+
+namespace kymo::shader {
+
+TEST(ConstantsTest, NamespaceConstantsAreFoldedOrLieInTheProgram) {
+  EXPECT_EQ("\n" + lowered(R"(constant float2 pair = float2(1, 2);
+constant int table[2][2] = {{1, 2}, {3, 4}};
+struct C { int x; float y; };
+constant C one = {1, 2.5};
+constexpr int square(int v) { return v * v; }
+constant int sixteen = square(4);
+constant constexpr auto third = 1.0 / 4;
+static constant constexpr bool yes = sixteen > 3;
+kernel void f(device float* a, uint i [[thread_position_in_grid]]) {
+  a[0] = pair.y + table[1][i] + one.y + sixteen + third + yes;
+})"),
+            R"(
+constant int[2][2] table = int[2][2]{int[2]{1, 2}, int[2]{3, 4}}
+constant C one = C{1, 2.5f}
+int square(int v) {
+  return (v * v)
+}
+kernel "f" void f([[buffer(0)]] device float* a) {
+  uint i = grid_position()[0]
+  (*(a + 0)) = (((((2.0f + float(table[1][i])) + one.y) + 16.0f) + 0.25f) + 1.0f)
+}
+)");
+}
+
+TEST(ConstantsTest, LocalConstantsAreUsedAsTheyAre) {
+  EXPECT_EQ("\n" + lines(R"(const int n = 4;
+constexpr float x = 1.5f * n;
+constexpr int t[3] = {1, 2, 3};
+int m[n];
+m[0] = t[i];
+a[0] = x + m[0];
+const int k = b[0];
+b[1] = k;)"),
+            R"(
+int[4] m
+m[0] = t[i]
+(*(a + 0)) = (6.0f + float(m[0]))
+int k = (*(b + 0))
+(*(b + 1)) = k
+)");
+}
+
+TEST(ConstantsTest, ConstexprFunctionsAreEvaluated) {
+  EXPECT_EQ(
+      "\n" +
+          lines(
+              R"(constexpr int n = fib(10);
+int m[n];
+b[0] = sizeof(m);
+static_assert(fib(5) == 5, "fib");
+static_assert(sum(P{1, 2}) == 3);
+constexpr P p = {3, 4};
+b[1] = p.y;)",
+              R"(constexpr int fib(int n) { int x = 0, y = 1; for (int k = 0; k < n; k++) { int t = x + y; x = y; y = t; } return x; }
+struct P { int x, y; };
+constexpr int sum(P p) { return p.x + p.y; })"),
+      R"(
+int[55] m
+(*(b + 0)) = 220
+(*(b + 1)) = p.y
+)");
+}
+
+TEST(ConstantsTest, TextsAreSharedByTheirContent) {
+  EXPECT_EQ("\n" + lowered(R"(constant char* name = "kymo";
+constant char letters[] = "ab";
+char first(constant char* t) { return t[0]; }
+kernel void f(device int* a) { a[0] = first("kymo") + name[1] + letters[0] + first("kymo") + first(__func__); })"),
+            R"(
+constant char[5] text [[address_taken]] = char[5]{char(107), char(121), char(109), char(111), char(0)}
+constant char[3] letters = char[3]{char(97), char(98), char(0)}
+constant char[2] text [[address_taken]] = char[2]{char(102), char(0)}
+char first(constant const char* t) {
+  return (*(t + 0))
+}
+kernel "f" void f([[buffer(0)]] device int* a) {
+  (*(a + 0)) = ((((int(first(decay(text))) + int(text[1])) + int(letters[0])) + int(first(decay(text)))) + int(first(decay(text))))
+}
+char first(constant const char* t) {
+  return (*(t + 0))
+}
+)");
+}
+
+TEST(ConstantsTest, EnumsAreIntegers) {
+  EXPECT_EQ("\n" + lowered(R"(enum Mode { kA, kB = 5, kC };
+enum class Color : uint { Red = 1, Blue = Red + 3 };
+namespace n { enum { kInner = 7 }; }
+kernel void f(device int* a) { Mode m = kC; Color c = Color::Blue; a[0] = m + int(c) + n::kInner; switch (m) { case kA: a[1] = 1; break; case kC: a[1] = 2; } if (c == Color::Red) a[2] = 3; })"),
+            R"(
+kernel "f" void f([[buffer(0)]] device int* a) {
+  int m = 6
+  uint c = 4u
+  (*(a + 0)) = ((m + int(c)) + 7)
+  switch m {
+  case 0:
+    (*(a + 1)) = 1
+    break
+  case 6:
+    (*(a + 1)) = 2
+  }
+  if (c == 1u) {
+    (*(a + 2)) = 3
+  }
+}
+)");
+}
+
+TEST(ConstantsTest, FunctionConstantsTakeTheirValues) {
+  Options options;
+  options.constants["n"] = 5;
+  options.constants["1"] = 0.5;
+  EXPECT_EQ("\n" + lowered(R"(constant int n [[function_constant(0)]];
+constant float m [[function_constant(1)]];
+constant bool u [[function_constant(2)]];
+constant bool has = is_function_constant_defined(u);
+constant bool v = is_function_constant_defined(u) ? u : true;
+kernel void f(device float* a) { float x[n]; x[0] = m; a[0] = x[0] + v; if (has) a[1] = 2; })",
+                           options),
+            R"(
+kernel "f" void f([[buffer(0)]] device float* a) {
+  float[5] x
+  x[0] = 0.5f
+  (*(a + 0)) = (x[0] + 1.0f)
+}
+)");
+}
+
+TEST(ConstantsTest, AFunctionConstantWithoutAValueIsRefusedWhereItIsUsed) {
+  EXPECT_EQ(faults(R"(constant int n [[function_constant(0)]];
+constant float4 v [[function_constant(1)]];
+kernel void f(device float* a) { a[0] = n; a[1] = v.x; })"),
+            "3: error: the function constant \"n\" has no value: give one by its name or its index when the shader is "
+            "translated\n"
+            "2: error: the function constant \"v\" must be a number, and is \"float4\"\n");
+}
+
+TEST(ConstantsTest, NamespaceVariablesAreConstants) {
+  EXPECT_EQ(faults(R"(int counter = 0;
+threadgroup float shared[3];
+constant int missing;
+constant int changing = g();
+int h(device int* p) { return *p; }
+constant int self = self + 1;
+kernel void f(device int* a) { counter = 1; shared[0] = 1; a[0] = missing + self; })"),
+            "2: error: the variable \"shared\" is outside of functions: only constant ones may be there\n"
+            "1: error: the variable \"counter\" is outside of functions: write constant before it\n"
+            "7: error: there is no name \"shared\" here\n"
+            "3: error: the constant \"missing\" needs a value\n");
+}
+
+TEST(ConstantsTest, WhatMustBeKnownIsNamed) {
+  EXPECT_EQ(faults_of(R"(int n[b[0]];
+constexpr int c = b[0];
+static_assert(sizeof(int) == 5, "an int has 4 bytes");
+static_assert(b[0]);)"),
+            "error: the size of an array must be known when the shader is translated\n"
+            "error: the value of \"c\" must be known when the shader is translated\n"
+            "error: static_assert failed: an int has 4 bytes\n"
+            "error: what static_assert asserts must be known when the shader is translated\n");
+}
+
+TEST(ConstantsTest, ConstantsThatNeverEndAreRefused) {
+  EXPECT_EQ(faults(R"(constexpr int forever(int n) { while (true) n++; return n; }
+kernel void f(device int* a) { constexpr int n = forever(1); a[0] = n; })"),
+            "2: error: the value of \"n\" must be known when the shader is translated\n");
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,157 @@
+#include "shader/sema/sema_test.h"
+
+#include <cctype>
+
+#include "shader/parse/parser.h"
+#include "shader/preprocess/headers.h"
+#include "shader/preprocess/preprocessor.h"
+
+namespace kymo::shader {
+
+namespace {
+
+// name.12 becomes name
+std::string meaning_without_numbers(const std::string& text) {
+  std::string result;
+  bool in_name = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto letter = static_cast<unsigned char>(text[i]);
+    const bool is_word = std::isalnum(letter) != 0 || letter == '_' || letter >= 0x80;
+    if (in_name && letter == '.' && i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1])) != 0) {
+      while (i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1])) != 0) ++i;
+      in_name = false;
+      continue;
+    }
+    // operator+.3 and lambda.4 have numbers too
+    if (!is_word && letter != '.' && i + 2 < text.size() && text[i + 1] == '.' &&
+        std::isdigit(static_cast<unsigned char>(text[i + 2])) != 0 && letter != ' ' && letter != '(') {
+      result += text[i++];
+      while (i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1])) != 0) ++i;
+      continue;
+    }
+    if (!is_word) in_name = false;
+    if (is_word && !in_name)
+      in_name = std::isdigit(letter) == 0 && (i == 0 || std::isalnum(static_cast<unsigned char>(text[i - 1])) == 0);
+    result += text[i];
+  }
+  return result;
+}
+
+std::string meaning_kernel(std::string_view body, std::string_view before) {
+  return std::string(before) +
+         "\nkernel void f(device float* a, device int* b, uint i [[thread_position_in_grid]]) {\n" + std::string(body) +
+         "\n}\n";
+}
+
+std::string meaning_ir(const MeaningOfSource& meaning) {
+  EXPECT_EQ(meaning.faults, "");
+  return meaning.ir;
+}
+
+}  // namespace
+
+MeaningOfSource meaning_of(std::string_view source, const Options& options, bool with_library) {
+  SourceFiles files;
+  Diagnostics diagnostics(files);
+  Preprocessor preprocessor(files, diagnostics);
+  ast::Tree tree;
+  Parser parser(tree, diagnostics);
+  const auto read = [&](std::string_view text) {
+    PreprocessorInput input;
+    input.text = text;
+    input.defines = options.defines;
+    parser.parse(preprocessor.run(input));
+  };
+  if (with_library) {
+    for (const std::string_view text : standard_library()) read(text);
+  }
+  const auto user_file = static_cast<uint32_t>(files.size());
+  read(source);
+  ir::Module module;
+  MeaningOfSource result;
+  if (!diagnostics.has_errors()) give_meaning(tree, options, diagnostics, module, user_file);
+  for (const Diagnostic& each : diagnostics.list()) {
+    const std::string_view severity = each.severity == Severity::Error  ? "error"
+                                      : each.severity == Severity::Note ? "note"
+                                                                        : "warning";
+    result.faults += std::to_string(each.at.line) + ": " + std::string(severity) + ": " + each.text + "\n";
+  }
+  if (!diagnostics.has_errors()) {
+    EXPECT_EQ(ir::verify(module), "");
+    result.ir = meaning_without_numbers(ir::print(module));
+  }
+  return result;
+}
+
+std::string lowered(std::string_view source, const Options& options) { return meaning_ir(meaning_of(source, options)); }
+
+std::string lowered_with_library(std::string_view source, const Options& options) {
+  return meaning_ir(meaning_of(source, options, true));
+}
+
+std::string lines(std::string_view body, std::string_view before) {
+  const std::string whole = lowered(meaning_kernel(body, before));
+  const size_t kernel = whole.find("kernel \"f\"");
+  if (kernel == std::string::npos) return whole;
+  std::string result;
+  size_t at = whole.find('\n', kernel) + 1;
+  while (at < whole.size()) {
+    const size_t end = whole.find('\n', at);
+    std::string_view line = std::string_view(whole).substr(at, end - at);
+    at = end == std::string::npos ? whole.size() : end + 1;
+    if (line == "}") break;
+    if (line.starts_with("  uint i = grid_position()")) continue;
+    result += std::string(line.substr(2)) + "\n";
+  }
+  return result;
+}
+
+std::string faults(std::string_view source, const Options& options) { return meaning_of(source, options).faults; }
+
+std::string faults_of(std::string_view body, std::string_view before, const Options& options) {
+  const std::string all = faults(meaning_kernel(body, before), options);
+  std::string result;
+  size_t at = 0;
+  while (at < all.size()) {
+    const size_t end = all.find('\n', at);
+    const std::string_view line = std::string_view(all).substr(at, end - at);
+    result += std::string(line.substr(line.find(": ") + 2)) + "\n";
+    at = end + 1;
+  }
+  return result;
+}
+
+TEST(MeaningTest, AKernelBecomesAFunctionWithBindings) {
+  EXPECT_EQ(lowered(R"(
+kernel void scale(device float* a [[buffer(2)]], constant float& by, uint i [[thread_position_in_grid]]) {
+  a[i] = a[i] * by + 1.0;
+})"),
+            R"(kernel "scale" void scale([[buffer(2)]] device float* a, [[value(0) const]] float by) {
+  uint i = grid_position()[0]
+  (*(a + long(i))) = (((*(a + long(i))) * by) + 1.0f)
+}
+)");
+}
+
+TEST(MeaningTest, SeveralFaultsAreFoundInOneRun) {
+  EXPECT_EQ(faults(R"(kernel void f(device float* a) {
+  a[0] = nothing;
+  a[1] = 2;
+  a[2] = nofunction(3);
+  undeclared = 4;
+})"),
+            "2: error: there is no name \"nothing\" here\n"
+            "4: error: there is no function \"nofunction\" here\n"
+            "5: error: there is no name \"undeclared\" here\n");
+}
+
+TEST(MeaningTest, AVariableWhoseDeclarationFailedIsNotReportedAgain) {
+  EXPECT_EQ(faults_of("int x = nothing; x = 3; b[0] = x + 1;"), "error: there is no name \"nothing\" here\n");
+}
+
+TEST(MeaningTest, FunctionsThatNoKernelUsesAreCheckedToo) {
+  EXPECT_EQ(faults("int unused() { return nothing; }\nkernel void f(device int* a) { a[0] = 1; }"),
+            "1: error: there is no name \"nothing\" here\n");
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,282 @@
+// Template arguments: what is written, completed by defaults, and bound to the parameters' names.
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/text.h"
+#include "shader/sema/same.h"
+#include "shader/sema/sema.h"
+#include "shader/sema/tables.h"
+#include "shader/sema/work.h"
+
+namespace kymo::shader {
+namespace {
+
+using Arguments = TemplateArguments;
+using ArgumentKind = TemplateArgument::Kind;
+
+template <typename T>
+void key_append(std::string& key, T value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  key.append(bytes, sizeof value);
+}
+
+void key_append_arguments(std::string& key, const Arguments& arguments) {
+  for (const TemplateArgument& argument : arguments) {
+    key.push_back(static_cast<char>(argument.kind));
+    switch (argument.kind) {
+      case ArgumentKind::Type:
+        key_append(key, argument.type.type);
+        key.push_back(static_cast<char>(argument.type.is_const));
+        key.push_back(argument.type.space ? static_cast<char>(1 + static_cast<int>(*argument.type.space)) : '\0');
+        break;
+      case ArgumentKind::Value:
+        key_append(key, argument.value->type);
+        key_append(key, argument.value->bits);
+        break;
+      case ArgumentKind::Pack:
+        key_append(key, argument.pack.size());
+        key_append_arguments(key, argument.pack);
+        break;
+      case ArgumentKind::Template:
+        key_append(key, argument.symbol);
+        break;
+    }
+  }
+}
+
+std::string_view argument_kind(const TemplateArgument& argument) {
+  switch (argument.kind) {
+    case ArgumentKind::Type:
+      return "a type";
+    case ArgumentKind::Value:
+      return "a value";
+    case ArgumentKind::Template:
+      return "a template";
+    case ArgumentKind::Pack:
+      break;
+  }
+  return "a pack";
+}
+
+}  // namespace
+
+bool TemplateArgument::operator==(const TemplateArgument& other) const {
+  if (kind != other.kind) return false;
+  switch (kind) {
+    case Kind::Type:
+      return type.type == other.type.type && type.is_const == other.type.is_const && type.space == other.type.space;
+    case Kind::Value:
+      return value->type == other.value->type && value->bits == other.value->bits;
+    case Kind::Pack:
+      return pack == other.pack;
+    case Kind::Template:
+      break;
+  }
+  return symbol == other.symbol;
+}
+
+std::string instance_key(const void* symbol, const TemplateArguments& arguments) {
+  std::string key;
+  key.reserve(8 + arguments.size() * 16);
+  key_append(key, symbol);
+  key_append_arguments(key, arguments);
+  return key;
+}
+
+std::string spell(const TemplateArguments& arguments) {
+  std::string text;
+  for (const TemplateArgument& argument : arguments) {
+    if (argument.kind == ArgumentKind::Pack && argument.pack.empty()) continue;
+    if (!text.empty()) text += ", ";
+    switch (argument.kind) {
+      case ArgumentKind::Type:
+        text += (argument.type.is_const ? "const " : "") +
+                (argument.type.type == nullptr ? "auto" : TypeTable::name(argument.type.type));
+        break;
+      case ArgumentKind::Value:
+        text += argument.value->type->is(TypeKind::Bool) ? (argument.value->bits != 0 ? "true" : "false")
+                                                         : std::to_string(static_cast<int64_t>(argument.value->bits));
+        break;
+      case ArgumentKind::Pack:
+        text += spell(argument.pack);
+        break;
+      case ArgumentKind::Template:
+        text += argument.symbol->name;
+        break;
+    }
+  }
+  return text;
+}
+
+// The struct or alias template that a bare name is, if it is one.
+const Symbol* Meaning::template_named(const ast::TypeName& type, Scope& scope) {
+  if (type.form != ast::TypeForm::Named || type.is_const || type.space || type.name.last().has_arguments ||
+      (type.name.parts.size() == 1 && builtin_type(type.name.last().name) != nullptr) ||
+      type.name.last().name == "auto")
+    return nullptr;
+  for (const Symbol* symbol : find(type.name, scope, type.at)) {
+    if (symbol->kind == Symbol::Kind::Argument && symbol->argument.kind == ArgumentKind::Template)
+      return symbol->argument.symbol;
+    if (symbol->kind != Symbol::Kind::Type || symbol->declaration == nullptr || symbol->type != nullptr) return nullptr;
+    return symbol->declaration->is_template ? symbol : nullptr;
+  }
+  return nullptr;
+}
+
+TemplateArgument Meaning::evaluate_argument(const ast::TemplateArgument& written, Scope& scope) {
+  TemplateArgument argument;
+  if (written.type != nullptr) {
+    if (const Symbol* symbol = template_named(*written.type, scope)) {
+      argument.kind = ArgumentKind::Template;
+      argument.symbol = symbol;
+      return argument;
+    }
+    argument.type = resolve_shape(*written.type, scope);
+    if (argument.type.is_auto) throw Rejected{written.type->at, "auto cannot be a template argument"};
+    return argument;
+  }
+  const ast::Expression& value = *written.value;
+  if (value.kind == ast::ExpressionKind::Name) {
+    if (const std::optional<QualifiedType> type = try_type(value, scope)) {
+      argument.type = *type;
+      return argument;
+    }
+    if (!value.name.last().has_arguments)
+      for (const Symbol* symbol : find(value.name, scope, value.at)) {
+        const bool is_bound = symbol->kind == Symbol::Kind::Argument;
+        if (is_bound && symbol->argument.kind != ArgumentKind::Pack) return symbol->argument;
+        if (is_bound)
+          throw Rejected{value.at,
+                         base::format("\"{}\" is a pack: it needs ... behind what it stands in", symbol->name)};
+        if (symbol->kind != Symbol::Kind::Type || symbol->declaration == nullptr || !symbol->declaration->is_template)
+          break;
+        argument.kind = ArgumentKind::Template;
+        argument.symbol = symbol->original != nullptr ? symbol->original : symbol;
+        return argument;
+      }
+  }
+  argument.kind = ArgumentKind::Value;
+  argument.value = constant(value, scope, "a template argument");
+  if (argument.value->kind != ir::ExpressionKind::Constant)
+    throw Rejected{value.at,
+                   base::format("a template argument is a type or a number, not {}", in_quotes(argument.value->type))};
+  return argument;
+}
+
+TemplateArguments Meaning::evaluate_arguments(const std::vector<ast::TemplateArgument>& list, Scope& scope) {
+  TemplateArguments evaluated;
+  evaluated.reserve(list.size());
+  for (const ast::TemplateArgument& written : list) {
+    if (!written.is_expansion) {
+      evaluated.push_back(evaluate_argument(written, scope));
+      continue;
+    }
+    const Location at = written.type != nullptr ? written.type->at : written.value->at;
+    for (Scope* each : expansions(written.value, written.type, scope, at))
+      evaluated.push_back(evaluate_argument(written, *each));
+  }
+  return evaluated;
+}
+
+TemplateArguments Meaning::arguments_of(const ast::NamePart& part, const ast::Declaration& of, Scope& scope) {
+  Scope* bound = nullptr;
+  return complete_arguments(of, scope, evaluate_arguments(part.arguments, scope), part.at, bound);
+}
+
+bool Meaning::place_given(const std::vector<ast::TemplateParameter>& parameters, const TemplateArguments& given,
+                          std::vector<std::optional<TemplateArgument>>& found) {
+  size_t next = 0;
+  for (size_t i = 0; i < parameters.size() && next < given.size(); ++i) {
+    if (!parameters[i].is_pack) {
+      found[i] = given[next++];
+      continue;
+    }
+    TemplateArgument pack;
+    pack.kind = ArgumentKind::Pack;
+    pack.pack.assign(given.begin() + static_cast<ptrdiff_t>(next), given.end());
+    next = given.size();
+    found[i] = std::move(pack);
+  }
+  return next == given.size();
+}
+
+TemplateArguments Meaning::complete_arguments(const ast::Declaration& of, Scope& declared_in,
+                                              const TemplateArguments& given, Location at, Scope*& bound) {
+  std::vector<std::optional<TemplateArgument>> found(of.template_parameters.size());
+  if (!place_given(of.template_parameters, given, found))
+    throw Rejected{at, base::format("\"{}\" has {} template parameters, but {} arguments are given", of.name,
+                                    of.template_parameters.size(), given.size())};
+  return finish_arguments(of, declared_in, found, at, bound);
+}
+
+void Meaning::check_argument(const ast::TemplateParameter& parameter, TemplateArgument& argument, Scope& bound,
+                             Location at) {
+  // A struct's own name within it is the instance; where a template is wanted, the template.
+  if (parameter.is_template && argument.kind == ArgumentKind::Type)
+    if (const Class* made = class_named(argument.type.type); made != nullptr && !made->arguments.empty()) {
+      argument.kind = ArgumentKind::Template;
+      argument.symbol = made->symbol;
+    }
+  if (parameter.is_template != (argument.kind == ArgumentKind::Template) ||
+      (!parameter.is_template && parameter.is_type != (argument.kind == ArgumentKind::Type)))
+    throw Rejected{at, base::format("template parameter \"{}\" takes {}, not {}", parameter.name,
+                                    parameter.is_template ? "a template" : (parameter.is_type ? "a type" : "a value"),
+                                    argument_kind(argument))};
+  if (argument.kind != ArgumentKind::Value || parameter.type == nullptr) return;
+  const QualifiedType type = resolve_shape(*parameter.type, bound);
+  if (type.is_auto || type.type == argument.value->type) return;
+  if (!type.type->is_scalar())
+    throw Rejected{at, base::format("a template's value must be a number, not {}", in_quotes(type.type))};
+  argument.value = build(at).convert(type.type, argument.value);
+}
+
+TemplateArguments Meaning::finish_arguments(const ast::Declaration& of, Scope& declared_in,
+                                            std::vector<std::optional<TemplateArgument>>& found, Location at,
+                                            Scope*& bound) {
+  const DepthGuard guard(tables_->depth, kMostInstantiationDepth, at, "a template's list of arguments");
+  spend_step(at);
+  bound = &make_scope(Scope::Kind::Template, &declared_in);
+  TemplateArguments finished;
+  finished.reserve(found.size());
+  const auto earlier = tables_->forward.find(&of);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const ast::TemplateParameter& parameter = of.template_parameters[i];
+    TemplateArgument argument;
+    if (found[i]) {
+      argument = std::move(*found[i]);
+    } else if (parameter.is_pack) {
+      argument.kind = ArgumentKind::Pack;
+    } else {
+      const ast::TemplateArgument* fallback = &parameter.fallback;
+      if (fallback->type == nullptr && fallback->value == nullptr && earlier != tables_->forward.end() &&
+          i < earlier->second->template_parameters.size())
+        fallback = &earlier->second->template_parameters[i].fallback;
+      if (fallback->type == nullptr && fallback->value == nullptr)
+        throw Rejected{at,
+                       base::format("template parameter \"{}\" of \"{}\" is neither given nor known from the arguments",
+                                    parameter.name, of.name)};
+      argument = evaluate_argument(*fallback, *bound);
+    }
+    if (parameter.is_pack)
+      for (TemplateArgument& element : argument.pack) check_argument(parameter, element, *bound, at);
+    else
+      check_argument(parameter, argument, *bound, at);
+    finished.push_back(argument);
+    if (!parameter.name.empty())
+      make_symbol(Symbol::Kind::Argument, parameter.name, *bound).argument = std::move(argument);
+  }
+  return finished;
+}
+
+Scope& Meaning::bind(const std::vector<ast::TemplateParameter>& parameters, const TemplateArguments& arguments,
+                     Scope& parent) {
+  Scope& bound = make_scope(Scope::Kind::Template, &parent);
+  for (size_t i = 0; i < parameters.size() && i < arguments.size(); ++i)
+    if (!parameters[i].name.empty())
+      make_symbol(Symbol::Kind::Argument, parameters[i].name, bound).argument = arguments[i];
+  return bound;
+}
+
+}  // namespace kymo::shader

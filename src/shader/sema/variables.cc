@@ -1,0 +1,172 @@
+// Variables outside of functions: constants all of them, worked out when they are first used.
+
+#include <cmath>
+
+#include "base/text.h"
+#include "shader/sema/work.h"
+
+namespace kymo::shader {
+
+namespace {
+
+const ast::Attribute* variables_function_constant(const ast::Declaration& declaration) {
+  for (const ast::Attribute& attribute : declaration.attributes) {
+    if (attribute.name == "function_constant") return &attribute;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value Meaning::variable(const Symbol& symbol, Location at) {
+  return lower_variable(*symbol.declaration, symbol.owner != nullptr ? *symbol.owner->scope : *symbol.scope, at);
+}
+
+Value Meaning::lower_variable(const ast::Declaration& declaration, Scope& scope, Location at) {
+  auto& known = work_->variables[&declaration];
+  if (const auto found = known.find(&scope); found != known.end()) return found->second;
+  if (std::optional<Value> given = function_constant(declaration, scope, at)) return *given;
+  if (!work_->lowering.emplace(&declaration, &scope).second) {
+    throw Rejected{at, "the value of " + in_quotes(declaration.name) + " depends on itself"};
+  }
+  struct Done {
+    Work& work;
+    std::pair<const ast::Declaration*, const Scope*> key;
+    ~Done() { work.lowering.erase(key); }
+  } done{*work_, {&declaration, &scope}};
+
+  const Restore<Body> body(body_);
+  const Restore<uint32_t> depth(expression_depth_);
+  const DepthGuard guard(depth_, 200, at, "what the constant needs");
+  ir::Block statements;
+  body_ = Body();
+  body_.block = &statements;
+  expression_depth_ = 0;
+  const Value value = constant_variable(declaration, scope);
+  work_->variables[&declaration][&scope] = value;
+  return value;
+}
+
+Value Meaning::constant_variable(const ast::Declaration& declaration, Scope& scope) {
+  QualifiedType type = resolve(*declaration.type, scope);
+  if (type.space && *type.space != Space::Constant) {
+    throw Rejected{declaration.at, "the variable " + in_quotes(declaration.name) +
+                                       " is outside of functions: only constant ones may be there"};
+  }
+  if (!type.space && !declaration.is_constexpr && !type.is_const &&
+      !(type.type != nullptr && type.type->is_pointer())) {
+    throw Rejected{declaration.at, "the variable " + in_quotes(declaration.name) +
+                                       " is outside of functions: write constant before it"};
+  }
+  if (declaration.initializer == nullptr && declaration.direct_arguments.empty() && !declaration.direct) {
+    throw Rejected{declaration.at, "the constant " + in_quotes(declaration.name) + " needs a value"};
+  }
+  const ir::Expression* value = nullptr;
+  if (type.is_auto) {
+    const Value from = expression(*declaration.initializer, scope);
+    type = deduce_auto(type, from, scope, declaration.at);
+    value = convert(from, type, declaration.at, "the value of " + in_quotes(declaration.name));
+  } else {
+    type.type = sized(type.type, declaration, scope);
+    if (type.type->is_pointer()) {
+      const Value from = expression(*declaration.initializer, scope);
+      type = adapt(type, decayed(from));
+      value = convert(from, type, declaration.at, "the value of " + in_quotes(declaration.name));
+    } else {
+      value = initialize(type, declaration, scope);
+    }
+  }
+  if (type.type->is_pointer()) {
+    // To a table or a text of the program itself.
+    if (!body_.block->empty() || !is_settled(*value)) {
+      throw Rejected{declaration.at,
+                     "the value of " + in_quotes(declaration.name) + " must be known when the shader is translated"};
+    }
+    return rvalue(value, type.type);
+  }
+  if (value == nullptr)
+    throw Rejected{declaration.at, "the constant " + in_quotes(declaration.name) + " needs a value"};
+  const ir::Expression* known = evaluated(value, *body_.block);
+  if (known == nullptr) {
+    throw Rejected{declaration.at,
+                   "the value of " + in_quotes(declaration.name) + " must be known when the shader is translated"};
+  }
+  return constant_value(declaration.name, known);
+}
+
+// Numbers are used as they are, tables and structures from where they lie.
+Value Meaning::constant_value(std::string_view name, const ir::Expression* known) {
+  Value value = rvalue(known);
+  value.is_const = true;
+  if (known->kind == ir::ExpressionKind::Zero && known->type->is_scalar())
+    value.ir = build(known->at).constant(known->type, 0);
+  if (known->type->is_number()) return value;
+  ir::Variable& made = module_.make_variable(std::string(name), known->type, Space::Program);
+  made.value = known;
+  module_.constants.push_back(&made);
+  value.ir = build(known->at).variable(made);
+  value.is_place = true;
+  value.space = Space::Program;
+  return value;
+}
+
+// ---- Function constants --------------------------------------------------------------------------------------------
+
+std::optional<Value> Meaning::function_constant(const ast::Declaration& declaration, Scope& scope, Location at) {
+  const ast::Attribute* attribute = variables_function_constant(declaration);
+  if (attribute == nullptr) return std::nullopt;
+  const Type* type = resolve_plain(*declaration.type, scope);
+  if (!type->is_scalar()) {
+    throw Rejected{declaration.at, "the function constant " + in_quotes(declaration.name) +
+                                       " must be a number, and is " + in_quotes(type)};
+  }
+  const std::optional<double> given = given_constant(declaration, scope);
+  ir::Builder& make = build(at);
+  if (!given) {
+    if (body_.is_unevaluated) return rvalue(make.zero(type));
+    throw Rejected{at, "the function constant " + in_quotes(declaration.name) + " has no value: give one by its name" +
+                           (attribute->arguments.empty() ? "" : " or its index") + " when the shader is translated"};
+  }
+  if (type->is_integer()) {
+    const bool is_large = *given >= 0x1p63;
+    const bool is_whole = *given >= -0x1p63 && *given < 0x1p64 && std::trunc(*given) == *given;
+    if (!is_whole ||
+        !fits(type, is_large ? static_cast<int64_t>(static_cast<uint64_t>(*given)) : static_cast<int64_t>(*given),
+              is_large)) {
+      throw Rejected{at, base::format("the function constant {} is {}, and cannot be {}", in_quotes(declaration.name),
+                                      in_quotes(type), *given)};
+    }
+  }
+  Value value = rvalue(type->is(TypeKind::Bool) ? make.constant_bool(*given != 0)
+                       : type->is_floating()    ? make.constant_float(static_cast<float>(*given), type->kind)
+                       : *given >= 0x1p63       ? make.constant_uint(static_cast<uint64_t>(*given), type->kind)
+                                                : make.constant_int(static_cast<int64_t>(*given), type->kind));
+  value.is_const = true;
+  return value;
+}
+
+std::optional<double> Meaning::given_constant(const ast::Declaration& declaration, Scope& scope) {
+  const ast::Attribute* attribute = variables_function_constant(declaration);
+  auto found = options_.constants.find(declaration.name);
+  if (found == options_.constants.end() && attribute != nullptr && !attribute->arguments.empty()) {
+    const uint64_t index = constant_integer(*attribute->arguments[0], scope, "the index of a function constant");
+    found = options_.constants.find(std::to_string(index));
+  }
+  if (found == options_.constants.end()) return std::nullopt;
+  return found->second;
+}
+
+Value Meaning::function_constant_defined(const ast::Expression& call, Scope& scope) {
+  const ast::Expression* argument = call.operands.size() == 2 ? call.operands[1] : nullptr;
+  if (argument != nullptr && argument->kind == ast::ExpressionKind::Name) {
+    for (const Symbol* symbol : find(argument->name, scope, argument->at)) {
+      if (symbol->kind != Symbol::Kind::Variable || variables_function_constant(*symbol->declaration) == nullptr)
+        continue;
+      const bool is_defined = given_constant(*symbol->declaration, *symbol->scope).has_value();
+      return rvalue(build(call.at).constant_bool(is_defined));
+    }
+  }
+  throw Rejected{call.at, "is_function_constant_defined takes one function constant, by its name"};
+}
+
+}  // namespace kymo::shader

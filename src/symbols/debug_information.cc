@@ -1,0 +1,170 @@
+#include "symbols/debug_information.h"
+
+#if KYMO_HAVE_DW
+
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <unistd.h>
+
+#include <string_view>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "symbols/debug_functions.h"
+#include "symbols/symbol_table.h"
+
+namespace kymo::symbols {
+
+namespace {
+
+// Debug files apart are found by their build id alone: libdw's usual way would ask servers too, and wait for them.
+const Dwfl_Callbacks kLookup{dwfl_linux_proc_find_elf, dwfl_build_id_find_debuginfo, nullptr, nullptr};
+const Dwfl_Callbacks kFileLookup{dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo, dwfl_offline_section_address,
+                                 nullptr};
+constexpr Dwarf_Addr kFileBegin = 0x1000'0000;  // where a file is said to be loaded, unless it says so itself
+
+}  // namespace
+
+struct DebugInformation::Impl {
+  explicit Impl(const Dwfl_Callbacks& lookup) : dwfl(dwfl_begin(&lookup), dwfl_end) {}
+
+  std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl;
+  Dwfl_Module* file = nullptr;  // the single one
+  std::unordered_map<Dwarf*, AddressRanges> units;
+  std::unordered_map<const void*, AddressRanges> functions;  // by where the unit's own entry lies
+
+  std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many
+
+  const char* symbol_name_at(Dwfl_Module* module, Dwarf_Addr address) {
+    if (SymbolTable::is_worth_while(module)) return symbols.try_emplace(module, module).first->second.at(address);
+    GElf_Off offset = 0;
+    GElf_Sym symbol;
+    return dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
+  }
+
+  // By the symbol table; empty where it has none. Without what the compiler calls its copies of a function: "f.cold".
+  std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
+    const char* const name = symbol_name_at(module, address);
+    if (name == nullptr) return {};
+    const std::string_view text = name;
+    return demangled(std::string(text.substr(0, text.find('.', 1))).c_str());
+  }
+
+  // A function that is not seen outside its file has a bare name in the debug information, and a whole one, with what
+  // it is in and takes, in the symbol table.
+  void complete_name(Dwfl_Module* module, Dwarf_Addr address, std::string& function) {
+    if (function.find('(') != std::string::npos) return;
+    std::string symbol = symbol_at(module, address);
+    if (function.empty() || symbol.find(function + "(") != std::string::npos) function = std::move(symbol);
+  }
+
+  Dwfl_Module* module_at(Dwarf_Addr address) const {
+    Dwfl_Module* const module = dwfl_addrmodule(dwfl.get(), address);
+    Dwarf_Addr begin = 0, end = 0;
+    dwfl_module_info(module, nullptr, &begin, &end, nullptr, nullptr, nullptr, nullptr);
+    return address >= begin && address < end ? module : nullptr;  // what lies near one is given as well
+  }
+
+  bool unit_at(Dwfl_Module* module, Dwarf* dwarf, Dwarf_Addr address, Dwarf_Addr bias, Dwarf_Die& unit) {
+    Dwarf_Addr same_bias = 0;
+    if (Dwarf_Die* const found = dwfl_module_addrdie(module, address + bias, &same_bias)) {
+      unit = *found;
+      return true;
+    }
+    // Some compilers write no table of which unit has an address.
+    auto known = units.find(dwarf);
+    if (known == units.end()) known = units.emplace(dwarf, units_of(dwarf)).first;
+    const auto offset = known->second.at(address);
+    return offset && dwarf_offdie(dwarf, *offset, &unit) != nullptr;
+  }
+
+  std::vector<Frame> debug_frames(Dwfl_Module* module, Dwarf_Addr address) {
+    Dwarf_Addr bias = 0;
+    Dwarf* const dwarf = dwfl_module_getdwarf(module, &bias);
+    Dwarf_Die unit;
+    if (dwarf == nullptr || !unit_at(module, dwarf, address - bias, bias, unit)) return {};
+    auto known = functions.find(unit.addr);
+    if (known == functions.end()) known = functions.emplace(unit.addr, functions_of(unit)).first;
+    Dwarf_Die function;
+    if (const auto offset = known->second.at(address - bias);
+        offset && dwarf_offdie(dwarf, *offset, &function) != nullptr)
+      return frames_in(unit, function, address - bias);
+    return {line_in(unit, address - bias)};
+  }
+};
+
+DebugInformation::DebugInformation() : impl_(std::make_unique<Impl>(kLookup)) { look_again(); }
+DebugInformation::~DebugInformation() = default;
+
+DebugInformation::DebugInformation(base::FileDescriptor file, const std::string& path)
+    : impl_(std::make_unique<Impl>(kFileLookup)) {
+  Dwfl* const dwfl = impl_->dwfl.get();
+  if (dwfl == nullptr) return;
+  dwfl_report_begin(dwfl);
+  impl_->file = dwfl_report_elf(dwfl, path.c_str(), path.c_str(), file.get(), kFileBegin, false);
+  if (impl_->file != nullptr) file.release();  // it closes it
+  dwfl_report_end(dwfl, nullptr, nullptr);
+}
+
+std::optional<uintptr_t> DebugInformation::begins_at() const {
+  if (impl_->file == nullptr) return std::nullopt;
+  Dwarf_Addr begin = 0;
+  dwfl_module_info(impl_->file, nullptr, &begin, nullptr, nullptr, nullptr, nullptr, nullptr);
+  return begin;
+}
+
+std::string DebugInformation::build_id() const {
+  GElf_Addr bias = 0;
+  Elf* const elf = impl_->file != nullptr ? dwfl_module_getelf(impl_->file, &bias) : nullptr;
+  const void* bytes = nullptr;
+  const ssize_t size = elf != nullptr ? dwelf_elf_gnu_build_id(elf, &bytes) : 0;
+  if (size <= 0) return {};
+  return base::hex({static_cast<const uint8_t*>(bytes), static_cast<size_t>(size)});
+}
+
+void DebugInformation::look_again() {
+  if (impl_->dwfl == nullptr || impl_->file != nullptr) return;
+  dwfl_report_begin_add(impl_->dwfl.get());
+  dwfl_linux_proc_report(impl_->dwfl.get(), getpid());
+  dwfl_report_end(impl_->dwfl.get(), nullptr, nullptr);
+}
+
+std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
+  if (impl_->dwfl == nullptr || return_address == 0) return {};
+  Dwfl_Module* const module = impl_->module_at(return_address - 1);
+  if (module == nullptr) return {};
+  std::vector<Frame> frames = impl_->debug_frames(module, return_address - 1);
+  if (frames.empty()) frames.emplace_back();
+
+  Dwarf_Addr begin = 0;
+  const char* main_file = nullptr;
+  const char* const name = dwfl_module_info(module, nullptr, &begin, nullptr, nullptr, nullptr, &main_file, nullptr);
+  const std::string path = main_file != nullptr ? main_file : name != nullptr ? name : "";
+  impl_->complete_name(module, return_address - 1, frames.back().function);
+  for (Frame& frame : frames) {
+    frame.module = path;
+    if (frame.function.empty())
+      frame.function =
+          base::format("{}+{:#x}", std::string_view(path).substr(path.rfind('/') + 1), return_address - begin);
+  }
+  return frames;
+}
+
+}  // namespace kymo::symbols
+
+#else
+
+namespace kymo::symbols {
+
+struct DebugInformation::Impl {};
+DebugInformation::DebugInformation() = default;
+DebugInformation::DebugInformation(base::FileDescriptor, const std::string&) {}
+DebugInformation::~DebugInformation() = default;
+void DebugInformation::look_again() {}
+std::optional<uintptr_t> DebugInformation::begins_at() const { return std::nullopt; }
+std::string DebugInformation::build_id() const { return {}; }
+std::vector<Frame> DebugInformation::frames(uintptr_t) { return {}; }
+
+}  // namespace kymo::symbols
+
+#endif

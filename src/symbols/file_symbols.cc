@@ -1,0 +1,81 @@
+#include "symbols/file_symbols.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "symbols/debug_information.h"
+
+namespace kymo::symbols {
+
+namespace {
+
+constexpr size_t kMostFiles = 4096;  // that are open at once; further ones are told by their offsets
+constexpr size_t kLeastIdDigits = 4;
+
+// Nothing that could make the caller wait, or do something by being opened.
+base::FileDescriptor open_plain_file(const std::string& path) {
+  if (!path.starts_with('/') || path.find('\0') != std::string::npos) return {};
+  base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  return file;
+}
+
+bool is_hexadecimal(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// Where distributions put what they strip from files.
+std::string debug_file_of(const std::string& build_id) {
+  if (build_id.size() < kLeastIdDigits || !is_hexadecimal(build_id)) return {};
+  return base::format("/usr/lib/debug/.build-id/{}/{}.debug", build_id.substr(0, 2), build_id.substr(2));
+}
+
+std::unique_ptr<DebugInformation> open_code(const std::string& path, const std::string& build_id) {
+  for (const std::string& candidate : {path, debug_file_of(build_id)}) {
+    base::FileDescriptor file = open_plain_file(candidate);
+    if (!file) continue;
+    auto information = std::make_unique<DebugInformation>(std::move(file), candidate);
+    if (!information->begins_at()) continue;
+    if (build_id.empty() || information->build_id() == build_id) return information;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+struct FileSymbols::Impl {
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<DebugInformation>> files;  // null: not to be had
+};
+
+FileSymbols::FileSymbols() : impl_(std::make_unique<Impl>()) {}
+FileSymbols::~FileSymbols() = default;
+FileSymbols::FileSymbols(FileSymbols&&) noexcept = default;
+FileSymbols& FileSymbols::operator=(FileSymbols&&) noexcept = default;
+
+std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const std::string& build_id,
+                                                  uint64_t offset) {
+  auto known = impl_->files.find({path, build_id});
+  if (known == impl_->files.end() && impl_->files.size() < kMostFiles)
+    known = impl_->files.emplace(std::pair(path, build_id), open_code(path, build_id)).first;
+  std::vector<Frame> frames;
+  if (known != impl_->files.end() && known->second != nullptr) {
+    const uint64_t begin = *known->second->begins_at();
+    if (offset <= UINT64_MAX - begin) frames = known->second->frames(begin + offset);
+  }
+  if (frames.empty()) {
+    const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+    frames.emplace_back().function = base::format("{}+{:#x}", name, offset);
+  }
+  for (Frame& frame : frames) frame.module = path;  // not where its debug information is
+  return frames;
+}
+
+}  // namespace kymo::symbols

@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 
-.PHONY: build demo test test-load bench fuzz format lint clean help
+.PHONY: build demo package test test-load bench fuzz format lint clean help
 
 build:  ## builds the library and the command: build/release/lib, build/release/bin (the default)
 	@$(DEPS) build
@@ -27,6 +27,13 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.json
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
 	@echo "To look at it: open https://ui.perfetto.dev and drop build/demo/demo.pftrace there, or load build/demo/demo.json in chrome://tracing."
+
+package:  ## makes a Debian package: build/kymo_VERSION_ARCHITECTURE.deb
+	@$(DEPS) build package
+	@cmake --preset package >/dev/null
+	@cmake --build --preset package
+	@cd build/package && cpack
+	@echo "To install it: apt install ./build/kymo_*.deb"
 
 test:  ## runs every test: layers, release, sanitizers, fuzzers
 	@$(DEPS) build device test

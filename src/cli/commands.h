@@ -38,6 +38,8 @@ int trigger(const Arguments&);         // asks them
 int cancel(const Arguments&);          // takes that back
 int doctor(const Arguments&);          // why a program cannot be asked
 int daemon_command(const Arguments&);  // serves programs that can be asked for a trace
+int completion(const Arguments&);      // completion scripts for shells
+int manual(const Arguments&);          // manual pages
 
 // The whole command line, without the program's own name: finds the command, runs it, reports what it throws.
 int run(const Arguments&);

@@ -1,9 +1,9 @@
 // The way in: finds the command, reports what it throws.
 
-#include <array>
 #include <exception>
 
 #include "base/text.h"
+#include "cli/command_list.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "collect/version.h"
@@ -13,36 +13,11 @@
 namespace kymo::cli {
 namespace {
 
-struct Command {
-  const char* name;
-  const char* summary;
-  int (*run)(const Arguments&);
-};
-
-constexpr std::array kCommands = {
-    Command{"record", "run a program and record what it does", record},
-    Command{"info", "show what a trace holds", info},
-    Command{"stats", "show where the time went", stats},
-    Command{"memory", "show where the memory went, and what was never given back", memory_command},
-    Command{"export", "convert a trace for other viewers", export_command},
-    Command{"recover", "bring what crashed programs left into their trace", recover},
-    Command{"ps", "list the running programs that can be asked for a trace", ps},
-    Command{"trigger", "ask running programs for a trace", trigger},
-    Command{"cancel", "take back what trigger asked for", cancel},
-    Command{"doctor", "say why a program cannot be asked", doctor},
-    Command{"daemon", "serve programs that can be asked for a trace", daemon_command},
-    Command{"devices", "list the accelerators of this machine", devices},
-    Command{"sinks", "list the other tools that can hear programs", sinks},
-    Command{"shader", "translate a Metal shader, or list its kernels", shader_command},
-    Command{"replay", "run the device work of a capture again", replay_command},
-    Command{"capture-info", "show what a capture of device work holds", capture_info},
-};
-
 std::string help() {
   std::string text =
       "Kymo records what programs and their accelerators do, and shows it.\n\n"
       "Usage: kymo COMMAND [options]\n\nCommands:\n";
-  for (const Command& command : kCommands) text += base::format("  {:<14}{}\n", command.name, command.summary);
+  for (const Command& command : all_commands()) text += base::format("  {:<14}{}\n", command.name, command.summary);
   text +=
       "\nOptions:\n"
       "  -h,--help   show this; 'kymo COMMAND --help' shows a command's options\n"
@@ -54,11 +29,11 @@ std::string help() {
 }
 
 const Command& find_command(const std::string& name) {
-  for (const Command& command : kCommands)
+  for (const Command& command : all_commands())
     if (name == command.name) return command;
   if (name.starts_with('-')) throw options::UsageError("", base::format("unknown option '{}'", name));
   Arguments names;
-  for (const Command& command : kCommands) names.push_back(command.name);
+  for (const Command& command : all_commands()) names.push_back(command.name);
   const auto meant = options::nearest(name, names);
   throw options::UsageError(
       "", base::format("there is no command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));

@@ -5,6 +5,7 @@
 
 #include "base/print.h"
 #include "base/text.h"
+#include "options/manual.h"
 #include "options/suggest.h"
 
 namespace kymo::options {
@@ -48,11 +49,62 @@ std::string indented(const std::string& lines) {
 struct CommandLine::Impl {
   Impl(const std::string& name, const std::string& description) : app(description, name) {}
   CLI::App app;
+  std::string usage, example;
 };
+
+namespace {
+
+// Where read() puts the options instead of reading any: see manual_of.
+thread_local CommandManual* wanted_manual = nullptr;
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> words(1);
+  for (const char letter : text) {
+    if (letter == separator)
+      words.emplace_back();
+    else
+      words.back() += letter;
+  }
+  return words;
+}
+
+OptionManual manual_of_option(const CLI::Option& option) {
+  OptionManual manual;
+  manual.is_positional = option.get_positional();
+  for (const std::string& name : option.get_snames()) manual.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) manual.names.push_back("--" + name);
+  if (manual.is_positional) manual.names = {option.get_name(true)};
+  // A flag has a form only if it may have a value: "[=VALUE]".
+  const bool is_flag = option.get_expected_min() == 0;
+  const std::string form = option.get_type_name();
+  if (!manual.is_positional && (!is_flag || form.starts_with('['))) manual.form = form;
+  const auto is_literal = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || letter == '|' || letter == '-';
+  };
+  if (manual.form.find('|') != std::string::npos && std::all_of(manual.form.begin(), manual.form.end(), is_literal))
+    manual.choices = split(manual.form, '|');
+  manual.help = option.get_description();
+  std::replace(manual.help.begin(), manual.help.end(), '\n', ' ');
+  return manual;
+}
+
+}  // namespace
+
+CommandManual manual_of(const std::function<void()>& command) {
+  CommandManual manual;
+  struct Scope {
+    explicit Scope(CommandManual* into) { wanted_manual = into; }
+    ~Scope() { wanted_manual = nullptr; }
+  } scope(&manual);
+  command();
+  return manual;
+}
 
 CommandLine::CommandLine(const std::string& name, const std::string& usage, const std::string& description,
                          const std::string& example)
     : impl_(std::make_unique<Impl>(name, description)) {
+  impl_->usage = usage;
+  impl_->example = example;
   impl_->app.formatter(std::make_shared<Manual>(usage));
   impl_->app.set_help_flag("-h,--help", "show this");
   if (!example.empty()) impl_->app.footer("Example:\n" + indented(example));
@@ -111,6 +163,12 @@ void CommandLine::stop_at_first_argument() { impl_->app.prefix_command(); }
 
 bool CommandLine::read(std::vector<std::string> arguments) {
   CLI::App& app = impl_->app;
+  if (wanted_manual != nullptr) {
+    *wanted_manual = {app.get_name(), impl_->usage, app.get_description(), impl_->example, {}};
+    for (const CLI::Option* option : std::as_const(app).get_options())
+      wanted_manual->options.push_back(manual_of_option(*option));
+    return false;
+  }
   std::reverse(arguments.begin(), arguments.end());  // the order CLI11 takes them in
   try {
     app.parse(std::move(arguments));

@@ -1,0 +1,27 @@
+// The options of a command as data: what `--help` prints is also the source of manual pages and shell completions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace kymo::options {
+
+struct OptionManual {
+  std::vector<std::string> names;    // "-o", "--output"; of a positional argument, its name
+  std::string form;                  // of its value: "FILE", "name|thread"; empty: it takes none
+  std::vector<std::string> choices;  // the values, if there are few
+  std::string help;                  // one line
+  bool is_positional = false;
+};
+
+struct CommandManual {
+  std::string name, usage, description, example;
+  std::vector<OptionManual> options;
+};
+
+// Calls `command`, which reads a CommandLine before it does anything else, and returns the options of that. The
+// command's read() returns false.
+CommandManual manual_of(const std::function<void()>& command);
+
+}  // namespace kymo::options

@@ -1,6 +1,6 @@
-# Kymo by its commands. CMake does the work: see CMakePresets.json for its builds, CONTRIBUTING.md for the rest.
+# Shortcuts for common tasks. CMake does the work: see CMakePresets.json for the builds, CONTRIBUTING.md for the rest.
 
-# What sees to the packages; `make DEPS=: test` leaves them to you.
+# Installs missing packages. `make DEPS=: test` skips this.
 DEPS ?= scripts/install-deps
 RELEASE := build/release
 KYMO := $(RELEASE)/bin/kymo
@@ -15,7 +15,7 @@ build:  ## builds the library and the command: build/release/lib, build/release/
 	@cmake --preset release
 	@cmake --build --preset release --target products
 
-demo:  ## records a program that uses an accelerator, shows where the time went, and writes files to look at
+demo:  ## records a program that uses an accelerator, shows where the time went, and exports the trace
 	@$(DEPS) build device
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target kymo_command kymo_denoise
@@ -26,7 +26,7 @@ demo:  ## records a program that uses an accelerator, shows where the time went,
 	$(KYMO) stats build/demo/demo.kymo
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.json
 	$(KYMO) export build/demo/demo.kymo -o build/demo/demo.pftrace
-	@echo "To look at it: open https://ui.perfetto.dev and drop build/demo/demo.pftrace there, or load build/demo/demo.json in chrome://tracing."
+	@echo "To view the trace: open https://ui.perfetto.dev and drop build/demo/demo.pftrace there, or load build/demo/demo.json in chrome://tracing."
 
 package:  ## makes a Debian package: build/kymo_VERSION_ARCHITECTURE.deb
 	@$(DEPS) build package
@@ -39,17 +39,17 @@ test:  ## runs every test: layers, release, sanitizers, fuzzers
 	@$(DEPS) build device test
 	@scripts/test
 
-test-load:  ## runs the release tests on a machine that is kept busy, with more and larger inputs
+test-load:  ## runs the release tests under CPU load, with more and larger inputs
 	@$(DEPS) build device test
 	@scripts/test load
 
-bench:  ## builds and runs the benchmarks, beside those of Kymo's peers that are here
+bench:  ## builds and runs the benchmarks, and compares with other installed tools
 	@$(DEPS) build device bench
 	@cmake --preset release -DKYMO_BENCH=ON
 	@cmake --build --preset release --target benches
 	@scripts/bench
 
-fuzz:  ## runs each fuzzer for FUZZ_SECONDS (60)
+fuzz:  ## runs each fuzzer for FUZZ_SECONDS (default: 60)
 	@$(DEPS) build device test
 	@scripts/fuzz $(FUZZ_SECONDS)
 
@@ -57,12 +57,12 @@ format:  ## formats the code
 	@$(DEPS) lint
 	@find include src integrations examples tests fuzz bench -name '*.h' -print0 -o -name '*.cc' -print0 | xargs -0 clang-format -i
 
-lint:  ## clang-tidy, over everything but tests; a warning is an error
+lint:  ## runs clang-tidy on everything except tests; a warning is an error
 	@$(DEPS) build lint
 	@cmake --preset lint >/dev/null
 	@run-clang-tidy -quiet -p build/lint -j "$$(nproc)" '$(CURDIR)/(src|examples)/(?!.*_(test|bench)\.cc).*' 2>&1 | \
 	  { grep -Ev '^(clang-tidy|[0-9]+ warnings? generated)' || true; }
-	@echo "lint: nothing to say"
+	@echo "lint: no warnings"
 
 clean:  ## removes build/
 	@rm -rf build

@@ -1,7 +1,6 @@
-// A small program that does real work and says what it is doing, in every way Kymo offers.
+// A small program that does real work and uses all kinds of annotations of Kymo.
 //
-// It counts words: a reader makes up documents, workers split and count them, a writer merges the counts. Record it
-// with
+// It counts words: a reader generates documents; workers split them, count the words and merge the counts. Record it:
 //   kymo record -o demo.kymo -- kymo_demo
 #include <atomic>
 #include <condition_variable>
@@ -27,7 +26,7 @@ using Counts = std::map<std::string, int>;
 struct Document {
   int number = 0;
   std::string text;
-  kymo::RangeId life{};  // from the reader to the writer, across threads
+  kymo::RangeId life{};  // from the reader to the worker, across threads
 };
 
 template <class T>

@@ -1,8 +1,8 @@
-// Cleans a noisy picture on whatever accelerator is here, and says how much cleaner it got.
+// Removes noise from a picture on the available accelerator, and prints the quality before and after.
 //
-// The picture is made on the host, its noise on the device. Thirty steps of edge-keeping diffusion (Perona and Malik's)
-// take the noise away and leave the edges. Every kernel, copy and allocation is in the trace without a word about it;
-// the ranges are this program's own. Record it with
+// The host makes the picture and the device makes its noise. Thirty steps of diffusion that keeps edges (Perona and
+// Malik) remove the noise. Every kernel, copy and allocation is in the trace without any code for it. The ranges are
+// this program's own. Record it with
 //   kymo record -o denoise.kymo -- kymo_denoise
 // or, with KYMO_CAPTURE_ENABLED=1, capture its device work for `kymo replay 0000-denoise.kycap`.
 #include <cmath>
@@ -21,7 +21,7 @@ using namespace kymo::device;
 constexpr int64_t kWidth = 640, kHeight = 480;
 constexpr int kSteps = 30;
 
-// One step: each point moves towards its neighbours, the less the larger the difference.
+// One step: each point moves towards its neighbours. The larger the difference, the less it moves.
 const char* const kDiffuse = R"(#include <metal_stdlib>
 using namespace metal;
 
@@ -36,7 +36,7 @@ kernel void diffuse(device const float* from, device float* to, constant int& wi
 }
 )";
 
-// Discs and stripes, between 0 and 1.
+// Discs and squares, with values between 0 and 1.
 std::vector<float> draw() {
   KYMO_RANGE("draw the picture");
   std::vector<float> picture(kWidth * kHeight);
@@ -48,7 +48,7 @@ std::vector<float> draw() {
   return picture;
 }
 
-// Decibels: more is cleaner.
+// In decibels. A higher value has less noise.
 double quality(const std::vector<float>& picture, const std::vector<float>& ideal) {
   KYMO_RANGE("measure quality");
   double squares = 0;

@@ -1,12 +1,12 @@
-// A small inference engine under kymo::EdgeProfiler: what an engine has to do so that its users see its operations.
+// A small inference engine with kymo::EdgeProfiler: what an engine must do so that its users see its operations.
 //
-//   kymo_engine [TRACE [DEVICE]]           engine.json on the best device, unless told otherwise
+//   kymo_engine [TRACE [DEVICE]]           default: engine.json, on the best device
 //
-// The engine runs a perceptron of three layers on whatever accelerator is here. For the profiler it does four things:
-//   1. its module derives from edge::Module and says what a debug handle stands for;
-//   2. each operation is an edge::Operation for as long as the host works on it, with its inputs where they are wanted;
-//   3. the device's memory is reported where it is taken and where it is given back;
-//   4. nothing for the kernels: those of Kymo's runtime are heard of by themselves (with_device).
+// The engine runs a perceptron of three layers on the available accelerator. For the profiler it does four things:
+//   1. Its module derives from edge::Module and says what a debug handle means.
+//   2. Each operation is an edge::Operation while the host works on it, with its inputs if they are wanted.
+//   3. It reports device memory when it allocates and frees it.
+//   4. It does nothing for kernels: Kymo's runtime reports them itself (with_device).
 // The result is checked against the same network on the host.
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ namespace edge = kymo::edge;
 constexpr int64_t kBatch = 32;
 constexpr int kPasses = 5;
 
-// One thread for each number of the output. `w` is what the operation holds beside its input, if anything.
+// One thread for each number of the output. `w` is the operation's weights, if it has any.
 const char* const kKernels = R"(#include <metal_stdlib>
 using namespace metal;
 
@@ -55,7 +55,7 @@ OPERATION(softmax) {
 }
 )";
 
-// As Kineto numbers devices.
+// Kineto's number of the device.
 edge::DeviceId device_id(const Device& device) {
   const std::string& name = device.name();
   const size_t colon = name.find(':');
@@ -63,7 +63,7 @@ edge::DeviceId device_id(const Device& device) {
   return {types.at(name.substr(0, colon)), std::stoi(name.substr(colon + 1))};
 }
 
-// A tensor whose memory the profiler hears of.
+// A tensor that reports its memory to the profiler.
 class Buffer {
  public:
   explicit Buffer(Shape shape) : tensor_(empty(shape)) { report(1); }
@@ -93,7 +93,7 @@ class Buffer {
 // One operation of the network. Its number is its debug handle.
 struct Node {
   std::string operation;       // "matmul"
-  std::string instance, type;  // where it stands in the module: "layer1", "Linear"
+  std::string instance, type;  // its place in the module: "layer1", "Linear"
   int64_t columns = 0;         // of its output
   Tensor weights;              // undefined: it has none
 };
@@ -116,10 +116,10 @@ class Perceptron final : public edge::Module {
     return value.tensor();
   }
 
-  // The same on the host, in double.
+  // The same computation on the host, in double.
   std::vector<double> forward_on_host(const std::vector<float>& input) const;
 
-  // ---- What a profiler asks, after the run ----
+  // ---- Called by the profiler after the run ----
 
   std::string module_hierarchy(int64_t handle, const std::string& name) const override {
     const Node* node = find(handle);
@@ -127,7 +127,7 @@ class Perceptron final : public edge::Module {
     return "top(Perceptron)::<unknown>." + node->instance + "(" + node->type + ")::forward." + name;
   }
 
-  // A real engine would know the lines of the model's source.
+  // A real engine would return lines of the model's source.
   std::string call_stack(int64_t handle) const override {
     const Node* node = find(handle);
     if (node == nullptr) return edge::unknown_handle(handle);
@@ -157,7 +157,7 @@ class Perceptron final : public edge::Module {
 
   Buffer run(size_t handle, const Tensor& x) const {
     const Node& node = nodes_[handle];
-    // Called only if somebody wants inputs.
+    // Called only if inputs are wanted.
     const auto put_inputs = [&](edge::Inputs& inputs) {
       inputs.tensor(edge::Element::Float, x.shape().sizes(), x.strides());
       if (node.weights.is_defined())
@@ -173,7 +173,7 @@ class Perceptron final : public edge::Module {
 
   ShaderLibrary kernels_;
   std::vector<Node> nodes_;
-  int64_t columns_;  // of what the last node gives
+  int64_t columns_;  // of the output of the last node
   std::mt19937 random_{7};
 };
 

@@ -79,7 +79,7 @@ TEST_F(TwoUsersTest, EachSeesAndTriggersItsOwnAndRootBoth) {
 
   const Ending refused = kymo_as(kHer, {"trigger", "--pid", his_pid, "-o", file("hers/x.kymo")});
   EXPECT_EQ(refused.code, 3) << refused.out << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("ask as that user or as root"));
+  EXPECT_THAT(refused.err, HasSubstr("run kymo as that user or as root"));
   const Ending own = trigger_as(kHer, "serves", "hers");
   EXPECT_EQ(own.code, 0) << own.out << own.err;
   expect_private(trace_in("hers", hers), kHer);
@@ -255,7 +255,7 @@ TEST_F(DaemonTest, LinkThatLeadsOutOfTheAllowedFolderIsRefused) {
   const Process served = serve();
   const Ending outside = kymo({"trigger", "--all", "--duration", "20ms", "-o", file("elsewhere/x.kymo")});
   EXPECT_EQ(outside.code, 1);
-  EXPECT_THAT(outside.err, HasSubstr("traces go below " + file("allowed")));
+  EXPECT_THAT(outside.err, HasSubstr("traces are allowed only below " + file("allowed")));
   const Ending linked = kymo({"trigger", "--all", "--duration", "20ms", "-o", file("allowed/link/x.kymo")});
   EXPECT_EQ(linked.code, 1);
   EXPECT_THAT(linked.out, HasSubstr("is not below"));

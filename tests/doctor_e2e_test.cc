@@ -35,7 +35,7 @@ TEST_F(DoctorTest, SocketWhereNoDaemonIsIsNamed) {
   const Process astray = start({program("serves")}, {.environment = {{"KYMO_DAEMON", file("elsewhere.sock")}}});
   wait_until("its agent", [&] { return examine(astray).out.find("kymo-agent runs") != std::string::npos; });
   EXPECT_THAT(examine(astray).out,
-              HasSubstr("it looks at " + file("elsewhere.sock") + ", and the daemon is at " + socket()));
+              HasSubstr("it looks at " + file("elsewhere.sock") + ", but the daemon is at " + socket()));
 }
 
 TEST_F(DoctorTest, ProgramThatIsStoppedIsNamed) {
@@ -51,7 +51,7 @@ TEST_F(DoctorTest, WorksWithoutADaemon) {
   kill_daemon();
   const Ending examined = kymo({"doctor", std::to_string(program.pid()), "--json"});
   EXPECT_EQ(examined.code, 1);
-  EXPECT_THAT(examined.out, HasSubstr("nobody listens at"));
+  EXPECT_THAT(examined.out, HasSubstr("no process is listening at"));
   EXPECT_THAT(examined.out, HasSubstr("\"verdict\": \"bad\""));
 }
 

@@ -158,7 +158,7 @@ TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAllThreads) {
 }
 
 TEST_F(SmallMemoryTest, DiskFullAllAlong) {
-  if (!mount_small(file("disk"), "64k")) GTEST_SKIP() << "mounting a tmpfs needs root";
+  if (!mount_small(file("disk"), "32k")) GTEST_SKIP() << "mounting a tmpfs needs root";
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending =
       run_recorded(Collector::InProgram, file("disk/a.kymo"), {program("burst"), file("counts"), "20000", "3"});
@@ -181,7 +181,7 @@ TEST_F(SmallMemoryTest, DiskFullAllAlong) {
 
 TEST_F(SmallMemoryTest, DiskFullUnderKymoRecord) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
-  if (!mount_small(file("disk"), "64k")) GTEST_SKIP() << "mounting a tmpfs needs root";
+  if (!mount_small(file("disk"), "32k")) GTEST_SKIP() << "mounting a tmpfs needs root";
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending =
       run_recorded(Collector::KymoRecord, file("disk/a.kymo"), {program("burst"), file("counts"), "20000", "3"});

@@ -156,7 +156,7 @@ TEST_F(KinetoTest, FromTheNetworkOnlyWhoHasTheTokenIsServed) {
   kill_daemon();
   const Ending refused = run({program("kymod"), "--socket", socket(), "--dynolog", "--dynolog-address", "0.0.0.0"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("0.0.0.0:1778 can be reached from other hosts; that needs a token"));
+  EXPECT_THAT(refused.err, HasSubstr("0.0.0.0:1778 can be reached from other hosts; give a token file"));
   write_file(file("token"), "correct horse battery\n");
   chmod(file("token").c_str(), 0600);
   start_daemon({"--dynolog", "--dynolog-address", "0.0.0.0", "--token", file("token")});

@@ -85,7 +85,7 @@ TEST_F(HardHeapTest, StaticProgramRunsUnrecordedAndThatIsSaid) {
   if (access(program("heap_static").c_str(), X_OK) != 0) GTEST_SKIP() << "no static C library here";
   const Ending ending = run({program("kymo"), "record", "-o", trace_file(), "--memory", "--", program("heap_static")});
   EXPECT_EQ(ending.code, 7) << "its own";
-  EXPECT_THAT(ending.err, ::testing::HasSubstr("no program that ran loads libraries"));
+  EXPECT_THAT(ending.err, ::testing::HasSubstr("no program loaded the library of Kymo"));
 }
 
 TEST_F(HardHeapTest, ProgramWithACollectorOfItsOwnIsRecordedByIt) {

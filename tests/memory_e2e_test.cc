@@ -67,13 +67,13 @@ TEST_F(MemoryTest, WhatWasNeverReturnedIsToldByItsFunction) {
   EXPECT_THAT(line, HasSubstr("7.0 MB"));
   EXPECT_THAT(line, HasSubstr("100"));
   EXPECT_THAT(text, HasSubstr("basket(unsigned int)"));
-  EXPECT_EQ(text.find("pear()"), std::string::npos) << "all were given back";
+  EXPECT_EQ(text.find("pear()"), std::string::npos) << "all were freed";
 }
 
 TEST_F(MemoryTest, ThreadsThatGiveBackWhatOthersTookAreFollowed) {
   record({program("heap"), "threads", "2000"});
   const std::string text = kymo_memory({});
-  EXPECT_EQ(text.find("taken again"), std::string::npos) << text;
+  EXPECT_EQ(text.find("allocated again"), std::string::npos) << text;
 }
 
 TEST_F(MemoryTest, EveryFormIsAsItsReadersExpectIt) {
@@ -153,7 +153,7 @@ TEST_F(MemoryTest, CategoriesThatAProgramTellsAreKept) {
   EXPECT_THAT(text, HasSubstr(": 1.0 MB parameter, 2.0 MB optimizer state, 4.0 MB input, 8.0 MB temporary, "
                               "16.0 MB activation, 32.0 MB gradient, 64.0 MB autograd detail, 128 MB unknown\n"));
   EXPECT_THAT(text, HasSubstr("peak 255 MB"));
-  EXPECT_EQ(kymo_memory({"--leaks"}).find("never given back:"), std::string::npos);
+  EXPECT_EQ(kymo_memory({"--leaks"}).find("never freed:"), std::string::npos);
 }
 
 TEST_F(MemoryTest, TheEdgeProfilersAllocationsAreSeen) {
@@ -189,7 +189,7 @@ TEST_F(MemoryTest, FunctionsAreNamedAsFarAsTheirFileTells) {
   const auto largest_leak_of = [&](const std::string& path) {
     record({path, "known", "300"});
     const std::string text = kymo_memory({"--leaks", "--top", "1"});
-    return line_with(text.substr(text.find("never given back:")), "7.0 MB");
+    return line_with(text.substr(text.find("never freed:")), "7.0 MB");
   };
   EXPECT_THAT(largest_leak_of(program("heap")), ContainsRegex("apple\\(\\)  heap\\.cc:[0-9]+"));
   EXPECT_THAT(largest_leak_of(file("names")), ContainsRegex("apple\\(\\)  names"));

@@ -183,7 +183,7 @@ TEST_F(OnDemandTest, MemoryProfilesAreWrittenInTheirForms) {
       {profile(".pickle")});
   expect_python("import json, sys\nassert json.load(open(sys.argv[1]))\n", {profile(".json")});
   EXPECT_THAT(contents_of(profile(".html")), HasSubstr("<html"));
-  EXPECT_THAT(run({kymo::e2e::program("kymo"), "memory", profile(".kymo")}).out, HasSubstr("never given back"));
+  EXPECT_THAT(run({kymo::e2e::program("kymo"), "memory", profile(".kymo")}).out, HasSubstr("never freed"));
 }
 
 TEST_F(OnDemandTest, PatternNamesTheFiles) {

@@ -40,11 +40,11 @@ TEST_F(OnDemandEndsTest, RequestIsMadeWithoutWaitingAndCancelledLater) {
   const Process program = serve();
   const Ending asked = kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()});
   EXPECT_EQ(asked.code, 0) << asked.err;
-  EXPECT_THAT(asked.err, HasSubstr("1 process asked"));
+  EXPECT_THAT(asked.err, HasSubstr("sent to 1 process"));
   wait_until_doing(program, "recording");
   const Ending cancelled = kymo({"cancel", "--all"});
   EXPECT_EQ(cancelled.code, 0) << cancelled.err;
-  EXPECT_EQ(cancelled.out, "taken back from 1 process\n");
+  EXPECT_EQ(cancelled.out, "cancelled in 1 process\n");
   wait_until_doing(program, "idle");
   EXPECT_EQ(kymo({"cancel", "--all"}).code, 3);
   EXPECT_FALSE(anything_left(program));
@@ -141,7 +141,7 @@ TEST_F(OnDemandEndsTest, TraceOutlivesTheDaemonThatAskedForIt) {
   kill_daemon();
   const Ending ended = waiting.wait();
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("went away; what was begun goes on"));
+  EXPECT_THAT(ended.err, HasSubstr("closed the connection; recordings that have started continue"));
   start_daemon();
   wait_until_connected(program);
   wait_until_doing(program, "idle");
@@ -176,7 +176,7 @@ TEST_F(OnDemandEndsTest, FolderThatTheDaemonDoesNotAllowIsRefusedForAll) {
   wait_until_connected(program);
   const Ending refused = kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("traces go below " + file("allowed")));
+  EXPECT_THAT(refused.err, HasSubstr("traces are allowed only below " + file("allowed")));
   const Ending done = kymo({"trigger", "--all", "--duration", "10ms"});
   EXPECT_EQ(done.code, 0) << done.out << done.err;
   EXPECT_THAT(done.out, HasSubstr(file("allowed/serves-"))) << "unless a place is given it is one that is allowed";

@@ -142,8 +142,8 @@ void PrintTo(Collector collector, std::ostream* out) { *out << to_string(collect
 std::string collector_name(const ::testing::TestParamInfo<Collector>& info) { return to_string(info.param); }
 
 EndToEnd::EndToEnd() : folder_(make_folder(fs::temp_directory_path())), memory_(make_memory_folder(folder_)) {
-  for (const char* name : {"KYMO_TRACE", "KYMO_TRACE_SESSION", "KYMO_SESSION", "KYMO_POLICY", "KYMO_RING_BYTES",
-                           "KYMO_FLIGHT", "KYMO_SINKS"})
+  for (const char* name : {"KYMO_TRACE", "KYMO_TRACE_SESSION", "KYMO_SESSION", "KYMO_SESSION_FILE", "KYMO_SESSION_HOME",
+                           "KYMO_POLICY", "KYMO_RING_BYTES", "KYMO_FLIGHT", "KYMO_SINKS"})
     unsetenv(name);
   setenv("KYMO_SHM_DIR", memory_.c_str(), 1);
 }

@@ -250,7 +250,7 @@ TEST_F(WholeTest, ACopyTakesNothingFromTheOriginal) {
   EXPECT_THAT(left_in_memory(), Not(IsEmpty()));
   const Ending original = kymo({"stats", file("a.kymo"), "--strict"});
   EXPECT_EQ(original.code, 0) << original.err;
-  EXPECT_THAT(original.err, HasSubstr("brought in"));
+  EXPECT_THAT(original.err, HasSubstr("recovered"));
   EXPECT_THAT(original.out, HasSubstr("stuck {} (unfinished)"));
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
@@ -261,11 +261,11 @@ TEST_F(WholeTest, WhatIsGoneIsSaid) {
   fs::create_directory(memory());
   const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
   EXPECT_EQ(stats.code, 3) << stats.out;
-  EXPECT_THAT(stats.err, HasSubstr("missing: the end of what process"));
+  EXPECT_THAT(stats.err, HasSubstr("missing: the last events of process"));
   EXPECT_THAT(kymo({"info", file("a.kymo"), "--json"}).out, HasSubstr("it did not close the trace"));
   const Ending recover = kymo({"recover", file("a.kymo"), "--strict"});
   EXPECT_EQ(recover.code, 3) << recover.out;
-  EXPECT_THAT(recover.err, HasSubstr("missing: the end of what process"));
+  EXPECT_THAT(recover.err, HasSubstr("missing: the last events of process"));
 }
 
 TEST_F(WholeTest, WhatBelongsToNoTraceAnyMoreIsRemoved) {

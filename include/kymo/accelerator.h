@@ -1,4 +1,4 @@
-// An accelerator, by its name.
+// An accelerator, selected by its name.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace kymo::device {
 
-class DeviceState;  // the runtime's own
+class DeviceState;  // internal to the runtime
 
-// One accelerator. A small value: copying it copies a name, not a device.
+// One accelerator. A small value: a copy refers to the same device.
 class KYMO_API Device {
  public:
-  // "cuda:0", "opencl:1", "vulkan" (its first). Opens it where that has not been done. Throws InvalidArgument for a
-  // name that is none, NotAvailable for a device that is not there.
+  // "cuda:0", "opencl:1" or "vulkan" (the first device of Vulkan). Opens the device if it is not open yet. Throws
+  // InvalidArgument if the name is not valid, NotAvailable if the device is not found.
   explicit Device(std::string_view name);
-  static Device current();  // throws NotAvailable where there is none
+  static Device current();  // throws NotAvailable if there is no device
 
   const std::string& name() const;         // "cuda:0"
   const std::string& description() const;  // "NVIDIA H200"

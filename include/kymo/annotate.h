@@ -1,21 +1,21 @@
-// How a program says what it is doing: ranges, marks, counters, flows.
+// Annotations: a program records what it is doing as ranges, marks, counters and flows.
 //
 //   KYMO_RANGE("load");                       // until the end of the scope
-//   kymo::Range step{"step {}", i};           // the same as an object; the argument is stored, and formatted when read
+//   kymo::Range step{"step {}", i};           // the same as an object; stores the argument, readers format it
 //   kymo::range_push("epoch"); … kymo::range_pop();
 //   auto id = kymo::range_start("request"); … kymo::range_end(id);   // may end on another thread
 //   kymo::mark("cache miss");  kymo::counter("queue", n);
 //   auto f = kymo::ranged("parse", parse);    // a callable inside a range
-//   (kymo/queue_track.h: devices' queues, and launches; kymo/sink.h: other tools that are to hear all this)
+//   (kymo/queue_track.h: queues of devices, and launches; kymo/sink.h: sends all this to other tools)
 //
-// Any thread, any time: in signal handlers, thread-local destructors, forked children, before and after recording.
-// Nothing here throws, locks or allocates. While nothing records a Range costs one load and one branch; while something
-// does, a range costs about two reads of the processor's clock. The fastest form is KYMO_RANGE, whose name is
-// registered once for its place in the code.
+// Call these functions from any thread at any time: in signal handlers, thread-local destructors and forked children,
+// before and after recording. They never throw, lock or allocate. While nothing records, a Range costs one load and one
+// branch. While something records, a range costs about two reads of the CPU's clock. KYMO_RANGE is the fastest form: it
+// registers its name once for its place in the code.
 //
-// A label is a name, or kymo::Label(name, category, colour). Arguments are numbers, booleans, enums, pointers and text;
-// kymo::arg("rows", n) gives one a name and kymo::bytes("size", n) counts bytes. Unnamed ones fill the "{}" of the
-// name.
+// A label is a name, or kymo::Label(name, category, colour). Arguments are numbers, booleans, enums, pointers and text.
+// kymo::arg("rows", n) gives an argument a name, and kymo::bytes("size", n) is a count of bytes. Arguments without a
+// name fill the "{}" of the label's name.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@
 
 namespace kymo {
 
-// ---- What an event is called, and what it carries ------------------------------------------------------------------
+// ---- Names and arguments of events ---------------------------------------------------------------------------------
 
 namespace colour {
 inline constexpr uint32_t kRed = 0xffe53935, kOrange = 0xfffb8c00, kYellow = 0xfffdd835, kGreen = 0xff43a047,
@@ -88,7 +88,7 @@ noexcept {
 inline kymo_arg to_arg(const kymo_arg& made) noexcept { return made; }
 
 inline bool recording() noexcept { return __builtin_expect((kymo_mode.load(std::memory_order_relaxed) & 1) != 0, 0); }
-// Who hears an annotation: bit 0 a recording, bit 1 sinks (kymo/sink.h). One load and one branch where nobody does.
+// Who receives an annotation. Bit 0: a recording. Bit 1: sinks (kymo/sink.h). One load and one branch if nobody does.
 inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relaxed) & 3; }
 
 template <class Call, class... Args>
@@ -114,29 +114,29 @@ template <class T>
 kymo_arg arg(const char* name, const T& value) noexcept {
   return detail::to_arg(value, name);
 }
-// A count of bytes, which readers show as one.
+// A count of bytes. Readers show it as bytes.
 inline kymo_arg bytes(const char* name, uint64_t count) noexcept { return detail::make_arg(name, KYMO_BYTES, count); }
 
 // ---- Nested ranges -------------------------------------------------------------------------------------------------
 
-// Opens a range on this thread; returns its zero-based depth among the ranges this thread has pushed. The depth is true
-// whether or not anything records; scoped ranges do not count, because one that is not recorded does nothing at all.
+// Opens a range on this thread. Returns its zero-based depth among the ranges that this thread has pushed. The depth is
+// correct also while nothing records. Scoped ranges do not count: one that is not recorded does nothing at all.
 template <class... Args>
 int range_push(const Label& label, const Args&... args) noexcept {
   return detail::with_args(
       [&](const kymo_arg* list, uint32_t count) { return kymo_range_push_label(&label, list, count); }, args...);
 }
 
-// Closes the innermost one; returns the depth it had. -1 where none is open, which is counted while recording.
+// Closes the innermost pushed range and returns its depth. Returns -1 if none is open; this is counted while recording.
 inline int range_pop() noexcept { return kymo_range_pop(); }
 
-// A place in the code with a constant label. Static storage; KYMO_RANGE makes one.
+// A place in the code with a constant label, in static storage. KYMO_RANGE makes one.
 struct Site : kymo_site {
   constexpr explicit Site(const Label& name) noexcept : kymo_site{name, {}} {}
 };
 
-// A range from here to the end of the scope. Recorded whole or not at all: one that began unrecorded ends unrecorded,
-// and the same holds for sinks.
+// A range from here to the end of the scope. It is recorded as a whole or not at all: if its start was not recorded,
+// its end is not recorded either. The same is true for sinks.
 class [[nodiscard]] Range {
  public:
   template <class... Args>
@@ -161,7 +161,7 @@ class [[nodiscard]] Range {
   Range& operator=(const Range&) = delete;
 
  private:
-  uint32_t heard_;  // by whom, when it began
+  uint32_t heard_;  // detail::heard() when it began
 };
 
 #define KYMO_JOIN_(a, b) a##b
@@ -171,7 +171,7 @@ class [[nodiscard]] Range {
   static constinit ::kymo::Site KYMO_JOIN(kymo_site_, __LINE__){label}; \
   const ::kymo::Range KYMO_JOIN(kymo_range_, __LINE__) { KYMO_JOIN(kymo_site_, __LINE__) __VA_OPT__(, ) __VA_ARGS__ }
 
-// `f` inside a range, each time it is called. The name is copied.
+// Wraps `f`: each call of it is inside a range. The name is copied.
 template <class F>
 auto ranged(std::string name, F&& f) {
   return [name = std::move(name), f = std::forward<F>(f)](auto&&... args) mutable -> decltype(auto) {
@@ -189,10 +189,10 @@ RangeId range_start(const Label& label, const Args&... args) noexcept {
   return RangeId{detail::with_args(
       [&](const kymo_arg* list, uint32_t count) { return kymo_range_start_label(&label, list, count); }, args...)};
 }
-// From any thread. An unknown or ended id is counted while recording.
+// May be called on any thread. An unknown or ended id is counted while recording.
 inline void range_end(RangeId id) noexcept { kymo_range_end(static_cast<uint64_t>(id)); }
 
-// ---- Moments -------------------------------------------------------------------------------------------------------
+// ---- Points in time ------------------------------------------------------------------------------------------------
 
 template <class... Args>
 void mark(const Label& label, const Args&... args) noexcept {
@@ -204,16 +204,16 @@ template <class T>
 requires std::is_arithmetic_v<T>
 void counter(const Label& label, T value) noexcept { detail::record(KYMO_COUNTER, label, 0, arg("value", value)); }
 
-// Ties the ranges that are open at these moments, on whatever threads, into one flow of this number.
+// Connects the ranges that are open at these moments, on any threads, to one flow with this number.
 inline void flow_begin(const Label& label, uint64_t flow) noexcept { detail::record(KYMO_FLOW_BEGIN, label, flow); }
 inline void flow_step(const Label& label, uint64_t flow) noexcept { detail::record(KYMO_FLOW_STEP, label, flow); }
 inline void flow_end(const Label& label, uint64_t flow) noexcept { detail::record(KYMO_FLOW_END, label, flow); }
 
-// Names this thread in the trace; 47 bytes are kept.
+// Names this thread in the trace. The first 47 bytes are kept.
 inline void set_thread_name(const std::string& name) noexcept { kymo_set_thread_name(name.c_str()); }
 
 namespace detail {
-// A program that links Kymo statically and annotates must get the collector as well (KYMO_TRACE starts it).
+// A program that links Kymo statically and annotates must link the collector too (KYMO_TRACE starts it).
 [[gnu::used]] inline constexpr auto* kLinkCollector = &kymo_link_collector;
 }  // namespace detail
 

@@ -1,4 +1,4 @@
-// The types of tensors' elements.
+// The element types of tensors.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr bool is_signed(DType type) {
 }
 KYMO_API std::string_view name_of(DType type);  // "f32", …
 
-// A 16-bit float, as stored. Arithmetic is done in float; conversions round to nearest even.
+// A 16-bit float as it is stored. Do arithmetic in float. Conversions round to nearest even.
 class Half {
  public:
   Half() = default;
@@ -54,7 +54,7 @@ class Half {
     return half;
   }
   uint16_t bits() const { return bits_; }
-  bool operator==(const Half&) const = default;  // of the bits
+  bool operator==(const Half&) const = default;  // compares the bits
 
  private:
   static KYMO_API uint16_t encode(float value);
@@ -62,7 +62,7 @@ class Half {
   uint16_t bits_ = 0;
 };
 
-// The upper half of a float. The same rules.
+// The upper 16 bits of a float. The rules of Half apply.
 class BFloat16 {
  public:
   BFloat16() = default;
@@ -79,7 +79,7 @@ class BFloat16 {
     return value;
   }
   uint16_t bits() const { return bits_; }
-  bool operator==(const BFloat16&) const = default;  // of the bits
+  bool operator==(const BFloat16&) const = default;  // compares the bits
 
  private:
   static KYMO_API uint16_t encode(float value);

@@ -1,14 +1,14 @@
-// For engines: how operations get into the EdgeProfiler (kymo/edge.h) that is on.
+// For engines: how operations get into the active EdgeProfiler (kymo/edge.h).
 //
 //   kymo::edge::Operation operation("conv2d", handle, [&](kymo::edge::Inputs& inputs) {
-//     inputs.tensor(Element::Float, shape, strides);       // called only if somebody wants inputs; must not throw
+//     inputs.tensor(Element::Float, shape, strides);       // called only if inputs are wanted; must not throw
 //     inputs.integer(stride);
 //   });
 //   …                                                      // until the end of the scope
 //
-// Nothing here throws. While no profiler is on an Operation costs a thread-local load and a branch; while one is, two
-// reads of the processor's clock and some 30 ns. An operation belongs to the profiler of its thread; an engine that
-// hands work to other threads takes the log along (KeptLog, AdoptedLog).
+// Nothing here throws. While no profiler is active, an Operation costs one thread-local load and one branch. While one
+// is, it costs two reads of the CPU's clock and about 30 ns. An operation belongs to the profiler of its thread. An
+// engine that moves work to other threads must pass the log to them (KeptLog, AdoptedLog).
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@
 
 namespace kymo::edge {
 
-// What a tensor is made of; the texts are Kineto's ("float", "long int", "c10::Half", …): kymo/edge_result.h.
+// The element type of a tensor. The texts are Kineto's ("float", "long int", "c10::Half", …): kymo/edge_result.h.
 enum class Element : uint8_t {
   Unknown,
   Bool,
@@ -47,8 +47,8 @@ enum class Element : uint8_t {
   QInt32
 };
 
-// The inputs of one operation, put one after the other. What lies in `bytes()` is copied into the log and understood
-// when the result is made: a tag each, then its numbers as 8 bytes each.
+// The inputs of one operation, added one after the other. `bytes()` is copied into the log and parsed when the result
+// is made. Each input is a tag and then its numbers of 8 bytes each.
 class Inputs {
  public:
   void tensor(Element element, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
@@ -71,12 +71,12 @@ class Inputs {
   void booleans(std::span<const uint8_t> values) { counted(Tag::Booleans, values.data(), values.size(), 1); }
   // The next `count` inputs are the elements of one list of tensors.
   void tensor_list(uint32_t count) { tag(Tag::TensorList), put(&count, sizeof count); }
-  void none() { tag(Tag::None); }    // absent, as an optional tensor may be
-  void other() { tag(Tag::Other); }  // something without a form here: an object, a dictionary
+  void none() { tag(Tag::None); }    // absent, for example an optional tensor
+  void other() { tag(Tag::Other); }  // unsupported: an object, a dictionary
 
   std::span<const std::byte> bytes() const { return overflow_.empty() ? std::span(own_, used_) : std::span(overflow_); }
   uint32_t count() const { return count_; }
-  bool whole() const { return whole_; }  // false: there was no memory, or they are more than kMost; none is kept then
+  bool whole() const { return whole_; }  // false: no memory, or more than kMost bytes; then no input is kept
   static constexpr size_t kMost = 1 << 20;
 
   enum class Tag : uint8_t {
@@ -110,7 +110,7 @@ class Inputs {
     }
     put_more(data, size);
   }
-  // Apart, so that the usual case stays short.
+  // A separate function, to keep the usual case short.
   [[gnu::noinline]] void put_more(const void* data, size_t size) {
     whole_ = whole_ && size <= kMost - bytes().size();
     if (!whole_) return;
@@ -132,27 +132,27 @@ class Inputs {
 
 enum class Scope : uint8_t { Operator, User, Backward, Function };
 
-// What an operation is, known when it begins.
+// The properties of an operation that are known when it begins.
 struct OperationFacts {
   std::string_view name;  // copied
   Scope scope = Scope::Operator;
-  int64_t debug_handle = -1;    // asks the module where it is; -1: nowhere
-  int64_t sequence = -1;        // ties a backward function to its forward one
+  int64_t debug_handle = -1;    // identifies the place in the module; -1: none
+  int64_t sequence = -1;        // connects a backward function to its forward function
   uint64_t forward_thread = 0;  // of a backward function
   uint64_t engine_id = 0;       // the engine's own number for this execution; 0: none
-  bool told = false;            // a Kymo session that records has it from the engine already
+  bool told = false;            // the engine has recorded it already in the running Kymo session
 };
 
-struct OpenOperation;  // where it lies in the log
+struct OpenOperation;  // its position in the log
 
-// ---- Calls: on any thread, for the log that is current there or was handed over -------------------------------------
+// ---- Calls from any thread, for its current log or for a log of another thread -------------------------------------
 
-// The log that this thread's operations go to; null: nobody listens.
+// The log that receives this thread's operations; null: no profiler is active.
 KYMO_API Log* current_log() noexcept;
 KYMO_API Wanted wanted(const Log& log) noexcept;
 
-// Holds on to a log beyond the end of its profiler, as work that waits in a queue must: the log takes nothing more
-// then, but it is there to be asked. Copies are cheap.
+// Keeps a log alive after the end of its profiler. Work that waits in a queue needs this. After the end the log is
+// still valid but records nothing more. Copies are cheap.
 class KYMO_API KeptLog {
  public:
   explicit KeptLog(Log* log = nullptr) noexcept;
@@ -166,8 +166,8 @@ class KYMO_API KeptLog {
   Log* log_;
 };
 
-// Until the end of the scope operations of this thread go to `log` (null: to none), which must be there when it begins:
-// it is kept from then on.
+// Until the end of the scope, operations of this thread go to `log` (null: to none). `log` must be alive when the scope
+// begins; this object then keeps it alive.
 class KYMO_API AdoptedLog {
  public:
   explicit AdoptedLog(Log* log) noexcept;
@@ -179,45 +179,44 @@ class KYMO_API AdoptedLog {
   KeptLog before_, log_;
 };
 
-// `inputs` may be null. Null where the log took nothing more (it has ended, no memory), which end() takes.
+// `inputs` may be null. Returns null if the log records nothing more (it has ended, or no memory); end() accepts null.
 KYMO_API OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs) noexcept;
-// On the same thread, innermost first, which costs least; or in another order, or on another thread. An operation that
-// is still open when the log ends is kept as unfinished, and must be ended all the same: the log is there until then.
+// Cheapest on the same thread, innermost first. Any other order and any other thread are allowed. An operation that is
+// open when the log ends is kept as unfinished. It must still be ended: the log stays alive until then.
 KYMO_API void end(Log& log, OpenOperation* operation) noexcept;
 
 struct MemoryFacts {
   const void* address = nullptr;
-  int64_t bytes = 0;                                 // negative: given back
-  uint64_t total_allocated = 0, total_reserved = 0;  // after it, as the allocator says; 0: it does not
+  int64_t bytes = 0;                                 // negative: freed
+  uint64_t total_allocated = 0, total_reserved = 0;  // after this change, as the allocator reports; 0: unknown
   DeviceId device = {};
 };
 KYMO_API void memory(Log& log, const MemoryFacts& facts) noexcept;
-KYMO_API void out_of_memory(Log& log, const MemoryFacts& facts) noexcept;  // `bytes` were wanted
+KYMO_API void out_of_memory(Log& log, const MemoryFacts& facts) noexcept;  // `bytes` were requested
 
-// An operation of a device that was queued by this thread. Times as the device gave them, brought to nanoseconds of
-// CLOCK_MONOTONIC.
+// A device operation that this thread queued. Times are the device's, converted to nanoseconds of CLOCK_MONOTONIC.
 struct DeviceFacts {
   std::string_view name;
   DeviceId device = {};
   uint64_t queue = 0;
-  uint64_t queued_ns = 0;             // when the host asked for it
+  uint64_t queued_ns = 0;             // when the host requested it
   uint64_t start_ns = 0, end_ns = 0;  // when it ran
 };
 KYMO_API void device_operation(Log& log, const DeviceFacts& facts) noexcept;
 
-// ---- What inputs say, in words and numbers: for engines that tell it elsewhere too ---------------------------------
+// ---- Inputs as text and numbers, for engines that also report them elsewhere ---------------------------------------
 
-// Each an array in JSON, an item an input.
+// Each text is a JSON array with one item per input.
 struct InputTexts {
   std::string sizes;    // [[64, 64], [], [[8], [8]]]
-  std::string strides;  // likewise
+  std::string strides;  // in the same form
   std::string types;    // ["float", "Scalar", "TensorList"]
   std::string values;   // ["", "1", ""]
 };
 KYMO_API InputTexts input_texts(std::span<const std::byte> inputs);
 
-// The floating-point operations of the operator `name` on these, a multiply and an add each one. Nothing where the name
-// is not known or the inputs do not tell.
+// The floating-point operations of the operator `name` with these inputs. A multiply and an add count as one each.
+// Returns nothing if the name is not known or the inputs do not determine the count.
 KYMO_API std::optional<uint64_t> count_flops(std::string_view name, std::span<const std::byte> inputs);
 
 // ---- An operation as a scope ----------------------------------------------------------------------------------------

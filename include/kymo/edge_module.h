@@ -1,7 +1,7 @@
-// What an EdgeProfiler asks of a module: where its operations come from, and what a debug handle stands for.
+// The interface that a module has for an EdgeProfiler: where its operations come from, and what a debug handle means.
 //
-// An engine derives from edge::Module, or tells how a type of its own becomes one by specialising edge::ModuleOf, as
-// Kymo does for libtorch's modules in kymo/torch.h.
+// An engine derives from edge::Module, or it specialises edge::ModuleOf to convert a type of its own. Kymo does this
+// for libtorch's modules in kymo/torch.h.
 #pragma once
 
 #include <concepts>
@@ -15,35 +15,35 @@
 
 namespace kymo::edge {
 
-class Log;  // what one profiler records into: kymo/edge_engine.h
+class Log;  // where one profiler records: kymo/edge_engine.h
 
-// Kineto's numbers: 0 the processor, 1 CUDA, 10 Vulkan, … Index -1: the only one.
+// Kineto's numbers: 0 is the CPU, 1 CUDA, 10 Vulkan, and so on. Index -1: the only device of its type.
 struct DeviceId {
   int32_t type = 0;
   int32_t index = -1;
   bool operator==(const DeviceId&) const = default;
 };
 
-// What an engine is asked to report: more costs it time.
+// What an engine must report. Each item costs the engine time.
 struct Wanted {
   bool inputs = false;  // shapes, types, concrete values; FLOPs need them too
   bool memory = false;
-  bool places = false;  // where in the module: module_hierarchy() or call_stack() will be asked for
+  bool places = false;  // the place in the module: module_hierarchy() or call_stack() will be called
 };
 
 class KYMO_API Module {
  public:
   virtual ~Module() = default;
 
-  // "top(C)::<unknown>.A0(A)::forward.aten::sub": the way from the module's top to the operation `name` behind the
-  // handle. Called after the run, once for each handle and name that came up. Text in place of an answer where there is
-  // none: kNoDebugInformation, unknown_handle(h).
+  // "top(C)::<unknown>.A0(A)::forward.aten::sub": the path from the top of the module to the operation `name` that the
+  // handle stands for. Called after the run, once for each handle and name that occurred. If there is no answer it
+  // returns a message instead: kNoDebugInformation, unknown_handle(h).
   virtual std::string module_hierarchy(int64_t debug_handle, const std::string& name) const;
-  // The module's source at that place, frames joined by ";".
+  // The source code of the module at that place; frames are joined by ";".
   virtual std::string call_stack(int64_t debug_handle) const;
 
-  // The engine is to report what this thread does to `log`, until end(). On the profiler's thread; may throw, and then
-  // has done nothing. An engine that always asks edge::current_log() has nothing to do here.
+  // From here until end(), the engine must report what this thread does to `log`. Called on the profiler's thread. May
+  // throw, and must then have changed nothing. An engine that always asks edge::current_log() does nothing here.
   virtual void begin(Log& log, Wanted wanted);
   virtual void end() noexcept;
 };
@@ -60,7 +60,7 @@ concept Profilable = std::derived_from<T, Module> || requires(const T& module) {
   { ModuleOf<T>::make(module) } -> std::convertible_to<std::unique_ptr<Module>>;
 };
 
-// A module as the profiler keeps it: its own, or somebody's.
+// A module as the profiler keeps it: owned by the profiler, or by someone else.
 struct AdaptedModule {
   std::unique_ptr<Module> owned;
   Module* module = nullptr;
@@ -69,7 +69,7 @@ struct AdaptedModule {
 template <Profilable T>
 AdaptedModule adapt(const T& module) {
   if constexpr (std::derived_from<T, Module>) {
-    return {nullptr, const_cast<T*>(&module)};  // begin() and end() change nothing of the module that others see
+    return {nullptr, const_cast<T*>(&module)};  // begin() and end() do not change the module's visible state
   } else {
     std::unique_ptr<Module> made = ModuleOf<T>::make(module);
     Module* const pointer = made.get();

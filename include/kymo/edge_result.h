@@ -1,11 +1,11 @@
-// What an EdgeProfiler found, as data: events as a tree, averages, tables, memory over time.
+// The results of an EdgeProfiler as data: events as a tree, averages, tables, memory over time.
 //
 //   kymo::EdgeResult result = profiler.disable_profiler();
 //   std::cout << result.table("self_cpu_time_total", 10);
 //   for (const kymo::EdgeEvent& event : result.events()) …
 //
-// A result is a handle on what no one changes any more: copying it is cheap, and any thread may read it. Texts that it
-// hands out as string_view live as long as any copy of it. Times are nanoseconds since 1970.
+// A result is a handle to data that does not change any more: copies are cheap, and any thread may read it. Every
+// string_view from it stays valid as long as any copy of it. Times are nanoseconds since 1970.
 #pragma once
 
 #include <cstddef>
@@ -26,20 +26,20 @@ struct ResultData;
 }
 
 enum class EdgeKind : uint8_t {
-  Operator,  // of the module
+  Operator,  // an operator of the module
   User,      // a scope that the program named
-  Backward,  // of the automatic differentiation
-  Function,  // of the module's own language
+  Backward,  // from automatic differentiation
+  Function,  // a function of the module's own language
   Backend,   // measured by a backend itself (record_backend_event)
   Device,    // ran on a device
 };
 
-// A performance event's count over one EdgeEvent.
+// The count of one performance event during one EdgeEvent.
 struct EdgeCount {
-  double inclusive = 0;  // with what ran inside it on its thread
+  double inclusive = 0;  // with everything that ran inside it on its thread
   double exclusive = 0;
-  bool scaled = false;  // the processor counted only part of the time, of it or of what ran inside it: extrapolated
-  bool known = false;   // it was counted at all
+  bool scaled = false;  // extrapolated: the CPU counted it, or what ran inside it, only part of the time
+  bool known = false;   // false: it was not counted
 };
 
 struct EdgeEvent {
@@ -49,14 +49,14 @@ struct EdgeEvent {
   EdgeKind kind = EdgeKind::Operator;
   bool finished = true;  // false: it was still open when the profiler stopped
   uint64_t start_ns = 0, end_ns = 0;
-  // As they came, where start_ns and end_ns were moved (adjust_vulkan_timestamps); else the same.
+  // The original times, if start_ns and end_ns were moved (adjust_vulkan_timestamps). Otherwise the same.
   uint64_t raw_start_ns = 0, raw_end_ns = 0;
-  uint64_t self_ns = 0;   // without what is inside it
-  uint64_t thread = 0;    // the system's id of its thread; of a device's event: the thread that asked for it
-  edge::DeviceId device;  // of a device's event
+  uint64_t self_ns = 0;   // without the events inside it
+  uint64_t thread = 0;    // the system's id of its thread; for a device event: of the thread that requested it
+  edge::DeviceId device;  // only for a device event
   uint64_t queue = 0;
-  uint64_t queued_ns = 0;      // of a device's event: when the host asked for it; 0: not told
-  uint32_t caused_by = kNone;  // of a device's event: the operation that asked for it, an index into events()
+  uint64_t queued_ns = 0;      // for a device event: when the host requested it; 0: unknown
+  uint32_t caused_by = kNone;  // for a device event: the operation that requested it, as an index into events()
 
   // The tree: indices into EdgeResult::events(). Children of one event are linked by next_sibling.
   uint32_t parent = kNone, first_child = kNone, next_sibling = kNone;
@@ -67,13 +67,13 @@ struct EdgeEvent {
   uint64_t forward_thread = 0;
   uint64_t engine_id = 0;
   std::string_view module_hierarchy;  // with_modules
-  std::string_view call_stack;        // with_stack: the module's own
-  std::string_view backend;           // of a backend's event
+  std::string_view call_stack;        // with_stack: the module's own stack
+  std::string_view backend;           // only for a backend event
 
-  // with_flops. An operator that calls others is counted once, at the outermost one whose number is known: the sum over
-  // all events is the run's.
+  // with_flops. If an operator calls others, only the outermost one with a known count is counted. So the sum over all
+  // events is the total of the run.
   uint64_t flops = 0;
-  int64_t memory_bytes = 0, self_memory_bytes = 0;  // profile_memory: taken less given back while it ran
+  int64_t memory_bytes = 0, self_memory_bytes = 0;  // profile_memory: allocated minus freed while it ran
   uint32_t inputs_at = 0, inputs_size = 0;          // EdgeResult::inputs()
   uint32_t stack = kNone;                           // EdgeResult::stack()
   uint32_t counts = kNone;                          // EdgeResult::counts()
@@ -83,10 +83,10 @@ struct EdgeEvent {
 
 // One input of an operation.
 struct EdgeInput {
-  std::string_view type;  // "float", "long int", "TensorList", "Scalar", "ScalarList", "" for what has none
-  std::vector<int64_t> sizes, strides;  // of a tensor
-  std::vector<EdgeInput> tensors;       // of a list of them
-  std::string value;                    // of what is not a tensor: "1", "0.5", "True", "[3, 3]"
+  std::string_view type;  // "float", "long int", "TensorList", "Scalar", "ScalarList"; "" if it has no type
+  std::vector<int64_t> sizes, strides;  // only for a tensor
+  std::vector<EdgeInput> tensors;       // only for a list of tensors
+  std::string value;                    // only for a value that is not a tensor: "1", "0.5", "True", "[3, 3]"
 };
 
 struct EdgeFrame {
@@ -98,44 +98,44 @@ struct EdgeFrame {
 struct EdgeAllocation {
   uint64_t time_ns = 0;
   uint64_t address = 0;
-  int64_t bytes = 0;                                 // negative: given back
-  uint64_t total_allocated = 0, total_reserved = 0;  // as the allocator said, or counted since the profiler began
+  int64_t bytes = 0;                                 // negative: freed
+  uint64_t total_allocated = 0, total_reserved = 0;  // from the allocator, or counted since the profiler began
   edge::DeviceId device;
   uint64_t thread = 0;
-  uint32_t event = EdgeEvent::kNone;  // the innermost one that was open: an index into events()
-  bool out_of_memory = false;         // it was wanted and not given
+  uint32_t event = EdgeEvent::kNone;  // the innermost open event, as an index into events()
+  bool out_of_memory = false;         // the allocation failed
 };
 
-// How much memory of one device was in use over time, counted from the profiler's begin.
+// How much memory of one device was in use over time, counted since the profiler began.
 struct EdgeMemory {
   struct Point {
     uint64_t time_ns;
     uint64_t bytes;
   };
   edge::DeviceId device;
-  std::vector<Point> timeline;  // after each allocation and each return
+  std::vector<Point> timeline;  // after each allocation and each free
   uint64_t peak_bytes = 0, peak_time_ns = 0;
   std::vector<uint32_t> alive_at_peak;  // indices into allocations(), largest first
-  std::vector<uint32_t> never_freed;    // likewise
-  uint64_t unknown_frees = 0;           // given back, and taken before the profiler began
+  std::vector<uint32_t> never_freed;    // the same
+  uint64_t unknown_frees = 0;           // frees of memory that was allocated before the profiler began
 };
 
-// What events are put together by.
+// How events are grouped.
 enum class EdgeGroup : uint8_t { Name = 0, Shape = 1, Module = 2, ShapeAndModule = 3 };
 
-// Events of one name, kind and backend (and, where asked for, of equal input shapes, of one place in the module).
+// All events with one name, kind and backend (optionally also with equal input shapes, or one place in the module).
 struct EdgeAverage {
   std::string_view name;
   EdgeKind kind = EdgeKind::Operator;
-  std::string shapes;                 // "[[64, 64], [64, 64], []]", where grouped by them
-  std::string_view module_hierarchy;  // likewise
+  std::string shapes;                 // "[[64, 64], [64, 64], []]"; only if grouped by shape
+  std::string_view module_hierarchy;  // only if grouped by module
   std::string_view backend;
   uint64_t calls = 0;
-  uint64_t total_ns = 0;  // an event inside another of the same group counts once
+  uint64_t total_ns = 0;  // an event inside another event of the same group is not counted again
   uint64_t self_ns = 0;
   int64_t memory_bytes = 0, self_memory_bytes = 0;
   uint64_t flops = 0;
-  std::vector<EdgeCount> counts;  // as EdgeResult::event_names()
+  std::vector<EdgeCount> counts;  // in the order of EdgeResult::event_names()
 };
 
 class KYMO_API EdgeResult {
@@ -143,27 +143,27 @@ class KYMO_API EdgeResult {
   EdgeResult() = default;  // empty
   explicit EdgeResult(std::shared_ptr<const edge::ResultData> data) : data_(std::move(data)) {}
 
-  // By thread, and of a thread in the order they began: a parent stands before its children. The device's after them.
+  // Sorted by thread, then by begin time: a parent comes before its children. Device events come last.
   std::span<const EdgeEvent> events() const;
   std::vector<EdgeInput> inputs(const EdgeEvent& event) const;      // report_input_shapes
   std::vector<EdgeFrame> stack(const EdgeEvent& event) const;       // with_stack: C++, innermost first
-  std::span<const EdgeCount> counts(const EdgeEvent& event) const;  // one for each of event_names(), or none
+  std::span<const EdgeCount> counts(const EdgeEvent& event) const;  // one for each of event_names(), or empty
   std::span<const std::string> event_names() const;
 
-  std::span<const EdgeAllocation> allocations() const;  // in the order of their times
-  std::vector<EdgeMemory> memory() const;               // a device each
+  std::span<const EdgeAllocation> allocations() const;  // sorted by time
+  std::vector<EdgeMemory> memory() const;               // one for each device
 
-  std::vector<EdgeAverage> key_averages(EdgeGroup by = EdgeGroup::Name) const;  // most self time first
+  std::vector<EdgeAverage> key_averages(EdgeGroup by = EdgeGroup::Name) const;  // largest self time first
 
-  // The averages as text, as PyTorch's key_averages().table(). `sort_by` is "self_cpu_time_total", "cpu_time_total",
+  // The averages as text, like PyTorch's key_averages().table(). `sort_by` is "self_cpu_time_total", "cpu_time_total",
   // "cpu_time", "device_time_total", "self_cpu_memory_usage", "cpu_memory_usage", "flops", "count", "name", or the name
-  // of a performance event; anything else throws kymo::InvalidArgument. `top`: as many rows at most.
+  // of a performance event; anything else throws kymo::InvalidArgument. `top` is the max number of rows.
   std::string table(std::string_view sort_by = "self_cpu_time_total", size_t top = 100,
                     EdgeGroup by = EdgeGroup::Name) const;
 
-  uint64_t start_ns() const, end_ns() const;  // when it was on
+  uint64_t start_ns() const, end_ns() const;  // when the profiler recorded
 
-  // What did not get in, or not as it came: "2 backend events ended before they began". Empty: nothing.
+  // What was lost or changed: "2 backend events ended before they began". Empty: nothing.
   std::vector<std::string> losses() const;
 
   const edge::ResultData* data() const { return data_.get(); }

@@ -1,4 +1,4 @@
-// Marks what the shared library shows.
+// Marks the symbols that the shared library exports.
 #pragma once
 
 #define KYMO_API __attribute__((visibility("default")))

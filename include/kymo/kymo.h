@@ -1,9 +1,10 @@
 /* Kymo's annotations for C, and for any language that can call C.
  *
  * Every function may be called from any thread, from signal handlers and from thread-local destructors, at any time
- * before, during and after a recording. None fails, allocates, locks or makes a system call on its way (but for a
- * thread's first record, for policy `block` when a ring is full, and for sinks). Text is copied: nothing passed in must
- * outlive the call. C++ programs include kymo/annotate.h instead, which is this with types. Devices have kymo/queue.h.
+ * before, during and after a recording. No function fails, allocates, locks or makes a system call. There are three
+ * exceptions: a thread's first record, policy `block` when a ring is full, and sinks. Text is copied: nothing passed in
+ * must outlive the call. C++ programs include kymo/annotate.h instead: the same with types. For devices see
+ * kymo/queue.h.
  */
 #ifndef KYMO_KYMO_H
 #define KYMO_KYMO_H
@@ -23,10 +24,10 @@ typedef _Atomic uint32_t kymo_atomic_u32;
 
 /* ---- The short form: a name is a NUL-terminated string ---------------------------------------------------------- */
 
-/* Opens a nested range on this thread. Returns its zero-based depth among the pushed ranges of this thread, which is
- * true whether or not anything records. */
+/* Opens a nested range on this thread. Returns its zero-based depth among the pushed ranges of this thread. The depth
+ * is correct also while nothing records. */
 KYMO_API int kymo_range_push(const char* name);
-/* Closes the innermost pushed range and returns the depth it had; -1 on an empty stack (counted while recording). */
+/* Closes the innermost pushed range and returns its depth. Returns -1 if none is open (counted while recording). */
 KYMO_API int kymo_range_pop(void);
 /* Opens a range that may end on another thread. Returns a handle, unique in this process and never 0. */
 KYMO_API uint64_t kymo_range_start(const char* name);
@@ -37,19 +38,19 @@ KYMO_API void kymo_mark(const char* name);
 /* A value that changes over time. */
 KYMO_API void kymo_counter_int(const char* name, int64_t value);
 KYMO_API void kymo_counter_double(const char* name, double value);
-/* Ties the ranges open at these moments into one flow; `flow` is any number the program chooses. */
+/* Connects the ranges that are open at these moments to one flow. The program chooses the number `flow`. */
 KYMO_API void kymo_flow_begin(const char* name, uint64_t flow);
 KYMO_API void kymo_flow_step(const char* name, uint64_t flow);
 KYMO_API void kymo_flow_end(const char* name, uint64_t flow);
-/* Names this thread in the trace. 47 bytes are kept. */
+/* Names this thread in the trace. The first 47 bytes are kept. */
 KYMO_API void kymo_set_thread_name(const char* name);
 /* Nonzero while something records. */
 KYMO_API int kymo_is_recording(void);
 
 /* ---- The long form: labels, arguments, call sites ---------------------------------------------------------------- */
 
-/* What an event is called. The name may hold "{}" places for arguments, which are stored as they are and put in when
- * the trace is read. */
+/* The name of an event. It may have "{}" as places for arguments. Arguments are stored unformatted; readers put them
+ * into the name. */
 typedef struct kymo_label {
   const char* name;
   const char* category; /* may be null */
@@ -69,24 +70,25 @@ enum kymo_type {
 };
 
 typedef struct kymo_arg {
-  const char* name; /* NUL-terminated; null: the next "{}" of the event's name */
+  const char* name; /* NUL-terminated; null: it fills the next "{}" of the event's name */
   union {
     int64_t as_int;
     uint64_t as_uint;
     double as_double;
     const char* as_text;
   } value;
-  uint32_t length; /* of a string */
+  uint32_t length; /* only for a string */
   uint32_t type;   /* kymo_type */
 } kymo_arg;
 
-/* A place in the code that records: static storage, zero beyond its label. It finds its class once. */
+/* A place in the code that records. Put it into static storage, with zeros after its label. It looks up its class only
+ * once. */
 typedef struct kymo_site {
   kymo_label label;
   kymo_atomic_u32 class_id;
 } kymo_site;
 
-/* Bit 0: something records. Bit 1: sinks hear (kymo/sink.h). The macros test both before they call anything. */
+/* Bit 0: something records. Bit 1: sinks are active (kymo/sink.h). The macros test both before they call anything. */
 extern KYMO_API kymo_atomic_u32 kymo_mode;
 
 enum kymo_kind {
@@ -99,26 +101,26 @@ enum kymo_kind {
   KYMO_FLOW_END = 9
 };
 
-/* A scoped range at a call site: the shortest way there is. kymo_end only for what kymo_begin or kymo_begin_args
+/* A scoped range at a call site: the fastest way. Call kymo_end only for a range that kymo_begin or kymo_begin_args
  * opened. */
 KYMO_API void kymo_begin(kymo_site* site);
 KYMO_API void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count);
 KYMO_API void kymo_end(void);
 
-/* The same for whoever tested kymo_mode: `heard` is its bits 0 and 1, not both 0, and the same at the range's two ends,
- * so that a range ends for those who heard it begin. */
+/* The same for callers that have tested kymo_mode. `heard` is its bits 0 and 1, and must not be 0. Pass the same value
+ * at the start and the end of a range, so that the end goes to everyone who received the start. */
 KYMO_API void kymo_begin_heard(kymo_site* site, uint32_t heard);
 KYMO_API void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t heard);
 KYMO_API void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t heard);
 KYMO_API void kymo_end_heard(uint32_t heard);
 
-/* Any event but a push, by its label. `id` is the flow of a flow, else 0. */
+/* Records any event except a push, by its label. `id` is the number of a flow, otherwise 0. */
 KYMO_API void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* args, uint32_t count,
                           uint64_t id);
 KYMO_API int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_t count);
 KYMO_API uint64_t kymo_range_start_label(const kymo_label* label, const kymo_arg* args, uint32_t count);
 
-/* Makes sure that a program that links Kymo statically has its collector too, and the sinks; called by nobody. */
+/* Makes a program that links Kymo statically also link the collector and the sinks. Nobody calls these. */
 KYMO_API void kymo_link_collector(void);
 KYMO_API void kymo_link_sinks(void);
 

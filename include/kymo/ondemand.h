@@ -1,19 +1,21 @@
-// A running program is asked for a trace, from outside: by `kymo trigger` through kymod, or by dynolog's `dyno`.
+// On-demand traces of a running program: `kymo trigger` requests one through kymod, or dynolog's `dyno` does.
 //
 //   KYMO_DAEMON=1 ./serve                    # any program that links kymo::ondemand
 //   kymo trigger --name serve --duration 2s  # from anywhere on the host, as the same user or root
 //
-// The library starts an agent, one thread, when it is loaded and only if KYMO_DAEMON (or KINETO_USE_DAEMON, for the
-// peers' protocol) is set. It sleeps until it is spoken to, prints nothing unless something is wrong, and never touches
-// the program's other threads. What the program annotates is recorded then, and what frameworks tell through a Client.
+// When the library is loaded it starts an agent, which is one thread. It does so only if KYMO_DAEMON is set (or
+// KINETO_USE_DAEMON, for the protocol of Kineto and dynolog). The agent sleeps until it receives a message. It prints
+// nothing unless something is wrong, and never touches the program's other threads. A trace contains what the program
+// annotates, and what frameworks report through a Client.
 //
-// KYMO_DAEMON is 1 for the daemon of this user ($XDG_RUNTIME_DIR/kymo) or else of the host (/run/kymo), or the path of
-// a socket. KYMO_FLIGHT=64MB (or 30s) keeps the last part in memory all the time, for `kymo trigger --last`.
-// KYMO_TRACE_DIR names the folders that traces may go to, separated by colons; without it any that the user may write.
+// KYMO_DAEMON is 1, or the path of a socket. 1 means the daemon of this user ($XDG_RUNTIME_DIR/kymo), otherwise the
+// daemon of the host (/run/kymo). KYMO_FLIGHT=64MB (or 30s) always keeps the last part of the recording in memory, for
+// `kymo trigger --last`. KYMO_TRACE_DIR lists the folders where traces may be written, separated by colons; without it,
+// any folder that the user may write to.
 //
-// A forked child has an agent of its own; a program with more rights than whoever starts it (setuid) has none. When the
-// program ends a running trace is completed, which takes at most two seconds. Where the program starts a kymo::Session
-// itself, that one wins and the trace that was asked for ends.
+// A forked child has its own agent. A setuid program, which has more rights than the user who starts it, has none. When
+// the program ends, a running trace is completed; this takes at most two seconds. If the program itself starts a
+// kymo::Session, the session wins and the requested trace ends.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +26,17 @@
 
 namespace kymo {
 
-// One more iteration of the program's main loop has begun. Any thread; some ns. `--iterations` counts these, from 0;
-// without them, ranges whose name begins with "step", "iteration" or "ProfilerStep".
+// Marks the start of one more iteration of the program's main loop. Any thread may call it; it costs a few ns.
+// `--iterations` counts these calls, from 0. Without them it counts ranges whose name begins with "step", "iteration"
+// or "ProfilerStep".
 KYMO_API void step() noexcept;
-KYMO_API uint64_t steps() noexcept;  // so far
+KYMO_API uint64_t steps() noexcept;  // the number of calls so far
 
 namespace ondemand {
 
-// What a framework does when a trace is asked for. Calls come from the agent's thread, or from the one that asks in
-// code, one at a time; one that throws ends that trace, and whoever asked is told what it said. Kymo's own recording is
-// on between start() and stop().
+// What a framework does for a requested trace. Calls come one at a time, from the agent's thread or from the thread
+// that requests a trace in code. If a call throws, that trace ends and the requester gets the message. Kymo's own
+// recording is active between start() and stop().
 class KYMO_API Client {
  public:
   virtual ~Client() = default;
@@ -45,14 +48,14 @@ class KYMO_API Client {
   virtual void stop() {}
   virtual void start_memory_profile() {}
   virtual void stop_memory_profile() {}
-  // In the form that the extension names, beside Kymo's own profile: `path` is "NAME_client1.EXTENSION" where that is
-  // "NAME.EXTENSION". False: it has nothing of its own.
+  // Writes the format that the extension names, next to Kymo's own profile: if that is "NAME.EXTENSION", `path` is
+  // "NAME_client1.EXTENSION". Returns false if the client has no data of its own.
   virtual bool export_memory_profile(const std::string& path);
 };
 
-// Adds a client. Any time; from static initialisers by a static `kymo::ondemand::Registration<MyClient>`.
+// Adds a client, at any time. For static initialisation, define a static `kymo::ondemand::Registration<MyClient>`.
 KYMO_API void register_client(Client& client);
-// Ends a trace that is running, as when the program ends, and calls the client no more.
+// Ends a running trace, as at the end of the program, and never calls the client again.
 KYMO_API void unregister_client(Client& client);
 template <class T>
 struct Registration {
@@ -63,25 +66,26 @@ struct Registration {
   Registration& operator=(const Registration&) = delete;
 };
 
-// Starts the agent where KYMO_DAEMON or KINETO_USE_DAEMON asks for it. Called when the library is loaded; calling it
-// again does nothing, unless the variables were set meanwhile.
+// Starts the agent if KYMO_DAEMON or KINETO_USE_DAEMON is set. Called when the library is loaded. Another call does
+// nothing, unless the variables have been set in the meantime.
 KYMO_API void init() noexcept;
 
-// The same calls from code: what the agent does when it is asked. They throw kymo::Error, and what a client throws.
+// The same from code: what the agent does on a request. They throw kymo::Error, and everything that a client throws.
 KYMO_API void prepare(bool report_input_shapes, bool profile_memory, bool with_stack, bool with_flops,
                       bool with_modules);
-// Refused where something records already. By extension: .kymo, .json, .json.gz, .pftrace, .csv.
+// Throws if something records already. The extension selects the format: .kymo, .json, .json.gz, .pftrace, .csv.
 KYMO_API void start(const std::string& path);
-KYMO_API void stop();  // the file is there when it returns
+KYMO_API void stop();  // the file is complete when it returns
 KYMO_API void start_memory_profile();
 KYMO_API void stop_memory_profile();
-// After stop_memory_profile(), or while it runs. By extension: .kymo, .json, .raw.json (each also .gz), .pickle, .html.
+// Call it after stop_memory_profile(), or while the profile runs. The extension selects the format: .kymo, .json,
+// .raw.json (each also with .gz), .pickle, .html.
 KYMO_API void export_memory_profile(const std::string& path);
 
 }  // namespace ondemand
 }  // namespace kymo
 
-// Makes sure that a program that links Kymo statically has the agent too; called by nobody.
+// Makes a program that links Kymo statically also link the agent. Nobody calls it.
 extern "C" KYMO_API void kymo_link_ondemand(void);
 namespace kymo::detail {
 [[gnu::used]] inline constexpr auto* kLinkOnDemand = &kymo_link_ondemand;

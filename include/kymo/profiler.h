@@ -1,15 +1,15 @@
-// The work of devices, watched: signposts for other tools, true times of each operation, statistics, capture.
+// Observes the work of devices: signposts for other tools, exact times of each operation, statistics, capture.
 //
 //   kymo::profiler::Profile watch("interval");        // or start(…) and stop()
 //   lib["blur"](image);
-//   kymo::profiler::print_statistics();               // what ran how often and how long
+//   kymo::profiler::print_statistics();               // what ran, how often, how long
 //
 //   kymo::profiler::Capture capture("frame");         // 0000-frame.kycap: every call with its data, for `kymo replay`
 //
-// Signposts go to Kymo's trace while something records, and to the sinks of kymo/sink.h that are on. Without a line of
-// code: KYMO_SIGNPOSTS=operations,copies and KYMO_PROFILE_LOG=statistics (docs/profiler.md has all words and numbers).
+// Signposts go to Kymo's trace while something records, and to the active sinks of kymo/sink.h. Without any code:
+// KYMO_SIGNPOSTS=operations,copies and KYMO_PROFILE_LOG=statistics (docs/profiler.md has all words and numbers).
 //
-// All of it from any thread at any time.
+// Any thread may call these functions at any time.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,19 @@ namespace kymo::profiler {
 
 // ---- Signposts -----------------------------------------------------------------------------------------------------
 
-// Watches the work of all devices. `mode` is "interval" (begin and end of each execution), "event" (a point when it has
-// completed), or both, separated by a comma; case and blanks do not matter. With `wait_until_completed` each operation
-// is waited for before the next is queued: slower, and each has a submission of its own. Without, times are true per
-// operation all the same: the device takes them.
+// Observes the work of all devices. `mode` is "interval" (begin and end of each execution), "event" (one point when it
+// has completed), or both, separated by a comma. Case and blanks are ignored. With `wait_until_completed`, each
+// operation completes before the next one is queued: this is slower, and each operation has its own submission. The
+// times of each operation are exact in both cases, because the device takes them.
 //
-// Throws, before anything changes: InvalidArgument for an unknown word or an empty mode; Error where it runs already,
-// which leaves that alone.
+// If it throws, it has changed nothing. InvalidArgument: an unknown word, or an empty mode. Error: it runs already, and
+// continues to run.
 KYMO_API void start(std::string_view mode = "interval", bool wait_until_completed = false);
-// What was queued before is still told. Never fails; does nothing where nothing was started.
+// Work that was queued before is still reported. Never fails. Does nothing if nothing was started.
 KYMO_API void stop() noexcept;
 KYMO_API bool is_running() noexcept;
 
-// start() to the end of the scope. Where start() throws, the one that runs goes on.
+// start() until the end of the scope. If start() throws because a profile runs, that profile continues.
 class [[nodiscard]] Profile {
  public:
   explicit Profile(std::string_view mode = "interval", bool wait_until_completed = false) {
@@ -51,16 +51,16 @@ class [[nodiscard]] Profile {
   Profile& operator=(const Profile&) = delete;
 };
 
-// KYMO_SIGNPOSTS and KYMO_PROFILE_LOG, from code: by numbers or by words (docs/profiler.md). "" and "0" are nothing.
-// Throws InvalidArgument, with the words there are, before anything changes.
+// KYMO_SIGNPOSTS and KYMO_PROFILE_LOG from code, as numbers or as words (docs/profiler.md). "" and "0" mean nothing.
+// Throws InvalidArgument with the list of valid words, and changes nothing then.
 KYMO_API void set_signposts(std::string_view mask);
 KYMO_API void set_log(std::string_view mask);
 
-// ---- What an operation is ------------------------------------------------------------------------------------------
+// ---- Operations ----------------------------------------------------------------------------------------------------
 
-// Kernels and copies are seen by themselves. An operation that is made of several (a convolution, say) can be given a
-// name: its time is from the first to the last of what this thread queues in the scope, on one stream. `flops` is its
-// arithmetic, where it is known: then statistics and replays say how fast it was.
+// Kernels and copies are observed automatically. Use this class to name an operation that consists of several, for
+// example a convolution. Its time is from the first to the last work that this thread queues in the scope, on one
+// stream. `flops` is the number of its arithmetic operations, if known: then statistics and replays show its speed.
 class KYMO_API Operation {
  public:
   [[nodiscard]] explicit Operation(std::string_view name, std::initializer_list<const device::Tensor*> tensors = {},
@@ -70,11 +70,11 @@ class KYMO_API Operation {
   Operation& operator=(const Operation&) = delete;
 
  private:
-  uint64_t id_ = 0;  // 0: nothing watches
+  uint64_t id_ = 0;  // 0: nothing is observed
 };
 
-// Work of the host in the place of the device's: from here to the end of the scope. The bytes of the tensors count as
-// what had to be copied for it.
+// Work that the host does instead of the device, from here to the end of the scope. The bytes of the tensors count as
+// bytes that had to be copied for it.
 class KYMO_API HostFallback {
  public:
   [[nodiscard]] explicit HostFallback(std::string_view name, std::initializer_list<const device::Tensor*> tensors = {});
@@ -88,7 +88,7 @@ class KYMO_API HostFallback {
 
 // ---- Statistics ----------------------------------------------------------------------------------------------------
 
-// Since the process began or reset_statistics(), while watched (start(), or a log mask with statistics).
+// Counted since the process began or reset_statistics(), while observed (start(), or a log mask with statistics).
 struct OperationStatistics {
   std::string id, name;  // "K3", "blur:opencl:0:f32[512, 512]"
   uint64_t runs = 0;
@@ -109,31 +109,32 @@ struct Statistics {
   std::vector<OperationStatistics> operations;  // longest mean first
   std::vector<CopyStatistics> copies;
   std::vector<FallbackStatistics> fallbacks;
-  uint64_t lost = 0;  // executions whose times could not be had
+  uint64_t lost = 0;  // executions whose times are not available
 };
-KYMO_API Statistics statistics();        // of what is known to have run: waits for what was queued
+KYMO_API Statistics statistics();        // of completed work: waits for everything that is queued
 KYMO_API std::string statistics_text();  // the tables
-KYMO_API void print_statistics();        // on standard error
+KYMO_API void print_statistics();        // to standard error
 KYMO_API void reset_statistics();
 
 // ---- Capture -------------------------------------------------------------------------------------------------------
 
-// May this process capture? KYMO_CAPTURE_ENABLED=1 says so, or MTL_CAPTURE_ENABLED=1.
+// True if this process may capture: KYMO_CAPTURE_ENABLED=1 or MTL_CAPTURE_ENABLED=1.
 KYMO_API bool is_capture_enabled() noexcept;
 KYMO_API bool is_capturing() noexcept;
 
-// From here on every call to every device goes into the folder NNNN-name.kycap in the current directory; NNNN counts
-// the attempts of this process from 0000. Throws Error, naming the folder and the reason: not enabled, exists already,
-// one is being made, no room.
+// Starts to write every call to every device into the folder NNNN-name.kycap in the current directory. NNNN counts the
+// attempts of this process from 0000. Throws Error with the folder and the reason: not enabled, the folder exists,
+// another capture is active, no space.
 KYMO_API void start_capture(std::string_view name);
-// Waits for all devices, writes the results and completes the folder. Throws what went wrong on the way (a full disk:
-// the program went on without). Always ends the capture. Does nothing where there is none.
+// Waits for all devices, writes the results and completes the folder. Throws if something failed, also during the
+// capture (for example a full disk; the program continued without capture then). Always ends the capture. Does nothing
+// if there is no capture.
 KYMO_API void stop_capture();
 
 class KYMO_API Capture {
  public:
   [[nodiscard]] explicit Capture(std::string_view name) { start_capture(name); }
-  ~Capture();    // close(), silently
+  ~Capture();    // close(), but ignores errors
   void close();  // stop_capture(), once
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -142,7 +143,7 @@ class KYMO_API Capture {
   bool open_ = true;
 };
 
-// The names that torch.mps.profiler has.
+// The same with the names of torch.mps.profiler.
 using profile = Profile;
 using metal_capture = Capture;
 inline bool is_metal_capture_enabled() noexcept { return is_capture_enabled(); }

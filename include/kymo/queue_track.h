@@ -1,4 +1,4 @@
-// Device work in a trace, with types: kymo/queue.h, which says all the rules, for C++.
+// The work of devices in a trace, for C++: kymo/queue.h with types. The rules are there.
 //
 //   kymo::QueueTrack queue({.name = "compute", .device_uuid = uuid, .period_numerator = 1, .period_denominator = 1});
 //   {
@@ -16,7 +16,7 @@
 
 namespace kymo {
 
-// A queue as an object, which closes it. Moves.
+// A queue as an object. The destructor closes it. It can be moved.
 class QueueTrack {
  public:
   QueueTrack() noexcept = default;
@@ -52,7 +52,8 @@ class QueueTrack {
   kymo_queue* queue_ = nullptr;
 };
 
-// A call on this thread from here to the end of the scope, in one record, with the correlation of what it causes.
+// A call on this thread, from here to the end of the scope, in one record. It has the correlation of the work it
+// causes.
 class [[nodiscard]] Launch {
  public:
   explicit Launch(const Label& label) noexcept : label_(label) {
@@ -69,7 +70,7 @@ class [[nodiscard]] Launch {
   uint64_t correlation() const noexcept { return correlation_; }  // 0: nothing records
 
  private:
-  const Label label_;  // what it points to outlives this
+  const Label label_;  // the text it points to must outlive this
   uint64_t start_ = 0, correlation_ = 0;
 };
 

@@ -1,17 +1,17 @@
 // Kernels compiled from text, called by name.
 //
 //   ShaderLibrary lib = compile_shader(R"(
-//     kernel void full(device float* out, constant float& val, uint idx [[thread_position_in_grid]]) { out[idx] = val;
-//     }
-//   )");
-//   lib["full"](x, 3.14);                                   // a thread for each element of x
+//     kernel void full(device float* out, constant float& val, uint idx [[thread_position_in_grid]]) {
+//       out[idx] = val;
+//     })");
+//   lib["full"](x, 3.14);                                   // one thread for each element of x
 //   lib["blur"].threads(width, height).group(16, 16)(in, out, width, 0.5);
 //
-// The language is Metal's, on every backend: it is translated to what the backend compiles (`kymo shader` shows it),
-// and gives the same results on all. Each backend takes its own language too, told from the text: OpenCL C; CUDA C++
-// and PTX; GLSL and SPIR-V. docs/device.md says how arguments meet parameters in each. Numbers are converted to the
-// declared type (one that does not fit is refused), everything is checked before the launch, and the launch is queued
-// on this thread's current stream.
+// The language is Metal's, on every backend: it is translated to the backend's language (`kymo shader` shows it), and
+// gives the same results on all. Each backend also takes its own languages, which are recognised by the text: OpenCL C;
+// CUDA C++ and PTX; GLSL and SPIR-V. docs/device.md says how arguments match parameters in each. Numbers are converted
+// to the declared type; a number that does not fit is refused. Everything is checked before the launch. The launch is
+// queued on this thread's current stream.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ namespace kymo::device {
 class LibraryState;
 struct KernelState;
 
-// One argument of a kernel, as a caller gives it. Made from what it is; refers to it, so it lives as long as the call.
+// One argument of a kernel in a call. It refers to the caller's value, so it must not outlive the call.
 class KernelArgument {
  public:
   enum class Kind : uint8_t { Tensor, Signed, Unsigned, Float, List, Tensors };
@@ -91,7 +91,7 @@ class KernelArgument {
   size_t size_ = 0;
 };
 
-// A kernel, with how it is to be launched. A small value.
+// A kernel and its launch settings. A small value.
 class KYMO_API Kernel {
  public:
   const std::string& name() const;
@@ -99,19 +99,20 @@ class KYMO_API Kernel {
   uint64_t thread_execution_width() const;
   uint64_t static_thread_group_memory_length() const;  // bytes
 
-  // How many threads, in one to three dimensions; without it, one for each element of the first tensor. No thread
-  // beyond these runs, whatever the group. 0: nothing is launched.
+  // The number of threads, in one to three dimensions. Default: one for each element of the first tensor. No other
+  // threads run, for any group size. 0: nothing is launched.
   Kernel threads(uint64_t x) const { return with_threads({x, 1, 1}, 1); }
   Kernel threads(uint64_t x, uint64_t y) const { return with_threads({x, y, 1}, 2); }
   Kernel threads(uint64_t x, uint64_t y, uint64_t z) const { return with_threads({x, y, z}, 3); }
-  // The group's size, in as many dimensions. Without it, as large as is good.
+  // The group size, in the same number of dimensions. The default is chosen for speed.
   Kernel group(uint64_t x) const { return with_group({x, 1, 1}, 1); }
   Kernel group(uint64_t x, uint64_t y) const { return with_group({x, y, 1}, 2); }
   Kernel group(uint64_t x, uint64_t y, uint64_t z) const { return with_group({x, y, z}, 3); }
   Kernel on(Stream stream) const;
 
-  // Launches it. Arguments are tensors, numbers, lists of numbers, lists of tensors, and for a structure its bytes
-  // (std::as_bytes(std::span(&it, 1))). Throws InvalidArgument, naming the argument, before anything is queued.
+  // Launches the kernel. Arguments are tensors, numbers, lists of numbers, lists of tensors, and the bytes of a
+  // structure (std::as_bytes(std::span(&it, 1))). Throws InvalidArgument with the name of the argument, before anything
+  // is queued.
   template <class... Args>
   void operator()(const Args&... args) const {
     if constexpr (sizeof...(Args) == 0) {
@@ -131,15 +132,15 @@ class KYMO_API Kernel {
 
   std::shared_ptr<LibraryState> library_;
   KernelState* state_;
-  StreamState* stream_ = nullptr;  // null: the current one
+  StreamState* stream_ = nullptr;  // null: the current stream
   std::array<uint64_t, 3> threads_{}, group_{};
   uint8_t thread_dimensions_ = 0, group_dimensions_ = 0;  // 0: not given
 };
 
-// Compiled code of one source. A small value; the code stays while anyone has it.
+// The compiled code of one source. A small value; the code is kept as long as any copy exists.
 class KYMO_API ShaderLibrary {
  public:
-  Kernel operator[](std::string_view name) const;  // throws Error, with the names there are
+  Kernel operator[](std::string_view name) const;  // throws Error with the list of names
   std::vector<std::string> kernel_names() const;
   Device device() const;
 
@@ -150,19 +151,19 @@ class KYMO_API ShaderLibrary {
 };
 
 struct CompileOptions {
-  std::vector<std::string> options;  // for the backend's compiler; of Metal: -DNAME and -DNAME=VALUE
-  std::string file = "shader";       // what messages call the source
+  std::vector<std::string> options;  // for the backend's compiler; for Metal: -DNAME and -DNAME=VALUE
+  std::string file = "shader";       // the name of the source in messages
 
-  // Of Metal alone.
-  std::map<std::string, double> constants =
-      {};  // function constants, by name or by index: {{"0", 1}, {"use_mask", true}}
-  std::map<std::string, std::string> headers =
-      {};  // texts that #include finds, beside <metal_stdlib> and <c10/metal/….h>
+  // Only for Metal.
+  // Function constants, by name or by index: {{"0", 1}, {"use_mask", true}}.
+  std::map<std::string, double> constants = {};
+  // Texts that #include finds, besides <metal_stdlib> and <c10/metal/….h>.
+  std::map<std::string, std::string> headers = {};
 };
 
-// Compiles for the current device. Compiled code is kept in memory and on disk (KYMO_CACHE_DIR, else
-// ~/.cache/kymo; KYMO_CACHE_DIR="" turns the disk off), by everything that went into it,
-// device and driver. Throws CompileError.
+// Compiles for the current device. Compiled code is cached in memory and on disk (KYMO_CACHE_DIR, otherwise
+// ~/.cache/kymo; KYMO_CACHE_DIR="" turns the disk cache off). The key is everything that affects the result, with the
+// device and the driver. Throws CompileError.
 KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options = {});
 KYMO_API ShaderLibrary compile_shader(std::string_view source, const CompileOptions& options, Device device);
 

@@ -1,4 +1,4 @@
-// Streams: queues of device work, each in order; and events, which are points in them.
+// Streams are queues of device work that runs in order. Events are points in a stream.
 //
 //   kymo::device::Stream side;                    // another queue
 //   kymo::device::Event begin{true}, end{true};   // with timing
@@ -20,18 +20,18 @@ namespace kymo::device {
 class StreamState;
 class EventState;
 
-// A queue of a device. A small value; two copies are the same queue. Work on one stream runs in order, work on two runs
-// in no order unless an event says so.
+// A queue of a device. A small value; copies refer to the same queue. Work on one stream runs in order. Work on
+// different streams has no order, unless an event sets one.
 class KYMO_API Stream {
  public:
-  // Another queue than the default one, from the device's 32: they are handed out in turn.
+  // One of the device's 32 queues besides the default one, in rotation.
   Stream() : Stream(Device::current()) {}
   explicit Stream(Device device);
 
   Device device() const;
   uint32_t id() const;       // 0: the default stream
   void synchronize() const;  // waits for what was queued so far
-  bool query() const;        // has it all run?
+  bool query() const;        // true if all of it has run
 
   bool operator==(const Stream&) const = default;
   explicit Stream(StreamState& state) : state_(&state) {}
@@ -43,12 +43,12 @@ class KYMO_API Stream {
 
 KYMO_API Stream default_stream();
 KYMO_API Stream default_stream(Device device);
-// Where this thread's work goes: the default stream until set_stream says otherwise.
+// The stream that this thread's work goes to: the default stream until set_stream changes it.
 KYMO_API Stream current_stream();
 KYMO_API Stream current_stream(Device device);
 KYMO_API void set_stream(Stream stream);
 
-// This thread's current stream, to the end of the scope.
+// Sets this thread's current stream until the end of the scope.
 class [[nodiscard]] StreamGuard {
  public:
   explicit StreamGuard(Stream stream) : before_(current_stream(stream.device())) { set_stream(stream); }
@@ -60,8 +60,8 @@ class [[nodiscard]] StreamGuard {
   Stream before_;
 };
 
-// A point in a stream. An event may be recorded again and again: it answers for the last time. Its place in the driver
-// is recycled, and a recycled one never answers for the event that had it before.
+// A point in a stream. An event may be recorded repeatedly; all queries are about the last time. The driver's object is
+// reused by other events, but an event never reports the state of another one.
 class KYMO_API Event {
  public:
   explicit Event(bool enable_timing = false) : Event(enable_timing, Device::current()) {}
@@ -70,14 +70,14 @@ class KYMO_API Event {
   Event(Event&&) noexcept;
   Event& operator=(Event&&) noexcept;
 
-  void record();  // after what the current stream has by now
+  void record();  // after all work that is in the current stream now
   void record(Stream stream);
-  void wait();  // what the current stream gets from now on waits for it, on the device; nothing if never recorded
+  void wait();  // later work of the current stream waits for it, on the device; no effect if never recorded
   void wait(Stream stream);
-  bool query() const;        // recorded, and reached
+  bool query() const;        // true if it was recorded and has been reached
   void synchronize() const;  // blocks until it is reached; returns at once if it was never recorded
-  // Milliseconds from this event to `end`; waits for both. Throws Error where either has no timing, was not recorded,
-  // is of another device, or where `end` came first.
+  // Milliseconds from this event to `end`. Waits for both. Throws Error if one of them has no timing, was not recorded,
+  // or is on another device, or if `end` was reached first.
   double elapsed_time(const Event& end) const;
 
  private:
@@ -88,11 +88,12 @@ class KYMO_API Event {
 
 namespace kymo {
 
-// A range on a stream: from when all work queued so far has completed, to when all work queued by its end has. The
-// stream is not stalled: the device takes the times. Recorded only while something records.
+// A range on a stream. It begins when all work queued before its start has completed, and ends when all work queued
+// before its end has completed. The stream does not stall: the device takes the times. Recorded only while something
+// records.
 enum class DeviceRange : uint64_t {};  // 0: not recorded
 KYMO_API DeviceRange device_range_start(std::string_view name, device::Stream stream = device::current_stream());
-// An unknown or ended range is counted while recording, as range_end does.
+// An unknown or ended range is counted while recording, as for range_end.
 KYMO_API void device_range_end(DeviceRange range, device::Stream stream = device::current_stream());
 
 }  // namespace kymo

@@ -1,13 +1,14 @@
-// Tensors: arrays in device memory. Copying one copies a reference; the memory goes back to the device's cache with the
-// last one.
+// Tensors: arrays in device memory. A copy of a tensor refers to the same memory. The last copy returns the memory to
+// the device's cache.
 //
 //   Tensor x = from_host(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
 //   Tensor row = x.select(0, 1);          // shares x's memory
 //   row.fill(7);
 //   x.to_host<float>();                    // 1 2 3 7 7 7
 //
-// Making, filling and copying are queued on this thread's current stream. A tensor that was made on one stream may be
-// used on another once an event orders the two; its memory is not given to anyone else before both are done with it.
+// Creating, filling and copying are queued on this thread's current stream. A tensor may be used on another stream than
+// the one it was made on, after an event orders the two. Its memory is not reused before both streams have finished
+// with it.
 #pragma once
 
 #include <array>
@@ -26,11 +27,11 @@
 
 namespace kymo::device {
 
-class Storage;  // the runtime's own
+class Storage;  // internal to the runtime
 
 inline constexpr int kMaxDimensions = 8;
 
-// Sizes of the dimensions, outermost first. {} is a single number.
+// Sizes of the dimensions, outermost first. {} is a single number (0 dimensions).
 class KYMO_API Shape {
  public:
   Shape() = default;
@@ -52,7 +53,7 @@ class KYMO_API Shape {
 
 class KYMO_API Tensor {
  public:
-  Tensor() = default;  // of nothing: is_defined() is false, and everything else throws
+  Tensor() = default;  // undefined: is_defined() is false, and everything else throws
 
   bool is_defined() const { return storage_ != nullptr; }
   Device device() const;
@@ -64,30 +65,29 @@ class KYMO_API Tensor {
   int64_t elements() const { return shape_.elements(); }
   size_t bytes() const { return static_cast<size_t>(elements()) * size_of(dtype_); }
   bool is_contiguous() const;
-  uint64_t address() const;  // of its first element, in the device's address space; 0 where it has none
+  uint64_t address() const;  // of its first element, in the device's address space; 0 if it has no address
 
-  // ---- Views: the same memory ----
-  // Elements begin … end-1 of a dimension; negative numbers count from its end, numbers beyond it are it, as in Python.
+  // ---- Views: they share the memory ----
   Tensor slice(int dimension, int64_t begin, int64_t end, int64_t step = 1) const;
   Tensor select(int dimension, int64_t index) const;  // without that dimension
-  Tensor reshape(Shape shape) const;                  // the same elements; copies only what is not contiguous
-  Tensor contiguous() const;                          // itself, or a copy without gaps
+  Tensor reshape(Shape shape) const;                  // the same elements; copies only if not contiguous
+  Tensor contiguous() const;                          // itself, or a copy that is contiguous
 
   // ---- Contents ----
-  void fill(double value);             // converted to the dtype; a value that it cannot hold: InvalidArgument
+  void fill(double value);             // converted to the dtype; InvalidArgument if the value does not fit
   void copy_from(const Tensor& from);  // same shape and dtype; from any device
-  // Elements in row-major order. T must be the dtype's type, or float for f16 and bf16, which converts.
+  // Elements in row-major order. T must be the type of the dtype. For f16 and bf16 it may be float, which converts.
   template <class T>
   void copy_from(std::span<const T> from);
   template <class T>
   void copy_to(std::span<T> to) const;
   template <class T>
   std::vector<T> to_host() const;
-  Tensor to(Device where) const;  // itself where it is there already
+  Tensor to(Device where) const;  // itself if it is already on that device
   Tensor clone() const;
 
-  // The same as bytes: exactly bytes() of them. Memory from HostBuffer is copied without a stop in between: it must
-  // stay until the stream has come by.
+  // The same with raw bytes: exactly bytes() of them. A copy from or to a HostBuffer is only queued, and the call does
+  // not wait for it: the buffer must stay valid until the stream has completed the copy.
   void copy_from_bytes(std::span<const std::byte> from);
   void copy_to_bytes(std::span<std::byte> to) const;
   std::vector<std::byte> to_host_bytes() const;
@@ -110,13 +110,14 @@ class KYMO_API Tensor {
   DType dtype_ = DType::F32;
 };
 
-// ---- Making them ---------------------------------------------------------------------------------------------------
+// ---- Creating tensors ----------------------------------------------------------------------------------------------
 
 KYMO_API Tensor empty(Shape shape, DType dtype = DType::F32);
 KYMO_API Tensor empty(Shape shape, DType dtype, Device device);
 KYMO_API Tensor zeros(Shape shape, DType dtype = DType::F32);
 KYMO_API Tensor full(Shape shape, double value, DType dtype = DType::F32);
-// begin, begin + step, … up to but not including end: begin + i * step in double, converted, and copied to the device.
+// begin, begin + step, … up to end, without end. Computed as begin + i * step in double, converted, and copied to the
+// device.
 KYMO_API Tensor arange(double begin, double end, double step = 1, DType dtype = DType::F32);
 
 template <class T>
@@ -134,7 +135,7 @@ Tensor from_host(const std::vector<T>& values) {
   return from_host(values, {static_cast<int64_t>(values.size())});
 }
 
-// Page-locked host memory: what the device copies from and to at full speed, without a stop in between.
+// Page-locked host memory. The device copies from and to it at full speed, and the host does not wait for the copy.
 class KYMO_API HostBuffer {
  public:
   explicit HostBuffer(size_t bytes) : HostBuffer(bytes, Device::current()) {}
@@ -143,7 +144,7 @@ class KYMO_API HostBuffer {
   HostBuffer(HostBuffer&& other) noexcept;
   HostBuffer& operator=(HostBuffer&& other) noexcept;
 
-  // Throws Error where the device was reset since: the memory went with it.
+  // Throws Error if the device has been reset: the memory is gone then.
   std::span<std::byte> bytes() const;
   template <class T>
   std::span<T> as() const {
@@ -158,7 +159,7 @@ class KYMO_API HostBuffer {
   uint32_t generation_ = 0;  // of the device
 };
 
-// ---- The templates' insides ----------------------------------------------------------------------------------------
+// ---- Implementation of the templates -------------------------------------------------------------------------------
 
 template <class T>
 void Tensor::copy_from(std::span<const T> from) {

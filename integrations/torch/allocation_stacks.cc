@@ -30,11 +30,10 @@ constexpr uint64_t kRoot = 1,
 constexpr uint64_t kFirstNode = uint64_t{1} << 40;  // the heap's own stacks have numbers from 16 on
 constexpr Label kNodeLabel("stack node", "kymo.stack"), kFileLabel("module", "kymo.stack");
 
-// Odd: stacks are told. Changes with each recording, which knows nothing of the
-// one before.
+// Odd: stacks are recorded. Changes with each recording, which knows nothing of the previous one.
 constinit std::atomic<uint64_t> stacks_epoch{0};
 
-// ---- The files that code is in, told once a recording
+// ---- The files that contain the code, reported once per recording
 
 struct LoadedFile {
   std::string path, build_id;
@@ -101,7 +100,7 @@ int look_into(dl_phdr_info* info, size_t, void* argument) noexcept try {
   return 1;
 }
 
-// Which files were told in which recording.
+// Which files were reported in which recording.
 struct ToldFiles {
   std::mutex mutex;
   uint64_t epoch = 0;

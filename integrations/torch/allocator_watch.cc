@@ -39,7 +39,7 @@ void tell_returned(const void* address) noexcept {
   kymo_free(&label, &device, 1, reinterpret_cast<uintptr_t>(address));
 }
 
-// Memory goes back by a function that is given its address alone, so each allocator that was there has one of its own.
+// Memory is freed by a function that gets only its address, so each allocator of the program has its own function.
 class WatchedAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) const override {
@@ -92,11 +92,11 @@ WatchedAllocator& watcher_of(c10::Allocator* allocator) {
     if (watched.asked() == allocator) return watched;
   }
   throw Error(
-      "libtorch's memory cannot be watched: the program has set its CPU allocator too often; ask without memory");
+      "libtorch's memory cannot be recorded: the program has set its CPU allocator too often; profile without memory");
 }
 
-// libtorch takes an allocator only with a priority that is not below that of the one that is there, and does not say
-// which that is. With the least that is taken everything stays as it was.
+// libtorch accepts an allocator only with a priority that is not below the current one, and does not report the current
+// one. The lowest accepted priority changes nothing else.
 uint8_t set_allocator(c10::Allocator* allocator, unsigned priority = 0) {
   for (; priority < UINT8_MAX; ++priority) {
     c10::SetCPUAllocator(allocator, static_cast<uint8_t>(priority));

@@ -34,7 +34,7 @@ struct OpenCall {
   uint64_t handle = 0;  // libtorch's number for it
   uint64_t epoch = 0;
   int64_t sequence = -1;
-  uint32_t heard = 0;  // by whom: kymo_mode's bits 0 and 1
+  uint32_t heard = 0;  // who received it: bits 0 and 1 of kymo_mode
   at::RecordScope scope = at::RecordScope::FUNCTION;
   bool is_gradient = false;  // of a backward function: it keeps the gradient of a parameter
   bool counted = false;      // has its floating-point operations: what is inside it
@@ -138,8 +138,7 @@ void add_inputs(ThreadCalls& thread, const at::RecordFunction& call, std::string
   }
 }
 
-// noinline: the texts, which most calls have none of, are not in its caller's
-// frame.
+// noinline: keeps the texts, which most calls do not have, out of the caller's frame.
 [[gnu::noinline]] void begin_range(ThreadCalls& thread, const at::RecordFunction& call, uint64_t told, OpenCall& open) {
   const std::string_view name(call.name(), strnlen(call.name(), kLongestName));
   Fields fields;
@@ -172,7 +171,7 @@ void end_range(ThreadCalls& thread) noexcept {
   thread.open.pop_back();
 }
 
-// Those at the top that have ended out of order or elsewhere.
+// Removes those at the top that have ended out of order or on another thread.
 void settle(ThreadCalls& thread) {
   while (!thread.open.empty() && (thread.open.back().over || has_ended_elsewhere(thread.open.back().handle)))
     end_range(thread);

@@ -15,7 +15,7 @@ namespace kymo::libtorch {
 
 namespace {
 
-// A record holds 4 KiB. What is longer ends in "…".
+// A record has 4 KiB. Longer texts end in "…".
 constexpr size_t kLongestShapes = 768, kLongestTypes = 384, kLongestHierarchy = 512, kLongestScriptStack = 512;
 constexpr std::string_view kCut = "…";
 
@@ -31,7 +31,7 @@ std::string_view view_of(std::span<const std::byte> bytes) {
 }
 
 void put_into_words(CallTexts& call, std::string_view name, std::span<const std::byte> inputs) {
-  call.name.clear();  // what is there is nobody's until all of it is
+  call.name.clear();  // the entry is not valid until all of it is set
   call.inputs.assign(inputs.begin(), inputs.end());
   edge::InputTexts texts = edge::input_texts(inputs);
   cut(texts.sizes, kLongestShapes);

@@ -26,8 +26,7 @@ constexpr size_t kLongestFunction = 96;  // templates of libtorch have names of 
 
 using Addresses = std::span<const uintptr_t>;
 
-// "at::_ops::addmm::call": without what it takes, and what its templates are
-// made with.
+// "at::_ops::addmm::call": without the parameters and the template arguments.
 std::string short_name(std::string_view function) {
   static constexpr std::string_view kAnonymous = "(anonymous namespace)", kCall = "operator()", kConst = " const";
   if (function.ends_with(kConst)) function.remove_suffix(kConst.size());
@@ -54,16 +53,16 @@ std::string short_name(std::string_view function) {
   return name;
 }
 
-// What all threads share. Names stay as long as the process runs.
+// The data that all threads share. Names stay valid while the process runs.
 class FrameTexts {
  public:
-  // The frames behind a return address, joined.
+  // The frames of a return address, joined.
   const std::string& at(uintptr_t address) {
     const auto [found, is_new] = texts_.try_emplace(address);
     if (is_new) found->second = text_of(address);
     return found->second;
   }
-  std::mutex mutex;  // whoever calls holds it
+  std::mutex mutex;  // the caller holds it
 
  private:
   std::string text_of(uintptr_t address) {
@@ -86,7 +85,7 @@ FrameTexts& frame_texts() {
   return *texts;
 }
 
-// How the call came from libtorch to here is of interest to nobody.
+// Leaves out the frames between libtorch and this code.
 size_t first_of_interest(FrameTexts& texts, Addresses addresses) {
   constexpr size_t kMostOfOurs = 8;
   size_t first = 0;

@@ -1,5 +1,5 @@
-// torch::jit::mobile::Module: what the lite interpreter runs. Debug handles come with its operators, and are turned
-// into places by the table that was saved with the module.
+// torch::jit::mobile::Module: the modules of the lite interpreter. Its operators have debug handles, which are
+// converted to places with the table that was saved with the module.
 #include <torch/csrc/jit/mobile/module.h>
 
 #include <unordered_map>

@@ -24,8 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A trace that is prepared and never started leaves the scopes' callback behind; it goes when nobody has listened to
-// it for so long.
+// A trace that is prepared and never started leaves the scopes' callback installed; it is removed when nothing has
+// listened to it for this time.
 constexpr auto kUnheard = std::chrono::seconds(1);
 
 std::unique_ptr<at::ObserverContext> scope_begins(const at::RecordFunction& call);
@@ -56,7 +56,7 @@ class Callbacks {
     stop_all();
   }
 
-  // From inside the callback itself: whoever has the mutex sees to it himself.
+  // Called inside the callback itself: if another thread has the mutex, that thread removes the callback.
   void leave_unheard() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock && operators_ == 0 && Clock::now() - prepared_ > kUnheard) remove(scopes_);

@@ -46,8 +46,8 @@ Scope scope_of(at::RecordScope scope) {
   }
 }
 
-// Whether it ends on the thread that began it: a function of TorchScript that waits may go on elsewhere, a user's scope
-// may be ended by anybody.
+// Whether it ends on the thread that began it: a TorchScript function that waits may continue on another thread, and
+// any thread may end a user's scope.
 bool stays_on_thread(at::RecordScope scope) {
   return scope == at::RecordScope::FUNCTION || scope == at::RecordScope::LITE_INTERPRETER ||
          scope == at::RecordScope::BACKWARD_FUNCTION;
@@ -87,7 +87,7 @@ void hear_end(const at::RecordFunction&, at::ObserverContext* context) {
   }
 }
 
-// This thread may have brought along the callback of a profiler that has ended, and would hear everything twice.
+// This thread may still have the callback of a profiler that has ended, and would receive everything twice.
 void remove_old_callbacks() {
   std::vector<at::CallbackHandle> old;
   for (const at::RecordFunctionCallbacksEntry& entry : at::get_record_function_tls_().sorted_tls_callbacks_)
@@ -107,11 +107,11 @@ void TorchModule::begin(Log& log, Wanted wanted) {
   if (c10::DebugInfoBase* const info = ThreadLocalDebugInfo::get(DebugInfoKind::PROFILER_STATE)) {
     const auto* const other = dynamic_cast<Hearing*>(info);
     if (other == nullptr)
-      throw Error("libtorch's own profiler is on on this thread, and libtorch has room for one: disable it first");
+      throw Error("libtorch's own profiler runs on this thread, and libtorch allows only one: disable it first");
     if (other->on())
       throw Error(
-          "this thread does work of another thread, whose EdgeProfiler records it already: profile it there, or wait "
-          "until that one has stopped");
+          "this thread works for another thread, whose EdgeProfiler already records it: profile on that thread, or "
+          "wait until that profiler has stopped");
   }
   remove_old_callbacks();
   auto hearing = std::make_shared<Hearing>(log, wanted, reader(wanted));

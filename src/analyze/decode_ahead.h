@@ -1,8 +1,8 @@
-// The event chunks of a trace in file order, decoded by helper threads before they are asked for.
+// Reads the event chunks of a trace in file order. Helper threads decode them before they are requested.
 //
-// Decoding a chunk needs nothing from the chunks before it, adding up does; so the one is spread over the cores and the
-// other stays in order and needs no lock. The consumer decodes too while it would only wait. At most a few chunks are
-// held at once, and their memory is used again.
+// A chunk can be decoded without the chunks before it, so all cores decode. Summing needs them in order, so one thread
+// sums and needs no lock. The consumer also decodes when it would otherwise wait. Only a few chunks are in memory at a
+// time, and their memory is reused.
 #pragma once
 
 #include <condition_variable>
@@ -22,10 +22,10 @@ class DecodeAhead {
   struct Item {
     const trace::EventChunk* chunk = nullptr;
     trace::EventBatch batch;
-    std::string error;  // why the chunk cannot be read; then `batch` means nothing
+    std::string error;  // why the chunk cannot be read; then `batch` is not valid
   };
-  // Called by several threads at once. A kymo::Error it throws becomes the item's error; anything else comes out of
-  // next().
+  // Called by several threads at once. A kymo::Error that it throws becomes the item's error. next() rethrows anything
+  // else.
   using Decode = std::function<void(const trace::EventChunk&, trace::EventBatch& into)>;
 
   DecodeAhead(const std::vector<trace::EventChunk>& chunks, Decode decode, unsigned helpers);
@@ -33,7 +33,7 @@ class DecodeAhead {
   DecodeAhead(const DecodeAhead&) = delete;
   DecodeAhead& operator=(const DecodeAhead&) = delete;
 
-  // The next chunk, or null after the last. What it points to is good until the next call.
+  // The next chunk, or null after the last one. The pointer is valid until the next call.
   const Item* next();
 
  private:
@@ -54,8 +54,8 @@ class DecodeAhead {
   std::mutex mutex_;
   std::condition_variable may_have_work_, became_ready_;
   std::vector<Slot> slots_;
-  size_t claimed_ = 0;   // chunks handed to somebody to decode
-  size_t consumed_ = 0;  // chunks the consumer is done with
+  size_t claimed_ = 0;   // chunks that a thread decodes or has decoded
+  size_t consumed_ = 0;  // chunks that the consumer has finished
   size_t next_ = 0;
   bool stopping_ = false;
 

@@ -1,7 +1,7 @@
-// The durations of one name, in ticks of one clock: all of them, until they are too many, then a histogram.
+// The durations of one name, in ticks of one clock. All are kept; when they are too many, they become a histogram.
 //
-// The sets of one computation share an ExactBudget, which bounds what they keep together. Adding is a store in the
-// common case. One thread.
+// All sets of one computation share an ExactBudget, which limits how many durations they keep together. add() is
+// usually one store. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace kymo::analyze {
 
 class Durations;
 
-// How many durations may be kept exactly, by one set and by all. When the sum is reached the largest sets become
-// histograms, until half of it is free again.
+// How many durations may be kept exactly, per set and in total. At the total limit, the largest sets become histograms
+// until half of it is free again.
 class ExactBudget {
  public:
   ExactBudget(uint64_t per_set, uint64_t in_total) : per_set_(per_set), in_total_(in_total) {}
 
   uint64_t per_set() const { return per_set_; }
   void enlist(Durations& set) { sets_.push_back(&set); }
-  // Called by a set about to keep room for `more` further durations; may turn any set, the caller too, into a
-  // histogram.
+  // Called by a set before it makes space for `more` durations. May turn any set into a histogram, also the caller.
   void take(uint64_t more);
   void give_back(uint64_t kept) { kept_ -= kept; }
 
  private:
-  // A histogram is no smaller than fewer durations than this; a great many small sets stay as they are.
+  // A histogram does not save memory for a set with fewer durations than this. Small sets stay exact, even if there are
+  // very many.
   static constexpr uint64_t kWorthConverting = 1024;
 
   uint64_t per_set_, in_total_, kept_ = 0;
@@ -55,7 +55,7 @@ class Durations {
   bool is_exact() const { return histogram_ == nullptr; }
   // All durations, as they were added. Empty when not exact.
   std::span<const uint64_t> exact() const { return std::span(exact_).first(used_); }
-  // Turns the durations into a histogram, for good.
+  // Turns the durations permanently into a histogram.
   const LogHistogram& histogram();
   uint64_t room() const { return exact_.size(); }
 
@@ -63,7 +63,7 @@ class Durations {
   void add_slowly(uint64_t ticks);
 
   ExactBudget& budget_;
-  std::vector<uint64_t> exact_;  // its size is the room taken from the budget; the first used_ are durations
+  std::vector<uint64_t> exact_;  // its size is taken from the budget; the first used_ are durations
   size_t used_ = 0;
   std::unique_ptr<LogHistogram> histogram_;
 };
@@ -73,14 +73,14 @@ struct Quantiles {
   bool approximate = false;
 };
 
-// A set of durations and the length of its tick.
+// A set of durations and the length of its ticks.
 struct ScaledDurations {
   Durations* durations;
   double ns_per_tick;
 };
 
-// Nearest rank over the union of the sets; exact when all of them are, otherwise all of them become histograms. Takes
-// linear time.
+// Quantiles by nearest rank over all sets together. Exact if all sets are exact; otherwise all of them become
+// histograms. Takes linear time.
 Quantiles quantiles(std::span<const ScaledDurations> sets);
 
 }  // namespace kymo::analyze

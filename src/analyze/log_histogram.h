@@ -1,8 +1,8 @@
-// Counts of values on a scale whose steps grow with the value: every bucket is at most 1/128 as wide as what it holds,
-// so its middle is within 1/256 (0.4 %) of any value in it, from 1 to 2^64.
+// Counts values in buckets that grow with the value. A bucket is at most 1/128 as wide as its values. So its middle is
+// within 1/256 (0.4 %) of each value in it, from 1 to 2^64.
 //
-// Values below 128 have a bucket each. Above, a bucket is a power of two and the seven bits that follow the leading
-// one: an addition is a count of leading zeros, a shift and an increment. 58 KiB.
+// Each value below 128 has its own bucket. Above that, a bucket is a power of two and the seven bits after the leading
+// one. Adding a value is a count of leading zeros, a shift and an increment. Uses 58 KiB.
 #pragma once
 
 #include <bit>
@@ -19,11 +19,11 @@ class LogHistogram {
 
   void add(uint64_t value) noexcept { ++counts_[bucket_of(value)]; }
 
-  // Which bucket a value is in. A larger value is never in a smaller bucket.
+  // The bucket of a value. A larger value never has a smaller bucket.
   static uint32_t bucket_of(uint64_t value) noexcept {
     if (value < kSubBuckets) return static_cast<uint32_t>(value);
     const uint32_t shift = 63 - kSubBits - static_cast<uint32_t>(std::countl_zero(value));
-    // The leading one, still there after the shift, carries into the octave.
+    // The leading one is still there after the shift, and increments the octave.
     return (shift << kSubBits) + static_cast<uint32_t>(value >> shift);
   }
 

@@ -1,7 +1,6 @@
-// What becomes of points: counts of instants, the values of counters, and the two ends of ranges across threads brought
-// together.
+// Sums up points: counts of instants, values of counters, and ranges across threads, whose two ends are matched.
 //
-// Points come in file order, which is the order of time only within a track.
+// Points come in file order. This is sorted by time only within a track.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +17,14 @@
 
 namespace kymo::analyze {
 
-// Where a batch of points comes from.
+// The source of a batch of points.
 struct PointSource {
-  uint32_t writer = 0;  // a number for each writer, from 0
+  uint32_t writer = 0;  // the number of the writer, from 0
   const trace::ClockMap& clock;
   ClassSlots& async_slots;  // in nanoseconds
 };
 
-// A clock without pairs still tells differences.
+// For a clock without pairs, only differences are meaningful.
 int64_t nanoseconds(const trace::ClockMap& clock, uint64_t ticks);
 
 class PointTables {
@@ -34,8 +33,8 @@ class PointTables {
 
   void add(const PointSource& source, const trace::Points& points);
 
-  // Fills in everything but the ranges, which went to the sources' slots; those that have not ended go to `groups` now.
-  // `ends_ns`: when each writer was last seen alive, by its number.
+  // Fills in everything except the ranges, which went to the sources' slots. Unfinished ranges go to `groups` now.
+  // `ends_ns` has the time when each writer was last seen alive, by its number.
   void finish(Statistics& into, RangeGroups& groups, const std::vector<int64_t>& ends_ns);
 
  private:

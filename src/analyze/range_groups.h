@@ -1,7 +1,7 @@
-// What becomes of ranges: sums for each class of each process while they are read, one row for each group in the end.
+// Sums up ranges: one sum per class and process while reading, one row per group at the end.
 //
-// Reading must not look up a name for each range, so ranges are first added up where a table indexed by class id points
-// to (ClassSlots), in ticks of their clock; only when all is read are the sums of one name brought together
+// A lookup of a name for each range would be too slow. So while reading, ranges are added to sums that are found in a
+// table by class id (ClassSlots), in ticks of their clock. After reading, the sums of one name are combined
 // (RangeGroups).
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace kymo::analyze {
 
-// What makes two ranges count in one row.
+// Ranges with equal keys are in one row.
 struct RangeKey {
   std::string name, category;
   uint64_t pid = 0, tid = 0;
@@ -29,7 +29,7 @@ struct RangeKey {
   auto operator<=>(const RangeKey&) const = default;
 };
 
-// The sums of ranges that have one class, one process and one clock.
+// The sums of the ranges with one class, one process and one clock.
 struct RangeSums {
   RangeSums(ExactBudget& budget, double tick) : durations(budget), ns_per_tick(tick) {}
 
@@ -53,13 +53,13 @@ class RangeGroups {
  public:
   explicit RangeGroups(const StatsOptions& options) : budget_(options.exact_per_name, options.exact_in_total) {}
 
-  // New sums that will count in the key's row. They stay where they are.
+  // New sums that belong to the key's row. The reference stays valid.
   RangeSums& sums(const RangeKey& key, double ns_per_tick);
 
-  // Where unfinished ranges of the same name go.
+  // The sums for unfinished ranges of the same name.
   RangeSums& unfinished(RangeSums& sums);
 
-  // Longest total first. Takes time linear in the durations kept.
+  // Longest total first. Takes linear time in the number of durations kept.
   std::vector<RangeRow> rows();
 
  private:
@@ -68,7 +68,7 @@ class RangeGroups {
   std::map<RangeKey, std::vector<RangeSums*>> groups_;
 };
 
-// Where the ranges of each class go: of one process and clock, or of one thread when grouped by thread.
+// Finds the sums for the ranges of each class: for one process and clock, or for one thread if grouped by thread.
 class ClassSlots {
  public:
   struct Scope {
@@ -85,11 +85,10 @@ class ClassSlots {
     return find(class_id);
   }
 
-  // By the values of the event, where its text decides: a class 0, or any with places to fill when grouping by full
-  // text.
+  // Finds the sums by the text of the event: for class 0, and, if grouped by full text, for any class with "{}" places.
   RangeSums& of(uint32_t class_id, const std::vector<trace::ValueCursor::Value>& row);
 
-  // Null for class 0 and for one that is not in the trace.
+  // Null for class 0 and for a class that is not in the trace.
   const trace::EventClass* event_class(uint32_t class_id) const {
     return class_id < classes_.size() ? classes_[class_id] : find_class(class_id);
   }
@@ -105,10 +104,10 @@ class ClassSlots {
   const Scope scope_;
   std::vector<const trace::EventClass*> classes_;  // by class id
   std::vector<RangeSums*> slots_;                  // by class id; null until the first range
-  RangeSums* thread_ = nullptr;                    // all classes, when grouped by thread
+  RangeSums* thread_ = nullptr;                    // all classes, if grouped by thread
   std::unordered_map<uint32_t, std::unordered_map<std::string, RangeSums*>> texts_;  // by class id
   size_t text_count_ = 0;
-  RangeSums* others_ = nullptr;  // what has no place in texts_ any more
+  RangeSums* others_ = nullptr;  // for texts beyond the limit of texts_
 };
 
 }  // namespace kymo::analyze

@@ -1,9 +1,9 @@
-// The time a range spent in itself and not in the ranges directly inside it, from ranges in the order of their ends.
+// The self time of ranges: the time that is not in the ranges directly inside. Input are ranges sorted by their ends.
 //
-// Children end before their parent, so one running sum for each depth is all it takes: a range that ends takes the sum
-// of the depth below it, which are its children, and joins the sum of its own depth. Sums stay between chunks, so a
-// range that spans many of them comes out right. One of these per track. 8 KiB; depths and lanes that only a broken
-// program or a forged file has are kept apart, so that they cost what they are and not what they claim.
+// Children end before their parent, so one running sum per depth is enough: when a range ends, it takes the sum of the
+// depth below, which is its children, and adds itself to the sum of its own depth. Sums are kept between chunks, so a
+// range that spans many chunks is correct. Use one object per track. Costs 8 KiB. Very large depths and lanes, which
+// only a broken program or a forged file has, are stored separately, so that they cost only what is really used.
 #pragma once
 
 #include <algorithm>
@@ -31,14 +31,14 @@ class SelfTime {
     return without(duration, inside);
   }
 
-  // The next range of a lane to end; lanes nest by themselves.
+  // The next range of a lane to end. Each lane nests on its own.
   uint64_t of(uint16_t lane, uint16_t depth, uint64_t duration) {
     return lane == 0 ? of(depth, duration) : of_unusual(lane, depth, duration);
   }
 
-  // Something of the track is missing before the ranges that come next. Keeps the sums of those ranges that are open
-  // now and were open before `last_end`, when the part that is there ended; the parents of all others are lost. Ranges
-  // open between chunks are on lane 0.
+  // Part of the track is missing before the next ranges. Keeps the sums of those ranges that are open now and were open
+  // before `last_end`, the end of the part that is there. The parents of all other sums are lost. Ranges that are open
+  // between chunks are on lane 0.
   void resume(std::span<const trace::OpenRange> open, uint64_t last_end) {
     for (size_t depth = 1; depth < kUsualDepths; ++depth) {
       const bool parent_is_open = depth <= open.size() && open[depth - 1].start < last_end;
@@ -69,7 +69,7 @@ class SelfTime {
   }
 
   std::vector<uint64_t> sums_;                      // [depth]: ended since the last range of the depth above
-  std::unordered_map<uint32_t, uint64_t> unusual_;  // the same for all else, by lane and depth
+  std::unordered_map<uint32_t, uint64_t> unusual_;  // the same for all others, by lane and depth
 };
 
 }  // namespace kymo::analyze

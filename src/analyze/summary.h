@@ -1,6 +1,6 @@
-// What a trace is, without reading its events: the catalog and the chunk headers tell everything here.
+// A summary of a trace without reading its events: only the catalog and the chunk headers are read.
 //
-// Costs milliseconds for a file of any size.
+// Takes milliseconds for a file of any size.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,21 @@ struct TrackSummary {
   trace::TrackKind kind = trace::TrackKind::Thread;
   uint64_t tid = 0;
   std::string name;
-  std::string device_uuid;  // of a device's queue, as is what follows
+  std::string device_uuid;  // device_uuid, context and queue: only for a queue of a device
   uint64_t context = 0, queue = 0;
   uint32_t clock = 0;
   uint64_t ranges = 0, points = 0;
   uint64_t bytes = 0;  // of its chunks
   uint64_t chunks = 0;
-  int64_t first_realtime_ns = 0;  // of its events; both 0 where it has none or its clock cannot be converted
+  int64_t first_realtime_ns = 0;  // of its events; both 0 if it has none or its clock cannot be converted
   int64_t last_realtime_ns = 0;
-  // What recording cost this thread, or those who recorded on this queue, as it was measured, and its share of the
-  // thread's own span.
+  // The measured cost of recording for this thread, or for the threads that recorded on this queue.
   uint64_t cost_ns = 0;
-  uint64_t blocked_ns = 0;  // waiting for the collector; not part of cost_ns
-  std::vector<std::string>
-      open;  // the ranges that had not ended where the trace does, outermost first; the innermost 20
+  uint64_t blocked_ns = 0;  // waiting for the collector; not in cost_ns
+  // The ranges that are open at the end of the trace, outermost first; only the innermost 20.
+  std::vector<std::string> open;
   uint64_t open_count = 0;
-  double distortion = 0;  // (cost + blocked) / span; 0 where there is no span, and for a queue, which is not slowed
+  double distortion = 0;  // (cost + blocked) / span; 0 if there is no span, and for a queue, which is not slowed down
 
   uint64_t events() const { return ranges + points; }
 };
@@ -42,15 +41,15 @@ struct ClockSummary {
   uint32_t id = 0;
   trace::ClockKind kind = trace::ClockKind::Monotonic;
   size_t pairs = 0;
-  uint64_t error_ns = 0;  // half the width within which a converted time lies
+  uint64_t error_ns = 0;  // a converted time is correct within ± this
   bool usable = false;
 };
 
 struct LossSummary {
   trace::LossCause cause = trace::LossCause::RingFull;
-  std::string_view text;  // the cause in words
+  std::string_view text;  // the cause as text
   uint64_t pid = 0;
-  std::string track;  // its name; empty: not of one track
+  std::string track;  // its name; empty: not about one track
   trace::TrackKind track_kind = trace::TrackKind::Thread;
   uint64_t count = 0;
   int64_t first_realtime_ns = 0, last_realtime_ns = 0;  // 0: unknown
@@ -64,37 +63,37 @@ struct ProcessSummary {
   std::vector<ClockSummary> clocks;
   uint64_t ranges = 0, points = 0;
   uint64_t cost_ns = 0, blocked_ns = 0;  // of all its threads
-  uint64_t collector_cpu_ns = 0;         // beside the program
+  uint64_t collector_cpu_ns = 0;         // outside the program's threads
 };
 
-// What a trace should hold and does not: a recording that was not completed.
+// A recording that was not completed: its end is missing in the trace.
 struct MissingEnd {
-  uint64_t pid = 0;        // 0: of the recording itself
+  uint64_t pid = 0;        // 0: the recording itself
   std::string executable;  // of that process
 };
 
 struct Summary {
   std::string path;
   uint64_t file_size = 0;
-  uint64_t torn_bytes = 0;  // at the end of the file, in no whole chunk
-  bool indexed = false;     // could be opened by its index alone
+  uint64_t torn_bytes = 0;  // at the end of the file, not part of a complete chunk
+  bool indexed = false;     // opened by its index only
   int64_t begin_realtime_ns = 0;
   uint64_t duration_ns = 0;  // from the first event to the last
   uint64_t ranges = 0, points = 0;
   uint64_t chunks = 0;
   double bytes_per_event = 0;
-  std::vector<ProcessSummary> processes;  // by start
-  std::vector<LossSummary> losses;        // most first
-  uint64_t lost = 0;                      // all of them
+  std::vector<ProcessSummary> processes;  // sorted by start
+  std::vector<LossSummary> losses;        // largest first
+  uint64_t lost = 0;                      // the sum of all
   std::vector<trace::Problem> problems;
-  std::vector<MissingEnd> missing;  // none while it is being written
+  std::vector<MissingEnd> missing;  // empty while it is being written
 
   uint64_t events() const { return ranges + points; }
 };
 
 Summary summarise(const trace::Reader& reader);
 
-// Why something was lost, as a person would say it: "the ring was full".
+// The cause of a loss in words: "the ring was full".
 std::string_view cause_text(trace::LossCause);
 
 std::string_view clock_kind_text(trace::ClockKind);

@@ -1,8 +1,8 @@
 // A file that appears under its name only when it is complete.
 //
-// The bytes go to a temporary file beside it, PATH.XXXXXX with mode 0600. commit() renames it. Without commit() nothing
-// is left behind, and what was at PATH before is unchanged. Two writers of one path do not disturb each other: the last
-// commit() wins.
+// The bytes go to a temporary file next to it, PATH.XXXXXX with mode 0600. commit() renames it. Without commit()
+// nothing is left, and an existing file at PATH is unchanged. Two writers of one path do not disturb each other: the
+// last commit() wins.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::span<const std::byte> bytes);  // throws kymo::Error with the path and the reason
-  void commit();                                 // likewise
+  void commit();                                 // throws kymo::Error with the path and the reason
 
   const std::string& path() const { return path_; }
-  // For code that writes by itself, before commit().
+  // For code that writes to the file itself, before commit().
   const std::string& temporary_path() const { return temporary_; }
 
  private:

@@ -1,7 +1,7 @@
-// Building and taking apart byte sequences: little-endian fixed-width integers, varints and strings.
+// Writes and reads byte sequences: little-endian fixed-width integers, varints and strings.
 //
-// ByteWriter grows as needed. ByteReader looks at bytes it does not own and trusts none of them: every read is checked
-// against what is left, and throws kymo::Error where there is too little. docs/format.md defines varint and string.
+// ByteWriter grows as needed. ByteReader does not own its bytes and trusts none of them: every read is checked against
+// the bytes left, and throws kymo::Error if there are too few. docs/format.md defines varint and string.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace kymo::base {
 
 using Bytes = std::span<const std::byte>;
 
-// The wire order is the memory order on every machine Kymo runs on; loads and stores below are plain copies.
+// The wire order is the memory order on all supported machines, so loads and stores below are plain copies.
 static_assert(std::endian::native == std::endian::little, "the formats are little-endian and read in place");
 
 template <std::unsigned_integral T>
@@ -51,7 +51,7 @@ class ByteWriter {
   void append(Bytes bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
   void pad_to_multiple_of(size_t alignment);  // with zero bytes
 
-  // Room for `size` bytes at the end, to be filled in by the caller and then cut to what was used by truncate().
+  // Adds `size` bytes at the end. The caller fills them, and calls truncate() to remove the unused ones.
   std::byte* extend(size_t size);
   void truncate(size_t size) { bytes_.resize(size); }
   void clear() { bytes_.clear(); }  // keeps the memory
@@ -74,16 +74,16 @@ class ByteReader {
   }
   uint8_t byte() { return fixed<uint8_t>(); }
   uint64_t varint();
-  // A varint that must fit the type; `what` is for the message.
+  // A varint that must fit the type. `what` is for the error message.
   template <std::unsigned_integral T>
   T varint_as(const char* what) {
     const uint64_t value = varint();
     if (value > static_cast<T>(~T{0})) out_of_range(what, value);
     return static_cast<T>(value);
   }
-  std::string_view string();  // into the bytes that are read
-  // The number of items that follow: refused when even the smallest of them would not fit into what is left, so that a
-  // forged count cannot make the caller allocate.
+  std::string_view string();  // a view of the bytes that are read
+  // The number of items that follow. Throws if they cannot fit into the bytes left, even with the smallest items, so
+  // that a forged count cannot make the caller allocate.
   size_t count(size_t smallest_item = 1);
 
   Bytes take(size_t size);

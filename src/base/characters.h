@@ -1,4 +1,4 @@
-// Kinds of characters in source text, whatever the locale.
+// Character classes for source text, independent of the locale.
 #pragma once
 
 namespace kymo::base {

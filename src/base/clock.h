@@ -1,6 +1,6 @@
 // The system's clocks, in nanoseconds.
 //
-// It needs the C library only, so code that runs inside malloc or a signal handler may use it too.
+// It needs only the C library, so code inside malloc or a signal handler may use it too.
 #pragma once
 
 #include <time.h>

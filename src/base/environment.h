@@ -1,14 +1,14 @@
-// The environment, as far as a program may believe it.
+// Environment variables, if they can be trusted.
 //
-// Every variable that Kymo reads is read here. A program with more rights than whoever started it (setuid, setgid, file
-// capabilities) sees none of them: they would say which library it loads and which file it writes.
+// Kymo reads all its variables here. A program with more rights than the user who started it (setuid, setgid, file
+// capabilities) sees none of them, because they would decide which library it loads and which file it writes.
 #pragma once
 
 #include <stdlib.h>
 
 namespace kymo::base {
 
-// Null: not set, or not to be believed.
+// Null if not set, or not trusted.
 inline const char* environment(const char* name) noexcept { return ::secure_getenv(name); }
 
 }  // namespace kymo::base

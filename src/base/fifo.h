@@ -1,5 +1,5 @@
-// What came first goes first: a queue in one block of memory that is used again and again, and grows when it must. A
-// std::deque takes and returns memory every few elements.
+// A FIFO queue in one block of memory, which is reused and grows when needed. A std::deque allocates and frees memory
+// every few elements.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Fifo {
   T& operator[](size_t i) noexcept { return places_[(first_ + i) & (places_.size() - 1)]; }  // from the front
 
   void push_back(T value) { push_place() = std::move(value); }
-  // The same without a copy: a place at the end, with whatever was in it before.
+  // The same without a copy: returns a place at the end, with its old content.
   T& push_place() {
     if (size_ == places_.size()) grow();
     return (*this)[size_++];
@@ -37,7 +37,7 @@ class Fifo {
     first_ = 0;
   }
 
-  std::vector<T> places_;  // a power of two of them
+  std::vector<T> places_;  // the number is a power of two
   size_t first_ = 0, size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Files by descriptor: owned, read at a place, written whole. Errors carry the path and the system's reason.
+// Files by descriptor: ownership, reading at an offset, complete writes. Errors have the path and the system's reason.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace kymo::base {
 
-// Closes what it holds; -1 holds nothing.
+// Owns a file descriptor and closes it; -1: none.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -33,13 +33,12 @@ class FileDescriptor {
 // "cannot read run.kymo: No such file or directory", for an errno.
 Error file_error(std::string_view doing, const std::string& path, int error_number);
 
-// Reads up to `into.size()` bytes at `offset`, less only at the end of the file. Safe from several threads at once and
-// on a file that is cut meanwhile. Throws what file_error says.
+// Reads up to `into.size()` bytes at `offset`; fewer only at the end of the file. Several threads may call it at the
+// same time, and the file may be truncated during the call. Throws file_error().
 size_t read_at(const FileDescriptor&, const std::string& path, uint64_t offset, std::span<std::byte> into);
 
-// Writes all of it, through interruptions and partial writes; a limit on the size of files is an error, and no signal.
-// Returns 0, or the errno of what stopped it; `written`
-// says how much was taken in either case.
+// Writes all bytes, also after interruptions and partial writes. A limit on the file size is an error, not a signal.
+// Returns 0, or the errno of the failure. `written` is the number of bytes written in both cases.
 int write_all(int fd, Bytes bytes, size_t& written);
 
 uint64_t size_of(const FileDescriptor&, const std::string& path);

@@ -1,4 +1,4 @@
-// The hash of everything Kymo stores: XXH3, 64 bits. Finds damage, not forgery. About as fast as memory.
+// The hash for all stored data: XXH3, 64 bits. It detects damage, not forgery. About as fast as memory.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 
 namespace kymo::base {
 
-// Writes all of `text` to standard output. A reader that left (`| head`) is no error: the rest is dropped silently.
-// Throws kymo::Error for anything else, a full disk say.
+// Writes all of `text` to standard output. A reader that has ended (`| head`) is not an error: the rest is dropped
+// silently. Throws kymo::Error for any other error, for example a full disk.
 void print(std::string_view text);
 
 }  // namespace kymo::base

@@ -1,7 +1,7 @@
-// Threads of Kymo's own inside other people's programs.
+// Kymo's own threads inside other programs.
 //
-// All signals are blocked from the thread's first instruction on, so that the program's handlers run on the program's
-// threads. SIGBUS is not: it reports a fault of the thread itself (record/cut_guard.h handles one kind).
+// All signals are blocked from the thread's first instruction, so that the program's handlers run on the program's
+// threads. SIGBUS is not blocked: it reports a fault of the thread itself (record/cut_guard.h handles one kind).
 #pragma once
 
 #include <pthread.h>

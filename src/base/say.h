@@ -1,4 +1,4 @@
-// What a library has to tell the user of a program that it is in: a line on standard error.
+// Messages of the library to the user of its program: one line on standard error.
 #pragma once
 
 #include <unistd.h>
@@ -10,8 +10,8 @@
 
 namespace kymo::base {
 
-// "kymo: …". `untrusted` may name files, and their names hold anything: control characters become question marks. A
-// file at its limit in the place of standard error is no reason to end the program.
+// Prints "kymo: …". `untrusted` may contain file names with any bytes: control characters become question marks. If
+// standard error is a file at its size limit, the program still continues.
 inline void say_to_user(std::string_view what, std::string_view untrusted) {
   std::string line = "kymo: " + std::string(what);
   for (const char byte : untrusted) line += static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f ? '?' : byte;

@@ -1,5 +1,5 @@
-// A hash of numbers from files, which whoever wrote the file cannot foresee: with a fixed one they could choose numbers
-// that all fall together, and reading would take time with the square of their number.
+// A hash for numbers from files that the author of the file cannot predict. With a fixed hash, a forged file could use
+// numbers that all collide, and reading would take quadratic time.
 #pragma once
 
 #include <sys/random.h>
@@ -13,7 +13,7 @@ struct SeededHash {
   size_t operator()(uint64_t value) const noexcept { return of(value, 0); }
   static size_t of(uint64_t value, uint64_t other) noexcept {
     static const Seed seed;
-    // Multiplied in 128 bits, so that every bit of the value reaches every bit of the result.
+    // The multiplication has 128 bits, so that every bit of the value affects every bit of the result.
     __extension__ using Wide = unsigned __int128;
     const Wide product = Wide{value ^ seed.first} * ((other * 0x9E3779B97F4A7C15u + seed.second) | 1);
     const Wide again = Wide{static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64)} * (seed.first | 1);

@@ -1,8 +1,8 @@
-// Text by format strings, checked when they are compiled: base::format("{} of {}", done, all).
+// Formats text with format strings that are checked at compile time: base::format("{} of {}", done, all).
 //
-// fmt does the work, and is compiled once, in text.cc. Its own headers cost every file that includes them four seconds,
-// so no other file includes them; this one takes a tenth of a second. fmt's names are in a namespace of Kymo's, so that
-// libkymo.a never meets another version of fmt in the program that links it.
+// Uses fmt, which is compiled only once, in text.cc. fmt's own headers cost four seconds per file, so no other file
+// includes them; this header costs a tenth of a second. fmt's names are in a namespace of Kymo, so that libkymo.a never
+// conflicts with another version of fmt in the program that links it.
 #pragma once
 
 #define FMT_BEGIN_NAMESPACE \
@@ -21,11 +21,11 @@
 
 namespace kymo::base {
 
-// A literal that fits the values; a function that passes one on takes it.
+// A literal that matches the values. Functions that pass a format string on take it.
 template <typename... Args>
 using FormatString = fmt::format_string<Args...>;
 
-// The work behind the templates below.
+// The implementation of the templates below.
 std::string format_arguments(fmt::string_view format, fmt::format_args arguments);
 void append_arguments(std::string& out, fmt::string_view format, fmt::format_args arguments);
 
@@ -34,13 +34,13 @@ std::string format(FormatString<Args...> format, Args&&... args) {
   return format_arguments(format, fmt::make_format_args(args...));
 }
 
-// The same, at the end of `out`.
+// The same, appended to `out`.
 template <typename... Args>
 void format_to(std::string& out, FormatString<Args...> format, Args&&... args) {
   append_arguments(out, format, fmt::make_format_args(args...));
 }
 
-// The items' texts with `separator` between them.
+// The texts of the items, with `separator` between them.
 template <typename Items>
 std::string join(const Items& items, std::string_view separator) {
   std::string text;
@@ -57,7 +57,7 @@ std::string join(const Items& items, std::string_view separator) {
   return text;
 }
 
-// Two lowercase digits a byte.
+// Two lowercase digits per byte.
 std::string hex(std::span<const uint8_t> bytes);
 
 }  // namespace kymo::base

@@ -1,5 +1,4 @@
-// Text under construction, for writers of much of it: a std::string whose bytes are not cleared before they are
-// written.
+// A buffer for building large texts: like a std::string, but its bytes are not cleared before they are written.
 #pragma once
 
 #include <charconv>
@@ -25,7 +24,7 @@ class TextBuffer {
   void clear() noexcept { size_ = 0; }  // keeps the memory
 
   void push_back(char c) { *extend(1) = c; }
-  // By far the most frequent call of an export: a literal becomes a store or two.
+  // By far the most frequent call of an export: a literal becomes one or two stores.
   void append(std::string_view text) {
     if (!text.empty()) std::memcpy(extend(text.size()), text.data(), text.size());
   }
@@ -37,7 +36,7 @@ class TextBuffer {
     append({text, static_cast<size_t>(end.ptr - text)});
   }
 
-  // `count` more bytes, to be written by the caller.
+  // Adds `count` bytes, which the caller must write.
   char* extend(size_t count) {
     if (capacity_ - size_ < count) grow(count);
     char* const place = bytes_.get() + size_;
@@ -52,12 +51,12 @@ class TextBuffer {
   size_t size_ = 0, capacity_ = 0;
 };
 
-// The shortest digits that read back the same.
+// The shortest digits that give the same number when read.
 void append_shortest(TextBuffer& out, double number);
 
 void append_arguments(TextBuffer& out, fmt::string_view format, fmt::format_args arguments);
 
-// As for a string.
+// The same as for a string.
 template <typename... Args>
 void format_to(TextBuffer& out, FormatString<Args...> format, Args&&... args) {
   append_arguments(out, format, fmt::make_format_args(args...));

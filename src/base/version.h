@@ -1,4 +1,4 @@
-// The version that traces carry and `kymo --version` prints.
+// The version in traces and of `kymo --version`.
 #pragma once
 
 namespace kymo::base {

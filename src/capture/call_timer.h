@@ -1,7 +1,7 @@
-// How long the device took for each call: by the times that the runtime tells its watchers (device/watcher.h).
+// The device time of each call, from the times that the runtime reports to its watchers (device/watcher.h).
 //
-// The one who makes calls (a capture of a program's, a replay of its own) says so before each on the thread that makes
-// it; what that thread queues until the next belongs to it. One user at a time.
+// The user (a capture or a replay) announces each call before it is made, on the same thread. The work that this thread
+// queues until the next call belongs to it. One user at a time.
 #pragma once
 
 #include <atomic>
@@ -20,20 +20,20 @@ class CallTimer final : public device::Watcher {
   static CallTimer& instance();  // never destroyed
 
   void start();
-  // Waits for what was queued, at most some seconds. The nanoseconds of each call by its number; 0: not known.
+  // Waits for queued work, at most some seconds. Returns the nanoseconds of each call by its number; 0: unknown.
   std::vector<uint64_t> stop();
 
-  // Around a fork nobody holds its lock; in the child nothing more is timed.
+  // No thread holds its lock during a fork; in the child nothing more is timed.
   void before_fork() { mutex_.lock(); }
   void after_fork() { mutex_.unlock(); }
   void abandon() { epoch_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Of a launch only the kernel counts, not the lists that are copied for it.
+  // For a launch only the kernel counts, not the copies of its lists.
   enum class Counts : uint8_t { Everything, Kernels };
   void begin_call(uint64_t call, Counts counts);
-  void end_call() noexcept;  // what this thread queues now belongs to no call
-  // A call is announced before its work is queued. Waits for what other threads announced, some seconds at most: a call
-  // that failed in between is never queued.
+  void end_call() noexcept;  // work that this thread queues now belongs to no call
+  // A call is announced before its work is queued. Waits, at most some seconds, until the calls of other threads are
+  // queued: a call that failed in between is never queued.
   void wait_until_queued();
 
   uint64_t queued(const device::StreamState& stream, const device::Operation& operation) noexcept override;
@@ -43,7 +43,7 @@ class CallTimer final : public device::Watcher {
             uint64_t execution) noexcept override;
 
  private:
-  std::atomic<uint64_t> epoch_{0};  // another with each start: what comes late belongs to nobody
+  std::atomic<uint64_t> epoch_{0};  // changes with each start: late results of earlier runs are dropped
   std::mutex mutex_;
   std::vector<uint64_t> times_;
   std::set<std::thread::id> announced_;  // threads whose last call is not queued yet

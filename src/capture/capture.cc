@@ -29,10 +29,11 @@ bool is_allowed_by(const char* variable) {
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
 std::string wrong_with(std::string_view name) {
-  if (name.empty()) return "a name is needed";
-  if (name.size() > kLongestName) return base::format("a name has {} characters at most", kLongestName);
-  if (name.find('/') != std::string_view::npos) return "a name has no '/': the folder is made in the current one";
-  if (std::ranges::any_of(name, is_control)) return "a name has no control characters";
+  if (name.empty()) return "the name is empty";
+  if (name.size() > kLongestName) return base::format("the name is longer than {} characters", kLongestName);
+  if (name.find('/') != std::string_view::npos)
+    return "the name contains '/': the folder is always created in the current one";
+  if (std::ranges::any_of(name, is_control)) return "the name contains control characters";
   return {};
 }
 
@@ -58,7 +59,7 @@ class Recorder final : public device::WorkCapture {
     if (const std::string wrong = wrong_with(name); !wrong.empty()) refuse(wrong);
     if (!profiler::is_capture_enabled())
       refuse("capturing is not enabled: set KYMO_CAPTURE_ENABLED=1 in the environment of the program");
-    if (is_capturing()) refuse("a capture is being made already, into " + folder_);
+    if (is_capturing()) refuse("a capture is already running, into " + folder_);
     watch_forks();
     try {
       session_ = std::make_unique<Session>(folder, std::string(name));
@@ -203,7 +204,7 @@ Capture::~Capture() {
   try {
     close();
   } catch (const std::exception&) {
-    // Whoever wants to know calls close().
+    // Callers that need the error call close().
   }
 }
 

@@ -141,9 +141,9 @@ TEST_F(CaptureFileTest, CutFilesAreRefused) {
 TEST_F(CaptureFileTest, WhatIsNoCaptureIsNamed) {
   EXPECT_THAT(error_of([] { CaptureFile("absent.kycap"); }), HasSubstr("cannot open absent.kycap: No such file"));
   fs::create_directory("empty");
-  EXPECT_EQ(error_of([] { CaptureFile("empty/"); }), "empty is no capture: it has no manifest.json");
+  EXPECT_EQ(error_of([] { CaptureFile("empty/"); }), "empty is not a capture: it has no manifest.json");
   write_file("file", "text");
-  EXPECT_EQ(error_of([] { CaptureFile("file"); }), "file is no capture: a capture is a folder");
+  EXPECT_EQ(error_of([] { CaptureFile("file"); }), "file is not a capture: a capture is a folder");
   write_small_capture("a.kycap");
   fs::remove("a.kycap/manifest.json");
   EXPECT_EQ(error_of([] { CaptureFile("a.kycap"); }),
@@ -239,7 +239,8 @@ TEST_F(CaptureFileTest, ManifestsThatNameOtherFilesAreRefused) {
   for (const char* name : {"../calls.bin", "/etc/passwd", "shaders/../calls.bin", "shaders/.x", "other.bin", ""}) {
     Manifest manifest;
     manifest.files.push_back({name, 1, 2});
-    EXPECT_THAT(error_of([&] { parse_manifest(manifest_text(manifest)); }), HasSubstr("no file of a capture")) << name;
+    EXPECT_THAT(error_of([&] { parse_manifest(manifest_text(manifest)); }), HasSubstr("not a file of a capture"))
+        << name;
   }
 }
 

@@ -1,4 +1,4 @@
-// XXH3 of what comes in parts, and of a piece of a buffer. Both find damage, not forgery.
+// XXH3 of data that comes in parts, and of a piece of a buffer. Both detect damage, not forgery.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace kymo::capture {
 
-// 64 bits, of a whole file.
+// 64 bits, for a whole file.
 class Checksum {
  public:
   Checksum();
@@ -24,7 +24,7 @@ class Checksum {
   std::unique_ptr<State, Free> state_;
 };
 
-// 128 bits, which tell pieces apart: two that have the same are taken to be the same.
+// 128 bits, to compare pieces: two pieces with the same hash are treated as equal.
 struct PieceHash {
   uint64_t low = 0, high = 0;
   bool operator==(const PieceHash&) const = default;

@@ -1,4 +1,4 @@
-// What a replay left in buffers against what the program did: bit for bit, or within a tolerance.
+// Compares the buffers of a replay with those of the program: bit by bit, or within a tolerance.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace kymo::capture {
 struct Mismatch {
   uint32_t buffer = 0;
   DType dtype = DType::U8;
-  uint64_t element = 0;   // the first that differs
+  uint64_t element = 0;   // the first one that differs
   std::string then, now;  // its values
   uint64_t differing = 0, elements = 0;
 };
 
 class Comparison {
  public:
-  // Floating types may differ by `tolerance` of the larger magnitude; 0: not in one bit. NaN is as good as NaN.
+  // Floating types may differ by `tolerance` times the larger magnitude; 0: all bits must be equal. NaN equals NaN.
   Comparison(PieceCache& pieces, double tolerance) : pieces_(pieces), tolerance_(tolerance) {}
 
   void add(const ResultRecord& then, DType dtype, const device::Tensor& now);

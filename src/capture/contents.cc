@@ -28,9 +28,9 @@ void check_file_header(base::Bytes untrusted, std::string_view magic, const std:
   const auto found = untrusted.size() >= kFileHeaderBytes ? in.take(magic.size()) : base::Bytes();
   const auto wanted = base::as_bytes(magic);
   if (!std::equal(found.begin(), found.end(), wanted.begin(), wanted.end()))
-    throw Error(base::format("{} is not of a capture: it does not begin with {}", path, magic));
+    throw Error(base::format("{} is not a file of a capture: it does not begin with {}", path, magic));
   if (const auto version = in.fixed<uint32_t>(); version != kFormatVersion)
-    throw Error(base::format("{} has version {} of the format; this Kymo reads {}", path, version, kFormatVersion));
+    throw Error(base::format("{} has format version {}; this Kymo reads version {}", path, version, kFormatVersion));
   if (in.fixed<uint32_t>() != 0) throw Error(base::format("{} is damaged: its header is wrong", path));
 }
 
@@ -79,7 +79,7 @@ ContentsReader::ContentsReader(base::FileDescriptor file, std::string path)
   check_file_header(base::Bytes(header).first(got), kContentsMagic, path_);
   for (uint64_t at = kFileHeaderBytes; at < size;) {
     if (base::read_at(file_, path_, at, header) != header.size())
-      throw Error(base::format("{} is cut off in piece {}", path_, places_.size()));
+      throw Error(base::format("{} is truncated in piece {}", path_, places_.size()));
     base::ByteReader in(header);
     Place place;
     place.bytes = in.fixed<uint32_t>();
@@ -89,7 +89,7 @@ ContentsReader::ContentsReader(base::FileDescriptor file, std::string path)
     place.at = at + header.size();
     const bool sizes_fit = place.bytes != 0 && place.bytes <= kPieceBytes && place.stored <= place.bytes;
     if (!sizes_fit || place.stored > size - place.at)
-      throw Error(base::format("{} is damaged: piece {} cannot be of that size", path_, places_.size()));
+      throw Error(base::format("{} is damaged: the size of piece {} is out of range", path_, places_.size()));
     at = place.at + place.stored;
     places_.push_back(place);
   }

@@ -1,4 +1,5 @@
-// contents.bin: pieces of buffers, at most 1 MiB each, compressed where that helps, the same bytes stored once.
+// contents.bin: pieces of buffers, at most 1 MiB each, compressed if that makes them smaller. Equal pieces are stored
+// once.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ class ContentsWriter {
  public:
   explicit ContentsWriter(OutputFile& file);
 
-  // Cuts it into pieces and appends their numbers.
+  // Splits the bytes into pieces and appends their numbers.
   void store(base::Bytes bytes, Pieces& pieces);
 
   uint64_t pieces() const { return known_.size(); }
-  uint64_t bytes() const { return bytes_; }  // that were given, before anything was saved
+  uint64_t bytes() const { return bytes_; }  // total size, before deduplication and compression
 
  private:
   struct Free {
@@ -45,12 +46,12 @@ class ContentsWriter {
 
 class ContentsReader {
  public:
-  // Finds the pieces. Throws Error where the file is not well formed.
+  // Finds the pieces. Throws Error if the file is not well-formed.
   ContentsReader(base::FileDescriptor file, std::string path);
 
   uint64_t pieces() const { return places_.size(); }
   uint32_t size_of(uint64_t piece) const { return place(piece).bytes; }
-  // Throws Error where it is damaged, or there is none of that number. One thread at a time.
+  // Throws Error if the piece is damaged or does not exist. One thread at a time.
   std::vector<std::byte> read(uint64_t piece);
 
  private:
@@ -58,7 +59,7 @@ class ContentsReader {
     void operator()(ZSTD_DCtx_s* context) const;
   };
   struct Place {
-    uint64_t at = 0;  // of what is stored
+    uint64_t at = 0;  // offset of the stored bytes
     uint32_t stored = 0, bytes = 0;
     PieceHash hash;
   };
@@ -72,7 +73,7 @@ class ContentsReader {
 
 // The 16 bytes that each .bin file begins with.
 void append_file_header(OutputFile& file, std::string_view magic);
-// Throws Error where they are others.
+// Throws Error if the header is different.
 void check_file_header(base::Bytes untrusted, std::string_view magic, const std::string& path);
 
 }  // namespace kymo::capture

@@ -1,4 +1,4 @@
-// The bytes of a capture that several files here must agree on. docs/capture.md is the specification.
+// The parts of the capture format that several files here share. docs/capture.md is the specification.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ inline constexpr std::string_view kManifestName = "manifest.json", kCallsName = 
                                   kContentsName = "contents.bin", kTimesName = "times.bin", kShadersName = "shaders";
 inline constexpr std::string_view kSuffix = ".kycap";
 
-// Contents are stored in pieces: what of a large buffer did not change is stored once.
+// Contents are stored in pieces, so that the unchanged parts of a large buffer are stored once.
 inline constexpr size_t kPieceBytes = size_t{1} << 20;
 inline constexpr size_t kPieceHeaderBytes = 24;
 
-// More than any capture has, and little enough for a reader to believe.
+// More than any real capture has, and small enough for a reader to accept.
 inline constexpr uint64_t kMostBufferBytes = uint64_t{1} << 44;
 inline constexpr uint64_t kMostCallsBytes = uint64_t{1} << 30;
 inline constexpr size_t kMostDevices = 1024, kMostLibraries = size_t{1} << 20, kMostOthers = size_t{1} << 26;

@@ -22,7 +22,7 @@ uint64_t from_hex(const std::string& text) {
   uint64_t value = 0;
   const char* end = text.data() + text.size();
   if (text.size() != kChecksumDigits || std::from_chars(text.data(), end, value, 16).ptr != end)
-    throw Error(base::format("\"{}\" is no checksum", text));
+    throw Error(base::format("\"{}\" is not a checksum", text));
   return value;
 }
 
@@ -110,9 +110,9 @@ Manifest parse_manifest(std::string_view untrusted) {
   if (at == std::string_view::npos || untrusted.substr(at) != end) throw Error("its checksum is wrong");
 
   const base::JsonValue json = base::JsonValue::parse(untrusted);
-  if (json["format"].text("format") != kFormatName) throw Error("it is no capture's");
+  if (json["format"].text("format") != kFormatName) throw Error("it is not the manifest of a capture");
   if (const uint64_t version = json["version"].number("version"); version != kFormatVersion)
-    throw Error(base::format("it has version {}; this Kymo reads {}", version, kFormatVersion));
+    throw Error(base::format("it has version {}; this Kymo reads version {}", version, kFormatVersion));
   Manifest manifest;
   manifest.kymo_version = json["kymo"].text("kymo");
   manifest.name = json["name"].text("name");
@@ -128,7 +128,7 @@ Manifest parse_manifest(std::string_view untrusted) {
                     from_hex(file["xxh3"].text("a file's checksum"))};
     const bool known = entry.name == kCallsName || entry.name == kContentsName || entry.name == kTimesName ||
                        is_shader_name(entry.name);
-    if (!known) throw Error(base::format("\"{}\" is no file of a capture", entry.name));
+    if (!known) throw Error(base::format("\"{}\" is not a file of a capture", entry.name));
     manifest.files.push_back(std::move(entry));
   }
   return manifest;

@@ -1,4 +1,4 @@
-// manifest.json: what a capture is and what its other files must be. Written last: a folder without it is unfinished.
+// manifest.json: describes a capture and its other files. Written last: a folder without it is unfinished.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ struct FileEntry {
 struct Manifest {
   std::string kymo_version, name;
   uint64_t started_ns = 0, stopped_ns = 0;  // since 1970
-  std::string problem;                      // what could not be read; empty: nothing
+  std::string problem;                      // what could not be read; empty: no problem
   uint64_t calls = 0, pieces = 0;
   uint64_t device_ns = 0;      // of all calls
-  uint64_t content_bytes = 0;  // before equal pieces were left out and the rest compressed
+  uint64_t content_bytes = 0;  // before deduplication and compression
   std::vector<FileEntry> files;
 
-  // For people who look into it; the reader has it from calls.bin.
+  // For people who open the file; the reader takes it from calls.bin.
   std::vector<DeviceRecord> devices;
 };
 
 std::string manifest_text(const Manifest& manifest);
-// Throws Error where it is damaged, of another version, or names files that a capture does not have.
+// Throws Error if it is damaged, has another version, or names files that a capture does not have.
 Manifest parse_manifest(std::string_view untrusted);
 
 // "shaders/0007.metal"

@@ -1,4 +1,4 @@
-// One file of a capture while it is written: gathered in memory, written in large parts, summed up on the way.
+// One file of a capture while it is written: buffered in memory, written in large parts, with a running checksum.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace kymo::capture {
 
-// The disk is full, the file too large, the folder gone: nothing more can be written.
+// The disk is full, the file is too large, or the folder is gone: nothing more can be written.
 class WriteError : public Error {
  public:
   using Error::Error;
@@ -19,13 +19,13 @@ class WriteError : public Error {
 
 class OutputFile {
  public:
-  // Makes `name` (0600), which must not exist, in the folder; `path` is what messages call it. Throws WriteError, as
-  // all of it does.
+  // Creates `name` (0600) in the folder; it must not exist. `path` is its name in messages. Throws WriteError, like all
+  // functions here.
   OutputFile(const base::FileDescriptor& folder, const std::string& name, std::string path);
 
   void append(base::Bytes bytes);
-  void close();  // what is gathered is written
-  // The file stays as far as it was written: in a forked child it is another's.
+  void close();  // writes the buffered data
+  // Leaves the file as it is: in a forked child it belongs to the parent.
   void abandon() { file_.reset(); }
 
   uint64_t size() const { return size_; }

@@ -59,7 +59,7 @@ KernelArgument list_argument(const ArgumentValue& value) {
     case DType::Bool:
       return list_of<bool>(value.list);
   }
-  throw Error("a list of no type");
+  throw Error("a list of an unknown type");
 }
 
 bool group_fits(const device::KernelInfo& kernel, const device::Extent& group, const device::DeviceInfo& device) {
@@ -90,8 +90,9 @@ Player::Player(const CaptureFile& capture, const std::string& device) : capture_
       devices_.push_back(&device::open_device(device.empty() ? then.name : device));
     } catch (const NotAvailable& error) {
       if (!device.empty()) throw;
-      throw NotAvailable(base::format("{} was captured on {}, which is not here: choose another with --device ({})",
-                                      capture.folder(), then.name, error.what()));
+      throw NotAvailable(
+          base::format("{} was captured on {}, which is not available: choose another device with --device ({})",
+                       capture.folder(), then.name, error.what()));
     }
   }
   compile(capture.tables());
@@ -107,7 +108,7 @@ void Player::compile(const Tables& tables) {
     const LibraryRecord& record = tables.libraries[i];
     DeviceState& device = *devices_[record.device];
     if (std::ranges::find(device.info().languages, record.language) == device.info().languages.end()) {
-      throw Error(base::format("kernel \"{}\" is {}, which {} does not compile: only Metal runs everywhere",
+      throw Error(base::format("kernel \"{}\" is {}, which {} does not compile: only Metal runs on every device",
                                first_kernel[i], language_name(record.language), device.name()));
     }
     libraries_.push_back(device.libraries().get(capture_.shader_text(record.shader), record.options));
@@ -269,7 +270,7 @@ void Player::perform(const LaunchCall& call, const Tables& tables) {
   if (group_fits(*state.info, call.group, device.info())) {
     kernel = kernel.group(call.group.x, call.group.y, call.group.z);
   } else if (works_in_groups(*state.info)) {
-    throw Error(base::format("kernel \"{}\" was launched in groups of {} x {} x {}, and {} does not run it so",
+    throw Error(base::format("kernel \"{}\" was launched in groups of {} x {} x {}, which {} does not support",
                              state.name, call.group.x, call.group.y, call.group.z, device.name()));
   }
   CallTimer::instance().begin_call(next_call_++, CallTimer::Counts::Kernels);

@@ -1,8 +1,8 @@
-// Makes the calls of a capture again: allocates its buffers, restores what was in them, launches, fills and copies.
+// Makes the calls of a capture again: allocates its buffers, restores their contents, launches, fills and copies.
 //
-// Each call goes to a stream of the number it had. The program's own order between streams is not in a capture; here a
-// buffer that was used on one stream and is used on another makes the second wait for the first, on the device. Nothing
-// else waits, and the host never does, but where results are checked.
+// Each call uses the stream with the same number as in the capture. A capture does not contain the program's own
+// synchronisation between streams. Instead, if a buffer was used on one stream and is now used on another, the second
+// stream waits for the first, on the device. Nothing else waits, and the host waits only to check results.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@
 
 namespace kymo::capture {
 
-// Pieces, unpacked once, as long as there is room for them.
+// Pieces, unpacked once, and kept while there is space for them.
 class PieceCache {
  public:
   explicit PieceCache(const CaptureFile& capture) : capture_(capture) {}
-  base::Bytes get(uint64_t piece);  // until the next call
+  base::Bytes get(uint64_t piece);  // valid until the next call
 
  private:
   const CaptureFile& capture_;
@@ -36,17 +36,17 @@ class PieceCache {
 
 class Player {
  public:
-  // Opens the devices and compiles the shaders. `device` takes the place of all of the capture's; empty: the same as
-  // then. Throws where a device is not there, or does not compile a kernel's language.
+  // Opens the devices and compiles the shaders. `device` replaces all devices of the capture; empty: the original
+  // devices. Throws if a device does not exist, or does not compile the language of a kernel.
   Player(const CaptureFile& capture, const std::string& device);
   ~Player();
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
-  // Told of each result: what the buffer holds now, a tensor of bytes.
+  // Called for each result with the current contents of the buffer, as a tensor of bytes.
   using Check = std::function<void(const ResultRecord& then, DType dtype, const device::Tensor& now)>;
 
-  // All calls, once, and waits for them. `check` may be empty.
+  // Makes all calls once, and waits for them. `check` may be empty.
   void play(const Check& check);
 
   const std::vector<device::DeviceState*>& devices() const { return devices_; }  // by the capture's numbers
@@ -54,9 +54,9 @@ class Player {
 
  private:
   struct Buffer {
-    std::shared_ptr<device::Storage> storage;  // made at its first use
-    Pieces contents;                           // to be restored then
-    device::StreamId stream = 0;               // that used it last
+    std::shared_ptr<device::Storage> storage;  // allocated at its first use
+    Pieces contents;                           // restored at that time
+    device::StreamId stream = 0;               // the stream that used it last
   };
 
   void compile(const Tables& tables);

@@ -19,7 +19,7 @@ constexpr size_t kStep = size_t{4} << 20;
 
 std::vector<std::byte> read_all(const base::FileDescriptor& file, const std::string& path, uint64_t most) {
   const uint64_t size = base::size_of(file, path);
-  if (size > most) throw Error(base::format("{} is too large: {} bytes, and {} are the most", path, size, most));
+  if (size > most) throw Error(base::format("{} is too large: {} bytes, and the max is {}", path, size, most));
   std::vector<std::byte> bytes(size);
   bytes.resize(base::read_at(file, path, 0, bytes));
   return bytes;
@@ -47,7 +47,7 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   folder_ = base::FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder_) {
-    if (errno == ENOTDIR) throw Error(base::format("{} is no capture: a capture is a folder", path_));
+    if (errno == ENOTDIR) throw Error(base::format("{} is not a capture: a capture is a folder", path_));
     throw base::file_error("open", path_, errno);
   }
   const base::FileDescriptor manifest(
@@ -56,7 +56,7 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
     const bool begun = ::faccessat(folder_.get(), std::string(kCallsName).c_str(), F_OK, 0) == 0;
     if (errno == ENOENT || begun) {
       throw Error(begun ? base::format("{} is unfinished: the program ended before it stopped the capture", path_)
-                        : base::format("{} is no capture: it has no {}", path_, kManifestName));
+                        : base::format("{} is not a capture: it has no {}", path_, kManifestName));
     }
     throw base::file_error("read", path_ + "/" + std::string(kManifestName), errno);
   }
@@ -88,7 +88,7 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
     for (const LibraryRecord& library : tables_->libraries)
       if (library.shader >= shaders_.size()) throw Error(base::format("there is no shader {}", library.shader));
     if (times_.size() != tables_->calls || manifest_.calls != tables_->calls)
-      throw Error(base::format("{} calls, and {} times", tables_->calls, times_.size()));
+      throw Error(base::format("it has {} calls but {} times", tables_->calls, times_.size()));
   } catch (const Error& error) {
     throw Error(base::format("{} is damaged: {}", path_, error.what()));
   }
@@ -96,7 +96,7 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
 
 const FileEntry& CaptureFile::entry(std::string_view name) const {
   const auto found = std::ranges::find(manifest_.files, name, &FileEntry::name);
-  if (found == manifest_.files.end()) throw Error(base::format("{} is damaged: it lists no {}", path_, name));
+  if (found == manifest_.files.end()) throw Error(base::format("{} is damaged: it does not list {}", path_, name));
   return *found;
 }
 
@@ -123,7 +123,7 @@ base::FileDescriptor CaptureFile::open_checked(const FileEntry& entry) const {
 std::vector<std::byte> CaptureFile::read_checked(const FileEntry& entry, uint64_t most) const {
   const std::string path = path_ + "/" + entry.name;
   auto bytes = read_all(open_checked(entry), path, most);
-  if (bytes.size() != entry.bytes) throw Error(base::format("{} changes while it is read", path));
+  if (bytes.size() != entry.bytes) throw Error(base::format("{} was changed while it was read", path));
   return bytes;
 }
 

@@ -1,5 +1,5 @@
-// Reads a capture. Nothing in the folder is trusted: sizes and checksums of all files are verified when it is opened,
-// and every record is looked through once, so that whoever goes through them again meets no surprise.
+// Reads a capture. Nothing in the folder is trusted: the sizes and checksums of all files are verified when it is
+// opened, and every record is checked once. So later passes over the records find only valid ones.
 //
 //   CaptureFile capture("0000-frame.kycap");
 //   capture.for_each([&](const Record& record, const Tables& so_far) { … });
@@ -22,18 +22,19 @@ namespace kymo::capture {
 
 class CaptureFile {
  public:
-  // Throws Error, in one line, for what is no capture, unfinished, of another version, cut off or damaged.
+  // Throws Error, in one line, if the folder is not a capture, or the capture is unfinished, of another version,
+  // truncated or damaged.
   explicit CaptureFile(std::string folder);
 
   const std::string& folder() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
-  const Tables& tables() const { return *tables_; }                     // as they are at the end
-  const std::vector<uint64_t>& device_times() const { return times_; }  // of each call; 0: not known
+  const Tables& tables() const { return *tables_; }                     // the state at the end
+  const std::vector<uint64_t>& device_times() const { return times_; }  // for each call; 0: unknown
   const std::vector<FileEntry>& shaders() const { return shaders_; }    // by number
   std::string shader_text(uint32_t number) const;
   std::vector<std::byte> piece(uint64_t number) const { return contents_->read(number); }
 
-  // All records in order; `so_far` has this one already.
+  // Visits all records in order; `so_far` already includes the current one.
   void for_each(const std::function<void(const Record& record, const Tables& so_far)>& visit) const;
 
  private:
@@ -51,7 +52,7 @@ class CaptureFile {
   std::optional<Tables> tables_;
 };
 
-// The records behind the header of calls.bin, each looked through. Throws Error with the place.
+// Checks all records after the header of calls.bin. Throws Error with the position.
 void walk_records(base::Bytes untrusted, Tables& tables,
                   const std::function<void(const Record& record, const Tables& so_far)>& visit);
 

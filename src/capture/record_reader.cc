@@ -23,7 +23,7 @@ uint32_t take_number(base::ByteReader& in) { return in.varint_as<uint32_t>("a nu
 template <class Enum>
 Enum take_enum(base::ByteReader& in, uint8_t first, uint8_t last, const char* what) {
   const uint8_t value = in.byte();
-  if (value < first || value > last) throw Error(base::format("{} is no {}", int{value}, what));
+  if (value < first || value > last) throw Error(base::format("{} is not a valid {}", int{value}, what));
   return static_cast<Enum>(value);
 }
 
@@ -43,7 +43,7 @@ TensorRef take_tensor(base::ByteReader& in) {
   tensor.dimensions = take_enum<uint8_t>(in, 0, device::kMaxDimensions, "number of dimensions");
   for (size_t i = 0; i < tensor.dimensions; ++i) {
     const uint64_t size = in.varint(), stride = in.varint();
-    if (size > kMostBufferBytes || stride > kMostBufferBytes) throw Error("a tensor that is too large");
+    if (size > kMostBufferBytes || stride > kMostBufferBytes) throw Error("a tensor is too large");
     tensor.sizes[i] = static_cast<int64_t>(size);
     tensor.strides[i] = static_cast<int64_t>(stride);
   }
@@ -77,7 +77,7 @@ ArgumentValue take_argument(base::ByteReader& in) {
     case Kind::List: {
       argument.type = take_dtype(in);
       const auto bytes = in.take(in.count());
-      if (bytes.size() % device::size_of(argument.type) != 0) throw Error("a list that ends within an element");
+      if (bytes.size() % device::size_of(argument.type) != 0) throw Error("a list ends within an element");
       argument.list.assign(bytes.begin(), bytes.end());
       break;
     }
@@ -130,7 +130,7 @@ void take(base::ByteReader& in, ContentsRecord& record) {
 
 void take(base::ByteReader& in, ResultRecord& record) {
   record.buffer = take_number(in);
-  record.freed = take_enum<uint8_t>(in, 0, 1, "yes or no") == 1;
+  record.freed = take_enum<uint8_t>(in, 0, 1, "boolean") == 1;
   record.pieces = take_pieces(in);
 }
 
@@ -145,7 +145,7 @@ void take(base::ByteReader& in, LaunchCall& call) {
   call.threads = take_extent(in);
   call.group = take_extent(in);
   const size_t count = in.count();
-  if (count > kMostArguments) throw Error(base::format("a launch with {} arguments", count));
+  if (count > kMostArguments) throw Error(base::format("a launch has too many arguments: {}", count));
   for (size_t i = 0; i < count; ++i) call.arguments.push_back(take_argument(in));
 }
 
@@ -194,7 +194,7 @@ Record take_kind(base::ByteReader& in, size_t index) {
     if constexpr (kIsCall<decltype(record)>) record.operation = take_number(in);
     return record;
   } else {
-    throw Error(base::format("{} is no kind of record", index + 1));
+    throw Error(base::format("{} is not a valid kind of record", index + 1));
   }
 }
 

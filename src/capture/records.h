@@ -1,5 +1,6 @@
-// What calls.bin is made of: what there is (devices, libraries, kernels, buffers), what was in a buffer and when, and
-// every call. All refer to each other by number, counted from 0 in the order of the file; calls are counted alone.
+// The records of calls.bin: objects (devices, libraries, kernels, buffers), the contents of buffers at certain points,
+// and every call. They refer to each other by number, counted from 0 in the order of the file; calls have their own
+// numbers.
 #pragma once
 
 #include <array>
@@ -43,29 +44,29 @@ struct BufferRecord {
   uint64_t bytes = 0;
 };
 
-// A named operation of the program (profiler::Operation), begun: calls say that they are part of it.
+// The begin of a named operation of the program (profiler::Operation): calls refer to it if they are part of it.
 struct OperationRecord {
   std::string name;
-  double flops = 0;  // 0: not known
+  double flops = 0;  // 0: unknown
 };
 
 // ---- What was in a buffer ----
 
-// Before the next call.
+// The contents before the next call.
 struct ContentsRecord {
   uint32_t buffer = 0;
   Pieces pieces;
 };
 
-// After the call before. No pieces though it has bytes: they could not be read.
+// The contents after the last call. If the buffer has bytes but the record has no pieces, they could not be read.
 struct ResultRecord {
   uint32_t buffer = 0;
-  bool freed = false;  // it is not used any more; else the capture ended
+  bool freed = false;  // true: the buffer is no longer used; false: the capture ended
   Pieces pieces;
 };
 
 // ---- Calls ----
-// `operation` of each is 1 more than the number of the innermost operation it is part of; 0: of none.
+// `operation` of each is the number of the innermost operation it is part of, plus 1; 0: none.
 
 struct TensorRef {
   uint32_t buffer = 0;
@@ -126,7 +127,7 @@ struct DownloadCall {
   uint32_t operation = 0;
 };
 
-// In the order of the numbers that stand for them in the file, from 1.
+// In the order of their numbers in the file, from 1.
 using Record = std::variant<DeviceRecord, LibraryRecord, KernelRecord, BufferRecord, ContentsRecord, ResultRecord,
                             LaunchCall, FillCall, RandomCall, CopyCall, UploadCall, DownloadCall, OperationRecord>;
 
@@ -137,7 +138,7 @@ inline constexpr bool kIsCall =
 bool is_call(const Record& record);
 
 void encode(const Record& record, base::ByteWriter& out);
-// The next one. Throws Error for what is not well formed; whether numbers and sizes fit is for tables.h to say.
+// Reads the next record. Throws Error if it is not well-formed; tables.h checks whether numbers and sizes are valid.
 Record decode(base::ByteReader& in);
 
 }  // namespace kymo::capture

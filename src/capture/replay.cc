@@ -32,7 +32,7 @@ void check_kernel(const CaptureFile& capture, const std::string& wanted) {
   std::set<std::string> names;
   for (const KernelRecord& kernel : capture.tables().kernels) names.insert(kernel.name);
   if (names.contains(wanted)) return;
-  throw Error(names.empty() ? base::format("there is no kernel in {}", capture.folder())
+  throw Error(names.empty() ? base::format("{} contains no kernel", capture.folder())
                             : base::format("there is no kernel \"{}\" in {}; it has: {}", wanted, capture.folder(),
                                            base::join(names, ", ")));
 }
@@ -47,7 +47,7 @@ void finish_rows(std::vector<ReplayRow>& rows) {
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return sum_of(a.times) > sum_of(b.times); });
 }
 
-// Rows by what they are of.
+// The rows, by their key.
 class RowsByName {
  public:
   uint32_t find(const std::string& name, bool is_named) {
@@ -184,7 +184,7 @@ CallName name_of_call(const Record& call, const Tables& tables) {
 }
 
 ReplayReport replay(const CaptureFile& capture, const ReplayOptions& options) {
-  if (profiler::is_capturing()) throw Error("a capture is being made: stop it before one is replayed");
+  if (profiler::is_capturing()) throw Error("a capture is running: stop it before you replay one");
   check_kernel(capture, options.kernel);
   Player player(capture, options.device);
   ReplayReport report;

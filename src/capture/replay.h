@@ -1,4 +1,4 @@
-// `kymo replay`: a capture's calls made again, timed by the device, and their results checked.
+// `kymo replay`: makes the calls of a capture again, timed by the device, and checks their results.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace kymo::capture {
 
 struct ReplayOptions {
-  std::string device;    // in the place of the capture's own; empty: the same
+  std::string device;    // replaces the capture's devices; empty: the same ones
   uint64_t repeat = 1;   // timed runs, after the one that is checked
-  bool verify = true;    // a first run whose results are compared, and which is not timed
+  bool verify = true;    // a first run whose results are compared; it is not timed
   double tolerance = 0;  // Comparison
   std::string kernel;    // the only one in the report; empty: all
 };
@@ -27,32 +27,34 @@ struct ReplayRow {
   uint64_t bytes = 0;                     // of the tensors, in one run
   double flops = 0;                       // of a named operation, in one run; 0: not known
 
-  // 0 … 1; 0 where there are no times.
+  // q from 0 to 1; the result is 0 if there are no times.
   static uint64_t quantile(const std::vector<uint64_t>& sorted, double q);
-  // 0: not known.
+  // 0: unknown.
   double gigabytes_per_second(uint64_t runs) const;
   double gigaflops(uint64_t runs) const;
 
  private:
-  uint64_t total_of(uint64_t runs) const;  // 0 where some of the times are missing
+  uint64_t total_of(uint64_t runs) const;  // 0 if some of the times are missing
 };
 
 struct ReplayReport {
-  std::vector<std::string> devices;   // as they were called
+  std::vector<std::string> devices;   // their names
   std::vector<ReplayRow> rows;        // longest total first
-  std::vector<ReplayRow> operations;  // those that the program named: each the sum of its calls
+  std::vector<ReplayRow> operations;  // the operations that the program named: each is the sum of its calls
   uint64_t runs = 0, calls = 0;       // timed runs; calls of one
-  // All calls of a run whose time is known both then and now: of the capture, and the median of the runs.
+  // The sum of all calls of a run whose time is known in the capture and in the replay: the capture's, and the median
+  // of the runs.
   uint64_t original_ns = 0, replayed_ns = 0;
   bool verified = false;
   uint64_t buffers_compared = 0, buffers_unknown = 0;
   std::vector<Mismatch> mismatches;
 };
 
-// Throws Error where it cannot be done: a device that is not there, a kernel it cannot compile or run, no such kernel.
+// Throws Error if the replay is not possible: no such device, a kernel that the device cannot compile or run, no such
+// kernel.
 ReplayReport replay(const CaptureFile& capture, const ReplayOptions& options);
 
-// What a call is counted as: a kernel's name, or "copy", "fill", "upload", "download", "random normal".
+// The name under which a call is counted: a kernel's name, or "copy", "fill", "upload", "download", "random normal".
 struct CallName {
   std::string name;
   bool is_kernel = false;

@@ -373,7 +373,7 @@ TEST_P(CaptureReplayTest, OtherLanguagesStayOnTheirBackend) {
     ReplayOptions options;
     options.device = name;
     EXPECT_THAT(error_of([&] { replay(capture, options); }),
-                AllOf(HasSubstr("kernel \"scale\" is "), HasSubstr("only Metal runs everywhere")));
+                AllOf(HasSubstr("kernel \"scale\" is "), HasSubstr("only Metal runs on every device")));
   }
 }
 

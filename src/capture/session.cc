@@ -86,7 +86,7 @@ uint32_t Session::kernel_number(const device::KernelState& kernel) {
 }
 
 uint32_t Session::buffer_number(device::Storage& storage, bool overwritten) {
-  // Storages without memory do not say when they go: they are all the same.
+  // Storages without memory do not report when they are freed: they share one number.
   const bool has_memory = storage.bytes() != 0;
   if (has_memory) {
     if (const auto known = buffers_.find(&storage); known != buffers_.end()) return known->second;
@@ -118,7 +118,7 @@ TensorRef Session::reference(const Tensor& tensor, bool overwritten) {
 
 // ---- Contents ------------------------------------------------------------------------------------------------------
 
-// Nothing where the device does not give it. Whoever writes it may do so on any stream: all are waited for.
+// Empty if the device does not return it. Any stream may be writing it, so this waits for all streams.
 Pieces Session::contents_of(device::Storage& storage) {
   Pieces pieces;
   try {

@@ -1,4 +1,4 @@
-// What a capture holds, counted: for `kymo capture-info`.
+// The counted contents of a capture, for `kymo capture-info`.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace kymo::capture {
 
 struct CallSummary {
-  std::string name;  // a kernel's, or a kind of fill or copy
+  std::string name;  // of a kernel, or a kind of fill or copy
   bool is_kernel = false;
   uint32_t shader = 0;  // of a kernel
   uint64_t calls = 0, tensor_bytes = 0;

@@ -17,7 +17,7 @@ void check_known(const List& list, uint32_t number, const char* what) {
 
 template <class List>
 void check_room(const List& list, size_t most, const char* what) {
-  if (list.size() >= most) throw Error(base::format("more than {} {}", most, what));
+  if (list.size() >= most) throw Error(base::format("it has more than {} {}", most, what));
 }
 
 // One past the last byte of its elements; nothing where that is beyond all bounds.
@@ -83,10 +83,10 @@ void Tables::check_pieces(const Pieces& pieces, uint64_t bytes) const {
   uint64_t all = 0;
   for (size_t i = 0; i < pieces.size(); ++i) {
     const uint32_t size = piece_size_(pieces[i]);
-    if (i + 1 < pieces.size() && size != kPieceBytes) throw Error("a short piece within contents");
+    if (i + 1 < pieces.size() && size != kPieceBytes) throw Error("a short piece is not the last one of its contents");
     all += size;
   }
-  if (all != bytes) throw Error(base::format("contents of {} bytes for {}", all, bytes));
+  if (all != bytes) throw Error(base::format("the contents have {} bytes instead of {}", all, bytes));
 }
 
 void Tables::check(const DeviceRecord& record) {
@@ -108,14 +108,14 @@ void Tables::check(const KernelRecord& record) {
 
 void Tables::check(const BufferRecord& record) {
   check_known(devices, record.device, "device");
-  if (record.bytes > kMostBufferBytes) throw Error(base::format("a buffer of {} bytes", record.bytes));
+  if (record.bytes > kMostBufferBytes) throw Error(base::format("a buffer of {} bytes is too large", record.bytes));
   check_room(buffers, kMostOthers, "buffers");
   buffers.push_back({record});
 }
 
 void Tables::check(const ContentsRecord& record) {
   const BufferState& buffer = live(record.buffer);
-  if (buffer.used) throw Error(base::format("contents of buffer {} after it was used", record.buffer));
+  if (buffer.used) throw Error(base::format("the contents of buffer {} come after its first use", record.buffer));
   check_pieces(record.pieces, buffer.record.bytes);
 }
 
@@ -127,7 +127,7 @@ void Tables::check(const ResultRecord& record) {
 
 void Tables::check(const OperationRecord& record) {
   if (!std::isfinite(record.flops) || record.flops < 0)
-    throw Error(base::format("an operation of {} flops", record.flops));
+    throw Error(base::format("an operation has an invalid number of flops: {}", record.flops));
   check_room(operations, kMostOthers, "operations");
   operations.push_back(record);
 }
@@ -136,7 +136,7 @@ void Tables::check(const LaunchCall& call) {
   check_known(kernels, call.kernel, "kernel");
   check_stream(call.stream);
   if (is_empty(call.threads) || is_empty(call.group))
-    throw Error(base::format("a launch of \"{}\" without threads", kernels[call.kernel].name));
+    throw Error(base::format("a launch of \"{}\" is without threads", kernels[call.kernel].name));
   const uint32_t device = libraries[kernels[call.kernel].library].device;
   for (const ArgumentValue& argument : call.arguments)
     for (const TensorRef& tensor : argument.tensors) check_tensor(tensor, device);
@@ -160,7 +160,7 @@ void Tables::check(const CopyCall& call) {
   const auto& from = call.from;
   const auto& to = call.to;
   if (from.dtype != to.dtype || from.dimensions != to.dimensions || from.sizes != to.sizes)
-    throw Error("a copy between tensors of two shapes");
+    throw Error("a copy is between tensors of two shapes or types");
 }
 
 void Tables::check(const UploadCall& call) {

@@ -1,5 +1,5 @@
-// What the records so far say there is, and whether the next one fits: numbers that are known, tensors within their
-// buffers, contents of the right size. Whoever reads a capture lets every record through here first.
+// The objects of the records so far, and checks of the next record: known numbers, tensors within their buffers,
+// contents of the right size. A reader of a capture passes every record through here first.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@ namespace kymo::capture {
 
 struct BufferState {
   BufferRecord record;
-  DType dtype = DType::U8;  // as which it was last used
+  DType dtype = DType::U8;  // the type of its last use
   bool used = false, freed = false;
 };
 
 class Tables {
  public:
-  // `piece_size` says how large a piece of contents.bin is; it throws for a number that there is not.
+  // `piece_size` returns the size of a piece of contents.bin; it throws for a number that does not exist.
   explicit Tables(std::function<uint32_t(uint64_t)> piece_size) : piece_size_(std::move(piece_size)) {}
 
-  // Throws Error, saying what does not fit.
+  // Throws Error with what is wrong.
   void add(const Record& record);
 
   std::vector<DeviceRecord> devices;

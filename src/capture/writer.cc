@@ -24,11 +24,11 @@ FileEntry entry_of(std::string_view name, const OutputFile& file) {
 }  // namespace
 
 Writer::Writer(std::string folder) : path_(std::move(folder)) {
-  // The program may go elsewhere meanwhile.
+  // The program may change its working directory later.
   parent_ = base::FileDescriptor(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!parent_ || ::mkdirat(parent_.get(), path_.c_str(), 0700) != 0) {
     const int error = errno;
-    throw WriteError(error == EEXIST ? "it exists already: move it away, or capture in another folder"
+    throw WriteError(error == EEXIST ? "it exists already: move it, or capture in another folder"
                                      : "it cannot be made: " + reason(error));
   }
   folder_ = base::FileDescriptor(::openat(parent_.get(), path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

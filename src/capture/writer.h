@@ -1,5 +1,5 @@
-// Writes the folder of a capture: records and contents as they come, the manifest at the end. What the records mean is
-// the recorder's business. One thread at a time.
+// Writes the folder of a capture: records and contents as they come, the manifest at the end. The writer does not know
+// the meaning of the records; the session does. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ namespace kymo::capture {
 
 class Writer {
  public:
-  // Makes the folder (0700), which must not exist, and the files in it (0600). Throws WriteError, naming both, as
-  // everything here does.
+  // Creates the folder (0700), which must not exist, and the files in it (0600). Throws WriteError with both names,
+  // like everything here.
   explicit Writer(std::string folder);
-  // Without finish(): what was written is removed, because nobody could read it.
+  // Without finish(), what was written is removed, because nothing could read it.
   ~Writer();
 
   void add(const Record& record);
@@ -30,9 +30,10 @@ class Writer {
   void store(base::Bytes bytes, Pieces& pieces) { contents_->store(bytes, pieces); }
   uint64_t calls() const { return calls_; }  // so far
 
-  // `device_times` of each call, in nanoseconds; 0: not known. Of the manifest only what this cannot know need be set.
+  // `device_times` of each call, in nanoseconds; 0: unknown. Set only those members of the manifest that the writer
+  // cannot know.
   void finish(Manifest manifest, std::span<const uint64_t> device_times);
-  // The folder is left as it is: in a forked child it is another's.
+  // Leaves the folder as it is: in a forked child it belongs to the parent.
   void abandon();
 
   const std::string& folder() const { return path_; }

@@ -1,13 +1,13 @@
-// `kymo cancel`: takes back what `kymo trigger` asked for.
+// `kymo cancel`: cancels triggers of `kymo trigger`.
 
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
-#include "cli/json.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "options/command_line.h"
 
@@ -25,22 +25,23 @@ std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
   bool all = false;
   options::CommandLine line(
       "cancel", "kymo cancel ID|--all [options]",
-      "Takes back what 'kymo trigger' asked for: what has not begun does not begin, and what is being\n"
-      "recorded stops. Exits with 3 when there was nothing to take back.",
+      "Cancels a trigger of 'kymo trigger': pending recordings do not start, and running recordings stop.\n"
+      "Exits with 3 if there was nothing to cancel.",
       "kymo cancel 17");
   line.text(
       "ID", "ID", [&options](const std::string& text) { options.trigger = base::parse_count(text); },
-      "the number that 'kymo trigger --no-wait' and 'kymo ps' show");
-  line.flag("--all", all, "all triggers that are yours");
+      "the trigger's number, as shown by 'kymo trigger --no-wait' and 'kymo ps'");
+  line.flag("--all", all, "all your triggers");
   add_socket(line, options.socket);
   line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
-  if (all == (options.trigger != 0)) throw options::UsageError("cancel", "which trigger? give its number, or --all");
+  if (all == (options.trigger != 0))
+    throw options::UsageError("cancel", "give either the number of a trigger or --all");
   return options;
 }
 
 std::string cancelled_as_json(const std::vector<wire::TriggerReply>& replies) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("trigger", replies.back().trigger_id);
   json.begin_array("processes");
@@ -70,12 +71,12 @@ int cancel(const Arguments& arguments) {
   if (options->json) {
     print(cancelled_as_json(replies));
   } else if (processes == 0) {
-    say_error(base::format("nothing was taken back: {}", printable(replies.back().text)));
+    say_error(base::format("nothing was cancelled: {}", base::printable(replies.back().text)));
   } else {
     for (const auto& reply : replies)
       for (const auto& target : reply.targets)
-        if (!target.text.empty()) say_warning(base::format("{}: {}", target.pid, printable(target.text)));
-    print(base::format("taken back from {}\n", count_of(processes, "process", "processes")));
+        if (!target.text.empty()) say_warning(base::format("{}: {}", target.pid, base::printable(target.text)));
+    print(base::format("cancelled in {}\n", count_of(processes, "process", "processes")));
   }
   return processes == 0 ? kNothingMatched : kDone;
 }

@@ -1,13 +1,13 @@
 // `kymo capture-info`: what a capture holds.
 
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "capture/reader.h"
 #include "capture/summary.h"
 #include "cli/commands.h"
-#include "cli/json.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "options/command_line.h"
 
@@ -22,42 +22,43 @@ std::string mean_text(const CallSummary& call) {
 }
 
 std::string calls_text(const CaptureFile& capture, const capture::Summary& summary) {
-  using Align = Table::Align;
-  Table table({{"calls", Align::Right},
-               {"device time", Align::Right},
-               {"mean", Align::Right},
-               {"tensors", Align::Right},
-               {"kernel"},
-               {"shader"}});
+  using Align = base::TextTable::Align;
+  base::TextTable table({{"calls", Align::Right},
+                         {"device time", Align::Right},
+                         {"mean", Align::Right},
+                         {"tensors", Align::Right},
+                         {"kernel"},
+                         {"shader"}});
   for (const CallSummary& call : summary.calls) {
     table.add({count_text(call.calls), call.timed_calls == 0 ? "-" : duration_text(call.device_ns), mean_text(call),
-               bytes_text(call.tensor_bytes), call.is_kernel ? printable(call.name) : base::format("({})", call.name),
+               bytes_text(call.tensor_bytes),
+               call.is_kernel ? base::printable(call.name) : base::format("({})", call.name),
                call.is_kernel ? capture.shaders()[call.shader].name : ""});
   }
-  return table.text(terminal_width(Stream::Output));
+  return shown(table);
 }
 
 std::string as_text(const CaptureFile& capture, const capture::Summary& summary) {
   const capture::Manifest& manifest = capture.manifest();
   const capture::Tables& tables = capture.tables();
-  std::string text = base::format("{}\n", coloured(printable(capture.folder()), Colour::Bold, Stream::Output));
+  std::string text = base::format("{}\n", coloured(base::printable(capture.folder()), Colour::Bold, Stream::Output));
   const auto line = [&](std::string_view name, const std::string& value) {
     text += base::format("  {:<10}{}\n", name, value);
   };
   line("captured",
        base::format("{}, for {}, by Kymo {}", date_text(manifest.started_ns),
-                    duration_text(manifest.stopped_ns - manifest.started_ns), printable(manifest.kymo_version)));
+                    duration_text(manifest.stopped_ns - manifest.started_ns), base::printable(manifest.kymo_version)));
   for (const capture::DeviceRecord& device : tables.devices)
-    line("device",
-         base::format("{}  {}  ({})", printable(device.name), printable(device.description), printable(device.driver)));
+    line("device", base::format("{}  {}  ({})", base::printable(device.name), base::printable(device.description),
+                                base::printable(device.driver)));
   line("calls", base::format("{} on {}, {} on the device", count_text(manifest.calls),
                              count_of(summary.streams, "stream"), duration_text(manifest.device_ns)));
-  line("buffers", base::format("{} of {} together, {} freed meanwhile", count_text(summary.buffers),
+  line("buffers", base::format("{}, {} in total, {} freed during the capture", count_text(summary.buffers),
                                bytes_text(summary.buffer_bytes), count_text(summary.freed)));
   line("contents",
        base::format("{}, in {}", bytes_text(manifest.content_bytes), count_of(manifest.pieces, "different piece")));
   line("on disk", bytes_text(summary.stored_bytes));
-  if (!manifest.problem.empty()) line("problem", printable(manifest.problem));
+  if (!manifest.problem.empty()) line("problem", base::printable(manifest.problem));
   for (const capture::FileEntry& shader : capture.shaders())
     line("shader", base::format("{}  {}", shader.name, bytes_text(shader.bytes)));
   if (!summary.calls.empty()) text += "\n" + calls_text(capture, summary);
@@ -67,7 +68,7 @@ std::string as_text(const CaptureFile& capture, const capture::Summary& summary)
 std::string as_json(const CaptureFile& capture, const capture::Summary& summary) {
   const capture::Manifest& manifest = capture.manifest();
   const capture::Tables& tables = capture.tables();
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("capture", capture.folder());
   json.field("name", manifest.name);
@@ -135,8 +136,8 @@ int capture_info(const Arguments& arguments) {
   bool json = false;
   options::CommandLine line(
       "capture-info", "kymo capture-info FOLDER [options]",
-      "Shows what a capture of device work holds: its shaders, kernels, calls and buffers, their sizes,\n"
-      "and how long the device took for them. 'kymo replay' runs it.",
+      "Shows what a capture of device work contains: its shaders, kernels, calls and buffers, their sizes,\n"
+      "and the device time of the calls. 'kymo replay' runs the capture.",
       "kymo capture-info 0000-frame.kycap");
   line.argument("FOLDER", path, "the capture");
   line.flag("--json", json, "as JSON");

@@ -1,7 +1,7 @@
-// The commands of `kymo`, one file each, and the way in.
+// The commands of `kymo`, one file each, and the entry point.
 //
-// A command takes the arguments behind its name and returns the exit code; it throws kymo::Error for what went wrong
-// and options::UsageError for a wrong command line. All of it runs on the main thread.
+// A command takes the arguments after its name and returns the exit code. It throws kymo::Error for a failure and
+// options::UsageError for a wrong command line. All of it runs on the main thread.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ enum ExitCode : int {
   kFailed = 1,
   kWrongUsage = 2,
   kLossOrDamage = 3,    // with --strict
-  kNothingMatched = 3,  // no process is what was asked for
-  kCannotRun = 126,     // as shells have it: the program is there but cannot be run
-  kNotFound = 127,      // … and is not there
+  kNothingMatched = 3,  // no process matched
+  kCannotRun = 126,     // as in shells: the program exists but cannot be run
+  kNotFound = 127,      // … the program is not found
   kDiedOfSignal = 128   // plus the signal's number
 };
 
@@ -27,17 +27,17 @@ int info(const Arguments&);            // what a trace holds
 int stats(const Arguments&);           // where the time went
 int memory_command(const Arguments&);  // where the memory went
 int export_command(const Arguments&);  // to other tools' formats
-int recover(const Arguments&);         // what dead processes left, into their trace
+int recover(const Arguments&);         // adds what dead processes left to their trace
 int devices(const Arguments&);         // which accelerators there are
-int sinks(const Arguments&);           // which other tools can hear programs
-int shader_command(const Arguments&);  // what a Metal source becomes
-int replay_command(const Arguments&);  // captured device work, once more
+int sinks(const Arguments&);           // which other tools can receive annotations
+int shader_command(const Arguments&);  // translates a Metal source
+int replay_command(const Arguments&);  // runs captured device work again
 int capture_info(const Arguments&);    // what a capture holds
-int ps(const Arguments&);              // which programs can be asked for a trace
-int trigger(const Arguments&);         // asks them
-int cancel(const Arguments&);          // takes that back
-int doctor(const Arguments&);          // why a program cannot be asked
-int daemon_command(const Arguments&);  // serves programs that can be asked for a trace
+int ps(const Arguments&);              // lists programs that can be traced on demand
+int trigger(const Arguments&);         // requests traces from them
+int cancel(const Arguments&);          // cancels a trigger
+int doctor(const Arguments&);          // why a program cannot be traced on demand
+int daemon_command(const Arguments&);  // the daemon for traces on demand
 int completion(const Arguments&);      // completion scripts for shells
 int manual(const Arguments&);          // manual pages
 

@@ -175,7 +175,8 @@ int completion(const Arguments& arguments) {
       },
       "bash, zsh or fish");
   if (!line.read(arguments)) return kDone;
-  if (shell == Shell::None) throw options::UsageError("completion", "no shell given; name bash, zsh or fish");
+  if (shell == Shell::None)
+    throw options::UsageError("completion", "no shell given. Usage: kymo completion bash|zsh|fish");
   const std::vector<Described> all = describe_all();
   print(shell == Shell::Bash ? bash(all) : shell == Shell::Zsh ? zsh(all) : fish(all));
   return kDone;

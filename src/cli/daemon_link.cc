@@ -10,9 +10,9 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/text.h"
 #include "daemon/proc.h"
 
 namespace kymo::cli {
@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kAnswerLimit(10'000);
-constexpr size_t kMostParts = 4096;  // of one answer
+constexpr size_t kMostParts = 4096;  // max parts of one answer
 
 SocketProbe first_daemon(const std::string& given) {
   std::string reasons, remedy;
@@ -75,9 +75,11 @@ uint32_t DaemonLink::send(const wire::Message& message) {
   const auto deadline = Clock::now() + kAnswerLimit;
   while (::send(socket_.get(), packet->data(), packet->size(), MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) throw ConnectionLost(base::format("the daemon at {} went away", printable(path_)));
+    if (errno != EAGAIN)
+      throw ConnectionLost(base::format("the daemon at {} closed the connection", base::printable(path_)));
     if (!wait_for(socket_.get(), POLLOUT, deadline))
-      throw Error(base::format("the daemon at {} takes nothing any more; restart it", printable(path_)));
+      throw Error(
+          base::format("the daemon at {} does not read its messages any more; restart it", base::printable(path_)));
   }
   return serial;
 }
@@ -88,17 +90,18 @@ std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::mill
   while (wait_for(socket_.get(), POLLIN, deadline)) {
     const ssize_t size = ::recv(socket_.get(), buffer->data(), buffer->size(), 0);
     if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (size <= 0) throw ConnectionLost(base::format("the daemon at {} went away", printable(path_)));
+    if (size <= 0) throw ConnectionLost(base::format("the daemon at {} closed the connection", base::printable(path_)));
     wire::Packet packet = wire::read_message({buffer->data(), static_cast<size_t>(size)});
-    if (packet.kind == wire::PacketKind::Unknown) continue;  // a newer daemon says more than is understood here
+    if (packet.kind == wire::PacketKind::Unknown) continue;  // sent by a newer daemon; not understood here
     if (packet.kind != wire::PacketKind::Good)
-      throw Error(base::format("the daemon at {} sent what is no message: {}", printable(path_), packet.reason));
+      throw Error(base::format("the daemon at {} sent an invalid message: {}", base::printable(path_), packet.reason));
     if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
       send(wire::Pong{ping->token, base::realtime_ns()});
       continue;
     }
     const auto* refused = std::get_if<wire::Refused>(&packet.message);
-    if (refused != nullptr && (packet.serial == serial || packet.serial == 0)) throw Error(printable(refused->text));
+    if (refused != nullptr && (packet.serial == serial || packet.serial == 0))
+      throw Error(base::printable(refused->text));
     if (packet.serial == serial) return std::move(packet.message);
   }
   return std::nullopt;
@@ -107,17 +110,17 @@ std::optional<wire::Message> DaemonLink::next(uint32_t serial, std::chrono::mill
 wire::Message DaemonLink::answer(uint32_t serial) {
   auto message = next(serial, kAnswerLimit);
   if (message) return std::move(*message);
-  throw Error(base::format("the daemon at {} did not answer within {} s; is it stopped?", printable(path_),
+  throw Error(base::format("the daemon at {} did not answer within {} s; is it stopped?", base::printable(path_),
                            kAnswerLimit.count() / 1000));
 }
 
 void DaemonLink::check_size(size_t parts) {
-  if (parts >= kMostParts) throw Error("the daemon's answer does not end; restart it");
+  if (parts >= kMostParts) throw Error("the daemon's answer is too long; restart the daemon");
 }
 
 Error DaemonLink::unexpected(const wire::Message& message) {
   const auto type = std::visit([](const auto& one) { return one.kType; }, message);
-  return Error(base::format("the daemon answered something else ({}) than was asked; is it another version?",
+  return Error(base::format("the daemon sent an unexpected answer ({}); are kymo and kymod of the same version?",
                             wire::name_of(type)));
 }
 

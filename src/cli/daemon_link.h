@@ -3,8 +3,8 @@
 //   DaemonLink kymod(socket_option);                        // throws NotAvailable, and says what to do
 //   for (const auto& part : kymod.ask<wire::ListReply>(wire::List{})) …
 //
-// Everything waits for a bounded time. What is received is checked (wire/message.h); what does not fit the question is
-// an error and never believed.
+// Every wait is bounded. Received messages are checked (wire/message.h). An answer that does not fit the request is an
+// error.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@ namespace kymo::cli {
 
 class DaemonLink {
  public:
-  // Connects to the first of daemon_sockets(given) where a daemon is, and introduces itself. Throws NotAvailable where
-  // there is none, Error where it does not want to talk.
+  // Connects to the first of daemon_sockets(given) where a daemon listens, and sends Hello. Throws NotAvailable if
+  // there is no daemon, and Error if the daemon refuses the connection.
   explicit DaemonLink(const std::string& given);
   explicit DaemonLink(SocketProbe connected);
 
@@ -50,8 +50,8 @@ class DaemonLink {
 
   // Returns the serial that answers carry.
   uint32_t send(const wire::Message& message);
-  // What comes next for `serial`, or nothing when none comes in time. Throws Error when the daemon refuses the request
-  // and ConnectionLost when it goes away.
+  // The next message for `serial`, or nothing if none arrives in time. Throws Error when the daemon refuses the request
+  // and ConnectionLost when the connection is closed.
   std::optional<wire::Message> next(uint32_t serial, std::chrono::milliseconds limit);
 
  private:

@@ -40,10 +40,10 @@ TEST(DaemonSocketTest, SaysWhyThereIsNoDaemon) {
   EXPECT_EQ(probe_daemon("/nowhere/kymod.sock").outcome, SocketProbe::Outcome::Absent);
   const SocketProbe no_socket = probe_daemon("/dev/null");
   EXPECT_EQ(no_socket.outcome, SocketProbe::Outcome::Unusable);
-  EXPECT_THAT(no_socket.reason, HasSubstr("/dev/null is no socket"));
+  EXPECT_THAT(no_socket.reason, HasSubstr("/dev/null is not a socket"));
   EXPECT_EQ(probe_daemon("").outcome, SocketProbe::Outcome::Unusable);
   EXPECT_EQ(probe_daemon("/" + std::string(200, 'x')).outcome, SocketProbe::Outcome::Unusable);
-  EXPECT_THAT(link_failure("/nowhere/kymod.sock"), HasSubstr("there is no /nowhere/kymod.sock; start it"));
+  EXPECT_THAT(link_failure("/nowhere/kymod.sock"), HasSubstr("/nowhere/kymod.sock does not exist; start the daemon"));
 }
 
 TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
@@ -70,7 +70,7 @@ TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
   const SocketProbe probe = probe_daemon(path);
   EXPECT_EQ(probe.outcome, SocketProbe::Outcome::OtherUser);
   EXPECT_FALSE(probe.socket);
-  EXPECT_THAT(probe.reason, HasSubstr("neither yours nor root's"));
+  EXPECT_THAT(probe.reason, HasSubstr("not to you or root"));
   kill(stranger, SIGKILL);
   waitpid(stranger, nullptr, 0);
   close(ready[0]);

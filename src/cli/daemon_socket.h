@@ -1,7 +1,7 @@
-// Finding kymod: where it may listen, whether it does, and whether whoever listens there may be trusted.
+// Finds kymod: the paths where it may listen, whether it does, and whether the listener can be trusted.
 //
-// What a daemon says is shown to the user and names files, so only one of the same user or of root is spoken to. The
-// kernel tells whose it is; a socket that somebody else put in the place is refused, and the reason says so.
+// The messages of a daemon are shown to the user and name files. So Kymo connects only to a daemon of the same user or
+// of root. The user of the daemon comes from the kernel; the socket of another user is refused with a reason.
 #pragma once
 
 #include <sys/types.h>
@@ -13,28 +13,28 @@
 
 namespace kymo::cli {
 
-// Absolute, in the order in which they are tried: `given` alone; or else what KYMO_DAEMON names in the environment; or
-// else this user's own, then the host's.
+// Absolute paths, in the order in which they are tried: only `given` if it is set; else the path in KYMO_DAEMON; else
+// this user's own, then the host's.
 std::vector<std::string> daemon_sockets(const std::string& given);
 
 struct SocketProbe {
   enum class Outcome {
     Connected,
     Absent,         // there is no such file
-    NobodyListens,  // left behind by a daemon that is gone
+    NobodyListens,  // a leftover of a daemon that has ended
     NotAllowed,     // this user may not connect
-    OtherUser,      // somebody listens, but neither this user nor root
+    OtherUser,      // the listener is neither this user nor root
     Unusable,       // something else
   };
   std::string path;
   Outcome outcome = Outcome::Unusable;
-  std::string reason;           // one line, where it is not connected
+  std::string reason;           // one line, if not connected
   std::string remedy;           // what to do about it
-  base::FileDescriptor socket;  // where it is
-  uid_t daemon_uid = 0;         // whose it is
+  base::FileDescriptor socket;  // if connected
+  uid_t daemon_uid = 0;         // the user of the daemon
 };
 
-// Tries to connect; says nothing yet.
+// Tries to connect; sends nothing yet.
 SocketProbe probe_daemon(const std::string& path);
 
 }  // namespace kymo::cli

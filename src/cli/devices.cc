@@ -1,10 +1,10 @@
-// `kymo devices`: which accelerators there are, what each can do, and why a backend has none.
+// `kymo devices`: lists the accelerators and their features, and why a backend has no device.
 
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "kymo/device.h"
 #include "options/command_line.h"
@@ -14,14 +14,14 @@ namespace {
 
 using device::BackendReport;
 
-void add_strings(JsonWriter& json, const char* name, const std::vector<std::string>& values) {
+void add_strings(base::JsonWriter& json, const char* name, const std::vector<std::string>& values) {
   json.begin_array(name);
   for (const std::string& value : values) json.value(value);
   json.end_array();
 }
 
 std::string as_json(const std::vector<BackendReport>& reports) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_array();
   for (const BackendReport& report : reports) {
     json.begin_object();
@@ -55,18 +55,19 @@ std::string as_text(const std::vector<BackendReport>& reports) {
   std::string text;
   for (const BackendReport& report : reports) {
     for (const auto& device : report.devices) {
-      const std::string name = coloured(printable(device.name), Colour::Bold, Stream::Output);
-      text += base::format("{}  {}{}\n", name, printable(device.description), device.current ? "  (current)" : "");
-      text += base::format("  driver     {}\n", printable(device.driver));
-      text += base::format("  memory     {}, of which {} are good to use\n", bytes_text(device.memory),
-                           bytes_text(device.recommended_max));
-      text += base::format("  threads    {} compute units, {} in step, groups of up to {}\n", device.compute_units,
-                           device.execution_width, device.max_threads_per_group);
+      const std::string name = coloured(base::printable(device.name), Colour::Bold, Stream::Output);
       text +=
-          base::format("  compiles   {}\n", device.languages.empty() ? "nothing" : base::join(device.languages, ", "));
-      text += base::format("  can        {}\n", base::join(device.capabilities, ", "));
+          base::format("{}  {}{}\n", name, base::printable(device.description), device.current ? "  (current)" : "");
+      text += base::format("  driver     {}\n", base::printable(device.driver));
+      text += base::format("  memory     {} total, {} recommended maximum\n", bytes_text(device.memory),
+                           bytes_text(device.recommended_max));
+      text += base::format("  threads    {} compute units, SIMD width {}, up to {} threads in a group\n",
+                           device.compute_units, device.execution_width, device.max_threads_per_group);
+      text += base::format("  languages  {}\n", device.languages.empty() ? "none" : base::join(device.languages, ", "));
+      text += base::format("  features   {}\n", base::join(device.capabilities, ", "));
     }
-    if (report.devices.empty()) text += base::format("{}  none: {}\n", report.backend, printable(report.absent));
+    if (report.devices.empty())
+      text += base::format("{}  not available: {}\n", report.backend, base::printable(report.absent));
   }
   return text;
 }
@@ -77,7 +78,7 @@ int devices(const Arguments& arguments) {
   bool json = false;
   options::CommandLine line(
       "devices", "kymo devices [options]",
-      "Lists the accelerators of this machine with what each can do, and says why a backend has none.\n"
+      "Lists the accelerators of this machine and their features, and why a backend has no device.\n"
       "KYMO_DEVICE=cuda:0 (or opencl:1, vulkan, …) chooses the one that programs use.",
       "kymo devices");
   line.flag("--json", json, "as JSON");

@@ -1,19 +1,19 @@
-// `kymo doctor`: why a program cannot be asked for a trace, and what to do about it.
+// `kymo doctor`: finds out why a program cannot be traced on demand, and what to do about it.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/doctor_process.h"
-#include "cli/json.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "daemon/proc.h"
 #include "daemon/triggers.h"
@@ -41,14 +41,14 @@ void add_missing(const std::vector<SocketProbe>& missing, bool is_one_reached, F
       absent += (absent.empty() ? "" : " and ") + probe.reason;
       remedy = probe.remedy;
     } else {
-      // With one that answers, the other is no hindrance, but worth knowing.
+      // If another daemon answers, this is not an error, but it is worth a note.
       findings.push_back({"daemon", is_one_reached ? Verdict::Doubtful : Verdict::Bad, probe.reason, probe.remedy});
     }
   }
   if (!is_one_reached && !absent.empty()) findings.push_back({"daemon", Verdict::Bad, absent, remedy});
 }
 
-// All of them: a program may be connected to another one than commands take by themselves.
+// All daemons: a program may be connected to a daemon that commands do not use by default.
 std::vector<Reached> reach_daemons(const std::string& given, Findings& findings) {
   std::vector<Reached> reached;
   std::vector<SocketProbe> missing;
@@ -68,7 +68,7 @@ std::vector<Reached> reach_daemons(const std::string& given, Findings& findings)
            {}});
       reached.push_back({std::move(link), {path, uid}});
     } catch (const Error& error) {
-      findings.push_back({"daemon", Verdict::Bad, error.what(), "restart kymod; is it another version?"});
+      findings.push_back({"daemon", Verdict::Bad, error.what(), "restart kymod; it may be another version than kymo"});
     }
   }
   add_missing(missing, !reached.empty(), findings);
@@ -83,11 +83,11 @@ std::vector<wire::ProcessEntry> entries_of(Reached& daemon, const wire::Selectio
 }
 
 Finding connected_finding(const wire::ProcessEntry& entry, const std::string& socket) {
-  const char* protocol = entry.protocol == wire::Protocol::Kymo ? "" : ", by libkineto's protocol";
+  const char* protocol = entry.protocol == wire::Protocol::Kymo ? "" : ", with libkineto's protocol";
   const std::string where = base::format("{} ({}) is connected at {}{}", entry.name, entry.pid, socket, protocol);
   if (entry.request_id == 0) return {"connected", Verdict::Good, where, {}};
   return {"connected", Verdict::Doubtful, base::format("{}, but busy: {}", where, wire::name_of(entry.state)),
-          base::format("wait for it, or 'kymo cancel {}'", daemon::trigger_of(entry.request_id))};
+          base::format("wait until it is done, or run 'kymo cancel {}'", daemon::trigger_of(entry.request_id))};
 }
 
 bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings) {
@@ -102,7 +102,7 @@ bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings)
   return false;
 }
 
-// What a daemon sees and this command does not. About one process, only what is wrong.
+// Adds what only a daemon can see. For a single process, adds only what is wrong.
 void add_told(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findings& findings) {
   for (Reached& daemon : daemons) {
     for (auto& part : daemon.link->ask<wire::DoctorReply>(wire::Doctor{pid})) {
@@ -146,22 +146,23 @@ const char* verdict_word(Verdict verdict) {
 
 std::string findings_as_text(const Findings& findings) {
   size_t width = 0;
-  for (const Finding& finding : findings) width = std::max(width, display_width(printable(finding.name)));
+  for (const Finding& finding : findings) width = std::max(width, base::display_width(base::printable(finding.name)));
   std::string text;
   for (const Finding& finding : findings) {
     const Colour colour = finding.verdict == Verdict::Good  ? Colour::Green
                           : finding.verdict == Verdict::Bad ? Colour::Red
                                                             : Colour::Yellow;
     const std::string mark = finding.verdict == Verdict::Good ? "ok " : finding.verdict == Verdict::Bad ? "bad" : " ? ";
-    text += base::format("{}  {:<{}}  {}\n", coloured(mark, colour, Stream::Output), printable(finding.name), width,
-                         printable(finding.text));
-    if (!finding.remedy.empty()) text += base::format("     {:<{}}  -> {}\n", "", width, printable(finding.remedy));
+    text += base::format("{}  {:<{}}  {}\n", coloured(mark, colour, Stream::Output), base::printable(finding.name),
+                         width, base::printable(finding.text));
+    if (!finding.remedy.empty())
+      text += base::format("     {:<{}}  -> {}\n", "", width, base::printable(finding.remedy));
   }
   return text;
 }
 
 std::string findings_as_json(const Findings& findings) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("verdict", verdict_word(worst_of(findings)));
   json.begin_array("findings");
@@ -186,14 +187,14 @@ int doctor(const Arguments& arguments) {
   bool json = false;
   options::CommandLine line(
       "doctor", "kymo doctor [PID] [options]",
-      "Says what has to be right so that 'kymo trigger' finds a program, what is not, and what to do:\n"
+      "Checks what 'kymo trigger' needs to find a program, and says what is wrong and what to do:\n"
       "the daemon and its socket, the program's environment, its library, its user, its namespaces, its\n"
-      "job, whether it is busy. Exits with 1 when something is wrong.",
+      "job, whether it is busy. Exits with 1 if something is wrong.",
       "kymo doctor\n"
       "kymo doctor 4711");
   line.text(
       "PID", "PID", [&pid](const std::string& text) { pid = parse_pid(text); },
-      "a program that is not found; unless given, the daemon and\nall programs with Kymo in them");
+      "the program to check; default: the daemon and all\nprograms that contain Kymo");
   add_socket(line, socket);
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;

@@ -23,8 +23,8 @@ using wire::Finding;
 using wire::Verdict;
 
 constexpr const char* kDynologName = "@dynolog@";
-// Root may look, and what is kept even from root has no remedy.
-std::string look_as_root() { return geteuid() == 0 ? "" : "look with 'sudo kymo doctor'"; }
+// For root there is no remedy: what root cannot read, nobody can.
+std::string look_as_root() { return geteuid() == 0 ? "" : "run 'sudo kymo doctor'"; }
 
 Finding good(std::string name, std::string text) { return {std::move(name), Verdict::Good, std::move(text), {}}; }
 Finding doubtful(std::string name, std::string text, std::string remedy) {
@@ -36,7 +36,7 @@ Finding bad(std::string name, std::string text, std::string remedy) {
 
 std::string value_in(pid_t pid, const char* name) { return start_variable(pid, name).value.value_or(""); }
 
-// Where the process's agent looks for a daemon, by what it was started with.
+// Where the agent of the process looks for a daemon, according to its environment at start.
 std::vector<std::string> sockets_of(const ProcessFacts& facts, const std::string& kymo_daemon) {
   if (kymo_daemon.starts_with('/')) return {kymo_daemon};
   const std::string folder = value_in(facts.pid, "XDG_RUNTIME_DIR");
@@ -47,48 +47,48 @@ std::string listed(const std::vector<std::string>& words) { return base::join(wo
 
 Finding variable_finding(pid_t pid) {
   const StartVariable own = start_variable(pid, "KYMO_DAEMON"), peers = start_variable(pid, "KINETO_USE_DAEMON");
-  if (!own.is_known) return doubtful("variable", "its environment may not be read", look_as_root());
+  if (!own.is_known) return doubtful("variable", "no permission to read its environment", look_as_root());
   if (own.value) return good("variable", base::format("KYMO_DAEMON={}", *own.value));
-  if (peers.value) return good("variable", "KINETO_USE_DAEMON is set: it asks dynolog, every 5 s");
+  if (peers.value) return good("variable", "KINETO_USE_DAEMON is set: it polls dynolog every 5 s");
   return bad("variable", "KYMO_DAEMON was not set when it was started", "start it again with KYMO_DAEMON=1");
 }
 
 Finding library_finding(pid_t pid, bool has_agent, bool uses_kineto, const Finding& variable) {
   const auto kymo = daemon::has_library(pid, "libkymo_ondemand");
-  if (!kymo) return doubtful("library", "what it has loaded may not be read", look_as_root());
+  if (!kymo) return doubtful("library", "no permission to read its loaded libraries", look_as_root());
   if (*kymo) return good("library", "libkymo_ondemand is loaded");
-  if (has_agent) return good("library", "Kymo is linked statically: its agent's thread is there");
+  if (has_agent) return good("library", "Kymo is linked statically: the agent thread runs");
   if (uses_kineto && daemon::has_library(pid, "libtorch_cpu").value_or(false))
-    return good("library", "libtorch is loaded, which holds libkineto");
+    return good("library", "libtorch is loaded, which contains libkineto");
   const std::string text = "neither libkymo_ondemand nor libtorch is loaded";
-  // With the variable, one that is linked statically would show its agent.
+  // A statically linked program with the variable set would have an agent thread.
   if (variable.verdict == Verdict::Good) return bad("library", text, "link the program with kymo::ondemand");
   return doubtful("library", text, "link the program with kymo::ondemand, unless it is linked statically");
 }
 
 std::optional<Finding> agent_finding(bool has_agent, bool has_library, const Finding& variable) {
   if (has_agent) return good("agent", "its thread kymo-agent runs");
-  if (!has_library || variable.verdict == Verdict::Bad) return std::nullopt;  // that is why
+  if (!has_library || variable.verdict == Verdict::Bad) return std::nullopt;  // already reported
   return bad("agent", "it has no thread kymo-agent",
-             "the library was loaded without KYMO_DAEMON, or the variable was cleared before; start it again");
+             "the library was loaded without KYMO_DAEMON, or the program cleared the variable first; start it again");
 }
 
-// Whether others could put a socket of theirs in the place: the agent connects to none then.
+// Checks whether other users could replace the socket. If so, the agent does not connect to it.
 std::optional<Finding> folder_finding(const ProcessFacts& facts, const std::string& socket) {
   const std::string folder = std::filesystem::path(socket).parent_path();
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) return std::nullopt;
   if (status.st_uid != 0 && status.st_uid != facts.uid)
-    return bad(
-        "socket",
-        base::format("{} belongs to {}: it does not trust what is there", folder, daemon::user_name(status.st_uid)),
-        base::format("have kymod listen in a folder of {}", daemon::user_name(facts.uid)));
+    return bad("socket",
+               base::format("{} belongs to {}: the program does not trust a socket there", folder,
+                            daemon::user_name(status.st_uid)),
+               base::format("let kymod listen in a folder that belongs to {}", daemon::user_name(facts.uid)));
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status.st_mode & S_ISVTX) != 0) return std::nullopt;
-  return bad("socket", base::format("{} can be changed by others: it does not trust what is there", folder),
+  return bad("socket", base::format("{} can be changed by others: the program does not trust a socket there", folder),
              base::format("chmod go-w {}", folder));
 }
 
-// Whether its agent looks where a daemon is.
+// Checks whether the agent looks at the path where a daemon listens.
 std::optional<Finding> socket_finding(const ProcessFacts& facts, const std::string& kymo_daemon,
                                       const std::vector<DaemonPlace>& daemons) {
   if (daemons.empty()) return std::nullopt;
@@ -98,12 +98,12 @@ std::optional<Finding> socket_finding(const ProcessFacts& facts, const std::stri
     if (auto finding = folder_finding(facts, place.socket)) return finding;
     if (place.uid == 0 || place.uid == facts.uid) return good("socket", base::format("it looks at {}", place.socket));
     return bad("socket",
-               base::format("the daemon at {} belongs to {}, and it trusts only {} and root", place.socket,
+               base::format("the daemon at {} belongs to {}, but the program trusts only {} and root", place.socket,
                             daemon::user_name(place.uid), daemon::user_name(facts.uid)),
                base::format("run kymod as {} or as root", daemon::user_name(facts.uid)));
   }
   const std::string there = daemons.front().socket;
-  return bad("socket", base::format("it looks at {}, and the daemon is at {}", listed(wanted), there),
+  return bad("socket", base::format("it looks at {}, but the daemon is at {}", listed(wanted), there),
              base::format("start it with KYMO_DAEMON={}", there));
 }
 
@@ -113,23 +113,23 @@ void add_namespaces(const ProcessFacts& facts, const std::vector<DaemonPlace>& d
     return theirs != 0 && theirs != daemon::namespace_of(self, kind);
   };
   if (differs(facts.pid_namespace, "pid")) {
-    findings.push_back(doubtful("pid namespace", base::format("it has its own, in which it is {}", facts.inner_pid),
-                                base::format("name it by {}, its number here", facts.pid)));
+    findings.push_back(doubtful("pid namespace", base::format("it has its own, where its pid is {}", facts.inner_pid),
+                                base::format("use {}, its pid here", facts.pid)));
   }
   if (differs(facts.mount_namespace, "mnt")) {
     bool sees_one = daemons.empty();
     for (const DaemonPlace& place : daemons)
       sees_one = sees_one || sees_same_file(facts.pid, place.socket).value_or(false);
-    findings.push_back(sees_one
-                           ? good("mount namespace", "it has its own (a container), with the daemon's socket in it")
-                           : bad("mount namespace", "it has its own (a container), without the daemon's socket",
-                                 base::format("mount the folder of {} into it", daemons.front().socket)));
+    findings.push_back(
+        sees_one ? good("mount namespace", "it has its own (a container), and the daemon's socket is visible in it")
+                 : bad("mount namespace", "it has its own (a container), and the daemon's socket is not visible in it",
+                       base::format("mount the folder of {} into the container", daemons.front().socket)));
   }
   if (differs(facts.network_namespace, "net"))
-    findings.push_back(good("network namespace", "it has its own; only libkineto's programs mind"));
+    findings.push_back(good("network namespace", "it has its own; this matters only for programs with libkineto"));
 }
 
-// libkineto's programs look for a name, or for a file in a folder.
+// Programs with libkineto look for an abstract socket name, or for a socket file in a folder.
 Finding dynolog_finding(pid_t pid) {
   const std::string folder = value_in(pid, "KINETO_IPC_SOCKET_DIR");
   if (!folder.empty()) {
@@ -139,10 +139,10 @@ Finding dynolog_finding(pid_t pid) {
                      base::format("run kymod --dynolog --dynolog-dir {}", folder));
   }
   const auto there = has_abstract_socket(pid, kDynologName);
-  if (!there) return doubtful("dynolog", "the sockets of its network may not be read", look_as_root());
-  if (*there) return good("dynolog", "somebody serves the name dynolog in its network namespace");
-  return bad("dynolog", "nobody serves the name dynolog in its network namespace",
-             "run kymod --dynolog there, or give both KINETO_IPC_SOCKET_DIR");
+  if (!there) return doubtful("dynolog", "no permission to read the sockets of its network namespace", look_as_root());
+  if (*there) return good("dynolog", "the name dynolog is served in its network namespace");
+  return bad("dynolog", "the name dynolog is not served in its network namespace",
+             "run kymod --dynolog there, or set KINETO_IPC_SOCKET_DIR for both");
 }
 
 void add_job(pid_t pid, Findings& findings) {
@@ -153,8 +153,8 @@ void add_job(pid_t pid, Findings& findings) {
 void add_recording(pid_t pid, Findings& findings) {
   const std::string trace = value_in(pid, "KYMO_TRACE");
   if (trace.empty()) return;
-  findings.push_back(doubtful("recording", base::format("it records already, to {} (KYMO_TRACE)", trace),
-                              "start it without KYMO_TRACE; only one recording runs in a program"));
+  findings.push_back(doubtful("recording", base::format("it is already recording to {} (KYMO_TRACE)", trace),
+                              "start it without KYMO_TRACE; a program can have only one recording"));
 }
 
 void add_reasons(const ProcessFacts& facts, const std::vector<DaemonPlace>& daemons, Findings& findings) {
@@ -185,16 +185,16 @@ Findings examine_process(pid_t pid, const std::vector<DaemonPlace>& daemons) {
   const auto facts = daemon::read_process(pid);
   if (!facts) {
     return {bad("process", base::format("there is no process {} here", pid),
-                "'kymo ps' shows who is there; in a container, use its number outside")};
+                "'kymo ps' lists the programs; for a program in a container, use its pid outside")};
   }
   if (geteuid() != 0 && facts->uid != geteuid()) {
     return {bad("user", base::format("process {} belongs to {}", pid, daemon::user_name(facts->uid)),
-                "ask as that user or as root")};
+                "run kymo as that user or as root")};
   }
   Findings findings;
   if (is_stopped(pid)) {
-    findings.push_back(bad("process", base::format("{} ({}) is stopped and answers nobody", facts->name, pid),
-                           base::format("let it go on: kill -CONT {}", pid)));
+    findings.push_back(bad("process", base::format("{} ({}) is stopped and does not answer", facts->name, pid),
+                           base::format("continue it with: kill -CONT {}", pid)));
   } else {
     findings.push_back(
         good("process", base::format("{} ({}), of {}", facts->name, pid, daemon::user_name(facts->uid))));

@@ -1,6 +1,6 @@
-// Why one process does not hear the daemon: everything that has to be right, looked at from outside.
+// Finds out why a process is not connected to the daemon: checks all conditions from outside the process.
 //
-// Works without a daemon too: then it tells what would still be wrong if there was one.
+// Also works without a daemon: then it reports what would be wrong even with a daemon.
 #pragma once
 
 #include <sys/types.h>
@@ -14,16 +14,16 @@ namespace kymo::cli {
 
 using Findings = std::vector<wire::Finding>;
 
-// A daemon that answers, as far as a process must find it.
+// A daemon that answers: the facts that a process needs to find it.
 struct DaemonPlace {
   std::string socket;
-  uid_t uid = 0;  // whose it is
+  uid_t uid = 0;  // the user of the daemon
 };
 
-// In the order in which they are to be mended. It is known not to be connected to any of `daemons`.
+// In the order in which to fix them. The caller knows that the process is not connected to any of `daemons`.
 Findings examine_process(pid_t pid, const std::vector<DaemonPlace>& daemons);
 
-// Processes of this user that have an agent or were started so that they would have, without those in `connected`; a
+// Finds processes of this user that have an agent, or were started to have one, and are not in `connected`. Returns a
 // finding that names them, or nothing.
 Findings examine_others(const std::vector<pid_t>& connected);
 

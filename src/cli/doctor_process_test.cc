@@ -87,10 +87,10 @@ TEST(DoctorProcessTest, ProgramWithoutTheLibraryIsTold) {
 TEST(DoctorProcessTest, ProgramThatLooksElsewhereIsTold) {
   const Sleeper sleeper({"KYMO_DAEMON=/elsewhere.sock"});
   EXPECT_TRUE(says(examine_process(sleeper.pid(), {{"/here.sock", geteuid()}}), "socket", Verdict::Bad,
-                   "it looks at /elsewhere.sock, and the daemon is at /here.sock"));
+                   "it looks at /elsewhere.sock, but the daemon is at /here.sock"));
   EXPECT_TRUE(says(examine_process(sleeper.pid(), {{"/elsewhere.sock", geteuid()}}), "socket", Verdict::Good, ""));
   EXPECT_TRUE(says(examine_process(sleeper.pid(), {{"/elsewhere.sock", geteuid() + 1}}), "socket", Verdict::Bad,
-                   "it trusts only"));
+                   "the program trusts only"));
 }
 
 TEST(DoctorProcessTest, FolderThatOthersCanChangeIsTold) {

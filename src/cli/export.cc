@@ -1,4 +1,4 @@
-// `kymo export`: a trace in another tool's format, told by the name of the output.
+// `kymo export`: converts a trace to another tool's format. The file extension of the output selects the format.
 #include "convert/export.h"
 
 #include "analyze/summary.h"
@@ -15,20 +15,20 @@ int export_command(const Arguments& arguments) {
   bool strict = false;
   options::CommandLine line(
       "export", "kymo export FILE -o OUT [options]",
-      "Writes a trace in the format that the end of OUT's name tells:\n"
-      "  .json, .json.gz            Chrome's, for ui.perfetto.dev, chrome://tracing, speedscope.app\n"
-      "  .pftrace, .perfetto-trace  Perfetto's own, for ui.perfetto.dev: smaller, and loads faster\n"
+      "Converts a trace. The file extension of OUT selects the format:\n"
+      "  .json, .json.gz            Chrome's format, for ui.perfetto.dev, chrome://tracing, speedscope.app\n"
+      "  .pftrace, .perfetto-trace  Perfetto's format, for ui.perfetto.dev: smaller, and loads faster\n"
       "  .csv                       one line for each event",
       "kymo export run.kymo -o run.json.gz");
   line.argument("FILE", path, "the trace");
-  line.required_value("-o,--output", "OUT", output, "where to write");
+  line.required_value("-o,--output", "OUT", output, "the file to write");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace(path);
   try {
     convert::export_trace(reader, output);
-  } catch (const InvalidArgument& error) {  // a name of no format
+  } catch (const InvalidArgument& error) {  // unknown file extension
     throw options::UsageError("export", error.what());
   }
   const Ledger ledger(analyze::summarise(reader));

@@ -1,17 +1,17 @@
-// `kymo info`: what a trace holds, told without reading its events.
+// `kymo info`: shows what a trace contains, without reading its events.
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/ledger.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "options/command_line.h"
@@ -23,17 +23,17 @@ using analyze::ProcessSummary;
 using analyze::Summary;
 using analyze::TrackSummary;
 
-// "./train --epochs 2", cut nowhere: what was run is why one opens a trace.
+// "./train --epochs 2", never cut: the command line is what the user looks for.
 std::string command_line_of(const trace::Origin& origin) {
   std::string text;
-  for (const std::string& word : origin.command_line) text += (text.empty() ? "" : " ") + printable(word);
-  return text.empty() ? printable(origin.executable) : text;
+  for (const std::string& word : origin.command_line) text += (text.empty() ? "" : " ") + base::printable(word);
+  return text.empty() ? base::printable(origin.executable) : text;
 }
 
 bool is_queue(const TrackSummary& track) { return track.kind == trace::TrackKind::DeviceQueue; }
 
 std::string track_name(const TrackSummary& track) {
-  if (!track.name.empty()) return printable(track.name);
+  if (!track.name.empty()) return base::printable(track.name);
   if (track.kind == trace::TrackKind::Thread) return base::format("thread {}", track.tid);
   if (is_queue(track)) return base::format("queue {}", track.queue);
   return base::format("track {}", track.id);
@@ -50,15 +50,19 @@ std::string overhead_text(const TrackSummary& track) {
 }
 
 std::string head(const Summary& summary) {
-  const std::string path = coloured(printable(summary.path), Colour::Bold, Stream::Output);
+  const std::string path = coloured(base::printable(summary.path), Colour::Bold, Stream::Output);
   if (summary.events() == 0) return base::format("{}: no events, {}\n", path, bytes_text(summary.file_size));
-  return base::format("{}: {} ({}, {}), {}, {:.2f} bytes an event\nrecorded {} for {}\n", path,
-                      count_of(summary.events(), "event"), count_of(summary.ranges, "range"),
-                      count_of(summary.points, "point"), bytes_text(summary.file_size), summary.bytes_per_event,
-                      date_text(static_cast<uint64_t>(summary.begin_realtime_ns)), duration_text(summary.duration_ns));
+  // In a small trace most bytes are about its processes, not its events.
+  constexpr uint64_t kManyEvents = 10'000;
+  const std::string each =
+      summary.events() >= kManyEvents ? base::format(", {:.2f} bytes per event", summary.bytes_per_event) : "";
+  return base::format("{}: {} ({}, {}), {}{}\nrecorded {} for {}\n", path, count_of(summary.events(), "event"),
+                      count_of(summary.ranges, "range"), count_of(summary.points, "point"),
+                      bytes_text(summary.file_size), each, date_text(static_cast<uint64_t>(summary.begin_realtime_ns)),
+                      duration_text(summary.duration_ns));
 }
 
-// Devices' clocks are told beside their queues.
+// The clocks of devices are shown with their queues.
 std::string clocks_of(const ProcessSummary& process) {
   std::string text;
   for (const analyze::ClockSummary& clock : process.clocks) {
@@ -80,27 +84,27 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& 
   const trace::Origin& origin = process.origin;
   std::vector<std::pair<std::string, std::string>> facts = {
       {"command", command_line_of(origin)},
-      {"host", printable(origin.host)},
-      {"policy", printable(origin.policy)},
-      {"recorder", origin.kymo_version.empty() ? "" : "kymo " + printable(origin.kymo_version)},
+      {"host", base::printable(origin.host)},
+      {"policy", base::printable(origin.policy)},
+      {"recorder", origin.kymo_version.empty() ? "" : "kymo " + base::printable(origin.kymo_version)},
       {"clock", clocks_of(process)},
       {"collector", process.collector_cpu_ns == 0 ? "" : duration_text(process.collector_cpu_ns) + " of CPU time"},
   };
-  for (const auto& [name, value] : origin.metadata) facts.emplace_back(printable(name), printable(value));
+  for (const auto& [name, value] : origin.metadata) facts.emplace_back(base::printable(name), base::printable(value));
   std::erase_if(facts, [](const auto& fact) { return fact.second.empty(); });
   return facts;
 }
 
-Table tracks_of(const ProcessSummary& process, const Summary& summary) {
-  using Align = Table::Align;
-  Table table({{"events", Align::Right},
-               {"ranges", Align::Right},
-               {"points", Align::Right},
-               {"first", Align::Right},
-               {"last", Align::Right},
-               {"overhead"},
-               {"tid", Align::Right},
-               {"track"}});
+base::TextTable tracks_of(const ProcessSummary& process, const Summary& summary) {
+  using Align = base::TextTable::Align;
+  base::TextTable table({{"events", Align::Right},
+                         {"ranges", Align::Right},
+                         {"points", Align::Right},
+                         {"first", Align::Right},
+                         {"last", Align::Right},
+                         {"overhead"},
+                         {"tid", Align::Right},
+                         {"track"}});
   for (const TrackSummary& track : process.tracks) {
     if (is_queue(track)) continue;
     const bool placed = track.last_realtime_ns != 0;
@@ -112,25 +116,25 @@ Table tracks_of(const ProcessSummary& process, const Summary& summary) {
   return table;
 }
 
-Table queues_of(const ProcessSummary& process, const Summary& summary) {
-  using Align = Table::Align;
-  Table table({{"events", Align::Right},
-               {"ranges", Align::Right},
-               {"points", Align::Right},
-               {"first", Align::Right},
-               {"last", Align::Right},
-               {"clock", Align::Right},
-               {"context", Align::Right},
-               {"queue", Align::Right},
-               {"device"},
-               {"name"}});
+base::TextTable queues_of(const ProcessSummary& process, const Summary& summary) {
+  using Align = base::TextTable::Align;
+  base::TextTable table({{"events", Align::Right},
+                         {"ranges", Align::Right},
+                         {"points", Align::Right},
+                         {"first", Align::Right},
+                         {"last", Align::Right},
+                         {"clock", Align::Right},
+                         {"context", Align::Right},
+                         {"queue", Align::Right},
+                         {"device"},
+                         {"name"}});
   for (const TrackSummary& track : process.tracks) {
     if (!is_queue(track)) continue;
     const bool placed = track.last_realtime_ns != 0;
     table.add({count_text(track.events()), count_text(track.ranges), count_text(track.points),
                placed ? offset_text(track.first_realtime_ns - summary.begin_realtime_ns) : "",
                placed ? offset_text(track.last_realtime_ns - summary.begin_realtime_ns) : "", clock_of(track, process),
-               std::to_string(track.context), std::to_string(track.queue), printable(track.device_uuid),
+               std::to_string(track.context), std::to_string(track.queue), base::printable(track.device_uuid),
                track_name(track)});
   }
   return table;
@@ -141,24 +145,24 @@ std::string describe(const ProcessSummary& process, const Summary& summary) {
   std::string text = base::format("\n{}\n", coloured(title, Colour::Bold, Stream::Output));
   const auto facts = facts_of(process);
   size_t widest = 0;
-  for (const auto& [label, value] : facts) widest = std::max(widest, display_width(label));
+  for (const auto& [label, value] : facts) widest = std::max(widest, base::display_width(label));
   for (const auto& [label, value] : facts)
-    text += base::format("  {}{:{}}  {}\n", label, "", widest - display_width(label), value);
+    text += base::format("  {}{:{}}  {}\n", label, "", widest - base::display_width(label), value);
   const auto queues = std::count_if(process.tracks.begin(), process.tracks.end(), is_queue);
-  const auto add = [&](const Table& table) { text += table.text(terminal_width(Stream::Output), 2); };
+  const auto add = [&](const base::TextTable& table) { text += shown(table, 2); };
   if (process.tracks.size() != static_cast<size_t>(queues)) add(tracks_of(process, summary));
   if (queues != 0) add(queues_of(process, summary));
   for (const TrackSummary& track : process.tracks) {
     if (track.open.empty()) continue;
     text +=
         base::format("  unfinished on {}: {}", track_name(track), track.open_count > track.open.size() ? "… > " : "");
-    for (size_t i = 0; i < track.open.size(); ++i) text += (i == 0 ? "" : " > ") + printable(track.open[i]);
+    for (size_t i = 0; i < track.open.size(); ++i) text += (i == 0 ? "" : " > ") + base::printable(track.open[i]);
     text += "\n";
   }
   return text;
 }
 
-void write_process(JsonWriter& json, const ProcessSummary& process, const Summary& summary) {
+void write_process(base::JsonWriter& json, const ProcessSummary& process, const Summary& summary) {
   const trace::Origin& origin = process.origin;
   json.begin_object();
   json.field("writer", process.writer.hex());
@@ -227,7 +231,7 @@ void write_process(JsonWriter& json, const ProcessSummary& process, const Summar
 }
 
 std::string as_json(const Summary& summary, const Ledger& ledger) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("file", summary.path);
   json.field("file_size", summary.file_size);
@@ -262,9 +266,9 @@ int info(const Arguments& arguments) {
   bool strict = false;
   options::CommandLine line(
       "info", "kymo info FILE [options]",
-      "Shows what a trace holds: the processes and threads in it, how many events, from when to when,\n"
-      "how exact its clocks are, what recording cost, and what is missing. Reads no events, so it is\n"
-      "quick for a file of any size.",
+      "Shows what a trace contains: its processes and threads, the number of events, the time span,\n"
+      "the clock accuracy, the cost of the recording, and what is missing. It does not read the events,\n"
+      "so it is fast for a file of any size.",
       "kymo info run.kymo");
   line.argument("FILE", path, "the trace");
   line.flag("--json", json, "as JSON");

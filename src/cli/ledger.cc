@@ -1,8 +1,8 @@
 #include "cli/ledger.h"
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 
 namespace kymo::cli {
@@ -13,7 +13,7 @@ using trace::LossCause;
 
 constexpr size_t kMostLines = 20;
 
-// A cause in words, around the thread it happened on: "1,024 events" … "because its ring was full (policy drop)".
+// The text for a cause. The thread goes in the middle: "1,024 events" … "because its ring was full (policy drop)".
 struct Wording {
   LossCause cause;
   const char* key;  // in JSON
@@ -24,19 +24,19 @@ struct Wording {
 constexpr Wording kWordings[] = {
     {LossCause::RingFull, "ring_full", "event", "because its ring was full (policy drop)"},
     {LossCause::CollectorStalled, "collector_stalled", "event",
-     "because its ring was full and nothing was collected for a second (policy block gave up)"},
+     "because its ring was full and the collector stalled for a second (policy block gave up)"},
     {LossCause::Overwritten, "overwritten", "event", "overwritten by newer ones (policy overwrite)"},
     {LossCause::UnmatchedPop, "unmatched_pop", "pop", "without a push"},
-    {LossCause::UnknownRange, "unknown_range", "range end", "without a beginning, or for the second time"},
+    {LossCause::UnknownRange, "unknown_range", "range end", "without a begin, or ended twice"},
     {LossCause::NoSlot, "no_slot", "event", "because their thread had no ring"},
     {LossCause::SignalBufferFull, "signal_buffer_full", "event",
-     "in signal handlers, because there was no room for more beside the event they interrupted"},
-    {LossCause::TextTruncated, "text_truncated", "text", "in part, because of its length"},
-    {LossCause::DamagedRecord, "damaged_record", "record", "cut off while being written"},
+     "in signal handlers, because the buffer for them was full"},
+    {LossCause::TextTruncated, "text_truncated", "text", "in part, because of the max length"},
+    {LossCause::DamagedRecord, "damaged_record", "record", "incomplete, because writing was interrupted"},
     {LossCause::WriteFailed, "write_failed", "event", "because the file could not be written"},
     {LossCause::Clock, "clock", "event", "because the time is not known or could not be converted"},
-    {LossCause::LateStart, "late_start", "event", "because recording began too late"},
-    {LossCause::Told, "told", "thing", "that the profiler tells of"},
+    {LossCause::LateStart, "late_start", "event", "because the recording started too late"},
+    {LossCause::Told, "told", "item", "reported by the profiler"},
     {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
 };
 
@@ -50,11 +50,11 @@ const Wording& wording(LossCause cause) {
 
 std::string missing_text(const analyze::MissingEnd& missing) {
   if (missing.pid == 0)
-    return "the recording was not completed ('kymo record' was killed): programs that it recorded may not be in it";
+    return "the recording was not completed ('kymo record' was killed): some recorded programs may be missing";
   return base::format(
-      "the end of what process {} ({}) recorded: it did not close the trace, and what it left in shared memory is not "
-      "to be had here (removed, another user's, or another machine's)",
-      missing.pid, printable(missing.executable));
+      "the last events of process {} ({}): it did not close the trace, and its shared memory is not available here "
+      "(removed, or of another user or machine)",
+      missing.pid, base::printable(missing.executable));
 }
 
 }  // namespace
@@ -71,16 +71,16 @@ Ledger::Ledger(const analyze::Summary& summary, const std::vector<trace::Problem
 // "1,024 events on thread 'worker' because its ring was full (policy drop), between +1.20 s and +1.35 s"
 std::string Ledger::text(const LossSummary& loss) const {
   if (loss.cause == LossCause::Unrecorded) {
-    return base::format("everything that {} did: {}", count_of(loss.count, "process", "processes"),
-                        printable(loss.detail));
+    return base::format("all events of {}: {}", count_of(loss.count, "process", "processes"),
+                        base::printable(loss.detail));
   }
   const Wording& words = wording(loss.cause);
   std::string text = count_of(loss.count, words.thing);
   const char* const where = loss.track_kind == trace::TrackKind::DeviceQueue ? "queue" : "thread";
-  if (!loss.track.empty()) text += base::format(" on {} '{}'", where, printable(loss.track));
+  if (!loss.track.empty()) text += base::format(" on {} '{}'", where, base::printable(loss.track));
   if (!one_process_) text += base::format(" of process {}", loss.pid);
   text += base::format(" {}", words.reason);
-  if (!loss.detail.empty()) text += base::format(": {}", printable(loss.detail));
+  if (!loss.detail.empty()) text += base::format(": {}", base::printable(loss.detail));
   if (!is_placed(loss)) return text;
   const std::string first = offset_text(loss.first_realtime_ns - begin_realtime_ns_);
   const std::string last = offset_text(loss.last_realtime_ns - begin_realtime_ns_);
@@ -93,7 +93,7 @@ void Ledger::show() const {
   for (const LossSummary& loss : losses_) lines.push_back(base::format("{} {}\n", lost, text(loss)));
   const std::string damaged = coloured("damaged:", Colour::Red, Stream::Error);
   for (const trace::Problem& problem : problems_)
-    lines.push_back(base::format("{} {}\n", damaged, printable(problem.what)));
+    lines.push_back(base::format("{} {}\n", damaged, base::printable(problem.what)));
 
   const std::string absent = coloured("missing:", Colour::Red, Stream::Error);
   for (const analyze::MissingEnd& missing : missing_)
@@ -105,7 +105,7 @@ void Ledger::show() const {
     print_error(base::format("… and {} more; 'kymo info --json' lists them all\n", count_text(lines.size() - shown)));
 }
 
-void Ledger::write(JsonWriter& json) const {
+void Ledger::write(base::JsonWriter& json) const {
   json.begin_array("losses");
   for (const LossSummary& loss : losses_) {
     json.begin_object();

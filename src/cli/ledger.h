@@ -1,7 +1,7 @@
-// What a trace does not hold: the events that were lost, by cause, the parts of the file that are damaged, and what
-// processes recorded that was never brought into it.
+// What is missing in a trace: lost events by cause, damaged parts of the file, and events of processes that were never
+// added to it.
 //
-// Every command shows it when it is not empty, because a trace that misses something must not look whole. `--strict`
+// Every command shows it when it is not empty, because an incomplete trace must not look complete. `--strict`
 // makes it an error.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analyze/summary.h"
-#include "cli/json.h"
+#include "base/json_writer.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {
@@ -17,20 +17,20 @@ namespace kymo::cli {
 class Ledger {
  public:
   explicit Ledger(const analyze::Summary& summary);
-  // With what reading the events found on the way, which includes what opening the file did.
+  // With the problems found while reading the events, including those found while opening the file.
   Ledger(const analyze::Summary& summary, const std::vector<trace::Problem>& problems);
 
   bool empty() const { return losses_.empty() && problems_.empty() && missing_.empty(); }
 
-  // On standard error, in words, a line each; a long ledger is cut and says so.
+  // Prints to standard error, one line each. A long ledger is cut, with a note.
   void show() const;
 
   // The members "losses", "problems" and "missing" of the object that is open.
-  void write(JsonWriter& json) const;
+  void write(base::JsonWriter& json) const;
 
  private:
   std::string text(const analyze::LossSummary& loss) const;
-  bool is_placed(const analyze::LossSummary& loss) const;  // in time
+  bool is_placed(const analyze::LossSummary& loss) const;  // whether its time is known
 
   std::vector<analyze::LossSummary> losses_;
   std::vector<trace::Problem> problems_;

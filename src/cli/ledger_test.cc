@@ -92,7 +92,7 @@ TEST(LedgerTest, ALongLedgerIsCutAndSaysSo) {
 }
 
 TEST(LedgerTest, JsonHasTheNumbersAndTheWords) {
-  JsonWriter json(JsonWriter::Layout::OneLine);
+  base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   Ledger(summary_with(loss_of(trace::LossCause::RingFull, 7))).write(json);
   json.end_object();

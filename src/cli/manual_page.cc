@@ -18,7 +18,7 @@ namespace {
 using options::CommandManual;
 using options::OptionManual;
 
-// A text of ours as roff shows it: no line of it is a request.
+// Escapes a text for roff, so that no line of it is read as a roff request.
 std::string roff(const std::string& text) {
   std::string out;
   bool at_line_start = true;
@@ -84,12 +84,12 @@ std::string overview() {
   return text + ".SH SEE ALSO\n.BR kymod (1)\n";
 }
 
-// The daemon is a program and a command with the same options.
+// The daemon is available as a program and as a command, with the same options.
 std::string daemon_page() {
   const CommandManual manual = options::manual_of([] { daemon_command({}); });
-  return heading("kymod", "serve programs that can be asked for a trace") + ".SH SYNOPSIS\n" +
-         verbatim("kymod [options]") + ".SH DESCRIPTION\n" + roff(manual.description) + "\n.SH OPTIONS\n" +
-         option_items(manual, false) + ".SH SEE ALSO\n.BR kymo (1)\n";
+  return heading("kymod", "the daemon for traces on demand") + ".SH SYNOPSIS\n" + verbatim("kymod [options]") +
+         ".SH DESCRIPTION\n" + roff(manual.description) + "\n.SH OPTIONS\n" + option_items(manual, false) +
+         ".SH SEE ALSO\n.BR kymo (1)\n";
 }
 
 }  // namespace
@@ -110,8 +110,8 @@ int manual(const Arguments& arguments) {
     names.push_back(command.name);
   }
   const auto meant = options::nearest(name, names);
-  throw options::UsageError("manual", base::format("there is no command '{}'{}", name,
-                                                   meant ? base::format("; did you mean {}?", *meant) : ""));
+  throw options::UsageError(
+      "manual", base::format("unknown command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
 }
 
 }  // namespace kymo::cli

@@ -1,4 +1,4 @@
-// `kymo memory`: how much memory was in use, who held it when it was most, and what was never given back.
+// `kymo memory`: shows how much memory was in use, what held it at the peak, and what was never freed.
 #include "analyze/memory/export.h"
 #include "analyze/summary.h"
 #include "base/quantity.h"
@@ -18,22 +18,22 @@ int memory_command(const Arguments& arguments) {
   bool json = false, strict = false;
   options::CommandLine line(
       "memory", "kymo memory FILE [options]",
-      "Shows how much memory was in use, who held it when it was most, and what was never given back.\n"
-      "With -o it writes the profile instead, in the form that the end of OUT's name tells:\n"
-      "  .html               a page with the timeline and the holders, for any browser\n"
-      "  .json, .raw.json    memory timelines as PyTorch exports them; also .gz\n"
+      "Shows how much memory was in use, what held it at the peak, and what was never freed.\n"
+      "With -o it writes the profile to a file instead. The file extension of OUT selects the format:\n"
+      "  .html               a web page with the timeline and the stacks that held memory\n"
+      "  .json, .raw.json    memory timelines in PyTorch's format; also with .gz\n"
       "  .pickle             a snapshot for pytorch.org/memory_viz",
       "kymo record --memory -o run.kymo -- ./train\nkymo memory run.kymo --leaks\n"
       "kymo memory run.kymo -o run.html");
   line.argument("FILE", options.path, "the trace");
   line.choice("--by", options.by, {{"stack", GroupBy::Stack}, {"range", GroupBy::Range}, {"size", GroupBy::Size}},
-              "what a row is; stack unless given");
+              "what a row stands for; default: stack");
   line.text(
       "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); },
-      "only the first N rows; as text 10 unless given");
-  line.flag("--leaks", options.leaks, "what was never given back, not what was alive at the peak");
-  line.value("--device", "NAME", device, "one memory alone: heap, cuda:0, …");
-  line.value("-o,--output", "OUT", output, "write the profile there");
+      "only the first N rows; default: 10 as text, all as JSON");
+  line.flag("--leaks", options.leaks, "show what was never freed, not what was in use at the peak");
+  line.value("--device", "NAME", device, "only this memory: heap, cuda:0, …");
+  line.value("-o,--output", "OUT", output, "write the profile to this file");
   line.flag("--json", json, "as JSON");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
@@ -49,7 +49,7 @@ int memory_command(const Arguments& arguments) {
       const Ledger ledger(analyze::summarise(reader), problems);
       print(json ? memory_json(profile, options, ledger) : memory_text(profile, options));
     }
-  } catch (const InvalidArgument& error) {  // a name of no form, a memory that is not there
+  } catch (const InvalidArgument& error) {  // unknown file extension or unknown memory
     throw options::UsageError("memory", error.what());
   }
   const Ledger ledger(analyze::summarise(reader), problems);

@@ -26,15 +26,15 @@ std::string find_memory_library() {
     if (file.is_absolute() && access(file.c_str(), R_OK) == 0) return file.string();
   }
   throw NotAvailable(base::format(
-      "{} is neither beside the kymo command nor in the lib folder of its tree: install Kymo whole, or put "
-      "it there",
+      "{} not found beside the kymo command or in the lib folder of its tree: install all of Kymo, or put the file "
+      "there",
       kMemoryLibrary));
 }
 
 }  // namespace
 
 void check_allocator(const std::string& program) {
-  // Behind two underscores: written out, they would be in this program too.
+  // Without the two leading underscores: with them, this program itself would match.
   constexpr std::pair<std::string_view, std::string_view> kSanitizers[] = {
       {"asan_init", "AddressSanitizer"}, {"tsan_init", "ThreadSanitizer"}, {"msan_init", "MemorySanitizer"}};
   std::ifstream file(program, std::ios::binary);
@@ -48,19 +48,19 @@ void check_allocator(const std::string& program) {
     for (const auto& [symbol, name] : kSanitizers)
       if (text.find("__" + std::string(symbol)) != text.npos)
         throw NotAvailable(base::format(
-            "{} is built with {}, which has an allocator of its own and takes no other before it: record it without "
+            "{} is built with {}, which has its own allocator and does not work with another one: record it without "
             "--memory, or build it without the sanitizer",
             program, name));
-    text.erase(0, text.size() - std::min<size_t>(text.size(), 16));  // a name may lie across two pieces
+    text.erase(0, text.size() - std::min<size_t>(text.size(), 16));  // a name may span two pieces
   }
 }
 
 std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode) {
   std::string preload = find_memory_library();
-  // The linker takes both for the end of a name, and has no way to write them.
+  // The linker reads both as separators, and there is no way to escape them.
   if (preload.find_first_of(" :") != std::string::npos)
     throw NotAvailable(
-        base::format("{} cannot be loaded into programs: its path must have no space and no colon", preload));
+        base::format("{} cannot be loaded into programs: its path must not contain a space or a colon", preload));
   if (const char* others = base::environment("LD_PRELOAD"); others != nullptr && *others != '\0')
     preload.append(":").append(others);
   return {{"LD_PRELOAD", preload}, {"KYMO_MALLOC", mode}};

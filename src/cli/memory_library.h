@@ -1,4 +1,4 @@
-// The library that records the heap of unmodified programs, and what puts it into one.
+// The library that records the heap of unmodified programs, and the environment that loads it.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace kymo::cli {
 
-// What a program's environment needs so that its heap is recorded as `mode` says (KYMO_MALLOC's forms). The library is
-// looked for beside the command, in the lib/ of its tree, and where it was to be installed. A preload that is there
-// already stays. Throws NotAvailable.
-// Throws kymo::NotAvailable for a program that was built with a sanitizer which brings an allocator of its own.
+// Throws kymo::NotAvailable for a program that was built with a sanitizer that has its own allocator.
 void check_allocator(const std::string& program);
 
+// The environment variables that make a program record its heap as `mode` says (a value of KYMO_MALLOC). Looks for the
+// library beside the command, in the lib/ of its tree, and in the install folder. Keeps an existing LD_PRELOAD. Throws
+// NotAvailable.
 std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode);
 
 }  // namespace kymo::cli

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/printable.h"
 #include "base/text.h"
-#include "cli/table.h"
+#include "base/text_table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 
 namespace kymo::cli {
@@ -17,10 +17,10 @@ using memory::Group;
 using memory::Holder;
 using memory::Holding;
 using memory::Profile;
-using Align = Table::Align;
+using Align = base::TextTable::Align;
 
 constexpr size_t kMostRows = 10;
-constexpr size_t kMostFrames = 6;  // shown of a stack
+constexpr size_t kMostFrames = 6;  // max frames shown of a stack
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 const char* by_text(memory::GroupBy by) {
@@ -43,52 +43,53 @@ std::string categories_text(const Profile& profile) {
 }
 
 std::string head_text(const Profile& profile, const MemoryReportOptions& options) {
-  const std::string name = coloured(printable(options.path), Colour::Bold, Stream::Output);
+  const std::string name = coloured(base::printable(options.path), Colour::Bold, Stream::Output);
   std::string text = base::format("{}: {} ({}), {}, in {}\n", name, count_of(profile.counts.allocations, "allocation"),
-                                  bytes_text(profile.taken.bytes), count_of(profile.counts.returns, "return"),
+                                  bytes_text(profile.taken.bytes), count_of(profile.counts.returns, "free"),
                                   duration_text(static_cast<uint64_t>(since_begin(profile, profile.end_ns))));
   text += base::format("peak {} at {}{}\n", bytes_text(profile.peak_bytes),
                        offset_text(since_begin(profile, profile.peak_ns)), categories_text(profile));
-  text += base::format("at the end {} in use: {} never given back\n", bytes_text(profile.end_bytes),
+  text += base::format("at the end {} in use: {} never freed\n", bytes_text(profile.end_bytes),
                        count_of(profile.left.count, "allocation"));
   if (profile.sampled) text += "bytes are estimated from a sample; counts are those of the sample\n";
   if (profile.counts.unknown_returns != 0)
-    text += base::format("{} of memory that was there before the recording, or not recorded\n",
-                         count_of(profile.counts.unknown_returns, "return"));
+    text += base::format("{} of memory that was allocated before the recording, or not recorded\n",
+                         count_of(profile.counts.unknown_returns, "free"));
   if (profile.counts.lost_returns != 0)
-    text += base::format("{} taken again without a return between, which counts as one\n",
+    text += base::format("{} allocated again without a free in between; this is counted as a free\n",
                          count_of(profile.counts.lost_returns, "address", "addresses"));
   return text;
 }
 
 std::string memories_text(const Profile& profile) {
-  Table table({{"peak", Align::Right},
-               {"at", Align::Right},
-               {"at the end", Align::Right},
-               {"allocations", Align::Right},
-               {"returns", Align::Right},
-               {"memory"}});
+  base::TextTable table({{"peak", Align::Right},
+                         {"at", Align::Right},
+                         {"at the end", Align::Right},
+                         {"allocations", Align::Right},
+                         {"frees", Align::Right},
+                         {"memory"}});
   for (size_t i = 0; i < profile.memories.size(); ++i) {
     const memory::MemoryUse& use = profile.memories[i];
     table.add({bytes_text(use.peak_bytes), offset_text(since_begin(profile, use.peak_ns)), bytes_text(use.in_use),
-               count_text(use.taken.count), count_text(use.returns), printable(memory_name(profile, i))});
+               count_text(use.taken.count), count_text(use.returns), base::printable(memory_name(profile, i))});
   }
-  return table.text(terminal_width(Stream::Output));
+  return shown(table);
 }
 
 std::string frame_text(const symbols::Frame& frame) {
   const std::string where = memory::place_of(frame);
-  return printable(frame.function) + (where.empty() ? "" : "  " + printable(where));
+  return base::printable(frame.function) + (where.empty() ? "" : "  " + base::printable(where));
 }
 
-void add_holder(Table& table, Profile& profile, const Group& group, Holding Group::*which, memory::GroupBy by) {
+void add_holder(base::TextTable& table, Profile& profile, const Group& group, Holding Group::*which,
+                memory::GroupBy by) {
   const Holder holder = describe(profile, group, by);
   const Holding& holding = group.*which;
   const auto row = [&](const std::string& name) {
     table.add({bytes_text(holding.bytes), count_text(holding.count), bytes_text(group.taken.bytes),
                count_text(group.taken.count), name});
   };
-  if (holder.frames.empty()) return row(printable(holder.name));
+  if (holder.frames.empty()) return row(base::printable(holder.name));
   const size_t first = memory::first_telling_frame(holder.frames);
   const size_t end = memory::telling_frames_end(holder.frames), last = std::min(first + kMostFrames, end);
   row(frame_text(holder.frames[first]));
@@ -99,28 +100,28 @@ void add_holder(Table& table, Profile& profile, const Group& group, Holding Grou
 std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
   Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
   const std::vector<Group> all = distinct(profile, options.by, which, kAll);
-  if (all.empty()) return options.leaks ? "everything was given back\n" : "nothing was alive at the peak\n";
-  Table table({{"bytes", Align::Right},
-               {"count", Align::Right},
-               {"allocated", Align::Right},
-               {"in all", Align::Right},
-               {by_text(options.by)}});
+  if (all.empty()) return options.leaks ? "everything was freed\n" : "nothing was in use at the peak\n";
+  base::TextTable table({{"bytes", Align::Right},
+                         {"count", Align::Right},
+                         {"allocated", Align::Right},
+                         {"allocations", Align::Right},
+                         {by_text(options.by)}});
   const size_t rows = std::min(all.size(), options.top == 0 ? kMostRows : options.top);
   for (size_t i = 0; i < rows; ++i) add_holder(table, profile, all[i], which, options.by);
-  std::string text = options.leaks ? "never given back:\n" : "alive at the peak:\n";
-  text += table.text(terminal_width(Stream::Output));
+  std::string text = options.leaks ? "never freed:\n" : "in use at the peak:\n";
+  text += shown(table);
   if (rows < all.size()) text += base::format("({} not shown)\n", count_of(all.size() - rows, "more row"));
   return text;
 }
 
-void write_holding(JsonWriter& json, const char* name, const Holding& holding) {
+void write_holding(base::JsonWriter& json, const char* name, const Holding& holding) {
   json.begin_object(name);
   json.field("bytes", holding.bytes);
   json.field("count", holding.count);
   json.end_object();
 }
 
-void write_frames(JsonWriter& json, const std::vector<symbols::Frame>& frames) {
+void write_frames(base::JsonWriter& json, const std::vector<symbols::Frame>& frames) {
   json.begin_array("frames");
   for (const symbols::Frame& frame : frames) {
     json.begin_object();
@@ -134,7 +135,7 @@ void write_frames(JsonWriter& json, const std::vector<symbols::Frame>& frames) {
   json.end_array();
 }
 
-void write_holders(JsonWriter& json, Profile& profile, const MemoryReportOptions& options) {
+void write_holders(base::JsonWriter& json, Profile& profile, const MemoryReportOptions& options) {
   Holding Group::*const which = options.leaks ? &Group::left : &Group::at_peak;
   json.field("by", by_text(options.by));
   json.begin_array("rows");
@@ -152,7 +153,7 @@ void write_holders(JsonWriter& json, Profile& profile, const MemoryReportOptions
   json.end_array();
 }
 
-void write_memories(JsonWriter& json, const Profile& profile) {
+void write_memories(base::JsonWriter& json, const Profile& profile) {
   json.begin_array("memories");
   for (size_t i = 0; i < profile.memories.size(); ++i) {
     const memory::MemoryUse& use = profile.memories[i];
@@ -174,13 +175,13 @@ void write_memories(JsonWriter& json, const Profile& profile) {
 
 std::string memory_text(Profile& profile, const MemoryReportOptions& options) {
   if (profile.is_empty())
-    return base::format("{}: no allocations; record with 'kymo record --memory' to have those of the heap\n",
-                        coloured(printable(options.path), Colour::Bold, Stream::Output));
+    return base::format("{}: no allocations; use 'kymo record --memory' to record those of the heap\n",
+                        coloured(base::printable(options.path), Colour::Bold, Stream::Output));
   return head_text(profile, options) + "\n" + memories_text(profile) + "\n" + holders_text(profile, options);
 }
 
 std::string memory_json(Profile& profile, const MemoryReportOptions& options, const Ledger& ledger) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("file", options.path);
   json.field("begin_ns", profile.begin_ns);

@@ -13,8 +13,8 @@ namespace kymo::cli {
 struct MemoryReportOptions {
   std::string path;  // of the trace
   memory::GroupBy by = memory::GroupBy::Stack;
-  size_t top = 0;      // rows; 0: ten as text, all as JSON
-  bool leaks = false;  // what was never given back, instead of what was alive at the peak
+  size_t top = 0;      // max rows; 0: ten as text, all as JSON
+  bool leaks = false;  // what was never freed, instead of what was in use at the peak
 };
 
 std::string memory_text(memory::Profile& profile, const MemoryReportOptions& options);

@@ -44,7 +44,7 @@ std::optional<bool> has_agent_thread(pid_t pid) {
 }
 
 bool is_stopped(pid_t pid) {
-  // The name in brackets may hold anything; the state stands behind the last one.
+  // The name in brackets may contain any character; the state follows the last bracket.
   const std::string stat = first_line(base::format("/proc/{}/stat", pid));
   const size_t end = stat.rfind(')');
   if (end == stat.npos || end + 2 >= stat.size()) return false;
@@ -60,7 +60,7 @@ std::optional<bool> sees_same_file(pid_t pid, const std::string& path) {
     return here.st_dev == there.st_dev && here.st_ino == there.st_ino;
   if (errno == ENOENT || errno == ENOTDIR) {
     struct stat top {};
-    if (::stat((root + "/").c_str(), &top) == 0) return false;  // its root can be seen, the file is not there
+    if (::stat((root + "/").c_str(), &top) == 0) return false;  // its root is visible, so the file does not exist
   }
   return std::nullopt;
 }

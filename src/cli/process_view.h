@@ -1,6 +1,6 @@
-// What can be seen of a process from outside, for `kymo doctor`: more than daemon/proc.h tells of everyone.
+// What can be seen of a process from outside, for `kymo doctor`: more than daemon/proc.h provides.
 //
-// All of it needs the process's user or root; what may not be read is "not known", which is another thing than "no".
+// All of it needs the user of the process or root. Without permission the result is "not known", not "no".
 #pragma once
 
 #include <sys/types.h>
@@ -11,10 +11,10 @@
 
 namespace kymo::cli {
 
-// The agent's thread in it, by its name. A program that is linked statically shows the agent in no other way.
+// Whether it has the agent's thread, by name. This is the only sign of the agent in a statically linked program.
 std::optional<bool> has_agent_thread(pid_t pid);
 
-// It was stopped by a signal or is held by a debugger, and answers nobody.
+// True if it is stopped by a signal or a debugger, so that it does not answer.
 bool is_stopped(pid_t pid);
 
 // Whether `path` is the same file for this process and for that one, which may have another root.

@@ -96,17 +96,17 @@ Program::Program(const std::string& path, const std::vector<std::string>& words,
   std::vector<std::string> arguments = words;
   std::vector<std::string> variables = environment_with(additions);
   const SpawnAttributes spawn(signal_mask);
-  std::signal(SIGCHLD, SIG_DFL);  // inherited as ignored, it would leave nothing to wait for
-  // posix_spawn rather than fork: the recording's thread may hold a lock at this moment, and what exec says comes back.
+  std::signal(SIGCHLD, SIG_DFL);  // if it were ignored (inherited), waitpid would find nothing
+  // posix_spawn, not fork: the recording thread may hold a lock now, and posix_spawn returns the error of exec.
   int failure = ::posix_spawn(&pid_, path.c_str(), nullptr, &spawn.attributes, pointers(arguments).data(),
                               pointers(variables).data());
-  if (failure == ENOEXEC) {  // a script without a first line that says by what: the shell's, as execvp has it
+  if (failure == ENOEXEC) {  // a script without a #! line: run it with the shell, as execvp does
     arguments = {"sh", path};
     arguments.insert(arguments.end(), words.begin() + 1, words.end());
     failure = ::posix_spawn(&pid_, "/bin/sh", nullptr, &spawn.attributes, pointers(arguments).data(),
                             pointers(variables).data());
   }
-  if (failure == ENOENT) throw CannotRun(words[0], "the interpreter it names is not there", kNotFound);
+  if (failure == ENOENT) throw CannotRun(words[0], "its interpreter is not found", kNotFound);
   if (failure != 0) throw CannotRun(words[0], failure);
 }
 

@@ -1,7 +1,7 @@
-// A program run under `kymo record`: found, started with more in its environment, signalled, and waited for.
+// A program under `kymo record`: finds it, starts it with additional environment variables, sends it signals, waits.
 //
-// It is started in kymo's own process group with kymo's own standard streams, so that it reads the terminal and hears
-// Ctrl-C as if it had been started alone.
+// It is started in kymo's own process group with kymo's own standard streams, so that it reads the terminal and gets
+// Ctrl-C as if it had been started directly.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace kymo::cli {
 
-// The program was never run. The exit code is what a shell would give: 127 not there, 126 there but of no use.
+// The program was never run. The exit code is what a shell would give: 127 not found, 126 found but cannot be run.
 class CannotRun : public Error {
  public:
   CannotRun(const std::string& name, int error_number);
@@ -27,14 +27,15 @@ class CannotRun : public Error {
   int exit_code_;
 };
 
-// The file a shell would run for `name`: itself where it has a slash, else the first in PATH. Throws CannotRun.
+// The file that a shell would run for `name`: `name` itself if it has a slash, else the first match in PATH. Throws
+// CannotRun.
 std::string find_program(const std::string& name);
 
 // How a program ended.
 struct Ending {
   int status = 0;         // its exit code; 0 when it was killed
   int signal = 0;         // what killed it; 0 when it ended by itself
-  int exit_code() const;  // as a shell has it: 128 + signal
+  int exit_code() const;  // as in a shell: 128 + signal
 };
 
 class Program {
@@ -46,7 +47,7 @@ class Program {
   Program(const std::string& path, const std::vector<std::string>& words, const Environment& additions,
           const sigset_t& signal_mask);
 
-  // Of no effect once it has ended.
+  // Has no effect after the program has ended.
   void signal(int number) const;
 
   // Whether it has ended, without waiting.

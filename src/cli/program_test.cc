@@ -107,7 +107,7 @@ TEST_F(ProgramTest, AScriptWithoutAFirstLineIsTheShells) {
 
 TEST_F(ProgramTest, AMissingInterpreterIsNamedAsTheReason) {
   const std::string orphan = script("orphan", "#!/no/such/interpreter\n");
-  EXPECT_EQ(exit_code_of_failure([&] { start({orphan}); }, "the interpreter it names is not there"), 127);
+  EXPECT_EQ(exit_code_of_failure([&] { start({orphan}); }, "its interpreter is not found"), 127);
 }
 
 }  // namespace

@@ -1,17 +1,17 @@
-// `kymo ps`: which programs can be asked for a trace, since when they run, and what they do.
+// `kymo ps`: lists programs that can be traced on demand, how long they have run, and their state.
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
-#include "cli/json.h"
 #include "cli/selection_options.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "daemon/proc.h"
 #include "daemon/triggers.h"
@@ -37,34 +37,34 @@ std::string age(const wire::ProcessEntry& entry, uint64_t now_ns) {
   return duration_text(now_ns - entry.started_at_ns);
 }
 
-// Columns that say the same of every process are left out.
+// Omits columns that have the same value for every process.
 std::string processes_as_text(const Entries& entries, uint64_t now_ns) {
   const auto any = [&entries](const auto& holds) { return std::ranges::any_of(entries, holds); };
   const bool users = any([](const auto& one) { return one.uid != ::geteuid(); });
   const bool peers = any([](const auto& one) { return one.protocol != wire::Protocol::Kymo; });
   const bool jobs = any([](const auto& one) { return !one.job.empty(); });
 
-  std::vector<Table::Column> columns = {{"pid", Table::Align::Right}};
+  std::vector<base::TextTable::Column> columns = {{"pid", base::TextTable::Align::Right}};
   if (users) columns.push_back({"user"});
-  if (peers) columns.push_back({"by"});
+  if (peers) columns.push_back({"protocol"});
   if (jobs) columns.push_back({"job"});
-  columns.push_back({"runs for", Table::Align::Right});
-  columns.insert(columns.end(), {{"doing"}, {"name"}, {"command"}});
-  Table table(columns);
+  columns.push_back({"running for", base::TextTable::Align::Right});
+  columns.insert(columns.end(), {{"state"}, {"name"}, {"command"}});
+  base::TextTable table(columns);
   for (const wire::ProcessEntry& entry : entries) {
     std::vector<std::string> cells = {std::to_string(entry.pid)};
-    if (users) cells.push_back(printable(daemon::user_name(entry.uid)));
+    if (users) cells.push_back(base::printable(daemon::user_name(entry.uid)));
     if (peers) cells.push_back(protocol_name(entry.protocol));
-    if (jobs) cells.push_back(printable(entry.job));
+    if (jobs) cells.push_back(base::printable(entry.job));
     cells.push_back(age(entry, now_ns));
-    cells.insert(cells.end(), {doing(entry), printable(entry.name), printable(entry.command_line)});
+    cells.insert(cells.end(), {doing(entry), base::printable(entry.name), base::printable(entry.command_line)});
     table.add(std::move(cells));
   }
-  return table.text(terminal_width(Stream::Output));
+  return shown(table);
 }
 
 std::string processes_as_json(const Entries& entries) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_array();
   for (const wire::ProcessEntry& entry : entries) {
     json.begin_object();
@@ -95,8 +95,8 @@ int ps(const Arguments& arguments) {
   bool json = false;
   options::CommandLine line(
       "ps", "kymo ps [options]",
-      "Lists the programs that 'kymo trigger' can ask for a trace: yours, or for root everyone's. What a\n"
-      "program does is shown with the number of the trigger that asked for it.",
+      "Lists the programs that 'kymo trigger' can trace: your programs, or for root the programs of all\n"
+      "users. A busy program is shown with the number of its trigger.",
       "kymo ps --name train");
   add_selection(line, which, false);
   add_socket(line, socket);
@@ -113,7 +113,7 @@ int ps(const Arguments& arguments) {
   } else if (!entries.empty()) {
     print(processes_as_text(entries, base::realtime_ns()));
   } else if (which.is_empty()) {
-    say("no program is connected; start one with KYMO_DAEMON=1, or see 'kymo doctor PID'");
+    say("no program is connected; start one with KYMO_DAEMON=1, or run 'kymo doctor PID'");
   } else {
     say(base::format("no program matches {}; 'kymo ps' shows all", selection_text(which)));
   }

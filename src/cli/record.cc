@@ -1,4 +1,4 @@
-// `kymo record`: runs a program with a recording in its environment, and completes the file whatever way it ends.
+// `kymo record`: runs a program and records it. The file is complete no matter how the program ends.
 
 #include <cstring>
 #include <exception>
@@ -7,16 +7,16 @@
 #include <system_error>
 
 #include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/ledger.h"
 #include "cli/memory_library.h"
 #include "cli/program.h"
 #include "cli/record_options.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "cli/watch.h"
 #include "collect/recording.h"
@@ -39,28 +39,29 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
   }
 }
 
-// How much was recorded, or why perhaps nothing was.
+// How much was recorded, or the likely reason why nothing was.
 std::string summary_text(const Progress& progress, const RecordOptions& options) {
   if (progress.processes == 0 && !options.memory.empty())
-    return "nothing was recorded: no program that ran loads libraries (is it static, or does it change its user?)";
-  if (progress.processes == 0) return "nothing was recorded: no program that ran is linked with Kymo";
+    return "nothing was recorded: no program loaded the library of Kymo (is it linked statically, or does it change "
+           "its user?)";
+  if (progress.processes == 0) return "nothing was recorded: none of the programs is linked with Kymo";
   if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
-    return base::format("nothing was recorded, though {} linked with Kymo ran",
+    return base::format("nothing was recorded, although {} linked with Kymo ran",
                         count_of(progress.processes, "program"));
   if (progress.events == 0 && progress.unfinished == 0) {
-    return base::format("nothing was recorded: {} linked with Kymo ran, but annotated nothing",
+    return base::format("nothing was recorded: {} linked with Kymo ran, but without annotations",
                         count_of(progress.processes, "program"));
   }
   const std::string unfinished =
       progress.unfinished == 0 ? "" : base::format(", {}", count_of(progress.unfinished, "unfinished range"));
   return base::format("{}{} from {}, {} -> {} ({})", count_of(progress.events, "event"), unfinished,
                       count_of(progress.processes, "process", "processes"), count_of(progress.threads, "thread"),
-                      printable(progress.file), bytes_text(progress.bytes));
+                      base::printable(progress.file), bytes_text(progress.bytes));
 }
 
-// On one line, since the program's own words may stand before it.
+// On one line, because the output of the program may come before it.
 std::string summary_json(const Progress& progress, const Ending& ending, const Ledger& ledger) {
-  JsonWriter json(JsonWriter::Layout::OneLine);
+  base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   json.field("file", progress.file);
   json.field("events", progress.events);
@@ -84,21 +85,22 @@ Ledger ledger_of(const Progress& progress) {
 void report(const Progress& progress, const RecordOptions& options, const Ending& ending) {
   if (ending.signal != 0) {
     const char* name = ::sigdescr_np(ending.signal);
-    say(base::format("{} was ended by signal {} ({})", printable(options.program[0]), ending.signal,
+    say(base::format("{} was killed by signal {} ({})", base::printable(options.program[0]), ending.signal,
                      name != nullptr ? name : "unknown"));
   }
   const Ledger ledger = ledger_of(progress);
   if (options.json) return print_error(summary_json(progress, ending, ledger));
   if (!options.quiet) say(summary_text(progress, options));
   if (!options.quiet && progress.live_processes > 0) {
-    say(base::format("{} on, no longer recorded",
-                     count_of(progress.live_processes, "process it started runs", "processes it started run")));
+    say(base::format("{} still running, no longer recorded",
+                     count_of(progress.live_processes, "process it started is", "processes it started are")));
   }
   ledger.show();
 }
 
 int record_program(const RecordOptions& options) {
-  const std::string path = find_program(options.program[0]);  // before an older trace is overwritten for nothing
+  const std::string path =
+      find_program(options.program[0]);  // first, so that a missing program does not overwrite an older trace
   std::error_code ignored;
   const bool existed = fs::exists(options.output, ignored);
   const uint64_t replaced = existed && !options.append ? fs::file_size(options.output, ignored) : 0;
@@ -110,7 +112,7 @@ int record_program(const RecordOptions& options) {
   SignalInbox inbox(kWatchedSignals);
   auto recording = start_recording(options);
   if (replaced != 0 && !ignored && !options.quiet)
-    say(base::format("replacing {}, a trace of {}", printable(options.output), bytes_text(replaced)));
+    say(base::format("replacing {}, a trace of {}", base::printable(options.output), bytes_text(replaced)));
 
   Ending ending;
   try {

@@ -13,8 +13,8 @@ namespace kymo::cli {
 struct RecordOptions {
   std::string output;
   SessionOptions session;
-  bool flight = false;  // only the last part is kept: --flight, or a policy of overwriting
-  bool append = false;  // to the trace that is there
+  bool flight = false;  // keeps only the latest events: --flight, or policy overwrite
+  bool append = false;  // to an existing trace
   bool strict = false;
   bool quiet = false;
   bool json = false;
@@ -22,8 +22,8 @@ struct RecordOptions {
   std::vector<std::string> program;  // and its arguments; never empty
 };
 
-// The program is what follows "--", or what begins with the first word that is no option of kymo's. Nothing: help was
-// asked for, and given. Throws options::UsageError.
+// The program follows "--", or starts at the first word that is not an option of kymo. Returns nothing if help was
+// printed. Throws options::UsageError.
 std::optional<RecordOptions> read_record_options(Arguments arguments);
 
 }  // namespace kymo::cli

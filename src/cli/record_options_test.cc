@@ -64,8 +64,10 @@ TEST(RecordOptionsTest, AFlightMayHaveATimeAndASize) {
 }
 
 TEST(RecordOptionsTest, WhatIsWrongIsNamed) {
-  EXPECT_THAT([] { read_record_options({}); }, ThrowsMessage<options::UsageError>("which program?"));
-  EXPECT_THAT([] { read_record_options({"--"}); }, ThrowsMessage<options::UsageError>("which program?"));
+  EXPECT_THAT([] { read_record_options({}); },
+              ThrowsMessage<options::UsageError>("no program given. Usage: kymo record [options] -- PROGRAM [args]"));
+  EXPECT_THAT([] { read_record_options({"--"}); },
+              ThrowsMessage<options::UsageError>("no program given. Usage: kymo record [options] -- PROGRAM [args]"));
   EXPECT_THAT(
       [] {
         read_record_options({"--polcy", "drop", "x"});

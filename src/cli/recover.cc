@@ -1,12 +1,12 @@
-// `kymo recover`: what dead processes left in memory, into the trace they were recording.
+// `kymo recover`: adds what dead processes left in memory to the trace they were recording.
 
 #include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/ledger.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "collect/recording.h"
 #include "options/command_line.h"
@@ -17,7 +17,7 @@ namespace kymo::cli {
 namespace {
 
 std::string as_json(const std::string& path, const collect::Recovered& recovered, const Ledger& ledger) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("file", path);
   json.field("processes", recovered.processes);
@@ -30,21 +30,20 @@ std::string as_json(const std::string& path, const collect::Recovered& recovered
 }
 
 std::string as_text(const std::string& path, const collect::Recovered& recovered) {
-  std::string text = printable(path) + ": ";
+  std::string text = base::printable(path) + ": ";
   if (recovered.processes == 0) {
-    text += "nothing to bring in";
+    text += "nothing to recover";
   } else {
-    text += base::format("brought in {} ({}) that {} had left in memory", count_of(recovered.events, "event"),
+    text += base::format("recovered {} ({}) that {} left in memory", count_of(recovered.events, "event"),
                          bytes_text(recovered.bytes), count_of(recovered.processes, "dead process", "dead processes"));
   }
   if (recovered.live_processes > 0)
-    text +=
-        base::format("; {} still recording, left alone", count_of(recovered.live_processes, "process", "processes"));
+    text += base::format("; {} still recording, skipped", count_of(recovered.live_processes, "process", "processes"));
   return text + "\n";
 }
 
 std::string as_json(const collect::Cleaned& cleaned) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("removed", cleaned.removed);
   json.field("bytes", cleaned.bytes);
@@ -67,14 +66,14 @@ std::string as_json(const collect::Cleaned& cleaned) {
 std::string as_text(const collect::Cleaned& cleaned) {
   std::string text = base::format("removed {} ({})\n", count_of(cleaned.removed, "segment"), bytes_text(cleaned.bytes));
   if (cleaned.live > 0)
-    text += base::format("{} still recording, left alone\n", count_of(cleaned.live, "process", "processes"));
+    text += base::format("{} still recording, skipped\n", count_of(cleaned.live, "process", "processes"));
   for (const collect::Cleaned::Kept& kept : cleaned.kept)
-    text += kept.trace.empty() ? base::format("kept what process {} left: its trace is not known\n", kept.pid)
-                               : base::format("kept what process {} left: 'kymo recover {}' brings it in\n", kept.pid,
-                                              printable(kept.trace));
+    text += kept.trace.empty() ? base::format("kept the memory of process {}: its trace is not known\n", kept.pid)
+                               : base::format("kept the memory of process {}: 'kymo recover {}' recovers it\n",
+                                              kept.pid, base::printable(kept.trace));
   for (const std::string& path : cleaned.of_other_versions)
-    text +=
-        base::format("kept {}, of another version of Kymo: remove it when its program has ended\n", printable(path));
+    text += base::format("kept {}, which is from another version of Kymo: remove it when its program has ended\n",
+                         base::printable(path));
   return text;
 }
 
@@ -85,17 +84,18 @@ int recover(const Arguments& arguments) {
   bool json = false, clean = false, strict = false;
   options::CommandLine line(
       "recover", "kymo recover FILE [options]\n       kymo recover --clean",
-      "Brings what crashed or killed programs had recorded, and what is still in memory, into the trace\n"
-      "they were recording. info, stats and export do the same by themselves before they read.",
+      "Adds the events that crashed or killed programs left in memory to the trace they were recording.\n"
+      "The commands info, stats and export do the same automatically before they read a trace.",
       "kymo recover run.kymo\nkymo recover --clean");
   line.text(
       "FILE", "", [&](const std::string& text) { path = text; }, "the trace");
-  line.flag("--clean", clean, "instead, remove from memory what belongs to traces\nthat are gone");
+  line.flag("--clean", clean, "instead, remove from memory what belongs to traces\nthat no longer exist");
   line.flag("--json", json, "as JSON");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
   if (clean == !path.empty())
-    throw options::UsageError("recover", clean ? "--clean takes no FILE" : "which trace? FILE is missing");
+    throw options::UsageError("recover",
+                              clean ? "--clean takes no FILE" : "no trace given. Usage: kymo recover FILE [options]");
   if (clean) {
     const collect::Cleaned cleaned = collect::clean_segments();
     print(json ? as_json(cleaned) : as_text(cleaned));

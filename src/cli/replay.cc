@@ -1,16 +1,16 @@
-// `kymo replay`: the device work of a capture once more, timed and checked.
+// `kymo replay`: runs the device work of a capture again, measures it and checks the results.
 #include "capture/replay.h"
 
 #include <charconv>
 #include <cmath>
 
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/quantity.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/commands.h"
-#include "cli/json.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "options/command_line.h"
 
@@ -39,29 +39,29 @@ std::string ratio_text(const ReplayReport& report) {
   return base::format("{:.2f}", static_cast<double>(report.replayed_ns) / static_cast<double>(report.original_ns));
 }
 
-// A row for each kernel, or for each named operation; `rate` is what is counted of it a second, in `unit`.
+// A row for each kernel, or for each named operation; `rate` is its rate per second, in `unit`.
 std::string rows_text(std::span<const ReplayRow> rows, uint64_t runs, const char* unit, const char* noun,
                       double (ReplayRow::*rate)(uint64_t) const) {
-  using Align = Table::Align;
-  Table table({{"runs", Align::Right},
-               {"min", Align::Right},
-               {"median", Align::Right},
-               {"p99", Align::Right},
-               {"original", Align::Right},
-               {unit, Align::Right},
-               {noun}});
+  using Align = base::TextTable::Align;
+  base::TextTable table({{"runs", Align::Right},
+                         {"min", Align::Right},
+                         {"median", Align::Right},
+                         {"p99", Align::Right},
+                         {"original", Align::Right},
+                         {unit, Align::Right},
+                         {noun}});
   for (const ReplayRow& row : rows) {
     const double known = (row.*rate)(runs);
     table.add({count_text(row.calls * runs), known_time(row.times, 0), known_time(row.times, 0.5),
                known_time(row.times, 0.99), known_time(row.original, 0.5),
                known > 0 ? base::format("{:.2f}", known) : "-",
-               row.is_named ? printable(row.name) : base::format("({})", row.name)});
+               row.is_named ? base::printable(row.name) : base::format("({})", row.name)});
   }
-  return table.text(terminal_width(Stream::Output));
+  return shown(table);
 }
 
 std::string mismatch_text(const Mismatch& mismatch) {
-  return base::format("buffer {} ({}): element {} is {}, and was {} ({} of {} differ)", mismatch.buffer,
+  return base::format("buffer {} ({}): element {} is {}, expected {} ({} of {} differ)", mismatch.buffer,
                       name_of(mismatch.dtype), mismatch.element, mismatch.now, mismatch.then,
                       count_text(mismatch.differing), count_of(mismatch.elements, "element"));
 }
@@ -83,11 +83,11 @@ std::string as_text(const ReplayReport& report) {
   if (report.mismatches.empty())
     text += base::format("results are the same: {} compared\n", count_of(report.buffers_compared, "buffer"));
   if (report.buffers_unknown > 0)
-    text += base::format("{} without a captured result\n", count_of(report.buffers_unknown, "buffer"));
+    text += base::format("{} not compared: no captured result\n", count_of(report.buffers_unknown, "buffer"));
   return text;
 }
 
-void write_times(JsonWriter& json, const char* name, const std::vector<uint64_t>& sorted) {
+void write_times(base::JsonWriter& json, const char* name, const std::vector<uint64_t>& sorted) {
   json.begin_object(name);
   json.field("count", sorted.size());
   json.field("min_ns", ReplayRow::quantile(sorted, 0));
@@ -96,7 +96,7 @@ void write_times(JsonWriter& json, const char* name, const std::vector<uint64_t>
   json.end_object();
 }
 
-void write_rows(JsonWriter& json, const char* name, const std::vector<ReplayRow>& rows, uint64_t runs) {
+void write_rows(base::JsonWriter& json, const char* name, const std::vector<ReplayRow>& rows, uint64_t runs) {
   json.begin_array(name);
   for (const ReplayRow& row : rows) {
     json.begin_object();
@@ -114,7 +114,7 @@ void write_rows(JsonWriter& json, const char* name, const std::vector<ReplayRow>
 }
 
 std::string as_json(const std::string& path, const ReplayReport& report) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("capture", path);
   json.begin_array("devices");
@@ -150,7 +150,8 @@ double parse_tolerance(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0) || !std::isfinite(value))
-    throw InvalidArgument(base::format("'{}' is no tolerance: give a number from 0, such as 1e-5", text));
+    throw InvalidArgument(
+        base::format("'{}' is not a tolerance: give a number that is 0 or greater, such as 1e-5", text));
   return value;
 }
 
@@ -161,28 +162,28 @@ int replay_command(const Arguments& arguments) {
   capture::ReplayOptions& options = command.options;
   options::CommandLine line(
       "replay", "kymo replay FOLDER [options]",
-      "Makes the device calls of a capture again, on the same device or another, compares the results\n"
-      "with what the program got (exit code 1 where they differ), and shows how long each kernel took.\n"
-      "It runs the kernels in the capture: replay only what you would run.",
+      "Runs the device calls of a capture again, on the same device or another. Compares the results with\n"
+      "the captured results (exit code 1 if they differ), and shows how long each kernel took.\n"
+      "This runs the kernels in the capture: replay only captures that you trust.",
       "kymo replay 0000-frame.kycap --repeat 20\n"
       "kymo replay 0000-frame.kycap --device vulkan:0 --tolerance 1e-5");
   line.argument("FOLDER", command.path, "the capture");
-  line.value("--device", "NAME", options.device, "where to run it; the device it was captured on unless given");
+  line.value("--device", "NAME", options.device, "the device to run on; default: the device of the capture");
   line.text(
       "--repeat", "N", [&](const std::string& text) { options.repeat = base::parse_count(text); },
-      "time so many runs; 1 unless given. A run before them is compared and not timed");
-  line.value("--kernel", "NAME", options.kernel, "show only this one; all of the capture runs all the same");
+      "the number of timed runs; default: 1. An extra first run is compared but not timed");
+  line.value("--kernel", "NAME", options.kernel, "show only this kernel; the whole capture still runs");
   line.text(
       "--tolerance", "X", [&](const std::string& text) { options.tolerance = parse_tolerance(text); },
-      "floating-point results may differ by this part of their value; 0 unless given");
-  line.flag("--no-verify", command.no_verify, "compare nothing");
+      "max relative difference of floating-point results; default: 0");
+  line.flag("--no-verify", command.no_verify, "do not compare the results");
   line.flag("--json", command.json, "as JSON");
   if (!line.read(arguments)) return kDone;
   options.verify = !command.no_verify;
 
   const capture::CaptureFile capture(command.path);
   if (!capture.manifest().problem.empty())
-    say_warning("the capture is not whole: " + printable(capture.manifest().problem));
+    say_warning("the capture is incomplete: " + base::printable(capture.manifest().problem));
   const ReplayReport report = capture::replay(capture, options);
   print(command.json ? as_json(command.path, report) : as_text(report));
   for (size_t i = 0; i < std::min(report.mismatches.size(), kMostMismatchesShown); ++i)

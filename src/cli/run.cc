@@ -1,4 +1,4 @@
-// The way in: finds the command, reports what it throws.
+// The entry point: finds the command, runs it, and reports what it throws.
 
 #include <exception>
 
@@ -20,7 +20,7 @@ std::string help() {
   for (const Command& command : all_commands()) text += base::format("  {:<14}{}\n", command.name, command.summary);
   text +=
       "\nOptions:\n"
-      "  -h,--help   show this; 'kymo COMMAND --help' shows a command's options\n"
+      "  -h,--help   show this help; 'kymo COMMAND --help' shows a command's options\n"
       "  --version   show the version\n"
       "\nExample:\n"
       "  kymo record -o run.kymo -- ./train --epochs 2\n"
@@ -36,11 +36,11 @@ const Command& find_command(const std::string& name) {
   for (const Command& command : all_commands()) names.push_back(command.name);
   const auto meant = options::nearest(name, names);
   throw options::UsageError(
-      "", base::format("there is no command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
+      "", base::format("unknown command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
 }
 
 int dispatch(Arguments arguments) {
-  if (arguments.empty()) throw options::UsageError("", "which command?");
+  if (arguments.empty()) throw options::UsageError("", "no command given. Usage: kymo COMMAND [options]");
   const std::string first = arguments.front();
   arguments.erase(arguments.begin());
   if (first == "--version") return print(base::format("kymo {}\n", collect::kVersion)), kDone;

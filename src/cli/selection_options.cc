@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "cli/text.h"
+#include "base/printable.h"
 #include "kymo/error.h"
 #include "wire/message_type.h"
 
@@ -13,17 +13,18 @@ namespace {
 template <class Value>
 void add_value(std::vector<Value>& values, Value value) {
   if (values.size() >= wire::kMostItems)
-    throw InvalidArgument("more than " + std::to_string(wire::kMostItems) + " are given; use --name, --job or --all");
+    throw InvalidArgument("more than " + std::to_string(wire::kMostItems) +
+                          " values are given; use --name, --job or --all");
   values.push_back(std::move(value));
 }
 
 std::string checked_text(const std::string& text) {
-  if (text.size() > wire::kLongestText) throw InvalidArgument("a text of more than 4096 bytes matches nothing");
+  if (text.size() > wire::kLongestText) throw InvalidArgument("the text is too long; max: 4096 bytes");
   return text;
 }
 
 std::string checked_name(const std::string& text) {
-  if (text.empty()) throw InvalidArgument("'' is nobody's name; 'kymo ps' shows them");
+  if (text.empty()) throw InvalidArgument("'' is not a program name; 'kymo ps' lists the names");
   return checked_text(text);
 }
 
@@ -33,7 +34,7 @@ int32_t parse_pid(const std::string& text) {
   int32_t pid = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), pid);
   if (failure != std::errc() || rest != text.data() + text.size() || pid <= 0)
-    throw InvalidArgument("'" + text + "' is no process id; write a number, as in 4711");
+    throw InvalidArgument("'" + text + "' is not a process id; give a number, such as 4711");
   return pid;
 }
 
@@ -45,27 +46,27 @@ void add_selection(options::CommandLine& line, SelectionOptions& options, bool o
   wire::Selection& selection = options.selection;
   line.text(
       "--pid", "PID", [&selection](const std::string& text) { add_value(selection.pids, parse_pid(text)); },
-      "this process and all below it; may be repeated");
+      "this process and its descendants; can be repeated");
   line.text(
       "--name", "NAME", [&selection](const std::string& text) { add_value(selection.names, checked_name(text)); },
-      "programs of this name, or of names like 'train*';\nmay be repeated");
+      "programs with this name or pattern, such as 'train*';\ncan be repeated");
   line.text(
       "--job", "ID", [&selection](const std::string& text) { selection.job = checked_text(text); },
-      "programs of this job of the scheduler; '' for those\nthat have none");
-  if (offers_all) line.flag("--all", options.all, "every program that is connected and yours");
+      "programs of this scheduler job; '' for programs\nwithout a job");
+  if (offers_all) line.flag("--all", options.all, "all your connected programs");
 }
 
 void add_socket(options::CommandLine& line, std::string& socket) {
-  line.value("--socket", "PATH", socket, "of the daemon; unless given, your own daemon's or\nelse the host's");
+  line.value("--socket", "PATH", socket, "the daemon's socket; default: your own daemon's, then\nthe host's");
 }
 
 std::string selection_text(const SelectionOptions& options) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const int32_t pid : options.selection.pids) add("pid " + std::to_string(pid));
-  for (const std::string& name : options.selection.names) add("name '" + printable(name) + "'");
+  for (const std::string& name : options.selection.names) add("name '" + base::printable(name) + "'");
   if (options.selection.job)
-    add(options.selection.job->empty() ? "no job" : "job '" + printable(*options.selection.job) + "'");
+    add(options.selection.job->empty() ? "no job" : "job '" + base::printable(*options.selection.job) + "'");
   return text;
 }
 

@@ -8,23 +8,23 @@
 
 namespace kymo::cli {
 
-// Throws kymo::InvalidArgument for what is no number of a process.
+// Throws kymo::InvalidArgument if the text is not a process id.
 int32_t parse_pid(const std::string& text);
 
 struct SelectionOptions {
   wire::Selection selection;
   bool all = false;
 
-  bool is_empty() const;  // nothing was said
+  bool is_empty() const;  // no selection was given
 };
 
-// `all` is offered where something has to be said.
+// `offers_all`: adds --all, for commands that need a selection.
 void add_selection(options::CommandLine& line, SelectionOptions& options, bool offers_all);
 
 // The option --socket, which every command that speaks with the daemon has.
 void add_socket(options::CommandLine& line, std::string& socket);
 
-// "pid 7, name train": what was asked for, for a message about it.
+// "pid 7, name train": the selection as text, for messages.
 std::string selection_text(const SelectionOptions& options);
 
 }  // namespace kymo::cli

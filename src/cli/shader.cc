@@ -1,4 +1,4 @@
-// `kymo shader`: what is in a Metal source, and what it becomes for each backend.
+// `kymo shader`: shows the kernels of a Metal source, and its translation for each backend.
 #include "shader/shader.h"
 
 #include <fcntl.h>
@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "base/output_path.h"
+#include "base/printable.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/commands.h"
-#include "cli/json.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 #include "device/spirv.h"
 #include "options/command_line.h"
@@ -49,12 +49,12 @@ std::string read_source(const std::string& path) {
     if (got == 0) return text;
     if (got < 0 && errno != EINTR) throw base::file_error("read", name, errno);
     if (text.size() > kLongest)
-      throw Error(base::format("{} is no shader: it is longer than {}", name, bytes_text(kLongest)));
+      throw Error(base::format("{} is not a shader: it is larger than {}", name, bytes_text(kLongest)));
   }
 }
 
 std::string takes(const KernelParameter& parameter) {
-  if (parameter.reports_errors) return "nothing: the runtime reads what is reported";
+  if (parameter.reports_errors) return "nothing: the runtime uses it for error reports";
   switch (parameter.kind) {
     case KernelParameter::Kind::Threadgroup:
       return "a size in bytes";
@@ -69,20 +69,21 @@ std::string takes(const KernelParameter& parameter) {
 }
 
 std::string as_table(const std::vector<shader::Kernel>& kernels) {
-  Table table({{"kernel"}, {"argument"}, {"type"}, {"takes"}});
+  base::TextTable table({{"kernel"}, {"argument"}, {"type"}, {"takes"}});
   for (const shader::Kernel& kernel : kernels) {
-    std::string name = printable(kernel.name);
+    std::string name = base::printable(kernel.name);
     for (const uint32_t place : shader::argument_order(kernel)) {
       const KernelParameter& parameter = kernel.parameters[place];
-      table.add({std::exchange(name, ""), printable(parameter.name), printable(parameter.type), takes(parameter)});
+      table.add({std::exchange(name, ""), base::printable(parameter.name), base::printable(parameter.type),
+                 takes(parameter)});
     }
     if (kernel.parameters.empty()) table.add({name, "-", "-", "no arguments"});
   }
-  return table.text(terminal_width(Stream::Output));
+  return shown(table);
 }
 
 std::string as_json(const std::vector<shader::Kernel>& kernels) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_array();
   for (const shader::Kernel& kernel : kernels) {
     json.begin_object();
@@ -124,14 +125,14 @@ const shader::Kernel& chosen_kernel(const shader::Translation& translation, cons
     if (kernel.name == wanted || (wanted.empty() && translation.kernels.size() == 1)) return kernel;
     names.push_back(kernel.name);
   }
-  if (names.empty()) throw Error("there is no kernel in this source, and so no SPIR-V");
+  if (names.empty()) throw Error("the source has no kernel, so there is no SPIR-V");
   if (wanted.empty()) {
     throw options::UsageError(
         "shader",
-        base::format("SPIR-V is one module for each kernel: choose with --kernel one of {}", base::join(names, ", ")));
+        base::format("SPIR-V has one module for each kernel; choose one with --kernel: {}", base::join(names, ", ")));
   }
   throw options::UsageError(
-      "shader", base::format("there is no kernel '{}'; the source has {}", wanted, base::join(names, ", ")));
+      "shader", base::format("kernel '{}' not found; kernels in the source: {}", wanted, base::join(names, ", ")));
 }
 
 std::string spirv_of(const shader::Translation& translation, const std::string& wanted) {
@@ -140,7 +141,7 @@ std::string spirv_of(const shader::Translation& translation, const std::string& 
     if (module.kernel != kernel.symbol) continue;
     return {reinterpret_cast<const char*>(module.words.data()), module.words.size() * sizeof(uint32_t)};
   }
-  throw Error(base::format("the translation has no kernel {}; this is a fault of Kymo", kernel.symbol));
+  throw Error(base::format("the translation has no kernel {}; this is a bug in Kymo", kernel.symbol));
 }
 
 shader::Target target_of(ShaderOutput output) {
@@ -158,8 +159,8 @@ shader::Target target_of(ShaderOutput output) {
 bool read_options(const Arguments& arguments, ShaderOptions& options) {
   options::CommandLine line(
       "shader", "kymo shader FILE [options]",
-      "Translates a Metal source as the device runtime does, and shows what comes out. Without --to it\n"
-      "lists the kernels, and for each the arguments in the order in which a caller gives them.",
+      "Translates a Metal source as the device runtime does, and prints the result. Without --to it lists\n"
+      "the kernels, and the arguments of each in the order in which a caller passes them.",
       "kymo shader blur.metal --to glsl -DRADIUS=3");
   line.argument("FILE", options.path, "the source; - is standard input");
   line.choice("--to", options.to,
@@ -167,13 +168,13 @@ bool read_options(const Arguments& arguments, ShaderOptions& options) {
                                                           {"cuda", ShaderOutput::Cuda},
                                                           {"glsl", ShaderOutput::Glsl},
                                                           {"spirv", ShaderOutput::SpirV}},
-              "print it in this language");
-  line.flag("--list", options.list, "list the kernels, whatever else is said");
+              "print the source in this language");
+  line.flag("--list", options.list, "list the kernels, even if --to is given");
   line.flag("--json", options.json, "the list as JSON");
   line.text(
       "-D", "NAME[=VALUE]", [&](const std::string& define) { options.defines.push_back(define); }, "define a macro");
-  line.value("--kernel", "NAME", options.kernel, "of several, the one that becomes SPIR-V");
-  line.value("-o,--output", "OUT", options.output, "where to write, instead of standard output");
+  line.value("--kernel", "NAME", options.kernel, "the kernel to translate to SPIR-V, if there are several");
+  line.value("-o,--output", "OUT", options.output, "the file to write; default: standard output");
   if (!line.read(arguments)) return false;
   if (options.list || options.json) options.to = ShaderOutput::List;
   return true;
@@ -185,7 +186,8 @@ int shader_command(const Arguments& arguments) {
   ShaderOptions options;
   if (!read_options(arguments, options)) return kDone;
   if (options.to == ShaderOutput::SpirV && options.output.empty() && is_terminal(Stream::Output))
-    throw options::UsageError("shader", "SPIR-V is no text for a terminal: say where to write it with -o OUT");
+    throw options::UsageError("shader",
+                              "SPIR-V is binary and cannot be shown on a terminal; write it to a file with -o OUT");
 
   shader::Options asked;
   asked.target = target_of(options.to);
@@ -200,7 +202,7 @@ int shader_command(const Arguments& arguments) {
       if (options.json)
         write_output(options.output, as_json(translation.kernels));
       else if (translation.kernels.empty())
-        say(base::format("{} has no kernels", printable(asked.file)));
+        say(base::format("{} has no kernels", base::printable(asked.file)));
       else
         write_output(options.output, as_table(translation.kernels));
       break;

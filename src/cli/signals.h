@@ -21,10 +21,10 @@ class SignalInbox {
     int signal = 0;
     bool from_process = false;  // sent by kill(); false: by the kernel, Ctrl-C on the terminal say
   };
-  // The next one, or nothing when none comes in time.
+  // The next signal, or nothing if none arrives in time.
   std::optional<Message> wait(std::chrono::milliseconds limit);
 
-  // What a program started from here should have blocked: what kymo had when it was started itself.
+  // The signal mask for programs started from here: the mask that kymo itself was started with.
   sigset_t program_mask() const;
 
  private:

@@ -1,10 +1,10 @@
-// `kymo sinks`: which other tools can hear what programs annotate, and why one cannot.
+// `kymo sinks`: lists the other tools that can receive annotations, and why one cannot.
 
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/text_table.h"
 #include "cli/commands.h"
-#include "cli/json.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "kymo/sink.h"
 #include "options/command_line.h"
 
@@ -20,7 +20,7 @@ const char* reader_of(std::string_view sink) {
 }
 
 std::string sinks_as_json(const std::vector<SinkReport>& reports) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_array();
   for (const SinkReport& report : reports) {
     json.begin_object();
@@ -34,12 +34,12 @@ std::string sinks_as_json(const std::vector<SinkReport>& reports) {
 }
 
 std::string sinks_as_text(const std::vector<SinkReport>& reports) {
-  Table table({{"sink"}, {"here"}, {"who reads it, or why not"}});
+  base::TextTable table({{"sink"}, {"available"}, {"tools, or why not"}});
   for (const SinkReport& report : reports) {
     const char* here = !report.absent.empty() ? "no" : report.on ? "on" : "yes";
-    table.add({report.name, here, report.absent.empty() ? reader_of(report.name) : printable(report.absent)});
+    table.add({report.name, here, report.absent.empty() ? reader_of(report.name) : base::printable(report.absent)});
   }
-  return table.text();
+  return shown(table);
 }
 
 }  // namespace
@@ -48,8 +48,8 @@ int sinks(const Arguments& arguments) {
   bool json = false;
   options::CommandLine line(
       "sinks", "kymo sinks [options]",
-      "Lists the other tools that can hear what programs annotate, and says why one cannot here.\n"
-      "KYMO_SINKS=usdt,nvtx in a program's environment turns sinks on.",
+      "Lists the other tools that can receive the annotations of programs, and why one cannot here.\n"
+      "Set KYMO_SINKS=usdt,nvtx in a program's environment to turn sinks on.",
       "kymo sinks");
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kSecondNs = 1'000'000'000;
 constexpr uint64_t kFarthestSecond = 1ull << 33;  // the year 2242
 
-// Takes `count` digits off the front; nothing where other characters stand there.
+// Removes `count` digits from the front; returns nothing if there are other characters.
 std::optional<int> take_digits(std::string_view& text, size_t count) {
   int value = 0;
   if (text.size() < count) return std::nullopt;
@@ -32,7 +32,7 @@ bool take_char(std::string_view& text, char c) {
   return true;
 }
 
-// ".25" as ns; 0 where there is none.
+// ".25" as ns; 0 if there is no fraction.
 std::optional<uint64_t> take_fraction(std::string_view& text) {
   if (!take_char(text, '.')) return 0;
   uint64_t ns = 0, scale = kSecondNs;
@@ -55,7 +55,7 @@ std::optional<uint64_t> unix_time(std::string_view text) {
   return seconds * kSecondNs + *fraction;
 }
 
-// "2026-01-31" in front of a time; true where there is none, which leaves the day as it is.
+// Reads "2026-01-31" before a time. Returns true if there is no date, and leaves the day unchanged.
 bool take_date(std::string_view& text, std::tm& moment) {
   constexpr size_t kDateEnds = 10;
   if (text.size() <= kDateEnds || text[4] != '-') return true;
@@ -104,9 +104,10 @@ uint64_t parse_start_time(std::string_view text, uint64_t now_ns) {
   const auto at = text.starts_with('@') ? unix_time(text.substr(1)) : clock_time(text, now_ns);
   if (!at)
     throw InvalidArgument(
-        base::format("'{}' is no time; write +10s, 14:30:05, '2026-01-31 14:30:05' or @UNIX-SECONDS", text));
+        base::format("'{}' is not a time; use +10s, 14:30:05, '2026-01-31 14:30:05' or @UNIX-SECONDS", text));
   if (*at <= now_ns)
-    throw InvalidArgument(base::format("'{}' is past; give one to come, with its date if that is not today", text));
+    throw InvalidArgument(
+        base::format("'{}' is in the past; give a future time, with its date if it is not today", text));
   return *at;
 }
 

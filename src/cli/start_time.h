@@ -1,4 +1,4 @@
-// When a trace shall begin, as people write it: "+10s", "14:30", "2026-01-31 14:30:05", "@1769869805.25".
+// Reads the start time of a trace, as a user writes it: "+10s", "14:30", "2026-01-31 14:30:05", "@1769869805.25".
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace kymo::cli {
 
-// In ns of CLOCK_REALTIME. Without a date it is today, and times are local unless a Z stands behind them. Throws
-// kymo::InvalidArgument: other forms, and what is past at `now_ns`.
+// In ns of CLOCK_REALTIME. Without a date it is today, and times are local unless a Z follows. Throws
+// kymo::InvalidArgument: other forms, and times before `now_ns`.
 uint64_t parse_start_time(std::string_view text, uint64_t now_ns);
 
 }  // namespace kymo::cli

@@ -5,14 +5,14 @@
 #include <functional>
 
 #include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/quantity.h"
 #include "base/text.h"
+#include "base/text_table.h"
 #include "cli/commands.h"
-#include "cli/json.h"
 #include "cli/ledger.h"
-#include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "options/command_line.h"
@@ -23,7 +23,7 @@ namespace {
 using analyze::GroupBy;
 using analyze::RangeRow;
 using analyze::Statistics;
-using Align = Table::Align;
+using Align = base::TextTable::Align;
 
 struct Options {
   std::string path;
@@ -56,9 +56,9 @@ const options::CommandLine::Choices<Before>& orders() {
 }
 
 std::string name_of(const RangeRow& row) {
-  std::string name = row.name.empty() ? "(none)" : printable(row.name);
+  std::string name = row.name.empty() ? "(none)" : base::printable(row.name);
   if (row.on_device)
-    name += base::format(" (on {}{})", row.device.empty() ? "a device" : printable(row.device),
+    name += base::format(" (on {}{})", row.device.empty() ? "a device" : base::printable(row.device),
                          row.across_threads ? ", by handle" : "");
   else if (row.across_threads)
     name += " (across threads)";
@@ -68,16 +68,16 @@ std::string name_of(const RangeRow& row) {
 std::string quantile_text(uint64_t ns, const RangeRow& row) { return (row.approximate ? "~" : "") + duration_text(ns); }
 
 std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
-  std::vector<Table::Column> columns = {{"total", Align::Right}, {"self", Align::Right},   {"count", Align::Right},
-                                        {"min", Align::Right},   {"median", Align::Right}, {"p99", Align::Right},
-                                        {"max", Align::Right}};
+  std::vector<base::TextTable::Column> columns = {
+      {"total", Align::Right},  {"self", Align::Right}, {"count", Align::Right}, {"min", Align::Right},
+      {"median", Align::Right}, {"p99", Align::Right},  {"max", Align::Right}};
   const bool categories = by == GroupBy::Name &&
                           std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.category.empty(); });
   if (categories) columns.push_back({"category"});
   if (by == GroupBy::Thread) columns.push_back({"pid", Align::Right}), columns.push_back({"tid", Align::Right});
   columns.push_back({by == GroupBy::Name ? "name" : by == GroupBy::Thread ? "thread" : "category"});
 
-  Table table(columns);
+  base::TextTable table(columns);
   double worst_error = 0;
   for (const RangeRow& row : rows) {
     std::vector<std::string> cells = {duration_text(row.total_ns), duration_text(row.self_ns), count_text(row.count)};
@@ -86,36 +86,37 @@ std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
     else
       cells.insert(cells.end(), {duration_text(row.min_ns), quantile_text(row.median_ns, row),
                                  quantile_text(row.p99_ns, row), duration_text(row.max_ns)});
-    if (categories) cells.push_back(printable(row.category));
+    if (categories) cells.push_back(base::printable(row.category));
     if (by == GroupBy::Thread)
       cells.insert(cells.end(), {std::to_string(row.pid), row.on_device ? "" : std::to_string(row.tid)});
     cells.push_back(name_of(row));
     table.add(std::move(cells));
     if (row.approximate) worst_error = std::max(worst_error, row.relative_error);
   }
-  std::string text = table.text(terminal_width(Stream::Output));
+  std::string text = shown(table);
   if (worst_error > 0)
-    text += base::format("~ within {:.2g} %: there were too many to keep every one\n", 100 * worst_error);
+    text +=
+        base::format("~ approximate within {:.2g} %: too many ranges to keep the time of each\n", 100 * worst_error);
   return text;
 }
 
 std::string instants_text(const std::vector<analyze::InstantRow>& rows) {
-  Table table({{"count", Align::Right}, {"instant"}});
-  for (const auto& row : rows) table.add({count_text(row.count), printable(row.name)});
-  return table.text(terminal_width(Stream::Output));
+  base::TextTable table({{"count", Align::Right}, {"instant"}});
+  for (const auto& row : rows) table.add({count_text(row.count), base::printable(row.name)});
+  return shown(table);
 }
 
 std::string counters_text(const std::vector<analyze::CounterRow>& rows) {
-  Table table({{"count", Align::Right},
-               {"min", Align::Right},
-               {"mean", Align::Right},
-               {"max", Align::Right},
-               {"last", Align::Right},
-               {"counter"}});
+  base::TextTable table({{"count", Align::Right},
+                         {"min", Align::Right},
+                         {"mean", Align::Right},
+                         {"max", Align::Right},
+                         {"last", Align::Right},
+                         {"counter"}});
   for (const auto& row : rows)
     table.add({count_text(row.count), number_text(row.min), number_text(row.mean), number_text(row.max),
-               number_text(row.last), printable(row.name)});
-  return table.text(terminal_width(Stream::Output));
+               number_text(row.last), base::printable(row.name)});
+  return shown(table);
 }
 
 // Keeps the first rows; says how many are not shown.
@@ -140,18 +141,18 @@ std::string as_text(Statistics statistics, const Options& options) {
 
   std::string notes;
   if (statistics.unfinished_in_no_row > 0)
-    notes += base::format("{} in no row: there were too many\n",
+    notes += base::format("{} not listed: there are too many\n",
                           count_of(statistics.unfinished_in_no_row, "unfinished range"));
   if (statistics.unmatched_ends > 0)
-    notes += base::format("{} without a beginning in the trace\n", count_of(statistics.unmatched_ends, "range end"));
+    notes += base::format("{} without a begin in the trace\n", count_of(statistics.unmatched_ends, "range end"));
   if (statistics.other_points > 0)
-    notes += base::format("{} of other kinds (flows, allocations, samples), in no row\n",
-                          count_of(statistics.other_points, "point"));
+    notes +=
+        base::format("{} (flows, allocations, samples) not listed\n", count_of(statistics.other_points, "other event"));
   if (text.empty() && notes.empty()) return "no events\n";
   return text + (text.empty() || notes.empty() ? "" : "\n") + notes;
 }
 
-void write_row(JsonWriter& json, const RangeRow& row, GroupBy by) {
+void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by) {
   json.begin_object();
   json.field("name", row.name);
   if (by != GroupBy::Category && !row.category.empty()) json.field("category", row.category);
@@ -182,7 +183,7 @@ void write_row(JsonWriter& json, const RangeRow& row, GroupBy by) {
 }
 
 std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger) {
-  JsonWriter json;
+  base::JsonWriter json;
   json.begin_object();
   json.field("file", options.path);
   const size_t all_rows = statistics.ranges.size();
@@ -227,17 +228,18 @@ int stats(const Arguments& arguments) {
   Options options;
   options::CommandLine line(
       "stats", "kymo stats FILE [options]",
-      "Shows where the time went: for each name how often it ran, how long in total, how long without\n"
-      "the ranges inside it (self), and how long one took. Instants and counters follow.",
+      "Shows where the time went: for each name the number of ranges, their total time, their time without\n"
+      "nested ranges (self), and the time of a single range. Instants and counters follow.",
       "kymo stats run.kymo --top 10 --sort self\nkymo stats run.kymo --by thread --json");
   line.argument("FILE", options.path, "the trace");
   line.choice("--by", options.stats.group_by,
               {{"name", GroupBy::Name}, {"thread", GroupBy::Thread}, {"category", GroupBy::Category}},
-              "what a row is; name unless given");
-  line.choice("--sort", options.before, orders(), "largest first (names: A first); total unless given");
+              "what a row stands for; default: name");
+  line.choice("--sort", options.before, orders(), "the sort order, largest first (names: A first);\ndefault: total");
   line.text(
       "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); }, "only the first N rows");
-  line.flag("--full-text", options.stats.full_text, "'step 7' and 'step 8' in rows of their own, not as 'step {}'");
+  line.flag("--full-text", options.stats.full_text,
+            "separate rows for 'step 7' and 'step 8', instead of one for 'step {}'");
   line.flag("--json", options.json, "as JSON");
   line.flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;

@@ -9,8 +9,8 @@
 
 #include "base/environment.h"
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/text.h"
-#include "cli/text.h"
 
 namespace kymo::cli {
 namespace {
@@ -64,6 +64,12 @@ std::string coloured(std::string_view text, Colour colour, Stream stream) {
   return base::format("{}{}\x1b[0m", code(colour), text);
 }
 
+std::string shown(const base::TextTable& table, size_t indent) {
+  return table.text({.width = terminal_width(Stream::Output), .indent = indent, .heading = [](const std::string& line) {
+                       return coloured(line, Colour::Dim, Stream::Output);
+                     }});
+}
+
 void print_error(std::string_view text) {
   size_t written = 0;
   base::write_all(descriptor(Stream::Error), base::as_bytes(text), written);
@@ -78,7 +84,7 @@ std::string printable_lines(std::string_view text) {
   std::string result;
   while (true) {
     const size_t end = std::min(text.find('\n'), text.size());
-    result += printable(text.substr(0, end));
+    result += base::printable(text.substr(0, end));
     if (end == text.size()) return result;
     result += '\n';
     text.remove_prefix(end + 1);
@@ -98,7 +104,7 @@ void say_warning(std::string_view line) {
 void StatusLine::show(std::string_view text) {
   if (!shown_) return;
   // The cursor goes back to the line's start, so that what the program prints next overwrites the status.
-  print_error(base::format("\r{}\x1b[K\r", shorten(text, terminal_width(Stream::Error).value_or(80) - 1)));
+  print_error(base::format("\r{}\x1b[K\r", base::shorten(text, terminal_width(Stream::Error).value_or(80) - 1)));
   dirty_ = true;
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/print.h"
+#include "base/text_table.h"
 
 namespace kymo::cli {
 
@@ -23,6 +24,9 @@ std::optional<size_t> terminal_width(Stream stream);
 // `text` as it should look on `stream`: unchanged where there are no colours.
 enum class Colour { Bold, Dim, Red, Yellow, Green };
 std::string coloured(std::string_view text, Colour colour, Stream stream);
+
+// A table for standard output: headings dimmed, and the last column cut to the width of a terminal.
+std::string shown(const base::TextTable& table, size_t indent = 0);
 
 using base::print;  // to standard output
 

@@ -13,7 +13,7 @@ namespace kymo::cli {
 
 namespace {
 
-// With what dead processes left, of a file that is not to be changed or cannot be.
+// Opens a copy of the file that includes what dead processes left, for a file that must not or cannot be changed.
 trace::Reader open_copy(const std::string& path) {
   const std::string copy = collect::whole_copy(path);
   try {
@@ -36,26 +36,26 @@ trace::Reader open_trace(const std::string& path) {
   } catch (const Error& error) {
     failure = error.what();
   }
-  trace::Reader reader(path);  // first, so that a file which is no trace gives one message and not two
+  trace::Reader reader(path);  // first, so that a file that is not a trace gives only one message
   const bool being_written = recovered.live_processes > 0 || trace::is_being_written(path);
 
   if (!failure.empty() || recovered.elsewhere > 0) {
     try {
       reader = open_copy(path);
     } catch (const Error& error) {
-      say_warning("what dead processes left was not brought in: " + (failure.empty() ? error.what() : failure));
+      say_warning("cannot recover what dead processes left in memory: " + (failure.empty() ? error.what() : failure));
     }
   }
   reader.set_being_written(being_written);
   if (recovered.processes > 0) {
-    say(base::format("brought in {} that {} had left in memory", count_of(recovered.events, "event"),
+    say(base::format("recovered {} that {} left in memory", count_of(recovered.events, "event"),
                      count_of(recovered.processes, "dead process", "dead processes")));
   }
   if (recovered.elsewhere > 0)
-    say("this is a copy: what dead processes left in memory is shown, and stays there for the original");
+    say("this is a copy: events that dead processes left in memory are shown, and are kept there for the original");
   if (being_written) {
     say(base::format(
-        "{} still recording into this file: what is shown is a part",
+        "{} still recording into this file: later events are not shown",
         recovered.live_processes <= 1 ? "a process is" : count_of(recovered.live_processes, "", "processes are")));
   }
   return reader;

@@ -1,4 +1,4 @@
-// Opening a trace for a command: first what dead processes left behind is brought in, then the file is read.
+// Opens a trace for a command: first recovers what dead processes left in memory, then reads the file.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace kymo::cli {
 
-// Says on standard error what was brought in; not being able to is a warning, since what is in the file can still be
-// read. Throws kymo::Error when the file cannot.
+// Prints to standard error what was recovered. If recovery fails, this is a warning, because the file can still be
+// read. Throws kymo::Error if the file cannot be read.
 trace::Reader open_trace(const std::string& path);
 
 }  // namespace kymo::cli

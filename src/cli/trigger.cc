@@ -1,16 +1,16 @@
-// `kymo trigger`: asks running programs for a trace and waits until it is there.
+// `kymo trigger`: requests a trace from running programs and waits until it is written.
 
 #include <chrono>
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
-#include "cli/json.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/trigger_options.h"
 #include "cli/trigger_progress.h"
 #include "cli/units.h"
@@ -28,8 +28,7 @@ std::string here() {
   std::error_code failure;
   const auto folder = std::filesystem::current_path(failure);
   if (failure)
-    throw Error(
-        base::format("cannot tell the present folder: {}; give -o a path that begins with /", failure.message()));
+    throw Error(base::format("cannot get the current folder: {}; give an absolute path with -o", failure.message()));
   return folder.string();
 }
 
@@ -43,11 +42,11 @@ wire::Trigger complete_trigger(const TriggerOptions& options, const wire::Welcom
 }
 
 struct Waited {
-  int signal = 0;    // what asked to take it back
-  std::string lost;  // why the daemon cannot tell the rest; empty: it did
+  int signal = 0;    // the signal that cancelled it
+  std::string lost;  // why the daemon stopped sending updates; empty: it sent all
 };
 
-// Until all is over. The first signal takes the request back and waits a little for its end; the second leaves.
+// Waits until all is done. The first signal cancels the trigger and waits briefly for its end; the second exits.
 Waited wait_for_all(DaemonLink& kymod, uint32_t serial, TriggerProgress& progress, bool shows_bar, SignalInbox& inbox) {
   StatusLine status(shows_bar);
   Waited waited;
@@ -76,7 +75,7 @@ Waited wait_for_all(DaemonLink& kymod, uint32_t serial, TriggerProgress& progres
 
 void report_outcome(const TriggerOptions& options, const TriggerProgress& progress) {
   if (options.json) {
-    JsonWriter json;
+    base::JsonWriter json;
     json.begin_object();
     progress.write(json);
     json.end_object();
@@ -89,7 +88,7 @@ void report_outcome(const TriggerOptions& options, const TriggerProgress& progre
 int ask_only(const TriggerOptions& options, const TriggerProgress& progress) {
   report_outcome(options, progress);
   if (!options.quiet && !options.json)
-    say(base::format("trigger {}: {} asked; 'kymo cancel {}' takes it back", progress.trigger_id(),
+    say(base::format("trigger {}: sent to {}; cancel it with 'kymo cancel {}'", progress.trigger_id(),
                      count_of(progress.targets().size(), "process", "processes"), progress.trigger_id()));
   for (const TargetOutcome& target : progress.targets())
     if (wire::is_final(target.state) && target.state != wire::RequestState::Finished) return kFailed;
@@ -98,7 +97,7 @@ int ask_only(const TriggerOptions& options, const TriggerProgress& progress) {
 
 int nothing_matched(const TriggerOptions& options, const std::string& why) {
   if (options.json) {
-    JsonWriter json;
+    base::JsonWriter json;
     json.begin_object();
     json.field("trigger", 0);
     json.begin_array("targets");
@@ -107,7 +106,7 @@ int nothing_matched(const TriggerOptions& options, const std::string& why) {
     json.end_object();
     print(json.text());
   } else {
-    say_error("nothing matched: " + printable(why));
+    say_error("nothing matched: " + base::printable(why));
   }
   return kNothingMatched;
 }
@@ -119,7 +118,7 @@ int trigger(const Arguments& arguments) {
   if (!options) return kDone;
   DaemonLink kymod(options->socket);
   const wire::Trigger request = complete_trigger(*options, kymod.welcome());
-  SignalInbox inbox({SIGINT, SIGTERM, SIGHUP});  // from here on there is something to take back
+  SignalInbox inbox({SIGINT, SIGTERM, SIGHUP});  // from here on there is something to cancel
   const uint32_t serial = kymod.send(request);
   const auto replies = kymod.answer_to<wire::TriggerReply>(serial);
   TriggerProgress progress(request.options, replies);
@@ -128,7 +127,8 @@ int trigger(const Arguments& arguments) {
 
   const Waited waited = wait_for_all(kymod, serial, progress, !options->quiet, inbox);
   report_outcome(*options, progress);
-  if (!waited.lost.empty()) say_error(waited.lost + "; what was begun goes on, and its files will be there");
+  if (!waited.lost.empty())
+    say_error(waited.lost + "; recordings that have started continue, and their files will be written");
   if (waited.signal != 0) return kDiedOfSignal + waited.signal;
   return progress.is_over() && progress.all_good() ? kDone : kFailed;
 }

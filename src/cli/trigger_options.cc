@@ -35,30 +35,31 @@ constexpr std::array kMemoryEndings = {
     OutputEnding{".pickle", TraceFormat::KinetoJson},
 };
 
-// 0 would mean that nothing was said.
+// 0 would mean that no duration was given.
 uint64_t some_time(const std::string& text) {
   const uint64_t ns = base::parse_duration_ns(text);
-  if (ns == 0) throw InvalidArgument(base::format("'{}' is no time to record; give some, as in 500ms", text));
+  if (ns == 0)
+    throw InvalidArgument(base::format("'{}' is not a duration; give one that is not 0, such as 500ms", text));
   return ns;
 }
 
 void add_window(options::CommandLine& line, wire::TraceOptions& window, uint64_t now_ns) {
   line.text(
       "--duration", "TIME", [&](const std::string& text) { window.duration_ns = some_time(text); },
-      "record for so long: 500ms, 2s, 1m; 1s unless given");
+      "how long to record: 500ms, 2s, 1m; default: 1s");
   line.text(
       "--iterations", "N", [&](const std::string& text) { window.iterations = base::parse_count(text); },
-      "record so many iterations instead: kymo::step() or\nranges named step, iteration, ProfilerStep");
+      "record N iterations instead: kymo::step() or\nranges named step, iteration, ProfilerStep");
   line.text(
       "--roundup", "N", [&](const std::string& text) { window.iteration_roundup = base::parse_count(text); },
-      "begin with an iteration that is a multiple of N, the\nsame in every process");
+      "start at an iteration that is a multiple of N, the\nsame in every process");
   line.text(
       "--last", "TIME", [&](const std::string& text) { window.last_ns = some_time(text); },
-      "what was, instead of what comes: the last so long,\nfrom programs with KYMO_FLIGHT");
+      "record the past instead: the last 30s, for example,\nfrom programs with KYMO_FLIGHT");
   line.text(
       "--start-at", "TIME",
       [&window, now_ns](const std::string& text) { window.start_at_ns = parse_start_time(text, now_ns); },
-      "begin then, in every process: +10s, 14:30:05,\n'2026-01-31 14:30:05', @UNIX-SECONDS");
+      "start at this time in every process: +10s, 14:30:05,\n'2026-01-31 14:30:05', @UNIX-SECONDS");
 }
 
 struct TriggerFlags {
@@ -71,7 +72,7 @@ struct TriggerFlags {
 };
 
 void add_flags(options::CommandLine& line, TriggerFlags& flags) {
-  line.flag("--shapes", flags.shapes, "with the shapes of what goes into operators");
+  line.flag("--shapes", flags.shapes, "with the shapes of the inputs of operators");
   line.flag("--memory", flags.memory, "with allocations");
   line.flag("--stack", flags.stack, "with call stacks");
   line.flag("--flops", flags.flops, "with the number of operations of operators");
@@ -81,17 +82,19 @@ void add_flags(options::CommandLine& line, TriggerFlags& flags) {
 void check_window(wire::TraceOptions& window, bool is_memory_profile) {
   const auto fail = [](const std::string& why) { throw options::UsageError("trigger", why); };
   const int given = (window.duration_ns != 0) + (window.iterations != 0) + (window.last_ns != 0);
-  if (given > 1) fail("--duration, --iterations and --last exclude each other; give one");
-  if (window.iteration_roundup != 0 && window.iterations == 0) fail("--roundup is for --iterations; give their number");
-  if (window.last_ns != 0 && window.start_at_ns != 0) fail("--last is past and has no --start-at; leave it out");
+  if (given > 1) fail("give only one of --duration, --iterations and --last");
+  if (window.iteration_roundup != 0 && window.iterations == 0)
+    fail("--roundup needs --iterations; give the number of iterations");
+  if (window.last_ns != 0 && window.start_at_ns != 0)
+    fail("--last cannot be used with --start-at; it records the past");
   if (is_memory_profile && (window.iterations != 0 || window.last_ns != 0))
-    fail("--memory-profile goes by time; give a --duration");
+    fail("--memory-profile works only with --duration, not with --iterations or --last");
   if (given == 0) window.duration_ns = kUsualDuration;
   for (const uint64_t span : {window.duration_ns, window.last_ns})
-    if (span > wire::kLongestTraceNs) fail("more than seven days (168h) are not recorded; give less");
+    if (span > wire::kLongestTraceNs) fail("the max duration is seven days (168h)");
 }
 
-// Also whether its places are known, so that this is said here and not by every process.
+// Also checks the placeholders, so that the error comes from here and not from every process.
 void check_output(const TriggerOptions& options) {
   if (options.output.empty()) return;
   try {
@@ -108,7 +111,7 @@ bool is_below(const std::string& path, const std::string& folder) {
   return path.size() == folder.size() || folder.ends_with('/') || path[folder.size()] == '/';
 }
 
-// A folder's braces are no places.
+// Escapes the braces in a folder's name: they are not placeholders.
 std::string with_plain_braces(const std::string& folder) {
   std::string text;
   for (const char c : folder) text.append(c == '{' || c == '}' ? 2 : 1, c);
@@ -124,7 +127,7 @@ wire::TraceFormat format_of_output(std::string_view output, bool is_memory_profi
     if (output.ends_with(ending)) return format;
     good.append(good.empty() ? "" : ", ").append(ending);
   }
-  throw InvalidArgument(base::format("'{}' does not end like a {}; write one of {}", output,
+  throw InvalidArgument(base::format("'{}' does not have the file extension of a {}; use one of {}", output,
                                      is_memory_profile ? "memory profile" : "trace", good));
 }
 
@@ -136,10 +139,10 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   wire::TraceOptions& window = options.trigger.options;
   options::CommandLine line(
       "trigger", "kymo trigger --pid PID|--name NAME|--job ID|--all [options]",
-      "Asks running programs for a trace, through kymod: programs that link kymo::ondemand and were\n"
-      "started with KYMO_DAEMON=1, and with 'kymod --dynolog' those that use libkineto. Waits until all\n"
-      "are written and says where they are; Ctrl-C takes the request back. Exits with 1 when a program\n"
-      "could not, with 3 when none matched: 'kymo doctor PID' says why.",
+      "Requests a trace from running programs, through kymod: programs that link kymo::ondemand and were\n"
+      "started with KYMO_DAEMON=1, and with 'kymod --dynolog' also programs that use libkineto. Waits\n"
+      "until all traces are written and lists the files. Ctrl-C cancels the trigger. Exits with 1 if a\n"
+      "program failed, and with 3 if no program matched; 'kymo doctor PID' shows why.",
       "kymo trigger --name train --duration 2s -o '/data/{name}-{pid}.json.gz'\n"
       "kymo trigger --all --start-at +5s --duration 500ms --stack\n"
       "kymo trigger --pid 4711 --last 30s");
@@ -149,27 +152,27 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
       [&](const std::string& text) {
         options.trigger.process_limit = static_cast<uint32_t>(std::min<uint64_t>(base::parse_count(text), UINT32_MAX));
       },
-      "not more than N processes");
+      "max number of processes");
   add_window(line, window, now_ns);
   add_flags(line, flags);
-  line.flag("--memory-profile", options.trigger.memory, "a profile of memory instead of a trace");
+  line.flag("--memory-profile", options.trigger.memory, "a memory profile instead of a trace");
   line.value("-o,--output", "PATTERN", options.output,
-             "where to write, seen from here, with {pid}, {name},\n"
-             "{host}, {job}, {time}, {request}; its ending is the\n"
-             "format: .kymo, .json, .json.gz, .pftrace, .csv; of a\n"
-             "memory profile .html, .kymo, .json, .json.gz, .pickle.\n"
-             "{name}-{pid}-{time}.kymo unless given");
-  line.flag("--no-wait", no_wait, "only ask; 'kymo ps' shows what becomes of it");
+             "the file to write, relative to this folder, with {pid},\n"
+             "{name}, {host}, {job}, {time}, {request}. The extension\n"
+             "is the format: .kymo, .json, .json.gz, .pftrace, .csv;\n"
+             "for memory profiles .html, .kymo, .json, .json.gz,\n"
+             ".pickle. Default: {name}-{pid}-{time}.kymo");
+  line.flag("--no-wait", no_wait, "do not wait for the traces; 'kymo ps' shows the state");
   add_socket(line, options.socket);
-  line.flag("--quiet", options.quiet, "no progress, and only what went wrong");
+  line.flag("--quiet", options.quiet, "no progress; print only problems");
   line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
 
   if (line.was_given("--output") && options.output.empty())
-    throw options::UsageError("trigger", "-o: '' names no file; leave it out, or give a path");
-  if (which.is_empty()) throw options::UsageError("trigger", "which processes? give --pid, --name, --job or --all");
+    throw options::UsageError("trigger", "-o: the path is empty; give a path, or omit -o");
+  if (which.is_empty()) throw options::UsageError("trigger", "no processes given; use --pid, --name, --job or --all");
   if (which.all && !selection_text(which).empty())
-    throw options::UsageError("trigger", "--all is every program; leave it out, or the others");
+    throw options::UsageError("trigger", "--all cannot be used with --pid, --name or --job");
   options.trigger.selection = which.selection;
   options.wait = !no_wait;
   options.trigger.follow = options.wait;

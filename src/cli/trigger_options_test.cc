@@ -56,29 +56,30 @@ TEST(TriggerOptionsTest, FlagsAddUp) {
 }
 
 TEST(TriggerOptionsTest, NonsenseIsSaid) {
-  EXPECT_EQ(trigger_problem({}), "which processes? give --pid, --name, --job or --all");
-  EXPECT_EQ(trigger_problem({"--all", "--pid", "7"}), "--all is every program; leave it out, or the others");
-  EXPECT_EQ(trigger_problem({"--pid", "0"}), "--pid: '0' is no process id; write a number, as in 4711");
+  EXPECT_EQ(trigger_problem({}), "no processes given; use --pid, --name, --job or --all");
+  EXPECT_EQ(trigger_problem({"--all", "--pid", "7"}), "--all cannot be used with --pid, --name or --job");
+  EXPECT_EQ(trigger_problem({"--pid", "0"}), "--pid: '0' is not a process id; give a number, such as 4711");
   EXPECT_EQ(trigger_problem({"--all", "--duration", "1s", "--last", "1s"}),
-            "--duration, --iterations and --last exclude each other; give one");
-  EXPECT_EQ(trigger_problem({"--all", "--roundup", "5"}), "--roundup is for --iterations; give their number");
+            "give only one of --duration, --iterations and --last");
+  EXPECT_EQ(trigger_problem({"--all", "--roundup", "5"}),
+            "--roundup needs --iterations; give the number of iterations");
   EXPECT_EQ(trigger_problem({"--all", "--last", "1s", "--start-at", "+1s"}),
-            "--last is past and has no --start-at; leave it out");
+            "--last cannot be used with --start-at; it records the past");
   EXPECT_EQ(trigger_problem({"--all", "--memory-profile", "--iterations", "5"}),
-            "--memory-profile goes by time; give a --duration");
-  EXPECT_EQ(trigger_problem({"--all", "--duration", "169h"}),
-            "more than seven days (168h) are not recorded; give less");
+            "--memory-profile works only with --duration, not with --iterations or --last");
+  EXPECT_EQ(trigger_problem({"--all", "--duration", "169h"}), "the max duration is seven days (168h)");
   EXPECT_EQ(trigger_problem({"--all", "--duration", "0s"}),
-            "--duration: '0s' is no time to record; give some, as in 500ms");
-  EXPECT_EQ(trigger_problem({"--all", "--last", "0s"}), "--last: '0s' is no time to record; give some, as in 500ms");
-  EXPECT_EQ(trigger_problem({"--name", ""}), "--name: '' is nobody's name; 'kymo ps' shows them");
-  EXPECT_EQ(trigger_problem({"--all", "-o", ""}), "-o: '' names no file; leave it out, or give a path");
+            "--duration: '0s' is not a duration; give one that is not 0, such as 500ms");
+  EXPECT_EQ(trigger_problem({"--all", "--last", "0s"}),
+            "--last: '0s' is not a duration; give one that is not 0, such as 500ms");
+  EXPECT_EQ(trigger_problem({"--name", ""}), "--name: '' is not a program name; 'kymo ps' lists the names");
+  EXPECT_EQ(trigger_problem({"--all", "-o", ""}), "-o: the path is empty; give a path, or omit -o");
   EXPECT_EQ(trigger_problem({"4711"}), "unexpected argument '4711'; did you mean --pid 4711?");
   EXPECT_EQ(trigger_problem({"train"}), "unexpected argument 'train'; did you mean --name train?");
   EXPECT_NE(trigger_problem({"--all", "-o", "{who}.kymo"}), "");
-  EXPECT_EQ(
-      trigger_problem({"--all", "-o", "a.txt"}),
-      "-o: 'a.txt' does not end like a trace; write one of .kymo, .json, .json.gz, .pftrace, .perfetto-trace, .csv");
+  EXPECT_EQ(trigger_problem({"--all", "-o", "a.txt"}),
+            "-o: 'a.txt' does not have the file extension of a trace; use one of .kymo, .json, .json.gz, .pftrace, "
+            ".perfetto-trace, .csv");
 }
 
 TEST(TriggerOptionsTest, EndingIsTheFormat) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/printable.h"
 #include "base/text.h"
-#include "cli/table.h"
-#include "cli/text.h"
+#include "base/text_table.h"
 #include "cli/units.h"
 
 namespace kymo::cli {
@@ -14,13 +14,13 @@ namespace {
 using wire::RequestState;
 
 constexpr size_t kBarWidth = 20, kColumnsForBar = 64;
-constexpr double kRecordingShare = 0.9;  // of a bar; the rest is writing
+constexpr double kRecordingShare = 0.9;  // of the bar; the rest is for writing
 
 double thousandths(uint32_t progress) {
   return std::min(1.0, static_cast<double>(progress) / static_cast<double>(wire::kWholeProgress));
 }
 
-// How far a state is on the way to the end.
+// The order of the states, from start to end.
 int rank_of(RequestState state) {
   switch (state) {
     case RequestState::Queued:
@@ -38,28 +38,28 @@ int rank_of(RequestState state) {
   }
 }
 
-// So that it is worth a word: no program begins at once.
+// Late enough to report: every program starts a little late.
 bool is_late(const TargetOutcome& target) {
   constexpr int64_t kNoticeable = 1'000'000;
   return target.state == RequestState::Finished && target.late_ns >= kNoticeable;
 }
 
-// Where nobody counted, that is said instead of a number.
+// A dash if the count is not known.
 std::string count_or_dash(uint64_t count) { return count == wire::kUnknownCount ? "-" : count_text(count); }
 
-void write_count(JsonWriter& json, std::string_view name, uint64_t count) {
+void write_count(base::JsonWriter& json, std::string_view name, uint64_t count) {
   if (count == wire::kUnknownCount)
     json.field(name, std::numeric_limits<double>::quiet_NaN());  // null
   else
     json.field(name, count);
 }
 
-// What was written so far may be there even where it failed; its text says where.
+// After a failure, a part of the trace may exist; the text says where.
 std::string file_or_reason(const TargetOutcome& target) {
   if (target.state == RequestState::Finished && !target.text.empty())
-    return base::format("{} ({})", printable(target.path), printable(target.text));
+    return base::format("{} ({})", base::printable(target.path), base::printable(target.text));
   const bool shows_path = target.state == RequestState::Finished || !wire::is_final(target.state);
-  return printable(shows_path && !target.path.empty() ? target.path : target.text);
+  return base::printable(shows_path && !target.path.empty() ? target.path : target.text);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ TriggerProgress::TriggerProgress(const wire::TraceOptions& options, const std::v
 void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns) {
   if (update.trigger_id != trigger_id_) return;
   if (update.targets_left == 0) told_over_ = true;
-  // A process may be connected by two protocols and be there twice: the one that is not over is meant.
+  // A process with two protocols may be in the list twice: the update is for the one that has not ended.
   auto target = std::ranges::find_if(
       targets_, [&](const auto& one) { return one.pid == update.pid && !wire::is_final(one.state); });
   if (target == targets_.end()) target = std::ranges::find(targets_, update.pid, &TargetOutcome::pid);
@@ -116,7 +116,7 @@ std::string TriggerProgress::phase(uint64_t now_ns) const {
   const auto hindmost = std::ranges::min_element(targets_, {}, [](const auto& one) { return rank_of(one.state); });
   if (hindmost == targets_.end()) return {};
   if (starts_ns_ > now_ns && rank_of(hindmost->state) < rank_of(RequestState::Writing))
-    return "begins in " + duration_text(starts_ns_ - now_ns);
+    return "starts in " + duration_text(starts_ns_ - now_ns);
   return std::string(wire::name_of(hindmost->state));
 }
 
@@ -140,13 +140,14 @@ std::string TriggerProgress::table() const {
   const bool any_late = std::ranges::any_of(targets_, is_late);
   const bool any_written =
       std::ranges::any_of(targets_, [](const auto& one) { return one.state == RequestState::Finished; });
-  std::vector<Table::Column> columns = {{"pid", Table::Align::Right}, {"state"}};
+  std::vector<base::TextTable::Column> columns = {{"pid", base::TextTable::Align::Right}, {"state"}};
   if (any_written)
-    columns.insert(columns.end(),
-                   {{"size", Table::Align::Right}, {"events", Table::Align::Right}, {"lost", Table::Align::Right}});
-  if (any_late) columns.push_back({"late", Table::Align::Right});
-  columns.push_back({any_written || is_over() ? "file, or why not" : "file"});
-  Table table(columns);
+    columns.insert(columns.end(), {{"size", base::TextTable::Align::Right},
+                                   {"events", base::TextTable::Align::Right},
+                                   {"lost", base::TextTable::Align::Right}});
+  if (any_late) columns.push_back({"late", base::TextTable::Align::Right});
+  columns.push_back({any_written || is_over() ? "file or error" : "file"});
+  base::TextTable table(columns);
   for (const TargetOutcome& target : targets_) {
     const bool is_written = target.state == RequestState::Finished;
     std::vector<std::string> cells = {std::to_string(target.pid), std::string(wire::name_of(target.state))};
@@ -159,10 +160,10 @@ std::string TriggerProgress::table() const {
     cells.push_back(file_or_reason(target));
     table.add(std::move(cells));
   }
-  return table.text();
+  return shown(table);
 }
 
-void TriggerProgress::write(JsonWriter& json) const {
+void TriggerProgress::write(base::JsonWriter& json) const {
   json.field("trigger", trigger_id_);
   json.begin_array("targets");
   for (const TargetOutcome& target : targets_) {

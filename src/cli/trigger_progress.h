@@ -1,7 +1,7 @@
-// What becomes of a trigger, process by process: a bar while it goes on, a table when it is over.
+// The progress of a trigger, for each process: a bar while it runs, a table when it has ended.
 //
-// Nothing here talks to anyone; what the daemon said goes in, text comes out. What it said is untrusted: an update of a
-// process that is not concerned is dropped.
+// No I/O here: takes the messages of the daemon and returns text. The messages are untrusted: an update for an unknown
+// process is dropped.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/json.h"
+#include "base/json_writer.h"
 #include "wire/message.h"
 
 namespace kymo::cli {
 
-// Of one process.
+// The state of one process.
 struct TargetOutcome {
   int32_t pid = 0;
   wire::RequestState state = wire::RequestState::Queued;
@@ -35,7 +35,7 @@ class TriggerProgress {
 
   void take(const wire::TriggerUpdate& update, uint64_t now_ns);
 
-  bool is_over() const;   // every process has ended it, one way or another
+  bool is_over() const;   // it has ended in every process, with success or not
   bool all_good() const;  // … and has written its trace
 
   // "████░░░░ 50 %  recording, 1 of 3 done", at `now_ns` of CLOCK_REALTIME; of narrow terminals, only the words.
@@ -43,7 +43,7 @@ class TriggerProgress {
 
   // A line for each process.
   std::string table() const;
-  void write(JsonWriter& json) const;  // the members of the object that is open
+  void write(base::JsonWriter& json) const;  // the members of the object that is open
 
  private:
   double fraction_of(const TargetOutcome& target, uint64_t now_ns) const;

@@ -60,7 +60,7 @@ TEST(TriggerProgressTest, BarCountsDownToAStartThatWasAskedFor) {
   TriggerProgress progress({.start_at_ns = 100 * kProgressSecond, .duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Waiting), 90 * kProgressSecond);
   progress.take(update_of(78, RequestState::Waiting), 90 * kProgressSecond);
-  EXPECT_THAT(progress.bar(95 * kProgressSecond), HasSubstr("begins in 5.00 s, 0 of 2 done"));
+  EXPECT_THAT(progress.bar(95 * kProgressSecond), HasSubstr("starts in 5.00 s, 0 of 2 done"));
 }
 
 TEST(TriggerProgressTest, TableHasALineForEachProcess) {
@@ -75,7 +75,7 @@ TEST(TriggerProgressTest, TableHasALineForEachProcess) {
   failed.error = "the disk is full\n\x1b[31m";
   progress.take(failed, 1);
   EXPECT_EQ(progress.table(),
-            "pid  state       size  events  lost     late  file, or why not\n"
+            "pid  state       size  events  lost     late  file or error\n"
             " 77  finished  1.2 MB  34,512     3  1.50 ms  /tmp/a-77.kymo\n"
             " 78  failed                                   the disk is full\\n\\x1b[31m\n");
 }
@@ -101,7 +101,7 @@ TEST(TriggerProgressTest, WhatNobodyCountedIsNoNumber) {
   written.events = written.losses = wire::kUnknownCount;
   progress.take(written, 1);
   EXPECT_THAT(progress.table(), HasSubstr("finished   0 B       -     -  /tmp/a-77.kymo\n"));
-  JsonWriter json(JsonWriter::Layout::OneLine);
+  base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   progress.write(json);
   json.end_object();
@@ -122,7 +122,7 @@ TEST(TriggerProgressTest, UpdatesOfOthersAreDropped) {
 TEST(TriggerProgressTest, JsonHasWhatTheTableHas) {
   TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Finished), 1);
-  JsonWriter json(JsonWriter::Layout::OneLine);
+  base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   progress.write(json);
   json.end_object();

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/terminal.h"
-#include "cli/text.h"
 #include "cli/units.h"
 
 namespace kymo::cli {
@@ -29,7 +29,7 @@ class Growth {
     std::string text = base::format("kymo: {}, {}/s, {}", count_of(progress.events, "event"),
                                     count_text(static_cast<uint64_t>(rate)), bytes_text(progress.bytes));
     if (progress.lost > 0) text += base::format(", {} lost", count_text(progress.lost));
-    if (!progress.error.empty()) text += base::format(", {}", printable(progress.error));
+    if (!progress.error.empty()) text += base::format(", {}", base::printable(progress.error));
     line_.show(text);
     shown_at_ = now;
     events_ = progress.events;
@@ -46,9 +46,9 @@ class Growth {
 void dump(collect::Recording& recording, const RecordOptions& options) {
   try {
     recording.dump(options.output);
-    if (!options.quiet) say(base::format("what was held is in {}", printable(options.output)));
+    if (!options.quiet) say(base::format("the flight recording was written to {}", base::printable(options.output)));
   } catch (const Error& error) {
-    say_warning(error.what());  // the program goes on, and so does the recording
+    say_warning(error.what());  // the program and the recording continue
   }
 }
 

@@ -1,8 +1,8 @@
-// Keeps a recorded program company until it ends: passes signals on to it and shows how the recording grows.
+// Watches a recorded program until it ends: forwards signals to it and shows how the recording grows.
 //
-// SIGINT, SIGTERM, SIGHUP and the like that are sent to kymo are the program's; what the terminal sends, it has had
-// already. A second SIGINT kills it, since one who presses Ctrl-C twice wants the end. SIGUSR2 makes a flight recorder
-// write what it holds.
+// Forwards SIGINT, SIGTERM, SIGHUP and similar signals that are sent to kymo. Signals of the terminal are not
+// forwarded: the program already got them. A second SIGINT kills the program. SIGUSR2 makes a flight recorder write its
+// events.
 #pragma once
 
 #include "cli/program.h"

@@ -1,7 +1,7 @@
-// The event classes of a segment, read as they appear.
+// The event classes of a segment. They are read while the program registers them.
 //
-// The segment may be written by a process that dies, or that is not ours: every length is checked against the arena
-// before it is believed.
+// The process that writes the segment may die, or may not be ours. So every length is checked against the arena before
+// it is used.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace kymo::collect {
 
 class ClassTable {
  public:
-  // Reads what was registered since the last call and returns it, for the file.
+  // Reads the classes registered since the last call, and returns them for the file.
   std::vector<trace::EventClass> update(const record::Registry& registry_untrusted);
 
-  // Null: never registered, or damaged.
+  // Null if it was never registered, or is damaged.
   const trace::EventClass* find(uint32_t id) const {
     return id < classes_.size() && classes_[id].id != 0 ? &classes_[id] : nullptr;
   }
   bool is_plain(uint32_t id) const { return id < plain_.size() && plain_[id]; }  // known, and without fields
-  const std::vector<trace::EventClass>& all() const { return classes_; }         // by id; an id of 0 marks a gap
+  const std::vector<trace::EventClass>& all() const { return classes_; }         // by id; entries with id 0 are gaps
 
  private:
   std::vector<trace::EventClass> classes_;
-  std::vector<uint8_t> plain_;        // one byte a class: what the decoder asks of every range
-  std::vector<uint32_t> unfinished_;  // handed out, but not filled in when we looked
+  std::vector<uint8_t> plain_;        // one byte per class, because the decoder looks it up for every range
+  std::vector<uint32_t> unfinished_;  // the id was assigned, but the class was not complete yet
   uint32_t seen_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// One chunk of events cut to a span of its clock's ticks: the part of clip.h that touches single events.
+// Cuts one chunk of events to a span of ticks of its clock: the part of clip.h that handles single events.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace kymo::collect {
 
-// Ticks from `begin` to before `end`.
+// Ticks from `begin` to `end`, without `end`.
 struct TickSpan {
   uint64_t begin = 0, end = 0;
   bool holds(uint64_t tick) const { return tick >= begin && tick < end; }
-  uint64_t last() const { return end - 1; }  // not of an empty one
+  uint64_t last() const { return end - 1; }  // only if not empty
   bool empty() const { return begin >= end; }
 };
 
-// The ticks of a clock between two moments of CLOCK_MONOTONIC, both of which belong to it. Exact for what lies between
-// `lowest` and `highest`, and as long beyond them as the span is.
+// The ticks of a clock between two times of CLOCK_MONOTONIC, with both ends. Exact between `lowest` and `highest`, and
+// outside of them for the length of the span.
 TickSpan ticks_of_span(const trace::ClockMap& clock, int64_t from_ns, int64_t to_ns, uint64_t lowest, uint64_t highest);
 
-// Whether a moment outside the span is kept all the same, at the nearer edge.
+// Whether a point outside the span is kept. It is then moved to the nearer edge.
 enum class Outside : uint8_t { Drop, Keep };
 
 struct BatchClip {
   TickSpan span;
-  bool first_of_ring = false;  // nothing is open before it
-  bool last_of_ring = false;   // whatever is open after it ends with the span
+  bool first_of_ring = false;  // no range is open before it
+  bool last_of_ring = false;   // ranges that are open after it end with the span
   std::function<Outside(trace::PointKind kind, uint32_t class_id, uint64_t id, bool before)> outside;
 };
 
-// Earliest and latest tick in it, open ranges included; {0, 0} for an empty one.
+// The earliest and the latest tick in it, with open ranges. {0, 0} if it is empty.
 std::pair<uint64_t, uint64_t> ticks_in(const trace::EventBatch& batch);
 
 // Cuts `batch` in place; returns how many ranges were cut.

@@ -1,4 +1,4 @@
-// Finding segments: which folders may hold some, and which of those belong to a trace.
+// Finds segments: the folders that may contain them, and the segments that belong to a trace.
 #pragma once
 
 #include <functional>
@@ -13,24 +13,24 @@ namespace kymo::collect {
 
 std::string to_hex(const uint8_t (&id)[16]);
 
-// From here, wherever the program goes meanwhile.
+// Absolute from the current directory, so it stays valid if the program changes its directory.
 std::string absolute_path(const std::string& path);
 
-// The folder new segments are made in. Throws kymo::NotAvailable where there is none.
+// The folder for new segments. Throws kymo::NotAvailable if there is none.
 std::string segment_folder();
 
-// Every folder that may hold segments: this user's, and for root everybody's, where programs that it records may have
-// changed their user.
+// All folders that may contain segments: this user's, and for root those of all users, because a program that root
+// records may have changed its user.
 enum class Whose { Own, All };
 std::vector<std::string> segment_folders(Whose whose = Whose::All);
 
 struct FoundSegment {
   std::string path;
-  record::Mapping mapping;  // the finder's to unmap
+  record::Mapping mapping;  // the caller must unmap it
 };
 
-// Maps the segments that `wanted` accepts by their header. Those whose name is in `seen` are not looked at again, and
-// every one that was looked at is added to it.
+// Maps the segments whose header `wanted` accepts. Segments whose name is in `seen` are skipped; every inspected one is
+// added to it.
 struct Search {
   std::set<std::string>* seen = nullptr;
   Whose whose = Whose::All;
@@ -39,15 +39,16 @@ struct Search {
 std::vector<FoundSegment> find_segments(const std::function<bool(const record::SegmentHeader&)>& wanted,
                                         const Search& search = {});
 
-// Segments of a Kymo whose records this one cannot read, by their paths.
+// The paths of segments of other versions of Kymo, whose records this one cannot read.
 std::vector<std::string> segments_of_other_versions(Whose whose);
 
-// Removes what dead processes left behind where there is nothing in it to bring home.
+// Removes the segments of dead processes that have no unread data.
 void remove_spent_segments();
 
 bool has_unread(const record::Mapping& mapping);
 
-// Takes the dead owner's place, so that no one else drains the segment meanwhile. False: someone lives, or was faster.
+// Becomes the owner of a dead process's segment, so that nobody else drains it. False if the owner is alive, or another
+// process was faster.
 bool claim(const record::Mapping& mapping);
 
 }  // namespace kymo::collect

@@ -1,4 +1,4 @@
-// Which of what overlaps on one track stands beside which: a lane for each that runs at the same time.
+// Puts overlapping spans of one track on lanes: spans that run at the same time get different lanes.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace kymo::collect {
 
 class Lanes {
  public:
-  // The first lane from `lowest` on that is free at `start`; taken until `end` from now on.
+  // The first lane from `lowest` that is free at `start`. It is in use until `end` then.
   uint16_t take(uint64_t start, uint64_t end, size_t lowest = 0) {
     size_t lane = lowest;
     while (lane < taken_until_.size() && taken_until_[lane] > start) ++lane;
@@ -21,7 +21,8 @@ class Lanes {
   void clear() { taken_until_.clear(); }
 
  private:
-  static constexpr size_t kMost = 1024;  // beyond any device; what damaged times ask for ends up in the last
+  // More than any device needs; if damaged times need more, the last lane takes them.
+  static constexpr size_t kMost = 1024;
 
   std::vector<uint64_t> taken_until_;
 };

@@ -1,4 +1,4 @@
-// Ranges across threads that are open: which ends had no start.
+// Tracks open ranges across threads, to find ends without a start.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace kymo::collect {
 
-// Handles of ranges across threads that are open, for all rings of a process.
+// The handles of open ranges across threads, for all rings of a process.
 class OpenHandles {
  public:
   void begin(uint64_t handle);
   void end(uint64_t handle, uint32_t track, uint64_t time);
   size_t open_count() const { return open_.size(); }
-  // Starts that an earlier collector has read are not known here: no end is called unknown any more.
+  // An earlier collector has read some starts, which are not known here. From now on no end counts as unknown.
   void forgive() { forgiving_ = true; }
-  // Once a pass over all rings is over: ends whose start was nowhere. An end may be read before its start, so it is
-  // asked about in the pass after.
+  // Call it after each pass over all rings. Returns the ends without a start. An end may be read before its start, so
+  // it is reported only after the next pass.
   std::vector<trace::Loss> unknown_ends();
 
  private:

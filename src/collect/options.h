@@ -1,4 +1,4 @@
-// What a session was asked for, checked and translated for the lower layers.
+// The options of a session, checked and converted for the lower layers.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct SessionId {
 };
 SessionId new_session_id();
 
-// Throws kymo::InvalidArgument naming the value that is out of range. A flight recorder overwrites, and who overwrites
-// is a flight recorder: the one is filled in from the other.
+// Throws kymo::InvalidArgument with the value that is out of range. A flight recorder always overwrites, and the policy
+// Overwrite always means a flight recorder: each sets the other.
 SessionOptions checked(SessionOptions options);
 
 FlightOptions flight_options(const SessionOptions& options);

@@ -30,8 +30,11 @@ std::vector<std::string> split_at_nul(std::string_view text) {
   return pieces;
 }
 
-// What changes how a program runs, and nothing that may be a secret.
+// Variables that change how a program runs, and nothing that may be a secret. `kymo record` sets some for itself.
 bool of_interest(std::string_view variable) {
+  constexpr std::array<std::string_view, 3> kOwn{"KYMO_SESSION", "KYMO_POLICY=", "KYMO_RING_BYTES="};
+  for (const std::string_view own : kOwn)
+    if (variable.starts_with(own)) return false;
   constexpr std::array<std::string_view, 12> kPrefixes{"KYMO_",        "CUDA_",     "OMP_",        "MKL_",
                                                        "OPENBLAS_NUM", "SLURM_JOB", "LD_PRELOAD=", "GOMP_",
                                                        "MALLOC_",      "POCL_",     "MESA_",       "VK_"};

@@ -1,8 +1,8 @@
-// Where chunks go: straight into the trace file, or into a flight recorder that keeps only the last part.
+// The output of chunks: directly to the trace file, or to a flight recorder, which keeps only the last part.
 //
-// A flight recorder is a row of small trace files in shared memory. The newest is written to; when it is full, or old
-// enough, the next begins and the oldest goes. Since traces may be put one behind the other, what it holds is their
-// bytes in order. Being files in shared memory, they outlive the process.
+// A flight recorder is a sequence of small trace files in shared memory. It writes to the newest. When that is full or
+// old enough, a new one starts and the oldest is removed. Traces may be concatenated, so the content of the recorder is
+// the bytes of these files in order. They are in shared memory, so they outlive the process.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ struct FlightOptions {
 
 class Output {
  public:
-  // `session` names the flight recorder's files. Throws kymo::Error when the trace file cannot be written.
+  // `session` is part of the names of the flight recorder's files. Throws kymo::Error if the trace file cannot be
+  // written.
   Output(const std::string& path, trace::Writer::Mode mode, const FlightOptions& flight, const std::string& session);
   ~Output();
   Output(const Output&) = delete;
@@ -34,49 +35,49 @@ class Output {
 
   trace::Writer& writer() { return flight_.on() ? *generations_.back().writer : *file_; }
   bool is_flight() const { return flight_.on(); }
-  // The trace file itself. A flight recorder's says only whose it is until it is dumped: recovery starts from there.
+  // The trace file itself. For a flight recorder it contains only the description of its owner until it is dumped:
+  // recovery starts from that.
   trace::Writer& file() { return *file_; }
 
-  // Begins the next of a flight recorder's files when it is time. True: classes, tracks and the like have to be said
-  // anew.
+  // Starts the next file of a flight recorder when it is time. True: classes, tracks and so on must be written again.
   bool rotate();
 
-  // Of the processes that go on: what is dumped or copied is all of it up to now.
+  // The endings of processes that still run: a dump or copy contains everything up to now.
   using Endings = std::vector<std::pair<trace::WriterId, trace::Ending>>;
 
-  // Writes what the flight recorder holds to `path`, replacing what is there. Throws kymo::Error.
+  // Writes the data of the flight recorder to `path`, and replaces an existing file. Throws kymo::Error.
   void dump(const std::string& path, const Endings& endings);
 
-  // What a flight recorder gets from now on, and since `from`, goes to the end of the file at `path` as well, which is
-  // there, until end_copy(). That one throws kymo::Error where the file took no more; the flight recorder goes on.
+  // New data of a flight recorder, and its data since `from`, is also appended to the file at `path`, until end_copy().
+  // The file must exist. end_copy() throws kymo::Error if the file could not be written; the flight recorder continues.
   void begin_copy(const std::string& path, std::chrono::steady_clock::time_point from);
-  void copy_on() noexcept;  // now and then
+  void copy_on() noexcept;  // call it repeatedly
   void end_copy(const Endings& endings);
 
-  // Completes the file; a flight recorder's part goes there now, behind what other processes have put there. Where a
-  // dump was asked for under that name it stays, and the part goes to NAME.end.kymo. Throws kymo::Error.
+  // Completes the file. The data of a flight recorder is now appended to it, after the data of other processes. If
+  // there was a dump to that name, the dump stays and the data goes to NAME.end.kymo. Throws kymo::Error.
   void close();
 
-  // From here on it is no flight recorder, and what it held is gone.
+  // Stops being a flight recorder, and discards its data.
   void forget_flight();
 
   void abandon() noexcept;  // see Collector
 
-  uint64_t bytes() const;  // in the file, or held
+  uint64_t bytes() const;  // in the file, or in the flight recorder
   const std::string& path() const { return path_; }
-  // Where close() puts a flight recorder's part.
+  // The path to which close() writes the data of a flight recorder.
   std::string end_path() const;
 
  private:
   struct Generation {
     std::string path;
-    std::optional<trace::Writer> writer;  // the newest has one
+    std::optional<trace::Writer> writer;  // only the newest has one
     uint64_t bytes = 0;
     std::chrono::steady_clock::time_point began, ended;
   };
   struct Copy {
     std::string path;
-    uint64_t done = 0;  // of the newest generation
+    uint64_t done = 0;  // bytes copied of the newest generation
     std::exception_ptr failure = {};
   };
   void begin_generation();
@@ -91,7 +92,7 @@ class Output {
   std::optional<Copy> copy_;
 };
 
-// The files of a session's flight recorders whose process is gone, oldest first.
+// The files of a session's flight recorders whose process has ended, oldest first.
 std::vector<std::string> abandoned_flight_files(const std::string& session);
 
 // Adds the bytes of `from` to the end of `to`. Throws kymo::Error.

@@ -9,43 +9,45 @@
 namespace kymo::collect {
 
 enum class StartMode { Create, Append };
-// Whether to remove first what dead processes left behind, which takes as long as there are other processes.
+// Whether to remove the data of dead processes first. This takes longer the more other processes there are.
 enum class Tidy { Yes, No };
 
-// `joined`: the session of a parent process that writes the same file.
+// `joined` is the session of a parent process that writes the same file.
 KYMO_API void start_session(const std::string& path, const SessionOptions& wanted, StartMode mode,
                             const SessionId* joined = nullptr, Tidy tidy = Tidy::Yes);
-// `Forget`: what a flight recorder holds is not written to its file.
+// `Forget` discards the data of a flight recorder instead of writing it.
 enum class Ending { Complete, Forget };
 KYMO_API void close_session(Ending ending = Ending::Complete);
-// Of a session whose file could not be completed: what the file does not hold is let go of, so that the next one can
-// begin although that file never takes more.
+// For a session whose file could not be completed: discards what is not in the file, so that the next session can start
+// even if that file can never be written.
 KYMO_API void drop_unfinished_session() noexcept;
 
-// What a forked child needs is done from now on, before the handlers that are registered later.
+// Installs the handlers for forks now, so that they run before handlers that are registered later.
 KYMO_API void follow_forks();
 
-// What the flight recorder of this copy of the library holds. Throws kymo::Error where none runs.
+// Dumps the flight recorder of this copy of the library. Throws kymo::Error if none runs.
 KYMO_API void dump_session(const std::string& path);
 
-// What that flight recorder gets from now on goes to `path` as well, an empty file, until the end is asked for; it goes
-// on as before. Both throw kymo::Error where none runs, the end also where the file took no more.
+// New data of that flight recorder also goes to `path`, an empty file, until end_flight_copy(). The recorder itself
+// continues as before. Both throw kymo::Error if no recorder runs; end_flight_copy() also if the file could not be
+// written.
 KYMO_API void begin_flight_copy(const std::string& path);
 KYMO_API void end_flight_copy();
 
-// What has been recorded until now is in the file when it returns. Throws kymo::Error where the file took no more; does
-// nothing where no session of this copy of the library runs.
+// When it returns, everything recorded until now is in the file. Throws kymo::Error if the file cannot be written. Does
+// nothing if this copy of the library has no session.
 KYMO_API void flush_session();
 
-// KYMO_TRACE's. Returns its id, for the processes this one starts.
+// The session of KYMO_TRACE. Returns its id, for the child processes.
 SessionId start_session_by_environment(const std::string& path, const SessionOptions& options, const SessionId* joined);
-// Has this process a session, whoever started it?
+// True if this process has a session, from any source.
 KYMO_API bool session_taken();
-// By `kymo record` or KYMO_TRACE.
+// True if `kymo record` or KYMO_TRACE records this process.
 KYMO_API bool recorded_from_outside();
 
 }  // namespace kymo::collect
 
-// Called before a Session of the program's own code begins, with 1: whoever has one on somebody else's behalf closes it
-// and takes none until the call with 0. One for the whole process, whichever copy of the library asks.
+// Sets a callback that is called with 1 before a Session of the program's own code starts. It must then close a session
+// that it runs for someone else, and start none until it is called with 0. There is one callback for the whole process,
+// for all copies of the library.
 extern "C" KYMO_API void kymo_set_give_way(void (*give_way)(int starting));

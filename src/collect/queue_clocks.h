@@ -1,8 +1,8 @@
-// The clocks of a process's devices: one domain for each, whichever of its queues says something about it.
+// The clocks of a process's devices. Each clock is one domain, shared by all queues that use it.
 //
-// A counter that wraps is continued to 64 bits here, so that what comes later in a trace is larger. A time is taken for
-// the one nearest to the last that was seen; after a silence of more than half the counter's circle, a pair says where
-// it stands, if its period is known. Not thread-safe: a Source's.
+// A counter that wraps is extended to 64 bits here, so that later times are larger. A time is assumed to be the one
+// nearest to the last time seen. If nothing came for more than half the counter's period, a clock pair gives the
+// position, if the length of a tick is known. Not thread-safe: a Source owns it.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@
 
 namespace kymo::collect {
 
-// What makes two queues tick together.
+// Queues with equal keys share a clock.
 struct ClockKey {
   std::string device_uuid;
   uint64_t clock = 0;
@@ -28,46 +28,46 @@ struct ClockKey {
 class QueueClock {
  public:
   QueueClock(uint32_t id, const ClockKey& key);
-  // As a file has it, where its counter has 64 bits.
+  // From a file, where its counter has 64 bits.
   explicit QueueClock(const trace::ClockDomain& known);
 
   uint32_t id() const { return domain_.id; }
   const trace::ClockDomain& domain() const { return domain_; }
-  void wraps_after(uint32_t bits);  // any number: what cannot be is 64
+  void wraps_after(uint32_t bits);  // an impossible number counts as 64
 
   uint64_t extend(uint64_t ticks);
-  // From one time to another, as they came; more than half of what there is means backwards.
+  // Raw ticks from one time to another. More than half of the counter's range means backwards.
   uint64_t elapsed(uint64_t from, uint64_t to) const { return (to - from) & mask_; }
   bool is_backwards(uint64_t elapsed_ticks) const { return elapsed_ticks > mask_ / 2; }
   uint64_t last_time() const { return last_; }
 
-  // One that is known already is passed over.
+  // Ignores a pair that is known already.
   void add_pair(trace::ClockPair pair);
 
-  // What the file has not been told yet: false where that is nothing. Told: what was taken is in the file.
+  // changes() returns what is not in the file yet; false if nothing. Call told() when it is in the file.
   bool changes(trace::ClockDomain& into) const;
   void told();
-  // For a file that is to stand alone.
+  // Everything, for a file that must be complete on its own.
   trace::ClockDomain whole() const;
 
  private:
-  trace::ClockDomain domain_;            // with the first and the newest pair of those that were told
-  std::vector<trace::ClockPair> fresh_;  // ascending
+  trace::ClockDomain domain_;            // with the first and the newest pair that are in the file
+  std::vector<trace::ClockPair> fresh_;  // not in the file yet, ascending
   uint64_t mask_ = ~uint64_t{0};
   uint64_t last_ = 0;
-  bool seen_ = false;  // `last_` is a time
+  bool seen_ = false;  // `last_` is valid
   bool new_ = true;
 };
 
 class QueueClocks {
  public:
-  // Domains are numbered from `first_id` on. References stay good.
+  // Domains are numbered from `first_id`. References stay valid.
   explicit QueueClocks(uint32_t first_id) : next_id_(first_id) {}
 
   QueueClock& find(const ClockKey& key);
   QueueClock* find(uint32_t id);
-  // What an earlier collector wrote. A file does not have the key of a domain, but a queue that ticks by it knows: its
-  // device's other queues are to find the same one.
+  // resume() takes what an earlier collector wrote. A file does not contain the key of a domain. recognize() restores
+  // it from a queue that uses the domain, so that other queues of the device find the same domain.
   void resume(const std::map<uint32_t, trace::ClockDomain>& known);
   void recognize(uint32_t id, const std::string& device_uuid, uint64_t clock, uint32_t wrap_bits);
 

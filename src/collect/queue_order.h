@@ -1,7 +1,7 @@
-// The spans of a device's queue in the order of their ends, each on a lane of its own while others run.
+// Sorts the spans of a device's queue by their ends, and puts overlapping spans on different lanes.
 //
-// A queue that works in order pays one comparison a span: everything stands on lane 0 as it came. Otherwise a batch is
-// sorted; what comes in a later batch than something that began after it gets another lane.
+// A queue that works in order costs one comparison per span: everything is on lane 0, unchanged. Otherwise each batch
+// is sorted. A span that comes in a later batch than a span that started after it gets another lane.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@ class QueueOrder {
     in_order_ &= start >= latest_;
     latest_ = std::max(latest_, end);
   }
-  // Of everything added since the last call.
+  // For everything added since the last call.
   void arrange(trace::Ranges& ranges, const ClassTable& classes);
   void clear();
 
  private:
   Lanes lanes_;
-  uint64_t latest_ = 0;  // end of all that was added
+  uint64_t latest_ = 0;  // the latest end of all that was added
   bool in_order_ = true;
 };
 

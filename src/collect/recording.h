@@ -1,7 +1,7 @@
 // A recording of other processes: what `kymo record` runs.
 //
-// Programs that find the recording's session in their environment make a segment each; the recording's own thread finds
-// those segments, drains them into one file and removes them when their process has ended.
+// Programs that find the session of the recording in their environment create a segment each. The thread of the
+// recording finds those segments, drains them into one file, and removes them when their process has ended.
 #pragma once
 
 #include <cstdint>
@@ -19,33 +19,33 @@ struct Progress {
   uint64_t live_processes = 0;
   uint64_t threads = 0;     // seen so far
   uint64_t events = 0;      // ranges and points in the file
-  uint64_t unfinished = 0;  // ranges that have begun and not ended, in processes that ended, or at the end
-  uint64_t bytes = 0;       // of the file, or held by the flight recorder
-  uint64_t lost = 0;        // by the ledger
-  std::string file;         // where it goes, or a flight recorder's part at the end
-  std::string error;        // why the file takes no more, while it does not
+  uint64_t unfinished = 0;  // ranges without an end, in processes that have ended, or at the end of the recording
+  uint64_t bytes = 0;       // of the file, or in the flight recorder
+  uint64_t lost = 0;        // as in the ledger
+  std::string file;         // the output, or the output at the end for a flight recorder
+  std::string error;        // why the file cannot be written at the moment
 };
 
 class Recording {
  public:
-  enum class Existing { Replace, Append };  // what becomes of a trace that is there
+  enum class Existing { Replace, Append };  // what to do with an existing trace
 
-  // Opens the file and checks that shared memory can be had; throws as Session does.
+  // Opens the file and checks that shared memory is available. Throws like Session.
   Recording(const std::string& path, const SessionOptions& options, Existing existing = Existing::Replace);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // What to put into the environment of the programs to be recorded.
+  // The variables to set in the environment of the programs to record.
   std::vector<std::pair<std::string, std::string>> environment() const;
 
   Progress progress() const;
 
-  // Writes what a flight recorder holds. Throws when this is none.
+  // Writes the data of a flight recorder. Throws if this is not a flight recorder.
   void dump(const std::string& path);
 
-  // Drains what is left, completes the file. Segments of processes that still run are left to them: they stop
-  // recording. Throws what went wrong.
+  // Drains the remaining data and completes the file. Processes that still run keep their segments and stop recording.
+  // Throws if something failed.
   Progress finish();
 
  private:
@@ -55,22 +55,23 @@ class Recording {
 
 struct Recovered {
   uint64_t processes = 0;       // segments drained into the file and removed
-  uint64_t live_processes = 0;  // still recording: left alone
-  uint64_t elsewhere = 0;       // segments of another file, of which this is a copy: left for that
+  uint64_t live_processes = 0;  // still recording: not changed
+  uint64_t elsewhere = 0;       // segments that belong to another file, of which this is a copy: left for that file
   uint64_t events = 0;
   uint64_t bytes = 0;
 };
 
-// Brings what dead processes left in shared memory into the trace they were recording: the segments are found by the
-// writers and the session the file names. Finding none is not an error. Needs the file writable only when there is
-// something to bring.
+// Adds the data that dead processes left in shared memory to the trace that they were recording. The segments are found
+// by the writers and the session in the file. It is not an error to find none. The file must be writable only if there
+// is something to add.
 Recovered recover(const std::string& path);
 
-// A temporary copy of a trace that cannot be written, or that is itself a copy, with what dead processes left behind
-// it; that stays where it is, for the original. The caller's to remove. Throws kymo::Error.
+// Makes a temporary copy of a trace and appends the data of dead processes to it. For a trace that cannot be written,
+// or that is itself a copy. The data in shared memory stays, for the original. The caller must remove the copy. Throws
+// kymo::Error.
 std::string whole_copy(const std::string& path);
 
-// Removes what dead processes left in shared memory where the trace that they recorded is gone.
+// Removes the data that dead processes left in shared memory, if their trace does not exist any more.
 struct Cleaned {
   struct Kept {
     uint64_t pid;
@@ -78,8 +79,8 @@ struct Cleaned {
   };
   uint64_t removed = 0, bytes = 0;
   uint64_t live = 0;                           // still recording
-  std::vector<Kept> kept;                      // what can still be brought home
-  std::vector<std::string> of_other_versions;  // files that this Kymo cannot read, of programs that may still run
+  std::vector<Kept> kept;                      // data that can still be recovered
+  std::vector<std::string> of_other_versions;  // files that this version cannot read; their programs may still run
 };
 Cleaned clean_segments();
 

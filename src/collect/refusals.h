@@ -1,4 +1,4 @@
-// What processes say that could not record: the recorder's end of record/refusal.h.
+// Receives messages of processes that could not record: the recorder's side of record/refusal.h.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct Refusal {
 
 class Refusals {
  public:
-  // Throws kymo::NotAvailable where there is no such socket to be had.
+  // Throws kymo::NotAvailable if the socket cannot be created.
   explicit Refusals(const SessionId& session);
   ~Refusals();
   Refusals(const Refusals&) = delete;
   Refusals& operator=(const Refusals&) = delete;
 
-  // The processes that have said so since the last call.
+  // The messages since the last call.
   std::vector<Refusal> take();
 
  private:

@@ -1,8 +1,9 @@
-// The other processes of a session whose collector is in a program: those it forked, and those they started.
+// The other processes of a session whose collector runs inside a program: its forked children and the programs that
+// they start.
 //
-// Each has a collector of its own. One that died without closing, by _exit or a signal, leaves its segment in shared
-// memory, and one that may not write the trace any more, having changed its user, has no collector: the program's own
-// collector takes over for both.
+// Each of them has its own collector. A process that died without closing, by _exit or a signal, leaves its segment in
+// shared memory. A process that changed its user may not write the trace any more and has no collector. The program's
+// own collector takes over for both.
 #pragma once
 
 #include <chrono>
@@ -24,7 +25,7 @@ class Relatives {
   Relatives(const Relatives&) = delete;
   Relatives& operator=(const Relatives&) = delete;
 
-  // On the collector's thread, now and then and at the end: looks for them at most once a second, or now.
+  // Called on the collector's thread, repeatedly and at the end. Searches at most once a second, or always if `now`.
   void look(Collector& collector, bool now);
 
  private:
@@ -33,14 +34,14 @@ class Relatives {
     Source* source;
   };
   void look_at(Collector& collector, FoundSegment& segment);
-  void release(Collector& collector);  // those that have ended meanwhile
+  void release(Collector& collector);  // those that have ended in the meantime
 
   const std::string path_;  // of the trace
   const SessionId session_;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   std::chrono::milliseconds pause_{1000};
-  std::optional<trace::Reader> reader_;  // of the trace, for what it already holds of them
-  size_t collected_ = 0;                 // that had ended
+  std::optional<trace::Reader> reader_;  // of the trace, to see what it already has of them
+  size_t collected_ = 0;                 // number of ended processes that were drained
   std::vector<Adopted> adopted_;
 };
 

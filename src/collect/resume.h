@@ -1,4 +1,4 @@
-// What a trace already holds of a process whose collector stopped before its end.
+// What a trace already contains of a process whose collector stopped before its end.
 #pragma once
 
 #include "collect/source.h"
@@ -6,7 +6,7 @@
 
 namespace kymo::collect {
 
-// Where a writer's rings were when its collector stopped: as its last chunks say.
+// The positions of a writer's rings when its collector stopped, from its last chunks.
 Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer);
 
 }  // namespace kymo::collect

@@ -1,8 +1,8 @@
-// From the cells of one ring to batches of events: pairs beginnings with ends, gives ranges their depth, takes
-// arguments apart by their class.
+// Decodes the cells of one ring to batches of events: matches begins with ends, computes the depth of ranges, and reads
+// arguments by their class.
 //
-// A ring serves one thread or device's queue after another. A batch holds one's events, so the decoder stops where the
-// next one begins; call it again from there. Times on a queue are those of its device's clock.
+// A ring is used by one thread or device queue after another. A batch has the events of only one of them, so the
+// decoder stops where the next one starts. Call it again from there. Times on a queue are times of its device's clock.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@
 
 namespace kymo::collect {
 
-// The range that shows a thread waiting for the collector; beyond the ids a registry gives.
+// The class of the range that shows a thread waiting for the collector. Its id is above all ids of a registry.
 inline constexpr uint32_t kBlockedClass = record::kMaxClasses + 1;
 trace::EventClass blocked_class();
 
 class RingDecoder {
  public:
-  // What the rings of a process share; it outlives them.
+  // Shared by all rings of a process. It must outlive them.
   struct Shared {
     const ClassTable& classes;
     OpenHandles& handles;
@@ -36,40 +36,40 @@ class RingDecoder {
   };
   RingDecoder(uint32_t ring, const Shared& shared);
 
-  // A chunk states all ranges that are open at its ends, so there is a limit to how many nest: those beyond it, or
-  // beyond what their values may take, go into the file as asynchronous ranges, each at once. A program that never ends
-  // its ranges costs the collector no more memory than that.
-  static constexpr size_t kMostNested = 8192;  // or chunks would say little else
+  // A chunk lists all ranges that are open at its ends, so nesting has a limit. Ranges above the limit, or above the
+  // limit for the size of their values, go into the file immediately as asynchronous ranges. So a program that never
+  // ends its ranges does not cost the collector more memory.
+  static constexpr size_t kMostNested = 8192;  // with more, the list would be most of a chunk
   static constexpr size_t kMostNestedValueBytes = 1'500'000;
-  // How many of those are open after these points of this track; nothing: the points do not say.
+  // How many ranges above the limit are open after these points of this track; nothing: the points do not show it.
   static std::optional<uint64_t> beyond_limit_after(const trace::Points& points, uint32_t track);
 
-  // Continues where an earlier collector stopped: with this track and these open ranges, and so many beyond the limit.
+  // Continues where an earlier collector stopped: with this track, these open ranges, and this number above the limit.
   void resume(const trace::Track& track, std::vector<trace::OpenRange> open, uint64_t beyond_limit = 0);
 
-  // Decodes cells [from, to) of a ring (mask = cells - 1) into batch() and returns where it stopped: at `to`, or in
-  // front of the cells of the next thread.
+  // Decodes cells [from, to) of a ring (mask = cells - 1) into batch(). Returns where it stopped: at `to`, or before
+  // the cells of the next thread.
   uint64_t decode(const record::Cell* cells, uint64_t mask, uint64_t from, uint64_t to);
 
-  // The same for what was left aside, and for ends that found no room even there; comes after cell `sequence` of the
-  // ring.
+  // The same for the records in the side area, and for ends that did not fit even there. They come after cell
+  // `sequence` of the ring.
   void decode_aside(const record::Cell* cells, uint32_t count, uint64_t lost_ends, uint64_t sequence);
 
-  // What the last decode() made. Valid until the next.
+  // The result of the last decode(). Valid until the next one.
   const trace::EventBatch& batch() const { return batch_; }
   bool batch_has_events() const;
 
-  // Since the last call: what was lost, and the track where a thread or a queue has begun or was named. A thread's
-  // clock is for the caller to fill in.
+  // Since the last call: the losses, and the track if a thread or queue has started or got a name. The caller must fill
+  // in the clock of a thread.
   std::vector<trace::Loss> take_losses();
   bool take_changed_track(trace::Track& track);
 
   uint32_t track() const { return track_.id; }
-  uint64_t open_count() const { return stack_.size() + beyond_limit_; }  // ranges begun and not ended
+  uint64_t open_count() const { return stack_.size() + beyond_limit_; }  // ranges that have started and not ended
   uint64_t blocked_ticks() const { return blocked_ticks_; }              // of this thread so far
 
-  // Cells were overwritten before they were read: what was open is unknown now, and perhaps whose they were. A `tid` of
-  // 0: a queue has the ring, and says in what follows which.
+  // Cells were overwritten before they were read. So the open ranges are unknown, and perhaps also the owner of the
+  // cells. If `tid` is 0, a queue owns the ring, and the following cells say which.
   void lose_cells(uint64_t count, uint32_t tid, std::string name);
   bool track_changed() const { return track_changed_; }
 
@@ -108,26 +108,26 @@ class RingDecoder {
   const trace::EventClass inline_name_{trace::kInlineName, "", "", 0, {{"", trace::FieldType::String}}};
   trace::EventBatch batch_;
   std::vector<Open> stack_;
-  std::vector<trace::Values>
-      open_values_;  // of open ranges; longer than their number, because the memory is used again
+  // The values of open ranges. It has spare entries, whose memory is reused.
+  std::vector<trace::Values> open_values_;
   uint32_t open_values_count_ = 0;
-  size_t open_value_bytes_ = 0;  // what they take in a chunk, at most
-  uint64_t beyond_limit_ = 0;    // ranges open within the innermost of stack_
-  std::vector<uint64_t> words_;  // of the record at hand
+  size_t open_value_bytes_ = 0;  // their max size in a chunk
+  uint64_t beyond_limit_ = 0;    // open ranges inside the innermost of stack_
+  std::vector<uint64_t> words_;  // of the current record
   std::vector<trace::Loss> losses_;
   uint32_t& next_track_;
   trace::Track track_;
   bool track_changed_ = false;
   uint64_t blocked_ticks_ = 0;
   size_t range_count_ = 0;     // the arrays of batch_.ranges are longer while decoding
-  uint64_t ended_before_ = 0;  // the end of the last range of the batch before
+  uint64_t ended_before_ = 0;  // the end of the last range in the previous batch
 
-  QueueClock* clock_ = nullptr;  // of the queue that has the ring; null: a thread has it
+  QueueClock* clock_ = nullptr;  // of the queue that owns the ring; null: a thread owns it
   QueueOrder order_;             // of the queue's spans
-  Lanes lanes_;                  // of a thread's spans that fit nowhere else
-  bool new_owner_ = true;        // what comes next says whose the ring is now
-  bool cells_lost_ = false;      // and it may be another's without having said so
-  uint64_t overwritten_ = 0;     // cells of a queue not known yet
+  Lanes lanes_;                  // for a thread's spans that do not nest
+  bool new_owner_ = true;        // the next records say who owns the ring now
+  bool cells_lost_ = false;      // the owner may have changed without a record
+  uint64_t overwritten_ = 0;     // cells of a queue that is not known yet
 };
 
 }  // namespace kymo::collect

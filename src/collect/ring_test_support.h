@@ -1,4 +1,4 @@
-// What the tests of the decoder share: a ring written by hand.
+// Shared by the tests of the decoder: a ring that a test fills by hand.
 #pragma once
 
 #include <gtest/gtest.h>

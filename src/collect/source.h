@@ -1,7 +1,7 @@
-// One segment being drained: a recording process as the collector sees it.
+// A segment that is being drained: one recording process from the collector's side.
 //
-// Reading order is what makes nothing get lost or counted twice: a chunk says which cells of which ring it holds, it
-// goes into the file, and only then the ring's tail moves. A write that fails is tried again with the same chunk.
+// The order of steps prevents loss and double counting: a chunk says which cells of which ring it has, it goes into the
+// file, and only then the ring's tail moves. A failed write is repeated with the same chunk.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@
 
 namespace kymo::collect {
 
-// What the file already holds of a process whose collector stopped before its end.
+// What the file already contains of a process whose collector stopped before its end.
 struct Resume {
   struct Ring {
     uint64_t sequence_end = 0;
@@ -34,41 +34,42 @@ struct Resume {
 
 class Source {
  public:
-  enum class From { Now, Beginning };  // records made before the session do not belong to it
+  enum class From { Now, Beginning };  // records from before the session do not belong to it
 
-  // Takes no ownership of the mapping. `geometry`: as it was checked when another process's segment was mapped.
+  // Does not own the mapping. `geometry` was checked when another process's segment was mapped.
   Source(record::SegmentHeader& header, trace::Origin origin, From from,
          const std::optional<record::Geometry>& geometry = std::nullopt);
   void resume(const Resume& state);
 
-  // Says who this is. First of all, and again in each file that is to stand alone.
+  // Writes the description of the process. Call it first, and again for each file that must be complete on its own.
   void introduce(trace::Writer& writer);
 
-  // One look at every ring: those worth a chunk are read, all of them when `everything`. True: something was read.
-  // Throws kymo::Error when the file takes no more; nothing is lost by that, the next call goes on.
+  // One pass over all rings. Reads the rings that have enough data for a chunk, or all of them if `everything`. True:
+  // something was read. Throws kymo::Error if the file cannot be written; nothing is lost then, and the next call
+  // continues.
   bool drain(trace::Writer& writer, bool everything);
 
-  // How full the fullest ring is by now: 0 to 1.
+  // How full the fullest ring is now, from 0 to 1.
   double fullest() const;
 
-  // Now and then: a clock pair, the tool's own cost, ends that had no start.
+  // Call it repeatedly. Writes a clock pair, the tool's own cost, and ends without a start.
   void note(trace::Writer& writer);
-  bool is_own() const { return is_own_; }  // of the process that collects
+  bool is_own() const { return is_own_; }  // it is the process of the collector
 
-  // Its process runs: the time goes into the segment, for whoever has to tell how long what is open has lasted.
+  // The process is alive. Stores the time in the segment; recovery uses it to know how long open ranges have lasted.
   void saw_alive();
   trace::Ending ending_now() const;
 
-  // The segment was cut short by somebody: what it held and was not read is lost.
+  // Someone truncated the segment: its unread data is lost.
   void lose_segment();
 
-  // At the end, after a last drain: what no thread will write any more, and that this is all.
+  // At the end, after a last drain: writes the remaining side areas and losses, and the end of the process.
   void finish(trace::Writer& writer, uint64_t collector_cpu_ns);
 
   const trace::WriterId& id() const { return id_; }
   uint64_t events() const { return events_; }
   uint64_t lost() const { return lost_; }
-  uint64_t unfinished() const;  // ranges that have begun and not ended
+  uint64_t unfinished() const;  // ranges that have started and not ended
   uint32_t threads() const { return next_track_ - 1 - queues_; }
   record::SegmentHeader& header() { return header_; }
 
@@ -76,14 +77,14 @@ class Source {
   struct Ring {
     RingDecoder decoder;
     uint64_t position = 0;  // cells before it are in the file
-    uint64_t decoded = 0;   // cells before it are in the decoder's batch; more than position: to be written
-    std::chrono::steady_clock::time_point waiting_since{};  // there was something small to read
-    uint64_t records = 0;                                   // of the thread that has it
+    uint64_t decoded = 0;   // cells before it are in the decoder's batch; if > position: not written yet
+    std::chrono::steady_clock::time_point waiting_since{};  // since then there is a little data to read
+    uint64_t records = 0;                                   // of the thread that owns it
   };
   Ring& ring(uint32_t index);
   bool worth_reading(Ring& ring, const record::Slot& slot, uint64_t head, uint32_t state, bool everything);
   bool drain_ring(trace::Writer& writer, uint32_t index, bool everything);
-  // `head` is where to read to; it moves on where the thread has overwritten everything before it.
+  // Reads up to `head`. It moves forward if the thread has overwritten everything before it.
   void decode_next(Ring& ring, record::Slot& slot, uint32_t index, uint64_t& head);
   void write_decoded(trace::Writer& writer, Ring& ring);
   void write_events(trace::Writer& writer, const trace::EventBatch& batch);
@@ -106,10 +107,10 @@ class Source {
   OpenHandles handles_;
   QueueClocks queue_clocks_;
   std::vector<std::unique_ptr<Ring>> rings_;
-  std::map<uint32_t, trace::Track> tracks_;  // of threads and queues that live, for restating
+  std::map<uint32_t, trace::Track> tracks_;  // of live threads and queues, to write them again
   trace::ClockDomain clock_;
-  std::map<uint32_t, trace::Cost> costs_;  // by track, for threads that live
-  std::vector<record::Cell> copy_;         // of a ring that its thread may be overwriting
+  std::map<uint32_t, trace::Cost> costs_;  // by track, for live threads
+  std::vector<record::Cell> copy_;         // of a ring that its thread may overwrite during the read
 
   std::vector<trace::EventClass> new_classes_;  // not in the file yet
   std::vector<trace::Track> new_tracks_;
@@ -120,14 +121,14 @@ class Source {
   bool introduced_ = false;
   uint64_t notes_ = 0;
   uint32_t next_track_ = 1;
-  uint32_t queues_ = 0;  // of those tracks
+  uint32_t queues_ = 0;  // the number of tracks that are queues
   uint64_t events_ = 0;
   uint64_t lost_ = 0;
-  uint64_t dropped_ = 0;    // of those: records
-  uint64_t explained_ = 0;  // of those: starts, whose ends came without them
+  uint64_t dropped_ = 0;    // of lost_: records
+  uint64_t explained_ = 0;  // of dropped_: starts whose ends were read, so the ends are not counted again
 };
 
-// What the segment's header says of its process, and what /proc still knows of it.
+// The description of the process, from the segment's header and from /proc, if it is still there.
 trace::Origin origin_of(const record::SegmentHeader& header);
 
 }  // namespace kymo::collect

@@ -1,4 +1,4 @@
-// Hands out ranges across threads, whose two ends trace/async_pairs.h has brought together.
+// Reports ranges across threads, whose two ends trace/async_pairs.h has matched.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class AsyncRanges {
           hand_out(id, *begin, end.ns, end.place);
         }) {}
 
-  // `writer` is a number for the process, whose handles are its own.
+  // `writer` is the number of the process; handles are unique within it.
   void begin(uint32_t writer, const Point& point);
   void end(uint32_t writer, const Point& point) { pairs_.end({writer, point.id}, {point.place, point.time_ns}); }
 
-  // Hands out the rest; what has no end as lasting until end_of(its place).
+  // Reports the remaining ranges. A range without an end lasts until end_of(its place).
   template <typename EndOf>
   void finish(EndOf&& end_of) {
     pairs_.finish([&](const trace::AsyncHandle& handle, const std::unique_ptr<Begin>& begin) {
@@ -33,7 +33,7 @@ class AsyncRanges {
   uint64_t unmatched_ends() const { return pairs_.unmatched_ends(); }
 
  private:
-  // A beginning that outlives its chunk, with its own copy of the texts.
+  // A start that is kept after its chunk, with its own copy of the texts.
   struct Begin {
     explicit Begin(const Point& point);
     const Place* place;

@@ -1,4 +1,4 @@
-// The event classes of a trace, numbered through over all its writers, with what exporters ask of them again and again.
+// The event classes of a trace, numbered over all its writers, with data that exporters need repeatedly.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 namespace kymo::convert {
 
 struct ClassInfo {
-  uint32_t index = 0;  // dense, so that an exporter may keep what it knows of classes in a vector
+  uint32_t index = 0;  // dense, so that an exporter can use it as an index into a vector
   trace::EventClass event_class;
-  bool is_known = true;     // false: its events are in the trace and it is not; their values cannot be told apart
-  bool has_places = false;  // the name holds "{}" that values fill: it differs from event to event
-  // For each field the name of its value, empty where the value is part of the event's name.
+  bool is_known = true;     // false: the trace has events of it but not the class; their values cannot be read
+  bool has_places = false;  // the name has "{}" that values fill: it is different for each event
+  // The name of each field's value; empty if the value is part of the event's name.
   std::vector<std::string> keys;
 };
 
-// One a process. Class 0, whose name comes with the event, is "{}" here, which says the same.
+// One per process. Class 0, whose events carry their names, is "{}" here, which has the same effect.
 class Classes {
  public:
-  // Numbers go on from `next_index`, which is moved. Both must outlive this.
+  // Numbers continue from `next_index`, which is advanced. Both must outlive this object.
   Classes(const trace::WriterInfo& writer, uint32_t& next_index) : writer_(writer), next_index_(next_index) {}
 
-  // Made when first asked for; stays where it is.
+  // Created on the first call. The reference stays valid.
   const ClassInfo& find(uint32_t class_id) {
     if (class_id < dense_.size() && dense_[class_id] != nullptr) return *dense_[class_id];
     return make(class_id);
@@ -40,7 +40,7 @@ class Classes {
   uint32_t& next_index_;
   std::deque<ClassInfo> infos_;
   std::vector<const ClassInfo*> dense_;
-  std::map<uint32_t, const ClassInfo*> sparse_;  // ids too large for a table
+  std::map<uint32_t, const ClassInfo*> sparse_;  // for ids that are too large for a table
   const ClassInfo* unknown_ = nullptr;
 };
 

@@ -1,13 +1,13 @@
-// One line for each event, for spreadsheets, data frames and shell tools.
+// Writes one line for each event, for spreadsheets, data frames and shell tools.
 //
 //   kind,name,category,pid,tid,thread,device,start_ns,duration_ns,depth,lane,id,args
 //   range,step 7,train,4711,4711,main,,1763177220000001000,25000,0,0,,"{""rows"":128}"
 //
 // kind is range, async, instant, counter, flow_begin, flow_step, flow_end, allocation, free or sample. Times are
 // nanoseconds since 1970. On a device's queue, tid and thread are the queue's number and name, and device is its uuid.
-// A range that never ended has no duration, a point none either. id is a range's correlation or a point's own: the
-// handle, flow, address or stack. args is a JSON object; of a counter it holds its value. Fields are quoted as RFC 4180
-// says, lines end in a line feed.
+// A range without an end has no duration, and a point has none either. id is the correlation of a range, or the id of a
+// point: the handle, flow, address or stack. args is a JSON object; for a counter it has its value. Fields are quoted
+// as in RFC 4180, and lines end with a line feed.
 #pragma once
 
 #include "convert/export_stream.h"

@@ -1,4 +1,4 @@
-// A trace in the format that a file's name asks for.
+// Exports a trace. The extension of the file selects the format.
 //
 //   .json                          Chrome's format (chrome.h)
 //   .json.gz                       the same, compressed
@@ -12,9 +12,9 @@
 
 namespace kymo::convert {
 
-// The file appears under its name, mode 0600, when it is complete (base/atomic_file.h). Throws
-// kymo::InvalidArgument for any other ending, and kymo::Error with path and reason where the file cannot be written,
-// before anything is read.
+// The file appears under its name, with mode 0600, when it is complete (base/atomic_file.h). Throws
+// kymo::InvalidArgument if the extension is unsupported, and kymo::Error with path and reason if the file cannot be
+// written, before anything is read.
 void export_trace(const trace::Reader& reader, const std::string& path);
 
 }  // namespace kymo::convert

@@ -1,6 +1,6 @@
-// Where an export goes: text in memory, a file, a gzip stream on top of another stream.
+// The output of an export: text in memory, a file, or a gzip stream on top of another stream.
 //
-// Writers hand over large pieces. Nothing counts until finish(): a file appears under its name only then.
+// Writers write large pieces. The output is valid only after finish(): a file appears under its name only then.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace kymo::convert {
 
-inline constexpr size_t kFlushAt = 1 << 18;  // bytes a writer gathers before it hands them over
+inline constexpr size_t kFlushAt = 1 << 18;  // bytes that a writer collects before it writes them
 
 class ExportStream {
  public:
@@ -30,7 +30,7 @@ class StringStream : public ExportStream {
   std::string text_;
 };
 
-// A base::AtomicFile, complete with finish(). Refuses to replace a Kymo trace.
+// A base::AtomicFile that finish() completes. Refuses to replace a Kymo trace.
 class FileStream : public ExportStream {
  public:
   explicit FileStream(const std::string& path);
@@ -42,7 +42,7 @@ class FileStream : public ExportStream {
   base::AtomicFile file_;
 };
 
-// Compresses into `below`, which must outlive it and is finished with it.
+// Compresses into `below`, which must outlive it. finish() also finishes `below`.
 class GzipStream : public ExportStream {
  public:
   explicit GzipStream(ExportStream& below);

@@ -1,10 +1,10 @@
-// Which flows of a trace are whole, so that no exporter draws half an arrow.
+// Finds the complete flows of a trace, so that no exporter draws half an arrow.
 //
-// Viewers make nonsense of an arrow that has one end, and a trace may well have lost the other. So before anything is
-// written the points are read once: a flow counts when both its beginning and its end are there and each lies in a
-// range of its track, which is what an arrow is attached to. The same for a correlation, which ties a launch on a
-// thread to the work it caused on a device. Whole flows are numbered through from 1 over all processes, because their
-// ids are only a process's own.
+// Viewers show wrong results for an arrow with one end, and a trace may have lost the other end. So the points are read
+// once before anything is written. A flow counts if it has a start and an end, and each is inside a range of its track,
+// because an arrow is attached to ranges. The same applies to a correlation, which connects a launch on a thread to the
+// work on a device. Complete flows are numbered from 1 over all processes, because their ids are unique only within a
+// process.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ namespace kymo::convert {
 
 class Flows {
  public:
-  // Reads the points of chunks that have any, and the correlations where there is a device. Damaged chunks are passed
-  // over. 16 bytes for each whole flow.
+  // Reads the points of all chunks that have some, and the correlations if there is a device. Damaged chunks are
+  // skipped. Uses 16 bytes for each complete flow.
   explicit Flows(const trace::Reader& reader);
 
-  // The number of the flow, 0 where it is not whole. `claim_begin` and `claim_end` give it only once: the same end
-  // twice is no second arrow.
+  // The number of the flow; 0 if it is not complete. `claim_begin` and `claim_end` return it only once: a repeated end
+  // is not a second arrow.
   uint32_t claim_begin(const trace::WriterId& writer, uint64_t id) { return claim(points_, writer, id, &Flow::begun); }
   uint32_t claim_end(const trace::WriterId& writer, uint64_t id) { return claim(points_, writer, id, &Flow::ended); }
   uint32_t step(const trace::WriterId& writer, uint64_t id) { return claim(points_, writer, id, nullptr); }
@@ -34,7 +34,7 @@ class Flows {
     return claim(launches_, writer, correlation, &Flow::ended);
   }
 
-  // Points that begin or end a flow and are part of no whole one.
+  // Points that begin or end a flow but are not part of a complete flow.
   uint64_t incomplete() const { return incomplete_; }
 
  private:
@@ -44,14 +44,14 @@ class Flows {
     bool begun = false, ended = false;
   };
   using PerWriter = std::map<trace::WriterId, std::vector<Flow>>;  // sorted by id
-  // Ids of beginnings and ends as they are found.
+  // Ids of begins and ends, as they are found.
   struct Ends {
     std::vector<uint64_t> begins, ends;
   };
 
   void collect_points(const trace::Reader& reader);
   void collect_correlations(const trace::Reader& reader);
-  // Returns how many of what was found has no counterpart.
+  // Returns the number of ids without a counterpart.
   uint64_t pair_up(std::map<trace::WriterId, Ends>& found, PerWriter& into);
   static uint32_t claim(PerWriter& flows, const trace::WriterId& writer, uint64_t id, bool Flow::*taken);
 

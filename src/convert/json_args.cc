@@ -28,7 +28,7 @@ void JsonArgs::append(TextBuffer& out, const Range& range) {
   if (range.correlation != 0 && !has_field(*range.event_class, "correlation")) {
     append_integer(object.key("correlation"), range.correlation);
   }
-  if (!range.finished && !has_field(*range.event_class, "finished")) convert::append(object.key("finished"), "false");
+  if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
   object.close();
 }
 
@@ -48,7 +48,7 @@ void JsonArgs::append(TextBuffer& out, const Point& point) {
 void JsonArgs::append(TextBuffer& out, const AsyncRange& range) {
   JsonObject object(out);
   append_fields(object, range);
-  if (!range.finished && !has_field(*range.event_class, "finished")) convert::append(object.key("finished"), "false");
+  if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
   object.close();
 }
 
@@ -57,7 +57,7 @@ void JsonArgs::append_fields(JsonObject& object, const Event& event) {
   for (size_t i = 0; i < event.values.size(); ++i) {
     if (!prepared.keys[i].empty()) append_json_value(object.escaped_key(prepared.keys[i]), event.values[i]);
   }
-  if (!prepared.colour.empty()) convert::append(object.key("colour"), prepared.colour);
+  if (!prepared.colour.empty()) base::append(object.key("colour"), prepared.colour);
 }
 
 const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {

@@ -1,8 +1,9 @@
-// What an event carries beside its name, as a JSON object: its fields, its colour, what it is tied to.
+// The data of an event besides its name, as a JSON object: its fields, its colour, its connections.
 //
 //   {"rows":128,"colour":"#ff8800","correlation":17}
 //
-// A class's own field wins over an addition of the same name. Escapes each class's field names once.
+// A field of the class has priority over an addition of the same name. The field names of each class are escaped only
+// once.
 #pragma once
 
 #include <string>
@@ -10,13 +11,13 @@
 #include <vector>
 
 #include "convert/events.h"
-#include "convert/json_text.h"
+#include "convert/json_value.h"
 
 namespace kymo::convert {
 
 class JsonArgs {
  public:
-  // `with_queue`: a range on a device also says on which queue it ran, in the words of Kineto's traces.
+  // `with_queue`: a range on a device also has its queue, with the names of Kineto's traces.
   explicit JsonArgs(bool with_queue = false) : with_queue_(with_queue) {}
 
   void append(TextBuffer& out, const Range& range);
@@ -26,7 +27,7 @@ class JsonArgs {
  private:
   struct Prepared {
     bool done = false;
-    std::vector<std::string> keys;  // "name": or empty, as ClassInfo::keys
+    std::vector<std::string> keys;  // "name": or empty, like ClassInfo::keys
     std::string colour;             // "#rrggbb" with quotes, or empty
   };
   const Prepared& prepare(const ClassInfo& info);
@@ -36,7 +37,7 @@ class JsonArgs {
   std::vector<Prepared> prepared_;  // by ClassInfo::index
 };
 
-// Does the class have a field of this name?
+// True if the class has a field of this name.
 bool has_field(const ClassInfo& info, std::string_view name);
 
 // 0xAARRGGBB as "#rrggbb".

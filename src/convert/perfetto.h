@@ -1,18 +1,18 @@
-// Perfetto's own trace format: packets of protocol buffers, for ui.perfetto.dev and its trace processor.
+// Writes Perfetto's own trace format: packets of protocol buffers, for ui.perfetto.dev and its trace processor.
 //
-// What becomes of what:
+// How events are converted:
 //
-//   nested range           a slice on its thread's track, or on a lane below it; one that never ended stays open
-//   range across threads   a slice on a track below its process; as many tracks as overlap at once
+//   nested range           a slice on its thread's track, or on a lane below it; without an end it stays open
+//   range across threads   a slice on a track below its process; as many tracks as ranges overlap
 //   instant, allocation,   an instant
 //   free, sample
 //   counter                a counter track below its process
-//   flow                   an instant with the flow's id, at its own time: an arrow must not begin before its cause
+//   flow                   an instant with the flow's id, at its own time: an arrow must not start before its cause
 //   launch and its work    a flow between the two slices
 //   fields, colour         typed debug annotations
 //
-// Times are the host's CLOCK_MONOTONIC, with the wall clock beside it; where a trace comes from several hosts, whose
-// monotonic clocks have nothing in common, the wall clock.
+// Times are the host's CLOCK_MONOTONIC, together with the wall clock. If a trace comes from several hosts, whose
+// monotonic clocks are not related, times are the wall clock.
 #pragma once
 
 #include "convert/export_stream.h"
@@ -20,7 +20,7 @@
 
 namespace kymo::convert {
 
-// Streams: some 60 bytes for each range, memory for one chunk. Does not finish the sink. Throws what the sink throws.
+// Streams: about 60 bytes per range, memory for one chunk. Does not finish the sink. Throws what the sink throws.
 void write_perfetto(const trace::Reader& reader, ExportStream& sink);
 
 }  // namespace kymo::convert

@@ -19,8 +19,8 @@ using namespace perfetto;
 using trace::testing::kMonotonicZero;
 using trace::testing::kRealtimeZero;
 
-// A reader as strict as the format: it fails the test on an id used before its definition, an event on a track nobody
-// described, an end without a beginning, times that go backwards where they must not.
+// A strict reader: it fails the test if an id is used before its definition, if an event is on a track without a
+// description, if an end has no start, or if times go backwards where they must not.
 class PerfettoDecoder {
  public:
   enum class Times { Nested, Any };  // Any: only the order of begins and ends is checked
@@ -39,7 +39,7 @@ class PerfettoDecoder {
     std::string log;            // "(name@time", "@time)", ".name@time", "=value@time"
   };
   std::map<uint64_t, Track> tracks;
-  std::map<uint64_t, std::string> flows;  // "b" for an id, "e" for a terminating one, in file order
+  std::map<uint64_t, std::string> flows;  // "b" for an id, "e" for a terminating id, in file order
   std::map<uint32_t, uint64_t> clocks;
   uint64_t primary_clock = 0;
   std::vector<std::string> annotations;

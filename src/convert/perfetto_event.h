@@ -1,4 +1,4 @@
-// Builds one TrackEvent at a time: its name, category, annotations and whatever the caller adds.
+// Builds one TrackEvent at a time: its name, category, annotations and what the caller adds.
 //
 //   PerfettoEvent event;
 //   event.start(event::kSliceBegin, sequence, range);
@@ -22,7 +22,7 @@ class PerfettoEvent {
  public:
   // Without a name: the end of a slice, a counter.
   void start(uint32_t type);
-  // With everything the event's class and values say. What its sequence has not heard of yet is defined on it.
+  // With all data of the event's class and values. Names that are new for the sequence are defined on it.
   void start(uint32_t type, PerfettoSequence& sequence, const Event& from);
 
   void annotate(PerfettoSequence& sequence, const std::string& name, const Value& value);

@@ -1,4 +1,4 @@
-// The numbers of Perfetto's trace messages, those that Kymo writes. A file is a sequence of packets, each a field
+// The field numbers of Perfetto's trace messages that Kymo writes. A file is a sequence of packets, each a field
 // kPacket.
 #pragma once
 

@@ -1,7 +1,8 @@
-// One packet sequence of a Perfetto trace: its number, and the names it has already given out.
+// One packet sequence of a Perfetto trace: its number, and the names that it has already defined.
 //
-// A name is written once a sequence and a number from then on. Its definition must be in the same packet as the first
-// use or an earlier one, so the sequence collects definitions while an event is built and writes them into its packet.
+// A sequence writes a name once, and after that only its number. The definition must be in the same packet as the first
+// use or in an earlier one, so the sequence collects definitions while an event is built and writes them into its
+// packet.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,21 @@ namespace kymo::convert {
 
 class PerfettoSequence {
  public:
-  // Timestamps are of `clock_id`; events that name no track are on `track_uuid`.
+  // Timestamps use `clock_id`. Events without a track are on `track_uuid`.
   PerfettoSequence(uint32_t id, uint32_t clock_id, uint64_t track_uuid)
       : id_(id), clock_id_(clock_id), track_uuid_(track_uuid) {}
 
   uint64_t track_uuid() const { return track_uuid_; }
 
-  // Has no event of this class been here before? Asked for every event, so that its names need not be.
+  // True if this is the first event of this class here. Called for every event, so that its names need not be checked.
   bool is_first_use(uint32_t class_index) { return classes_.insert(class_index).second; }
 
-  // Each returns what it was given as `iid`, after defining it if this is the first time.
+  // Each returns `iid`, and defines it if this is the first time.
   uint64_t event_name(uint64_t iid, std::string_view text);
   uint64_t category(uint64_t iid, std::string_view text);
   uint64_t annotation_name(uint64_t iid, std::string_view text);
 
-  // Appends a packet with this encoded TrackEvent and the definitions it brought.
+  // Appends a packet with this encoded TrackEvent and its new definitions.
   void append_event(std::string& out, int64_t time_ns, const std::string& track_event);
 
  private:

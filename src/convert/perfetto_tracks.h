@@ -1,13 +1,13 @@
-// The tracks of a Perfetto trace: which there are, where they hang, and what identifies them.
+// The tracks of a Perfetto trace: which exist, their parents, and their ids.
 //
 //   process ── thread ── lane            ranges that overlap others of their thread
 //      │
 //      ├────── counter                   one for each counter class
-//      └────── ranges across threads     as many as overlap at once, for each class
+//      └────── ranges across threads     as many as overlap, for each class
 //   device ─── queue ── lane
 //
-// Each is described in a packet before its first event. Uuids are hashes of what the tracks are, so exports of the same
-// process put together agree, and of different ones do not collide.
+// Each track is described in a packet before its first event. A uuid is a hash of the track's identity. So merged
+// exports of the same process agree, and exports of different processes do not collide.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace kymo::convert {
 
 class PerfettoTracks {
  public:
-  // Descriptions are appended to `out` as they become necessary.
+  // Descriptions are appended to `out` when they are needed.
   explicit PerfettoTracks(std::string& out) : out_(out) {}
 
   void describe_all(const Places& places);
@@ -33,7 +33,7 @@ class PerfettoTracks {
   static uint64_t uuid_of(const Place& place);
   uint64_t lane(const Place& place, uint16_t lane);
   uint64_t counter(const Point& point);
-  // A track that is free from start_ns on; it is taken until end_ns.
+  // A track that is free from start_ns. It is in use until end_ns then.
   uint64_t async(const AsyncRange& range);
 
  private:
@@ -43,7 +43,7 @@ class PerfettoTracks {
   std::string& out_;
   std::map<std::pair<uint32_t, uint16_t>, uint64_t> lanes_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> counters_;
-  // For each group and class, the tracks by when they are free again.
+  // For each group and class: the tracks, by the time from which they are free.
   std::map<std::pair<uint32_t, uint32_t>, std::multimap<int64_t, uint64_t>> async_;
 };
 

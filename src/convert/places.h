@@ -1,9 +1,9 @@
-// Where the tracks of a trace stand in a viewer: a process or device each, and in it a row with a name.
+// The places of a trace's tracks in a viewer: a process or device, and in it a row with a name.
 //
-// Viewers know a row by a pid and a tid. Kymo's tracks keep the system's, except where two different things would share
-// one: the same pid on two hosts, a thread id the system gave twice, queues of two processes on one device. Those get a
-// free number. Devices are processes of their own (0, 1, …), so that all work on one device stands together, whoever
-// sent it.
+// Viewers identify a row by a pid and a tid. Kymo's tracks keep the system's numbers, unless two different things would
+// have the same: the same pid on two hosts, a thread id that was reused, queues of two processes on one device. Those
+// get a free number. Devices are separate processes (0, 1, …), so that all work on one device is together, from all
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Group {
   std::string name;
   std::string label;  // "CPU" or "GPU 0"
   uint64_t sort_index = 0;
-  const trace::WriterInfo* writer = nullptr;  // null: a device; the first one where a process has several (it exec'ed)
+  const trace::WriterInfo* writer = nullptr;  // null: a device; the first one if a process has several (after exec)
   std::string device_uuid;
 };
 
@@ -43,12 +43,12 @@ class Places {
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // Null for a track the trace does not describe. What is found stays where it is.
+  // Null if the trace does not describe the track. The pointer stays valid.
   const Place* find(const trace::WriterId& writer, uint32_t track) const;
   const std::deque<Group>& groups() const { return groups_; }
   const std::deque<Place>& all() const { return places_; }
 
-  // The row for ranges that overlap others of their track: a tid for each lane above 0.
+  // The row for ranges that overlap others of their track: one tid for each lane above 0.
   uint64_t lane_tid(const Place& place, uint16_t lane);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace kymo::convert {
 
-// Frames without a function show their module and offset. Empty for a stack the trace does not describe.
+// Frames without a function show their module and offset. Empty if the trace does not describe the stack.
 std::string stack_text(const trace::WriterInfo& writer, uint64_t stack);
 
 }  // namespace kymo::convert

@@ -1,7 +1,7 @@
-// The field values of a chunk's events, each event's to be had in any order.
+// The field values of a chunk's events, with access in any order.
 //
-// A chunk stores values as streams that only make sense from the front; exporters go through events in the order they
-// began. So the streams are read once and remembered row by row.
+// A chunk stores values as streams that can only be read from the start, but exporters visit events in the order of
+// their starts. So the streams are read once and stored row by row.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ using Value = trace::ValueCursor::Value;
 
 class ValueRows {
  public:
-  // Keeps views into `values`. After an event of an unknown class, rows are empty: nobody knows where the next begins.
+  // Keeps views into `values`. After an event of an unknown class, rows are empty, because the next row's start is
+  // unknown.
   void load(const trace::Values& values, std::span<const uint32_t> class_ids, Classes& classes);
 
   std::span<const Value> row(size_t event) const {
@@ -26,7 +27,7 @@ class ValueRows {
 
  private:
   std::vector<Value> values_;
-  std::vector<uint32_t> begin_;  // of each row, and the end of the last
+  std::vector<uint32_t> begin_;  // of each row, and the end of the last one
 };
 
 }  // namespace kymo::convert

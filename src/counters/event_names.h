@@ -1,4 +1,4 @@
-// Events by name: the kernel's own, which every machine has a meaning for, and the processor's, which libpfm4 knows.
+// Performance events by name: the kernel's events, which exist on every machine, and the CPU's events from libpfm4.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,21 @@
 
 namespace kymo::counters {
 
-// The kernel's, the usual five first, each once by its first name: "page-faults" and "faults" are "pagefaults" too.
+// The events of the kernel, the five usual ones first. Each appears once, with its first name: "pagefaults" is also
+// called "page-faults" and "faults".
 std::span<const Event> kernel_events();
 
-// By any of their names, in capitals or not. Nothing where there is none; whether it can be counted is not asked.
+// Finds an event by any of its names; case is ignored. Nothing if not found. Does not test if it can be counted.
 std::optional<Event> kernel_event(std::string_view name);
 std::optional<Event> processor_event(const std::string& name);
 
-// libpfm4's for this processor, "EVENT" or "EVENT:UNIT_MASK"; empty where Kymo was built without it.
+// The events of libpfm4 for this CPU, "EVENT" or "EVENT:UNIT_MASK". Empty if Kymo was built without libpfm4.
 std::vector<std::string> processor_event_names();
 
-// Up to `most` of all names, those most like `name` first; none that is not like it at all.
+// At most `most` names that are similar to `name`, the most similar first.
 std::vector<std::string> names_like(std::string_view name, size_t most);
 
-// What happens inside the kernel alone, and would be counted as 0 in user mode.
+// True for events that happen only in the kernel, and so would be 0 in user mode.
 bool only_in_kernel(const Event& event) noexcept;
 
 }  // namespace kymo::counters

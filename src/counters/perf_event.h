@@ -1,4 +1,4 @@
-// The kernel's call behind performance events, and its refusals in words.
+// The system call for performance events, and its errors as text.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace kymo::counters {
 
-// A file that counts `event` for the calling thread, as a member of `leader`'s group (-1: leads one, which waits for
-// enable_group). Below zero: the error, negated.
+// Opens a file that counts `event` for the calling thread, as a member of `leader`'s group. If `leader` is -1, it leads
+// a new group, which starts with enable_group. Negative: the negated error.
 int open_event(const Event& event, int leader) noexcept;
 
-// 0 or the error.
+// Returns 0 or the error.
 int try_event(const Event& event) noexcept;
 
-// Whether it is counted by the processor, which has few counters, not by the kernel, which has as many as are wanted.
+// True if the CPU counts it, which has few counters. False if the kernel counts it, which has no limit.
 bool is_hardware(const Event& event) noexcept;
 
-// Why the kernel refused it and what helps, as the end of a sentence: "this machine has no …".
+// The reason why the kernel refused it, and what to do, as the end of a sentence: "this machine has no …".
 std::string refusal(const Event& event, int error);
 
 }  // namespace kymo::counters

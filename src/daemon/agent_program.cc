@@ -8,7 +8,7 @@
 namespace kymo::daemon {
 namespace {
 
-// So that the list of all of a user's programs is a reply that anybody can be sent.
+// Limits the size of the list of a user's programs, so that it can be sent as a reply.
 constexpr size_t kLongestKeptName = 128, kLongestKeptCommand = 256;
 
 wire::ProcessEntry agent_entry(const ProcessFacts& facts, const wire::Hello& hello) {
@@ -33,7 +33,7 @@ wire::ProcessEntry agent_entry(const ProcessFacts& facts, const wire::Hello& hel
 AgentProgram::AgentProgram(Connection& connection, const ProcessFacts& facts, const wire::Hello& hello)
     : Program(agent_entry(facts, hello), facts), connection_(connection) {}
 
-// The agent knows best what it can do, and says so.
+// The agent itself reports what it cannot do.
 std::optional<wire::Done> AgentProgram::objection(const ProgramRequest&) const { return std::nullopt; }
 
 std::string AgentProgram::path_of(const ProgramRequest& request) const {

@@ -1,4 +1,4 @@
-// A program with Kymo's own agent in it: it holds a connection, and hears of a request at once.
+// A program with Kymo's own agent: it has a connection and gets a request at once.
 #pragma once
 
 #include "daemon/connection.h"

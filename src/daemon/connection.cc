@@ -11,10 +11,10 @@
 namespace kymo::daemon {
 namespace {
 
-constexpr int kPacketsARound = 16;  // then it is others' turn
+constexpr int kPacketsARound = 16;  // then other connections get their turn
 constexpr size_t kMostUnreadOfAUser = 16 << 20, kMostUnreadOfAll = 64 << 20;
 
-// All connections read into the same place: a packet is looked at before the next one comes.
+// One buffer for all connections: each packet is processed before the next one is read.
 std::span<std::byte> packet_buffer() {
   static std::vector<std::byte> buffer(wire::kLargestMessage + 1);
   return buffer;
@@ -23,7 +23,7 @@ std::span<std::byte> packet_buffer() {
 }  // namespace
 
 bool UnreadSum::take(uint32_t uid, size_t bytes) {
-  // Root, who looks what is wrong, is not kept out by others.
+  // The limit for all users together does not apply to root, so that root can look for the cause of a problem.
   const bool is_too_much = uid != 0 && all_ + bytes > kMostUnreadOfAll;
   const auto found = of_user_.find(uid);
   if (is_too_much || (found == of_user_.end() ? 0 : found->second) + bytes > kMostUnreadOfAUser) return false;
@@ -66,10 +66,10 @@ void Connection::receive() {
     if (size < 0) return close(std::strerror(errno));
     if (size == 0) return close("");
     if (!may_send_another()) {
-      send(wire::Refused{wire::RefusedCode::Limit, 0, "too many messages a second; the connection ends"});
+      send(wire::Refused{wire::RefusedCode::Limit, 0, "too many messages per second; the connection is closed"});
       return close("it sends too many messages");
     }
-    // What was cut off is longer than a message may be, and shows as such.
+    // A truncated packet is longer than a message may be, so it is detected as malformed.
     const wire::Packet packet = wire::read_message(buffer.first(std::min(static_cast<size_t>(size), buffer.size())));
     if (packet.kind == wire::PacketKind::Foreign) {
       send(wire::Refused{wire::RefusedCode::Malformed, 0, packet.reason});
@@ -93,16 +93,17 @@ bool Connection::may_send_another() {
 void Connection::send(const wire::Message& message, uint32_t serial) {
   if (is_closed_) return;
   auto packet = wire::message_packet(message, serial);
-  if (!packet) return;  // more than a message holds: whoever made it looks before, and the peer is not to blame
+  if (!packet)
+    return;  // too large for a message: the sender of it checks that first, and it is not the fault of the peer
   if (waiting_.empty()) {
     const ssize_t sent = ::send(socket_.get(), packet->data(), packet->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return;
     if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) return close(std::strerror(errno));
     watch_.change(EPOLLIN | EPOLLOUT);
-    unread_deadline_ = loop_.in(limits_.longest_unread, [this] { close("it does not read what it is sent"); });
+    unread_deadline_ = loop_.in(limits_.longest_unread, [this] { close("it does not read its messages"); });
   }
   if (unread_ + packet->size() > limits_.most_unread || !sum_.take(uid_, packet->size()))
-    return close("it does not read what it is sent");
+    return close("it does not read its messages");
   unread_ += packet->size();
   waiting_.push_back(std::move(*packet));
 }
@@ -117,7 +118,7 @@ void Connection::flush() {
     unread_ -= packet.size();
     sum_.give(uid_, packet.size());
     waiting_.pop_front();
-    unread_deadline_ = loop_.in(limits_.longest_unread, [this] { close("it does not read what it is sent"); });
+    unread_deadline_ = loop_.in(limits_.longest_unread, [this] { close("it does not read its messages"); });
   }
   waiting_.shrink_to_fit();
   unread_deadline_.reset();
@@ -131,7 +132,7 @@ void Connection::close(const std::string& why) {
   unread_deadline_.reset();
   waiting_.clear();
   sum_.give(uid_, std::exchange(unread_, 0));
-  // As a deadline that is over rather than later(): it goes away with this connection.
+  // As an expired deadline, not with later(): the deadline is removed with this connection.
   closing_ = loop_.at(Loop::Clock::time_point(), [this, why] {
     const auto closed = std::move(handlers_.closed);  // it may destroy this connection, and itself with it
     closed(why);

@@ -1,8 +1,7 @@
 // One connection of Kymo's protocol: whole messages in and out, within limits.
 //
-// Nothing here waits. What the peer does not take at once is kept for it up to a limit, and a peer that leaves it lying
-// is dropped, so that one that never reads costs nobody else anything. So is one that sends more than it may, and one
-// that sends something that is no message.
+// Nothing here blocks. Messages that the peer does not read at once are kept up to a limit. A peer that does not read
+// them is dropped, so that it does not affect others. A peer that sends too much or an invalid message is dropped too.
 #pragma once
 
 #include <chrono>
@@ -20,16 +19,16 @@
 namespace kymo::daemon {
 
 struct ConnectionLimits {
-  size_t most_unread = 4 << 20;  // bytes that wait for the peer
+  size_t most_unread = 4 << 20;  // pending bytes for the peer
   std::chrono::milliseconds longest_unread{30'000};
   double messages_a_second = 200;  // on average
   double messages_at_once = 1000;
 };
 
-// What waits for peers to be read, together: many connections of one user are no way to fill the memory.
+// The pending bytes of all connections together, so that many connections of one user cannot fill the memory.
 class UnreadSum {
  public:
-  // False: it would be too much.
+  // False: the limit would be exceeded.
   bool take(uint32_t uid, size_t bytes);
   void give(uint32_t uid, size_t bytes);
 
@@ -41,9 +40,9 @@ class UnreadSum {
 class Connection {
  public:
   struct Handlers {
-    // Every packet that is a message of some kind; malformed ones are told apart and answered before.
+    // Called for every valid packet; malformed packets are answered before.
     std::function<void(const wire::Packet&)> message;
-    // The last thing that is heard; never from within a call of this class. The owner destroys the connection then.
+    // The last call; never made inside a call of this class. The owner then destroys the connection.
     std::function<void(const std::string& why)> closed;
   };
   // Loop and sum outlive it; `uid` is the peer's.
@@ -54,7 +53,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   void send(const wire::Message& message, uint32_t serial = 0);
-  // What the peer has not taken yet is dropped.
+  // Pending messages are dropped.
   void close(const std::string& why);
 
   bool is_closed() const { return is_closed_; }
@@ -79,7 +78,7 @@ class Connection {
   Loop::Clock::time_point allowance_at_;
   bool is_closed_ = false;
   Loop::Timer unread_deadline_, closing_;
-  Loop::Watch watch_;  // goes first: nothing is heard while the rest ends
+  Loop::Watch watch_;  // destroyed first: no events while the rest is destroyed
 };
 
 }  // namespace kymo::daemon

@@ -14,10 +14,10 @@ namespace {
 #ifdef SO_PEERPIDFD
 constexpr int kPeerPidfd = SO_PEERPIDFD;
 #else
-constexpr int kPeerPidfd = 77;  // younger than the C library's headers
+constexpr int kPeerPidfd = 77;  // newer than the headers of the C library
 #endif
 
-// What the kernel shows of users that another user namespace does not share with this one.
+// The user id that the kernel shows for users of another user namespace who have no id in this one.
 constexpr uint32_t kNobody = 65534;
 
 bool has_ended(int pidfd) {
@@ -31,7 +31,7 @@ wire::Result<ucred> peer_of(int connection) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
-    return wire::Refusal{base::format("the kernel does not say who connected: {}", std::strerror(errno))};
+    return wire::Refusal{base::format("cannot get the credentials of the peer: {}", std::strerror(errno))};
   return credentials;
 }
 
@@ -45,27 +45,27 @@ base::FileDescriptor peer_process(int connection) {
 std::string user_problem(const ucred& credentials) {
   if (credentials.uid != kNobody) return {};
   if (credentials.pid > 0 && namespace_of(credentials.pid, "user") == namespace_of(getpid(), "user")) return {};
-  return base::format("process {} belongs to a user of another user namespace that has no number here",
+  return base::format("process {} belongs to a user of another user namespace who has no user id here",
                       credentials.pid);
 }
 
 wire::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd) {
   if (credentials.pid <= 0) {
     return wire::Refusal{
-        "the process is in a pid namespace that is not seen from here; run kymod on the host, or share the namespace"};
+        "the process is in a pid namespace that is not visible here; run kymod on the host, or share the namespace"};
   }
   auto facts = read_process(credentials.pid);
   if (!facts || (pidfd >= 0 && has_ended(pidfd))) {
     return wire::Refusal{base::format("process {} has ended", credentials.pid)};
   }
   if (claimed_pid != facts->inner_pid) {
-    return wire::Refusal{base::format("process {} says that it is {}; it is {} in its own namespace", credentials.pid,
-                                      claimed_pid, facts->inner_pid)};
+    return wire::Refusal{base::format("process {} claims to have pid {}, but it has pid {} in its own namespace",
+                                      credentials.pid, claimed_pid, facts->inner_pid)};
   }
   if (std::string problem = user_problem(credentials); !problem.empty()) return wire::Refusal{std::move(problem)};
   if (!facts->is_of_one_user || facts->uid != credentials.uid) {
-    return wire::Refusal{
-        base::format("process {} runs with the rights of several users; such a one is not asked", credentials.pid)};
+    return wire::Refusal{base::format("process {} runs with the rights of several users; such programs are not traced",
+                                      credentials.pid)};
   }
   return std::move(*facts);
 }

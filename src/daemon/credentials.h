@@ -1,4 +1,4 @@
-// Who is at the other end of a socket: what the kernel vouches for, not what the peer says.
+// Who is at the other end of a socket: the credentials from the kernel, not what the peer claims.
 #pragma once
 
 #include <sys/socket.h>
@@ -12,26 +12,26 @@
 
 namespace kymo::daemon {
 
-// Someone who asks, as far as it matters for what they may see: root sees all, others what is theirs.
+// The user who sends a request. Root may see everything; other users see only their own.
 struct Asker {
   uint32_t uid = 0;
   bool may_see(uint32_t owner) const { return uid == 0 || uid == owner; }
 };
 
-// Of a connection: the process that connected. Refused: one that cannot be told.
+// The process that connected. Refused if it cannot be determined.
 wire::Result<ucred> peer_of(int connection);
 
-// Why this user cannot be told apart from another here: one of a user namespace that has no number in this one. Empty:
-// it can.
+// Why this user cannot be identified here: a user of another user namespace without a user id in this one. Empty: the
+// user can be identified.
 std::string user_problem(const ucred& credentials);
 
-// Facts about the process with these credentials, which says of itself that it is `claimed_pid` in its own namespace.
-// Refused: one that has ended, that cannot be seen from here, or that is another one; a user that has no number here; a
-// program with the rights of several (set-user-ID), which one of them could make write as the other.
-// `pidfd` is the peer's where the kernel gives one out, or -1: with it, no other process can have taken over the pid.
+// Facts about the process with these credentials, which claims to have pid `claimed_pid` in its own namespace.
+// Refused: a process that has ended, is not visible here, or is another one; a user without a user id here; a program
+// with the rights of several users (set-user-ID), which one user could make write as the other. `pidfd` is the pidfd of
+// the peer if the kernel provides one, or -1. It proves that the pid was not reused.
 wire::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd = -1);
 
-// A descriptor of the process that connected; empty where the kernel is older than 6.5.
+// A descriptor of the process that connected; empty if the kernel is older than 6.5.
 base::FileDescriptor peer_process(int connection);
 
 }  // namespace kymo::daemon

@@ -26,7 +26,7 @@
 namespace kymo::daemon {
 namespace {
 
-// SIGTERM and SIGINT as a descriptor, so that nothing happens in the middle of something else.
+// SIGTERM and SIGINT as a descriptor, so that they do not interrupt other work.
 base::FileDescriptor stop_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
@@ -39,7 +39,7 @@ base::FileDescriptor stop_signals() {
   return descriptor;
 }
 
-// As many connections as the system lets this user have.
+// Raises the limit of descriptors to the max for this user.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -78,7 +78,8 @@ std::string socket_path(const DaemonOptions& options) {
 }
 
 void serve(const DaemonOptions& options) {
-  const DynologOptions dynolog_options = read_dynolog_options(options);  // before anything is made that would stay
+  const DynologOptions dynolog_options =
+      read_dynolog_options(options);  // first: if it throws, nothing has been created yet
   const base::FileDescriptor signals = stop_signals();
   raise_descriptor_limit();
   umask(0077);
@@ -91,7 +92,7 @@ void serve(const DaemonOptions& options) {
   for (const std::string& folder : options.output_folders)
     trigger_limits.output_folders.push_back(std::filesystem::absolute(folder).lexically_normal());
   Server server(loop, log, endpoint, programs, {}, trigger_limits, describe(dynolog_options));
-  // Its names are for whoever comes first, of any user. That keeps nobody from Kymo's own protocol.
+  // Any user may have taken its names first. Kymo's own protocol works without them.
   constexpr std::chrono::seconds kTryAgain{5};
   std::unique_ptr<Dynolog> dynolog;
   Loop::Timer again;
@@ -101,7 +102,7 @@ void serve(const DaemonOptions& options) {
       dynolog = std::make_unique<Dynolog>(loop, log, programs, server.triggers(), dynolog_options);
       problem.clear();
     } catch (const Taken& error) {
-      if (problem.empty()) log.warn(base::format("{}; it is tried again until that ends", error.what()));
+      if (problem.empty()) log.warn(base::format("{}; kymod tries again until this is solved", error.what()));
       problem = error.what();
       again = loop.in(kTryAgain, begin_dynolog);
     }

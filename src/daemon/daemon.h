@@ -1,7 +1,7 @@
-// kymod: asks the programs of a host or a user for traces, when a command says so. docs/ondemand.md.
+// kymod: requests traces from the programs of a host or a user, for commands. docs/ondemand.md.
 //
-// One thread (others only look at files that may not answer: file_look.h), and no wake-up while nobody says anything.
-// It may be killed and started again at any moment: programs find it again, and what they record meanwhile goes on.
+// One thread (others only check files on file systems that may hang: file_look.h), and no wake-up without a message. It
+// may be killed and restarted at any time: programs reconnect, and their recordings continue.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace kymo::daemon {
 
-// Serves until SIGTERM or SIGINT. Throws kymo::Error where it cannot begin: someone else has its socket, a folder that
-// others can write, an option that makes no sense. Call it from a process's only thread.
+// Serves until SIGTERM or SIGINT. Throws kymo::Error if it cannot start: its socket is in use, other users can write to
+// the folder, an option is wrong. Call it from the only thread of a process.
 void serve(const DaemonOptions& options);
 
 // Where it would listen.

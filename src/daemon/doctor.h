@@ -1,4 +1,4 @@
-// Why does nothing match? What a daemon sees that has to be right: itself, and one process if one is named.
+// Why does nothing match? The checks that a daemon can do: of itself, and of one process if given.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace kymo::daemon {
 
 struct DaemonFacts {
   std::string socket;
-  std::string dynolog;               // where libkineto's programs are served; empty: they are not
-  std::string dynolog_problem = {};  // why not yet, although they should be
+  std::string dynolog;               // where programs with libkineto are served; empty: they are not
+  std::string dynolog_problem = {};  // why they are not served yet, although they should be
 };
 
-// Of a process of somebody else only that it is somebody else's.
+// For a process of another user, reports only that it belongs to another user.
 std::vector<wire::Finding> examine(const DaemonFacts& daemon, const Programs& programs, const Asker& asker,
                                    std::optional<int32_t> pid);
 

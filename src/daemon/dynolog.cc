@@ -28,18 +28,18 @@ std::string read_token(const std::string& path) {
   struct stat status {};
   if (!file || fstat(file.get(), &status) != 0) throw base::file_error("read", path, errno);
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw InvalidArgument(base::format("others can read the token in {}; chmod it to 600", path));
+    throw InvalidArgument(base::format("other users can read the token in {}; chmod it to 600", path));
   std::string token(kLongestToken + 1, '\0');
   token.resize(base::read_at(file, path, 0, std::as_writable_bytes(std::span(token))));
   while (token.ends_with('\n')) token.pop_back();
   if (token.size() < kShortestToken || token.size() > kLongestToken) {
-    throw InvalidArgument(base::format("the token in {} has {} characters; {} to {} are good", path, token.size(),
+    throw InvalidArgument(base::format("the token in {} has {} characters; {} to {} are allowed", path, token.size(),
                                        kShortestToken, kLongestToken));
   }
   return token;
 }
 
-// Takes as long whatever differs.
+// Takes the same time wherever the texts differ.
 bool is_same_token(std::string_view one, std::string_view other) {
   if (one.size() != other.size()) return false;
   unsigned char differs = 0;
@@ -47,7 +47,7 @@ bool is_same_token(std::string_view one, std::string_view other) {
   return differs == 0;
 }
 
-// A job's number; 0: none. One that is no number is nothing that dyno can name.
+// A job's number; 0: none. dyno cannot name a job that is not a number.
 std::optional<int64_t> job_number(const std::string& job) {
   if (job.empty()) return 0;
   int64_t number = 0;
@@ -73,7 +73,7 @@ DynologOptions read_dynolog_options(const DaemonOptions& options) {
   dynolog.is_on = options.dynolog;
   if (!options.dynolog) {
     if (!options.dynolog_folder.empty() || !options.dynolog_addresses.empty() || !options.token_file.empty())
-      throw InvalidArgument("--dynolog-dir, --dynolog-address and --token are for --dynolog; give that too");
+      throw InvalidArgument("--dynolog-dir, --dynolog-address and --token need --dynolog; add it");
     return dynolog;
   }
   dynolog.folder = options.dynolog_folder;
@@ -84,8 +84,8 @@ DynologOptions read_dynolog_options(const DaemonOptions& options) {
       options.dynolog_addresses.empty() ? "127.0.0.1,::1" : options.dynolog_addresses, wire::kRpcPort);
   for (const TcpAddress& address : dynolog.addresses) {
     if (!address.is_loopback && dynolog.token.empty()) {
-      throw InvalidArgument(base::format(
-          "{} can be reached from other hosts; that needs a token, in a file that --token names", address.text()));
+      throw InvalidArgument(
+          base::format("{} can be reached from other hosts; give a token file with --token", address.text()));
     }
   }
   return dynolog;
@@ -104,7 +104,7 @@ Dynolog::Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, c
       kineto_(loop, log, programs, triggers, options.folder),
       rpc_(loop, log, options.addresses,
            [this](std::string_view request, std::optional<uint32_t> uid) { return answer(request, uid); }) {
-  log.say(base::format("libkineto's programs are served at {}", describe(options)));
+  log.say(base::format("programs with libkineto are served at {}", describe(options)));
 }
 
 std::optional<Asker> Dynolog::asker_of(std::string_view untrusted, std::optional<uint32_t> uid) const {
@@ -133,7 +133,7 @@ std::string Dynolog::answer(std::string_view untrusted, std::optional<uint32_t> 
   if (const auto* asked = std::get_if<wire::RpcTrigger>(&*reading.request)) return trigger(*asked, *asker);
   if (std::holds_alternative<wire::RpcGetVersion>(*reading.request)) return wire::rpc_version(base::kVersion);
   if (std::holds_alternative<wire::RpcGetStatus>(*reading.request)) return wire::rpc_status(int64_t{1});
-  return wire::rpc_status(false);  // there are no counters of accelerators that would have to pause
+  return wire::rpc_status(false);  // there are no accelerator counters to pause
 }
 
 std::string Dynolog::trigger(const wire::RpcTrigger& asked, const Asker& asker) {
@@ -147,7 +147,7 @@ std::string Dynolog::trigger(const wire::RpcTrigger& asked, const Asker& asker) 
   for (const auto& [id, program] : programs_) {
     if (!asker.may_see(program->entry().uid) || !is_there(*program) || !is_selected(asked, *program)) continue;
     if (std::ranges::find(result.matched, program->inner_pid()) != result.matched.end())
-      continue;  // connected in both ways
+      continue;  // connected with both protocols
     result.matched.push_back(program->inner_pid());
     if (program->is_busy()) {
       ++result.activities_busy;
@@ -159,7 +159,7 @@ std::string Dynolog::trigger(const wire::RpcTrigger& asked, const Asker& asker) 
   if (!free.empty()) {
     const auto begun = triggers_.begin(*wanted, asker, {}, asked.config, free);
     if (begun.id == 0) return failed_status(begun.text);
-    log_.say(base::format("trigger {}: {}, asked by dyno of {}", begun.id, processes_text(begun.targets.size()),
+    log_.say(base::format("trigger {}: {}, requested by dyno of {}", begun.id, processes_text(begun.targets.size()),
                           user_name(asker.uid)));
   }
   return wire::rpc_triggered(result);

@@ -1,4 +1,4 @@
-// The daemon in the place of dynolog: libkineto's programs and the dyno command find in it what they look for.
+// The daemon as a replacement for dynolog, for programs with libkineto and the dyno command.
 #pragma once
 
 #include <optional>
@@ -17,23 +17,23 @@ struct DynologOptions {
   bool is_on = false;
   std::string folder;  // of the fabric's sockets; empty: the abstract namespace
   std::vector<TcpAddress> addresses;
-  std::string token;  // empty: nobody from the network may ask
+  std::string token;  // empty: requests from the network are refused
 };
 
 // Throws kymo::InvalidArgument: an address that others can reach without a token, a token that others can read.
 DynologOptions read_dynolog_options(const DaemonOptions& options);
 
-// Where programs find it: "@dynolog"; empty where it is off.
+// The address for programs: "@dynolog"; empty if it is off.
 std::string describe(const DynologOptions& options);
 
 class Dynolog {
  public:
-  // All of them outlive it. Throws Taken where somebody else is in its place.
+  // All arguments outlive it. Throws Taken if another process uses its address.
   Dynolog(Loop& loop, Log& log, Programs& programs, Triggers& triggers, const DynologOptions& options);
 
  private:
   std::string answer(std::string_view untrusted, std::optional<uint32_t> uid);
-  // Who that is; nothing where they may not ask.
+  // The user who sends the request; nothing if it is not allowed.
   std::optional<Asker> asker_of(std::string_view untrusted, std::optional<uint32_t> uid) const;
   std::string trigger(const wire::RpcTrigger& asked, const Asker& asker);
 

@@ -184,10 +184,10 @@ TEST_F(DynologHostileTest, FromTheNetworkOnlyATokenCounts) {
     }
     return "it serves";
   };
-  EXPECT_THAT(refusal(""), HasSubstr("needs a token"));
+  EXPECT_THAT(refusal(""), HasSubstr("give a token file"));
   std::ofstream(other.file("token")) << "0123456789abcdef\n";
   chmod(other.file("token").c_str(), 0644);
-  EXPECT_THAT(refusal(other.file("token")), HasSubstr("others can read the token"));
+  EXPECT_THAT(refusal(other.file("token")), HasSubstr("other users can read the token"));
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST_F(DynologTest, ATraceThatNeverCameIsToldAsFailed) {
   for (int i = 0; i < 3; ++i) program.poll();
   const auto update = command.expect<wire::TriggerUpdate>();
   EXPECT_EQ(update->state, RequestState::Failed);
-  EXPECT_THAT(update->error, HasSubstr("there is no " + folder->file("trace_")));
+  EXPECT_THAT(update->error, HasSubstr("but " + folder->file("trace_")));
 }
 
 TEST_F(DynologTest, WhatItHasNotAskedForYetCanBeCancelled) {
@@ -211,13 +211,13 @@ TEST_F(DynologTest, SocketsInAFolderServeTheSame) {
 TEST_F(DynologTest, WhoeverHasTheNameKeepsNobodyFromKymosOwnProtocolAndLosesItAtItsEnd) {
   const TestFolder other;
   TestDaemon second(other, [](DaemonOptions& options) { options.dynolog = true; });
-  EXPECT_THAT(second.log(), HasSubstr("@dynolog: another daemon does already; it is tried again"));
+  EXPECT_THAT(second.log(), HasSubstr("@dynolog: another daemon is already there; kymod tries again"));
   const TestPeer program = TestPeer::agent(second.socket(), "train");
   TestPeer command = TestPeer::tool(second.socket());
   EXPECT_THAT(command.names(), ElementsAre("train"));
   command.send(wire::Doctor{});
   const auto findings = command.expect<wire::DoctorReply>()->findings;
-  EXPECT_THAT(findings.at(1).text, HasSubstr("another daemon does already"));
+  EXPECT_THAT(findings.at(1).text, HasSubstr("another daemon is already there"));
   daemon->stop();
   EXPECT_TRUE(testing::wait_until([&] { return second.log().find("are served at @dynolog") != std::string::npos; }));
   TestKineto kineto;

@@ -33,7 +33,7 @@ Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
   if (!options_.path.starts_with('/')) throw cannot_listen(options_.path, "give an absolute path");
   if (options_.path.size() >= sizeof sockaddr_un::sun_path) {
     throw cannot_listen(options_.path,
-                        base::format("a socket's path has less than {} characters; choose another folder",
+                        base::format("the path of a socket must have less than {} characters; choose another folder",
                                      sizeof sockaddr_un::sun_path));
   }
   if (options_.makes_folder) make_folder();
@@ -44,7 +44,7 @@ Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
 
 Endpoint::~Endpoint() { unlink(options_.path.c_str()); }
 
-// With these permissions whatever the umask is. One that a daemon made for its user alone is opened for all.
+// Sets these permissions independent of the umask. Opens a folder for all that a daemon created for one user.
 void Endpoint::make_folder() const {
   const std::string folder = folder_of(options_.path);
   const mode_t mode = options_.is_for_all ? 0755 : 0700;
@@ -55,27 +55,28 @@ void Endpoint::make_folder() const {
   if (is_new || (options_.is_for_all && (status.st_mode & 0777) == 0700)) fchmod(opened.get(), mode);
 }
 
-// Whoever can write the folder can put a socket of their own in its place.
+// A user who can write to the folder can replace the socket.
 void Endpoint::check_folder() const {
   const std::string folder = folder_of(options_.path);
   const base::FileDescriptor opened(open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!opened || fstat(opened.get(), &status) != 0) {
     const std::string why =
-        errno == ENOTDIR || errno == ELOOP ? "it is no folder, or a link to one" : std::strerror(errno);
-    throw cannot_listen(options_.path, base::format("{}: {}; make it, or give another with --socket", folder, why));
+        errno == ENOTDIR || errno == ELOOP ? "it is not a folder, or it is a link to a folder" : std::strerror(errno);
+    throw cannot_listen(options_.path,
+                        base::format("{}: {}; create it, or give another path with --socket", folder, why));
   }
   if (status.st_uid != geteuid() && status.st_uid != 0) {
     throw cannot_listen(options_.path,
-                        base::format("{} belongs to user {}; give a folder of your own", folder, status.st_uid));
+                        base::format("{} belongs to user {}; use a folder that belongs to you", folder, status.st_uid));
   }
   const bool is_open = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
   if (is_open && (options_.makes_folder || (status.st_mode & S_ISVTX) == 0)) {
-    throw cannot_listen(options_.path, base::format("others can write {}; chmod it to {}", folder,
+    throw cannot_listen(options_.path, base::format("other users can write to {}; chmod it to {}", folder,
                                                     options_.is_for_all ? "755" : "700"));
   }
   if (options_.makes_folder && !options_.is_for_all && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    throw cannot_listen(options_.path, base::format("others can enter {}; chmod it to 700", folder));
+    throw cannot_listen(options_.path, base::format("other users can enter {}; chmod it to 700", folder));
 }
 
 void Endpoint::lock() {
@@ -89,14 +90,15 @@ void Endpoint::lock() {
   if (pread(lock_.get(), text, sizeof text - 1, 0) > 0 && std::sscanf(text, "%ld %llu", &pid, &last) == 2)
     last_trigger_ = last;
   if (was_held)
-    throw cannot_listen(options_.path, base::format("another kymod does already (process {}); stop it first", pid));
+    throw cannot_listen(options_.path,
+                        base::format("another kymod is already listening there (process {}); stop it first", pid));
   remember();
 }
 
 void Endpoint::remember() {
   const std::string text = base::format("{} {}\n", getpid(), last_trigger_);
   if (pwrite(lock_.get(), text.data(), text.size(), 0) < 0)
-    return;  // a full disk: numbers may come again after a restart
+    return;  // a full disk: numbers may be reused after a restart
 }
 
 uint64_t Endpoint::next_trigger_id() {
@@ -109,14 +111,14 @@ void Endpoint::listen_there() {
   const std::string& path = options_.path;
   struct stat status {};
   if (lstat(path.c_str(), &status) == 0) {
-    if (!S_ISSOCK(status.st_mode)) throw cannot_listen(path, "there is something else; remove it");
-    unlink(path.c_str());  // left by a daemon that was killed: the lock says that nobody listens
+    if (!S_ISSOCK(status.st_mode)) throw cannot_listen(path, "the path exists and is not a socket; remove it");
+    unlink(path.c_str());  // left by a killed daemon: we hold the lock, so no daemon is listening
   }
   socket_ = base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  // Its permissions must be right from its first moment on.
+  // The permissions must be right from the start.
   const mode_t before = umask(options_.is_for_all ? 0111 : 0177);
   const bool is_bound = socket_ && bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   const int error = errno;

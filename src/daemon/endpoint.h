@@ -1,8 +1,7 @@
 // Where Kymo's programs and commands connect: a socket in a folder that only its owner can write.
 //
-// A lock beside the socket keeps a second daemon away for as long as the first one lives, however it ends; whoever has
-// it may replace a socket that was left behind. The lock's file also remembers the last number of a trigger, so that a
-// number means one trigger even across restarts.
+// A lock file beside the socket prevents a second daemon while the first one lives. The holder of the lock may replace
+// a leftover socket. The lock file also stores the last trigger number, so that numbers are unique across restarts.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +13,16 @@ namespace kymo::daemon {
 
 struct EndpointOptions {
   std::string path;           // of the socket
-  bool is_for_all = false;    // every user may connect; or this one and root alone
-  bool makes_folder = false;  // where it is missing
+  bool is_for_all = false;    // every user may connect; else only this user and root
+  bool makes_folder = false;  // if it is missing
 };
 
 class Endpoint {
  public:
-  // Throws kymo::Error: a folder that others can write or that is a link, a second daemon, something else in place of
-  // the socket, a path too long for one.
+  // Throws kymo::Error: a folder that other users can write to or that is a link, a second daemon, a path that exists
+  // and is not a socket, a path that is too long.
   explicit Endpoint(EndpointOptions options);
-  ~Endpoint();  // takes the socket away
+  ~Endpoint();  // removes the socket
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 

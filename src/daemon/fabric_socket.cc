@@ -22,11 +22,11 @@ constexpr double kDatagramsASecond = 2000;  // of one user: ten thousand program
 constexpr size_t kMostUsers = 1024;         // whose rates are remembered
 
 Error cannot_serve(const std::string& where, const std::string& why) {
-  return Error(base::format("cannot serve libkineto's programs at {}: {}", where, why));
+  return Error(base::format("cannot serve programs with libkineto at {}: {}", where, why));
 }
 
 Taken taken(const std::string& where) {
-  return Taken(base::format("cannot serve libkineto's programs at {}: another daemon does already", where));
+  return Taken(base::format("cannot serve programs with libkineto at {}: another daemon is already there", where));
 }
 
 // The socket file at `path`, as the process sees it that sent from there; nothing if it is not its user's.
@@ -68,8 +68,8 @@ void FabricSocket::bind_there(const std::string& folder) {
   if (!address) throw cannot_serve(where, address.reason());
   struct stat status {};
   if (!folder.empty() && lstat(where.c_str(), &status) == 0) {
-    if (!S_ISSOCK(status.st_mode)) throw cannot_serve(where, "there is something else; remove it");
-    // Left behind, or another's: one that answers is another's.
+    if (!S_ISSOCK(status.st_mode)) throw cannot_serve(where, "the path exists and is not a socket; remove it");
+    // A leftover, or the socket of another daemon: if it answers, another daemon is there.
     const base::FileDescriptor probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address->address), address->length) == 0)
       throw taken(where);
@@ -93,7 +93,7 @@ void FabricSocket::receive_some() {
   for (int i = 0; i < kDatagramsARound; ++i) {
     FabricSender sender;
     iovec part{buffer.data(), buffer.size()};
-    // No room for descriptors: those that someone sends along are closed by the kernel.
+    // No room for descriptors: the kernel closes descriptors that a sender attaches.
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
     msghdr message{};
     message.msg_name = &sender.address;
@@ -119,7 +119,7 @@ void FabricSocket::receive(const FabricSender& sender, base::Bytes untrusted) {
   const auto ignore = [&](const std::string& why) {
     log_.warn(base::format("a datagram of process {} was ignored: {}", sender.credentials.pid, why));
   };
-  if (!may_ask_again(sender.credentials.uid)) return ignore("its user sends too many");
+  if (!may_ask_again(sender.credentials.uid)) return ignore("its user sends too many datagrams");
   const auto peer = wire::read_fabric_peer(sender.address, sender.address_length);
   if (!peer) return ignore(peer.reason());
   const auto request = wire::read_fabric_request(untrusted);
@@ -149,7 +149,7 @@ bool FabricSocket::answer(const FabricSender& sender, const wire::FabricReply& r
   if (!peer->is_abstract) {
     file = socket_of(sender, peer->name);
     if (!file) return false;
-    // By its descriptor, so that it is the one that was looked at.
+    // Through its descriptor, so that it is the file that was checked.
     const std::string path = base::format("/proc/self/fd/{}", file.get());
     address = {};
     address.sun_family = AF_UNIX;

@@ -1,8 +1,8 @@
-// The daemon's end of Kineto's fabric: datagrams, each with the credentials of whoever sent it.
+// The daemon's end of Kineto's fabric: datagrams, each with the credentials of its sender.
 //
-// Nothing that arrives can stop it: what is too long, cut off, without a name to answer to or without credentials is
-// counted, logged now and then, and gone. Answers go to the very socket that asked: where that has a path, its owner is
-// checked first, or a link in its place could have them delivered to somebody else.
+// Invalid datagrams cannot stop it: datagrams that are too long, truncated, without a reply address or without
+// credentials are counted, sometimes logged, and dropped. An answer goes to the socket that sent the request. If that
+// socket has a path, its owner is checked first, because a link there could redirect the answer to another user.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,7 +20,7 @@
 
 namespace kymo::daemon {
 
-// A name, or an address of TCP, that another has at the moment.
+// A name or a TCP address is in use by another process.
 class Taken : public Error {
  public:
   using Error::Error;
@@ -36,13 +36,13 @@ struct FabricSender {
 class FabricSocket {
  public:
   using Handler = std::function<void(const FabricSender&, const wire::FabricRequest&)>;
-  // `folder` empty: the abstract namespace. Throws Taken where the name is, and kymo::Error.
+  // `folder` empty: the abstract namespace. Throws Taken if the name is in use, and kymo::Error.
   FabricSocket(Loop& loop, Log& log, const std::string& folder, Handler handler);
   ~FabricSocket();
   FabricSocket(const FabricSocket&) = delete;
   FabricSocket& operator=(const FabricSocket&) = delete;
 
-  // False: it did not get it.
+  // False: the answer was not delivered.
   bool answer(const FabricSender& sender, const wire::FabricReply& reply);
 
  private:
@@ -58,7 +58,7 @@ class FabricSocket {
 
   Log& log_;
   Handler handler_;
-  std::string path_;  // to take away at the end
+  std::string path_;  // removed at the end
   base::FileDescriptor socket_;
   std::map<uint32_t, Allowance> allowances_;  // by user
   Loop::Watch watch_;

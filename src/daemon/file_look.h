@@ -1,5 +1,5 @@
-// A look at a file whose path others chose. A file system that does not answer (a dead server, say) holds up whoever
-// asks it; here that is a thread of its own, and the daemon goes on without an answer.
+// Checks a file whose path comes from another process. A file system that hangs (a dead server) blocks the caller. So
+// this uses a separate thread, and the daemon continues without an answer.
 #pragma once
 
 #include <sys/stat.h>
@@ -9,8 +9,8 @@
 
 namespace kymo::daemon {
 
-// Of what is there itself, not of what a link points to. Nothing: it is not there, or a second was not enough to tell.
-// While a few such looks hang, no more are begun. Call it from one thread.
+// The status of the path itself; links are not followed. Nothing: it does not exist, or there was no answer within a
+// second. While a few checks hang, no more are started. Call it from one thread.
 std::optional<struct stat> look_at(const std::string& path);
 
 }  // namespace kymo::daemon

@@ -17,7 +17,7 @@ uint64_t in_ms(uint64_t ns) { return (ns + kNsPerMs - 1) / kNsPerMs; }
 // With .json at its end, and without a pid before it, because libkineto puts it there.
 std::string kineto_output(std::string path, int32_t pid) {
   for (const std::string_view ending : {".kymo", ".pftrace", ".csv", ".gz"})
-    if (path.ends_with(ending)) path.resize(path.size() - ending.size());
+    if (path.ends_with(ending)) path.erase(path.size() - ending.size());
   if (!path.ends_with(".json")) path += ".json";
   const std::string own = base::format("_{}.", pid);
   const size_t at = path.rfind(own);
@@ -75,7 +75,8 @@ wire::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequ
     return KinetoOrder{wire::handed_out_config(request.kineto_config, request.id),
                        wire::output_path(*reading.request, program.inner_pid())};
   }
-  if (request.options.last_ns != 0) return wire::Refusal{"libkineto keeps nothing of the past; ask for what comes"};
+  if (request.options.last_ns != 0)
+    return wire::Refusal{"libkineto does not keep past events; request a trace without --last"};
   const auto path = wire::output_from_pattern(request.options.output, {.pid = program.inner_pid(),
                                                                        .request = request.id,
                                                                        .name = program.entry().name,
@@ -93,10 +94,10 @@ wire::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequ
 wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) {
   constexpr uint64_t kMostMs = wire::kLongestTraceNs / kNsPerMs, kLatestMs = ~uint64_t{0} / kNsPerMs;
   if (config.duration_ms > kMostMs || config.memory_duration_ms > kMostMs)
-    return wire::Refusal{"a trace is at most seven days long; give less"};
+    return wire::Refusal{"the max length of a trace is seven days"};
   if (config.start_ms > kLatestMs)
-    return wire::Refusal{base::format("{} ms since 1970 is no time to start at", config.start_ms)};
-  if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false: nothing is asked for"};
+    return wire::Refusal{base::format("{} ms since 1970 is not a valid start time", config.start_ms)};
+  if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false: there is nothing to record"};
   wire::Trigger trigger;
   trigger.follow = false;
   trigger.memory = config.memory_snapshot;
@@ -117,7 +118,7 @@ wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) 
                   (config.stack ? wire::kWithStack : 0) | (config.flops ? wire::kWithFlops : 0) |
                   (config.modules ? wire::kWithModules : 0);
   if (options.duration_ns == 0 && options.iterations == 0)
-    return wire::Refusal{"a trace of no time at all; give a duration"};
+    return wire::Refusal{"the trace has no duration; give a duration"};
   return trigger;
 }
 

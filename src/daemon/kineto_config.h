@@ -1,4 +1,4 @@
-// What Kymo's options are in libkineto's config text, and the other way round.
+// Converts Kymo's options to libkineto's config text, and back.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,14 @@ namespace kymo::daemon {
 struct KinetoOrder {
   std::string config;
   std::string path;
-  bool is_late =
-      false;  // the time to start at was too near for a program that asks every few seconds: it starts at once
+  bool is_late = false;  // the start time was too close for a program that polls every few seconds: it starts at once
 };
 
-// `request` as the process that `program` is will be told. libkineto writes JSON, with its pid in the name. Refused:
-// what it cannot do, or what a config cannot say.
+// `request` as a config for the process of `program`. libkineto writes JSON, with its pid in the name. Refused: options
+// that libkineto does not support or that a config cannot express.
 wire::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequest& request, uint64_t now_ms);
 
-// What a config text asks for, in Kymo's words: for programs that have Kymo in them.
+// A config text as a Kymo trigger, for programs that contain Kymo.
 wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config);
 
 }  // namespace kymo::daemon

@@ -49,7 +49,7 @@ KinetoProgram::KinetoProgram(Loop& loop, const ProcessFacts& facts, int64_t job)
     : Program(kineto_entry(facts, job), facts), loop_(loop), job_(job), seen_(Loop::Clock::now()) {}
 
 std::optional<wire::Done> KinetoProgram::objection(const ProgramRequest& request) const {
-  if (waiting_ || handed_) return failed(request.id, "another trace is asked of it already", wire::RequestState::Busy);
+  if (waiting_ || handed_) return failed(request.id, "it already has another trace request", wire::RequestState::Busy);
   const auto order = kineto_order(*this, request, base::realtime_ns() / kNsPerMs);
   if (!order) return failed(request.id, order.reason());
   return std::nullopt;
@@ -70,11 +70,11 @@ std::string KinetoProgram::cancel(uint64_t request_id) {
   if (waiting_ && waiting_->id == request_id) {
     waiting_.reset();
     ending_ = loop_.in(Loop::Clock::duration::zero(), [this, request_id] {
-      end(failed(request_id, "it was cancelled before the program asked for it", wire::RequestState::Cancelled));
+      end(failed(request_id, "it was cancelled before the program polled for it", wire::RequestState::Cancelled));
     });
     return {};
   }
-  return "libkineto has it already, and cannot be told to stop; its trace comes";
+  return "libkineto already has the request and cannot stop; the trace will be written";
 }
 
 void KinetoProgram::give_up(uint64_t request_id) {
@@ -105,7 +105,7 @@ void KinetoProgram::sent() {
   waiting_.reset();
   entry().state = wire::RequestState::Recording;
   wire::Status status{.id = handed_->id, .state = wire::RequestState::Recording};
-  status.text = order_->is_late ? "it asked too late for the time to start at, and starts now" : "libkineto has it";
+  status.text = order_->is_late ? "it polled too late for the start time, and starts now" : "libkineto has the request";
   reports_.status(status);
 }
 
@@ -121,7 +121,7 @@ void KinetoProgram::look_for_outcome(bool is_ready) {
   }
   if (handed_->was_busy && ++handed_->ready_without_file > kPatience) {
     end(failed(handed_->id,
-               base::format("libkineto is ready again, and there is no {}; its log may say why", handed_->path)));
+               base::format("libkineto is ready again, but {} does not exist; its log may say why", handed_->path)));
   }
 }
 

@@ -1,7 +1,7 @@
-// A program with libkineto in it: it asks every few seconds whether there is something to do, and says nothing else.
+// A program with libkineto: it polls every few seconds for a request, and reports nothing else.
 //
-// So a request waits until it asks, and what became of it is concluded from what can be seen: whether it says that it
-// is busy, and whether its file is there.
+// So a request is pending until the next poll. The result is derived from two facts: whether the program reports that
+// it is busy, and whether its file exists.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class KinetoProgram : public Program {
   int64_t job() const { return job_; }
   Loop::Clock::time_point seen() const { return seen_; }
 
-  // It asked. The config to hand out, or nothing; sent() says that it got it.
+  // The program polled. Returns the config to send, or nothing. Call sent() after it was delivered.
   std::string asked(const wire::FabricPoll& poll);
   void sent();
 
@@ -44,7 +44,7 @@ class KinetoProgram : public Program {
     std::string path;
     uint64_t at_ns = 0;
     bool was_busy = false;
-    int ready_without_file = 0;  // times that it asked for more after it had been busy
+    int ready_without_file = 0;  // polls after it was busy
   };
   void look_for_outcome(bool is_ready);
   void end(const wire::Done& done);

@@ -72,7 +72,7 @@ KinetoPrograms::Known* KinetoPrograms::known(const FabricSender& sender, int32_t
   const auto of_user = std::ranges::count_if(
       known_, [&](const auto& one) { return one.second.program->entry().uid == sender.credentials.uid; });
   if (known_.size() >= kMostKineto || static_cast<size_t>(of_user) >= kMostKinetoOfAUser) {
-    log_.warn(base::format("process {} was not registered: {} of its user are", pid, of_user));
+    log_.warn(base::format("process {} was not registered: its user already has {}", pid, of_user));
     return nullptr;
   }
   Known& added = known_[pid];

@@ -1,7 +1,7 @@
-// The programs with libkineto in them that were heard of lately, and what each is to be told.
+// The programs with libkineto that polled recently, and the pending request of each.
 //
-// They have no connection that could break: one that has not asked for a minute, or whose process is gone, is
-// forgotten. The timer for that runs only while there are any.
+// They have no connection that could break: a program that has not polled for a minute, or whose process has ended, is
+// removed. The timer for that runs only while there are programs.
 #pragma once
 
 #include <map>

@@ -19,7 +19,7 @@ void write_line(std::string_view line) {
   for (const char c : line.substr(0, kLongestLine))
     text += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
   text += '\n';
-  // A pipe that nobody empties must not stop the daemon; and if nobody listens at all, there is nothing to be done.
+  // A full pipe must not stall the daemon. If the output has no reader, the line is lost.
   pollfd room{STDERR_FILENO, POLLOUT, 0};
   size_t written = 0;
   if (poll(&room, 1, 0) == 1) base::write_all(STDERR_FILENO, base::as_bytes(text), written);
@@ -42,7 +42,7 @@ void Log::warn(std::string_view line) {
     return;
   }
   --room_;
-  if (left_out_ > 0) write_line(base::format("{} warnings were left out", std::exchange(left_out_, 0)));
+  if (left_out_ > 0) write_line(base::format("{} warnings were suppressed", std::exchange(left_out_, 0)));
   write_line(line);
 }
 

@@ -1,7 +1,7 @@
-// What the daemon says about itself: lines on standard error, which systemd keeps.
+// The log of the daemon: lines on standard error, which systemd stores.
 //
-// Whoever sends rubbish must not fill a disk with complaints about it, so warnings are a few a second at most; how many
-// were left out is said with the next one. Control characters of what others sent are shown as "?".
+// Invalid input must not fill a disk with warnings, so the number of warnings per second is limited. The next warning
+// says how many were suppressed. Control characters in received text are shown as "?".
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
-// The daemon's one thread: waits for sockets and deadlines, and calls whoever asked to hear of them.
+// The event loop of the daemon's thread: waits for sockets and deadlines, and calls their handlers.
 //
-// Where there is no deadline it waits for ever, so a daemon that nobody talks to does not wake up at all. A handler may
-// end its own watch or anybody else's. What one throws is logged and ends nothing but that call.
+// Without a deadline it waits forever, so an idle daemon does not wake up at all. A handler may end its own watch or
+// another one. An exception of a handler is logged and ends only that call.
 #pragma once
 
 #include <chrono>
@@ -60,7 +60,7 @@ class Loop {
   Watch watch(int fd, uint32_t events, Handler handler);
   Timer at(Clock::time_point when, Action action);
   Timer in(Clock::duration delay, Action action) { return at(Clock::now() + delay, std::move(action)); }
-  // When the present round of events is over: for what must not happen inside a handler.
+  // Runs after the current round of events: for work that must not happen inside a handler.
   void later(Action action) { later_.push_back(std::move(action)); }
 
   void run();  // until stop()
@@ -81,7 +81,7 @@ class Loop {
 
   Log& log_;
   base::FileDescriptor epoll_;
-  // By a number that is never used again: an event of a watch that ended in the same round finds nobody.
+  // By a number that is never reused: an event for a watch that ended in the same round finds nothing.
   std::unordered_map<uint64_t, std::shared_ptr<Watched>> watched_;
   std::map<std::pair<Clock::time_point, uint64_t>, Action> timers_;
   std::vector<Action> later_;

@@ -1,4 +1,4 @@
-// What `kymod` and `kymo daemon` can be told on their command line: the same.
+// The options of `kymod` and `kymo daemon`, which are the same.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What became of a request, in words.
+// The outcome of a request, as text.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace kymo::daemon {
 
-// Of a program whose connection broke: it died, or was replaced by another. What it recorded until then lies beside
-// where its trace would have been; of another user's file nothing is told.
+// The outcome for a program whose connection broke: it died, or was replaced by another. What it recorded before is
+// beside the path of its trace. Nothing is reported about a file of another user.
 wire::Done died_outcome(uint64_t request_id, const std::string& path, uint32_t uid);
 
 // "1 process", "2 processes".

@@ -26,13 +26,14 @@ std::string output_problem(const std::string& pattern, const std::vector<std::st
   const auto path = wire::output_from_pattern(pattern, {.pid = 1, .name = "name", .host = "host", .time = "time"});
   if (!path) return path.reason();
   if (pattern.size() > wire::kLongestText || path->size() > wire::kLongestText)
-    return base::format("an output of {} characters is too long", path->size());
-  if (!path->starts_with('/')) return base::format("the output is an absolute path, not \"{}\"", pattern);
-  if (leads_upwards(*path) || leads_upwards(pattern)) return base::format("an output has no \"..\" in it: {}", pattern);
-  if (path->ends_with('/')) return base::format("an output is a file, not a folder: {}", pattern);
+    return base::format("the output path is too long: {} characters", path->size());
+  if (!path->starts_with('/')) return base::format("the output must be an absolute path, not \"{}\"", pattern);
+  if (leads_upwards(*path) || leads_upwards(pattern))
+    return base::format("the output must not contain \"..\": {}", pattern);
+  if (path->ends_with('/')) return base::format("the output must be a file, not a folder: {}", pattern);
   if (folders.empty() || std::ranges::any_of(folders, [&](const auto& folder) { return is_below(*path, folder); }))
     return {};
-  return base::format("traces go below {}, not to {}", base::join(folders, " or "), pattern);
+  return base::format("traces are allowed only below {}, not at {}", base::join(folders, " or "), pattern);
 }
 
 std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
@@ -41,7 +42,7 @@ std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
   gmtime_r(&seconds, &utc);
   char whole[32];
   std::strftime(whole, sizeof whole, "%Y%m%d-%H%M%S", &utc);
-  // Two triggers in a second are two traces.
+  // Two triggers in one second must give two files.
   const std::string time = base::format("{}.{:03}", whole, realtime_ns / kNsPerMs % 1000);
   std::string filled;
   for (size_t at = 0; at < pattern.size();) {
@@ -63,7 +64,7 @@ std::string with_time(const std::string& pattern, uint64_t realtime_ns) {
 uint64_t end_of(const wire::TraceOptions& options) {
   if (options.iterations != 0) return 0;
   const uint64_t begin = options.start_at_ns != 0 ? options.start_at_ns : base::realtime_ns() + options.warmup_ns;
-  return begin + options.duration_ns;  // what is past (last) has none: it is over at once
+  return begin + options.duration_ns;  // a recording of the past (last) has no duration: it ends at once
 }
 
 }  // namespace kymo::daemon

@@ -16,15 +16,16 @@ using ::testing::HasSubstr;
 
 TEST(OutputTest, APathIsAbsoluteAndLeadsNowhereElse) {
   EXPECT_EQ(output_problem("/data/{name}.kymo", {}), "");
-  EXPECT_THAT(output_problem("/data/../etc/x", {}), HasSubstr("no \"..\""));
-  EXPECT_THAT(output_problem("/data/x/..", {}), HasSubstr("no \"..\""));
+  EXPECT_THAT(output_problem("/data/../etc/x", {}), HasSubstr("must not contain \"..\""));
+  EXPECT_THAT(output_problem("/data/x/..", {}), HasSubstr("must not contain \"..\""));
   EXPECT_THAT(output_problem("/data/{what}", {}), HasSubstr("is no place"));
   EXPECT_EQ(output_problem("/data/a..b.kymo", {}), "");
 }
 
 TEST(OutputTest, WhereThereAreFoldersItIsBelowOneOfThem) {
   EXPECT_EQ(output_problem("/data/x.kymo", {"/tmp", "/data/"}), "");
-  EXPECT_THAT(output_problem("/database/x.kymo", {"/data"}), HasSubstr("traces go below /data, not to /database"));
+  EXPECT_THAT(output_problem("/database/x.kymo", {"/data"}),
+              HasSubstr("traces are allowed only below /data, not at /database"));
   EXPECT_NE(output_problem("/{host}/x.kymo", {"/data"}), "");
 }
 

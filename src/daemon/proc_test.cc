@@ -55,8 +55,8 @@ TEST(ProcTest, OneThatHasEndedIsNotAliveEvenIfItIsNotForgotten) {
 TEST(CredentialsTest, AClaimIsHeldAgainstTheKernelsWord) {
   const ucred own{getpid(), geteuid(), getegid()};
   EXPECT_TRUE(verified_process(own, getpid()));
-  EXPECT_THAT(verified_process(own, 1).reason(), HasSubstr("says that it is 1"));
-  EXPECT_THAT(verified_process({0, 0, 0}, 1).reason(), HasSubstr("not seen from here"));
+  EXPECT_THAT(verified_process(own, 1).reason(), HasSubstr("claims to have pid 1"));
+  EXPECT_THAT(verified_process({0, 0, 0}, 1).reason(), HasSubstr("not visible here"));
   EXPECT_THAT(verified_process({999'999'999, 0, 0}, 1).reason(), HasSubstr("has ended"));
 }
 

@@ -16,7 +16,7 @@ bool pid_matches(const wire::Selection& selection, const wire::ProcessEntry& ent
          std::ranges::any_of(selection.pids, [&](int32_t pid) { return has_pid(entry, pid); });
 }
 
-// `*` stands for anything and `?` for one character. Not fnmatch: a pattern can be made to keep that busy for long.
+// `*` stands for anything and `?` for one character. Not fnmatch: some patterns make it take very long.
 bool name_fits(std::string_view pattern, std::string_view name) {
   size_t at = 0, from = 0, star = pattern.npos, tried = 0;
   while (from < name.size()) {
@@ -48,12 +48,12 @@ bool job_matches(const wire::Selection& selection, const wire::ProcessEntry& ent
 
 std::string job_text(const std::string& job) { return job.empty() ? "no job" : base::format("job {}", job); }
 
-// Of a process that is not connected, as far as `asker` may know.
+// Describes a process that is not connected, as far as `asker` may see it.
 std::string why_not_connected(int32_t pid, const Asker& asker) {
   const auto facts = read_process(pid);
   if (!facts) return base::format("there is no process {}", pid);
   if (!asker.may_see(facts->uid)) {
-    return base::format("process {} belongs to {}; ask as that user or as root", pid, user_name(facts->uid));
+    return base::format("process {} belongs to {}; run kymo as that user or as root", pid, user_name(facts->uid));
   }
   return base::format("process {} ({}) is not connected; 'kymo doctor {}' says why", pid, facts->name, pid);
 }
@@ -67,7 +67,7 @@ bool is_there(const Program& program) {
 std::string selection_problem(const wire::Selection& selection) {
   constexpr size_t kMostNames = 64, kLongestName = 256;
   if (selection.names.size() > kMostNames)
-    return base::format("{} names are more than {}; say it by a pattern", selection.names.size(), kMostNames);
+    return base::format("{} names are given, the max is {}; use a pattern", selection.names.size(), kMostNames);
   for (const std::string& name : selection.names)
     if (name.size() > kLongestName) return base::format("a name of {} characters is too long", name.size());
   return {};
@@ -110,7 +110,7 @@ std::string nothing_found(const wire::Selection& selection, const Programs& prog
   }
   if (!any(job_matches))
     return base::format("no program belongs to {}; connected: {}", job_text(*selection.job), listed(jobs));
-  return "no program has all of that at once; say less, or look with 'kymo ps'";
+  return "no program matches all options; give fewer options, or see 'kymo ps'";
 }
 
 }  // namespace kymo::daemon

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kLongestCall{5};
 RpcServer::RpcServer(Loop& loop, Log& log, const std::vector<TcpAddress>& addresses, Answer answer)
     : loop_(loop), log_(log), answer_(std::move(answer)) {
   for (const TcpAddress& address : addresses) listen_at(address);
-  if (listeners_.empty()) throw Error("there is no address where dyno could connect; give one with --dynolog-address");
+  if (listeners_.empty()) throw Error("this host has none of the addresses for dyno; give one with --dynolog-address");
 }
 
 void RpcServer::listen_at(const TcpAddress& address) {
@@ -35,10 +35,10 @@ void RpcServer::listen_at(const TcpAddress& address) {
   if (!socket || bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.address), address.length) != 0 ||
       listen(socket.get(), kRpcBacklog) != 0) {
     if (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)
-      return log_.say(base::format("this host has no {}", address.text()));
-    const std::string why =
-        base::format("cannot listen at {}: {}; stop who does, or give another with --dynolog-address", address.text(),
-                     std::strerror(errno));
+      return log_.say(base::format("this host has no address {}", address.text()));
+    const std::string why = base::format(
+        "cannot listen at {}: {}; stop the process that listens there, or give another address with --dynolog-address",
+        address.text(), std::strerror(errno));
     if (errno == EADDRINUSE) throw Taken(why);
     throw Error(why);
   }
@@ -51,14 +51,14 @@ void RpcServer::accept_some(int listener) {
   for (int i = 0; i < kRpcAcceptedARound; ++i) {
     base::FileDescriptor socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
-      // Without descriptors this would be called again at once, for ever: somebody has to go.
+      // Without free descriptors this would be called again and again: close a connection.
       if ((errno == EMFILE || errno == ENFILE) && !callers_.empty()) drop_one();
       return;
     }
     const auto peer = peer_address(socket.get());
     const bool is_near = peer && peer->is_loopback;
     const auto uid = is_near ? owner_of_peer(socket.get()) : std::nullopt;
-    if (is_near && !uid) continue;  // it has gone already
+    if (is_near && !uid) continue;  // the peer has already closed it
     add(std::move(socket), uid);
   }
 }
@@ -73,7 +73,7 @@ void RpcServer::add(base::FileDescriptor socket, std::optional<uint32_t> uid) {
   caller.watch = loop_.watch(caller.socket.get(), EPOLLIN, [this, id](uint32_t events) { handle(id, events); });
 }
 
-// The oldest one of whoever has most.
+// The oldest connection of the user with the most connections.
 void RpcServer::drop_one() {
   std::map<std::optional<uint32_t>, size_t> of_user;
   for (const auto& [id, caller] : callers_) ++of_user[caller.uid];

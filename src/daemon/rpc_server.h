@@ -1,7 +1,7 @@
 // The socket that dyno connects to: one request and one reply a connection, any number of them at a time.
 //
-// Nothing waits for anybody: a connection has a few seconds for the whole of its request, takes memory only for what
-// has arrived, and where there are too many the one that has been idle for longest goes.
+// Nothing blocks: a connection has a few seconds for its whole request, and uses memory only for what has arrived. If
+// there are too many connections, the one that has been idle longest is closed.
 #pragma once
 
 #include <cstdint>

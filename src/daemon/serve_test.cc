@@ -116,7 +116,7 @@ TEST_F(ServeTest, AnOutputThatLeadsUpwardsIsRefused) {
   const auto packet = command.receive();
   ASSERT_TRUE(packet);
   EXPECT_EQ(packet->serial, 3u);
-  EXPECT_THAT(std::get<wire::Refused>(packet->message).text, HasSubstr("no \"..\""));
+  EXPECT_THAT(std::get<wire::Refused>(packet->message).text, HasSubstr("must not contain \"..\""));
 }
 
 TEST_F(ServeTest, AProgramThatDiesEndsItsTargetAndSaysWhatIsLeft) {
@@ -135,7 +135,7 @@ TEST_F(ServeTest, AProgramThatDiesEndsItsTargetAndSaysWhatIsLeft) {
   EXPECT_EQ(update->path, part);
   EXPECT_EQ(update->bytes, 6u);
   EXPECT_EQ(update->targets_left, 0u);
-  EXPECT_EQ(update->error, "it died; what it recorded until then is in " + part);
+  EXPECT_EQ(update->error, "it died; what it recorded before is in " + part);
 }
 
 TEST_F(ServeTest, ACommandThatGoesAwayHurtsNobody) {
@@ -163,7 +163,7 @@ TEST_F(ServeTest, ACancelledTriggerEndsWhenItsProgramsSaySo) {
   program.send(wire::Done{.id = start->id, .state = RequestState::Cancelled});
   EXPECT_EQ(command.expect<wire::TriggerUpdate>()->state, RequestState::Cancelled);
   other.send(wire::CancelTrigger{reply->trigger_id});
-  EXPECT_THAT(other.expect<wire::TriggerReply>()->text, HasSubstr("or it has ended"));
+  EXPECT_THAT(other.expect<wire::TriggerReply>()->text, HasSubstr("or has ended"));
 }
 
 TEST_F(ServeTest, OnlyTheProgramThatWasAskedCanAnswer) {
@@ -209,7 +209,8 @@ TEST_F(ServeTest, ASecondDaemonIsKeptAwayAndAStoppedOneLeavesNoSocket) {
     serve(options);
     FAIL() << "it serves";
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("another kymod does already (process " + std::to_string(daemon.pid()) + ")"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("another kymod is already listening there (process " + std::to_string(daemon.pid()) + ")"));
   }
   EXPECT_EQ(daemon.stop(), 0);
   struct stat status {};

@@ -18,13 +18,13 @@ namespace kymo::daemon {
 namespace {
 
 constexpr int kAcceptedARound = 64;
-constexpr uint32_t kMostRequests = 1;  // that a program works on
-// Beyond this a command hears of the ends of its targets only, until it has caught up.
+constexpr uint32_t kMostRequests = 1;  // max requests at a time in one program
+// Above this, a command gets only the final states of its targets, until it has caught up.
 constexpr size_t kMuchUnread = 256 << 10;
 
 base::FileDescriptor spare_descriptor() { return base::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-// The one packet that somebody who is not let in gets.
+// The only packet that a refused peer gets.
 void send_refusal(int socket, wire::RefusedCode code, const std::string& why) {
   if (const auto packet = wire::message_packet(wire::Refused{code, 0, why}))
     send(socket, packet->data(), packet->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -72,7 +72,7 @@ void Server::accept_some() {
   }
 }
 
-// Whoever waits to be accepted would otherwise keep this daemon busy for ever.
+// Otherwise connections that wait to be accepted would keep the daemon busy forever.
 void Server::refuse_for_want_of_descriptors() {
   log_.warn("there are no file descriptors left; raise the limit (ulimit -n, LimitNOFILE)");
   spare_.reset();
@@ -87,14 +87,14 @@ std::string Server::welcome_problem(const ucred& credentials) const {
   if (!endpoint_.options().is_for_all && credentials.uid != geteuid() && credentials.uid != 0) {
     return base::format("this daemon serves {} and root, not {}", user_name(geteuid()), user_name(credentials.uid));
   }
-  // Some are kept for root, who must be able to look however many there are.
+  // Some connections are reserved for root, who must always be able to look.
   const bool is_root = credentials.uid == 0;
   if (clients_.size() >= limits_.most_connections + (is_root ? limits_.kept_for_root : 0))
-    return base::format("{} connections are there already", clients_.size());
+    return base::format("there are already {} connections", clients_.size());
   if (is_root) return {};
   const auto found = of_user_.find(credentials.uid);
   if (found != of_user_.end() && found->second >= limits_.most_of_a_user) {
-    return base::format("{} has {} connections already", user_name(credentials.uid), found->second);
+    return base::format("{} already has {} connections", user_name(credentials.uid), found->second);
   }
   return {};
 }
@@ -110,7 +110,7 @@ void Server::add(base::FileDescriptor socket, const ucred& credentials) {
   client.credentials = credentials;
   client.hello_deadline = loop_.in(limits_.hello, [this, id] {
     if (const auto found = clients_.find(id); found != clients_.end())
-      found->second.connection->close("it did not say who it is");
+      found->second.connection->close("it did not send Hello");
   });
   ++of_user_[credentials.uid];
 }
@@ -119,7 +119,7 @@ void Server::closed(uint64_t id, const std::string& why) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
   Client& client = found->second;
-  if (!why.empty()) log_.warn(base::format("the connection of process {} was ended: {}", client.credentials.pid, why));
+  if (!why.empty()) log_.warn(base::format("the connection of process {} was closed: {}", client.credentials.pid, why));
   if (client.program_id != 0) {
     triggers_.program_left(client.program_id);
     programs_.remove(client.program_id);
@@ -132,11 +132,11 @@ void Server::closed(uint64_t id, const std::string& why) {
 
 void Server::heard(uint64_t id, const wire::Packet& packet) {
   Client& client = clients_.at(id);
-  if (packet.kind != wire::PacketKind::Good) return;  // it was told
+  if (packet.kind != wire::PacketKind::Good) return;  // the peer already got an answer
   if (const auto* hello = std::get_if<wire::Hello>(&packet.message)) return greeted(client, *hello, packet.serial);
   if (!client.role) {
-    refuse(client, wire::RefusedCode::NotAllowed, packet, "say Hello first");
-    return client.connection->close("it did not say who it is");
+    refuse(client, wire::RefusedCode::NotAllowed, packet, "send Hello first");
+    return client.connection->close("it did not send Hello");
   }
   if (client.program) client.program->entry().seen_at_ns = base::realtime_ns();
   if (const auto* ping = std::get_if<wire::Ping>(&packet.message)) {
@@ -152,16 +152,15 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
     client.connection->send(wire::Refused{code, static_cast<uint32_t>(wire::MessageType::Hello), why}, serial);
     client.connection->close(why);
   };
-  if (client.role) return fail(wire::RefusedCode::Malformed, "it said Hello twice");
+  if (client.role) return fail(wire::RefusedCode::Malformed, "it sent Hello twice");
   const uint32_t version = wire::common_version(hello);
   if (version == 0) {
     return fail(wire::RefusedCode::Version,
-                base::format("it speaks versions {} to {}, and {} is spoken here; update one side",
+                base::format("it supports protocol versions {} to {}, but kymod supports {}; update one side",
                              hello.oldest_version, hello.version, wire::kProtocolVersion));
   }
   if (hello.role != wire::Role::Agent && hello.role != wire::Role::Tool) {
-    return fail(wire::RefusedCode::Malformed,
-                base::format("a role {} is not known here", static_cast<uint32_t>(hello.role)));
+    return fail(wire::RefusedCode::Malformed, base::format("role {} is unknown", static_cast<uint32_t>(hello.role)));
   }
   if (hello.role == wire::Role::Agent) {
     const base::FileDescriptor process = peer_process(client.connection->socket());
@@ -194,7 +193,7 @@ void Server::heard_agent(Client& client, const wire::Packet& packet) {
     client.program->entry().iteration = step->iteration;
     return;
   }
-  refuse(client, wire::RefusedCode::NotAllowed, packet, "a program asks for nothing; connect as a command");
+  refuse(client, wire::RefusedCode::NotAllowed, packet, "a program cannot send this; connect as a command");
 }
 
 void Server::heard_tool(Client& client, uint64_t id, const wire::Packet& packet) {
@@ -210,7 +209,7 @@ void Server::heard_tool(Client& client, uint64_t id, const wire::Packet& packet)
         {}, &wire::DoctorReply::findings, examine(facts_, programs_, asker, asked->pid),
         [&](const wire::DoctorReply& part) { client.connection->send(part, packet.serial); });
   }
-  refuse(client, wire::RefusedCode::NotAllowed, packet, "a command lists, triggers, cancels and asks the doctor");
+  refuse(client, wire::RefusedCode::NotAllowed, packet, "a command can only list, trigger, cancel and ask the doctor");
 }
 
 void Server::list(Client& client, const wire::List& list, uint32_t serial) {
@@ -232,8 +231,9 @@ void Server::trigger(Client& client, uint64_t id, const wire::Trigger& trigger, 
   const Asker asker{client.credentials.uid};
   auto begun = triggers_.begin(trigger, asker, Triggers::Listener{trigger.follow ? id : 0, serial});
   if (begun.id != 0) {
-    log_.say(base::format("trigger {}: {}, asked by process {} of {}", begun.id, processes_text(begun.targets.size()),
-                          client.credentials.pid, user_name(client.credentials.uid)));
+    log_.say(base::format("trigger {}: {}, requested by process {} of {}", begun.id,
+                          processes_text(begun.targets.size()), client.credentials.pid,
+                          user_name(client.credentials.uid)));
   }
   if (begun.refused) {
     const auto type = static_cast<uint32_t>(wire::MessageType::Trigger);

@@ -1,4 +1,4 @@
-// Kymo's own protocol: who is connected, what they may, and what each of their messages makes happen.
+// Kymo's own protocol: who is connected, their permissions, and the actions for their messages.
 #pragma once
 
 #include <map>
@@ -71,7 +71,7 @@ class Server {
   std::map<uint64_t, Client> clients_;
   std::map<uint32_t, size_t> of_user_;  // connections
   uint64_t last_client_ = 0;
-  base::FileDescriptor spare_;  // given up to refuse someone when there are no descriptors left
+  base::FileDescriptor spare_;  // closed to refuse a connection when there are no descriptors left
   Loop::Watch watch_;
 };
 

@@ -30,7 +30,8 @@ bool loopback(const sockaddr_storage& address) {
 }
 
 InvalidArgument bad_address(std::string_view text) {
-  return InvalidArgument(base::format("'{}' is no address; 127.0.0.1, 0.0.0.0:1779, ::1 or [::1]:1778 would be", text));
+  return InvalidArgument(
+      base::format("'{}' is not an address; use one such as 127.0.0.1, 0.0.0.0:1779, ::1 or [::1]:1778", text));
 }
 
 uint16_t port_of(std::string_view text, std::string_view whole) {
@@ -104,7 +105,7 @@ std::optional<uint32_t> owner_in_table(const TcpAddress& peer, const TcpAddress&
     std::string number, line_local, line_remote, state, queues, timer, retransmits, uid, timeout, inode;
     words >> number >> line_local >> line_remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode;
     if (line_local != local || line_remote != remote) continue;
-    // Without an inode nobody has it open, and the user that is shown is 0 whoever it was.
+    // Without an inode no process has it open, and the user shown is always 0.
     if (!words || inode == "0") return std::nullopt;
     uint32_t value = 0;
     const auto [end, error] = std::from_chars(uid.data(), uid.data() + uid.size(), value);
@@ -114,11 +115,11 @@ std::optional<uint32_t> owner_in_table(const TcpAddress& peer, const TcpAddress&
 }
 
 struct Owner {
-  bool is_known = false;        // the kernel could be asked
-  std::optional<uint32_t> uid;  // nothing: nobody has it open
+  bool is_known = false;        // the kernel answered
+  std::optional<uint32_t> uid;  // nothing: no process has it open
 };
 
-// Asks for the one connection, so that many others cost nothing.
+// Queries only this connection, so that other connections cost no time.
 Owner owner_by_netlink(const TcpAddress& peer, const TcpAddress& own) {
   struct {
     nlmsghdr header;

@@ -29,12 +29,12 @@ std::optional<Triggers::Begun> Triggers::refusal(const wire::Trigger& trigger, c
                    base::format("{} triggers have not ended yet; wait for one, or cancel it", of_asker));
   }
   if (trigger.options.start_at_ns > base::realtime_ns() + wire::kLongestTraceNs)
-    return refused(wire::RefusedCode::Limit, "a start lies within the next seven days");
+    return refused(wire::RefusedCode::Limit, "the start time must be within the next seven days");
   if (const std::string& boot = trigger.options.boot_id; !boot.empty() && boot != boot_id())
-    return refused(wire::RefusedCode::NotAllowed, "the time to start at is of another host's clock");
+    return refused(wire::RefusedCode::NotAllowed, "the start time is from another host's clock");
   if (std::string problem = selection_problem(trigger.selection); !problem.empty())
     return refused(wire::RefusedCode::Limit, std::move(problem));
-  // As it will be sent: a program is never asked for what cannot be said.
+  // Checked in the encoded form: a request that cannot be encoded is never sent to a program.
   wire::TraceOptions options = trigger.options;
   options.output = with_time(options.output, base::realtime_ns());
   if (std::string problem = output_problem(options.output, limits_.output_folders); !problem.empty())
@@ -46,7 +46,7 @@ std::optional<Triggers::Begun> Triggers::refusal(const wire::Trigger& trigger, c
 
 std::vector<uint64_t> Triggers::matching(const wire::Trigger& trigger, const Asker& asker,
                                          const std::vector<uint64_t>& only) const {
-  // One process may be connected in both ways: it is asked once, in the better one.
+  // A process may be connected with both protocols: it gets one request, with the better protocol.
   std::set<int32_t> kymo_pids;
   for (const auto& [id, program] : programs_)
     if (program->entry().protocol == wire::Protocol::Kymo) kymo_pids.insert(program->entry().pid);
@@ -88,7 +88,7 @@ Triggers::Begun Triggers::begin(const wire::Trigger& trigger, const Asker& asker
     target.uid = program.entry().uid;
     const auto objection = program.objection(request);
     if (objection) {
-      // After the command has heard which targets there are.
+      // After the command has received the list of targets.
       loop_.later([this, id, done = *objection] { finish(id, done); });
     } else {
       program.start(request);
@@ -114,7 +114,7 @@ void Triggers::expect(const Place& place, bool has_answered) {
   std::chrono::nanoseconds wait = limits_.answer;
   if (has_answered) {
     const bool has_end = place.active->end_ns != 0 || place.target->state == RequestState::Writing;
-    if (!has_end) return place.target->deadline.reset();  // as long as its iterations take
+    if (!has_end) return place.target->deadline.reset();  // no deadline: it takes as long as its iterations
     wait = limits_.writing + std::chrono::nanoseconds(place.active->end_ns > now ? place.active->end_ns - now : 0);
   }
   give_up_after(place, wait);
@@ -158,8 +158,8 @@ void Triggers::status(uint64_t program, const wire::Status& status) {
     busy->entry().state = status.state;
   }
   const Place place = find(program, status.id);
-  if (place.target == nullptr || wire::is_final(status.state)) return;  // the end is Done's to tell
-  // Only what is new gives it more time.
+  if (place.target == nullptr || wire::is_final(status.state)) return;  // only Done reports the end
+  // Only a change extends the deadline.
   const bool is_news = place.target->state != status.state;
   wire::TriggerUpdate update{.state = status.state, .progress = status.progress};
   update.text = status.text;
@@ -204,7 +204,7 @@ void Triggers::program_left(uint64_t program) {
     std::string path;
     uint32_t uid;
   };
-  std::vector<Open> open;  // finish() takes triggers away
+  std::vector<Open> open;  // a copy, because finish() removes triggers
   for (auto& [id, active] : triggers_)
     for (size_t i = 0; i < active.targets.size(); ++i)
       if (active.targets[i].program == program && !wire::is_final(active.targets[i].state))
@@ -233,13 +233,14 @@ Triggers::Begun Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
   }
   cancel_unknown(trigger_id, asker, cancelled);
   if (cancelled.targets.empty()) {
-    cancelled.text = trigger_id == 0 ? "nothing is being recorded"
-                                     : base::format("there is no trigger {} of yours, or it has ended", trigger_id);
+    cancelled.text = trigger_id == 0
+                         ? "nothing is being recorded"
+                         : base::format("trigger {} does not exist, is not yours, or has ended", trigger_id);
   }
   return cancelled;
 }
 
-// What programs told of that they were asked for by a daemon before this one.
+// Requests of an earlier daemon that programs reported.
 void Triggers::cancel_unknown(uint64_t trigger_id, const Asker& asker, Begun& cancelled) {
   for (const auto& [id, program] : programs_) {
     const wire::ProcessEntry& entry = program->entry();

@@ -1,8 +1,8 @@
-// Triggers: what one command asks of many programs, from the command to the last outcome.
+// Triggers: the request of one command to many programs, from the command to the last outcome.
 //
-// A trigger's programs are asked all at once, then the command is told; each change is passed on to it as it comes. A
-// command that went away is not missed: its trigger goes on, and ends as it would. Every target ends, whatever
-// happens: by its program's word, when its connection breaks, or at a deadline.
+// All programs of a trigger get the request at once. Then the command gets the list, and later each change. If the
+// command disconnects, its trigger continues. Every target ends: when its program reports the result, when its
+// connection breaks, or at a deadline.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@ namespace kymo::daemon {
 struct TriggerLimits {
   size_t most_of_a_user = 64;                  // triggers that have not ended
   std::vector<std::string> output_folders;     // traces go below these; none: anywhere
-  std::chrono::milliseconds answer{10'000};    // until a program says anything
-  std::chrono::milliseconds writing{120'000};  // from the end of the recording, or its last word, to the outcome
+  std::chrono::milliseconds answer{10'000};    // until the first message of a program
+  std::chrono::milliseconds writing{120'000};  // from the end of the recording, or its last message, to the outcome
 };
 
 // A request's id holds its trigger's and its number in it, so that a daemon that was restarted knows them again.
@@ -34,7 +34,7 @@ constexpr uint64_t trigger_of(uint64_t request_id) { return request_id >> kTarge
 class Triggers {
  public:
   using NextId = std::function<uint64_t()>;
-  // Who hears of changes, and the serial that its messages carry. Client 0: nobody.
+  // The client that gets the changes, and the serial of its messages. Client 0: none.
   struct Listener {
     uint64_t client = 0;
     uint32_t serial = 0;
@@ -47,7 +47,7 @@ class Triggers {
     uint64_t id = 0;  // 0: nothing was begun, `text` says why
     std::vector<wire::TriggerTarget> targets;
     std::string text;
-    std::optional<wire::RefusedCode> refused = {};  // it was not a matter of which programs there are
+    std::optional<wire::RefusedCode> refused = {};  // refused for a reason other than the selected programs
   };
   // `kineto_config`: see ProgramRequest. `only`: of these programs; empty: of all.
   Begun begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,

@@ -142,8 +142,9 @@ void Arguments::put_local(size_t position, const KernelArgument& given) {
 void Arguments::check_group_memory() const {
   const uint64_t most = stream_.device().info().group_memory, own = kernel_.info->group_memory;
   if (most == 0 || local_bytes_ + own <= most) return;
-  throw InvalidArgument(base::format("kernel \"{}\" was given {} bytes of group memory and has {} itself; {} has {}",
-                                     kernel_.name, local_bytes_, own, stream_.device().info().name, most));
+  throw InvalidArgument(
+      base::format("kernel \"{}\" was given {} bytes of group memory and declares {} itself; {} has only {}",
+                   kernel_.name, local_bytes_, own, stream_.device().info().name, most));
 }
 
 Address Arguments::use(size_t position, const Tensor& tensor) {
@@ -173,7 +174,7 @@ void Arguments::put_address(size_t position, const Tensor& tensor) {
   indirect_.push_back(address);
 }
 
-// A value that lies in a tensor: it must be there, and be what the kernel takes it for.
+// A value in a tensor: it must be large enough, and have the type that the kernel expects.
 void Arguments::check_value_tensor(size_t position, const Tensor& tensor) const {
   const Parameter& parameter = kernel_.info->parameters[position];
   if (!tensor.is_defined()) return;  // refused by use()

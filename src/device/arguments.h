@@ -1,4 +1,4 @@
-// What a caller passed to a kernel, checked against what the kernel declares, and turned into what a backend takes.
+// The arguments of a kernel call: checked against the kernel's declaration, and converted to what a backend takes.
 #pragma once
 
 #include <cstddef>
@@ -19,25 +19,25 @@ class Storage;
 
 class Arguments {
  public:
-  // Throws InvalidArgument that names the argument: a wrong number of them, a tensor for a number or the other way
-  // round, a number that its type cannot hold, a list of the wrong length, a tensor of another device, more group
-  // memory than there is.
+  // Throws InvalidArgument that names the argument: a wrong number of arguments, a tensor for a number or a number for
+  // a tensor, a number that its type cannot hold, a list of the wrong length, a tensor of another device, more group
+  // memory than the device has.
   Arguments(const KernelState& kernel, std::span<const KernelArgument> given, StreamState& stream);
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
 
-  // Lists that become buffers go to the device, on the stream, and a kernel that reports errors gets the stream's
-  // buffer for them: last of all, when nothing can be refused any more.
+  // Uploads lists that become buffers to the device, on the stream. Gives a kernel that reports errors the error buffer
+  // of the stream. Called last, after all checks.
   void complete();
   bool uses_error_buffer() const { return error_position_ != kNone; }
 
   std::span<const Argument> list() const { return {arguments_, count_}; }
   std::span<const Address> indirect() const { return indirect_; }
   const Tensor* first_tensor() const { return first_tensor_; }
-  size_t tensor_bytes() const { return tensor_bytes_; }  // of all of them
+  size_t tensor_bytes() const { return tensor_bytes_; }  // of all tensors
 
  private:
-  // Enough for what people write; more goes to the heap.
+  // Enough for usual kernels; more goes to the heap.
   static constexpr size_t kInlineArguments = 24, kInlineBytes = 256;
 
   static constexpr size_t kNone = SIZE_MAX;
@@ -79,7 +79,7 @@ class Arguments {
   const Tensor* first_tensor_ = nullptr;
   size_t tensor_bytes_ = 0;
   uint64_t local_bytes_ = 0;
-  size_t error_position_ = kNone;  // the parameter that the stream's error buffer is for
+  size_t error_position_ = kNone;  // the parameter for the stream's error buffer
 };
 
 }  // namespace kymo::device

@@ -1,20 +1,21 @@
-// What an accelerator API must offer to be a backend of the device runtime: OpenCL, Vulkan and CUDA are three.
+// What an accelerator API must provide to be a backend of the device runtime. There are three: OpenCL, Vulkan and CUDA.
 //
-// A backend does what its driver does and nothing more: no caching, no checks of what a user passed, no recording. The
-// runtime above it (device_state.h, stream_state.h, arguments.h) has checked arguments, sub-allocates memory, keeps the
-// compiled code and writes the trace.
+// A backend only calls its driver: it does not cache, check a user's arguments, or record. The runtime above it
+// (device_state.h, stream_state.h, arguments.h) has checked the arguments, sub-allocates memory, keeps the compiled
+// code and writes the trace.
 //
 //   Driver        an API whose library was loaded        opencl, vulkan, cuda
 //    └ Accelerator  one device, opened                   memory, clock
 //       ├ Queue       an in-order queue of work          launch, copy, fill, markers
-//       ├ Marker      a point in a queue                 what events are made of
+//       ├ Marker      a point in a queue                 events are made of it
 //       └ Program     compiled kernels, with reflection
 //
-// Threads: every function of Driver and Accelerator may be called from any thread at any time. A Queue, a Marker and a
-// Ticket are used by one thread at a time: the runtime holds a lock per stream. A Program is used by many at once.
+// Threads: every function of Driver and Accelerator can be called from any thread at any time. A Queue, a Marker and a
+// Ticket are used by one thread at a time: the runtime holds a lock per stream. A Program is used by many threads at
+// once.
 //
-// Failure: what this machine lacks is kymo::NotAvailable, source that does not compile kymo::CompileError, anything a
-// driver reports kymo::DeviceError with the call, the driver's name for the error, and what it means.
+// Failure: kymo::NotAvailable if this machine lacks something, kymo::CompileError if a source does not compile,
+// kymo::DeviceError for every error of a driver, with the call, the driver's name for the error, and what it means.
 #pragma once
 
 #include <array>
@@ -46,28 +47,28 @@ std::string_view language_name(Language);  // "OpenCL C", …
 struct DeviceInfo {
   std::string name;  // "NVIDIA H200"
   std::string vendor;
-  std::string driver;  // its version and the API's: part of the key of compiled code
-  std::string uuid;    // 32 hex digits; the same for the same device in any process and API where the driver tells
-  bool is_processor = false;    // the host's processor posing as a device
-  bool unified_memory = false;  // the host's own
+  std::string driver;         // its version and the API's: part of the key of compiled code
+  std::string uuid;           // 32 hex digits; the same for one device in any process and API, if the driver reports it
+  bool is_processor = false;  // the host's processor, offered as a device
+  bool unified_memory = false;  // it uses the host's memory
   size_t total_memory = 0;
-  size_t recommended_max = 0;  // what it can hold without hurting itself; 0 < recommended_max <= total_memory
+  size_t recommended_max = 0;  // how much it can hold without becoming slow; 0 < recommended_max <= total_memory
   size_t max_allocation = 0;
   uint64_t max_group_threads = 0;
   Extent max_group;
-  uint32_t execution_width = 0;  // threads that run in step
+  uint32_t execution_width = 0;  // threads that run in lockstep
   size_t group_memory = 0;
   uint32_t compute_units = 0;
-  bool partial_groups_are_free = false;  // threads that do not fill a group cost no launch of their own
-  std::vector<Language> languages;       // that can be compiled, best first; Metal, by way of another, is the runtime's
+  bool partial_groups_are_free = false;  // a partial group does not need a launch of its own
+  std::vector<Language> languages;       // that it can compile, best first; the runtime adds Metal, which it translates
   std::vector<std::string> capabilities;  // short words for `kymo devices`: "fp16", "fp64", "timestamps", …
 
-  // Its clock: nanoseconds a tick, as a ratio, and after how many bits it wraps.
+  // Its clock: nanoseconds per tick, as a ratio, and the number of bits after which it wraps.
   uint64_t tick_numerator = 1, tick_denominator = 1;
   uint32_t clock_bits = 64;
 };
 
-// One moment on the device's clock and on the host's: the device's ticks fell within ±error_ns of the host's times.
+// One moment on the device's clock and on the host's: the device's ticks are within ±error_ns of the host's times.
 struct ClockReading {
   uint64_t ticks = 0;
   uint64_t monotonic_ns = 0, realtime_ns = 0;
@@ -81,50 +82,50 @@ enum class ParameterKind : uint8_t {
   Value = 2,    // takes a scalar, or a list of scalars that fills it
   Local = 3,    // group memory sized by the caller (OpenCL's __local pointer)
   Unknown = 4,  // a structure, or what reflection cannot tell: bytes of exactly this size
-  Word = 5,     // 8 bytes that may be an address or an integer: takes a tensor or a number, and is passed like a Value
-  Inline = 6,   // a structure {u64 address; value}: the value, or where it lies. Takes what a Value takes, or a tensor
+  Word = 5,     // 8 bytes that may be an address or an integer: takes a tensor or a number, passed like a Value
+  Inline = 6,   // a structure {u64 address; value}: the value, or its address. Takes what a Value takes, or a tensor
 };
 
 struct Parameter {
   std::string name;  // empty: the compiler did not keep it
   ParameterKind kind = ParameterKind::Buffer;
-  std::optional<DType> type;  // of a value, or of what a buffer points to, where it is known
-  uint32_t count = 1;         // of a value's components: 4 for a float4, 64 for an array of 64
-  uint32_t bytes = 0;         // of a value as a whole
+  std::optional<DType> type;  // of a value, or of the elements of a buffer, if it is known
+  uint32_t count = 1;         // number of a value's components: 4 for a float4, 64 for an array of 64
+  uint32_t bytes = 0;         // size of the whole value
 
-  // Of translated kernels alone, whose buffers and group memory have `count` and `bytes` of one element too.
-  bool is_value = false;                        // of a Buffer: it holds one value, which may be given as such
-  bool is_addresses = false;                    // a value of nothing but addresses
-  bool reports_errors = false;                  // error_buffer.h: the runtime gives it where the caller does not
-  uint32_t value_offset = 0, inline_bytes = 0;  // of an Inline: where its value is, and the structure's size
+  // Only for translated kernels. Their buffers and group memory also have the `count` and `bytes` of one element.
+  bool is_value = false;                        // of a Buffer: it holds one value, which may be passed as a value
+  bool is_addresses = false;                    // a value that contains only addresses
+  bool reports_errors = false;                  // error_buffer.h: the runtime passes it if the caller does not
+  uint32_t value_offset = 0, inline_bytes = 0;  // of an Inline: offset of its value, and size of the structure
 };
 
 struct KernelInfo {
   std::string name;
-  std::vector<Parameter> parameters;  // in the order a caller gives them
+  std::vector<Parameter> parameters;  // in the order in which a caller passes them
   bool matched_by_kind = false;       // the next tensor is for the next Buffer, the next scalar for the next Value
   uint64_t max_threads_per_group = 0;
   uint32_t execution_width = 0;
   size_t group_memory = 0;         // static
-  Extent required_group{0, 0, 0};  // the only group size it runs with; 0: any
+  Extent required_group{0, 0, 0};  // the only group size that it supports; 0: any
 
-  // Of a kernel that was translated to the language of the backend, where the translator knows all this better than
-  // reflection can: it is passed as it says (shader/shader.h, shader/emit/emit.h).
+  // For a kernel that was translated to the language of the backend. The translator knows its parameters better than
+  // reflection, so the kernel is called as the translator says (shader/shader.h, shader/emit/emit.h).
   bool is_translated = false;
-  std::string symbol;           // its name in the text
+  std::string symbol;           // its name in the translated text
   std::vector<uint32_t> order;  // argument i is for parameters[order[i]]; empty: for parameters[i]
   bool uses_simdgroups = false;
-  bool takes_grid = false;  // one more parameter behind the others: a Grid
+  bool takes_grid = false;  // it has one more parameter after the others: a Grid
 
   const std::string& symbol_or_name() const { return is_translated ? symbol : name; }
 };
 
 struct Source {
   Language language = Language::OpenClC;
-  std::string_view text;             // SPIR-V: the words' bytes
+  std::string_view text;             // SPIR-V: the bytes of the words
   std::vector<std::string> options;  // for the compiler, as the user gave them; never empty strings
   std::string_view file = "shader";  // for messages
-  // What the kernels of a translation are; the backend lowers their limits to its own. Empty: found by reflection.
+  // The kernels of a translation; the backend lowers their limits to its own. Empty: found by reflection.
   std::span<const KernelInfo> kernels;
 };
 
@@ -132,19 +133,19 @@ class Program {
  public:
   virtual ~Program() = default;
   virtual std::span<const KernelInfo> kernels() const = 0;  // in the order of the source, or by name
-  // What Accelerator::load takes, in a later process too. Empty: this driver gives nothing.
+  // The bytes that Accelerator::load takes, also in a later process. Empty: this driver has no binaries.
   virtual std::vector<std::byte> binary() const = 0;
 };
 
-// One argument, ready: the runtime has converted scalars to the declared type.
+// One argument, ready to pass: the runtime has converted scalars to the declared type.
 struct Argument {
   const void* data = nullptr;  // of a Value or Unknown: its bytes
-  uint32_t bytes = 0;          // its size; of a Local, the group memory to set aside
+  uint32_t bytes = 0;          // its size; of a Local: the size of the group memory to reserve
   Address address = 0;         // of a Buffer; 0: a null pointer (an empty tensor)
   size_t extent = 0;           // of a Buffer: bytes from the address to the end of its storage
 };
 
-// What a kernel with `takes_grid` is told. Vulkan gives the first two.
+// The argument of a kernel with `takes_grid`. Vulkan sets the first two.
 struct Grid {
   std::array<uint32_t, 3> threads{}, group{}, offset{};  // offset: of a piece of the launch
 };
@@ -153,10 +154,10 @@ static_assert(sizeof(Grid) == 36);
 struct Launch {
   const Program* program = nullptr;
   uint32_t kernel = 0;  // index into kernels()
-  Extent threads;       // in threads, none of them 0: edge groups are partial and no thread beyond these runs
-  Extent group;         // within the limits; larger than threads only where it is the one that the kernel demands
-  std::span<const Argument> arguments;  // one a parameter
-  // Memory that the kernel reaches through addresses in its arguments (lists of tensors).
+  Extent threads;       // in threads, none of them 0: edge groups are partial, and no thread outside of this range runs
+  Extent group;         // within the limits; larger than `threads` only if the kernel requires this size
+  std::span<const Argument> arguments;  // one per parameter
+  // Memory that the kernel accesses through addresses in its arguments (lists of tensors).
   std::span<const Address> indirect;
 };
 
@@ -170,46 +171,47 @@ inline Grid grid_of(const Launch& launch) {
 
 // ---- Queues --------------------------------------------------------------------------------------------------------
 
-// An operation whose time on the device is asked for. Given to the operation, redeemed by Queue::redeem.
+// A timed operation. The operation returns the ticket; Queue::redeem returns the time for it.
 using Ticket = uint64_t;
 
 struct Timing {
   uint64_t start = 0, end = 0;  // ticks of the device's clock
-  uint32_t shared = 1;          // by how many operations, which ran one after the other in this time
+  uint32_t shared = 1;          // number of operations that share this time; they ran one after the other
 };
 
 enum class Redeemed : uint8_t { Pending, Done, Lost };  // Lost: the device failed, or has no timestamps
 
-// A point in a queue: recorded there, waited for by other queues or by the host.
+// A point in a queue. Other queues or the host can wait for it.
 class Marker {
  public:
   virtual ~Marker() = default;
-  virtual bool reached() = 0;                  // of the last record; true where it was never recorded
+  virtual bool reached() = 0;                  // the last record; true if it was never recorded
   virtual void synchronize() = 0;              // blocks the host until then
-  virtual std::optional<uint64_t> time() = 0;  // ticks, once reached, of a marker made with timing
+  virtual std::optional<uint64_t> time() = 0;  // ticks, once reached, if the marker was created with timing
 };
 
 class Queue {
  public:
   virtual ~Queue() = default;  // waits for its work
 
-  // All are asynchronous and run in the order of the calls. Where `ticket` is not null the operation is timed.
+  // All of these are asynchronous and run in the order of the calls. The operation is timed if `ticket` is not null.
   virtual void launch(const Launch& launch, Ticket* ticket) = 0;
-  // The pattern has 1, 2, 4, 8 or 16 bytes; `bytes` is a multiple of it and the address aligned to it.
+  // The pattern has 1, 2, 4, 8 or 16 bytes; `bytes` is a multiple of it, and the address is aligned to it.
   virtual void fill(Address to, const void* pattern, uint32_t pattern_bytes, size_t bytes, Ticket* ticket) = 0;
-  virtual void copy(Address from, Address to, size_t bytes, Ticket* ticket) = 0;  // they do not overlap
-  // From host memory that may change as soon as the call returns, unless it is pinned (Accelerator::allocate_host):
-  // then it must stay until the copy is done.
+  virtual void copy(Address from, Address to, size_t bytes, Ticket* ticket) = 0;  // the two ranges do not overlap
+  // Copies from host memory, which may change as soon as the call returns. Pinned memory (Accelerator::allocate_host)
+  // must stay unchanged until the copy is done.
   virtual void upload(const void* from, Address to, size_t bytes, Ticket* ticket) = 0;
-  // Into host memory. Returns when it is there, unless that is pinned: then the copy is queued like the rest.
+  // Copies into host memory. Returns when the data is there. If the memory is pinned, the copy is only queued.
   virtual void download(Address from, void* to, size_t bytes, Ticket* ticket) = 0;
 
   virtual void record(Marker& marker) = 0;
-  virtual void wait(Marker& marker) = 0;  // what follows runs after the marker's last record was reached
-  virtual void flush() = 0;               // what was queued will run without further calls
-  virtual void synchronize() = 0;         // blocks until all of it is done; throws what went wrong meanwhile
+  virtual void wait(Marker& marker) = 0;  // what follows runs after the last record of the marker was reached
+  virtual void flush() = 0;               // what was queued runs without further calls
+  virtual void synchronize() = 0;  // blocks until everything is done; throws errors that occurred since the last call
 
-  // Tickets are redeemed in the order they were given, each until it is not Pending: then it is gone.
+  // Tickets are redeemed in the order in which they were given. Redeem each until it is not Pending; then it no longer
+  // exists.
   virtual Redeemed redeem(Ticket ticket, Timing& timing) = 0;
 };
 
@@ -223,10 +225,11 @@ class Accelerator {
   // Device memory, aligned to 512 bytes; 0: the driver has no more.
   virtual Address allocate(size_t bytes) = 0;
   virtual void release(Address address, size_t bytes) noexcept = 0;
-  // What the driver says this process holds on the device, caches and runtime included; nothing where it cannot tell.
+  // The memory that this process holds on the device, as the driver reports it, including caches and the driver's
+  // runtime. Empty if the driver does not report it.
   virtual std::optional<size_t> driver_allocated() const = 0;
 
-  // Page-locked host memory, the fastest to copy from and to. Null where there is no more.
+  // Page-locked host memory, the fastest for copies. Null if there is no more.
   virtual void* allocate_host(size_t bytes) = 0;
   virtual void release_host(void* memory) noexcept = 0;
 
@@ -235,13 +238,14 @@ class Accelerator {
 
   // Throws CompileError. Kernels are found by reflection.
   virtual std::unique_ptr<Program> compile(const Source& source) = 0;
-  // From Program::binary() and what kernels() said then. Null: the driver does not take it (any more).
+  // Takes Program::binary() and the kernels() of that program. Null: the driver rejects it, for example after an
+  // update.
   virtual std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) = 0;
 
   virtual ClockReading read_clock() = 0;
 
-  // After a fault that stays: everything on the device is gone and begins anew. All queues, markers and programs of it
-  // must be destroyed before; memory is not released but forgotten.
+  // After a permanent fault: everything on the device is gone, and the device starts again. The caller must destroy all
+  // its queues, markers and programs before. Memory is forgotten, not released.
   virtual void reset() = 0;
 };
 
@@ -254,8 +258,8 @@ class Driver {
   virtual std::unique_ptr<Accelerator> open(int index) = 0;
 };
 
-// The backends, as far as they were compiled in. Each loads its library and throws NotAvailable where that is absent,
-// too old, half-installed, or has no device: in one line, with what to do.
+// The backends that were compiled in. Each loads its library. It throws NotAvailable if the library is missing, too old
+// or incomplete, or has no device: in one line, with what to do.
 std::unique_ptr<Driver> load_opencl();
 std::unique_ptr<Driver> load_vulkan();
 std::unique_ptr<Driver> load_cuda();

@@ -43,7 +43,7 @@ ShaderLibrary BuiltinLibraries::get(Builtin which) {
       throw NotAvailable(device_.name() +
                          " has no compiler for the runtime's own kernels here: `kymo devices` says what is missing");
     }
-    // Compilers for processors have been seen to make wide products of instructions that the processor has not.
+    // Some compilers for processors use instructions for wide products that the processor does not have.
     const auto products = device_.info().is_processor ? random::Products::kNarrow : random::Products::kWide;
     library =
         device_.libraries().get(source_of(which, *language, products), {{}, "kymo"}, LibraryCache::Owner::Runtime);

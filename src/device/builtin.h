@@ -1,5 +1,5 @@
-// The runtime's own kernels, in the language of each backend. Compiled when first needed, cached like any other, and
-// kept at hand for as long as the device is open.
+// The runtime's own kernels, in the language of each backend. Compiled when first needed, cached like all others, and
+// kept while the device is open.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace kymo::device {
 
 enum class Builtin : uint8_t {
-  StridedCopy,  // strided_copy_1, _2, _4, _8 (from, to, sizes, from strides, to strides): elements of so many bytes
+  StridedCopy,  // strided_copy_1, _2, _4, _8 (from, to, sizes, from strides, to strides), by bytes of an element
   Uniform,      // the rest: random/fill.h
   Normal,
   RandInt,
@@ -23,7 +23,7 @@ inline constexpr size_t kBuiltins = 5;
 class BuiltinLibraries {
  public:
   explicit BuiltinLibraries(DeviceState& device) : device_(device) {}
-  // Throws NotAvailable where the device has no compiler for them here.
+  // Throws NotAvailable if the device has no compiler for them here.
   ShaderLibrary get(Builtin which);
   void forget();  // the device was reset
 

@@ -20,7 +20,7 @@ constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
 constexpr uint32_t kVersion = 2;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
-// Empty: code is not to be stored, or there is no place for it.
+// Empty: code must not be stored, or there is no folder for it.
 std::string folder() {
   if (const char* chosen = base::environment("KYMO_CACHE_DIR")) return chosen;
   if (const char* cache = base::environment("XDG_CACHE_HOME"); cache != nullptr && *cache == '/')
@@ -67,7 +67,7 @@ Parameter take_parameter(base::ByteReader& in) {
   const uint8_t kind = in.byte(), type = in.byte();
   if (kind < static_cast<uint8_t>(ParameterKind::Buffer) || kind > static_cast<uint8_t>(ParameterKind::Inline) ||
       type > static_cast<uint8_t>(DType::Bool)) {
-    throw Error("a parameter of a kind that is none");
+    throw Error("a parameter has an unknown kind or type");
   }
   parameter.kind = static_cast<ParameterKind>(kind);
   if (type != 0) parameter.type = static_cast<DType>(type);
@@ -81,7 +81,7 @@ Parameter take_parameter(base::ByteReader& in) {
   parameter.inline_bytes = in.varint_as<uint32_t>("size");
   if (parameter.kind == ParameterKind::Inline && (parameter.value_offset > parameter.inline_bytes ||
                                                   parameter.bytes > parameter.inline_bytes - parameter.value_offset)) {
-    throw Error("a value that is longer than what holds it");
+    throw Error("a value is longer than its structure");
   }
   return parameter;
 }
@@ -103,9 +103,10 @@ KernelInfo take_kernel(base::ByteReader& in) {
   kernel.required_group.y = in.varint();
   kernel.required_group.z = in.varint();
   for (size_t left = in.count(8); left > 0; --left) kernel.parameters.push_back(take_parameter(in));
-  if (!kernel.order.empty() && kernel.order.size() != kernel.parameters.size()) throw Error("an order of too few");
+  if (!kernel.order.empty() && kernel.order.size() != kernel.parameters.size())
+    throw Error("the order does not list all parameters");
   for (const uint32_t place : kernel.order)
-    if (place >= kernel.parameters.size()) throw Error("an order of parameters that are not there");
+    if (place >= kernel.parameters.size()) throw Error("the order lists a parameter that does not exist");
   return kernel;
 }
 

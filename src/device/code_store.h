@@ -3,9 +3,9 @@
 //   name   32 hex digits: a hash of source, options, device, driver and this format's version
 //   bytes  magic "KYMOCODE", version, checksum of the rest; the key in full; the kernels' reflection; the binary
 //
-// A file is written whole or not at all, for its owner alone. One that is damaged, of another version or of another key
-// counts as absent and is written anew. A disk that is full or read-only costs the next process a compilation, nothing
-// else: nothing here throws.
+// A file is written completely or not at all, readable only by its owner. A file that is damaged, or has another
+// version or key, counts as missing and is written again. Nothing here throws: if the disk is full or read-only, the
+// next process must compile again.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ struct StoredCode {
   std::vector<KernelInfo> kernels;
 };
 
-// The file's bytes, and back. Nothing: they are damaged, or of another key.
+// The bytes of the file, and the reverse. Empty: they are damaged, or have another key.
 std::vector<std::byte> encode_code(const StoredCode& code, std::string_view key);
 std::optional<StoredCode> decode_code(base::Bytes untrusted, std::string_view key);
-// The same for what follows the checksum, which a fuzzer would never get right.
+// The same for the part after the checksum: a fuzzer would never find a right checksum.
 std::optional<StoredCode> decode_contents(base::Bytes untrusted, std::string_view key);
 
 class CodeStore {
  public:
-  // `device` is what the code depends on besides its source: device and driver.
+  // `device` describes what the code depends on besides its source: device and driver.
   CodeStore(std::string_view device, std::string_view key);
 
   std::optional<StoredCode> read() const;

@@ -40,7 +40,7 @@ DeviceState::~DeviceState() = default;
 void DeviceState::check_usable() const {
   if (__builtin_expect(forked_with_devices.load(std::memory_order_relaxed), 0)) refuse_after_fork();
   if (__builtin_expect(lost_.load(std::memory_order_relaxed), 0)) {
-    throw DeviceError(name_ + " was lost in a fault, and its driver did not give it back: start the process again");
+    throw DeviceError(name_ + " was lost in a fault, and its driver could not reset it: restart the process");
   }
 }
 
@@ -99,7 +99,7 @@ void DeviceState::synchronize_and_report() { synchronize_each(&StreamState::sync
 void DeviceState::synchronize_each(void (StreamState::*wait)()) {
   check_usable();
   const uint64_t moment = allocator_->moment();
-  std::exception_ptr first;  // every stream is waited for, whatever the others say
+  std::exception_ptr first;  // waits for every stream, even if others fail
   for (StreamState* stream : streams()) {
     try {
       (stream->*wait)();
@@ -159,7 +159,7 @@ void DeviceState::reset() {
   libraries_->forget();
   std::lock_guard lock(mutex_);
   generation_.fetch_add(1, std::memory_order_acq_rel);
-  for (StreamState* stream : streams()) stream->drop_queue();  // waits for what it can
+  for (StreamState* stream : streams()) stream->drop_queue();  // waits if possible
   for (LibraryState* library : live_libraries_) library->drop_program();
   {
     std::lock_guard markers_lock(marker_mutex_);

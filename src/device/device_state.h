@@ -1,8 +1,8 @@
-// One accelerator in use: its memory, its streams, its generator. Made when a device is first named, never destroyed:
-// drivers may be gone before the program's last destructors run.
+// One accelerator in use: its memory, its streams, its generator. Created when a device is first named, never
+// destroyed: drivers may be unloaded before the program's last destructors run.
 //
-// Threads: all of it from any thread. Locks are taken in this order: the device's, a stream's, the markers'. The
-// allocator holds none of its own when it calls back.
+// Threads: every function can be called from any thread. Locks are taken in this order: the device's, a stream's, the
+// markers'. The allocator holds no lock of its own when it calls back.
 #pragma once
 
 #include <array>
@@ -26,9 +26,9 @@ class LibraryState;
 class LibraryCache;
 class BuiltinLibraries;
 
-inline constexpr uint32_t kPoolStreams = 32;  // beside the default one
+inline constexpr uint32_t kPoolStreams = 32;  // in addition to the default stream
 
-// Set in a forked child of a process that has devices; see devices.h.
+// True in a forked child of a process that has opened devices; see devices.h.
 extern std::atomic<bool> forked_with_devices;
 [[noreturn]] void refuse_after_fork();
 
@@ -46,33 +46,33 @@ class DeviceState final : public MemorySource {
   BuiltinLibraries& builtins() { return *builtins_; }
 
   StreamState& default_stream() { return stream(0); }
-  StreamState& stream(StreamId id);  // made at its first use
-  StreamState& next_stream();        // one of the pool, in turn
+  StreamState& stream(StreamId id);  // created at its first use
+  StreamState& next_stream();        // the next one of the pool, in turn
   StreamState& current_stream();     // this thread's
   void set_current_stream(StreamState& stream);
-  // Those made so far.
+  // The streams that exist so far.
   std::vector<StreamState*> streams();
 
   void synchronize() override;
-  void synchronize_and_report();  // throws what kernels reported too: for those who asked to wait
+  void synchronize_and_report();  // also throws errors that kernels reported: for callers that asked to wait
 
-  // What the driver says, or what the allocator took.
+  // As the driver reports it, else as the allocator counts it.
   uint64_t driver_allocated();
 
-  // Throws Error in a forked child, before any lock that may have been held when it was forked; and DeviceError where a
+  // Throws Error in a forked child, before it takes a lock that may have been held at the fork. Throws DeviceError if a
   // reset failed.
   void check_usable() const;
 
-  // Another with each reset: what was made before is invalid.
+  // Changes with each reset: objects from before are invalid.
   uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
-  // No other thread may be using the device.
+  // No other thread may use the device meanwhile.
   void reset();
 
-  // Markers of events, used again. A marker belongs to one event at a time.
+  // Markers of events, which are reused. A marker belongs to one event at a time.
   Marker* take_marker(bool timing);
-  void give_marker(Marker* marker, bool timing, uint32_t made_in) noexcept;  // in that generation
+  void give_marker(Marker* marker, bool timing, uint32_t made_in) noexcept;  // `made_in`: the generation of the marker
 
-  // Libraries whose programs have to go when the device is reset.
+  // Libraries whose programs must be destroyed when the device is reset.
   void add_library(LibraryState& library);
   void remove_library(LibraryState& library) noexcept;
 
@@ -99,14 +99,14 @@ class DeviceState final : public MemorySource {
   std::unique_ptr<LibraryCache> libraries_;
   std::unique_ptr<BuiltinLibraries> builtins_;
 
-  std::mutex mutex_;  // what follows
+  std::mutex mutex_;  // for the members below
   std::array<std::atomic<StreamState*>, kPoolStreams + 1> streams_{};
   uint32_t next_stream_ = 0;
   std::set<LibraryState*> live_libraries_;
   std::atomic<uint32_t> generation_{1};
-  std::atomic<bool> lost_{false};  // a reset failed: nothing can be done with it any more
+  std::atomic<bool> lost_{false};  // a reset failed: the device is unusable
 
-  std::mutex marker_mutex_;  // taken last of all: a stream's lock may be held
+  std::mutex marker_mutex_;  // taken last: a stream's lock may be held
   std::vector<std::unique_ptr<Marker>> markers_;
   std::vector<Marker*> free_markers_[2];  // without timing, with
 };

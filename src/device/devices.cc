@@ -20,7 +20,8 @@ std::atomic<bool> forked_with_devices{false};
 
 void refuse_after_fork() {
   throw Error(
-      "this process was forked from one that had opened a device, and drivers do not survive that; start it with exec, "
+      "this process was forked from one that had opened a device, and drivers do not survive a fork; start it with "
+      "exec, "
       "or fork before the first use of a device");
 }
 
@@ -135,7 +136,8 @@ DeviceName DeviceName::parse(std::string_view text) {
   }
   if (!good) {
     throw InvalidArgument(base::format(
-        "\"{}\" is no device; name one as cuda:0, opencl:0 or vulkan:0 (`kymo devices` lists what is here)", text));
+        "\"{}\" is not a device; use a name like cuda:0, opencl:0 or vulkan:0 (`kymo devices` lists the devices here)",
+        text));
   }
   return name;
 }
@@ -204,7 +206,7 @@ std::vector<BackendReport> list_devices() {
   try {
     current = current_device_or_null();
   } catch (const Error&) {
-    // KYMO_DEVICE names none: all the more reason to list those that there are.
+    // KYMO_DEVICE names no device: then the list of devices is especially useful.
   }
   Devices& all = devices();
   std::lock_guard lock(all.mutex);

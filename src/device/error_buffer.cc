@@ -33,7 +33,8 @@ Address ErrorBuffer::address() {
   if (address_ != 0) return address_;
   if (queue_ == nullptr) queue_ = accelerator_.make_queue();
   const Address made = accelerator_.allocate(kBytes);
-  if (made == 0) throw OutOfMemory("the device has no memory left for what kernels report", kBytes, 0, 0);
+  if (made == 0)
+    throw OutOfMemory("the device has no memory left for the buffer in which kernels report errors", kBytes, 0, 0);
   const uint32_t zero = 0;
   queue_->fill(made, &zero, sizeof zero, kBytes, nullptr);
   queue_->synchronize();

@@ -1,13 +1,14 @@
-// What kernels of one stream report: c10/metal/error.h's TORCH_REPORT_ERROR writes into it, and the next call that
-// waits for them throws it.
+// The errors that kernels of one stream report: TORCH_REPORT_ERROR of c10/metal/error.h writes them here, and the next
+// call that waits for the kernels throws them.
 //
-//   4 bytes        how many were reported, also those that found no room
-//   30 × 512       file (128), function (128), text (250), line (4, aligned): texts end with a zero byte or where they
-//   do
+//   4 bytes        how many were reported, including those that did not fit
+//   30 × 512       file (128), function (128), text (250), line (4, aligned): each text ends with a zero byte, or at
+//   the
+//                  end of its field
 //
-// Made, and zeroed, when a kernel of the stream first needs it, of memory that is not counted as a tensor's. It is read
-// and emptied by a queue of its own, so that whoever waits for an event waits for nothing that was queued behind it.
-// Thread-safe.
+// Allocated and zeroed when a kernel of the stream first needs it, in memory that does not count as a tensor's. It is
+// read and cleared by its own queue. So a caller that waits for an event does not wait for work that was queued after
+// it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -31,12 +32,12 @@ class ErrorBuffer {
 
   Address address();
 
-  // A launch that may report was queued; how many were so far.
+  // A launch that may report was queued. launches() returns their number so far.
   void add_launch() { launches_.fetch_add(1, std::memory_order_release); }
   uint64_t launches() const { return launches_.load(std::memory_order_acquire); }
 
-  // The first `launches` of them have run. Throws DeviceError where one reported something: the first message, and how
-  // many more there are. Costs nothing where there was no launch since the last time.
+  // Call it when the first `launches` of them have run. Throws DeviceError if one reported an error: the first message,
+  // and how many more there are. Costs nothing if there was no launch since the last call.
   void check(uint64_t launches);
 
   void forget();  // the device is about to be reset
@@ -46,7 +47,7 @@ class ErrorBuffer {
 
   Accelerator& accelerator_;
   std::atomic<uint64_t> launches_{0}, checked_{0};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // for the members below
   std::unique_ptr<Queue> queue_;
   Address address_ = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace kymo::device {
 
-// What answers for an event is whether this one was recorded, not what its marker was used for before.
+// The state of an event is whether it was recorded itself, not whether its marker was used before.
 class EventState {
  public:
   EventState(DeviceState& device, bool timing)
@@ -56,23 +56,26 @@ class EventState {
   uint64_t time(std::string_view which) {
     check_alive();
     std::lock_guard lock(mutex_);
-    if (!timing_) throw Error(base::format("the {} event was not made with enable_timing", which));
-    if (!recorded_) throw Error(base::format("the {} event was not recorded: both must be", which));
+    if (!timing_) throw Error(base::format("the {} event was created without enable_timing", which));
+    if (!recorded_) throw Error(base::format("the {} event was not recorded: record both events first", which));
     marker_->synchronize();
     const auto time = marker_->time();
-    if (!time) throw DeviceError(base::format("the device has no time for the {} event: its work failed", which));
+    if (!time)
+      throw DeviceError(base::format("the device did not time the {} event: the work before it failed", which));
     return *time;
   }
 
  private:
   void check_alive() const {
     device_.check_usable();
-    if (generation_ != device_.generation()) throw Error("this event was made before its device was reset");
+    if (generation_ != device_.generation())
+      throw Error("this event was created before its device was reset: create a new one");
   }
   void check(StreamState& stream) const {
     check_alive();
     if (&stream.device() != &device_) {
-      throw InvalidArgument(base::format("an event of {} on a stream of {}", device_.name(), stream.device().name()));
+      throw InvalidArgument(
+          base::format("an event of {} cannot be used on a stream of {}", device_.name(), stream.device().name()));
     }
   }
 
@@ -102,7 +105,8 @@ double Event::elapsed_time(const Event& end) const {
   DeviceState& device = state_->device();
   if (&device != &end.state_->device()) {
     throw InvalidArgument(
-        base::format("the time between an event of {} and one of {}", device.name(), end.state_->device().name()));
+        base::format("cannot measure the time between an event of {} and an event of {}: use events of one device",
+                     device.name(), end.state_->device().name()));
   }
   const uint64_t first = state_->time("first"), last = end.state_->time("second");
   const DeviceInfo& info = device.info();

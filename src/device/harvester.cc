@@ -25,7 +25,7 @@ constexpr uint64_t kFlushWaitNs = 5'000'000'000;  // how long the end of a sessi
 struct Harvester {
   std::mutex mutex;
   std::condition_variable wake;
-  std::atomic<bool> awake{false};  // the thread looks by itself: nobody need tell it
+  std::atomic<bool> awake{false};  // the thread checks by itself: no need to wake it
 
   bool look() {
     bool pending = false;
@@ -65,7 +65,7 @@ void start() {
   try {
     base::quiet_thread("kymo-harvester", [] { harvester().run(); }).detach();
   } catch (const std::system_error&) {
-    // No thread is left: later operations and the end of the session find what has run.
+    // No thread could be started: later operations and the end of the session collect finished work.
   }
 }
 

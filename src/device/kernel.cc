@@ -49,20 +49,22 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
   const KernelInfo& info = *kernel.info;
   const Extent& longest = device.max_group;
   if (group.x == 0 || group.y == 0 || group.z == 0)
-    throw InvalidArgument(base::format("a group of {} for kernel \"{}\"", text_of(group, dimensions), kernel.name));
+    throw InvalidArgument(base::format("group size {} of kernel \"{}\" must be 1 or more in each dimension",
+                                       text_of(group, dimensions), kernel.name));
   uint64_t volume = 0;
   const bool overflows =
       __builtin_mul_overflow(group.x, group.y, &volume) || __builtin_mul_overflow(volume, group.z, &volume);
   if (overflows || volume > info.max_threads_per_group) {
-    throw InvalidArgument(base::format("a group of {} threads for kernel \"{}\"; it runs with {} at most",
+    throw InvalidArgument(base::format("a group of {} threads is too large for kernel \"{}\": its max is {} threads",
                                        text_of(group, dimensions), kernel.name, info.max_threads_per_group));
   }
   if (group.x > longest.x || group.y > longest.y || group.z > longest.z) {
-    throw InvalidArgument(base::format("a group of {} for kernel \"{}\"; {} takes {} at most in each dimension",
-                                       text_of(group, dimensions), kernel.name, device.name, text_of(longest, 3)));
+    throw InvalidArgument(
+        base::format("a group of {} is too large for kernel \"{}\": on {} the max is {} in each dimension",
+                     text_of(group, dimensions), kernel.name, device.name, text_of(longest, 3)));
   }
   if (info.required_group.x != 0 && group != info.required_group) {
-    throw InvalidArgument(base::format("a group of {} for kernel \"{}\", which says in its source that it runs with {}",
+    throw InvalidArgument(base::format("a group of {} does not match kernel \"{}\": its source requires {}",
                                        text_of(group, dimensions), kernel.name, text_of(info.required_group, 3)));
   }
 }
@@ -71,7 +73,7 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
 void check_threads(const KernelState& kernel, const Extent& threads) {
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   if (!kernel.info->is_translated || (threads.x <= kMost && threads.y <= kMost && threads.z <= kMost)) return;
-  throw InvalidArgument(base::format("{} threads for kernel \"{}\"; Metal counts to {} in each dimension",
+  throw InvalidArgument(base::format("{} threads are too many for kernel \"{}\": Metal's max is {} in each dimension",
                                      text_of(threads, 3), kernel.name, kMost));
 }
 
@@ -110,8 +112,9 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
                                        device.name(), stream.device().name()));
   }
   if (thread_dimensions_ != 0 && group_dimensions_ != 0 && thread_dimensions_ != group_dimensions_) {
-    throw InvalidArgument(base::format("threads in {} dimensions and a group in {} for kernel \"{}\"",
-                                       int{thread_dimensions_}, int{group_dimensions_}, name()));
+    throw InvalidArgument(
+        base::format("threads() has {} dimensions but group() has {} for kernel \"{}\": they must be equal",
+                     int{thread_dimensions_}, int{group_dimensions_}, name()));
   }
   Arguments arguments(*state_, given, stream);
 
@@ -126,7 +129,7 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
     launch.threads.x = static_cast<uint64_t>(arguments.first_tensor()->elements());
   } else {
     throw InvalidArgument(base::format(
-        "kernel \"{}\" was given no tensor to take its threads from: say how many with threads()", name()));
+        "kernel \"{}\" was given no tensor, so the number of threads is unknown: set it with threads()", name()));
   }
   const bool chosen = group_dimensions_ != 0;
   if (chosen) {

@@ -96,14 +96,15 @@ Language choose_language(std::string_view source, const DeviceInfo& device) {
   const auto found = detect_language(source);
   if (found && std::find(taken.begin(), taken.end(), *found) != taken.end()) return *found;
   if (taken.empty()) {
-    throw NotAvailable(base::format("{} compiles nothing here: `kymo devices` says what is missing", device.name));
+    throw NotAvailable(base::format("{} has no compiler here: `kymo devices` says what is missing", device.name));
   }
-  // Text that could be anything is taken for Metal, whose translator says what it thinks of it.
+  // Text of an unknown language is treated as Metal, whose translator reports the errors.
   if (!found) return taken.front() == Language::SpirV ? throw InvalidArgument("this is not SPIR-V") : taken.front();
   std::string names;
   for (const Language language : taken)
     names += base::format("{}{}", names.empty() ? "" : ", ", language_name(language));
-  throw InvalidArgument(base::format("this source is {}, and {} takes: {}", language_name(*found), device.name, names));
+  throw InvalidArgument(
+      base::format("this source is {}, but {} accepts only: {}", language_name(*found), device.name, names));
 }
 
 }  // namespace kymo::device

@@ -1,4 +1,4 @@
-// Which language a kernel's source is in, told from the text.
+// The language of a kernel's source, detected from the text.
 #pragma once
 
 #include <optional>
@@ -8,16 +8,16 @@
 
 namespace kymo::device {
 
-// By what only that language has, comments left aside. Nothing: it could be any.
+// Looks for words that only one language has; ignores comments. Empty: it could be any language.
 std::optional<Language> detect_language(std::string_view source);
 
-// Metal is understood wherever there is a compiler of a language that it can be translated to.
+// Metal is available if the device has a compiler for a language that Metal can be translated to.
 void add_metal(DeviceInfo& info);
-// The first language of a device that its backend itself compiles from text. Nothing: there is none.
+// The first language of a device that its backend compiles from text without translation. Empty: there is none.
 std::optional<Language> native_language(const DeviceInfo& device);
 
-// The language to compile as on such a device: what the text says, else Metal. Throws InvalidArgument where it is
-// plainly another one's.
+// The language to use on this device: the detected one, else Metal. Throws InvalidArgument if the device does not
+// compile the detected language.
 Language choose_language(std::string_view source, const DeviceInfo& device);
 
 }  // namespace kymo::device

@@ -17,12 +17,12 @@ namespace kymo::device {
 struct KernelState {
   LibraryState* library = nullptr;
   uint32_t index = 0;     // in the program
-  std::string_view name;  // kept: names.h
+  std::string_view name;  // kept for the life of the process: names.h
   Site* site = nullptr;   // kept too
   const KernelInfo* info = nullptr;
 };
 
-// What a library was compiled from.
+// The source of a library.
 struct LibrarySource {
   Language language;
   std::string text;
@@ -43,13 +43,13 @@ class LibraryState {
   std::vector<std::string> kernel_names() const;
 
   bool is_valid() const { return program_ != nullptr; }  // the device was not reset since
-  // For a launch, which must be over before the program may go. Throws Error where the device was reset since.
+  // For a launch, which must end before the program may be destroyed. Throws Error if the device was reset since.
   const Program& program();
   void drop_program();  // the device is about to be reset
 
  private:
   DeviceState& device_;
-  std::vector<KernelInfo> infos_;  // of their own: they outlive the program
+  std::vector<KernelInfo> infos_;  // copies: they outlive the program
   std::unique_ptr<Program> program_;
   const std::unique_ptr<const LibrarySource> source_;
   std::vector<KernelState> kernels_;  // by name

@@ -38,7 +38,7 @@ std::string key_of(const Source& source, const CompileOptions& options) {
 
 void refuse_what_is_metals(Language language, const CompileOptions& options) {
   if (language == Language::Metal || (options.constants.empty() && options.headers.empty())) return;
-  throw InvalidArgument(base::format("{} are for Metal, and this source is {}",
+  throw InvalidArgument(base::format("{} are for Metal only, and this source is {}",
                                      options.constants.empty() ? "headers" : "function constants",
                                      language_name(language)));
 }

@@ -1,7 +1,7 @@
-// Compiled code, kept: in memory while anyone uses it and for the last few sources, on disk for later processes. What
-// is found there was neither translated nor compiled again.
+// Cached compiled code: in memory while it is used and for the last few sources, on disk for later processes. Code that
+// is found in the cache is neither translated nor compiled again.
 //
-// A source is compiled once, however many threads ask for it at the same time.
+// A source is compiled once, even if many threads ask for it at the same time.
 #pragma once
 
 #include <deque>
@@ -23,12 +23,12 @@ class LibraryCache {
   enum class Owner : uint8_t { User, Runtime };
   std::shared_ptr<LibraryState> get(std::string_view text, const CompileOptions& options, Owner owner = Owner::User);
 
-  // Lets go of what nobody uses; what is on disk stays.
+  // Drops the code that is not in use; the files on disk stay.
   void forget();
 
  private:
   struct Entry {
-    std::mutex mutex;  // held while it is compiled
+    std::mutex mutex;  // held during the compilation
     std::weak_ptr<LibraryState> library;
   };
   std::unique_ptr<Program> make(const Source& source, const CompileOptions& options, const std::string& key);
@@ -36,7 +36,7 @@ class LibraryCache {
 
   DeviceState& device_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // by everything that went into the compiler
+  std::map<std::string, std::shared_ptr<Entry>, std::less<>> entries_;  // by everything that was passed to the compiler
   std::deque<std::shared_ptr<LibraryState>> recent_;
 };
 

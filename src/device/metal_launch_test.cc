@@ -95,7 +95,7 @@ TEST_P(MetalLaunchTest, ListsAndNumbersBecomeBuffers) {
   EXPECT_THAT(refusal([&] {
                 library["pick"](out, std::vector<int>{1}, std::vector<int>{1, 2}, 6);
               }),
-              HasSubstr("its elements are 3 of f32"));
+              HasSubstr("one element is 3 of f32"));
   EXPECT_THAT(refusal([&] {
                 library["pick"](out, std::vector<int>{}, std::vector<int>{1, 2, 3}, 6);
               }),

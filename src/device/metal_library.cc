@@ -31,14 +31,13 @@ std::vector<std::string> metal_defines(const std::vector<std::string>& options) 
     std::string_view option = options[i];
     if (option.empty()) continue;
     if (!option.starts_with("-D")) {
-      throw InvalidArgument(
-          base::format("the option {} of a Metal source is not known: -DNAME and -DNAME=VALUE are", option));
+      throw InvalidArgument(base::format("unknown option {} for a Metal source: use -DNAME or -DNAME=VALUE", option));
     }
     option.remove_prefix(2);
     if (option.empty() && i + 1 < options.size()) option = options[++i];
     option.remove_prefix(std::min(option.find_first_not_of(' '), option.size()));
     if (option.empty())
-      throw InvalidArgument("the option -D of a Metal source names nothing: say -DNAME or -DNAME=VALUE");
+      throw InvalidArgument("the option -D of a Metal source has no name: use -DNAME or -DNAME=VALUE");
     defines.emplace_back(option);
   }
   return defines;
@@ -124,10 +123,8 @@ KernelInfo kernel_of_metal(const shader::Kernel& from) {
 MetalTranslation translate_metal(std::string_view source, const CompileOptions& options, const DeviceInfo& device) {
   const auto language = native_language(device);
   if (!language) {
-    throw NotAvailable(
-        base::format("{} has no compiler here that Metal could be translated for: `kymo devices` says "
-                     "what is missing",
-                     device.name));
+    throw NotAvailable(base::format(
+        "{} has no compiler here for translated Metal source: `kymo devices` says what is missing", device.name));
   }
   shader::Options given;
   given.target = metal_target(*language);
@@ -148,7 +145,7 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
 }
 
 CompileError translation_fault(Language language, const CompileError& error) {
-  return {base::format("the translation to {} does not compile; this is a fault of Kymo: {}", language_name(language),
+  return {base::format("the translation to {} does not compile; this is a bug in Kymo: {}", language_name(language),
                        error.what()),
           error.file(), 0, 0, error.text()};
 }

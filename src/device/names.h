@@ -1,4 +1,4 @@
-// Texts that stay: a trace may mention a kernel after its library is gone.
+// Texts that stay valid: a trace may contain the name of a kernel after its library is gone.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace kymo::device {
 
-// The same text, for as long as the process lives. Any thread.
+// A copy of the text that lives as long as the process. Thread-safe.
 std::string_view keep_name(std::string_view name);
 
-// The site of a kernel's executions, one for each name, for as long as the process lives.
+// The site for the executions of a kernel, one per name. It lives as long as the process.
 Site& keep_kernel_site(std::string_view name);
 
 }  // namespace kymo::device

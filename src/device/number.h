@@ -1,4 +1,4 @@
-// Numbers into the bytes of a dtype.
+// Converts numbers to the bytes of a dtype.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kymo::device {
 
-// A number as a caller gave it.
+// A number as the caller passed it.
 struct Number {
   enum class Kind : uint8_t { Signed, Unsigned, Float } kind = Kind::Signed;
   int64_t as_signed = 0;
@@ -25,7 +25,8 @@ struct Number {
 };
 
 // Stores it as `type`, size_of(type) bytes. False: the type cannot hold it (300 as u8, 2.5 as i32, -1 as u32). Floats
-// are rounded to the type's precision; one too large for it becomes infinity only where it was infinite already.
+// are rounded to the precision of the type. The result is infinite only if the number was infinite: a number that is
+// too large is refused.
 bool store_number(const Number& number, DType type, void* to);
 
 }  // namespace kymo::device

@@ -1,4 +1,4 @@
-// What one operation on a queue is, in words and numbers, for the trace and for those who watch (watcher.h).
+// The description of one operation on a queue, for the trace and for watchers (watcher.h).
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ class Tensor;
 
 enum class OperationKind : uint8_t { Kernel, CopyHostToDevice, CopyDeviceToHost, CopyOnDevice, Fill };
 
-// What stays true of it.
+// The part that stays valid after the call.
 struct OperationFacts {
   OperationKind kind = OperationKind::Kernel;
-  bool blocking = false;         // of a copy: the call returns when it is done
+  bool blocking = false;         // of a copy: the call returns when the copy is done
   std::string_view name;         // a kernel's; lives as long as the process does (names.h)
-  Site* site = nullptr;          // its executions' in the trace; so does this
-  const void* handle = nullptr;  // tells kernels apart: the same for the same kernel of the same library
+  Site* site = nullptr;          // of its executions in the trace; lives as long as the process too
+  const void* handle = nullptr;  // identifies the kernel: equal for the same kernel of the same library
   Extent threads, group;         // a kernel's
-  size_t bytes = 0;              // copied or filled; of a kernel: of the tensors it was given
+  size_t bytes = 0;              // copied or filled; of a kernel: the size of its tensors
 };
 
 struct Operation : OperationFacts {
-  // Only while the call lasts.
+  // Valid only during the call.
   std::span<const KernelArgument> arguments;    // a kernel's
-  const Tensor *from = nullptr, *to = nullptr;  // of a copy or a fill; null: the host's
-  const void* host = nullptr;                   // of a copy: the host's memory
+  const Tensor *from = nullptr, *to = nullptr;  // of a copy or a fill; null: host memory
+  const void* host = nullptr;                   // of a copy: the host memory
 };
 
 }  // namespace kymo::device

@@ -16,8 +16,7 @@ namespace {
 constexpr size_t kOperationsBetweenLooks = 256;
 constexpr uint64_t kClockEvery = 1'000'000'000;
 
-// Where an operation's execution and the call that queued it stand in the trace. Constant, so that each is looked up
-// once.
+// The trace sites of an operation's execution and of the call that queued it. Constant, so that each is looked up once.
 struct Sites {
   Site execution, call;
 };
@@ -113,8 +112,9 @@ QueueRecorder::Pending& QueueRecorder::add() {
 
 void QueueRecorder::watch_what_was_added() {
   pending_count_.store(pending_.size(), std::memory_order_relaxed);
-  if (pending_.size() > 1) return;                      // who looks has seen that there is some
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // either we see that nobody looks, or who looks sees this
+  if (pending_.size() > 1) return;  // the harvester already knows of pending work
+  // Either we see that the harvester sleeps, or it sees this operation.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   watch_pending_work();
 }
 
@@ -181,7 +181,7 @@ uint64_t QueueRecorder::host_ns(uint64_t ticks) const noexcept {
   const DeviceInfo& info = device_.info();
   uint64_t since = ticks - clock_.ticks;
   if (info.clock_bits < 64) since &= (uint64_t{1} << info.clock_bits) - 1;
-  // Either way from the last reading, by half of what the counter can tell at most.
+  // In both directions from the last reading, by at most half of the counter's range.
   const unsigned unused = 64 - info.clock_bits;
   const auto distance = static_cast<double>(static_cast<int64_t>(since << unused) >> unused);
   const double ns = distance * static_cast<double>(info.tick_numerator) / static_cast<double>(info.tick_denominator);

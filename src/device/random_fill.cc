@@ -15,8 +15,8 @@ void run(const random::Fill& fill, Tensor& out, Builtin kernels, RandomFill aske
   DeviceState& device = out.device().state();
   if (!out.is_contiguous()) {
     throw InvalidArgument(
-        base::format("a tensor of shape {} with gaps cannot be filled with random numbers: fill a "
-                     "contiguous one and copy it",
+        base::format("a tensor of shape {} that is not contiguous cannot be filled with random numbers: "
+                     "fill a contiguous one and copy it",
                      out.shape().text()));
   }
   const auto count = static_cast<uint64_t>(out.elements());

@@ -11,7 +11,7 @@ namespace kymo::device {
 Shape::Shape(std::span<const int64_t> sizes) : dimensions_(static_cast<int>(sizes.size())) {
   if (sizes.size() > kMaxDimensions)
     throw InvalidArgument(
-        base::format("a shape of {} dimensions; at most {} are possible", sizes.size(), kMaxDimensions));
+        base::format("a shape of {} dimensions is not supported: the max is {}", sizes.size(), kMaxDimensions));
   int64_t product = 1;
   bool too_many = false, empty = false;
   for (size_t i = 0; i < sizes.size(); ++i) {

@@ -1,4 +1,4 @@
-// GLSL to SPIR-V by what the Vulkan backend compiles with (vulkan/glsl.h); needs no device.
+// Compiles GLSL to SPIR-V with the compiler of the Vulkan backend (vulkan/glsl.h). Needs no device.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 namespace kymo::device {
 
 struct SpirvModule {
-  std::string kernel;  // as its line `#pragma kernel` names it; its entry point is main
+  std::string kernel;  // the name in its `#pragma kernel` line; its entry point is main
   std::vector<uint32_t> words;
 };
 
-// One for each kernel of the text. Throws CompileError, and NotAvailable where there is no compiler.
+// One module for each kernel of the text. Throws CompileError, and NotAvailable if there is no compiler.
 std::vector<SpirvModule> compile_to_spirv(std::string_view glsl, std::string_view file);
 
 }  // namespace kymo::device

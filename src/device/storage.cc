@@ -44,6 +44,8 @@ void Storage::use_on(const StreamState& stream) {
   if (block_ != nullptr && stream.id() != stream_) device_.allocator().used_on(block_, stream.id());
 }
 
-void Storage::refuse() const { throw Error("this tensor was made before its device was reset: its contents are gone"); }
+void Storage::refuse() const {
+  throw Error("this tensor was created before its device was reset: its contents are gone");
+}
 
 }  // namespace kymo::device

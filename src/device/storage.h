@@ -1,4 +1,4 @@
-// The memory behind tensors. Every tensor's memory is taken and given back here, so every allocation is in the trace.
+// The memory of tensors. All tensor memory is allocated and freed here, so every allocation is in the trace.
 #pragma once
 
 #include <atomic>
@@ -12,22 +12,22 @@ namespace kymo::device {
 
 class Storage {
  public:
-  // Memory for work on `stream`; 0 bytes take none. Throws OutOfMemory.
+  // Allocates memory for work on `stream`; nothing for 0 bytes. Throws OutOfMemory.
   Storage(DeviceState& device, size_t bytes, StreamState& stream);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
   DeviceState& device() const { return device_; }
-  uint64_t id() const { return id_; }  // never given again in this process: 1, 2, …
+  uint64_t id() const { return id_; }  // unique in this process: 1, 2, …
   size_t bytes() const { return bytes_; }
-  // Throws Error where the device was reset since.
+  // Throws Error if the device was reset since.
   Address address() const {
     if (__builtin_expect(generation_ != device_.generation(), 0)) refuse();
     return address_;
   }
 
-  // Work on `stream` is about to use it.
+  // Call it before work on `stream` uses the storage.
   void use_on(const StreamState& stream);
 
  private:

@@ -36,7 +36,7 @@ void StreamState::wait_locked() {
   if (recorder_.has_pending()) recorder_.harvest(*queue_);
 }
 
-// A marker may need a moment even where nothing is left to do, so one is left behind and asked again next time.
+// A marker may need a moment even if no work is left. So the marker is kept and checked again in the next call.
 bool StreamState::query() {
   device_.check_usable();
   std::lock_guard lock(mutex_);
@@ -75,10 +75,10 @@ void StreamState::end_range(uint64_t handle) {
 void StreamState::harvest(uint64_t deadline_ns) noexcept {
   constexpr timespec kStep{0, 200'000};
   if (forked_with_devices.load(std::memory_order_relaxed)) return;
-  std::optional<uint64_t> wanted;  // what was queued when we came; more may follow for ever
+  std::optional<uint64_t> wanted;  // the work that was queued at the start; more may be queued all the time
   while (true) {
     const bool late = deadline_ns == 0 || base::monotonic_ns() >= deadline_ns;
-    // Whoever waits for a device that hangs has the lock: then there is nothing to be had.
+    // If another thread waits for a device that hangs, it holds the lock: then there is nothing to collect.
     if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
       if (queue_ == nullptr || !recorder_.has_pending()) return;
       try {

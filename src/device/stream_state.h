@@ -1,5 +1,4 @@
-// One queue in use, and what watches it. Every operation on a device goes through run(): that is why none is missing in
-// a trace.
+// One queue in use, and its recorder. Every operation on a device goes through run(), so a trace contains all of them.
 #pragma once
 
 #include <memory>
@@ -21,9 +20,9 @@ class StreamState {
   DeviceState& device() const { return device_; }
   StreamId id() const { return id_; }
 
-  // Queues one operation: submit(queue, ticket). Nothing but a branch is added while nothing records and nobody
-  // watches. While something does, `describe()` says what it is, the call becomes a range on this thread, the work one
-  // on the queue's track, and watchers are told.
+  // Queues one operation: submit(queue, ticket). If nothing records and there is no watcher, this adds only a branch.
+  // Otherwise `describe()` describes the operation. The call becomes a range on this thread, the work becomes a range
+  // on the queue's track, and watchers are called.
   template <class Describe, class Submit>
   void run(Describe&& describe, Submit&& submit) {
     device_.check_usable();
@@ -46,7 +45,7 @@ class StreamState {
     if (call.waits) wait_locked();
   }
 
-  // Something that is no operation: a marker, a wait.
+  // For calls that are not operations: a marker, a wait.
   template <class Use>
   decltype(auto) with_queue(Use&& use) {
     device_.check_usable();
@@ -55,8 +54,8 @@ class StreamState {
     return use(*queue_);
   }
 
-  void wait();         // for all of its work
-  void synchronize();  // wait(), and throws what kernels reported
+  void wait();         // for all its work
+  void synchronize();  // wait(), then throws the errors that kernels reported
   bool query();
 
   ErrorBuffer& errors() { return errors_; }
@@ -65,12 +64,12 @@ class StreamState {
   uint64_t begin_range(std::string_view name);
   void end_range(uint64_t handle);
 
-  // Writes what has run into the trace. Until `deadline_ns` (of CLOCK_MONOTONIC; 0: now) it waits for what was queued
-  // by now, and for whoever has the stream; what has not run then is counted as lost. Never throws.
+  // Writes finished work into the trace. Until `deadline_ns` (of CLOCK_MONOTONIC; 0: now) it waits for the work that is
+  // queued now, and for the stream's lock. Work that has not run by then is counted as lost. Never throws.
   void harvest(uint64_t deadline_ns) noexcept;
   bool has_pending() const noexcept { return recorder_.has_pending(); }
 
-  // Around a reset of the device.
+  // Before and after a reset of the device.
   void drop_queue();
   void make_queue();
 
@@ -84,7 +83,8 @@ class StreamState {
   QueueRecorder recorder_;
   ErrorBuffer errors_;
 
-  // Calls that queued something so far, by when the stream was last seen idle, and when query() last left its marker.
+  // The number of calls that queued something: so far, when the stream was last seen idle, and when query() last
+  // recorded its marker.
   uint64_t queued_ = 0, idle_at_ = 0, asked_at_ = 0;
   std::unique_ptr<Marker> asked_;
 };

@@ -40,7 +40,8 @@ void strided_copy(const Tensor& from, const Tensor& to) {
       if (from.shape()[i] > from.shape()[longest]) longest = i;
     const int64_t size = from.shape()[longest], half = size / 2;
     if (size < 2)
-      throw InvalidArgument(base::format("a tensor of shape {} is spread too far to be copied", from.shape().text()));
+      throw InvalidArgument(base::format("a tensor of shape {} cannot be copied: its strides are too large for 32 bits",
+                                         from.shape().text()));
     strided_copy(from.slice(longest, 0, half), to.slice(longest, 0, half));
     strided_copy(from.slice(longest, half, size), to.slice(longest, half, size));
     return;

@@ -23,7 +23,8 @@ Tensor::Strides packed_strides(const Shape& shape) {
 size_t checked_dimension(const Shape& shape, int dimension) {
   const int wanted = dimension < 0 ? dimension + shape.dimensions() : dimension;
   if (wanted < 0 || wanted >= shape.dimensions())
-    throw InvalidArgument(base::format("dimension {} of a tensor of shape {}", dimension, shape.text()));
+    throw InvalidArgument(
+        base::format("dimension {} is out of range for a tensor of shape {}", dimension, shape.text()));
   return static_cast<size_t>(wanted);
 }
 
@@ -52,7 +53,7 @@ bool Tensor::is_contiguous() const {
 
 Tensor Tensor::slice(int dimension, int64_t begin, int64_t end, int64_t step) const {
   const size_t at = checked_dimension(shape_, dimension);
-  if (step < 1) throw InvalidArgument(base::format("a slice with step {}; it must be 1 or more", step));
+  if (step < 1) throw InvalidArgument(base::format("slice step {} is out of range: it must be 1 or more", step));
   const int64_t size = shape_[static_cast<int>(at)];
   const auto within = [&](int64_t index) { return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size); };
   const int64_t first = within(begin), last = std::max(first, within(end));
@@ -72,8 +73,8 @@ Tensor Tensor::select(int dimension, int64_t index) const {
   const int64_t size = shape_[static_cast<int>(at)];
   const int64_t wanted = index < 0 ? index + size : index;
   if (wanted < 0 || wanted >= size) {
-    throw InvalidArgument(
-        base::format("index {} of dimension {} of a tensor of shape {}", index, dimension, shape_.text()));
+    throw InvalidArgument(base::format("index {} is out of range for dimension {} of a tensor of shape {}", index,
+                                       dimension, shape_.text()));
   }
   const Tensor one = slice(dimension, wanted, wanted + 1);
   std::vector<int64_t> sizes(shape_.sizes().begin(), shape_.sizes().end());

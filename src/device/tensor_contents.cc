@@ -95,8 +95,8 @@ void Tensor::copy_from(const Tensor& from) {
 
 void Tensor::copy_from_bytes(std::span<const std::byte> from) {
   if (from.size() != bytes()) {
-    throw InvalidArgument(base::format("{} bytes for a tensor of {} {}, which takes {}", from.size(), name_of(dtype_),
-                                       shape_.text(), bytes()));
+    throw InvalidArgument(base::format("the source has {} bytes, but a tensor of {} {} has {}", from.size(),
+                                       name_of(dtype_), shape_.text(), bytes()));
   }
   const Address target = address();
   if (from.empty()) return;
@@ -112,8 +112,8 @@ void Tensor::copy_from_bytes(std::span<const std::byte> from) {
 
 void Tensor::copy_to_bytes(std::span<std::byte> to) const {
   if (to.size() != bytes()) {
-    throw InvalidArgument(base::format("room for {} bytes, and a tensor of {} {} has {}", to.size(), name_of(dtype_),
-                                       shape_.text(), bytes()));
+    throw InvalidArgument(base::format("the destination has {} bytes, but a tensor of {} {} has {}", to.size(),
+                                       name_of(dtype_), shape_.text(), bytes()));
   }
   if (to.empty()) return;
   const Tensor packed = contiguous();
@@ -156,7 +156,7 @@ void Tensor::check_host_type(DType type) const {
   if (type == dtype_) return;
   // A bool is a byte here as there.
   if (size_of(type) == 1 && size_of(dtype_) == 1 && (type == DType::Bool || dtype_ == DType::Bool)) return;
-  throw InvalidArgument(base::format("a tensor of {} has no elements of {}", name_of(dtype_), name_of(type)));
+  throw InvalidArgument(base::format("a tensor of {} cannot be read or written as {}", name_of(dtype_), name_of(type)));
 }
 
 std::vector<float> Tensor::floats() const {
@@ -190,13 +190,14 @@ Tensor full(Shape shape, double value, DType dtype) {
 Tensor arange(double begin, double end, double step, DType dtype) {
   const double count = std::ceil((end - begin) / step);
   if (step == 0 || !std::isfinite(count) || count > static_cast<double>(INT64_MAX >> 3))
-    throw InvalidArgument(base::format("a range from {} to {} in steps of {} has no end", begin, end, step));
+    throw InvalidArgument(
+        base::format("a range from {} to {} in steps of {} is infinite or too long", begin, end, step));
   const auto elements = static_cast<size_t>(std::max(count, 0.0));
   std::vector<std::byte> values(elements * size_of(dtype));
   for (size_t i = 0; i < elements; ++i) {
     const double value = begin + static_cast<double>(i) * step;
     if (!store_number(Number::of(value), dtype, values.data() + i * size_of(dtype)))
-      throw InvalidArgument(base::format("{} of this range does not fit a tensor of {}", value, name_of(dtype)));
+      throw InvalidArgument(base::format("value {} of this range does not fit a tensor of {}", value, name_of(dtype)));
   }
   Tensor tensor = empty({static_cast<int64_t>(elements)}, dtype);
   tensor.copy_from_bytes(values);
@@ -211,9 +212,9 @@ HostBuffer::HostBuffer(size_t bytes, Device device)
   if (bytes == 0) return;
   memory_ = device.state().accelerator().allocate_host(bytes);
   if (memory_ == nullptr) {
-    throw OutOfMemory(
-        base::format("{} cannot lock {} bytes of host memory; take less, or raise `ulimit -l`", device.name(), bytes),
-        bytes, 0, 0);
+    throw OutOfMemory(base::format("{} cannot lock {} bytes of host memory; allocate less, or raise `ulimit -l`",
+                                   device.name(), bytes),
+                      bytes, 0, 0);
   }
 }
 
@@ -224,7 +225,7 @@ HostBuffer::~HostBuffer() {
 
 std::span<std::byte> HostBuffer::bytes() const {
   if (memory_ != nullptr && generation_ != device_.state().generation())
-    throw Error("this host memory was made before its device was reset, and went with it");
+    throw Error("this host memory was allocated before its device was reset and is no longer valid: allocate it again");
   return {static_cast<std::byte*>(memory_), bytes_};
 }
 

@@ -115,7 +115,8 @@ TEST_P(TensorTest, HalfTensorsTakeAndGiveFloats) {
 }
 
 TEST_P(TensorTest, AWrongHostTypeIsRefused) {
-  EXPECT_THAT(message_of([] { zeros({4}).to_host<int32_t>(); }), HasSubstr("a tensor of f32 has no elements of i32"));
+  EXPECT_THAT(message_of([] { zeros({4}).to_host<int32_t>(); }),
+              HasSubstr("a tensor of f32 cannot be read or written as i32"));
   EXPECT_THROW(zeros({4}).copy_from<float>(std::vector<float>(5)), InvalidArgument);
 }
 
@@ -182,7 +183,8 @@ TEST_P(TensorTest, AViewMayBeCopiedOverAnotherThatOverlapsIt) {
 
 TEST_P(TensorTest, BadIndicesAreRefusedByName) {
   const Tensor x = zeros({2, 3});
-  EXPECT_THAT(message_of([&] { x.select(0, 2); }), HasSubstr("index 2 of dimension 0 of a tensor of shape [2, 3]"));
+  EXPECT_THAT(message_of([&] { x.select(0, 2); }),
+              HasSubstr("index 2 is out of range for dimension 0 of a tensor of shape [2, 3]"));
   EXPECT_THROW(x.slice(2, 0, 1), InvalidArgument);
   EXPECT_THROW(x.slice(0, 0, 1, 0), InvalidArgument);
   EXPECT_THROW(x.reshape({7}), InvalidArgument);

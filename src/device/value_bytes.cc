@@ -82,7 +82,7 @@ std::string store_elements(const KernelArgument& given, const Parameter& paramet
   const size_t each = parameter.type ? parameter.count : 1;
   const size_t stride = each > 1 ? parameter.bytes : size_of(type);
   if (count % each != 0)
-    return base::format("its elements are {}, and {} numbers are no number of them", type_text(parameter), count);
+    return base::format("one element is {}, and {} numbers do not make whole elements", type_text(parameter), count);
   to.assign(count / each * stride, std::byte{0});
   for (size_t i = 0; i < count; ++i) {
     const Number number = alone ? Number::of(given) : Number::of(given.list_type(), given.list(), i);

@@ -1,6 +1,6 @@
-// Numbers that a caller gave, as the bytes of a kernel's parameter. Pure.
+// Converts numbers that a caller passed to the bytes of a kernel's parameter. Pure functions.
 //
-// What cannot be done is returned as a text that says so: "300 does not fit u8". Empty: it was done.
+// They return an error text such as "300 does not fit u8", or an empty text on success.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ bool is_number(const KernelArgument& given);
 std::string_view noun(const KernelArgument& given);  // "a tensor", "a list of numbers", …
 std::string type_text(const Parameter& parameter);   // "f32", "4 of f32", "24 bytes"
 
-// Where a value's number `index` lies in it: a vector of three has the room of four, in an array of them too.
+// The position of number `index` in a value. A vector of three takes the space of four, also in an array.
 size_t place_in_value(const Parameter& parameter, size_t index);
 
-// One number, or a list of them that fills the value; `to` has the value's bytes, all 0. What reflection cannot tell is
-// taken as it was given, if it has the right size.
+// One number, or a list that fills the value. `to` has the bytes of the value, all 0. If reflection does not know the
+// type, the argument is taken unchanged, if it has the right size.
 [[nodiscard]] std::string store_value(const KernelArgument& given, const Parameter& parameter, std::byte* to);
 
-// A list for a buffer, or one number: element by element as the kernel declares them, or as they were given where it
-// does not say.
+// A list for a buffer, or one number. Each element gets the type that the kernel declares; if the kernel does not
+// declare one, it keeps its type.
 [[nodiscard]] std::string store_elements(const KernelArgument& given, const Parameter& parameter,
                                          std::vector<std::byte>& to);
 

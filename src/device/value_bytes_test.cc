@@ -38,7 +38,7 @@ TEST(ValueBytesTest, ElementsOfABufferAreWhole) {
   EXPECT_EQ(store_elements(std::vector<int>{1, 2, 3, 4, 5, 6}, buffer, bytes), "");
   EXPECT_THAT(floats_in(bytes), ElementsAre(1, 2, 3, 0, 4, 5, 6, 0));
   EXPECT_EQ(store_elements(std::vector<int>{1, 2, 3, 4}, buffer, bytes),
-            "its elements are 3 of f32, and 4 numbers are no number of them");
+            "one element is 3 of f32, and 4 numbers do not make whole elements");
 }
 
 TEST(ValueBytesTest, WhatHasNoTypeTakesItsBytes) {

@@ -50,11 +50,12 @@ class AdjustedThread {
   // each as it begins.
   template <class Emit>
   void place(Emit&& emit) const {
-    // What is open: its children are being placed.
+    // The open nodes: their children are being placed.
     struct Level {
       uint32_t next_child;
-      uint64_t cursor, end, left;  // the end of the child before; the parent's; how long those still to come last
-      uint64_t moved;              // how much later the parent begins than it did; less than nothing wraps around
+      // End of the previous child; end of the parent; total length of the remaining children.
+      uint64_t cursor, end, left;
+      uint64_t moved;  // how much later the parent begins than it did; less than nothing wraps around
     };
     std::vector<Level> open{{first_root_, 0, kEndOfTime, 0, 0}};
     while (!open.empty()) {
@@ -90,7 +91,8 @@ class AdjustedThread {
     nodes_[node].duration = one.end_ns - std::min(one.start_ns, one.end_ns);
   }
 
-  // Vulkan operations have nothing inside, and others stand before their children: backwards is from the leaves up.
+  // Vulkan operations have no children, and other operations come before their children: backwards means from the
+  // leaves up.
   void measure(uint32_t host_count) {
     for (size_t i = nodes_.size(); i-- > 0;) {
       AdjustNode& node = nodes_[i];
@@ -101,7 +103,7 @@ class AdjustedThread {
     }
   }
 
-  // Children of each in the order in which they take their places. Those of the host keep theirs among themselves.
+  // Links the children of each node in their final order. Those of the host keep their relative order.
   void link(uint32_t host_count) {
     std::vector<uint32_t> order(nodes_.size());
     std::iota(order.begin(), order.end(), 0);

@@ -10,7 +10,7 @@ namespace kymo {
 
 namespace {
 
-// What events are put together by. Texts by what they say: nothing else tells that two results' are the same.
+// The key by which events are combined. Texts are compared by content: two results do not share texts.
 struct AverageKey {
   std::string_view name, backend, module_hierarchy;
   uint32_t shapes = 0;  // a number for the text

@@ -37,7 +37,7 @@ class BackendPlacer {
   uint64_t begin_of(uint32_t operation) const { return begins_[operation]; }
 
  private:
-  // The innermost one that is good, of those that may be open at a time: the last that began, and those around it.
+  // The innermost one that fits, among those that may be open at a time: the last that began, and those around it.
   template <class IsGood>
   uint32_t find_up(uint64_t ns, IsGood is_good) const {
     uint32_t at = begun_by(ns);
@@ -67,11 +67,11 @@ std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operati
   struct Placed {
     BackendPlace place;
     uint32_t within = kNothing;  // the operation, also of one that is inside another event
-    uint64_t from = 0;           // no earlier than what it is in
+    uint64_t from = 0;           // not before the begin of its parent
   };
   std::vector<Placed> placed;
   placed.reserve(events.size());
-  std::vector<uint32_t> open;  // those that may contain what comes
+  std::vector<uint32_t> open;  // those that may contain the next events
   for (const uint32_t which : order) {
     const BackendSpan& event = events[which];
     const auto at = static_cast<uint32_t>(placed.size());
@@ -95,7 +95,7 @@ std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operati
     open.push_back(at);
   }
 
-  // In their final order, which moves only those that claim to be earlier than what they are in.
+  // In their final order: only events that claim to begin before their parents are moved.
   std::vector<uint32_t> final_order(placed.size()), now_at(placed.size());
   std::iota(final_order.begin(), final_order.end(), 0);
   std::stable_sort(final_order.begin(), final_order.end(),

@@ -1,4 +1,4 @@
-// Where a thread's backend events belong among its operations (build.h says by what rule).
+// Finds the position of a thread's backend events among its operations (build.h has the rule).
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace kymo::edge {
 
-// An operation or a backend's event, as far as its place is concerned.
+// An operation or a backend event, with only the members that its position needs.
 struct TimeSpan {
   uint64_t start_ns = 0, end_ns = 0;
 };
@@ -24,11 +24,11 @@ struct BackendPlace {
   uint32_t event = 0;              // an index into the backend's events
   uint32_t operation = kNothing;   // its parent, or
   uint32_t inside = kNothing;      // an index into the places, of an earlier one
-  uint32_t operations_before = 0;  // how many operations of the thread stand before it
+  uint32_t operations_before = 0;  // how many operations of the thread come before it
 };
 
-// `operations` in the order they began, `parents` their parents. Returns a place for each backend event, in the order
-// in which they stand among the thread's events: parents first.
+// `operations` are in the order in which they began, `parents` are their parents. Returns a position for each backend
+// event, in their order among the thread's events: parents first.
 std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operations, std::span<const uint32_t> parents,
                                                std::span<const BackendSpan> events);
 

@@ -1,4 +1,4 @@
-// Which forward operator a function of the automatic differentiation belongs to.
+// Finds the forward operator for each function of the automatic differentiation.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@ struct BackwardLink {
   uint32_t forward = 0, backward = 0;  // events
 };
 
-// Pairs of one sequence number: the forward one is the last operator to begin with it, because those around it have the
-// same number, and the backward one the first. Threads count for themselves: where several have the number, it is the
-// thread that the backward function names, and none where that cannot be told. In the order of the forward events.
+// Pairs of events with the same sequence number. The forward one is the last operator that began with it, because the
+// operators around it have the same number. The backward one is the first. Each thread has its own numbers. If several
+// threads have the number, the thread that the backward function names is taken; if that is unknown, there is no link.
+// In the order of the forward events.
 std::vector<BackwardLink> link_backward(const ResultData& result);
 
 }  // namespace kymo::edge

@@ -21,7 +21,7 @@ void* map_large() noexcept {
   const size_t before = (kLargeBlock - reinterpret_cast<uintptr_t>(begin) % kLargeBlock) % kLargeBlock;
   if (before != 0) munmap(begin, before);
   munmap(begin + before + kLargeBlock, kLargeBlock - before);
-  madvise(begin + before, kLargeBlock, MADV_HUGEPAGE);  // where there are none it stays as it is
+  madvise(begin + before, kLargeBlock, MADV_HUGEPAGE);  // if there are no huge pages, nothing changes
   return begin + before;
 }
 

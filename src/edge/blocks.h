@@ -1,15 +1,15 @@
-// A list that grows without ever moving what is in it: a few small blocks of elements, then as many large ones as it
-// takes. One thread appends; others read what was appended before something told them so.
+// A list that grows without moving its elements: a few small blocks, then as many large ones as needed. One thread
+// appends. Other threads may read elements that were appended before they were notified.
 //
 //   Blocks<RawMemory> list;
 //   if (RawMemory* place = list.append()) place->bytes = 16;      // null: no memory, or no number left
 //   const uint32_t at = texts.append_run(bytes);                  // together in memory; Blocks<T>::kFull: not kept
 //   … list[3], list.size(), texts.run(at, bytes.size())
 //
-// An element costs a compare and an increment, a block an allocation; nothing throws. New memory costs most, a page at
-// a time when it is first touched: large blocks are huge pages where the system has some, which is ten times cheaper.
-// A run that does not fit into the rest of its block begins in the next one, and what it leaves out has a number too:
-// lists of runs are read by run() alone.
+// An element costs a compare and an increment, a block costs an allocation; nothing throws. The main cost is new
+// memory, one page at a time when it is first touched. Large blocks use huge pages if the system has some, which is ten
+// times cheaper. A run that does not fit into the rest of its block begins in the next one. The elements that it skips
+// have numbers too, so read lists of runs only with run().
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ namespace kymo::edge {
 
 inline constexpr size_t kLargeBlock = 2 << 20;
 
-// Memory for a block, aligned to a page; what is nearly kLargeBlock comes as that. Null: there is none.
+// Memory for a block, aligned to a page; a size close to kLargeBlock is rounded up to it. Null: there is no memory.
 void* take_block(size_t bytes) noexcept;
 void give_block(void* block, size_t bytes) noexcept;
 
@@ -51,14 +51,14 @@ class Blocks {
     return *this;
   }
 
-  // Numbers from 0; a list of runs counts what it left out.
+  // Numbers from 0; a list of runs also counts the skipped elements.
   uint32_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
 
   T& operator[](uint32_t at) noexcept { return *place(at); }
   const T& operator[](uint32_t at) const noexcept { return *place(at); }
 
-  // A new element at the end, made from `args`; null: there is no room.
+  // Appends an element made from `args`; null: there is no space.
   template <class... Args>
   T* append(Args&&... args) noexcept(std::is_nothrow_constructible_v<T, Args...>) {
     if (next_ == end_ && !grow()) return nullptr;
@@ -67,7 +67,7 @@ class Blocks {
     return made;
   }
 
-  // The number of the first of them; kFull where they are more than kLongestRun, or there is no room.
+  // The number of the first element; kFull if there are more than kLongestRun, or there is no space.
   uint32_t append_run(std::span<const T> run) noexcept requires std::is_trivially_copyable_v<T> {
     while (static_cast<size_t>(end_ - next_) < run.size()) {
       if (run.size() > kLongestRun) return kFull;
@@ -81,7 +81,7 @@ class Blocks {
     size_ += static_cast<uint32_t>(run.size());
     return at;
   }
-  // What append_run() put there. Empty where these numbers were never given for one run.
+  // The elements of append_run(). Empty if these numbers do not belong to one run.
   std::span<const T> run(uint32_t at, size_t count) const noexcept {
     if (count == 0 || at >= size_ || count > size_ - at) return {};
     const auto [block, offset] = find(at);
@@ -120,7 +120,7 @@ class Blocks {
     return blocks_[block] + offset;
   }
 
-  // A new block, after `left_out` elements of the last one.
+  // A new block, after `left_out` skipped elements of the last one.
   [[gnu::noinline]] bool grow(uint32_t left_out = 0) noexcept try {
     const uint32_t size = size_of(static_cast<uint32_t>(blocks_.size()));
     if (uint64_t{size_} + left_out + size >= kFull) return false;

@@ -62,21 +62,21 @@ void ResultBuilder::tell_losses() {
     data_->losses.push_back(
         base::format("performance events were not counted on thread {}: {}", log->thread, log->no_counters));
   }
-  tell(not_kept, "record did not get in: there was no memory or no room left",
-       "records did not get in: there was no memory or no room left");
+  tell(not_kept, "record was dropped: out of memory, or the log was full",
+       "records were dropped: out of memory, or the log was full");
   tell(reversed_operations_, "operation ended before it began", "operations ended before they began");
   tell(early_backend_events_, "backend event began before 1970", "backend events began before 1970");
   tell(reversed_backend_events_, "backend event ended before it began", "backend events ended before they began");
   tell(reversed_device_operations_, "device operation ended before it began",
        "device operations ended before they began");
-  tell(inputs_without_room_, "operation's inputs did not get in: there was no room left",
-       "operations' inputs did not get in: there was no room left");
-  tell(counts_without_room_, "operation's counts did not get in: there was no room left",
-       "operations' counts did not get in: there was no room left");
+  tell(inputs_without_room_, "operation's inputs were dropped: the log was full",
+       "operations' inputs were dropped: the log was full");
+  tell(counts_without_room_, "operation's counts were dropped: the log was full",
+       "operations' counts were dropped: the log was full");
   if (clock_.set_by_ns() != 0)
     data_->losses.push_back(
-        base::format("the system's clock was set by {:+.6f} s meanwhile: times go on as it was before, and events that "
-                     "backends measured by it are off by that",
+        base::format("the system clock was set by {:+.6f} s during the recording: times continue as if it had not been "
+                     "set, and events that backends timed with it are wrong by that amount",
                      static_cast<double>(clock_.set_by_ns()) * 1e-9));
 }
 

@@ -1,13 +1,13 @@
-// From what was recorded to a result: times, the tree, where in the module, FLOPs, memory, counts, stacks.
+// Builds a result from the recorded data: times, the tree, positions in the module, FLOPs, memory, counts, stacks.
 //
-// An operation's parent is the one that was open around it. A backend's event is in microseconds and its thread has no
-// record of where it belongs, so it is found by time: its parent is the innermost operation of the thread that contains
-// it, a microsecond more or less at either end; else the operation, overlapping it, that was open when it was reported;
-// else it has none. One that lies within another of the same backend, in the same operation, is inside that; those that
-// overlap otherwise stand side by side.
+// The parent of an operation is the one that was open around it. A backend event has times in microseconds, and its
+// thread has not recorded where it belongs, so its parent is found by time. It is the innermost operation of the thread
+// that contains the event, with a tolerance of a microsecond at both ends. Otherwise it is the operation that overlaps
+// the event and was open when the event was reported. Otherwise the event has no parent. An event within another one of
+// the same backend, in the same operation, is a child of that one. Events that overlap in another way are siblings.
 //
-// Events of a thread stand in the order they began; one that claims to have begun before its parent, right after it.
-// Times stay as they came, but that nothing ends before it begins: that is told as a loss.
+// The events of a thread are in the order in which they began; an event with a begin before its parent's comes directly
+// after the parent. Times are not changed, except that nothing ends before it begins: that is reported as a loss.
 #pragma once
 
 #include <memory>
@@ -22,12 +22,12 @@ namespace kymo::edge {
 
 struct BuildOptions {
   bool stack = false, flops = false, modules = false, adjust_vulkan = false;
-  bool inputs = true;                    // false: they were recorded for the FLOPs alone
-  std::vector<std::string> losses = {};  // what is known of already: told first
+  bool inputs = true;                    // false: they were recorded only for the FLOPs
+  std::vector<std::string> losses = {};  // losses that are already known: listed first
 };
 
-// After the log has ended. What the module throws while it is asked becomes the text of a loss, not an exception.
-// Some 300 ns an event; the C++ stacks, where asked for, take as long as their symbols do (stack/symbols.h).
+// Call it after the log has ended. If the module throws, the text of the exception becomes a loss. Takes about 300 ns
+// per event; C++ stacks, if requested, take as long as their symbols do (stack/symbols.h).
 std::shared_ptr<const ResultData> build_result(const LogContents& log, const Module& module,
                                                const BuildOptions& options);
 

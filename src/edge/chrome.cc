@@ -10,8 +10,8 @@
 namespace kymo::edge {
 namespace {
 
-using convert::append;
-using convert::append_integer;
+using base::append;
+using base::append_integer;
 
 // Kineto's quarter of a year: every trace of a job falls into the same one, and a double still holds nanoseconds.
 constexpr uint64_t kBaseStepNs = 7'889'238ull * 1'000'000'000;
@@ -109,7 +109,7 @@ class EdgeChromeWriter {
     append(out_, ",\n    \"args\": {");
     args_.append(out_, event, index, on_device, rows_.pid(place.track));
     append(out_, "\n    }\n  }");
-    // What a thread asked a device for.
+    // The device operations that a thread requested.
     const bool is_launched = on_device && event.parent < result_.events.size();
     if (!is_launched || result_.events[event.parent].start_ns > event.start_ns) return;
     const uint64_t id = index + uint64_t{1};
@@ -170,12 +170,12 @@ class EdgeChromeWriter {
       append(out_, "  \"losses\": [");
       for (size_t i = 0; i < result_.losses.size(); ++i) {
         append(out_, i == 0 ? "\n    " : ",\n    ");
-        convert::append_json_string(out_, result_.losses[i]);
+        base::append_json_string(out_, result_.losses[i]);
       }
       append(out_, "\n  ],\n");
     }
     append(out_, "  \"traceName\": ");
-    convert::append_json_string(out_, trace_name);
+    base::append_json_string(out_, trace_name);
     append(out_, "\n}\n");
   }
 
@@ -200,7 +200,7 @@ class EdgeChromeWriter {
   const Rows places_;
   const ChromeRows rows_;
   ChromeArgs args_;
-  convert::TextBuffer out_;
+  base::TextBuffer out_;
   bool first_ = true;
 };
 

@@ -1,4 +1,4 @@
-// Writes a result as Chrome's JSON in the form that Kineto gives it. docs/edge.md lists the keys.
+// Writes a result as Chrome's JSON, in Kineto's form. docs/edge.md lists the keys.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace kymo::edge {
 
-// By thread, each in the order in which its events began; then devices, then allocations. An argument has a line of its
-// own below its event's name, because that is how PyTorch's tests read such files. What overlaps without nesting has
-// rows of its own (rows.h). Whatever texts the result has, the file is valid JSON.
+// The order is: threads, each with its events in the order of their begin; then devices, then allocations. Each
+// argument has its own line below the name of its event, because PyTorch's tests read such files line by line. Events
+// that overlap without nesting get their own rows (rows.h). The file is valid JSON for any texts in the result.
 //
-// `trace_name` is said in the file: its own path. Throws what the sink throws; finishing it is the caller's.
+// `trace_name` is written to the file: it is the file's own path. Throws what the sink throws; the caller finishes the
+// sink.
 void write_chrome(const ResultData& result, const std::string& trace_name, convert::ExportStream& sink);
 
 }  // namespace kymo::edge

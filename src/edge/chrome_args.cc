@@ -10,21 +10,21 @@
 namespace kymo::edge {
 namespace {
 
-using convert::TextBuffer;
+using base::TextBuffer;
 
 // A count is a whole number unless it was extrapolated.
 void append_count(TextBuffer& out, double count) {
   constexpr double kExact = 9007199254740992;  // beyond this a double has no ones
   if (count >= 0 && count < kExact && count == std::trunc(count)) {
-    convert::append_integer(out, static_cast<uint64_t>(count));
+    base::append_integer(out, static_cast<uint64_t>(count));
   } else {
-    convert::append_json_number(out, count);
+    base::append_json_number(out, count);
   }
 }
 
 std::string without_quotes(std::string_view text) {
   TextBuffer quoted;
-  convert::append_json_string(quoted, text);
+  base::append_json_string(quoted, text);
   return {quoted.data() + 1, quoted.size() - 2};
 }
 
@@ -36,7 +36,7 @@ std::string stack_line(const std::vector<EdgeFrame>& frames) {
     if (!frame.file.empty()) base::format_to(line, " ({}:{})", frame.file, frame.line);
   }
   TextBuffer quoted;
-  convert::append_json_string(quoted, line);
+  base::append_json_string(quoted, line);
   return quoted.string();
 }
 
@@ -62,7 +62,7 @@ void append_microseconds(TextBuffer& out, uint64_t ns) {
 
 void QuotedTexts::quote(std::string& quoted, std::string_view text) {
   TextBuffer buffer;
-  convert::append_json_string(buffer, text);
+  base::append_json_string(buffer, text);
   quoted.assign(buffer.data(), buffer.size());
 }
 
@@ -97,11 +97,11 @@ void ChromeArgs::append(TextBuffer& out, const EdgeAllocation& allocation, uint6
   number("Ev Idx", index);
 }
 
-// Who it is: Kineto's numbers for it, and for what it belongs to.
+// Kineto's numbers of the event, and of the event it belongs to.
 void ChromeArgs::append_identity(const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid) {
   const bool is_device = event.kind == EdgeKind::Device;
   if (is_device) {
-    // What asked for it, where that is known.
+    // The event that requested it, if it is known.
     if (event.parent < result_.events.size()) number("External id", event.parent + uint64_t{1});
   } else if (event.kind != EdgeKind::Backend) {
     number("External id", index + uint64_t{1});
@@ -126,13 +126,13 @@ void ChromeArgs::append_inputs(const EdgeEvent& event) {
   if (event.inputs_size == 0 || uint64_t{event.inputs_at} + event.inputs_size > result_.inputs.size()) return;
   const InputTexts& texts = inputs_.of({result_.inputs.data() + event.inputs_at, event.inputs_size});
   key("Input Dims");
-  convert::append(*out_, texts.sizes);
+  base::append(*out_, texts.sizes);
   key("Input Strides");
-  convert::append(*out_, texts.strides);
+  base::append(*out_, texts.strides);
   key("Input type");
-  convert::append(*out_, texts.types);
+  base::append(*out_, texts.types);
   key("Concrete Inputs");
-  convert::append(*out_, texts.values);
+  base::append(*out_, texts.values);
 }
 
 void ChromeArgs::append_place(const EdgeEvent& event) {
@@ -140,8 +140,8 @@ void ChromeArgs::append_place(const EdgeEvent& event) {
   if (!event.module_hierarchy.empty()) {
     key("Module Hierarchy");
     const std::string& quoted = quoted_.of(event.module_hierarchy);
-    convert::append(*out_, {quoted.data(), quoted.size() - 1});
-    convert::append(*out_, ".\"");  // Kineto puts one behind every part
+    base::append(*out_, {quoted.data(), quoted.size() - 1});
+    base::append(*out_, ".\"");  // Kineto puts one behind every part
   }
   if (event.kind == EdgeKind::Backend) text("Backend", event.backend);
   if (event.flops != 0) number("Flops", event.flops);
@@ -159,7 +159,7 @@ void ChromeArgs::append_counts(const EdgeEvent& event) {
     append_count(*out_, counted.exclusive);
     if (!counted.scaled) continue;
     key(counter_keys_[i].scaled);
-    convert::append(*out_, "true");
+    base::append(*out_, "true");
   }
 }
 
@@ -168,13 +168,13 @@ void ChromeArgs::append_stack(const EdgeEvent& event) {
   std::string& line = stacks_[event.stack];
   if (line.empty()) line = stack_line(result_.stacks[event.stack]);
   key("C++ stack");
-  convert::append(*out_, line);
+  base::append(*out_, line);
 }
 
 void ChromeArgs::append_times(const EdgeEvent& event) {
   if (!event.finished) {
     key("finished");
-    convert::append(*out_, "false");
+    base::append(*out_, "false");
   }
   const bool moved = event.raw_start_ns != event.start_ns || event.raw_end_ns != event.end_ns;
   if (!moved || event.raw_end_ns == 0) return;
@@ -185,15 +185,15 @@ void ChromeArgs::append_times(const EdgeEvent& event) {
 }
 
 void ChromeArgs::key(std::string_view key) {
-  convert::append(*out_, first_ ? "\n      \"" : ",\n      \"");
+  base::append(*out_, first_ ? "\n      \"" : ",\n      \"");
   first_ = false;
-  convert::append(*out_, key);
-  convert::append(*out_, "\": ");
+  base::append(*out_, key);
+  base::append(*out_, "\": ");
 }
 
 void ChromeArgs::number(std::string_view name, uint64_t value) {
   key(name);
-  convert::append_integer(*out_, value);
+  base::append_integer(*out_, value);
 }
 
 void ChromeArgs::signed_number(std::string_view name, int64_t value) {
@@ -203,7 +203,7 @@ void ChromeArgs::signed_number(std::string_view name, int64_t value) {
 
 void ChromeArgs::text(std::string_view name, std::string_view value) {
   key(name);
-  convert::append(*out_, quoted_.of(value));
+  base::append(*out_, quoted_.of(value));
 }
 
 }  // namespace kymo::edge

@@ -1,5 +1,5 @@
-// What a Chrome file says about an event beside its name and times: one argument a line, by Kineto's keys. docs/edge.md
-// lists them.
+// The arguments of an event in a Chrome file, besides its name and times: one argument per line, with Kineto's keys.
+// docs/edge.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 #include <unordered_map>
 #include <vector>
 
-#include "convert/json_text.h"
+#include "base/json_text.h"
 #include "edge/input_texts.h"
 #include "edge/result_data.h"
 
 namespace kymo::edge {
 
 // Nanoseconds as microseconds with exactly three decimals.
-void append_microseconds(convert::TextBuffer& out, uint64_t ns);
+void append_microseconds(base::TextBuffer& out, uint64_t ns);
 
-// Texts of a result in quotes, escaped once each: events share them.
+// Texts of a result in quotes, each escaped once: events share them.
 class QuotedTexts {
  public:
-  // `text` must stay where it is while this lives.
+  // `text` must stay at its address while this object lives.
   const std::string& of(std::string_view text) {
     std::string& quoted = quoted_[{text.data(), text.size()}];
     if (quoted.empty()) quote(quoted, text);
@@ -45,12 +45,12 @@ class QuotedTexts {
 
 class ChromeArgs {
  public:
-  // `base_ns` is where the file's times begin.
+  // `base_ns` is the start of the times in the file.
   ChromeArgs(const ResultData& result, uint64_t base_ns);
 
-  // The object without its last line: what is between `{` and `}`, a line each, without a comma behind the last.
-  void append(convert::TextBuffer& out, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
-  void append(convert::TextBuffer& out, const EdgeAllocation& allocation, uint64_t index);
+  // The object without its last line: the lines between `{` and `}`, without a comma after the last.
+  void append(base::TextBuffer& out, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
+  void append(base::TextBuffer& out, const EdgeAllocation& allocation, uint64_t index);
 
   const std::string& in_quotes(std::string_view text) { return quoted_.of(text); }
 
@@ -62,7 +62,7 @@ class ChromeArgs {
   void append_stack(const EdgeEvent& event);
   void append_times(const EdgeEvent& event);
 
-  // A line each; `key` needs no escaping.
+  // One line each; `key` needs no escaping.
   void key(std::string_view key);
   void number(std::string_view key, uint64_t value);
   void signed_number(std::string_view key, int64_t value);
@@ -70,7 +70,7 @@ class ChromeArgs {
 
   const ResultData& result_;
   const uint64_t base_ns_;
-  convert::TextBuffer* out_ = nullptr;
+  base::TextBuffer* out_ = nullptr;
   bool first_ = true;  // in its object
   QuotedTexts quoted_;
   InputTextCache inputs_;

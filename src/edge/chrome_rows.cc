@@ -13,10 +13,10 @@
 namespace kymo::edge {
 namespace {
 
-// Viewers keep numbers in 32 bits, signed. Linux gives none above 2^22, so what is made up begins well above.
+// Viewers store numbers in 32 bits, signed. Linux uses no ids above 2^22, so invented ids begin well above that.
 constexpr uint64_t kLargestNumber = std::numeric_limits<int32_t>::max();
 constexpr uint64_t kFirstMadeUp = 10'000'000;
-constexpr uint64_t kFirstDeviceOrder = 5'000'000;  // as Kineto: behind all processes
+constexpr uint64_t kFirstDeviceOrder = 5'000'000;  // as in Kineto: after all processes
 
 // Hands out each number once: the one wanted, or one that is made up.
 class RowNumbers {
@@ -42,10 +42,10 @@ class RowNumbers {
 std::string row_text(uint64_t pid, uint64_t tid) { return base::format("\"pid\": {}, \"tid\": {}", pid, tid); }
 
 std::string chrome_arg(std::string_view key, std::string_view value) {
-  convert::TextBuffer text;
-  convert::append_json_string(text, key);
-  convert::append(text, ": ");
-  convert::append_json_string(text, value);
+  base::TextBuffer text;
+  base::append_json_string(text, key);
+  base::append(text, ": ");
+  base::append_json_string(text, value);
   return text.string();
 }
 

@@ -1,12 +1,12 @@
-// The rows of a Chrome file: a pid and a tid each, with names. Kineto's: threads of the process by the system's ids,
-// devices as processes of their own with their queues as threads.
+// The rows of a Chrome file, each with a pid, a tid and names. They are the same as Kineto's: threads of the process
+// have the system's ids; devices are separate processes, with their queues as threads.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "convert/json_text.h"
+#include "base/json_text.h"
 #include "edge/rows.h"
 
 namespace kymo::edge {
@@ -20,7 +20,7 @@ class ChromeRows {
   const std::string& of(const RowPlace& place) const { return of(place.track, place.lane); }
   uint64_t pid(uint32_t track) const { return tracks_[track].pid; }
 
-  // Names and order of all of them: an event each, as `put` is given it.
+  // The names and the order of all rows: calls `put` with one event for each.
   template <class Put>
   void describe(Put&& put) const {
     for (const Description& one : descriptions_) put(one.what, one.row, one.arg);

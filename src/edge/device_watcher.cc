@@ -145,7 +145,7 @@ class DeviceWatch::Shared final : public device::Watcher {
     return {nullptr, nullptr};
   }
 
-  // Which of those that had this time together it is. They come one after the other.
+  // The position among the operations that share this time. They ran one after the other.
   uint64_t next_part(const device::StreamState& stream, const device::OperationTimes& times) {
     try {
       Parts& parts = parts_[&stream];
@@ -205,8 +205,8 @@ std::vector<std::string> DeviceWatch::deliver() {
   const auto tell = [&](uint64_t count, std::string_view what) {
     if (count != 0) losses.push_back(base::format("{} device operation{} {}", count, count == 1 ? "" : "s", what));
   };
-  tell(without_times, "left no times");
-  tell(not_kept, "could not be kept: no memory");
+  tell(without_times, "without times");
+  tell(not_kept, "dropped: out of memory");
   tell(state_->given_a_part, "got an equal part of a submission's time (KYMO_VULKAN_TIMES=submission)");
   return losses;
 }

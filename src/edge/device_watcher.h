@@ -1,17 +1,17 @@
 // Operations on devices of Kymo's runtime, for the profilers that want them.
 //
-// The runtime tells of each operation twice (device/watcher.h): when a thread queues it, which says whose it is, and
-// when it is known to have run, on whatever thread finds out, which says when. In between it is kept here; the logs of
-// threads are not touched until nobody writes them any more.
+// The runtime reports each operation twice (device/watcher.h): when a thread queues it, which gives its owner, and when
+// it is known to have run, on any thread, which gives its times. In between it is kept here. The logs of the threads
+// are not changed until they are no longer written.
 //
 //   profiler begins    DeviceWatch watch(log, DeviceWatch::Devices::All)
 //   it stops           the log ends
-//                      watch.finish()                  waits for what is still under way
+//                      watch.finish()                  waits for pending operations
 //                      losses = watch.deliver()        ThreadLog::device_operations has them
 //
-// While there is one, each operation on a Vulkan device has times of its own, also where the device would time whole
-// submissions (docs/device.md), unless KYMO_VULKAN_TIMES=submission insists: then those of a submission are given equal
-// parts of its time, one after the other.
+// While there is one, each operation on a Vulkan device has its own times, even if the device would time whole
+// submissions (docs/device.md). If KYMO_VULKAN_TIMES=submission is set, the operations of a submission get equal parts
+// of its time, one after the other.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +27,17 @@ class DeviceWatch {
  public:
   enum class Devices : uint8_t { Vulkan, All };
 
-  // What threads queue from now on while `log` is their current one, on those devices, belongs to it. Any number of
-  // them may be at the same time, one for each log.
+  // Operations on those devices belong to `log`, if a thread queues them from now on while `log` is its current log.
+  // There may be several at the same time, one for each log.
   DeviceWatch(Log& log, Devices devices);
-  ~DeviceWatch();  // finishes without waiting, where that was not done
+  ~DeviceWatch();  // finishes without waiting, if finish() was not called
   DeviceWatch(const DeviceWatch&) = delete;
   DeviceWatch& operator=(const DeviceWatch&) = delete;
 
-  // Waits for all that was queued to run, some seconds at most, and listens no more.
+  // Waits, at most some seconds, until all queued operations have run. Then it stops watching.
   void finish() noexcept;
-  // Once the log has ended: into the logs of the threads that asked. Returns what did not get in, in words.
+  // Call it once the log has ended: writes to the logs of the threads that queued the operations. Returns texts about
+  // what was lost.
   std::vector<std::string> deliver();
 
  private:

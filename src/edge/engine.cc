@@ -33,7 +33,7 @@ class RecordingCall {
   ThreadRecorder* recorder_;
 };
 
-// kymo_ticks() without the call, where it is one instruction: among operators every line of code is fetched anew.
+// kymo_ticks() without the call, if it is one instruction: between operators the code is not in the instruction cache.
 inline uint64_t now() noexcept {
 #if defined(__aarch64__)
   return record::ticks();
@@ -146,7 +146,7 @@ void end(Log& log, OpenOperation* operation) noexcept {
   ThreadRecorder* const recorder = log.known_recorder();
   if (recorder == nullptr) return log.end_elsewhere(ended, ticks);
   if (!recorder->is_innermost(ended) || !recorder->enter(log)) {
-    // Its end is told later, when what it holds has ended; only then does a listener's range end, too.
+    // Its end is reported later, when the operations inside it have ended; only then a listener's range ends too.
     const KeptLog kept(&log);
     log.end_elsewhere(ended, ticks);
     recorder->settle();

@@ -1,4 +1,4 @@
-// What the rules of flops.h work on: a call's inputs by position, and numbers that know when they are wrong.
+// The base for the rules of flops.h: the inputs of a call by position, and numbers that detect overflow.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace kymo::edge {
 
-// A product or sum of untrusted sizes: unknown from the moment that a part of it is negative or it does not fit.
+// A product or sum of untrusted sizes: it becomes unknown if a part is negative or it does not fit.
 class FlopCount {
  public:
   FlopCount(int64_t value) : value_(static_cast<uint64_t>(value)), known_(value >= 0) {}  // NOLINT: reads as a number
@@ -33,23 +33,23 @@ class FlopCount {
   bool known_;
 };
 
-// The inputs of one call, those of a list left out.
+// The inputs of one call, without the elements of lists.
 class FlopCall {
  public:
   explicit FlopCall(std::span<const std::byte> untrusted);
 
   size_t size() const { return size_; }
-  // None where there are fewer.
+  // An absent input if there are fewer.
   const InputView& operator[](size_t at) const { return at < size_ ? inputs_[at] : kAbsent; }
   bool has(size_t at) const { return (*this)[at].tag != Inputs::Tag::None; }
-  // The sizes of a tensor; null where it is none.
+  // The sizes of a tensor; null if it is not a tensor.
   const PackedNumbers<int64_t>* sizes(size_t at) const {
     return (*this)[at].tag == Inputs::Tag::Tensor ? &inputs_[at].sizes : nullptr;
   }
-  // An integer or a truth value, else `otherwise`.
+  // An integer or a boolean, else `otherwise`.
   int64_t integer(size_t at, int64_t otherwise) const;
-  // Element `dimension` of a list, the one element of a shorter list, an integer for all; `otherwise` where it is
-  // absent, nothing where it is something else.
+  // Element `dimension` of a list, the only element of a shorter list, or an integer for all dimensions. `otherwise` if
+  // the input is absent; empty if it is something else.
   std::optional<int64_t> per_dimension(size_t at, uint32_t dimension, int64_t otherwise) const;
 
  private:
@@ -59,16 +59,16 @@ class FlopCall {
   size_t size_ = 0;
 };
 
-// Elements of sizes [from, until).
+// The number of elements of sizes [from, until).
 FlopCount product(const PackedNumbers<int64_t>& sizes, uint32_t from, uint32_t until);
 inline FlopCount elements(const PackedNumbers<int64_t>& sizes) { return product(sizes, 0, sizes.size()); }
 
 // ---- The rules for products of matrices: flops_matrix.cc --------------------------------------------------------
 
-// Where the inputs of a convolution are that say how it moves.
+// The positions of the inputs that describe how a convolution moves.
 struct ConvolutionInputs {
   uint8_t stride, padding, dilation;
-  uint8_t transposed = UINT8_MAX;  // a truth value there; UINT8_MAX: none
+  uint8_t transposed = UINT8_MAX;  // the position of a boolean; UINT8_MAX: none
 };
 FlopCount convolution_flops(const FlopCall& call, ConvolutionInputs where);
 FlopCount transposed_convolution_flops(const FlopCall& call);

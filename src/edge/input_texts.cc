@@ -4,14 +4,14 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "convert/json_text.h"
+#include "base/json_text.h"
 #include "edge/inputs.h"
 
 namespace kymo::edge {
 namespace {
 
-using convert::append;
-using convert::TextBuffer;
+using base::append;
+using base::TextBuffer;
 
 void append_numbers(TextBuffer& out, const PackedNumbers<int64_t>& numbers) {
   out.push_back('[');
@@ -72,10 +72,10 @@ class InputTextWriter {
       append(types_, ", ");
       append(values_, ", ");
     }
-    convert::append_json_string(types_, type_text(input));
+    base::append_json_string(types_, type_text(input));
     value_.clear();
     append_value(value_, input);
-    convert::append_json_string(values_, value_);
+    base::append_json_string(values_, value_);
   }
 
   TextBuffer sizes_, strides_, types_, values_;

@@ -1,4 +1,4 @@
-// The inputs of an operation as the four texts that a file has of them, each an array in JSON.
+// The inputs of an operation as the four texts of a file, each a JSON array.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace kymo::edge {
 
-// Operations repeat themselves: the same inputs are put into words once.
+// Operations repeat: equal inputs are converted to text once.
 class InputTextCache {
  public:
-  // Good until the next call. The bytes must stay where they are while this lives.
+  // Valid until the next call. The bytes must stay at their address while this object lives.
   const InputTexts& of(std::span<const std::byte> untrusted);
 
  private:
@@ -22,7 +22,7 @@ class InputTextCache {
     std::span<const std::byte> bytes;
     InputTexts texts;
   };
-  static constexpr size_t kMost = 1 << 14;  // a program whose inputs never repeat must not fill the memory
+  static constexpr size_t kMost = 1 << 14;  // limits the memory for a program whose inputs never repeat
 
   std::unordered_map<uint64_t, Entry> entries_;  // by the hash of the bytes
 };

@@ -1,6 +1,6 @@
-// The inputs of an operation, from the bytes that kymo/edge_engine.h's Inputs put together.
+// Reads the inputs of an operation, from the bytes that Inputs of kymo/edge_engine.h wrote.
 //
-// The bytes are untrusted: reading ends where they stop making sense, and what was understood until then stands.
+// The bytes are untrusted: reading stops at the first invalid byte, and the inputs before it are used.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace kymo::edge {
 
-// Numbers where they lie, aligned or not.
+// Numbers in place, aligned or not.
 template <class T>
 class PackedNumbers {
  public:
@@ -34,7 +34,7 @@ class PackedNumbers {
   uint32_t count_ = 0;
 };
 
-// One input, in place. Which members hold something is said by the tag.
+// One input, in place. The tag says which members are set.
 struct InputView {
   Inputs::Tag tag = Inputs::Tag::None;
   Element element = Element::Unknown;     // Tensor
@@ -46,34 +46,35 @@ struct InputView {
   PackedNumbers<int64_t> integers;        // Integers
   PackedNumbers<double> reals;            // Reals
   std::span<const std::byte> booleans;    // Booleans
-  uint32_t list_count = 0;                // TensorList: as many inputs after it are its elements
+  uint32_t list_count = 0;                // TensorList: the number of the following inputs that are its elements
 };
 
-// Walks over the inputs without allocating.
+// Iterates over the inputs without allocation.
 //
 //   for (InputReader reader(bytes); reader.next(input);) …
 class InputReader {
  public:
   explicit InputReader(std::span<const std::byte> untrusted) : rest_(untrusted) {}
-  // False at the end, and where the bytes are not inputs.
+  // False at the end, and if the bytes are not inputs.
   bool next(InputView& input);
 
  private:
-  const std::byte* take(size_t size);  // null: there is less
+  const std::byte* take(size_t size);  // null: fewer bytes are left
 
   std::span<const std::byte> rest_;
 };
 
 std::vector<EdgeInput> decode_inputs(std::span<const std::byte> untrusted);
 
-// What Kineto calls it: "float", "long int", "c10::Half"; an input's: also "Scalar", "ScalarList", "TensorList", "".
+// Kineto's name for it: "float", "long int", "c10::Half"; for an input also "Scalar", "ScalarList", "TensorList", "".
 std::string_view type_text(Element element);
 std::string_view type_text(const InputView& input);
 
-// The value of what is not a tensor, as Kineto writes it: "1", "0.5", "2.", "True", "[1, 1]". Empty for the rest.
+// The value of an input that is not a tensor, as Kineto writes it: "1", "0.5", "2.", "True", "[1, 1]". Empty for
+// others.
 void append_value(std::string& out, const InputView& input);
 
-// "[[64, 64], [], [[8], [8]]]": an input each, tensors and lists of them by their sizes.
+// "[[64, 64], [], [[8], [8]]]": one item per input; tensors and lists of tensors as their sizes.
 std::string shapes_text(std::span<const std::byte> untrusted);
 
 }  // namespace kymo::edge

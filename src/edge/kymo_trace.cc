@@ -28,7 +28,7 @@ constexpr uint32_t kLanesPerTrack = 4096;  // a lane's number has 16 bits; what 
 trace::WriterId random_id() {
   trace::WriterId id;
   if (getrandom(id.bytes.data(), id.bytes.size(), 0) != static_cast<ssize_t>(id.bytes.size()))
-    throw Error("the system has no random numbers to give");
+    throw Error("cannot get random numbers from the system (getrandom)");
   return id;
 }
 
@@ -77,8 +77,8 @@ trace::Origin origin_of(const ResultData& result) {
   return origin;
 }
 
-// Times stay what a result has, nanoseconds since 1970; the pair brings them to the host's own clock. No boot is named,
-// because there these ticks do not begin with it.
+// Times stay as in the result, nanoseconds since 1970; the pair converts them to the host's own clock. It names no
+// boot, because these ticks do not start at the boot.
 trace::ClockDomain clock_of(const ResultData& result) {
   const base::RealtimeOffset offset = base::realtime_offset();
   trace::ClockDomain clock;
@@ -141,7 +141,7 @@ class EdgeTraceWriter {
     writer_.tracks(target_.id, tracks);
   }
 
-  // Ids are indices and one, since 0 is none.
+  // Ids are indices plus one, because 0 means none.
   void write_stacks() {
     using FrameKey = std::tuple<std::string_view, std::string_view, std::string_view, uint32_t>;
     std::map<std::string_view, uint32_t> modules;

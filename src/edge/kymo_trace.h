@@ -7,7 +7,7 @@
 
 namespace kymo::edge {
 
-// Throws kymo::Error with the path and the reason where the file cannot be written.
+// Throws kymo::Error with the path and the reason if the file cannot be written.
 void write_kymo_trace(const ResultData& result, const std::string& path);
 
 }  // namespace kymo::edge

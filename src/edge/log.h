@@ -1,15 +1,15 @@
-// What one profiler records, as it comes: a log for each thread, put together by nobody until the profiler stops.
+// The recorded data of one profiler: a log for each thread. The logs are combined only after the profiler has stopped.
 //
-// A thread appends to its own log alone and takes no lock: blocks of records that never move, an arena of bytes for
-// what has no fixed length. Names are numbers in the thread's own table. Everything is in ticks (kymo_ticks()) and
-// turned into time by the two pairs of clocks that the log took at its ends. The recording calls of kymo/edge_engine.h
-// are made of this (engine.cc); build.h reads it afterwards.
+// A thread appends only to its own log and takes no lock: blocks of records that never move, and an arena of bytes for
+// data without a fixed length. Names are numbers in the thread's own table. All times are in ticks (kymo_ticks()). They
+// are converted with the two pairs of clocks that the log reads at its begin and end. The recording calls of
+// kymo/edge_engine.h use this (engine.cc); build.h reads it afterwards.
 //
 //   begins          Log* log = Log::make(options, profiler);     one reference, the profiler's
 //   records         threads, through recorder.h
-//   ends            log->stop();                                 nobody writes any more, whatever threads still do
+//   ends            log->stop();                                 from now on nothing is written
 //   is read         build_result(log->contents(), …);
-//   is gone         log->release();                              or later: when the last operation that is open ends
+//   is destroyed    log->release();                              or later: when the last open operation ends
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ struct RawStack {
 // The record of an operation.
 struct RawOperation {
   uint64_t begin_ticks = 0;
-  std::atomic<uint64_t> end_ticks = 0;  // 0: not ended before the log was. An operation may end on another thread
+  std::atomic<uint64_t> end_ticks = 0;  // 0: had not ended when the log ended. An operation may end on another thread
   int64_t debug_handle = -1;
   int64_t sequence = -1;
   uint64_t forward_thread = 0;
@@ -67,9 +67,9 @@ struct RawOperation {
   uint32_t counts = kNothing;               // in ThreadLog::counts
   Scope scope = Scope::Operator;
 
-  // While it is open.
-  std::atomic<bool> over = false;  // it has ended, in time or not: no longer anybody's parent
-  uint8_t heard = 0;               // who else heard it begin: kymo_mode's bits 0 and 1
+  // While the operation is open.
+  std::atomic<bool> over = false;  // it has ended, in time or not: it can no longer be a parent
+  uint8_t heard = 0;               // who else received its begin: bits 0 and 1 of kymo_mode
 };
 
 struct RawBackendEvent {
@@ -92,10 +92,10 @@ struct RawDeviceOperation {
   uint64_t queue = 0;
   DeviceId device;
   uint32_t name = 0;
-  uint32_t operation = kNothing;  // the one that asked for it
+  uint32_t operation = kNothing;  // the one that requested it
 };
 
-// What one thread recorded. Written by that thread alone (but end_ticks); read after the log has ended.
+// The records of one thread. Only that thread writes them (except end_ticks); they are read after the log has ended.
 struct ThreadLog {
   uint64_t thread = 0;  // the system's id
   std::string thread_name;
@@ -106,10 +106,10 @@ struct ThreadLog {
   Blocks<RawDeviceOperation> device_operations;
   Blocks<RawStack> stacks;
   Blocks<RawCounts> counts;
-  Blocks<std::byte> inputs;     // one operation's lie together
-  Blocks<uintptr_t> addresses;  // one stack's lie together
-  uint64_t not_kept = 0;        // records for which there was no memory, or no room left
-  std::string no_counters;      // why performance events were not counted on this thread, where they were asked for
+  Blocks<std::byte> inputs;     // those of one operation are contiguous
+  Blocks<uintptr_t> addresses;  // those of one stack are contiguous
+  uint64_t not_kept = 0;        // records that were dropped: no memory, or no space left
+  std::string no_counters;      // why performance events were not counted on this thread, if they were requested
 };
 
 struct LogOptions {
@@ -118,30 +118,30 @@ struct LogOptions {
   std::vector<counters::Event> events = {};
 };
 
-// What was recorded, for build.h.
+// The recorded data, for build.h.
 struct LogContents {
   ClockPair begin, end;
   const LogOptions* options = nullptr;
   std::vector<const ThreadLog*> threads;  // in the order in which they first recorded
 };
 
-// Where a thread stands in a log.
+// The current position of a thread in a log.
 struct Place {
-  ThreadLog* thread = nullptr;    // null: nothing is kept
+  ThreadLog* thread = nullptr;    // null: nothing is recorded
   uint32_t operation = kNothing;  // the innermost open one
 };
 
-// Counted references: the profiler's, one for as long as operations are open that began before the end, and those of
-// kymo/edge_engine.h's KeptLog and AdoptedLog.
+// Reference-counted: one reference of the profiler, one while operations are open that began before the end, and those
+// of KeptLog and AdoptedLog of kymo/edge_engine.h.
 class Log {
  public:
-  // Begins now; the calling thread is the one that must stop it.
+  // Begins now; the calling thread must also stop it.
   static Log* make(LogOptions options, EdgeProfiler* profiler) { return new Log(std::move(options), profiler); }
   void keep() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
 
-  // Ends it: waits for calls that are under way on other threads, and from then on takes nothing. After this what the
-  // threads wrote is the caller's, to read and to add to.
+  // Ends the log: waits for calls that are running on other threads, and ignores later ones. After this the data of the
+  // threads belongs to the caller, which may read it and add to it.
   void stop() noexcept;
   LogContents contents() const;
 
@@ -152,16 +152,17 @@ class Log {
   Place here() noexcept;  // of the calling thread
 
   // ---- For recorder.h and engine.cc ----
-  // What the calling thread writes to: found in a cache of the thread's, else made. Null: ended, or no memory.
+  // The recorder of the calling thread: from the thread's cache, else created. Null: the log has ended, or there is no
+  // memory.
   ThreadRecorder* recorder() noexcept {
     const ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
     return __builtin_expect(known.log == id_, 1) ? known.recorder : find_recorder(true);
   }
-  ThreadRecorder* known_recorder() noexcept {  // the same, and not made
+  ThreadRecorder* known_recorder() noexcept {  // the same, without creating it
     const ThreadState::Known& known = this_thread.known[id_ % ThreadState::kKnown];
     return __builtin_expect(known.log == id_, 1) ? known.recorder : find_recorder(false);
   }
-  // An operation ends on a thread that is not its own, out of order, or after the end.
+  // An operation ends on another thread, out of order, or after the end of the log.
   void end_elsewhere(RawOperation& operation, uint64_t ticks) noexcept;
 
  private:
@@ -170,7 +171,7 @@ class Log {
   ThreadRecorder* find_recorder(bool make) noexcept;
   ThreadRecorder* make_recorder() noexcept;
 
-  const uint64_t id_;  // of no other log of this process, ever: caches of threads go by it
+  const uint64_t id_;  // unique in this process: the caches of threads use it
   const uint64_t owner_;
   const LogOptions options_;
   std::atomic<EdgeProfiler*> profiler_;
@@ -178,13 +179,13 @@ class Log {
   std::atomic<bool> on_{true};
   ClockPair begin_, end_;
 
-  mutable std::mutex mutex_;  // for what follows. Nobody waits for it while he records
+  mutable std::mutex mutex_;  // for the members below; recording never waits for it
   std::vector<std::unique_ptr<ThreadRecorder>> recorders_;
-  uint64_t ended_elsewhere_ = 0;  // operations, while it was on
-  uint64_t open_after_end_ = 0;   // they keep a reference together
+  uint64_t ended_elsewhere_ = 0;  // operations, while the log was on
+  uint64_t open_after_end_ = 0;   // together they hold one reference
 };
 
-// What a backend measured itself, as EdgeProfiler::record_backend_event() has it.
+// The values that a backend measured itself, as in EdgeProfiler::record_backend_event().
 struct BackendFacts {
   int64_t start_us = 0, end_us = 0, debug_handle = -1;
   std::string_view name, backend;

@@ -1,8 +1,8 @@
-// The names that one thread used, a number each.
+// The names that one thread used, with a number for each.
 //
-// An engine gives the same text again and again, mostly from the same place in memory: a small table of places finds
-// its number with one comparison of the text, which makes sure that nobody has written another name there meanwhile.
-// What is not found so is looked up by the text's hash.
+// An engine passes the same texts again and again, mostly from the same address. A small table of addresses finds the
+// number with one comparison of the text; the comparison is needed because the text at the address may have changed.
+// Other texts are looked up by their hash.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class Names {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // The number of `name`, which is copied where it is new. kNone: there is no memory.
+  // The number of `name`, which is copied if it is new. kNone: there is no memory.
   uint32_t number_of(std::string_view name) noexcept {
     Recent& recent = recent_[place_of(name)];
     if (recent.from == name.data() && recent.size == name.size() &&
@@ -35,7 +35,7 @@ class Names {
 
  private:
   struct Recent {
-    const char* from = nullptr;  // where the engine had it
+    const char* from = nullptr;  // the engine's address of it
     const char* text = nullptr;  // the copy
     size_t size = 0;
     uint32_t number = kNone;
@@ -51,7 +51,7 @@ class Names {
 
   std::array<Recent, kRecent> recent_{};
   Blocks<std::string> texts_;
-  std::vector<uint32_t> table_;  // numbers by hash, a power of two of places, half of them empty at least
+  std::vector<uint32_t> table_;  // numbers by hash; the size is a power of two, and at least half are empty
 };
 
 }  // namespace kymo::edge

@@ -23,7 +23,7 @@ namespace kymo::edge {
 
 namespace {
 
-// True where it is there already. What is there stays as it is.
+// True if it already exists. An existing file is not changed.
 bool check_file(const std::string& path) {
   const base::FileDescriptor file(open(base::output_path(path).c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno != ENOENT) throw base::file_error("write", path, errno);
@@ -60,7 +60,8 @@ Outputs::Claim::Claim(const std::string& given) : path(absolute(given)) {
   if (path.empty()) return;
   const std::lock_guard lock(claims().mutex);
   if (!claims().paths.insert(normal(path)).second)
-    throw Error("cannot write " + given + ": it is the file of an EdgeProfiler already; give each a name of its own");
+    throw Error("cannot write " + given +
+                ": another EdgeProfiler already writes this file; give each a name of its own");
 }
 
 Outputs::Claim::~Claim() {

@@ -9,16 +9,16 @@ namespace kymo::edge {
 
 class Outputs {
  public:
-  // Either may be empty: none. Throws kymo::Error with the path and the reason for one that cannot be written, or that
-  // others of this process are going to write, and leaves everything as it was. A relative path is taken from here,
-  // wherever the program goes meanwhile.
+  // Either may be empty: no file. Throws kymo::Error with the path and the reason if a file cannot be written, or if
+  // another profiler of this process is going to write it; then nothing is changed. A relative path is resolved now,
+  // even if the program changes its directory later.
   Outputs(const std::string& trace_file, const std::string& kymo_file);
 
-  // Both, also where the first does not go; then throws what was wrong first.
+  // Writes both, even if the first fails; then throws the first error.
   void write(const ResultData& result) const;
 
  private:
-  // A file of no other in this process, as long as it lives: one would overwrite the other.
+  // Reserves a file in this process while it lives: otherwise two profilers would overwrite each other's file.
   class Claim {
    public:
     explicit Claim(const std::string& path);
@@ -30,7 +30,7 @@ class Outputs {
   };
   void write_trace(const ResultData& result) const;
 
-  std::string trace_name_;  // as it was given
+  std::string trace_name_;  // as the user passed it
   Claim trace_file_, kymo_file_;
 };
 

@@ -24,16 +24,18 @@ bool is_on(const edge::Log* log) noexcept { return log != nullptr && log->on(); 
 
 void check_nobody_records() {
   if (is_on(this_thread.own))
-    throw Error("this thread has an EdgeProfiler that records: end it, or call its disable_profiler(), first");
+    throw Error("an EdgeProfiler already records on this thread: end it, or call its disable_profiler(), first");
   if (is_on(this_thread.current))
-    throw Error("this thread works for the EdgeProfiler of another thread: profile there, or when that has ended");
+    throw Error(
+        "the EdgeProfiler of another thread already records this thread: profile on that thread, or wait until it "
+        "ends");
 }
 
 void check_devices(const EdgeOptions& options) {
   if (!options.with_device) return;
   for (const device::BackendReport& backend : device::list_devices())
     if (!backend.devices.empty()) return;
-  throw NotAvailable("with_device: there is no device; `kymo devices` says why");
+  throw NotAvailable("with_device: no device found; `kymo devices` says why");
 }
 
 }  // namespace
@@ -93,9 +95,9 @@ struct EdgeProfiler::Impl {
 
   bool is_own_thread() const noexcept { return thread == edge::number_of_this_thread(); }
   void check_thread(const char* call) const {
-    if (pid != getpid())
-      throw Error(std::string(call) + ": this EdgeProfiler is that of the process which forked this one");
-    if (!is_own_thread()) throw Error(std::string(call) + ": this EdgeProfiler is of another thread; call it there");
+    if (pid != getpid()) throw Error(std::string(call) + ": this EdgeProfiler belongs to the parent of this process");
+    if (!is_own_thread())
+      throw Error(std::string(call) + ": this EdgeProfiler belongs to another thread; call it there");
   }
 
   edge::AdaptedModule module;
@@ -111,7 +113,7 @@ struct EdgeProfiler::Impl {
 
 EdgeProfiler::EdgeProfiler(edge::AdaptedModule module, EdgeOptions& options, std::nullptr_t) {
   if (!edge::is_on_this_stack(this))
-    throw Error("an EdgeProfiler must not outlive its module: make it a variable of a function, on the stack");
+    throw Error("an EdgeProfiler must not outlive its module: make it a local variable, on the stack");
   check_nobody_records();
   edge::LogOptions wanted;
   wanted.wanted = {.inputs = options.report_input_shapes || options.with_flops,
@@ -127,28 +129,29 @@ EdgeProfiler::EdgeProfiler(edge::AdaptedModule module, EdgeOptions& options, std
 EdgeProfiler::~EdgeProfiler() {
   if (impl_->pid != getpid()) {
     if (!impl_->stopped) impl_->leave_thread();
-    static_cast<void>(impl_.release());  // it has threads and devices that the child has not: left as it is
+    static_cast<void>(impl_.release());  // it has threads and devices that the child does not have: it is not destroyed
     return;
   }
-  // A stack that went on with another thread (a coroutine's): the thread it came from still points to the log, which
-  // is its own now until it has another.
+  // The stack continued on another thread (a coroutine): the original thread still points to the log, so it keeps the
+  // log until it has another one.
   if (!impl_->stopped && !impl_->is_own_thread()) impl_->log->keep();
   try {
     impl_->finish();
-  } catch (...) {  // close() is there for those who want to know
+  } catch (...) {  // callers that need the error call close()
   }
 }
 
 EdgeResult EdgeProfiler::disable_profiler() {
   impl_->check_thread("disable_profiler()");
   if (impl_->stopped)
-    throw Error("disable_profiler(): this EdgeProfiler was stopped before; get_profiler_result() has what it found");
+    throw Error("disable_profiler(): this EdgeProfiler was stopped before; get_profiler_result() returns its result");
   impl_->stop();
   return impl_->result;
 }
 
 EdgeResult EdgeProfiler::get_profiler_result() const {
-  if (!impl_->stopped) throw Error("get_profiler_result(): this EdgeProfiler records; call disable_profiler() first");
+  if (!impl_->stopped)
+    throw Error("get_profiler_result(): this EdgeProfiler still records; call disable_profiler() first");
   return impl_->result;
 }
 

@@ -1,9 +1,9 @@
-// One thread at work on its part of a log.
+// One thread that records into its part of a log.
 //
-// What is written here is written by that thread alone. The log ends on the profiler's thread, which must know that no
-// other is in the middle of a call: each call is between enter() and leave(), and where the thread is another one than
-// the profiler's, entering and asking whether the log is still on are in one order for all (an exchange and a load that
-// are sequentially consistent: some 10 ns, which the profiler's own thread is spared).
+// Only that thread writes here. The log ends on the profiler's thread, which must know that no other thread is in a
+// call. So each call is between enter() and leave(). On other threads than the profiler's, enter() and the check that
+// the log is still on have one order for all threads (a sequentially consistent exchange and load: some 10 ns, which
+// the profiler's own thread does not need).
 #pragma once
 
 #include <array>
@@ -20,12 +20,12 @@ namespace kymo::edge {
 
 class ThreadRecorder : public ThreadLog {
  public:
-  // On the thread that it is of. `number`: that thread's, of no other ever.
+  // Create it on its own thread. `number`: the unique number of that thread.
   ThreadRecorder(const LogOptions& options, uint64_t number, bool owner);
 
   uint64_t number() const noexcept { return number_; }
 
-  // False: the log has ended, or this very thread is in a call already (an allocator that reports what Kymo takes).
+  // False: the log has ended, or this thread is already in a call (an allocator that reports Kymo's own allocations).
   bool enter(const Log& log) noexcept {
     if (busy_.load(std::memory_order_relaxed) != 0) return false;
     if (owner_)
@@ -42,7 +42,7 @@ class ThreadRecorder : public ThreadLog {
   // ---- Operations, between enter() and leave() ----
   uint32_t innermost() const noexcept { return innermost_; }
   bool is_innermost(const RawOperation& operation) const noexcept { return open_ == &operation; }
-  // Forgets those at the top that have ended on other threads or out of order.
+  // Drops those at the top that have ended on other threads or out of order.
   void settle() noexcept {
     while (open_ != nullptr && __builtin_expect(open_->over.load(std::memory_order_acquire), 0)) pop();
   }
@@ -51,9 +51,9 @@ class ThreadRecorder : public ThreadLog {
     innermost_ = number;
     open_ = &operation;
   }
-  void pop() noexcept;  // and tells whoever heard it begin
+  void pop() noexcept;  // and informs everything that received its begin
 
-  uint32_t add_stack() noexcept;  // kNothing: not kept
+  uint32_t add_stack() noexcept;  // kNothing: dropped
   uint32_t begin_counts() noexcept;
   void end_counts(uint32_t counts_at) noexcept {
     if (group_) group_->read(counts[counts_at].end);

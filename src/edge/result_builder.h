@@ -1,4 +1,4 @@
-// The steps of build.h, in their order. Each adds to the result what the one before it left out.
+// The steps of build.h, in order. Each adds its part to the result.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace kymo::edge {
 
-// Inputs by what they are: equal ones once, in one vector.
+// Inputs without duplicates, in one vector.
 class InputPool {
  public:
   explicit InputPool(std::vector<std::byte>& bytes) : bytes_(bytes), slots_(kFirst) {}
-  // Where they are now; kNothing: their numbers are used up.
+  // Their position; kNothing: there are no more numbers.
   uint32_t add(std::span<const std::byte> inputs);
 
  private:
@@ -30,7 +30,7 @@ class InputPool {
   void enlarge();
 
   std::vector<std::byte>& bytes_;
-  std::vector<Slot> slots_;  // a power of two of them, half of them empty at least
+  std::vector<Slot> slots_;  // their number is a power of two; at least half are empty
   size_t used_ = 0;
 };
 
@@ -40,12 +40,12 @@ class ResultBuilder {
   std::shared_ptr<const ResultData> build();
 
  private:
-  // What becomes of one thread's numbers.
+  // Maps the numbers of one thread to events.
   struct ThreadEvents {
     std::vector<std::string_view> names;
-    uint32_t first = 0;  // the event of its first operation, where `events` is empty
+    uint32_t first = 0;  // the event of its first operation, if `events` is empty
     uint32_t operations = 0;
-    std::vector<uint32_t> events;  // of each operation, where a backend's are among them
+    std::vector<uint32_t> events;  // of each operation, if there are backend events among them
     uint32_t of(uint32_t operation) const {
       if (operation >= operations) return EdgeEvent::kNone;
       return events.empty() ? first + operation : events[operation];

@@ -1,4 +1,4 @@
-// What is behind an EdgeResult. Made once by build.h, then never changed.
+// The data of an EdgeResult. Created once by build.h, then never changed.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace kymo::edge {
 struct ThreadInfo {
   uint64_t thread = 0;
   std::string name;
-  uint32_t first_event = 0, event_count = 0;  // in ResultData::events; its tree is among them alone
+  uint32_t first_event = 0, event_count = 0;  // in ResultData::events; its tree contains only these
 };
 
 struct ResultData {
   uint64_t pid = 0;
   uint64_t start_ns = 0, end_ns = 0;
-  // Of events of threads: by thread, then by begin, parents before children. Then those of devices, by begin.
+  // First the events of threads: by thread, then by begin, parents before children. Then those of devices, by begin.
   std::vector<EdgeEvent> events;
   std::vector<ThreadInfo> threads;
   uint32_t first_device_event = 0;
 
-  // As kymo/edge_engine.h's Inputs puts them; EdgeEvent::inputs_at, inputs_size. Equal inputs are there once, so that
-  // what is made of them can be remembered by inputs_at. edge/inputs.h reads them.
+  // In the format of Inputs in kymo/edge_engine.h; EdgeEvent::inputs_at, inputs_size. Equal inputs are stored once, so
+  // results for them can be cached by inputs_at. edge/inputs.h reads them.
   std::vector<std::byte> inputs;
   std::vector<std::vector<EdgeFrame>> stacks;  // EdgeEvent::stack
   std::vector<std::string> event_names;
@@ -36,11 +36,11 @@ struct ResultData {
   std::vector<EdgeAllocation> allocations;  // by time; their `event` is an index into `events` too
   std::vector<std::string> losses;
 
-  // What was asked for: the writers say so in the file.
+  // What was requested: the writers put it into the file.
   bool inputs_wanted = false, memory_wanted = false, stack_wanted = false, flops_wanted = false, modules_wanted = false,
        adjusted = false;
 
-  // Of an event of these; empty where there are none. Bounds are checked: events of other results do no harm.
+  // For an event of this result; empty if there are none. Bounds are checked, so events of other results are harmless.
   std::span<const std::byte> inputs_of(const EdgeEvent& event) const {
     const bool good = event.inputs_at <= inputs.size() && event.inputs_size <= inputs.size() - event.inputs_at;
     return good ? std::span(inputs).subspan(event.inputs_at, event.inputs_size) : std::span<const std::byte>{};
@@ -50,7 +50,7 @@ struct ResultData {
     return good ? std::span(counts).subspan(event.counts, event_names.size()) : std::span<const EdgeCount>{};
   }
 
-  // The same text is kept once: two of these are equal where they begin at the same place.
+  // Equal texts are stored once: two of these are equal if they begin at the same address.
   std::string_view keep(std::string_view text) { return *texts.emplace(text).first; }
   std::unordered_set<std::string> texts;  // what the views of events point to; nodes do not move
 };

@@ -38,7 +38,7 @@ struct Unanswered {
     } catch (const std::exception& error) {
       if (count++ == 0) first = error.what();
     } catch (...) {
-      if (count++ == 0) first = "something that is no std::exception";
+      if (count++ == 0) first = "an exception that is not a std::exception";
     }
     return {};
   }
@@ -53,7 +53,7 @@ struct StackHash {
   size_t operator()(std::span<const uintptr_t> stack) const { return base::hash(std::as_bytes(stack)); }
 };
 
-// Functions of Kymo's and of what it has for engines: a stack begins in them, because it is they that take it.
+// Functions of Kymo and its engine interface: stacks begin in them, because they record the stack.
 bool is_of_kymo(const symbols::Frame& frame) {
   static constexpr std::array<std::string_view, 2> kOwn = {"kymo::edge::", "kymo::symbols::"};
   if (frame.module.find("/libkymo_") != std::string::npos) return true;  // stripped, they have no names
@@ -61,7 +61,7 @@ bool is_of_kymo(const symbols::Frame& frame) {
   return std::ranges::any_of(kOwn, [&](std::string_view own) {
     const size_t at = function.find(own);
     if (at == 0 || at == std::string_view::npos) return at == 0;
-    // The type that a function template returns stands before its name.
+    // The result type of a function template comes before its name.
     return function[at - 1] == ' ' && function.substr(0, at).find_first_of("(<") == std::string_view::npos;
   });
 }

@@ -11,7 +11,7 @@ namespace {
 // times cost no more than this for an event.
 constexpr uint32_t kLanesTried = 64;
 
-// What is open in one lane, as the events come in the order of their beginnings.
+// The open events of one lane, while events come in the order of their begin.
 class RowLane {
  public:
   // False: it would not nest.

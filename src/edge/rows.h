@@ -1,9 +1,9 @@
-// Which row of a viewer an event stands on.
+// Finds the row of a viewer for each event.
 //
-// A thread has a row, and each queue of a device has one. Viewers take the events of one row for a nest: one that
-// overlaps another without being inside it is dropped or drawn wrong. So what does not nest on its row (an operation
-// that ended on another thread, an event as a backend measured it) goes to a lane beside it, and the events inside it
-// follow it there. Nothing is left out. Both files that are written use this.
+// A thread has a row, and each queue of a device has one. Viewers expect that the events of one row nest: an event that
+// overlaps another without being inside it is dropped or drawn wrong. So an event that does not nest in its row (an
+// operation that ended on another thread, an event with a backend's times) goes to a lane next to it, with all events
+// inside it. Nothing is left out. Both output files use this.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +32,13 @@ struct RowPlace {
 };
 
 struct Rows {
-  std::vector<RowTrack> tracks;  // those of threads first, as in ResultData::threads; then what else there is
+  std::vector<RowTrack> tracks;  // threads first, as in ResultData::threads; then the others
   std::vector<RowPlace> places;  // of each event
 
   std::unordered_map<uint64_t, uint32_t> of_threads;  // the track of a thread that has events or allocations
 };
 
-// Linear, and allocates 12 bytes an event.
+// Linear; allocates 12 bytes per event.
 Rows arrange_rows(const ResultData& result);
 
 // An event's length, of whatever times.

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/text_table.h"
 #include "edge/result_data.h"
-#include "edge/text_table.h"
 #include "kymo/edge_result.h"
 #include "kymo/error.h"
 
@@ -15,7 +15,7 @@ namespace kymo {
 
 namespace {
 
-using edge::TextTable;
+using base::TextTable;
 
 std::string table_time(double ns) {
   if (ns >= 1e9) return base::format("{:.3f}s", ns * 1e-9);
@@ -91,10 +91,10 @@ TableOrder table_order(std::string_view sort_by, std::span<const std::string> ev
     const auto which = static_cast<size_t>(event - event_names.begin());
     return most_first([which](const TableRow& row) { return row.average.counts[which].inclusive; });
   }
-  throw InvalidArgument(
-      base::format("cannot sort by \"{}\": good are self_cpu_time_total, cpu_time_total, cpu_time, device_time_total, "
-                   "self_cpu_memory_usage, cpu_memory_usage, flops, count, name{}{}",
-                   sort_by, event_names.empty() ? "" : ", ", base::join(event_names, ", ")));
+  throw InvalidArgument(base::format(
+      "cannot sort by \"{}\": use one of self_cpu_time_total, cpu_time_total, cpu_time, device_time_total, "
+      "self_cpu_memory_usage, cpu_memory_usage, flops, count, name{}{}",
+      sort_by, event_names.empty() ? "" : ", ", base::join(event_names, ", ")));
 }
 
 // Which columns there are.
@@ -103,19 +103,28 @@ struct TableColumns {
   FlopUnit flop_unit{};
 };
 
+std::vector<std::string> without_controls(std::vector<std::string> cells) {
+  for (std::string& cell : cells)
+    for (char& byte : cell)
+      if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7f) byte = ' ';
+  return cells;
+}
+
 TextTable make_table(const TableColumns& columns, std::span<const std::string> event_names) {
   constexpr size_t kWidestName = 55, kWidestText = 80;
   TextTable table;
-  table.add_column("Name", TextTable::Side::Left, kWidestName);
+  const auto add_number = [&](std::string heading) { table.add_column({std::move(heading), TextTable::Align::Right}); };
+  table.add_column({"Name", TextTable::Align::Left, kWidestName});
   for (const char* const heading : {"Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"})
-    table.add_column(heading);
-  if (columns.device) table.add_column("Device total"), table.add_column("Device time avg");
-  if (columns.memory) table.add_column("CPU Mem"), table.add_column("Self CPU Mem");
-  table.add_column("# of Calls");
-  if (columns.shapes) table.add_column("Input Shapes", TextTable::Side::Left, kWidestText);
-  if (columns.module) table.add_column("Module Hierarchy", TextTable::Side::Left, kWidestText, TextTable::Cut::Begin);
-  if (columns.flops) table.add_column(base::format("Total {}", columns.flop_unit.name));
-  for (const std::string& event : event_names) table.add_column(event), table.add_column("Self " + event);
+    add_number(heading);
+  if (columns.device) add_number("Device total"), add_number("Device time avg");
+  if (columns.memory) add_number("CPU Mem"), add_number("Self CPU Mem");
+  add_number("# of Calls");
+  if (columns.shapes) table.add_column({"Input Shapes", TextTable::Align::Left, kWidestText});
+  if (columns.module)
+    table.add_column({"Module Hierarchy", TextTable::Align::Left, kWidestText, TextTable::Cut::Begin});
+  if (columns.flops) add_number(base::format("Total {}", columns.flop_unit.name));
+  for (const std::string& event : event_names) add_number(event), add_number("Self " + event);
   return table;
 }
 
@@ -180,9 +189,9 @@ std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by
                    [&](const TableRow* one, const TableRow* other) { return order(*one, *other); });
   TextTable table = make_table(columns, event_names());
   for (size_t at = 0; at < std::min(top, sorted.size()); ++at)
-    table.add_row(table_cells(*sorted[at], columns, whole_ns));
+    table.add(without_controls(table_cells(*sorted[at], columns, whole_ns)));
 
-  std::string text = table.text();
+  std::string text = table.text({.rules = true, .ellipsis = "..."});
   if (sorted.size() > top) text += base::format("({} more)\n", sorted.size() - top);
   text += base::format("Self CPU time total: {}\n", table_time(static_cast<double>(all_self_ns)));
   if (columns.device) text += base::format("Device time total: {}\n", table_time(static_cast<double>(all_device_ns)));

@@ -1,4 +1,4 @@
-// What a thread knows of logs and profilers.
+// The logs and profilers of a thread.
 #pragma once
 
 #include <array>
@@ -12,23 +12,24 @@ namespace kymo::edge {
 class ThreadRecorder;
 
 struct ThreadState {
-  Log* current = nullptr;  // where its operations go
-  Log* own = nullptr;      // that of its own profiler, until that stops
+  Log* current = nullptr;  // receives its operations
+  Log* own = nullptr;      // the log of its own profiler, until that stops
 
-  // What it writes to, of the logs it wrote to lately. One whose log is gone is never looked at: no other has its id.
+  // Its recorders for the logs that it used recently. The entry of a destroyed log is never used: no other log has the
+  // same id.
   struct Known {
     uint64_t log = 0;
     ThreadRecorder* recorder = nullptr;
   };
   static constexpr size_t kKnown = 4;
   std::array<Known, kKnown> known{};
-  bool making = false;  // it makes one: what an allocator reports of that is not recorded
+  bool making = false;  // it is creating a recorder: allocations during that are not recorded
 
-  uint64_t number = 0;                      // of no other thread, ever; 0: not given yet
-  uintptr_t stack_low = 0, stack_high = 0;  // 0: not asked yet (stack_object.cc)
+  uint64_t number = 0;                      // unique; 0: not set yet
+  uintptr_t stack_low = 0, stack_high = 0;  // 0: not read yet (stack_object.cc)
 };
 
-// Initial-exec: one instruction away, also in a shared library.
+// Initial-exec: access costs one instruction, also in a shared library.
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // Of the calling thread.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kEventsPerChunk = 32'768;
 constexpr size_t kTextPerChunk = 8 << 20;
-constexpr size_t kMostOpen = 60'000;     // that a chunk can say are open
+constexpr size_t kMostOpen = 60'000;     // max number of open ranges in a chunk
 constexpr size_t kTextOfOpen = 2 << 20;  // of them all; the texts come again when they end
 
 uint16_t narrowed(uint64_t number) {

@@ -1,4 +1,4 @@
-// Writes the events of one track of a Kymo trace: in the order of the program, cut into chunks, each of which says what
+// Writes the events of one track of a Kymo trace: in the order of the program, split into chunks. Each chunk lists what
 // is open at its ends (docs/format.md).
 //
 //   for the track's row     begin(event), point(…), … in the order of time; finish()
@@ -15,30 +15,30 @@
 
 namespace kymo::edge {
 
-// Where a trace's chunks go, and what all tracks share.
+// The output for the chunks of a trace, and the data that all tracks share.
 struct TraceTarget {
   trace::Writer& writer;
   trace::WriterId id;
   const ResultData& result;
   const Rows& rows;
   TraceClasses& classes;
-  std::vector<bool> launches;  // events that asked a device for something
+  std::vector<bool> launches;  // events that requested device operations
 };
 
 class TrackWriter {
  public:
   TrackWriter(TraceTarget& target, uint32_t track) : target_(target) { batch_.track = batch_.ring = track; }
 
-  // The next event of the row. By its depth it ends those before it that it is not in.
+  // The next event of the row. Its depth shows which earlier events have ended before it.
   void begin(uint32_t event);
-  // An allocation (an index), the stack of an event, the end of the recording. Not before what came until now.
+  // An allocation (an index), the stack of an event, the end of the recording. In order of time.
   void allocation(uint32_t index);
   void stack_of(uint32_t event);
   void window_end();
-  // Ends what is open, but those of it that never ended.
+  // Ends all open events, except those that never ended.
   void finish();
 
-  // After that: events of lanes above 0, each lane's in the order of their beginnings. `first_lane` becomes lane 1.
+  // After finish(): events of lanes above 0, each lane in the order of begin. `first_lane` becomes lane 1.
   void lanes(std::span<const uint32_t> events, uint32_t first_lane);
 
  private:

@@ -1,5 +1,5 @@
-// The event classes of a result in a Kymo trace: one for each name, kind of event, and set of things known about it.
-// The fields are those arguments of the Chrome file that say something a trace does not know by itself.
+// The event classes of a result in a Kymo trace: one for each combination of name, kind of event, and set of known
+// values. The fields are those arguments of the Chrome file that a trace does not already contain.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace kymo::edge {
 
-// Also those of points.
+// Also the classes of points.
 struct PointClasses {
   uint32_t memory = 1;         // of Allocation and Free: bytes, totals, device
   uint32_t out_of_memory = 2;  // of Instant
@@ -30,17 +30,17 @@ class TraceClasses {
 
   static constexpr PointClasses kPoints{};
 
-  // Makes it where it is the first of its kind.
+  // Creates the class if it is the first of its kind.
   uint32_t of(const EdgeEvent& event);
-  // Those of the event's class, in the order of its fields.
+  // The values for the event's class, in the order of its fields.
   void append_values(const EdgeEvent& event, trace::Values& to);
-  // Of kPoints.memory and kPoints.out_of_memory.
+  // For kPoints.memory and kPoints.out_of_memory.
   void append_values(const EdgeAllocation& allocation, trace::Values& to) const;
 
-  // Of Counter: how much memory of a device is in use. One value, in bytes.
+  // The class of a Counter: the memory of a device that is in use. One value, in bytes.
   uint32_t memory_counter(const DeviceId& device);
 
-  // What was made since the last call, for the file.
+  // The classes that were created since the last call, for the file.
   std::vector<trace::EventClass> take_new();
 
  private:
@@ -64,7 +64,7 @@ class TraceClasses {
   std::unordered_map<Key, uint32_t, Hash> ids_;
   std::map<std::pair<int32_t, int32_t>, uint32_t> memory_counters_;  // by type and index
   std::vector<trace::EventClass> new_;
-  uint32_t next_id_ = 5;  // behind kPoints
+  uint32_t next_id_ = 5;  // after kPoints
 };
 
 }  // namespace kymo::edge

@@ -8,14 +8,14 @@
 
 namespace kymo::edge {
 
-// `parent` of each is set, an index into `events`, and stands before it; sets first_child, next_sibling, depth and
-// self_ns. Children are linked in their order. What a child has outside its parent's span does not count against the
-// parent, and what several children cover at once counts once.
+// Input: `parent` of each event, an index into `events`; a parent comes before its children. Sets first_child,
+// next_sibling, depth and self_ns. Children are linked in their order. The part of a child outside of its parent's time
+// does not count against the parent, and time that several children cover together counts once.
 void link_tree(std::span<EdgeEvent> events);
 
-// Walks the tree from an event that has just been visited to the one after it: its first child, else the next sibling
-// of it or of the nearest event above it that has one. `leave` is called for each event that is done, innermost first.
-// Siblings of roots are the caller's: at the end of a root's tree it returns kNone.
+// Goes from an event that was just visited to the next one in the tree: its first child, else the next sibling of it or
+// of the nearest event above it that has one. Calls `leave` for each event that is done, innermost first. It does not
+// go to siblings of roots: at the end of a root's tree it returns kNone.
 template <class Leave>
 uint32_t next_in_tree(std::span<const EdgeEvent> events, uint32_t at, Leave leave) {
   if (events[at].first_child != EdgeEvent::kNone) return events[at].first_child;

@@ -1,5 +1,5 @@
-// What of the heap is recorded: everything, a sample, nothing. KYMO_MALLOC says so when the program starts, and
-// kymo_malloc_record() switches while it runs.
+// What is recorded of the heap: everything, a sample, or nothing. KYMO_MALLOC sets it when the program starts, and
+// kymo_malloc_record() changes it at run time.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,15 @@ struct HeapMode {
   bool on = true;
 };
 
-// "all", "off", "sample:BYTES" with a number and k, M or G for powers of 1024; case does not matter. False: none of
-// those, and `mode` is as it was.
+// Parses "all", "off" or "sample:BYTES"; BYTES is a number with k, M or G for powers of 1024. Case is ignored. Returns
+// false for any other text, and `mode` is unchanged then.
 bool parse_heap_mode(const char* text, HeapMode& mode) noexcept;
 
-// The process's. Loaded before each record: two relaxed loads.
+// The mode of the process. Read before each record: two relaxed loads.
 extern std::atomic<uint32_t> heap_recorded;      // 0: nothing
 extern std::atomic<uint64_t> heap_sample_bytes;  // as in HeapMode
 
-// Reads KYMO_MALLOC. One line on standard error where it makes no sense, and then nothing is recorded.
+// Reads KYMO_MALLOC. If its value is not valid, prints one line to standard error, and nothing is recorded.
 void read_heap_mode() noexcept;
 
 }  // namespace kymo::heap

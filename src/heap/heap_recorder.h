@@ -1,12 +1,13 @@
-// From calls of malloc and free to records: an allocation says where, how much and from which stack, a return where.
+// Turns calls of malloc and free into records. An allocation has its address, size and stack; a free has its address.
 //
-//   "malloc"      Allocation; its id is the address; {bytes, node}, and {weight} where a sample was taken
+//   "malloc"      Allocation; its id is the address; {bytes, node}, and {weight} if it is a sample
 //   "free"        Free; its id is the address
-//   "stack node"  Instant {node, parent, address}, on the same track before the first allocation that names the node
-//   "module"      Instant {path, base, size, build_id}: whose code the addresses are (known_code.h)
+//   "stack node"  Instant {node, parent, address}, on the same track, before the first allocation with that node
+//   "module"      Instant {path, base, size, build_id}: the file that contains the addresses (known_code.h)
 //
-// Nodes are numbered by track; those below kFirstNode are roots (unwind/stack_tree.h). A return of what was not
-// recorded, because it was there earlier, is in the trace all the same. Any thread, also in signal handlers.
+// Nodes are numbered per track. Nodes below kFirstNode are roots (unwind/stack_tree.h). A free of a block whose
+// allocation was not recorded, because it was earlier, is also in the trace. Any thread may call these functions, also
+// in signal handlers.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +18,19 @@
 
 namespace kymo::heap {
 
-// The one question that a program asks which is not recorded.
+// The only check that runs in a program that is not recorded.
 inline bool heap_is_watched() noexcept { return record::recording(); }
 
-// `address` was just allocated, on behalf of `caller`.
+// `address` was just allocated for `caller`.
 void heap_allocated(uintptr_t address, size_t bytes, const unwind::Registers& caller) noexcept;
 
-// It is about to be returned: said before, because the next one may have it at once. True: it was recorded.
+// Call it before `address` is freed, because another thread may get the same address immediately after. True: recorded.
 bool heap_returns(uintptr_t address) noexcept;
 
-// What was said about it was wrong: it is still there, with these bytes. For a realloc that failed.
+// Reverts heap_returns(): the block still exists, with this size. For a realloc that failed.
 void heap_keeps(uintptr_t address, size_t bytes, const unwind::Registers& caller) noexcept;
 
-// Code was unloaded: what is remembered of addresses no longer holds.
+// Code was unloaded: cached data about addresses is not valid any more.
 void heap_code_unloaded() noexcept;
 
 }  // namespace kymo::heap

@@ -1,5 +1,5 @@
-// What a thread keeps so that its allocations can be recorded: its stack's bounds and memory, its sampler, and a guard
-// against its own work.
+// What a thread needs to record its allocations: the bounds of its stack, its stack tree, its sampler, and a guard
+// against recursion.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ struct HeapThread {
   unwind::ThreadStacks stacks;
   Sampler sampler;
   const record::Process* process = nullptr;
-  record::Slot* slot = nullptr;  // whose readers heard of the stack's nodes
-  uint64_t told_until = 0;       // a flight recorder's: the head from where they may have been overwritten
-  uint32_t epoch = 0;            // the recording they heard of them in
-  uint32_t code_changes = 0;     // files unloaded when they did
+  record::Slot* slot = nullptr;  // the slot whose readers got the stack's nodes
+  uint64_t told_until = 0;       // for a flight recorder: from this head on, the nodes may have been overwritten
+  uint32_t epoch = 0;            // the recording that got them
+  uint32_t code_changes = 0;     // how many files had been unloaded by then
   uint32_t partings = 0;         // how often the thread's exit hook has run
 };
 
-// Where the calling thread stands.
+// The state of the calling thread.
 enum class HeapGuard : uint8_t {
-  Out,      // in the program
-  Storing,  // recording: only a signal handler can come between, and it may record without a stack
-  OwnWork,  // inside Kymo's own preparations: what these allocate is nobody's business
+  Out,      // in the program's code
+  Storing,  // recording: only a signal handler can interrupt; it may record without a stack
+  OwnWork,  // inside Kymo's own setup: its allocations are not recorded
   Gone,     // its exit hook has run for the last time
 };
 extern thread_local constinit HeapGuard heap_guard __attribute__((tls_model("initial-exec"), visibility("hidden")));
 extern thread_local constinit HeapThread* heap_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-// Makes it. Null: there is no memory. Under HeapGuard::OwnWork.
+// Creates it. Returns null if there is no memory. Call it under HeapGuard::OwnWork.
 HeapThread* make_heap_thread() noexcept;
 
 }  // namespace kymo::heap

@@ -1,15 +1,15 @@
-// The loaded files that a recording has been told of: the first stack that leads through one states it.
+// The loaded files that are described in the recording. The first stack that goes through a file describes it.
 #pragma once
 
 #include <cstdint>
 
 namespace kymo::heap {
 
-// States the file that holds this code address where that was not done yet: an instant "module" with its path, where it
-// lies, how much of it and its build id. From any thread, without a lock.
+// Records the file that contains this code address, if that was not done yet: an instant "module" with its path, base,
+// size and build id. Any thread may call it; takes no lock.
 void state_code_of(uintptr_t address) noexcept;
 
-// Another recording, or a file was unloaded: each is stated anew when it is met.
+// Call it for a new recording, or when a file was unloaded: each file is then recorded again when it is used.
 void forget_stated_code() noexcept;
 
 }  // namespace kymo::heap

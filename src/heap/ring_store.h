@@ -1,5 +1,5 @@
-// A record into the calling thread's ring, by whoever knows its words already. What record/store.h does for events with
-// arguments, without putting them together first, and saying whether the record was kept.
+// Stores a record in the calling thread's ring when its words are already known. Does the same as record/store.h for
+// events with arguments, but does not build the payload first, and says if the record was kept.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace kymo::heap {
 
-// The way with a look at everything. `cells` payload cells, two words each.
+// The slow path, which handles every case. `cells` payload cells with two words each.
 bool store_record_slowly(record::Kind kind, uint32_t class_id, const uint64_t* payload, uint32_t cells) noexcept;
 
-// False: it was dropped (and counted, as everything that is), or this thread may not record.
+// False: it was dropped (and counted, like every drop), or this thread may not record.
 template <uint32_t kWords>
 inline bool store_record(record::Kind kind, uint32_t class_id, const uint64_t (&payload)[kWords]) noexcept {
   static_assert(kWords % 2 == 0);

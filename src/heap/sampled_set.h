@@ -1,4 +1,4 @@
-// The addresses of allocations that were sampled and not returned yet, for all threads: a return asks one cache line.
+// The addresses of sampled allocations that are not freed yet, for all threads. A free reads one cache line.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@ class SampledSet {
  public:
   constexpr SampledSet() = default;
 
-  // False: there is no place for it.
+  // False if the set is full at this address.
   bool add(uintptr_t address) noexcept {
     const uint64_t hash = hash_of(address);
     if (swap(first_line(hash), 0, address)) return true;
@@ -19,7 +19,7 @@ class SampledSet {
     return true;
   }
 
-  // Whether it was there.
+  // True if it was found.
   bool remove(uintptr_t address) noexcept {
     const uint64_t hash = hash_of(address);
     if (swap(first_line(hash), address, 0)) return true;
@@ -53,7 +53,7 @@ class SampledSet {
   }
 
   Line lines_[1u << kLineBits] = {};
-  std::atomic<uint32_t> spilled_{0};  // addresses that lie in their second line
+  std::atomic<uint32_t> spilled_{0};  // addresses that are in their second line
 };
 
 }  // namespace kymo::heap

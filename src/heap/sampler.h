@@ -1,17 +1,18 @@
-// Which allocations are looked at when not all are: each byte with the same chance, so that large ones nearly always
-// are and small ones in their right share. What is recorded says for how many bytes it stands.
+// Selects the allocations to record in sampling mode. Each byte has the same chance, so large allocations are nearly
+// always selected, and small ones in proportion. Each record says how many bytes it represents.
 #pragma once
 
 #include <cstdint>
 
 namespace kymo::heap {
 
-// One thread's.
+// For one thread.
 class Sampler {
  public:
   explicit Sampler(uint64_t seed = 1) noexcept : state_(seed | 1) {}
 
-  // Is this one to be recorded? `mean` bytes lie between two samples on average. A subtraction in most cases.
+  // True if this allocation must be recorded. `mean` is the mean number of bytes between two samples. Usually costs one
+  // subtraction.
   bool takes(uint64_t bytes, uint64_t mean) noexcept {
     const int64_t step = bytes < kMostBytes ? static_cast<int64_t>(bytes) : int64_t{kMostBytes};
     left_ -= step;
@@ -26,10 +27,10 @@ class Sampler {
 
   uint64_t state_;
   int64_t left_ = 0;    // bytes until the next sample
-  bool begun_ = false;  // the first distance was drawn
+  bool begun_ = false;  // the first distance has been drawn
 };
 
-// How many bytes a sampled allocation of `bytes` stands for: its size by its chance to be sampled.
+// How many bytes a sampled allocation of `bytes` represents: its size divided by its chance to be sampled.
 uint64_t sample_weight(uint64_t bytes, uint64_t mean) noexcept;
 
 }  // namespace kymo::heap

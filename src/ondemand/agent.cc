@@ -75,7 +75,7 @@ void Agent::run() {
   changed_.notify_all();
 }
 
-// One sleep, and what came of it.
+// One sleep, and the handling of what woke it.
 void Agent::sleep() {
   std::vector<pollfd> files{{wake_.file(), POLLIN, 0}};
   link_.add_files(files);
@@ -101,7 +101,7 @@ void Agent::pass(const std::vector<pollfd>& files) {
   if (new_clients_.exchange(false)) {
     try {
       all_clients().init_new();
-    } catch (const std::exception&) {  // it is called for traces all the same, and says then what is wrong
+    } catch (const std::exception&) {  // it is still called for traces, and reports the error then
     }
   }
   link_.serve(files);
@@ -121,7 +121,7 @@ void Agent::pass(const std::vector<pollfd>& files) {
   }
 }
 
-// The program has closed every descriptor, and may be about to open its own: the agent's come after those.
+// The program has closed every descriptor, and may be about to open its own: the agent opens its own after those.
 void Agent::take_files_again() {
   awake_.unlock();
   poll(nullptr, 0, kClosingMilliseconds);
@@ -166,7 +166,7 @@ void Agent::receive(const wire::Packet& packet) {
       job_->cancel();
     else
       link_.send(wire::Refused{wire::RefusedCode::Malformed, static_cast<uint32_t>(wire::MessageType::Cancel),
-                               "there is no such request here any more"},
+                               "request not found: it has ended or never existed"},
                  serial);
   } else if (std::holds_alternative<wire::Welcome>(packet.message)) {
     tell_all_again();
@@ -181,7 +181,7 @@ void Agent::take_request(const Start& start, uint32_t serial) {
   JobResult result;
   if (job_ != nullptr) {
     result.state = wire::RequestState::Busy;
-    result.error = "a trace is being made in this process already: wait for it, or cancel it";
+    result.error = "this process is already making a trace: wait for it, or cancel it";
     return report_result(failed, result, serial);
   }
   auto request = job_of(start, link_.daemon().output_folders);
@@ -193,13 +193,13 @@ void Agent::take_request(const Start& start, uint32_t serial) {
 void Agent::receive_config(const std::string& text) {
   auto request = job_of_config(text);
   if (!request) return say_to_peers(request.reason());
-  if (job_ != nullptr) return say_to_peers("a trace is being made in this process already");
+  if (job_ != nullptr) return say_to_peers("this process is already making a trace");
   begin_job(std::move(*request), Asker::Peers, 0);
 }
 
-// Their protocol has no way to answer: whoever runs the program reads why there is no file.
+// Their protocol has no answer, so the reason is printed for the user of the program.
 void Agent::say_to_peers(const std::string& problem) {
-  fprintf(stderr, "kymo: the trace that was asked for by way of KINETO_USE_DAEMON is not made: %s\n", problem.c_str());
+  fprintf(stderr, "kymo: cannot make the trace that was requested through KINETO_USE_DAEMON: %s\n", problem.c_str());
 }
 
 void Agent::begin_job(JobRequest request, Asker asker, uint32_t serial) {
@@ -213,7 +213,7 @@ void Agent::begin_job(JobRequest request, Asker asker, uint32_t serial) {
 
 void Agent::advance_job() {
   if (job_ == nullptr) {
-    // The program's own recording is over, say: the past is kept again.
+    // For example, the program's own recording has ended: the flight recorder starts again.
     if (the_recorder().owner() == RecorderOwner::Nobody) start_flight();
     return;
   }
@@ -309,7 +309,7 @@ void Agent::unlock_after_fork() { awake_.unlock(); }
 
 void Agent::abandon_in_child(bool was_locked) noexcept {
   wake_nobody();
-  if (!was_locked) return;  // in the middle of something: what it holds cannot be told
+  if (!was_locked) return;  // it was in the middle of something: its state is unknown
   wake_.abandon();
   link_.abandon();
   fabric_.abandon();

@@ -1,9 +1,10 @@
-// The agent: one thread in the program that waits to be asked for a trace.
+// The agent: one thread in the program that waits for trace requests.
 //
-// It sleeps in poll(2) and is woken by its connection to kymod, by the program (an iteration that is waited for, the
-// program's end), by time only while a job waits for its time, and with KINETO_USE_DAEMON every five seconds to ask the
-// peers' daemon. It blocks all signals, never records, prints nothing. One job at a time; whoever asks meanwhile is
-// told that it is busy. A job goes on without a daemon, and its result is told when there is one again.
+// It sleeps in poll(2). It is woken by its connection to kymod and by the program (the start of an iteration, the
+// program's end). It is woken by time only while a job waits for its time, and with KINETO_USE_DAEMON every five
+// seconds to ask dynolog. It blocks all signals and never records. It prints only why a request through
+// KINETO_USE_DAEMON failed, because that protocol has no answer. There is one job at a time; other requests meanwhile
+// get the answer busy. A job continues without a daemon, and its result is sent when there is a daemon again.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,7 @@
 namespace kymo::ondemand {
 
 struct AgentOptions {
-  std::string daemon;       // as KYMO_DAEMON; empty: none
+  std::string daemon;       // as in KYMO_DAEMON; empty: none
   bool asks_peers = false;  // KINETO_USE_DAEMON
   int wait_first_ms = 0;    // before it looks for a daemon: a forked child may be about to exec
 };
@@ -38,13 +39,14 @@ class Agent {
 
   void start();  // the thread
 
-  // From the program's threads. Ends a job that runs as if the program ended, and waits for it, `milliseconds` at most.
+  // Called from the program's threads. Ends a running job as if the program ended, and waits for it, at most
+  // `milliseconds`.
   void finish_job(int milliseconds);
-  // The same, then tells the daemon and ends the thread.
+  // The same, then informs the daemon and ends the thread.
   void stop(int milliseconds);
   void clients_changed();
 
-  // For fork: waits for a moment at which the agent sleeps. False: it does not come.
+  // For fork: waits until the agent sleeps. False: it did not sleep in time.
   bool lock_for_fork();
   void unlock_after_fork();
   void abandon_in_child(bool was_locked) noexcept;
@@ -86,13 +88,13 @@ class Agent {
     wire::Message message;
     uint32_t serial;
   };
-  std::deque<Untold> untold_;  // results for when there is a daemon again
+  std::deque<Untold> untold_;  // results to send when there is a daemon again
 
-  std::timed_mutex awake_;  // held by the thread unless it sleeps
+  std::timed_mutex awake_;  // the thread holds it unless it sleeps
   std::atomic<bool> has_started_{false};
   std::atomic<std::thread::id> thread_{};
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // for the members below
   std::condition_variable changed_;
   uint64_t finish_asked_ = 0, finish_done_ = 0;
   bool stopping_ = false, stopped_ = false;

@@ -191,7 +191,7 @@ TEST_F(AgentHardTest, AValueThatIsNoDaemonIsSaidInOneLineAndHarmsNothing) {
   for (const std::string& value : {std::string("run/kymod.sock"), "/" + std::string(200, 'x') + "/d.sock"}) {
     setenv("KYMO_DAEMON", value.c_str(), 1);
     const std::string said = printed_by([] { EXPECT_EQ(run_image("/proc/self/exe"), 0); });
-    EXPECT_NE(said.find("kymo: KYMO_DAEMON is not heeded: \"" + value), std::string::npos) << said;
+    EXPECT_NE(said.find("kymo: KYMO_DAEMON is ignored: \"" + value), std::string::npos) << said;
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
   }
   for (const std::string& value : {std::string("0"), std::string(), file("nothing/there.sock"), file("notes")}) {

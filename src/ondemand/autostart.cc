@@ -38,7 +38,7 @@ TheAgent& the_agent() {
 
 AgentOptions options_by_environment() {
   AgentOptions options;
-  // Nothing in a program that has more rights than whoever starts it and sets its environment.
+  // Does nothing in a program that has more rights than the user who starts it and sets its environment.
   if (const char* daemon = base::environment("KYMO_DAEMON")) options.daemon = daemon;
   options.asks_peers = base::environment("KINETO_USE_DAEMON") != nullptr;
   return options;
@@ -73,7 +73,7 @@ void after_fork_in_child() noexcept {
   try {
     held.agent = new Agent(options);
     held.agent->start();
-  } catch (const std::exception&) {  // no threads to be had: the child runs on without
+  } catch (const std::exception&) {  // no thread could be started: the child continues without an agent
     held.agent = nullptr;
   }
 }
@@ -84,7 +84,7 @@ void start_agent() {
   TheAgent& held = the_agent();
   const std::lock_guard lock(held.mutex);
   if (held.agent != nullptr || held.is_ending) return;
-  // The session's own handlers first: what they do in a child must be done before ours.
+  // The session's own handlers first: their work in a child must be done before ours.
   collect::follow_forks();
   static const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   (void)registered;
@@ -94,8 +94,8 @@ void start_agent() {
 
 __attribute__((constructor(104))) void start_by_environment() {
   const std::string problem = address_problem(options_by_environment().daemon);
-  // Asked for in so many words, and not to be had: whoever asked is told.
-  if (!problem.empty()) fprintf(stderr, "kymo: KYMO_DAEMON is not heeded: %s\n", problem.c_str());
+  // The user asked for it, and it is not possible: report it.
+  if (!problem.empty()) fprintf(stderr, "kymo: KYMO_DAEMON is ignored: %s\n", problem.c_str());
   init();
 }
 
@@ -123,7 +123,7 @@ Agent* running_agent() {
 void init() noexcept {
   try {
     start_agent();
-  } catch (const std::exception&) {  // no threads or files to be had: the program runs on without
+  } catch (const std::exception&) {  // no thread or file available: the program continues without an agent
   }
 }
 
@@ -139,5 +139,5 @@ void unregister_client(Client& client) {
 
 }  // namespace kymo::ondemand
 
-// Makes sure that a program that links Kymo statically has the above too; called by nobody.
+// Makes sure that a program that links Kymo statically contains the code above; never called.
 extern "C" void kymo_link_ondemand(void) {}

@@ -10,7 +10,7 @@
 namespace kymo::ondemand {
 
 std::string base_config() {
-  constexpr size_t kMost = wire::kConfigLargest / 2;  // room for what is asked for
+  constexpr size_t kMost = wire::kConfigLargest / 2;  // leaves space for the request
   const char* named = base::environment("KINETO_CONFIG");
   std::ifstream file(named != nullptr && *named != '\0' ? named : "/etc/libkineto.conf", std::ios::binary);
   std::string text(kMost, '\0');

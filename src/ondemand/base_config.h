@@ -1,12 +1,11 @@
-// What the peers' programs are set up with, host by host: a file in the form of their config text.
+// The configuration of libkineto programs on a host: a file in the form of their config text.
 #pragma once
 
 #include <string>
 
 namespace kymo::ondemand {
 
-// The file that KINETO_CONFIG names, or else /etc/libkineto.conf. Empty where there is none, or where it says something
-// that cannot be understood: then it is as if there were none.
+// The file that KINETO_CONFIG names, else /etc/libkineto.conf. Empty if there is none, or if it cannot be understood.
 std::string base_config();
 
 }  // namespace kymo::ondemand

@@ -55,7 +55,7 @@ void Clients::start() {
   } catch (...) {
     try {
       stop();
-    } catch (...) {  // the first is what is told
+    } catch (...) {  // the first exception is reported
     }
     throw;
   }
@@ -71,7 +71,7 @@ void Clients::start_memory_profile() {
   } catch (...) {
     try {
       stop_memory_profile();
-    } catch (...) {  // the first is what is told
+    } catch (...) {  // the first exception is reported
     }
     throw;
   }

@@ -1,6 +1,6 @@
 // The clients that a program's frameworks have registered (kymo/ondemand.h), and the calls to all of them.
 //
-// Called from the agent's thread, and from the program's where it asks for a trace in code: one call at a time.
+// Called from the agent's thread, and from the program's threads if the code requests a trace: one call at a time.
 #pragma once
 
 #include <mutex>
@@ -11,7 +11,7 @@
 
 namespace kymo::ondemand {
 
-// What a trace is to hold besides times.
+// What a trace must contain besides times.
 struct TraceFlags {
   bool shapes = false, memory = false, stack = false, flops = false, modules = false;
 };
@@ -19,23 +19,23 @@ struct TraceFlags {
 class Clients {
  public:
   void add(Client& client);
-  // When it returns no call to the client runs, and none follows.
+  // When it returns, no call to the client is running, and none follows.
   void remove(Client& client);
   bool any() const;
 
-  void init_new();  // init() of those that have not been told yet
+  void init_new();  // calls init() of the clients that are new
 
-  // All throw what a client throws. What was started by then is stopped.
+  // All of these throw what a client throws. Clients that were started by then are stopped.
   void prepare(const TraceFlags& flags);
   void start();
   void start_memory_profile();
-  // All of them are stopped, whatever one throws; the first is thrown on.
+  // Stops all clients, even if one throws; then throws the first exception.
   void stop();
   void stop_memory_profile();
-  // Each writes beside `path`, which is Kymo's own: "snapshot_client1.pickle". Returns what was written.
+  // Each client writes next to `path`, which is Kymo's own file: "snapshot_client1.pickle". Returns the written files.
   std::vector<std::string> export_memory_profile(const std::string& path);
 
-  // In a forked child: nothing has been started there.
+  // In a forked child: nothing was started there.
   void after_fork_in_child() noexcept;
 
  private:
@@ -50,7 +50,7 @@ class Clients {
   std::vector<Entry> entries_;
 };
 
-// Never destroyed: clients come and go with the objects they are in.
+// Never destroyed: clients are created and destroyed with their own objects.
 Clients& all_clients();
 
 // "dir/snapshot.raw.json" and 1: "dir/snapshot_client1.raw.json".

@@ -48,8 +48,8 @@ std::string whole_path(const std::string& path) { return std::filesystem::absolu
 
 void require_nothing_runs(const CodeCalls& calls) {
   if (calls.running == Running::Trace)
-    throw Error(base::format("a trace is being made already, into {}; stop it first", calls.file->path()));
-  if (calls.running == Running::Memory) throw Error("a memory profile is being made already; stop it first");
+    throw Error(base::format("a trace is already running, into {}; stop it first", calls.file->path()));
+  if (calls.running == Running::Memory) throw Error("a memory profile is already running; stop it first");
 }
 
 }  // namespace
@@ -82,13 +82,13 @@ void start(const std::string& path) {
 void stop() {
   CodeCalls& calls = code_calls();
   const std::lock_guard lock(calls.mutex);
-  if (calls.running != Running::Trace) throw Error("no trace is being made; start one first");
+  if (calls.running != Running::Trace) throw Error("no trace is running; start one first");
   calls.running = Running::Nothing;
   std::exception_ptr thrown;
   try {
     all_clients().stop();
   } catch (...) {
-    thrown = std::current_exception();  // the trace is written all the same
+    thrown = std::current_exception();  // the trace is still written
   }
   calls.file->keep();
   the_recorder().end(RecorderOwner::Code);
@@ -121,7 +121,7 @@ void start_memory_profile() {
 void stop_memory_profile() {
   CodeCalls& calls = code_calls();
   const std::lock_guard lock(calls.mutex);
-  if (calls.running != Running::Memory) throw Error("no memory profile is being made; start one first");
+  if (calls.running != Running::Memory) throw Error("no memory profile is running; start one first");
   calls.running = Running::Nothing;
   std::exception_ptr thrown;
   try {
@@ -137,7 +137,7 @@ void stop_memory_profile() {
 void export_memory_profile(const std::string& path) {
   CodeCalls& calls = code_calls();
   const std::lock_guard lock(calls.mutex);
-  if (!calls.has_memory) throw Error("there is no memory profile to export; start_memory_profile() makes one");
+  if (!calls.has_memory) throw Error("there is no memory profile to export; make one with start_memory_profile()");
   check_memory_name(path);
   const std::string whole = whole_path(path);
   OutputFile file(whole, {});

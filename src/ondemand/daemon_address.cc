@@ -23,9 +23,9 @@ std::string socket_problem(const std::string& path) {
   if (stat(folder.empty() ? "/" : folder.c_str(), &status) != 0) return {};
   const bool others_write = (status.st_mode & 022) != 0 && (status.st_mode & S_ISVTX) == 0;
   if (!is_trusted(status.st_uid) || others_write)
-    return base::format("{} belongs to somebody else or can be changed by them", folder);
+    return base::format("{} belongs to another user, or others can write to it", folder);
   if (lstat(path.c_str(), &status) != 0) return {};
-  if (!S_ISSOCK(status.st_mode)) return base::format("{} is no socket", path);
+  if (!S_ISSOCK(status.st_mode)) return base::format("{} is not a socket", path);
   if (!is_trusted(status.st_uid)) return base::format("{} is the socket of user {}", path, status.st_uid);
   return {};
 }
@@ -40,7 +40,8 @@ std::vector<std::string> daemon_sockets(const std::string& value) {
 
 std::string address_problem(const std::string& value) {
   if (value.find('/') == value.npos) return {};
-  if (value[0] != '/') return base::format("\"{}\" is no whole path; it is 1, or a path from / on", value);
+  if (value[0] != '/')
+    return base::format("\"{}\" is not an absolute path; use 1, or a path that begins with /", value);
   const size_t most = sizeof sockaddr_un{}.sun_path - 1;
   if (value.size() > most) return base::format("\"{}\" is too long: a socket's path has at most {} bytes", value, most);
   return {};
@@ -50,7 +51,7 @@ void make_user_folder(const std::string& socket) {
   const char* runtime = base::environment("XDG_RUNTIME_DIR");
   struct stat status {};
   if (runtime == nullptr || !socket.starts_with(std::string(runtime) + "/kymo/")) return;
-  if (stat(runtime, &status) != 0 || status.st_uid != geteuid()) return;  // as root with a user's environment, say
+  if (stat(runtime, &status) != 0 || status.st_uid != geteuid()) return;  // for example root with a user's environment
   mkdir(socket.substr(0, socket.rfind('/')).c_str(), 0700);
 }
 

@@ -1,4 +1,4 @@
-// Where the daemon of this user or this host is, and whether what is there can be believed.
+// The address of this user's or this host's daemon, and whether it can be trusted.
 #pragma once
 
 #include <string>
@@ -8,32 +8,32 @@
 
 namespace kymo::ondemand {
 
-// The sockets to try, in this order, for a value of KYMO_DAEMON: a path is that socket alone, "" and "0" are none, and
-// anything else ("1") is this user's and then the host's. None where address_problem() has something to say.
+// The sockets to try, in this order, for a value of KYMO_DAEMON. A path means only that socket, "" and "0" mean none,
+// any other value ("1") means this user's socket and then the host's. Empty if address_problem() returns a problem.
 std::vector<std::string> daemon_sockets(const std::string& value);
-// What is wrong with a value; empty: nothing.
+// The problem with a value; empty: none.
 std::string address_problem(const std::string& value);
 
-// Makes the folder of the user's own daemon where it is missing, so that it can be watched: 0700. The host's is not
-// ours to make.
+// Creates the folder of the user's own daemon (0700) if it is missing, so that it can be watched. Does not create the
+// host's folder.
 void make_user_folder(const std::string& socket);
 
 enum class Connecting : uint8_t {
   Connected,
   NotThere,
-  Refused,  // its socket is there, and nobody listens: it is about to, or dead
-  Full,     // it listens, and too many are waiting
-  Denied,   // its folder, or its socket, is closed to this user
+  Refused,  // its socket exists, but nothing listens: the daemon is about to listen, or dead
+  Full,     // it listens, but too many clients are waiting
+  Denied,   // this user may not access its folder or its socket
 };
 
 struct ConnectResult {
   Connecting state = Connecting::NotThere;
   base::FileDescriptor socket = {};
-  std::string problem = {};  // why what is there is not believed; empty: nothing is there
+  std::string problem = {};  // why the socket is not trusted; empty: it is, or there is none
 };
 
-// Connects without waiting. The socket and its folder must be this user's or root's and such that nobody else can
-// change them, the socket no link, and the process that listens this user's or root's.
+// Connects without waiting. The socket and its folder must belong to this user or root, and nobody else may be able to
+// change them. The socket must not be a link, and the process that listens must run as this user or root.
 ConnectResult connect_to_daemon(const std::string& socket);
 
 }  // namespace kymo::ondemand

@@ -28,7 +28,7 @@ constexpr uint64_t kFabricSecond = 1'000'000'000;
 constexpr uint64_t kMostSecondsBetween = 3600;
 constexpr size_t kMostAncestors = 11;
 
-// A path may be spelt in more than one way; who sent it is looked at anyway.
+// A path may be spelled in more than one way; the sender is checked anyway.
 bool is_daemon(const sockaddr_un& from, socklen_t length, const wire::FabricAddress& daemon) {
   if (length == daemon.length && memcmp(&from, &daemon.address, length) == 0) return true;
   if (length <= offsetof(sockaddr_un, sun_path) || from.sun_path[0] != '/' || daemon.address.sun_path[0] != '/')
@@ -37,7 +37,7 @@ bool is_daemon(const sockaddr_un& from, socklen_t length, const wire::FabricAddr
   return path.substr(path.rfind('/') + 1) == wire::kFabricDaemonName;
 }
 
-// Who sent it, as the kernel says.
+// The sender, as the kernel reports it.
 std::optional<ucred> sender_of(msghdr& header) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS) continue;
@@ -97,7 +97,7 @@ void FabricPoller::ask(bool busy) {
   const auto datagram =
       wire::fabric_datagram(wire::FabricRequest(wire::FabricPoll{busy ? 0 : wire::kFabricActivities, job_, pids_}));
   if (!datagram || !socket_.is_mine()) return;
-  // Nobody there, or nobody who reads: asked again next time.
+  // There is no daemon, or it does not read: asks again next time.
   sendto(socket_.get(), datagram->data(), datagram->size(), MSG_NOSIGNAL | MSG_DONTWAIT,
          reinterpret_cast<const sockaddr*>(&daemon_.address), daemon_.length);
 }

@@ -1,7 +1,7 @@
-// The peers' way: a program that asks a dynolog daemon every few seconds whether there is something to do.
+// The protocol of libkineto: a program asks a dynolog daemon every few seconds whether there is a request.
 //
-// With KINETO_USE_DAEMON a program of Kymo's is to `dyno` what one with libkineto is. Only answers of the daemon's own
-// address and of this user or root are read; any other datagram is dropped, whatever it says.
+// With KINETO_USE_DAEMON, `dyno` treats a program with Kymo like one with libkineto. Only answers from the daemon's own
+// address and from this user or root are read; all other datagrams are dropped.
 #pragma once
 
 #include <poll.h>
@@ -18,20 +18,20 @@ namespace kymo::ondemand {
 
 class FabricPoller {
  public:
-  // `config` gets each text that asks for something.
+  // `config` is called with each text that contains a request.
   explicit FabricPoller(std::function<void(const std::string& text)> config) : config_(std::move(config)) {}
   ~FabricPoller() { close(); }
 
-  // Every five seconds, or as base_config() says. A socket of its own, in the abstract namespace or in the folder that
-  // KINETO_IPC_SOCKET_DIR names. False: not to be had.
+  // Asks every five seconds, or as base_config() says. Uses its own socket, in the abstract namespace or in the folder
+  // of KINETO_IPC_SOCKET_DIR. False: it cannot be opened.
   bool open();
   void close();
-  void abandon() noexcept { socket_.reset(); }  // in a forked child: the name is the parent's
+  void abandon() noexcept { socket_.reset(); }  // in a forked child: the name belongs to the parent
 
-  // The program has closed descriptors, maybe this one: opens another then.
+  // The program has closed descriptors, maybe this one: then opens a new one.
   void files_closed();
 
-  // Asks when it is time. `busy`: a trace is being made, so nothing is asked for.
+  // Asks when it is time. `busy`: a trace is running, so it does not ask.
   void ask(bool busy);
   uint64_t due_ns() const { return due_ns_; }  // CLOCK_MONOTONIC; ~0: never
   void add_files(std::vector<pollfd>& files) const;

@@ -22,7 +22,7 @@
 namespace kymo::ondemand {
 namespace {
 
-// Why it does not run, for whoever asks for it.
+// Why it does not run, for requests that need it.
 struct FlightState {
   std::mutex mutex;
   std::string path;
@@ -38,8 +38,8 @@ bool flight_is_asked_for() {
   return wanted != nullptr && *wanted != '\0';
 }
 
-// Until it is dumped it says only whose the flight recorder is: `kymo recover` finds the rest by it if the program
-// dies.
+// Until it is dumped, the file only identifies the owner of the flight recorder: `kymo recover` uses it to find the
+// data if the program dies.
 std::string flight_path() {
   const auto folders = folders_in("KYMO_TRACE_DIR");
   const std::string folder = folders.empty() ? "/tmp" : folders.front();
@@ -77,7 +77,7 @@ void stop_flight() noexcept {
 void require_flight() {
   if (the_recorder().owner() == RecorderOwner::Flight) return;
   if (!flight_is_asked_for())
-    throw Error("this program keeps nothing of the past: start it with KYMO_FLIGHT=64MB, or 30s, in its environment");
+    throw Error("this program has no flight recorder: start it with KYMO_FLIGHT=64MB, or 30s, in its environment");
   FlightState& state = flight_state();
   const std::lock_guard lock(state.mutex);
   if (!state.problem.empty()) throw Error(base::format("the flight recorder does not run: {}", state.problem));

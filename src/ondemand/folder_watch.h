@@ -1,6 +1,6 @@
-// Waits for a file to appear, without looking for it again and again: the kernel tells (inotify).
+// Waits until a file appears, without polling: the kernel sends a notification (inotify).
 //
-// For each path the folder is watched, or where that is missing the nearest one above it that is there.
+// It watches the folder of each path. If that folder does not exist, it watches the nearest existing folder above it.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace kymo::ondemand {
 
 class FolderWatch {
  public:
-  // Watches from now on. False: the system has no watch to give.
+  // Watches from now on. False: the system has no more watches.
   bool begin(const std::vector<std::string>& paths);
-  void end() noexcept;                      // closes it, unless the program has: see own_file.h
+  void end() noexcept;                      // closes it, unless the program has already: see own_file.h
   int file() const { return file_.get(); }  // readable when something has changed; -1: not watching
 
-  // Reads what has changed; true where it may be one of the paths. Call begin() again then: folders may have come.
+  // Reads the changes; true if one of the paths may have appeared. Then call begin() again: new folders may exist.
   bool read_changes();
 
  private:
   struct Watched {
     int number;
-    std::string name;  // what must appear in it
+    std::string name;  // the name that must appear in it
   };
   bool is_mine() const;
 

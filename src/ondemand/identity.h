@@ -1,4 +1,4 @@
-// Who this process is, as it tells a daemon: for people to read, and to be matched by.
+// The description of this process for a daemon: for people to read, and for selections.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace kymo::ondemand {
 
-// Asked for anew after a fork. Reads /proc; never throws for what is not there.
+// Call it again after a fork. Reads /proc; does not throw if something is missing.
 wire::Hello describe_process();
 
 std::string own_boot_id();
 std::string program_name();
 std::string host_name();
-// The scheduler's number: SLURM_JOB_ID; 0: none, or it is no number.
+// The job number of the scheduler: SLURM_JOB_ID; 0: it is not set, or not a number.
 int64_t scheduler_job();
 // This process first, then its parents, at most `most`; ends before process 1.
 std::vector<int32_t> process_ancestry(size_t most);

@@ -10,7 +10,7 @@ namespace {
 
 constinit Iterations stepped, seen;
 
-// Where ranges of several such names lie one in another, those of the first that was met count.
+// If ranges with several such names are nested, only those with the first name that was seen count.
 constinit std::atomic<uint64_t> counted_name{0};
 
 uint64_t name_hash(std::string_view name) noexcept {
@@ -22,7 +22,8 @@ uint64_t name_hash(std::string_view name) noexcept {
 void note_range(const kymo_label* label) noexcept {
   const std::string_view name(label->name, label->name_length);
   if (!names_iteration(name)) return;
-  // A name with its number in it ("step 7", not "step {}") is another one each time: what comes before it counts.
+  // A name that contains its number ("step 7", not "step {}") is different each time: only the part before the number
+  // counts.
   const uint64_t hash = name_hash(name.substr(0, name.find_first_of("0123456789{#")));
   uint64_t nobody = 0;
   if (counted_name.compare_exchange_strong(nobody, hash, std::memory_order_relaxed) || nobody == hash) seen.begin_one();
@@ -65,7 +66,7 @@ bool Iterations::wait_for(uint64_t from, uint64_t to) noexcept {
   from_.store(from, std::memory_order_relaxed);
   to_.store(to, std::memory_order_release);
   armed_.store(from, std::memory_order_seq_cst);
-  // One that began meanwhile may have missed it.
+  // An iteration that began at the same time may have missed it.
   if (begun_.load(std::memory_order_seq_cst) <= from || from_ns() != 0) return true;
   wait_no_more();
   return false;

@@ -29,7 +29,7 @@ constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000 * kMillisecond;
 constexpr uint64_t kLead = 2 * kSecond;
 constexpr size_t kRingBytes = 256 << 10;
 constexpr uint64_t kPatience = 300 * kSecond;             // for a first iteration
-constexpr uint64_t kPatienceBeforeInstead = 2 * kSecond;  // where there is something else to do
+constexpr uint64_t kPatienceBeforeInstead = 2 * kSecond;  // if there is an alternative
 constexpr uint64_t kLookAtSizeEvery = 50 * kMillisecond;
 
 SessionOptions job_session_options() {
@@ -84,8 +84,8 @@ void Job::begin() {
 // ---- By time
 
 uint64_t Job::start_monotonic_ns() const {
-  // Both clocks now: a host's time of day may be set while the job waits. Of a few readings the closest, because the
-  // thread may be interrupted between two clocks.
+  // Reads both clocks now: the time of day may be set while the job waits. Takes the closest of a few readings, because
+  // the thread may be interrupted between the two clocks.
   constexpr int kReadings = 5;
   int64_t ahead = 0;  // of CLOCK_REALTIME
   uint64_t closest = kNever;
@@ -109,8 +109,7 @@ void Job::advance_time(uint64_t now) {
     const bool at_once = request_.start_at_ns == 0;
     const uint64_t start = at_once ? now : start_monotonic_ns();
     if (start > now + std::max(kLead, request_.warmup_ns)) return;
-    if (!at_once && start + request_.duration_ns <= now)
-      return fail("the time that was asked for is over; ask for a later one");
+    if (!at_once && start + request_.duration_ns <= now) return fail("the requested time is over; request a later one");
     begin_recording();
     from_ns_ = at_once ? began_ns_ + request_.warmup_ns : start;
     to_ns_ = from_ns_ + request_.duration_ns;
@@ -180,7 +179,7 @@ void Job::advance_iterations(uint64_t now) {
     }
     if (now < next_look_ns_) return;
     if (request_.instead_ns == 0)
-      return fail("no iteration has begun: call kymo::step() in the program's loop, or name a range of it \"step\"");
+      return fail("no iteration has started: call kymo::step() in the program's loop, or name a range in it \"step\"");
     request_.duration_ns = request_.instead_ns;
     next_look_ns_ = kNever;
     stepped_iterations().wait_no_more();
@@ -332,7 +331,7 @@ void Job::close_down() noexcept {
       else
         all_clients().stop();
     }
-  } catch (const std::exception&) {  // what went wrong first is what is told
+  } catch (const std::exception&) {  // the first error is reported
   }
   try {
     if (step_ != Step::Write) the_recorder().end(RecorderOwner::Request);
@@ -364,9 +363,9 @@ uint32_t Job::progress() const {
 }
 
 std::string Job::text() const {
-  if (step_ == Step::AwaitIteration && iterations_ == nullptr) return "waits for an iteration to begin";
+  if (step_ == Step::AwaitIteration && iterations_ == nullptr) return "waits for an iteration to start";
   if (step_ == Step::AwaitIteration || (step_ == Step::AwaitBegin && request_.duration_ns == 0))
-    return base::format("waits for the next iteration that fits, at {} now", iterations_->begun());
+    return base::format("waits for the next iteration that fits; {} have started", iterations_->begun());
   if (file_ && began_ns_ != 0 && step_ != Step::Write) return base::format("recording into {}", file_->part());
   return {};
 }

@@ -1,13 +1,12 @@
-// One request, from the moment it arrives to its result: a trace, the last part of a flight recorder, or a profile of
-// memory.
+// One request, from its arrival to its result: a trace, the last part of a flight recorder, or a memory profile.
 //
-// A job does nothing by itself. The agent's thread calls advance() when due_ns() has come or when it was woken, and
-// asks where the job is. What takes long, reading and writing files, is done on a thread of the job's own, which wakes
-// the agent when it is done. Nothing here throws: what goes wrong is the job's result.
+// A job does nothing by itself. The agent's thread calls advance() at due_ns() or when it was woken, and reads the
+// state of the job. Slow work, such as reading and writing files, runs on the job's own thread, which wakes the agent
+// when it is done. Nothing here throws: errors become the job's result.
 //
 //   Waiting ─▶ (WarmingUp) ─▶ Recording ─▶ Writing ─▶ Finished, Failed or Cancelled
 //
-// Recording begins a little before the time that was asked for, and the trace is cut to exactly the span.
+// Recording begins a little before the requested time, and the trace is cut to exactly the requested span.
 #pragma once
 
 #include <atomic>
@@ -40,9 +39,9 @@ struct JobRequest {
   uint64_t last_ns = 0;
   uint64_t warmup_ns = 0;
   uint64_t most_bytes = 0;
-  // Where iterations are asked for and none begins for a while: this long, from then on. 0: the job fails.
+  // If iterations are requested and none begins for a while: records for this time from then on. 0: the job fails.
   uint64_t instead_ns = 0;
-  std::string output = {};  // names filled in
+  std::string output = {};  // with all names filled in
   AllowedFolders allowed = {};
   OutputForm form = OutputForm::ByName;
   TraceFlags flags = {};
@@ -68,7 +67,7 @@ class Job {
 
   void advance();
   void cancel();
-  // The program ends, or a client goes: what was recorded so far is the trace.
+  // The program ends, or a client is removed: the trace contains what was recorded so far.
   void finish_early(const std::string& why);
 
   const JobRequest& request() const { return request_; }
@@ -79,7 +78,7 @@ class Job {
   const JobResult& result() const { return result_; }
 
   uint64_t due_ns() const;  // CLOCK_MONOTONIC; kNever: only when woken
-  // While it waits for a time of day: when, less what it needs before. 0: it does not.
+  // While it waits for a time of day: that time, minus the preparation time. 0: it does not wait.
   uint64_t due_realtime_ns() const;
 
  private:
@@ -106,20 +105,20 @@ class Job {
   JobResult result_;
   std::optional<OutputFile> file_;
   uint64_t arrived_ns_;
-  uint64_t began_ns_ = 0;             // recording was on everywhere; 0: not yet
+  uint64_t began_ns_ = 0;             // when recording was on in all threads; 0: not yet
   uint64_t from_ns_ = 0, to_ns_ = 0;  // the span, CLOCK_MONOTONIC
   uint64_t next_look_ns_ = kNever;
   bool watches_ranges_ = false;
-  Iterations* iterations_ = nullptr;  // once it is known what counts them
+  Iterations* iterations_ = nullptr;  // set once it is known what counts them
   bool cancelled_ = false;
   bool clients_started_ = false;
-  std::string ended_early_;  // why
+  std::string ended_early_;  // the reason
 
   std::thread writer_;
   std::atomic<bool> written_{false};
-  WrittenTrace trace_;       // the writer's until written_
+  WrittenTrace trace_;       // used by the writer thread until written_
   std::string write_error_;  // the same
-  bool keep_part_ = true;    // the same: what was recorded is worth keeping if it cannot be written as asked
+  bool keep_part_ = true;    // the same: keep the recording if it cannot be written as requested
 };
 
 }  // namespace kymo::ondemand

@@ -29,7 +29,7 @@ Link::Link(std::vector<std::string> sockets, Hello hello, Receive receive)
 void Link::connect() {
   if (socket_ || sockets_.empty()) return;
   retry_ns_ = kLinkNever;
-  // The watch first: a daemon that comes between the two looks is told of.
+  // The watch comes first: it reports a daemon that appears between the two steps.
   wait_for_daemon();
   bool refused = false, full = false, denied = false;
   for (const std::string& path : sockets_) {
@@ -46,7 +46,7 @@ void Link::connect() {
     problem_.clear();
     return send(hello_());
   }
-  // Nobody tells of a folder that may not be entered.
+  // There are no notifications for a folder that this user may not enter.
   if (denied) retry_ns_ = std::min(retry_ns_, base::monotonic_ns() + kLookWithoutWatch);
   if (full && tries_ == kMostTries) --tries_;
   if ((refused || full) && tries_ < kMostTries) retry_ns_ = base::monotonic_ns() + (kShortestPause << tries_++);

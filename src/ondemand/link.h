@@ -1,8 +1,8 @@
-// The agent's connection to kymod: found, held, and found again when the daemon comes back.
+// The agent's connection to kymod: it is opened, kept, and opened again when the daemon comes back.
 //
-// While there is none the folder of the socket is watched, so that waiting costs nothing and a daemon is found in the
-// moment it begins to listen. Sends never wait: what the daemon does not take is kept, up to a limit, and then the
-// connection ends. One thread.
+// While there is no connection, the folder of the socket is watched. So waiting costs nothing, and a daemon is found as
+// soon as it listens. Sends never wait: data that the daemon does not read is kept, up to a limit; then the connection
+// ends. For one thread.
 #pragma once
 
 #include <poll.h>
@@ -24,30 +24,31 @@ class Link {
   using Hello = std::function<wire::Hello()>;
   using Receive = std::function<void(const wire::Packet&)>;
 
-  // `hello` is asked for each time it connects; `receive` gets every good message but Ping.
+  // `hello` is called for each connection; `receive` gets every valid message except Ping.
   Link(std::vector<std::string> sockets, Hello hello, Receive receive);
 
-  // Looks for the daemon. Does nothing where there is a connection.
+  // Looks for the daemon. Does nothing if there is a connection.
   void connect();
   bool connected() const { return static_cast<bool>(socket_); }
-  bool welcome() const { return welcomed_; }  // the daemon has said so
+  bool welcome() const { return welcomed_; }  // the daemon has accepted it
   const wire::Welcome& daemon() const { return daemon_; }
 
   void send(const wire::Message& message, uint32_t serial = 0);
-  // Waits until all is sent or `milliseconds` have passed, and hangs up. For the end of the program.
+  // Waits until everything is sent or `milliseconds` have passed, then closes the connection. For the end of the
+  // program.
   void close(int milliseconds);
 
-  // What to wait for, and what came of it.
+  // The files to poll, and the handling of their events.
   void add_files(std::vector<pollfd>& files) const;
   void serve(const std::vector<pollfd>& files);
   uint64_t due_ns() const { return retry_ns_; }  // CLOCK_MONOTONIC: connect() again; ~0: not by time
 
-  const std::string& problem() const { return problem_; }  // why a daemon that is there is not believed
+  const std::string& problem() const { return problem_; }  // why an existing daemon is not trusted
 
-  // The program has closed descriptors, maybe these: connects again then.
+  // The program has closed descriptors, maybe these: then connects again.
   void files_closed();
 
-  // In a forked child: the parent's connection is the parent's.
+  // In a forked child: the connection belongs to the parent.
   void abandon() noexcept;
 
  private:
@@ -67,7 +68,7 @@ class Link {
   bool welcomed_ = false;
   uint64_t retry_ns_ = ~uint64_t{0};
   uint64_t connected_ns_ = 0;
-  unsigned tries_ = 0;  // of a socket that is there and takes nobody, or hangs up at once
+  unsigned tries_ = 0;  // attempts on a socket that exists but accepts no connection, or closes it at once
   std::string problem_;
 };
 

@@ -37,8 +37,8 @@ std::optional<WrittenTrace> write_own_profile(OutputFile& file) {
 
 NothingAllocated::NothingAllocated()
     : Error(
-          "nothing was allocated that anybody told of: start the program with LD_PRELOAD=libkymo_malloc.so to have its "
-          "heap, or tell of allocations by kymo_allocation()") {}
+          "no allocations were recorded: start the program with LD_PRELOAD=libkymo_malloc.so to record its heap, or "
+          "report allocations with kymo_allocation()") {}
 
 void check_memory_name(const std::string& path) { memory::check_profile_name(path); }
 

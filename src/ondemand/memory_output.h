@@ -1,4 +1,4 @@
-// From a recording with allocations to a profile of memory, in the form that its name says (memory/export.h).
+// Converts a recording with allocations to a memory profile, in the format of its file name (memory/export.h).
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace kymo::ondemand {
 
-// Nothing was allocated that anybody told of; says what to do to have more.
+// No allocations were recorded; the message says how to record some.
 class NothingAllocated : public Error {
  public:
   NothingAllocated();
 };
 
-// Throws kymo::InvalidArgument for an ending that means nothing here.
+// Throws kymo::InvalidArgument for a file extension that is not supported.
 void check_memory_name(const std::string& path);
 
-// file.part() becomes file.path(), and the clients write theirs beside it: where nothing is in ours, the first of
-// theirs is the result. Throws NothingAllocated where there is none either, and kymo::Error; file.part() is still there
-// then.
+// file.part() becomes file.path(), and the clients write their files next to it. If Kymo recorded nothing, the first
+// file of a client is the result. Throws NothingAllocated if there is none either, and kymo::Error; then file.part()
+// still exists.
 WrittenTrace write_memory_profile(OutputFile& file);
 
 }  // namespace kymo::ondemand

@@ -55,7 +55,7 @@ void check_folder(const std::string& folder) {
   const bool trusted_owner = status.st_uid == geteuid() || status.st_uid == 0;
   if (!trusted_owner || (others_write && (status.st_mode & S_ISVTX) == 0)) {
     throw Error(
-        base::format("{} belongs to somebody else or can be changed by them; write to a folder of your own", folder));
+        base::format("{} belongs to another user, or others can write to it; write to a folder of your own", folder));
   }
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     throw Error(base::format("cannot write to {}: {}; choose a folder that the program's user may write", folder,
@@ -68,15 +68,16 @@ void check_existing(const std::string& path) {
     if (errno == ENOENT) return;
     throw Error(base::format("cannot write {}: {}", path, std::strerror(errno)));
   }
-  if (S_ISLNK(status.st_mode)) throw Error(base::format("{} is a symbolic link; name a file", path));
-  if (!S_ISREG(status.st_mode)) throw Error(base::format("{} is there and is no file; choose another name", path));
-  if (status.st_uid != geteuid()) throw Error(base::format("{} is another user's; choose another name", path));
+  if (S_ISLNK(status.st_mode)) throw Error(base::format("{} is a symbolic link; choose a regular file", path));
+  if (!S_ISREG(status.st_mode))
+    throw Error(base::format("{} exists and is not a regular file; choose another name", path));
+  if (status.st_uid != geteuid()) throw Error(base::format("{} belongs to another user; choose another name", path));
   const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) throw Error(base::format("cannot read {}: {}", path, std::strerror(errno)));
   std::array<std::byte, kBeginningBytes> buffer;
   const size_t got = base::read_at(file, path, 0, buffer);
   if (!looks_like_trace(path, {reinterpret_cast<const char*>(buffer.data()), got}))
-    throw Error(base::format("{} is there and is no trace; it was left alone: choose another name", path));
+    throw Error(base::format("{} exists and is not a trace, so it was not overwritten: choose another name", path));
 }
 
 // 0600, and new: 0 or the errno.
@@ -112,15 +113,15 @@ std::vector<std::string> folders_in(const char* variable) {
 
 OutputFile::OutputFile(const std::string& path, const AllowedFolders& allowed) {
   if (path.empty() || path[0] != '/' || path.back() == '/' || path.find('\0') != path.npos)
-    throw InvalidArgument(base::format("cannot write to \"{}\": name a file by its whole path", path));
+    throw InvalidArgument(base::format("cannot write to \"{}\": give the absolute path of a file", path));
   const size_t slash = path.rfind('/');
   const std::string name = path.substr(slash + 1);
   if (name == "." || name == "..")
-    throw InvalidArgument(base::format("cannot write to \"{}\": name a file by its whole path", path));
+    throw InvalidArgument(base::format("cannot write to \"{}\": give the absolute path of a file", path));
   const std::string folder = without_links(slash == 0 ? "/" : path.substr(0, slash));
   for (const auto& list : allowed) {
     if (!list.empty() && !is_below_one(folder, list))
-      throw Error(base::format("{} is not below {}; write there, or have the allowed folders changed", path,
+      throw Error(base::format("{} is not below {}; write to an allowed folder, or change the allowed folders", path,
                                base::join(list, " or ")));
   }
   check_folder(folder);
@@ -135,18 +136,18 @@ OutputFile::~OutputFile() {
 }
 
 std::string OutputFile::reserve(const std::string& ending) {
-  // One that is there is what a process left that was killed, or another's: it stays.
+  // An existing one belongs to a process that was killed, or to another process: it is not changed.
   for (int number = 1; number <= kMostParts; ++number) {
     std::string file = number == 1 ? path_ + ending : base::format("{}.{}{}", path_, number, ending);
     const int error = create_alone(file);
     if (error == 0) return reserved_.emplace_back(std::move(file));
     if (error != EEXIST && error != ELOOP) throw Error(base::format("cannot write {}: {}", file, std::strerror(error)));
   }
-  throw Error(base::format("{} unfinished traces named {}{} are there; remove them", kMostParts, path_, ending));
+  throw Error(base::format("{} unfinished traces named {}{} exist; remove them", kMostParts, path_, ending));
 }
 
 void OutputFile::complete(const std::string& file) {
-  check_existing(path_);  // it may have come meanwhile
+  check_existing(path_);  // it may have appeared since
   if (rename(file.c_str(), path_.c_str()) != 0)
     throw Error(base::format("cannot write {}: {}", path_, std::strerror(errno)));
   std::erase(reserved_, file);

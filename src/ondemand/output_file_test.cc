@@ -68,7 +68,7 @@ TEST_F(OutputFileTest, LinksFoldersAndOtherPeoplesFilesAreLeftAlone) {
   fs::create_directory(folder + "/sub");
   EXPECT_FALSE(refusal(folder + "/sub").empty());
   std::ofstream(folder + "/notes.kymo") << "my thoughts";
-  EXPECT_NE(refusal(folder + "/notes.kymo").find("no trace"), std::string::npos);
+  EXPECT_NE(refusal(folder + "/notes.kymo").find("is not a trace"), std::string::npos);
   std::ofstream(folder + "/old.kymo") << "\x93KYMO\r\n";
   EXPECT_EQ(refusal(folder + "/old.kymo"), "");
   fs::create_symlink("/tmp/nowhere", folder + "/b.kymo.part");
@@ -91,7 +91,7 @@ TEST_F(OutputFileTest, OnlyBelowAnAllowedFolderWhateverLinksSay) {
 TEST_F(OutputFileTest, AFolderThatOthersCanChangeIsRefused) {
   fs::create_directory(folder + "/open");
   chmod((folder + "/open").c_str(), 0777);
-  EXPECT_NE(refusal(folder + "/open/a.kymo").find("can be changed"), std::string::npos);
+  EXPECT_NE(refusal(folder + "/open/a.kymo").find("can write to it"), std::string::npos);
   chmod((folder + "/open").c_str(), 01777);
   EXPECT_EQ(refusal(folder + "/open/a.kymo"), "");
 }
@@ -102,7 +102,7 @@ TEST_F(OutputFileTest, AGroupsFolderIsOthersUnlessTheGroupIsTheUsersAlone) {
   EXPECT_EQ(refusal(folder + "/a.kymo"), "");
   ASSERT_EQ(chown(folder.c_str(), 0, 100), 0);
   fs::permissions(folder, fs::perms{0770});
-  EXPECT_NE(refusal(folder + "/a.kymo").find("can be changed by them"), std::string::npos);
+  EXPECT_NE(refusal(folder + "/a.kymo").find("others can write to it"), std::string::npos);
 }
 
 TEST_F(OutputFileTest, NamesThatAreNone) {

@@ -1,8 +1,8 @@
-// A descriptor of the agent's, in a program that may close it.
+// A descriptor of the agent, in a program that may close it.
 //
-// Some programs close every descriptor that they have not opened, as daemons do, and get the numbers again for files of
-// their own. So a number is looked at before it is used or closed: is what it stands for still what it was? Asking
-// costs one system call, and nobody asks unless something has happened.
+// Some programs close every descriptor that they have not opened, as daemons do, and then get the same numbers for
+// their own files. So the number is checked before it is used or closed: does it still refer to the same file? The
+// check costs one system call, and is made only after something has happened.
 #pragma once
 
 #include <sys/types.h>
@@ -11,11 +11,11 @@
 
 namespace kymo::ondemand {
 
-// Of a socket, which no two files share; other descriptors of the kernel's own look all alike.
+// For a socket, which has a unique inode; other kernel descriptors cannot be distinguished.
 class OwnFile {
  public:
   OwnFile() = default;
-  // Moved up, out of the way of the numbers that the program gets, where there is room.
+  // Moved to a high number, away from the numbers that the program gets, if possible.
   explicit OwnFile(base::FileDescriptor socket) noexcept;
   ~OwnFile() { reset(); }
   OwnFile(OwnFile&& other) noexcept;
@@ -24,7 +24,7 @@ class OwnFile {
   int get() const { return file_.get(); }
   explicit operator bool() const { return static_cast<bool>(file_); }
   bool is_mine() const noexcept;
-  // Closes it, unless the program has.
+  // Closes it, unless the program has already.
   void reset() noexcept;
 
  private:
@@ -32,7 +32,7 @@ class OwnFile {
   ino_t inode_ = 0;
 };
 
-// The number's inode; 0: it stands for nothing, or for something else than a socket.
+// The inode of the number; 0: it is not open, or not a socket.
 ino_t socket_inode(int fd) noexcept;
 
 }  // namespace kymo::ondemand

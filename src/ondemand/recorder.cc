@@ -22,8 +22,8 @@ using HeapSwitch = void (*)(int);
 
 HeapSwitch heap_switch() noexcept { return reinterpret_cast<HeapSwitch>(dlsym(RTLD_DEFAULT, "kymo_malloc_record")); }
 
-// KYMO_MALLOC says what of the heap is recorded where nobody asks: nothing, "off"; or something. Where it says nothing
-// that is for recordings of the program's own.
+// What KYMO_MALLOC says about the heap: "off", on, or nothing. If it is not set, the heap is recorded only in the
+// program's own recordings.
 enum class HeapByEnvironment : uint8_t { Unsaid, Off, On };
 HeapByEnvironment heap_by_environment() noexcept {
   const char* said = base::environment("KYMO_MALLOC");
@@ -50,7 +50,7 @@ Recorder& the_recorder() {
   return *recorder;
 }
 
-// The owner is there for as long as the session is: a child forked meanwhile must know that it is not its own.
+// The owner is set as long as the session exists: a child that is forked meanwhile must know that it is not its own.
 void Recorder::close(bool forget) {
   try {
     collect::close_session(forget ? collect::Ending::Forget : collect::Ending::Complete);
@@ -86,10 +86,11 @@ void Recorder::begin(RecorderOwner owner, const std::string& path, const Session
     close(true);
     unlink(path_.c_str());
   }
-  if (owner_ != RecorderOwner::Nobody) throw Error(base::format("a trace is being made already, into {}", path_));
+  if (owner_ != RecorderOwner::Nobody) throw Error(base::format("a trace is already running, into {}", path_));
   if (collect::recorded_from_outside())
-    throw Error("the program is recorded already, by KYMO_TRACE or `kymo record`: what you ask for is in that trace");
-  if (program_starts_ != 0) throw Error("the program is starting a recording of its own; ask again when that is over");
+    throw Error("the program is already recorded by KYMO_TRACE or `kymo record`: that trace contains what you ask for");
+  if (program_starts_ != 0)
+    throw Error("the program is starting a recording of its own; ask again when that has ended");
   kymo_set_give_way(give_way);
   owner_ = owner;
   path_ = path;
@@ -158,13 +159,13 @@ void Recorder::give_way(int starting) {
     if (recorder.over_flight_) {
       try {
         recorder.end_copy();
-      } catch (const std::exception&) {  // its owner finds what is in the file
+      } catch (const std::exception&) {  // its owner finds the data in the file
       }
     }
     const bool flight = recorder.owner_ == RecorderOwner::Flight;
     try {
       recorder.close(flight);
-    } catch (const std::exception&) {  // its owner finds what is in the file
+    } catch (const std::exception&) {  // its owner finds the data in the file
     }
     if (flight) unlink(recorder.path_.c_str());
   }
@@ -180,7 +181,7 @@ void Recorder::after_fork_in_child() noexcept {
   gave_way_ns_.reset();
   if (!had_one) return;
   try {
-    collect::close_session();  // only told apart from the parent's: nothing is written
+    collect::close_session();  // only separated from the parent's: nothing is written
   } catch (const std::exception&) {
   }
 }

@@ -1,9 +1,9 @@
-// The recordings that are made on somebody's behalf: one at a time, and never against the program.
+// The recordings that are made on request: one at a time, and the program's own recording has priority.
 //
-// A trace that was asked for, one that the code asks for (kymo::ondemand::start) and the flight recorder each take the
-// process's session in turn; but where a flight recorder runs, a trace that is asked for is what that one gets
-// meanwhile, so that it begins at once and the past stays. Where the program starts a Session of its own, the recording
-// gives way: it ends there and then, on the program's thread, and whoever owns it finds out.
+// A requested trace, a trace that the code requests (kymo::ondemand::start) and the flight recorder use the session of
+// the process in turn. But if a flight recorder runs, a requested trace is a copy of what the flight recorder receives
+// meanwhile. So it starts at once, and the past is kept. If the program starts its own Session, the recording gives
+// way: it ends at once, on the program's thread, and its owner finds out later.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,24 @@ enum class RecorderOwner : uint8_t { Nobody, Request, Code, Flight };
 
 class Recorder {
  public:
-  // Throws kymo::Error where something records already, and says what; and whatever a Session throws. For a trace of
-  // the code's a flight recorder ends first, without a trace.
+  // Throws kymo::Error if something records already, and names it; and everything that a Session throws. For a trace
+  // that the code requests, a flight recorder ends first, without a trace.
   void begin(RecorderOwner owner, const std::string& path, const SessionOptions& options, bool with_heap);
-  // Completes the file. Does nothing where the owner has none, or had to give way. Throws what a Session throws.
+  // Completes the file. Does nothing if the owner has no recording, or had to give way. Throws what a Session throws.
   void end(RecorderOwner owner);
 
-  // What the flight recorder holds, to an empty file that is there; or that of KYMO_TRACE with KYMO_FLIGHT. The
+  // Writes the contents of the flight recorder to an existing empty file; or those of KYMO_TRACE with KYMO_FLIGHT. The
   // program's own Session waits meanwhile. Throws kymo::Error.
   void dump_flight(const std::string& path);
   // Ends a flight recorder without a trace.
   void forget_flight();
 
   RecorderOwner owner() const;
-  bool has_flight() const;  // also below a trace that was asked for
-  // When the program's own Session ended the last recording (CLOCK_MONOTONIC); nothing: it did not.
+  bool has_flight() const;  // also if a requested trace runs on top of it
+  // When the program's own Session ended the last recording (CLOCK_MONOTONIC); empty: it did not.
   std::optional<uint64_t> gave_way_ns() const;
 
-  // In a forked child, whose parent's recording is the parent's.
+  // In a forked child: the recording belongs to the parent.
   void after_fork_in_child() noexcept;
 
  private:
@@ -47,15 +47,15 @@ class Recorder {
   mutable std::mutex mutex_;
   RecorderOwner owner_ = RecorderOwner::Nobody;
   std::string path_, flight_path_;
-  bool over_flight_ = false;  // the request's trace is a copy of what the flight recorder gets
+  bool over_flight_ = false;  // the requested trace is a copy of what the flight recorder receives
   std::optional<uint64_t> gave_way_ns_;
-  int program_starts_ = 0;  // sessions of the program's own that are about to begin
+  int program_starts_ = 0;  // the program's own sessions that are about to begin
 };
 
 // Never destroyed.
 Recorder& the_recorder();
 
-// The heap is recorded too where libkymo_malloc.so was preloaded.
+// True if libkymo_malloc.so was preloaded: then the heap can be recorded too.
 bool can_record_heap() noexcept;
 
 }  // namespace kymo::ondemand

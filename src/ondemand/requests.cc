@@ -41,14 +41,13 @@ wire::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
 
 std::string clock_problem(uint64_t start_at_ns, const std::string& boot_id) {
   if (start_at_ns == 0 || boot_id.empty() || boot_id == own_boot_id()) return {};
-  return base::format("the time to start at is of another host's clock (boot id {}); ask for one of this host's",
-                      boot_id);
+  return base::format("the start time is from another host's clock (boot id {}); use a time of this host", boot_id);
 }
 
 std::string flags_problem(uint64_t flags) {
   if ((flags & wire::kWithCounters) != 0) return "performance counters cannot be recorded on demand; leave them out";
   if ((flags & ~kKnownFlags) == 0) return {};
-  return base::format("options {:#x} are not known to this version of Kymo; leave them out or update it",
+  return base::format("options {:#x} are unknown to this version of Kymo; leave them out, or update Kymo",
                       flags & ~kKnownFlags);
 }
 
@@ -84,7 +83,7 @@ wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
     request.form = OutputForm::Perfetto;
   else if (options.format != wire::TraceFormat::Kymo)
     return wire::Refusal{
-        base::format("format {} is not known to this version of Kymo", static_cast<uint32_t>(options.format))};
+        base::format("format {} is unknown to this version of Kymo", static_cast<uint32_t>(options.format))};
   request.metadata.emplace_back("request", std::to_string(start.id));
   for (const std::string& more : options.extra)
     if (const size_t equals = more.find('='); equals != more.npos)
@@ -110,8 +109,8 @@ wire::Result<JobRequest> job_of(const wire::MemoryStart& start, const std::vecto
 
 namespace {
 
-// Nobody knows who asks: a peer's message names no user. So a program writes only where Kineto would, and where its own
-// user has said.
+// The requester is unknown: a message of this protocol names no user. So a program writes only to the folders that
+// Kineto uses, and to those that its own user allowed.
 std::vector<std::string> config_folders() {
   std::vector<std::string> folders{"/tmp"};
   for (const char* variable : {"KINETO_ONDEMAND_TRACE_DIR", "KYMO_TRACE_DIR"})
@@ -131,7 +130,7 @@ wire::Result<JobRequest> job_of_config(const std::string& text) {
   const uint64_t now_ms = base::realtime_ns() / kRequestMillisecond;
   if (const std::string problem = wire::start_problem(config, now_ms); !problem.empty()) return wire::Refusal{problem};
   JobRequest request;
-  request.id = 1;  // nobody asks for it by number
+  request.id = 1;  // it is not requested by number
   request.output = wire::output_path(config, getpid());
   request.allowed = {folders_in("KYMO_TRACE_DIR"), config_folders()};
   request.flags = {config.shapes, config.memory_events, config.stack, config.flops, config.modules};

@@ -1,4 +1,4 @@
-// What is asked for, from either protocol, as a job; or why it cannot be one.
+// Converts a request of either protocol to a job, or returns why that is not possible.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace kymo::ondemand {
 
-// `folders`: those that the daemon allows, besides KYMO_TRACE_DIR.
+// `folders`: the folders that the daemon allows, in addition to KYMO_TRACE_DIR.
 wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders);
 wire::Result<JobRequest> job_of(const wire::MemoryStart& start, const std::vector<std::string>& folders);
 
-// The peers' config text, on top of base_config(). It may be written below /tmp, KINETO_ONDEMAND_TRACE_DIR and
-// KYMO_TRACE_DIR. Keys that are not known are said in the trace. Of what it says, a warm-up is not done, because
-// recording needs none, and knobs of one backend or another have no meaning here.
+// The config text of libkineto, on top of base_config(). The file must be below /tmp, KINETO_ONDEMAND_TRACE_DIR or
+// KYMO_TRACE_DIR. Unknown keys are listed in the trace. A requested warm-up is ignored, because recording needs none,
+// and so are options of specific backends.
 wire::Result<JobRequest> job_of_config(const std::string& text);
 
 }  // namespace kymo::ondemand

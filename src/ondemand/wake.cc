@@ -8,7 +8,7 @@
 namespace kymo::ondemand {
 namespace {
 
-// Those of the end that is written to.
+// The descriptor and the inode of the end that is written to.
 constinit std::atomic<int> wake_file{-1};
 constinit std::atomic<ino_t> wake_inode{0};
 

@@ -22,7 +22,7 @@ class Manual : public CLI::Formatter {
     label("Positionals", "Arguments");
   }
   std::string make_usage(const CLI::App*, std::string) const override { return "\nUsage: " + usage_ + "\n"; }
-  // Without CLI11's "{value}" behind a flag that may have one: its type says the forms.
+  // Without CLI11's "{value}" after a flag with an optional value: the type name already shows the forms.
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);
     if (const size_t brace = name.find('{'); brace != std::string::npos) name.erase(brace, name.find('}') + 1 - brace);
@@ -54,7 +54,7 @@ struct CommandLine::Impl {
 
 namespace {
 
-// Where read() puts the options instead of reading any: see manual_of.
+// If set, read() stores the options here instead of reading arguments: see manual_of.
 thread_local CommandManual* wanted_manual = nullptr;
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -106,7 +106,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& usage, cons
   impl_->usage = usage;
   impl_->example = example;
   impl_->app.formatter(std::make_shared<Manual>(usage));
-  impl_->app.set_help_flag("-h,--help", "show this");
+  impl_->app.set_help_flag("-h,--help", "show this help");
   if (!example.empty()) impl_->app.footer("Example:\n" + indented(example));
 }
 
@@ -149,7 +149,7 @@ void CommandLine::text(const std::string& flag, const std::string& form, std::fu
       throw UsageError(impl_->app.get_name(), base::format("{}: {}", flag, error.what()));
     }
   };
-  // One value each time it is given: a vector would otherwise swallow the arguments behind it.
+  // One value per occurrence: otherwise a vector would also take the arguments after it.
   impl_->app.add_option_function<std::vector<std::string>>(flag, take_all, help)
       ->allow_extra_args(false)
       ->type_name(form);
@@ -169,7 +169,7 @@ bool CommandLine::read(std::vector<std::string> arguments) {
       wanted_manual->options.push_back(manual_of_option(*option));
     return false;
   }
-  std::reverse(arguments.begin(), arguments.end());  // the order CLI11 takes them in
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -193,7 +193,7 @@ std::vector<std::string> CommandLine::remaining() const { return impl_->app.rema
 std::string CommandLine::unexpected(const std::string& argument) const {
   if (!argument.starts_with('-')) {
     const bool is_number = argument.find_first_not_of("0123456789") == std::string::npos;
-    const char* selects = is_number ? "--pid" : "--name";  // where the command has them
+    const char* selects = is_number ? "--pid" : "--name";  // if the command has it
     const bool has_it = impl_->app.get_option_no_throw(selects) != nullptr;
     return base::format("unexpected argument '{}'{}", argument,
                         has_it ? base::format("; did you mean {} {}?", selects, argument) : "");

@@ -4,7 +4,7 @@
 //   line.argument("FILE", path, "the trace");
 //   line.choice("--by", by, {{"name", By::Name}, {"thread", By::Thread}}, "what a row is");
 //   line.flag("--json", json, "as JSON");
-//   if (!line.read(arguments)) return 0;  // help was asked for, and printed
+//   if (!line.read(arguments)) return 0;  // help was printed
 //
 // Targets are written by read() and must live until then. A message names the value, the valid forms, and the nearest
 // option where one was misspelt. CLI11 does the work.
@@ -28,7 +28,7 @@ class UsageError : public Error {
   const std::string& command() const { return command_; }
 
  private:
-  std::string command_;  // empty: before there was one
+  std::string command_;  // empty: no command was given
 };
 
 class CommandLine {
@@ -50,11 +50,11 @@ class CommandLine {
   // --flag or --flag=VALUE, where --flag alone means --flag=`otherwise`.
   void optional_value(const std::string& flag, const std::string& form, const std::string& otherwise,
                       std::string& target, const std::string& help);
-  // A positional argument that must be there.
+  // A required positional argument.
   void argument(const std::string& name, std::string& target, const std::string& help);
 
   // An option whose text `take` reads: the message of an InvalidArgument that it throws is reported with the option's
-  // name. May be given repeatedly. A `flag` without dashes is a positional argument that may be left out.
+  // name. May be given repeatedly. A `flag` without dashes is an optional positional argument.
   void text(const std::string& flag, const std::string& form, std::function<void(const std::string&)> take,
             const std::string& help);
 
@@ -76,10 +76,10 @@ class CommandLine {
 
   // --version prints this line.
   void version(const std::string& line);
-  // The first argument that is no option ends the options: remaining() has it and all that follow.
+  // The first argument that is not an option ends the options: remaining() has it and all that follow.
   void stop_at_first_argument();
 
-  // Reads the arguments; false when help or the version was asked for and printed. Throws UsageError.
+  // Reads the arguments; false if help or the version was printed. Throws UsageError.
   bool read(std::vector<std::string> arguments);
 
   bool was_given(const std::string& flag) const;

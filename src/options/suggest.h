@@ -1,4 +1,4 @@
-// The word someone probably meant: "stat" is near "stats".
+// Suggests the word that the user probably meant: "stat" is near "stats".
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace kymo::options {
 
-// The nearest of `words` by single-letter edits, where that is near enough to be a slip.
+// The nearest of `words` by single-letter edits, if it is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view typed, std::span<const std::string> words);
 
 }  // namespace kymo::options

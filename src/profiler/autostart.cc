@@ -22,7 +22,7 @@ __attribute__((constructor(103))) void profile_by_environment() {
     if (signpost_mask != 0) the_profiler().set_signposts(signpost_mask);
     if (log_mask != 0) the_profiler().set_log(log_mask);
   } catch (const std::exception& error) {
-    // Asked for in so many words, and not to be had: the program runs on, and whoever asked is told.
+    // The user asked for it, and it is not possible: the program continues, and the error is printed.
     fprintf(stderr, "kymo: not profiling: %s\n", error.what());
   }
 }
@@ -30,5 +30,5 @@ __attribute__((constructor(103))) void profile_by_environment() {
 }  // namespace
 }  // namespace kymo::profiler
 
-// Makes sure that a program that links the runtime statically has the above too; called by nobody.
+// Makes sure that a program that links the runtime statically contains the code above; never called.
 extern "C" void kymo_link_profiler(void) {}

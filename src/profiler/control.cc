@@ -15,7 +15,7 @@ void Profiler::apply() {
   const Wanted now = Wanted::from(signposts_, started_.load(), log_.load());
   wanted_.store(now.bits(), std::memory_order_relaxed);
   if (now.bits() != 0) watch_forks();
-  // What was queued before is told all the same: the runtime remembers whom it told of the beginning.
+  // Operations that were queued before are still reported: the runtime remembers which watchers received their begin.
   device::set_watcher(device::WatcherRole::Profiler, now.needs_devices() ? this : nullptr);
 }
 
@@ -57,7 +57,7 @@ using profiler::the_profiler_or_null;
 void start(std::string_view mode, bool wait_until_completed) {
   const uint32_t mask = profiler::parse_mode(mode) | (wait_until_completed ? profiler::kWait : 0);
   if (!the_profiler().start(mask))
-    throw Error(base::format("the profiler runs already: stop() it before it is started as \"{}\"", mode));
+    throw Error(base::format("the profiler runs already: call stop() before you start it as \"{}\"", mode));
 }
 
 void stop() noexcept {

@@ -29,7 +29,7 @@ struct NotedStreams {
 };
 constinit std::atomic<NotedStreams*> streams_used{nullptr}, streams_ran{nullptr};
 
-// For what is made once and replaced in a forked child.
+// For objects that are created once and replaced in a forked child.
 template <class T>
 T& made_once(std::atomic<T*>& place) {
   T* there = place.load(std::memory_order_acquire);
@@ -39,7 +39,7 @@ T& made_once(std::atomic<T*>& place) {
   return *there;
 }
 
-// The last one registered comes first, and does it: later ones may come when drivers have gone.
+// The handler that was registered last runs first, and does the work: later ones may run when drivers are unloaded.
 void at_exit() {
   if (exit_reached.exchange(true)) return;
   if (Profiler* profiler = the_profiler_or_null()) profiler->print_at_end();
@@ -57,7 +57,7 @@ void note_in(std::atomic<NotedStreams*>& place, const device::StreamState& strea
   atexit(at_exit);
 }
 
-// Locks may be held by threads that the child does not have, so what they guard is left alone and made anew.
+// Threads that the child does not have may hold locks, so the objects behind them are not used and are created again.
 void in_child() {
   device::set_watcher(device::WatcherRole::Profiler, nullptr);
   parents_profiler = this_profiler.exchange(nullptr);

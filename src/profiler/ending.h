@@ -1,4 +1,4 @@
-// The end of the process, and of what a forked child has of its parent's profiler.
+// The end of the process, and what a forked child does with its parent's profiler.
 #pragma once
 
 namespace kymo::device {
@@ -7,16 +7,16 @@ class StreamState;
 
 namespace kymo::profiler {
 
-// This thread is about to queue on it, or has learnt that something ran on it. What was queued must be told of at
-// exit() before its driver goes, so both register a handler of exit(), later than the driver's own, when they first see
-// a stream. Otherwise each is a compare.
+// Call it when this thread is about to queue work on a stream, or has learnt that work ran on it. Queued work must be
+// reported at exit() before its driver is unloaded. So the first call for a stream registers an exit() handler, later
+// than the driver's own. All other calls cost a compare.
 void note_stream_used(const device::StreamState& stream) noexcept;
 void note_stream_ran(const device::StreamState& stream) noexcept;
 
-// There will be something to print when the process ends, device or not.
+// There is something to print when the process ends, with or without a device.
 void print_at_exit() noexcept;
 
-// From now on a forked child begins with nothing.
+// From now on a forked child starts with an empty profiler.
 void watch_forks() noexcept;
 
 }  // namespace kymo::profiler

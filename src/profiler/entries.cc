@@ -4,7 +4,7 @@ namespace kymo::profiler {
 namespace {
 
 constexpr size_t kFirstTable = 256;
-constexpr uint32_t kSharedEntries = 4;  // kept free for those that come too late
+constexpr uint32_t kSharedEntries = 4;  // reserved for entries after the limit
 
 }  // namespace
 

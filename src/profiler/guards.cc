@@ -1,4 +1,4 @@
-// kymo/profiler.h: named operations, and what the host does in the device's place.
+// kymo/profiler.h: named operations, and host fallbacks.
 #include <time.h>
 
 #include <exception>
@@ -17,8 +17,8 @@ namespace {
 
 using Tensors = std::initializer_list<const device::Tensor*>;
 
-// What the scopes hold the address of, where there is anything to do at their end: a range in the trace, and what is
-// watched.
+// The scopes hold its address if there is something to do at their end: a range in the trace, and the watched
+// operation.
 struct OpenOperation {
   explicit OpenOperation(std::string_view name) : range(Label(name, "operation")) {}
   Range range;
@@ -28,14 +28,14 @@ struct OpenOperation {
 struct OpenFallback {
   explicit OpenFallback(std::string_view name) : range(Label(name, "host fallback")) {}
   Range range;
-  Profiler* profiler = nullptr;  // null: nobody watches it
+  Profiler* profiler = nullptr;  // null: it is not watched
   Entry* entry = nullptr;
   uint64_t run = 0, bytes = 0;
   Telling telling;
   std::string key;
 };
 
-// In a forked child what the parent watched is none of the child's.
+// A forked child does not watch the operations of its parent.
 bool is_this_process(const Profiler* profiler) { return profiler != nullptr && profiler == the_profiler_or_null(); }
 
 bool nobody_cares(Subject subject) {
@@ -73,7 +73,7 @@ void finish_fallback(const OpenFallback& fallback, uint64_t began_ns, uint64_t e
 
 namespace kymo::profiler {
 
-// Where there is no memory to watch a scope, it goes on unwatched.
+// If there is no memory to watch a scope, it continues unwatched.
 
 Operation::Operation(std::string_view name, std::initializer_list<const device::Tensor*> tensors, double flops) {
   if (device::WorkCapture* capture = device::work_capture()) capture->begin_operation(name, flops);

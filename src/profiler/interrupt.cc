@@ -16,7 +16,7 @@
 namespace kymo::profiler {
 namespace {
 
-// What the handler uses: nothing that could be destroyed, allocated or locked.
+// The data of the handler: nothing that could be destroyed, allocated or locked.
 struct sigaction handled_before;  // changed only while the handler is not installed
 constinit std::atomic<bool> dies_of_it{false};
 constinit std::atomic<uint32_t> interrupts{0};
@@ -34,8 +34,8 @@ void die_of_interrupt() {
   raise(SIGINT);  // at once, or, within a handler, when that returns
 }
 
-// A handler that is meant for once mostly ends the process: LLVM installs such a one in every program with PoCL. The
-// tables come before it, unless the thread that was interrupted holds a lock they need.
+// A handler that is installed for one call usually ends the process: LLVM installs one in every program with PoCL. The
+// tables are printed before it, unless the interrupted thread holds a lock that printing needs.
 void wait_for_print(uint32_t prints_before) {
   constexpr timespec kStep{0, 1'000'000};
   constexpr int kMostSteps = 500;

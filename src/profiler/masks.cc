@@ -78,8 +78,8 @@ uint32_t bits_of(std::string_view token, std::span<const MaskWord> words, std::s
     throw InvalidArgument(
         base::format("{}: \"{}\" is neither a number nor one of {}", variable, token, list_of(words)));
   if ((*number & ~uint64_t{known}) != 0) {
-    throw InvalidArgument(base::format("{}: {} has bits that mean nothing ({:#x}); those there are: {:#x}, or {}",
-                                       variable, token, *number & ~uint64_t{known}, known, list_of(words)));
+    throw InvalidArgument(base::format("{}: {} has unknown bits ({:#x}); valid bits: {:#x}, or {}", variable, token,
+                                       *number & ~uint64_t{known}, known, list_of(words)));
   }
   return static_cast<uint32_t>(*number);
 }
@@ -104,9 +104,9 @@ uint32_t parse_mode(std::string_view text) {
     for (const MaskWord& word : kModeWords)
       if (word.word == token) return word.bits;
     throw InvalidArgument(
-        base::format("\"{}\" is no mode of the profiler: say interval, event, or interval,event", token));
+        base::format("\"{}\" is not a mode of the profiler: use interval, event, or interval,event", token));
   });
-  if (bits == 0) throw InvalidArgument("an empty mode of the profiler: say interval, event, or interval,event");
+  if (bits == 0) throw InvalidArgument("the mode of the profiler is empty: use interval, event, or interval,event");
   return bits | kTraceAll;
 }
 
@@ -117,7 +117,7 @@ uint32_t parse_signposts(std::string_view text) {
   if ((bits & kAllIntervals) != 0) bits |= kIntervals | kTraceAll;
   if ((bits & kSchedule) != 0 && (bits & (kEvents | kIntervals)) == kEvents) {
     throw InvalidArgument(base::format(
-        "KYMO_SIGNPOSTS: \"{}\" asks for the scheduling part of events, which have none; add intervals, or "
+        "KYMO_SIGNPOSTS: \"{}\" asks for the scheduling part of events, but events have none; add intervals, or "
         "leave schedule out",
         text));
   }

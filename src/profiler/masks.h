@@ -1,8 +1,8 @@
-// What is to be watched, as people say it: modes of start(), KYMO_SIGNPOSTS and KYMO_PROFILE_LOG. docs/profiler.md has
-// the words and what each means.
+// What to watch, as users write it: the modes of start(), KYMO_SIGNPOSTS and KYMO_PROFILE_LOG. docs/profiler.md lists
+// the words and their meanings.
 //
-// Both masks are numbers (decimal, 0x…, 0…) or words, separated by commas; case and blanks do not matter, and numbers
-// and words may stand together. All functions throw InvalidArgument with the value and what would have been good.
+// Both masks are numbers (decimal, 0x…, 0…) or words, separated by commas. Case and blanks do not matter, and numbers
+// and words can be mixed. All functions throw InvalidArgument with the value and the valid values.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ inline constexpr uint32_t kLogOperations = 1 << 0, kLogCopies = 1 << 1, kLogFall
                           kLogGpuTime = 1 << 7, kLogCallTime = 1 << 8, kLogBuffers = 1 << 9;
 inline constexpr uint32_t kAllStatistics = kOperationStatistics | kCopyStatistics | kFallbackStatistics;
 
-// "interval", "event" or both: kIntervals, kEvents and all types. Nothing, or anything else, is refused.
+// "interval", "event" or both: kIntervals, kEvents and all types. An empty text, or any other text, is refused.
 uint32_t parse_mode(std::string_view text);
 
-// With what the bits imply: kAllEvents and kAllIntervals become kEvents and kIntervals of all types; a type without
-// either is an interval; either without a type, or kSchedule, is of all types. kSchedule with events alone is refused,
-// because a point has no part before it.
+// Adds what the bits imply. kAllEvents and kAllIntervals become kEvents and kIntervals of all types. A type without
+// either is an interval. Either without a type means all types, and so does kSchedule. kSchedule with events only is
+// refused, because an event has no scheduling part.
 uint32_t parse_signposts(std::string_view text);
 
 // kStatistics becomes all three kinds.

@@ -29,9 +29,9 @@ TEST(SignpostMasksTest, ModesAreWordsWhoseCaseAndBlanksDoNotMatter) {
 
 TEST(SignpostMasksTest, AModeThatIsNoneIsRefusedWithThoseThereAre) {
   EXPECT_EQ(masks_refusal(parse_mode, "interval,evnt"),
-            "\"evnt\" is no mode of the profiler: say interval, event, or interval,event");
+            "\"evnt\" is not a mode of the profiler: use interval, event, or interval,event");
   for (const char* empty : {"", "  ", ",", " , "})
-    EXPECT_THAT(masks_refusal(parse_mode, empty), HasSubstr("an empty mode of the profiler")) << empty;
+    EXPECT_THAT(masks_refusal(parse_mode, empty), HasSubstr("the mode of the profiler is empty")) << empty;
 }
 
 TEST(SignpostMasksTest, NumbersAreWrittenAsInC) {
@@ -58,8 +58,8 @@ TEST(SignpostMasksTest, BadMasksAreRefusedWithTheGoodWords) {
   EXPECT_EQ(masks_refusal(parse_log, "statistic"),
             "KYMO_PROFILE_LOG: \"statistic\" is neither a number nor one of operations, copies, fallbacks, statistics, "
             "operation-statistics, copy-statistics, fallback-statistics, gpu-time, call-time, buffers");
-  EXPECT_THAT(masks_refusal(parse_log, "1024"), HasSubstr("1024 has bits that mean nothing (0x400)"));
-  EXPECT_THAT(masks_refusal(parse_signposts, "0x80000"), HasSubstr("those there are: 0x7003f, or all-events"));
+  EXPECT_THAT(masks_refusal(parse_log, "1024"), HasSubstr("1024 has unknown bits (0x400)"));
+  EXPECT_THAT(masks_refusal(parse_signposts, "0x80000"), HasSubstr("valid bits: 0x7003f, or all-events"));
   for (const char* bad : {"-1", "0x", "09", "1.5", "99999999999999999999", "operations copies", "0x1g", "\xff"}) {
     EXPECT_THAT(masks_refusal(parse_log, bad), HasSubstr("KYMO_PROFILE_LOG: ")) << bad;
     EXPECT_THAT(masks_refusal(parse_signposts, bad), HasSubstr("KYMO_SIGNPOSTS: ")) << bad;

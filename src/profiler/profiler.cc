@@ -16,8 +16,8 @@ using device::StreamState;
 
 constexpr uint64_t kScalarBytes = 8;
 
-// An execution as a number: 1 and the address of its note; or whether it is an interval and an event, then the entry,
-// then the run. 0: nobody wants to know.
+// An execution as a number: 1 and the address of its note; or two bits for interval and event, then the entry, then the
+// run. 0: it is not reported.
 constexpr uint64_t kIsNote = 1, kIsInterval = 2, kIsEvent = 4;
 constexpr unsigned kNumberAt = 3;
 

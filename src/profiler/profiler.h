@@ -1,13 +1,14 @@
-// The profiler: hears of every operation on every device (device/watcher.h), counts it, and tells of it as asked.
+// The profiler: it is called for every operation on every device (device/watcher.h), counts it, and reports it as
+// requested.
 //
 //   queued()     finds the kernel's entry, numbers the run, sends the begin of an interval
-//      │         the number that it returns holds all that is needed later, unless there is a text or a scope to keep:
-//      │         then it is the address of a note
+//      │         returns a number with everything that is needed later; if there is a text or a scope to keep, the
+//      │         number is the address of a note
 //   completed()  adds to the entry's counts, sends the end of the interval, the event, the line
 //
-// While nobody reads texts nothing is allocated and nothing is locked. One profiler in a process; a forked child gets a
-// new one that watches nothing. Threads: all of it from any thread. What changes what is watched has a lock of its own,
-// under which no device is called.
+// If no sink reads texts, it does not allocate or lock. There is one profiler per process; a forked child gets a new
+// one that watches nothing. Threads: every function can be called from any thread. The functions that change what is
+// watched have their own lock, under which no device is called.
 #pragma once
 
 #include <array>
@@ -42,7 +43,7 @@ class Profiler final : public device::Watcher {
 
   Wanted wanted() const noexcept { return Wanted(wanted_.load(std::memory_order_relaxed)); }
 
-  // What start(), set_signposts() and set_log() were given, as masks.h has it.
+  // The arguments of start(), set_signposts() and set_log(), as in masks.h.
   bool start(uint32_t mask);  // false: it runs already
   void stop() noexcept;
   bool is_running() const noexcept { return started_.load(std::memory_order_relaxed) != 0; }
@@ -50,21 +51,21 @@ class Profiler final : public device::Watcher {
   void set_log(uint32_t mask);
   uint32_t log() const noexcept { return log_.load(std::memory_order_relaxed); }
 
-  // For the scopes of kymo/profiler.h. A named operation that nobody watches is null.
+  // For the scopes of kymo/profiler.h. Null for a named operation that is not watched.
   Scope* open_scope(std::string_view name, std::initializer_list<const device::Tensor*> tensors, double flops);
-  void finish(Scope& scope) noexcept;  // all of it is over
+  void finish(Scope& scope) noexcept;  // everything in it has ended
   Entries& entries() { return entries_; }
 
-  // Of what was told by now.
+  // For the executions that were reported so far.
   profiler::Statistics statistics() const;
   void reset_statistics() noexcept;
 
-  // Waits for what was queued, five seconds at most, and has it told. Then prints the tables that the log asks for:
-  // once in a process, whoever asks first; whoever asks meanwhile waits for that.
+  // Waits, at most five seconds, until queued work has run and is reported. Then prints the tables that the log asks
+  // for. Prints once per process; other callers wait until the first one has printed.
   void print_at_end() noexcept;
 
  private:
-  struct Note {  // of an execution that has more to keep than a number does
+  struct Note {  // for an execution that needs more than a number
     Entry* entry = nullptr;
     uint64_t run = 0;
     Telling telling;
@@ -83,11 +84,11 @@ class Profiler final : public device::Watcher {
   void apply();
 
   Entries entries_;
-  std::array<Entry*, 3> copies_{};  // by where they go
+  std::array<Entry*, 3> copies_{};  // by direction
   std::atomic<uint32_t> wanted_{0};
   std::atomic<uint64_t> lost_{0};
 
-  std::mutex mutex_;  // to change what is watched
+  std::mutex mutex_;  // held to change what is watched
   std::atomic<uint32_t> started_{0}, log_{0};
   uint32_t signposts_ = 0;
 
@@ -98,9 +99,9 @@ class Profiler final : public device::Watcher {
   std::once_flag printed_;
 };
 
-// This process's. Never destroyed.
+// The profiler of this process. Never destroyed.
 Profiler& the_profiler();
-// The same, but null where nobody has asked for it yet.
+// The same, but null if it was not used yet.
 Profiler* the_profiler_or_null() noexcept;
 
 }  // namespace kymo::profiler

@@ -193,7 +193,7 @@ TEST_P(ProfilerTest, StatisticsCountWhatRan) {
   EXPECT_EQ(all.copies[1].count, 1u);
   EXPECT_EQ(all.copies[1].blocking, 1u);
   EXPECT_EQ(all.lost, 0u);
-  EXPECT_THAT(profiler::statistics_text(), HasSubstr("   scale:" + GetParam() + ":f32[256]\n"));
+  EXPECT_THAT(profiler::statistics_text(), HasSubstr("  scale:" + GetParam() + ":f32[256]\n"));
 
   profiler::reset_statistics();
   EXPECT_THAT(profiler::statistics().operations, IsEmpty());

@@ -1,9 +1,8 @@
-// A named operation while it lasts: from its scope's begin until the last of what was queued in it is known to have
-// run.
+// A named operation while it is active: from the begin of its scope until all work that was queued in it has run.
 //
-// Each thread has a stack of those whose scopes are open, and what it queues belongs to all of them. An operation lives
-// as long as somebody refers to it: its place on the stack, an execution that is under way, an operation within.
-// Whoever lets go last tells of it.
+// Each thread has a stack of its open scopes, and the work that it queues belongs to all of them. An operation lives as
+// long as something refers to it: its entry on the stack, a pending execution, a nested operation. The last one to
+// release it reports it.
 #pragma once
 
 #include <atomic>
@@ -23,7 +22,7 @@ class Profiler;
 
 struct Scope {
   Profiler* owner = nullptr;
-  Scope* parent = nullptr;  // which this refers to
+  Scope* parent = nullptr;  // this holds a reference to it
   Entry* entry = nullptr;
   uint64_t run = 0;
   double flops = 0;
@@ -33,23 +32,23 @@ struct Scope {
   std::atomic<uint32_t> references{1};
   std::atomic<bool> closed{false};
 
-  // The stream it is on: where the first of it was queued. Set by its thread; the rest is under that stream's lock, and
-  // whoever lets go last.
+  // The stream of the operation: the one where its first work was queued. Set by its thread. The other members are used
+  // under that stream's lock, and by the last one to release the operation.
   const device::StreamState* stream = nullptr;
   uint64_t start_ns = 0, end_ns = 0, call_ns = 0;
   uint64_t told = 0, lost = 0;
 };
 
-// Onto this thread's stack: takes the caller's reference. Pushing refers to the one below.
+// Pushes onto this thread's stack: takes over the caller's reference. The new scope holds a reference to the one below.
 void push_scope(Scope& scope) noexcept;
-// The scope ends, on whatever thread.
+// The scope ends, on any thread.
 void close_scope(Scope& scope) noexcept;
-// The innermost that is open on this thread; null: none.
+// The innermost open scope of this thread; null: none.
 Scope* current_scope() noexcept;
-// In a forked child: those of the parent are none of its.
+// In a forked child: drops the scopes of the parent.
 void forget_scopes() noexcept;
 
-// An execution begins in it, and is over. Without times: lost.
+// An execution begins in the scope, and ends. Without times: it was lost.
 void enter_scope(Scope& scope, const device::StreamState& stream) noexcept;
 void leave_scope(Scope& scope, const device::StreamState& stream, const device::OperationTimes* times) noexcept;
 

@@ -68,7 +68,7 @@ void Profiler::print_at_end() noexcept {
       fwrite(text.data(), 1, text.size(), stderr);
     });
   } catch (const std::exception&) {
-    // No memory for the tables, at the very end: there is nobody left to be told.
+    // No memory for the tables at the end of the process: there is no way to report it.
   }
 }
 

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "base/text_table.h"
 #include "profiler/masks.h"
 #include "profiler/text.h"
 
@@ -15,7 +16,8 @@ using profiler::FallbackStatistics;
 using profiler::OperationStatistics;
 using profiler::Statistics;
 
-constexpr int kOperationsWidth = 200, kFallbacksWidth = 150, kCopiesWidth = 160;
+using base::TextTable;
+using Align = TextTable::Align;
 
 double mean(double total, uint64_t runs) { return runs == 0 ? 0 : total / static_cast<double>(runs); }
 
@@ -23,12 +25,15 @@ std::string counted(uint64_t count, std::string_view one, std::string_view many)
   return base::format("{} {}", count, count == 1 ? one : many);
 }
 
-// Title and column heads between lines of dashes.
-std::string head(int width, std::string_view title, std::string_view columns) {
-  return base::format("{0:-<{1}}\n{2}\n{0:-<{1}}\n{3}\n{0:-<{1}}\n", "", width, title, columns);
+// The headings are numbers' but for the last one's.
+TextTable table_of(std::initializer_list<const char*> numbers, const char* last = nullptr) {
+  TextTable table;
+  for (const char* heading : numbers) table.add_column({heading, Align::Right});
+  if (last != nullptr) table.add_column({last});
+  return table;
 }
 
-std::string foot(int width) { return base::format("{0:-<{1}}\n", "", width); }
+std::string milliseconds(double value) { return base::format("{:.3f}", value); }
 
 void append_operations(std::string& text, const std::vector<OperationStatistics>& rows) {
   if (rows.empty()) {
@@ -38,22 +43,20 @@ void append_operations(std::string& text, const std::vector<OperationStatistics>
   const auto named =
       static_cast<uint64_t>(std::ranges::count_if(rows, [](const auto& row) { return row.id.starts_with('G'); }));
   const bool rates = std::ranges::any_of(rows, [](const auto& row) { return row.flops > 0; });
-  text += head(kOperationsWidth,
-               base::format("Operations: {}, {}", counted(named, "named operation", "named operations"),
-                            counted(rows.size() - named, "kernel", "kernels")),
-               base::format("{:>8} {:>9} {:>15} {:>14} {:>15}{}   Operation Name", "ID", "#Runs", "Mean KRNL(ms)",
-                            "Mean GPU(ms)", "Total GPU(ms)", rates ? "      GFLOP/s" : ""));
+  TextTable table = table_of({"ID", "#Runs", "Mean KRNL(ms)", "Mean GPU(ms)", "Total GPU(ms)"});
+  if (rates) table.add_column({"GFLOP/s", Align::Right});
+  table.add_column({"Operation Name"});
   for (const OperationStatistics& row : rows) {
-    std::string rate;
-    if (rates) {
-      rate = row.flops > 0 && row.total_gpu_ms > 0 ? base::format(" {:>12.3f}", row.flops / row.total_gpu_ms / 1e6)
-                                                   : base::format(" {:>12}", "");
-    }
-    base::format_to(text, "{:>8} {:>9} {:>15.3f} {:>14.3f} {:>15.3f}{}   {}\n", row.id, row.runs,
-                    mean(row.total_call_ms, row.runs), mean(row.total_gpu_ms, row.runs), row.total_gpu_ms, rate,
-                    row.name);
+    std::vector<std::string> cells = {row.id, std::to_string(row.runs), milliseconds(mean(row.total_call_ms, row.runs)),
+                                      milliseconds(mean(row.total_gpu_ms, row.runs)), milliseconds(row.total_gpu_ms)};
+    const bool has_rate = row.flops > 0 && row.total_gpu_ms > 0;
+    if (rates) cells.push_back(has_rate ? base::format("{:.3f}", row.flops / row.total_gpu_ms / 1e6) : "");
+    cells.push_back(row.name);
+    table.add(std::move(cells));
   }
-  text += foot(kOperationsWidth);
+  text += table.text({.rules = true,
+                      .title = base::format("Operations: {}, {}", counted(named, "named operation", "named operations"),
+                                            counted(rows.size() - named, "kernel", "kernels"))});
 }
 
 void append_copies(std::string& text, const std::vector<CopyStatistics>& rows) {
@@ -67,20 +70,18 @@ void append_copies(std::string& text, const std::vector<CopyStatistics>& rows) {
     text += "Kymo profiler: no copies were logged\n";
     return;
   }
-  text +=
-      head(kCopiesWidth,
-           base::format("Copies: {} ({}), {}", counted(count, "copy", "copies"), size_text(bytes),
-                        counted(scalars, "of a scalar", "of scalars")),
-           base::format("{:>18} {:>9} {:>14} {:>16} {:>15} {:>9} {:>13} {:>10} {:>9}", "Kind", "Total#", "Total Size",
-                        "Total KRNL(ms)", "Total GPU(ms)", "Scalars", "Scalars GPU", "Blocking", "memcpy"));
+  TextTable table = table_of({"Kind", "Total#", "Total Size", "Total KRNL(ms)", "Total GPU(ms)", "Scalars",
+                              "Scalars GPU", "Blocking", "memcpy"});
   for (const CopyStatistics& row : rows) {
     if (row.count == 0) continue;
     const double share = row.gpu_ms > 0 ? 100 * row.scalar_gpu_ms / row.gpu_ms : 0;
-    base::format_to(text, "{:>18} {:>9} {:>14} {:>16.3f} {:>15.3f} {:>9} {:>11.2f} % {:>10} {:>9}\n", row.kind,
-                    row.count, size_text(row.bytes), row.call_ms, row.gpu_ms, row.scalars, share, row.blocking,
-                    row.host_copies);
+    table.add({std::string(row.kind), std::to_string(row.count), size_text(row.bytes), milliseconds(row.call_ms),
+               milliseconds(row.gpu_ms), std::to_string(row.scalars), base::format("{:.2f} %", share),
+               std::to_string(row.blocking), std::to_string(row.host_copies)});
   }
-  text += foot(kCopiesWidth);
+  text += table.text({.rules = true,
+                      .title = base::format("Copies: {} ({}), {}", counted(count, "copy", "copies"), size_text(bytes),
+                                            counted(scalars, "of a scalar", "of scalars"))});
 }
 
 void append_fallbacks(std::string& text, const std::vector<FallbackStatistics>& rows) {
@@ -95,16 +96,14 @@ void append_fallbacks(std::string& text, const std::vector<FallbackStatistics>& 
     bytes += row.copy_bytes;
     total_ms += row.total_cpu_ms;
   }
-  text += head(kFallbacksWidth,
-               base::format("Host fallbacks: {}, {:.3f} ms, {} copied", counted(runs, "run", "runs"), total_ms,
-                            size_text(bytes)),
-               base::format("{:>8} {:>9} {:>14} {:>15} {:>15}   Operation Name", "ID", "#Runs", "Mean CPU(ms)",
-                            "Total CPU(ms)", "Copy Overhead"));
+  TextTable table = table_of({"ID", "#Runs", "Mean CPU(ms)", "Total CPU(ms)", "Copy Overhead"}, "Operation Name");
   for (const FallbackStatistics& row : rows) {
-    base::format_to(text, "{:>8} {:>9} {:>14.3f} {:>15.3f} {:>15}   {}\n", row.id, row.runs,
-                    mean(row.total_cpu_ms, row.runs), row.total_cpu_ms, size_text(row.copy_bytes), row.name);
+    table.add({row.id, std::to_string(row.runs), milliseconds(mean(row.total_cpu_ms, row.runs)),
+               milliseconds(row.total_cpu_ms), size_text(row.copy_bytes), row.name});
   }
-  text += foot(kFallbacksWidth);
+  text += table.text({.rules = true,
+                      .title = base::format("Host fallbacks: {}, {:.3f} ms, {} copied", counted(runs, "run", "runs"),
+                                            total_ms, size_text(bytes))});
 }
 
 }  // namespace
@@ -115,7 +114,7 @@ std::string tables_text(const Statistics& statistics, uint32_t which) {
   if ((which & kCopyStatistics) != 0) append_copies(text, statistics.copies);
   if ((which & kFallbackStatistics) != 0) append_fallbacks(text, statistics.fallbacks);
   if (statistics.lost != 0) {
-    base::format_to(text, "Not in these tables: {} whose times could not be had\n",
+    base::format_to(text, "Not in these tables: {} whose times are not known\n",
                     counted(statistics.lost, "execution", "executions"));
   }
   return text;

@@ -1,4 +1,4 @@
-// Statistics as tables, for people: fixed widths, times in milliseconds with three decimals.
+// Statistics as tables: times in milliseconds with three decimals.
 #pragma once
 
 #include <cstdint>

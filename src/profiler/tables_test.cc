@@ -19,47 +19,40 @@ profiler::Statistics fixed_statistics() {
   return statistics;
 }
 
-TEST(SignpostTablesTest, TablesReadLikeThis) {
-  const std::string dashes(200, '-');
-  const std::string of_operations = dashes + "\n", of_copies = dashes.substr(0, 160) + "\n",
-                    of_fallbacks = dashes.substr(0, 150) + "\n";
+TEST(ProfilerTablesTest, TablesReadLikeThis) {
+  const std::string operations =
+      "--  -----  -------------  ------------  -------------  --------  -------------------------------------------\n";
+  const std::string copies =
+      "--------------  ------  ----------  --------------  -------------  -------  -----------  --------  ------\n";
+  const std::string fallbacks = "--  -----  ------------  -------------  -------------  ---------------------\n";
   EXPECT_EQ(
       tables_text(fixed_statistics(), kAllStatistics),
-      of_operations + "Operations: 1 named operation, 2 kernels\n" + of_operations +
-          "      ID     #Runs   Mean KRNL(ms)   Mean GPU(ms)   Total GPU(ms)      GFLOP/s   Operation Name\n" +
-          of_operations +
-          "      K2         4           0.025         12.500          50.000                "
-          "blur:opencl:0:f32[512, 512]:opencl:0:f32[9]\n"
-          "      G1         2           0.010          1.500           3.000     2000.000   "
-          "convolution:opencl:0:f32[64, 64]\n"
-          "      K1      1000           0.002          0.002           1.500                "
-          "scale:opencl:0:f32[16]\n" +
-          of_operations + of_copies + "Copies: 11 copies (5.00 MiB), 4 of scalars\n" + of_copies +
-          "              Kind    Total#     Total Size   Total KRNL(ms)   Total GPU(ms)   Scalars   Scalars GPU   "
-          "Blocking    memcpy\n" +
-          of_copies +
-          "    host to device        10       5.00 MiB            0.500           2.000         4       12.50 %   "
-          "       6         0\n"
-          "    device to host         1           64 B            0.012           0.004         0        0.00 %   "
-          "       1         0\n" +
-          of_copies + of_fallbacks + "Host fallbacks: 3 runs, 1.500 ms, 192 B copied\n" + of_fallbacks +
-          "      ID     #Runs   Mean CPU(ms)   Total CPU(ms)   Copy Overhead   Operation Name\n" + of_fallbacks +
-          "       1         3          0.500           1.500           192 B   sort:opencl:0:f32[16]\n" + of_fallbacks);
+      operations + "Operations: 1 named operation, 2 kernels\n" + operations +
+          "ID  #Runs  Mean KRNL(ms)  Mean GPU(ms)  Total GPU(ms)   GFLOP/s  Operation Name\n" + operations +
+          "K2      4          0.025        12.500         50.000            blur:opencl:0:f32[512, "
+          "512]:opencl:0:f32[9]\n"
+          "G1      2          0.010         1.500          3.000  2000.000  convolution:opencl:0:f32[64, 64]\n"
+          "K1   1000          0.002         0.002          1.500            scale:opencl:0:f32[16]\n" +
+          operations + copies + "Copies: 11 copies (5.00 MiB), 4 of scalars\n" + copies +
+          "          Kind  Total#  Total Size  Total KRNL(ms)  Total GPU(ms)  Scalars  Scalars GPU  Blocking  "
+          "memcpy\n" +
+          copies +
+          "host to device      10    5.00 MiB           0.500          2.000        4      12.50 %         6       0\n"
+          "device to host       1        64 B           0.012          0.004        0       0.00 %         1       "
+          "0\n" +
+          copies + fallbacks + "Host fallbacks: 3 runs, 1.500 ms, 192 B copied\n" + fallbacks +
+          "ID  #Runs  Mean CPU(ms)  Total CPU(ms)  Copy Overhead  Operation Name\n" + fallbacks +
+          " 1      3         0.500          1.500          192 B  sort:opencl:0:f32[16]\n" + fallbacks);
 }
 
-TEST(SignpostTablesTest, ARateIsAColumnOnlyWhereOneIsKnown) {
+TEST(ProfilerTablesTest, ARateIsAColumnOnlyIfOneIsKnown) {
   profiler::Statistics statistics = fixed_statistics();
+  EXPECT_NE(tables_text(statistics, kOperationStatistics).find("GFLOP/s"), std::string::npos);
   statistics.operations.resize(1);
-  const std::string line = std::string(200, '-') + "\n";
-  EXPECT_EQ(tables_text(statistics, kOperationStatistics),
-            line + "Operations: 0 named operations, 1 kernel\n" + line +
-                "      ID     #Runs   Mean KRNL(ms)   Mean GPU(ms)   Total GPU(ms)   Operation Name\n" + line +
-                "      K2         4           0.025         12.500          50.000   "
-                "blur:opencl:0:f32[512, 512]:opencl:0:f32[9]\n" +
-                line);
+  EXPECT_EQ(tables_text(statistics, kOperationStatistics).find("GFLOP/s"), std::string::npos);
 }
 
-TEST(SignpostTablesTest, NothingIsSaidInOneLineEach) {
+TEST(ProfilerTablesTest, NothingIsSaidInOneLineEach) {
   EXPECT_EQ(tables_text({}, kAllStatistics),
             "Kymo profiler: no operations were logged\n"
             "Kymo profiler: no copies were logged\n"
@@ -68,10 +61,10 @@ TEST(SignpostTablesTest, NothingIsSaidInOneLineEach) {
   EXPECT_EQ(tables_text({}, 0), "");
 }
 
-TEST(SignpostTablesTest, WhatIsNotCountedIsSaid) {
+TEST(ProfilerTablesTest, WhatIsNotCountedIsSaid) {
   profiler::Statistics statistics;
   statistics.lost = 1;
-  EXPECT_EQ(tables_text(statistics, 0), "Not in these tables: 1 execution whose times could not be had\n");
+  EXPECT_EQ(tables_text(statistics, 0), "Not in these tables: 1 execution whose times are not known\n");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// How an execution is told of: as signposts to the sinks (kymo/sink.h), as a line on standard error, or not at all.
-// What is told at its end was decided at its beginning, so that no end comes without a begin.
+// How an execution is reported: as signposts to the sinks (kymo/sink.h), as a line on standard error, or not at all.
+// What is reported at its end is decided at its begin, so that no end comes without a begin.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace kymo::profiler {
 
-// What is wanted of each kind, in one word that is read with each operation.
+// What is wanted for each kind, in one word that is read with each operation.
 enum class Subject : uint8_t { Operations, Copies, Fallbacks };
 
 class Wanted {
  public:
   Wanted() = default;
   explicit Wanted(uint32_t bits) : bits_(bits) {}
-  // From masks as masks.h has them; `started` is what start() was given.
+  // From the masks of masks.h; `started` is the argument of start().
   static Wanted from(uint32_t signposts, uint32_t started, uint32_t log);
 
   uint32_t bits() const { return bits_; }
@@ -29,7 +29,7 @@ class Wanted {
   bool gpu_time() const { return (bits_ & kGpuTimeBit) != 0; }
   bool call_time() const { return (bits_ & kCallTimeBit) != 0; }
   bool buffers() const { return (bits_ & kBuffersBit) != 0; }
-  // Must the devices be watched for it? Fallbacks are the host's.
+  // Must the devices be watched for it? Fallbacks run on the host.
   bool needs_devices() const { return watches(Subject::Operations) || watches(Subject::Copies) || waits(); }
 
  private:
@@ -40,7 +40,7 @@ class Wanted {
   uint32_t bits_ = 0;
 };
 
-// One execution's share of that.
+// The part of it for one execution.
 struct Telling {
   bool interval = false, event = false;
   bool message = false;  // a sink reads texts
@@ -55,20 +55,20 @@ struct Execution {
   const Entry* entry = nullptr;
   uint64_t run = 0;
   uint64_t bytes = 0;    // of copies and fallbacks
-  std::string_view key;  // where telling.has_text()
+  std::string_view key;  // if telling.has_text()
 };
 
 struct ExecutionTimes {
   uint64_t start_ns = 0, end_ns = 0, gpu_ns = 0, cpu_ns = 0;
 };
 
-// Unique in this process: an entry's run.
+// Unique in this process: identifies a run of an entry.
 constexpr uint64_t execution_number(uint32_t index, uint64_t run) { return run << 20 | index; }
 
 void tell_begin(const Execution& execution, const Telling& telling) noexcept;
-// Without times it is known to be over, but not when: an interval still ends, an event is not sent.
+// Without times the execution has ended, but the time is unknown: an interval still ends, an event is not sent.
 void tell_end(const Execution& execution, const Telling& telling, const ExecutionTimes* times) noexcept;
 
-void print_line(std::string line) noexcept;  // on standard error, in one piece
+void print_line(std::string line) noexcept;  // to standard error, in one piece
 
 }  // namespace kymo::profiler

@@ -1,4 +1,4 @@
-// What executions are called in lines of the log and in messages of signposts. Made only where somebody reads them.
+// The names of executions in log lines and in messages of signposts. They are made only if something reads them.
 //
 //   blur:opencl:0:f32[512, 512]:opencl:0:f32[9] (id=K2, run=7, gpu=0.123 ms, cpu=0.004 ms)
 //   BlitCopySync: host:0x7f52c0000b20 --> opencl:0:f32[16] (len=64 B, gpu=0.002 ms)
@@ -17,12 +17,13 @@ namespace kymo::profiler {
 
 std::string size_text(uint64_t bytes);  // "64 B", "1.50 KiB", "3.00 GiB"
 
-// "opencl:0:f32[4, 4]"; with its buffer "opencl:0(buf#7:2):f32[4, 4]": which it is, and how many tensors share it.
+// "opencl:0:f32[4, 4]"; with its buffer "opencl:0(buf#7:2):f32[4, 4]": the number of the buffer, and how many tensors
+// share it.
 std::string tensor_text(const device::Tensor& tensor, bool with_buffer);
 
 uint64_t bytes_of(std::span<const device::Tensor* const> tensors);  // null and undefined ones have none
 
-// What comes before the parentheses. `device` is where it runs.
+// The part before the parentheses. `device` is where it runs.
 std::string kernel_key(const device::Operation& operation, bool with_buffers);  // a fill's too
 std::string copy_key(const device::Operation& operation, std::string_view device, bool with_buffers);
 std::string scope_key(std::string_view name, std::span<const device::Tensor* const> tensors, bool with_buffers);

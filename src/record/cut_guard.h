@@ -1,20 +1,21 @@
-// Survives a segment that somebody cuts short while it is mapped: touching what is gone is a SIGBUS otherwise.
+// Protects the process if someone truncates a segment while it is mapped. Without it, an access to the missing part is
+// a SIGBUS.
 //
-// A handler puts memory of this process in the place of the mapping, so that the access goes through; what was in the
-// segment is lost, and whoever asks is told. A SIGBUS of anything else goes to the handler that was there before.
+// A signal handler replaces the mapping with memory of this process, so that the access succeeds. The data of the
+// segment is lost; was_cut() reports this. Any other SIGBUS goes to the handler that was installed before.
 #pragma once
 
 #include "record/segment.h"
 
 namespace kymo::record {
 
-// Whose side the mapping is: the program's own recording ends with its segment, a collector goes on with others.
+// Who owns the mapping. Program: recording ends with its segment. Collector: it continues with other segments.
 enum class Side : uint8_t { Program, Collector };
 
-// From now on. Without effect where too many are guarded (256).
+// Starts the protection. No effect if 256 mappings are already protected.
 void guard_against_cuts(const Mapping& mapping, Side side) noexcept;
 bool was_cut(const Mapping& mapping) noexcept;
-// Before it is unmapped.
+// Call it before unmapping.
 void end_guard(const Mapping& mapping) noexcept;
 
 }  // namespace kymo::record

@@ -1,15 +1,15 @@
-// Callbacks that a session calls before it ends, while it still records: work of devices that has completed, and that
-// nobody has asked for its times yet, gets in. They belong to the process, whichever copy of the library was called.
+// Callbacks that a session calls before it ends, while it still records. They add device work that has completed but
+// whose times were not queried yet. They belong to the process, for all copies of the library.
 #pragma once
 
 #include "record/process.h"
 
 namespace kymo::record {
 
-// Calls them all on this thread, one after the other. Returns at once where one of them is what calls this.
+// Calls all of them on this thread, one after the other. Returns immediately if it is called from a callback.
 void run_flush(Process&) noexcept;
 
-// A forked child has none: the devices are its parent's.
+// For a forked child, which has no callbacks: the devices belong to its parent.
 void forget_flush(Process&) noexcept;
 void init_flush(Process&) noexcept;
 

@@ -1,4 +1,4 @@
-// Why an event could not be kept, by the numbers that trace::LossCause gives them.
+// The reasons why an event could not be kept. The numbers are those of trace::LossCause.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The names a thread used lately, and their classes: what makes a dynamic name as cheap as a call site's, nearly.
+// The recently used names of a thread, and their classes. With it a dynamic name is nearly as cheap as a call site.
 //
-// It lies in the slot's page and is its thread's alone; only a signal handler on that thread may come between. Nothing
-// here is a call, so that a push that finds its name needs no stack.
+// It is in the slot's page, and only its thread uses it; only a signal handler on that thread may interrupt. There are
+// no function calls here, so a push that finds its name needs no stack.
 #pragma once
 
 #include <string.h>
@@ -13,7 +13,7 @@
 
 namespace kymo::record {
 
-// Keeps a signal handler's view of things in order; costs nothing, it only binds the compiler.
+// Keeps the order of memory accesses for signal handlers. Costs nothing: it only restricts the compiler.
 inline void order_for_signals() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 template <class Word>
@@ -23,7 +23,7 @@ Word load(const char* text) noexcept {
   return word;
 }
 
-// A text's first and last bytes: all of it where it has no more than 16.
+// The first and last bytes of a text: the complete text if it has at most 16.
 struct Ends {
   uint64_t first = 0, last = 0;
   bool operator==(const Ends&) const = default;
@@ -36,21 +36,21 @@ inline Ends ends_of(const char* text, uint32_t length) noexcept {
   return {load<uint8_t>(text), uint64_t{load<uint8_t>(text + length / 2)} << 8 | load<uint8_t>(text + length - 1)};
 }
 
-// What lies between the ends.
+// Compares the part between the ends.
 inline bool same_middle(const char* one, const char* other, uint32_t length) noexcept {
   for (uint32_t i = 8; i + 8 < length; i += 8)
     if (load<uint64_t>(one + i) != load<uint64_t>(other + i)) return false;
   return true;
 }
 
-// Where a name has its place in the cache, by its ends and length; the name itself decides.
+// The cache entry for a name, selected by its ends and length. The caller must compare the name.
 inline CachedName& place_of(SlotPage& page, const Ends& ends, uint32_t length, uint64_t signature) noexcept {
   static_assert(kCachedNames == 64);
   return page.names[((ends.first ^ (ends.last << 1) ^ signature ^ length) * 0x9e3779b97f4a7c15u) >> 58];
 }
 
-// The class that a place holds for this name; 0: another's. A signal handler may fill the place while we look: then its
-// id is not the same before and after.
+// The class in this entry for this name; 0 if the entry is for another name. A signal handler may fill the entry at the
+// same time: then the id before and after differ.
 inline uint32_t class_in(const CachedName& place, const kymo_label& label, const Ends& ends,
                          uint64_t signature) noexcept {
   const uint32_t id = place.class_id, length = label.name_length;
@@ -62,7 +62,7 @@ inline uint32_t class_in(const CachedName& place, const kymo_label& label, const
   return place.class_id == id ? id : 0;
 }
 
-// Not by a handler that came between: it would leave the place half its own.
+// Does nothing in a signal handler that interrupted a store: it would leave the entry half filled.
 inline void fill(Slot& slot, CachedName& place, const CachedName& with) noexcept {
   if (slot.busy.load(std::memory_order_relaxed) != 0) return;
   slot.busy.store(1, std::memory_order_relaxed);

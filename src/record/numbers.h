@@ -1,5 +1,5 @@
-// Numbers that are unique in the process, for ranges across threads and for correlations: taken by each thread in runs,
-// so that one costs about an addition. Safe in a signal handler.
+// Numbers that are unique in the process, for ranges across threads and for correlations. Each thread takes them in
+// blocks, so that one costs about an addition. Safe in a signal handler.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace kymo::record {
 // Never 0.
 uint64_t next_number() noexcept;
 
-// A handle says in which recording its range was started, if in one: an end in another one is none of its business, and
-// no loss. It also says which sinks heard it, a bit each (sinks.h).
+// A handle contains the recording in which its range was started, if any. An end in another recording is ignored, and
+// is not a loss. A handle also contains the sinks that received the start, one bit each (sinks.h).
 uint64_t next_handle(bool recorded, uint32_t sinks = 0) noexcept;
 uint32_t sinks_of_handle(uint64_t handle) noexcept;
-// False: of the process that forked this one, or never given.
+// False: it is from the parent process, or was never given out.
 bool is_own_handle(const Process&, uint64_t handle) noexcept;
 
 enum class HandleOrigin : uint8_t { ThisRecording, NotThisRecording, Unknown };

@@ -1,4 +1,4 @@
-// The payload of one record, put together on the stack until it is known how long it is.
+// Builds the payload of one record on the stack, because its length is not known before.
 #pragma once
 
 #include <string.h>
@@ -17,7 +17,7 @@ class Payload {
   void put(uint64_t word) noexcept {
     if (used_ < kMaxPayloadWords) words_[used_++] = word;
   }
-  // The length, then the bytes. `keep` words are left for what comes after.
+  // Puts the length, then the bytes. `keep` words are reserved for what comes after.
   void put_text(const char* text, uint64_t length, uint32_t keep) noexcept {
     const uint64_t room = kMaxPayloadWords - used_ > keep + 1 ? (kMaxPayloadWords - used_ - keep - 1) * 8 : 0;
     if (length > room) {
@@ -31,7 +31,7 @@ class Payload {
     memcpy(words_ + used_, text, length);
     used_ += words;
   }
-  // What an event carries: its name, where that is not its class's, and its arguments. What is too long is cut.
+  // Puts the name of an event, if its class does not have it, and its arguments. What is too long is truncated.
   void put_event(const char* inline_name, uint32_t inline_length, const kymo_arg* args, uint32_t count) noexcept {
     if (count > kMaxStoredArgs) {
       count = kMaxStoredArgs;

@@ -1,7 +1,8 @@
-// How a process tells `kymo record` that it could not record.
+// How a process reports to `kymo record` that it could not record.
 //
-// By a datagram to a socket that has a name and no file, so that a process which sees no folder of the recorder's
-// (chroot) reaches it too, and nothing is left behind. It says why; the kernel says which process sent it.
+// It sends a datagram to a socket that has a name but no file. So a process that sees no folder of the recorder
+// (chroot) reaches it too, and no file is left behind. The datagram has the reason; the kernel adds the process that
+// sent it.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,10 @@ struct sockaddr_un;
 
 namespace kymo::record {
 
-// Fills in the socket's address for a session, and returns how long it is.
+// Fills in the address of a session's socket. Returns its length.
 uint32_t refusal_address(const uint8_t (&session)[16], sockaddr_un& address) noexcept;
 
-// Waits at most a fifth of a second for a recorder that is busy. One that has ended is not told.
+// Waits at most 200 ms for a busy recorder. Does nothing if the recorder has ended.
 inline constexpr size_t kMostRefusalBytes = 512;
 void send_refusal(const uint8_t (&session)[16], const char* why) noexcept;
 

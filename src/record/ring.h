@@ -1,9 +1,9 @@
 // A ring: 16-byte cells that one thread writes and one collector reads.
 //
-// It has one writer because a second would cost an atomic read-modify-write a record. Its memory lies in the segment,
-// behind the slot of its thread, so that it outlives the process. When it is full the slow path (slow_path.h) waits,
-// drops or overwrites. No record crosses a block's end. A store is: two loads of the slot's line, the clock, two words
-// into the ring, the head; about what the clock alone costs.
+// It has one writer, because a second one would cost an atomic read-modify-write per record. Its memory is in the
+// segment, after the slot of its thread, so that it outlives the process. When it is full, the slow path (slow_path.h)
+// waits, drops or overwrites. No record crosses the end of a block. A store is two loads of the slot's cache line, the
+// clock, two words into the ring, and the head. It costs about as much as the clock alone.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace kymo::record {
 
-// One record at the head; the caller knows that it fits.
+// Writes one record at the head. The caller must know that it fits.
 inline void push_at(Slot& slot, uint64_t head, uint64_t time, uint64_t word, const uint64_t* payload,
                     uint32_t payload_cells) noexcept {
   Cell& cell = slot.cells[head & slot.mask];
@@ -33,7 +33,7 @@ inline void push_cells(Slot& slot, Kind kind, uint32_t class_id, const uint64_t*
           payload_cells);
 }
 
-// Fills `cells` cells that nobody is to read.
+// Fills `cells` cells that readers must skip.
 inline void push_pad(Slot& slot, uint32_t cells) noexcept {
   const uint64_t head = slot.head.load(std::memory_order_relaxed);
   Cell& cell = slot.cells[head & slot.mask];

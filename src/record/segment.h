@@ -1,9 +1,9 @@
-// Making, finding and mapping segments: files in a per-user folder of shared memory, one a recording process.
+// Creates, finds and maps segments: files in a per-user folder of shared memory, one per recording process.
 //
-// A segment is 0600 in a 0700 folder that must be the user's own. Its owner holds a lock on it for as long as it lives;
-// a segment without one is a dead process's, whose records the next collector brings home. The fixed part is allocated
-// when it is made, so that a full shared memory fails then and not at some store later; a thread's part when the thread
-// first records, and room for more names than a few hundred when they come.
+// A segment has mode 0600, in a folder with mode 0700 that must belong to the user. Its owner holds a lock on it while
+// it lives. A segment without a lock is from a dead process, and the next collector recovers its records. The fixed
+// part is allocated at creation, so that a full shared memory fails then and not at a later store. The part of a thread
+// is allocated when the thread first records, and space for more than a few hundred names when they are registered.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace kymo::record {
 
-// Where the collector looks for segments, to tell a process that it can find from one that it cannot (chroot,
-// containers): where the users' folders are, and its root folder.
+// Identifies where the collector searches for segments: the folder of the users' folders, and its root folder. With it,
+// a process knows if the collector can find it (chroot, containers).
 struct Home {
   uint64_t device = 0, inode = 0, root_device = 0, root_inode = 0;  // all 0: not known
 };
@@ -33,47 +33,47 @@ inline constexpr uint64_t kMinRingBytes = 64 << 10;
 inline constexpr uint64_t kMaxRingBytes = 64 << 20;
 inline constexpr size_t kSegmentPathBytes = 320;
 
-// A mapped segment. Plain: whoever holds it decides when to unmap.
+// A mapped segment. A plain value: the user decides when to unmap it.
 struct Mapping {
   SegmentHeader* header = nullptr;
   uint64_t bytes = 0;
   int fd = -1;
   Geometry geometry = {};
-  uint64_t device = 0, inode = 0;  // of the file: the program may close fd and give its number to a file of its own
+  uint64_t device = 0, inode = 0;  // of the file: the program may close fd, and its number may be reused
 };
 
-// Fills `path` with the folder for segments, making it where it is not there yet. Tries $KYMO_SHM_DIR alone when it is
-// set, otherwise /dev/shm, $XDG_RUNTIME_DIR and /tmp. False: `why` says what is wrong with each.
+// Fills `path` with the folder for segments, and creates it if needed. Tries only $KYMO_SHM_DIR if that is set,
+// otherwise /dev/shm, $XDG_RUNTIME_DIR and /tmp. False: `why` says what is wrong with each.
 bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept;
 
-// Makes this process's segment and takes its lock. False: `why` says why not (memory full, no folder, …).
+// Creates this process's segment and takes its lock. False: `why` has the reason (memory full, no folder, …).
 bool create_segment(const SegmentOptions&, Mapping&, char (&path)[kSegmentPathBytes], char* why,
                     size_t why_bytes) noexcept;
 
-// Maps another process's segment, checking everything a reader will rely on: sizes, offsets, version. False: not one.
-// Private: what the reader changes stays its own.
+// Maps another process's segment, and checks everything a reader relies on: sizes, offsets, version. False: not a
+// segment. Private: changes of the reader are not visible to others.
 enum class Sharing : uint8_t { Shared, Private };
 bool map_segment(int fd, Mapping&, Sharing sharing = Sharing::Shared) noexcept;
 void unmap_segment(Mapping&) noexcept;
 
-// Gives slot `index` its memory, opening the file at `path` again where the program has closed it. False: shared memory
-// is full.
+// Allocates the memory of slot `index`. Opens the file at `path` again if the program has closed it. False: shared
+// memory is full.
 bool allocate_slot(Mapping&, const char* path, uint32_t index) noexcept;
 
-// Tells a process from a later one with its pid, and from itself before exec: when it started, and where the kernel put
-// its stack. 0: no such process.
+// Identifies a process, even if its pid is reused later or if it calls exec: its start time, and the address of its
+// stack. 0: no such process.
 uint64_t process_identity(uint32_t pid) noexcept;
 
-// The PID namespace of this process, by its inode. 0: /proc is not there.
+// The PID namespace of this process, as its inode. 0: no /proc.
 uint64_t pid_namespace() noexcept;
 
-// Who holds a segment says so by a lock on one of its bytes: its process on the first, a collector elsewhere on the
-// second.
+// The holder of a segment locks one of its bytes: its process the first one, a collector in another process the second
+// one.
 enum class Holder : uint8_t { Owner = 0, Collector = 1 };
-bool lock_segment(int fd, Holder as) noexcept;  // false: another holds it
+bool lock_segment(int fd, Holder as) noexcept;  // false: someone else holds it
 
-// Does the process that owns the segment still run? Its lock says so, or its identity (a program may close every
-// file it has, and the lock goes with it).
+// True if the process that owns the segment still runs, by its lock or by its identity (a program may close all its
+// files, which also releases the lock).
 bool owner_is_alive(int fd, const SegmentHeader&) noexcept;
 
 }  // namespace kymo::record

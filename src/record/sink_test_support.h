@@ -1,4 +1,4 @@
-// Sinks that write down what they hear, for tests.
+// Sinks that store what they receive, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace kymo::record {
 
-// What a sink heard, by thread.
+// What a sink received, by thread.
 class Ear {
  public:
   void hear(std::string line) {

@@ -1,4 +1,4 @@
-// The segment's slots: how a thread or a device's queue comes by one and gives it back. Safe in a signal handler.
+// The slots of the segment: how a thread or a device's queue gets one and releases it. Safe in a signal handler.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace kymo::record {
 
-// The segment to record into. A forked child's first record makes it, with its own collector where the parent had one.
-// Null: there is none to be had, and recording is off now.
+// The segment to record into. In a forked child the first record creates it, with its own collector if the parent had
+// one. Null: not available, and recording is off now.
 SegmentHeader* segment_for_recording(Process&) noexcept;
 
-// A slot that is the caller's from now on: live, with an empty history, busy, and before its first epoch. Null: there
-// is none to be had. May wait for the collector where that gives one back soon (policy `block`).
+// Gives the caller a slot: live, empty, busy, and before its first epoch. Null: none is available. May wait for the
+// collector if it will soon free one (policy `block`).
 Slot* take_slot(Process&, SegmentHeader&) noexcept;
 
-// Writes what its owner still has to say and lets go of it. The next one may have it at once, or when the collector has
-// read it.
+// Writes the last records of its owner and releases it. Another owner may take it immediately, or after the collector
+// has read it.
 void give_back_slot(Slot& slot, SegmentHeader& header) noexcept;
 
-// An event of someone who has no slot.
+// Counts a lost event of a thread or queue without a slot.
 void count_loss_without_slot(SegmentHeader&) noexcept;
 
-inline constexpr uint64_t kRetryNs = 100'000'000;  // between looks for a slot when there was none
+inline constexpr uint64_t kRetryNs = 100'000'000;  // between attempts to get a slot
 
 }  // namespace kymo::record

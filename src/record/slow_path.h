@@ -1,4 +1,4 @@
-// The slow path of a store: what has to be seen to before there is room for a record.
+// The slow path of a store: everything that must be done before there is space for a record.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 
 namespace kymo::record {
 
-// Entered with slot->busy set: gets the thread into the segment, opens an epoch, moves what signal handlers left aside
-// into the ring, wakes the collector, waits or drops when the ring is full. Returns the slot with room for `cells` at
-// its head, or null when the record is not to be stored (and is counted). `slot` may change; busy is set on the one
-// returned, and clear on every other.
+// Called with slot->busy set. Gets a slot for the thread, starts an epoch, moves records of signal handlers from the
+// side buffer into the ring, wakes the collector, and waits or drops if the ring is full. Returns the slot with space
+// for `cells` at its head, or null if the record must not be stored (it is counted). The slot may change; busy is set
+// on the returned one and clear on all others.
 Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept;
 
-// Gets this thread into the segment without storing anything. Null: it is inside a store, or there is no room for it.
+// Gets a slot for this thread without storing anything. Null: it is inside a store, or there is no slot.
 Slot* enter_ring() noexcept;
 
-// For a signal handler that finds its thread inside a store: one record into the side buffer, or a loss.
+// For a signal handler that interrupted a store of its thread: puts one record into the side buffer, or counts a loss.
 void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* payload, uint32_t payload_cells) noexcept;
 
-// Counts an event that could not be kept. The ledger gets it with the next record that finds room.
+// Counts an event that could not be kept. It is written to the ledger with the next record that fits.
 void count_loss(Slot& slot, uint32_t cause, uint32_t count) noexcept;
 
-// What a thread that ends, or a queue that is closed, still has to say, as far as there is room for it.
+// Writes the last records of a thread that ends, or of a queue that is closed, as far as they fit.
 void end_owner(Slot& slot, SegmentHeader& header) noexcept;
 
 }  // namespace kymo::record

@@ -28,7 +28,7 @@ struct Record {
   std::vector<uint64_t> payload;
 };
 
-class RoomTest : public ::testing::Test {
+class SlowPathTest : public ::testing::Test {
  protected:
   void TearDown() override {
     if (folder_.empty()) return;
@@ -42,7 +42,7 @@ class RoomTest : public ::testing::Test {
 
   // Starts a recording with the smallest rings, and calls `body` on a thread that ends before it does.
   void record_with(RingPolicy policy, const std::function<void()>& body) {
-    char pattern[] = "/tmp/kymo-room-test-XXXXXX";
+    char pattern[] = "/tmp/kymo-slow-path-test-XXXXXX";
     folder_ = mkdtemp(pattern);
     setenv("KYMO_SHM_DIR", folder_.c_str(), 1);
     shared_.options = {};
@@ -117,7 +117,7 @@ class RoomTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(RoomTest, TheFirstRecordOfAThreadSaysWhoseTheRingIs) {
+TEST_F(SlowPathTest, TheFirstRecordOfAThreadSaysWhoseTheRingIs) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant, 1, 9));
     const std::vector<Record> all = records(0);
@@ -129,7 +129,7 @@ TEST_F(RoomTest, TheFirstRecordOfAThreadSaysWhoseTheRingIs) {
   });
 }
 
-TEST_F(RoomTest, NoRecordCrossesTheEndOfABlock) {
+TEST_F(SlowPathTest, NoRecordCrossesTheEndOfABlock) {
   record_with(RingPolicy::Block, [&] {
     uint64_t stored = 0, seen = 0, from = 0;
     for (int round = 0; round < 300; ++round) {
@@ -149,7 +149,7 @@ TEST_F(RoomTest, NoRecordCrossesTheEndOfABlock) {
   });
 }
 
-TEST_F(RoomTest, AFullRingDropsAndTheNextRecordThatFitsBringsTheCount) {
+TEST_F(SlowPathTest, AFullRingDropsAndTheNextRecordThatFitsBringsTheCount) {
   record_with(RingPolicy::Drop, [&] {
     const uint64_t stored = fill();
     EXPECT_LE(stored, capacity());
@@ -168,7 +168,7 @@ TEST_F(RoomTest, AFullRingDropsAndTheNextRecordThatFitsBringsTheCount) {
   });
 }
 
-TEST_F(RoomTest, ARangeWhoseBeginningWasDroppedIsDroppedWhole) {
+TEST_F(SlowPathTest, ARangeWhoseBeginningWasDroppedIsDroppedWhole) {
   record_with(RingPolicy::Drop, [&] {
     fill();
     EXPECT_FALSE(store(Kind::Begin));
@@ -184,7 +184,7 @@ TEST_F(RoomTest, ARangeWhoseBeginningWasDroppedIsDroppedWhole) {
   });
 }
 
-TEST_F(RoomTest, TheEndOfARangeInTheRingIsNeverLost) {
+TEST_F(SlowPathTest, TheEndOfARangeInTheRingIsNeverLost) {
   record_with(RingPolicy::Drop, [&] {
     constexpr uint64_t kOpen = 3 * kSideCells;  // more ends than the side buffer takes
     for (uint64_t i = 0; i < kOpen; ++i) ASSERT_TRUE(store(Kind::Begin));
@@ -202,7 +202,7 @@ TEST_F(RoomTest, TheEndOfARangeInTheRingIsNeverLost) {
   });
 }
 
-TEST_F(RoomTest, PolicyOverwriteAlwaysHasRoom) {
+TEST_F(SlowPathTest, PolicyOverwriteAlwaysHasRoom) {
   record_with(RingPolicy::Overwrite, [&] {
     for (uint64_t i = 0; i < 3 * capacity(); ++i) ASSERT_TRUE(store(Kind::Instant));
     EXPECT_GT(slot_->head, 3 * capacity());
@@ -211,7 +211,7 @@ TEST_F(RoomTest, PolicyOverwriteAlwaysHasRoom) {
   });
 }
 
-TEST_F(RoomTest, PolicyBlockWaitsAsLongAsTheCollectorAdvances) {
+TEST_F(SlowPathTest, PolicyBlockWaitsAsLongAsTheCollectorAdvances) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     while (slot_->head + 1 <= capacity()) ASSERT_TRUE(store(Kind::Instant));
@@ -230,7 +230,7 @@ TEST_F(RoomTest, PolicyBlockWaitsAsLongAsTheCollectorAdvances) {
   });
 }
 
-TEST_F(RoomTest, ACollectorThatDoesNothingIsWaitedForOnce) {
+TEST_F(SlowPathTest, ACollectorThatDoesNothingIsWaitedForOnce) {
   record_with(RingPolicy::Block, [&] {
     while (slot_->index == kPrivateSlot || slot_->head + 1 <= capacity()) ASSERT_TRUE(store(Kind::Instant));
     EXPECT_FALSE(store(Kind::Instant)) << "after a second of patience";
@@ -246,7 +246,7 @@ TEST_F(RoomTest, ACollectorThatDoesNothingIsWaitedForOnce) {
   });
 }
 
-TEST_F(RoomTest, ACollectorThatHasClosedEndsTheRecording) {
+TEST_F(SlowPathTest, ACollectorThatHasClosedEndsTheRecording) {
   record_with(RingPolicy::Block, [&] {
     while (slot_->index == kPrivateSlot || slot_->head + 1 <= capacity()) ASSERT_TRUE(store(Kind::Instant));
     header().closed = 1;
@@ -256,7 +256,7 @@ TEST_F(RoomTest, ACollectorThatHasClosedEndsTheRecording) {
   });
 }
 
-TEST_F(RoomTest, WhatAHandlerLeftAsideGoesFirst) {
+TEST_F(SlowPathTest, WhatAHandlerLeftAsideGoesFirst) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;
@@ -275,7 +275,7 @@ TEST_F(RoomTest, WhatAHandlerLeftAsideGoesFirst) {
   });
 }
 
-TEST_F(RoomTest, TheSideBufferTakesARangeOnlyWithAPlaceForItsEnd) {
+TEST_F(SlowPathTest, TheSideBufferTakesARangeOnlyWithAPlaceForItsEnd) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;
@@ -294,7 +294,7 @@ TEST_F(RoomTest, TheSideBufferTakesARangeOnlyWithAPlaceForItsEnd) {
   });
 }
 
-TEST_F(RoomTest, AHandlerWithinAHandlerIsCounted) {
+TEST_F(SlowPathTest, AHandlerWithinAHandlerIsCounted) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     slot_->busy = 2;  // the second handler interrupts the first one's store
@@ -306,7 +306,7 @@ TEST_F(RoomTest, AHandlerWithinAHandlerIsCounted) {
   });
 }
 
-TEST_F(RoomTest, ANewRecordingBeginsWithTheDepth) {
+TEST_F(SlowPathTest, ANewRecordingBeginsWithTheDepth) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;
@@ -320,7 +320,7 @@ TEST_F(RoomTest, ANewRecordingBeginsWithTheDepth) {
   });
 }
 
-TEST_F(RoomTest, TheEndOfAThreadBringsWhatItStillHasToSay) {
+TEST_F(SlowPathTest, TheEndOfAThreadBringsWhatItStillHasToSay) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;

@@ -1,8 +1,7 @@
-// The calling thread's slot: how it gets one and how it lets go of it.
+// The slot of the calling thread: how it gets one and releases it.
 //
-// A thread that only pushes and pops while nothing records has a slot in memory of its own, without a ring, for its
-// depth. Its first record gives it one in the segment. All of this is safe in a signal handler and in a thread-local
-// destructor.
+// A thread that only pushes and pops while nothing records has a private slot without a ring, for its depth. Its first
+// record gives it a slot in the segment. All of this is safe in a signal handler and in a thread-local destructor.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +10,27 @@
 
 namespace kymo::record {
 
-// Initial-exec: one instruction away, also in a shared library. Null: not known yet, or the thread may not record.
+// Initial-exec: one instruction to access, also in a shared library. Null: not known yet, or the thread may not record.
 extern thread_local constinit Slot* this_slot __attribute__((tls_model("initial-exec"), visibility("hidden")));
 Slot** this_slot_address() noexcept;
 
-// The slot of this thread, made if need be. Null: it may not record (a thread of Kymo's own), or there is no memory.
+// The slot of this thread; creates it if needed. Null: it may not record (a thread of Kymo), or there is no memory.
 Slot* find_slot() noexcept;
 
-// The same, without a call where it is known: every store begins with it.
+// The same, without a call if it is known. Every store starts with it.
 inline Slot* own_slot() noexcept {
   Slot* slot = this_slot;
   return __builtin_expect(slot != nullptr, 1) ? slot : find_slot();
 }
 
-// From the slot without a ring to one in the segment, which is then this thread's and busy. Null: there is none to be
-// had, which is counted.
+// Moves the thread from a slot without a ring to one in the segment, and sets that busy. Null: none is available; this
+// is counted.
 Slot* enter_segment(Process&, Slot& from, Kind kind) noexcept;
 
 // The thread-exit hook.
 void release_slot(void* slot) noexcept;
 
-// In a forked child: this thread keeps its depth and leaves the parent's slot.
+// In a forked child: this thread keeps its depth and stops using the parent's slot.
 void leave_parents_slot(Process&) noexcept;
 
 }  // namespace kymo::record

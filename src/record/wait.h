@@ -1,4 +1,4 @@
-// Between a thread that records and the collector: who wakes whom, and how long one waits for the other.
+// Waiting between a recording thread and the collector: who wakes whom, and how long one waits for the other.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace kymo::record {
 
-// One system call at most, and only when the collector sleeps.
+// At most one system call, and only if the collector sleeps.
 void wake_collector(SegmentHeader& header) noexcept;
 
-// Sleeps until `progress` is no longer `seen`, or a moment has passed.
+// Sleeps until `progress` is different from `seen`, or for a short time.
 void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept;
 
-inline constexpr uint64_t kPatienceNs = 1'000'000'000;  // for a collector that does nothing
+inline constexpr uint64_t kPatienceNs = 1'000'000'000;  // for a collector that makes no progress
 
-// The most that one sleep counts for: where both were stopped meanwhile, nobody had the chance to do anything.
+// The max time that one sleep counts for. If both processes were stopped during the sleep, none could make progress.
 inline constexpr uint64_t kMostOfSleepNs = 20'000'000;
 
-// Waits until `ready` or until the collector has done nothing for a second in which this thread ran. True: ready.
+// Waits until `ready`, or until the collector has made no progress for one second in which this thread ran. True:
+// ready.
 template <class Ready>
 bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
   uint64_t last = base::monotonic_ns(), waited = 0;

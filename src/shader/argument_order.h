@@ -1,7 +1,7 @@
-// The order in which a caller gives a kernel's arguments.
+// The order in which a caller passes the arguments of a kernel.
 //
-// In Metal an argument belongs to an index, [[buffer(n)]] or [[threadgroup(n)]], and each of the two counts for itself.
-// Those of a kind come in the order of their indices, in the places that the source has for that kind:
+// In Metal an argument has an index, [[buffer(n)]] or [[threadgroup(n)]], and the two kinds are counted separately. The
+// arguments of a kind are sorted by index, and fill the positions that the source has for that kind:
 //
 //   kernel void f(device float* b [[buffer(1)]], threadgroup float* t, device float* a [[buffer(0)]])      f(a, t, b)
 #pragma once

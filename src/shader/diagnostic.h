@@ -1,7 +1,8 @@
-// Where something stands in a source, and what is wrong there.
+// A position in a source, and the errors at it.
 //
-// A stage that finds a fault throws Rejected; whoever can go on behind it (a statement, a declaration) catches it,
-// reports it and goes on, so that a run finds several. Not thread-safe: one of each for a translation.
+// A stage that finds an error throws Rejected. Code that can continue after it (for a statement, a declaration) catches
+// it, reports it and continues, so that one run finds several errors. Not thread-safe: each translation has its own
+// objects.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +14,24 @@ namespace kymo::shader {
 
 struct Location {
   uint32_t file = 0;    // of SourceFiles
-  uint32_t line = 0;    // from 1; 0: nowhere
+  uint32_t line = 0;    // from 1; 0: no position
   uint32_t column = 0;  // from 1, in bytes
   bool operator==(const Location&) const = default;
 };
 
-// The texts of a translation: the user's, and the headers it includes.
+// The texts of a translation: the user's source, and the headers it includes.
 class SourceFiles {
  public:
   uint32_t add(std::string name, std::string_view text);  // the text is copied
   const std::string& name(uint32_t file) const { return files_[file].name; }
   std::string_view text(uint32_t file) const { return files_[file].text; }
-  std::string_view line(const Location& at) const;  // without its end; empty where there is none
+  std::string_view line(const Location& at) const;  // without the line end; empty if there is no such line
   size_t size() const { return files_.size(); }
 
  private:
   struct File {
     std::string name, text;
-    std::vector<uint32_t> starts;  // of lines
+    std::vector<uint32_t> starts;  // offsets of the lines
   };
   std::vector<File> files_;
 };
@@ -46,7 +47,7 @@ struct Diagnostic {
 struct Rejected {
   Location at;
   std::string text;
-  std::vector<Diagnostic> notes = {};  // that belong to it: candidates, what was being instantiated
+  std::vector<Diagnostic> notes = {};  // that belong to it: candidates, the current instantiation
 };
 
 class Diagnostics {
@@ -55,17 +56,17 @@ class Diagnostics {
 
   void error(const Location& at, std::string text);
   void warning(const Location& at, std::string text);
-  void note(const Location& at, std::string text);  // belongs to what was reported last
+  void note(const Location& at, std::string text);  // belongs to the last report
   void report(const Rejected& rejected) {
     error(rejected.at, rejected.text);
     for (const Diagnostic& each : rejected.notes) note(each.at, each.text);
   }
 
   bool has_errors() const { return errors_ != 0; }
-  bool is_full() const { return errors_ >= kMostErrors; }  // enough: a stage stops looking for more
+  bool is_full() const { return errors_ >= kMostErrors; }  // a stage stops looking for more errors
   const std::vector<Diagnostic>& list() const { return list_; }
 
-  // As compilers print it, for each:
+  // In the form that compilers use, for each:
   //   shader:3:9: error: there is no name "foo" here
   //     out[i] = foo;
   //              ^
@@ -74,7 +75,7 @@ class Diagnostics {
 
  private:
   static constexpr size_t kMostErrors = 20;
-  static constexpr size_t kMostInAll = 100;  // behind as many, warnings and notes are dropped
+  static constexpr size_t kMostInAll = 100;  // after this number, warnings and notes are dropped
   void add(Severity severity, const Location& at, std::string text, bool keep);
 
   const SourceFiles& files_;

@@ -1,4 +1,4 @@
-// The sinks that Kymo brings: one file each.
+// The built-in sinks of Kymo, one file each.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace kymo::sink {
 
 struct BuiltinSink {
   const char* name;
-  // Why it cannot be had here, and what to do about it, in one line; empty: it can. Changes nothing.
+  // Why it is not available here, and what to do, in one line; empty: it is available. Changes nothing.
   std::string (*absent)();
-  // Ready to be added. The same each time; throws NotAvailable.
+  // Returns the sink, ready to be added; always the same one. Throws NotAvailable.
   const kymo_sink& (*open)();
 };
 
-// What `open` throws.
+// The exception that `open` throws.
 inline NotAvailable not_available(const char* name, const std::string& why) {
   return NotAvailable("no sink \"" + std::string(name) + "\" here: " + why);
 }

@@ -1,7 +1,7 @@
-// Ranges across threads that are open in a tool, by their handle: what the tool wants to have back at their end.
+// The open ranges across threads of a tool, by handle, with the value that the tool needs at their end.
 //
-// No lock and no allocation, so that a signal handler may use it. Room for kPlaces at once; a range that finds none
-// near its place is left out, and then its end finds nothing.
+// No lock and no allocation, so a signal handler may use it. Max kPlaces ranges at a time. A range that finds no free
+// place near its hash is omitted, and its end is not found then.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ template <class Value>
 class OpenRanges {
  public:
   static constexpr uint32_t kPlaces = 4096;
-  static constexpr uint32_t kNear = 64;  // places that one handle may have
+  static constexpr uint32_t kNear = 64;  // number of places that one handle may use
 
   bool add(uint64_t handle, const Value& value) noexcept {
     for (uint32_t i = 0; i < kNear; ++i) {
@@ -43,8 +43,8 @@ class OpenRanges {
 
  private:
   static constexpr uint64_t kFree = 0, kMoving = ~uint64_t{0};
-  static constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // odd, and without a pattern
-  static constexpr uint32_t kTopBits = 52;                 // 64 less those of kPlaces
+  static constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // odd, and without a bit pattern
+  static constexpr uint32_t kTopBits = 52;                 // 64 minus the bits of kPlaces
 
   struct Place {
     std::atomic<uint64_t> handle;

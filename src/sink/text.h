@@ -1,4 +1,4 @@
-// Texts for tools, put together on the stack: sinks are called in signal handlers too.
+// Texts for tools, built on the stack, because sinks are also called in signal handlers.
 #pragma once
 
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace kymo::sink {
 
-// Up to so many bytes; what is more is left out.
+// At most kBytes with the NUL; longer text is truncated.
 template <size_t kBytes>
 class StackText {
  public:
@@ -40,7 +40,7 @@ class StackText {
 
 inline constexpr size_t kTextBytes = 512;
 
-// A signpost's text with its NUL.
+// A NUL-terminated copy of a signpost's text.
 class Terminated : public StackText<kTextBytes> {
  public:
   Terminated(const char* bytes, uint32_t length) noexcept { put(bytes, length); }

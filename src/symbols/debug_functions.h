@@ -1,8 +1,8 @@
-// The functions of a unit of debug information (one compiled file): which one an address is in, and what was inlined
-// into it there.
+// The functions in a unit of debug information (one compiled file): the function at an address, and the functions that
+// were inlined there.
 //
-// libdw's own search reads the whole unit for every address; here its functions are put in order once. What is read may
-// be damaged: every walk goes forward only, and to a limited depth.
+// libdw's own search reads the whole unit for each address; here the functions are sorted once. The data may be
+// damaged: every walk only goes forward, to a limited depth.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -15,10 +15,11 @@
 
 namespace kymo::symbols {
 
-// Ranges of addresses, and the offset of what has each. The one that begins last has an address that is in several.
+// Ranges of addresses with the offset of their entry. If several ranges contain an address, the one that begins last is
+// used.
 class AddressRanges {
  public:
-  void add(Dwarf_Die& die);  // all ranges of it
+  void add(Dwarf_Die& die);  // all its ranges
   void sort();
   std::optional<Dwarf_Off> at(Dwarf_Addr address) const;
 
@@ -33,10 +34,11 @@ class AddressRanges {
 AddressRanges functions_of(Dwarf_Die& unit);
 AddressRanges units_of(Dwarf* dwarf);
 
-// What is at an address of the unit, innermost first: the inlined ones, then `function`. Modules are left empty.
+// The frames at an address of the unit, innermost first: the inlined functions, then `function`. Modules are left
+// empty.
 std::vector<Frame> frames_in(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr address);
 
-// The line alone, where no function is known.
+// Only the line, if no function is known.
 Frame line_in(Dwarf_Die& unit, Dwarf_Addr address);
 
 }  // namespace kymo::symbols

@@ -1,7 +1,7 @@
-// The modules of this process, or a single file, as libdw reads them. Empty answers where Kymo was built without it.
+// The modules of this process, or a single file, read by libdw. All results are empty if Kymo was built without libdw.
 //
-// Of a process it takes those that are loaded when it is made, and look_again() adds what was loaded since. It never
-// forgets one: where code was unloaded, and other code put in its place, a new object is needed.
+// For a process it uses the modules that are loaded when it is created; look_again() adds those loaded since. It never
+// removes one: if code was unloaded and other code is at its addresses, create a new object.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace kymo::symbols {
 class DebugInformation {
  public:
   DebugInformation();
-  // One file, which nobody need have loaded. What is not one that libdw can read has no begin.
+  // A single file, which need not be loaded. If libdw cannot read it, begins_at() is empty.
   DebugInformation(base::FileDescriptor file, const std::string& path);
   ~DebugInformation();
   DebugInformation(const DebugInformation&) = delete;
@@ -26,11 +26,11 @@ class DebugInformation {
 
   void look_again();
 
-  // Of a single file: the address that its first byte has here, and its build id in hexadecimal.
+  // For a single file: the address of its first byte here, and its build id in hexadecimal.
   std::optional<uintptr_t> begins_at() const;
   std::string build_id() const;
 
-  // The frames at the instruction before `return_address`, innermost first; none where no module has it.
+  // The frames at the instruction before `return_address`, innermost first. Empty if no module contains it.
   std::vector<Frame> frames(uintptr_t return_address);
 
  private:
@@ -38,7 +38,7 @@ class DebugInformation {
   std::unique_ptr<Impl> impl_;
 };
 
-// "kymo::symbols::capture(…)" for "_ZN4kymo…"; what is not mangled stays.
+// "kymo::symbols::capture(…)" for "_ZN4kymo…". A name that is not mangled is returned unchanged.
 std::string demangled(const char* name);
 
 }  // namespace kymo::symbols

@@ -1,7 +1,8 @@
-// What code lies at a place in a file: for stacks of processes that are gone, or of another trace.
+// Symbols of an address in a file, for stacks of processes that have ended, or from another trace.
 //
-// As symbols.h, by the files that were loaded then. A file that is no longer there, or is another build, is not guessed
-// from: its debug file is used where one is installed for the build id, else the answer is "libfoo.so+0x1234".
+// Like symbols.h, but with the files that were loaded then. If a file does not exist any more, or is another build, its
+// debug file is used if one is installed for the build id. Otherwise the result is "libfoo.so+0x1234"; nothing is
+// guessed.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,9 @@ class FileSymbols {
   FileSymbols(FileSymbols&&) noexcept;
   FileSymbols& operator=(FileSymbols&&) noexcept;
 
-  // The frames behind a return address, as Symbols gives them. `offset` counts from where the file's first byte was
-  // loaded; `build_id` is in hexadecimal, empty where it is not known, and then any file of that path is taken. Paths
-  // may come from anywhere: only files are opened, and only by a full path.
+  // The frames of a return address, as Symbols gives them. `offset` is from the address where the file's first byte was
+  // loaded. `build_id` is in hexadecimal; if it is empty (not known), any file at that path is used. Paths are
+  // untrusted: only regular files are opened, and only by an absolute path.
   std::vector<Frame> at_return_address(const std::string& path, const std::string& build_id, uint64_t offset);
 
  private:

@@ -1,7 +1,7 @@
-// A file's symbol table in the order of addresses.
+// The symbol table of a file, sorted by address.
 //
-// libdw looks through all symbols for each address: some 10 ms in a library as large as libtorch. Sorting them once
-// takes as long as one such look, and a look takes a microsecond from then on.
+// libdw searches all symbols for each address: about 10 ms in a library as large as libtorch. Sorting them once takes
+// as long as one such search; after that a search takes 1 µs.
 #pragma once
 
 #if KYMO_HAVE_DW
@@ -15,22 +15,22 @@ namespace kymo::symbols {
 
 class SymbolTable {
  public:
-  // Functions, and what does not say what it is.
+  // Takes functions, and symbols without a type.
   explicit SymbolTable(Dwfl_Module* module);
 
-  // Of the function that lies there; null: none. The module's for as long as that is there.
+  // The name of the function at this address; null: not found. Owned by the module, and valid as long as it.
   const char* at(uint64_t address) const;
 
-  // Whether a module has so many symbols that it is worth while.
+  // True if the module has enough symbols to make this faster.
   static bool is_worth_while(Dwfl_Module* module);
 
  private:
   struct Symbol {
-    uint64_t begin, end;  // the same where its size is not known: up to the next
+    uint64_t begin, end;  // equal if its size is not known: it extends to the next symbol
     const char* name;
     bool is_global;
   };
-  std::vector<Symbol> symbols_;  // by address, one at each
+  std::vector<Symbol> symbols_;  // sorted by address, one per address
 };
 
 }  // namespace kymo::symbols

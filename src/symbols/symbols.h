@@ -1,8 +1,8 @@
-// What code lies at an address of this process: function, file and line, with the functions that were inlined there.
+// The code at an address of this process: function, file and line, with the functions that were inlined there.
 //
-// By the debug information where there is some (in the file, or apart by its build id), else by the symbol table, else
-// the module and the offset in it. Slow, some 10 µs an address and more for the first of a module, and remembered.
-// Nothing is fetched from a network, whatever DEBUGINFOD_URLS says.
+// Uses the debug information if there is some (in the file, or a separate file by its build id), otherwise the symbol
+// table, otherwise the module and the offset in it. Slow: about 10 µs per address, more for the first one in a module;
+// results are cached. Never uses the network, whatever DEBUGINFOD_URLS says.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 namespace kymo::symbols {
 
 struct Frame {
-  std::string function;  // demangled; "libfoo.so+0x1234" where nothing is known
+  std::string function;  // demangled; "libfoo.so+0x1234" if nothing is known
   std::string file;      // empty: not known
   uint32_t line = 0;
-  std::string module;    // the path of the file the code is in; empty: in none
+  std::string module;    // the path of the file that contains the code; empty: none
   bool inlined = false;  // into the frame after it
 };
 
-// Not thread-safe. Takes the modules that are loaded when it is made, and those that are loaded later. One that is
-// unloaded stays known, until other code is in its place.
+// Not thread-safe. Knows the modules that are loaded when it is created, and those loaded later. An unloaded module
+// stays known until other code is at its addresses.
 class Symbols {
  public:
   Symbols();
@@ -29,8 +29,8 @@ class Symbols {
   Symbols(const Symbols&) = delete;
   Symbols& operator=(const Symbols&) = delete;
 
-  // The frames behind a return address: what was inlined there first, the function itself last. At least one. Stays as
-  // it is while this object lives.
+  // The frames of a return address: the inlined functions first, the function itself last. At least one. The reference
+  // stays valid while this object lives.
   const std::vector<Frame>& at_return_address(uintptr_t address);
 
  private:

@@ -1,10 +1,10 @@
-// A file that several processes append to, a whole piece at a time.
+// A file to which several processes append, one complete piece at a time.
 //
-// As long as one has it open the file is in use, and nobody replaces it.
+// While a process has the file open, it is in use and cannot be replaced.
 //
-// Each piece is one write under an advisory lock of the open file, so every process knows where its piece landed, and
-// one that fails half-way can be cut off again. On file systems without such locks it goes on without: pieces then
-// still do not mix, as the file is open for appending.
+// Each piece is one write under an advisory lock of the open file. So every process knows the offset of its piece, and
+// a failed write can be removed again. On file systems without such locks it works without a lock: pieces still do not
+// mix, because the file is opened for appending.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,24 @@ namespace kymo::trace {
 
 class AppendFile {
  public:
-  enum class Existing { Replace, Append };  // what becomes of a trace that is there
+  enum class Existing { Replace, Append };  // what to do with an existing trace
 
-  // Creates the file 0600 where there is none. Throws kymo::Error: not writable, not a regular file, somebody else's
-  // link, a file that is there and no trace, one to be replaced that somebody is writing.
+  // Creates the file with mode 0600 if it does not exist. Throws kymo::Error: not writable, not a regular file, a link
+  // of another user, an existing file that is not a trace, or a file to be replaced that another process writes.
   AppendFile(std::string path, Existing existing);
 
-  // Appends and returns where it landed. Throws kymo::Error when not all of it was taken; the file is then as before.
+  // Appends and returns the offset. Throws kymo::Error if not all of it was written; the file is then unchanged.
   uint64_t append(base::Bytes piece);
-  // The same, but only where the file ends at `expected_end`: otherwise appends nothing and returns false.
+  // The same, but only if the file ends at `expected_end`. Otherwise appends nothing and returns false.
   bool append_at(uint64_t expected_end, base::Bytes piece);
 
-  // Cuts the file to `size` bytes if it has `expected_end`; otherwise someone has appended, and it stays.
+  // Truncates the file to `size` bytes if its size is `expected_end`. Otherwise someone has appended, and it is
+  // unchanged.
   void cut(uint64_t size, uint64_t expected_end);
 
-  // Throws kymo::Error where closing shows that something was not written.
+  // Throws kymo::Error if closing shows that something was not written.
   void close();
-  // In a forked child, where the file is the parent's: lets go of it.
+  // In a forked child, where the file belongs to the parent: closes it here.
   void abandon() noexcept { file_ = {}; }
   const std::string& path() const { return path_; }
   uint64_t device() const { return device_; }
@@ -46,13 +47,13 @@ class AppendFile {
   void reopen_if_lost();
   std::optional<uint64_t> append_if(std::optional<uint64_t> expected_end, base::Bytes piece);
 
-  std::string path_;    // as it was given, for messages
-  std::string target_;  // where links lead
+  std::string path_;    // as given, for messages
+  std::string target_;  // with links resolved
   base::FileDescriptor file_;
   uint64_t device_ = 0, inode_ = 0;
 };
 
-// Has somebody the file open who appends to it? No, where that cannot be found out.
+// True if someone has the file open for appending. False if this is not known.
 bool is_being_written(const std::string& path);
 
 }  // namespace kymo::trace

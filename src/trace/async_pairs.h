@@ -1,8 +1,8 @@
-// Brings the two ends of ranges across threads together.
+// Matches the two ends of ranges across threads.
 //
-// They are on different tracks, whose chunks lie in the file in any order, so whichever is read first waits for the
-// other. A range that a program has ended twice ended the first time: a pair is kept for a while, in case that an
-// earlier end follows. At most a million beginnings and ends wait, and 65,536 pairs.
+// The two ends are on different tracks, whose chunks are in any order in the file. So the one that is read first waits
+// for the other. If a program ends a range twice, the first end counts: a pair is kept for a while, because an earlier
+// end may follow. At most 1,000,000 starts and ends are pending, and 65,536 pairs.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 namespace kymo::trace {
 
 struct AsyncHandle {
-  uint32_t writer;  // a number for the process, whose handles are its own
+  uint32_t writer;  // the number of the process; handles are unique within it
   uint64_t id;
   bool operator==(const AsyncHandle&) const = default;
 };
 
-// Begin and End are what the caller keeps of either. An End has `int64_t ns`.
+// Begin and End are the caller's data for each end. An End has `int64_t ns`.
 template <typename Begin, typename End>
 class AsyncPairs {
  public:
@@ -33,7 +33,7 @@ class AsyncPairs {
   explicit AsyncPairs(Paired paired) : AsyncPairs(std::move(paired), Limits()) {}
   AsyncPairs(Paired paired, const Limits& limits) : paired_(std::move(paired)), limits_(limits) {}
 
-  // False: it has begun already, or there is no room; `begin` is then untouched.
+  // False: this handle has a start already, or the limit is reached. `begin` is then unchanged.
   bool begin(const AsyncHandle& handle, Begin&& begin) {
     const auto found = ranges_.find(handle);
     if (found == ranges_.end()) {
@@ -43,7 +43,7 @@ class AsyncPairs {
       return true;
     }
     Range& range = found->second;
-    if (range.begin && range.end) {  // the program gives its numbers again
+    if (range.begin && range.end) {  // the program reuses its numbers
       paired_(handle.id, *range.begin, *range.end);
       range = {std::move(begin), std::nullopt, 0};
       ++waiting_;
@@ -73,7 +73,7 @@ class AsyncPairs {
     }
   }
 
-  // Hands out all pairs; then unfinished(handle, begin) for what has no end.
+  // Reports all pairs, then unfinished(handle, begin) for each start without an end.
   template <typename Unfinished>
   void finish(Unfinished&& unfinished) {
     while (!pairs_.empty()) hand_out_oldest();
@@ -93,7 +93,7 @@ class AsyncPairs {
   struct Range {
     std::optional<Begin> begin;
     std::optional<End> end;
-    uint64_t pair = 0;  // its number, from 1; 0: not yet one
+    uint64_t pair = 0;  // its number, from 1; 0: not a pair yet
   };
   struct Hash {
     size_t operator()(const AsyncHandle& handle) const noexcept {
@@ -112,7 +112,7 @@ class AsyncPairs {
     const auto [handle, pair] = pairs_.front();
     pairs_.pop_front();
     const auto found = ranges_.find(handle);
-    if (found == ranges_.end() || found->second.pair != pair) return;  // its number was given again
+    if (found == ranges_.end() || found->second.pair != pair) return;  // its number was reused
     paired_(handle.id, *found->second.begin, *found->second.end);
     ranges_.erase(found);
   }
@@ -120,7 +120,7 @@ class AsyncPairs {
   Paired paired_;
   const Limits limits_;
   std::unordered_map<AsyncHandle, Range, Hash> ranges_;
-  std::deque<std::pair<AsyncHandle, uint64_t>> pairs_;  // the oldest first
+  std::deque<std::pair<AsyncHandle, uint64_t>> pairs_;  // oldest first
   uint64_t last_pair_ = 0;
   size_t waiting_ = 0;
   uint64_t unmatched_ends_ = 0;

@@ -1,7 +1,7 @@
-// What a trace's writers said about themselves, put together from any number of chunks in file order.
+// The descriptions of a trace's writers, merged from any number of chunks in file order.
 //
-// Statements may repeat and overlap: docs/format.md, "Records", says which of them count. Adding is cheap; losses and
-// clock pairs are put in order by finish(), once for many chunks.
+// Records may repeat and overlap; docs/format.md, "Records", says which of them count. Adding is cheap. finish() sorts
+// losses and clock pairs, once for many chunks.
 #pragma once
 
 #include <map>
@@ -15,21 +15,21 @@
 
 namespace kymo::trace {
 
-// Does add() know what to do with chunks of this type?
+// True if add() accepts chunks of this type.
 bool is_catalog(ChunkType);
 
 class Catalog {
  public:
-  // Makes the writer of a chunk of events known, should it say nothing about itself.
+  // Adds the writer of an events chunk, in case it has no description.
   void see(const WriterId&);
-  // The payload of one chunk, its hash already checked. Throws kymo::Error where it makes no sense; what came before
-  // the error may then have been taken.
+  // Adds the payload of one chunk, whose hash was already checked. Throws kymo::Error if it is not valid; the part
+  // before the error may have been added.
   void add(const ChunkHeader&, base::Bytes payload_untrusted);
   void finish();
 
   const std::map<WriterId, WriterInfo>& writers() const { return writers_; }
   const std::set<std::string>& sessions() const { return sessions_; }
-  // Was a recording begun whose collector never said that it was done?
+  // True if a recording has started whose collector has not written its end.
   bool has_unended_session() const { return has_unended_session_; }
 
  private:

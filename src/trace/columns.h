@@ -1,8 +1,8 @@
-// The columns of an events chunk: integers taken apart into planes of bytes, with a directory in front.
+// The columns of an events chunk: integers split into planes of bytes, with a directory in front.
 //
-// Both sides work on whole arrays and have no branch per value. ColumnsWriter picks, for each column, the encoding that
-// leaves the fewest planes to compress. ColumnsReader trusts nothing: it decodes a column only into room the caller
-// made, for a count the caller checked.
+// Both directions work on whole arrays, without a branch per value. ColumnsWriter selects for each column the encoding
+// with the fewest planes to compress. ColumnsReader trusts nothing: it decodes a column only into memory of the caller,
+// for a count that the caller has checked.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ enum class Column : uint8_t {
   PointText = 22,
 };
 
-// The three streams of field values, which ranges and points both have.
+// The three streams of field values. Ranges and points both have them.
 struct ValueColumns {
   Column ints, doubles, text;
 };
@@ -43,14 +43,14 @@ inline constexpr ValueColumns kPointValueColumns{Column::PointInts, Column::Poin
 
 enum class Encoding : uint8_t { Plain = 0, Zigzag = 1, Delta = 2, DeltaZigzag = 3 };
 
-// Which encodings are worth trying for a column: trying costs a pass over it each.
+// The encodings to try for a column. Each costs a pass over the column.
 enum class Try : uint8_t { Plain, Sign, Everything };
 
 class ColumnsWriter {
  public:
   void clear();
-  // T: uint8_t, uint16_t, uint32_t or uint64_t. A column without values is left out. `base` is kept for the reader as
-  // it is, unless a delta encoding needs the place.
+  // T is uint8_t, uint16_t, uint32_t or uint64_t. An empty column is omitted. `base` is stored for the reader, unless a
+  // delta encoding needs its place.
   template <typename T>
   void add(Column, std::span<const T> values, Try, uint64_t base = 0);
 
@@ -67,7 +67,7 @@ class ColumnsWriter {
   PlaneWriter plane_writer_;
 };
 
-// What decoding keeps from one chunk to the next, so that it allocates nothing in the long run. One a thread.
+// Memory that decoding reuses for the next chunk, so that it normally does not allocate. One per thread.
 struct ColumnScratch {
   PlaneReader plane_reader;
   std::vector<std::byte> plane;
@@ -75,13 +75,13 @@ struct ColumnScratch {
 
 class ColumnsReader {
  public:
-  // Throws kymo::Error where the directory does not fit the planes. Keeps views of both.
+  // Throws kymo::Error if the directory does not match the planes. Keeps views of both.
   ColumnsReader(base::Bytes directory_untrusted, base::Bytes planes_untrusted, ColumnScratch& scratch);
 
   // 0: the column is absent.
   uint32_t count(Column) const;
   uint64_t base(Column) const;
-  // Decodes the column into room for exactly its count of values.
+  // Decodes the column into a span of exactly its number of values.
   template <typename T>
   void read(Column, std::span<T> into) const;
 

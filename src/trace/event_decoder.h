@@ -1,7 +1,7 @@
-// The payload of an events chunk back into an EventBatch.
+// Decodes the payload of an events chunk into an EventBatch.
 //
-// The payload comes from a file and is not trusted: counts are held against the header and against the format's caps
-// before anything is allocated. Keeps its memory from chunk to chunk; one decoder belongs to one thread.
+// The payload comes from a file and is untrusted: counts are checked against the header and the limits of the format
+// before anything is allocated. Reuses its memory for the next chunk. Use one decoder per thread.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ namespace kymo::trace {
 
 class EventDecoder {
  public:
-  // Decodes the parts (of enum Part) that are asked for and leaves the rest of `into` empty. Throws kymo::Error where
-  // the payload makes no sense; what `into` then holds is not specified. The vectors of `into` are used again.
+  // Decodes the requested parts (enum Part) and leaves the rest of `into` empty. Throws kymo::Error if the payload is
+  // not valid; the content of `into` is then undefined. The vectors of `into` are reused.
   void decode(base::Bytes payload_untrusted, const ChunkHeader& header_untrusted, unsigned parts, EventBatch& into);
 
  private:
@@ -26,7 +26,7 @@ class EventDecoder {
 
   uint32_t range_count_ = 0, point_count_ = 0;
   ColumnScratch scratch_;
-  std::vector<uint16_t> depth_;  // times need depths even where the caller does not want them
+  std::vector<uint16_t> depth_;  // times need depths even if the caller does not want them
   std::vector<uint64_t> bits_;
 };
 

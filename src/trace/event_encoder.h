@@ -1,7 +1,7 @@
-// An EventBatch as the payload of a chunk.
+// Encodes an EventBatch as the payload of a chunk.
 //
-// Any batch comes back from EventDecoder exactly as it was, whatever its times. Keeps its memory from chunk to chunk;
-// one encoder belongs to one thread.
+// EventDecoder restores every batch exactly, for any times. Reuses its memory for the next chunk. Use one encoder per
+// thread.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ namespace kymo::trace {
 
 class EventEncoder {
  public:
-  // Appends the payload, unpadded, and sets what the header says about it: times, counts, track, ring and sequence.
-  // Throws kymo::InvalidArgument where the arrays of the batch do not match or are beyond what a chunk holds.
+  // Appends the payload, without padding, and sets the header's fields: times, counts, track, ring and sequence. Throws
+  // kymo::InvalidArgument if the arrays of the batch do not match or exceed the limits of a chunk.
   void encode(const EventBatch&, ChunkHeader&, base::ByteWriter& out);
 
  private:

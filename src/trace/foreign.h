@@ -1,4 +1,4 @@
-// What a file that is not a trace looks like, and what to do with it: the end of an error message.
+// Describes a file that is not a trace, and what to do with it: the end of an error message.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace kymo::trace {
 
-// From the first bytes of the file. Such as "it looks like gzip: unpack it first (gzip -d)".
+// From the first bytes of the file. For example "it looks like gzip: unpack it first (gzip -d)".
 std::string describe_foreign(base::Bytes beginning);
 
 }  // namespace kymo::trace

@@ -1,4 +1,4 @@
-// The numbers of the file format and the header every chunk begins with; docs/format.md is the specification.
+// The constants of the file format, and the header at the start of each chunk. docs/format.md is the specification.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ enum class ChunkType : uint16_t {
   Ending = 11,
 };
 
-// A byte that no text begins with, so that neither an editor nor a transfer in text mode goes unnoticed.
+// The first byte never starts a text, and the line end shows damage by an editor or by a transfer in text mode.
 inline constexpr std::array<uint8_t, 8> kMagic = {0x93, 'K', 'Y', 'M', 'O', '\r', '\n', 0x1a};
 inline constexpr uint16_t kVersion = 1;
 
@@ -32,10 +32,10 @@ inline constexpr size_t kHeaderBytes = 104;
 inline constexpr size_t kMaxHeaderBytes = 1024;
 inline constexpr size_t kAlignment = 8;
 
-// Caps, so that what a forged file can make a reader allocate is bounded.
+// Limits, so that a forged file cannot make a reader allocate too much.
 inline constexpr uint64_t kMaxPayloadBytes = 64 << 20;
-inline constexpr uint32_t kMaxEvents = 4 << 20;  // ranges, and points, of a chunk
-inline constexpr uint32_t kMaxValues = 8 << 20;  // ints, and doubles
+inline constexpr uint32_t kMaxEvents = 4 << 20;  // max number of ranges in a chunk, and of points
+inline constexpr uint32_t kMaxValues = 8 << 20;  // max number of ints, and of doubles
 inline constexpr uint32_t kMaxTextBytes = 64 << 20;
 inline constexpr uint32_t kMaxHeadBytes = 8 << 20;
 inline constexpr uint32_t kMaxOpenRanges = 1 << 16;
@@ -56,15 +56,15 @@ struct ChunkHeader {
   bool operator==(const ChunkHeader&) const = default;
 };
 
-// The part of a header between its magic and its hash: what an index repeats.
+// The part of a header between its magic and its hash. An index repeats it.
 inline constexpr size_t kFieldsBytes = 88;
 
 void store_fields(const ChunkHeader&, std::byte* at);
-// Nothing when a length is beyond what the format allows.
+// Nothing if a length exceeds the limits of the format.
 std::optional<ChunkHeader> load_fields(const std::byte* untrusted);
 
 void store_header(const ChunkHeader&, std::byte* at);
-// Nothing unless all of it is there, the magic and the hash are right, and the lengths are allowed.
+// Nothing if the header is not complete, if the magic or the hash is wrong, or if a length is not allowed.
 std::optional<ChunkHeader> load_header(base::Bytes untrusted);
 
 }  // namespace kymo::trace

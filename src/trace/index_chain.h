@@ -8,9 +8,9 @@
 
 namespace kymo::trace {
 
-// All chunks that indexes reach from `end` without a gap, and the indexes themselves, in file order. Empty when no
-// index ends there; where the first of them does not begin at 0, what is before it has to be walked. An index that is
-// wrong in any way counts as none. Takes a few reads an index. Throws kymo::Error only where the file cannot be read.
+// All chunks that indexes reach from `end` without a gap, and the indexes themselves, in file order. Empty if no index
+// ends there. If the first chunk does not begin at 0, the part before it must be walked (walk.h). An index with any
+// error is ignored. Takes a few reads per index. Throws kymo::Error only if the file cannot be read.
 std::vector<FoundChunk> chunks_by_index(const TraceFile&, uint64_t end);
 
 }  // namespace kymo::trace

@@ -1,7 +1,7 @@
-// One plane of bytes in a chunk: as it is, as a zstd frame, or as the one byte it repeats.
+// One plane of bytes in a chunk: stored raw, as a zstd frame, or as one repeated byte.
 //
-// A column's planes are compressed apart from each other because they have nothing in common: the lowest is mostly
-// noise and ends up coded by frequency, the ones above hardly change and all but vanish.
+// The planes of a column are compressed separately, because they are different. The lowest is mostly noise and is coded
+// by frequency. The others hardly change and become very small.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace kymo::trace {
 
 enum class PlaneStorage : uint8_t { Raw = 0, Zstd = 1, Fill = 2 };
 
-// Keeps a compressor's memory from one plane to the next. Not thread-safe.
+// Reuses the memory of the compressor for the next plane. Not thread-safe.
 class PlaneWriter {
  public:
   PlaneWriter();
 
-  // Appends the plane to `out`, in the smaller of Raw and Zstd. How much was appended is for the caller to see.
+  // Appends the plane to `out`, as the smaller of Raw and Zstd. The caller sees the length from `out`.
   PlaneStorage write(base::Bytes plane, base::ByteWriter& out);
 
  private:
@@ -34,8 +34,8 @@ class PlaneReader {
  public:
   PlaneReader();
 
-  // The `size` bytes of a plane: in `scratch`, or in place where they are stored raw. Throws kymo::Error where what is
-  // stored does not give exactly that many.
+  // The `size` bytes of a plane: in `scratch`, or in place if stored raw. Throws kymo::Error if the stored bytes do not
+  // give exactly this size.
   base::Bytes read(PlaneStorage storage_untrusted, base::Bytes stored_untrusted, size_t size,
                    std::vector<std::byte>& scratch);
 

@@ -1,8 +1,8 @@
-// Reads a trace file: by its index where there is one, by its chunk headers otherwise; events only when asked for.
+// Reads a trace file: by its index if there is one, otherwise by its chunk headers. Events are read only on request.
 //
-// Everything read is untrusted: lengths are checked against the file and against fixed caps, damaged chunks are skipped
-// and listed in problems(), a torn end ends the trace cleanly. One Reader may be used by several threads at once for
-// reading events; refresh() needs it alone.
+// All data is untrusted: lengths are checked against the file and against fixed limits, damaged chunks are skipped and
+// listed in problems(), and a torn end is not an error. Several threads may read events from one Reader at the same
+// time; no other thread may use it during refresh().
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@
 
 namespace kymo::trace {
 
-// What a chunk header tells.
+// The content of a chunk header.
 struct EventChunk {
   uint64_t offset = 0;  // in the file
-  uint64_t length = 0;  // header included
+  uint64_t length = 0;  // with the header
   WriterId writer;
   uint32_t track = 0;
   uint32_t ring = 0;
   uint64_t sequence_begin = 0, sequence_end = 0;
-  uint64_t first = 0, last = 0;  // ticks: earliest and latest time in it
+  uint64_t first = 0, last = 0;  // the earliest and latest time in it, in ticks
   uint32_t range_count = 0, point_count = 0;
 };
 
-// Everything one writer said about itself, merged from its chunks.
+// The complete description of one writer, merged from its chunks.
 struct WriterInfo {
   WriterId id;
   Origin origin;
@@ -44,16 +44,16 @@ struct WriterInfo {
   std::map<uint32_t, Cost> costs;
   std::optional<Ending> ending;
 
-  // Is there more that this trace should hold? Its process still records, or has left it in shared memory.
+  // True if data is missing: its process still records, or the data is still in shared memory.
   bool lacks_ending() const { return origin.announces_ending != 0 && !ending; }
 };
 
 struct Problem {
   uint64_t offset = 0, length = 0;
-  std::string what;  // one line, for people
+  std::string what;  // one line, human-readable
 };
 
-// Which parts of a chunk to decode; the rest of the batch stays empty.
+// The parts of a chunk to decode. The rest of the batch stays empty.
 enum Part : unsigned {
   kRangeTimes = 1,
   kRangeClasses = 2,
@@ -68,36 +68,36 @@ enum Part : unsigned {
 
 class Reader {
  public:
-  // Throws kymo::Error: no such file, not a trace (says what it looks like), nothing readable in it.
+  // Throws kymo::Error: file not found, not a trace (with what it looks like), or nothing readable in it.
   explicit Reader(const std::string& path);
-  // What is in `path`, called `name` in messages and by path().
+  // Reads `path`, but uses `name` in messages and for path().
   Reader(const std::string& path, const std::string& name);
   ~Reader();
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
 
-  // Looks for what was appended since; true when there is more.
+  // Reads what was appended since. True if there is more.
   bool refresh();
 
   const std::string& path() const;
   uint64_t file_size() const;
-  uint64_t trace_size() const;  // bytes in whole chunks; less than file_size() when the end is torn
-  bool indexed() const;         // opened by index alone
-  const std::map<WriterId, WriterInfo>& writers() const;  // every event chunk's is among them
-  const std::set<std::string>& sessions() const;          // that the trace names; one may have no writer yet
-  bool has_unended_session() const;                       // a recording whose collector did not say that it was done
-  const std::vector<EventChunk>& event_chunks() const;    // in file order: per track also in time order
+  uint64_t trace_size() const;  // bytes in complete chunks; less than file_size() if the end is torn
+  bool indexed() const;         // opened by index only
+  const std::map<WriterId, WriterInfo>& writers() const;  // with the writers of all event chunks
+  const std::set<std::string>& sessions() const;          // in the trace; a session may have no writer yet
+  bool has_unended_session() const;                       // a recording whose collector has not written its end
+  const std::vector<EventChunk>& event_chunks() const;    // in file order; per track this is also sorted by time
   const std::vector<Problem>& problems() const;
 
-  // For whoever opened it to say, and others to know: more is to come, and nothing is missing yet.
+  // Set by the program that opened it: more data will come, so nothing is missing yet.
   bool is_being_written() const;
   void set_being_written(bool is);
 
-  // Throws kymo::Error when the chunk is damaged: the caller decides whether to go on with the next. What `into` then
-  // holds is not specified; otherwise its vectors are used again, so that reading many chunks into one batch allocates
-  // nothing in the long run.
+  // Throws kymo::Error if the chunk is damaged; the caller may continue with the next one. The content of `into` is
+  // then undefined. Otherwise its vectors are reused, so that reading many chunks into one batch normally does not
+  // allocate.
   void read(const EventChunk&, EventBatch& into, unsigned parts = kEverything) const;
-  // Reads only the front of the chunk, as does read() of kOpenStacks alone. Throws as read() does.
+  // Reads only the head of the chunk, like read() of only kOpenStacks. Throws like read().
   std::vector<DepthSummary> summaries(const EventChunk&) const;
 
  private:
@@ -105,8 +105,8 @@ class Reader {
   std::unique_ptr<Impl> impl_;
 };
 
-// The name of an event with its places filled: "step {}" and 7 give "step 7". `cursor` walks the values of a batch in
-// event order; call it for every event of the batch, or skip() it.
+// Walks the values of a batch in event order. full_name() below fills the name of an event with them: "step {}" and 7
+// give "step 7". Call next() for every event of the batch.
 class ValueCursor {
  public:
   explicit ValueCursor(const Values& values) : values_(values) {}
@@ -116,10 +116,10 @@ class ValueCursor {
     double real = 0;
     std::string_view text;
   };
-  // The values of the next event, which has this class (null: class 0, an inline name). Bounds-checked: a batch whose
-  // streams are too short gives zeros and empty strings.
+  // The values of the next event, which has this class (null: class 0, an inline name). Bounds-checked: if the streams
+  // of the batch are too short, it gives zeros and empty strings.
   const std::vector<Value>& next(const EventClass* event_class);
-  // Did a stream end before the events did? From there on the values mean nothing.
+  // True if a stream ended before the events. Values after that are not valid.
   bool is_short() const { return is_short_; }
 
  private:

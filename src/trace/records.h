@@ -1,7 +1,7 @@
-// The plain values of model.h as records: each prefixed by its length, so that a reader can skip fields it does not
-// know.
+// The plain values of model.h as records. Each has its length in front, so that a reader can skip fields that it does
+// not know.
 //
-// One description of a type's fields serves both directions; fields are only ever added at its end.
+// One list of a type's fields is used for both directions. New fields are only added at its end.
 #pragma once
 
 #include <span>
@@ -16,8 +16,8 @@ namespace kymo::trace {
 template <typename T>
 void write_records(base::ByteWriter& out, std::span<const T> records);
 
-// Throws kymo::Error where the bytes are too short or a number does not fit. Allocates no more than a small multiple of
-// the bytes it reads.
+// Throws kymo::Error if the bytes are too short or a number is out of range. Allocates at most a small multiple of the
+// bytes it reads.
 template <typename T>
 std::vector<T> read_records(base::ByteReader& in_untrusted);
 

@@ -1,7 +1,7 @@
-// A trace file opened for reading: pieces of it by offset.
+// A trace file that is open for reading, by offset.
 //
-// Reads rather than maps, so that a file that is cut while it is read gives an error and not a signal. May be used by
-// several threads at once. Throws kymo::Error with the path and the reason.
+// It reads and does not map the file, so that truncating the file gives an error and not a signal. Several threads may
+// use it at the same time. Throws kymo::Error with the path and the reason.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace kymo::trace {
 
-// A chunk and where it is.
+// A chunk and its position.
 struct FoundChunk {
   uint64_t offset = 0;
   ChunkHeader header;
@@ -24,16 +24,17 @@ struct FoundChunk {
 
 class TraceFile {
  public:
-  // Refuses what is not a regular file. `name` is for messages.
+  // Throws if it is not a regular file. `name` is for messages.
   TraceFile(const std::string& path, std::string name);
 
   const std::string& path() const { return path_; }
-  uint64_t size() const { return base::size_of(file_, path_); }  // now: it may be growing
+  uint64_t size() const { return base::size_of(file_, path_); }  // the current size: the file may grow
 
-  // Less than asked for only at the end of the file.
+  // Returns fewer bytes only at the end of the file.
   base::Bytes read(uint64_t offset, std::span<std::byte> into) const;
   std::optional<ChunkHeader> header_at(uint64_t offset) const;
-  // In `bytes`. Throws kymo::Error, with the reason only, where it is not all there or its hash is wrong.
+  // Reads the payload into `bytes`. Throws kymo::Error, with only the reason, if it is not complete or its hash is
+  // wrong.
   base::Bytes payload(const FoundChunk&, std::vector<std::byte>& bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// Reading a table byte by byte without ever leaving it.
+// Reads a table byte by byte, and never outside of it.
 #pragma once
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 namespace kymo::unwind {
 
-// After the first read beyond the end everything reads as 0 and `good()` is false.
+// After the first read beyond the end, all reads return 0 and `good()` is false.
 class ByteReader {
  public:
   ByteReader(const uint8_t* begin, const uint8_t* end) noexcept : at_(begin), end_(end < begin ? begin : end) {}
@@ -34,7 +34,7 @@ class ByteReader {
   }
 
   void skip(uint64_t bytes) noexcept { take(bytes); }
-  // The next `bytes` as a table of their own.
+  // The next `bytes` as a separate table.
   ByteReader part(uint64_t bytes) noexcept {
     const uint8_t* from = at_;
     return take(bytes) ? ByteReader(from, at_) : ByteReader(at_, at_);
@@ -43,7 +43,7 @@ class ByteReader {
  private:
   struct Leb {
     uint64_t value = 0;
-    unsigned bits = 0;  // read, of which 64 are kept
+    unsigned bits = 0;  // number of bits read; 64 are kept
     uint8_t last = 0;
   };
   Leb leb() noexcept {

@@ -1,4 +1,4 @@
-// For the tests: memory with nothing around it.
+// For tests: memory between inaccessible pages.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 namespace kymo::unwind {
 
-// Memory with nothing before and after it: who reads beyond it dies.
+// Memory with inaccessible pages before and after it: a read outside of it crashes.
 class Island {
  public:
   explicit Island(size_t words)
@@ -24,7 +24,7 @@ class Island {
   Island(const Island&) = delete;
   Island& operator=(const Island&) = delete;
 
-  // Up to the very end of the page.
+  // The words end exactly at the end of the page.
   uintptr_t* words() const { return reinterpret_cast<uintptr_t*>(all_ + 2 * page_) - words_; }
   uintptr_t address(size_t word) const { return reinterpret_cast<uintptr_t>(words() + word); }
   StackBounds bounds() const { return {address(0), address(words_)}; }

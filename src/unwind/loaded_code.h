@@ -1,7 +1,7 @@
-// The loaded file that an address belongs to: the program, a library, the system's own page.
+// The loaded file that contains an address: the program, a library, or the vDSO.
 //
-// Found without a lock where the C library can (glibc 2.35 and later), so that it may be asked from inside malloc,
-// whoever called that.
+// Takes no lock if the C library supports this (glibc 2.35 and later), so it may be called inside malloc from any
+// caller.
 #pragma once
 
 #include <link.h>
@@ -12,20 +12,20 @@
 namespace kymo::unwind {
 
 struct LoadedCode {
-  uintptr_t begin = 0, end = 0;  // all that is mapped of it
-  uintptr_t offset = 0;          // what its own addresses are moved by
+  uintptr_t begin = 0, end = 0;  // the whole mapped range
+  uintptr_t offset = 0;          // difference between loaded addresses and addresses in the file
   const ElfW(Phdr) * segments = nullptr;
   size_t segment_count = 0;
   const char* path = "";  // empty: the program itself
 };
 
-// False: the address belongs to none.
+// False if not found.
 bool find_loaded_code(uintptr_t address, LoadedCode& found) noexcept;
 
-// A loaded segment with these rights (PF_R, PF_X) that holds all of [address, address + bytes); null: there is none.
+// The loaded segment with these rights (PF_R, PF_X) that contains all of [address, address + bytes); null: not found.
 const ElfW(Phdr) * segment_at(const LoadedCode& code, uintptr_t address, size_t bytes, uint32_t rights) noexcept;
 
-// The bytes that the linker put into it to tell it from every other build. Returns how many; 0: there are none.
+// The build id: the bytes by which the linker identifies the build. Returns their number; 0: none.
 inline constexpr size_t kMostBuildIdBytes = 64;
 size_t build_id_of(const LoadedCode& code, uint8_t (&bytes)[kMostBuildIdBytes]) noexcept;
 

@@ -1,4 +1,4 @@
-// Memory straight from the system: what runs inside malloc cannot ask malloc.
+// Memory directly from the system, for code inside malloc, which cannot call malloc.
 #pragma once
 
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 namespace kymo::unwind {
 
-// All zero, and there only as it is touched. Null: there is none.
+// All zero; physical memory is allocated when it is used. Null: no memory.
 inline void* take_pages(size_t bytes) noexcept {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory != MAP_FAILED ? memory : nullptr;

@@ -1,19 +1,19 @@
-// The calling thread's stack in a few nanoseconds, as a number.
+// Captures the calling thread's stack in a few nanoseconds, as a number.
 //
-// Two things make it quick. Unwind rules are remembered by code address (rule_table.h), so a frame costs a lookup and
-// two loads. And a thread remembers the frames of the stack it saw last, outermost first: a new capture goes from the
-// inside out only until it meets a frame that stands where it stood, and then makes sure that every word it would read
-// further out is the word it read before. As the way out depends on nothing else, the rest is then the same, and so is
-// its node. A call that returned, a longjmp or an exception only make that meeting point lie further out. The frame
-// pointer is compared only where the way out depends on it: code that has none uses its register for anything, and a
-// loop that counts in it would make every stack a new one.
+// Two caches make it fast. First, unwind rules are cached by code address (rule_table.h), so a frame costs a lookup and
+// two loads. Second, a thread remembers the frames of its last stack, outermost first. A new capture walks from the
+// inside out only until it finds a frame at the same place as before. Then it checks that every word it would read
+// further out is still the same. The walk depends on nothing else, so the rest of the stack is the same, and so is its
+// node. A call that returned, a longjmp or an exception only moves that point further out. The frame pointer is
+// compared only if the walk depends on it: code without a frame pointer uses the register for anything, and a loop
+// counter in it would make every stack a new one.
 //
 //   remembered   main ── run ── step ── parse ── grow ── malloc
 //   now          main ── run ── step ── print ── copy ── malloc
-//                                  └─ found again: two frames are new, the three outside are only checked
+//                                  └─ found: two frames are new, the three outer ones are only checked
 //
-// Never reads outside the bounds it is given, takes no lock and no memory but pages for itself. Not thread-safe: each
-// thread has its own; a signal handler must not use one that its thread is using.
+// Never reads outside the given bounds, takes no lock, and allocates only its own pages. Not thread-safe: each thread
+// has its own. A signal handler must not use one while its thread uses it.
 #pragma once
 
 #include <cstddef>
@@ -26,21 +26,22 @@
 
 namespace kymo::unwind {
 
-// Is told of every node that is new, outer ones first. False: it could not be kept, and is not to be used.
+// Called for every new node, outer ones first. Returns false if the node could not be kept; then it must not be used.
 struct NodeListener {
   bool (*heard)(void* context, Node node, Node parent, uintptr_t address) noexcept;
   void* context;
 };
 
 inline constexpr size_t kMostFrames = 4096;
-inline constexpr size_t kFramesOfACutStack = 64;  // innermost, that are kept of one with more
+inline constexpr size_t kFramesOfACutStack = 64;  // a deeper stack keeps this many innermost frames
 
 class QuickStack {
  public:
-  // The number of the stack that begins with `at`. Of one that is none of the thread's: its innermost frame alone.
+  // The number of the stack that begins with `at`. If it is not a stack of the thread, only its innermost frame is
+  // used.
   Node capture(Registers at, const ThreadStacks& stacks, const NodeListener& listener) noexcept;
 
-  // Forgets frames and nodes: whoever heard of them is gone, or code was unloaded.
+  // Discards frames and nodes: their listener is gone, or code was unloaded.
   void forget() noexcept {
     kept_ = 0;
     tree_.forget();
@@ -50,15 +51,17 @@ class QuickStack {
  private:
   struct Frame {
     Registers at;
-    Reads reads;  // what its rule made the walk read
+    Reads reads;  // what the walk read because of its rule
     Node node;
     uint16_t rule_flags;
-    uint16_t fp_matters;  // does the way out depend on it? A step may need it, before another one restores what it was.
+    // Nonzero if the walk depends on the frame pointer. A step may need it before another step restores it.
+    uint16_t fp_matters;
 
     bool is_at(const Registers& now) const noexcept {
       return at.sp == now.sp && at.pc == now.pc && (at.fp == now.fp || fp_matters == 0);
     }
-    // Word by word, as it was written a moment ago: a wider load would wait until all that has left the store buffer.
+    // Word by word, as it was just written: a wider load would stall until all of these stores have left the store
+    // buffer.
     void copy_to(Frame& other) const noexcept {
       const auto copy = [](auto from, auto& to) noexcept {
         asm("" : "+r"(from));
@@ -80,9 +83,9 @@ class QuickStack {
   Node walk_anew(const Registers& at, const ThreadStacks& stacks, const NodeListener& listener) noexcept;
   Node told(Node parent, uintptr_t address, const NodeListener& listener) noexcept;
 
-  Frame* frames_ = nullptr;  // the stack seen last, outermost first
-  Frame* fresh_ = nullptr;   // of the capture that runs, innermost first
-  size_t kept_ = 0;          // frames remembered
+  Frame* frames_ = nullptr;  // the last stack, outermost first
+  Frame* fresh_ = nullptr;   // of the current capture, innermost first
+  size_t kept_ = 0;          // number of frames in frames_
   StackTree tree_;
 };
 

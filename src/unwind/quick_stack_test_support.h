@@ -1,5 +1,5 @@
-// What the tests of stacks share: a thread's captures, each compared with what libunwind finds, or the compiler's own
-// library where libunwind is not there.
+// Shared by the tests of stacks: the captures of a thread, each compared with the result of libunwind, or of the
+// compiler's library if there is no libunwind.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "unwind/quick_stack.h"
 
-// Not under ThreadSanitizer, which libunwind's own thread-exit hook does not get along with.
+// Not under ThreadSanitizer, which does not work with libunwind's thread-exit hook.
 #if KYMO_HAVE_UNWIND && !defined(__SANITIZE_THREAD__)
 #define TREE_BY_LIBUNWIND 1
 #endif
@@ -26,7 +26,7 @@
 
 #if defined(__clang__)
 #define TREE_NOINLINE __attribute__((noinline))
-#define TREE_PLAIN __attribute__((no_sanitize("coverage")))  // so that it is as short as it looks
+#define TREE_PLAIN __attribute__((no_sanitize("coverage")))  // without extra code from the compiler
 #define TREE_WITHOUT_FRAME_POINTER
 #define TREE_WITH_FRAME_POINTER
 #else
@@ -36,7 +36,7 @@
 #define TREE_WITH_FRAME_POINTER __attribute__((optimize("O2", "no-omit-frame-pointer")))
 #endif
 
-// Calls function(context) with something else in the frame pointer's register, as code may that needs no frame pointer.
+// Calls function(context) with another value in the frame pointer's register, as code without a frame pointer may do.
 extern "C" void kymo_test_call_with(uintptr_t frame_pointer, void (*function)(void*), void* context);
 #if defined(__x86_64__)
 asm(R"(
@@ -80,13 +80,13 @@ kymo_test_call_with:
 
 namespace kymo::unwind {
 
-// A thread's stack memory, and everything it was told of.
+// A thread's stacks, and all nodes that were reported.
 struct Watched {
   QuickStack stack;
   ThreadStacks stacks{find_own_stack(), {}};
   std::map<Node, std::pair<Node, uintptr_t>> nodes;
-  bool keep = true;     // every node is kept
-  bool compare = true;  // with what others say
+  bool keep = true;     // accept every node
+  bool compare = true;  // with the other unwinder
   size_t captures = 0, differences = 0;
   std::vector<uintptr_t> last;
   Node last_root = 0;
@@ -128,13 +128,13 @@ inline _Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
 TREE_NOINLINE inline size_t backtrace_of(void** buffer) {
   CollectedFrames collected{buffer, 0};
   _Unwind_Backtrace(collect, &collected);
-  std::copy(buffer + 1, buffer + collected.count, buffer);  // without this function itself
+  std::copy(buffer + 1, buffer + collected.count, buffer);  // without this function
   return collected.count - 1;
 }
 #define TREE_BACKTRACE(buffer) backtrace_of(buffer)
 #endif
 
-// The stack beyond the caller of `look`, and what others say it is.
+// Captures the stack of the caller of `look`, and compares it with the other unwinder.
 TREE_NOINLINE TREE_PLAIN inline void look() {
   const Registers here = KYMO_CALLER_REGISTERS();
   const Node node = watched->stack.capture(here, watched->stacks, {Watched::heard, watched});
@@ -145,8 +145,8 @@ TREE_NOINLINE TREE_PLAIN inline void look() {
   const size_t count = TREE_BACKTRACE(buffer);
   std::vector<uintptr_t> expected;
   for (size_t i = 1; i < count; ++i) expected.push_back(without_signature(reinterpret_cast<uintptr_t>(buffer[i])));
-  if (!expected.empty() && expected.back() == 0) expected.pop_back();  // beyond the outermost frame
-  // Some versions say where the call stands rather than where it returns to.
+  if (!expected.empty() && expected.back() == 0) expected.pop_back();  // after the outermost frame
+  // Some versions give the address of the call instead of the return address.
   const auto same = [](uintptr_t theirs, uintptr_t ours) { return theirs == ours || theirs + 1 == ours; };
   if (std::equal(expected.begin(), expected.end(), watched->last.begin(), watched->last.end(), same)) return;
   if (watched->differences++ != 0) return;

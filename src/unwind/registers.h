@@ -1,22 +1,22 @@
-// Where a walk along a stack begins, and where each of its steps arrives.
+// The position of a walk along a stack: its start, and the result of each step.
 #pragma once
 
 #include <cstdint>
 
 namespace kymo::unwind {
 
-// A return address, and what the stack and frame pointer are in the function it leads back to.
+// A return address, and the stack and frame pointer in the function that it returns to.
 struct Registers {
   uintptr_t pc = 0, sp = 0, fp = 0;
 };
 
-// From where a function stands to where it was called from, by its own unwind rule.
+// From the registers inside a function to those of its caller, by the function's unwind rule.
 Registers caller_of(const Registers& here, uintptr_t return_address) noexcept;
 
 }  // namespace kymo::unwind
 
-// Of the function that this stands in, as its caller will find them: the innermost frame is that caller. The function
-// must not be inlined. A compiler that cannot say where its caller's stack pointer stood has it looked up.
+// The registers of the caller of the current function, as they will be after the return: the innermost frame is the
+// caller. The function must not be inlined. If the compiler does not know the caller's stack pointer, it is looked up.
 #if !defined(__clang__)
 #define KYMO_CALLER_REGISTERS()                                                        \
   (::kymo::unwind::Registers{reinterpret_cast<uintptr_t>(__builtin_return_address(0)), \

@@ -1,7 +1,7 @@
-// Unwind rules by code address, remembered for all threads: a lookup is one or two loads, and nobody waits.
+// A cache of unwind rules by code address, for all threads. A lookup is one or two loads and never waits.
 //
-// A place holds an address and the number of its rule in one word, so a place may be overwritten at any time; the rules
-// themselves are only ever added to. All of it is memory that is touched as it is used.
+// An entry has an address and the number of its rule in one word, so it may be overwritten at any time. Rules are only
+// added. Memory is used only for the parts that are touched.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ class RuleTable {
  public:
   constexpr RuleTable() = default;
 
-  // The rule of a return address. An address that execution stands at itself is asked for as itself + 1.
+  // The rule of a return address. For the address of the current instruction, pass the address + 1.
   const Rule& at(uintptr_t return_address) noexcept {
     const uintptr_t place = place_of(return_address);
     const uint64_t first = words_[place].load(std::memory_order_acquire);
@@ -25,7 +25,7 @@ class RuleTable {
     return find(return_address, place);
   }
 
-  // Code was unloaded: other code may come to lie at its addresses.
+  // Call it when code was unloaded: other code may be loaded at its addresses.
   void forget() noexcept;
 
  private:
@@ -40,16 +40,16 @@ class RuleTable {
   uint32_t number_of(const Rule& rule) noexcept;
 
   std::atomic<uint64_t> words_[uintptr_t{1} << kPlaceBits] = {};
-  Rule rules_[kMostRules] = {};  // the first: none
+  Rule rules_[kMostRules] = {};  // the first one is Kind::None
   std::atomic<uint32_t> rule_count_{0};
-  std::atomic<uint32_t> index_[kIndexPlaces] = {};  // numbers of rules, by their hash
+  std::atomic<uint32_t> index_[kIndexPlaces] = {};  // numbers of rules, by hash
 };
 
-// The process's.
+// The table of the process.
 extern RuleTable rule_table;
 
-// Has it forget if the loader unloaded something since the last call: for whoever does not hear of that otherwise. Some
-// 40 ns, and the loader's lock.
+// Calls rule_table.forget() if the loader unloaded something since the last call. For code that is not notified of
+// unloading. Costs about 40 ns, and takes the loader's lock.
 void forget_after_unloading() noexcept;
 
 }  // namespace kymo::unwind

@@ -1,17 +1,17 @@
-// Where stacks lie: a walk reads nothing outside of them.
+// The bounds of stacks: a walk reads nothing outside of them.
 #pragma once
 
 #include <cstdint>
 
 namespace kymo::unwind {
 
-// Memory that is a stack: [low, high). Empty: there is none.
+// The memory of a stack: [low, high). Empty: no stack.
 struct StackBounds {
   uintptr_t low = 0, high = 0;
   bool hold(uintptr_t sp) const noexcept { return sp >= low && sp < high; }
 };
 
-// The stacks a thread may stand on: its own, and the one that signal handlers were given, if any.
+// The stacks that a thread may use: its own, and the alternate stack for signal handlers, if any.
 struct ThreadStacks {
   StackBounds own, alternate = {};
   StackBounds at(uintptr_t sp) const noexcept {
@@ -20,9 +20,8 @@ struct ThreadStacks {
   }
 };
 
-// The calling thread's own; empty where it cannot be found. By /proc, and not by pthread_getattr_np: that takes a lock
-// of the thread and allocates under it, and who replaces malloc would ask again from there and wait forever. Once a
-// thread.
+// The stack of the calling thread; empty if not found. Uses /proc and not pthread_getattr_np, which takes a lock of the
+// thread and allocates under it: a replacement of malloc would call it again and deadlock. Call it once per thread.
 StackBounds find_own_stack() noexcept;
 
 }  // namespace kymo::unwind

@@ -1,7 +1,7 @@
-// Stacks as a tree: a node is a return address and the node of the stack that called it, so a stack is one number.
+// Stacks as a tree: a node is a return address and the node of its caller, so a stack is one number.
 //
-// One thread's, which numbers its nodes itself: nobody else waits for it or is waited for. A stack that could not be
-// followed to its end hangs from a root that says why.
+// Each thread has its own tree with its own numbers, so threads never wait for each other. A stack that could not be
+// walked to its end has a root that says why.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace kymo::unwind {
 
 using Node = uint32_t;
 
-// Nodes that every tree has. Others begin at kFirstNode.
+// Nodes that every tree has. Other nodes start at kFirstNode.
 inline constexpr Node kNoStack = 0;       // nothing is known
-inline constexpr Node kRoot = 1;          // above the outermost frame of a whole stack
-inline constexpr Node kCutNoRule = 2;     // above: code without unwind tables, or a frame that made no sense
-inline constexpr Node kCutElsewhere = 3;  // above: a stack that is not the thread's own (a fiber's)
-inline constexpr Node kCutTooDeep = 4;    // above: more frames than are followed
+inline constexpr Node kRoot = 1;          // above the outermost frame of a complete stack
+inline constexpr Node kCutNoRule = 2;     // above: code without unwind tables, or a frame that is not valid
+inline constexpr Node kCutElsewhere = 3;  // above: not a stack of the thread (a fiber)
+inline constexpr Node kCutTooDeep = 4;    // above: too many frames
 inline constexpr Node kFirstNode = 16;
 
 class StackTree {
@@ -26,13 +26,13 @@ class StackTree {
   StackTree(const StackTree&) = delete;
   StackTree& operator=(const StackTree&) = delete;
 
-  // The node for `address` called from `parent`; a new one where `fresh` is set. kNoStack: there is no memory for more.
+  // The node for `address` called from `parent`. `fresh` is set if it is new. kNoStack: no memory for more.
   Node child(Node parent, uintptr_t address, bool& fresh) noexcept;
 
-  // Takes the newest node back: nobody heard of it.
+  // Removes the newest node, which was not reported.
   void take_back(Node parent, uintptr_t address) noexcept;
 
-  // Begins anew, with kFirstNode.
+  // Starts again with kFirstNode.
   void forget() noexcept;
 
   uint32_t size() const noexcept { return used_; }

@@ -1,4 +1,4 @@
-// One step of a walk: from a frame to the one that called it, by the frame's rule. Both ways to walk are made of it.
+// One step of a walk: from a frame to its caller, by the frame's rule. Both kinds of walks use it.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 #include "unwind/registers.h"
 #include "unwind/rule.h"
 
-// Reading other functions' frames is the point here.
+// The purpose of this code is to read frames of other functions.
 #define KYMO_READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
 
 namespace kymo::unwind {
 
 inline constexpr size_t kWord = sizeof(uintptr_t);
 
-inline constexpr uintptr_t kNothing = 0;  // where a frame "read" that had nothing to read
+inline constexpr uintptr_t kNothing = 0;  // the slot of a frame that read nothing
 inline uintptr_t slot_of_nothing() noexcept { return reinterpret_cast<uintptr_t>(&kNothing); }
 
 KYMO_READS_STACKS inline uintptr_t word_in_stack(uintptr_t slot) noexcept {
@@ -22,7 +22,7 @@ KYMO_READS_STACKS inline uintptr_t word_in_stack(uintptr_t slot) noexcept {
   return *reinterpret_cast<const AnyWord*>(slot);
 }
 
-// Is this a word of the stack, between `low` and its end?
+// True if this is an aligned word of the stack between `low` and its end.
 inline bool is_slot(uintptr_t slot, uintptr_t low, uintptr_t high) noexcept {
   return slot >= low && slot <= high - kWord && slot % kWord == 0;
 }
@@ -31,20 +31,20 @@ inline uintptr_t at_distance(uintptr_t base, int32_t offset) noexcept {
   return base + static_cast<uintptr_t>(intptr_t{offset});
 }
 
-// The caller's stack pointer, of a Kind::Table; with kCfaLoaded, where it lies.
+// The caller's stack pointer for Kind::Table; with kCfaLoaded, the address of it.
 inline uintptr_t plain_cfa(const Rule& rule, const Registers& at) noexcept {
   return at_distance((rule.flags & Rule::kCfaByFramePointer) != 0 ? at.fp : at.sp, rule.cfa_offset);
 }
 
-// Where the caller's frame pointer lies, if it was saved.
+// The address of the caller's frame pointer, if it was saved.
 inline uintptr_t frame_pointer_slot(const Rule& rule, const Registers& at, uintptr_t cfa) noexcept {
   return at_distance((rule.flags & Rule::kSavedByFramePointer) != 0 ? at.fp : cfa, rule.fp_offset);
 }
 
-// The words that a step read. Where these are as they were, so is where the step leads.
+// The words that a step read. If they have not changed, the step has the same result.
 struct Reads {
-  uintptr_t return_slot, fp_slot;  // where: slot_of_nothing() where nothing was read
-  uintptr_t return_word, fp_word;  // what lay there
+  uintptr_t return_slot, fp_slot;  // addresses; slot_of_nothing() if nothing was read
+  uintptr_t return_word, fp_word;  // the words at these addresses
 
   bool restored_frame_pointer() const noexcept { return fp_slot != slot_of_nothing(); }
   KYMO_READS_STACKS bool unchanged() const noexcept {
@@ -55,11 +55,11 @@ struct Reads {
 enum class Step : uint8_t {
   Next,    // done
   End,     // this was the outermost frame
-  Cut,     // there is no rule, or what lies on the stack does not fit it
-  Signal,  // this is a handler's trampoline, which walk (walk.h) crosses
+  Cut,     // there is no rule, or the stack does not match it
+  Signal,  // this is the trampoline of a signal handler; walk (walk.h) handles it
 };
 
-// From `at` to its caller. Reads nothing outside [at.sp, high). Each step leads further out.
+// From `at` to its caller. Reads nothing outside [at.sp, high). Each step goes further out.
 KYMO_READS_STACKS inline Step step(const Rule& rule, uintptr_t high, Registers& at, Reads& reads) noexcept {
   reads = {slot_of_nothing(), slot_of_nothing(), 0, 0};
   uintptr_t cfa, return_slot, fp_slot = 0;
@@ -68,7 +68,7 @@ KYMO_READS_STACKS inline Step step(const Rule& rule, uintptr_t high, Registers& 
     if (__builtin_expect((rule.flags & (Rule::kCfaLoaded | Rule::kReturnInRegister)) != 0, 0)) {
       if ((rule.flags & Rule::kReturnInRegister) != 0 || !is_slot(cfa, at.sp, high)) return Step::Cut;
       cfa = word_in_stack(cfa);
-      reads.fp_word = ~kNothing;  // a word more than is remembered: such a frame never counts as unchanged
+      reads.fp_word = ~kNothing;  // one more word was read than is stored: such a frame never counts as unchanged
     }
     return_slot = at_distance(cfa, rule.return_offset);
     if ((rule.flags & Rule::kFramePointerSaved) != 0) fp_slot = frame_pointer_slot(rule, at, cfa);

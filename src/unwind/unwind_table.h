@@ -1,5 +1,5 @@
-// The unwind rule of a code address, from the tables of the file it was loaded from. Some 200 ns to 2 µs; takes no lock
-// and no memory, and reads nothing beyond the segments of that file.
+// Finds the unwind rule of a code address in the tables of its loaded file. Costs about 200 ns to 2 µs. Takes no lock,
+// allocates nothing, and reads only the segments of that file.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace kymo::unwind {
 
-// `address` lies inside the instruction that is meant: for a return address, one byte before it. `trampoline` is where
-// the code goes on: for a return address, itself.
+// `address` is inside the instruction: for a return address, one byte before it. `trampoline` is where the code
+// continues: for a return address, the return address itself.
 Rule find_rule(uintptr_t address, uintptr_t trampoline) noexcept;
 
-// The same of a file that is known to hold the address.
+// The same for a file that is known to contain the address.
 Rule find_rule_in(const LoadedCode& code, uintptr_t address, uintptr_t trampoline) noexcept;
 
 }  // namespace kymo::unwind

@@ -1,7 +1,7 @@
-// Kymo's own messages, the second third: what a daemon asks of the agent in a program, and what it hears back.
+// Kymo's own messages, part two of three: requests of a daemon to the agent in a program, and their answers.
 //
-// A request has an id that the daemon gives. The agent answers Start and MemoryStart with any number of Status and one
-// Done or MemoryDone, whatever happens, so that nobody waits for a trace that never comes.
+// The daemon gives each request an id. The agent answers Start and MemoryStart with any number of Status and always
+// with one Done or MemoryDone, so that nobody waits forever for a trace.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace kymo::wire {
 
-// What to record besides times, bits of TraceOptions::flags. An agent refuses a bit that it does not know.
+// What to record besides times: bits of TraceOptions::flags. An agent refuses unknown bits.
 inline constexpr uint64_t kWithShapes = 1 << 0;
 inline constexpr uint64_t kWithMemory = 1 << 1;
 inline constexpr uint64_t kWithStack = 1 << 2;
@@ -29,17 +29,17 @@ enum class TraceFormat : uint32_t {
 // What to record, and when. Exactly one of duration_ns, iterations and last_ns is not 0.
 struct TraceOptions {
   uint64_t start_at_ns = 0;  // CLOCK_REALTIME; 0: now
-  std::string boot_id = {};  // of the host whose clock that is; another host's agent refuses
+  std::string boot_id = {};  // of the host of that clock; an agent on another host refuses
   uint64_t duration_ns = 0;
   uint64_t iterations = 0;
-  uint64_t iteration_roundup = 0;  // with iterations: begin at the next multiple of it; 0: at the next one
-  uint64_t last_ns = 0;            // what a flight recorder still holds, this far back
-  uint64_t warmup_ns = 0;          // recorded and thrown away
-  uint64_t most_bytes = 0;         // stop when the trace has this size; 0: no limit
-  std::string output = {};         // an absolute path, with places for names: output_pattern.h
+  uint64_t iteration_roundup = 0;  // with iterations: start at the next multiple of it; 0: at the next iteration
+  uint64_t last_ns = 0;            // the last part of a flight recorder, of this length
+  uint64_t warmup_ns = 0;          // recorded and discarded
+  uint64_t most_bytes = 0;         // max size of the trace: recording stops there; 0: no limit
+  std::string output = {};         // an absolute path with placeholders: output_pattern.h
   TraceFormat format = TraceFormat::Kymo;
   uint64_t flags = 0;
-  std::vector<std::string> extra = {};  // "KEY=value", for what has no field yet
+  std::vector<std::string> extra = {};  // "KEY=value", for options without a field
   bool operator==(const TraceOptions&) const = default;
 };
 
@@ -56,7 +56,7 @@ struct Cancel {
   bool operator==(const Cancel&) const = default;
 };
 
-// Where a request is. A state that is not known is one that a newer peer has.
+// The state of a request. An unknown state comes from a newer peer.
 enum class RequestState : uint32_t {
   Queued = 1,  // not sent to the process yet
   Waiting = 2,
@@ -66,31 +66,31 @@ enum class RequestState : uint32_t {
   Finished = 6,
   Failed = 7,
   Cancelled = 8,
-  Busy = 9,  // refused: another one runs
+  Busy = 9,  // refused: another request is active
 };
 
 struct Status {
   static constexpr MessageType kType = MessageType::Status;
   uint64_t id = 0;
   RequestState state = RequestState::Waiting;
-  uint32_t progress = 0;  // of this state, in thousandths
+  uint32_t progress = 0;  // of this state, 0 to 1000
   std::string text = {};
   bool operator==(const Status&) const = default;
 };
 
-// Events and losses of a trace that nobody counted: one that libkineto wrote.
+// The number of events and losses is unknown: libkineto wrote the trace.
 inline constexpr uint64_t kUnknownCount = ~uint64_t{0};
 
 struct Done {
   static constexpr MessageType kType = MessageType::Done;
   uint64_t id = 0;
   RequestState state = RequestState::Finished;  // or Failed, Cancelled, Busy
-  std::string path = {};                        // what was written; empty: nothing
+  std::string path = {};                        // the file that was written; empty: none
   uint64_t bytes = 0;
   uint64_t events = 0;     // or kUnknownCount
-  uint64_t losses = 0;     // events that the trace says it has not; or kUnknownCount
-  int64_t late_ns = 0;     // how much later than asked the first event could be recorded
-  uint64_t took_ns = 0;    // from the first to the last moment that was recorded
+  uint64_t losses = 0;     // events that the trace reports as lost; or kUnknownCount
+  int64_t late_ns = 0;     // delay between the requested start and the first event that could be recorded
+  uint64_t took_ns = 0;    // from the first to the last recorded time
   std::string error = {};  // empty: none
   bool operator==(const Done&) const = default;
 };
@@ -119,7 +119,7 @@ struct MemoryDone {
   bool operator==(const MemoryDone&) const = default;
 };
 
-// An agent tells now and then at which iteration its program is.
+// An agent reports from time to time the current iteration of its program.
 struct Step {
   static constexpr MessageType kType = MessageType::Step;
   uint64_t iteration = 0;

@@ -1,4 +1,4 @@
-// The keys of a config: what each is called, which member of a TraceRequest it sets, and what it may be.
+// The keys of a config: the name of each, the member of TraceRequest that it sets, and its allowed values.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ struct ConfigKey {
   std::variant<RequestMember<bool>, RequestMember<uint64_t>, RequestMember<std::optional<uint64_t>>,
                RequestMember<std::string>, RequestMember<std::vector<std::string>>>
       member;
-  uint64_t most = INT32_MAX;  // of a number
-  uint64_t scale = 1;         // what a number is multiplied by
-  bool is_alias = false;      // another name for a key before it: read and never written
+  uint64_t most = INT32_MAX;  // max of a number
+  uint64_t scale = 1;         // factor for a number
+  bool is_alias = false;      // another name for an earlier key: read, but never written
 };
 
-// In the order in which they are written.
+// In the order of writing.
 std::span<const ConfigKey> config_keys();
 const ConfigKey* find_config_key(std::string_view name);
 
-// Keys of older versions, which mean nothing any more.
+// Keys of older versions, which have no effect any more.
 bool is_retired_config_key(std::string_view name);
 
 bool is_activity_type(std::string_view name);

@@ -1,4 +1,4 @@
-// What `dyno gputrace` asks for, and what a daemon makes of it for the processes.
+// The request of `dyno gputrace`, and the config that a daemon makes from it for the processes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace kymo::wire {
 
-// Its options, with its defaults.
+// The options of `dyno gputrace`, with its defaults.
 struct GpuTraceOptions {
   std::string log_file;
   int64_t job = 0;
@@ -23,18 +23,18 @@ struct GpuTraceOptions {
   std::optional<uint64_t> iterations;  // instead of a time
   uint64_t iteration_roundup = 1;
   bool record_shapes = false;
-  bool profile_memory = false;  // a snapshot of memory, for as long as the duration
+  bool profile_memory = false;  // a snapshot of memory, for the length of the duration
   bool with_stacks = false;
   bool with_flops = false;
   bool with_modules = false;
 };
 
-// The text that `dyno` writes, line by line in its order. Refused: a file name that a config cannot hold, memory
-// together with iterations (a snapshot has a duration only), and zero iterations.
+// The text that `dyno` writes, with its order of lines. Refuses a file name that a config cannot contain, memory
+// together with iterations (a snapshot has only a duration), and zero iterations.
 Result<std::string> gputrace_config(const GpuTraceOptions& options);
 Result<RpcTrigger> gputrace_request(const GpuTraceOptions& options);
 
-// What a process gets: the text, and an id by which its trace can be found again.
+// What a process gets: the text, and an id to find its trace again.
 std::string handed_out_config(std::string_view config, uint64_t trace_id);
 
 }  // namespace kymo::wire

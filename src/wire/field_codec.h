@@ -1,8 +1,9 @@
-// Fields to bytes and back: each is its number and its length, two bytes both, and its value.
+// Converts fields to bytes and back. A field is its number and its length, two bytes each, and its value.
 //
-// A number (a truth, a state) takes 8 bytes, a text its bytes, a list of numbers 8 bytes each in one field; a record is
-// fields again; a list of texts or records is one field per item. Limits are message_type.h's, kept on both sides, so
-// that what is written can be read. What does not fit ends the work with a reason; nothing is thrown.
+// A number (also a boolean or a state) has 8 bytes, a text its bytes, a list of numbers 8 bytes each in one field. A
+// record has fields itself. A list of texts or records is one field per item. The limits of message_type.h apply in
+// both directions, so that everything that is written can be read. An error ends the work with a reason; nothing is
+// thrown.
 #pragma once
 
 #include <bitset>
@@ -21,12 +22,12 @@ namespace kymo::wire {
 
 inline constexpr size_t kFieldHeadBytes = 4;
 inline constexpr size_t kFieldNumberBytes = 8;
-inline constexpr size_t kFieldNumbers = 64;  // every known field's is below
+inline constexpr size_t kFieldNumbers = 64;  // all known field numbers are lower
 
 template <class T>
 concept FieldNumber = std::integral<T> || std::is_enum_v<T>;
 
-// Numbers as 64 bits: a signed one keeps its sign. number_from is false where one does not fit the member.
+// Numbers as 64 bits; a signed one keeps its sign. number_from returns false if the number does not fit the member.
 template <FieldNumber T>
 uint64_t number_bits(T value) {
   if constexpr (std::is_signed_v<T>) return static_cast<uint64_t>(static_cast<int64_t>(value));
@@ -44,7 +45,7 @@ bool number_from(uint64_t bits, T& value) {
   return number_bits(value) == bits;
 }
 
-// Why a text cannot be sent or taken; empty where it can.
+// Why a text cannot be sent or accepted; empty if it can.
 std::string_view text_problem(std::string_view text);
 
 class FieldWriter {
@@ -67,7 +68,7 @@ class FieldWriter {
     if (value) put(number, name, *value);
   }
 
-  // The first thing that could not be written; empty where all was.
+  // The first error; empty if everything was written.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -91,7 +92,7 @@ class FieldWriter {
       for (const T& item : items) put(number, name, item);
     }
   }
-  // A record: its length is known when it is written.
+  // A record. Its length is filled in after it is written.
   template <class T>
   requires std::is_class_v<T>
   void put(uint16_t number, const char* name, const T& record) {
@@ -105,7 +106,7 @@ class FieldWriter {
 
   void head(uint16_t number, size_t size) {
     out_.fixed(number);
-    out_.fixed(static_cast<uint16_t>(size));  // within kLongestText or kMostItems numbers
+    out_.fixed(static_cast<uint16_t>(size));  // at most kLongestText or kMostItems numbers
   }
   void refuse(const char* name, std::string_view why);
 
@@ -115,7 +116,7 @@ class FieldWriter {
 
 static_assert(kLongestText <= UINT16_MAX && kMostItems * kFieldNumberBytes <= UINT16_MAX);
 
-// One field of a message that is being read, held against each that is known.
+// One field of a message that is being read. It is compared with each known field.
 class FieldMatch {
  public:
   FieldMatch(uint16_t number, base::Bytes value, std::bitset<kFieldNumbers>& seen, std::string& problem)
@@ -184,7 +185,7 @@ class FieldMatch {
   std::string& problem_;
 };
 
-// Which needed field is missing.
+// Finds a missing needed field.
 class FieldNeeds {
  public:
   FieldNeeds(const std::bitset<kFieldNumbers>& seen, std::string& problem) : seen_(seen), problem_(problem) {}
@@ -200,7 +201,7 @@ class FieldNeeds {
   std::string& problem_;
 };
 
-// All fields of a message or record. The reason why it could not be read, or nothing.
+// Reads all fields of a message or record. Returns the reason why it could not be read, or an empty text.
 template <class M>
 std::string read_fields(base::Bytes untrusted, M& message) {
   std::bitset<kFieldNumbers> seen;

@@ -1,8 +1,8 @@
 // Kymo's own protocol: messages between the agent in a program, the daemon and the commands.
 //
-// They travel over a SOCK_SEQPACKET socket, one message a packet of at most 64 KiB, so that nothing has to be put
-// together. A message is a header of 16 bytes and its fields: docs/wire.md. Older and newer ends understand each other:
-// a field that is not known is skipped, and a message that is not known is told apart from one that makes no sense.
+// They use a SOCK_SEQPACKET socket, with one message of at most 64 KiB per packet, so that nothing must be reassembled.
+// A message is a header of 16 bytes and its fields: docs/wire.md. Older and newer versions understand each other:
+// unknown fields are skipped, and an unknown message is different from one that is not valid.
 #pragma once
 
 #include <cstdint>
@@ -30,35 +30,35 @@ using Message =
 
 enum class PacketKind : uint8_t {
   Good,
-  Unknown,    // a message, but of a type that is not known here: answer and go on
-  Malformed,  // a message whose fields make no sense: answer and go on
-  Foreign,    // no message at all: close
+  Unknown,    // a message of an unknown type: answer and continue
+  Malformed,  // a message whose fields are not valid: answer and continue
+  Foreign,    // not a message: close the connection
 };
 
-// What a packet held.
+// The content of a packet.
 struct Packet {
   PacketKind kind = PacketKind::Foreign;
-  uint16_t type = 0;    // where it is not foreign
-  uint32_t serial = 0;  // a reply carries its request's; 0: a message that expects none
-  Message message;      // where it is good
-  std::string reason;   // where it is not
+  uint16_t type = 0;    // if not foreign
+  uint32_t serial = 0;  // a reply has the serial of its request; 0: no reply is expected
+  Message message;      // if good
+  std::string reason;   // if not good
 };
 
-// A whole packet, as received. Copies what it keeps; takes memory in proportion to the packet and not to what it
-// claims.
+// Reads a complete packet. Copies what it keeps. Memory is proportional to the size of the packet, not to the sizes
+// that it claims.
 Packet read_message(base::Bytes untrusted);
 
-// The packet. Refused: a message beyond the limits of message_type.h or one that read_message would refuse.
+// Makes the packet. Refuses a message that exceeds the limits of message_type.h or that read_message would refuse.
 Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t serial = 0);
 
-// What to answer to a packet that is unknown or malformed.
+// The answer to a packet that is unknown or malformed.
 Refused refusal_of(const Packet& packet);
 
-std::string_view name_of(MessageType type);  // "Start"; "?" where it is not known
+std::string_view name_of(MessageType type);  // "Start"; "?" if it is not known
 std::string_view name_of(RequestState state);
-bool is_final(RequestState state);  // nothing follows it
+bool is_final(RequestState state);  // no other state follows
 
-// The newest version that both speak; 0: there is none.
+// The newest version that both support; 0: none.
 uint32_t common_version(const Hello& hello, uint32_t oldest = kProtocolVersion, uint32_t newest = kProtocolVersion);
 
 }  // namespace kymo::wire

@@ -1,4 +1,4 @@
-// What must be true of a message beyond each field being one: an id that is not 0, one kind of window and not two.
+// Rules for whole messages, beyond the check of each field: an id is not 0, only one kind of time window.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace kymo::wire {
 
-// Why it cannot be meant; empty where it can.
+// Why it is not valid; empty if it is.
 std::string options_problem(const TraceOptions& options);
 
 std::string message_problem(const Hello& message);
@@ -22,7 +22,7 @@ std::string message_problem(const MemoryDone& message);
 std::string message_problem(const Trigger& message);
 std::string message_problem(const TriggerUpdate& message);
 
-// All others are what their fields are.
+// All other messages need no further check.
 template <class M>
 std::string message_problem(const M&) {
   return {};

@@ -1,7 +1,7 @@
-// The fields of every message and record: number, name, member. Written and read by the same lines (field_codec.h).
+// The fields of every message and record: number, name, member. The same code writes and reads them (field_codec.h).
 //
-// A number is never given to another field of the same message. `needed` fields must be there, everything else keeps
-// its default where it is missing, and a reader skips numbers that are not here.
+// A number is never reused for another field of the same message. `needed` fields must be present. All others keep
+// their default if they are missing. A reader skips unknown numbers.
 #pragma once
 
 #include <type_traits>
@@ -12,7 +12,7 @@
 
 namespace kymo::wire {
 
-// A T, or a T that is only looked at.
+// A T or a const T.
 template <class M, class T>
 concept MaybeConst = std::is_same_v<std::remove_const_t<M>, T>;
 

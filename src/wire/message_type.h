@@ -1,4 +1,4 @@
-// The kinds of Kymo's messages, and the limits that all of them keep.
+// The types of Kymo's messages, and the limits for all of them.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace kymo::wire {
 
-// Numbers are never given twice. Those from 0x8000 on stay free for private use.
+// Numbers are never reused. Numbers from 0x8000 are reserved for private use.
 enum class MessageType : uint16_t {
   Hello = 1,
   Welcome = 2,
@@ -32,9 +32,9 @@ enum class MessageType : uint16_t {
   DoctorReply = 39,
 };
 
-inline constexpr size_t kLargestMessage = 64 * 1024;  // header included
+inline constexpr size_t kLargestMessage = 64 * 1024;  // with the header
 inline constexpr size_t kLongestText = 4096;          // a path, a command line, an explanation
-inline constexpr size_t kMostItems = 1024;            // of a list
+inline constexpr size_t kMostItems = 1024;            // max items in a list
 inline constexpr uint64_t kLongestTraceNs = 7ull * 24 * 3600 * 1'000'000'000;
 inline constexpr uint32_t kWholeProgress = 1000;  // thousandths
 

@@ -1,7 +1,7 @@
-// Where a trace goes, with places for names: "/data/{host}/{name}-{pid}.kymo".
+// The path of a trace, with placeholders: "/data/{host}/{name}-{pid}.kymo".
 //
-// One request goes to many processes, and each writes a file of its own. Names come from programs and users, so what
-// they put in cannot leave the folder that the pattern names.
+// One request goes to many processes, and each writes its own file. The values come from programs and users, so they
+// cannot leave the folder that the pattern names.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace kymo::wire {
 
-// What the places stand for: {pid} {request} {name} {host} {job} {time}.
+// The values of the placeholders: {pid} {request} {name} {host} {job} {time}.
 struct OutputNames {
   int64_t pid = 0;
   uint64_t request = 0;
   std::string name = {};
   std::string host = {};
   std::string job = {};
-  std::string time = {};  // as the caller writes it: "20260131-142530"
+  std::string time = {};  // in the format of the caller: "20260131-142530"
 };
 
-// The path. In what is put in, everything but letters, digits and `._-+` becomes `_`, and so does a leading dot; an
-// empty one is "none". "{{" and "}}" are braces. A pattern without {pid} and {request} gets "_PID" before its ending,
-// or all processes would write the same file. Refused: a place that is not known, and a path beyond kLongestText.
+// The path. In the values, every character except letters, digits and `._-+` becomes `_`, and so does a leading dot. An
+// empty value becomes "none". "{{" and "}}" are braces. A pattern without {pid} and {request} gets "_PID" before its
+// extension; otherwise all processes would write the same file. Refuses an unknown placeholder, and a path longer than
+// kLongestText.
 Result<std::string> output_from_pattern(std::string_view pattern, const OutputNames& names);
 
 }  // namespace kymo::wire

@@ -1,7 +1,7 @@
-// What was read from bytes of someone else: a value, or the reason why there is none.
+// The result of reading untrusted bytes: a value, or the reason why there is none.
 //
-// Bytes that make no sense are nothing exceptional to a daemon, so they are answered by a value and not by an
-// exception: a packet cannot end a thread.
+// For a daemon, invalid bytes are a normal case, so the result is a value and not an exception: a packet cannot end a
+// thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace kymo::wire {
 
-// One line for a log: what was wrong, with the value.
+// One line for a log, with what was wrong and the value.
 struct Refusal {
   std::string reason;
   bool operator==(const Refusal&) const = default;
@@ -23,12 +23,12 @@ class [[nodiscard]] Result {
   Result(Refusal refusal) : value_(std::in_place_index<1>, std::move(refusal)) {}
 
   explicit operator bool() const { return value_.index() == 0; }
-  // Only where there is one.
+  // Only if there is a value.
   T& operator*() { return *std::get_if<0>(&value_); }
   const T& operator*() const { return *std::get_if<0>(&value_); }
   T* operator->() { return std::get_if<0>(&value_); }
   const T* operator->() const { return std::get_if<0>(&value_); }
-  // Empty where there is a value.
+  // Empty if there is a value.
   std::string reason() const { return *this ? std::string() : std::get_if<1>(&value_)->reason; }
 
  private:

@@ -1,8 +1,8 @@
-// dyno's remote calls: how its command talks to a daemon, over a stream.
+// dyno's remote calls: how its command communicates with a daemon over a stream.
 //
-// A request and its reply are each a length of four bytes and that many bytes of JSON; a connection carries one of
-// both. A daemon reads a frame, then a request out of it; `dyno` itself is the other side. Where a daemon cannot read a
-// request it says nothing and closes, and where a field is missing it says so: RpcReading holds which of the two.
+// A request and its reply each have a length of four bytes and then that many bytes of JSON. A connection has one of
+// each. A daemon reads a frame, then a request from it; `dyno` is the other side. If a daemon cannot read a request, it
+// closes without a reply. If a field is missing, it replies with that. RpcReading says which of the two applies.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,15 @@ namespace kymo::wire {
 
 inline constexpr uint16_t kRpcPort = 1778;
 inline constexpr size_t kRpcLengthBytes = 4;
-// A longer frame is refused when its first four bytes are there. Reading one takes up to a hundred times its length.
+// A longer frame is refused after its first four bytes. Reading a frame needs up to a hundred times its length of
+// memory.
 inline constexpr size_t kRpcLargest = 256 * 1024;
 
-// `setKinetOnDemandRequest`, spelled like this: a trace of the processes that match.
+// `setKinetOnDemandRequest` (this spelling is correct): a trace of the matching processes.
 struct RpcTrigger {
-  std::string config;         // config.h; handed on as it is
-  std::vector<int32_t> pids;  // none, or 0 alone: all of the job
-  int64_t job = 0;            // 0: those that belong to no job
+  std::string config;         // config.h; passed on unchanged
+  std::vector<int32_t> pids;  // empty, or only 0: all processes of the job
+  int64_t job = 0;            // 0: processes without a job
   uint64_t process_limit = 1000;
   bool operator==(const RpcTrigger&) const = default;
 };
@@ -37,7 +38,7 @@ struct RpcGetStatus {
 struct RpcGetVersion {
   bool operator==(const RpcGetVersion&) const = default;
 };
-// The counters of the accelerators, for a while, because only one tool can have them.
+// Pauses the counters of the accelerators for some time, because only one tool can use them.
 struct RpcPauseCounters {
   uint64_t seconds = 0;
   bool operator==(const RpcPauseCounters&) const = default;
@@ -47,7 +48,7 @@ struct RpcResumeCounters {
 };
 using RpcRequest = std::variant<RpcTrigger, RpcGetStatus, RpcGetVersion, RpcPauseCounters, RpcResumeCounters>;
 
-// What became of an RpcTrigger. The pids are the processes' own.
+// The result of an RpcTrigger. The pids are those of the processes themselves, not of parents.
 struct RpcTriggered {
   std::vector<int32_t> matched;
   std::vector<int32_t> activities_triggered;
@@ -57,32 +58,32 @@ struct RpcTriggered {
   bool operator==(const RpcTriggered&) const = default;
 };
 
-// Frames. `received` is what has come so far: the JSON in it once that is whole, nothing while more must come, and a
-// refusal when the length is one that no request has or something follows the end.
+// Frames. `received` is the data so far. Returns the JSON in it when it is complete, nothing if more must come, and a
+// refusal if the length is not possible or if something follows the end.
 Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received);
 Result<std::vector<std::byte>> rpc_frame(std::string_view json);
 
 struct RpcReading {
   std::optional<RpcRequest> request;
   std::string reason;  // why there is none
-  std::string answer;  // what to reply then; empty: nothing, the connection is closed
+  std::string answer;  // the reply in that case; empty: no reply, close the connection
 };
 RpcReading read_rpc_request(std::string_view untrusted);
 std::string rpc_request(const RpcRequest& request);
 
-// Replies, keys in alphabetical order.
+// Replies. Keys are in alphabetical order.
 std::string rpc_triggered(const RpcTriggered& triggered);
 std::string rpc_status(int64_t status);
 std::string rpc_status(bool done);
 std::string rpc_version(std::string_view version);
 
-// For the side that asked. A reply that says "failed" is a refusal with what it says.
+// For the side that sent the request. A reply with "failed" is a refusal with its text.
 Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted);
 Result<int64_t> read_rpc_status(std::string_view untrusted);
 Result<std::string> read_rpc_version(std::string_view untrusted);
 
-// Whether a process is meant: its job is the same, and all are asked for or one of its pids, parents included. So the
-// pid of a launcher selects all its workers.
+// True if the trigger selects a process: its job is the same, and either all processes or one of its pids is selected.
+// Its pids include its parents, so the pid of a launcher selects all its workers.
 bool rpc_selects(const RpcTrigger& trigger, int64_t job, std::span<const int32_t> pids);
 
 }  // namespace kymo::wire

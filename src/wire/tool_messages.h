@@ -1,6 +1,6 @@
-// Kymo's own messages, the last third: what a command asks of the daemon.
+// Kymo's own messages, part three of three: requests of a command to the daemon.
 //
-// A reply that does not fit into one message comes as several; all but the last say that more follow.
+// A reply that does not fit into one message is sent as several; all except the last have `more` set.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace kymo::wire {
 
-// Which processes are meant: all that match everything that is said here. A pid matches a process and all below it.
+// Selects the processes that match all conditions given here. A pid matches a process and all its descendants.
 struct Selection {
   std::vector<int32_t> pids = {};
   std::vector<std::string> names = {};
-  std::optional<std::string> job = {};  // empty: those without one; not said: any
+  std::optional<std::string> job = {};  // empty: processes without a job; no value: any
   bool operator==(const Selection&) const = default;
 };
 
@@ -27,7 +27,7 @@ struct List {
   bool operator==(const List&) const = default;
 };
 
-// By which protocol a process is connected.
+// The protocol of a process.
 enum class Protocol : uint32_t {
   Kymo = 1,
   Kineto = 2,
@@ -42,9 +42,9 @@ struct ProcessEntry {
   std::string command_line = {};
   std::string job = {};
   uint64_t started_at_ns = 0;
-  uint64_t seen_at_ns = 0;  // when it last said anything
+  uint64_t seen_at_ns = 0;  // when its last message came
   uint64_t capabilities = 0;
-  uint64_t request_id = 0;  // what it is busy with; 0: nothing
+  uint64_t request_id = 0;  // its active request; 0: none
   RequestState state = RequestState::Waiting;
   std::optional<uint64_t> iteration = {};
   uint64_t pid_namespace = 0;
@@ -72,7 +72,7 @@ struct TriggerTarget {
   int32_t pid = 0;
   uint64_t request_id = 0;
   RequestState state = RequestState::Queued;
-  std::string path = {};  // where its trace will be, as far as that is known
+  std::string path = {};  // where its trace will be, if known
   std::string text = {};
   bool operator==(const TriggerTarget&) const = default;
 };
@@ -81,12 +81,12 @@ struct TriggerReply {
   static constexpr MessageType kType = MessageType::TriggerReply;
   uint64_t trigger_id = 0;
   std::vector<TriggerTarget> targets = {};
-  std::string text = {};  // where there is no target: why
+  std::string text = {};  // if there is no target: why
   bool more = false;
   bool operator==(const TriggerReply&) const = default;
 };
 
-// A change of one target; the last of a target has the state Finished, Failed, Cancelled or Busy.
+// A change of one target. Its last update has the state Finished, Failed, Cancelled or Busy.
 struct TriggerUpdate {
   static constexpr MessageType kType = MessageType::TriggerUpdate;
   uint64_t trigger_id = 0;
@@ -100,7 +100,7 @@ struct TriggerUpdate {
   uint64_t losses = 0;
   int64_t late_ns = 0;
   std::string error = {};
-  uint32_t targets_left = 0;  // 0: this was the last of all
+  uint32_t targets_left = 0;  // 0: this was the last update of all
   bool operator==(const TriggerUpdate&) const = default;
 };
 
@@ -110,10 +110,10 @@ struct CancelTrigger {
   bool operator==(const CancelTrigger&) const = default;
 };
 
-// Why does nothing match? A look at everything that has to be right.
+// Asks why no process matches: checks everything that must be right.
 struct Doctor {
   static constexpr MessageType kType = MessageType::Doctor;
-  std::optional<int32_t> pid = {};  // one process; not said: in general
+  std::optional<int32_t> pid = {};  // one process; no value: in general
   bool operator==(const Doctor&) const = default;
 };
 

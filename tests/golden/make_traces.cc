@@ -2,14 +2,32 @@
 //
 //   golden_traces FOLDER
 //
-//   rich.kymo      one process: threads, nested ranges, names with values, instants, counters, ranges across threads,
-//   flows lossy.kymo     the same, with a loss ledger both.kymo      two processes, by concatenation damaged.kymo   a
-//   byte of a chunk of events is wrong torn.kymo      the end is cut off hostile.kymo   names that would drive a
-//   terminal or break JSON many.kymo      more durations of one name than are kept exactly silent.kymo    a process
-//   that recorded no event device.kymo    a thread that launches, two queues of a device, one of another without a
-//   clock empty.kymo     no byte at all foreign.json   another tool's trace
-//   memory.kymo    allocations of a device and of the heap, with categories, ranges and stacks
-//   small.kycap, far.kycap (of a device that is not here), damaged.kycap, unfinished.kycap: captures
+//   rich.kymo       one process with all kinds of events: threads, nested ranges, names with values, instants,
+//                   counters, ranges across threads, flows
+//
+//   lossy.kymo      the same, with a loss ledger
+//
+//   both.kymo       two processes, by concatenation
+//
+//   damaged.kymo    one byte in a chunk of events is wrong
+//
+//   torn.kymo       the end is cut off
+//
+//   hostile.kymo    names that would control a terminal or break JSON
+//
+//   many.kymo       more durations of one name than are kept exactly
+//
+//   silent.kymo     a process that recorded no event
+//
+//   device.kymo     a thread that launches, two queues of a device, one queue of another device without a clock
+//
+//   empty.kymo      no bytes
+//
+//   foreign.json    the trace of another tool
+//
+//   memory.kymo     allocations of a device and of the heap, with categories, ranges and stacks
+//
+//   *.kycap         captures: small, far (of a device that is not here), damaged, unfinished
 #include <cstdio>
 #include <exception>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What memory was for, in the eight kinds that memory timelines of training are drawn with.
+// What memory is used for: the eight categories of memory timelines of training.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace kymo::memory {
 
-// In the order in which exported rows hold them.
+// In the order of exported rows.
 enum class Category : uint8_t {
   Parameter,
   OptimizerState,
@@ -24,9 +24,9 @@ inline constexpr size_t kCategories = 8;
 using BytesByCategory = std::array<uint64_t, kCategories>;
 
 std::string_view category_name(Category category);   // "PARAMETER" … "AUTOGRAD_DETAIL", "unknown"
-std::string_view category_label(Category category);  // for people: "parameter" … "autograd detail", "unknown"
+std::string_view category_label(Category category);  // human-readable: "parameter" … "autograd detail", "unknown"
 
-// By name, in letters of any size, with '_', '-' or ' ' between words; Unknown for any other text.
+// Finds a category by its name. Case is ignored, and '_', '-' or ' ' may separate words. Unknown for any other text.
 Category category_named(std::string_view name);
 
 }  // namespace kymo::memory

@@ -1,10 +1,10 @@
-// Everything in a trace that took memory or gave it back, in the order of time, over all its threads and processes.
+// All allocations and frees in a trace, sorted by time, over all its threads and processes.
 //
-//   device runtime, kymo_allocation   a field "bytes", often "device", "category"; "device" names the memory
+//   device runtime, kymo_allocation   the field "bytes", often "device" and "category"; "device" names the memory
 //   scope-guard profiler              "Bytes", "Device Type", "Device Id"; the stack of the range around it
-//   heap hook                         "malloc" and "free" of the memory "heap", with stacks (docs/heap.md)
+//   heap hook                         "malloc" and "free" in the memory "heap", with stacks (docs/heap.md)
 //
-// One chunk of a track is held at a time and only while its time has come, so memory does not grow with the trace.
+// Holds one chunk per track, and only while its time range is read, so memory does not grow with the trace.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@
 
 namespace kymo::memory {
 
-// One device's memory, as one process sees it: addresses mean something within it.
+// The memory of one device in one process. Addresses are unique within it.
 struct MemoryInfo {
-  uint32_t process = 0;  // an index of processes
+  uint32_t process = 0;  // index into processes
   std::string device;
 };
 
 struct ProcessInfo {
   uint64_t pid = 0;
   std::string name;                                      // of the program
-  int64_t end_ns = std::numeric_limits<int64_t>::max();  // when it had ended, as far as is known
+  int64_t end_ns = std::numeric_limits<int64_t>::max();  // when it had ended, if known
 };
 
 struct ThreadInfo {
@@ -39,24 +39,24 @@ struct ThreadInfo {
   std::string name;
 };
 
-// What the numbers in changes stand for. Filled while they are read.
+// What the numbers in changes refer to. Filled while the changes are read.
 struct Tables {
   std::vector<ProcessInfo> processes;
   std::vector<MemoryInfo> memories;
   std::vector<ThreadInfo> threads;
-  std::vector<std::string> ranges{""};  // names ("step {}"); 0: in none
-  std::set<std::string> other_devices;  // that were not asked for
+  std::vector<std::string> ranges{""};  // names ("step {}"); 0: no range
+  std::set<std::string> other_devices;  // devices that were not selected
   Stacks stacks;
 };
 
 struct MemoryChange {
   int64_t time_ns = 0;  // since 1970
   uint64_t address = 0;
-  uint64_t bytes = 0;  // of a sample: what it stands for; of a return: what it says, 0 where it says nothing
+  uint64_t bytes = 0;  // of a sample: what it represents; of a free: as recorded, 0 if not recorded
   uint32_t memory = 0, thread = 0;
   StackId stack = 0;
-  uint32_t range = 0;      // the innermost that was open on the thread
-  uint32_t outermost = 0;  // which range without one around it: a number of its own each time; 0: none
+  uint32_t range = 0;      // the innermost open range of the thread
+  uint32_t outermost = 0;  // number of the outermost range, different for each execution; 0: none
   Category category = Category::Unknown;
   bool is_return = false;
   bool sampled = false;
@@ -64,22 +64,22 @@ struct MemoryChange {
 
 class Changes {
  public:
-  // `device`: of this memory alone; empty: of all. The reader must outlive this.
+  // `device` selects one memory; empty: all. The reader must outlive this object.
   explicit Changes(const trace::Reader& reader, std::string device = {});
   ~Changes();
   Changes(const Changes&) = delete;
   Changes& operator=(const Changes&) = delete;
 
-  // All changes of the next moment, by thread: more than one only where clocks are too coarse to tell. Empty: the end.
-  // Good until the next call.
+  // All changes of the next point in time, sorted by thread. More than one only if the clocks are too coarse to
+  // distinguish them. Empty at the end. Valid until the next call.
   std::span<const MemoryChange> next();
 
-  // The span in which changes can be: of all tracks that have points.
+  // The time span of all tracks that have points. All changes are in it.
   int64_t begin_ns() const;
   int64_t end_ns() const;
 
-  // The most blocks that can be alive at once in a trace of this size: every one takes some of its bytes, however well
-  // they are packed. A forged trace may claim more.
+  // The max number of blocks that can be alive at once in a trace of this size: each block needs some bytes of the
+  // file, even with the best compression. A forged trace may claim more.
   uint64_t most_alive() const;
 
   Tables& tables();

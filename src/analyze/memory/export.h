@@ -1,4 +1,4 @@
-// A trace's memory profile in the form that a file's name asks for.
+// Exports the memory profile of a trace. The extension of the file selects the format.
 //
 //   .html                        a page with the stacked timeline and the holders (page.h)
 //   .json, .json.gz              rows of bytes by category (timeline_json.h)
@@ -14,15 +14,15 @@
 namespace kymo::memory {
 
 struct ExportOptions {
-  std::string device;  // this memory alone; empty: all
+  std::string device;  // only this memory; empty: all
 };
 
-// The file appears under its name, mode 0600, when it is complete. Throws kymo::InvalidArgument for any other ending
-// and for a device that has no allocations, kymo::Error where the trace holds no allocation at all, or with path and
-// reason where the file cannot be written.
+// The file appears under its name, with mode 0600, when it is complete. Throws kymo::InvalidArgument if the extension
+// is unsupported or if the device has no allocations. Throws kymo::Error if the trace has no allocations at all, or,
+// with path and reason, if the file cannot be written.
 void export_profile(const trace::Reader& reader, const std::string& path, const ExportOptions& options = {});
 
-// Throws as above where the ending is of no form, before anything was recorded for it.
+// Throws as above if the extension is unsupported. Call it before recording starts.
 void check_profile_name(const std::string& path);
 
 }  // namespace kymo::memory

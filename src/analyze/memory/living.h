@@ -1,4 +1,4 @@
-// The blocks that are alive, by memory and address: open addressing in one array, because every change asks it.
+// A table of live blocks by memory and address. Uses open addressing in one array, because every change looks it up.
 #pragma once
 
 #include <bit>
@@ -15,13 +15,13 @@ class Living {
  public:
   Living() : places_(kFirstPlaces) {}
 
-  // Null: there is none. Good until the next insert or remove.
+  // Null if not found. Valid until the next insert or remove.
   const Block* find(uint32_t memory, uint64_t address) const {
     const size_t at = place_of(memory, address);
     return is_free(places_[at]) ? nullptr : &places_[at];
   }
 
-  // There must be none at its address, which is not 0.
+  // There must be no block at its address yet. The address must not be 0.
   void insert(const Block& block) {
     if (++count_ * 4 > places_.size() * 3) grow();
     places_[place_of(block.memory, block.address)] = block;
@@ -31,7 +31,7 @@ class Living {
     size_t hole = place_of(memory, address);
     if (is_free(places_[hole])) return;
     --count_;
-    // What was put further on because this place was taken moves back.
+    // Entries that were stored further on because this place was in use move back.
     for (size_t at = next(hole); !is_free(places_[at]); at = next(at)) {
       const size_t home = home_of(places_[at].memory, places_[at].address);
       if (distance(home, at) < distance(hole, at)) continue;

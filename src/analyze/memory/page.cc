@@ -8,19 +8,19 @@
 
 #include "analyze/memory/embedded.h"
 #include "analyze/memory/holders.h"
+#include "base/json_text.h"
 #include "base/text.h"
-#include "convert/json_text.h"
 
 namespace kymo::memory {
 
 namespace {
 
-using convert::append;
-using convert::append_integer;
-using convert::append_json_string;
-using convert::JsonArray;
-using convert::JsonObject;
-using convert::TextBuffer;
+using base::append;
+using base::append_integer;
+using base::append_json_string;
+using base::JsonArray;
+using base::JsonObject;
+using base::TextBuffer;
 
 constexpr std::string_view kDataMark = "@DATA@";
 constexpr size_t kMostRowsOnPage = 300;    // largest at the peak, and as many of what was left

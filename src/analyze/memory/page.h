@@ -1,4 +1,5 @@
-// A profile as a page that needs nothing else: the stacked timeline, who held memory at the peak and what stayed.
+// Writes a profile as a self-contained HTML page: the stacked timeline, the holders at the peak, and what was not
+// freed.
 #pragma once
 
 #include <string>
@@ -8,9 +9,10 @@
 
 namespace kymo::memory {
 
-inline constexpr size_t kPageTimelinePoints = 4'000;  // what the page wants of read_profile
+inline constexpr size_t kPageTimelinePoints = 4'000;  // for ProfileOptions::timeline_points
 
-// `file` is the trace's name, for the heading. Looks up names of stacks in `profile`. Does not finish the sink.
+// `file` is the name of the trace, for the heading. Looks up the names of stacks in `profile`. Does not finish the
+// sink.
 void write_page(Profile& profile, const std::string& file, convert::ExportStream& sink);
 
 }  // namespace kymo::memory

@@ -1,4 +1,4 @@
-// Python's pickle format, protocol 2: the values that dictionaries of snapshots are made of, written one by one.
+// Writes Python's pickle format, protocol 2: only the value types that snapshots need.
 //
 //   PickleWriter pickle(sink);
 //   pickle.begin_dict();
@@ -8,7 +8,7 @@
 //   pickle.end_dict();
 //   pickle.finish();
 //
-// Nothing in it makes a reader run code. Memory does not grow with what is written, but for what is to be shared.
+// The output never makes a reader run code. Memory does not grow with the output, except for shared values.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class PickleWriter {
  public:
   explicit PickleWriter(convert::ExportStream& sink);
 
-  // A value: the whole, an item of a list, or what follows a key.
+  // A value is the whole document, an item of a list, or the value of a key.
   void begin_dict();
   void end_dict();
   void begin_list();
@@ -35,11 +35,12 @@ class PickleWriter {
   void boolean(bool value);
   void none();
   void pair(uint64_t first, uint64_t second);  // a tuple
-  void text(std::string_view untrusted);       // bytes that are not UTF-8 are replaced; the same text is written once
+  void text(std::string_view untrusted);       // bytes that are not UTF-8 are replaced; equal texts are written once
 
   void key(std::string_view name);
 
-  // The value that was just ended gets a number, by which it can stand again elsewhere, the same one for the reader.
+  // share() gives the value that was just ended a number. shared() writes the same value again by this number; the
+  // reader gets the same object.
   uint32_t share();
   void shared(uint32_t number);
 

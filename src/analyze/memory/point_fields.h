@@ -1,4 +1,4 @@
-// What the fields of a class of points say about memory: found by their names, once a class.
+// The memory fields of a class of points. They are found by their names, once per class.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace kymo::memory {
 
 using Value = trace::ValueCursor::Value;
 
-inline constexpr std::string_view kHeap = "heap";           // the device of what the C library gave
-inline constexpr std::string_view kUnnamedMemory = "host";  // of what says none
+inline constexpr std::string_view kHeap = "heap";           // the device of memory from the C library
+inline constexpr std::string_view kUnnamedMemory = "host";  // if no device is given
 
 class PointFields {
  public:
   explicit PointFields(const trace::EventClass& event_class);
 
-  // An instant that says one more frame of a stack, or a file that is loaded.
+  // An instant that describes one more stack frame, or a loaded file.
   bool is_stack_node() const { return is_stack_ && node_ >= 0 && parent_ >= 0 && address_ >= 0; }
   bool is_loaded_file() const { return is_stack_ && path_ >= 0 && base_ >= 0 && size_ >= 0; }
   bool is_heap() const { return is_heap_; }
 
-  // Of a row of the class; what it does not say is 0 or empty. `bytes` are never negative.
+  // Values in a row of the class. A missing value is 0 or empty. `bytes` is never negative.
   uint64_t bytes(std::span<const Value> row) const;
   uint64_t weight(std::span<const Value> row) const { return number(row, weight_); }
   std::optional<uint64_t> node(std::span<const Value> row) const;

@@ -1,9 +1,9 @@
-// Where the memory of a trace went: how much was in use over time, whose it was when it was most, what stayed.
+// The memory profile of a trace: how much was in use over time, what held it at the peak, what was not freed.
 //
 //   Profile profile = read_profile(trace::Reader("run.kymo"));
 //
-// Bytes of a sample are those it stands for. Memories are added up: where one lies in another (a device on the host's
-// heap), ask for one alone. Memory that was there before the recording is not in the sums.
+// The bytes of a sample are those that it represents. All memories are added up. If one memory is inside another (a
+// device on the host's heap), select only one. Memory that was allocated before the recording is not in the sums.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@ struct Holding {
   }
 };
 
-// Allocations that have something in common.
+// Allocations with the same stack, range or size.
 struct Group {
-  uint64_t key = 0;  // a StackId, an index of Tables::ranges, or a size
-  Holding taken;     // all of them
-  Holding at_peak;   // what was alive then
-  Holding left;      // what was never given back
+  uint64_t key = 0;  // a StackId, an index into Tables::ranges, or a size
+  Holding taken;     // all allocations
+  Holding at_peak;   // alive at the peak
+  Holding left;      // never freed
   Holding temporary;
 };
 
@@ -43,10 +43,10 @@ struct MemoryUse {
   uint64_t returns = 0;
 };
 
-// What was in use after a change, in three ways: each sums up to all of it.
+// What was in use after a change, split in three ways. Each of them adds up to the total.
 struct TimelinePoint {
   static constexpr size_t kMostHolders = 7;
-  using BytesByHolder = std::array<uint64_t, kMostHolders + 1>;  // the last: of all others
+  using BytesByHolder = std::array<uint64_t, kMostHolders + 1>;  // the last: all others
   int64_t time_ns = 0;
   BytesByCategory bytes{};
   BytesByHolder by_stack{}, by_range{};
@@ -54,7 +54,7 @@ struct TimelinePoint {
 
 struct Profile {
   Tables tables;
-  int64_t begin_ns = 0, end_ns = 0;  // of what was recorded, since 1970
+  int64_t begin_ns = 0, end_ns = 0;  // of the recording, since 1970
   ReplayCounts counts;
   bool sampled = false;
 
@@ -64,12 +64,13 @@ struct Profile {
   BytesByCategory at_peak{};
   uint64_t end_bytes = 0;  // in use at the end
 
-  std::vector<MemoryUse> memories;                   // as tables.memories
-  std::vector<Group> by_stack, by_range, by_size;    // most at the peak first; sizes beyond 65,536 are one, of key 0
-  std::vector<Block> largest_at_peak, largest_left;  // the thousand largest
+  std::vector<MemoryUse> memories;  // in the order of tables.memories
+  // Largest at the peak first. After the first 65,536 sizes, all other sizes are one group with key 0.
+  std::vector<Group> by_stack, by_range, by_size;
+  std::vector<Block> largest_at_peak, largest_left;  // the 1,000 largest
 
-  // Every change where there are few; else the most of each of so many equal spans, and the end. A step each. The
-  // holders in it are those that held most at the peak: the first of by_stack and by_range.
+  // One step per entry. Every change if there are few; otherwise the max of each of many equal time spans, and the end.
+  // Its holders are the largest at the peak: the first of by_stack and by_range.
   std::vector<TimelinePoint> timeline;
   Temporaries temporaries;
   std::vector<trace::Problem> problems;  // what could not be read
@@ -78,12 +79,12 @@ struct Profile {
 };
 
 struct ProfileOptions {
-  std::string device;          // this memory alone ("heap", "cuda:0"); empty: all
-  size_t timeline_points = 0;  // about as many as are wanted; 0: none, which saves reading the trace a second time
+  std::string device;          // only this memory ("heap", "cuda:0"); empty: all
+  size_t timeline_points = 0;  // approximate number; 0: no timeline, which saves a second pass over the trace
 };
 
-// Memory is bounded by what was alive at once and by the number of stacks, names and sizes, but for a bit for each
-// allocation. Throws kymo::InvalidArgument for a device that has no allocations while others have.
+// Memory use is limited by the blocks alive at once and by the number of stacks, names and sizes, plus one bit per
+// allocation. Throws kymo::InvalidArgument if the device has no allocations but others have some.
 Profile read_profile(const trace::Reader& reader, const ProfileOptions& options = {});
 
 }  // namespace kymo::memory

@@ -1,13 +1,13 @@
-// A trace's allocations as the snapshot of PyTorch's allocator that memory_viz draws: a pickled dictionary.
+// Writes the allocations of a trace as a snapshot of PyTorch's allocator, for memory_viz: a pickled dictionary.
 //
-//   segments              the areas in which addresses lay, each with what was alive in it at the end and the gaps
-//   device_traces         for each memory, in the order of time: "segment_alloc" when an area is first used, "alloc"
+//   segments              the areas of addresses, each with its live blocks at the end and the gaps between
+//   device_traces         for each memory, sorted by time: "segment_alloc" when an area is first used, "alloc"
 //                         (with frames; user_metadata is the range around it), "free_requested", "free_completed"
 //   allocator_settings    empty
 //   external_annotations  empty
 //
-// Consistent with itself: events lie in areas, returns have their allocations, blocks fill their area. What has no
-// address, or one beyond 2^63, is left out.
+// The snapshot is consistent: events are inside areas, frees have their allocations, blocks fill their area.
+// Allocations without an address, or with one beyond 2^63, are omitted.
 #pragma once
 
 #include "analyze/memory/profile.h"
@@ -16,7 +16,7 @@
 
 namespace kymo::memory {
 
-// Reads the trace once, and once more for each memory. Does not finish the sink.
+// Reads the trace once, and once again for each memory. Does not finish the sink.
 void write_snapshot(const trace::Reader& reader, const std::string& device, convert::ExportStream& sink);
 
 }  // namespace kymo::memory

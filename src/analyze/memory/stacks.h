@@ -1,8 +1,8 @@
-// The stacks of a trace's allocations: each is a number, whichever thread met it.
+// The stacks of a trace's allocations. Each stack has one number, for all threads.
 //
-// They come in two forms: as a tree of return addresses with the files that were loaded (the heap hook's instants
-// "stack node" and "module"), and as lists of frames that the trace itself names (its stack tables). Both become one
-// tree here. Names are looked up when they are asked for, in the files as they are now (stack/file_symbols.h).
+// Stacks come in two forms: a tree of return addresses with the loaded files (the instants "stack node" and "module" of
+// the heap hook), and lists of named frames (the stack tables of the trace). Here both become one tree. Names are
+// looked up on request, in the files as they are now (symbols/file_symbols.h).
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class Stacks {
  public:
   Stacks();
 
-  // Why a stack ends where it does not begin.
+  // Why a stack is incomplete.
   enum class Cut : uint8_t { NoTables = 2, OtherStack = 3, TooDeep = 4 };
 
-  // While reading. `process` is a number for each writer.
+  // Used while reading. `process` is the number of a writer.
   StackId cut(Cut why);
   StackId called(StackId caller, uint32_t process, uint64_t return_address);
   void loaded(uint32_t process, std::string path, std::string build_id, uint64_t base, uint64_t size);
@@ -34,7 +34,7 @@ class Stacks {
 
   size_t size() const { return nodes_.size(); }
 
-  // Innermost first. None for 0. Slow for addresses that were not asked for yet.
+  // Innermost first. Empty for 0. The first lookup of an address is slow.
   std::vector<symbols::Frame> frames(StackId stack);
 
  private:
@@ -42,13 +42,13 @@ class Stacks {
     StackId caller;
     uint32_t place;
   };
-  // Code of a process between two changes of what is loaded where; or a frame that the trace names; or a cut.
+  // Code: an address in a process, between two changes of its loaded files. Named: a frame that the trace names.
   enum class Kind : uint8_t { Code, Named, Cut };
   struct Place {
     Kind kind;
     uint32_t process;
     uint32_t era;
-    uint64_t value;  // a return address, an index of named_, a Cut
+    uint64_t value;  // a return address, an index into named_, or a Cut
     bool operator==(const Place&) const = default;
   };
   struct HashPlace {
@@ -62,7 +62,7 @@ class Stacks {
   struct Process {
     std::vector<LoadedFile> files;
     uint32_t era = 0;
-    std::map<uint32_t, StackId> lists;  // by the trace's number
+    std::map<uint32_t, StackId> lists;  // by the number in the trace
     std::map<uint32_t, uint32_t> named;
   };
 
@@ -72,7 +72,7 @@ class Stacks {
   const std::vector<symbols::Frame>& frames_at(uint32_t place);
   std::vector<symbols::Frame> look_up(const Place& place);
 
-  std::vector<Node> nodes_;  // nodes_[0] stands for no stack
+  std::vector<Node> nodes_;  // nodes_[0] is "no stack"
   std::vector<Place> places_;
   std::unordered_map<uint64_t, StackId, base::SeededHash> node_ids_;
   std::unordered_map<Place, uint32_t, HashPlace> place_ids_;
@@ -82,8 +82,8 @@ class Stacks {
   std::unordered_map<uint32_t, std::vector<symbols::Frame>> known_;  // by place
 };
 
-// The innermost frame that is not the allocating itself (operator new, a container of the standard library); the
-// innermost where all are.
+// The innermost frame that is not part of the allocation itself (operator new, a standard container). If there is none,
+// the innermost frame.
 size_t first_telling_frame(const std::vector<symbols::Frame>& frames);
 
 }  // namespace kymo::memory

@@ -1,9 +1,10 @@
-// The two JSON forms of memory timelines that PyTorch's tools read.
+// Writes the two JSON formats of memory timelines that PyTorch's tools read.
 //
-//   timeline   [times, sizes]: microseconds since 1970, and for each a row of nine numbers: 0, then the bytes in use of
-//              each category (category.h). A row for each microsecond in which something changed.
-//   raw        [[time, action, bytes, category], …]: nanoseconds since 1970; 2: taken, 4: given back (bytes negative);
-//              first, at -1, 1: there before the recording, as far as its return says how much it was.
+//   timeline   [times, sizes]: times in microseconds since 1970; for each time a row of nine numbers: 0, then the bytes
+//              in use per category (category.h). There is a row for each microsecond with a change.
+//   raw        [[time, action, bytes, category], …]: time in nanoseconds since 1970; action 2: allocated, 4: freed
+//              (bytes negative). First, at time -1, action 1: allocated before the recording, if its free gives the
+//              size.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@
 
 namespace kymo::memory {
 
-// Each reads the trace twice. They do not finish the sink.
+// Each function reads the trace twice. They do not finish the sink.
 void write_timeline_json(const trace::Reader& reader, const std::string& device, const Temporaries& temporaries,
                          convert::ExportStream& sink);
 void write_raw_json(const trace::Reader& reader, const std::string& device, const Temporaries& temporaries,

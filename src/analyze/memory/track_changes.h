@@ -1,4 +1,4 @@
-// The changes of one track, a chunk at a time, with the ranges that were open around them and the stacks they name.
+// The memory changes of one track, one chunk at a time, with the open ranges and the stacks of each.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class ProcessTables {
 
   convert::Classes& classes() { return classes_; }
   const PointFields& fields_of(const convert::ClassInfo& info);
-  std::optional<uint32_t> memory_named(std::string device);  // none: it is not asked for
+  std::optional<uint32_t> memory_named(std::string device);  // nothing if it is not selected
   uint32_t range_named(std::string_view name);
 
   const trace::WriterInfo& writer;
@@ -47,14 +47,14 @@ class TrackChanges {
   TrackChanges(ProcessTables& process, const trace::ClockMap& clock, uint32_t thread, uint32_t& next_outermost)
       : process_(process), clock_(clock), thread_(thread), next_outermost_(next_outermost) {}
 
-  // Reads the chunk, which comes after those before; throws kymo::Error where it is damaged. `into` is replaced.
+  // Reads a chunk. Chunks must come in order. `into` is replaced. Throws kymo::Error if the chunk is damaged.
   void read(const trace::Reader& reader, const trace::EventChunk& chunk, std::vector<MemoryChange>& into);
 
  private:
   struct Open {
     uint64_t start;
     uint32_t range;
-    StackId stack;  // of the moment when it began, where the trace says so
+    StackId stack;  // at its start, if the trace has it
   };
 
   void begin(uint64_t start, uint32_t range);

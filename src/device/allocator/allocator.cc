@@ -10,7 +10,7 @@
 namespace kymo::device {
 namespace {
 
-constexpr size_t kLongestHuge = size_t{1} << 48;  // for the bins: what is longer shares the last one
+constexpr size_t kLongestHuge = size_t{1} << 48;  // for the bins: all longer blocks share the last one
 
 MemoryPool pool_of(size_t size, size_t extra_large) {
   if (size <= kMaxSmall) return MemoryPool::Small;
@@ -98,7 +98,7 @@ void Allocator::used_on(Block* block, StreamId stream) {
   if (std::find(more.begin(), more.end(), stream) == more.end()) more.push_back(stream);
 }
 
-// The block's home stream waits for the others that use it; false where that could not be said to the device.
+// The block's home stream waits for the other streams that use it; false if the device call failed.
 bool Allocator::wait_for_others(Block& block) noexcept {
   uint64_t bits = block.used_on.exchange(0, std::memory_order_relaxed);
   const auto more = std::move(block.used_on_more);
@@ -158,9 +158,9 @@ void Allocator::set_limits(double high) {
 
 void Allocator::set_fraction(double fraction) {
   if (!(fraction >= 0 && fraction <= kMaxWatermark))
-    throw InvalidArgument(
-        base::format("a memory fraction of {}: want 0 (no limit) to {}, of the recommended maximum of {} bytes",
-                     fraction, kMaxWatermark, recommended_max_));
+    throw InvalidArgument(base::format(
+        "memory fraction {} is out of range: use 0 (no limit) to {}, a fraction of the recommended maximum of {} bytes",
+        fraction, kMaxWatermark, recommended_max_));
   {
     const std::lock_guard held(lock_);
     set_limits(fraction);

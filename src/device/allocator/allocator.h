@@ -1,4 +1,5 @@
-// The caching allocator of a device: memory in tens of nanoseconds, from segments that the driver gave in milliseconds.
+// The caching allocator of a device. It hands out memory in tens of nanoseconds, from segments that took the driver
+// milliseconds to allocate.
 //
 //   segment (8 MiB, one call to the driver)
 //   +--------+-----------+------+---------------------------+
@@ -7,35 +8,35 @@
 //                 |                   |
 //   bins of the block's stream, by size: 64 to each power of two, a bit for each bin that is not empty
 //
-// allocate() looks for the least block that is long enough among those of the same stream (two bit scans), and cuts off
-// what is too long; free() puts a block together with its free neighbours and back into a bin. Neither looks at how
-// many blocks there are. Small, large, extra large and huge requests have segments of their own: sizes.h.
+// allocate() takes the smallest block of the same stream that is large enough (two bit scans), and cuts off the rest.
+// free() merges a block with its free neighbours and puts it back into a bin. The cost of both does not depend on the
+// number of blocks. Small, large, extra large and huge requests have their own segments: sizes.h.
 //
-// Streams. Work on a stream runs in the order it was queued, so a block that was freed may be handed out again to its
-// own stream at once, while the work that used it is still to run. It may go to another stream too, when none of that
-// stream's own fits: then the allocator first makes the new stream wait, on the device, for the block's
-// (MemorySource::order). A small request rather takes a new segment: 8 MiB cost less than a stream that waits. Work on
-// a stream other than the block's own must be announced with used_on(); free() then makes the block's own stream wait
-// for it. A free neighbour of another stream stays apart until the device was idle. The host waits only when memory is
-// given back.
+// Streams. Work on a stream runs in the order in which it was queued. So a freed block can be handed out again to its
+// own stream at once, while the work that used it is still pending. If no block of a stream fits, the stream can get a
+// block of another stream. Then the allocator first makes the new stream wait, on the device, for the block's stream
+// (MemorySource::order). A small request takes a new segment instead: 8 MiB cost less than a stream that waits. Work on
+// a stream other than the block's own must be announced with used_on(). free() then makes the block's own stream wait
+// for it. A free neighbour of another stream is not merged until the device was idle. The host waits only when memory
+// is returned to the driver.
 //
-// What a request tries, in this order:
-//   1. a block of its stream; one that is idle, of any stream; one of another stream (not for small requests);
-//   2. above the low watermark: give back unused segments, the longest unused first, as much as is above it;
-//   3. a new segment, within the limit: as long as the pool's are, else the request rounded to 2 MiB, else exactly it;
-//   4. give back the one idle segment that fits best, or some of the longest; then 3;
-//   5. wait for the device, put everything together, look again; give back all that is unused; then 3;
-//   6. a block of any pool that is long enough;
-//   7. OutOfMemory, with what was asked, in use, cached, the limit, and what to do.
+// A request tries these steps, in this order:
+//   1. a block of its stream; an idle block of any stream; a block of another stream (not for small requests);
+//   2. above the low watermark: release unused segments, longest unused first, until below the watermark;
+//   3. a new segment within the limit: of the pool's size, else the request rounded to 2 MiB, else its exact size;
+//   4. release the idle segment that fits best, or some of the largest; then step 3;
+//   5. wait for the device, merge all free blocks, look again; release everything unused; then step 3;
+//   6. a block of any pool that is large enough;
+//   7. OutOfMemory, with the requested size, the sizes in use and cached, the limit, and what to do.
 //
-// Threads. All of it may be called from any thread. One small lock guards the blocks: it is held for some tens of
-// nanoseconds, longer only when all blocks must be looked at, and never while the source is called. A second one, which
-// allocate() takes when the cache has nothing, lets one thread at a time ask the driver for memory, so that those who
-// wait may find what it got. synchronize() is called with neither held, order() never with the small one: the block is
-// the caller's by then, and nobody else can get it.
+// Threads. Every function can be called from any thread. One small lock guards the blocks. It is held for some tens of
+// nanoseconds, longer only if all blocks must be visited, and never while the source is called. A second lock, which
+// allocate() takes if the cache has no block, lets one thread at a time ask the driver for memory. The threads that
+// wait for this lock may then find memory in the cache. synchronize() is called with neither lock held, and order()
+// never with the small lock: the block belongs to the caller by then, so no other thread can get it.
 //
-// Failure. What the source throws passes through, and nothing is lost: the block is free again, the figures are right.
-// free() cannot throw: where order() does, it keeps the block aside until the device was next idle.
+// Failure. Exceptions of the source pass through, and nothing is lost: the block is free again, and the statistics are
+// right. free() cannot throw. If order() throws there, free() keeps the block aside until the device was next idle.
 #pragma once
 
 #include <array>
@@ -57,49 +58,52 @@ namespace kymo::device {
 
 class Allocator {
  public:
-  // The source must outlive it. Takes no memory yet. Throws InvalidArgument as AllocatorOptions::check does.
+  // The source must outlive the allocator. Allocates nothing yet. Throws InvalidArgument as AllocatorOptions::check
+  // does.
   Allocator(MemorySource& source, const AllocatorOptions& options);
-  // Waits for the device and gives everything back, blocks that were not freed included.
+  // Waits for the device and releases everything, including blocks that were not freed.
   ~Allocator();
   Allocator(const Allocator&) = delete;
   Allocator& operator=(const Allocator&) = delete;
 
-  // Memory for work on `stream`, aligned to 512 bytes, its content undefined. Throws InvalidArgument for 0 bytes, and
-  // OutOfMemory: at once where the request is longer than the driver's longest allocation or than the limit.
+  // Memory for work on `stream`, aligned to 512 bytes, with undefined contents. Throws InvalidArgument for 0 bytes.
+  // Throws OutOfMemory; it does so at once if the request is larger than the driver's largest allocation or than the
+  // limit.
   Block* allocate(size_t bytes, StreamId stream);
 
-  // The work that uses it must have been queued by now; it need not have run. A null pointer is fine, a second free of
-  // the same block is counted and ignored as long as its node was not given out again.
+  // The work that uses the block must be queued by now; it need not have run. A null pointer is allowed. A second free
+  // of the same block is counted and ignored, unless its node is already in use for another block.
   void free(Block* block) noexcept;
 
-  // Work on `stream` uses the block too: call it before or after queueing that, and before free().
+  // Work on `stream` uses the block too. Call this before or after you queue that work, and before free().
   void used_on(Block* block, StreamId stream);
 
-  // Waits for the device and gives every segment back that has no live block.
+  // Waits for the device and releases every segment that has no live block.
   void empty_cache();
 
-  // The limit as a fraction of the recommended maximum, 0: none. 0..2, otherwise InvalidArgument. Where more is
-  // reserved than that, what is unused is given back at once, as by empty_cache(); live blocks stay.
+  // The limit as a fraction of the recommended maximum; 0 means no limit. The range is 0..2, otherwise InvalidArgument.
+  // If more memory is reserved than the new limit, unused memory is released at once, as by empty_cache(). Live blocks
+  // stay.
   void set_fraction(double fraction);
 
   MemoryStatistics statistics() const;
-  void reset_peak();                   // the peaks are what is current now
+  void reset_peak();                   // sets the peaks to the current values
   uint64_t current_allocated() const;  // bytes
   uint64_t reserved() const;
   uint64_t limit() const;  // 0: none
   MemorySource& source() const { return source_; }
 
-  // For whoever waits for the whole device anyway: the allocator then knows what was freed before to be idle, hands it
-  // to other streams without making them wait, and gives it back without waiting again. Take the moment before the
-  // wait.
+  // For callers that wait for the whole device anyway. The allocator then knows that everything freed before is idle.
+  // It hands such blocks to other streams without a wait, and releases them without a second wait. Take the moment
+  // before the wait.
   uint64_t moment();
   void idle_since(uint64_t moment);
 
-  // After a device reset: the memory is gone, so nothing is released. The figures start again, except counts. Blocks
-  // that are live may be freed later, to no effect; their addresses mean nothing any more.
+  // After a device reset: the memory is gone, so nothing is released. The statistics start again, except the counts.
+  // Live blocks can be freed later, without effect; their addresses are no longer valid.
   void forget();
 
-  // What is live, for leak reports.
+  // The live blocks, for leak reports.
   struct Live {
     Address address;
     size_t size, requested;
@@ -107,7 +111,7 @@ class Allocator {
   };
   std::vector<Live> live() const;
 
-  // For tests: walks everything and throws Error where the blocks, bins and figures do not agree.
+  // For tests: visits everything and throws Error if the blocks, bins and statistics are inconsistent.
   void verify() const;
 
  private:
@@ -141,9 +145,9 @@ class Allocator {
   void detach(Segment* segment, Segment*& chain);
   void release(Segment* chain) noexcept;
 
-  // What allocate() and free() touch, together.
+  // The members that allocate() and free() use, next to each other.
   mutable SpinLock lock_;
-  uint64_t now_ = 1;  // requests so far
+  uint64_t now_ = 1;  // number of requests so far
   PoolStatistics total_;
   std::array<PoolStatistics, kMemoryPools> pools_;
   size_t max_request_;
@@ -153,12 +157,12 @@ class Allocator {
   MemorySource& source_;
   std::array<size_t, kMemoryPools> segment_lengths_;
   size_t recommended_max_;
-  double low_;  // the ratio that was asked for; in force is the lesser of it and the high one
+  double low_;  // the requested ratio; the lower of it and the high ratio is used
   size_t limit_ = 0, low_limit_ = 0;
   Block* parked_ = nullptr;
   uint64_t synchronizes_ = 0, bad_frees_ = 0;
   std::atomic<uint64_t> orders_{0};
-  std::mutex growth_;  // before lock_
+  std::mutex growth_;  // locked before lock_
 };
 
 }  // namespace kymo::device

@@ -1,4 +1,4 @@
-// What the allocator says about itself, and whether that is true.
+// The allocator's statistics, and their consistency check.
 
 #include <algorithm>
 

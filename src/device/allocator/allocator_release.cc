@@ -1,7 +1,7 @@
-// How memory goes back to the driver.
+// Returns memory to the driver.
 //
-// A segment may go when it has no live block and what was freed in it last is idle. Segments are taken out of the arena
-// under the lock and released after it, so nobody waits for the driver who does not need it.
+// A segment can be released if it has no live block and the block that was freed in it last is idle. Segments are
+// removed from the arena under the lock and released after it, so no thread waits for the driver unnecessarily.
 #include <algorithm>
 #include <limits>
 
@@ -46,8 +46,8 @@ void Allocator::release_unused() {
   release(chain);
 }
 
-// Enough idle memory for a request that the driver or the limit refused: the one segment that fits best, else the
-// longest ones. False, and nothing released, where all that is idle would not do.
+// Releases enough idle memory for a request that the driver or the limit refused: the one segment that fits best, else
+// the largest ones. False, and nothing is released, if all idle memory is not enough.
 bool Allocator::release_best_fit(size_t size) {
   Segment* chain = nullptr;
   {
@@ -76,8 +76,8 @@ bool Allocator::release_best_fit(size_t size) {
   return true;
 }
 
-// Above the low watermark: what would be above it goes, as far as it is unused, the longest unused first. Those are the
-// segments that were unused for longer than the average, which is taken again as long as it helps.
+// Above the low watermark: releases unused memory above it, the longest unused first. Each round takes the segments
+// that were unused for longer than the average, as long as that helps.
 void Allocator::collect(size_t size, MemoryPool pool, Growing& growing) {
   const auto candidate = [this](const Segment* segment) {
     return segment->pool != MemoryPool::Small && segment->unused();

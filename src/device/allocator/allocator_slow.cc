@@ -1,4 +1,4 @@
-// What allocate() does when the stream's own bins have nothing at hand.
+// allocate() if the stream's own bins have no block.
 
 #include "base/text.h"
 #include "device/allocator/allocator.h"
@@ -29,7 +29,7 @@ Block* Allocator::allocate_slow(size_t bytes, size_t size, MemoryPool pool, Stre
   Growing growing(growth_, std::defer_lock);
   if (block == nullptr) {
     growing.lock();
-    // Whoever held it may have got enough for this one too.
+    // The thread that held the lock may have got enough memory for this request too.
     block = from_cache(bytes, size, pool, home, from_any_stream);
   }
   if (block != nullptr) {
@@ -98,7 +98,8 @@ Block* Allocator::from_other_pools(size_t bytes, size_t size, MemoryPool but, St
   return nullptr;
 }
 
-// Hands out a free block, after ordering the streams where it was another's. Lets the lock go for that.
+// Hands out a free block; if it belonged to another stream, the streams are ordered first. Releases the lock during
+// that.
 Block* Allocator::finish(Block* found, size_t bytes, size_t size, StreamCache& home, std::unique_lock<SpinLock>& held) {
   StreamCache* const former = found->home;
   const bool order = former != &home && !arena_.idle(found);
@@ -176,27 +177,27 @@ Block* Allocator::grow_by(size_t length, size_t bytes, size_t size, MemoryPool p
 }
 
 void Allocator::refuse(size_t bytes) const {
-  if (bytes == 0) throw InvalidArgument("an allocation of 0 bytes: want 1 at least");
+  if (bytes == 0) throw InvalidArgument("cannot allocate 0 bytes: ask for 1 or more");
   throw OutOfMemory(
-      base::format("asked for {} in one piece, but the longest allocation of this device is {}: split it up",
+      base::format("asked for {} in one piece, but the max size of an allocation on this device is {}: split it up",
                    words(bytes), words(max_request_)),
       bytes, current_allocated(), limit());
 }
 
 void Allocator::out_of_memory(size_t bytes, StreamId stream) const {
   const MemoryStatistics now = statistics();
-  std::string message =
-      base::format("out of device memory: asked for {} on stream {}; {} in use, {} cached in pieces too short, ",
-                   words(bytes), stream, words(now.current), words(now.cached));
+  std::string message = base::format(
+      "out of device memory: asked for {} on stream {}; {} in use, {} cached in blocks that are too small, ",
+      words(bytes), stream, words(now.current), words(now.cached));
   if (now.limit != 0)
     message += base::format(
         "limit {} ({:.2f} x the recommended maximum). Free something, or raise the limit with "
-        "KYMO_HIGH_WATERMARK_RATIO or set_per_process_memory_fraction(), up to {}; 0.0 lifts it, and the device may "
-        "then run out",
+        "KYMO_HIGH_WATERMARK_RATIO or set_per_process_memory_fraction(), up to {}; 0.0 removes the limit, and the "
+        "device may then run out of memory",
         words(now.limit), static_cast<double>(now.limit) / static_cast<double>(recommended_max_), kMaxWatermark);
   else
     message +=
-        "no limit set: the driver has no more. Free something, or end other programs that hold memory on this device";
+        "no limit set: the driver has no more memory. Free something, or end other programs that use this device";
   throw OutOfMemory(message, bytes, now.current, now.limit);
 }
 

@@ -113,16 +113,17 @@ void Arena::verify() const {
       require(block->address == expected && block->size > 0, "is not where its neighbour ends", block);
       require(block->before == before && block->segment == segment, "is not linked to its neighbour", block);
       require(block->pool == segment->pool && block->stream == block->home->id, "has the wrong pool or home", block);
-      require(block->state != Block::State::Unused && block->state != Block::State::Orphan, "is no block", block);
+      require(block->state != Block::State::Unused && block->state != Block::State::Orphan, "is not in use", block);
       const bool whole = segment->pool == MemoryPool::Huge;
       expected += whole ? segment->size : block->size;
       if (block->state != Block::State::Free) continue;
       ++free_blocks;
       if (block->loose) {
-        require(block->home->last_freed[pool_index(block->pool)] == block, "is loose and nobody knows", block);
+        require(block->home->last_freed[pool_index(block->pool)] == block, "is loose but not the last freed block",
+                block);
       } else if (before != nullptr && before->state == Block::State::Free && !before->loose &&
                  tidy_mark_ == idle_mark_) {
-        require(before->home != block->home && !idle(before) && !idle(block), "should be one with its neighbour",
+        require(before->home != block->home && !idle(before) && !idle(block), "should be merged with its neighbour",
                 block);
       }
     }
@@ -134,7 +135,7 @@ void Arena::verify() const {
         --free_blocks;
         require(block->state == Block::State::Free && block->home == cache.get() && pool_index(block->pool) == pool &&
                     block->bin == bin && cache->pools[pool].index(block->size) == bin,
-                "is in a wrong bin", block);
+                "is in the wrong bin", block);
       });
   if (free_blocks != 0) throw Error("free blocks and blocks in bins differ in number");
 }

@@ -1,14 +1,15 @@
-// Segments cut into blocks, and the free ones by stream and size. No lock, no driver: the allocator has those.
+// Segments cut into blocks, and the free blocks by stream and size. This class has no lock and no driver: the allocator
+// has those.
 //
-// A free block belongs to a stream, its home, and lies in that stream's bins. take() and give() cost two bit scans and
-// a few links each; everything else here may look at all blocks, and is for requests that the cache could not serve.
+// A free block belongs to a stream, its home, and is in that stream's bins. take() and give() cost two bit scans and a
+// few links each. All other functions may visit all blocks; they are for requests that the cache could not serve.
 //
-// A block that was freed stays loose, apart from its free neighbours, until the next one of its stream and pool is
-// freed: programs that free a size and want it again, which is most, then neither join nor cut anything.
+// A freed block stays loose: it is not merged with its free neighbours until the next block of its stream and pool is
+// freed. Most programs free a size and then allocate it again, so they neither merge nor cut anything.
 //
-// Time is counted in requests. The idle mark is the last moment before which everything that was freed is known to be
-// idle: such a block may go to any stream, merge with any neighbour, and be released. Memory fresh from the driver is
-// idle.
+// Time is counted in requests. The idle mark is the latest moment for which this is known: everything freed before it
+// is idle. An idle block can go to any stream, merge with any neighbour, and be released. Memory that is new from the
+// driver is idle.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ struct StreamCache {
 
   StreamId id;
   std::array<Bins, kMemoryPools> pools;
-  // What was freed last, see Arena::give. Good only where it is still free, loose and of this stream.
+  // The block that was freed last, see Arena::give. Valid only if it is still free, loose and of this stream.
   std::array<Block*, kMemoryPools> last_freed{};
 
   Bins& pool(MemoryPool which) { return pools[pool_index(which)]; }
@@ -44,7 +45,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // The bins of a stream: null where it has none yet; made where it has none.
+  // The bins of a stream. find() returns null if the stream has none yet; cache_of() creates them.
   StreamCache* find(StreamId stream) {
     if (stream < kDirect) [[likely]]
       return direct_[stream];
@@ -53,7 +54,7 @@ class Arena {
   }
   StreamCache& cache_of(StreamId stream);
 
-  // A live block of exactly `size` bytes from the stream's own, or null. `size` is a multiple of 512.
+  // A live block of exactly `size` bytes from the stream's own blocks, or null. `size` is a multiple of 512.
   Block* take(MemoryPool pool, size_t size, StreamCache& home) {
     Bins& bins = home.pool(pool);
     if (pool == MemoryPool::Huge) [[unlikely]]
@@ -62,16 +63,16 @@ class Arena {
     return block == nullptr ? nullptr : cut(block, bins, size);
   }
 
-  // The same from one free block, wherever it is.
+  // The same from one given free block.
   Block* take(Block* block, size_t size) { return cut(block, block->home->pool(block->pool), size); }
 
-  // The best of all free blocks of the pool that belong to other streams, idle ones only or any. `size` as above.
+  // The best free block of the pool that belongs to another stream: only idle blocks, or any. `size` as above.
   Block* best_elsewhere(MemoryPool pool, size_t size, const StreamCache& home, bool idle_only);
-  // The best of the stream's own, however long it takes: take() may miss one.
+  // The best of the stream's own blocks, found by a full search: take() may miss it.
   Block* best_of(MemoryPool pool, size_t size, StreamCache& home);
 
-  // The end of a live or parked block. It goes into a bin of its home's as it is: often the same size is wanted next.
-  // The one that was freed before it becomes part of its free neighbours.
+  // Frees a live or parked block. The block goes into a bin of its home unchanged, because the same size is often
+  // requested next. The block that was freed before it is merged with its free neighbours.
   void give(Block* block, uint64_t now) {
     StreamCache& home = *block->home;
     Block*& last = home.last_freed[pool_index(block->pool)];
@@ -89,20 +90,20 @@ class Arena {
   void set_idle_mark(uint64_t mark) {
     if (mark > idle_mark_) idle_mark_ = mark;
   }
-  // Puts together what can be: loose blocks, and neighbours that became idle. Looks at all blocks when there may be
-  // such.
+  // Merges what can be merged: loose blocks, and neighbours that became idle. Visits all blocks if there may be such
+  // blocks.
   void tidy();
 
-  // A segment with its one free block, which is `home`'s and idle.
+  // Adds a segment with its one free block, which belongs to `home` and is idle.
   void add(std::unique_ptr<Segment> segment, Block* whole, StreamCache& home);
-  // The end of an unused one; the caller releases the memory.
+  // Removes an unused segment; the caller releases its memory.
   std::unique_ptr<Segment> remove(Segment* segment);
   Segment* first_segment() const { return segments_; }
 
-  // Throws Error where blocks, links and bins do not agree.
+  // Throws Error if blocks, links and bins are inconsistent.
   void verify() const;
 
-  // Everything goes, live blocks become orphans. Nothing is released.
+  // Removes everything; live blocks become orphans. Nothing is released.
   void forget();
 
   BlockNodes& nodes() { return nodes_; }
@@ -118,7 +119,7 @@ class Arena {
            (neighbour->home == &home || idle(neighbour));
   }
 
-  // Puts a loose block together with its neighbours, if it is one still. Neighbours that are loose follow later.
+  // Merges a block with its neighbours if it is still loose. Loose neighbours are merged later.
   void join(Block* block, StreamCache& home) {
     if (block == nullptr || block->state != Block::State::Free || !block->loose || block->home != &home) return;
     block->loose = false;
@@ -147,7 +148,7 @@ class Arena {
     settle(before, home, freed_at);
   }
 
-  // Off the front of a free block, which keeps its node for the rest: often not even its bin changes.
+  // Cuts `size` bytes off the front of a free block. The rest keeps the node, and often stays in the same bin.
   Block* cut(Block* block, Bins& bins, size_t size) {
     const size_t rest = block->size - size;
     if (rest == 0 || block->pool == MemoryPool::Huge) {
@@ -182,7 +183,7 @@ class Arena {
     return front;
   }
 
-  // The end of a node that is in no bin, its memory being part of a neighbour now.
+  // Frees a node that is in no bin. Its memory is now part of a neighbour.
   void absorb(Block* block) {
     if (block->before != nullptr)
       block->before->after = block->after;
@@ -192,7 +193,7 @@ class Arena {
     nodes_.give(block);
   }
 
-  // A free block that grew: into the right bin, of the right stream.
+  // Moves a free block that grew into the right bin, of the right stream.
   void settle(Block* block, StreamCache& home, uint64_t now) {
     block->freed_at = block->freed_at > now ? block->freed_at : now;
     Bins& bins = block->home->pool(block->pool);
@@ -204,7 +205,7 @@ class Arena {
   }
 
   uint64_t idle_mark_ = 0;
-  uint64_t tidy_mark_ = 0;  // the idle mark when tidy() last looked
+  uint64_t tidy_mark_ = 0;  // the idle mark at the last tidy()
   BlockNodes nodes_;
   std::array<StreamCache*, kDirect> direct_{};
   std::unordered_map<StreamId, StreamCache*> others_;

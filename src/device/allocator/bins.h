@@ -1,13 +1,14 @@
 // Free blocks by size: lists for ranges of sizes, found by two bit scans.
 //
-// Sizes are counted in units of 512 bytes. Up to 127 units each size has a bin of its own; above, every power of two is
-// divided into 64 bins, so that sizes in one bin differ by 1.6 % at most:
+// Sizes are counted in units of 512 bytes. Up to 127 units each size has its own bin. Above that, every power of two is
+// divided into 64 bins, so that sizes in one bin differ by at most 1.6 %:
 //
 //   level      0         1           2             3             ...
 //   units      1..63     64..127     128..255      256..511            64 bins each, a word of bits each
 //   width      1         1           2             4
 //
-// `levels_` has a bit for each level that has any block. The lists are last in, first out: what was used last is warm.
+// `levels_` has a bit for each level that has a block. The lists are last in, first out: the block that was used last
+// is still in the processor's caches.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ namespace kymo::device {
 
 class Bins {
  public:
-  // For blocks up to `longest` bytes; longer ones all go to the last bin.
+  // For blocks up to `longest` bytes; all longer ones go to the last bin.
   explicit Bins(size_t longest)
       : last_(raw_index(longest)), heads_(std::make_unique<Block*[]>(size_t{last_ / kPerLevel + 1} * kPerLevel)) {}
 
@@ -52,11 +53,11 @@ class Bins {
     }
   }
 
-  // After the block's size changed: true where it is in the right bin still.
+  // After the size of the block changed: true if it is still in the right bin.
   bool in_place(const Block* block) const { return index(block->size) == block->bin; }
 
-  // A block of at least `size` bytes: the best of the first few of its bin, else the first of the next bin that has
-  // any. May miss one where its bin is full of shorter ones; search() does not.
+  // A block of at least `size` bytes: the best of the first few in its bin, else the first of the next bin that is not
+  // empty. It may miss a block if its bin is full of smaller ones; search() does not.
   Block* best(size_t size) const {
     const uint32_t bin = index(size);
     if ((words_[bin / kPerLevel] >> (bin % kPerLevel) & 1) != 0) {
@@ -73,7 +74,7 @@ class Bins {
     return next == kNone ? nullptr : heads_[next];
   }
 
-  // The shortest block of at least `size` bytes that `fits`, looking at all.
+  // The smallest block of at least `size` bytes that `fits`, from a search of all blocks.
   template <class Fits>
   Block* search(size_t size, Fits fits) const {
     for (uint32_t bin = next_bin(index(size)); bin != kNone; bin = next_bin(bin + 1)) {
@@ -85,7 +86,7 @@ class Bins {
     return nullptr;
   }
 
-  // Every block, in no order that means anything.
+  // Visits every block, in no particular order.
   template <class Visit>
   void each(Visit visit) const {
     for (uint32_t bin = next_bin(0); bin != kNone; bin = next_bin(bin + 1))
@@ -113,7 +114,7 @@ class Bins {
 
   static uint32_t raw_index(size_t size) {
     const uint64_t units = size / kBlockAlignment;
-    const auto width = static_cast<uint32_t>(std::bit_width(units | (kPerLevel - 1)));  // 6 at least
+    const auto width = static_cast<uint32_t>(std::bit_width(units | (kPerLevel - 1)));  // at least 6
     const uint32_t shift = width - 6 - (width > 6 ? 1 : 0);
     return shift * kPerLevel + static_cast<uint32_t>(units >> shift);
   }

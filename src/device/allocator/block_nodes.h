@@ -1,4 +1,4 @@
-// Spare Block nodes: taken and given back in a few instructions, kept until the end.
+// Spare Block nodes. They are taken and returned in a few instructions, and kept until the end.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace kymo::device {
 
 class BlockNodes {
  public:
-  // A node in the state Unused; the caller sets everything. Throws std::bad_alloc.
+  // A node in the state Unused; the caller sets all members. Throws std::bad_alloc.
   Block* take() {
     if (spare_ == nullptr) [[unlikely]]
       more();

@@ -25,8 +25,8 @@ std::optional<Ratio> ratio_of(const char* name, const char* alias) {
     char* end = nullptr;
     const double value = std::strtod(text, &end);
     if (*end != '\0' || !std::isfinite(value))
-      throw InvalidArgument(base::format("{}={}: want a ratio of the device's recommended maximum, 0 to {}", variable,
-                                         text, kMaxWatermark));
+      throw InvalidArgument(base::format("{}={} is not valid: use a ratio of the device's recommended maximum, 0 to {}",
+                                         variable, text, kMaxWatermark));
     return Ratio{base::format("{}={}", variable, text), value};
   }
   return std::nullopt;
@@ -34,13 +34,13 @@ std::optional<Ratio> ratio_of(const char* name, const char* alias) {
 
 void check_high(const std::string& what, double high) {
   if (!(high >= 0 && high <= kMaxWatermark))
-    throw InvalidArgument(base::format("{}: want 0 (no limit) to {}", what, kMaxWatermark));
+    throw InvalidArgument(base::format("{} is out of range: use 0 (no limit) to {}", what, kMaxWatermark));
 }
 
 void check_low(const std::string& what, double low, double high) {
   const double most = high > 0 ? high : kMaxWatermark;
   if (!(low >= 0 && low <= most))
-    throw InvalidArgument(base::format("{}: want 0 (never collect) to {}{}", what, most,
+    throw InvalidArgument(base::format("{} is out of range: use 0 (never collect) to {}{}", what, most,
                                        most < kMaxWatermark ? ", the high watermark ratio" : ""));
 }
 
@@ -71,8 +71,8 @@ AllocatorOptions AllocatorOptions::from_environment(bool unified) {
 }
 
 void AllocatorOptions::check() const {
-  check_high(base::format("a high watermark ratio of {}", high), high);
-  check_low(base::format("a low watermark ratio of {}", low), low, kMaxWatermark);
+  check_high(base::format("high watermark ratio {}", high), high);
+  check_low(base::format("low watermark ratio {}", low), low, kMaxWatermark);
 }
 
 }  // namespace kymo::device

@@ -1,12 +1,13 @@
-// The sizes the caching allocator works with: how a request is rounded, which pool serves it, how long a segment is.
+// The sizes of the caching allocator: how a request is rounded, which pool serves it, how large a segment is.
 //
 //   request, rounded to 512 bytes    pool          taken from a segment of
 //   up to 1 MiB                      Small         8 MiB
 //   below 10 MiB                     Large         32 MiB
-//   below half an extra large one    ExtraLarge    128 MiB (1 GiB where device and host share memory)
+//   below half an extra large one    ExtraLarge    128 MiB (1 GiB if device and host share memory)
 //   more                             Huge          its own, rounded to 2 MiB, never split
 //
-// Where such a segment would pass a watermark, or the driver has none that long, one for the request alone is made.
+// If such a segment would exceed a watermark, or the driver has no segment that large, Kymo allocates one for the
+// request alone.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +27,13 @@ inline constexpr size_t kLargeSegment = 32 * kMiB;
 inline constexpr size_t kDiscreteExtraLargeSegment = 128 * kMiB;
 inline constexpr size_t kUnifiedExtraLargeSegment = 1024 * kMiB;
 inline constexpr size_t kHugeRounding = 2 * kMiB;
-// A huge block is handed out whole to a request that leaves no more than this of it unused.
+// A huge block is handed out whole if the request leaves at most this much of it unused.
 inline constexpr size_t kHugeSlack = 32 * kMiB;
 
 constexpr size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) & ~(multiple - 1); }
 
-// The extra large segment on a device that should hold `recommended_max`. Shared memory is what the host lives in too,
-// so there a segment is a sixteenth of it at most.
+// The size of an extra large segment on a device with this `recommended_max`. The host uses shared memory too, so there
+// a segment is at most a sixteenth of it.
 constexpr size_t extra_large_segment(bool unified, size_t recommended_max) {
   if (!unified) return kDiscreteExtraLargeSegment;
   const size_t share = recommended_max / 16 / kHugeRounding * kHugeRounding;

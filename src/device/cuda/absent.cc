@@ -5,7 +5,7 @@
 namespace kymo::device {
 
 std::unique_ptr<Driver> load_cuda() {
-  throw NotAvailable("CUDA: this Kymo was built without it; install CUDA's headers (cuda.h) and build Kymo anew");
+  throw NotAvailable("CUDA: this Kymo was built without CUDA; install CUDA's headers (cuda.h) and build Kymo again");
 }
 
 }  // namespace kymo::device

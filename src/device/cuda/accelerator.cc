@@ -69,8 +69,7 @@ std::unique_ptr<Marker> CudaAccelerator::make_marker(bool timing) {
 }
 
 std::unique_ptr<Program> CudaAccelerator::compile(const Source& source) {
-  if (source.language != Language::CudaCpp)
-    throw NotAvailable("CUDA: this device compiles CUDA C++ and PTX, and no other language by itself");
+  if (source.language != Language::CudaCpp) throw NotAvailable("CUDA: this device compiles only CUDA C++ and PTX");
   const bool is_ptx = looks_like_ptx(source.text);
   const std::string ptx =
       is_ptx ? std::string(source.text)
@@ -95,7 +94,8 @@ std::unique_ptr<Program> CudaAccelerator::compile(const Source& source) {
   std::vector<std::byte> cubin = assemble(context_, program.text, source.file);
   auto loaded =
       CudaProgram::load(context_, std::move(names), program.stamps, std::move(cubin), std::move(kernels), true);
-  if (loaded == nullptr) throw DeviceError("CUDA: the driver does not load what it has just assembled; update it");
+  if (loaded == nullptr)
+    throw DeviceError("CUDA: the driver cannot load the code that it has just assembled; update the driver");
   return loaded;
 }
 
@@ -127,8 +127,8 @@ void CudaAccelerator::reset() {
     open();
   } catch (const DeviceError& error) {
     context_.handle = nullptr;
-    throw DeviceError(
-        base::format("CUDA: the driver keeps the fault until this process ends: start it again ({})", error.what()));
+    throw DeviceError(base::format("CUDA: the driver keeps the fault until this process ends: restart the process ({})",
+                                   error.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// One device, opened: its primary context, its clock, and what is made on it.
+// One opened device: its primary context, its clock, and the objects that are created on it.
 #pragma once
 
 #include <optional>
@@ -25,12 +25,12 @@ class CudaAccelerator final : public Accelerator {
   std::unique_ptr<Queue> make_queue() override;
   std::unique_ptr<Marker> make_marker(bool timing) override;
 
-  // CUDA C++, or PTX: text whose first directive is .version is assembled as it is, which needs no NVRTC.
+  // CUDA C++, or PTX. Text whose first directive is .version is PTX: it is assembled directly and needs no NVRTC.
   std::unique_ptr<Program> compile(const Source& source) override;
   std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) override;
 
   ClockReading read_clock() override;
-  // Throws DeviceError where the driver keeps the fault for the life of the process, as that of CUDA 13 does.
+  // Throws DeviceError if the driver keeps the fault until the process ends, as the driver of CUDA 13 does.
   void reset() override;
 
  private:

@@ -29,8 +29,9 @@ template <class Function>
 void look_up(void* library, const std::string& library_name, const char* symbol, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (function == nullptr)
-    throw NotAvailable(base::format("CUDA: {} has no {}: it is no CUDA driver, or one older than CUDA 11; {}",
-                                    library_name, symbol, kPackage));
+    throw NotAvailable(
+        base::format("CUDA: {} has no function {}: it is not a CUDA driver, or it is older than CUDA 11; {}",
+                     library_name, symbol, kPackage));
 }
 
 // "580.159.04" of /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04
@@ -47,19 +48,19 @@ std::string file_version(const void* function) {
 void initialise(Api& api, const std::string& name) {
   const CUresult result = api.init(0);
   if (result == CUDA_ERROR_NO_DEVICE)
-    throw NotAvailable(
-        base::format("CUDA: no device (cuInit: {}); is one there (nvidia-smi), and not hidden by "
-                     "CUDA_VISIBLE_DEVICES?",
-                     error_name(api, result)));
+    throw NotAvailable(base::format(
+        "CUDA: no device (cuInit: {}); check that nvidia-smi lists one and that CUDA_VISIBLE_DEVICES does not "
+        "hide it",
+        error_name(api, result)));
   // Numbers, since older headers lack some of the names.
   constexpr int kStub = 34, kMismatch = 803, kUnsupported = 804;
   const char* remedy = "see nvidia-smi and the kernel's log (dmesg | grep -i nvrm)";
-  if (result == kStub) remedy = "that is the toolkit's stub for linking: take the driver's own library";
+  if (result == kStub) remedy = "that is the toolkit's stub for linking: use the driver's own library";
   if (result == kMismatch)
-    remedy = "the kernel's module and the library are of different versions: reboot, or load the module anew";
-  if (result == kUnsupported) remedy = "this device does not take that compatibility library: remove cuda-compat";
+    remedy = "the kernel module and the library have different versions: reboot, or reload the module";
+  if (result == kUnsupported) remedy = "this device does not support that compatibility library: remove cuda-compat";
   if (result != CUDA_SUCCESS)
-    throw NotAvailable(base::format("CUDA: {} refuses to start (cuInit: {}, {}); {}", name, error_name(api, result),
+    throw NotAvailable(base::format("CUDA: {} does not start (cuInit: {}, {}); {}", name, error_name(api, result),
                                     error_text(api, result), remedy));
 }
 

@@ -1,8 +1,8 @@
 // The CUDA driver, libcuda.so.1, opened at run time: a table of the functions that Kymo calls.
 //
-// KYMO_CUDA_LIBRARY, where it is set, is opened instead. Symbols are looked up by their versioned names, in the version
-// that CUDA 11.0 brought: drivers keep them for good, so one build of Kymo runs from CUDA 11 to 13 and beyond, whatever
-// headers it was built with.
+// If KYMO_CUDA_LIBRARY is set, that library is opened instead. Symbols are looked up by their versioned names, in the
+// version of CUDA 11.0. Drivers keep these symbols, so one build of Kymo runs with CUDA 11 to 13 and later, independent
+// of the headers it was built with.
 #pragma once
 
 #include <cuda.h>
@@ -69,11 +69,11 @@ struct Api {
 #undef KYMO_CUDA_MEMBER
 
   int version = 0;          // of the API, 13000 for 13.0
-  std::string driver_name;  // of the driver's package, "580.159.04"; empty: its file's name does not tell
+  std::string driver_name;  // of the driver's package, "580.159.04"; empty: its file name does not contain it
 };
 
-// Opens the library and initialises it, once in a process; every later call returns the same. Throws NotAvailable where
-// it is missing, half-installed or refuses; then the next call tries again.
+// Opens and initialises the library once per process; later calls return the same object. Throws NotAvailable if the
+// library is missing, incomplete or does not start; then the next call tries again.
 const Api& load_api();
 
 }  // namespace kymo::device::cuda

@@ -72,7 +72,7 @@ CompileError compile_error(std::string_view log, std::string_view file) {
   while (!log.empty() && (log.back() == '\n' || log.back() == '\0' || log.back() == ' ')) log.remove_suffix(1);
   const std::vector<std::string_view> lines = lines_of(log);
   const std::string message =
-      log.empty() ? base::format("{} does not compile, and the compiler does not say why", file) : std::string(log);
+      log.empty() ? base::format("{} does not compile, and the compiler gives no reason", file) : std::string(log);
   Found found;
   for (size_t i = 0; i < lines.size(); ++i)
     if (nvrtc_error(lines[i], found)) return {message, found.file, found.line, column_below(lines, i), found.text};

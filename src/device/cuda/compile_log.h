@@ -1,5 +1,5 @@
-// The first error of a compiler's log, as kymo::CompileError: NVRTC's "shader(3): error: text", with a line below it
-// that points at the column, and the assembler's "line 7; error : text".
+// Converts the first error of a compiler's log to kymo::CompileError. It knows NVRTC's form "shader(3): error: text",
+// with a line below that marks the column, and the assembler's form "line 7; error : text".
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The primary context of one device, which the CUDA runtime and libraries built on it share, and making it current.
+// The primary context of one device, shared with the CUDA runtime and the libraries that use it, and how to make it
+// current.
 #pragma once
 
 #include "device/cuda/api.h"
@@ -13,9 +14,9 @@ struct Context {
   CUcontext handle = nullptr;  // null: lost in a reset that failed
 };
 
-// Makes a context current on the calling thread for as long as this lives. Another that was current before, of a
-// program that uses CUDA itself on another device, is current again afterwards; where there was none, this stays.
-// Cost: one cuCtxGetCurrent, 9 ns, where it is current already. Throws DeviceError.
+// Makes a context current on the calling thread while this object lives. If another context was current before (in a
+// program that uses CUDA itself on another device), it is current again afterwards. If there was none, this one stays
+// current. Cost if it is already current: one cuCtxGetCurrent, 9 ns. Throws DeviceError.
 class Current {
  public:
   explicit Current(const Context& context) : api_(context.api) {
@@ -25,8 +26,7 @@ class Current {
       return;
     }
     if (context.handle == nullptr)
-      throw DeviceError(
-          "CUDA: the device was lost in a fault and the driver did not give it back: start the process again");
+      throw DeviceError("CUDA: the device was lost in a fault, and its driver could not reset it: restart the process");
     check(api_, api_.context_set(context.handle), "cuCtxSetCurrent");
   }
   ~Current() {
@@ -38,11 +38,11 @@ class Current {
 
  private:
   const Api& api_;
-  CUcontext before_ = nullptr;  // to go back to; null: nothing
+  CUcontext before_ = nullptr;  // the context to restore; null: none
 };
 
-// For destructors: calls `function` with the context current, and lets go where the device is lost, since then so is
-// what was to be destroyed.
+// For destructors: calls `function` with the context current. Does nothing if the device is lost, because then the
+// objects are gone too.
 template <class Function>
 void while_current(const Context& context, Function function) noexcept {
   try {

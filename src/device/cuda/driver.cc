@@ -17,7 +17,7 @@ class CudaDriver final : public Driver {
   explicit CudaDriver(const Api& api) : api_(api) {
     check(api_, api_.device_count(&count_), "cuDeviceGetCount");
     if (count_ == 0)
-      throw NotAvailable("CUDA: the driver is there but no device is; is one hidden by CUDA_VISIBLE_DEVICES?");
+      throw NotAvailable("CUDA: the driver is installed but has no device; does CUDA_VISIBLE_DEVICES hide it?");
   }
 
   std::string_view name() const override { return "cuda"; }

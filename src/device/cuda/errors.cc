@@ -44,11 +44,11 @@ void throw_error(const Api& api, CUresult result, const char* call) {
   const char* remedy = "";
   if (is_fault(result))
     remedy =
-        "; the fault stays: every call on this device fails until device::reset(), and where the driver refuses that, "
-        "until the process is started again";
-  if (result == CUDA_ERROR_INVALID_VALUE) remedy = "; a size or an address is beyond what the device takes";
+        "; from now on every call on this device fails until device::reset(); if the driver refuses the reset, restart "
+        "the process";
+  if (result == CUDA_ERROR_INVALID_VALUE) remedy = "; a size or an address is out of range for the device";
   if (result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
-    remedy = "; the group needs more registers or group memory than there are: take a smaller group";
+    remedy = "; the group needs more registers or group memory than the device has: use a smaller group";
   throw DeviceError(base::format("{}: {}: {}{}", call, error_name(api, result), error_text(api, result), remedy));
 }
 

@@ -1,4 +1,5 @@
-// The driver's results as kymo::DeviceError: the call, the driver's name for the error, what it means, the way out.
+// Converts the driver's results to kymo::DeviceError: the call, the driver's name for the error, its meaning, what to
+// do.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@ namespace kymo::device::cuda {
 std::string error_name(const Api& api, CUresult result);  // "CUDA_ERROR_ILLEGAL_ADDRESS (700)"
 std::string error_text(const Api& api, CUresult result);  // "an illegal memory access was encountered"
 
-// A fault of a kernel or the device, after which every call that uses the context reports the same.
+// A fault of a kernel or the device, after which every call that uses the context reports the same error.
 bool is_fault(CUresult result);
 
 [[noreturn]] void throw_error(const Api& api, CUresult result, const char* call);

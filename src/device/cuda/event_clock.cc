@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kBaseEveryNs = 100'000'000;
 constexpr double kNearNs = 130e6;    // measured from a base this near, a float's step is 8 ns
-constexpr size_t kMaxBases = 2048;   // three minutes of use: what is redeemed later is less exact
+constexpr size_t kMaxBases = 2048;   // three minutes of use: later times are less exact
 constexpr double kFirstTicks = 1e9;  // so that an event just before the first base has a time too
 constexpr int kReadings = 24;
 constexpr double kTimerStepNs = 32;
@@ -65,12 +65,12 @@ void EventClock::adopt_pending() {
   const CUresult result = context_.api.event_query(pending_);
   if (result == CUDA_ERROR_NOT_READY) return;
   check(context_.api, result, "cuEventQuery");
-  // Whole nanoseconds: what a float's step adds beyond them is noise that would sum up.
+  // Whole nanoseconds: the rest comes from the resolution of the float, is noise, and would add up.
   bases_.push_back({pending_, bases_.back().ticks + std::round(elapsed(bases_.back().event, pending_))});
   pending_ = nullptr;
 }
 
-// A new one, or that of the oldest base where there are enough.
+// A new event, or that of the oldest base if there are enough.
 CUevent EventClock::unused_event() {
   CUevent event = nullptr;
   if (bases_.size() < kMaxBases) {

@@ -1,5 +1,5 @@
-// What this process holds of a device's memory, from NVML (libnvidia-ml.so.1, part of the driver, opened at run time):
-// CUDA itself tells only what is free on the whole device, which others use too.
+// The device memory that this process holds, from NVML (libnvidia-ml.so.1, part of the driver, opened at run time).
+// CUDA itself reports only the free memory of the whole device, which other processes use too.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace kymo::device::cuda {
 
-// `uuid` as in DeviceInfo. Nothing where there is no NVML, or where it does not know this process (in a container with
-// process numbers of its own). The first call takes about 10 ms, later ones 0.4 ms.
+// `uuid` as in DeviceInfo. Empty if there is no NVML, or if NVML does not know this process (in a container with its
+// own process ids). The first call takes about 10 ms, later ones 0.4 ms.
 std::optional<size_t> process_memory(const std::string& uuid);
 
 }  // namespace kymo::device::cuda

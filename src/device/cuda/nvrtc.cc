@@ -113,7 +113,7 @@ const Nvrtc& Nvrtc::load(int driver_version) {
   const Nvrtc*& loaded = all_loaded[environment("KYMO_NVRTC_LIBRARY")];
   if (loaded != nullptr) return *loaded;
   std::string why, first_why;
-  const Nvrtc* newer = nullptr;  // than the driver: better than none, for the error that names both
+  const Nvrtc* newer = nullptr;  // than the driver: better than none, because its error names both versions
   for (const std::string& name : candidates()) {
     const Nvrtc* found = open(name.c_str(), why);
     if (first_why.empty()) first_why = why;
@@ -150,7 +150,7 @@ std::string Nvrtc::compile(std::string_view source, std::string_view file, int a
 
   NvrtcProgram* program = nullptr;
   if (create_(&program, std::string(source).c_str(), std::string(file).c_str(), 0, nullptr, nullptr) != 0)
-    throw Error("CUDA: NVRTC takes no program: it is out of memory");
+    throw Error("CUDA: NVRTC cannot create a program: it is out of memory");
   const auto destroy = [this](NvrtcProgram* p) { destroy_(&p); };
   const std::unique_ptr<NvrtcProgram, decltype(destroy)> guard(program, destroy);
   const int result = compile_(program, static_cast<int>(arguments.size()), arguments.data());
@@ -164,7 +164,7 @@ std::string Nvrtc::compile(std::string_view source, std::string_view file, int a
   ptx_size_(program, &size);
   std::string text(size, '\0');
   if (size == 0 || ptx_(program, text.data()) != 0)
-    throw compile_error("NVRTC gave no PTX: leave out options that ask for another kind of output", file);
+    throw compile_error("NVRTC returned no PTX: remove options that ask for another kind of output", file);
   text.pop_back();  // its terminating zero
   return text;
 }

@@ -1,8 +1,8 @@
 // NVRTC, the compiler from CUDA C++ to PTX, opened at run time.
 //
-// The newest of libnvrtc.so.13, .12 and .11.2 that the driver understands is taken (a driver refuses PTX that is newer
-// than itself), then the toolkit's in $CUDA_HOME, $CUDA_PATH and /usr/local/cuda; KYMO_NVRTC_LIBRARY, where it is set,
-// instead of all. Thread-safe.
+// It takes the newest of libnvrtc.so.13, .12 and .11.2 that the driver supports (a driver rejects PTX that is newer
+// than itself), then the one of the toolkit in $CUDA_HOME, $CUDA_PATH and /usr/local/cuda. If KYMO_NVRTC_LIBRARY is
+// set, it takes only that library. Thread-safe.
 #pragma once
 
 #include <span>
@@ -28,15 +28,15 @@ struct NvrtcProgram;
 
 class Nvrtc {
  public:
-  // Loads it once in a process. Throws NotAvailable, with the package, where there is none. `driver_version`: 13000 for
-  // 13.0; 0 takes the first that is found.
+  // Loads it once per process. Throws NotAvailable, with the package to install, if there is none. `driver_version`:
+  // 13000 for 13.0; 0 takes the first one that is found.
   static const Nvrtc& load(int driver_version);
 
   int version() const { return version_number_; }  // 13000 for 13.0
 
-  // To PTX, for the compute capability `architecture` (90) or the nearest below it that this NVRTC knows. Without
-  // contraction of a * b + c, functions without a specifier on the device, C++20 (C++17 before CUDA 12), with CUDA's
-  // own headers where they are found. What `options` say instead counts. Throws CompileError.
+  // Compiles to PTX, for the compute capability `architecture` (90) or the nearest lower one that this NVRTC supports.
+  // Does not contract a * b + c, compiles functions without a specifier for the device, uses C++20 (C++17 before CUDA
+  // 12) and CUDA's own headers if they are found. `options` override this. Throws CompileError.
   std::string compile(std::string_view source, std::string_view file, int architecture,
                       std::span<const std::string> options) const;
 
@@ -49,7 +49,7 @@ class Nvrtc {
   KYMO_NVRTC_FUNCTIONS(KYMO_NVRTC_MEMBER)
 #undef KYMO_NVRTC_MEMBER
   int version_number_ = 0;
-  std::vector<int> architectures_;  // that it knows; empty: it does not tell (before CUDA 11.2)
+  std::vector<int> architectures_;  // that it supports; empty: it does not report them (before CUDA 11.2)
   std::vector<std::string> include_options_;
 };
 

@@ -39,8 +39,8 @@ std::vector<uint32_t> locals_of(const KernelInfo& kernel) {
                                     error_name(context.api, result)));
   if (result == kTooNew)
     throw NotAvailable(base::format(
-        "CUDA: this driver (for CUDA {}.{}) is older than the compiler's PTX ({}); install a newer driver, or "
-        "an NVRTC of its version and set KYMO_NVRTC_LIBRARY to it",
+        "CUDA: this driver (for CUDA {}.{}) is older than the compiler's PTX ({}); install a newer driver, or install "
+        "the NVRTC of the driver's version and set KYMO_NVRTC_LIBRARY to it",
         context.api.version / 1000, context.api.version % 1000 / 10, error_name(context.api, result)));
   if (is_fault(result) || log.find_first_not_of(" \n") == std::string::npos)
     throw_error(context.api, result, "cuLinkComplete");
@@ -111,7 +111,7 @@ bool CudaProgram::find_functions(bool measure) {
       info.group_memory = group_memory();
       info.execution_width = static_cast<uint32_t>(device_attribute(context_, CU_DEVICE_ATTRIBUTE_WARP_SIZE));
     }
-    if (has_local) {  // beyond 48 KiB only what is asked for in advance is granted
+    if (has_local) {  // more than 48 KiB must be requested in advance
       const int most = device_attribute(context_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
       const int rest = most - static_cast<int>(group_memory());
       check(api, api.function_set(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, rest),

@@ -1,4 +1,4 @@
-// Kernels in the driver's machine code, loaded on one device.
+// Kernels as machine code of the driver, loaded on one device.
 #pragma once
 
 #include "device/backend.h"
@@ -7,7 +7,7 @@
 
 namespace kymo::device::cuda {
 
-// Assembles PTX to machine code for the current device. Throws CompileError, and NotAvailable where the driver has no
+// Assembles PTX to machine code for the current device. Throws CompileError, and NotAvailable if the driver has no
 // assembler or is older than the PTX.
 std::vector<std::byte> assemble(const Context& context, std::string_view ptx, std::string_view file);
 
@@ -15,15 +15,17 @@ class CudaProgram final : public Program {
  public:
   struct Kernel {
     CUfunction function = nullptr;
-    // Those that have a place in the kernel's parameters: all but the Local one of a kernel that was not translated.
+    // The number of parameters that the kernel's code has: all except the Local one of a kernel that was not
+    // translated.
     uint32_t parameters = 0;
-    std::vector<uint32_t> locals;  // of a translated kernel: which of them are group memory, given as offsets in it
+    // Of a translated kernel: the parameters that are group memory, passed as offsets in it.
+    std::vector<uint32_t> locals;
     bool takes_grid = false;
     bool uses_simdgroups = false;
   };
 
-  // `names` are those in the code, one for each of `kernels`, which take a Stamp where `stamps` says so. Null where the
-  // driver does not take the code. With `measure` the limits in `kernels` are asked from the driver.
+  // `names` are the names in the code, one for each of `kernels`. If `stamps` is set, the kernels take a Stamp. Null if
+  // the driver rejects the code. With `measure` the limits in `kernels` are read from the driver.
   static std::unique_ptr<CudaProgram> load(const Context& context, std::vector<std::string> names, bool stamps,
                                            std::vector<std::byte> cubin, std::vector<KernelInfo> kernels, bool measure);
   ~CudaProgram() override;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kMaxParameterBytes = 1u << 20;  // far above what any device takes
 
-// What one function uses: other functions and `extern __shared__` arrays among them.
+// What one function uses, including other functions and `extern __shared__` arrays.
 struct Function {
   std::set<std::string_view> uses;
   bool visited = false;
@@ -61,7 +61,7 @@ class Reader {
 
   std::string_view peek() const { return at_ < tokens_.size() ? tokens_[at_].text : std::string_view(); }
   std::string_view next(std::string_view what) {
-    if (at_ >= tokens_.size()) fail(base::format("the text ends where {} was expected", what));
+    if (at_ >= tokens_.size()) fail(base::format("expected {}, found the end of the text", what));
     return tokens_[at_++].text;
   }
   bool take(std::string_view word) {
@@ -81,7 +81,7 @@ class Reader {
     return value;
   }
 
-  // Behind the opening bracket; leaves behind the closing one. What stands between goes into `uses`.
+  // Starts after the opening bracket and ends after the closing one. The words between them go into `uses`.
   void skip_bracket(std::string_view open, std::string_view close, std::set<std::string_view>* uses) {
     for (size_t depth = 1; depth > 0;) {
       const std::string_view word = next(base::format("'{}'", close));
@@ -105,7 +105,7 @@ class Reader {
   }
 
   PtxParameter read_parameter() {
-    if (!take(".param")) fail(base::format("'{}' stands where .param was expected", peek().substr(0, 40)));
+    if (!take(".param")) fail(base::format("found '{}' where .param was expected", peek().substr(0, 40)));
     PtxParameter parameter;
     while (!peek().empty() && peek().front() == '.') {
       const std::string_view word = next("a type");
@@ -121,7 +121,7 @@ class Reader {
     while (take("[")) {
       bytes *= number("an array's length");
       if (!take("]")) fail("']' is missing");
-      if (bytes > kMaxParameterBytes) fail("a parameter is longer than any device takes");
+      if (bytes > kMaxParameterBytes) fail("a parameter is too large for any device");
       parameter.array = true;
     }
     parameter.bytes = static_cast<uint32_t>(bytes);
@@ -157,7 +157,7 @@ class Reader {
         do entry.parameters.push_back(read_parameter());
         while (take(","));
       }
-      if (peek() != ")") fail("')' is missing behind a kernel's parameters");
+      if (peek() != ")") fail("')' is missing after a kernel's parameters");
       copy_until(tokens_[at_ - 1].end());
       program_.text += entry.parameters.empty() ? added : "," + added;
       ++at_;
@@ -175,7 +175,7 @@ class Reader {
     program_.entries.push_back(std::move(entry));
   }
 
-  // Behind the opening brace of a kernel; leaves behind the closing one.
+  // Starts after the opening brace of a kernel and ends after the closing one.
   void read_body(std::string_view name, std::set<std::string_view>& uses) {
     size_t exits = 0;
     for (size_t depth = 1; depth > 0;) {
@@ -193,7 +193,7 @@ class Reader {
     return (word == "ret" || word == "ret.uni" || word == "exit") && peek() == ";" && !before.starts_with("bra");
   }
 
-  // Behind the word by which threads leave. Those that leave under a condition stamp under the same.
+  // After the word with which threads exit. Threads that exit under a condition stamp under the same condition.
   void stamp_exit(std::string_view name, size_t number) {
     size_t first = at_ - 1;
     if (first >= 2 && tokens_[first - 2].text == "@") {

@@ -10,7 +10,7 @@ std::string stamp_parameter(std::string_view name) {
   return base::format(" .param .align 8 .b8 {}_kymo_stamp[{}]", name, sizeof(Stamp));
 }
 
-// Most groups go on behind the first compare that is about them: a launch may have millions.
+// For most groups the first compare is enough: a launch may have millions of groups.
 std::string stamp_start(std::string_view name) {
   return base::format(
       " {{ .reg .pred %kymo_p; .reg .b32 %kymo_r<2>; .reg .b64 %kymo_d<2>;"

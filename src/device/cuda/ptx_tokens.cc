@@ -12,7 +12,7 @@ bool is_ptx_word(char c) {
 
 using base::is_space;
 
-// The end of the comment that begins at `at`, or `at` where none does.
+// The end of the comment that begins at `at`, or `at` if there is none.
 size_t skip_comment(std::string_view text, size_t at) {
   if (text.substr(at, 2) == "//") {
     const size_t end = text.find('\n', at);

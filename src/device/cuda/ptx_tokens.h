@@ -1,4 +1,4 @@
-// The words of a PTX text, with where they stand. Comments are left out; a string is one word.
+// The words of a PTX text, with their positions. Comments are left out; a string is one word.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ struct PtxToken {
   size_t end() const { return offset + text.size(); }
 };
 
-// Never fails: what is no word is a token of one character; an unfinished comment or string reaches to the end.
+// Never fails: a character that is not part of a word is a token of its own. A comment or string without an end reaches
+// to the end of the text.
 std::vector<PtxToken> split_ptx(std::string_view text);
 
 }  // namespace kymo::device::cuda

@@ -30,7 +30,7 @@ Groups groups_of(const Piece& piece) {
                  z = groups(piece.threads.z, piece.group.z);
   if (x > kMaxGroupsX || y > kMaxGroupsYZ || z > kMaxGroupsYZ) [[unlikely]]
     throw DeviceError(
-        base::format("CUDA launches at most {} x {} x {} groups, not {} x {} x {}: take larger groups, or put "
+        base::format("CUDA launches at most {} x {} x {} groups, not {} x {} x {}: use larger groups, or put "
                      "the longest dimension into x",
                      kMaxGroupsX, kMaxGroupsYZ, kMaxGroupsYZ, x, y, z));
   return {static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)};
@@ -43,8 +43,8 @@ uint64_t warps_of(const Launch& launch) {
          groups(launch.threads.z, launch.group.z) * groups(launch.group.volume(), kWarp);
 }
 
-// The kernel's parameters as the driver takes them: where each lies. Those of group memory are offsets in the dynamic
-// part of it, one behind the other.
+// The kernel's parameters as the driver takes them: the address of each. Parameters of group memory are offsets in its
+// dynamic part, one after the other.
 class Parameters {
  public:
   Parameters(const CudaProgram::Kernel& kernel, const Launch& launch) {
@@ -186,8 +186,8 @@ void CudaQueue::copy(Address from, Address to, size_t bytes, Ticket* ticket) {
   timed.end();
 }
 
-// Of pageable memory the driver has taken a copy when an upload returns, and a download returns when it is complete;
-// unless the device reads such memory itself.
+// For pageable memory, the driver has made a copy when an upload returns, and a download is complete when it returns;
+// unless the device accesses such memory directly.
 void CudaQueue::settle_pageable(const void* host) {
   if (!pageable_lingers_) return;
   unsigned type = 0;

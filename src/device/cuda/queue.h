@@ -1,4 +1,4 @@
-// One stream of the driver, which does not wait for the legacy default stream.
+// One stream of the driver. It does not wait for the legacy default stream.
 #pragma once
 
 #include "device/backend.h"
@@ -12,8 +12,8 @@ namespace kymo::device::cuda {
 
 class CudaQueue final : public Queue {
  public:
-  // `pageable_lingers`: the device reads pageable host memory by itself (HMM, Grace), so that a copy may return before
-  // it has been read or written.
+  // `pageable_lingers`: the device accesses pageable host memory directly (HMM, Grace), so a copy may return before the
+  // memory was read or written.
   CudaQueue(const Context& context, EventClock& clock, TimerOffset& timer, PatternFill& fill, bool pageable_lingers);
   ~CudaQueue() override;
 
@@ -24,12 +24,12 @@ class CudaQueue final : public Queue {
   void download(Address from, void* to, size_t bytes, Ticket* ticket) override;
   void record(Marker& marker) override;
   void wait(Marker& marker) override;
-  void flush() override {}  // the driver submits as it goes
+  void flush() override {}  // the driver submits each call at once
   void synchronize() override;
   Redeemed redeem(Ticket ticket, Timing& timing) override;
 
  private:
-  // `parameters` has room behind the arguments for what the runtime adds.
+  // `parameters` has space after the arguments for the parameters that the runtime adds.
   void launch_piece(const Launch& launch, const Piece& piece, const Stamp& stamp, unsigned dynamic_bytes,
                     void** parameters);
   void launch_all(const Launch& launch, Stamp stamp);

@@ -70,7 +70,7 @@ Parameter from_declaration(const PtxParameter& ptx, const DeclaredParameter& dec
   return parameter;
 }
 
-// The one declaration of this name with this many parameters; none where there are several.
+// The only declaration with this name and this number of parameters; none if there are several.
 const Signature* declaration_of(const SourceScan& scan, std::string_view name, size_t parameters) {
   const Signature* found = nullptr;
   for (const Signature& kernel : scan.kernels) {
@@ -96,7 +96,7 @@ KernelInfo reflect_entry(const PtxProgram& program, const PtxEntry& entry, const
   const Signature* declared = declaration_of(scan, unqualified(info.name), entry.parameters.size());
   for (size_t i = 0; i < entry.parameters.size(); ++i) {
     const PtxParameter& ptx = entry.parameters[i];
-    if (mangled) {  // its types are no aliases: what is no pointer there is none
+    if (mangled) {  // its types have no aliases: a type that is not a pointer here is never one
       if (declared != nullptr) mangled->parameters[i].name = declared->parameters[i].name;
       info.parameters.push_back(from_declaration(ptx, mangled->parameters[i], {}, true));
     } else if (declared != nullptr) {
@@ -125,7 +125,7 @@ std::vector<KernelInfo> reflect(const PtxProgram& program, std::string_view sour
     kernels.push_back(reflect_entry(program, entry, scan, source.empty()));
     ++uses[kernels.back().name];
   }
-  // Overloads are told apart by their types.
+  // Overloads are distinguished by their types.
   for (size_t i = 0; i < kernels.size(); ++i) {
     if (uses[kernels[i].name] < 2) continue;
     const std::optional<Signature> mangled = demangle_signature(program.entries[i].name);
@@ -145,7 +145,7 @@ void check_translated(const PtxProgram& program, std::span<const KernelInfo> ker
     const auto entry = std::ranges::find(program.entries, kernel.symbol, &PtxEntry::name);
     const size_t wanted = kernel.parameters.size() + (kernel.takes_grid ? 1 : 0);
     if (entry != program.entries.end() && entry->parameters.size() == wanted) continue;
-    const std::string text = base::format("kernel {} is not there with {} parameters", kernel.symbol, wanted);
+    const std::string text = base::format("kernel {} with {} parameters not found", kernel.symbol, wanted);
     throw CompileError(text, kernel.symbol, 0, 0, text);
   }
 }

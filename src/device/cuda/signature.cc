@@ -27,7 +27,7 @@ std::string join(const Tokens& tokens, size_t begin, size_t end) {
   return text;
 }
 
-// The index behind the bracket that `at` opens; tokens.size() where it is never closed.
+// The index after the bracket that `at` opens; tokens.size() if it is never closed.
 size_t behind_bracket(const Tokens& tokens, size_t at) {
   int depth = 0;
   for (; at < tokens.size(); ++at) {

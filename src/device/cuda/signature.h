@@ -1,5 +1,5 @@
-// The declarations of kernels: from a mangled name, which holds the types, and from the source, which holds the names
-// of the parameters too. Pure text; nothing here fails: what is not understood is not found.
+// The declarations of kernels: from a mangled name, which contains the types, and from the source, which also contains
+// the names of the parameters. Pure text functions. Nothing here fails: text that is not understood is skipped.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace kymo::device::cuda {
 
 struct DeclaredParameter {
   std::string type;  // as written: "const float *"
-  std::string name;  // empty: none was given
+  std::string name;  // empty: it has no name
 };
 
 struct Signature {
@@ -21,7 +21,7 @@ struct Signature {
   std::vector<DeclaredParameter> parameters;
 };
 
-// Of a mangled C++ name; nothing for one that is not, such as that of an extern "C" kernel.
+// From a mangled C++ name; empty for other names, such as that of an extern "C" kernel.
 std::optional<Signature> demangle_signature(const std::string& mangled);
 
 struct SourceScan {
@@ -29,8 +29,8 @@ struct SourceScan {
   Aliases aliases;
 };
 
-// The `__global__` functions of CUDA C++ and the simple aliases of types. Comments are left out, macros not expanded
-// and both sides of an #if are read: the caller compares with what the compiler made.
+// The `__global__` functions of CUDA C++ and the simple type aliases. Comments are left out, macros are not expanded,
+// and both sides of an #if are read. So the caller must compare the result with the compiler's output.
 SourceScan scan_source(std::string_view text);
 
 // "scale" of "math::scale<float, 4>".

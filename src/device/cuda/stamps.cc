@@ -45,7 +45,7 @@ void* Stamps::pinned(size_t bytes) const {
   return context_.api.host_allocate(&memory, bytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS ? memory : nullptr;
 }
 
-// False for good where anything is missing: events do as well.
+// Permanently false if something is missing: events are used instead.
 bool Stamps::allocate() {
   if (tried_) return reader_ != nullptr;
   tried_ = true;
@@ -134,7 +134,7 @@ void Stamps::copy() {
 void Stamps::read_all() {
   if (read_.all == launched_.all) return;
   covered_ = launched_;
-  copy();  // behind one that may be under way, of places that are among these
+  copy();  // after a copy that may be pending, whose slots are among these
   check(context_.api, context_.api.stream_synchronize(reader_), "cuStreamSynchronize");
   read_ = covered_;
   reading_ = Reading::None;
@@ -186,7 +186,7 @@ Redeemed Stamps::redeem(Timing& timing) {
     } else {
       const uint64_t end = latest_word(words);
       timing.end = ticks_of(end);
-      told = end >= start;  // not what left without a word, by a trap say: there the place has what was before
+      told = end >= start;  // false after an exit without a stamp, for example a trap: the slot has an old value
     }
   }
   ++redeemed_.all;

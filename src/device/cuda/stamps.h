@@ -1,12 +1,12 @@
-// When the kernels of one stream ran, as they tell themselves (ptx_stamps.h): places in device memory, a ring of them,
-// read back together now and then.
+// When the kernels of one stream ran, as they report it themselves (ptx_stamps.h). The times are stored in a ring of
+// slots (Place) in device memory, which is read back in batches.
 //
-//   take() ──▶ the launch, with its Stamp ──▶ … ──▶ redeem(): an event behind all launches so far ──▶ a copy of their
-//   places, in a stream of its own ──▶ the times
+//   take() ──▶ the launch, with its Stamp ──▶ … ──▶ redeem(): an event after all launches so far ──▶ a copy of their
+//   slots, in its own stream ──▶ the times
 //
-// One event and one copy serve as many launches as there were since the last. Nobody waits for either. Where a launch
-// has so many warps that reading the timer in each would hold it up, an event tells its end, and the launch is long
-// enough not to mind.
+// One event and one copy serve all launches since the last copy. Nothing waits for either. If a launch has so many
+// warps that reading the timer in each would slow it down, an event measures its end; such a launch is long enough that
+// the event does not matter.
 #pragma once
 
 #include <cstdint>
@@ -29,33 +29,34 @@ class Stamps {
   Stamps(const Stamps&) = delete;
   Stamps& operator=(const Stamps&) = delete;
 
-  // For a launch of that many warps. Nothing where it must be timed otherwise: all places are taken, or the device does
-  // not tell. Given again unless launched() says, behind the launch, that it is used.
-  std::optional<Stamp> take(uint64_t warps);  // current
-  void launched(uint64_t warps);              // current
+  // For a launch with this number of warps. Empty if the launch must be timed in another way: all slots are in use, or
+  // the device does not support stamps. The slot is reused unless launched() is called after the launch.
+  std::optional<Stamp> take(uint64_t warps);  // the context must be current
+  void launched(uint64_t warps);              // the context must be current
 
-  // Of the oldest launch that is not redeemed.
-  Redeemed redeem(Timing& timing);  // current
+  // For the oldest launch that is not redeemed.
+  Redeemed redeem(Timing& timing);  // the context must be current
 
-  // All launches have run: reads what is left to read, so that all can be redeemed. Some 15 us where there is any.
-  void read_all();  // current
+  // Call it when all launches have run: reads the remaining slots, so that all launches can be redeemed. Takes about 15
+  // us if there are any.
+  void read_all();  // the context must be current
 
  private:
   struct Place {
     uint64_t start, end;
   };
-  static constexpr uint64_t kPlaces = 65536;    // launches under way and not yet read
-  static constexpr uint64_t kWidePlaces = 512;  // of them those with more warps than one word is for
+  static constexpr uint64_t kPlaces = 65536;    // launches that are pending or not yet read
+  static constexpr uint64_t kWidePlaces = 512;  // for launches that have more warps than one word supports
   static constexpr uint64_t kWordWarps = 1024, kWideWords = 8, kMostWarps = kWideWords * kWordWarps;
   static constexpr size_t kWideBytes = kWideWords * kStampLine;
 
-  // How far something has come: in launches, and in those of them that have a wide place.
+  // A position: the number of launches, and the number of those that have a wide slot.
   struct Count {
     uint64_t all = 0, wide = 0;
   };
   enum class Reading : uint8_t { None, Fenced, Copied };
 
-  static uint64_t words_for(uint64_t warps);  // 0: an event
+  static uint64_t words_for(uint64_t warps);  // 0: use an event
   bool allocate();
   bool allocate_wide();
   void* pinned(size_t bytes) const;
@@ -66,7 +67,7 @@ class Stamps {
   void copy_part(void* to, CUdeviceptr from, size_t size, uint64_t places, uint64_t begin, uint64_t end);
   uint64_t ticks_of(uint64_t timer) const { return timer - static_cast<uint64_t>(offset_); }
   uint64_t latest_word(uint64_t words) const;  // of the launch that is redeemed next
-  uint64_t take_end();                         // the same by its event, in ticks
+  uint64_t take_end();                         // the same from its event, in ticks
 
   const Context& context_;
   EventClock& clock_;
@@ -80,11 +81,11 @@ class Stamps {
   std::byte* wide_read_ = nullptr;
   CUstream reader_ = nullptr;
   CUevent fence_ = nullptr, copied_ = nullptr;
-  std::vector<uint8_t> words_;  // of the launch in each place
-  base::Fifo<CUevent> ends_;    // of those without words
+  std::vector<uint8_t> words_;  // of the launch in each slot
+  base::Fifo<CUevent> ends_;    // of the launches without words
   std::vector<CUevent> unused_;
 
-  Count launched_, covered_, read_, redeemed_;  // covered: by what is being read
+  Count launched_, covered_, read_, redeemed_;  // covered: included in the current read
   Reading reading_ = Reading::None;
 };
 

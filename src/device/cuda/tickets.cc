@@ -34,7 +34,7 @@ Ticket Tickets::end(uint32_t index) {
   return index;
 }
 
-// The stream is in order. What was measured from different bases, seconds apart, or by another means may not be by some
+// The stream is in order. Times from different bases, seconds apart, or from another method may be out of order by some
 // tens of ns.
 void Tickets::put_in_order(Timing& timing) {
   timing.start = std::max(timing.start, last_end_);

@@ -1,5 +1,5 @@
-// Times the operations of one stream: kernels by what they say themselves (stamps.h), and what does not speak by a pair
-// of events around it, kept for the next once redeemed.
+// Times the operations of one stream: kernels by their own stamps (stamps.h), everything else by a pair of events
+// around it. The events are reused once they are redeemed.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@ class Tickets {
   Tickets(const Tickets&) = delete;
   Tickets& operator=(const Tickets&) = delete;
 
-  // Around an operation: does nothing where `ticket` is null. What throws in between gives no ticket.
+  // Around an operation: does nothing if `ticket` is null. If the code in between throws, there is no ticket.
   class Scope {
    public:
     Scope(Tickets& tickets, Ticket* ticket) : tickets_(tickets), ticket_(ticket) {
@@ -42,22 +42,22 @@ class Tickets {
     uint32_t index_ = 0;
   };
 
-  // The same for a launch of a kernel that can stamp, where there is a place for it.
+  // The same for a launch of a kernel that can stamp, if there is a free slot.
   std::optional<Stamp> take_stamp(uint64_t warps) { return stamps_.take(warps); }
   Ticket stamped(uint64_t warps) {
     stamps_.launched(warps);
     return kStamped;
   }
 
-  Redeemed redeem(Ticket ticket, Timing& timing);  // current
-  void all_ran() { stamps_.read_all(); }           // the stream is idle: everything can be redeemed; current
+  Redeemed redeem(Ticket ticket, Timing& timing);  // the context must be current
+  void all_ran() { stamps_.read_all(); }  // the stream is idle: everything can be redeemed; the context must be current
 
  private:
   struct Pair {
     CUevent start = nullptr, end = nullptr;
   };
 
-  static constexpr Ticket kStamped = ~Ticket{0};  // the oldest stamp: tickets are redeemed in their order
+  static constexpr Ticket kStamped = ~Ticket{0};  // the oldest stamp: tickets are redeemed in order
 
   uint32_t begin();
   Ticket end(uint32_t index);

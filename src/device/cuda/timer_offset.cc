@@ -22,7 +22,7 @@ constexpr const char* kTimerKernel = R"(
 }
 )";
 
-// What the measurement takes, and gives back.
+// The resources for the measurement, freed at its end.
 struct Bench {
   explicit Bench(const Api& driver) : api(driver) {}
   ~Bench() {

@@ -1,8 +1,8 @@
-// What kernels read as %globaltimer, in terms of the event clock: both are the same timer of the device, but the driver
-// tells only differences between events.
+// Converts %globaltimer, which kernels read, to the event clock. Both are the same timer of the device, but the driver
+// reports only differences between events.
 //
-// Measured once, at the first use: a kernel that stores the timer, and an event behind it, sixteen times. The event
-// follows the store by less than a microsecond at best, and the best is taken.
+// The offset is measured once, at the first use: a kernel that stores the timer, and an event after it, sixteen times.
+// In the best case the event follows the store by less than a microsecond, and the best case is taken.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace kymo::device::cuda {
 class TimerOffset {
  public:
   TimerOffset(const Context& context, EventClock& clock) : context_(context), clock_(clock) {}
-  // One that is known, for tests.
+  // With a known offset, for tests.
   TimerOffset(const Context& context, EventClock& clock, int64_t offset)
       : context_(context), clock_(clock), tried_(true), offset_(offset) {}
 
-  // The timer minus the clock's ticks. Waits for a stream of its own, a millisecond in all. Nothing where the device
-  // does not take the kernel.
-  std::optional<int64_t> get();  // current
+  // The timer minus the clock's ticks. Waits for its own stream, a millisecond in total. Empty if the device rejects
+  // the kernel.
+  std::optional<int64_t> get();  // the context must be current
 
  private:
   std::optional<int64_t> measure();

@@ -7,7 +7,7 @@ namespace kymo::device {
 std::unique_ptr<Driver> load_opencl() {
   throw NotAvailable(
       "OpenCL is not available: this Kymo was built without it; install its headers (Debian: opencl-headers) and build "
-      "again");
+      "Kymo again");
 }
 
 }  // namespace kymo::device

@@ -19,10 +19,9 @@ std::unique_ptr<Marker> OpenClAccelerator::make_marker(bool timing) {
 
 std::unique_ptr<Program> OpenClAccelerator::compile(const Source& source) {
   if (source.language != Language::OpenClC)
-    throw NotAvailable(
-        base::format("{} is not available on {}: its OpenCL driver compiles OpenCL C; write the kernel in that or in "
-                     "Metal's language",
-                     language_name(source.language), info().name));
+    throw NotAvailable(base::format(
+        "{} is not available on {}: its OpenCL driver compiles OpenCL C; write the kernel in OpenCL C or Metal",
+        language_name(source.language), info().name));
   return OpenClProgram::compile(context_, source);
 }
 

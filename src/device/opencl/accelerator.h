@@ -1,4 +1,4 @@
-// One OpenCL device, opened: a context of its own.
+// One opened OpenCL device, with its own context.
 #pragma once
 
 #include "device/opencl/clock.h"
@@ -14,7 +14,7 @@ class OpenClAccelerator final : public Accelerator {
   const DeviceInfo& info() const override { return context_.device.info; }
   Address allocate(size_t bytes) override { return memory_.allocate(bytes); }
   void release(Address address, size_t) noexcept override { memory_.release(address); }
-  std::optional<size_t> driver_allocated() const override { return std::nullopt; }  // OpenCL does not tell
+  std::optional<size_t> driver_allocated() const override { return std::nullopt; }  // OpenCL does not report it
   void* allocate_host(size_t bytes) override { return context_.host_memory.allocate(bytes); }
   void release_host(void* memory) noexcept override { context_.host_memory.release(memory); }
   std::unique_ptr<Queue> make_queue() override;

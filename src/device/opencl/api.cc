@@ -34,10 +34,10 @@ template <class Function>
 void find(void* library, const std::string& name, const char* symbol, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, symbol));
   if (function != nullptr) return;
-  throw NotAvailable(
-      base::format("OpenCL is not available: {} has no function {}, so it is no OpenCL loader of version 2.0 or newer; "
-                   "install one (Debian: ocl-icd-libopencl1){}",
-                   name, symbol, name == kLibrary ? "" : base::format(", or unset {}", kVariable)));
+  throw NotAvailable(base::format(
+      "OpenCL is not available: {} has no function {}, so it is not an OpenCL loader of version 2.0 or later; "
+      "install one (Debian: ocl-icd-libopencl1){}",
+      name, symbol, name == kLibrary ? "" : base::format(", or unset {}", kVariable)));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The functions of libOpenCL, found at run time: Kymo runs where none is installed.
+// The functions of libOpenCL, looked up at run time: Kymo also runs if no OpenCL is installed.
 //
-// KYMO_OPENCL_LIBRARY in the environment names another library than libOpenCL.so.1, by path or by soname. A library
-// that was opened stays: drivers have threads of their own and do not survive being unloaded.
+// KYMO_OPENCL_LIBRARY in the environment names another library than libOpenCL.so.1, by path or by soname. An opened
+// library is never closed: drivers have their own threads and do not survive an unload.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -62,7 +62,7 @@ struct Api {
   decltype(&::clGetDeviceAndHostTimer) clGetDeviceAndHostTimer = nullptr;  // null: the loader is older than 2.1
 };
 
-// Throws NotAvailable where the library cannot be opened or lacks a function.
+// Throws NotAvailable if the library cannot be opened or lacks a function.
 std::shared_ptr<const Api> load_api();
 
 }  // namespace kymo::device::opencl

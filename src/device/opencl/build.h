@@ -11,14 +11,14 @@ namespace kymo::device::opencl {
 
 using BuiltProgram = Handle<cl_program>;
 
-// `text` with its preamble; `file` is for messages. Throws CompileError with the compiler's log. Compiles in the
-// calling thread; the driver may keep a cache of its own on disk.
+// `text` includes its preamble; `file` is for messages. Throws CompileError with the compiler's log. Compiles in the
+// calling thread; the driver may have its own cache on disk.
 BuiltProgram build(const Context& context, const std::string& text, const std::string& options, std::string_view file);
 
-// Empty: the driver refuses it.
+// Empty: the driver rejects it.
 BuiltProgram build_binary(const Context& context, std::span<const std::byte> binary, const std::string& options);
 
-// What the driver keeps of a built program; empty where it gives nothing.
+// The driver's binary of a built program; empty if it returns none.
 std::vector<std::byte> binary_of(const Context& context, cl_program program);
 
 }  // namespace kymo::device::opencl

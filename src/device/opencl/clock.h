@@ -1,11 +1,11 @@
-// The clock of a device's profiling times, read beside the host's.
+// Reads the clock of a device's profiling times together with the host's clock.
 //
-// How depends on the driver, and is found out at the first reading:
-//   a host clock   PoCL takes times from CLOCK_MONOTONIC_RAW: then both are read on the host, within some ten
-//   nanoseconds.
-//                  Held against a command of the device at every reading, and given up when that does not fit.
-//   device timer   clGetDeviceAndHostTimer, where commands' times fall between two of its answers (they need not: some
-//                  drivers answer in another clock).
+// The method depends on the driver, and is chosen at the first reading:
+//   a host clock   PoCL takes times from CLOCK_MONOTONIC_RAW. Then both clocks are read on the host, within some ten
+//                  nanoseconds. Each reading is compared with a command of the device; if they do not match, the method
+//                  is no longer used.
+//   device timer   clGetDeviceAndHostTimer, if the times of commands are between two of its readings (with some drivers
+//                  they are not, because the timer uses another clock).
 //   bracket        a small command on an idle queue between two readings of the host's clock; the best of several.
 #pragma once
 
@@ -24,14 +24,15 @@ class DeviceClock {
   explicit DeviceClock(const Context& context) : context_(context) {}
   ~DeviceClock();
 
-  // From any thread. Some 20 µs to 1 ms: it runs small commands on a queue of its own. Throws DeviceError.
+  // Can be called from any thread. Takes some 20 µs to 1 ms: it runs small commands on its own queue. Throws
+  // DeviceError.
   ClockReading read();
-  void forget();  // all that was found out: the device begins anew
+  void forget();  // resets the method: the device starts again
 
  private:
   enum class Method : uint8_t { Undecided, HostClock, DeviceTimer, Bracket };
 
-  // A command that ran between two moments of the host's clock `clock`.
+  // A command that ran between two readings of the host's clock `clock`.
   struct Sample {
     uint64_t before = 0, after = 0;  // of `clock`
     uint64_t start = 0, end = 0;     // of the device
@@ -47,9 +48,9 @@ class DeviceClock {
   ClockReading read_bracket();
 
   const Context& context_;
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // for all members below
   CommandQueue queue_;
-  void* scratch_ = nullptr;  // what the commands write
+  void* scratch_ = nullptr;  // the commands write here
   Method method_ = Method::Undecided;
   clockid_t host_clock_ = CLOCK_MONOTONIC;
 };

@@ -1,4 +1,4 @@
-// What everything of one opened device shares.
+// The state that all objects of one opened device share.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,9 @@ namespace kymo::device::opencl {
 struct Context {
   Context(std::shared_ptr<const Api> loaded, FoundDevice found);
 
-  void renew();  // a new cl_context, in place of one that is lost
+  void renew();  // a new cl_context instead of one that is lost
 
-  // A queue in order. Profiling costs some drivers time in every operation, so it is asked for only where needed.
+  // An in-order queue. Profiling slows down every operation on some drivers, so request it only if needed.
   CommandQueue make_queue(bool profiling) const;
 
   std::shared_ptr<const Api> api;
@@ -26,8 +26,8 @@ struct Context {
   Handle<cl_context> handle;
   HostMemory host_memory;
 
-  // Counts the blocks that went back to the driver. A driver may look an address up when it becomes an argument, so
-  // what was set before a block went is set again even where the number is the same.
+  // Counts the blocks that were returned to the driver. A driver may look up an address when it becomes an argument. So
+  // arguments that were set before a block was returned are set again, even if the address is the same.
   std::atomic<uint64_t> releases{0};
 };
 

@@ -102,8 +102,9 @@ bool fine_grained(const Api& cl, cl_device_id device) {
 
 // Why this device cannot be driven; nothing: it can.
 std::optional<std::string> obstacle(const Api& cl, cl_device_id device) {
-  if (ask<cl_bool>(cl, device, CL_DEVICE_AVAILABLE, CL_FALSE) != CL_TRUE) return "the driver says it is not available";
-  if (ask<cl_bool>(cl, device, CL_DEVICE_COMPILER_AVAILABLE, CL_FALSE) != CL_TRUE) return "it compiles no source";
+  if (ask<cl_bool>(cl, device, CL_DEVICE_AVAILABLE, CL_FALSE) != CL_TRUE)
+    return "the driver reports it as not available";
+  if (ask<cl_bool>(cl, device, CL_DEVICE_COMPILER_AVAILABLE, CL_FALSE) != CL_TRUE) return "it has no compiler";
   const auto memory = ask<cl_device_svm_capabilities>(cl, device, CL_DEVICE_SVM_CAPABILITIES);
   if ((memory & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) == 0) return "it has no shared virtual memory";
   return std::nullopt;
@@ -158,7 +159,7 @@ std::vector<cl_platform_id> platforms(const Api& cl) {
   cl_uint count = 0;
   cl_int code = cl.clGetPlatformIDs(0, nullptr, &count);
   if (code == CL_PLATFORM_NOT_FOUND_KHR || (code == CL_SUCCESS && count == 0))
-    throw NotAvailable(base::format("OpenCL is not available: its loader finds no driver; {}", kRemedy));
+    throw NotAvailable(base::format("OpenCL is not available: no driver found; {}", kRemedy));
   std::vector<cl_platform_id> found(count);
   if (code == CL_SUCCESS) code = cl.clGetPlatformIDs(count, found.data(), nullptr);
   if (code != CL_SUCCESS)
@@ -207,8 +208,8 @@ std::vector<FoundDevice> find_devices(const Api& cl) {
   }
   if (found.empty())
     throw NotAvailable(
-        base::format("OpenCL is not available: its drivers offer no device that Kymo can drive{}{}{}; install a driver "
-                     "of OpenCL 2.0 or newer (Debian: pocl-opencl-icd for the CPU) and see `clinfo -l`",
+        base::format("OpenCL is not available: its drivers have no device that Kymo can use{}{}{}; install a driver "
+                     "for OpenCL 2.0 or later (Debian: pocl-opencl-icd for the CPU) and see `clinfo -l`",
                      obstacles.empty() ? "" : " (", obstacles, obstacles.empty() ? "" : ")"));
   std::stable_sort(found.begin(), found.end(), [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
   std::vector<FoundDevice> devices;

@@ -21,7 +21,7 @@ class OpenClDriver final : public Driver {
   const FoundDevice& at(int index) const {
     if (index < 0 || index >= device_count())
       throw InvalidArgument(
-          base::format("opencl has no device {}: there are {}, counted from 0", index, device_count()));
+          base::format("OpenCL device {} not found: there are {}, numbered from 0", index, device_count()));
     return devices_[static_cast<size_t>(index)];
   }
 

@@ -1,4 +1,4 @@
-// OpenCL's error codes in words.
+// OpenCL's error codes as text.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace kymo::device::opencl {
 
 std::string error_name(cl_int code);  // "CL_OUT_OF_RESOURCES (-5)"
 
-// "clFinish failed: CL_OUT_OF_RESOURCES (-5): …", with what it means where that is known.
+// "clFinish failed: CL_OUT_OF_RESOURCES (-5): …", with the meaning if it is known.
 std::string error_text(cl_int code, std::string_view call);
 
 [[noreturn]] void fail(cl_int code, std::string_view call);  // DeviceError

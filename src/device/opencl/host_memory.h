@@ -1,8 +1,8 @@
-// Host memory that copies run to and from fastest.
+// Host memory with the fastest copies.
 //
-// On a CPU device that is any memory, aligned; elsewhere a buffer that the driver keeps page-locked and that stays
-// mapped until it is released. Safe from any thread. covers() is asked by every upload and download: it costs one load
-// while nothing is allocated, else a lock and a search.
+// On a CPU device this is any aligned memory. On other devices it is a buffer that the driver keeps page-locked and
+// that stays mapped until it is released. Thread-safe. Every upload and download calls covers(): it costs one load
+// while nothing is allocated, otherwise a lock and a search.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class HostMemory {
 
   void* allocate(size_t bytes);  // null: there is no more
   void release(void* memory) noexcept;
-  bool covers(const void* from, size_t bytes) const;  // all of it is in one block from here
-  void forget() noexcept;  // the driver's blocks: they went with the device. Plain memory stays.
+  bool covers(const void* from, size_t bytes) const;  // true if one block from here contains all of it
+  void forget() noexcept;  // drops the driver's blocks, which the device reset destroyed. Plain memory stays.
 
  private:
   struct Block {
@@ -39,7 +39,7 @@ class HostMemory {
 
   const Context& context_;
   mutable std::mutex mutex_;
-  std::map<uintptr_t, Block> blocks_;  // by their first byte
+  std::map<uintptr_t, Block> blocks_;  // by the address of their first byte
   std::atomic<size_t> count_{0};
 };
 

@@ -120,7 +120,7 @@ void KernelPool::set_one(Slot& slot, cl_uint index, const Argument& argument) {
 }
 
 void KernelPool::set_indirect(Slot& slot, std::span<const Address> indirect) {
-  // There is no portable way to take pointers back that were announced: a new object has none.
+  // There is no portable way to remove pointers that were set before: a new object has none.
   if (indirect.empty()) {
     make(slot);
     return;
@@ -138,7 +138,7 @@ void KernelPool::set_indirect(Slot& slot, std::span<const Address> indirect) {
 void KernelPool::refuse() const {
   throw InvalidArgument(
       base::format("kernel {} cannot be launched: its parameter {} is an image, a sampler or of a type whose size the "
-                   "driver does not tell; use buffers, numbers and structures",
+                   "driver does not report; use buffers, numbers and structures",
                    name_, refused_parameter_));
 }
 

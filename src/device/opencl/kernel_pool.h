@@ -1,8 +1,8 @@
-// A kernel that many threads may launch at once.
+// A kernel that many threads can launch at once.
 //
-// An OpenCL kernel object holds its arguments, so only one thread at a time may set them and enqueue. A pool has up to
-// eight objects of one kernel and lends the first that is free; the ninth thread spins. A lent object remembers what
-// was set and sets only what changed: a launch with the arguments of the last one sets none.
+// An OpenCL kernel object contains its arguments, so only one thread at a time can set them and enqueue. A pool has up
+// to eight objects of one kernel and lends the first free one; the ninth thread spins. A lent object remembers its
+// arguments and sets only those that changed: a launch with the same arguments as the last one sets none.
 //
 // Cost of a loan without contention: one atomic exchange and one store.
 #pragma once
@@ -21,12 +21,12 @@ namespace kymo::device::opencl {
 
 class KernelPool {
  public:
-  // `program` must outlive the pool. Makes no kernel object before the first loan.
+  // `program` must outlive the pool. Creates no kernel object before the first loan.
   KernelPool(const Context& context, cl_program program, const KernelInfo& info);
   KernelPool(const KernelPool&) = delete;
   ~KernelPool();
 
-  // Throws where the program has no such kernel: for finding out early.
+  // Throws if the program has no such kernel: an early check.
   void prepare();
 
  private:
@@ -46,7 +46,7 @@ class KernelPool {
   };
 
  public:
-  // Given back at the end of its scope.
+  // Returned at the end of its scope.
   class Loan {
    public:
     explicit Loan(KernelPool& pool) : pool_(pool), slot_(pool.lend()) {}
@@ -54,7 +54,7 @@ class KernelPool {
     ~Loan() { slot_.lent.store(false, std::memory_order_release); }
 
     void set(const Launch& launch) { pool_.set(slot_, launch); }
-    // Behind set(): it is for the piece of the launch that begins there.
+    // Call it after set(): for the piece of the launch that begins at this offset.
     void set_offset(const Launch& launch, const Extent& offset) { pool_.set_grid(slot_, launch, offset); }
     cl_kernel get() const { return slot_.kernel; }
 
@@ -78,7 +78,7 @@ class KernelPool {
   std::string name_;
   std::vector<ParameterKind> kinds_;
   bool takes_grid_;
-  std::string refused_parameter_;  // empty: all can be given
+  std::string refused_parameter_;  // empty: all parameters can be passed
   std::array<Slot, 8> slots_;
 };
 

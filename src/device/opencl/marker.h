@@ -16,7 +16,8 @@ class OpenClMarker final : public Marker {
   bool timing() const { return timing_; }
   cl_event event() const { return event_.get(); }  // null: never recorded
   void put(Event event, cl_command_queue queue);
-  // An event of a queue that is not flushed may never come: whoever waits elsewhere flushes first. Once a record.
+  // An event of a queue that is not flushed may never happen: code that waits on another queue must flush first. Once
+  // per record.
   void flush();
   bool is_in(cl_command_queue queue) const { return queue_.get() == queue; }
 
@@ -25,7 +26,7 @@ class OpenClMarker final : public Marker {
   const bool timing_;
   bool flushed_ = true;
   Event event_;
-  CommandQueue queue_;  // where it was recorded
+  CommandQueue queue_;  // the queue in which it was recorded
 };
 
 }  // namespace kymo::device::opencl

@@ -1,8 +1,9 @@
 // Device memory: shared virtual memory, whose addresses are pointers on the host and on the device.
 //
-// A driver aligns to the longest type it has (128 bytes) and refuses more; Kymo needs 512, so a block is asked for that
-// much longer and begun at the first place that will do. A driver may promise more than there is (PoCL does, and memory
-// that moves between host and device may): what would pass the device's memory is refused here.
+// A driver aligns to its largest type (128 bytes) and rejects larger alignments. Kymo needs 512 bytes, so it allocates
+// that much more and starts the block at the first aligned address. A driver may promise more memory than there is
+// (PoCL does, and memory that moves between host and device may too), so allocations beyond the device's memory are
+// refused here.
 #pragma once
 
 #include <mutex>
@@ -18,7 +19,7 @@ class Memory {
 
   Address allocate(size_t bytes);  // 0: there is no more
   void release(Address address) noexcept;
-  void forget() noexcept;  // all of it went with the device
+  void forget() noexcept;  // a device reset destroyed all of it
 
  private:
   static constexpr size_t kAlignment = 512;
@@ -26,11 +27,11 @@ class Memory {
   Context& context_;
   std::mutex mutex_;
   struct Block {
-    void* driver = nullptr;  // what the driver gave
+    void* driver = nullptr;  // the address from the driver
     size_t bytes = 0;
   };
 
-  std::unordered_map<Address, Block> blocks_;  // by what was made of it
+  std::unordered_map<Address, Block> blocks_;  // by the aligned address
   size_t held_ = 0;
 };
 

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kMagic = 0x314c436b;  // "kCL1"
 constexpr size_t kPieceBuilds = 16;
 
-// A translated kernel is told where it is in the launch (Grid): its text is the same in every piece.
+// A translated kernel gets its position in the launch (Grid): its text is the same in every piece.
 Sees seen_by(std::string_view source, std::string_view options, std::span<const KernelInfo> kernels) {
   Sees sees = look_into(source, options);
   if (!kernels.empty() && kernels.front().is_translated) sees.launch_shape = sees.launch_size = false;
@@ -35,7 +35,7 @@ void OpenClProgram::fill(Build& build) const {
     build.kernels.push_back(std::make_unique<KernelPool>(context_, build.program.get(), kernel));
 }
 
-// Not every compiler minds a #line in what it says: what is wrong is asked for again with the user's text alone.
+// Some compilers ignore #line in their messages: compiles again with only the user's text, to get the right lines.
 BuiltProgram OpenClProgram::build_or_explain(const Context& context, const std::string& whole, const Text& text) {
   try {
     return build(context, whole, text.options, text.file);
@@ -81,8 +81,8 @@ std::shared_ptr<KernelPool> OpenClProgram::piece_kernel(uint32_t index, const Ex
   return {built, built->kernels[index].get()};
 }
 
-// The driver's binary alone would not do: pieces are built from the source. Drivers are not to be trusted with bytes
-// that changed on the way (PoCL aborts), hence the hash.
+// The driver's binary alone is not enough: pieces are built from the source. Drivers may crash on changed bytes (PoCL
+// aborts), so there is a hash.
 std::vector<std::byte> OpenClProgram::binary() const {
   const std::vector<std::byte> drivers = binary_of(context_, whole_.program.get());
   if (drivers.empty()) return {};

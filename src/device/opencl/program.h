@@ -1,4 +1,4 @@
-// A program of OpenCL C, built, with what is needed to build it again for the pieces of partial launches.
+// A built program of OpenCL C, with everything that is needed to build it again for the pieces of partial launches.
 #pragma once
 
 #include <list>
@@ -17,27 +17,28 @@ class OpenClProgram final : public Program {
  public:
   // Throws CompileError.
   static std::unique_ptr<OpenClProgram> compile(const Context& context, const Source& source);
-  // Null: it is damaged, of another driver, or this driver refuses it.
+  // Null: the binary is damaged, of another driver, or this driver rejects it.
   static std::unique_ptr<OpenClProgram> load(const Context& context, std::span<const std::byte> binary,
                                              std::vector<KernelInfo> kernels);
 
   std::span<const KernelInfo> kernels() const override { return kernels_; }
   std::vector<std::byte> binary() const override;
 
-  // The device runs launches of it with partial groups.
+  // True if the device supports launches of it with partial groups.
   bool takes_partial_groups() const { return takes_partial_groups_; }
   const Sees& sees() const { return sees_; }
 
   KernelPool& kernel(uint32_t index) const { return *whole_.kernels[index]; }
 
-  // For the pieces of launches of this shape. The same as kernel() where no kernel of the source can tell; else a build
-  // of the source for this group (and tail), made at the first such launch and kept, the last sixteen of them.
+  // The kernel for the pieces of launches of this shape. It is the same as kernel() if no kernel of the source can see
+  // the difference. Otherwise it is a build of the source for this group (and tail), made at the first such launch. The
+  // last sixteen builds are kept.
   std::shared_ptr<KernelPool> piece_kernel(uint32_t index, const Extent& group, const Extent& tail) const;
 
  private:
   struct Build {
     BuiltProgram program;
-    std::vector<std::unique_ptr<KernelPool>> kernels;  // gone before the program
+    std::vector<std::unique_ptr<KernelPool>> kernels;  // destroyed before the program
   };
   struct PieceBuild {
     Extent group, tail;
@@ -57,7 +58,7 @@ class OpenClProgram final : public Program {
   const Sees sees_;
   const bool takes_partial_groups_;
   Build whole_;
-  mutable std::mutex mutex_;              // of what follows
+  mutable std::mutex mutex_;              // for the members below
   mutable std::list<PieceBuild> pieces_;  // the last used first
 };
 

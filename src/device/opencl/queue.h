@@ -1,7 +1,7 @@
 // An in-order queue.
 //
-// It begins without profiling, which costs some drivers time in every operation, and is exchanged for one with it at
-// the first operation that is timed: what comes then waits, on the device, for what was queued before.
+// It starts without profiling, which slows down every operation on some drivers. At the first timed operation it is
+// replaced by a queue with profiling. Work on the new queue waits, on the device, for the work that was queued before.
 #pragma once
 
 #include "device/opencl/context.h"
@@ -41,7 +41,7 @@ class OpenClQueue final : public Queue {
   const Api& cl_;
   CommandQueue queue_;
   bool profiling_ = false;
-  cl_int failure_ = CL_SUCCESS;  // of a command that failed after it was enqueued; for the next synchronize()
+  cl_int failure_ = CL_SUCCESS;  // error of a command that failed after it was enqueued; for the next synchronize()
   Tickets tickets_;
   Staging staging_;
 };

@@ -50,7 +50,7 @@ KernelInfo describe(const Context& context, cl_kernel kernel, size_t index, std:
   info.execution_width =
       static_cast<uint32_t>(of_group<size_t>(context, kernel, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE));
   const cl_ulong group_memory = of_group<cl_ulong>(context, kernel, CL_KERNEL_LOCAL_MEM_SIZE);
-  info.group_memory = group_memory == 1 ? 0 : group_memory;  // NVIDIA counts one more than there is: 1 is none
+  info.group_memory = group_memory == 1 ? 0 : group_memory;  // NVIDIA reports one byte too many: 1 means none
   const auto required = of_group<std::array<size_t, 3>>(context, kernel, CL_KERNEL_COMPILE_WORK_GROUP_SIZE);
   info.required_group = {required[0], required[1], required[2]};
 
@@ -90,7 +90,7 @@ std::vector<KernelInfo> reflect(const Context& context, cl_program program, cons
                                 const std::string& options) {
   const Api& cl = context.cl;
   cl_uint count = 0;
-  // Source without a kernel is no error to compile: some drivers answer so, others with 0.
+  // Source without a kernel is not an error: some drivers return this code, others return 0.
   if (cl.clCreateKernelsInProgram(program, 0, nullptr, &count) != CL_SUCCESS || count == 0) return {};
   std::vector<cl_kernel> raw(count);
   check(cl.clCreateKernelsInProgram(program, count, raw.data(), nullptr), "clCreateKernelsInProgram");

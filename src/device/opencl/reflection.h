@@ -1,4 +1,4 @@
-// The kernels of a built program and their parameters, as the driver tells.
+// The kernels of a built program and their parameters, as the driver reports them.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace kymo::device::opencl {
 
-// By name. `text` and `options` are what the program was built from: sizes of structures and types behind a typedef are
-// not told by the API but found by compiling a question (type_probe.h), where a kernel has such a parameter.
+// Sorted by name. `text` and `options` are those of the build. The API does not report sizes of structures and types
+// behind a typedef. If a kernel has such a parameter, a probe is compiled to find them (type_probe.h).
 std::vector<KernelInfo> reflect(const Context& context, cl_program program, const std::string& text,
                                 const std::string& options);
 
-// Limits of kernels that are known already: lowered to what the device allows for each.
+// Lowers the limits of kernels that are already known to what the device allows for each.
 void limit(const Context& context, cl_program program, std::vector<KernelInfo>& kernels);
 
 }  // namespace kymo::device::opencl

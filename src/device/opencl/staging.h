@@ -1,7 +1,8 @@
-// Where small uploads wait for the device, so that the caller's memory may change at once.
+// Small uploads are copied here until the device has read them, so that the caller's memory may change at once.
 //
-// Four segments of fast host memory in turn. A full segment is closed with an event of the queue; before it is written
-// again, that event is waited for. So an upload costs a memcpy, and no event of its own. Used by one thread at a time.
+// Four segments of fast host memory are used in turn. A full segment is closed with an event of the queue, and before
+// it is written again, Kymo waits for that event. So an upload costs a memcpy, and no event of its own. Used by one
+// thread at a time.
 #pragma once
 
 #include <array>
@@ -14,12 +15,13 @@ namespace kymo::device::opencl {
 class Staging {
  public:
   static constexpr size_t kSegmentBytes = 256 * 1024;
-  static constexpr size_t kLargest = 64 * 1024;  // more is copied faster than it is staged
+  static constexpr size_t kLargest = 64 * 1024;  // for more bytes a direct copy is faster
 
   explicit Staging(Context& context) : context_(context) {}
   ~Staging();  // the queue must be idle
 
-  // A copy of these bytes that stays as it is until the queue has done what is enqueued next. Null: no memory is left.
+  // A copy of these bytes that stays valid until the queue has executed the next enqueued command. Null: no memory is
+  // left.
   const void* stage(cl_command_queue queue, const void* from, size_t bytes);
 
  private:
@@ -28,7 +30,7 @@ class Staging {
   void close_segment(cl_command_queue queue);
 
   Context& context_;
-  std::byte* memory_ = nullptr;  // of all segments; made at the first upload
+  std::byte* memory_ = nullptr;  // of all segments; allocated at the first upload
   size_t segment_ = 0, used_ = 0;
   std::array<Event, 4> closed_;
 };

@@ -11,7 +11,7 @@ Redeemed Tickets::redeem(Ticket ticket, Timing& timing, cl_int& failure) {
   if (ticket < oldest_ || ticket - oldest_ >= pending_.size()) return Redeemed::Lost;
   const Redeemed redeemed = look(pending_[ticket - oldest_], timing, failure);
   if (redeemed == Redeemed::Pending) return redeemed;
-  // In order as a rule; one that was passed over is given up with those before it.
+  // Usually in order; a ticket that was skipped is dropped together with those before it.
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(ticket - oldest_ + 1));
   oldest_ = ticket + 1;
   return redeemed;

@@ -1,4 +1,4 @@
-// Operations whose time on the device was asked for, until it is told. Used by one thread at a time.
+// Timed operations, until their time on the device is known. Used by one thread at a time.
 #pragma once
 
 #include <deque>
@@ -11,15 +11,15 @@ class Tickets {
  public:
   explicit Tickets(const Context& context) : context_(context) {}
 
-  // For an operation of one command, or of several that ran one after the other: then its first and its last.
+  // For an operation of one command, or of several that run one after the other: then pass the first and the last.
   Ticket give(Event first, Event last = {});
 
-  // What Queue::redeem promises. `failure` becomes the code of a command that failed.
+  // As documented for Queue::redeem. `failure` gets the code of a command that failed.
   Redeemed redeem(Ticket ticket, Timing& timing, cl_int& failure);
 
  private:
   struct Pending {
-    Event first, last;  // no last: it is the first
+    Event first, last;  // if `last` is empty, it is the same as `first`
   };
 
   Redeemed look(const Pending& pending, Timing& timing, cl_int& failure) const;

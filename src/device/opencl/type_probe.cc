@@ -10,7 +10,7 @@
 namespace kymo::device::opencl {
 namespace {
 
-// A demanded group must stay within what devices take, so a size is told in two digits of this base.
+// A required group size must be within the limits of devices, so a size is encoded in two digits of this base.
 constexpr uint32_t kBase = 256;
 
 bool device_has(const Context& context, std::string_view capability) {
@@ -37,7 +37,7 @@ std::string probe_kernel(std::string_view what, size_t index, const std::string&
                       value, kernel_name(what, index));
 }
 
-// What a probe kernel states; nothing where it is not there.
+// The answer of a probe kernel; empty if it does not exist.
 std::optional<uint32_t> stated(const Context& context, cl_program program, const std::string& name) {
   cl_int code = CL_SUCCESS;
   const Handle<cl_kernel> kernel(context.cl.clCreateKernel(program, name.c_str(), &code), context.cl.clReleaseKernel);
@@ -95,7 +95,7 @@ std::string probe_kernels(std::span<const std::string> types, std::span<const Nu
 std::vector<ProbedType> probe_types(const Context& context, const std::string& text, const std::string& options,
                                     std::span<const std::string> types) {
   if (auto answers = ask(context, text, options, types)) return *answers;
-  // One name that is none by itself (NVIDIA leaves the word "struct" out) must not spoil the others.
+  // A name that is not valid alone (NVIDIA leaves out the word "struct") must not affect the others.
   std::vector<ProbedType> answers;
   for (const std::string& type : types) {
     auto answer = ask(context, text, options, std::array{type});

@@ -1,4 +1,4 @@
-// The names that OpenCL compilers give to parameters' types, understood. Pure.
+// Understands the names that OpenCL compilers give to the types of parameters. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace kymo::device::opencl {
 
-// A scalar or a vector of OpenCL C: "float", "unsigned int", "uchar16". A vector of three takes the room of four.
+// A scalar or a vector of OpenCL C: "float", "unsigned int", "uchar16". A vector of three takes the space of four.
 struct NumberType {
   DType type = DType::F32;
   uint32_t count = 1;
@@ -22,11 +22,12 @@ std::optional<NumberType> number_type(std::string_view name);
 // The OpenCL C name of a number type: "uint4".
 std::string name_of(const NumberType& type);
 
-// A parameter from what clGetKernelArgInfo says of it. A value whose type is no number (a structure, a name that was
-// typedef'd) comes out Unknown and with 0 bytes, as does what a launch cannot give: images, samplers, pipes, queues.
+// A parameter from the result of clGetKernelArgInfo. A value whose type is not a number (a structure, a typedef)
+// becomes Unknown with 0 bytes. So do types that a launch cannot pass: images, samplers, pipes, queues.
 Parameter parameter_of(std::string_view name, std::string_view type_name, bool is_local, bool is_private);
 
-// Whether that type could be given as bytes, once it is known how many: not an image, a sampler, a pipe, a queue.
+// Whether an argument of that type can be passed as bytes once its size is known: not an image, a sampler, a pipe or a
+// queue.
 bool may_be_bytes(std::string_view type_name);
 
 }  // namespace kymo::device::opencl

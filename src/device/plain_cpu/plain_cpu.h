@@ -1,16 +1,16 @@
-// Another model of this CPU, for compilers that trust the model more than the machine.
+// Shows a different CPU model to compilers that trust the model more than the machine.
 //
-// Mesa's Vulkan driver for the CPU compiles kernels with LLVM, which goes by the model in /proc/cpuinfo. Where a
-// virtual machine hides the SVE instructions of an Arm model that has them, it uses them all the same and kernels end
-// the process (vulkan/driver_faults.h). libkymo_plain_cpu.so, loaded by LD_PRELOAD, shows whoever opens /proc/cpuinfo a
-// Neoverse N1 there, which has none. Anywhere else it changes nothing.
+// Mesa's Vulkan driver for the CPU compiles kernels with LLVM, which reads the CPU model from /proc/cpuinfo. Some
+// virtual machines hide the SVE instructions of an Arm model that has them. LLVM uses these instructions anyway, and
+// kernels crash the process (vulkan/driver_faults.h). libkymo_plain_cpu.so, loaded with LD_PRELOAD, shows a Neoverse
+// N1, which has no SVE, to all code that opens /proc/cpuinfo on such a machine. On other machines it changes nothing.
 #pragma once
 
 #include <string>
 
 namespace kymo::device {
 
-// The same, of a Neoverse N1. Pure; text without a "CPU part" stays as it is.
+// The same text for a Neoverse N1. Pure; text without a "CPU part" stays unchanged.
 std::string plain_cpuinfo(std::string cpuinfo);
 
 }  // namespace kymo::device

@@ -51,7 +51,7 @@ bool hides_sve() {
 #endif
 }
 
-// What was compiled for another model, by another program, must not be taken from Mesa's cache either.
+// Code that another program compiled for another CPU model must not come from Mesa's cache either.
 [[maybe_unused]] const int kNoCache = hides_sve() ? setenv("MESA_SHADER_CACHE_DISABLE", "1", 0) : 0;
 
 int open_any(const char* path, int flags, unsigned mode) {

@@ -27,7 +27,7 @@ constexpr uint32_t kGroup = 512;
 constexpr uint64_t kThreadsPerUnit = 2048;
 
 [[noreturn]] void refuse_type(std::string_view what, DType type, std::string_view types) {
-  throw InvalidArgument(base::format("no {} of {}: use {}", what, device::name_of(type), types));
+  throw InvalidArgument(base::format("{} of type {} are not supported: use {}", what, device::name_of(type), types));
 }
 
 uint64_t low_high(float low, float high) {
@@ -72,8 +72,8 @@ float rounded(DType type, double value, std::string_view name) {
   }
   if (type == DType::BF16) result = std::bit_cast<float>(bfloat_bits(bits) << 16);
   if (!std::isfinite(value) || !std::isfinite(result))
-    throw InvalidArgument(
-        base::format("{} is {}, and {} has no such value: use a finite one", name, value, device::name_of(type)));
+    throw InvalidArgument(base::format("{} is {}, which {} cannot hold: use a finite value in its range", name, value,
+                                       device::name_of(type)));
   return std::abs(result) < FLT_MIN ? 0 : result;
 }
 
@@ -160,7 +160,7 @@ Fill uniform_fill(DType type, double from, double to) {
   const float range = end - first;
   if (!std::isfinite(range))
     throw InvalidArgument(
-        base::format("from {} to {} is wider than a float can say: ask for a narrower range", from, to));
+        base::format("the range from {} to {} is wider than a float can hold: use a smaller range", from, to));
   const float last = first == end ? first : std::max(first, previous(type, end));
   return {kernel, 4, low_high(first, range), std::bit_cast<uint32_t>(last), 0};
 }
@@ -182,7 +182,7 @@ Fill integer_fill(DType type, int64_t low, int64_t high) {
 }
 
 Fill full_range_fill(DType type) {
-  if (is_floating(type)) refuse_type("full range", type, "an integer type, or integer_fill");
+  if (is_floating(type)) refuse_type("full range fills", type, "an integer type, or integer_fill");
   if (type == DType::Bool) return make_integer_fill(type, 0, 2);
   return make_integer_fill(type, 0, 0);  // the narrower types keep the lower bytes
 }

@@ -1,22 +1,22 @@
-// A fill of device memory with random numbers: which kernel does it, with which arguments, and how it is launched.
+// Fills device memory with random numbers: which kernel to use, with which arguments, and how to launch it.
 //
 //   const Fill fill = normal_fill(DType::F32, 0, 1);                             // checks what was asked for
 //   const Reservation at = generator.reserve(fill.blocks(count));                // whose numbers
 //   compile fill_source(language, family_of(fill.kernel)), find name_of(fill.kernel) in it       // fill_source.h
 //   launch it over launch_shape(...) threads with arguments_of(fill, address, count, at)
 //
-// Numbering: block b of the reservation gives elements 4 b to 4 b + 3, one word each; where an element has 8 bytes,
-// elements 2 b and 2 b + 1, two words each, the first the high one. The same numbers to the last bit come from every
-// language's kernel and from fill_on_host (host_fill.h).
+// Numbering: block b of the reservation gives elements 4 b to 4 b + 3, one word each. If an element has 8 bytes, it
+// gives elements 2 b and 2 b + 1, two words each, the high word first. The kernels of all languages and fill_on_host
+// (host_fill.h) give the same numbers, to the last bit.
 //
 // Launching: one dimension, in whole groups. A thread takes every (threads)-th block, so any number of groups gives the
-// same numbers; launch_shape says what is fast. Arguments are seven values of 8 bytes in the order of `Arguments`, the
-// first an address: kernel arguments in OpenCL and CUDA, push constants in Vulkan, where the struct is their very bytes
-// and the group size is specialization constant 0. The address must be aligned to the element; one that is aligned to
-// 16 bytes (as all allocations are) is written with the widest stores. A count of 0 needs no launch. The normal kernels
-// use group memory: 4.1 KB in OpenCL and Vulkan, 32.9 KB in CUDA.
+// same numbers; launch_shape returns a fast one. The arguments are seven values of 8 bytes in the order of `Arguments`;
+// the first is an address. They are kernel arguments in OpenCL and CUDA. In Vulkan they are push constants with exactly
+// the bytes of the struct, and the group size is specialization constant 0. The address must be aligned to the element.
+// An address that is aligned to 16 bytes (as all allocations are) is written with the widest stores. A count of 0 needs
+// no launch. The normal kernels use group memory: 4.1 KB in OpenCL and Vulkan, 32.9 KB in CUDA.
 //
-// Failure: InvalidArgument, naming the value. Cost: none worth mentioning; nothing is allocated.
+// Failure: InvalidArgument, with the value. Cost: negligible; nothing is allocated.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace kymo::device::random {
 
-// The kernels, by what they store. Integers of one width share one, whatever their sign.
+// The kernels, by the type that they store. Signed and unsigned integers of one width share a kernel.
 enum class Kernel : uint8_t {
   UniformF32 = 1,
   UniformF16,
@@ -58,27 +58,27 @@ Family family_of(Kernel kernel);
 struct Fill {
   Kernel kernel = Kernel::UniformF32;
   uint32_t elements_per_block = 4;
-  uint64_t x = 0, y = 0, z = 0;  // random_core.inc says what each kernel reads in them
+  uint64_t x = 0, y = 0, z = 0;  // random_core.inc documents what each kernel reads from them
 
-  // What a fill of `count` elements takes from its generator.
+  // The number of blocks that a fill of `count` elements takes from its generator.
   uint64_t blocks(uint64_t count) const { return count / elements_per_block + (count % elements_per_block != 0); }
 };
 
-// from <= value < to; all `from` where they are equal. f32, f16, bf16. Both ends are first rounded to the type. A value
-// is from + (to - from) * u in float, u a multiple of 2^-24; what would reach `to`, by that sum's rounding or by the
-// rounding to 16 bits, becomes the last value of the type before `to`.
+// from <= value < to; all values are `from` if both are equal. f32, f16, bf16. Both ends are first rounded to the type.
+// A value is from + (to - from) * u in float, with u a multiple of 2^-24. If the rounding of that sum or the rounding
+// to 16 bits would give `to`, the result is the last value of the type before `to`.
 Fill uniform_fill(DType type, double from, double to);
 
 // f32, f16, bf16: mean + deviation * z in float, then rounded. z comes from one word, is at most 6.338 away from 0, and
-// is off the true quantile of its word by 5.2e-7 at most (all 2^32 words were tried; normal_test.cc tries some).
+// differs from the true quantile of its word by at most 5.2e-7 (tested for all 2^32 words; normal_test.cc tests some).
 // deviation >= 0.
 Fill normal_fill(DType type, double mean, double deviation);
 
-// low <= value < high: low + word mod (high - low), so numbers below (2^32 mod range) come more often by range / 2^32;
-// 8-byte integers draw from 64 bits. Integers within the type's range; f32, f16 and bf16 within the integers they count
-// without gaps (2^24, 2^11, 2^8); bool as 0 and 1.
+// low <= value < high: low + word mod (high - low), so numbers below (2^32 mod range) are more frequent by range /
+// 2^32. 8-byte integers use 64 bits. Integers must be within the range of the type; for f32, f16 and bf16 within the
+// integers that they represent without gaps (2^24, 2^11, 2^8); bool has 0 and 1.
 Fill integer_fill(DType type, int64_t low, int64_t high);
-// Every value of an integer type alike.
+// Every value of an integer type, with equal probability.
 Fill full_range_fill(DType type);
 
 // 1 with the given probability, else 0: u < probability, u a multiple of 2^-24. Any type.
@@ -91,7 +91,7 @@ struct Arguments {
 static_assert(sizeof(Arguments) == 56);
 Arguments arguments_of(const Fill& fill, Address out, uint64_t count, const Reservation& at);
 
-// Threads, a multiple of the group, which is 512 or the most that the kernel can have, if that is less.
+// Threads, a multiple of the group. The group is 512, or the kernel's max if that is less.
 struct LaunchShape {
   uint64_t threads = 0;
   uint32_t group = 0;

@@ -1,4 +1,4 @@
-// The fills' kernels as text, ready for a device's compiler.
+// The source texts of the fill kernels.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace kymo::device::random {
 
-// One family's kernels, under the names that name_of gives. OpenCL C, CUDA C++ and GLSL; for others throws
-// InvalidArgument. GLSL names its entry points in lines `#pragma kernel NAME`. About 23 KB of text, 41 KB with the
-// normal's table.
+// The kernels of one family, with the names of name_of. Supports OpenCL C, CUDA C++ and GLSL; throws InvalidArgument
+// for other languages. GLSL names its entry points in lines `#pragma kernel NAME`. The text has about 23 KB, or 41 KB
+// with the table for normal numbers.
 //
-// kNarrow, for GLSL alone, has the shader multiply in pieces of 16 bits, with the same results: slower, but a way
-// around Mesa's llvmpipe on 64-bit Arm, which compiles a 64-bit product to SVE instructions even where the processor or
-// a virtual machine has none, and dies of it (Mesa 22.3 with LLVM 15). Give it to Vulkan devices that are processors.
+// kNarrow is for GLSL only: the shader multiplies in pieces of 16 bits, with the same results. It is slower, but it
+// avoids a crash of Mesa's llvmpipe on 64-bit Arm. llvmpipe compiles a 64-bit product to SVE instructions even if the
+// processor or the virtual machine has none (Mesa 22.3 with LLVM 15). Use it for Vulkan devices that are processors.
 enum class Products : uint8_t { kWide, kNarrow };
 std::string fill_source(Language language, Family family, Products products = Products::kWide);
 

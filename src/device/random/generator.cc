@@ -73,8 +73,8 @@ Generator::State Generator::state() const {
 void Generator::set_state(std::span<const std::byte> state) {
   if (state.size() != kStateBytes)
     throw InvalidArgument("a random generator's state has " + std::to_string(kStateBytes) +
-                          " bytes, and this one has " + std::to_string(state.size()) +
-                          ": pass what the generator's state was read as");
+                          " bytes, but this one has " + std::to_string(state.size()) +
+                          ": pass a state that was read from a generator");
   std::lock_guard lock(mutex_);
   std::memcpy(words_.data(), state.data(), sizeof words_);
   std::memcpy(&seed_, state.data() + kSeedAt, sizeof seed_);

@@ -1,13 +1,13 @@
-// Where random numbers come from: a seed, and how many blocks of it are used up.
+// The source of random numbers: a seed, and the number of its blocks that are used.
 //
-// A block is four 32-bit words of Philox4x32-10, made from the seed and the block's number alone (random_core.inc); so
-// a fill needs no more than the blocks it may use, and two fills that overlap in time cannot disturb each other. The
-// offset is the number of the first block nobody has.
+// A block is four 32-bit words of Philox4x32-10, computed from only the seed and the block's number (random_core.inc).
+// So a fill needs only its own blocks, and two fills that overlap in time cannot disturb each other. The offset is the
+// number of the first unused block.
 //
-// A device has one generator, made with FromSystem: two runs of a program differ until it calls manual_seed. A
-// generator made without a word starts from kDefaultSeed and is the same in every run.
+// A device has one generator, created with FromSystem: two runs of a program differ until it calls manual_seed. A
+// generator that is created without an argument starts from kDefaultSeed and is the same in every run.
 //
-// Safe from any thread; every call takes the generator's lock for a few instructions.
+// Thread-safe; every call takes the generator's lock for a few instructions.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class Generator {
   explicit Generator(uint64_t seed = kDefaultSeed);
   explicit Generator(FromSystem) : Generator(seed_from_system()) {}
 
-  // Both begin at offset 0. seed() takes a seed from the operating system and returns it.
+  // Both set the offset to 0. seed() takes a seed from the operating system and returns it.
   void manual_seed(uint64_t seed);
   uint64_t seed();
 
@@ -43,18 +43,18 @@ class Generator {
   uint64_t offset() const;
   void set_offset(uint64_t offset);
 
-  // `blocks` blocks for the caller alone: the offset moves on by as many.
+  // Reserves `blocks` blocks for the caller: the offset moves forward by this number.
   Reservation reserve(uint64_t blocks);
 
-  // Everything, as bytes that set_state takes: seven 32-bit words, then the seed and the offset, 64 bits each, all
-  // little endian. The last two of the words are the seed's halves; the first five are 1 and stand for the inside of an
-  // engine that draws word by word, which this one does not: they are kept as they came, for states that were made
-  // elsewhere.
+  // The complete state, as bytes for set_state: seven 32-bit words, then the seed and the offset with 64 bits each, all
+  // little endian. The last two words are the halves of the seed. The first five words are 1: they stand for the inner
+  // state of an engine that draws word by word, which this one does not. They are kept unchanged, for states that were
+  // made elsewhere.
   State state() const;
-  // Throws InvalidArgument where there are not kStateBytes of them. The seed that counts is the 64-bit one.
+  // Throws InvalidArgument unless there are kStateBytes bytes. The 64-bit seed is used.
   void set_state(std::span<const std::byte> state);
 
-  // 64 bits from the operating system. Throws Error where it gives none.
+  // 64 bits from the operating system. Throws Error if it returns none.
   static uint64_t seed_from_system();
 
  private:

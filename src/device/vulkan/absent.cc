@@ -8,7 +8,7 @@ namespace {
 
 [[noreturn]] void say_absent() {
   throw NotAvailable(
-      "vulkan: this Kymo was built without it: install the Vulkan headers (Debian: libvulkan-dev) and build again");
+      "vulkan: this Kymo was built without Vulkan: install its headers (Debian: libvulkan-dev) and build Kymo again");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Which buffer an address lies in: Vulkan copies between buffers, the runtime between addresses.
+// Finds the buffer of an address: Vulkan copies between buffers, the runtime between addresses.
 //
-// A table is shared by all threads. A queue asks it through its own AddressCache, which answers the usual question,
-// the same few buffers again and again, without a lock: a few nanoseconds. It notices when an entry was removed since.
+// All threads share one table. A queue uses it through its own AddressCache. The cache answers repeated questions for
+// the same few buffers without a lock, in a few nanoseconds. It notices if an entry was removed since.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace kymo::device::vulkan {
 
 struct AddressRange {
-  uint64_t begin = 0, end = 0;  // as the runtime knows it
+  uint64_t begin = 0, end = 0;  // the addresses that the runtime uses
   VkBuffer buffer = VK_NULL_HANDLE;
   uint64_t offset = 0;  // of `begin` in the buffer
   VkDeviceMemory memory = VK_NULL_HANDLE;
@@ -28,7 +28,7 @@ struct AddressRange {
 class AddressTable {
  public:
   void add(const AddressRange& range);
-  std::optional<AddressRange> remove(uint64_t begin);  // nothing: it was not there
+  std::optional<AddressRange> remove(uint64_t begin);  // empty: not found
   std::optional<AddressRange> find(uint64_t address) const;
   std::map<uint64_t, AddressRange> take_all();
 
@@ -47,7 +47,7 @@ class AddressCache {
  public:
   explicit AddressCache(const AddressTable& table) : table_(table) {}
 
-  // Null: no buffer holds it. Valid until the next call.
+  // Null: no buffer contains it. Valid until the next call.
   const AddressRange* find(uint64_t address) {
     if (removals_ == table_.removals())
       for (const AddressRange& range : recent_)

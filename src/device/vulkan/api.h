@@ -1,6 +1,7 @@
-// The Vulkan loader, opened at run time, and its functions: those of no object, of an instance, of a device.
+// The Vulkan loader, opened at run time, and its functions: global ones, those of an instance, those of a device.
 //
-// The library is libvulkan.so.1, or what KYMO_VULKAN_LIBRARY names. It is never closed: drivers do not survive that.
+// The library is libvulkan.so.1, or the one that KYMO_VULKAN_LIBRARY names. It is never closed: drivers do not survive
+// that.
 #pragma once
 
 #ifndef VK_NO_PROTOTYPES
@@ -34,13 +35,13 @@ namespace kymo::device::vulkan {
   X(vkCmdPushConstants) X(vkCmdDispatch) X(vkCmdPipelineBarrier) X(vkCmdCopyBuffer) X(vkCmdFillBuffer)          \
   X(vkCmdWriteTimestamp)
 
-// Of extensions: null where the device was opened without them.
+// Functions of extensions: null if the device was opened without the extension.
 #define KYMO_VULKAN_OPTIONAL_FUNCTIONS(X) X(vkCmdPushDescriptorSetKHR) X(vkGetCalibratedTimestampsEXT)
 // clang-format on
 
 #define KYMO_VULKAN_DECLARE(name) PFN_##name name = nullptr;
 
-// What the library itself offers.
+// The functions of the library itself.
 struct LibraryApi {
   PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
   KYMO_VULKAN_DECLARE(vkCreateInstance)
@@ -51,7 +52,7 @@ struct LibraryApi {
 
 struct InstanceApi {
   KYMO_VULKAN_INSTANCE_FUNCTIONS(KYMO_VULKAN_DECLARE)
-  // Of VK_EXT_debug_utils and VK_EXT_calibrated_timestamps.
+  // From VK_EXT_debug_utils and VK_EXT_calibrated_timestamps.
   KYMO_VULKAN_DECLARE(vkCreateDebugUtilsMessengerEXT)
   KYMO_VULKAN_DECLARE(vkDestroyDebugUtilsMessengerEXT)
   KYMO_VULKAN_DECLARE(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)
@@ -64,7 +65,7 @@ struct DeviceApi {
 
 #undef KYMO_VULKAN_DECLARE
 
-// One of Vulkan's structures, empty but for what it is.
+// One of Vulkan's structures, empty except for its type.
 template <class T>
 T structure(VkStructureType type) {
   T value{};
@@ -72,9 +73,9 @@ T structure(VkStructureType type) {
   return value;
 }
 
-// Opens the library. Throws NotAvailable: it is not there, or is no Vulkan loader, or is one of before 1.1.
+// Opens the library. Throws NotAvailable: it is missing, is not a Vulkan loader, or is older than 1.1.
 LibraryApi open_library();
-// Throw NotAvailable where a function is missing.
+// Throw NotAvailable if a function is missing.
 InstanceApi instance_functions(const LibraryApi& library, VkInstance instance);
 DeviceApi device_functions(const InstanceApi& instance, VkDevice device);
 

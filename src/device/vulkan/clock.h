@@ -9,13 +9,13 @@
 
 namespace kymo::device::vulkan {
 
-// Thread safe. With VK_EXT_calibrated_timestamps the driver reads both clocks, in about a microsecond; without, a
-// timestamp is submitted between two looks at the host's clock, the closest of several.
+// Thread-safe. With VK_EXT_calibrated_timestamps the driver reads both clocks, in about a microsecond. Without it, a
+// timestamp is submitted between two readings of the host's clock, and the closest of several is taken.
 class DeviceClock {
  public:
-  // `markers`: where the queries of markers come from.
+  // `markers`: the source of the queries of markers.
   DeviceClock(Context& context, QuerySlots& markers);
-  ClockReading read();  // throws NotAvailable where the device has no timestamps
+  ClockReading read();  // throws NotAvailable if the device has no timestamps
 
  private:
   ClockReading calibrated();
@@ -25,7 +25,7 @@ class DeviceClock {
   QuerySlots& markers_;
   bool calibrated_ = false;
   std::mutex mutex_;
-  std::unique_ptr<StreamQueue> queue_;  // for the second way
+  std::unique_ptr<StreamQueue> queue_;  // for the second method
 };
 
 }  // namespace kymo::device::vulkan

@@ -1,6 +1,6 @@
-// An opened device: what its queues, markers, programs and memory share.
+// An opened device: the state that its queues, markers, programs and memory share.
 //
-// Thread safe. Whatever was made with a context is destroyed before it.
+// Thread-safe. All objects that were created with a context must be destroyed before it.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace kymo::device::vulkan {
 
-// A queue of the driver. Streams that outnumber the driver's queues share them; submitting needs the lock.
+// A queue of the driver. If there are more streams than driver queues, streams share them; submitting needs the lock.
 struct SharedQueue {
   VkQueue handle = VK_NULL_HANDLE;
   std::mutex mutex;
@@ -41,13 +41,13 @@ class Context {
   const PhysicalDevice& physical() const { return physical_; }
   const Instance& instance() const { return *instance_; }
 
-  // What a call returned. Remembers that the device is lost, which it stays.
+  // Checks the result of a call. Remembers that the device is lost, which is permanent.
   void check(VkResult result, const char* call) {
     if (result < 0) [[unlikely]]
       fail(result, call);
   }
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
-  // At the start of whatever a queue is asked: throws what the validation layer has found.
+  // Call it at the start of every queue operation: throws the errors that the validation layer found.
   void check_validation() const {
     if (Validation* validation = instance_->validation()) [[unlikely]]
       validation->check();
@@ -55,7 +55,7 @@ class Context {
 
   SharedQueue& next_queue();  // in turn
 
-  // Memory. The first gives an empty buffer (a null handle) where the driver has no more.
+  // Memory. The first function returns an empty buffer (a null handle) if the driver has no more.
   Buffer make_device_buffer(size_t bytes);
   Buffer make_host_buffer(size_t bytes);
   void destroy(const Buffer& buffer) noexcept;

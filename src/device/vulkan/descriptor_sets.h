@@ -1,5 +1,5 @@
-// Descriptor sets of one command buffer, for devices without push descriptors: made as needed, all free again together.
-// Used by one thread at a time.
+// The descriptor sets of one command buffer, for devices without push descriptors. They are created as needed and freed
+// together. Used by one thread at a time.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ class DescriptorSets {
   DescriptorSets& operator=(const DescriptorSets&) = delete;
 
   VkDescriptorSet make(VkDescriptorSetLayout layout, size_t bindings);
-  void reset();  // the device must be done with all of them
+  void reset();  // the device must have finished with all of them
 
  private:
   VkDescriptorPool add_pool(size_t bindings);

@@ -103,10 +103,10 @@ class VulkanAccelerator final : public Accelerator {
     } else if (source.language == Language::SpirV) {
       if (!source.options.empty())
         throw InvalidArgument(
-            base::format("SPIR-V is compiled already: the option {} has no meaning", source.options[0]));
+            base::format("SPIR-V is already compiled, so the option {} has no effect: remove it", source.options[0]));
       code.modules.push_back({"", spirv::Module::words_of(source.text)});
     } else {
-      throw InvalidArgument("vulkan: kernels are GLSL or SPIR-V");
+      throw InvalidArgument("vulkan: unsupported language: write the kernel in GLSL or SPIR-V");
     }
     auto program = std::make_unique<DeviceProgram>(*context_, std::move(code), source.kernels);
     context_->check_validation();
@@ -171,7 +171,8 @@ class VulkanDriver final : public Driver {
  private:
   const PhysicalDevice& device(int index) const {
     if (index < 0 || index >= device_count())
-      throw InvalidArgument(base::format("vulkan has no device {}: there are {}", index, device_count()));
+      throw InvalidArgument(
+          base::format("Vulkan device {} not found: there are {}, numbered from 0", index, device_count()));
     return devices_[static_cast<size_t>(index)];
   }
 

@@ -35,7 +35,7 @@ uint32_t field(std::string_view text, std::string_view name) {
   return value;
 }
 
-// By open(), as LLVM does: whoever shows LLVM another CPU by a function of that name shows it to us too.
+// With open(), as LLVM does: a library that replaces this function to show LLVM another CPU also shows it here.
 std::string read_cpuinfo() {
   std::string text;
   const int file = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
@@ -66,10 +66,10 @@ std::string llvmpipe_fault() {
   const char* trust = base::environment("KYMO_VULKAN_TRUST");
   if (cpu_has_sve() || (trust != nullptr && std::strcmp(trust, "1") == 0)) return "";
   if (!model_has_sve(read_cpuinfo())) return "";
-  return "its compiler would use SVE instructions, which this CPU's model has but this machine hides: kernels would "
-         "crash; start the program with LD_PRELOAD=libkymo_plain_cpu.so, which shows the compiler another model, or "
-         "with "
-         "KYMO_VULKAN_TRUST=1 to use it all the same";
+  return "its compiler would use SVE instructions, which this CPU model has but this machine hides: kernels would "
+         "crash; start the program with LD_PRELOAD=libkymo_plain_cpu.so, which shows the compiler another CPU model, "
+         "or "
+         "with KYMO_VULKAN_TRUST=1 to use the device anyway";
 }
 
 }  // namespace kymo::device::vulkan

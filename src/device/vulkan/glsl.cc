@@ -54,7 +54,8 @@ std::vector<std::string> kernel_pragmas(std::string_view text, std::string_view 
     if (!line.starts_with("kernel") || (line.size() > 6 && kBlank.find(line[6]) == std::string_view::npos)) return;
     skip(line, "kernel");
     const std::string_view name = line.substr(0, std::min(line.find_first_of(" \t/"), line.size()));
-    if (!is_identifier(name)) refuse_pragma(file, number, base::format("`#pragma kernel {}` names no function", name));
+    if (!is_identifier(name))
+      refuse_pragma(file, number, base::format("`#pragma kernel {}` needs the name of a function", name));
     if (std::ranges::find(names, name) != names.end())
       refuse_pragma(file, number, base::format("the kernel {} is named twice", name));
     names.emplace_back(name);
@@ -77,11 +78,12 @@ GlslOptions parse_glsl_options(const std::vector<std::string>& options) {
       const size_t equals = std::min(option.find('='), option.size());
       const std::string_view name = option.substr(0, equals);
       if (!is_identifier(name))
-        throw InvalidArgument(base::format("the option -D{} of a GLSL kernel names no macro", option));
+        throw InvalidArgument(base::format(
+            "the option -D{} of a GLSL kernel has no valid macro name: use -DNAME or -DNAME=VALUE", option));
       parsed.macros.emplace_back(name, option.substr(std::min(equals + 1, option.size())));
     } else {
-      throw InvalidArgument(base::format(
-          "the option {} of a GLSL kernel is not known: -DNAME, -DNAME=VALUE, -O, -O0 and -g are", option));
+      throw InvalidArgument(
+          base::format("unknown option {} for a GLSL kernel: use -DNAME, -DNAME=VALUE, -O, -O0 or -g", option));
     }
   }
   return parsed;
@@ -95,7 +97,7 @@ std::string tidy_glslang_log(std::string_view log, std::string_view path, std::s
         rest.ends_with("No code generated.") || rest.ends_with("'' : compilation terminated"))
       return;
     const bool error = skip(rest, "ERROR:");
-    if (error && !tidy.empty() && rest.starts_with("Linking")) return;  // for no other reason than what was said before
+    if (error && !tidy.empty() && rest.starts_with("Linking")) return;  // only repeats an earlier error
     if (!error && !skip(rest, "WARNING:")) {
       tidy += base::format("{}\n", rest);
       return;
@@ -145,7 +147,7 @@ std::unique_ptr<GlslCompiler> find_glsl_compiler() {
   try {
     return find_glslang_program();
   } catch (const NotAvailable& error) {
-    throw NotAvailable(base::format("vulkan: GLSL needs a compiler: {}; {}", why, error.what()));
+    throw NotAvailable(base::format("vulkan: no GLSL compiler found: {}; {}", why, error.what()));
   }
 }
 
@@ -164,9 +166,9 @@ std::vector<ModuleCode> compile_glsl(GlslCompiler& compiler, const Source& sourc
       modules.push_back({name, compiled(own)});
     } catch (const CompileError& error) {
       if (error.text().find("Missing entry point") == std::string::npos) throw;
-      throw glsl_error(base::format("{}: error: `#pragma kernel {}` names a function that is not there: void {}()",
-                                    source.file, name, name),
-                       source.file);
+      throw glsl_error(
+          base::format("{}: error: `#pragma kernel {}`: function not found: void {}()", source.file, name, name),
+          source.file);
     }
   }
   return modules;

@@ -1,9 +1,10 @@
-// GLSL to SPIR-V, by a compiler that is found at run time: libshaderc.so.1 where it can be loaded (KYMO_SHADERC_LIBRARY
-// names another), else the program glslangValidator or glslang (KYMO_GLSLANG names another).
+// Compiles GLSL to SPIR-V, with a compiler that is looked up at run time: libshaderc.so.1 if it can be loaded
+// (KYMO_SHADERC_LIBRARY names another library), else the program glslangValidator or glslang (KYMO_GLSLANG names
+// another program).
 //
-// A text has one kernel, `main`. One with lines `#pragma kernel NAME` has one for each: the function `void NAME()`,
-// which is compiled with `#define NAME main`, so that each is a module of its own. Arithmetic on floats is exact
-// (spirv_exact.h), with or without `precise`.
+// A text has one kernel, `main`. A text with lines `#pragma kernel NAME` has one kernel for each line: the function
+// `void NAME()`. It is compiled with `#define NAME main`, so that each kernel is its own module. Arithmetic on floats
+// is exact (spirv_exact.h), with or without `precise`.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,8 @@ namespace kymo::device::vulkan {
 
 // ---- Pure ----------------------------------------------------------------------------------------------------------
 
-// The names in `#pragma kernel NAME`, in order. Throws CompileError for a line without a name, or a name twice.
+// The names in `#pragma kernel NAME`, in order. Throws CompileError for a line without a name, or for a name that
+// occurs twice.
 std::vector<std::string> kernel_pragmas(std::string_view text, std::string_view file);
 
 struct GlslOptions {
@@ -28,11 +30,11 @@ struct GlslOptions {
 };
 GlslOptions parse_glsl_options(const std::vector<std::string>& options);  // throws InvalidArgument
 
-// A log in glslang's own form ("ERROR: PATH:3: TEXT") in that of shaderc ("FILE:3: error: TEXT"), without what says
-// nothing.
+// Converts a log in glslang's form ("ERROR: PATH:3: TEXT") to shaderc's form ("FILE:3: error: TEXT"), and removes lines
+// without information.
 std::string tidy_glslang_log(std::string_view log, std::string_view path, std::string_view file);
 
-// From a log in shaderc's form: its first error.
+// The first error of a log in shaderc's form.
 CompileError glsl_error(std::string_view log, std::string_view file);
 
 // ---- Compilers -----------------------------------------------------------------------------------------------------
@@ -45,7 +47,7 @@ class GlslCompiler {
   virtual std::vector<uint32_t> compile(std::string_view text, const GlslOptions& options, std::string_view file) = 0;
 };
 
-// Throws NotAvailable: neither is there.
+// Throws NotAvailable: neither was found.
 std::unique_ptr<GlslCompiler> find_glsl_compiler();
 std::unique_ptr<GlslCompiler> load_shaderc();          // throws NotAvailable
 std::unique_ptr<GlslCompiler> find_glslang_program();  // throws NotAvailable

@@ -1,5 +1,5 @@
-// GLSL by glslang's own program, in a process of its own: where libshaderc is not there, or is there but cannot be
-// loaded, as Debian 12's.
+// Compiles GLSL with the glslang program, in a separate process: if libshaderc is missing, or cannot be loaded, as in
+// Debian 12.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -31,7 +31,7 @@ class TemporaryFolder {
     std::string pattern = base / "kymo-glsl-XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr)
       throw Error(
-          base::format("a folder for the GLSL compiler cannot be made in {}: {}", base.string(), std::strerror(errno)));
+          base::format("cannot create a folder for the GLSL compiler in {}: {}", base.string(), std::strerror(errno)));
     path_ = pattern;
   }
   ~TemporaryFolder() {
@@ -46,8 +46,8 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Runs a program to its end and gives what it printed. Whether it succeeded is told by its output file: a program
-// around us may wait for all its children and take the exit status away.
+// Runs a program to its end and returns its output. The output file shows whether it succeeded: the process may wait
+// for all its children elsewhere and so take the exit status.
 std::string run(const std::string& program, std::vector<std::string> arguments) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw Error(base::format("{} cannot be run: {}", program, std::strerror(errno)));
@@ -122,7 +122,7 @@ std::unique_ptr<GlslCompiler> find_glslang_program() {
   if (chosen != nullptr && *chosen != '\0') names = {chosen};
   for (const std::string& name : names)
     if (std::string found = in_path(name); !found.empty()) return std::make_unique<GlslangProgram>(std::move(found));
-  throw NotAvailable(base::format("there is no program {} (Debian: glslang-tools)", names.front()));
+  throw NotAvailable(base::format("program {} not found (Debian: glslang-tools)", names.front()));
 }
 
 }  // namespace kymo::device::vulkan

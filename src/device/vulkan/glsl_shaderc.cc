@@ -59,7 +59,7 @@ class Shaderc final : public GlslCompiler {
     const std::unique_ptr<ShadercResultObject, void (*)(ShadercResult)> result(
         api_.compile_into_spv(compiler_, text.data(), text.size(), kComputeShader, name.c_str(), "main", options.get()),
         api_.result_release);
-    if (result == nullptr) throw DeviceError("vulkan: libshaderc gave no result");
+    if (result == nullptr) throw DeviceError("vulkan: libshaderc returned no result");
     if (api_.result_get_compilation_status(result.get()) != kSuccess)
       throw glsl_error(api_.result_get_error_message(result.get()), file);
     return spirv::Module::words_of({api_.result_get_bytes(result.get()), api_.result_get_length(result.get())});

@@ -64,7 +64,7 @@ Instance::Instance() : library_(open_library()) {
   check(library_.vkEnumerateInstanceVersion(&offered), "vkEnumerateInstanceVersion");
   if (offered < VK_API_VERSION_1_2)
     throw NotAvailable(
-        base::format("vulkan: {} is of version {}.{}; 1.2 is needed: update the Vulkan loader (Debian: "
+        base::format("vulkan: {} has version {}.{}, but Kymo needs 1.2: update the Vulkan loader (Debian: "
                      "libvulkan1)",
                      library_.file, VK_API_VERSION_MAJOR(offered), VK_API_VERSION_MINOR(offered)));
   version_ = offered >= VK_API_VERSION_1_3 ? VK_API_VERSION_1_3 : VK_API_VERSION_1_2;
@@ -103,7 +103,7 @@ Instance::Instance() : library_(open_library()) {
   const VkResult result = library_.vkCreateInstance(&create, nullptr, &instance_);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
     throw NotAvailable(
-        "vulkan: no driver is installed: install the one of your device, or Mesa's for the CPU (Debian: "
+        "vulkan: no driver is installed: install the driver of your device, or Mesa's for the CPU (Debian: "
         "mesa-vulkan-drivers)");
   if (result < 0)
     throw NotAvailable(

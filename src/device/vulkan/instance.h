@@ -1,8 +1,7 @@
-// The Vulkan instance: the loader's state, the physical devices, and the validation layer where it is on.
+// The Vulkan instance: the loader's state, the physical devices, and the validation layer if it is on.
 //
-// KYMO_VULKAN_VALIDATION=1 turns VK_LAYER_KHRONOS_validation on. What it reports as an error is kept in a list, and
-// thrown as DeviceError by the next call on any queue of the driver; tests read the list to see that there was nothing.
-// Thread safe.
+// KYMO_VULKAN_VALIDATION=1 turns on VK_LAYER_KHRONOS_validation. Its errors are kept in a list, and the next call on
+// any queue of the driver throws them as DeviceError. Tests read the list to check that there were none. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,7 +21,7 @@ class Validation {
     if (unthrown_.load(std::memory_order_relaxed)) [[unlikely]]
       throw_first();
   }
-  std::vector<std::string> messages() const;  // all there ever were
+  std::vector<std::string> messages() const;  // all messages so far
 
  private:
   void throw_first();
@@ -41,7 +40,7 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
 
   const InstanceApi& api() const { return api_; }
-  uint32_t version() const { return version_; }                 // that the application asked for: 1.2 or 1.3
+  uint32_t version() const { return version_; }                 // requested version: 1.2 or 1.3
   Validation* validation() const { return validation_.get(); }  // null: off
   std::vector<VkPhysicalDevice> physical_devices() const;
 

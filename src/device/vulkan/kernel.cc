@@ -74,7 +74,7 @@ void DeviceKernel::make_translated_slots(const spirv::Kernel& kernel, const Kern
   size_t member = 0;
   const auto next = [&]() -> const spirv::PushMember& {
     if (member == kernel.members.size())
-      refuse_kernel(base::format("the kernel {} has {} push constants, and more parameters", kernel.name, member));
+      refuse_kernel(base::format("the kernel {} has only {} push constants for its parameters", kernel.name, member));
     return kernel.members[member++];
   };
   for (const Parameter& parameter : translated.parameters) {
@@ -87,7 +87,7 @@ void DeviceKernel::make_translated_slots(const spirv::Kernel& kernel, const Kern
   }
   if (translated.takes_grid) grid_offset_ = next().offset;
   if (shared_arrays_ > kMostShared)
-    refuse_kernel(base::format("the kernel {} takes {} blocks of group memory; Kymo gives {} at most on Vulkan",
+    refuse_kernel(base::format("the kernel {} takes {} blocks of group memory; on Vulkan the max is {}",
                                translated.name, shared_arrays_, kMostShared));
 }
 
@@ -96,7 +96,7 @@ void DeviceKernel::check_limits(const spirv::Module& module, const spirv::Kernel
   const VkPhysicalDeviceLimits& limits = physical.properties.limits;
   const uint32_t newest = physical.version >= VK_API_VERSION_1_3 ? 0x00010600 : 0x00010500;
   if (module.version() > newest)
-    refuse_kernel(base::format("SPIR-V 1.{} is newer than what {} takes: 1.{}", module.version() >> 8 & 0xFF,
+    refuse_kernel(base::format("SPIR-V 1.{} is not supported on {}: its max is 1.{}", module.version() >> 8 & 0xFF,
                                physical.properties.deviceName, newest >> 8 & 0xFF));
   for (const uint32_t capability : module.capabilities())
     if (const char* missing = missing_capability(physical, capability))
@@ -104,20 +104,21 @@ void DeviceKernel::check_limits(const spirv::Module& module, const spirv::Kernel
                                  kernel.name));
   const uint32_t push_limit = std::min(limits.maxPushConstantsSize, kMostPushBytes);
   if (kernel.push_bytes > push_limit)
-    refuse_kernel(base::format("the kernel {} has {} bytes of push constants; {} takes {}: put some into a buffer",
-                               kernel.name, kernel.push_bytes, physical.properties.deviceName, push_limit));
+    refuse_kernel(
+        base::format("the kernel {} has {} bytes of push constants; the max on {} is {}: put some into a buffer",
+                     kernel.name, kernel.push_bytes, physical.properties.deviceName, push_limit));
   if (kernel.bindings.size() > limits.maxPerStageDescriptorStorageBuffers)
-    refuse_kernel(base::format("the kernel {} has {} bindings; {} takes {}: use buffer references", kernel.name,
+    refuse_kernel(base::format("the kernel {} has {} bindings; the max on {} is {}: use buffer references", kernel.name,
                                kernel.bindings.size(), physical.properties.deviceName,
                                limits.maxPerStageDescriptorStorageBuffers));
   if (kernel.group_memory > limits.maxComputeSharedMemorySize)
-    refuse_kernel(base::format("the kernel {} has {} bytes of shared memory; {} has {}", kernel.name,
+    refuse_kernel(base::format("the kernel {} has {} bytes of shared memory; the max on {} is {}", kernel.name,
                                kernel.group_memory, physical.properties.deviceName, limits.maxComputeSharedMemorySize));
   const Extent& group = kernel.group;
   if (group.volume() > limits.maxComputeWorkGroupInvocations || group.x > limits.maxComputeWorkGroupSize[0] ||
       group.y > limits.maxComputeWorkGroupSize[1] || group.z > limits.maxComputeWorkGroupSize[2])
-    refuse_kernel(base::format("the kernel {} has groups of {} x {} x {} threads; {} takes {} in all", kernel.name,
-                               group.x, group.y, group.z, physical.properties.deviceName,
+    refuse_kernel(base::format("the kernel {} has groups of {} x {} x {} threads; the max on {} is {} threads in total",
+                               kernel.name, group.x, group.y, group.z, physical.properties.deviceName,
                                limits.maxComputeWorkGroupInvocations));
 }
 

@@ -1,6 +1,7 @@
-// One kernel on one device: its layout, its shader module, and its pipelines, one for each size of group it ran with.
+// One kernel on one device: its layout, its shader module, and its pipelines, one for each group size that was used.
 //
-// Thread safe. Finding a pipeline that exists takes no lock; making one takes the driver's compiler, milliseconds.
+// Thread-safe. Finding an existing pipeline takes no lock; creating one calls the driver's compiler and takes
+// milliseconds.
 #pragma once
 
 #include <array>
@@ -16,13 +17,13 @@
 namespace kymo::device::vulkan {
 
 inline constexpr uint32_t kMostTailWords = 9;
-inline constexpr uint32_t kMostPushBytes = 256;  // what Kymo uses of a device that has more
+inline constexpr uint32_t kMostPushBytes = 256;  // Kymo uses at most this much, even if a device has more
 
 inline constexpr uint32_t kMostShared = 8;
 inline constexpr uint32_t kFirstSharedConstant = 3;
 
-// What a pipeline was made for: the group; for a kernel that is told its place by constants, that place; and the
-// lengths of the shared arrays that a caller sizes.
+// What a pipeline was created for: the group; for a kernel that gets its position from constants, that position; and
+// the lengths of the shared arrays that the caller sizes.
 struct PipelineKey {
   std::array<uint32_t, 3> group{};
   std::array<uint32_t, kMostTailWords> tail{};
@@ -32,27 +33,28 @@ struct PipelineKey {
 
 class DeviceKernel {
  public:
-  // Where an argument goes.
+  // Where an argument is stored.
   struct Slot {
     enum class Kind : uint8_t { Pushed, Descriptor, Shared } kind = Kind::Pushed;
-    uint32_t place = 0;  // the offset in the push constants; the binding; which of the shared arrays
-    uint32_t bytes = 0;  // of a push constant; of a shared array's element
+    uint32_t place = 0;  // the offset in the push constants, the binding, or the index of the shared array
+    uint32_t bytes = 0;  // of a push constant, or of an element of a shared array
   };
 
-  // `translated`: what a translator says of it, else null. Throws CompileError where the device cannot run it.
+  // `translated`: the translator's description, or null. Throws CompileError if the device cannot run the kernel.
   DeviceKernel(Context& context, const spirv::Module& module, const spirv::Kernel& kernel, VkPipelineCache cache,
                const KernelInfo* translated);
   ~DeviceKernel();
   DeviceKernel(const DeviceKernel&) = delete;
   DeviceKernel& operator=(const DeviceKernel&) = delete;
 
-  std::span<const Slot> slots() const { return slots_; }  // one a parameter
+  std::span<const Slot> slots() const { return slots_; }  // one per parameter
   std::span<const VkDescriptorType> bindings() const { return bindings_; }
   bool pushes_descriptors() const { return pushes_descriptors_; }
   VkDescriptorSetLayout set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_; }
-  uint32_t push_bytes() const { return push_bytes_; }                   // with the tail
-  std::optional<uint32_t> grid_offset() const { return grid_offset_; }  // in them, of what it is told of its grid
+  uint32_t push_bytes() const { return push_bytes_; }  // including the tail
+  // The offset of the grid description in the push constants.
+  std::optional<uint32_t> grid_offset() const { return grid_offset_; }
   uint64_t group_memory() const { return group_memory_; }
   const spirv::Patched& patched() const { return patched_; }  // without its words
   bool any_group() const { return any_group_; }
@@ -89,12 +91,12 @@ class DeviceKernel {
   Extent group_;
   uint32_t push_bytes_ = 0;
   std::optional<uint32_t> grid_offset_;
-  uint32_t shared_arrays_ = 0;  // that a caller sizes
+  uint32_t shared_arrays_ = 0;  // that the caller sizes
   uint64_t group_memory_ = 0;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkShaderModule module_ = VK_NULL_HANDLE;
-  mutable std::mutex mutex_;  // to make one
+  mutable std::mutex mutex_;  // held to create a pipeline
   mutable std::array<std::atomic<Made*>, kBuckets> made_{};
 };
 

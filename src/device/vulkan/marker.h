@@ -1,4 +1,4 @@
-// A point in a queue: the value its timeline had then and, where it was asked for, a timestamp.
+// A point in a queue: the value of its timeline at that point and, if requested, a timestamp.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class TimelineMarker final : public Marker {
   void synchronize() override;
   std::optional<uint64_t> time() override;
 
-  // For the queue. Where it is timed: the query to write; then where it is.
+  // For the queue. If the marker is timed: the query to write, then where the marker is.
   bool timed() const { return timestamps_ != nullptr; }
   QuerySlot next_slot();
   void recorded(std::shared_ptr<Timeline> timeline, uint64_t value);
@@ -28,7 +28,7 @@ class TimelineMarker final : public Marker {
   uint64_t value() const { return value_; }
 
  private:
-  // A query that an earlier record uses: free again once that was reached.
+  // A query of an earlier record: free again once that record was reached.
   struct Past {
     QuerySlot slot;
     std::shared_ptr<Timeline> timeline;

@@ -76,7 +76,7 @@ PhysicalDevice::PhysicalDevice(const Instance& instance, VkPhysicalDevice device
   properties = basic.properties;
   version = std::min(properties.apiVersion, instance.version());
   if (properties.apiVersion < VK_API_VERSION_1_2) {
-    unusable = base::format("its driver has Vulkan {}.{}, 1.2 is needed: update it",
+    unusable = base::format("its driver has Vulkan {}.{}, but Kymo needs 1.2: update it",
                             VK_API_VERSION_MAJOR(properties.apiVersion), VK_API_VERSION_MINOR(properties.apiVersion));
     return;
   }
@@ -236,7 +236,8 @@ std::vector<PhysicalDevice> usable_devices(const Instance& instance) {
   }
   if (devices.empty() && reasons.empty())
     throw NotAvailable(
-        "vulkan: there is no device: install the driver of yours, or Mesa's for the CPU (Debian: mesa-vulkan-drivers)");
+        "vulkan: no device found: install the driver of your device, or Mesa's for the CPU (Debian: "
+        "mesa-vulkan-drivers)");
   if (devices.empty()) throw NotAvailable(base::format("vulkan: no device can be used: {}", reasons));
   std::ranges::stable_sort(devices, {}, rank);
   return devices;

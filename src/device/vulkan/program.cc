@@ -71,7 +71,7 @@ void DeviceProgram::add_translated(const ModuleCode& code, std::span<const Kerne
   const spirv::Module module(code.words);
   std::vector<spirv::Kernel> kernels = spirv::reflect(module);
   if (found == translated.end() || kernels.size() != 1) {
-    const std::string text = "the module of kernel \"" + code.name + "\" has another";
+    const std::string text = "the module of kernel \"" + code.name + "\" has a different kernel";
     throw CompileError(text, code.name, 0, 0, text);
   }
   kernels[0].name = found->name;
@@ -87,7 +87,7 @@ std::vector<std::byte> DeviceProgram::binary() const {
   context_.check(context_.api().vkGetPipelineCacheData(context_.device(), cache_, &bytes, nullptr),
                  "vkGetPipelineCacheData");
   code.cache.resize(bytes);
-  // It may grow meanwhile: then what fits is taken.
+  // It may grow between the calls: then the part that fits is taken.
   context_.check(context_.api().vkGetPipelineCacheData(context_.device(), cache_, &bytes, code.cache.data()),
                  "vkGetPipelineCacheData");
   code.cache.resize(bytes);

@@ -1,8 +1,8 @@
-// Compiled kernels: SPIR-V modules, and what the driver made of them.
+// Compiled kernels: SPIR-V modules, and the driver's code for them.
 //
-// Its binary form is the modules as they came and the driver's pipeline cache, with a hash over both: made by one
-// process, it is taken by another on any device that can run the modules. What is damaged, of another version of Kymo,
-// or not accepted by this device any more, is refused, not repaired.
+// The binary form contains the original modules and the driver's pipeline cache, with a hash over both. One process
+// makes it, and another can use it on any device that can run the modules. A binary that is damaged, of another version
+// of Kymo, or no longer accepted by this device is rejected, not repaired.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 namespace kymo::device::vulkan {
 
 struct ModuleCode {
-  std::string name;  // of its kernel, where it has one and the entry point's name is not it; else empty
+  std::string name;  // name of its kernel, if it differs from the entry point's name; else empty
   std::vector<uint32_t> words;
 };
 
@@ -24,13 +24,13 @@ struct ProgramCode {
   std::vector<std::byte> cache;  // the driver's; may be empty
 
   std::vector<std::byte> encode() const;
-  static std::optional<ProgramCode> decode(std::span<const std::byte> bytes);  // nothing: it is not one
+  static std::optional<ProgramCode> decode(std::span<const std::byte> bytes);  // empty: not such a binary
 };
 
 class DeviceProgram final : public Program {
  public:
-  // `translated`: what a translator says of the kernels; empty: found by reflection. Throws CompileError where a module
-  // is not SPIR-V or cannot run here.
+  // `translated`: the translator's description of the kernels; empty: found by reflection. Throws CompileError if a
+  // module is not SPIR-V or cannot run here.
   DeviceProgram(Context& context, ProgramCode code, std::span<const KernelInfo> translated);
   ~DeviceProgram() override;
 

@@ -1,5 +1,5 @@
-// Timestamp queries, handed out one by one or in pairs, always reset and ready to be written.
-// Thread safe: markers share the context's, each queue has its own.
+// Timestamp queries, handed out one by one or in pairs, always reset and ready to be written. Thread-safe: markers
+// share those of the context, each queue has its own.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ class QuerySlots {
   QuerySlots& operator=(const QuerySlots&) = delete;
 
   QuerySlot acquire();
-  // The device must be done with it.
+  // The device must have finished with it.
   void release(const QuerySlot& slot);
-  // The ticks that were written; false where they are not there. `ticks` has `width` places.
+  // The ticks that were written; false if there are none yet. `ticks` has `width` elements.
   bool read(const QuerySlot& slot, uint64_t* ticks);
 
  private:

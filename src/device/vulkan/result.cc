@@ -17,22 +17,22 @@ struct Known {
 constexpr std::array kKnown = {
     Known{VK_SUCCESS, "VK_SUCCESS", "no error"},
     Known{VK_NOT_READY, "VK_NOT_READY", "it is not done yet"},
-    Known{VK_TIMEOUT, "VK_TIMEOUT", "it was not done in time"},
+    Known{VK_TIMEOUT, "VK_TIMEOUT", "it timed out"},
     Known{VK_INCOMPLETE, "VK_INCOMPLETE", "there is more than was asked for"},
     Known{VK_ERROR_OUT_OF_HOST_MEMORY, "VK_ERROR_OUT_OF_HOST_MEMORY", "the host has no memory left"},
     Known{VK_ERROR_OUT_OF_DEVICE_MEMORY, "VK_ERROR_OUT_OF_DEVICE_MEMORY", "the device has no memory left"},
     Known{VK_ERROR_INITIALIZATION_FAILED, "VK_ERROR_INITIALIZATION_FAILED", "the driver could not start"},
-    Known{VK_ERROR_DEVICE_LOST, "VK_ERROR_DEVICE_LOST", "the device failed: what was on it is gone"},
+    Known{VK_ERROR_DEVICE_LOST, "VK_ERROR_DEVICE_LOST", "the device failed: its contents are gone"},
     Known{VK_ERROR_MEMORY_MAP_FAILED, "VK_ERROR_MEMORY_MAP_FAILED", "memory could not be mapped"},
     Known{VK_ERROR_LAYER_NOT_PRESENT, "VK_ERROR_LAYER_NOT_PRESENT", "a layer is not installed"},
     Known{VK_ERROR_EXTENSION_NOT_PRESENT, "VK_ERROR_EXTENSION_NOT_PRESENT", "the driver lacks an extension"},
     Known{VK_ERROR_FEATURE_NOT_PRESENT, "VK_ERROR_FEATURE_NOT_PRESENT", "the device lacks a feature"},
     Known{VK_ERROR_INCOMPATIBLE_DRIVER, "VK_ERROR_INCOMPATIBLE_DRIVER", "no driver is installed, or none fits"},
-    Known{VK_ERROR_TOO_MANY_OBJECTS, "VK_ERROR_TOO_MANY_OBJECTS", "the driver has no room for more objects"},
+    Known{VK_ERROR_TOO_MANY_OBJECTS, "VK_ERROR_TOO_MANY_OBJECTS", "the driver cannot create more objects"},
     Known{VK_ERROR_FRAGMENTED_POOL, "VK_ERROR_FRAGMENTED_POOL", "a pool is fragmented"},
     Known{VK_ERROR_OUT_OF_POOL_MEMORY, "VK_ERROR_OUT_OF_POOL_MEMORY", "a pool is exhausted"},
-    Known{VK_ERROR_INVALID_SHADER_NV, "VK_ERROR_INVALID_SHADER_NV", "the driver does not take the kernel"},
-    Known{VK_ERROR_UNKNOWN, "VK_ERROR_UNKNOWN", "the driver does not say why"},
+    Known{VK_ERROR_INVALID_SHADER_NV, "VK_ERROR_INVALID_SHADER_NV", "the driver rejects the kernel"},
+    Known{VK_ERROR_UNKNOWN, "VK_ERROR_UNKNOWN", "the driver gives no reason"},
 };
 
 const Known* find(VkResult result) {

@@ -1,4 +1,4 @@
-// What Vulkan's calls return, as exceptions.
+// Converts the results of Vulkan calls to exceptions.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Adding to a SPIR-V module: new ids, instructions for its sections, and types declared once.
+// Adds to a SPIR-V module: new ids, instructions for its sections, and types that are declared once.
 #pragma once
 
 #include <initializer_list>
@@ -25,12 +25,12 @@ class Edit {
   uint32_t fresh();  // an id
   uint32_t bound() const { return next_; }
 
-  // A type that SPIR-V allows only once: the module's own under its id, or a new one. Either way it is declared at the
-  // front, before everything that may need it, so it must be made of nothing but such types.
+  // A type that SPIR-V allows only once: the module's own one with its id, or a new one. In both cases it is declared
+  // at the front, before everything that may need it. So it may be built only from such types.
   uint32_t hoist(Op op, std::initializer_list<uint32_t> operands);
-  bool moved(uint32_t id) const { return moved_.contains(id); }  // it is no longer where it was
+  bool moved(uint32_t id) const { return moved_.contains(id); }  // it is no longer at its old position
 
-  std::vector<uint32_t> decorations, types, variables;  // new instructions of these sections
+  std::vector<uint32_t> decorations, types, variables;  // new instructions for these sections
 
  private:
   const Module& module_;

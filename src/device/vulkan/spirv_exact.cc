@@ -12,7 +12,7 @@ bool computes_floats(Op op) {
          op == Op::FMod || (op >= Op::VectorTimesScalar && op <= Op::Dot);
 }
 
-// What can only stand behind the decorations.
+// Instructions that come only after the decorations.
 bool ends_decorations(Op op) {
   return (op >= Op::TypeVoid && op <= Op::TypeForwardPointer) || op == Op::Line || op == Op::NoLine ||
          op == Op::Function;

@@ -1,8 +1,8 @@
-// Arithmetic on floats as it was written: a * b + c stays two operations, on every device.
+// Exact arithmetic on floats: a * b + c stays two operations, on every device.
 //
-// GLSL has a word for that, `precise`, but glslang follows it through the text in a way that does not come to an end
-// where a structure is computed from its own members (s = f(s.a)). So the result of every operation is marked in the
-// module instead.
+// GLSL has a keyword for this, `precise`. But glslang propagates it through the text in a way that does not end if a
+// structure is computed from its own members (s = f(s.a)). So the result of every operation is marked in the module
+// instead.
 #pragma once
 
 #include <vector>

@@ -105,7 +105,7 @@ Module::Module(std::vector<uint32_t> words) : words_(std::move(words)) {
     at += count;
   }
   for (const Instruction& instruction : instructions_) index(instruction);
-  // Modes name a function, and may stand before a later entry point of it.
+  // Modes name a function, and may come before a later entry point of it.
   for (const Instruction& instruction : instructions_)
     if (instruction.op == Op::ExecutionMode || instruction.op == Op::ExecutionModeId) set_mode(instruction);
 }

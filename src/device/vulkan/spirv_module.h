@@ -1,9 +1,9 @@
-// A SPIR-V module as its instructions, with what is looked up in it: definitions, names, decorations.
+// A SPIR-V module as a list of instructions, with lookup of definitions, names and decorations.
 //
-// The words come from outside and are not trusted: every length, id and operand is checked when it is read. What is not
-// SPIR-V, or breaks a rule that reading depends on, throws CompileError and says which instruction. It is not a
-// validator: a module that is well-formed but wrong passes, and it is for the driver to refuse it.
-// Immutable once made; may be read by many threads.
+// The words come from outside and are not trusted: every length, id and operand is checked when it is read. Input that
+// is not SPIR-V, or breaks a rule that the reader depends on, throws CompileError with the instruction. This is not a
+// validator: a module that is well-formed but wrong passes, and the driver must reject it. Immutable once created; many
+// threads can read it.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ namespace kymo::device::vulkan::spirv {
 
 struct Instruction {
   Op op{};
-  std::span<const uint32_t> words;  // the first holds the opcode and the count
+  std::span<const uint32_t> words;  // the first word contains the opcode and the length
 
   uint32_t at(size_t index) const {
     if (index >= words.size()) too_short();
@@ -35,7 +35,7 @@ struct Instruction {
   [[noreturn]] void too_short() const;
 };
 
-// What decorations say of one id, or of one member of a structure.
+// The decorations of one id, or of one member of a structure.
 struct Decorations {
   std::optional<uint32_t> built_in, set, binding, spec_id, array_stride, matrix_stride, offset;
   bool block = false, buffer_block = false;
@@ -46,7 +46,7 @@ struct EntryPoint {
   std::string name;
   std::vector<uint32_t> interface;
   std::array<uint32_t, 3> local_size{1, 1, 1};
-  std::optional<std::array<uint32_t, 3>> local_size_ids;  // of constants, which count instead
+  std::optional<std::array<uint32_t, 3>> local_size_ids;  // ids of constants, which have priority
 };
 
 class Module {
@@ -66,7 +66,7 @@ class Module {
   std::span<const EntryPoint> entry_points() const { return entry_points_; }  // of compute kernels
   std::span<const uint32_t> capabilities() const { return capabilities_; }
 
-  // Of types, constants, global variables and functions. The first throws where there is none, the second gives null.
+  // For types, constants, global variables and functions. The first throws if there is none, the second returns null.
   const Instruction& definition(uint32_t id) const;
   const Instruction* find(uint32_t id) const {
     return id < definitions_.size() ? at_or_null(definitions_[id]) : nullptr;
@@ -74,7 +74,7 @@ class Module {
 
   const Decorations& decorations(uint32_t id) const;
   const Decorations& member_decorations(uint32_t structure, uint32_t member) const;
-  std::string_view name(uint32_t id) const;  // empty: none
+  std::string_view name(uint32_t id) const;  // empty: no name
   std::string_view member_name(uint32_t structure, uint32_t member) const;
 
  private:
@@ -85,7 +85,7 @@ class Module {
 
   std::vector<uint32_t> words_;
   std::vector<Instruction> instructions_;
-  std::vector<uint32_t> definitions_;  // by id: 1 + the instruction's index; 0: none
+  std::vector<uint32_t> definitions_;  // by id: index of the instruction + 1; 0: none
   std::unordered_map<uint32_t, Decorations> decorations_;
   std::unordered_map<uint64_t, Decorations> member_decorations_;
   std::unordered_map<uint32_t, std::string> names_;

@@ -72,11 +72,11 @@ class Patcher : private Edit {
       const Instruction& scalar = module_.definition(vector.at(2));
       if (scalar.op == Op::TypeInt && scalar.at(2) == 32 && scalar.at(3) == 0) return;
     }
-    refuse(base::format("the kernel {} declares a built-in of its place in the grid as something else than uvec3",
+    refuse(base::format("the kernel {} declares a built-in for its position in the grid with another type than uvec3",
                         kernel_.name));
   }
 
-  // A size that can be specialised is made anew in its place; one of literals stays an ordinary constant.
+  // A size that can be specialised is created again in its place; a size of literals stays an ordinary constant.
   void find_group_size() {
     uint32_t highest = 0;
     for (const Instruction& instruction : module_.instructions()) {
@@ -93,7 +93,7 @@ class Patcher : private Edit {
     }
     if (entry_.local_size_ids)
       for (uint32_t axis = 0; axis < kAxes; ++axis) own_size(axis, (*entry_.local_size_ids)[axis]);
-    if (highest > 0xFFFFFF00) refuse("it uses the highest numbers of specialization constants");
+    if (highest > 0xFFFFFF00) refuse("the ids of its specialization constants are too high");
     spec_ = highest + 1;
   }
 
@@ -250,7 +250,7 @@ class Patcher : private Edit {
     for (const Instruction& instruction : module_.instructions())
       if (instruction.op == Op::EntryPoint && instruction.at(1) == kGlCompute && index++ == kernel_.entry_point)
         return instruction;
-    refuse("its entry point is gone");
+    refuse("its entry point is not found");
   }
 
   void write_entry_point() {
@@ -322,11 +322,11 @@ class Patcher : private Edit {
       case Op::CopyMemory:
         for (const uint32_t id : instruction.words.subspan(1))
           if (replaced_.contains(id))
-            refuse(base::format("the kernel {} passes a built-in variable on by its address", kernel_.name));
+            refuse(base::format("the kernel {} passes a built-in variable by its address", kernel_.name));
         break;
       case Op::Load:
         if (push_structure_ != 0 && kernel_.push_variable != 0 && instruction.at(1) == push_structure_)
-          refuse(base::format("the kernel {} reads its push constants as a whole: name the members", kernel_.name));
+          refuse(base::format("the kernel {} reads its push constants as a whole: read single members", kernel_.name));
         break;
       default:
         break;

@@ -63,7 +63,7 @@ std::unordered_map<uint32_t, Function> functions_of(const Module& module) {
   return functions;
 }
 
-// What an entry point reaches through all that it calls.
+// Everything that an entry point reaches, through all its calls.
 Function reached(const std::unordered_map<uint32_t, Function>& functions, uint32_t entry) {
   Function all;
   std::vector<uint32_t> pending{entry};
@@ -170,7 +170,7 @@ class KernelReader {
       refuse(base::format("the kernel {} has two blocks of push constants", kernel_.name));
     const Instruction& type = module_.definition(structure);
     if (type.op != Op::TypeStruct)
-      refuse(base::format("the push constants of the kernel {} are no block", kernel_.name));
+      refuse(base::format("the push constants of the kernel {} are not a block", kernel_.name));
     kernel_.push_variable = id;
     for (size_t i = 2; i < type.size(); ++i) {
       const auto member = static_cast<uint32_t>(i - 2);
@@ -179,7 +179,8 @@ class KernelReader {
       PushMember entry{*decorations.offset, push_parameter(type.at(i), decorations)};
       entry.parameter.name = module_.member_name(structure, member);
       const uint64_t end = uint64_t{entry.offset} + entry.parameter.bytes;
-      if (end > kMostPushBytes) refuse(base::format("the kernel {} has {} bytes of push constants", kernel_.name, end));
+      if (end > kMostPushBytes)
+        refuse(base::format("the kernel {} has too many bytes of push constants: {}", kernel_.name, end));
       kernel_.push_bytes = std::max(kernel_.push_bytes, static_cast<uint32_t>(end));
       kernel_.members.push_back(std::move(entry));
     }
@@ -192,7 +193,8 @@ class KernelReader {
     Parameter parameter;
     if (type.op == Op::TypePointer) {
       if (static_cast<StorageClass>(type.at(2)) != StorageClass::PhysicalStorageBuffer)
-        refuse(base::format("a push constant of the kernel {} is a pointer to no buffer", kernel_.name));
+        refuse(base::format("a push constant of the kernel {} is a pointer to something other than a buffer",
+                            kernel_.name));
       parameter.kind = ParameterKind::Buffer;
       parameter.type = pointee_type(module_, type.at(3));
       parameter.bytes = sizeof(Address);
@@ -200,7 +202,7 @@ class KernelReader {
     }
     const uint64_t bytes = bytes_of(module_, id, decorations);
     if (bytes == 0 || bytes > kMostPushBytes)
-      refuse(base::format("a push constant of the kernel {} has {} bytes", kernel_.name, bytes));
+      refuse(base::format("a push constant of the kernel {} has an unsupported size of {} bytes", kernel_.name, bytes));
     parameter.bytes = static_cast<uint32_t>(bytes);
     if (const auto elements = elements_of(module_, id, decorations)) {
       parameter.kind = ParameterKind::Value;
@@ -212,7 +214,7 @@ class KernelReader {
     return parameter;
   }
 
-  // A kernel without a size of its own has 1 × 1 × 1 in SPIR-V: nobody wants that, so it stands for any.
+  // A kernel without a declared size has 1 × 1 × 1 in SPIR-V. That is never intended, so it means any size.
   void read_group(const EntryPoint& entry) {
     std::array<std::optional<uint32_t>, 3> sizes;
     bool specialised = false;
@@ -233,7 +235,8 @@ class KernelReader {
     }
     kernel_.group = {sizes[0].value_or(1), sizes[1].value_or(1), sizes[2].value_or(1)};
     for (const uint64_t size : {kernel_.group.x, kernel_.group.y, kernel_.group.z})
-      if (size == 0 || size > 0xFFFF) refuse(base::format("the kernel {} has a group size of {}", kernel_.name, size));
+      if (size == 0 || size > 0xFFFF)
+        refuse(base::format("the kernel {} has a group size that is out of range: {}", kernel_.name, size));
     kernel_.any_group = specialised || kernel_.group == Extent{1, 1, 1};
   }
 

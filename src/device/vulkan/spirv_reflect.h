@@ -1,9 +1,10 @@
-// What a kernel in SPIR-V takes and needs.
+// The parameters and requirements of a kernel in SPIR-V.
 //
-// Its parameters, in the order a caller gives them: the buffers of its descriptors by set and binding, then the members
-// of its push constants by offset. A member that is a PhysicalStorageBuffer pointer (GLSL's buffer_reference) takes a
-// tensor like a descriptor does; every other takes a value. A kernel alone in its module or text has all that is
-// declared, used or not; one of several has the descriptors and push constants that it uses.
+// Parameters come in the order in which a caller passes them: the buffers of its descriptors by set and binding, then
+// the members of its push constants by offset. A member that is a PhysicalStorageBuffer pointer (GLSL's
+// buffer_reference) takes a tensor, like a descriptor; all other members take a value. A kernel that is alone in its
+// module or text has everything that is declared, used or not. If there are several kernels, each has only the
+// descriptors and push constants that it uses.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ struct Binding {
 
 struct PushMember {
   uint32_t offset = 0;
-  Parameter parameter;  // `bytes` is that of an address where it is a Buffer
+  Parameter parameter;  // for a Buffer, `bytes` is the size of an address
 };
 
 struct Kernel {
@@ -34,12 +35,12 @@ struct Kernel {
   uint32_t push_bytes = 0;
   uint64_t group_memory = 0;
   Extent group{1, 1, 1};
-  bool any_group = true;        // false: it was written for `group`
-  bool groups_visible = false;  // it can tell how its threads are grouped: it asks, shares memory or synchronises
+  bool any_group = true;        // false: it was written for the size `group`
+  bool groups_visible = false;  // it can see how its threads are grouped: it reads it, shares memory or synchronises
 };
 
-// `several`: the module is one of several made from one text. Throws CompileError for what a module needs and a kernel
-// here cannot have: images, samplers, arrays of descriptors.
+// `several`: the module is one of several from one text. Throws CompileError for features that are not supported in
+// kernels: images, samplers, arrays of descriptors.
 std::vector<Kernel> reflect(const Module& module, bool several = false);
 
 }  // namespace kymo::device::vulkan::spirv

@@ -13,7 +13,7 @@ std::optional<Staging::Space> Staging::take(size_t bytes, uint64_t value) {
   if (buffer_.handle == VK_NULL_HANDLE) {
     buffer_ = context_.make_host_buffer(kBytes);
     if (buffer_.handle == VK_NULL_HANDLE)
-      throw DeviceError("vulkan: there is no host memory for copies left (4 MiB a stream)");
+      throw DeviceError("vulkan: no host memory left for copies (4 MiB per stream)");
   }
   while (!used_.empty() && timeline_.reached(used_.front().value)) {
     tail_ = used_.front().end;

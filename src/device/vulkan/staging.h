@@ -1,6 +1,5 @@
-// Host memory that the device copies from and to, handed out as a ring: what was taken for a submission is free again
-// when that is done.
-// Used by one thread at a time. The memory is allocated at the first use.
+// Host memory that the device copies from and to, used as a ring: the space for a submission is free again when the
+// submission is done. Used by one thread at a time. Allocated at the first use.
 #pragma once
 
 #include <deque>
@@ -13,7 +12,8 @@ namespace kymo::device::vulkan {
 class Staging {
  public:
   static constexpr size_t kBytes = size_t{4} << 20;
-  static constexpr size_t kLargest = size_t{1} << 20;  // to take at once: so several are under way together
+  // Max size of one part, so that several parts are in flight together.
+  static constexpr size_t kLargest = size_t{1} << 20;
 
   struct Space {
     std::byte* host = nullptr;
@@ -26,7 +26,8 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // At most kLargest, in use until the timeline has `value`. Nothing: the ring is full until oldest() is reached.
+  // At most kLargest bytes, in use until the timeline reaches `value`. Empty: the ring is full until oldest() is
+  // reached.
   std::optional<Space> take(size_t bytes, uint64_t value);
   uint64_t oldest() const { return used_.front().value; }
 
@@ -39,7 +40,7 @@ class Staging {
   Context& context_;
   Timeline& timeline_;
   Buffer buffer_;
-  // Positions count on and on; a position modulo kBytes is a place in the buffer.
+  // Positions only increase; a position modulo kBytes is an offset in the buffer.
   uint64_t head_ = 0, tail_ = 0;
   std::deque<Used> used_;
 };

@@ -20,7 +20,7 @@ void check_grid(const Launch& launch) {
   const Extent& threads = launch.threads;
   if (threads.x <= kMost && threads.y <= kMost && threads.z <= kMost) [[likely]]
     return;
-  throw InvalidArgument(base::format("{}: {} x {} x {} threads: along each axis Vulkan counts to {}",
+  throw InvalidArgument(base::format("{}: {} x {} x {} threads are too many: the max on Vulkan is {} in each dimension",
                                      kernel_name(launch), threads.x, threads.y, threads.z, kMost));
 }
 
@@ -52,14 +52,16 @@ VkDescriptorBufferInfo StreamQueue::describe(const DeviceKernel& kernel, const L
   const uint64_t left = range->end - argument.address;
   const uint64_t bytes = argument.extent == 0 ? left : std::min<uint64_t>(argument.extent, left);
   if ((offset & (alignment - 1)) != 0)
-    throw InvalidArgument(base::format(
-        "{}: argument {} begins {} bytes into its memory; a binding on this device begins at multiples of {}: pass a "
-        "contiguous copy, or take a buffer_reference in the kernel",
-        kernel_name(launch), parameter, offset, alignment));
+    throw InvalidArgument(
+        base::format("{}: argument {} starts at byte {} of its memory, but on this device a binding must start at a "
+                     "multiple of {}: pass "
+                     "a contiguous copy, or use a buffer_reference in the kernel",
+                     kernel_name(launch), parameter, offset, alignment));
   if (bytes > longest)
-    throw InvalidArgument(base::format(
-        "{}: argument {} has {} bytes; a binding on this device reaches {}: take a buffer_reference in the kernel",
-        kernel_name(launch), parameter, bytes, longest));
+    throw InvalidArgument(
+        base::format("{}: argument {} has {} bytes, but the max of a binding on this device is {}: use a "
+                     "buffer_reference in the kernel",
+                     kernel_name(launch), parameter, bytes, longest));
   return {range->buffer, offset, bytes};
 }
 
@@ -89,7 +91,7 @@ void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::
   const uint64_t most = context_.physical().properties.limits.maxComputeSharedMemorySize;
   if (shared_bytes != 0 && shared_bytes + kernel.group_memory() > most) {
     throw InvalidArgument(
-        base::format("{}: {} bytes of group memory, and {} that the kernel has itself; this device has {}",
+        base::format("{}: {} bytes of group memory, plus {} that the kernel declares itself; this device has only {}",
                      kernel_name(launch), shared_bytes, kernel.group_memory(), most));
   }
 }

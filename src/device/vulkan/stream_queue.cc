@@ -101,7 +101,7 @@ void StreamQueue::begin(Ticket* ticket) {
   *ticket = 0;
   const auto slot = tickets_.possible() ? tickets_.begin(ticket) : std::nullopt;
   if (!slot) return barrier(kAccess, kWork);
-  // What was before must be over when the clock is read, not only when the work begins.
+  // Earlier work must be done when the clock is read, not only when the work begins.
   barrier(kAccess, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   context_.api().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, slot->pool, slot->first);
 }
@@ -182,7 +182,7 @@ void StreamQueue::wait(Marker& marker) {
   enter();
   auto& other = static_cast<TimelineMarker&>(marker);
   if (other.timeline() == nullptr || other.timeline() == timeline_) return;
-  if (open_ != nullptr) submit();  // what was before does not wait
+  if (open_ != nullptr) submit();  // earlier work does not wait
   for (Wait& wait : waits_) {
     if (wait.timeline != other.timeline()) continue;
     wait.value = std::max(wait.value, other.value());

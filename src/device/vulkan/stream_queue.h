@@ -1,12 +1,12 @@
-// An in-order queue of work: a stream's command buffers, submitted to one of the driver's queues.
+// An in-order queue of work: the command buffers of a stream, submitted to one of the driver's queues.
 //
-// An operation is recorded into the open command buffer, after a barrier that orders it behind the one before. The
-// buffer is submitted at once where nothing of the stream is under way; else operations are gathered, up to kBatch, so
-// that a stream of small kernels pays for one submission in many. Whatever waits (flush, record, wait, synchronize,
-// redeem) submits first. A submission raises the stream's timeline by one when it is done.
+// An operation is recorded into the open command buffer, after a barrier that orders it after the previous one. If
+// nothing of the stream is in flight, the buffer is submitted at once. Otherwise operations are gathered, up to kBatch,
+// so that a stream of small kernels needs few submissions. All functions that wait (flush, record, wait, synchronize,
+// redeem) submit first. A submission raises the stream's timeline by one when it is done.
 //
-// Used by one thread at a time. A launch that is gathered costs the driver's own recording calls and some tens of
-// nanoseconds; it neither allocates nor locks.
+// Used by one thread at a time. A gathered launch costs the driver's own recording calls and some tens of nanoseconds;
+// it neither allocates nor locks.
 #pragma once
 
 #include <deque>
@@ -45,7 +45,7 @@ class StreamQueue final : public Queue {
   struct Batch {
     explicit Batch(Context& context) : sets(context) {}
     VkCommandBuffer commands = VK_NULL_HANDLE;
-    uint64_t value = 0;                              // of the timeline, when it is done
+    uint64_t value = 0;                              // of the timeline when the batch is done
     std::vector<std::shared_ptr<Timeline>> awaited;  // kept until then
     DescriptorSets sets;
   };
@@ -59,9 +59,9 @@ class StreamQueue final : public Queue {
   };
 
   // stream_queue.cc
-  void enter();                // throws what went wrong meanwhile
+  void enter();                // throws errors that occurred since the last call
   VkCommandBuffer open();      // the command buffer that records
-  void begin(Ticket* ticket);  // an operation: behind all before it
+  void begin(Ticket* ticket);  // begins an operation, after all previous ones
   void end(Ticket* ticket);    // may submit
   void write_end(const QuerySlot& slot);
   void barrier(VkAccessFlags to, VkPipelineStageFlags stages);
@@ -90,16 +90,16 @@ class StreamQueue final : public Queue {
   SharedQueue& shared_;
   std::shared_ptr<Timeline> timeline_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
-  std::unique_ptr<Batch> open_;  // null: none records
+  std::unique_ptr<Batch> open_;  // null: no open batch
   std::deque<std::unique_ptr<Batch>> under_way_;
   std::vector<std::unique_ptr<Batch>> free_;
   uint32_t gathered_ = 0;  // operations in the open batch
   uint64_t submitted_ = 0;
-  std::vector<Wait> waits_;  // of the next submission
+  std::vector<Wait> waits_;  // for the next submission
   Staging staging_;
   Tickets tickets_;
   AddressCache device_cache_, host_cache_;
-  Buffer nothing_;  // stands for an empty tensor where the device has no null descriptors
+  Buffer nothing_;  // used for an empty tensor if the device has no null descriptors
 };
 
 }  // namespace kymo::device::vulkan

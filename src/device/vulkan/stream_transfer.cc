@@ -158,7 +158,7 @@ void StreamQueue::fill_words(const Place& to, uint32_t word, size_t bytes) {
   if (middle != 0) context_.api().vkCmdFillBuffer(open(), to.buffer, to.offset + head, middle, word);
 }
 
-// The host writes a stretch of it; what is filled is then copied behind itself, twice as much each time.
+// The host writes the first part; the filled part is then copied after itself, twice as much each time.
 void StreamQueue::fill_pattern(const Place& to, const std::byte* pattern, uint32_t pattern_bytes, size_t bytes) {
   size_t done = std::min(bytes, kPatternBytes);
   const Staging::Space space = stage(done);

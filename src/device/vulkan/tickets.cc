@@ -16,7 +16,7 @@ Tickets::Times Tickets::choose(bool timestamps_are_slow) {
   if (word.empty()) return timestamps_are_slow ? Times::OfSubmissionsUnlessWanted : Times::OfEach;
   if (word == "submission") return Times::OfSubmissions;
   if (word == "dispatch") return Times::OfEach;
-  throw InvalidArgument(base::format("KYMO_VULKAN_TIMES is \"{}\": say dispatch or submission", word));
+  throw InvalidArgument(base::format("KYMO_VULKAN_TIMES is \"{}\": use dispatch or submission", word));
 }
 
 Tickets::Tickets(Context& context)

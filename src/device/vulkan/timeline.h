@@ -1,7 +1,7 @@
-// How far a queue has come: a timeline semaphore. Each submission raises it by one when it is done.
+// The progress of a queue: a timeline semaphore. Each submission raises it by one when it is done.
 //
 // Shared by the queue, the markers that were recorded in it and the submissions of other queues that wait for it.
-// Thread safe. Asking costs one load where the answer was known before, else a call of the driver.
+// Thread-safe. A query costs one load if the answer was known before, otherwise a driver call.
 #pragma once
 
 #include <atomic>

@@ -100,7 +100,7 @@ TEST_F(VulkanTimesTest, AnotherWordIsRefusedByName) {
     times_of_five("kernels");
     FAIL();
   } catch (const InvalidArgument& error) {
-    EXPECT_STREQ(error.what(), "KYMO_VULKAN_TIMES is \"kernels\": say dispatch or submission");
+    EXPECT_STREQ(error.what(), "KYMO_VULKAN_TIMES is \"kernels\": use dispatch or submission");
   }
 }
 

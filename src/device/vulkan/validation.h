@@ -1,4 +1,4 @@
-// What the validation layer found: for tests that prove a run clean.
+// The errors of the validation layer: for tests that check that a run had none.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace kymo::device::vulkan {
 
-// All errors since load_vulkan(), thrown or not. Nothing: it is not Vulkan's driver, or KYMO_VULKAN_VALIDATION is off.
+// All errors since load_vulkan(), thrown or not. Empty: the driver is not Vulkan's, or KYMO_VULKAN_VALIDATION is off.
 std::optional<std::vector<std::string>> validation_messages(const Driver& driver);
 
 }  // namespace kymo::device::vulkan

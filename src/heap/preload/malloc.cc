@@ -1,7 +1,7 @@
 // libkymo_malloc.so: the C library's allocation functions, recorded. LD_PRELOAD puts them before the program's own.
 //
-// Each asks whether anything records, one load and a branch, and then jumps on to the allocator behind. The recorded
-// ways are functions apart and reached by a jump, so that a stack begins with whoever called malloc.
+// Each function checks whether recording is on (one load and a branch) and jumps to the real allocator. The recorded
+// variants are separate functions that are reached by a jump, so that a stack begins with the caller of malloc.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ namespace {
 
 inline uintptr_t address_of(const void* memory) noexcept { return reinterpret_cast<uintptr_t>(memory); }
 
-// Takes note of what was allocated, and hands it on.
+// Records the allocation, and returns it.
 inline void* noted(void* memory, size_t bytes, const unwind::Registers& caller) noexcept {
   if (memory == nullptr || is_from_start(memory)) return memory;
   const int error = errno;
@@ -40,7 +40,7 @@ KYMO_RECORDED void* recorded_calloc(size_t count, size_t bytes) noexcept {
   return noted(next_allocator.calloc(count, bytes), count * bytes, KYMO_CALLER_REGISTERS());
 }
 
-// What is about to be returned. Recording may make system calls, and the program's errno is not ours.
+// Records a free that is about to happen. Keeps errno, because recording may make system calls.
 inline bool returning(const void* memory) noexcept {
   const int error = errno;
   const bool told = heap_returns(address_of(memory));
@@ -54,7 +54,7 @@ KYMO_RECORDED void recorded_free(void* memory) noexcept {
   next_allocator.free(memory);
 }
 
-// Returned and allocated again, in this order, as at any moment in between another thread may be given the old place.
+// Records a free and then an allocation. In this order, because another thread may get the old block in between.
 void* reallocated(void* memory, size_t bytes, const unwind::Registers& caller) noexcept {
   if (memory == nullptr) return noted(next_allocator.malloc(bytes), bytes, caller);
   const bool told = returning(memory);
@@ -103,8 +103,7 @@ KYMO_RECORDED void* recorded_pvalloc(size_t bytes) noexcept {
   return noted(next_allocator.pvalloc(bytes), (bytes + page - 1) / page * page, KYMO_CALLER_REGISTERS());
 }
 
-// Before the recorder's own beginning (priority 101), which may already allocate.
-// Allocators that bring an operator new which does not call malloc: C++ code goes past the functions below.
+// Some allocators have their own operator new, which does not call malloc: C++ code bypasses the functions below.
 void say_what_is_not_seen() noexcept {
   if (heap_recorded.load(std::memory_order_relaxed) == 0 || secure_getenv("KYMO_SESSION") == nullptr) return;
   Dl_info where;
@@ -113,10 +112,11 @@ void say_what_is_not_seen() noexcept {
   constexpr const char* kNames[] = {"jemalloc", "mimalloc", "snmalloc", "tcmalloc"};
   for (const char* name : kNames)
     if (strstr(where.dli_fname, name) != nullptr)
-      fprintf(stderr, "kymo: %s has an operator new of its own: what C++ code allocates by it is not recorded\n",
+      fprintf(stderr, "kymo: %s has its own operator new: C++ allocations that use it are not recorded\n",
               where.dli_fname);
 }
 
+// Runs before the start of the recorder (priority 101), which may already allocate.
 __attribute__((constructor(101))) void begin_hook(int, char**, char** environment) noexcept {
   if (environ == nullptr) environ = environment;  // this comes before the C library's own initialization
   read_heap_mode();
@@ -162,26 +162,26 @@ KYMO_EXPORTED void* valloc(size_t bytes) noexcept {
 KYMO_EXPORTED void* pvalloc(size_t bytes) noexcept {
   return heap_is_watched() ? recorded_pvalloc(bytes) : next_allocator.pvalloc(bytes);
 }
-// Not an allocation, but the end of addresses that stacks are made of.
+// Not an allocation, but it makes code addresses in stacks invalid.
 KYMO_EXPORTED int dlclose(void* library) noexcept {
   const int error = next_allocator.dlclose(library);
   if (error == 0) heap_code_unloaded();
   return error;
 }
 
-// For the program, or whoever else is in it: stops recording the heap, and goes on.
+// For the program and its libraries: turns the recording of the heap off and on.
 KYMO_EXPORTED void kymo_malloc_record(int on) noexcept {
   heap_recorded.store(on != 0 ? 1 : 0, std::memory_order_relaxed);
 }
 
-// Nothing here throws. The C++ library's own would bring its memory for exceptions along, in every program's heap.
+// Nothing here throws. The function of the C++ library would also add its memory for exceptions to every heap.
 extern "C" int __gxx_personality_v0() noexcept;
 extern "C" int __gxx_personality_v0() noexcept {
   constexpr int kGoOn = 8;  // _URC_CONTINUE_UNWIND
   return kGoOn;
 }
 
-// The C++ library of the program keeps memory for exceptions in want and never returns it: no leak of the program's.
+// The C++ library keeps emergency memory for exceptions and never frees it. This is not a leak of the program.
 __attribute__((destructor)) static void return_runtimes_memory() noexcept {
   if (!heap_is_watched()) return;
   if (void* found = dlsym(RTLD_DEFAULT, "_ZN9__gnu_cxx9__freeresEv")) reinterpret_cast<void (*)()>(found)();

@@ -28,7 +28,7 @@ void* from_start(size_t bytes) noexcept {
 
 // ---- Until the functions are known -------------------------------------------------------------------------------
 
-// This thread is looking for them. Plain, not initial: whoever allocates here is the linker, early.
+// This thread is looking up the functions. The caller that allocates here is the linker, at an early stage.
 thread_local constinit bool looking __attribute__((tls_model("initial-exec"))) = false;
 
 void find_next() noexcept;

@@ -1,7 +1,7 @@
-// The functions that a program would have called without us: those of the allocator behind, found by the linker.
+// The functions of the real allocator, which the program would call without Kymo. The linker finds them.
 //
-// Looking for them may itself allocate; that comes from a small buffer and is never given back. The first call of each
-// finds them all, so that a call after that is a jump.
+// The lookup itself may allocate; that memory comes from a small buffer and is never freed. The first call of any
+// function finds them all, so later calls are only a jump.
 #pragma once
 
 #include <stddef.h>
@@ -25,9 +25,9 @@ struct NextAllocator {
 
 extern NextAllocator next_allocator;
 
-// Is this from the small buffer? Then nobody can take it back.
+// True if the address is in the small buffer; then it must not be freed.
 bool is_from_start(const void* address) noexcept;
-// Its contents, somewhere else.
+// Copies such a block to a new block of `bytes`.
 void* moved_from_start(const void* address, size_t bytes) noexcept;
 
 }  // namespace kymo::heap

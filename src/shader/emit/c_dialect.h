@@ -1,7 +1,7 @@
-// Where OpenCL C and CUDA C++ differ: how types, vectors and built-in functions are spelled.
+// The differences between OpenCL C and CUDA C++: the spelling of types, vectors and built-in functions.
 //
-// Texts that are given are operands in value form (c_types.h). One object for a translation: it collects what it needs
-// of the prelude. Throws Rejected for what the target cannot do.
+// The text arguments are operands in value form (c_types.h). There is one object per translation: it collects the parts
+// of the prelude that are needed. Throws Rejected for what the target does not support.
 #pragma once
 
 #include <span>
@@ -16,10 +16,10 @@
 
 namespace kymo::shader {
 
-// How a function reaches what only its kernel has; empty: it does not.
+// How a function accesses data that only its kernel has; empty: it does not.
 struct CHidden {
   std::string_view simd;  // a pointer to the memory of simdgroups
-  std::string_view grid;  // what the runtime says of the launch
+  std::string_view grid;  // the runtime's description of the launch
 };
 
 class CDialect {
@@ -35,21 +35,21 @@ class CDialect {
   virtual std::string_view opening() const = 0;  // the first lines of a text
 
   // ---- Declarations
-  virtual std::string_view scalar(TypeKind kind) const = 0;  // not of half and bfloat, which no dialect has
+  virtual std::string_view scalar(TypeKind kind) const = 0;  // not half and bfloat, which no dialect has
   virtual std::string vector(TypeKind component, uint32_t count) = 0;
-  virtual std::string_view space(Space space) const = 0;  // before what a pointer is to
-  // So that the name is a type's: before its definition follows, or long before.
+  virtual std::string_view space(Space space) const = 0;  // the text before the pointee type
+  // Makes the name known as a type: directly before its definition, or long before.
   virtual std::string forward(std::string_view structure, bool is_defined_next) const = 0;
-  virtual std::string structure(std::string_view name, uint32_t align) const = 0;  // its first line; 0: natural
+  virtual std::string structure(std::string_view name, uint32_t align) const = 0;  // its first line; align 0: natural
   virtual std::string_view function_head() const = 0;
   virtual std::string kernel_head(uint32_t max_threads) const = 0;
   virtual std::string_view group_head() const = 0;    // of a variable in threadgroup memory
   virtual std::string_view program_head() const = 0;  // of a constant of the program
   virtual std::string aggregate(std::string_view type, std::string_view parts) const = 0;  // (S){1, 2}
-  virtual std::string_view zeros() const = 0;    // the parts of an aggregate that is all 0
+  virtual std::string_view zeros() const = 0;    // the parts of an aggregate in which everything is 0
   virtual bool pointers_lose_const() const = 0;  // a pointer to a constant of the program needs a cast
   virtual bool needs_simd_memory() const = 0;
-  // Whether a kernel (or a function it calls) must be told about its launch for this intrinsic.
+  // Whether a kernel (or a function it calls) needs the description of the launch for this intrinsic.
   virtual bool needs_grid(ir::Intrinsic intrinsic, bool is_kernel) const = 0;
   virtual bool pieces_need_grid() const = 0;  // a kernel with simdgroups is launched in pieces
   // A parameter of group memory is an offset in the prelude's kymo_group_memory, not a pointer.
@@ -57,25 +57,25 @@ class CDialect {
 
   // ---- Numbers
   virtual std::string float_of_bits(uint32_t bits) const = 0;         // infinities and NaN
-  virtual std::string float_of_bits_static(uint32_t bits) const = 0;  // the same, where only a constant may stand
-  // A function of the prelude on 16-bit numbers, of a scalar or each component.
+  virtual std::string float_of_bits_static(uint32_t bits) const = 0;  // the same, in places that allow only constants
+  // A function of the prelude on 16-bit numbers, for a scalar or each component.
   virtual CText convert16(std::string_view function, bool gives_bits, uint32_t count, CText operand) = 0;
-  virtual CText bitcast(std::string_view type, CText bits) = 0;  // as many bytes, in memory form
+  virtual CText bitcast(std::string_view type, CText bits) = 0;  // the same number of bytes, in memory form
 
   // ---- Vectors: `type` is the operands'
   virtual CText unary(ir::Operator op, const Type* type, CText operand) = 0;
   virtual CText binary(ir::Operator op, const Type* type, const Type* right_type, CText left, CText right) = 0;
-  virtual CText convert(const Type* from, const Type* to, CText operand) = 0;  // neither of 16-bit floats nor packed
+  virtual CText convert(const Type* from, const Type* to, CText operand) = 0;  // neither 16-bit floats nor packed
   virtual CText splat(const Type* type, CText component) = 0;
-  // Of scalars and vectors. `type` is spelled as given, `component` are its parts.
+  // From scalars and vectors. `type` is spelled as passed, `component` are its parts.
   virtual CText construct(std::string_view type, std::string_view component, bool has_vectors,
                           std::span<const CText> parts) = 0;
   virtual std::string initializer(std::string_view type, std::string_view components) const = 0;  // of a constant
-  virtual CText component(const Type* type, CText vector, CText index) = 0;  // with an index that changes
+  virtual CText component(const Type* type, CText vector, CText index) = 0;  // with a variable index
   virtual CText swizzle(CText vector, std::span<const uint8_t> components) = 0;
-  // Vectors are the language's own: a swizzle may be written to, and a component is written with all of the vector.
+  // Vectors are native: a swizzle can be written, and writing a component writes the whole vector.
   virtual bool has_swizzles() const = 0;
-  // A component as a place, with an index that changes; `scalar` as in memory, `space` before it.
+  // A component as a place, with a variable index; `scalar` as in memory, `space` before it.
   virtual CText component_place(std::string_view scalar, std::string_view space, CText vector, CText index) = 0;
 
   // A component of a position (walk.h).
@@ -87,11 +87,11 @@ class CDialect {
 inline std::string_view component_name(uint32_t index) { return std::string_view("xyzw").substr(index, 1); }
 std::string_view operator_sign(ir::Operator op);
 Binding operator_binding(ir::Operator op);
-// `a op b`, in brackets where C's rules of precedence are not common knowledge.
+// `a op b`, in brackets if C's rules of precedence are not well known.
 CText c_joined(std::string_view sign, Binding binding, CText left, CText right);
 CText c_binary(ir::Operator op, CText left, CText right);
 
-// What a number is held as in value form: half and bfloat as float.
+// The type of a number in value form: half and bfloat are held as float.
 inline TypeKind held_as(const Type* scalar) {
   return scalar->is(TypeKind::Half) || scalar->is(TypeKind::BFloat) ? TypeKind::Float : scalar->kind;
 }

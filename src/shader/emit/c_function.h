@@ -10,12 +10,12 @@
 
 namespace kymo::shader {
 
-// What a function needs from its kernel: hidden parameters, before the others.
+// The data that a function needs from its kernel: hidden parameters, before the others.
 struct CNeeds {
   bool simd = false, grid = false;
 };
 
-// What the functions of a module share.
+// The data that the functions of a module share.
 struct CModule {
   CDialect& dialect;
   Names& names;
@@ -32,12 +32,12 @@ class CFunction {
   std::string write();  // its definition
 
  private:
-  // A place as C sees it.
+  // A place in the C text.
   struct Place {
     CText text;
     Form form = Form::Value;
     Space space = Space::Thread;
-    bool is_plain_array = false;  // of arrays: not a structure with one in it
+    bool is_plain_array = false;  // of arrays: a plain array, not a structure that contains one
   };
   // Within braces.
   class Inside {
@@ -68,8 +68,8 @@ class CFunction {
   std::string& name(const ir::Variable& variable);
 
   // ---- c_statements.cc
-  void block(const ir::Block& statements);  // in a scope of its own, without braces
-  void statements(const ir::Block& block);  // in this one
+  void block(const ir::Block& statements);  // in its own scope, without braces
+  void statements(const ir::Block& block);  // in the current scope
   void statement(const ir::Statement& statement);
   void declare(const ir::Statement& statement);
   std::string declaration(const ir::Statement& statement);
@@ -86,7 +86,7 @@ class CFunction {
 
   // ---- c_places.cc
   Place place(const ir::Expression& expression);
-  Place base(const ir::Expression& expression);  // also of what is no place
+  Place base(const ir::Expression& expression);  // also for expressions that are not places
   Place member(const ir::Expression& expression);
   Place index(const ir::Expression& expression);
   CText read(const ir::Expression& expression);
@@ -95,9 +95,9 @@ class CFunction {
   CText decay(const ir::Expression& expression);
   CText whole(const Place& place, const Type* type);  // an array as one value
   Components components(const ir::Expression& expression) const;
-  std::optional<std::string> assignment(const ir::Statement& statement);  // none: it takes several statements
+  std::optional<std::string> assignment(const ir::Statement& statement);  // empty: it needs several statements
   std::string component_assignment(const ir::Expression& target, const ir::Expression& from);
-  CText value_for(Form form, const ir::Expression& from);  // what is stored in a place of this form
+  CText value_for(Form form, const ir::Expression& from);  // the text to store in a place of this form
   std::optional<std::string> in_place(const ir::Statement& statement);
   void swizzle_assignment(const ir::Statement& statement);
 
@@ -123,9 +123,9 @@ class CFunction {
   const ir::Function& function_;
   CHidden hidden_;
   std::unordered_map<const ir::Variable*, std::string> variables_;
-  std::unordered_map<const ir::Variable*, std::string> given_;  // the parameters that values come in
+  std::unordered_map<const ir::Variable*, std::string> given_;  // the parameters that hold the values
   std::unordered_set<const ir::Variable*> plain_arrays_;
-  std::unordered_set<const ir::Variable*> hoisted_;  // declared already
+  std::unordered_set<const ir::Variable*> hoisted_;  // already declared
   std::string out_;
   std::string indent_;
   uint32_t depth_ = 0;

@@ -1,5 +1,5 @@
-// OpenCL C 1.2. Buffers are all __global, as their addresses are plain numbers with shared virtual memory. Vectors are
-// the language's own; those of bool are of uchar, 0 or 1.
+// OpenCL C 1.2. All buffers are __global, because with shared virtual memory their addresses are plain numbers. Vectors
+// are native; vectors of bool are vectors of uchar with 0 or 1.
 #pragma once
 
 #include "shader/emit/c_dialect.h"
@@ -18,8 +18,8 @@ class OpenClDialect final : public CDialect {
   std::string_view space(Space space) const override;
   std::string forward(std::string_view structure, bool is_defined_next) const override;
   std::string structure(std::string_view name, uint32_t align) const override;
-  // Not static: into such a function PoCL 3.1 with LLVM 14 writes the address of a __local variable that all callers
-  // give it, and then forgets that every group has its own.
+  // Not static. If all callers pass the address of one __local variable to a static function, PoCL 3.1 with LLVM 14
+  // puts this address into the function, and ignores that every group has its own variable.
   std::string_view function_head() const override { return ""; }
   std::string kernel_head(uint32_t) const override { return "__kernel void "; }
   std::string_view group_head() const override { return "__local "; }
@@ -54,7 +54,7 @@ class OpenClDialect final : public CDialect {
 
  private:
   std::string vector_of(const Type* type) { return vector(held_as(type->inner), type->count); }
-  CText as_bools(uint32_t count, CText minus_ones);  // -1 or 0 of any width becomes 1 or 0
+  CText as_bools(uint32_t count, CText minus_ones);  // converts -1 or 0 of any width to 1 or 0
   CText select(const ir::Expression& expression, std::span<CText> operands);
   CText reverse_bits(const Type* type, CText operand);
   CText atomic(const ir::Expression& expression, std::span<CText> operands);

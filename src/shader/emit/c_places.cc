@@ -185,7 +185,7 @@ std::string CFunction::component_assignment(const ir::Expression& target, const 
   const bool is_constant = c_places_is_constant_index(position);
   if (target.operands[0]->kind == ExpressionKind::Swizzle && !is_constant)
     throw Rejected{target.at,
-                   "a component of a swizzle with a changing index cannot be written; name the vector itself"};
+                   "a component of a swizzle with a variable index cannot be written; use the vector itself"};
   const Components chosen = is_constant ? components(target) : Components{target.operands[0], {}};
   Place vector = place(*chosen.vector);
   CText given = value_for(vector.form, from);

@@ -1,8 +1,9 @@
-// The helpers that a generated text needs and its language lacks, taken from a file of pieces.
+// The helpers that a generated text needs and its language lacks, from a file of pieces.
 //
 //   //# simd_sum TYPE: simd_memory, bits_TYPE      a piece, the words that are replaced in it, the pieces it needs
 //
-// Only the pieces that were asked for are in the text, each once for each set of words. Not thread-safe; the texts are.
+// The text contains only the pieces that were requested, each once for each set of words. Not thread-safe; the texts
+// are.
 #pragma once
 
 #include <initializer_list>
@@ -21,13 +22,13 @@ struct CPiece {
 };
 using CPieces = std::unordered_map<std::string_view, CPiece>;
 
-CPieces read_pieces(std::string_view file);  // the views are of the file
+CPieces read_pieces(std::string_view file);  // the result refers to the file's text
 
 class CPrelude {
  public:
   explicit CPrelude(const CPieces& pieces) : pieces_(pieces) {}
 
-  // A piece that is not there, or wants another number of words, is a mistake of the emitter's: std::logic_error.
+  // A piece that does not exist, or that takes another number of words, is a bug of the emitter: std::logic_error.
   void use(std::string_view piece, std::initializer_list<std::string_view> words = {}) {
     use(piece, std::vector<std::string_view>(words));
   }

@@ -46,7 +46,7 @@ void CFunction::line(std::string_view text) { ((out_ += indent_) += text) += '\n
 void CFunction::block(const ir::Block& statements) {
   if (indent_.size() / 2 > kMostBlocks)
     throw Rejected{statements.empty() ? function_.at : statements.front()->at,
-                   base::format("blocks are nested more than {} deep; make functions of them", kMostBlocks)};
+                   base::format("blocks are nested more than {} deep; move parts of them into functions", kMostBlocks)};
   const Inside inside(*this);
   this->statements(statements);
 }

@@ -1,4 +1,4 @@
-// A piece of an expression in C, with how strongly its outermost operator binds, so that brackets come only where
+// A piece of a C expression, with the precedence of its outermost operator, so that brackets are written only if
 // needed.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace kymo::shader {
 
-// Weakest first, as C has them.
+// Weakest first, as in C.
 enum class Binding : uint8_t {
   Conditional,
   LogicalOr,
@@ -31,12 +31,12 @@ struct CText {
   std::string text;
   Binding binding = Binding::Postfix;
 
-  // As an operand of something that binds so strongly.
+  // As an operand of an operator with this precedence.
   std::string in(Binding wanted) && { return binding >= wanted ? std::move(text) : "(" + text + ")"; }
 };
 
 inline CText c_prefix(std::string_view sign, CText operand) {
-  // No "--x", and no "& &x".
+  // Avoids "--x" and "& &x".
   if (!operand.text.empty() && operand.text.front() == sign.back()) operand.binding = Binding::Conditional;
   std::string text(sign);
   text += std::move(operand).in(Binding::Prefix);

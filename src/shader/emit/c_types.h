@@ -1,13 +1,12 @@
 // The types of a module in C, each in up to two forms.
 //
-//   value form    what threads compute with: half and bfloat are floats, pointers are pointers, bool is bool
-//   memory form   Metal's layout to the byte, in buffers, in group memory and in the program's constants: half and
-//   bfloat
+//   value form    for computing: half and bfloat are floats, pointers are pointers, bool is bool
+//   memory form   Metal's exact layout, in buffers, in group memory and in the program's constants: half and bfloat
 //                 are ushort, bool is uchar, pointers are ulong
 //
 // Most types have one form that is both. An array is a structure { T v[N]; }, so that it can be assigned, passed and
-// returned; variables are plain arrays where they can be (declaration()). Packed vectors are structures { T v[N]; } of
-// memory form everywhere, as they are converted whenever they are read.
+// returned; variables are plain arrays if possible (declaration()). Packed vectors are structures { T v[N]; } in memory
+// form everywhere, because they are converted whenever they are read.
 #pragma once
 
 #include <string>
@@ -28,12 +27,12 @@ class CTypes {
 
   std::string spelled(Form form, const Type* type);
   std::string value(const Type* type) { return spelled(Form::Value, type); }
-  bool is_same(const Type* type);  // its forms are one
+  bool is_same(const Type* type);  // both forms are the same
 
-  // From memory form to value form and back.
+  // From memory form to value form, and the reverse.
   CText load(const Type* type, CText text);
   CText store(const Type* type, CText text);
-  // A packed vector as a plain one, and back.
+  // A packed vector as a plain one, and the reverse.
   CText unpack(const Type* packed, CText text);
   CText pack(const Type* packed, CText text);
 
@@ -43,12 +42,12 @@ class CTypes {
   // { ulong address; T value; }: how a kernel takes a value.
   std::string inline_value(const Type* type);
 
-  // Definitions, those before that others need.
+  // The definitions, in order of dependency.
   std::string take_text();
 
  private:
   struct Known {
-    std::string name[2];  // by form; of a type that has one, both the same
+    std::string name[2];  // by form; if a type has one form, both are the same
     bool is_forward[2] = {}, is_complete[2] = {};
     int same = -1;
     std::vector<std::string> fields;
@@ -65,11 +64,11 @@ class CTypes {
   CDialect& dialect_;
   Names& names_;
   std::unordered_map<const Type*, Known> known_;
-  std::vector<std::pair<Form, const Type*>> mentioned_;  // by pointers alone
+  std::vector<std::pair<Form, const Type*>> mentioned_;  // only by pointers
   std::string text_;
 };
 
-// Numbers of elements, of which C wants at least one.
+// The number of elements; C needs at least one.
 inline uint32_t c_count(const Type* array) { return array->count == 0 ? 1 : array->count; }
 
 }  // namespace kymo::shader

@@ -1,21 +1,22 @@
-// The last stage: a module's kernels, and the functions they call, as text in a target's language, with what a caller
-// must know to launch them.
+// The last stage: the kernels of a module, and the functions they call, as text in the language of a target, with the
+// data that a caller needs to launch them.
 //
-// Text is for people too: names are the source's, where the target allows; only those helpers of the prelude that are
-// used are in it.
+// The text is also for people: it uses the names of the source if the target allows them, and contains only those
+// helpers of the prelude that are used.
 //
-// A launch that its groups do not divide runs differently on each target, and a kernel must not notice. What a target's
-// own functions say there (docs/device.md, src/device/TARGET/):
+// If the threads of a launch are not a multiple of its groups, each target runs the launch differently, and a kernel
+// must not notice it. In such a launch, the built-in functions of the targets return (docs/device.md,
+// src/device/TARGET/):
 //
 //   OpenCL  pieces with an offset: get_global_id, get_local_id, get_local_size are right; get_group_id, get_num_groups,
-//           get_global_size are made right by compiling the text once more for such a launch, which takes long
-//   CUDA    one launch of whole groups whose surplus threads exit at once: blockIdx, threadIdx, gridDim are right, and
-//           blockDim is that of a full group. A kernel that uses simdgroups is launched in pieces too where its lanes
-//           would not be in order
+//           get_global_size are corrected by compiling the text once more for such a launch, which is slow
+//   CUDA    one launch of whole groups, in which surplus threads exit at once: blockIdx, threadIdx, gridDim are right,
+//           and blockDim is that of a full group. A kernel that uses simdgroups is launched in pieces too, if its lanes
+//           would not be in order otherwise
 //   GLSL    pieces: gl_GlobalInvocationID, gl_LocalInvocationID, gl_WorkGroupID, gl_NumWorkGroups, gl_WorkGroupSize are
-//           right; the threads of the grid and the size of a full group are not there at all
+//           right; the threads of the grid and the size of a full group are not available
 //
-// A kernel that needs more says so (Kernel::takes_grid) and has one parameter more, the last, filled by the runtime:
+// A kernel that needs more sets Kernel::takes_grid and has one more parameter, the last, which the runtime fills:
 //
 //   struct { uint threads[3]; uint group[3]; uint offset[3]; } kymo_grid    by value, on OpenCL and CUDA
 //   uint kymo_grid[6]                                                       GLSL: the last of the push constants
@@ -24,7 +25,7 @@
 //   offset   CUDA: of the piece, in threads: GridPosition is offset + blockIdx * blockDim + threadIdx, GroupIndex is
 //            offset / group + blockIdx, GroupSize is min(group, threads - offset - blockIdx * blockDim)
 //
-// On CUDA every kernel that uses simdgroups, and every one that asks for its GroupSize or GridSize, takes it.
+// On CUDA it is taken by every kernel that uses simdgroups, and by every kernel that reads its GroupSize or GridSize.
 #pragma once
 
 #include <string>
@@ -40,7 +41,7 @@ struct Emitted {
   std::vector<Kernel> kernels;
 };
 
-// Throw Rejected for what the target cannot do.
+// Throw Rejected for what the target does not support.
 Emitted emit_opencl(const ir::Module& module);
 Emitted emit_cuda(const ir::Module& module);
 Emitted emit_glsl(const ir::Module& module);

@@ -127,9 +127,10 @@ void fit_push_constants(Kernel& kernel, const Location& at) {
       return parameter.passing == Passing::Inline ? parameter.inline_bytes : 0;
     });
     if (largest == kernel.parameters.end() || largest->passing != Passing::Inline)
-      throw Rejected{at, base::format("the kernel {} has {} bytes of arguments; Vulkan takes {}: put pointers into a "
-                                      "structure in a constant buffer",
-                                      kernel.name, glsl_pushed_bytes(kernel), kPushBytes)};
+      throw Rejected{
+          at, base::format("the kernel {} has {} bytes of arguments; the max on Vulkan is {}: put pointers into a "
+                           "structure in a constant buffer",
+                           kernel.name, glsl_pushed_bytes(kernel), kPushBytes)};
     largest->passing = Passing::Address;
     largest->inline_bytes = largest->value_offset = 0;
   }

@@ -70,7 +70,7 @@ TypeKind stored_kind(const Type* type) {
 
 void Memory::note_static_pointers(const Type* type) const {
   if (is_static_pointer(type))
-    unit_.refuse(base::format("a {} cannot lie in a buffer on Vulkan", TypeTable::name(type)));
+    unit_.refuse(base::format("a {} cannot be in a buffer on Vulkan", TypeTable::name(type)));
 }
 
 std::string Memory::scalar_at(TypeKind kind, const Text& address) {

@@ -1,5 +1,5 @@
-// Values in memory: in buffers, which are read and written by address and laid out as Metal does; and in rows of 32-bit
-// words, which is how unions and the values of arguments come.
+// Values in memory: in buffers, which are accessed by address and have Metal's layout; and in arrays of 32-bit words,
+// which hold unions and the values of arguments.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace kymo::shader::glsl {
 
-// Bytes in an array of uint that has this name.
+// Bytes in an array of uint with this name.
 struct WordPlace {
   std::string words;
   uint64_t offset = 0;
-  std::string moving;  // more bytes, a uint expression; empty: none
+  std::string moving;  // additional bytes, a uint expression; empty: none
 };
 
 class Memory {
@@ -23,13 +23,13 @@ class Memory {
   Text load(const Type* type, const Text& address);
   // A statement, with its semicolon.
   std::string store(const Type* type, const Text& address, const Text& value);
-  // A scalar, or a whole vector, that can be changed where it is; empty: it must be loaded and stored.
+  // A scalar, or a whole vector, that can be changed in place; empty: it must be loaded and stored.
   std::string direct(const Type* type, const Text& address);
 
   Text zero(const Type* type);
 
   Text get(const Type* type, const WordPlace& from);
-  // Statements, one a line, indented. `value` is a name.
+  // Statements, one per line, indented. `value` is a name.
   std::string put(const Type* type, const WordPlace& to, const Text& value, std::string_view indent);
   Text bitcast(const Type* to, const Type* from, const Text& value);
 
@@ -47,10 +47,10 @@ class Memory {
   Unit& unit_;
 };
 
-// `address` and so many bytes more.
+// `address` plus this number of bytes.
 Text address_plus(const Text& address, uint64_t bytes);
 uint32_t scalar_bytes(TypeKind kind);
-// The kind that an address, an atomic or a scalar has in memory.
+// The type of an address, an atomic or a scalar in memory.
 TypeKind stored_kind(const Type* type);
 
 }  // namespace kymo::shader::glsl

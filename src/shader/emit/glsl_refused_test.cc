@@ -102,7 +102,8 @@ TEST(GlslPointerTest, OtherCastsAreRefusedByTheTypes) {
   TwoVariables m;
   const Type* four = m.to(m.number(TypeKind::Float, 4), Space::Thread);
   m.statements.push_back(m.evaluate(m.deref(m.pointer_cast(four, m.v(m.p)))));
-  EXPECT_EQ(m.outcome(), "refused: a thread float* cannot become a thread float4* on Vulkan: use as_type on values");
+  EXPECT_EQ(m.outcome(),
+            "refused: a thread float* cannot be converted to a thread float4* on Vulkan: use as_type on values");
 }
 
 TEST(GlslKernelTest, ValuesGoByAddressWhenThereIsNoRoomForThem) {
@@ -125,7 +126,8 @@ TEST(GlslKernelTest, MoreBuffersThanVulkanTakesAreRefused) {
   Function& kernel = m.kernel("many");
   for (int i = 0; i < 17; ++i) m.buffer(kernel, "b" + std::to_string(i), m.number(TypeKind::Float));
   EXPECT_EQ(glsl_outcome(m),
-            "refused: the kernel many has 136 bytes of arguments; Vulkan takes 128: put pointers into a structure in a "
+            "refused: the kernel many has 136 bytes of arguments; the max on Vulkan is 128: put pointers into a "
+            "structure in a "
             "constant buffer");
 }
 

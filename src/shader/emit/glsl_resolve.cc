@@ -60,7 +60,7 @@ Direct direct_place(const ir::Expression& dereference) {
 const std::vector<Instance*>& Resolver::run() {
   const std::vector<ir::Function*> kernels = module_.kernels();
   do {
-    if (++walk_ > kMostWalks) throw Rejected{kernels[0]->at, "its pointers are too entangled for Vulkan"};
+    if (++walk_ > kMostWalks) throw Rejected{kernels[0]->at, "its pointers are too complex for Vulkan"};
     is_changed_ = false;
     for (const ir::Function* kernel : kernels) resolve(instance_for(*kernel, {}, kernel->at));
   } while (is_changed_);
@@ -102,7 +102,7 @@ Cell& Resolver::cell(Instance& instance, const ir::Variable& variable) {
   if (known != nullptr) return *known;
   if (pointers > kMostShapes)
     throw Rejected{{},
-                   base::format("\"{}\" has {} pointers to variables in it; on Vulkan it may have {}", variable.name,
+                   base::format("\"{}\" has {} pointers to variables in it; the max on Vulkan is {}", variable.name,
                                 pointers, kMostShapes)};
   known = &cells_.emplace_back();
   known->variable = &variable;

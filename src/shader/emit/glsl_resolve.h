@@ -1,8 +1,8 @@
-// Which functions the text will have: each once for every combination of shapes (glsl_shape.h) that static pointers are
-// passed to it with, and what each of them calls.
+// Finds the functions of the text: each function once for every combination of shapes (glsl_shape.h) of the static
+// pointers that are passed to it, and the functions that each of them calls.
 //
-// Walks from the kernels through all they call, over again while a walk finds shapes that an earlier one did not know.
-// Throws Rejected for what has no shape.
+// Walks from the kernels through everything they call, and repeats while a walk finds new shapes. Throws Rejected if a
+// pointer has no shape.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,7 @@
 
 namespace kymo::shader::glsl {
 
-// Of the kernels of a module, by their number.
+// A set of kernels of a module, by their number.
 class KernelSet {
  public:
   void add(uint32_t kernel);
@@ -35,13 +35,13 @@ struct Instance {
   const ir::Function* function = nullptr;
   Shapes arguments;  // of the static pointers in its parameters
   Shapes result;
-  std::unordered_map<const ir::Variable*, Cell*> cells;        // of variables with static pointers in them
+  std::unordered_map<const ir::Variable*, Cell*> cells;        // of variables that contain static pointers
   std::unordered_map<const ir::Expression*, Instance*> calls;  // by the Call
-  std::vector<Instance*> callees;                              // the same in their order, some several times
-  bool asks_grid = false;                                      // for the size of the grid, or of a full group
-  KernelSet kernels;                                           // that reach it
+  std::vector<Instance*> callees;                              // the same in order, some several times
+  bool asks_grid = false;                                      // it reads the size of the grid, or of a full group
+  KernelSet kernels;                                           // that call it, directly or not
   std::string name;
-  uint32_t walk = 0;  // the last one that came here
+  uint32_t walk = 0;  // the last walk that visited it
 };
 
 class Resolver {
@@ -50,18 +50,18 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // All that the kernels reach, with themselves, callees before callers.
+  // Everything that the kernels call, including themselves, callees before callers.
   const std::vector<Instance*>& run();
 
   Cell& cell(Instance& instance, const ir::Variable& variable);
-  // Of a static pointer in a function that was walked through.
+  // For a static pointer in a function that was visited.
   Shape shape(Instance& instance, const ir::Expression& pointer);
-  // What a kernel's pointer to threadgroup memory is to.
+  // The memory that a kernel's pointer to threadgroup memory points to.
   Cell& memory(const ir::Variable& variable);
   std::deque<Cell>& cells() { return cells_; }
 
  private:
-  // Counts how deep the walk is: in expressions, statements and calls.
+  // Counts the depth of the walk: in expressions, statements and calls.
   class Depth {
    public:
     Depth(Resolver& resolver, const Location& at);
@@ -86,7 +86,7 @@ class Resolver {
 
   void visit(const ir::Expression& expression);
   Shapes value(const ir::Expression& expression);   // of the static pointers in it
-  Shape pointer(const ir::Expression& expression);  // of one that is a static pointer
+  Shape pointer(const ir::Expression& expression);  // of a static pointer
   Shapes construct(const ir::Expression& expression);
   Spot place(const ir::Expression& expression);
   Spot dereference(const ir::Expression& expression);
@@ -107,15 +107,15 @@ class Resolver {
   bool is_changed_ = false;
 };
 
-// A pointer without what only makes it a pointer to constants, or to variables.
+// A pointer without the casts that only change it to a pointer to constants, or to variables.
 const ir::Expression& without_casts(const ir::Expression& pointer);
 
-// A place behind a pointer that was taken of it in the same breath, which then need not be a pointer: *&x is x, *(a +
-// i) is a[i]. Null: another pointer.
+// A place behind a pointer that was created in the same expression, so that no pointer is needed: *&x is x, *(a + i) is
+// a[i]. Null: another pointer.
 struct Direct {
   const ir::Expression* place = nullptr;
   bool is_element = false;                // of `place`, an array
-  const ir::Expression* index = nullptr;  // null: the first
+  const ir::Expression* index = nullptr;  // null: the first element
 };
 Direct direct_place(const ir::Expression& dereference);
 

@@ -127,7 +127,7 @@ Shape Resolver::pointer(const ir::Expression& expression) {
       const Type *from = expression.operands[0]->type, *to = expression.type->inner;
       if (expression.operands[0]->kind == ExpressionKind::Null) return null_shape();
       if (!is_static_pointer(from))
-        throw Rejected{expression.at, base::format("a {} cannot become a {} on Vulkan", TypeTable::name(from),
+        throw Rejected{expression.at, base::format("a {} cannot be converted to a {} on Vulkan", TypeTable::name(from),
                                                    TypeTable::name(expression.type))};
       Shape shape = value(*expression.operands[0])[0];
       if (from->inner == to || shape.root == nullptr) return shape;
@@ -136,7 +136,7 @@ Shape Resolver::pointer(const ir::Expression& expression) {
       for (; inner->is_array() && inner != to && !to->is_array(); inner = inner->inner)
         shape.path.push_back({true, 0, inner->count});
       if (inner != to && !glsl_same_size(inner, to))
-        throw Rejected{expression.at, base::format("a {} cannot become a {} on Vulkan: use as_type on values",
+        throw Rejected{expression.at, base::format("a {} cannot be converted to a {} on Vulkan: use as_type on values",
                                                    TypeTable::name(from), TypeTable::name(expression.type))};
       return shape;
     }

@@ -1,15 +1,15 @@
-// Pointers to variables, which GLSL does not have: what is known of them when the text is written.
+// Pointers to variables, which GLSL does not have: what is known about them when the text is written.
 //
-// Such a pointer is to a part of one variable, its root, and which part is known but for the indices of arrays. What is
-// left at run time is one int for each of these. So a root is a global of the text, a pointer variable is an int (a row
-// of ints where arrays lie in structures in arrays), often nothing at all, and a function that takes such pointers is
-// written once for each shape that is passed to it.
+// Such a pointer points to a part of one variable, its root. The part is known except for array indices, so at run time
+// it needs one int for each of them. A root is a global of the text. A pointer variable is an int (an array of ints if
+// arrays are in structures in arrays), and often not needed at all. A function that takes such pointers is written once
+// for each shape that is passed to it.
 //
-//   thread Pair& p = pairs[i];    shape: `pairs`, an element; left: i
-//   thread float* x = &p.x;       shape: `pairs`, an element, the field x; left: i
+//   thread Pair& p = pairs[i];    shape: `pairs`, an element; at run time: i
+//   thread float* x = &p.x;       shape: `pairs`, an element, the field x; at run time: i
 //   *x = 1;                       pairs[i].x = 1.0;
 //
-// Arrays in arrays count as one long array, as pointers into them may walk from one row into the next.
+// Arrays in arrays count as one long array, because pointers into them may move from one row to the next.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ struct Step {
 using Path = std::vector<Step>;
 
 struct Shape {
-  Cell* root = nullptr;  // null: it is null, or nothing was ever assigned to it
+  Cell* root = nullptr;  // null: the pointer is null, or was never assigned
   Path path;
-  // It is an int even where no index is left, because it may be null or may change: kymo_null, or anything else.
+  // It is an int even if no index is left, because it may be null or may change: kymo_null, or any other value.
   bool is_kept = false;
 
   uint32_t indices() const;  // runs of element steps
@@ -44,29 +44,29 @@ struct Shape {
 };
 using Shapes = std::vector<Shape>;
 
-// A variable, as the text has it.
+// A variable in the text.
 struct Cell {
   const ir::Variable* variable = nullptr;
   const Type* type = nullptr;
-  bool is_memory = false;  // a row of `type`, as many as the caller says
-  bool is_rooted = false;  // pointers are to it: a global
+  bool is_memory = false;  // an array of `type`, whose length the caller sets
+  bool is_rooted = false;  // pointers point to it: a global
   bool was_read = false;   // its shapes were used
   Shapes shapes;           // of the static pointers in it
   std::string name;
-  // The address of a kernel's value that stays where it is; empty: it is here.
+  // The address of a kernel's value that is not copied; empty: it is here.
   std::string address;
 };
 
-// A place: a part of a cell. No cell: in a buffer, no place at all, or nowhere that is known.
+// A place: a part of a cell. No cell: it is in a buffer, is not a place, or is unknown.
 struct Spot {
   Cell* cell = nullptr;
   Path path;
 };
 
-// One shape for both, into the first; whether that changed. Throws Rejected where there is none.
+// Merges both shapes into the first; returns whether it changed. Throws Rejected if there is no common shape.
 bool join(Shape& into, const Shape& from, const Location& at);
 
-// A part of a cell: its type, and where its shapes begin among those of the cell.
+// A part of a cell: its type, and the index of its first shape among those of the cell.
 struct Part {
   const Type* type = nullptr;
   uint32_t first = 0;

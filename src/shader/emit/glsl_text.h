@@ -1,5 +1,4 @@
-// Pieces of GLSL expressions: their text, and how tightly it binds, so that only the parentheses that are needed are
-// written.
+// Pieces of GLSL expressions: their text and their precedence, so that only necessary parentheses are written.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace kymo::shader::glsl {
 
-// From loose to tight, as GLSL has them.
+// From the lowest to the highest precedence, as in GLSL.
 enum class Level : uint8_t {
   Comma,
   Assignment,
@@ -35,15 +34,15 @@ struct Text {
   Level level = Level::Postfix;
 };
 
-// The text as an operand of something that binds like `level`.
+// The text as an operand of an operator with this precedence.
 std::string operand(const Text& text, Level level);
 
 Text binary(const Text& left, std::string_view sign, const Text& right, Level level);
-Text sum(const Text& left, const Text& right);               // without an added 0
-Text product(const Text& left, uint64_t factor, bool wide);  // without a factor of 1; wide: of uint64_t, else of int
+Text sum(const Text& left, const Text& right);               // omits an added 0
+Text product(const Text& left, uint64_t factor, bool wide);  // omits a factor of 1; wide: uint64_t, else int
 
-// A scalar's value as GLSL writes it: 5, 5u, 5ul, uint8_t(5), 0.5, -1.0. `bits` as in ir::Expression. Infinities and
-// NaN are written as quotients, which are constant expressions too.
+// The value of a scalar in GLSL: 5, 5u, 5ul, uint8_t(5), 0.5, -1.0. `bits` as in ir::Expression. Infinities and NaN are
+// written as quotients, which are constant expressions too.
 Text literal(TypeKind kind, uint64_t bits);
 std::string number(uint64_t value);  // 12ul
 

@@ -129,7 +129,7 @@ const Types::Structure& Types::structure(const Type* type) {
     if (type->size > kMostUnionBytes)
       throw Rejected{
           {},
-          base::format("the union {} has {} bytes; on Vulkan it may have {}", type->name, type->size, kMostUnionBytes)};
+          base::format("the union {} has {} bytes; the max on Vulkan is {}", type->name, type->size, kMostUnionBytes)};
     text = base::format("  uint words[{}];\n", words_of_union(type));
   } else {
     // What it is made of is declared before it.

@@ -1,6 +1,6 @@
-// Types in GLSL, as values have them: half and bfloat are floats, pointers to buffers are 64-bit addresses, atomics are
-// what they are of (a float's are its bits), unions are words, and pointers to variables are what is left of them at
-// run time: an int (glsl_shape.h).
+// The types of values in GLSL: half and bfloat are floats, pointers to buffers are 64-bit addresses, atomics have their
+// value type (for a float its bits), unions are words, and pointers to variables are ints, the part of them that exists
+// at run time (glsl_shape.h).
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@
 
 namespace kymo::shader::glsl {
 
-// Into buffers: an address.
+// A pointer into buffers: an address.
 bool is_address(const Type* type);
-// To a variable, which must be known when the text is written: GLSL has no such pointers.
+// A pointer to a variable, which must be known when the text is written: GLSL has no such pointers.
 bool is_static_pointer(const Type* type);
 
 uint32_t words_of_union(const Type* type);
@@ -30,14 +30,14 @@ class Types {
   std::string vector_name(const Type* scalar, uint32_t count) { return vector_name(scalar->kind, count); }
   const std::string& field_name(const Type* structure, uint32_t field);
 
-  // How many static pointers are in a value of this type. Elements of an array share theirs.
+  // The number of static pointers in a value of this type. Elements of an array share theirs.
   uint32_t static_pointers(const Type* type) { return facts(type).static_pointers; }
   uint32_t static_pointers_before(const Type* structure, uint32_t field);
-  // Scalars and vectors in it, as far as they can be counted.
+  // The number of scalars and vectors in it, if it can be counted.
   uint32_t parts(const Type* type) { return facts(type).parts; }
 
   const std::string& declarations() const { return declarations_; }
-  // Which sizes of integers occur.
+  // Which integer sizes occur.
   bool has_8_bits() const { return has_8_bits_; }
   bool has_16_bits() const { return has_16_bits_; }
 
@@ -55,7 +55,7 @@ class Types {
   std::string make_name(const Type* type);
 
   Names& names_;
-  Names field_names_;  // a structure's are among themselves
+  Names field_names_;  // unique within a structure
   std::unordered_map<const Type*, std::string> known_;
   std::unordered_map<const Type*, Structure> structures_;
   std::unordered_map<const Type*, Facts> facts_;

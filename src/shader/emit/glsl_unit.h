@@ -1,7 +1,7 @@
-// The text as it grows: what the functions of a module share while they are written.
+// The text while it is written: the data that the functions of a module share.
 //
-// A text is compiled once for each of its kernels, with the kernel's name defined. Whatever only some of them need
-// stands between #if and #endif.
+// A text is compiled once for each of its kernels, with the kernel's name defined. Code that only some kernels need is
+// between #if and #endif.
 #pragma once
 
 #include <string>
@@ -33,31 +33,31 @@ class Unit {
   Resolver resolver;
   CPrelude prelude;
   std::vector<std::string> kernel_names;
-  Location at;  // what is being written stands here: for refusals
+  Location at;  // the position of the current code: for errors
 
   [[noreturn]] void refuse(std::string text) const { throw Rejected{at, std::move(text)}; }
 
-  // Operations among the threads of a simdgroup or a group, which have shared memory of their own.
+  // Operations among the threads of a simdgroup or a group, which have their own shared memory.
   CPrelude& simdgroups(const KernelSet& kernels) {
     simd_kernels_.add(kernels);
     return simd_;
   }
 
-  // What reads and writes a buffer: `float_at(address).v`. `type` is GLSL's.
+  // Accesses a buffer: `float_at(address).v`. `type` is GLSL's.
   std::string reference(const std::string& type, uint32_t align);
   void need(Extension extension) { extensions_ |= 1U << static_cast<uint32_t>(extension); }
   bool needs(Extension extension) const { return (extensions_ >> static_cast<uint32_t>(extension) & 1) != 0; }
-  // Barriers are for buffers too: threads shall see what others wrote to them.
+  // Barriers also apply to buffers: threads must see what other threads wrote to them.
   void share_buffers() { is_coherent_ = true; }
 
-  // A variable that pointers are to, or that threads share.
+  // A variable that pointers point to, or that threads share.
   void declare(const Cell& cell, const KernelSet& kernels);
-  // In the order of adding; `kernels` null: for all.
+  // In the order of the calls; `kernels` null: for all.
   void add_global(std::string text, const KernelSet* kernels);
   void add_function(std::string text, const KernelSet* kernels);
 
-  // A helper that is made where it is first asked for: its name is `wanted` or like it. `make` gives its text for a
-  // name, and may ask for other helpers.
+  // A helper that is created when it is first needed: its name is `wanted` or similar. `make` returns its text for a
+  // name, and may request other helpers.
   template <class Make>
   const std::string& helper(const std::string& key, std::string_view wanted, Make&& make,
                             const KernelSet* kernels = nullptr) {
@@ -71,7 +71,7 @@ class Unit {
   // The condition of an endless loop.
   std::string goes_on();
 
-  // Whether this is the first time that it is asked: for overloads of a name.
+  // Whether this is the first call with this key: for overloads of a name.
   bool is_new(const std::string& key) { return seen_.insert(key).second; }
 
   std::string type_of(const Cell& cell);

@@ -1,4 +1,4 @@
-// The words that a name in a GLSL text may not be.
+// The words that cannot be names in a GLSL text.
 #pragma once
 
 #include "shader/emit/names.h"

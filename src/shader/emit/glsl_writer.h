@@ -1,7 +1,7 @@
-// One function of the text, from the IR.
+// Writes one function of the text, from the IR.
 //
-// Expressions become text at once. Where one cannot stand where it is wanted, a line with a temporary is written before
-// the statement that is being written.
+// Expressions become text directly. If the text of an expression is not possible at its position, a line with a
+// temporary is written before the current statement.
 #pragma once
 
 #include <optional>
@@ -17,24 +17,24 @@
 
 namespace kymo::shader::glsl {
 
-// Where something is.
+// Where a value is.
 struct Place {
   enum class Kind : uint8_t {
-    Here,     // `text` can be read, and written where it is a place
-    Buffer,   // at `text` and `offset` bytes more
+    Here,     // `text` can be read, and written if it is a place
+    Buffer,   // at `text` plus `offset` bytes
     Words,    // in `words`: a part of a union
-    Nowhere,  // behind a pointer that is never anything but null
+    Nowhere,  // behind a pointer that is always null
   };
   Kind kind = Kind::Here;
-  const Type* type = nullptr;  // before components are picked
+  const Type* type = nullptr;  // before components are selected
   Text text;
   uint64_t offset = 0;
   WordPlace words;
   std::string picked;            // components of a vector that is not here: "xz"
-  const Type* really = nullptr;  // what it is, where it is seen as something else of the same size
+  const Type* really = nullptr;  // its real type, if it is used as another type of the same size
 };
 
-// A static pointer: what is known, and the ints that are left.
+// A static pointer: the known part, and the ints for run time.
 struct Pointer {
   Shape shape;
   std::vector<Text> ints;  // as many as shape.ints()
@@ -47,13 +47,13 @@ class Writer {
   // The whole text of a function.
   std::string function();
 
-  // For kernels, which begin and are called in another way: statements, and the body, at the end of what was written.
+  // For kernels, which begin and are called differently: statements, and the body, appended to the text.
   void line(std::string_view text);
   void body();
   void enter() { unit_.names.enter(); }
   void leave() { unit_.names.leave(); }
   Cell& cell(const ir::Variable& variable) { return unit_.resolver.cell(instance_, variable); }
-  // Declares a variable with a value; where pointers are to it, sets the global that it is.
+  // Declares a variable with a value; if pointers point to it, sets its global.
   void begin(Cell& cell, const Text& value);
   std::string take_text() { return std::move(out_); }
 
@@ -76,13 +76,13 @@ class Writer {
   void return_(const ir::Statement& statement);
   void open_loop(std::string_view head, std::string_view step);  // no head: endless
   void leave_unless(const ir::Expression& condition);
-  // What can stand in the head of a loop; nothing where it takes lines of its own.
+  // The condition for the head of a loop; empty if it needs its own lines.
   std::optional<std::string> inline_condition(const ir::Expression* condition);
   std::optional<std::string> inline_step(const ir::Block& step);
 
   // ---- Expressions
   std::string temporary(std::string_view type, const Text& value, std::string_view wanted = "t");
-  Text guarded(const ir::Expression& expression);  // that is not always evaluated
+  Text guarded(const ir::Expression& expression);  // an expression that is not always evaluated
   Text unary(const ir::Expression& expression);
   Text binary_chain(const ir::Expression& expression);
   Text binary(const ir::Expression& expression, const Text& left, const Text& right);
@@ -93,7 +93,7 @@ class Writer {
   Text conditional(const ir::Expression& expression);
   Text call(const ir::Expression& expression);
   Text address(const ir::Expression& expression);  // a pointer into a buffer
-  // Calls a function of scalars on each component.
+  // Calls a scalar function for each component.
   Text componentwise(std::string_view function, const Type* result, const std::vector<Text>& arguments,
                      const std::vector<const Type*>& types);
 
@@ -114,10 +114,10 @@ class Writer {
   Pointer null_pointer();
   Pointer kept_pointer(const ir::Expression& expression);
   Pointer choose_pointer(const ir::Expression& expression);
-  Text target(const Pointer& pointer);  // what it is to
+  Text target(const Pointer& pointer);  // what it points to
   std::vector<Text> fit(const Pointer& pointer, const Shape& shape);
   Text whole(const std::vector<Text>& ints);
-  Text as_value(const ir::Expression& pointer);  // as it is kept
+  Text as_value(const ir::Expression& pointer);  // the form in which it is stored
   void add_element(Pointer& pointer, uint32_t count, const Text& index);
 
   // ---- Intrinsics
@@ -137,7 +137,7 @@ class Writer {
   Instance& instance_;
   std::string out_;
   uint32_t indent_ = 1;
-  uint32_t guards_ = 0;  // around the expression that is being written
+  uint32_t guards_ = 0;  // around the current expression
 };
 
 // The program's constants.

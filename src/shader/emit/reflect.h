@@ -1,4 +1,4 @@
-// What a caller must know of a kernel to launch it.
+// The data that a caller needs to launch a kernel.
 #pragma once
 
 #include "shader/ir/ir.h"
@@ -6,11 +6,11 @@
 
 namespace kymo::shader {
 
-// Everything but the symbol, which is the emitter's to choose: it is the kernel's name as a legal one. Values are
-// passed inline; a target that cannot changes that.
+// Everything except the symbol, which the emitter chooses: here it is the kernel's name in legal form. Values are
+// passed inline; a target that does not support this changes it.
 Kernel reflect(const ir::Module& module, const ir::Function& kernel);
 
-// Sets how a value of this size and alignment is laid out behind its address: see Passing::Inline.
+// Sets the layout of a value of this size and alignment after its address: see Passing::Inline.
 void pass_inline(KernelParameter& parameter);
 
 }  // namespace kymo::shader

@@ -1,4 +1,4 @@
-// Looking at everything in a function: each statement and each expression once, an outer one before what is in it.
+// Visits everything in a function: each statement and each expression once, outer ones before inner ones.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace kymo::shader {
 
-// Long sums are deep trees, so this does not recurse.
+// Not recursive, because long sums are deep trees.
 template <class See>
 void walk_expression(const ir::Expression* expression, const See& see) {
   std::vector<const ir::Expression*> open;
@@ -32,7 +32,7 @@ void walk_block(const ir::Block& block, const See& see) {
   }
 }
 
-// For those who want only one of them: Overloaded{[](const ir::Statement&) {}, [&](const ir::Expression& e) { … }}.
+// For callers that need only one of them: Overloaded{[](const ir::Statement&) {}, [&](const ir::Expression& e) { … }}.
 template <class... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
@@ -40,7 +40,7 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-// Simd* and everything about a thread's place in its simdgroup.
+// Simd* and everything about the position of a thread in its simdgroup.
 inline bool is_of_simdgroups(ir::Intrinsic intrinsic) {
   switch (intrinsic) {
     case ir::Intrinsic::SimdBarrier:
@@ -52,7 +52,7 @@ inline bool is_of_simdgroups(ir::Intrinsic intrinsic) {
   }
 }
 
-// Where a thread or a group is, and how large what it is in: a uint3.
+// The position of a thread or a group, or the size of the group or grid: a uint3.
 inline bool is_position(ir::Intrinsic intrinsic) {
   return intrinsic >= ir::Intrinsic::GridPosition && intrinsic <= ir::Intrinsic::FullGroupSize;
 }

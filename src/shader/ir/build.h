@@ -1,8 +1,8 @@
-// Makes expressions and statements, with their types as ir.h wants them: for lowering, for passes, for tests.
+// Creates expressions and statements, with the types that ir.h requires: for lowering, for passes, for tests.
 //
-// Nothing is checked here: wrong operands make a wrong module, and verify() tells. What is trivially known comes out
-// simpler than it was asked for: a conversion to the type that is there already is left out, one of a constant is done,
-// *&x is x, and an element of an array that became a pointer is an Index of the array.
+// Nothing is checked here: wrong operands make a wrong module, which verify() detects. Trivial cases are simplified: a
+// conversion to the same type is left out, a conversion of a constant is evaluated, *&x is x, and an element of an
+// array that became a pointer is an Index of the array.
 #pragma once
 
 #include <initializer_list>
@@ -14,8 +14,7 @@
 
 namespace kymo::shader::ir {
 
-// The type an intrinsic's result has, from its operands; void for barriers and stores. Null where the operands do not
-// fit.
+// The result type of an intrinsic, from its operands; void for barriers and stores. Null if the operands are wrong.
 const Type* intrinsic_type(TypeTable& types, Intrinsic intrinsic, const std::vector<const Expression*>& operands);
 
 class Builder {
@@ -25,7 +24,7 @@ class Builder {
 
   explicit Builder(Module& module) : module_(module) {}
 
-  Location at;  // what is made next stands here
+  Location at;  // the position of the next objects
   Module& module() { return module_; }
   TypeTable& types() { return module_.types; }
   const Type* type(TypeKind kind) { return module_.types.get(kind); }
@@ -47,7 +46,7 @@ class Builder {
   Value logical_or(Value left, Value right);
   Value logical_not(Value operand);
   Value conditional(Value condition, Value if_true, Value if_false);
-  Value convert(const Type* to, Value value);  // by way of float where half or bfloat needs it
+  Value convert(const Type* to, Value value);  // through float if half or bfloat needs it
   Value splat(Value component, uint32_t count);
   Value construct(const Type* wanted, Values parts);
   Value bitcast(const Type* to, Value value);
@@ -61,33 +60,33 @@ class Builder {
   Value index(Value array_or_vector, int32_t position);
   Value swizzle(Value vector, std::string_view components);  // "xzy"; of one component: an Index
   Value deref(Value pointer);
-  Value address_of(Value place);  // both note it in the variable
+  Value address_of(Value place);  // both mark it in the variable
   Value decay(Value array);
   Value pointer_add(Value pointer, Value elements);  // any integer
   Value element(Value pointer, Value position);      // pointer[position]
   Value pointer_cast(const Type* to, Value value);
   Value pointer_difference(Value left, Value right);
-  Space space_of(Value place);  // where it lies
+  Space space_of(Value place);  // its address space
 
   // ---- Statements
-  Variable& local(std::string name, const Type* type);  // a new one; declare() is yet to be done
+  Variable& local(std::string name, const Type* type);  // a new one; not declared yet
   Statement* declare(const Variable& variable, Value value = nullptr);
   Statement* assign(Value place, Value value);
   Statement* evaluate(Value value);
   Statement* block(Block body);
   Statement* if_(Value condition, Block body, Block otherwise = {});
-  Statement* loop(Value condition, Block body, Block step = {}, Block before = {});  // condition may be null: forever
+  Statement* loop(Value condition, Block body, Block step = {}, Block before = {});  // condition null: forever
   Statement* do_loop(Block body, Value condition, Block before = {});
   Statement* switch_(Value value, std::vector<Case> cases);
   Statement* break_();
   Statement* continue_();
   Statement* return_(Value value = nullptr);
 
-  // ---- Functions: made, and listed in the module
+  // ---- Functions: created, and listed in the module
   Function& function(std::string name, const Type* result);
   Function& kernel(std::string name);
   Variable& parameter(Function& function, std::string name, const Type* type);
-  // A kernel's: `type` is that of the variable, a pointer but for a Value.
+  // For a kernel: `type` is the type of the variable, a pointer except for a Value.
   Variable& binding(Function& kernel, std::string name, BindingKind kind, const Type* type);
   Variable& program_constant(std::string name, Value value);  // listed among the module's constants
 

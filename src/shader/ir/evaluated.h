@@ -1,4 +1,4 @@
-// A value at compile time: a tree of scalars, with holes where nothing was assigned yet.
+// A value at compile time: a tree of scalars, with gaps for parts that are not assigned yet.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ enum class EvaluatedKind : uint8_t {
   Nothing,  // not assigned yet
   Scalar,   // `bits`, as a Constant has them
   Parts,    // of a vector, array or struct
-  Pointer,  // `bits`: 0, or one more than its number among the evaluator's addresses
+  Pointer,  // `bits`: 0, or its number among the evaluator's addresses plus 1
 };
 
 struct Evaluated {
@@ -25,22 +25,22 @@ struct Evaluated {
   static Evaluated of(std::vector<Evaluated> parts) { return {EvaluatedKind::Parts, 0, std::move(parts)}; }
 };
 
-// How many parts an object of the type has; 0: a scalar, pointer or atomic.
+// The number of parts of an object of this type; 0: a scalar, pointer or atomic.
 uint64_t part_count(const Type* type);
 const Type* part_type(const Type* type, uint64_t part);
 
-// All 0, or all unassigned. Takes as many steps from `steps` as it makes values; nothing where those do not suffice.
+// All 0, or all unassigned. Subtracts one step from `steps` for each value; empty if there are not enough steps.
 std::optional<Evaluated> make_evaluated(const Type* type, bool zero, uint64_t& steps);
 
-// Constants, Zero, Null and Construct of such; also Splat of a constant. Nothing for anything else.
+// Constants, Zero, Null and Construct of such; also Splat of a constant. Empty for anything else.
 std::optional<Evaluated> evaluated_literal(const Expression& expression, uint64_t& steps);
-bool is_literal(const Expression& expression);  // whether it is one of those; looks three levels deep
+bool is_literal(const Expression& expression);  // whether it is one of those; checks three levels
 
-// Null where something in it was never assigned, or points somewhere.
+// Null if a part was never assigned, or is a pointer.
 const Expression* to_expression(Module& module, const Type* type, const Evaluated& value, Location at);
 
-// What an operation gives for these operands: Unary, Binary, Convert, Bitcast, and Intrinsic of numbers; Member, Index
-// and Swizzle of values; Splat and Construct. Nothing for others, and where there is no result.
+// The result of an operation for these operands: Unary, Binary, Convert, Bitcast, and Intrinsic of numbers; Member,
+// Index and Swizzle of values; Splat and Construct. Empty for others, and if there is no result.
 std::optional<Evaluated> evaluated_node(const Expression& e, std::vector<Evaluated> operands);
 
 }  // namespace kymo::shader::ir

@@ -1,7 +1,7 @@
-// The machine behind evaluate.h: walks expressions and statements with values in place of memory.
+// The implementation of evaluate.h: executes expressions and statements with values instead of memory.
 //
-// Not constant, in whatever way, is thrown (NotConstant) from where it is found. Objects live as long as the evaluator,
-// so that a pointer to a local that is gone is wrong in the source only, not here.
+// If something is not constant, it throws NotConstant. Objects live as long as the evaluator, so a pointer to a local
+// that is gone is an error only in the source, not here.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ class Evaluator {
  public:
   static constexpr uint64_t kMostSteps = 1'000'000;
   static constexpr int kMostCalls = 256;
-  static constexpr int kDeepest = 2500;  // of everything that nests: expressions, statements and calls
+  static constexpr int kDeepest = 2500;  // for everything that nests: expressions, statements and calls
 
   Evaluator() = default;
   explicit Evaluator(uint64_t steps) : steps_(steps) {}
   uint64_t steps_left() const { return steps_; }
 
   Evaluated value(const Expression& expression);
-  // The body of a function without parameters, whose last statement is the return of `result`.
+  // The body of a function without parameters, whose last statement returns `result`.
   Evaluated run(const Block& statements, const Expression& result);
 
  private:
@@ -46,7 +46,7 @@ class Evaluator {
   Evaluated node(const Expression& e);
   std::vector<Evaluated> operands_of(const Expression& e);
   Evaluated operation(const Expression& e);
-  Evaluated copy(const Evaluated& original);  // takes steps for all that is in it
+  Evaluated copy(const Evaluated& original);  // takes steps for all its parts
   Evaluated choice(const Expression& e);
   Evaluated call(const Expression& e);
   Evaluated compare_pointers(const Expression& e);
@@ -54,7 +54,7 @@ class Evaluator {
   uint64_t integer(const Expression& e);
 
   // ---- Places
-  // What a place holds; `address`, where given, is filled as well.
+  // The contents of a place; also sets `address`, if passed.
   Evaluated& place(const Expression& e, Address* address = nullptr);
   Evaluated& object(const Variable& variable);
   Evaluated& target(const Address& address);

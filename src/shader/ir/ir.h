@@ -1,23 +1,23 @@
-// What a source means: functions without templates, overloads, references or members, every type known, structured
-// control flow. The emitters write it down in a target's language, and need to know nothing of Metal.
+// The meaning of a source: functions without templates, overloads, references or members, with known types and
+// structured control flow. The emitters write it in the language of a target, and need no knowledge of Metal.
 //
-// Conventions that all stages rest on:
-//  - Expressions have no side effects but through Call and Intrinsic. Assignments are statements. Operands may be
-//    evaluated in any order: where an order matters, lowering made temporaries.
-//  - A *place* is an expression that denotes memory: Variable, Dereference, Member, Index, Swizzle of a place. Where a
-//    value is wanted, a place stands for what it holds.
+// Conventions that all stages rely on:
+//  - Expressions have no side effects except through Call and Intrinsic. Assignments are statements. Operands may be
+//    evaluated in any order: if an order matters, lowering has created temporaries.
+//  - A *place* is an expression that denotes memory: Variable, Dereference, Member, Index, Swizzle of a place. If a
+//    value is needed, a place stands for its contents.
 //  - Arithmetic is done in int, uint, long, ulong and float, on scalars; and componentwise on vectors of any of the
-//    integer types and of float. Half and bfloat never take part: a Convert to float comes before and a Convert back,
-//    which rounds to nearest even, behind every single operation. Bool takes part in logic only, by And, Or, Xor, Not,
+//    integer types and of float. It never uses half and bfloat: every single operation has a Convert to float before it
+//    and a Convert back after it, which rounds to nearest even. Bool is used only in logic, by And, Or, Xor, Not,
 //    Equal, NotEqual.
-//  - The operands of Binary have the same type, and so has its result (of a comparison: bool, or a vector of bool);
-//    but the right operand of a shift is any integer (or a vector of as many), less than the width.
+//  - The operands of Binary have the same type, and so has its result (for a comparison: bool, or a vector of bool);
+//    but the right operand of a shift is any integer (or a vector with the same count), less than the width.
 //  - A packed vector appears only as the type of a place: it is converted (Convert) to the plain vector when read, and
 //    from it when written.
 //  - No recursion.
-//  - A variable is declared once, before it is used, and is known to the end of the block that declares it. Each body
-//    of a Case is a block of its own. What a loop's `before` declares is known in its `value`, and in a Loop's `body`
-//    and `step`; what its `body` declares in the body only. Break, Continue and Return stand in bodies, not in `before`
+//  - A variable is declared once, before it is used, and is visible to the end of the block that declares it. Each body
+//    of a Case is its own block. Declarations in a loop's `before` are visible in its `value`, and in a Loop's `body`
+//    and `step`; declarations in its `body` only in the body. Break, Continue and Return are in bodies, not in `before`
 //    or `step`.
 #pragma once
 
@@ -42,9 +42,9 @@ struct Variable {
   // Thread: a local or a parameter. Threadgroup: declared in a kernel. Program: a constant.
   Space space = Space::Thread;
   bool is_parameter = false;
-  bool address_taken = false;                // AddressOf or Decay is applied to (a part of) it
+  bool address_taken = false;                // AddressOf or Decay is applied to it or a part of it
   uint32_t id = 0;                           // in its module
-  const struct Expression* value = nullptr;  // a Program variable's: Constant, or Construct of such
+  const struct Expression* value = nullptr;  // of a Program variable: Constant, or Construct of such
 };
 
 // ---- Expressions ---------------------------------------------------------------------------------------------------
@@ -86,12 +86,12 @@ enum class Operator : uint8_t {
   Negate, Complement, Not,
 };
 
-// What a target must be able to do. `T` is float unless said otherwise, a scalar or a vector, componentwise.
+// The operations that a target must support. `T` is float unless stated otherwise, a scalar or a vector, componentwise.
 enum class Intrinsic : uint8_t {
   // float -> float
   Abs, Floor, Ceil, Trunc, Rint, Sqrt, Rsqrt, Exp, Exp2, Exp10, Log, Log2, Log10, Sin, Cos, Tan, Asin, Acos, Atan, Sinh,
   Cosh, Tanh, Asinh, Acosh, Atanh,
-  // float, float -> float. Fmin and Fmax: where one is NaN, the other
+  // float, float -> float. Fmin and Fmax: if one is NaN, the other
   Fmin, Fmax, Fmod, Pow, Atan2, Copysign,
   Fma,  // one rounding
   // float -> bool
@@ -102,23 +102,23 @@ enum class Intrinsic : uint8_t {
   // bool vectors
   Any, All,
   Select,  // (T if_false, T if_true, bool or vector of bool): componentwise, both evaluated; any number type
-  // operands[0] is a pointer to an atomic, of int, uint or float (ulong where the target has them); relaxed
+  // operands[0] is a pointer to an atomic of int, uint or float (ulong if the target has it); relaxed
   AtomicLoad, AtomicStore, AtomicExchange,
   AtomicCompareExchange,  // (pointer, expected value, desired) -> the value that was there
   AtomicAdd, AtomicSubtract, AtomicAnd, AtomicOr, AtomicXor, AtomicMin, AtomicMax,
-  // Barriers for all threads of a group (of a simdgroup). `index`: 1 device memory, 2 threadgroup memory, or both
+  // Barriers for all threads of a group (or of a simdgroup). `index`: 1 device memory, 2 threadgroup memory, or both
   GroupBarrier, SimdBarrier, Fence,
-  // Among the threads of a simdgroup of 32, or of the fewer that the last of a group has. int, uint, long, ulong, float
-  // scalars. Sums and products go by a tree: v[i] op v[i ^ 16], then 8, 4, 2, 1, threads that there are not left out,
-  // so that all targets give the same bits.
+  // Among the threads of a simdgroup of 32, or of fewer in the last simdgroup of a group. int, uint, long, ulong, float
+  // scalars. Sums and products use a tree: v[i] op v[i ^ 16], then 8, 4, 2, 1, without threads that do not exist. So
+  // all targets give the same bits.
   SimdSum, SimdProduct, SimdMin, SimdMax, SimdAnd, SimdOr, SimdXor,
   SimdInclusiveSum, SimdExclusiveSum, SimdInclusiveProduct, SimdExclusiveProduct,  // in the order of lanes
-  SimdShuffle,  // (value, uint lane): that lane's value; the own where there is no such lane
+  SimdShuffle,  // (value, uint lane): the value of that lane; its own value if there is no such lane
   SimdBallot,   // (bool) -> uint: a bit for each lane that has true
-  // Each of these, and SimdBarrier, may have one more operand at the end, `active` (bool): threads where it is false
-  // come along, but take no part, as if they were not there; what they get back means nothing. predicate.h makes it.
-  GroupAny,  // (bool) -> bool: whether any thread of the group has true. Made by predicate.h only, for all of a group
-  // Where the thread is: uint3. Groups at the edge are as large as the threads that they have.
+  // Each of these, and SimdBarrier, may have one more operand at the end, `active` (bool). Threads with false execute
+  // the operation, but do not take part, as if they did not exist; their result is undefined. predicate.h adds it.
+  GroupAny,  // (bool) -> bool: whether any thread of the group has true. Only predicate.h creates it, for whole groups
+  // The position of the thread: uint3. The size of a group at the edge is the number of its threads.
   GridPosition, GroupPosition, GroupIndex, GridSize, GroupSize, GroupCount,
   FullGroupSize,        // of a group that is not at the edge
   SimdLane, SimdIndex,  // uint: in the simdgroup; of the simdgroup in the group
@@ -146,9 +146,9 @@ const Expression& place_root(const Expression& place);  // the Variable or Deref
 // ---- Statements ----------------------------------------------------------------------------------------------------
 
 enum class StatementKind : uint8_t {
-  Declare,   // `variable`, with `value` (null: whatever; of Threadgroup space always null)
+  Declare,   // `variable`, with `value` (null: undefined; always null in Threadgroup space)
   Assign,    // `place` = `value`. Evaluates the place once
-  Evaluate,  // `value`, for what it does
+  Evaluate,  // `value`, for its effects
   Block,     // `body`
   If,        // `value`; `body`, `otherwise`
   Loop,      // for (;;) { `before`; if (!value) break; body; `step` }. No value: forever; Continue goes to `step`
@@ -182,24 +182,25 @@ struct Statement {
 
 enum class BindingKind : uint8_t {
   Buffer,       // `device T*`, `constant T*`, `device T&`: the variable is a pointer
-  Value,        // `constant T&`: the variable is a T, in Thread space, which nobody writes
-  Threadgroup,  // `threadgroup T*`, as large as the caller says: the variable is a pointer
+  Value,        // `constant T&`: the variable is a T, in Thread space, and is never written
+  Threadgroup,  // `threadgroup T*`, whose size the caller sets: the variable is a pointer
 };
 
-// A kernel's parameter that a caller gives; those with positions are variables of the body instead.
+// A parameter of a kernel that the caller passes; position parameters are variables of the body instead.
 struct Binding {
   const Variable* variable = nullptr;
   BindingKind kind = BindingKind::Buffer;
   uint32_t index = 0;           // [[buffer(n)]], [[threadgroup(n)]], or in the order of the parameters
-  bool reports_errors = false;  // a c10::metal::ErrorMessages: the runtime gives it where the caller does not
+  bool reports_errors = false;  // a c10::metal::ErrorMessages: the runtime passes it if the caller does not
   bool is_const = false;        // the kernel does not write to it
 };
 
 struct Function {
   std::string name;       // as in the source, for people
-  std::string host_name;  // of a kernel: what it is called by
+  std::string host_name;  // of a kernel: the name for callers
   const Type* result = nullptr;
-  std::vector<const Variable*> parameters;  // a kernel's: in the order of its bindings, which is that of the source
+  // Of a kernel: in the order of its bindings, which is the order of the source.
+  std::vector<const Variable*> parameters;
   std::vector<Binding> bindings;
   Block body;
   bool is_kernel = false;
@@ -216,15 +217,15 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   TypeTable types;
-  std::vector<Function*> functions;  // called before callers
-  std::vector<Variable*> constants;  // of Program space, that are used
+  std::vector<Function*> functions;  // callees before callers
+  std::vector<Variable*> constants;  // in Program space, only the used ones
   std::vector<Function*> kernels() const;
 
   Expression& make_expression(ExpressionKind kind, const Type* type, Location at = {});
   Statement& make_statement(StatementKind kind, Location at = {});
   Variable& make_variable(std::string name, const Type* type, Space space = Space::Thread);
-  Function& make_function(std::string name);  // in no list yet
-  // One of this module's, for who may change it.
+  Function& make_function(std::string name);  // not in a list yet
+  // A variable of this module, for code that may change it.
   Variable& changeable(const Variable& variable) { return variables_[variable.id - 1]; }
 
  private:
@@ -234,13 +235,13 @@ class Module {
   std::deque<Function> functions_;
 };
 
-// For reading and for tests: a text that says all there is.
+// For people and for tests: a complete text.
 std::string print(const Module& module);
 std::string print(const Function& function);
 std::string print(const Expression& expression);
 
-// Everything above that can be checked, is: an empty text, or what is wrong. For tests, and behind lowering in debug
-// builds. It does not follow what nests 1,000 deep.
+// Checks all of the above that can be checked: returns an empty text, or what is wrong. For tests, and after lowering
+// in debug builds. It stops at a nesting depth of 1,000.
 std::string verify(const Module& module);
 
 }  // namespace kymo::shader::ir

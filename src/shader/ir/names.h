@@ -1,4 +1,4 @@
-// The words for what the IR has, in print() and in messages: "simd_sum", "<<", "pointer_add".
+// The names of the IR's elements, in print() and in messages: "simd_sum", "<<", "pointer_add".
 #pragma once
 
 #include <string_view>

@@ -1,9 +1,8 @@
-// For targets whose simdgroups are made of barriers for whole groups (OpenCL, GLSL): there every thread of a group must
-// come to every simdgroup operation, while in Metal those come that the flow of control leads there.
+// For targets that implement simdgroups with barriers for whole groups (OpenCL, GLSL). There every thread of a group
+// must reach every simdgroup operation, but in Metal only those threads do that the control flow leads there.
 //
-// The pass rewrites functions so that each simdgroup operation is met by all threads of a group or by none. Where
-// threads may go different ways around one, both ways are walked by all, and a bool says whether a thread is really
-// there:
+// The pass rewrites functions so that each simdgroup operation is executed by all threads of a group or by none. If
+// threads may take different ways around one, all threads take both ways, and a bool says whether a thread is active:
 //
 //   if (lane < n) {                        bool active = lane < n;
 //     float v = in[lane];                  float v = 0;
@@ -11,12 +10,12 @@
 //     out[lane] = s;                       float t = simd_sum(v, active);
 //   }                                      if (active) { s = t; out[lane] = s; }
 //
-// A loop goes on while any thread of the group is in it (GroupAny); break, continue and return make a thread inactive
-// instead of leaving. A function that is called from such a place gets a variant with a parameter `active`, the first.
+// A loop continues while any thread of the group is in it (GroupAny); break, continue and return make a thread inactive
+// instead of leaving. A function that is called from such code gets a variant with a first parameter `active`.
 //
-// Group barriers in such places are for all threads too. Others stay where they are: Metal itself wants them to be met
-// by all. What is uniform already stays as it was written (uniform.h says what is), and so does a module without
-// simdgroup operations.
+// Group barriers in such code are executed by all threads too. Other barriers stay unchanged: Metal itself requires
+// that all threads reach them. Code that is already uniform stays unchanged (see uniform.h), and so does a module
+// without simdgroup operations.
 #pragma once
 
 #include "shader/ir/ir.h"

@@ -1,9 +1,9 @@
-// The rewriting behind predicate.h, of one function at a time.
+// The implementation of predicate.h, for one function at a time.
 //
-// Where all threads go together, statements stay. From where they may part, a region begins: everything in it is walked
-// by all, and each region has a bool variable that says whether a thread is in it. What has no part in simdgroup
-// operations is gathered and put under `if (active)`; leaving a region (break, continue, return) sets the variables of
-// all that is left to false.
+// While all threads take the same way, statements stay unchanged. Where they may diverge, a region begins: all threads
+// execute everything in it, and each region has a bool variable that says whether a thread is in it. Statements without
+// simdgroup operations are collected and put under `if (active)`. Leaving a region (break, continue, return) sets the
+// variables of all left regions to false.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ class Predicator {
   using Variants = std::unordered_map<const Function*, const Function*>;
 
   // `together`: functions with simdgroup operations or barriers. `simd`: those of them with simdgroup operations.
-  // `variants`: of functions that were rewritten already, those with the parameter `active`.
+  // `variants`: for functions that were already rewritten, the variants with the parameter `active`.
   Predicator(Module& module, const Uniformity& uniformity, const Functions& together, const Functions& simd,
              const Variants& variants)
       : b_(module), uniformity_(uniformity), together_(together), simd_(simd), variants_(variants) {}
 
   // A function that all threads of a group call together.
   void rewrite(Function& function);
-  // A function that gets a parameter for whether the thread really calls it.
+  // A function that gets a parameter that says whether the thread is active in the call.
   void rewrite_variant(Function& function);
 
  private:
@@ -45,9 +45,9 @@ class Predicator {
     bool has_simd = false;
     uint8_t jumps = 0;  // that leave the statement
   };
-  // Where a jump's replacement stands, among what is left as it is.
+  // The position of a jump's replacement within the unchanged statements.
   struct Inside {
-    bool is_last = true;  // nothing comes behind it in what was gathered
+    bool is_last = true;  // nothing follows it in the collected statements
     bool loop = false;    // a loop is around it: its own continue
     bool breakable = false;
   };
@@ -55,7 +55,7 @@ class Predicator {
   Facts learn(const Block& statements);
   Facts learn(const Statement& s);
 
-  // ---- Where all go together
+  // ---- While all threads take the same way
   void keep(Block& statements);
   void keep(Statement& s, Block& out);
 
@@ -69,7 +69,7 @@ class Predicator {
   void cut_if(Statement& s, Block& out);
   void cut_loop(Statement& s, Block& out);
   void cut_switch(Statement& s, Block& out);
-  void put(Block made, Block& out);  // as a block of its own, where it needs to be one
+  void put(Block made, Block& out);  // as its own block, if necessary
   void flush(Block& gathered, Block& out);
   const Expression* active();
   const Expression* if_active(const Expression* condition);  // and active
@@ -77,7 +77,7 @@ class Predicator {
   std::unordered_set<const Variable*> shared_variables(const Block& statements) const;
   void declare_outside(const Variable& variable, Block& out);
 
-  // ---- Operands that only active threads may work out
+  // ---- Operands that only active threads may evaluate
   bool is_harmless(const Expression& e) const;
   bool is_harmless_address(const Expression& place) const;
   const Expression* guarded(const Expression* e, Block& gathered, Block& out);
@@ -97,8 +97,8 @@ class Predicator {
   std::vector<Region> regions_;
   std::unordered_map<const Statement*, Facts> facts_;
   const Variable* result_ = nullptr;
-  const Statement* last_ = nullptr;  // of the function: behind it nobody asks who is active
-  bool needs_wrapper_ = false;       // replace_jumps() made a break that needs a loop
+  const Statement* last_ = nullptr;  // of the function: after it `active` is not needed
+  bool needs_wrapper_ = false;       // replace_jumps() created a break that needs a loop
 };
 
 }  // namespace kymo::shader::ir

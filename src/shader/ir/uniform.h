@@ -1,9 +1,10 @@
-// What is the same for all threads of a group, and where they all go the same way.
+// Which values are the same for all threads of a group, and where all threads take the same way.
 //
-// The same are: constants, what a kernel was given by value, what lies in `constant` memory at an address that is the
-// same, the sizes of grid and group and the group's index, and whatever is calculated from such. A variable is as long
-// as all that is assigned to it is, where all threads come along; but not one whose address is taken. A function's
-// parameters are where all calls give it such arguments. Everything unknown counts as different.
+// These values are the same: constants, kernel arguments that are passed by value, `constant` memory at a uniform
+// address, the sizes of grid and group and the index of the group, and everything computed from such values. A variable
+// is uniform if all values assigned to it are uniform and all threads execute the assignments, and its address is not
+// taken. The parameters of a function are uniform if all calls pass uniform arguments. Everything unknown counts as
+// different.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,13 @@ class Uniformity {
 
   // Whether threads may have different values of it.
   bool varies(const Expression& expression) const;
-  // Of an If or Switch: whether threads may go different ways in it. Of a loop: take different numbers of turns, or
-  // leave some turn early.
+  // For an If or Switch: whether threads may take different ways in it. For a loop: whether they may execute different
+  // numbers of iterations, or leave an iteration early.
   bool diverges(const Statement& statement) const { return divergent_.contains(&statement); }
   // Whether some threads may return from the function in this statement while others do not.
   bool may_return_apart(const Statement& statement) const { return returning_.contains(&statement); }
-  // Simdgroup operations that not all threads of a group come to together. Those in functions, where the call stands
-  // apart.
+  // Simdgroup operations that some threads of a group may not reach. For those in functions, the call is the one that
+  // not all threads reach.
   const std::unordered_set<const Expression*>& collectives_apart() const { return apart_; }
 
  private:
@@ -38,13 +39,13 @@ class Uniformity {
   Jumps switch_(const Statement& s, bool together);
   void assign(const Variable& variable, bool varies);
   void look_at(const Expression* expression, bool together);
-  bool place_varies(const Expression& place) const;  // where it is, not what is there
+  bool place_varies(const Expression& place) const;  // its address, not its contents
   bool intrinsic_varies(const Expression& e) const;
 
   bool changed_ = false, result_varies_ = false;
-  bool is_summing_up_ = true;  // parameters count as uniform, whatever calls say
+  bool is_summing_up_ = true;  // parameters count as uniform, independent of the calls
   std::unordered_set<const Variable*> varying_;
-  std::unordered_set<const Function*> uniform_results_;  // where the arguments are uniform
+  std::unordered_set<const Function*> uniform_results_;  // if the arguments are uniform
   std::unordered_set<const Function*> together_;         // have simdgroup operations
   std::unordered_set<const Statement*> divergent_, returning_;
   std::unordered_set<const Expression*> apart_;

@@ -1,5 +1,4 @@
-// What the functions of a module use, themselves and through what they call: worked out once, asked by emitters and
-// passes.
+// What the functions of a module use, directly and through their calls: computed once, for emitters and passes.
 #pragma once
 
 #include <bitset>
@@ -10,7 +9,7 @@
 
 namespace kymo::shader::ir {
 
-// Everything in it, an outer expression before its operands.
+// Visits everything in it, an outer expression before its operands.
 template <typename See>
 void for_each_expression(const Expression* expression, const See& see) {
   if (expression == nullptr) return;
@@ -23,7 +22,7 @@ void for_each_expression(const Expression* expression, const See& see) {
   }
 }
 
-// Every statement, an outer one before those in it, with its blocks in the order of ir.h.
+// Visits every statement, outer ones before inner ones, with its blocks in the order of ir.h.
 template <typename See>
 void for_each_statement(const Block& block, const See& see) {
   for (Statement* statement : block) {
@@ -42,27 +41,27 @@ void for_each_expression(const Block& block, const See& see) {
   });
 }
 
-// SimdSum to SimdBallot, and SimdBarrier: what the threads of a simdgroup do together. Not where they are in it.
+// SimdSum to SimdBallot, and SimdBarrier: the collective operations of a simdgroup. Not the position of a thread in it.
 bool is_simd_collective(Intrinsic intrinsic);
 
 inline constexpr size_t kIntrinsicCount = static_cast<size_t>(Intrinsic::SimdIndex) + 1;
 
 struct FunctionUses {
-  std::vector<const Function*> calls;      // itself, each once
-  std::vector<const Variable*> constants;  // of the program, each once; itself or what it calls, like all that follows
+  std::vector<const Function*> calls;      // direct calls, each once
+  std::vector<const Variable*> constants;  // of the program, each once; direct or through calls, like everything below
   std::bitset<kIntrinsicCount> intrinsics;
   bool has(Intrinsic intrinsic) const { return intrinsics.test(static_cast<size_t>(intrinsic)); }
   bool has_simd_collectives() const;
-  bool has_simdgroups() const;  // those, or where a thread is in its simdgroup
+  bool has_simdgroups() const;  // those, or the position of a thread in its simdgroup
   bool has_barriers() const { return has(Intrinsic::GroupBarrier); }
 };
 
 class Uses {
  public:
-  explicit Uses(const Module& module);  // whose functions stand behind what they call
+  explicit Uses(const Module& module);  // whose functions come after their callees
 
   const FunctionUses& of(const Function& function) const { return by_function_.at(&function); }
-  // The function and all that it calls, callees first.
+  // The function and everything it calls, callees first.
   std::vector<const Function*> reachable(const Function& from) const;
   std::vector<const Function*> reachable_from_kernels() const;
 
@@ -73,8 +72,7 @@ class Uses {
   std::unordered_map<const Function*, FunctionUses> by_function_;
 };
 
-// Sets Variable::address_taken of every variable of the module to whether AddressOf or Decay is applied to a part of
-// it.
+// Sets Variable::address_taken of every variable of the module: whether AddressOf or Decay is applied to a part of it.
 void mark_address_taken(Module& module);
 
 }  // namespace kymo::shader::ir

@@ -1,5 +1,5 @@
-// What verify() knows of single expressions: whether operands and types fit, by the conventions of ir.h. Scopes and
-// statements are verify.cc's.
+// The checks of verify() for single expressions: whether operands and types match, by the conventions of ir.h.
+// verify.cc checks scopes and statements.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@
 
 namespace kymo::shader::ir {
 
-// Whether a value of type `from` may be given to what has type `to`: the same, or pointers that differ in const alone.
+// Whether a value of type `from` may be passed for type `to`: the same type, or pointers that differ only in const.
 bool is_given(const Type* to, const Type* from);
 
-// This expression alone, its operands being right: an empty text, or what is wrong with it.
+// Checks only this expression, with correct operands: returns an empty text, or what is wrong with it.
 std::string_view expression_fault(const Expression& expression);
 
 }  // namespace kymo::shader::ir

@@ -1,5 +1,5 @@
-// The tree of a source, as it was written. Nothing is resolved here but what cannot be parsed without it: whether a
-// name is a type or a template (the parser's own table of names knows).
+// The syntax tree of a source, as it was written. Only what the parser itself needs is resolved: whether a name is a
+// type or a template (from the parser's own table of names).
 //
 // Nodes live as long as their Tree. They are never changed after parsing, so that one tree serves every instantiation.
 #pragma once
@@ -23,7 +23,7 @@ struct TypeName;
 
 // ---- Names ---------------------------------------------------------------------------------------------------------
 
-// A type or a value. A bare name that may be either is given as a value (an Expression of kind Name).
+// A type or a value. A bare name that may be either is stored as a value (an Expression of kind Name).
 struct TemplateArgument {
   const TypeName* type = nullptr;
   const Expression* value = nullptr;
@@ -68,10 +68,11 @@ struct TypeName {
   TypeForm form = TypeForm::Named;
   Location at;
   Name name;                   // builtin types by their Metal names: "uint" for `unsigned`, "short" for `short int`
-  bool is_const = false;       // of the whole: `const float`, `float* const`
-  std::optional<Space> space;  // where an object of it lies: device, constant, threadgroup, thread
+  bool is_const = false;       // of the whole type: `const float`, `float* const`
+  std::optional<Space> space;  // the address space of an object of it: device, constant, threadgroup, thread
   const Expression* expression = nullptr;
-  const TypeName* inner = nullptr;  // what a pointer, reference, array is of; what a function returns
+  // The target of a pointer or reference, the element of an array, the result of a function.
+  const TypeName* inner = nullptr;
   std::vector<const TypeName*> parameters;
   bool is_expansion = false;  // followed by ...: a base, a parameter of a Function
 };
@@ -90,16 +91,16 @@ enum class ExpressionKind : uint8_t {
   Name,         // `name`; `this` too
   Unary,        // `op` operands[0]: + - ! ~ * & ++ -- (before)
   Postfix,      // operands[0] `op`: ++ --
-  Binary,       // all but assignment; "," too
+  Binary,       // all except assignment; "," too
   Assign,       // = += -= *= /= %= &= |= ^= <<= >>=
   Conditional,  // ? :
   Call,         // operands[0] (the rest …)
   Index,        // operands[0] [ operands[1] ]
   Member,       // operands[0] . name   or -> (`flag`)
   Cast,  // `type`; `text` "" for (T)x and T(x), T(x, y, …), T(), else "static_cast", "reinterpret_cast", "as_type"…
-  Braces,      // {…}, or T{…} where `type` is
+  Braces,      // {…}, or T{…} if `type` is set
   Lambda,      // `lambda`
-  SizeofType,  // `type`; alignof where `text` says so
+  SizeofType,  // `type`; alignof if `text` says so
   SizeofValue,
   SizeofPack,  // sizeof...(name)
   Fold,        // (pack op ...), (... op pack), (init op ... op pack): `fold_left`; operands: pack, or init and pack
@@ -118,7 +119,7 @@ struct Capture {
 struct Lambda {
   CaptureDefault capture_default = CaptureDefault::None;
   std::vector<Capture> captures;
-  const Declaration* function = nullptr;  // parameters, return type, body; a template where a parameter is auto
+  const Declaration* function = nullptr;  // parameters, return type, body; a template if a parameter is auto
   bool is_mutable = false;
 };
 
@@ -134,7 +135,7 @@ struct Expression {
   Name name;
   const TypeName* type = nullptr;
   const Lambda* lambda = nullptr;
-  uint32_t height = 1;  // of the tree below, at most; limited, so that walking it down needs no check
+  uint32_t height = 1;  // max height of the tree below; limited, so that a recursive walk needs no check
 };
 
 // ---- Statements ----------------------------------------------------------------------------------------------------
@@ -150,7 +151,7 @@ enum class StatementKind : uint8_t {
   For,       // init; condition; step (an expression); body
   RangeFor,  // declarations[0] : expression
   Switch,
-  Case,  // `expression`; what follows is in the same block
+  Case,  // `expression`; the statements of the case follow in the same block
   Default,
   Break,
   Continue,
@@ -173,12 +174,12 @@ struct Statement {
 // ---- Declarations --------------------------------------------------------------------------------------------------
 
 enum class DeclarationKind : uint8_t {
-  Namespace,              // `name`, `members`; inline where `is_inline`; `name` empty: the anonymous one
+  Namespace,              // `name`, `members`; inline if `is_inline`; `name` empty: the anonymous one
   UsingDirective,         // using namespace `target`
   Using,                  // using a::b: `target`
   NamespaceAlias,         // namespace name = target
-  Alias,                  // using name = type; typedef type name; a template where `parameters` is not empty
-  Struct,                 // struct, class, union: `members`; `is_definition`; a specialisation where `specialised`
+  Alias,                  // using name = type; typedef type name; a template if `parameters` is not empty
+  Struct,                 // struct, class, union: `members`; `is_definition`; a specialisation if `specialised`
   Enum,                   // `enumerators`, `type` (underlying), `is_scoped`
   Function,               // also a member, a constructor (no `type`), an operator
   Variable,               // also a field, a parameter
@@ -209,14 +210,14 @@ struct Declaration {
   DeclarationKind kind = DeclarationKind::Variable;
   Location at;            // of the name
   std::string_view name;  // empty: none; an operator's as in NamePart
-  Name qualified;         // S<T>::f, or f<int>: the whole name where it had scopes or arguments; else no parts
-  const Declaration* parent = nullptr;  // the namespace or struct it was written in; null: the global namespace
+  Name qualified;         // S<T>::f, or f<int>: the whole name if it had scopes or arguments; else no parts
+  const Declaration* parent = nullptr;  // the namespace or struct that contains it; null: the global namespace
   std::vector<Attribute> attributes;
   Access access = Access::Public;
 
-  bool is_template = false;  // also `template <>`, where `parameters` is empty
+  bool is_template = false;  // also `template <>`, with empty `parameters`
   std::vector<TemplateParameter> template_parameters;
-  const Declaration* enclosing_template = nullptr;  // of a member defined outside: the outer template<…> that it has
+  const Declaration* enclosing_template = nullptr;  // of a member that is defined outside: its outer template<…>
 
   bool is_constexpr = false, is_static = false, is_inline = false, is_definition = false, is_scoped = false;
   bool is_const = false;            // a member function
@@ -224,9 +225,9 @@ struct Declaration {
   bool is_kernel = false;           // kernel, or [[kernel]]
   bool is_variadic = false;         // a pack: `Args... args`
   bool is_defaulted = false, is_deleted = false, is_explicit = false, is_union = false;
-  std::string_view other_stage;  // "vertex", "fragment", …: refused where it is met
+  std::string_view other_stage;  // "vertex", "fragment", …: refused when it is used
 
-  // A variable's, alias's, function's result; null: a constructor, destructor, namespace…
+  // The type of a variable or alias, the result of a function; null: a constructor, destructor, namespace…
   const TypeName* type = nullptr;
   const TypeName* conversion = nullptr;        // operator T()
   std::vector<const Declaration*> parameters;  // of a function

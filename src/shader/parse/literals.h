@@ -1,4 +1,4 @@
-// What is written in literals.
+// The contents of literals.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace kymo::shader {
 
-// The content of a text between its quotes, with its escapes undone. False: one of them is none.
+// Appends the text between the quotes, with its escapes resolved. False: an escape is not valid.
 bool append_unescaped(std::string_view content, std::string& into);
 
 }  // namespace kymo::shader

@@ -73,7 +73,7 @@ void ParserImpl::parse_template_arguments(ast::NamePart& part) {
   const Nesting nesting(*this);
   const Keep<bool> inside(in_template_arguments_, true);
   part.has_arguments = true;
-  expect(Word::Less, "in front of template arguments");
+  expect(Word::Less, "before template arguments");
   while (!is(Word::Greater)) {
     ast::TemplateArgument argument;
     if (at_type()) {
@@ -85,7 +85,7 @@ void ParserImpl::parse_template_arguments(ast::NamePart& part) {
     part.arguments.push_back(argument);
     if (!take(Word::Comma)) break;
   }
-  expect(Word::Greater, "behind the template arguments of", part.name);
+  expect(Word::Greater, "after the template arguments of", part.name);
 }
 
 // ---- Type or value? ------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ void ParserImpl::parse_declaration(const Context& context) {
     case Word::StaticAssert:
     case Word::Template:
       if (is_templated)
-        fail(base::format("expected a function, a struct, an alias or a variable behind \"template <...>\", found {}",
+        fail(base::format("expected a function, a struct, an alias or a variable after \"template <...>\", found {}",
                           found()));
       break;
     default:
@@ -164,9 +164,9 @@ void ParserImpl::parse_namespace_part(const Context& context, bool is_inline) {
     return parse_namespace_part(members, inner_inline);
   }
   parse_attributes(made.attributes);
-  expect(Word::LeftBrace, "behind namespace", made.name);
+  expect(Word::LeftBrace, "after namespace", made.name);
   while (!is(Word::RightBrace) && !is(Word::End) && !diagnostics_.is_full()) parse_or_recover(members);
-  expect(Word::RightBrace, "behind the members of namespace", made.name);
+  expect(Word::RightBrace, "after the members of namespace", made.name);
 }
 
 // ---- using, static_assert ------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ void ParserImpl::parse_alias(const Context& context) {
   const Word name = word();
   advance();
   parse_attributes(made.attributes);
-  expect(Word::Equal, "behind using", made.name);
+  expect(Word::Equal, "after using", made.name);
   set_headers(made, context);
   NameScope* members = nullptr;
   made.type = parse_type(&members);
@@ -219,14 +219,14 @@ void ParserImpl::parse_using_names(const Context& context) {
 void ParserImpl::parse_static_assert(const Context& context) {
   ast::Declaration& made = add(ast::DeclarationKind::StaticAssert, at(), context);
   advance();
-  expect(Word::LeftParen, "behind static_assert");
+  expect(Word::LeftParen, "after static_assert");
   made.initializer = parse_assignment();
   if (take(Word::Comma)) {
     if (!is(Word::String))
       fail(base::format("expected a text as the second argument of static_assert, found {}", found()));
     made.text = parse_string()->text;
   }
-  expect(Word::RightParen, "behind the arguments of static_assert");
+  expect(Word::RightParen, "after the arguments of static_assert");
   expect_semicolon("static_assert");
 }
 

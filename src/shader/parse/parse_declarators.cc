@@ -19,7 +19,7 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
     const size_t behind = index_;
     index_ = open + 1;
     declarator = parse_declarator(whole, naming);
-    expect(Word::RightParen, "behind the name");
+    expect(Word::RightParen, "after the name");
     index_ = behind;
     parse_attributes(declarator.attributes);
     return declarator;
@@ -31,7 +31,7 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
       declarator.name = take_head(false);
       declarator.at = declarator.name.at;
     } else if (naming == Naming::Required) {
-      fail(base::format("expected a name behind the type, found {}", found()));
+      fail(base::format("expected a name after the type, found {}", found()));
     }
     parse_attributes(declarator.attributes);
   }
@@ -85,7 +85,7 @@ const ast::TypeName* ParserImpl::parse_arrays(const ast::TypeName* element) {
     const Keep<bool> outside(in_template_arguments_, false);
     type.expression = parse_conditional();
   }
-  expect(Word::RightBracket, "behind the size of the array");
+  expect(Word::RightBracket, "after the size of the array");
   type.inner = parse_arrays(element);
   return &type;
 }

@@ -143,7 +143,7 @@ ast::Expression* ParserImpl::parse_cast() {
     const Keep<bool> outside(in_template_arguments_, false);
     advance();
     made.type = parse_type();
-    expect(Word::RightParen, "behind the type of the cast");
+    expect(Word::RightParen, "after the type of the cast");
   }
   if (is(Word::LeftBrace)) return parse_braces(made.type);
   made.operands = {parse_cast()};
@@ -183,9 +183,9 @@ ast::Expression* ParserImpl::parse_sizeof() {
   advance();
   if (!is_alignof && take(Word::Ellipsis)) {
     made.kind = ExpressionKind::SizeofPack;
-    expect(Word::LeftParen, "behind \"sizeof...\"");
+    expect(Word::LeftParen, "after \"sizeof...\"");
     made.name = parse_head(false).name;
-    expect(Word::RightParen, "behind the name of the pack");
+    expect(Word::RightParen, "after the name of the pack");
     return finish(made);
   }
   if (is(Word::LeftParen)) {
@@ -199,7 +199,7 @@ ast::Expression* ParserImpl::parse_sizeof() {
       advance();
       made.kind = ExpressionKind::SizeofType;
       made.type = parse_type();
-      expect(Word::RightParen, "behind the type");
+      expect(Word::RightParen, "after the type");
       return finish(made);
     }
   }
@@ -215,7 +215,7 @@ ast::Expression* ParserImpl::parse_postfix() {
         ast::Expression& made = make_expression(ExpressionKind::Call, left->at);
         advance();
         made.operands.push_back(left);
-        parse_arguments(made.operands, Word::RightParen, "behind the arguments");
+        parse_arguments(made.operands, Word::RightParen, "after the arguments");
         left = finish(made);
         break;
       }
@@ -225,7 +225,7 @@ ast::Expression* ParserImpl::parse_postfix() {
         ast::Expression& made = make_expression(ExpressionKind::Index, at());
         advance();
         made.operands = {left, parse_expression()};
-        expect(Word::RightBracket, "behind the index");
+        expect(Word::RightBracket, "after the index");
         left = finish(made);
         break;
       }

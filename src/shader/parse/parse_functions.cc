@@ -9,7 +9,7 @@ bool ParserImpl::parse_function(const Specifiers& specifiers, Declarator declara
   ast::Declaration& made = add(ast::DeclarationKind::Function, declarator.at, context);
   if (specifiers.type == nullptr && !declarator.name.is_function &&
       (context.place != Place::Struct || declarator.name.last != struct_->name)) {
-    fail(declarator.at, base::format("expected a type in front of \"{}\"", declarator.text()));
+    fail(declarator.at, base::format("expected a type before \"{}\"", declarator.text()));
   }
   made.type = declarator.type;
   made.is_static = specifiers.is_static;
@@ -42,14 +42,14 @@ bool ParserImpl::parse_function(const Specifiers& specifiers, Declarator declara
 
 void ParserImpl::parse_parameters(ast::Declaration& function) {
   const Keep<bool> outside(in_template_arguments_, false);
-  expect(Word::LeftParen, "in front of the parameters");
+  expect(Word::LeftParen, "before the parameters");
   if (word(1) == Word::RightParen && token().text == "void") advance();
   while (!is(Word::RightParen)) {
     if (is(Word::Ellipsis)) fail("variable arguments (\"...\") are not supported: use a parameter pack");
     function.parameters.push_back(parse_parameter(function));
     if (!take(Word::Comma)) break;
   }
-  expect(Word::RightParen, function.name.empty() ? "behind the parameters" : "behind the parameters of", function.name);
+  expect(Word::RightParen, function.name.empty() ? "after the parameters" : "after the parameters of", function.name);
 }
 
 const ast::Declaration* ParserImpl::parse_parameter(ast::Declaration& function) {
@@ -122,7 +122,7 @@ bool ParserImpl::parse_function_end(ast::Declaration& function, const Context& c
     } else if (is(Word::Integer)) {
       refuse("virtual functions (\"= 0\") are");
     } else {
-      fail(base::format("expected \"default\" or \"delete\" behind '=', found {}", found()));
+      fail(base::format("expected \"default\" or \"delete\" after '=', found {}", found()));
     }
     expect_semicolon("the declaration of", function.name);
     return true;
@@ -146,7 +146,7 @@ void ParserImpl::parse_body(ast::Declaration& function) {
   const Keep<StructContext*> in_struct(struct_, nullptr);
   const Keep<std::vector<Delayed>*> in_delayed(delayed_, nullptr);
   if (is(Word::Colon)) parse_member_initializers(function);
-  if (!is(Word::LeftBrace)) expect(Word::LeftBrace, "in front of the body of", function.name);
+  if (!is(Word::LeftBrace)) expect(Word::LeftBrace, "before the body of", function.name);
   function.body = parse_block();
 }
 
@@ -159,8 +159,8 @@ void ParserImpl::parse_member_initializers(ast::Declaration& function) {
     if (is(Word::LeftBrace)) {
       made.arguments.push_back(parse_braces(nullptr));
     } else {
-      expect(Word::LeftParen, "behind the name of the member");
-      parse_arguments(made.arguments, Word::RightParen, "behind the member's value");
+      expect(Word::LeftParen, "after the name of the member");
+      parse_arguments(made.arguments, Word::RightParen, "after the member's value");
     }
     made.is_expansion = take(Word::Ellipsis);
   } while (take(Word::Comma));

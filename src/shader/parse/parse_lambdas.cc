@@ -40,7 +40,7 @@ ast::Expression* ParserImpl::parse_lambda() {
 }
 
 void ParserImpl::parse_captures(ast::Lambda& lambda) {
-  expect(Word::LeftBracket, "in front of the captures");
+  expect(Word::LeftBracket, "before the captures");
   while (!is(Word::RightBracket)) {
     const bool is_whole = word(1) == Word::RightBracket || word(1) == Word::Comma;
     if (is(Word::Equal) || (is(Word::Amp) && is_whole)) {
@@ -66,7 +66,7 @@ void ParserImpl::parse_captures(ast::Lambda& lambda) {
     }
     if (!take(Word::Comma)) break;
   }
-  expect(Word::RightBracket, "behind the captures");
+  expect(Word::RightBracket, "after the captures");
 }
 
 }  // namespace kymo::shader

@@ -63,12 +63,12 @@ ParserImpl::Head ParserImpl::parse_head(bool as_type) {
   } else if (is(Word::Decltype) || is(Word::Typename)) {
     take(Word::Typename);
     advance();
-    expect(Word::LeftParen, "behind decltype");
+    expect(Word::LeftParen, "after decltype");
     if (is(Word::Auto)) fail("decltype(auto) is not supported: write auto, auto& or the type");
     const Keep<bool> outside(in_template_arguments_, false);
     head.decltype_of = parse_expression();
     head.is_type = true;
-    expect(Word::RightParen, "behind the expression of decltype");
+    expect(Word::RightParen, "after the expression of decltype");
     if (is(Word::Scope)) fail("members of decltype(...) are not supported: give the type a name with \"using\" first");
   } else {
     parse_name(head, as_type);
@@ -169,19 +169,19 @@ void ParserImpl::parse_operator(ast::NamePart& part) {
   switch (word()) {
     case Word::LeftParen:
       advance();
-      expect(Word::RightParen, "behind \"operator(\"");
+      expect(Word::RightParen, "after \"operator(\"");
       part.name = "operator()";
       return;
     case Word::LeftBracket:
       advance();
-      expect(Word::RightBracket, "behind \"operator[\"");
+      expect(Word::RightBracket, "after \"operator[\"");
       part.name = "operator[]";
       return;
     case Word::New:
     case Word::Delete:
       fail_at_word();
     case Word::String:
-      refuse("literals of one's own (operator \"\") are");
+      refuse("user-defined literals (operator \"\") are");
     default:
       break;
   }

@@ -78,7 +78,7 @@ ast::Expression* ParserImpl::parse_string() {
     }
     is_joined = true;
     if (!append_unescaped(content, joined)) {
-      fail(base::format("the text {} has an escape that there is not", found()));
+      fail(base::format("the text {} has an unknown escape", found()));
     }
   }
   if (is_joined) made.text = tree_.keep(std::move(joined));
@@ -96,7 +96,7 @@ ast::Expression* ParserImpl::parse_named() {
     made.text = spelling(Word::AsType);
     made.type = head.name.last().arguments[0].type;
     advance();
-    parse_arguments(made.operands, Word::RightParen, "behind the value of the cast");
+    parse_arguments(made.operands, Word::RightParen, "after the value of the cast");
     if (made.type == nullptr) fail(head.at, "as_type needs a type between '<' and '>'");
     return finish(made);
   }
@@ -110,12 +110,12 @@ ast::Expression* ParserImpl::parse_construction(const ast::TypeName* type) {
   if (is(Word::LeftBrace)) return parse_braces(type);
   if (!is(Word::LeftParen)) {
     const std::string_view name = type->name.parts.empty() ? std::string_view("this") : type->name.last().name;
-    fail(type->at, base::format("\"{}\" is a type, and a value was expected: found {} behind it", name, found()));
+    fail(type->at, base::format("\"{}\" is a type, and a value was expected: found {} after it", name, found()));
   }
   ast::Expression& made = make_expression(ExpressionKind::Cast, type->at);
   made.type = type;
   advance();
-  parse_arguments(made.operands, Word::RightParen, "behind the arguments");
+  parse_arguments(made.operands, Word::RightParen, "after the arguments");
   return finish(made);
 }
 
@@ -123,17 +123,17 @@ ast::Expression* ParserImpl::parse_named_cast() {
   ast::Expression& made = make_expression(ExpressionKind::Cast, at());
   made.text = token().text;
   advance();
-  expect(Word::Less, "behind", made.text);
+  expect(Word::Less, "after", made.text);
   {
     const Keep<bool> inside(in_template_arguments_, true);
     const Nesting nesting(*this);
     made.type = parse_type();
   }
-  expect(Word::Greater, "behind the type of the cast");
-  expect(Word::LeftParen, "in front of the value of the cast");
+  expect(Word::Greater, "after the type of the cast");
+  expect(Word::LeftParen, "before the value of the cast");
   const Keep<bool> outside(in_template_arguments_, false);
   made.operands = {parse_expression()};
-  expect(Word::RightParen, "behind the value of the cast");
+  expect(Word::RightParen, "after the value of the cast");
   return finish(made);
 }
 
@@ -141,8 +141,8 @@ ast::Expression* ParserImpl::parse_braces(const ast::TypeName* type) {
   const Nesting nesting(*this);
   ast::Expression& made = make_expression(ExpressionKind::Braces, type != nullptr ? type->at : at());
   made.type = type;
-  expect(Word::LeftBrace, "in front of the values");
-  parse_arguments(made.operands, Word::RightBrace, "behind the values");
+  expect(Word::LeftBrace, "before the values");
+  parse_arguments(made.operands, Word::RightBrace, "after the values");
   return finish(made);
 }
 
@@ -156,7 +156,7 @@ void ParserImpl::parse_arguments(Expressions& into, Word end, std::string_view w
     argument->is_expansion |= take(Word::Ellipsis);
     into.push_back(argument);
     if (!take(Word::Comma)) break;
-    if (is(end) && end != Word::RightBrace) fail(base::format("expected a value behind ',', found {}", found()));
+    if (is(end) && end != Word::RightBrace) fail(base::format("expected a value after ',', found {}", found()));
   }
   expect(end, where, of);
 }
@@ -173,7 +173,7 @@ ast::Expression* ParserImpl::parse_parenthesis() {
   if (!is(Word::RightParen) && (binary_precedence() > 0 || is(Word::Comma))) {
     return parse_fold(inner, packs_seen_ > packs, where);
   }
-  expect(Word::RightParen, "behind the expression");
+  expect(Word::RightParen, "after the expression");
   return inner;
 }
 
@@ -185,7 +185,7 @@ ast::Expression* ParserImpl::parse_fold(ast::Expression* first, bool first_is_pa
     if (binary_precedence() == 0 && !is(Word::Comma)) {
       fail(base::format("expected an operator beside \"...\", found {}", found()));
     }
-    if (!made.op.empty() && made.op != op) fail(base::format("\"...\" stands between \"{}\" and \"{}\"", made.op, op));
+    if (!made.op.empty() && made.op != op) fail(base::format("\"...\" is between \"{}\" and \"{}\"", made.op, op));
     made.op = op;
     index_ += op == ">>" ? 2 : 1;
   };
@@ -205,7 +205,7 @@ ast::Expression* ParserImpl::parse_fold(ast::Expression* first, bool first_is_pa
       made.operands = {last, first};
     }
   }
-  expect(Word::RightParen, "behind the fold");
+  expect(Word::RightParen, "after the fold");
   return finish(made);
 }
 

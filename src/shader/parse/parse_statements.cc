@@ -16,9 +16,9 @@ ast::Statement& ParserImpl::make_statement(ast::StatementKind kind) {
 const ast::Statement* ParserImpl::parse_block() {
   ast::Statement& made = make_statement(ast::StatementKind::Block);
   const Keep<NameScope*> in_scope(scope_, names_.open(NameScope::Kind::Block, scope_));
-  expect(Word::LeftBrace, "in front of the statements");
+  expect(Word::LeftBrace, "before the statements");
   parse_statements(made.statements);
-  expect(Word::RightBrace, "behind the statements");
+  expect(Word::RightBrace, "after the statements");
   return &made;
 }
 
@@ -74,7 +74,7 @@ const ast::Statement* ParserImpl::parse_statement() {
     case Word::Return:
       return parse_return();
     case Word::Else:
-      fail("\"else\" without an \"if\" in front of it");
+      fail("\"else\" without an \"if\" before it");
     default:
       return parse_simple_statement();
   }
@@ -111,7 +111,7 @@ const ast::Statement* ParserImpl::parse_label() {
     made.expression = parse_conditional();
     if (is(Word::Ellipsis)) refuse("ranges in case labels are");
   }
-  expect(Word::Colon, is_case ? "behind the case's value" : "behind \"default\"");
+  expect(Word::Colon, is_case ? "after the case's value" : "after \"default\"");
   return &made;
 }
 
@@ -131,7 +131,7 @@ const ast::Statement* ParserImpl::parse_return() {
 
 // (init; condition): the condition may declare a variable.
 void ParserImpl::parse_condition(ast::Statement& statement, bool may_init) {
-  expect(Word::LeftParen, "in front of the condition");
+  expect(Word::LeftParen, "before the condition");
   for (bool has_init = !may_init;; has_init = true) {
     ast::Statement& part = make_statement(ast::StatementKind::Empty);
     if (at_declaration()) {
@@ -150,7 +150,7 @@ void ParserImpl::parse_condition(ast::Statement& statement, bool may_init) {
     if (part.kind == ast::StatementKind::Empty) fail(base::format("expected a condition, found {}", found()));
     statement.expression = part.expression;
     statement.declarations = part.declarations;
-    return expect(Word::RightParen, "behind the condition");
+    return expect(Word::RightParen, "after the condition");
   }
 }
 
@@ -178,10 +178,10 @@ const ast::Statement* ParserImpl::parse_do() {
   ast::Statement& made = make_statement(ast::StatementKind::DoWhile);
   advance();
   made.body = parse_substatement();
-  expect(Word::While, "behind the body of \"do\"");
-  expect(Word::LeftParen, "behind \"while\"");
+  expect(Word::While, "after the body of \"do\"");
+  expect(Word::LeftParen, "after \"while\"");
   made.expression = parse_expression();
-  expect(Word::RightParen, "behind the condition");
+  expect(Word::RightParen, "after the condition");
   expect_semicolon("the condition");
   return &made;
 }
@@ -199,7 +199,7 @@ const ast::Statement* ParserImpl::parse_for() {
   ast::Statement& made = make_statement(ast::StatementKind::For);
   const Keep<NameScope*> in_scope(scope_, names_.open(NameScope::Kind::Block, scope_));
   advance();
-  expect(Word::LeftParen, "behind \"for\"");
+  expect(Word::LeftParen, "after \"for\"");
   ast::Statement& init = make_statement(ast::StatementKind::Empty);
   if (at_declaration()) {
     init.kind = ast::StatementKind::Declare;
@@ -211,7 +211,7 @@ const ast::Statement* ParserImpl::parse_for() {
       made.kind = ast::StatementKind::RangeFor;
       made.declarations = std::move(init.declarations);
       made.expression = parse_initializer_clause();
-      expect(Word::RightParen, "behind what \"for\" goes over");
+      expect(Word::RightParen, "after the range of \"for\"");
       made.body = parse_substatement();
       return &made;
     }
@@ -220,14 +220,14 @@ const ast::Statement* ParserImpl::parse_for() {
     init.expression = parse_expression();
   }
   if (init.kind != ast::StatementKind::Empty) made.init = &init;
-  expect(Word::Semicolon, "behind the beginning of \"for\"");
+  expect(Word::Semicolon, "after the beginning of \"for\"");
   if (!is(Word::Semicolon)) {
     if (at_declaration()) refuse("variables in the condition of \"for\" are");
     made.expression = parse_expression();
   }
-  expect(Word::Semicolon, "behind the condition of \"for\"");
+  expect(Word::Semicolon, "after the condition of \"for\"");
   if (!is(Word::RightParen)) made.step = parse_expression();
-  expect(Word::RightParen, "behind the step of \"for\"");
+  expect(Word::RightParen, "after the step of \"for\"");
   made.body = parse_substatement();
   return &made;
 }

@@ -25,7 +25,7 @@ void ParserImpl::parse_struct(Specifiers& specifiers, const Context& context) {
     specifiers.type = make_type(std::move(head));
     return;
   }
-  if (!may_declare) fail("a struct cannot be defined here: define it in front of this");
+  if (!may_declare) fail("a struct cannot be defined here: define it before this");
 
   ast::Declaration& made = add(ast::DeclarationKind::Struct, head.at, context);
   made.is_union = is_union;
@@ -76,9 +76,9 @@ void ParserImpl::parse_struct_body(StructContext& self) {
     const Keep<StructContext*> in_struct(struct_, &self);
     const Keep<std::vector<Delayed>*> in_delayed(delayed_, is_outermost ? &delayed : delayed_);
     if (is(Word::Colon)) parse_bases(made, self.scope);
-    expect(Word::LeftBrace, "behind struct", made.name);
+    expect(Word::LeftBrace, "after struct", made.name);
     parse_members(self);
-    expect(Word::RightBrace, "behind the members of", made.name);
+    expect(Word::RightBrace, "after the members of", made.name);
   }
   if (is_outermost) {
     const Keep<StructContext*> in_struct(struct_, nullptr);
@@ -98,7 +98,7 @@ void ParserImpl::parse_members(StructContext& self) {
                   : is(Word::Private) ? ast::Access::Private
                                       : ast::Access::Protected;
     advance();
-    expect(Word::Colon, "behind the access");
+    expect(Word::Colon, "after the access");
   }
 }
 
@@ -152,7 +152,7 @@ void ParserImpl::parse_enum(Specifiers& specifiers, const Context& context) {
     specifiers.type = make_type(std::move(head));
     return;
   }
-  if (!may_declare) fail("an enum cannot be defined here: define it in front of this");
+  if (!may_declare) fail("an enum cannot be defined here: define it before this");
   if (context.headers != nullptr) fail("an enum cannot be a template");
 
   ast::Declaration& made = add(ast::DeclarationKind::Enum, head.at, context);
@@ -191,7 +191,7 @@ void ParserImpl::parse_enumerators(ast::Declaration& made, NameScope* scope) {
     made.enumerators.push_back(enumerator);
     if (!take(Word::Comma)) break;
   }
-  expect(Word::RightBrace, "behind the enumerators of", made.name);
+  expect(Word::RightBrace, "after the enumerators of", made.name);
 }
 
 }  // namespace kymo::shader

@@ -28,12 +28,12 @@ ParserImpl::Header ParserImpl::parse_header() {
   header.at = at();
   scope_ = names_.open(NameScope::Kind::Template, scope_);
   const Keep<bool> inside(in_template_arguments_, true);
-  expect(Word::Less, "behind \"template\"");
+  expect(Word::Less, "after \"template\"");
   while (!is(Word::Greater)) {
     header.parameters.push_back(parse_template_parameter());
     if (!take(Word::Comma)) break;
   }
-  expect(Word::Greater, "behind the template's parameters");
+  expect(Word::Greater, "after the template's parameters");
   return header;
 }
 
@@ -46,7 +46,7 @@ ast::TemplateParameter ParserImpl::parse_template_parameter() {
     parse_header();
     parameter.is_template = true;
     if (!is(Word::Class) && !is(Word::Typename)) {
-      fail(base::format("expected \"class\" or \"typename\" behind the parameters of a template's template, found {}",
+      fail(base::format("expected \"class\" or \"typename\" after the parameters of a template's template, found {}",
                         found()));
     }
   }
@@ -95,14 +95,14 @@ void ParserImpl::parse_value_parameter(ast::TemplateParameter& parameter) {
 
 // template [[host_name("x")]] kernel void f<float>(…);  template struct S<float>;
 void ParserImpl::parse_instantiation(const Context& context) {
-  if (context.place != Place::Namespace) fail("an explicit instantiation must stand in a namespace");
+  if (context.place != Place::Namespace) fail("an explicit instantiation must be in a namespace");
   const Location where = at();
   advance();
   Declarations inner;
   Context inside{Place::Namespace, &inner};
   inside.is_instantiation = true;
   parse_simple_declaration(inside);
-  if (inner.size() != 1) fail(where, "expected one declaration behind \"template\"");
+  if (inner.size() != 1) fail(where, "expected one declaration after \"template\"");
   ast::Declaration& made = add(ast::DeclarationKind::ExplicitInstantiation, inner[0]->at, context);
   made.inner = inner[0];
   made.name = inner[0]->name;

@@ -99,11 +99,10 @@ bool ParserImpl::parse_specifier(Specifiers& specifiers, const Context& context)
   if (peeked.is_function) return false;
   const bool is_alone = !peeked.is_type && word_at(peeked.end) == Word::LeftParen;
   if (is_alone && context.place == Place::Namespace) {
-    fail(base::format("expected a declaration, found \"{}\": is it a macro that nobody defined?",
-                      peeked.name.last().name));
+    fail(base::format("expected a declaration, found \"{}\": is it an undefined macro?", peeked.name.last().name));
   }
   if (is_alone && context.place == Place::Struct) {
-    fail(base::format("expected a type in front of \"{}\"", peeked.name.last().name));
+    fail(base::format("expected a type before \"{}\"", peeked.name.last().name));
   }
   Head head = take_head(true);
   specifiers.members = head.meaning.members;
@@ -143,7 +142,7 @@ bool ParserImpl::parse_storage(Specifiers& specifiers, const Context& context) {
       break;
     }
     case Word::Friend:
-      fail("\"friend\" must stand in front of the whole declaration");
+      fail("\"friend\" must be at the start of the declaration");
     case Word::Virtual:
     case Word::ThreadLocal:
     case Word::Concept:
@@ -165,7 +164,7 @@ bool ParserImpl::parse_qualifier(bool& is_const, std::optional<Space>& space) {
   const std::optional<Space> found_space = types_space(word());
   if (!found_space) return false;
   if (space && *space != *found_space) {
-    fail(base::format("\"{}\" contradicts \"{}\": something lies in one address space only", token().text,
+    fail(base::format("\"{}\" contradicts \"{}\": an object is in one address space only", token().text,
                       space_name(*space)));
   }
   space = found_space;
@@ -183,18 +182,18 @@ void ParserImpl::parse_attributes(std::vector<ast::Attribute>& into) {
         into.push_back(parse_attribute());
         if (!take(Word::Comma)) break;
       }
-      expect(Word::RightBracket, "behind the attribute");
-      expect(Word::RightBracket, "behind the attribute");
+      expect(Word::RightBracket, "after the attribute");
+      expect(Word::RightBracket, "after the attribute");
     } else if (is(Word::Attribute)) {
       advance();
-      if (!is(Word::LeftParen)) expect(Word::LeftParen, "behind __attribute__");
+      if (!is(Word::LeftParen)) expect(Word::LeftParen, "after __attribute__");
       index_ = behind_group(index_);
     } else if (is(Word::Alignas)) {
       ast::Attribute& attribute = into.emplace_back();
       attribute.name = token().text;
       attribute.at = at();
       advance();
-      expect(Word::LeftParen, "behind alignas");
+      expect(Word::LeftParen, "after alignas");
       const Keep<bool> outside(in_template_arguments_, false);
       if (at_type()) {
         ast::Expression& value = make_expression(ast::ExpressionKind::SizeofType, at());
@@ -204,7 +203,7 @@ void ParserImpl::parse_attributes(std::vector<ast::Attribute>& into) {
       } else {
         attribute.arguments.push_back(parse_assignment());
       }
-      expect(Word::RightParen, "behind the argument of alignas");
+      expect(Word::RightParen, "after the argument of alignas");
     } else {
       return;
     }
@@ -223,7 +222,7 @@ ast::Attribute ParserImpl::parse_attribute() {
     attribute.name = tree_.keep(base::format("{}::{}", attribute.name, token().text));
     advance();
   }
-  if (take(Word::LeftParen)) parse_arguments(attribute.arguments, Word::RightParen, "behind the attribute's arguments");
+  if (take(Word::LeftParen)) parse_arguments(attribute.arguments, Word::RightParen, "after the attribute's arguments");
   take(Word::Ellipsis);
   return attribute;
 }

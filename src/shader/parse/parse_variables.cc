@@ -7,7 +7,7 @@ namespace kymo::shader {
 
 void ParserImpl::parse_variable(const Specifiers& specifiers, Declarator declarator, const Context& context) {
   if (specifiers.type == nullptr) {
-    fail(declarator.at, base::format("expected a type in front of \"{}\"", declarator.text()));
+    fail(declarator.at, base::format("expected a type before \"{}\"", declarator.text()));
   }
   if (declarator.name.meaning.is_builtin() && declarator.name.meaning.is_type()) {
     fail(declarator.at, base::format("\"{}\" is a type: nothing else can be called so", declarator.text()));
@@ -49,12 +49,12 @@ void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& co
     variable.initializer = parse_braces(nullptr);
   } else if (is(Word::LeftParen)) {
     if (word(1) == Word::RightParen) {
-      fail(base::format("\"{0}()\" would declare a function: write \"{0}{{}}\", or nothing behind the name",
+      fail(base::format("\"{0}()\" would declare a function: write \"{0}{{}}\", or nothing after the name",
                         variable.name));
     }
     ast::Expression& value = make_expression(ast::ExpressionKind::Cast, at());
     advance();
-    parse_arguments(variable.direct_arguments, Word::RightParen, "behind the arguments of", variable.name);
+    parse_arguments(variable.direct_arguments, Word::RightParen, "after the arguments of", variable.name);
     value.type = variable.type;
     value.operands = variable.direct_arguments;
     variable.initializer = finish(value);
@@ -64,7 +64,7 @@ void ParserImpl::parse_initializer(ast::Declaration& variable, const Context& co
 
 void ParserImpl::add_alias(const Specifiers& specifiers, Declarator declarator, const Context& context) {
   if (is(Word::LeftParen)) {
-    if (!at_parameters()) fail(base::format("expected ';' behind the name of the type, found {}", found()));
+    if (!at_parameters()) fail(base::format("expected ';' after the name of the type, found {}", found()));
     declarator.type = parse_function_type(declarator.type);
   }
   const Word name = declarator.name.last;
@@ -99,17 +99,17 @@ void ParserImpl::parse_structured(const Specifiers& specifiers, const Context& c
   made.is_static = specifiers.is_static;
   made.is_constexpr = specifiers.is_constexpr;
   made.attributes = specifiers.attributes;
-  expect(Word::LeftBracket, "in front of the names");
+  expect(Word::LeftBracket, "before the names");
   do {
     if (!is_name(word())) fail(base::format("expected a name in the list of names, found {}", found()));
     made.bindings.push_back(token().text);
     declare(word(), NameMeaning::kValue);
     advance();
   } while (take(Word::Comma));
-  expect(Word::RightBracket, "behind the names");
+  expect(Word::RightBracket, "after the names");
   if (context.may_range && is(Word::Colon)) return;
   if (!is(Word::Equal) && !is(Word::LeftBrace) && !is(Word::LeftParen)) {
-    fail(base::format("expected '=' behind the names, found {}", found()));
+    fail(base::format("expected '=' after the names, found {}", found()));
   }
   parse_initializer(made, context);
 }

@@ -40,7 +40,7 @@ void ParserImpl::run() {
   const Context context{Place::Namespace, &tree_.declarations};
   while (!is(Word::End) && !diagnostics_.is_full()) {
     if (is(Word::RightBrace)) {
-      report({at(), "\"}\" closes nothing"});
+      report({at(), "\"}\" without an opening brace"});
       advance();
       take(Word::Semicolon);
     } else {
@@ -70,7 +70,7 @@ void ParserImpl::expect(Word wanted, std::string_view where, std::string_view of
 // next line begins something new.
 void ParserImpl::expect_semicolon(std::string_view behind, std::string_view of) {
   if (take(Word::Semicolon)) return;
-  const std::string text = base::format("expected ';' behind {}{}, found {}", behind, parser_quoted(of), found());
+  const std::string text = base::format("expected ';' after {}{}, found {}", behind, parser_quoted(of), found());
   if (index_ == 0 || (!token().line_start && !is(Word::End) && !is(Word::RightBrace))) fail(text);
   const Token& before = token_at(index_ - 1);
   Location where = before.at;

@@ -1,8 +1,8 @@
-// Tokens become a tree. Recursive descent, with a table of names to tell types and templates from values.
+// Converts tokens to a tree. Recursive descent, with a table of names to distinguish types and templates from values.
 //
-// A fault is reported, and parsing goes on with the next declaration or statement. The depth of what nests is limited,
-// so that no input exhausts the stack; time is linear in the tokens but for arguments of templates, which are tried
-// once as types.
+// An error is reported, and parsing continues with the next declaration or statement. The nesting depth is limited, so
+// that no input exhausts the stack. Time is linear in the tokens, except for template arguments, which are tried once
+// as types.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace kymo::shader {
 
 class ParserNames;  // names known so far, by scope
 
-// Parses several texts into one tree, one behind the other: the standard library first, then the user's.
+// Parses several texts into one tree, one after the other: the standard library first, then the user's.
 class Parser {
  public:
   Parser(ast::Tree& tree, Diagnostics& diagnostics);

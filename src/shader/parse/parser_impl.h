@@ -1,8 +1,8 @@
-// The parser's inside: one object parses one list of tokens.
+// The implementation of the parser: one object parses one list of tokens.
 //
-// Nothing is ever parsed twice. Where C++ lets the beginning of a type and of a value look alike, the name is parsed
-// once (peek_head), what follows decides, and whoever goes on takes the name as it is. Bodies inside a struct are gone
-// over and parsed when the struct is whole, as they may use what it declares further down.
+// Nothing is parsed twice. If the beginning of a type and of a value look the same, the name is parsed once
+// (peek_head), the next token decides, and the following code uses the parsed name. Bodies inside a struct are skipped,
+// and parsed when the struct is complete, because they may use later declarations.
 #pragma once
 
 #include <deque>
@@ -30,18 +30,18 @@ class ParserImpl {
   using Declarations = std::vector<const ast::Declaration*>;
   using Expressions = std::vector<const ast::Expression*>;
 
-  static constexpr int kMostNesting = 200;       // of whatever stands inside something else
+  static constexpr int kMostNesting = 200;       // of everything that nests
   static constexpr uint32_t kMostHeight = 500;   // of an expression: a + b + c + … grows to the left without nesting
-  static constexpr size_t kMostLookahead = 512;  // tokens that a guess may look at
+  static constexpr size_t kMostLookahead = 512;  // max number of tokens for a lookahead
   static constexpr const char* kNoFunctionPointers =
       "function pointers are not supported: take the function as a template parameter, or use a lambda";
 
-  // ---- What is passed around
+  // ---- Data structures
 
   enum class Place : uint8_t { Namespace, Struct, Block, Parameter, TypeOnly };
   enum class Naming : uint8_t { Required, Optional, Never };
 
-  // template <…>, in front of a declaration.
+  // template <…>, before a declaration.
   struct Header {
     std::vector<ast::TemplateParameter> parameters;
     Location at;
@@ -56,25 +56,25 @@ class ParserImpl {
     bool is_friend = false;
   };
 
-  // What a type or a value begins with: a name, `typename` and a name, `unsigned long`, decltype(…).
+  // The beginning of a type or a value: a name, `typename` and a name, `unsigned long`, decltype(…).
   struct Head {
     size_t begin = kNowhere, end = kNowhere;  // tokens
     ast::Name name;
     Location at;
     const ast::Expression* decltype_of = nullptr;
     NameMeaning meaning;
-    NameScope* scope = nullptr;  // that the last part was looked up in, where it is known
+    NameScope* scope = nullptr;  // in which the last part was looked up, if it is known
     Word last = Word::End;       // the last part, if it is a plain name
     bool is_type = false;
     bool is_function = false;  // an operator, a destructor, a constructor (S::S followed by a parenthesis)
   };
   static constexpr size_t kNowhere = ~size_t{0};
 
-  // Everything in front of declarators.
+  // Everything before the declarators.
   struct Specifiers {
     Location at;
-    ast::TypeName* type = nullptr;  // null: there is none, as of a constructor
-    NameScope* members = nullptr;   // of that type, where they are known
+    ast::TypeName* type = nullptr;  // null: there is none, as in a constructor
+    NameScope* members = nullptr;   // of that type, if they are known
     bool is_const = false;
     std::optional<Space> space;
     bool is_typedef = false, is_static = false, is_inline = false, is_constexpr = false, is_explicit = false;
@@ -103,7 +103,7 @@ class ParserImpl {
     const StructContext* outer = nullptr;
   };
 
-  // A body to be parsed when the struct around it is whole.
+  // A body that is parsed when the struct around it is complete.
   struct Delayed {
     ast::Declaration* function = nullptr;
     size_t begin = 0;
@@ -112,7 +112,7 @@ class ParserImpl {
     const StructContext* friend_of = nullptr;
   };
 
-  // Puts a value back when it goes.
+  // Restores a value when it is destroyed.
   template <typename T>
   class Keep {
    public:
@@ -137,7 +137,7 @@ class ParserImpl {
     int& depth_;
   };
 
-  // ---- Tokens, faults (parser.cc)
+  // ---- Tokens, errors (parser.cc)
 
   Word word(size_t ahead = 0) const { return words_[index_ + ahead]; }
   Word word_at(size_t index) const { return index < words_.size() ? words_[index] : Word::End; }
@@ -147,43 +147,44 @@ class ParserImpl {
   bool is(Word wanted) const { return words_[index_] == wanted; }
   void advance() { index_ += words_[index_] != Word::End ? 1 : 0; }
   bool take(Word wanted);
-  // `where`: "behind the arguments of", with whose name; the message is put together only where it is needed.
+  // `where`: "after the arguments of", with a name in `of`; the message is built only if it is needed.
   void expect(Word wanted, std::string_view where, std::string_view of = {});
   void expect_semicolon(std::string_view behind, std::string_view of = {});
   std::string found() const;  // the next token, for messages
   [[noreturn]] void fail(std::string text) const;
   [[noreturn]] static void fail(const Location& at, std::string text);
   [[noreturn]] void refuse(std::string_view what) const;
-  [[noreturn]] void fail_at_word();  // a keyword that has no place here, or a feature that there is not
+  [[noreturn]] void fail_at_word();  // a keyword that is not allowed here, or a feature that is not supported
   void report(const Rejected& rejected);
-  void recover(size_t start);               // goes on behind the declaration or statement that began there
-  size_t behind_group(size_t index) const;  // behind what matches the parenthesis, bracket or brace at index
-  bool at_shift_right() const;              // ">>", as two tokens
+  void recover(size_t start);  // continues after the declaration or statement that began there
+  // The index after the closing parenthesis, bracket or brace for the one at index.
+  size_t behind_group(size_t index) const;
+  bool at_shift_right() const;  // ">>", as two tokens
   bool at_attributes() const { return is(Word::LeftBracket) && word(1) == Word::LeftBracket; }
-  void parse_attributes(std::vector<ast::Attribute>& into);  // all there are, also __attribute__ and alignas
+  void parse_attributes(std::vector<ast::Attribute>& into);  // all of them, also __attribute__ and alignas
   ast::Attribute parse_attribute();
 
   // ---- Names (parse_names.cc)
 
-  Head& peek_head(bool as_type);  // as_type: nothing but a type can stand here
+  Head& peek_head(bool as_type);  // as_type: only a type is allowed here
   Head take_head(bool as_type);
   bool at_head() const;  // a name, `typename`, `unsigned`…
   Head parse_head(bool as_type);
   void parse_name(Head& head, bool as_type);
-  static bool is_number_word(Word word);  // of which several make a type
+  static bool is_number_word(Word word);  // several of these make a type
   void parse_builtin(Head& head);         // unsigned long int
   static ast::NamePart plain_part(std::string_view name, const Location& at);
   ast::NamePart parse_part(Head& head);
   void parse_operator(ast::NamePart& part);
   void look_up(Head& head, bool in_scope);
-  // A member's name in a friend function, which is no member.
+  // The name of a member in a friend function, which is not a member.
   void qualify_friend(Head& head, ast::NamePart& part, bool has_arguments);
   ast::NamePart name_of(const StructContext& self, const Location& at);
-  ast::Name parse_member_name();  // behind . and ->
+  ast::Name parse_member_name();  // after . and ->
 
   // ---- Types (parse_types.cc, parse_declarators.cc)
 
-  bool at_type();  // in parentheses and among template arguments, where a type or a value may stand
+  bool at_type();  // in parentheses and among template arguments, where both a type and a value are allowed
   const ast::TypeName* parse_type(NameScope** members = nullptr);
   Specifiers parse_specifiers(const Context& context);
   bool parse_specifier(Specifiers& specifiers, const Context& context);
@@ -197,7 +198,7 @@ class ParserImpl {
   const ast::TypeName* parse_function_type(const ast::TypeName* result);
   bool at_nested_declarator() const;
   bool begins_parameter(size_t index) const;
-  size_t behind_type(size_t index) const;  // a type's name that begins there; the same index: there is none
+  size_t behind_type(size_t index) const;  // after a type's name that begins there; the same index: there is none
 
   // ---- Declarations (parse_declarations.cc, parse_variables.cc, parse_functions.cc)
 
@@ -208,7 +209,7 @@ class ParserImpl {
   bool parse_declarators(const Specifiers& specifiers, const Context& context);  // true: a body ended it
   void parse_namespace(const Context& context);
   void parse_namespace_alias(const Context& context);
-  void parse_namespace_part(const Context& context, bool is_inline);  // a::b::c makes one in the other
+  void parse_namespace_part(const Context& context, bool is_inline);  // a::b::c creates nested namespaces
   void parse_using(const Context& context);
   void parse_alias(const Context& context);
   void parse_using_names(const Context& context);
@@ -234,14 +235,15 @@ class ParserImpl {
   ast::Declaration& add(ast::DeclarationKind kind, const Location& at, const Context& context);
   void set_name(ast::Declaration& declaration, Head name);
   void set_headers(ast::Declaration& declaration, const Context& context);
-  void declare(Word name, uint8_t flags, NameScope* members = nullptr);  // in the nearest scope that is no template's
+  // In the nearest scope that does not belong to a template.
+  void declare(Word name, uint8_t flags, NameScope* members = nullptr);
   void declare_as(const ast::Declaration& declaration, Word name, uint8_t flags, NameScope* members = nullptr);
   NameScope* home() const;
 
   // ---- Templates, structs, enums (parse_templates.cc, parse_arguments.cc, parse_structs.cc)
 
   bool looks_like_arguments(size_t less) const;
-  size_t behind_arguments(size_t less) const;  // behind the ">" that belongs to it; the same index: there is none
+  size_t behind_arguments(size_t less) const;  // after the ">" that belongs to it; the same index: there is none
   void parse_template_arguments(ast::NamePart& part);
   void parse_template(const Context& context);
   Header parse_header();
@@ -303,8 +305,8 @@ class ParserImpl {
   void parse_captures(ast::Lambda& lambda);
 
   ast::Expression& make_expression(ast::ExpressionKind kind, const Location& at);
-  ast::Expression* finish(ast::Expression& expression);  // its operands are there
-  int binary_precedence() const;                         // of the operator that is next; 0: there is none
+  ast::Expression* finish(ast::Expression& expression);  // its operands are set
+  int binary_precedence() const;                         // of the next operator; 0: there is none
 
   ast::Tree& tree_;
   Diagnostics& diagnostics_;
@@ -315,11 +317,11 @@ class ParserImpl {
   size_t index_ = 0;
 
   int depth_ = 0;
-  uint32_t tallest_ = 0;                // of the expressions that the innermost primary one is made of
+  uint32_t tallest_ = 0;                // of the expressions in the innermost primary one
   bool in_template_arguments_ = false;  // ">" ends an expression
   bool end_reported_ = false;
-  size_t packs_seen_ = 0;  // names of packs so far
-  size_t invented_ = 0;    // names
+  size_t packs_seen_ = 0;  // number of pack names so far
+  size_t invented_ = 0;    // number of invented names
   Head pending_;
 
   NameScope* scope_ = nullptr;
@@ -329,7 +331,7 @@ class ParserImpl {
   StructContext* struct_ = nullptr;           // null: not directly in a struct
   const StructContext* friend_of_ = nullptr;  // of the friend function that is being parsed
   std::deque<StructContext> structs_;
-  std::vector<Delayed>* delayed_ = nullptr;  // null: bodies are parsed where they stand
+  std::vector<Delayed>* delayed_ = nullptr;  // null: bodies are parsed in place
 };
 
 }  // namespace kymo::shader

@@ -1,8 +1,8 @@
-// What is known of names while a source is parsed: whether one is a type, a template, a namespace or a value. No more
-// than that: C++ cannot be parsed without it, and everything else is for the next stage.
+// What the parser knows about names: whether one is a type, a template, a namespace or a value. It stores only this,
+// because C++ cannot be parsed without it; everything else belongs to the next stage.
 //
-// Scopes live as long as the table, so that a body may be parsed later than the struct around it. A lookup takes a step
-// for each scope around, and follows at most kMostFollowed using-directives and bases. Not thread-safe.
+// Scopes live as long as the table, so that a body may be parsed later than the struct around it. A lookup takes one
+// step for each enclosing scope, and follows at most kMostFollowed using-directives and bases. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ struct NameScope;
 struct NameMeaning {
   enum Flag : uint8_t {
     kType = 1,
-    kTemplate = 2,  // with kType a struct's or an alias's, with kValue a function's or a variable's
+    kTemplate = 2,  // with kType: a struct or an alias; with kValue: a function or a variable
     kValue = 4,
     kFunction = 8,  // with kValue
     kNamespace = 16,
-    kBuiltin = 32,  // a type of the language itself: no other thing can be called so
+    kBuiltin = 32,  // a type of the language itself: nothing else can have this name
     kPack = 64,
   };
-  uint8_t flags = 0;             // none: nothing is known
-  NameScope* members = nullptr;  // of a namespace, struct or enum; null: not known
-  NameScope* home = nullptr;     // where it was found
+  uint8_t flags = 0;             // 0: nothing is known
+  NameScope* members = nullptr;  // of a namespace, struct or enum; null: unknown
+  NameScope* home = nullptr;     // the scope where it was found
 
   bool known() const { return flags != 0; }
   bool is_type() const { return (flags & kType) != 0 && (flags & kValue) == 0; }
@@ -41,12 +41,13 @@ struct NameScope {
   enum class Kind : uint8_t { Namespace, Struct, Template, Block };
   Kind kind = Kind::Namespace;
   uint32_t id = 0;
-  NameScope* parent = nullptr;    // where lookup goes on; null: nowhere
-  NameScope* reopened = nullptr;  // of `S::f() {…}`: S is looked into, and what is around it, before the parent
-  NameScope* primary = nullptr;   // of a specialisation: what it declares is taken for the template's own
-  std::vector<NameScope*> also;   // namespaces that are used, bases
-  uint64_t has = 0;               // a bit for each name it declares, shared by many: without it, there is none
-  mutable uint32_t visited = 0;   // by which lookup
+  NameScope* parent = nullptr;    // where the lookup continues; null: nowhere
+  NameScope* reopened = nullptr;  // for `S::f() {…}`: S and its enclosing scopes are searched before the parent
+  NameScope* primary = nullptr;   // of a specialisation: its declarations count as those of the template
+  std::vector<NameScope*> also;   // used namespaces, and bases
+  // A bit for each declared name, shared by many names: if it is not set, there is no such name.
+  uint64_t has = 0;
+  mutable uint32_t visited = 0;  // the last lookup that visited it
 };
 
 class ParserNames {
@@ -60,13 +61,13 @@ class ParserNames {
   NameScope* global() { return global_; }
   NameScope* open(NameScope::Kind kind, NameScope* parent);
   void declare(NameScope* scope, Word name, uint8_t flags, NameScope* members = nullptr);
-  void follow(NameScope* scope, NameScope* other);  // other's names are scope's too
+  void follow(NameScope* scope, NameScope* other);  // the names of `other` are also names of `scope`
 
-  NameMeaning find(const NameScope* from, Word name) const;      // there or further out
+  NameMeaning find(const NameScope* from, Word name) const;      // in this scope or the enclosing ones
   NameMeaning find_in(const NameScope* scope, Word name) const;  // scope::name
-  NameMeaning own(const NameScope* scope, Word name) const;      // declared right there
+  NameMeaning own(const NameScope* scope, Word name) const;      // declared in this scope
   NameMeaning builtin(Word name) const { return own(builtin_, name); }
-  bool is_member_template(Word name) const;  // some struct has one that is called so
+  bool is_member_template(Word name) const;  // some struct has one with this name
 
  private:
   struct Entry {
@@ -76,7 +77,7 @@ class ParserNames {
   static constexpr int kMostFollowed = 256;
 
   const Entry* entry(const NameScope* scope, Word name) const;
-  NameMeaning here(const NameScope* scope, Word name, int& left) const;  // without what is further out
+  NameMeaning here(const NameScope* scope, Word name, int& left) const;  // without the enclosing scopes
   size_t slot(uint64_t key) const;
   void grow();
   void declare_builtins();

@@ -1,4 +1,4 @@
-// Many objects of a kind that live equally long, in few allocations. They never move.
+// Many objects of one type with the same lifetime, in few allocations. They never move.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class Pool {
 
  private:
   static constexpr size_t kBlock = 64;
-  std::vector<std::vector<T>> blocks_;  // never grown beyond what is reserved
+  std::vector<std::vector<T>> blocks_;  // never grow beyond the reserved size
 };
 
 }  // namespace kymo::shader::ast

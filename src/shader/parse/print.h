@@ -1,8 +1,8 @@
-// A tree as text, for reading and for tests: all that the parser found out, in little room.
+// A tree as compact text, for people and for tests, with everything that the parser found.
 //
-// Operators have parentheses around them. A cast is <T>(x), however it was written, unless it has a name. Among
-// template arguments, a name in parentheses was taken for a value. Statements and declarations are on one line; those
-// of the whole tree have a line each.
+// Operators are in parentheses. A cast is <T>(x), independent of how it was written, unless it has a name. Among
+// template arguments, a name in parentheses was parsed as a value. Statements and declarations are on one line; the
+// top-level declarations have one line each.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The inside of print.h: appends to one text. Recursive, as deep as the parser lets things nest.
+// The implementation of print.h: appends to one text. Recursive, with the same depth limit as the parser.
 #pragma once
 
 #include <string>

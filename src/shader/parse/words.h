@@ -1,5 +1,5 @@
-// Tokens as numbers. Every spelling gets one, once; those that the grammar knows are constants, so that the parser
-// compares numbers and switches on them.
+// Tokens as numbers. Every spelling gets one number. The spellings of the grammar are constants, so that the parser
+// compares numbers and can switch on them.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ namespace kymo::shader {
   X(Vertex, "vertex")
 
 enum class Word : uint32_t {
-  End, Integer, Float, Character, String,  // what the token's text must be asked for
-  Other,                                   // a punctuator that the grammar does not have
+  End, Integer, Float, Character, String,  // the text of the token is needed
+  Other,                                   // a punctuator that is not in the grammar
 #define KYMO_SHADER_WORD(name, spelling) name,
   KYMO_SHADER_WORDS(KYMO_SHADER_WORD)
 #undef KYMO_SHADER_WORD
@@ -50,24 +50,24 @@ enum class Word : uint32_t {
 };
 // clang-format on
 
-// Whether something may be called so.
+// Whether the word can be a name.
 inline bool is_name(Word word) { return word >= Word::AsType; }
-// Names and keywords, as against punctuators and literals.
+// Names and keywords, but not punctuators and literals.
 inline bool is_alphabetic(Word word) { return word >= Word::Alignas; }
 
-std::string_view spelling(Word word);  // of those that the grammar knows; else empty
+std::string_view spelling(Word word);  // of the words in the grammar; else empty
 
-// Not thread-safe. The texts must stay good as long as the table is used.
+// Not thread-safe. The texts must live as long as the table is used.
 class WordTable {
  public:
   WordTable();
   Word word(const Token& token);
   Word word(std::string_view text);
-  size_t size() const { return texts_.size(); }  // words are less
+  size_t size() const { return texts_.size(); }  // all words are less than this
 
  private:
   void grow();
-  size_t find(std::string_view text, size_t hash) const;  // the slot that has it, or is free for it
+  size_t find(std::string_view text, size_t hash) const;  // the slot that has it, or a free one for it
 
   struct Slot {
     uint32_t hash = 0;

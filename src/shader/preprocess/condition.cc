@@ -44,7 +44,7 @@ class ConditionParser {
   };
 
   Rejected unexpected(std::string_view wanted) const {
-    if (!has_token_) return {end_, base::format("the condition ends where {} was expected", wanted)};
+    if (!has_token_) return {end_, base::format("expected {}, found the end of the condition", wanted)};
     return {token_.at, base::format("expected {} in the condition, not \"{}\"", wanted, token_.text)};
   }
 
@@ -169,7 +169,7 @@ class ConditionParser {
     const NumberSpelling spelling = spelling_of_number(token_.text);
     if (!spelling.fault.empty()) throw Rejected{token_.at, spelling.fault};
     const auto value = integer_value(token_.text);
-    if (!value) throw Rejected{token_.at, base::format("a condition is made of integers, not of {}", token_.text)};
+    if (!value) throw Rejected{token_.at, base::format("a condition may contain only integers, not {}", token_.text)};
     return {value->value, value->is_unsigned};
   }
 
@@ -188,7 +188,7 @@ class ConditionParser {
     advance_plainly();
     const bool has_parenthesis = has_token_ && token_.is("(");
     if (has_parenthesis) advance_plainly();
-    if (!has_token_ || token_.kind != TokenKind::Identifier) throw unexpected("a name behind defined");
+    if (!has_token_ || token_.kind != TokenKind::Identifier) throw unexpected("a name after defined");
     const bool value = macros_.find(token_.text) != nullptr;
     advance();
     if (has_parenthesis) expect(")");
@@ -198,7 +198,7 @@ class ConditionParser {
   // __has_include says whether there is a header; of what else a compiler may be asked for, there is nothing.
   ConditionValue has_feature(const MacroToken& name) {
     advance_plainly();
-    if (!has_token_ || !token_.is("(")) throw unexpected(base::format("\"(\" behind {}", name.text));
+    if (!has_token_ || !token_.is("(")) throw unexpected(base::format("\"(\" after {}", name.text));
     std::vector<MacroToken> inner;
     for (size_t open = 1;;) {
       advance_plainly();

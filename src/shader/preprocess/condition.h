@@ -1,4 +1,4 @@
-// What stands behind #if: an integer expression.
+// The condition of #if: an integer expression.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,16 @@ namespace kymo::shader {
 
 using HasHeader = std::function<bool(std::string_view name)>;
 
-// In 64 bits, by C's rules: all operators but assignment, defined, __has_include; names that are no macros are 0.
-// `directive` is where faults are reported that have no place of their own. Throws Rejected.
+// In 64 bits, by C's rules: all operators except assignment, defined, __has_include; names that are not macros are 0.
+// `directive` is the position for errors that have none of their own. Throws Rejected.
 bool evaluate_condition(std::vector<MacroToken> line, const Location& directive, Expander& expander, MacroTable& macros,
                         const HasHeader& has_header);
 
-// What an include names: "name" or <name>, all of the tokens; expanded where it is neither. Nothing: not even then.
+// The name in an include: "name" or <name>, from all of the tokens; expanded if it is neither. Empty: it is neither
+// after expansion.
 std::optional<std::string> header_name(const std::vector<MacroToken>& tokens, Expander& expander);
 
-// Expands a directive's line alone, while this lives.
+// Expands only the line of a directive, while it lives.
 class ExpandedLine {
  public:
   ExpandedLine(Expander& expander, std::vector<MacroToken> tokens) : expander_(expander) {

@@ -1,4 +1,4 @@
-// Numbers of #if: one width, 64 bits, and unsigned where an operand is. What overflows wraps.
+// The numbers of #if: 64 bits, unsigned if an operand is unsigned. Overflow wraps.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct ConditionValue {
 
 struct ConditionOperator {
   std::string_view text;
-  int strength;  // how tightly it binds: 0 the weakest
+  int strength;  // its precedence: 0 is the lowest
 };
-const ConditionOperator* find_condition_operator(std::string_view text);  // of two operands; null: it is none
+const ConditionOperator* find_condition_operator(std::string_view text);  // a binary operator; null: not an operator
 
-// Who divides has looked that `b` is not 0.
+// For a division, the caller has checked that `b` is not 0.
 ConditionValue combine_conditions(const ConditionValue& a, std::string_view op, const ConditionValue& b);
 
 }  // namespace kymo::shader

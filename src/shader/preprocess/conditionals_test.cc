@@ -72,22 +72,22 @@ TEST(ConditionTest, WhatDoesNotCountMayDivideByZero) {
 TEST(ConditionTest, FaultsAreNamedAndDoNotHold) {
   EXPECT_EQ(decided_by(""), "no | error: the condition is missing");
   EXPECT_EQ(decided_by("EMPTY"), "no | error: the condition is missing");
-  EXPECT_EQ(decided_by("1 +"), "no | error: the condition ends where a value was expected");
-  EXPECT_EQ(decided_by("(1"), "no | error: the condition ends where \")\" was expected");
+  EXPECT_EQ(decided_by("1 +"), "no | error: expected a value, found the end of the condition");
+  EXPECT_EQ(decided_by("(1"), "no | error: expected \")\", found the end of the condition");
   EXPECT_EQ(decided_by("1 2"), "no | error: expected an operator in the condition, not \"2\"");
   EXPECT_EQ(decided_by("1 = 2"), "no | error: expected an operator in the condition, not \"=\"");
   EXPECT_EQ(decided_by("* 2"), "no | error: expected a value in the condition, not \"*\"");
   EXPECT_EQ(decided_by("\"a\""), "no | error: expected a value in the condition, not \"\"a\"\"");
-  EXPECT_EQ(decided_by("1 ? 2"), "no | error: the condition ends where \":\" was expected");
-  EXPECT_EQ(decided_by("1.5"), "no | error: a condition is made of integers, not of 1.5");
+  EXPECT_EQ(decided_by("1 ? 2"), "no | error: expected \":\", found the end of the condition");
+  EXPECT_EQ(decided_by("1.5"), "no | error: a condition may contain only integers, not 1.5");
   EXPECT_EQ(decided_by("1x"), "no | error: \"1x\" is not a number: \"x\" may not follow, only u and l");
   EXPECT_EQ(decided_by("'ab'"), "no | error: 'ab' is not one character");
   EXPECT_EQ(decided_by("G(1)"), "no | error: there is no macro \"G\" that takes arguments");
-  EXPECT_EQ(decided_by("defined"), "no | error: the condition ends where a name behind defined was expected");
-  EXPECT_EQ(decided_by("defined(ONE"), "no | error: the condition ends where \")\" was expected");
+  EXPECT_EQ(decided_by("defined"), "no | error: expected a name after defined, found the end of the condition");
+  EXPECT_EQ(decided_by("defined(ONE"), "no | error: expected \")\", found the end of the condition");
   EXPECT_EQ(decided_by("__has_include(x)"), "no | error: __has_include needs a \"name\" or a <name>");
   EXPECT_EQ(decided_by("__has_include"),
-            "no | error: the condition ends where \"(\" behind __has_include was expected");
+            "no | error: expected \"(\" after __has_include, found the end of the condition");
   EXPECT_THAT(decided_by("F("), HasSubstr("the arguments of macro \"F\" do not end"));
 }
 
@@ -143,7 +143,7 @@ TEST(ConditionalTest, TextBehindADirectiveIsToldOf) {
   EXPECT_EQ(preprocessed("#ifdef KYMO and\nx\n#endif KYMO\n"),
             "x | warning: what follows #ifdef is ignored | warning: what follows #endif is ignored");
   EXPECT_EQ(preprocessed("#ifdef KYMO // and\nx\n#endif /* KYMO */"), "x");
-  EXPECT_THAT(preprocessed("#ifdef\nx\n#endif"), HasSubstr("behind #ifdef must stand the name of a macro"));
+  EXPECT_THAT(preprocessed("#ifdef\nx\n#endif"), HasSubstr("#ifdef must be followed by the name of a macro"));
   EXPECT_THAT(preprocessed("#ifndef 1\nx\n#endif"), HasSubstr("\"1\" cannot be the name of a macro"));
 }
 

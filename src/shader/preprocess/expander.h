@@ -1,7 +1,7 @@
-// Tokens become tokens: names of macros are replaced by what they stand for.
+// Expands macros: replaces their names in a list of tokens.
 //
-// As C++ does it: arguments are expanded before they are put in, what came out is read again together with what
-// follows, and a macro is not expanded inside itself. Nesting and the number of tokens in all are limited: Overrun.
+// As in C++: arguments are expanded before they are inserted, the result is scanned again together with the following
+// tokens, and a macro is not expanded inside itself. The nesting and the total number of tokens are limited: Overrun.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@
 
 namespace kymo::shader {
 
-// A limit was passed, and the work ends here.
+// A limit was exceeded, and the work ends here.
 struct Overrun {
   Rejected why;
 };
 
-// Where tokens come from that no macro made.
+// The source of tokens that do not come from macros.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
-  virtual Token next() = 0;  // behind the last one: End, as often as asked
+  virtual Token next() = 0;  // after the last one: always End
 };
 
 class Expander {
@@ -34,11 +34,11 @@ class Expander {
            Diagnostics& diagnostics)
       : macros_(macros), source_(source), files_(files), texts_(texts), diagnostics_(diagnostics) {}
 
-  bool next(MacroToken& token);  // expanded; false at the end of a line (below). The source ends with End
-  bool read(MacroToken& token);  // as next, but as it is
+  bool next(MacroToken& token);  // expanded; false at the end of a line (see below). The source ends with End
+  bool read(MacroToken& token);  // like next, but not expanded
 
-  // Between these, tokens come from a directive's line alone. While arguments are read from the source, a directive may
-  // stand among them.
+  // Between these calls, tokens come only from the line of a directive. While arguments are read from the source, there
+  // may be a directive among them.
   void begin_line(std::vector<MacroToken> tokens);
   void end_line();
 
@@ -47,11 +47,11 @@ class Expander {
   struct Context {
     enum class Kind : uint8_t {
       Expansion,
-      Argument,  // to be expanded alone: reading stops at its end
+      Argument,  // expanded separately: reading stops at its end
       Line       // the same
     };
     Kind kind = Kind::Expansion;
-    bool is_first = true;                           // of its tokens: it takes the place of the macro's name
+    bool is_first = true;                           // its next token is the first: it replaces the name of the macro
     bool space_before = false, line_start = false;  // of that name
     Macro* macro = nullptr;
     const MacroToken* at = nullptr;
@@ -70,29 +70,29 @@ class Expander {
   const MacroToken* peek();
   void spend(size_t tokens);
   void spend_text(size_t bytes);            // long texts count as many tokens
-  std::string_view keep(std::string text);  // what a token was made of
+  std::string_view keep(std::string text);  // keeps the text of a new token
 
   MacroToken make_builtin(const Macro& macro, const MacroToken& name);
-  bool expand(Macro& macro, const MacroToken& name);  // false: it could not be, and was reported
+  bool expand(Macro& macro, const MacroToken& name);  // false: not possible; it was reported
   bool read_arguments(const Macro& macro, std::vector<Argument>& arguments);
   const std::vector<MacroToken>& expanded(Argument& argument);
 
-  // substitution.cc: the parts of a macro, from `begin` to `end`, with its arguments put in.
+  // substitution.cc: the parts of a macro, from `begin` to `end`, with its arguments inserted.
   void substitute(const Macro& macro, std::vector<Argument>& arguments, size_t begin, size_t end,
                   std::vector<MacroToken>& out);
   void append(std::span<const MacroToken> piece, bool space_before, bool pasted, std::vector<MacroToken>& out);
   void paste(std::vector<MacroToken>& out, const MacroToken& right);
   MacroToken stringify(const std::vector<MacroToken>& tokens, const MacroToken& sharp);
-  static std::string escaped(std::string_view text);  // for between quotes
+  static std::string escaped(std::string_view text);  // for use between quotes
 
   MacroTable& macros_;
   TokenSource& source_;
   const SourceFiles& files_;
   std::deque<std::string>& texts_;
   Diagnostics& diagnostics_;
-  std::vector<Context> contexts_;  // depth_ of them are in use; the rest keeps its memory
+  std::vector<Context> contexts_;  // depth_ of them are in use; the others keep their memory
   size_t depth_ = 0;
-  MacroToken pending_;  // of the source: looked at, but not taken
+  MacroToken pending_;  // from the source: read, but not used yet
   bool has_pending_ = false;
   Location origin_;  // of the outermost macro that is being expanded
   uint64_t spent_ = 0;

@@ -1,7 +1,7 @@
-// The headers that shaders may include without bringing them.
+// The built-in headers, which shaders can include without passing them.
 //
-//   <metal_stdlib> and its parts (metal_math, metal_atomic, …): nothing to read, as all of it is always there.
-//   <c10/metal/*.h>: the helpers people know from PyTorch, written here (library/c10/).
+//   <metal_stdlib> and its parts (metal_math, metal_atomic, …): empty, because all of it is always available.
+//   <c10/metal/*.h>: the helpers known from PyTorch, written here (library/c10/).
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace kymo::shader {
 
-// The text of a header; empty text for one whose content is always there; nothing for one that there is not.
+// The text of a header; an empty text if its content is always available; empty optional if there is no such header.
 std::optional<std::string_view> builtin_header(std::string_view name);
 std::vector<std::string_view> builtin_header_names();
 
-// What every translation begins with: namespace metal, written in Metal (library/stdlib*.metal), in reading order.
+// The beginning of every translation: namespace metal, written in Metal (library/stdlib*.metal), in reading order.
 std::vector<std::string_view> standard_library();
 
 }  // namespace kymo::shader

@@ -310,7 +310,7 @@ void Lexer::skip_unknown() {
   while (at_ < text_.size() && char_class(text_[at_]) == CharClass::Unknown) ++at_;
   if (!muted_ && diagnostics_.is_full()) return skip_to(text_.size());  // this is no source
   if (byte == '\\') {
-    fault(at, "a backslash stands only at the end of a line, to join it with the next");
+    fault(at, "a backslash is allowed only at the end of a line, to join it with the next");
   } else if (byte > ' ' && byte < 0x7f) {
     fault(at, base::format("the character '{}' (byte 0x{:02x}) has no meaning outside of comments and strings",
                            static_cast<char>(byte), byte));

@@ -1,8 +1,8 @@
-// Characters become tokens: one file's text, one token at a time. Knows nothing of directives and macros.
+// Converts characters to tokens: the text of one file, one token at a time. It does not know directives and macros.
 //
-// Comments are spaces. A line that ends with a backslash goes on with the next one. A raw string comes as an ordinary
-// one of the same content. Numbers are taken as widely as the preprocessor must (numbers.h says whether one is right).
-// What is no token is reported and gone over. Time is linear in the text.
+// Comments count as spaces. A line that ends with a backslash continues on the next one. A raw string becomes an
+// ordinary one with the same content. Numbers are read as loosely as the preprocessor requires (numbers.h checks them).
+// Text that is not a token is reported and skipped. Time is linear in the text.
 #pragma once
 
 #include <cstddef>
@@ -19,30 +19,30 @@ namespace kymo::shader {
 
 class Lexer {
  public:
-  // `text` must outlive the tokens, and so must `texts`: that is where what does not stand in the text as it is goes.
+  // `text` and `texts` must outlive the tokens. `texts` stores token texts that are not in `text` in the same form.
   Lexer(std::string_view text, uint32_t file, std::deque<std::string>& texts, Diagnostics& diagnostics);
 
-  Token next();                     // behind the last one: End, as often as asked
-  bool next_in_line(Token& token);  // false, and the token untouched, where the line ends
-  std::string_view rest_of_line();  // as it is written, without space around; nothing in it is reported
+  Token next();                     // after the last one: always End
+  bool next_in_line(Token& token);  // false at the end of the line; then the token is unchanged
+  std::string_view rest_of_line();  // as it is written, without surrounding space; errors in it are not reported
 
-  void mute(bool muted) { muted_ = muted; }  // for what #if leaves out: faults are gone over in silence
+  void mute(bool muted) { muted_ = muted; }  // for groups that #if skips: errors are not reported
   Location here() const;
 
  private:
   struct Join {
-    size_t at;        // in text_: what stands here began a line
+    size_t at;        // in text_: a line begins here
     size_t original;  // in original_
   };
 
   void remove_joins();
   char peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
-  bool skip_space(bool in_line);  // false: the line (or the text) ends
+  bool skip_space(bool in_line);  // false: end of the line (or of the text)
   void skip_comment();
   void skip_to(size_t end);
   void new_line(size_t begin);  // a line begins there
-  void catch_up(size_t at);     // with the lines that joins began up to there
-  bool scan(Token& token);      // false: it was no token, but was reported
+  void catch_up(size_t at);     // with the joined lines up to there
+  bool scan(Token& token);      // false: it was not a token, and was reported
   void scan_quoted(Token& token);
   void scan_raw_string(Token& token);
   void skip_unknown();
@@ -60,7 +60,7 @@ class Lexer {
   bool line_start_ = true, space_before_ = false, muted_ = false;
 };
 
-// The one token that a text consists of, all of it; false where it is none or several.
+// The only token of a text; false if there is none, or several.
 bool lex_one(std::string_view text, std::deque<std::string>& texts, Token& token);
 
 }  // namespace kymo::shader

@@ -141,7 +141,7 @@ TEST_F(LexerTest, OddBytesAreReportedTogetherAndNamed) {
   EXPECT_EQ(diagnostics_.list().size(), 3u);
   EXPECT_THAT(log(), HasSubstr("shader:1:2: error: the byte 0xc3"));
   EXPECT_THAT(log(), HasSubstr("the character '@' (byte 0x40)"));
-  EXPECT_THAT(log(), HasSubstr("a backslash stands only at the end of a line"));
+  EXPECT_THAT(log(), HasSubstr("a backslash is allowed only at the end of a line"));
 }
 
 TEST_F(LexerTest, OddBytesAreFineInCommentsAndStrings) {

@@ -15,7 +15,7 @@ constexpr size_t kMostParameters = 128;
 void read_macro_parameters(Lexer& line, Macro& macro) {
   const auto bad = [&](const Location& at) {
     return Rejected{at, base::format("the parameters of macro \"{}\" must be names with commas between them, and \")\" "
-                                     "behind the last",
+                                     "after the last",
                                      macro.name)};
   };
   const auto next = [&] {
@@ -89,7 +89,7 @@ class MacroBodyReader {
     const int parameter = at_ < body_.size() ? parameter_of(body_[at_]) : -1;
     if (parameter < 0) {
       throw Rejected{body_[sharp].at,
-                     base::format("behind # in macro \"{}\" must stand one of its parameters", macro_.name)};
+                     base::format("# in macro \"{}\" must be followed by one of its parameters", macro_.name)};
     }
     ++at_;
     add(Kind::Stringify, sharp, static_cast<uint32_t>(parameter));
@@ -110,7 +110,7 @@ class MacroBodyReader {
     add(kind, token);
     for (size_t open = 1;;) {
       if (at_ == body_.size()) throw reject("does not end: \")\" is missing");
-      if (is_optional(at_)) throw reject("may not stand inside another");
+      if (is_optional(at_)) throw reject("may not be inside another");
       if (body_[at_].is("(")) ++open;
       if (body_[at_].is(")") && --open == 0) break;
       read_part();
@@ -146,7 +146,7 @@ class MacroBodyReader {
   void refuse_variable_names(const Token& token) const {
     if (token.text != "__VA_ARGS__" && token.text != "__VA_OPT__") return;
     throw Rejected{token.at,
-                   base::format("{} stands only in macros that end their parameters with \"...\"", token.text)};
+                   base::format("{} is allowed only in macros that end their parameters with \"...\"", token.text)};
   }
 
   Macro& macro_;
@@ -167,7 +167,7 @@ void MacroTable::remove(std::string_view name) { by_name_.erase(name); }
 Macro read_macro(Lexer& line, const Location& directive) {
   Macro macro;
   MacroToken token;
-  if (!line.next_in_line(token)) throw Rejected{directive, "behind #define must stand a name"};
+  if (!line.next_in_line(token)) throw Rejected{directive, "#define must be followed by a name"};
   if (token.kind != TokenKind::Identifier || token.text == "defined") {
     throw Rejected{token.at, base::format("\"{}\" cannot be the name of a macro", token.text)};
   }

@@ -1,4 +1,4 @@
-// Macros as they are defined: their parameters, and what they are replaced by, read once and ready to be used often.
+// Macro definitions: their parameters and their replacement, parsed once and used often.
 #pragma once
 
 #include <array>
@@ -15,22 +15,22 @@
 namespace kymo::shader {
 
 struct MacroToken : Token {
-  bool is_final = false;  // the name of a macro that stood inside its own expansion: it stays a name
+  bool is_final = false;  // the name of a macro inside its own expansion: it stays a name
 };
 
-// A step of making an expansion.
+// One step of an expansion.
 struct MacroPart {
   enum class Kind : uint8_t {
     Text,              // body[token]
-    Parameter,         // the argument, expanded; as it was given where `is_raw`
+    Parameter,         // the argument, expanded; unexpanded if `is_raw`
     Stringify,         // # parameter
     Paste,             // ##
-    Optional,          // __VA_OPT__(: the parts up to `end`, where there are variable arguments
+    Optional,          // __VA_OPT__(: the parts up to `end`, if there are variable arguments
     StringifyOptional  // # __VA_OPT__(
   };
   Kind kind = Kind::Text;
-  bool is_raw = false;     // beside ##
-  uint32_t token = 0;      // of the body: where it stands
+  bool is_raw = false;     // next to ##
+  uint32_t token = 0;      // its index in the body
   uint32_t parameter = 0;  // its number
   uint32_t end = 0;
 };
@@ -42,11 +42,11 @@ struct Macro {
   Location at;
   MacroKind kind = MacroKind::Defined;
   bool is_function = false;
-  bool is_variadic = false;  // the last parameter takes all arguments that are left
+  bool is_variadic = false;  // the last parameter takes all remaining arguments
   bool in_use = false;       // its expansion is being read
   std::vector<std::string_view> parameters;
   std::vector<MacroToken> body;  // as written
-  std::vector<MacroPart> parts;  // none: the body as it is
+  std::vector<MacroPart> parts;  // empty: the body unchanged
 };
 
 class MacroTable {
@@ -57,11 +57,11 @@ class MacroTable {
     return found == by_name_.end() ? nullptr : found->second;
   }
 
-  void add(Macro macro);               // in place of one of that name
-  void remove(std::string_view name);  // one that is being used stays good
+  void add(Macro macro);               // replaces a macro with the same name
+  void remove(std::string_view name);  // a macro that is in use stays valid
 
  private:
-  // Most names are no macros. Those of another beginning and length than all macros are told apart at once.
+  // Most names are not macros. A name whose first character and length match no macro is rejected at once.
   static uint64_t bit_of(std::string_view name) { return uint64_t{1} << (name.size() & 63); }
 
   std::deque<Macro> macros_;
@@ -69,7 +69,7 @@ class MacroTable {
   std::array<uint64_t, 256> filter_{};
 };
 
-// What follows #define in its line. Throws Rejected.
+// Reads the rest of the line after #define. Throws Rejected.
 Macro read_macro(Lexer& line, const Location& directive);
 
 bool same_definition(const Macro& a, const Macro& b);

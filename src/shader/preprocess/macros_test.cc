@@ -171,7 +171,7 @@ TEST(MacroTest, ArgumentsMustEnd) {
 
 TEST(MacroTest, DefinitionsThatAreWrongAreReported) {
   const auto fault = [](std::string_view definition) { return preprocessed("#define " + std::string(definition)); };
-  EXPECT_THAT(fault(""), HasSubstr("behind #define must stand a name"));
+  EXPECT_THAT(fault(""), HasSubstr("#define must be followed by a name"));
   EXPECT_THAT(fault("1"), HasSubstr("\"1\" cannot be the name of a macro"));
   EXPECT_THAT(fault("defined"), HasSubstr("\"defined\" cannot be the name"));
   EXPECT_THAT(fault("__FILE__ 1"), HasSubstr("\"__FILE__\" has a meaning of its own"));
@@ -180,16 +180,16 @@ TEST(MacroTest, DefinitionsThatAreWrongAreReported) {
   EXPECT_THAT(fault("F(..., a) a"), HasSubstr("the parameters of macro \"F\" must be names"));
   EXPECT_THAT(fault("F(a b) a"), HasSubstr("the parameters of macro \"F\" must be names"));
   EXPECT_THAT(fault("F(a, a) a"), HasSubstr("has two parameters \"a\""));
-  EXPECT_THAT(fault("F(a) #b"), HasSubstr("behind # in macro \"F\" must stand one of its parameters"));
-  EXPECT_THAT(fault("F(a) a #"), HasSubstr("behind # in macro \"F\" must stand one of its parameters"));
+  EXPECT_THAT(fault("F(a) #b"), HasSubstr("# in macro \"F\" must be followed by one of its parameters"));
+  EXPECT_THAT(fault("F(a) a #"), HasSubstr("# in macro \"F\" must be followed by one of its parameters"));
   EXPECT_THAT(fault("F(a) ## a"), HasSubstr("## in macro \"F\" needs something on both of its sides"));
   EXPECT_THAT(fault("A a ##"), HasSubstr("## in macro \"A\" needs something on both of its sides"));
   EXPECT_THAT(fault("F(a) a ## ## a"), HasSubstr("needs something on both of its sides"));
-  EXPECT_THAT(fault("F(a) __VA_ARGS__"), HasSubstr("__VA_ARGS__ stands only in macros that end"));
-  EXPECT_THAT(fault("A __VA_OPT__(x)"), HasSubstr("__VA_OPT__ stands only in macros that end"));
+  EXPECT_THAT(fault("F(a) __VA_ARGS__"), HasSubstr("__VA_ARGS__ is allowed only in macros that end"));
+  EXPECT_THAT(fault("A __VA_OPT__(x)"), HasSubstr("__VA_OPT__ is allowed only in macros that end"));
   EXPECT_THAT(fault("F(...) __VA_OPT__"), HasSubstr("needs its parentheses"));
   EXPECT_THAT(fault("F(...) __VA_OPT__((x)"), HasSubstr("does not end"));
-  EXPECT_THAT(fault("F(...) __VA_OPT__(a __VA_OPT__(b))"), HasSubstr("may not stand inside another"));
+  EXPECT_THAT(fault("F(...) __VA_OPT__(a __VA_OPT__(b))"), HasSubstr("may not be inside another"));
   EXPECT_THAT(fault("F(...) __VA_OPT__(## a)"), HasSubstr("needs something on both of its sides"));
 }
 

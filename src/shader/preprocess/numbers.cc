@@ -102,7 +102,7 @@ NumberSpelling spelling_of_number(std::string_view text) {
   const std::string_view suffix = in.rest();
   if (kind == TokenKind::Float) {
     if (base == 16 && !has_exponent)
-      return bad_number(kind, text, "a hexadecimal one with a point needs p and an exponent");
+      return bad_number(kind, text, "a hexadecimal number with a point needs p and an exponent");
     if (!is_float_suffix(suffix)) {
       return bad_number(kind, text, base::format("\"{}\" may not follow, only f, h or bf", suffix));
     }
@@ -118,7 +118,7 @@ NumberSpelling spelling_of_number(std::string_view text) {
   const bool is_octal = base == 10 && text[0] == '0';
   const std::string_view digits = text.substr(0, text.size() - suffix.size());
   if (is_octal && digits.find_first_of("89") != std::string_view::npos) {
-    return bad_number(kind, text, "behind a 0 in front stand octal digits, 0 to 7");
+    return bad_number(kind, text, "after a leading 0 only the octal digits 0 to 7 are allowed");
   }
   if (!integer_value(text)) return bad_number(kind, text, "it takes more than 64 bits");
   return {kind, ""};

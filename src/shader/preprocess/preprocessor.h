@@ -1,13 +1,13 @@
-// A source becomes tokens: comments and line joins gone, directives done, macros expanded.
+// Converts a source to tokens: comments and line joins are removed, directives executed, macros expanded.
 //
-// All of the C++ preprocessor that shaders use: object-like and function-like macros with variadics, # and ##,
-// __VA_ARGS__, __VA_OPT__, #if with defined() and __has_include, #include, #pragma once, #error, #line ignored,
-// __FILE__, __LINE__, __COUNTER__, __METAL__, __METAL_VERSION__ (320), __HAVE_BFLOAT__. Includes are found among the
-// headers that are built in (headers.h) and those the caller brought, never on disk; an unknown one is an error that
-// lists what there is. Each header is read once.
+// Supports all features of the C++ preprocessor that shaders use: object-like and function-like macros with variadics,
+// # and ##, __VA_ARGS__, __VA_OPT__, #if with defined() and __has_include, #include, #pragma once, #error, #line
+// ignored, __FILE__, __LINE__, __COUNTER__, __METAL__, __METAL_VERSION__ (320), __HAVE_BFLOAT__. Includes are looked up
+// among the built-in headers (headers.h) and those of the caller, never on disk; an unknown one is an error that lists
+// the known ones. Each header is read once.
 //
-// Bad input is reported and gone over. The work is bounded: depth of includes and of #if, and the number of tokens a
-// macro may grow to, have limits that are errors.
+// Invalid input is reported and skipped. The work is bounded: the depth of includes and of #if, and the number of
+// tokens of an expansion, have limits; exceeding one is an error.
 #pragma once
 
 #include <deque>
@@ -28,19 +28,19 @@ struct PreprocessorInput {
   std::map<std::string, std::string, std::less<>> headers;  // by the name between the quotes of an include
 };
 
-// Owns what its tokens' texts refer to.
+// Owns the texts of its tokens.
 class Preprocessor {
  public:
   Preprocessor(SourceFiles& files, Diagnostics& diagnostics) : files_(files), diagnostics_(diagnostics) {}
   Preprocessor(const Preprocessor&) = delete;
   Preprocessor& operator=(const Preprocessor&) = delete;
 
-  std::vector<Token> run(const PreprocessorInput& input);  // ends with one of kind End
+  std::vector<Token> run(const PreprocessorInput& input);  // the last token has the kind End
 
  private:
   SourceFiles& files_;
   Diagnostics& diagnostics_;
-  std::deque<std::string> texts_;  // of tokens that # and ## made
+  std::deque<std::string> texts_;  // of tokens that # and ## created
 };
 
 }  // namespace kymo::shader

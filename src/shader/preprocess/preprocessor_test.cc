@@ -86,9 +86,9 @@ TEST(PreprocessorTest, AnUnknownHeaderIsAnErrorThatListsWhatThereIs) {
   const std::string text = preprocessed("#include <vector>\nx", {}, {{"mine.h", ""}});
   EXPECT_THAT(text, HasSubstr("x | error: there is no header \"vector\"; there are mine.h, c10/metal/atomic.h, "));
   EXPECT_THAT(text, HasSubstr("and metal_stdlib with its parts"));
-  EXPECT_THAT(preprocessed("#include\n"), HasSubstr("behind #include must stand a \"name\" or a <name>"));
-  EXPECT_THAT(preprocessed("#include a.h\n"), HasSubstr("behind #include must stand"));
-  EXPECT_THAT(preprocessed("#include <a.h\n"), HasSubstr("behind #include must stand"));
+  EXPECT_THAT(preprocessed("#include\n"), HasSubstr("#include must be followed by a \"name\" or a <name>"));
+  EXPECT_THAT(preprocessed("#include a.h\n"), HasSubstr("#include must be followed by"));
+  EXPECT_THAT(preprocessed("#include <a.h\n"), HasSubstr("#include must be followed by"));
 }
 
 TEST(PreprocessorTest, DirectivesHaveTheirSay) {

@@ -153,7 +153,7 @@ void SourceReader::do_undef(const Token& name) {
 void SourceReader::do_include(const Token& name) {
   const std::vector<MacroToken> line = rest_of_line();
   std::optional<std::string> header = header_name(line, expander_);
-  if (!header) throw Rejected{name.at, base::format("behind #{} must stand a \"name\" or a <name>", name.text)};
+  if (!header) throw Rejected{name.at, base::format("#{} must be followed by a \"name\" or a <name>", name.text)};
   const auto text = find_header(*header);
   if (!text) throw Rejected{line.front().at, no_header(*header)};
   if (open_.size() >= kMostOpenFiles) {
@@ -166,7 +166,7 @@ void SourceReader::do_include(const Token& name) {
 Token SourceReader::macro_name(const Token& directive) {
   Token token;
   if (!lexer().next_in_line(token)) {
-    throw Rejected{directive.at, base::format("behind #{} must stand the name of a macro", directive.text)};
+    throw Rejected{directive.at, base::format("#{} must be followed by the name of a macro", directive.text)};
   }
   if (token.kind == TokenKind::Identifier) return token;
   throw Rejected{token.at, base::format("\"{}\" cannot be the name of a macro", token.text)};

@@ -1,7 +1,7 @@
-// The files of a translation, read one inside the other, with their directives done: what is left are the tokens that
-// macros are expanded in.
+// Reads the files of a translation, including nested ones, and executes their directives. The result is the tokens in
+// which macros are expanded.
 //
-// A directive that is wrong is reported and gone over; a condition that is wrong does not hold.
+// A wrong directive is reported and skipped; a wrong condition counts as false.
 #pragma once
 
 #include <deque>
@@ -26,7 +26,7 @@ class SourceReader : public TokenSource {
   SourceReader(SourceFiles& files, const Headers& headers, std::deque<std::string>& texts, Diagnostics& diagnostics);
 
   void define(std::string_view option);                // "NAME", "NAME=VALUE", "NAME(A, B)=VALUE"
-  void open(std::string name, std::string_view text);  // throws Rejected for one that is too long
+  void open(std::string name, std::string_view text);  // throws Rejected if the text is too long
 
   Token next() override;
   Expander& expander() { return expander_; }
@@ -35,13 +35,13 @@ class SourceReader : public TokenSource {
   // An #if whose group is being read.
   struct Conditional {
     Location at;
-    bool was_taken = false;  // one of its groups was read, or is
+    bool was_taken = false;  // one of its groups was read, or is being read
     bool had_else = false;
   };
 
   struct OpenFile {
     Lexer lexer;
-    size_t conditionals;  // that were open when it began
+    size_t conditionals;  // number of open conditionals when it began
   };
 
   void do_directive();
@@ -57,7 +57,7 @@ class SourceReader : public TokenSource {
   bool begin_alternative(const Token& name);  // #else, #elif, …: whether its group is read
   void end_conditional(const Token& name);
   bool is_met(const Token& name);  // #if, #ifdef, #elif, …
-  void skip_group();               // up to where reading goes on
+  void skip_group();               // to the point where reading continues
   void end_open_conditionals(size_t expected);
 
   Token macro_name(const Token& directive);

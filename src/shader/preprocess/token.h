@@ -1,4 +1,4 @@
-// What a source is made of, after preprocessing.
+// The tokens of a source, after preprocessing.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ enum class TokenKind : uint8_t {
   Integer,     // as written: "0x1fU"
   Float,       // as written: "1.5h"
   Character,   // as written, with its quotes
-  String,      // as written, with its quotes; neighbours are not joined yet
-  Punctuator,  // the longest there is, but ">" stands alone always (">>" comes as two whose columns touch), "[[" as two
-               // too
+  String,      // as written, with its quotes; adjacent strings are not joined yet
+  Punctuator,  // the longest match; but ">" is always one token (">>" is two tokens with adjacent columns), and "[[" is
+               // two tokens too
 };
 
 struct Token {
   TokenKind kind = TokenKind::End;
   bool space_before = false;  // for ">>" against "> >", and for #
   bool line_start = false;    // the first of its line
-  std::string_view text;      // stays good while the translation lives
-  Location at;                // of a token from a macro: where the macro's name stands in the source
+  std::string_view text;      // valid while the translation lives
+  Location at;                // of a token from a macro: the position of the macro's name in the source
 
   bool is(std::string_view punctuator) const { return kind == TokenKind::Punctuator && text == punctuator; }
   bool is_name(std::string_view name) const { return kind == TokenKind::Identifier && text == name; }

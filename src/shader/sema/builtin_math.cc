@@ -31,11 +31,10 @@ Value Meaning::builtin_minmax(const BuiltinRow& row, std::span<const Value> give
 Value Meaning::builtin_bits(const BuiltinRow& row, std::span<const Value> given, Location at) {
   const Type* type = unified(given, false, row.name, at);
   const Type* scalar = type->scalar();
-  if (!scalar->is_integer()) throw Rejected{at, in_quotes(row.name) + " is of integers, not of " + in_quotes(type)};
+  if (!scalar->is_integer()) throw Rejected{at, in_quotes(row.name) + " takes integers, not " + in_quotes(type)};
   if (row.intrinsic == ir::Intrinsic::MulHi) {
     if (scalar->size != 4) {
-      throw Rejected{at,
-                     in_quotes(row.name) + " is of scalars, or of vectors of int or uint, not of " + in_quotes(type)};
+      throw Rejected{at, in_quotes(row.name) + " takes scalars, or vectors of int or uint, not " + in_quotes(type)};
     }
     return rvalue(build(at).intrinsic(row.intrinsic, {as_number(given[0], type, at), as_number(given[1], type, at)}),
                   type);
@@ -55,7 +54,7 @@ Value Meaning::builtin_bits(const BuiltinRow& row, std::span<const Value> given,
 Value Meaning::builtin_flags(const BuiltinRow& row, std::span<const Value> given, Location at) {
   const Type* bool_type = types_.get(TypeKind::Bool);
   const Value& last = given.back();
-  if (!last.type->is_number()) throw Rejected{at, in_quotes(row.name) + " is of bools, not of " + in_quotes(last.type)};
+  if (!last.type->is_number()) throw Rejected{at, in_quotes(row.name) + " takes bools, not " + in_quotes(last.type)};
   const ir::Expression* flags = as_number(last, types_.with_scalar(last.type, bool_type), at);
   if (row.kind == BuiltinKind::Any)
     return flags->type->is_vector() ? rvalue(build(at).intrinsic(row.intrinsic, {flags})) : rvalue(flags);

@@ -1,4 +1,4 @@
-// The functions of Metal's library that cannot be written in Metal, or that bring their arguments to one type first.
+// The functions of Metal's library that cannot be written in Metal, or that first convert their arguments to one type.
 #pragma once
 
 #include "shader/sema/sema.h"
@@ -7,7 +7,7 @@ namespace kymo::shader {
 
 enum class BuiltinKind : uint8_t {
   Float,           // an intrinsic of floats, componentwise
-  FloatOrLibrary,  // the same, but on Vulkan, whose own are not exact enough, the library's by components
+  FloatOrLibrary,  // the same; but on Vulkan, whose functions are not exact enough, the library's, by component
   FloatTest,       // floats to bools
   Abs,
   MinMax,
@@ -15,7 +15,7 @@ enum class BuiltinKind : uint8_t {
   Any,   // of bool vectors
   Select,
   Library,       // metal::kymo_NAME for whole values of one type
-  FloatLibrary,  // the same, integers becoming floats
+  FloatLibrary,  // the same, with integers converted to floats
   Components,    // metal::kymo_NAME(float…), component by component
   Atomic,
   Barrier,

@@ -21,8 +21,8 @@ Value Meaning::builtin_atomic(const BuiltinRow& row, std::span<const Value> give
     throw Rejected{at, in_quotes(row.name) + " takes a pointer to an atomic, not " + in_quotes(pointer.type)};
   }
   if (pointer.type->space != Space::Device && pointer.type->space != Space::Threadgroup) {
-    throw Rejected{
-        at, "an atomic lies in device or threadgroup memory, not in " + std::string(space_name(pointer.type->space))};
+    throw Rejected{at, "an atomic must be in device or threadgroup memory, not in " +
+                           std::string(space_name(pointer.type->space))};
   }
   const Type* type = pointer.type->inner->inner;
   using I = ir::Intrinsic;
@@ -79,14 +79,14 @@ Value Meaning::builtin_barrier(const BuiltinRow& row, std::span<const Value> giv
 Value Meaning::builtin_simd(const BuiltinRow& row, std::span<const Value> given, Location at) {
   using I = ir::Intrinsic;
   if (row.intrinsic == I::SimdLane) return rvalue(build(at).intrinsic(I::SimdLane));
-  if (row.intrinsic == I::SimdBallot) return effect(I::SimdBallot, {truth(given[0], at, "what is voted")}, at);
+  if (row.intrinsic == I::SimdBallot) return effect(I::SimdBallot, {truth(given[0], at, "the vote")}, at);
   const Value value = load(given[0]);
   if (!value.type->is_number())
-    throw Rejected{at, in_quotes(row.name) + " is of numbers and vectors, not of " + in_quotes(value.type)};
+    throw Rejected{at, in_quotes(row.name) + " takes numbers and vectors, not " + in_quotes(value.type)};
   const Type* scalar = value.type->scalar();
   const bool is_logic = row.intrinsic == I::SimdAnd || row.intrinsic == I::SimdOr || row.intrinsic == I::SimdXor;
   if (is_logic && scalar->is_floating())
-    throw Rejected{at, in_quotes(row.name) + " is of integers, not of " + in_quotes(value.type)};
+    throw Rejected{at, in_quotes(row.name) + " takes integers, not " + in_quotes(value.type)};
   // What takes part is int, uint, long, ulong or float.
   const Type* wide = scalar->is_floating() ? types_.get(TypeKind::Float)
                      : scalar->size < 4    ? types_.get(TypeKind::Int)

@@ -143,7 +143,7 @@ const Type* Meaning::unified(std::span<const Value> given, bool as_float, std::s
   for (const Value& value : given) {
     const Type* own = plain(value.type);
     if (!own->is_number())
-      throw Rejected{at, in_quotes(name) + " is of numbers and vectors, not of " + in_quotes(value.type)};
+      throw Rejected{at, in_quotes(name) + " takes numbers and vectors, not " + in_quotes(value.type)};
     type = type == nullptr || type == own ? own : common_type(type, own, at);
   }
   if (as_float && !type->scalar()->is_floating()) return types_.with_scalar(type, types_.get(TypeKind::Float));

@@ -112,8 +112,8 @@ float4 v = fmax(float4(1), float2(1));
 b[0] = mulhi(1, 2, 3);)"),
             "error: \"sin\" takes 1 argument: 0 are given\n"
             "error: \"pow\" takes 2 arguments: 1 is given\n"
-            "error: \"sqrt\" is of numbers and vectors, not of \"device int*\"\n"
-            "error: \"popcount\" is of integers, not of \"float\"\n"
+            "error: \"sqrt\" takes numbers and vectors, not \"device int*\"\n"
+            "error: \"popcount\" takes integers, not \"float\"\n"
             "error: \"float4\" and \"float2\" differ in their number of components\n"
             "error: \"mulhi\" takes 2 arguments: 3 are given\n");
 }

@@ -114,7 +114,7 @@ Value Meaning::call_member(const ast::Expression& callee, const ast::Expression&
     if (object.type->is_struct()) {
       Value operands[] = {object};
       std::optional<Value> arrow = overloaded("->", operands, scope, at);
-      if (!arrow) throw Rejected{at, in_quotes(object.type) + " is no pointer: use . instead of ->"};
+      if (!arrow) throw Rejected{at, in_quotes(object.type) + " is not a pointer: use . instead of ->"};
       object = *arrow;
     }
     object = pointee(object, at);

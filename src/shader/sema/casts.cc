@@ -5,7 +5,7 @@ namespace kymo::shader {
 
 Value Meaning::cast(const ast::Expression& expression, Scope& scope) {
   const QualifiedType type = resolve(*expression.type, scope);
-  if (type.is_auto || type.type == nullptr) throw Rejected{expression.at, "auto is no type to convert to"};
+  if (type.is_auto || type.type == nullptr) throw Rejected{expression.at, "cannot convert to auto"};
   if (expression.kind == ast::ExpressionKind::Braces) {
     return rvalue(from_braces(type.type, expression, scope), plain(type.type));
   }
@@ -40,7 +40,7 @@ Value Meaning::cast_bits(const Type* type, const Value& given, Location at) {
   };
   const Type* to = plain(type);
   if (!is_plain(to) || !is_plain(value.type)) {
-    throw Rejected{at, "as_type is of numbers and vectors: " + in_quotes(value.type) + " to " + in_quotes(type) +
+    throw Rejected{at, "as_type takes numbers and vectors: " + in_quotes(value.type) + " to " + in_quotes(type) +
                            " is not possible"};
   }
   if (to->scalar()->size * to->components() != value.type->scalar()->size * value.type->components() &&

@@ -1,4 +1,5 @@
-// What statements change: which variables they assign, and whether they write other memory or wait for other threads.
+// The effects of statements: which variables they assign, and whether they write other memory or wait for other
+// threads.
 #pragma once
 
 #include <unordered_set>

@@ -56,7 +56,8 @@ Class& Meaning::instantiate_class(const Symbol& given, TemplateArguments argumen
   Class*& known = tables_->classes[instance_key(&symbol, arguments)];
   if (known != nullptr) return *known;
   if (classes_.size() + instances_.size() > kMostInstances)
-    throw Rejected{at, base::format("more than {} instances of templates: there is no end to them", kMostInstances)};
+    throw Rejected{at,
+                   base::format("more than {} instances of templates: their recursion does not end", kMostInstances)};
   Scope* bound = nullptr;
   const ast::Declaration* declaration = specialisation_of(symbol, arguments, bound, at);
 
@@ -130,7 +131,7 @@ void Meaning::complete_members(Class& made) {
     const Type* type = resolve_plain(*written, *made.scope->parent);
     Class* base = class_of(type);
     if (base == nullptr || base->type->is_union || !type->complete)
-      throw Rejected{written->at, base::format("{} cannot be a base: it is no complete struct", in_quotes(type))};
+      throw Rejected{written->at, base::format("{} cannot be a base: it is not a complete struct", in_quotes(type))};
     made.ancestors += 1 + base->ancestors;
     if (made.ancestors > kMostAncestors)
       throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMostAncestors)};
@@ -148,8 +149,8 @@ void Meaning::complete_members(Class& made) {
   uint32_t align = 1;
   for (const ast::Attribute& attribute : declaration.attributes)
     if (attribute.name == "alignas" && !attribute.arguments.empty())
-      align =
-          static_cast<uint32_t>(constant_integer(*attribute.arguments[0], *made.scope, "what alignas says") & 0xfff);
+      align = static_cast<uint32_t>(constant_integer(*attribute.arguments[0], *made.scope, "the argument of alignas") &
+                                    0xfff);
   for (const ast::Declaration* member : declaration.members) {
     if (member->kind != ast::DeclarationKind::Variable || member->is_static || !member->qualified.parts.empty())
       continue;

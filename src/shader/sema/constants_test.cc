@@ -164,7 +164,7 @@ static_assert(b[0]);)"),
             "error: the size of an array must be known when the shader is translated\n"
             "error: the value of \"c\" must be known when the shader is translated\n"
             "error: static_assert failed: an int has 4 bytes\n"
-            "error: what static_assert asserts must be known when the shader is translated\n");
+            "error: the condition of static_assert must be known when the shader is translated\n");
 }
 
 TEST(ConstantsTest, ConstantsThatNeverEndAreRefused) {

@@ -16,11 +16,11 @@ std::string conversion_fault(const Value& from, const Type* to, std::string_view
   std::string text = base::format("cannot convert {} to {}", given, in_quotes(to));
   if (!what.empty()) text += base::format(" for {}", what);
   if (from.type != nullptr && from.type->is_vector() && to->is_vector() && from.type->count == to->count)
-    text += base::format(": vectors are not converted unless {}(...) says so", TypeTable::name(to));
+    text += base::format(": vectors are converted only by {}(...)", TypeTable::name(to));
   else if (from.type != nullptr && from.type->is_pointer() && to->is_pointer() && from.type->space != to->space)
-    text += ": pointers keep their address space";
+    text += ": pointers cannot change their address space";
   else if (to->is(TypeKind::Reference) && !from.is_place)
-    text += ": it is no variable, and may be changed through this reference";
+    text += ": it is not a variable, but this reference may change it";
   return text;
 }
 

@@ -77,7 +77,7 @@ void Meaning::declare(const ast::Declaration& declaration, Scope& scope, Class* 
       tables_->instantiations.push_back({&declaration, &scope});
       return;
     case DeclarationKind::Structured:
-      throw Rejected{declaration.at, "\"auto [a, b]\" may stand in functions only"};
+      throw Rejected{declaration.at, "\"auto [a, b]\" is allowed in functions only"};
   }
 }
 
@@ -199,7 +199,8 @@ const ir::Expression* Meaning::enumerator(const Symbol& symbol, Location at) {
   Scope& inside = *symbol.scope;
   const Type* type = declaration.type == nullptr ? types_.get(TypeKind::Int) : resolve_plain(*declaration.type, inside);
   if (!type->is_integer() && !type->is(TypeKind::Bool))
-    throw Rejected{declaration.at, base::format("an enum is of integers, not of \"{}\"", TypeTable::name(type))};
+    throw Rejected{declaration.at,
+                   base::format("the type of an enum must be an integer type, not \"{}\"", TypeTable::name(type))};
   int64_t next = 0;
   for (const ast::Enumerator& each : declaration.enumerators) {
     Symbol& made = *inside.symbols[each.name].front();
@@ -207,7 +208,7 @@ const ir::Expression* Meaning::enumerator(const Symbol& symbol, Location at) {
       const ir::Expression* given =
           each.value == nullptr ? nullptr : constant(*each.value, inside, "the value of an enumerator");
       if (given != nullptr && !given->type->is_integer() && !given->type->is(TypeKind::Bool))
-        throw Rejected{each.at, base::format("the value of \"{}\" is no integer", each.name)};
+        throw Rejected{each.at, base::format("the value of \"{}\" is not an integer", each.name)};
       const int64_t value = given == nullptr ? next : static_cast<int64_t>(given->bits);
       const bool is_large = given != nullptr && given->type->is(TypeKind::ULong);
       const Type* of = type;
@@ -229,7 +230,7 @@ const ir::Expression* Meaning::enumerator(const Symbol& symbol, Location at) {
 }
 
 void Meaning::check_assert(const ast::Declaration& declaration, Scope& scope) {
-  if (constant_bool(*declaration.initializer, scope, "what static_assert asserts")) return;
+  if (constant_bool(*declaration.initializer, scope, "the condition of static_assert")) return;
   throw Rejected{declaration.at, declaration.text.empty() ? std::string("static_assert failed")
                                                           : base::format("static_assert failed: {}", declaration.text)};
 }

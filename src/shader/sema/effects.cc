@@ -72,9 +72,9 @@ Value Meaning::decayed(const Value& value) {
 
 void Meaning::assign(const Value& place, const ir::Expression* value, Location at) {
   if (place.is_const || (place.is_place && is_read_only(place.space))) {
-    throw Rejected{at, "cannot write to what is const or constant"};
+    throw Rejected{at, "cannot write to a const or constant object"};
   }
-  if (!place.is_place) throw Rejected{at, "cannot assign to a value: it is no variable, element or member"};
+  if (!place.is_place) throw Rejected{at, "cannot assign to a value: it is not a variable, element or member"};
   ir::Builder& make = build(at);
   const ir::Expression& root = ir::place_root(*place.ir);
   if (root.kind == ir::ExpressionKind::Dereference || root.variable->space == Space::Threadgroup)

@@ -12,7 +12,7 @@ constexpr uint32_t kWholeDepth = 1500;      // with those of the functions that 
 
 Value Meaning::expression(const ast::Expression& expression, Scope& scope) {
   const DepthGuard guard(expression_depth_, kExpressionDepth, expression.at, "the expression");
-  const DepthGuard whole(work_->whole_depth, kWholeDepth, expression.at, "what the expression needs");
+  const DepthGuard whole(work_->whole_depth, kWholeDepth, expression.at, "the whole expression");
   spend_step(expression.at);
   using Kind = ast::ExpressionKind;
   switch (expression.kind) {
@@ -94,7 +94,7 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
   const Location at = part.at.line != 0 ? part.at : expression.at;
   if (expression.name.parts.size() == 1 && !expression.name.from_global) {
     if (part.name == "this") {
-      if (!body_.self) throw Rejected{at, "there is no \"this\" here: the function is no member"};
+      if (!body_.self) throw Rejected{at, "there is no \"this\" here: the function is not a member"};
       return rvalue(address(*body_.self, at));
     }
     if (part.name == "__func__" || part.name == "__FUNCTION__" || part.name == "__PRETTY_FUNCTION__") {
@@ -118,7 +118,8 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
       if (symbol.value == nullptr) throw Rejected{at, ""};  // its declaration failed, which was reported
       const Value& value = *symbol.value;
       if (value.home != nullptr && value.home != body_.instance && value.is_place && value.space != Space::Program) {
-        throw Rejected{at, in_quotes(part.name) + " is a variable of the function around: the lambda must capture it"};
+        throw Rejected{at,
+                       in_quotes(part.name) + " is a variable of the enclosing function: the lambda must capture it"};
       }
       return value;
     }
@@ -130,9 +131,9 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
       }
       if (symbol.argument.kind == TemplateArgument::Kind::Pack) {
         throw Rejected{
-            at, in_quotes(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
+            at, in_quotes(part.name) + " is a pack: write " + std::string(part.name) + "... where a list is allowed"};
       }
-      throw Rejected{at, in_quotes(part.name) + " is a type: a value is wanted here"};
+      throw Rejected{at, in_quotes(part.name) + " is a type: a value is needed here"};
     case Symbol::Kind::Variable:
       if (part.has_arguments || symbol.declaration->is_template) {
         return variable_template(symbol, evaluate_arguments(part.arguments, scope), at);
@@ -141,14 +142,14 @@ Value Meaning::name(const ast::Expression& expression, Scope& scope) {
       return variable(symbol, at);
     case Symbol::Kind::LocalPack:
       throw Rejected{
-          at, in_quotes(part.name) + " is a pack: write " + std::string(part.name) + "... where a list may stand"};
+          at, in_quotes(part.name) + " is a pack: write " + std::string(part.name) + "... where a list is allowed"};
     case Symbol::Kind::Function:
       throw Rejected{
           at, "the function " + in_quotes(part.name) + " can only be called: pointers to functions are not supported"};
     case Symbol::Kind::Type:
-      throw Rejected{at, in_quotes(part.name) + " is a type: a value is wanted here"};
+      throw Rejected{at, in_quotes(part.name) + " is a type: a value is needed here"};
     case Symbol::Kind::Namespace:
-      throw Rejected{at, in_quotes(part.name) + " is a namespace: a value is wanted here"};
+      throw Rejected{at, in_quotes(part.name) + " is a namespace: a value is needed here"};
   }
   throw Rejected{at, "there is no value " + in_quotes(part.name) + " here"};
 }
@@ -159,7 +160,7 @@ std::vector<Value> Meaning::arguments(std::span<const ast::Expression* const> li
   const auto add = [&](const ast::Expression& item, Scope& in) {
     const size_t since = mark();
     Value value = expression(item, in);
-    if (is_void(value)) throw Rejected{item.at, "an argument is void: a value is wanted here"};
+    if (is_void(value)) throw Rejected{item.at, "an argument is void: a value is needed here"};
     protect_places(values, since);
     values.push_back(value);
   };

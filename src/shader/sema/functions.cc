@@ -46,9 +46,9 @@ void Meaning::need(FunctionInstance& instance, Location at) {
   if (instance.state == State::Lowered) return;
   if (instance.state == State::Failed) throw Rejected{at, ""};
   if (instance.state == State::Lowering) {
-    throw Rejected{at, "recursion is not supported: " + in_quotes(instance.declaration->name) + " needs itself"};
+    throw Rejected{at, "recursion is not supported: " + in_quotes(instance.declaration->name) + " calls itself"};
   }
-  const DepthGuard guard(depth_, kCallDepth, at, "what the function calls");
+  const DepthGuard guard(depth_, kCallDepth, at, "the chain of calls");
   const size_t reported = diagnostics_.list().size();
   instance.state = State::Lowering;
   {
@@ -262,7 +262,7 @@ void Meaning::initialize_field(Class& owner, uint32_t index, const Value& self, 
       if (given.size() != 1) throw Rejected{initializer.at, "a reference needs one thing to refer to"};
       QualifiedType wanted;
       wanted.type = types_.reference(field.type->inner, field.type->space, field.type->is_const);
-      made = convert(given[0], wanted, initializer.at, "what the reference refers to");
+      made = convert(given[0], wanted, initializer.at, "the object of the reference");
     } else if (given.size() == 1 && given[0].braces != nullptr) {
       made = from_braces(field.type, *given[0].braces, scope);
     } else {

@@ -97,12 +97,12 @@ const ir::Expression* Meaning::construct(const Type* wanted, std::span<const Val
   const Type* type = plain(wanted);
   if (Class* made = class_of(type)) return construct_class(*made, given, at);
   if (given.empty()) {
-    if (type->is(TypeKind::Void)) throw Rejected{at, "there are no values of void"};
+    if (type->is(TypeKind::Void)) throw Rejected{at, "void has no values"};
     return build(at).zero(type);
   }
   if (type->is_vector()) return construct_vector(type, given, at);
   if (given.size() == 1) return read(cast_to(QualifiedType{.type = type}, given[0], "", at));
-  throw Rejected{at, in_quotes(type) + " is made from one value: " + std::to_string(given.size()) + " are given"};
+  throw Rejected{at, in_quotes(type) + " takes one value: " + std::to_string(given.size()) + " are given"};
 }
 
 const ir::Expression* Meaning::construct_class(Class& made, std::span<const Value> given, Location at) {

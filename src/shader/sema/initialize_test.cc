@@ -135,7 +135,7 @@ float2 u = {1, 2, 3};
 int m[];)",
                       R"(struct In { int x, y; };)"),
             "error: {...} has 3 values: \"In\" takes only 2\n"
-            "error: \"int\" is made from one value: 2 are given\n"
+            "error: \"int\" takes one value: 2 are given\n"
             "error: {...} has 3 values: \"int[2]\" takes only 2\n"
             "error: auto needs a value that has a type: name the type instead\n"
             "error: \"float2\" has 2 components: 3 are given\n"

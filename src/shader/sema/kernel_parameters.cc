@@ -72,7 +72,7 @@ void Meaning::bind_position(const ast::Attribute& attribute, const Parameter& pa
   const bool is_position_type = type->is_number() && scalar->is_integer() && scalar->size >= 2 && scalar->size <= 4;
   if (!is_position_type || type->components() > where->type->components())
     throw Rejected{attribute.at,
-                   base::format("[[{}]] is of type {}, not {}", attribute.name,
+                   base::format("[[{}]] must have type {}, not {}", attribute.name,
                                 where->type->is_vector() ? "uint, uint2 or uint3 (or ushort)" : "uint (or ushort)",
                                 in_quotes(type))};
   ir::Builder& make = build(attribute.at);
@@ -101,7 +101,7 @@ void Meaning::bind_kernel_parameter(FunctionInstance& instance, const Parameter&
   const bool is_reference = type->is(TypeKind::Reference);
   if (!is_reference && !type->is_pointer())
     throw Rejected{written.at,
-                   base::format("parameter \"{0}\" of the kernel is {1}, which nobody gives it: a value is passed as "
+                   base::format("parameter \"{0}\" of the kernel is {1}, which cannot be passed: pass a value as "
                                 "\"constant {2}&\", memory as \"device {2}*\", a position needs its attribute",
                                 parameter.name, in_quotes(type), TypeTable::name(type))};
   if (type->space == Space::Thread)

@@ -70,11 +70,11 @@ vertex void h(device float* p) {})"),
             "7: error: vertex functions are not supported: only kernels are\n"
             "1: error: \"texture2d\" is not supported: kernels work on buffers, values and threadgroup memory\n"
             "2: error: the kernel \"b\" must return void\n"
-            "3: error: parameter \"x\" of the kernel is \"float\", which nobody gives it: a value is passed as "
+            "3: error: parameter \"x\" of the kernel is \"float\", which cannot be passed: pass a value as "
             "\"constant float&\", memory as \"device float*\", a position needs its attribute\n"
             "4: error: the attribute [[stage_in]] of parameter \"q\" is not supported\n"
             "5: error: the attribute [[no_such_thing]] of parameter \"i\" is not supported\n"
-            "6: error: [[thread_position_in_grid]] is of type uint, uint2 or uint3 (or ushort), not \"float\"\n");
+            "6: error: [[thread_position_in_grid]] must have type uint, uint2 or uint3 (or ushort), not \"float\"\n");
 }
 
 TEST(KernelsTest, NamesOfKernelsAreUnique) {

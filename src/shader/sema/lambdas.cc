@@ -59,7 +59,7 @@ Value Meaning::lambda(const ast::Expression& expression, Scope& scope) {
     }
     if (symbol.owner != nullptr && !is_wanted) return add_this(false);  // a member by its name alone
     if (is_wanted)
-      throw Rejected{where, in_quotes(name) + " is no variable of the function around: it needs no capture"};
+      throw Rejected{where, in_quotes(name) + " is not a variable of the enclosing function: it needs no capture"};
   };
   for (const ast::Capture& capture : lambda.captures) {
     if (capture.value == nullptr) {

@@ -188,9 +188,9 @@ auto g = [nothing] { return 1; };
 auto h = [n] { n = 2; };
 h();
 auto k = [this] { return 1; };)"),
-            "error: \"n\" is a variable of the function around: the lambda must capture it\n"
+            "error: \"n\" is a variable of the enclosing function: the lambda must capture it\n"
             "error: there is no name \"nothing\" here to capture\n"
-            "error: cannot write to what is const or constant\n"
+            "error: cannot write to a const or constant object\n"
             "error: there is no \"this\" here to capture\n");
 }
 

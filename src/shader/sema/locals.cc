@@ -99,7 +99,7 @@ void Meaning::declare_value(const ast::Declaration& declaration, const Qualified
   const Type* inner = held;
   while (inner->is_array()) inner = inner->inner;
   if (inner->is(TypeKind::Atomic)) {
-    throw Rejected{declaration.at, "an atomic lies in device or threadgroup memory: " + in_quotes(declaration.name) +
+    throw Rejected{declaration.at, "an atomic must be in device or threadgroup memory: " + in_quotes(declaration.name) +
                                        " is a variable of a function"};
   }
   ir::Variable& made = local(declaration.name, held, value, declaration.at);
@@ -162,12 +162,13 @@ void Meaning::declare_reference(const ast::Declaration& declaration, const Quali
   if (value.is_place && value.type == wanted->inner && value.viewed == nullptr) {
     if (value.space != wanted->space) {
       throw Rejected{declaration.at, "the reference " + in_quotes(declaration.name) + " is to " +
-                                         std::string(space_name(wanted->space)) + " memory: what it refers to is in " +
+                                         std::string(space_name(wanted->space)) +
+                                         " memory: the object that it refers to is in " +
                                          std::string(space_name(value.space)) + " memory"};
     }
     if (value.is_const && !wanted->is_const) {
-      throw Rejected{declaration.at,
-                     "the reference " + in_quotes(declaration.name) + " must be const: what it refers to is"};
+      throw Rejected{declaration.at, "the reference " + in_quotes(declaration.name) +
+                                         " must be const: the object that it refers to is const"};
     }
     Value place = freeze(value);
     place.is_const = wanted->is_const || is_read_only(place.space);

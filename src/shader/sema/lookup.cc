@@ -102,7 +102,8 @@ Scope* Meaning::scope_of(const ast::Name& name, Scope& from, Location at) {
       const Type* of = type.type != nullptr && type.type->is(TypeKind::Reference) ? type.type->inner : type.type;
       Class* made = of == nullptr ? nullptr : class_of(of);
       if (made == nullptr)
-        throw Rejected{where, base::format("{} is no struct: it has no \"{}\"", in_quotes(of), name.parts[i + 1].name)};
+        throw Rejected{where,
+                       base::format("{} is not a struct: it has no \"{}\"", in_quotes(of), name.parts[i + 1].name)};
       next = made->scope;
       break;
     }

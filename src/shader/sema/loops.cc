@@ -140,7 +140,7 @@ Value Meaning::call_method(const Value& object, std::string_view name, Scope& sc
     }
   }
   if (set.candidates.empty())
-    throw Rejected{at, in_quotes(object.type) + " is no range: it has no " + std::string(name) + "()"};
+    throw Rejected{at, in_quotes(object.type) + " is not a range: it has no " + std::string(name) + "()"};
   return call_overloads(set, {}, scope, at);
 }
 

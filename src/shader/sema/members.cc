@@ -91,7 +91,7 @@ Value Meaning::self_member(const Symbol& symbol, Location at) {
 Value Meaning::pointee(const Value& pointer, Location at) {
   const Value value = load(decayed(pointer));
   if (!value.type->is_pointer()) {
-    throw Rejected{at, "cannot take what " + in_quotes(value.type) + " points to: it is no pointer"};
+    throw Rejected{at, "cannot dereference " + in_quotes(value.type) + ": it is not a pointer"};
   }
   if (value.type->inner->is(TypeKind::Void)) throw Rejected{at, "a pointer to void must be cast before it is used"};
   build_.at = at;
@@ -141,7 +141,7 @@ Value Meaning::element(const Value& of, const Value& index, Location at) {
   }
   const Value pointer = load(of);
   if (!pointer.type->is_pointer()) {
-    throw Rejected{at, "cannot index " + in_quotes(of.type) + ": it is no array, pointer or vector"};
+    throw Rejected{at, "cannot index " + in_quotes(of.type) + ": it is not an array, pointer or vector"};
   }
   if (pointer.type->inner->is(TypeKind::Void))
     throw Rejected{at, "a pointer to void must be cast before it is indexed"};
@@ -193,7 +193,7 @@ Value Meaning::member(const ast::Expression& expression, Scope& scope) {
     if (object.type->is_struct()) {
       Value operands[] = {object};
       std::optional<Value> arrow = overloaded("->", operands, scope, expression.at);
-      if (!arrow) throw Rejected{expression.at, in_quotes(object.type) + " is no pointer: use . instead of ->"};
+      if (!arrow) throw Rejected{expression.at, in_quotes(object.type) + " is not a pointer: use . instead of ->"};
       object = *arrow;
     }
     object = pointee(object, expression.at);
@@ -205,7 +205,7 @@ Value Meaning::member(const ast::Expression& expression, Scope& scope) {
   }
   Class* owner = class_of(object.type);
   if (owner == nullptr) {
-    throw Rejected{part.at, in_quotes(object.type) + " has no members: " + in_quotes(part.name) + " is asked for"};
+    throw Rejected{part.at, in_quotes(object.type) + " has no members: " + in_quotes(part.name) + " does not exist"};
   }
   if (expression.name.parts.size() > 1) {  // x.Base::field
     ast::Name named = expression.name;

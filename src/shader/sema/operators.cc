@@ -149,12 +149,12 @@ Value Meaning::assignment(const ast::Expression& expression, Scope& scope) {
   const ast::Expression& target = *expression.operands[0];
   const std::string_view op = expression.op;
   Value right = this->expression(*expression.operands[1], scope);
-  if (is_void(right)) throw Rejected{expression.at, "what is assigned is void"};
+  if (is_void(right)) throw Rejected{expression.at, "the assigned value is void"};
   const size_t since = mark();
   Value left = target.kind == ast::ExpressionKind::Conditional ? conditional_place(target, scope)
                                                                : this->expression(target, scope);
   if (left.braces != nullptr || is_void(left))
-    throw Rejected{target.at, "cannot assign to this: it is no variable, element or member"};
+    throw Rejected{target.at, "cannot assign to this: it is not a variable, element or member"};
   if (left.type->is_struct() || (right.type != nullptr && right.type->is_struct())) {
     protect_place(right, since);
     Value operands[] = {left, right};
@@ -172,7 +172,7 @@ Value Meaning::assignment(const ast::Expression& expression, Scope& scope) {
   if (op != "=") {
     left = reusable(left);
     const std::string_view plain = op.substr(0, op.size() - 1);
-    if (right.braces != nullptr) throw Rejected{expression.at, "{...} cannot stand behind " + std::string(op)};
+    if (right.braces != nullptr) throw Rejected{expression.at, "{...} cannot follow " + std::string(op)};
     right = binary_of(plain, left, right, scope, expression.at);
     if (left.type->is_scalar() && right.type->is_vector()) {
       throw Rejected{expression.at, "cannot convert " + in_quotes(right.type) + " to " + in_quotes(left.type)};
@@ -183,7 +183,7 @@ Value Meaning::assignment(const ast::Expression& expression, Scope& scope) {
     }
   }
   const size_t before = mark();
-  const ir::Expression* value = convert(right, wanted, expression.at, "what is assigned");
+  const ir::Expression* value = convert(right, wanted, expression.at, "the assigned value");
   if (mark() != before) left = freeze(left);
   assign(left, value, expression.at);
   return left;

@@ -174,7 +174,7 @@ std::optional<Chosen> Meaning::choose_best(OverloadSet& set, std::span<const Val
   for (const Candidate& candidate : fitting) {
     if (&candidate == best || order(*best, candidate) == Order::Better) continue;
     throw Rejected{set.at,
-                   base::format("several functions \"{}\" fit ({}) equally well: convert an argument to say which",
+                   base::format("several functions \"{}\" fit ({}) equally well: convert an argument to choose one",
                                 overload_name(*best->symbol), overload_spelled(arguments)),
                    {{Severity::Note, best->symbol->declaration->at, "this one"},
                     {Severity::Note, candidate.symbol->declaration->at, "and this one"}}};

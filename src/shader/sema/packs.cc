@@ -85,7 +85,7 @@ std::vector<Scope*> Meaning::expansions(const ast::Expression* expression, const
     }
   if (packs.empty()) throw Rejected{at, "there is no pack before ... to expand"};
   if (count > kMostPackElements)
-    throw Rejected{at, base::format("a pack of {} is too large: {} elements are the most", count, kMostPackElements)};
+    throw Rejected{at, base::format("a pack of {} is too large: the max is {} elements", count, kMostPackElements)};
   std::vector<Scope*> scopes;
   scopes.reserve(count);
   for (size_t i = 0; i < count; ++i) {

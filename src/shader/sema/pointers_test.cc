@@ -243,18 +243,19 @@ threadgroup float* p = (decay(t) + 1)
 }
 
 TEST(PointersTest, PointersKeepTheirSpace) {
-  EXPECT_EQ(faults_of(R"(thread int* p = b;
+  EXPECT_EQ(
+      faults_of(R"(thread int* p = b;
 threadgroup int* q = (threadgroup int*)b;
 device float* z = b;
 const device int* c = b;
 *c = 2;
 device int* w = c;)"),
-            "error: cannot convert \"device int*\" to \"thread int*\" for the value of \"p\": pointers keep their "
-            "address space\n"
-            "error: cannot convert \"device int*\" to \"threadgroup int*\": they are in different address spaces\n"
-            "error: cannot convert \"device int*\" to \"device float*\" for the value of \"z\"\n"
-            "error: cannot write to what is const or constant\n"
-            "error: cannot convert \"device const int*\" to \"device int*\" for the value of \"w\"\n");
+      "error: cannot convert \"device int*\" to \"thread int*\" for the value of \"p\": pointers cannot change their "
+      "address space\n"
+      "error: cannot convert \"device int*\" to \"threadgroup int*\": they are in different address spaces\n"
+      "error: cannot convert \"device int*\" to \"device float*\" for the value of \"z\"\n"
+      "error: cannot write to a const or constant object\n"
+      "error: cannot convert \"device const int*\" to \"device int*\" for the value of \"w\"\n");
 }
 
 TEST(PointersTest, ReferencesNeedSomethingOfTheirTypeAndSpace) {
@@ -264,13 +265,13 @@ thread int& t = 3;
 device int& u;
 const device int& c = b[1];
 c = 2;)"),
-            "error: the reference \"r\" is to thread memory: what it refers to is in device memory\n"
+            "error: the reference \"r\" is to thread memory: the object that it refers to is in device memory\n"
             "error: the reference \"s\" of type \"device float&\" needs a variable of that type to refer to, not a "
             "value of type \"int\"\n"
             "error: the reference \"t\" of type \"thread int&\" needs a variable of that type to refer to, not a value "
             "of type \"int\"\n"
             "error: the reference \"u\" needs something to refer to\n"
-            "error: cannot write to what is const or constant\n");
+            "error: cannot write to a const or constant object\n");
 }
 
 TEST(PointersTest, GroupMemoryIsOfKernels) {
@@ -286,10 +287,10 @@ kernel void f(device float* a) { threadgroup float x = 1; device int y; constant
 TEST(PointersTest, ConstantMemoryIsNotWritten) {
   EXPECT_EQ(faults(R"(constant int table[2] = {1, 2};
 kernel void f(constant int* c, constant int& v) { c[0] = 1; v = 2; table[0] = 3; v++; })"),
-            "2: error: cannot write to what is const or constant\n"
-            "2: error: cannot write to what is const or constant\n"
-            "2: error: cannot write to what is const or constant\n"
-            "2: error: cannot write to what is const or constant\n");
+            "2: error: cannot write to a const or constant object\n"
+            "2: error: cannot write to a const or constant object\n"
+            "2: error: cannot write to a const or constant object\n"
+            "2: error: cannot write to a const or constant object\n");
 }
 
 TEST(PointersTest, WhatIsNotAPointerCannotBeFollowed) {
@@ -298,9 +299,9 @@ i[0] = 2;
 b->x = 3;
 b.x = 3;
 a[1.5f] = 2;)"),
-            "error: cannot take what \"uint\" points to: it is no pointer\n"
-            "error: cannot index \"uint\": it is no array, pointer or vector\n"
-            "error: \"int\" has no members: \"x\" is asked for\n"
+            "error: cannot dereference \"uint\": it is not a pointer\n"
+            "error: cannot index \"uint\": it is not an array, pointer or vector\n"
+            "error: \"int\" has no members: \"x\" does not exist\n"
             "error: \"device int*\" is a pointer: use -> instead of .\n"
             "error: an index must be an integer, and is \"float\"\n");
 }

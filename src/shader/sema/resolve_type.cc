@@ -122,7 +122,7 @@ QualifiedType Meaning::resolve_shape(const ast::TypeName& type, Scope& scope) {
     case ast::TypeForm::Array: {
       resolved = resolve_shape(*type.inner, scope);
       if (resolved.is_auto || resolved.type->is(TypeKind::Reference) || resolved.type->is(TypeKind::Void))
-        throw Rejected{type.at, "an array is of values: not of auto, void or references"};
+        throw Rejected{type.at, "the elements of an array must be values, not auto, void or references"};
       uint64_t count = 0;
       if (type.expression != nullptr) {
         count = constant_integer(*type.expression, scope, "the size of an array");
@@ -189,7 +189,7 @@ QualifiedType Meaning::type_named(const Symbol& symbol, const ast::NamePart& par
         if (!part.has_arguments) break;
         return instantiate_type(*symbol.argument.symbol, part, from, at);
       case TemplateArgument::Kind::Pack:
-        throw Rejected{at, base::format("\"{}\" is a pack: it needs ... behind what it stands in", symbol.name)};
+        throw Rejected{at, base::format("\"{}\" is a pack: write ... after the pattern that contains it", symbol.name)};
       case TemplateArgument::Kind::Value:
         break;
     }
@@ -232,7 +232,7 @@ QualifiedType Meaning::type_named(const Symbol& symbol, const ast::NamePart& par
 
 const Type* Meaning::resolve_plain(const ast::TypeName& type, Scope& scope) {
   const QualifiedType resolved = resolve(type, scope);
-  if (resolved.is_auto) throw Rejected{type.at, "auto cannot stand here: there is nothing to deduce it from"};
+  if (resolved.is_auto) throw Rejected{type.at, "auto cannot be used here: there is nothing to deduce it from"};
   return resolved.type;
 }
 

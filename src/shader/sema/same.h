@@ -1,4 +1,4 @@
-// Whether two pieces of a tree say the same: to find the definition of what was declared before, and to order
+// Whether two parts of a tree are equivalent: to find the definition for an earlier declaration, and to order
 // templates.
 #pragma once
 
@@ -11,11 +11,11 @@ bool same_expression(const ast::Expression& a, const ast::Expression& b);
 bool same_name(const ast::Name& a, const ast::Name& b);
 bool same_argument(const ast::TemplateArgument& a, const ast::TemplateArgument& b);
 
-// Two declarations of one function: parameters, templates' parameters, const and space of `this`.
+// Two declarations of one function: parameters, template parameters, const and address space of `this`.
 bool same_function(const ast::Declaration& a, const ast::Declaration& b);
 
-// Whether what fits `a` would fit `b` too: then `a` is at least as special. By their parameters; of specialisations by
-// the arguments that they are written with.
+// Whether everything that fits `a` also fits `b`: then `a` is at least as specialised. Compares their parameters; for
+// specialisations the arguments that they are written with.
 bool fits_template(const ast::Declaration& a, const ast::Declaration& b, size_t parameters);
 bool fits_specialisation(const ast::Declaration& a, const ast::Declaration& b);
 

@@ -25,9 +25,9 @@ Meaning::~Meaning() = default;
 
 void Meaning::spend_step(Location at) {
   if (++tables_->steps > options_.most_expressions)
-    throw Rejected{at,
-                   base::format("the source means more than {} expressions: check its default arguments and templates",
-                                options_.most_expressions)};
+    throw Rejected{
+        at, base::format("the source expands to more than {} expressions: check its default arguments and templates",
+                         options_.most_expressions)};
 }
 
 void Meaning::lower() {

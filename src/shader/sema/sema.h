@@ -1,11 +1,10 @@
-// A tree becomes functions: names are found, types worked out, overloads chosen, templates instantiated on demand, and
-// the bodies of whatever a kernel needs are lowered to the IR.
+// Converts a tree to functions: looks up names, resolves types, chooses overloads, instantiates templates on demand,
+// and lowers the bodies that a kernel needs to the IR.
 //
-// One class, in two halves that call each other: what is declared (declare.cc, lookup.cc, resolve_type.cc, classes.cc,
-// templates.cc, deduce.cc, overloads.cc, conversions.cc, kernels.cc) and what is done (expressions.cc, operators.cc,
-// calls.cc, builtins.cc, initialize.cc, statements.cc, lambdas.cc). A fault throws Rejected; statements and
-// declarations catch it, report it and go on. While a template's arguments are tried a Rejected means that the
-// candidate is out.
+// It is one class in two halves that call each other: declarations (declare.cc, lookup.cc, resolve_type.cc, classes.cc,
+// templates.cc, deduce.cc, overloads.cc, conversions.cc, kernels.cc) and code (expressions.cc, operators.cc, calls.cc,
+// builtins.cc, initialize.cc, statements.cc, lambdas.cc). An error throws Rejected; statements and declarations catch
+// it, report it and continue. While template arguments are tried, a Rejected means that the candidate does not match.
 //
 // Limits, each an error: depth of instantiation 200, instances 20,000, depth of expressions 250, expressions lowered
 // Options::most_expressions.
@@ -27,13 +26,13 @@
 
 namespace kymo::shader {
 
-// What a conversion costs in overload resolution; less is better.
+// The cost of a conversion in overload resolution; lower is better.
 enum class Rank : uint8_t { Exact, Qualification, Promotion, Conversion, Splat, User, Impossible };
 
-// A function that a call chose.
+// The function that a call chose.
 struct Chosen {
   FunctionInstance* instance = nullptr;
-  // Parameters beyond the arguments given, whose initializers are to be used.
+  // Parameters without an argument, whose default values are used.
   std::vector<const ast::Declaration*> defaults;
 };
 
@@ -43,23 +42,23 @@ struct PlacedDeclaration;
 
 class Meaning {
  public:
-  // `user_file`: the source itself, whose functions are all lowered, for their errors; of other files only what is
-  // needed.
+  // `user_file`: the source itself. All its functions are lowered, to find their errors; of other files only the needed
+  // ones.
   Meaning(const ast::Tree& tree, const Options& options, Diagnostics& diagnostics, ir::Module& module,
           uint32_t user_file);
   ~Meaning();
   Meaning(const Meaning&) = delete;
   Meaning& operator=(const Meaning&) = delete;
 
-  // All kernels, and what they call.
+  // All kernels, and everything they call.
   void lower();
 
  private:
   friend class MeaningTest;
 
-  // ==== What is declared (first half) ===============================================================================
+  // ==== Declarations (first half) ===================================================================================
 
-  // ---- declare.cc: every declaration of the tree gets a symbol; nothing is worked out yet
+  // ---- declare.cc: creates a symbol for every declaration of the tree; nothing is resolved yet
   void declare_all();
   void declare(const ast::Declaration& declaration, Scope& scope, Class* owner);  // also local ones
   void declare_namespace(const ast::Declaration& declaration, Scope& scope);
@@ -68,38 +67,38 @@ class Meaning {
   void declare_function(const ast::Declaration& declaration, Scope& scope, Class* owner);
   void declare_variable(const ast::Declaration& declaration, Scope& scope, Class* owner);
   void declare_using(const ast::Declaration& declaration, Scope& scope);
-  Scope& home_of(const ast::Declaration& declaration, Scope& scope);  // a::b::f: the namespace that f belongs to
+  Scope& home_of(const ast::Declaration& declaration, Scope& scope);  // a::b::f: the namespace of f
   void check_assert(const ast::Declaration& declaration, Scope& scope);
-  const ir::Expression* enumerator(const Symbol& symbol, Location at);  // its value, when it is first asked for
+  const ir::Expression* enumerator(const Symbol& symbol, Location at);  // its value, computed at its first use
   Scope& make_scope(Scope::Kind kind, Scope* parent);
   Symbol& make_symbol(Symbol::Kind kind, std::string_view name, Scope& scope);  // and adds it to the scope
-  // A step of the work, whose number is limited: defaults that need defaults come to 2^n steps in n lines.
+  // Counts a step of the work; their number is limited: defaults that need defaults take 2^n steps in n lines.
   void spend_step(Location at);
 
   // ---- lookup.cc
-  // By the rules of C++: from the scope outwards, using-directives followed, bases searched. Empty: there is none.
+  // By the rules of C++: from the scope outwards, following using-directives, searching bases. Empty: not found.
   std::vector<const Symbol*> find(std::string_view name, const Scope& from) const;
-  // That scope, its bases and used ones.
+  // In that scope, its bases and used ones.
   std::vector<const Symbol*> find_in(std::string_view name, const Scope& in) const;
-  // a::b<c>::d up to its last part: the scope that the last part is to be found in (null: an unqualified name).
+  // For a::b<c>::d: the scope in which the last part is looked up (null: an unqualified name).
   Scope* scope_of(const ast::Name& name, Scope& from, Location at);
   std::vector<const Symbol*> find(const ast::Name& name, Scope& from, Location at);
-  // Functions of the namespaces that the arguments' types belong to.
+  // Functions of the namespaces of the arguments' types.
   void add_by_arguments(OverloadSet& set, std::span<const Value> arguments) const;
 
   // ---- resolve_type.cc
   QualifiedType resolve(const ast::TypeName& type, Scope& scope);      // `auto` as is_auto
-  const Type* resolve_plain(const ast::TypeName& type, Scope& scope);  // a whole type: no auto, const dropped
+  const Type* resolve_plain(const ast::TypeName& type, Scope& scope);  // a complete type: no auto, const removed
   std::optional<QualifiedType> try_type(const ast::Expression& name, Scope& scope);  // a Name expression that is a type
   const Type* builtin_type(std::string_view name);  // "float4", "packed_half3"…; null: none
   QualifiedType deduce_auto(const QualifiedType& declared, const Value& from, Scope& scope, Location at);
   QualifiedType around_auto(const ast::TypeName& type, const QualifiedType& found);
-  QualifiedType resolve_shape(const ast::TypeName& type, Scope& scope);  // structs may be incomplete behind it
+  QualifiedType resolve_shape(const ast::TypeName& type, Scope& scope);  // structs may be incomplete after it
   QualifiedType resolve_named(const ast::TypeName& type, Scope& scope);
   QualifiedType type_named(const Symbol& symbol, const ast::NamePart& part, Scope& from, Location at);
   const Type* pointer_to(const QualifiedType& to);
   const Type* reference_to(const QualifiedType& to);
-  // A `constant` pointer or reference to what really lies in Program or Thread memory: with that space.
+  // For a `constant` pointer or reference whose target is in Program or Thread memory: the type with that space.
   QualifiedType adapt(const QualifiedType& to, const Value& from);
 
   // ---- type_hooks.cc
@@ -111,34 +110,34 @@ class Meaning {
   // ---- classes.cc
   // Chooses the specialisation.
   Class& instantiate_class(const Symbol& symbol, TemplateArguments arguments, Location at);
-  void complete(Class& made, Location at);                                            // its fields; once
+  void complete(Class& made, Location at);                                            // computes its fields; once
   Class* class_of(const Type* type);                                                  // completed; null: not a struct
-  static Class* class_named(const Type* type);                                        // as it is
-  const Field* find_field(const Type* type, std::string_view name, uint32_t& index);  // its own, not its bases'
+  static Class* class_named(const Type* type);                                        // not completed
+  const Field* find_field(const Type* type, std::string_view name, uint32_t& index);  // its own, not those of its bases
   const ast::Declaration* specialisation_of(const Symbol& symbol, const TemplateArguments& arguments, Scope*& bound,
                                             Location at);
   bool is_derived(const Class& derived, const Class& base) const;
   void complete_members(Class& made);
   void complete_value(const Type* type, Location at);
-  // What it points to, as soon as nothing else is being completed.
+  // Completes the pointee, as soon as nothing else is being completed.
   void complete_pointee(const Type* type, Location at);
 
   // ---- templates.cc
-  // Explicit arguments, checked against the parameters and completed by their defaults where `complete`.
+  // Explicit arguments, checked against the parameters and completed with their defaults if `complete`.
   TemplateArguments arguments_of(const ast::NamePart& part, const ast::Declaration& of, Scope& scope);
-  // Packs spread out.
+  // With packs expanded.
   TemplateArguments evaluate_arguments(const std::vector<ast::TemplateArgument>& list, Scope& scope);
   Scope& bind(const std::vector<ast::TemplateParameter>& parameters, const TemplateArguments& arguments, Scope& parent);
-  // The one instance of a function for these arguments and, where parameters are `constant` pointers or references, for
-  // where the given arguments really lie: a `constant T*` parameter takes Constant, Program, and (a kernel's Value)
-  // Thread memory, each an instance of its own, because targets tell them apart.
+  // The one instance of a function for these arguments. If parameters are `constant` pointers or references, there is
+  // one instance for each address space of the arguments: a `constant T*` parameter accepts Constant, Program, and (for
+  // a kernel's Value) Thread memory. Targets distinguish them.
   FunctionInstance& instance(const Symbol& function, const TemplateArguments& arguments, std::span<const Value> given,
                              const Value* object, Location at);
   const Symbol* template_named(const ast::TypeName& type, Scope& scope);
   TemplateArgument evaluate_argument(const ast::TemplateArgument& written, Scope& scope);
   static bool place_given(const std::vector<ast::TemplateParameter>& parameters, const TemplateArguments& given,
                           std::vector<std::optional<TemplateArgument>>& found);
-  // Defaults for what is missing, everything checked; `bound`: a scope with the parameters' names.
+  // Adds defaults for missing arguments and checks everything; `bound`: a scope with the names of the parameters.
   TemplateArguments complete_arguments(const ast::Declaration& of, Scope& declared_in, const TemplateArguments& given,
                                        Location at, Scope*& bound);
   TemplateArguments finish_arguments(const ast::Declaration& of, Scope& declared_in,
@@ -151,7 +150,7 @@ class Meaning {
   static TemplateArgument argument_of(std::string_view name, const Scope& bound);
 
   // ---- packs.cc
-  // One scope for each element of the packs that an expression or a type mentions: what it is to be worked out in.
+  // One scope for each element of the packs in an expression or a type, in which the element is resolved.
   std::vector<Scope*> expansions(const ast::Expression* expression, const ast::TypeName* type, Scope& scope,
                                  Location at);
   size_t pack_size(std::string_view name, const Scope& scope, Location at) const;
@@ -167,7 +166,7 @@ class Meaning {
   Value variable_template(const Symbol& variable, const TemplateArguments& arguments, Location at);
 
   // ---- deduce.cc
-  // False: they do not fit.
+  // False: they do not match.
   bool deduce(const ast::Declaration& function, Scope& scope, const TemplateArguments& given,
               std::span<const Value> arguments, TemplateArguments& into);
   using Patterns = std::vector<ast::TemplateArgument>;
@@ -183,18 +182,18 @@ class Meaning {
 
   // ---- conversions.cc
   Rank rank(const Value& from, const QualifiedType& to);
-  // The value as that type, in IR; a Reference: a pointer to it (a temporary where it is none). Throws where
-  // impossible.
+  // The value converted to that type, in IR; for a Reference: a pointer to it (to a temporary if it is not a place).
+  // Throws if that is not possible.
   const ir::Expression* convert(const Value& from, const QualifiedType& to, Location at, std::string_view what);
-  // By explicit operators too.
+  // Also with explicit operators.
   const ir::Expression* convert_explicitly(const Value& from, const Type* to, Location at);
-  // Any number to any of as many components, half by float.
+  // Any number to any number with the same components, half through float.
   const ir::Expression* convert_number(const ir::Expression* from, const Type* to, Location at);
   Rank rank_reference(const Value& from, const Type* reference);
   Rank rank_pointer(const Value& from, const Type* pointer);
   Rank rank_braces(const Value& from, const Type* to);
   Rank rank_user(const Value& from, const Type* to);
-  // The one conversion of a struct, by a constructor of `to` or by an operator of its own.
+  // The only conversion of a struct: by a constructor of `to`, or by its own operator.
   struct UserConversion;
   std::optional<UserConversion> user_conversion(const Value& from, const Type* to);
   const ir::Expression* convert_reference(const Value& from, const Type* reference, Location at, std::string_view what);
@@ -203,9 +202,9 @@ class Meaning {
   const Type* common_type(const Type* a, const Type* b, Location at);
 
   // ---- overloads.cc
-  // Throws with the candidates as notes where none or several fit.
+  // Throws with the candidates as notes if none or several match.
   Chosen choose(OverloadSet& set, std::span<const Value> arguments);
-  std::optional<Chosen> try_choose(OverloadSet& set, std::span<const Value> arguments);  // nothing: none fits
+  std::optional<Chosen> try_choose(OverloadSet& set, std::span<const Value> arguments);  // empty: none matches
   struct Candidate;
   std::optional<Candidate> viable(const Symbol& symbol, const OverloadSet& set, std::span<const Value> arguments,
                                   std::string* why);
@@ -224,27 +223,27 @@ class Meaning {
   // Bindings, attributes, positions; then the body.
   void lower_kernel(FunctionInstance& instance, std::string host_name);
 
-  // ==== What is done (second half) ==================================================================================
+  // ==== Code (second half) ==========================================================================================
 
   // The function being lowered.
   struct Body {
     FunctionInstance* instance = nullptr;
-    ir::Block* block = nullptr;  // where statements go
+    ir::Block* block = nullptr;  // receives the statements
     std::optional<Value> self;   // *this
     const Type* result = nullptr;
     bool is_kernel = false;
-    bool is_unevaluated = false;         // decltype, sizeof: what is emitted is thrown away
-    bool has_effects = false;            // it writes memory that is not its own, or acts together with other threads
+    bool is_unevaluated = false;         // decltype, sizeof: emitted code is dropped
+    bool has_effects = false;            // it writes memory that is not its own, or works together with other threads
     bool is_constructor = false;         // `self` is a local that is returned
     bool deduces_result = false;         // from its first return
-    int breakable = 0, continuable = 0;  // how many loops and switches are around
+    int breakable = 0, continuable = 0;  // number of loops and switches around
   };
-  // Statements go into another block while one of these lives.
+  // While one of these lives, statements go into another block.
   class Into;
 
   // ---- effects.cc
   void init_work();
-  ir::Builder& build(Location at);  // that makes what stands there
+  ir::Builder& build(Location at);  // for objects at this position
   void emit(ir::Statement* statement) { body_.block->push_back(statement); }
   Value rvalue(const ir::Expression* ir, const Type* type = nullptr);
   Value load(const Value& value);     // as a value, not a place: packed vectors unpacked
@@ -252,17 +251,17 @@ class Meaning {
 
   // ---- order.cc
   class Changes;
-  bool is_settled(const ir::Expression& expression) const;  // nothing that comes behind can change it
+  bool is_settled(const ir::Expression& expression) const;  // nothing after it can change it
   bool is_stable(const ir::Expression& expression, const Changes* changes) const;
-  // Kept in a temporary, unless it is settled; or unless the changes do not touch it.
+  // Stored in a temporary, unless it is settled, or the changes do not affect it.
   const ir::Expression* settle(const ir::Expression* value, const Changes* changes = nullptr);
   void settle_all(std::vector<const ir::Expression*>& earlier, size_t since);
   template <typename Making>
   void before(size_t since, Making making);
   Value freeze(const Value& place, const Changes* changes = nullptr);  // a place whose indices and pointers are settled
-  Value reusable(const Value& place);                                  // one that may be read and then written
+  Value reusable(const Value& place);                                  // a place that can be read and then written
   bool is_cheap(const ir::Expression& expression, int& budget) const;
-  void protect_place(Value& earlier, size_t since);  // like protect, but a place stays one
+  void protect_place(Value& earlier, size_t since);  // like protect, but a place stays a place
   void protect_places(std::span<Value> earlier, size_t since);
 
   // ---- functions.cc
@@ -273,7 +272,7 @@ class Meaning {
                         Scope& scope);
   bool base_is_named(const Class& base, const ast::Name& name, Scope& scope);
   const Type* plain(const Type* type);    // a packed vector's: the vector
-  void report(const Rejected& rejected);  // once: one without a text was reported before
+  void report(const Rejected& rejected);  // once: one without a text was already reported
   Symbol& make_local(std::string_view name, const Value& value, Scope& scope);
 
   // ---- variables.cc
@@ -287,13 +286,13 @@ class Meaning {
   const ir::Variable& text_constant(std::string_view text);  // of a string literal
 
   // ---- constants.cc
-  // What the statements and then the value come to: a tree of constants; null where it is none.
+  // The result of the statements and then the value: a tree of constants; null if it is not constant.
   const ir::Expression* evaluated(const ir::Expression* value, const ir::Block& statements);
 
   // ---- members.cc
-  std::optional<Value> field_of(const Value& object, std::string_view name, Location at);  // its bases' too
+  std::optional<Value> field_of(const Value& object, std::string_view name, Location at);  // also those of its bases
   Value base_of(const Value& object, const Class& base, Location at);
-  Value self_member(const Symbol& symbol, Location at);             // a field by its name alone
+  Value self_member(const Symbol& symbol, Location at);             // a field without an object
   Value pointee(const Value& pointer, Location at);                 // *p
   Value element(const Value& of, const Value& index, Location at);  // a[i]
 
@@ -306,15 +305,15 @@ class Meaning {
   Value variable(const Symbol& symbol, Location at);  // at namespace or class scope: lowered when first used
   const Type* type_of(const ast::Expression& expression, Scope& scope, bool* is_place = nullptr);  // unevaluated
   std::vector<Value> arguments(std::span<const ast::Expression* const> list, Scope& scope);        // packs spread out
-  // A constant, or Rejected naming `what`.
+  // A constant, or Rejected with the name `what`.
   const ir::Expression* constant(const ast::Expression& expression, Scope& scope, std::string_view what);
   uint64_t constant_integer(const ast::Expression& expression, Scope& scope, std::string_view what);
   bool constant_bool(const ast::Expression& expression, Scope& scope, std::string_view what);
 
-  // What has an effect goes into the block before; what was lowered before it and could see the effect is kept in a
-  // temporary first.
+  // Effects go into the block before the expression. Values that were lowered earlier and could be affected are first
+  // stored in a temporary.
   size_t mark() const;                                    // of the block being written
-  void protect(Value& earlier, size_t since);             // keeps it where statements were written since
+  void protect(Value& earlier, size_t since);             // stores it in a temporary if statements were written since
   Value keep(const Value& value, std::string_view name);  // in a temporary
   void assign(const Value& place, const ir::Expression* value, Location at);
   ir::Variable& local(std::string_view name, const Type* type, const ir::Expression* value, Location at);
@@ -361,13 +360,13 @@ class Meaning {
   Value call_method(const Value& object, std::string_view name, Scope& scope, Location at);  // without arguments
   Value finish_call(const ir::Function& function, std::vector<const ir::Expression*> operands, Location at);
   const ir::Expression* folded_call(const ir::Expression* made);
-  Value object_place(const Value& object, Location at);      // kept in a temporary where it is no place
+  Value object_place(const Value& object, Location at);      // stored in a temporary if it is not a place
   static bool has_object(const FunctionInstance& instance);  // a member function that is not static, nor a constructor
-  // Its body is lowered (now), before who calls it; recursion is refused.
+  // Lowers its body now, before the caller; recursion is refused.
   void need(FunctionInstance& instance, Location at);
 
-  // ---- builtins.cc: what the standard library cannot say in Metal
-  // Nothing: there is no such builtin.
+  // ---- builtins.cc: functions that the standard library cannot express in Metal
+  // Empty: there is no such builtin.
   std::optional<Value> builtin(std::string_view name, const TemplateArguments& explicit_arguments,
                                std::span<const Value> given, Location at);
   bool is_builtin(std::string_view name) const;
@@ -388,11 +387,11 @@ class Meaning {
   const Type* unified(std::span<const Value> given, bool as_float, std::string_view name, Location at);
 
   // ---- initialize.cc
-  // A new object of the type: = x, (a, b), {a, b}, nothing (zero only where `zero`).
+  // A new object of the type: = x, (a, b), {a, b}, nothing (zero only if `zero`).
   const ir::Expression* initialize(const QualifiedType& type, const ast::Declaration& declaration, Scope& scope);
   const ir::Expression* construct(const Type* type, std::span<const Value> given, Location at);      // T(a, b)
   const ir::Expression* from_braces(const Type* type, const ast::Expression& braces, Scope& scope);  // T{a, b}
-  // Nothing given: null where the object may stay as it is.
+  // Without a value: null if the object can stay uninitialised.
   const ir::Expression* default_value(const Type* type, Location at);
   const ir::Expression* construct_class(Class& made, std::span<const Value> given, Location at);
   const ir::Expression* construct_vector(const Type* type, std::span<const Value> given, Location at);
@@ -400,7 +399,7 @@ class Meaning {
   const ir::Expression* aggregate_part(const Type* type, std::span<const Value> items, size_t& next, Location at);
   void count_part(Location at);
   const ir::Expression* text_array(const Type* type, std::string_view text, Location at);
-  // T[]: as its initializer says.
+  // T[]: with the size of its initializer.
   const Type* sized(const Type* type, const ast::Declaration& declaration, Scope& scope);
   bool has_constructors(const Class& made) const;
   bool has_default_constructor(const Class& made) const;
@@ -430,7 +429,7 @@ class Meaning {
   void return_statement(const ast::Statement& statement, Scope& scope);
   void deduce_result(const Value& value, Scope& scope, Location at);
   void declare_broken(const ast::Statement& statement, Scope& scope);
-  void discard(const ast::Expression& expression, Scope& scope);  // for its effects alone
+  void discard(const ast::Expression& expression, Scope& scope);  // only for its effects
   // ---- locals.cc
   void declare_variable_local(const ast::Declaration& declaration, Scope& scope);
   void declare_reference(const ast::Declaration& declaration, const QualifiedType& type, const Value& from,
@@ -455,19 +454,19 @@ class Meaning {
   TypeTable& types_;
   Body body_;
   Scope* global_ = nullptr;
-  Scope* metal_ = nullptr;  // namespace metal, where the standard library is
+  Scope* metal_ = nullptr;  // namespace metal, with the standard library
 
   std::deque<Scope> scopes_;
   std::deque<Symbol> symbols_;
   std::deque<Class> classes_;
   std::deque<FunctionInstance> instances_;
   std::deque<Value> values_;
-  struct Tables;  // of instances by their keys
+  struct Tables;  // instances by their keys
   std::unique_ptr<Tables> tables_;
   uint32_t depth_ = 0;
   uint32_t expression_depth_ = 0;
-  struct Work;                  // what the second half remembers
-  std::shared_ptr<Work> work_;  // shared: so that it needs not be known whole here
+  struct Work;                  // the state of the second half
+  std::shared_ptr<Work> work_;  // shared, so that the type can be incomplete here
   ir::Builder build_;
 };
 

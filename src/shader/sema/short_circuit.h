@@ -1,4 +1,4 @@
-// && and || of a left value and of a right one that is lowered only if it may decide.
+// && and || with a left value, and a right one that is lowered only if it is needed.
 #pragma once
 
 #include <utility>

@@ -214,7 +214,8 @@ FunctionInstance& Meaning::instance(const Symbol& function, const TemplateArgume
   FunctionInstance*& known = tables_->instances[key];
   if (known != nullptr) return *known;
   if (classes_.size() + instances_.size() > kMostInstances)
-    throw Rejected{at, base::format("more than {} instances of templates: there is no end to them", kMostInstances)};
+    throw Rejected{at,
+                   base::format("more than {} instances of templates: their recursion does not end", kMostInstances)};
 
   FunctionInstance& made = instances_.emplace_back();
   made.declaration = types.declaration;

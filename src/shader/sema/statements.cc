@@ -70,12 +70,12 @@ void Meaning::statement(const ast::Statement& statement, Scope& scope) {
       return switch_statement(statement, scope);
     case Kind::Case:
     case Kind::Default:
-      throw Rejected{statement.at, "a case must stand directly in the braces of its switch"};
+      throw Rejected{statement.at, "a case must be directly in the braces of its switch"};
     case Kind::Break:
-      if (body_.breakable == 0) throw Rejected{statement.at, "break stands outside of loops and switches"};
+      if (body_.breakable == 0) throw Rejected{statement.at, "break is outside of loops and switches"};
       return emit(build(statement.at).break_());
     case Kind::Continue:
-      if (body_.continuable == 0) throw Rejected{statement.at, "continue stands outside of loops"};
+      if (body_.continuable == 0) throw Rejected{statement.at, "continue is outside of loops"};
       return emit(build(statement.at).continue_());
     case Kind::Return:
       return return_statement(statement, scope);
@@ -101,7 +101,7 @@ void Meaning::discard(const ast::Expression& expression, Scope& scope) {
     return;
   }
   const Value value = this->expression(expression, scope);
-  if (value.braces != nullptr) throw Rejected{expression.at, "{...} is no statement"};
+  if (value.braces != nullptr) throw Rejected{expression.at, "{...} is not a statement"};
   // The temporary for a result that nobody takes.
   if (value.ir == nullptr || body_.block->empty()) return;
   ir::Statement& last = *body_.block->back();

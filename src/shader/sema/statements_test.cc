@@ -320,9 +320,9 @@ TEST(StatementsTest, JumpsNeedSomethingAround) {
   EXPECT_EQ(faults_of(R"(break;
 continue;
 switch (b[0]) { case 1: continue; })"),
-            "error: break stands outside of loops and switches\n"
-            "error: continue stands outside of loops\n"
-            "error: continue stands outside of loops\n");
+            "error: break is outside of loops and switches\n"
+            "error: continue is outside of loops\n"
+            "error: continue is outside of loops\n");
 }
 
 TEST(StatementsTest, SwitchesAreOverIntegersKnownWhenTranslating) {

@@ -285,10 +285,10 @@ P::get();)",
                       R"(struct P { int x; int get() const { return x; } };)"),
             "error: there is no member \"z\" in \"P\"\n"
             "error: cannot call a value of type \"int\"\n"
-            "error: \"P\" is no pointer: use . instead of ->\n"
-            "error: cannot assign to a value: it is no variable, element or member\n"
-            "error: cannot convert \"P\" to \"int\" for what is assigned\n"
-            "error: cannot convert \"int\" to \"P\" for what is assigned\n"
+            "error: \"P\" is not a pointer: use . instead of ->\n"
+            "error: cannot assign to a value: it is not a variable, element or member\n"
+            "error: cannot convert \"P\" to \"int\" for the assigned value\n"
+            "error: cannot convert \"int\" to \"P\" for the assigned value\n"
             "error: no operator+ takes (P, P)\n"
             "error: \"P\" has no operator(): it cannot be called\n"
             "error: \"P\" has no operator[] that takes \"int\"\n"
@@ -306,7 +306,7 @@ kernel void f(device int* a) { P p; P q(1, 2); P r = "text"; Q s; const P c(1); 
             "1: note: not this one: it takes 1 arguments, not 2\n"
             "3: error: cannot convert \"char[5]\" to \"P\" for the value of \"r\"\n"
             "2: error: there is no member or base \"y\" in \"Q\"\n"
-            "3: error: cannot write to what is const or constant\n");
+            "3: error: cannot write to a const or constant object\n");
 }
 
 TEST(StructsTest, ConstObjectsKeepTheirValue) {
@@ -316,7 +316,7 @@ kernel void f(device int* a, constant P& p) { const P c = {1}; c.set(2); p.set(3
             "1: note: not this one: the object is thread const\n"
             "2: error: no function \"set\" takes (int)\n"
             "1: note: not this one: the object is thread const\n"
-            "1: error: cannot write to what is const or constant\n");
+            "1: error: cannot write to a const or constant object\n");
 }
 
 TEST(StructsTest, WhatIsNotSupportedIsNamed) {

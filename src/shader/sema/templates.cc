@@ -149,7 +149,7 @@ TemplateArgument Meaning::evaluate_argument(const ast::TemplateArgument& written
         if (is_bound && symbol->argument.kind != ArgumentKind::Pack) return symbol->argument;
         if (is_bound)
           throw Rejected{value.at,
-                         base::format("\"{}\" is a pack: it needs ... behind what it stands in", symbol->name)};
+                         base::format("\"{}\" is a pack: write ... after the pattern that contains it", symbol->name)};
         if (symbol->kind != Symbol::Kind::Type || symbol->declaration == nullptr || !symbol->declaration->is_template)
           break;
         argument.kind = ArgumentKind::Template;

@@ -286,7 +286,7 @@ TEST(TemplatesTest, OverloadsThatDoNotFitAreListed) {
 int f(float, int) { return 2; }
 template <typename T> int g(device T*) { return 3; }
 kernel void k(device int* a) { a[0] = f(1, 1); a[1] = f(a, 2); a[2] = g(3); a[3] = f(1); })"),
-            "4: error: several functions \"f\" fit (int, int) equally well: convert an argument to say which\n"
+            "4: error: several functions \"f\" fit (int, int) equally well: convert an argument to choose one\n"
             "1: note: this one\n"
             "2: note: and this one\n"
             "4: error: no function \"f\" takes (device int*, int)\n"
@@ -317,8 +317,8 @@ int ping(int n);
 int pong(int n) { return ping(n); }
 int ping(int n) { return pong(n); }
 kernel void f(device int* a) { a[0] = down(3) + ping(2); })"),
-            "1: error: recursion is not supported: \"down\" needs itself\n"
-            "3: error: recursion is not supported: \"ping\" needs itself\n");
+            "1: error: recursion is not supported: \"down\" calls itself\n"
+            "3: error: recursion is not supported: \"ping\" calls itself\n");
 }
 
 TEST(TemplatesTest, InstancesThatNeverEndAreRefused) {
@@ -326,14 +326,14 @@ TEST(TemplatesTest, InstancesThatNeverEndAreRefused) {
 template <int N> struct S { static constexpr int v = S<N + 1>::v; };
 kernel void k(device int* a) { a[0] = f<0>(); }
 kernel void m(device int* a) { a[0] = S<0>::v; })"),
-            "1: error: what the function calls nests deeper than 200 levels: split it\n"
+            "1: error: the chain of calls nests deeper than 200 levels: split it\n"
             "1: note: in the instantiation of \"f\" that is needed here\n"
             "1: note: in the instantiation of \"f\" that is needed here\n"
             "1: note: in the instantiation of \"f\" that is needed here\n"
             "1: note: in the instantiation of \"f\" that is needed here\n"
             "1: note: in the instantiation of \"f\" that is needed here\n"
             "1: note: in the instantiation of \"f\" that is needed here\n"
-            "2: error: what the constant needs nests deeper than 200 levels: split it\n");
+            "2: error: the value of the constant nests deeper than 200 levels: split it\n");
 }
 
 }  // namespace kymo::shader

@@ -143,7 +143,7 @@ x = 2;)",
             "error: cannot convert \"atomic<int>\" to \"int\" for the value of \"v\"\n"
             "error: \"atomic_fetch_add\" takes a pointer to an atomic, not \"device int*\"\n"
             "error: \"atomic_fetch_and\" is not supported for \"atomic<float>\"\n"
-            "error: an atomic lies in device or threadgroup memory: \"local\" is a variable of a function\n"
+            "error: an atomic must be in device or threadgroup memory: \"local\" is a variable of a function\n"
             "error: cannot assign to \"atomic<float>\": use atomic_store_explicit\n");
 }
 

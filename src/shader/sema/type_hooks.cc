@@ -68,7 +68,7 @@ QualifiedType Meaning::type_hook(std::string_view name, const TemplateArguments&
   const Type* scalar = types_.get(TypeKind::Int);
   if (type->is_number()) scalar = types_.get(hook_integer(type->scalar()->kind, name == "kymo_make_signed"));
   if (!type->is_number() || !scalar->is_integer())
-    throw Rejected{at, base::format("{} is no integer", in_quotes(type))};
+    throw Rejected{at, base::format("{} is not an integer", in_quotes(type))};
   return {.type = types_.with_scalar(type, scalar)};
 }
 

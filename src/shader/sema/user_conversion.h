@@ -1,4 +1,4 @@
-// How a struct becomes something else, or something else a struct.
+// How a struct is converted to another type, or another type to a struct.
 #pragma once
 
 #include "shader/sema/sema.h"

@@ -37,7 +37,7 @@ Value Meaning::lower_variable(const ast::Declaration& declaration, Scope& scope,
 
   const Restore<Body> body(body_);
   const Restore<uint32_t> depth(expression_depth_);
-  const DepthGuard guard(depth_, 200, at, "what the constant needs");
+  const DepthGuard guard(depth_, 200, at, "the value of the constant");
   ir::Block statements;
   body_ = Body();
   body_.block = &statements;

@@ -182,8 +182,8 @@ v = v + n;
 v = n;
 float2 w = v.xy + v;)"),
             "error: \"float4\" and \"int4\" are not converted to each other: write float4(...) around one of them\n"
-            "error: cannot convert \"int4\" to \"float4\" for what is assigned: vectors are not converted unless "
-            "float4(...) says so\n"
+            "error: cannot convert \"int4\" to \"float4\" for the assigned value: vectors are converted only by "
+            "float4(...)\n"
             "error: \"float2\" and \"float4\" differ in their number of components\n");
 }
 

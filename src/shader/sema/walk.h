@@ -1,4 +1,4 @@
-// The names that a piece of a tree uses, whatever they stand for: what a lambda may capture.
+// The names in a part of a tree, independent of their meaning: what a lambda may capture.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace kymo::shader {
 
-// The first part of every name in values; "this" too. Names that the piece declares itself are among them.
+// The first part of every name in values; "this" too. Includes names that the part itself declares.
 void collect_names(const ast::Expression& expression, std::unordered_set<std::string_view>& into);
 void collect_names(const ast::Statement& statement, std::unordered_set<std::string_view>& into);
 

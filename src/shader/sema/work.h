@@ -1,4 +1,4 @@
-// What the half of Meaning that lowers bodies remembers, and a few words that its files share.
+// The state of the half of Meaning that lowers bodies, and a few helpers that its files share.
 #pragma once
 
 #include <map>
@@ -13,15 +13,15 @@
 namespace kymo::shader {
 
 struct Meaning::Work {
-  // Written once, where it is declared: references, `this`, temporaries.
+  // Written once, at the declaration: references, `this`, temporaries.
   std::unordered_set<const ir::Variable*> settled;
   std::unordered_set<const ir::Function*> with_effects;
   std::unordered_map<const ast::Declaration*, std::map<const Scope*, Value>> variables;  // lowered ones
-  std::set<std::pair<const ast::Declaration*, const Scope*>> lowering;                   // being worked out
+  std::set<std::pair<const ast::Declaration*, const Scope*>> lowering;                   // being computed
   std::map<std::string, const ir::Variable*, std::less<>> texts;
   uint64_t parts = 0;           // of initializers
-  uint64_t steps = 10'000'000;  // that evaluating constants may take, in all
-  uint32_t whole_depth = 0;     // of expressions, over all functions being lowered
+  uint64_t steps = 10'000'000;  // the total budget for evaluating constants
+  uint32_t whole_depth = 0;     // of expressions, over all functions that are being lowered
 };
 
 class Meaning::Into {
@@ -38,7 +38,7 @@ class Meaning::Into {
   ir::Block* before_;
 };
 
-// The depth of what nests: an expression within an expression, a call within a call.
+// The nesting depth: an expression within an expression, a call within a call.
 class DepthGuard {
  public:
   DepthGuard(uint32_t& depth, uint32_t most, const Location& at, std::string_view what) : depth_(depth) {
@@ -55,7 +55,7 @@ class DepthGuard {
   uint32_t& depth_;
 };
 
-// A value put back when this goes, whatever happens.
+// Restores a value when it is destroyed, also after an exception.
 template <typename T>
 class Restore {
  public:

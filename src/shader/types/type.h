@@ -1,4 +1,5 @@
-// The types of a shader. Made and kept by a TypeTable, one object a type: two types are the same if their pointers are.
+// The types of a shader. Created and kept by a TypeTable, with one object per type: two types are the same if their
+// pointers are.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace kymo::shader {
 enum class Space : uint8_t {
   Thread,       // a thread's own variables
   Device,       // buffers
-  Constant,     // buffers that nobody writes
+  Constant,     // buffers that are never written
   Threadgroup,  // shared by a group
   Program,      // constants of the program itself: tables and strings at namespace scope. Spelled `constant` in Metal
 };
@@ -25,9 +26,9 @@ enum class TypeKind : uint8_t {
   Void, Bool,
   Char, UChar, Short, UShort, Int, UInt, Long, ULong,  // 8, 8, 16, 16, 32, 32, 64, 64 bits
   Half, BFloat, Float,
-  Vector,     // of 2 to 4 numbers; `packed`: without padding, a thing of memory that is converted before it is used
+  Vector,     // of 2 to 4 numbers; `packed`: without padding, only in memory; converted before it is used
   Array, Struct, Atomic, Pointer,
-  Reference,  // of the language alone: the IR has pointers
+  Reference,  // only in the language: the IR has pointers
 };
 // clang-format on
 
@@ -41,23 +42,23 @@ struct Field {
 
 struct Type {
   TypeKind kind = TypeKind::Void;
-  const Type* inner = nullptr;  // of a vector, array, pointer, reference, atomic: what it is of
-  uint32_t count = 0;           // of a vector's components or an array's elements
+  const Type* inner = nullptr;  // the element of a vector, array or atomic, the target of a pointer or reference
+  uint32_t count = 0;           // number of components of a vector, or elements of an array
   bool packed = false;          // of a vector
-  Space space = Space::Thread;  // of what a pointer or reference is to
-  bool is_const = false;        // what a pointer or reference is to may not be written through it
+  Space space = Space::Thread;  // of the target of a pointer or reference
+  bool is_const = false;        // the target of a pointer or reference may not be written through it
 
-  // A struct's. Filled once by whoever made it.
+  // For a struct. Set once by its creator.
   std::string name;  // as in the source, with its scope and template arguments: for messages
   std::vector<Field> fields;
   bool complete = false;
   bool is_union = false;
-  const void* declaration = nullptr;  // whose it is: of the stage that made it
+  const void* declaration = nullptr;  // of the stage that created it
 
-  // In memory, as Metal lays it out: a vector of 3 takes the room of 4 unless it is packed. 0 of void and references.
+  // In Metal's memory layout: a vector of 3 takes the space of 4 unless it is packed. 0 for void and references.
   uint64_t size = 0;
   uint32_t align = 1;
-  uint32_t id = 0;  // in the order of making
+  uint32_t id = 0;  // in the order of creation
 
   bool is(TypeKind wanted) const { return kind == wanted; }
   bool is_integer() const { return kind >= TypeKind::Char && kind <= TypeKind::ULong; }  // bool is not
@@ -71,7 +72,7 @@ struct Type {
   bool is_pointer() const { return kind == TypeKind::Pointer; }
   bool is_struct() const { return kind == TypeKind::Struct; }
   bool is_array() const { return kind == TypeKind::Array; }
-  const Type* scalar() const { return is_vector() ? inner : this; }  // a vector's components', else itself
+  const Type* scalar() const { return is_vector() ? inner : this; }  // the component type of a vector, else itself
   uint32_t components() const { return is_vector() ? count : 1; }
   const Field* field(std::string_view wanted) const;
 };
@@ -88,7 +89,7 @@ class TypeTable {
   const Type* atomic(const Type* value);
   const Type* pointer(const Type* to, Space space, bool is_const = false);
   const Type* reference(const Type* to, Space space, bool is_const = false);
-  // A new struct, different from all others; complete() lays its fields out.
+  // A new struct, different from all others; complete() computes the layout of its fields.
   Type* make_struct(std::string name, const void* declaration, bool is_union = false);
   void complete(Type& made, std::vector<Field> fields, uint32_t at_least_align = 1);
 

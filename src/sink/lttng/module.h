@@ -1,4 +1,4 @@
-// What libkymo and its module for LTTng know of each other.
+// The interface between libkymo and its module for LTTng.
 #pragma once
 
 #include "kymo/sink_calls.h"
@@ -6,7 +6,7 @@
 namespace kymo::sink {
 
 inline constexpr const char* kLttngModule = "libkymo_lttng.so";
-inline constexpr const char* kLttngSymbol = "kymo_lttng_sink_1";  // another number where kymo_sink has changed
+inline constexpr const char* kLttngSymbol = "kymo_lttng_sink_1";  // the number changes when kymo_sink changes
 using LttngSink = const kymo_sink*();
 
 }  // namespace kymo::sink

@@ -1,4 +1,4 @@
-// LTTng's tracepoints, provider "kymo", in the form its macros want them: this file is included several times over.
+// LTTng's tracepoints, provider "kymo", in the form that its macros need. This file is included several times.
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER kymo
 #undef LTTNG_UST_TRACEPOINT_INCLUDE
@@ -25,7 +25,7 @@ LTTNG_UST_TRACEPOINT_EVENT(kymo, counter, LTTNG_UST_TP_ARGS(const char*, text, d
                            LTTNG_UST_TP_FIELDS(lttng_ust_field_string(text, text)
                                                    lttng_ust_field_float(double, value, value)))
 
-// Of the profiler of devices. Names and messages are not NUL-terminated there, so they are sequences of characters.
+// From the device profiler. Its names and messages are not NUL-terminated, so they are sequences of characters.
 LTTNG_UST_TRACEPOINT_EVENT(
     kymo, interval_begin,
     LTTNG_UST_TP_ARGS(uint64_t, execution, const char*, name, uint32_t, name_length, uint64_t, id, uint64_t, run),

@@ -1,2 +1,2 @@
-mask: [0-9.]+ k?B, [0-9.]+ bytes an event
+mask: [0-9.]+ k?B, [0-9.]+ bytes per event
 kymo info rich.kymo

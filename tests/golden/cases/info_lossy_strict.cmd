@@ -1,3 +1,3 @@
 exit: 3
-mask: [0-9.]+ k?B, [0-9.]+ bytes an event
+mask: [0-9.]+ k?B, [0-9.]+ bytes per event
 kymo info lossy.kymo --strict

@@ -1,2 +1,2 @@
-# what was never given back
+# what was never freed
 kymo memory memory.kymo --leaks --by size --top 1

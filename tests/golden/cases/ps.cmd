@@ -1,5 +1,5 @@
 # one program, doing nothing but its own
-mask: (?m)^ *pid +runs for +(?=doing)
+mask: (?m)^ *pid +running for +(?=state)
 mask: (?m)^ *[0-9]+ +[0-9.]+ (s|ms) +(?=idle)
 mkdir -m 700 d
 kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!

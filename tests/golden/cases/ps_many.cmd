@@ -1,5 +1,5 @@
 # who is busy, by which trigger, and of which job
-mask: (?m)^ *pid.*(?=doing)
+mask: (?m)^ *pid.*(?=state)
 mkdir -m 700 d
 kymod --quiet --socket $PWD/d/kymod.sock & daemon=$!
 until kymo ps --socket d/kymod.sock > /dev/null 2>&1; do sleep 0.02; done

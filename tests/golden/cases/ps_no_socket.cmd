@@ -1,4 +1,4 @@
-# a file that is no socket
+# a file that is not a socket
 exit: 1
 mask: /[^ "=]*kymo-golden-[^/]+/
 kymo ps --socket both.kymo

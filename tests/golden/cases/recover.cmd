@@ -1,5 +1,5 @@
 # how much was still in memory differs from run to run; that all of it is there after does not
-mask: (?<=brought in )[0-9,]+
+mask: (?<=recovered )[0-9,]+
 mask: [0-9.]+ k?B
 KYMO_TRACE=run.kymo sh -c "ends kill 20000" 2> /dev/null
 kymo recover run.kymo

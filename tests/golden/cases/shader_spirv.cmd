@@ -1,5 +1,5 @@
 # SPIR-V goes into a pipe or a file: its magic number
-skip: this Kymo was built without it
+skip: this Kymo was built without Vulkan
 cat > scale.metal <<END
 kernel void scale(device float* x, constant float& factor, uint i [[thread_position_in_grid]]) {
   x[i] *= factor;

@@ -1,4 +1,4 @@
-// libtorch's modules for kymo::EdgeProfiler: libkymo_torch.so, CMake's kymo::torch.
+// Support for libtorch's modules in kymo::EdgeProfiler. Library libkymo_torch.so, CMake target kymo::torch.
 //
 //   #include <kymo/edge.h>
 //   #include <kymo/torch.h>
@@ -7,22 +7,23 @@
 //   kymo::EdgeProfiler profiler(module, {.trace_file = "run.json", .with_modules = true});
 //   module.forward(inputs);
 //
-// What is heard, on the profiler's thread and wherever libtorch takes its work from there (at::launch, fork, autograd):
+// What is recorded, on the profiler's thread and on the threads to which libtorch moves its work (at::launch, fork,
+// autograd):
 //
-//   torch::jit::mobile::Module   operators of the lite interpreter; scopes that the program named
+//   torch::jit::mobile::Module   operators of the lite interpreter; named scopes of the program
 //   torch::jit::Module           operators, also inside operators; functions of TorchScript; backward functions; scopes
-//   torch::nn::Module            the same; so do a class derived from it and its holder (torch::nn::Linear)
+//   torch::nn::Module            the same; also for derived classes and their holders (torch::nn::Linear)
 //
-// Where an operation is in the module (with_modules, with_stack): a mobile module says it afterwards by its debug
-// handles, if it was saved with them; a scripted one is asked while it runs, which costs 2 µs an operation; C++ code
-// of torch::nn leaves no trace of it but the scopes it names (RECORD_USER_SCOPE) and the C++ stack.
+// The place of an operation in the module (with_modules, with_stack): a mobile module gives it after the run by its
+// debug handles, if it was saved with them. A scripted module is asked while it runs, which costs 2 µs per operation.
+// C++ code of torch::nn gives only the scopes that it names (RECORD_USER_SCOPE) and the C++ stack.
 //
-// libtorch has room for one profiler on a thread: while its own one is on an EdgeProfiler is refused with kymo::Error,
-// and while an EdgeProfiler records libtorch refuses its own.
+// libtorch supports one profiler per thread. While its own profiler is active, an EdgeProfiler is refused with
+// kymo::Error. While an EdgeProfiler records, libtorch refuses its own.
 //
-// The library also makes libtorch a client of kymo/ondemand.h: a program that is linked with it, or has it in
-// LD_PRELOAD, tells operators, scopes, backward functions and memory of all its threads when it is asked for a trace
-// (docs/torch.md). While none runs libtorch calls nothing of it.
+// The library also makes libtorch a client of kymo/ondemand.h. A program that links it, or has it in LD_PRELOAD,
+// records operators, scopes, backward functions and memory of all its threads in a requested trace (docs/torch.md).
+// While no trace runs, libtorch does not call this library.
 #pragma once
 
 #include <concepts>
@@ -74,7 +75,7 @@ struct ModuleOf<T> {
   }
 };
 
-// What TORCH_MODULE makes. An empty holder throws what libtorch throws.
+// A holder as TORCH_MODULE defines it. An empty holder throws the exception of libtorch.
 template <class T>
 requires std::derived_from<T, torch::nn::ModuleHolder<typename T::ContainedType>>
 struct ModuleOf<T> {
@@ -85,7 +86,7 @@ struct ModuleOf<T> {
 
 }  // namespace kymo::edge
 
-// Makes sure that a program that includes this has the library; called by nobody.
+// Makes a program that includes this header link the library. Nobody calls it.
 extern "C" KYMO_API void kymo_link_torch(void);
 namespace kymo::detail {
 [[gnu::used]] inline constexpr auto* kLinkTorch = &kymo_link_torch;

@@ -1,15 +1,12 @@
-// JSON, appended to a buffer. What comes out is valid whatever went in: a trace's texts and numbers are untrusted.
+// Appends JSON to a buffer. The output is valid for any input: texts and numbers of a trace are untrusted.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "base/text_buffer.h"
-#include "trace/reader.h"
 
-namespace kymo::convert {
-
-using base::TextBuffer;
+namespace kymo::base {
 
 inline void append(TextBuffer& out, std::string_view text) { out.append(text); }
 
@@ -19,21 +16,18 @@ inline void append_integer(TextBuffer& out, uint64_t number) { out.append_number
 // becomes U+FFFD.
 void append_json_string(TextBuffer& out, std::string_view untrusted);
 
-// The shortest text that reads back the same; "NaN", "Infinity" and "-Infinity" as strings, which JSON has no numbers
-// for.
+// The shortest text that gives the same number when read. "NaN", "Infinity" and "-Infinity" are strings, because JSON
+// has no such numbers.
 void append_json_number(TextBuffer& out, double number);
 
 // The string "0x…".
 void append_json_address(TextBuffer& out, uint64_t address);
 
-// Integers as numbers, a pointer as the string "0x…".
-void append_json_value(TextBuffer& out, const trace::ValueCursor::Value& value);
-
-// An object and an array under construction: they put the brackets and commas, the caller appends the values.
+// Builders for an object and an array: they add the brackets and commas, the caller appends the values.
 class JsonObject {
  public:
   explicit JsonObject(TextBuffer& out) : out_(out) { out_.push_back('{'); }
-  // `name` needs no escaping.
+  // `name` must not need escaping.
   TextBuffer& key(std::string_view name);
   TextBuffer& escaped_key(std::string_view quoted_with_colon);
   void close() { out_.push_back('}'); }
@@ -43,7 +37,7 @@ class JsonObject {
   bool empty_ = true;
 };
 
-// One item a line.
+// One item per line.
 class JsonArray {
  public:
   explicit JsonArray(TextBuffer& out) : out_(out) { out_.push_back('['); }
@@ -59,4 +53,4 @@ class JsonArray {
   bool empty_ = true;
 };
 
-}  // namespace kymo::convert
+}  // namespace kymo::base

@@ -1,25 +1,25 @@
-#include "cli/json.h"
+#include "base/json_writer.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace kymo::cli {
+namespace kymo::base {
 namespace {
 
-TEST(JsonTest, QuotesBackslashesAndControlsAreEscaped) {
+TEST(JsonWriterTest, QuotesBackslashesAndControlsAreEscaped) {
   EXPECT_EQ(json_string("plain"), R"("plain")");
   EXPECT_EQ(json_string(R"(say "hi" \o/)"), R"("say \"hi\" \\o/")");
   EXPECT_EQ(json_string("a\nb\tc\x01"), R"("a\nb\tc\u0001")");
   EXPECT_EQ(json_string(std::string_view("nul\0nul", 7)), R"("nul\u0000nul")");
 }
 
-TEST(JsonTest, UnicodeStaysAndInvalidBytesAreReplaced) {
+TEST(JsonWriterTest, UnicodeStaysAndInvalidBytesAreReplaced) {
   EXPECT_EQ(json_string("größe 🙂"), "\"größe 🙂\"");
   EXPECT_EQ(json_string("a\xFFz"), "\"a\xEF\xBF\xBDz\"");
 }
 
-TEST(JsonTest, ObjectsAndArraysNest) {
+TEST(JsonWriterTest, ObjectsAndArraysNest) {
   JsonWriter json;
   json.begin_object();
   json.field("name", "step {}");
@@ -47,7 +47,7 @@ TEST(JsonTest, ObjectsAndArraysNest) {
 )");
 }
 
-TEST(JsonTest, OneLineIsOneLine) {
+TEST(JsonWriterTest, OneLineIsOneLine) {
   JsonWriter json(JsonWriter::Layout::OneLine);
   json.begin_object();
   json.field("events", 12);
@@ -59,7 +59,7 @@ TEST(JsonTest, OneLineIsOneLine) {
   EXPECT_EQ(json.text(), "{\"events\": 12, \"losses\": [\"a\", \"b\"]}\n");
 }
 
-TEST(JsonTest, NumbersSurviveAndThoseJsonCannotHoldAreNull) {
+TEST(JsonWriterTest, NumbersSurviveAndThoseJsonCannotHoldAreNull) {
   JsonWriter json(JsonWriter::Layout::OneLine);
   json.begin_array();
   json.value(0.1);
@@ -71,4 +71,4 @@ TEST(JsonTest, NumbersSurviveAndThoseJsonCannotHoldAreNull) {
 }
 
 }  // namespace
-}  // namespace kymo::cli
+}  // namespace kymo::base

@@ -1,4 +1,4 @@
-#include "cli/text.h"
+#include "base/printable.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-namespace kymo::cli {
+namespace kymo::base {
 namespace {
 
 using namespace std::string_view_literals;
@@ -18,7 +18,7 @@ struct Character {
 };
 
 Character take_character(std::string_view& rest) {
-  const size_t length = base::utf8_length(rest);
+  const size_t length = utf8_length(rest);
   const Character character{rest.substr(0, std::max<size_t>(length, 1)), length > 0};
   rest.remove_prefix(character.bytes.size());
   return character;
@@ -38,7 +38,7 @@ std::string escaped(std::string_view bytes) {
   if (bytes == "\r") return "\\r";
   if (bytes == "\t") return "\\t";
   std::string text;
-  for (const char byte : bytes) text += base::format("\\x{:02x}", static_cast<uint8_t>(byte));
+  for (const char byte : bytes) text += format("\\x{:02x}", static_cast<uint8_t>(byte));
   return text;
 }
 
@@ -61,12 +61,20 @@ size_t display_width(std::string_view text) {
   return width;
 }
 
-std::string shorten(std::string_view text, size_t width) {
+std::string shorten(std::string_view text, size_t width, std::string_view ellipsis) {
   if (display_width(text) <= width) return std::string(text);
-  if (width == 0) return {};
+  const size_t kept = width - std::min(width, display_width(ellipsis));
   std::string_view rest = text;
-  for (size_t i = 0; i + 1 < width; ++i) take_character(rest);
-  return std::string(text.substr(0, text.size() - rest.size())) + "…";
+  for (size_t i = 0; i < kept; ++i) take_character(rest);
+  return std::string(text.substr(0, text.size() - rest.size())).append(width == 0 ? "" : ellipsis);
 }
 
-}  // namespace kymo::cli
+std::string shorten_front(std::string_view text, size_t width, std::string_view ellipsis) {
+  const size_t whole = display_width(text);
+  if (whole <= width) return std::string(text);
+  const size_t kept = width - std::min(width, display_width(ellipsis));
+  for (size_t i = 0; i < whole - kept; ++i) take_character(text);
+  return std::string(width == 0 ? "" : ellipsis).append(text);
+}
+
+}  // namespace kymo::base

@@ -1,4 +1,4 @@
-#include "convert/json_text.h"
+#include "base/json_text.h"
 
 #include <cmath>
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-namespace kymo::convert {
+namespace kymo::base {
 
 namespace {
 
@@ -36,11 +36,11 @@ void append_escaped(TextBuffer& out, std::string_view& text) {
       if (byte < 0x20) {
         append(out, byte < 0x10 ? "\\u000" : "\\u00");
         out.append_number(byte, 16);
-      } else if (const size_t length = base::utf8_length(text); length != 0) {
+      } else if (const size_t length = utf8_length(text); length != 0) {
         append(out, text.substr(0, length));
         taken = length;
       } else {
-        append(out, base::kReplacementCharacter);
+        append(out, kReplacementCharacter);
       }
   }
   text.remove_prefix(taken);
@@ -62,29 +62,10 @@ void append_json_string(TextBuffer& out, std::string_view untrusted) {
 
 void append_json_number(TextBuffer& out, double number) {
   if (std::isfinite(number)) {
-    base::append_shortest(out, number);
+    append_shortest(out, number);
   } else {
     append(out, std::isnan(number) ? "\"NaN\"" : number > 0 ? "\"Infinity\"" : "\"-Infinity\"");
   }
-}
-
-void append_json_value(TextBuffer& out, const trace::ValueCursor::Value& value) {
-  switch (value.type) {
-    case trace::FieldType::Int:
-      return out.append_number(static_cast<int64_t>(value.bits));
-    case trace::FieldType::UInt:
-    case trace::FieldType::ByteCount:
-      return append_integer(out, value.bits);
-    case trace::FieldType::Double:
-      return append_json_number(out, value.real);
-    case trace::FieldType::Pointer:
-      return append_json_address(out, value.bits);
-    case trace::FieldType::Bool:
-      return append(out, value.bits != 0 ? "true" : "false");
-    case trace::FieldType::String:
-      return append_json_string(out, value.text);
-  }
-  append(out, "null");
 }
 
 void append_json_address(TextBuffer& out, uint64_t address) {
@@ -108,4 +89,4 @@ TextBuffer& JsonObject::escaped_key(std::string_view quoted_with_colon) {
   return out_;
 }
 
-}  // namespace kymo::convert
+}  // namespace kymo::base

@@ -1,16 +1,16 @@
-#include "cli/text.h"
+#include "base/printable.h"
 
 #include <gtest/gtest.h>
 
-namespace kymo::cli {
+namespace kymo::base {
 namespace {
 
-TEST(TextTest, PlainTextAndUnicodeStayAsTheyAre) {
+TEST(PrintableTest, PlainTextAndUnicodeStayAsTheyAre) {
   EXPECT_EQ(printable("matmul [3, 4]"), "matmul [3, 4]");
   EXPECT_EQ(printable("größe → 測定 🙂"), "größe → 測定 🙂");
 }
 
-TEST(TextTest, ANameCannotDriveTheTerminal) {
+TEST(PrintableTest, ANameCannotDriveTheTerminal) {
   EXPECT_EQ(printable("\x1b[2Jgone"), "\\x1b[2Jgone");
   EXPECT_EQ(printable("two\nlines\tand\r"), "two\\nlines\\tand\\r");
   EXPECT_EQ(printable("\xC2\x9B"
@@ -19,19 +19,19 @@ TEST(TextTest, ANameCannotDriveTheTerminal) {
   EXPECT_EQ(printable("a\xE2\x80\xAEtxt"), "a\\xe2\\x80\\xaetxt");
 }
 
-TEST(TextTest, BytesThatAreNotUtf8AreShownAsBytes) {
+TEST(PrintableTest, BytesThatAreNotUtf8AreShownAsBytes) {
   EXPECT_EQ(printable("a\xFFz"), "a\\xffz");
   EXPECT_EQ(printable("cut \xE6\xB8"), "cut \\xe6\\xb8");
   EXPECT_EQ(printable("\xC0\x80"), "\\xc0\\x80");           // overlong
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");  // a surrogate
 }
 
-TEST(TextTest, WidthCountsCodePoints) {
+TEST(PrintableTest, WidthCountsCodePoints) {
   EXPECT_EQ(display_width("µs"), 2u);
   EXPECT_EQ(display_width(""), 0u);
 }
 
-TEST(TextTest, ShorteningCutsBetweenCodePointsAndSaysSo) {
+TEST(PrintableTest, ShorteningCutsBetweenCodePointsAndSaysSo) {
   EXPECT_EQ(shorten("forward", 7), "forward");
   EXPECT_EQ(shorten("forward", 4), "for…");
   EXPECT_EQ(shorten("größer", 4), "grö…");
@@ -40,4 +40,4 @@ TEST(TextTest, ShorteningCutsBetweenCodePointsAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace kymo::cli
+}  // namespace kymo::base

@@ -1,15 +1,15 @@
-#include "cli/json.h"
+#include "base/json_writer.h"
 
 #include <cmath>
 
+#include "base/json_text.h"
 #include "base/text.h"
-#include "convert/json_text.h"
 
-namespace kymo::cli {
+namespace kymo::base {
 
 std::string json_string(std::string_view untrusted) {
-  convert::TextBuffer text;
-  convert::append_json_string(text, untrusted);
+  TextBuffer text;
+  append_json_string(text, untrusted);
   return text.string();
 }
 
@@ -29,7 +29,7 @@ void JsonWriter::begin_array(std::string_view name) {
 
 void JsonWriter::value(std::string_view text) { item(json_string(text)); }
 
-void JsonWriter::value(double number) { item(std::isfinite(number) ? base::format("{}", number) : "null"); }
+void JsonWriter::value(double number) { item(std::isfinite(number) ? format("{}", number) : "null"); }
 
 void JsonWriter::value(bool flag) { item(flag ? "true" : "false"); }
 
@@ -76,4 +76,4 @@ void JsonWriter::indent() {
   out_.append(2 * empty_.size(), ' ');
 }
 
-}  // namespace kymo::cli
+}  // namespace kymo::base

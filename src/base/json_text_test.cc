@@ -1,4 +1,4 @@
-#include "convert/json_text.h"
+#include "base/json_text.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-namespace kymo::convert {
+namespace kymo::base {
 namespace {
 
 std::string json(std::string_view text) {
@@ -18,12 +18,6 @@ std::string json(std::string_view text) {
 std::string json(double number) {
   TextBuffer out;
   append_json_number(out, number);
-  return out.string();
-}
-
-std::string json(trace::FieldType type, uint64_t bits) {
-  TextBuffer out;
-  append_json_value(out, {.type = type, .bits = bits, .real = 0, .text = "t"});
   return out.string();
 }
 
@@ -55,16 +49,6 @@ TEST(JsonTextTest, WhatJsonHasNoNumberForIsAString) {
   EXPECT_EQ(json(-HUGE_VAL), R"("-Infinity")");
 }
 
-TEST(JsonTextTest, ValuesByType) {
-  EXPECT_EQ(json(trace::FieldType::Int, static_cast<uint64_t>(-5)), "-5");
-  EXPECT_EQ(json(trace::FieldType::UInt, UINT64_MAX), "18446744073709551615");
-  EXPECT_EQ(json(trace::FieldType::ByteCount, 4096), "4096");
-  EXPECT_EQ(json(trace::FieldType::Pointer, 0xbeef), R"("0xbeef")");
-  EXPECT_EQ(json(trace::FieldType::Bool, 1), "true");
-  EXPECT_EQ(json(trace::FieldType::String, 0), R"("t")");
-  EXPECT_EQ(json(static_cast<trace::FieldType>(200), 0), "null") << "a type of a newer Kymo's";
-}
-
 TEST(JsonTextTest, ObjectsAndArraysPutTheCommas) {
   TextBuffer out;
   JsonObject object(out);
@@ -78,4 +62,4 @@ TEST(JsonTextTest, ObjectsAndArraysPutTheCommas) {
 }
 
 }  // namespace
-}  // namespace kymo::convert
+}  // namespace kymo::base

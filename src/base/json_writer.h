@@ -1,4 +1,4 @@
-// Writes JSON: two-space indented for people who look, one line for those who log.
+// Writes JSON: indented by two spaces for reading, or on one line for logs.
 //
 //   JsonWriter json;
 //   json.begin_object();
@@ -9,8 +9,8 @@
 //   json.end_object();
 //   print(json.text());
 //
-// Names in a trace are untrusted: quotes, controls and bytes that are not UTF-8 (as U+FFFD) are escaped or replaced, so
-// that what comes out is always valid. A number that JSON cannot hold (infinity, not a number) is null.
+// Names in a trace are untrusted: quotes and control characters are escaped, and bytes that are not UTF-8 become
+// U+FFFD. So the output is always valid. A number that JSON does not have (infinity, NaN) is null.
 #pragma once
 
 #include <concepts>
@@ -19,14 +19,14 @@
 #include <string_view>
 #include <vector>
 
-namespace kymo::cli {
+namespace kymo::base {
 
 class JsonWriter {
  public:
   enum class Layout { Indented, OneLine };
   explicit JsonWriter(Layout layout = Layout::Indented) : layout_(layout) {}
 
-  // Values of an array, or the whole text.
+  // Values in an array, or the top-level value.
   void begin_object();
   void begin_array();
   void end_object() { end('}'); }
@@ -62,11 +62,11 @@ class JsonWriter {
 
   Layout layout_;
   std::string out_;
-  std::vector<bool> empty_;  // for each open bracket: nothing in it yet
+  std::vector<bool> empty_;  // for each open bracket: it has no items yet
   bool after_key_ = false;
 };
 
 // With the quotes.
 std::string json_string(std::string_view untrusted);
 
-}  // namespace kymo::cli
+}  // namespace kymo::base

@@ -28,7 +28,7 @@ if grep -rq -e "$KYMO_SOURCE_DIR" -e "$work/first" "$prefix/lib/cmake" "$prefix/
 fi
 
 # What the library shows is what its headers mark: nothing of the components inside.
-inside='base|trace|sink|collect|convert|symbols|counters|memory|wire|record|device::(opencl|vulkan|cuda|random|embedded)'
+inside='base|client|trace|sink|collect|convert|symbols|counters|memory|wire|record|device::(opencl|vulkan|cuda|random|embedded)'
 # But for what one component needs of another, marked in the components' own headers.
 between='record::forbid_recording_on_this_thread|collect::(start_session|close_session|flush_session|drop_unfinished_session|follow_forks'
 between+='|dump_session|begin_flight_copy|end_flight_copy|session_taken|recorded_from_outside|options_from_environment|clip_file)'

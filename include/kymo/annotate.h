@@ -87,9 +87,11 @@ noexcept {
 }
 inline kymo_arg to_arg(const kymo_arg& made) noexcept { return made; }
 
-inline bool recording() noexcept { return __builtin_expect((kymo_mode.load(std::memory_order_relaxed) & 1) != 0, 0); }
-// Who receives an annotation. Bit 0: a recording. Bit 1: sinks (kymo/sink.h). One load and one branch if nobody does.
-inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relaxed) & 3; }
+inline bool recording() noexcept {
+  return __builtin_expect((kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_RECORDING) != 0, 0);
+}
+// Who receives an annotation: bits of KYMO_MODE_HEARD. One load and one branch if nobody does.
+inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_HEARD; }
 
 template <class Call, class... Args>
 decltype(auto) with_args(Call&& call, const Args&... args) noexcept {

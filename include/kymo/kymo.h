@@ -88,7 +88,15 @@ typedef struct kymo_site {
   kymo_atomic_u32 class_id;
 } kymo_site;
 
-/* Bit 0: something records. Bit 1: sinks are active (kymo/sink.h). The macros test both before they call anything. */
+/* Bits of kymo_mode: who receives what a program records. */
+enum kymo_mode_bit {
+  KYMO_MODE_RECORDING = 1,                                /* a recording */
+  KYMO_MODE_SINKS = 2,                                    /* sinks: kymo/sink.h */
+  KYMO_MODE_WATCHED = 4,                                  /* observers of the work of devices: kymo/queue.h */
+  KYMO_MODE_HEARD = KYMO_MODE_RECORDING | KYMO_MODE_SINKS /* annotations are received */
+};
+
+/* The macros test its bits of KYMO_MODE_HEARD before they call anything. */
 extern KYMO_API kymo_atomic_u32 kymo_mode;
 
 enum kymo_kind {
@@ -107,8 +115,8 @@ KYMO_API void kymo_begin(kymo_site* site);
 KYMO_API void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count);
 KYMO_API void kymo_end(void);
 
-/* The same for callers that have tested kymo_mode. `heard` is its bits 0 and 1, and must not be 0. Pass the same value
- * at the start and the end of a range, so that the end goes to everyone who received the start. */
+/* The same for callers that have tested kymo_mode. `heard` is its bits of KYMO_MODE_HEARD, and must not be 0. Pass the
+ * same value at the start and the end of a range, so that the end goes to everyone who received the start. */
 KYMO_API void kymo_begin_heard(kymo_site* site, uint32_t heard);
 KYMO_API void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t heard);
 KYMO_API void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t heard);

@@ -106,7 +106,7 @@ KYMO_API void kymo_span_at(kymo_site* site, const kymo_arg* args, uint32_t count
 KYMO_API void kymo_allocation(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address);
 KYMO_API void kymo_free(const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t address);
 
-/* Turns bit 2 of kymo_mode on or off: someone observes the work of devices, also while nothing records. For a device
+/* Turns KYMO_MODE_WATCHED on or off: someone observes the work of devices, also while nothing records. For a device
  * runtime that passes its operations on to others. */
 KYMO_API void kymo_watch_devices(int on);
 

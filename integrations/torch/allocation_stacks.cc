@@ -101,13 +101,13 @@ int look_into(dl_phdr_info* info, size_t, void* argument) noexcept try {
 }
 
 // Which files were reported in which recording.
-struct ToldFiles {
+struct ReportedFiles {
   std::mutex mutex;
   uint64_t epoch = 0;
   std::unordered_set<uint64_t> begins;
 };
-ToldFiles& told_files() {
-  static auto* const told = new ToldFiles;
+ReportedFiles& reported_files() {
+  static auto* const told = new ReportedFiles;
   return *told;
 }
 
@@ -117,7 +117,7 @@ void tell_file_of(uintptr_t address, uint64_t epoch) {
   const LoadedFile& file = search.found;
   if (file.end == 0) return;
   {
-    ToldFiles& told = told_files();
+    ReportedFiles& told = reported_files();
     const std::lock_guard lock(told.mutex);
     if (std::exchange(told.epoch, epoch) != epoch) told.begins.clear();
     if (!told.begins.insert(file.begin).second) return;
@@ -166,7 +166,7 @@ class StackTree {
 
 }  // namespace
 
-void tell_allocation_stacks(bool on) noexcept {
+void record_allocation_stacks(bool on) noexcept {
   const uint64_t epoch = stacks_epoch.load(std::memory_order_relaxed);
   stacks_epoch.store((epoch | 1) + (on ? 2 : 1), std::memory_order_relaxed);
 }

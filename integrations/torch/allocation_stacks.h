@@ -7,7 +7,7 @@
 namespace kymo::libtorch {
 
 // From now on, for a recording that begins or has begun; or no more.
-void tell_allocation_stacks(bool on) noexcept;
+void record_allocation_stacks(bool on) noexcept;
 
 // The node of the calling thread's stack, told before it returns; 0: none is wanted, or there is no memory.
 uint64_t allocation_stack() noexcept;

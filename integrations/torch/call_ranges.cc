@@ -24,9 +24,8 @@ namespace {
 
 enum Bit : uint64_t { kOperators = 1, kShapes = 2, kFlops = 4, kModules = 8, kStacks = 16 };
 constexpr uint64_t bit(Bit which, bool is_set) { return is_set ? which : uint64_t{0}; }
-constexpr unsigned kEpochShift = 8;  // above: a number that changes with each tell_calls()
+constexpr unsigned kEpochShift = 8;  // above: a number that changes with each record_calls()
 constinit std::atomic<uint64_t> told_now{0};
-constexpr uint32_t kRecordingBit = 1;  // of kymo_mode
 
 // ---- The operations that are open on a thread
 
@@ -34,7 +33,7 @@ struct OpenCall {
   uint64_t handle = 0;  // libtorch's number for it
   uint64_t epoch = 0;
   int64_t sequence = -1;
-  uint32_t heard = 0;  // who received it: bits 0 and 1 of kymo_mode
+  uint32_t heard = 0;  // who received it: bits of KYMO_MODE_HEARD
   at::RecordScope scope = at::RecordScope::FUNCTION;
   bool is_gradient = false;  // of a backward function: it keeps the gradient of a parameter
   bool counted = false;      // has its floating-point operations: what is inside it
@@ -164,8 +163,8 @@ void end_range(ThreadCalls& thread) noexcept {
   if (call.counted) --thread.counted;
   // Of another recording than the one that runs now only sinks hear the end.
   const bool same_recording = call.epoch == told_now.load(std::memory_order_relaxed) >> kEpochShift;
-  const uint32_t heard = same_recording ? call.heard : call.heard & ~kRecordingBit;
-  if ((heard & kRecordingBit) != 0 && made_backward_node(call))
+  const uint32_t heard = same_recording ? call.heard : call.heard & ~KYMO_MODE_RECORDING;
+  if ((heard & KYMO_MODE_RECORDING) != 0 && made_backward_node(call))
     flow_begin(kBackwardFlow, backward_flow(at::RecordFunction::currentThreadId(), call.sequence));
   if (heard != 0) kymo_end_heard(heard);
   thread.open.pop_back();
@@ -179,14 +178,14 @@ void settle(ThreadCalls& thread) {
 
 }  // namespace
 
-void tell_calls(const Told& told) noexcept {
+void record_calls(const CallOptions& told) noexcept {
   const uint64_t epoch = (told_now.load(std::memory_order_relaxed) >> kEpochShift) + 1;
   told_now.store(epoch << kEpochShift | bit(kOperators, told.operators) | bit(kShapes, told.shapes) |
                      bit(kFlops, told.flops) | bit(kModules, told.modules) | bit(kStacks, told.stacks),
                  std::memory_order_relaxed);
 }
 
-bool calls_are_told() noexcept { return (told_now.load(std::memory_order_relaxed) & kOperators) != 0; }
+bool calls_are_recorded() noexcept { return (told_now.load(std::memory_order_relaxed) & kOperators) != 0; }
 
 std::unique_ptr<at::ObserverContext> call_begins(const at::RecordFunction& call) {
   ThreadCalls* const thread = OfThread<ThreadCalls>::get();

@@ -13,16 +13,16 @@
 
 namespace kymo::libtorch {
 
-struct Told {
+struct CallOptions {
   bool operators = false;  // else only scopes that the program named, for whoever listens for an iteration
   bool shapes = false, flops = false, modules = false, stacks = false;
   bool inputs() const { return shapes || flops; }
 };
 
 // What ranges are to tell from now on. Those that are open end where they began, if that recording still runs.
-void tell_calls(const Told& told) noexcept;
+void record_calls(const CallOptions& told) noexcept;
 // Whether operators are told now: then nobody else needs to tell the recording of them.
-bool calls_are_told() noexcept;
+bool calls_are_recorded() noexcept;
 
 // For at::RecordFunctionCallback.
 std::unique_ptr<at::ObserverContext> call_begins(const at::RecordFunction& call);

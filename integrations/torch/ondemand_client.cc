@@ -38,9 +38,9 @@ class Callbacks {
     add_scopes();
   }
 
-  void start(const Told& told) {
+  void start(const CallOptions& told) {
     const std::lock_guard lock(mutex_);
-    tell_calls(told);
+    record_calls(told);
     add_scopes();
     remove(operators_);
     const Changing changing(*this);
@@ -67,7 +67,7 @@ class Callbacks {
   void after_fork_in_child() {
     new (&mutex_) std::mutex;
     if (is_changing_.exchange(false, std::memory_order_relaxed)) {
-      tell_calls({});
+      record_calls({});
       scopes_ = operators_ = 0;
       return;
     }
@@ -93,7 +93,7 @@ class Callbacks {
     at::removeCallback(std::exchange(callback, 0));
   }
   void stop_all() {
-    tell_calls({});
+    record_calls({});
     remove(operators_);
     remove(scopes_);
   }
@@ -111,7 +111,7 @@ Callbacks& callbacks() {
 }
 
 std::unique_ptr<at::ObserverContext> scope_begins(const at::RecordFunction& call) {
-  if (detail::heard() == 0 && !calls_are_told()) callbacks().leave_unheard();
+  if (detail::heard() == 0 && !calls_are_recorded()) callbacks().leave_unheard();
   return call_begins(call);
 }
 
@@ -133,30 +133,30 @@ class TorchClient final : public ondemand::Client {
   // export_memory_profile(): everything is in Kymo's own.
 
  private:
-  static void start(const Told& told, bool memory, bool allocation_stacks) {
+  static void start(const CallOptions& told, bool memory, bool allocation_stacks) {
     follow_forks();
     if (told.stacks) prepare_cpp_stacks();
     if (memory) {
-      tell_allocation_stacks(allocation_stacks);
+      record_allocation_stacks(allocation_stacks);
       watch_allocator();
     }
     callbacks().start(told);
   }
   static void stop_all() {
     stop_watching_allocator();
-    tell_allocation_stacks(false);
+    record_allocation_stacks(false);
     callbacks().stop();
   }
   static void follow_forks() {
     static const int registered = pthread_atfork(nullptr, nullptr, [] {
       stop_watching_allocator();
-      tell_allocation_stacks(false);
+      record_allocation_stacks(false);
       callbacks().after_fork_in_child();
     });
     static_cast<void>(registered);
   }
 
-  Told told_{.operators = true};
+  CallOptions told_{.operators = true};
   bool memory_ = false;
 };
 

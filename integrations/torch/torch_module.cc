@@ -8,9 +8,9 @@
 
 #include "call_ranges.h"
 #include "forward_threads.h"
-#include "hearing.h"
 #include "inputs.h"
 #include "kymo/error.h"
+#include "profiler_state.h"
 #include "spare_memory.h"
 
 namespace kymo::edge {
@@ -54,24 +54,24 @@ bool stays_on_thread(at::RecordScope scope) {
 }
 
 std::unique_ptr<at::ObserverContext> hear_begin(const at::RecordFunction& call) {
-  Hearing* const hearing = Hearing::current();
-  if (hearing == nullptr) return nullptr;
-  Log& log = hearing->log();
+  TorchProfilerState* const state = TorchProfilerState::current();
+  if (state == nullptr) return nullptr;
+  Log& log = state->log();
   const at::RecordScope scope = call.scope();
   OperationFacts facts{.name = call.name(),
                        .scope = scope_of(scope),
-                       .debug_handle = hearing->reader().debug_handle(call),
+                       .debug_handle = state->reader().debug_handle(call),
                        .sequence = call.seqNr(),
                        .engine_id = call.handle(),
-                       .told = libtorch::calls_are_told()};
+                       .told = libtorch::calls_are_recorded()};
   note_forward_thread();
   if (scope == at::RecordScope::BACKWARD_FUNCTION) facts.forward_thread = forward_thread(call.forwardThreadId());
 
   auto heard = std::make_unique<Heard>(log);
-  if (!hearing->is_own() && stays_on_thread(scope) && current_log() != &log) heard->adopted.emplace(&log);
-  if (hearing->wants_inputs()) {
+  if (!state->is_own() && stays_on_thread(scope) && current_log() != &log) heard->adopted.emplace(&log);
+  if (state->wants_inputs()) {
     Inputs inputs;
-    put_inputs(hearing->reader().arguments(call), inputs);
+    put_inputs(state->reader().arguments(call), inputs);
     heard->operation = edge::begin(log, facts, &inputs);
   } else {
     heard->operation = edge::begin(log, facts, nullptr);
@@ -105,7 +105,7 @@ c10::ArrayRef<const c10::IValue> CallReader::arguments(const at::RecordFunction&
 
 void TorchModule::begin(Log& log, Wanted wanted) {
   if (c10::DebugInfoBase* const info = ThreadLocalDebugInfo::get(DebugInfoKind::PROFILER_STATE)) {
-    const auto* const other = dynamic_cast<Hearing*>(info);
+    const auto* const other = dynamic_cast<TorchProfilerState*>(info);
     if (other == nullptr)
       throw Error("libtorch's own profiler runs on this thread, and libtorch allows only one: disable it first");
     if (other->on())
@@ -114,17 +114,17 @@ void TorchModule::begin(Log& log, Wanted wanted) {
           "wait until that profiler has stopped");
   }
   remove_old_callbacks();
-  auto hearing = std::make_shared<Hearing>(log, wanted, reader(wanted));
+  auto state = std::make_shared<TorchProfilerState>(log, wanted, reader(wanted));
   try {
     callback_ = at::addThreadLocalCallback(
         at::RecordFunctionCallback(hear_begin, hear_end).scopes(scopes_).needsInputs(wanted.inputs).needsIds(true));
-    ThreadLocalDebugInfo::_push(DebugInfoKind::PROFILER_STATE, hearing);
+    ThreadLocalDebugInfo::_push(DebugInfoKind::PROFILER_STATE, state);
   } catch (...) {
-    hearing->stop();
+    state->stop();
     if (callback_ != 0) at::removeCallback(std::exchange(callback_, 0));
     throw;
   }
-  hearing_ = std::move(hearing);
+  hearing_ = std::move(state);
 }
 
 void TorchModule::end() noexcept {

@@ -15,7 +15,7 @@
 
 namespace kymo::edge {
 
-class Hearing;
+class TorchProfilerState;
 
 // Reads what libtorch calls back with, on any thread. It may be asked after the profiler's end, by work that libtorch
 // moved to other threads, and so it holds on to nothing of the module.
@@ -42,7 +42,7 @@ class TorchModule : public Module {
 
  private:
   Scopes scopes_;
-  std::shared_ptr<Hearing> hearing_;
+  std::shared_ptr<TorchProfilerState> hearing_;
   at::CallbackHandle callback_ = 0;
 };
 

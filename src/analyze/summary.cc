@@ -242,7 +242,7 @@ std::string_view cause_text(trace::LossCause cause) {
       return "a time is not known, or could not be converted";
     case trace::LossCause::LateStart:
       return "recording began too late";
-    case trace::LossCause::Told:
+    case trace::LossCause::Reported:
       return "the profiler tells of it";
     case trace::LossCause::Unrecorded:
       return "a process could not record";

@@ -75,7 +75,7 @@ TEST(SummaryTest, ATraceWithoutEventsHasNoLength) {
 }
 
 TEST(SummaryTest, EveryCauseHasWords) {
-  for (uint16_t cause = 1; cause <= static_cast<uint16_t>(trace::LossCause::Told); ++cause) {
+  for (uint16_t cause = 1; cause <= static_cast<uint16_t>(trace::LossCause::Unrecorded); ++cause) {
     EXPECT_NE(cause_text(static_cast<trace::LossCause>(cause)), cause_text(static_cast<trace::LossCause>(999)));
   }
 }

@@ -39,7 +39,7 @@ void CallTimer::start() {
 }
 
 std::vector<uint64_t> CallTimer::stop() {
-  device::tell_what_ran(kLongestWaitNs);
+  device::report_completed(kLongestWaitNs);
   device::set_watcher(device::WatcherRole::Capture, nullptr);
   std::lock_guard lock(mutex_);
   epoch_.fetch_add(1, std::memory_order_relaxed);

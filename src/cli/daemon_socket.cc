@@ -1,6 +1,5 @@
 #include "cli/daemon_socket.h"
 
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "base/environment.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "client/connect.h"
 #include "daemon/proc.h"
 #include "wire/socket_path.h"
 
@@ -29,55 +29,51 @@ std::string how_to_start(const std::string& path) {
   return base::format("start the daemon: 'kymod --socket {} &'", base::printable(path));
 }
 
-void explain_connect(SocketProbe& probe, int failure) {
+void explain(SocketProbe& probe, const client::Connection& connection) {
+  using State = client::Connection::State;
   const std::string shown = base::printable(probe.path);
-  std::error_code ignored;
-  const auto file = std::filesystem::status(probe.path, ignored);
-  probe.remedy = how_to_start(probe.path);
-  if (failure == ENOENT || failure == ENOTDIR) {
-    probe.outcome = Outcome::Absent;
-    probe.reason = base::format("{} does not exist", shown);
-  } else if (std::filesystem::exists(file) && !std::filesystem::is_socket(file)) {
-    probe.reason = base::format("{} is not a socket", shown);
-    probe.remedy = "give the path of kymod's socket";
-  } else if (failure == ECONNREFUSED) {
-    probe.outcome = Outcome::NobodyListens;
-    probe.reason = base::format("no process is listening at {}", shown);
-  } else if (failure == EACCES || failure == EPERM) {
-    probe.outcome = Outcome::NotAllowed;
-    probe.reason = base::format("{} has no permission to connect to {}", daemon::user_name(geteuid()), shown);
-    probe.remedy = "the daemon belongs to another user: start your own daemon, or ask root to run one in /run/kymo";
-  } else if (failure == EPROTOTYPE) {
-    probe.reason = base::format("{} is a socket, but not the socket of a daemon", shown);
-    probe.remedy = "give the path of kymod's socket";
-  } else if (failure == EAGAIN) {
-    probe.reason = base::format("too many connections are waiting for the daemon at {}", shown);
-    probe.remedy = "try again";
-  } else {
-    probe.reason = base::format("cannot connect to {}: {}", shown, std::strerror(failure));
+  if (connection.state != State::Connected) probe.remedy = how_to_start(probe.path);
+  switch (connection.state) {
+    case State::Connected:
+      return;
+    case State::NotThere:
+      probe.outcome = Outcome::Absent;
+      probe.reason = base::format("{} does not exist", shown);
+      break;
+    case State::NotASocket:
+      probe.reason = base::printable(connection.problem);
+      probe.remedy = "give the path of kymod's socket";
+      break;
+    case State::Refused:
+      probe.outcome = Outcome::NobodyListens;
+      probe.reason = base::format("no process is listening at {}", shown);
+      break;
+    case State::Full:
+      probe.reason = base::format("too many connections are waiting for the daemon at {}", shown);
+      probe.remedy = "try again";
+      break;
+    case State::Denied:
+      probe.outcome = Outcome::NotAllowed;
+      probe.reason = base::format("{} has no permission to connect to {}", daemon::user_name(geteuid()), shown);
+      probe.remedy = "the daemon belongs to another user: start your own daemon, or ask root to run one in /run/kymo";
+      break;
+    case State::Untrusted:
+      probe.outcome = Outcome::OtherUser;
+      probe.reason = base::printable(connection.problem);
+      probe.remedy = "start your own daemon, in a folder that only you and root can write to";
+      break;
+    case State::Failed:
+      if (connection.error == EPROTOTYPE) {
+        probe.reason = base::format("{} is a socket, but not the socket of a daemon", shown);
+        probe.remedy = "give the path of kymod's socket";
+      } else {
+        probe.reason = base::format("cannot connect to {}: {}", shown, std::strerror(connection.error));
+      }
   }
-}
-
-// The user of the daemon. The kernel stores the user that called listen().
-void check_owner(SocketProbe& probe) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (getsockopt(probe.socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-    probe.reason =
-        base::format("cannot get the user of the daemon at {}: {}", base::printable(probe.path), strerror(errno));
-    probe.socket.reset();
-    return;
-  }
-  probe.daemon_uid = peer.uid;
-  if (peer.uid == 0 || peer.uid == geteuid()) {
-    probe.outcome = Outcome::Connected;
-    return;
-  }
-  const std::string owner = base::printable(daemon::user_name(peer.uid));
-  probe.outcome = Outcome::OtherUser;
-  probe.reason = base::format("the daemon at {} belongs to {}, not to you or root", base::printable(probe.path), owner);
+  if (connection.state != State::Untrusted || connection.owner == 0) return;
+  const std::string owner = base::printable(daemon::user_name(connection.owner));
+  probe.reason = base::format("the daemon at {} belongs to {}, not to you or root", shown, owner);
   probe.remedy = base::format("run kymo as {}, or start your own daemon", owner);
-  probe.socket.reset();
 }
 
 }  // namespace
@@ -86,30 +82,25 @@ std::vector<std::string> daemon_sockets(const std::string& given) {
   if (!given.empty()) return {std::filesystem::absolute(given).lexically_normal().string()};
   const char* named = base::environment("KYMO_DAEMON");
   if (named != nullptr && named[0] == '/') return {named};
-  return {wire::user_socket(base::environment("XDG_RUNTIME_DIR"), geteuid()), std::string(wire::kHostSocket)};
+  return client::default_sockets();
 }
 
 SocketProbe probe_daemon(const std::string& path) {
   SocketProbe probe;
   probe.path = path;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
+  constexpr size_t kMaxBytes = sizeof sockaddr_un{}.sun_path - 1;
+  if (path.empty() || path.size() > kMaxBytes) {
     probe.reason = base::format("'{}' is not a valid socket path: it has {} bytes, and 1 to {} are allowed",
-                                base::printable(path), path.size(), sizeof address.sun_path - 1);
+                                base::printable(path), path.size(), kMaxBytes);
     probe.remedy = "give a shorter path";
     return probe;
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  // Connecting to a daemon that does not accept must not wait forever.
-  probe.socket = base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe.socket) throw Error(base::format("cannot create a socket: {}", std::strerror(errno)));
-  if (::connect(probe.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    explain_connect(probe, errno);
-    probe.socket.reset();
-    return probe;
-  }
-  check_owner(probe);
+  client::Connection connection = client::connect_to_daemon(path);
+  explain(probe, connection);
+  if (connection.state != client::Connection::State::Connected) return probe;
+  probe.outcome = Outcome::Connected;
+  probe.daemon_uid = connection.owner;
+  probe.socket = std::move(connection.socket);
   return probe;
 }
 

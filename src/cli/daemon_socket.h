@@ -1,7 +1,6 @@
 // Finds kymod: the paths where it may listen, whether it does, and whether the listener can be trusted.
 //
-// The messages of a daemon are shown to the user and name files. So Kymo connects only to a daemon of the same user or
-// of root. The user of the daemon comes from the kernel; the socket of another user is refused with a reason.
+// client/connect.h connects and decides; here are the words for the user.
 #pragma once
 
 #include <sys/types.h>

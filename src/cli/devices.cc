@@ -66,8 +66,11 @@ std::string as_text(const std::vector<BackendReport>& reports) {
       text += base::format("  languages  {}\n", device.languages.empty() ? "none" : base::join(device.languages, ", "));
       text += base::format("  features   {}\n", base::join(device.capabilities, ", "));
     }
-    if (report.devices.empty())
-      text += base::format("{}  not available: {}\n", report.backend, base::printable(report.absent));
+    if (!report.devices.empty()) continue;
+    // The reason begins with the name of the API: "CUDA: libcuda.so.1: ...".
+    std::string_view reason = report.absent;
+    if (reason.find(": ") == report.backend.size()) reason.remove_prefix(report.backend.size() + 2);
+    text += base::format("{}  not available: {}\n", report.backend, base::printable(reason));
   }
   return text;
 }

@@ -36,7 +36,7 @@ constexpr Wording kWordings[] = {
     {LossCause::WriteFailed, "write_failed", "event", "because the file could not be written"},
     {LossCause::Clock, "clock", "event", "because the time is not known or could not be converted"},
     {LossCause::LateStart, "late_start", "event", "because the recording started too late"},
-    {LossCause::Told, "told", "item", "reported by the profiler"},
+    {LossCause::Reported, "told", "item", "reported by the profiler"},
     {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
 };
 

@@ -90,8 +90,8 @@ void add_holder(base::TextTable& table, Profile& profile, const Group& group, Ho
                count_text(group.taken.count), name});
   };
   if (holder.frames.empty()) return row(base::printable(holder.name));
-  const size_t first = memory::first_telling_frame(holder.frames);
-  const size_t end = memory::telling_frames_end(holder.frames), last = std::min(first + kMostFrames, end);
+  const size_t first = memory::first_informative_frame(holder.frames);
+  const size_t end = memory::informative_frames_end(holder.frames), last = std::min(first + kMostFrames, end);
   row(frame_text(holder.frames[first]));
   for (size_t i = first + 1; i < last; ++i) table.add({"", "", "", "", "  " + frame_text(holder.frames[i])});
   if (last < end) table.add({"", "", "", "", base::format("  … and {}", count_of(end - last, "more frame"))});

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/quantity.h"
+#include "base/text.h"
 #include "heap/heap_mode.h"
 #include "options/command_line.h"
 
@@ -42,7 +43,10 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
   line.text(
       "--ring-size", "SIZE",
       [&options](const std::string& text) {
+        constexpr uint64_t kMin = 64 << 10, kMax = 64 << 20;
         options.session.ring_bytes = std::bit_ceil(std::min(base::parse_bytes(text), kMostSizeToRound));
+        if (options.session.ring_bytes < kMin || options.session.ring_bytes > kMax)
+          throw InvalidArgument(base::format("{} is out of range; use 64KiB to 64MiB", text));
       },
       "memory for each thread, rounded up to a power of\n"
       "two; default: 1MiB");
@@ -84,6 +88,8 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   if (options.program.empty())
     throw options::UsageError("record", "no program given. Usage: kymo record [options] -- PROGRAM [args]");
   if (options.session.policy == Policy::Overwrite) options.flight = true;
+  if (options.output.empty() && line.was_given("--output"))
+    throw options::UsageError("record", "--output: the path is empty; give a file");
   if (options.output.empty()) options.output = std::filesystem::path(options.program[0]).filename().string() + ".kymo";
   return options;
 }

@@ -85,6 +85,16 @@ TEST(RecordOptionsTest, WhatIsWrongIsNamed) {
       ThrowsMessage<options::UsageError>(AllOf(HasSubstr("--flight: '30' is neither"), HasSubstr("30s"))));
   EXPECT_THAT(
       [] {
+        read_record_options({"--ring-size", "0", "--", "x"});
+      },
+      ThrowsMessage<options::UsageError>(HasSubstr("0 is out of range; use 64KiB to 64MiB")));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"-o", "", "--", "x"});
+      },
+      ThrowsMessage<options::UsageError>(HasSubstr("the path is empty")));
+  EXPECT_THAT(
+      [] {
         read_record_options({"--ring-size", "big", "--", "x"});
       },
       ThrowsMessage<options::UsageError>(HasSubstr("--ring-size: 'big' is not a size")));

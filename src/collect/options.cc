@@ -30,7 +30,8 @@ SessionId new_session_id() {
 SessionOptions checked(SessionOptions options) {
   const uint64_t ring = options.ring_bytes;
   if (ring < record::kMinRingBytes || ring > record::kMaxRingBytes || (ring & (ring - 1)) != 0)
-    throw InvalidArgument(base::format("a ring of {} bytes: want a power of two from 65536 to 67108864", ring));
+    throw InvalidArgument(
+        base::format("a ring of {} bytes is out of range; use a power of two from 65536 to 67108864", ring));
   if (std::isnan(options.flight_seconds) || options.flight_seconds < 0 || options.flight_seconds > 86400)
     throw InvalidArgument(base::format("a flight recorder of {} seconds: want 0 to 86400", options.flight_seconds));
   if (options.flight_bytes != 0 && options.flight_bytes < kLeastFlightBytes)

@@ -67,7 +67,7 @@ std::string_view cause_name(trace::LossCause cause) {
       return "clock";
     case trace::LossCause::LateStart:
       return "late_start";
-    case trace::LossCause::Told:
+    case trace::LossCause::Reported:
       return "told";
     case trace::LossCause::Unrecorded:
       return "unrecorded";

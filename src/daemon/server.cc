@@ -242,7 +242,7 @@ void Server::trigger(Client& client, uint64_t id, const wire::Trigger& trigger, 
   reply(client, std::move(begun), serial);
 }
 
-void Server::reply(Client& client, Triggers::Begun begun, uint32_t serial) {
+void Server::reply(Client& client, Triggers::Started begun, uint32_t serial) {
   send_in_parts<wire::TriggerReply>({begun.id, {}, begun.text, false}, &wire::TriggerReply::targets,
                                     std::move(begun.targets),
                                     [&](const wire::TriggerReply& part) { client.connection->send(part, serial); });

@@ -55,7 +55,7 @@ class Server {
   void heard_tool(Client& client, uint64_t id, const wire::Packet& packet);
   void list(Client& client, const wire::List& list, uint32_t serial);
   void trigger(Client& client, uint64_t id, const wire::Trigger& trigger, uint32_t serial);
-  void reply(Client& client, Triggers::Begun begun, uint32_t serial);
+  void reply(Client& client, Triggers::Started begun, uint32_t serial);
   void refuse(Client& client, wire::RefusedCode code, const wire::Packet& packet, const std::string& why);
   bool tell(const Triggers::Listener& listener, const wire::TriggerUpdate& update);
 

@@ -21,8 +21,8 @@ Triggers::Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limit
       next_id_(std::move(next_id)),
       tell_(std::move(tell)) {}
 
-std::optional<Triggers::Begun> Triggers::refusal(const wire::Trigger& trigger, const Asker& asker) const {
-  const auto refused = [](wire::RefusedCode code, std::string why) { return Begun{0, {}, std::move(why), code}; };
+std::optional<Triggers::Started> Triggers::refusal(const wire::Trigger& trigger, const Asker& asker) const {
+  const auto refused = [](wire::RefusedCode code, std::string why) { return Started{0, {}, std::move(why), code}; };
   const auto of_asker = std::ranges::count_if(triggers_, [&](const auto& one) { return one.second.uid == asker.uid; });
   if (static_cast<size_t>(of_asker) >= limits_.most_of_a_user) {
     return refused(wire::RefusedCode::Limit,
@@ -62,8 +62,8 @@ std::vector<uint64_t> Triggers::matching(const wire::Trigger& trigger, const Ask
   return found;
 }
 
-Triggers::Begun Triggers::begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
-                                const std::string& kineto_config, const std::vector<uint64_t>& only) {
+Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
+                                  const std::string& kineto_config, const std::vector<uint64_t>& only) {
   if (auto refused = refusal(trigger, asker)) return std::move(*refused);
   const std::vector<uint64_t> found = matching(trigger, asker, only);
   if (found.empty()) return {0, {}, nothing_found(trigger.selection, programs_, asker), {}};
@@ -71,7 +71,7 @@ Triggers::Begun Triggers::begin(const wire::Trigger& trigger, const Asker& asker
   ProgramRequest request{0, trigger.memory, trigger.options, kineto_config};
   if (request.options.start_at_ns != 0) request.options.boot_id = boot_id();
   request.options.output = with_time(request.options.output, base::realtime_ns());
-  Begun begun;
+  Started begun;
   begun.id = next_id_();
   Active& active = triggers_[begun.id];
   active.uid = asker.uid;
@@ -217,8 +217,8 @@ void Triggers::listener_left(uint64_t client) {
     if (active.listener.client == client) active.listener = {};
 }
 
-Triggers::Begun Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
-  Begun cancelled{trigger_id, {}, {}, {}};
+Triggers::Started Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
+  Started cancelled{trigger_id, {}, {}, {}};
   for (auto& [id, active] : triggers_) {
     if (trigger_id != 0 && trigger_id != id) continue;
     for (size_t i = 0; i < active.targets.size(); ++i) {
@@ -241,7 +241,7 @@ Triggers::Begun Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
 }
 
 // Requests of an earlier daemon that programs reported.
-void Triggers::cancel_unknown(uint64_t trigger_id, const Asker& asker, Begun& cancelled) {
+void Triggers::cancel_unknown(uint64_t trigger_id, const Asker& asker, Started& cancelled) {
   for (const auto& [id, program] : programs_) {
     const wire::ProcessEntry& entry = program->entry();
     const uint64_t asked = trigger_of(entry.request_id);

@@ -43,17 +43,17 @@ class Triggers {
   using Tell = std::function<bool(const Listener&, const wire::TriggerUpdate&)>;
   Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, Tell tell);
 
-  struct Begun {
+  struct Started {
     uint64_t id = 0;  // 0: nothing was begun, `text` says why
     std::vector<wire::TriggerTarget> targets;
     std::string text;
     std::optional<wire::RefusedCode> refused = {};  // refused for a reason other than the selected programs
   };
   // `kineto_config`: see ProgramRequest. `only`: of these programs; empty: of all.
-  Begun begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
-              const std::string& kineto_config = {}, const std::vector<uint64_t>& only = {});
+  Started begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
+                const std::string& kineto_config = {}, const std::vector<uint64_t>& only = {});
   // 0: all that the asker may cancel.
-  Begun cancel(uint64_t trigger_id, const Asker& asker);
+  Started cancel(uint64_t trigger_id, const Asker& asker);
 
   // What a program says of a request. One that is not asked of this program is remembered as what it is busy with.
   void status(uint64_t program, const wire::Status& status);
@@ -85,7 +85,7 @@ class Triggers {
     Active* active = nullptr;
     Target* target = nullptr;
   };
-  std::optional<Begun> refusal(const wire::Trigger& trigger, const Asker& asker) const;
+  std::optional<Started> refusal(const wire::Trigger& trigger, const Asker& asker) const;
   std::vector<uint64_t> matching(const wire::Trigger& trigger, const Asker& asker,
                                  const std::vector<uint64_t>& only) const;
   Place find(uint64_t program, uint64_t request_id);
@@ -93,7 +93,7 @@ class Triggers {
   void give_up_after(const Place& place, std::chrono::nanoseconds wait);
   void change(const Place& place, wire::TriggerUpdate update);
   void finish(uint64_t program, const wire::Done& done);
-  void cancel_unknown(uint64_t trigger_id, const Asker& asker, Begun& cancelled);
+  void cancel_unknown(uint64_t trigger_id, const Asker& asker, Started& cancelled);
 
   Loop& loop_;
   Log& log_;

@@ -36,7 +36,7 @@ std::string key_of(const Source& source, const CompileOptions& options) {
   return key;
 }
 
-void refuse_what_is_metals(Language language, const CompileOptions& options) {
+void reject_metal_options(Language language, const CompileOptions& options) {
   if (language == Language::Metal || (options.constants.empty() && options.headers.empty())) return;
   throw InvalidArgument(base::format("{} are for Metal only, and this source is {}",
                                      options.constants.empty() ? "headers" : "function constants",
@@ -61,7 +61,7 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
   source.file = options.file;
   for (const std::string& option : options.options)
     if (!option.empty()) source.options.push_back(option);
-  refuse_what_is_metals(source.language, options);
+  reject_metal_options(source.language, options);
   const std::string key = key_of(source, options);
 
   std::shared_ptr<Entry> entry;

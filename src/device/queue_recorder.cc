@@ -97,7 +97,7 @@ void QueueRecorder::end(const Call& call, const Operation& operation, Ticket tic
 }
 
 void QueueRecorder::abandon(const Call& call, const Operation& operation) noexcept {
-  tell_lost(call.watchers, operation);
+  report_lost(call.watchers, operation);
 }
 
 // With what every one has; the rest is for the caller to set.
@@ -205,7 +205,7 @@ void QueueRecorder::tell(const Pending& pending, const Timing& timing) noexcept 
     if (watched.watcher != nullptr) watched.watcher->completed(stream_, operation, watched.execution, times);
 }
 
-void QueueRecorder::tell_lost(const Watchers& watchers, const OperationFacts& facts) noexcept {
+void QueueRecorder::report_lost(const Watchers& watchers, const OperationFacts& facts) noexcept {
   const Operation operation{facts, {}, nullptr, nullptr, nullptr};
   for (const Watched& watched : watchers)
     if (watched.watcher != nullptr) watched.watcher->lost(stream_, operation, watched.execution);
@@ -225,7 +225,7 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
       case Redeemed::Lost:
         if (pending.discarded) break;
         if (pending.recorded) track_.lost(1);
-        tell_lost(pending.watchers, pending.operation);
+        report_lost(pending.watchers, pending.operation);
         break;
     }
     return true;
@@ -263,7 +263,7 @@ void QueueRecorder::discard_pending() {
     Pending& pending = pending_[i];
     if (std::exchange(pending.discarded, true)) continue;
     lost += pending.recorded ? 1 : 0;
-    tell_lost(pending.watchers, pending.operation);
+    report_lost(pending.watchers, pending.operation);
   }
   if (lost != 0) track_.lost(lost);
 }

@@ -66,7 +66,7 @@ class QueueRecorder {
   bool has_pending() const noexcept { return pending_count_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  static constexpr uint32_t kWantedBits = 1 | 4;  // something records; a watcher is set
+  static constexpr uint32_t kWantedBits = KYMO_MODE_RECORDING | KYMO_MODE_WATCHED;
 
   struct Pending {
     OperationFacts operation;
@@ -85,7 +85,7 @@ class QueueRecorder {
   void open();
   void write(const Pending& pending, const Timing& timing);
   void tell(const Pending& pending, const Timing& timing) noexcept;
-  void tell_lost(const Watchers& watchers, const OperationFacts& facts) noexcept;
+  void report_lost(const Watchers& watchers, const OperationFacts& facts) noexcept;
   uint64_t host_ns(uint64_t ticks) const noexcept;    // in CLOCK_MONOTONIC
   bool settle(const Pending& pending, Queue& queue);  // false: it has not run yet
   void pop();

@@ -47,6 +47,6 @@ StreamPlace place_of(const StreamState& stream) noexcept {
   return place;
 }
 
-void tell_what_ran(uint64_t wait_ns) { harvest_all(base::monotonic_ns() + wait_ns); }
+void report_completed(uint64_t wait_ns) { harvest_all(base::monotonic_ns() + wait_ns); }
 
 }  // namespace kymo::device

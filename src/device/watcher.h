@@ -63,6 +63,6 @@ bool own_times_wanted() noexcept;  // true if one of the watchers wants them
 
 // Waits, at most that long, until everything that is queued now on any device has run. Reports it to the watchers and
 // the trace.
-KYMO_API void tell_what_ran(uint64_t wait_ns);
+KYMO_API void report_completed(uint64_t wait_ns);
 
 }  // namespace kymo::device

@@ -47,11 +47,11 @@ std::shared_ptr<const ResultData> ResultBuilder::build() {
     for (EdgeEvent& event : data_->events) event.inputs_at = event.inputs_size = 0;
     data_->inputs = {};
   }
-  tell_losses();
+  report_losses();
   return std::move(data_);
 }
 
-void ResultBuilder::tell_losses() {
+void ResultBuilder::report_losses() {
   const auto tell = [&](uint64_t count, std::string_view one, std::string_view many) {
     if (count != 0) data_->losses.push_back(base::format("{} {}", count, count == 1 ? one : many));
   };

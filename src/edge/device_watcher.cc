@@ -177,7 +177,7 @@ DeviceWatch::~DeviceWatch() { stop(); }
 void DeviceWatch::stop() noexcept { Shared::instance().remove(state_); }
 
 void DeviceWatch::finish() noexcept {
-  device::tell_what_ran(kLongestWaitNs);
+  device::report_completed(kLongestWaitNs);
   stop();
 }
 

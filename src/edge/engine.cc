@@ -12,8 +12,6 @@ namespace kymo::edge {
 
 namespace {
 
-constexpr uint32_t kHeardBits = 3;  // of kymo_mode: something records, sinks listen
-
 // A call of this thread on its part of a log, to the end of the scope.
 class RecordingCall {
  public:
@@ -46,7 +44,7 @@ RawOperation* raw(OpenOperation* operation) noexcept { return reinterpret_cast<R
 
 void tell_listeners(RawOperation& operation, std::string_view name) noexcept {
   static constexpr std::string_view kCategory = "edge";
-  const uint32_t heard = kymo_mode.load(std::memory_order_relaxed) & kHeardBits;
+  const uint32_t heard = kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_HEARD;
   if (heard == 0) return;
   const kymo_label label{name.data(), kCategory.data(), static_cast<uint32_t>(name.size()),
                          static_cast<uint32_t>(kCategory.size()), 0};

@@ -176,7 +176,7 @@ class EdgeTraceWriter {
 
   void write_losses() {
     std::vector<trace::Loss> losses;
-    for (const std::string& words : result_.losses) losses.push_back({trace::LossCause::Told, 0, 1, 0, 0, words});
+    for (const std::string& words : result_.losses) losses.push_back({trace::LossCause::Reported, 0, 1, 0, 0, words});
     writer_.losses(target_.id, losses);
   }
 

@@ -67,7 +67,7 @@ class ResultBuilder {
   void ask_module();
   void name_stacks();
 
-  void tell_losses();
+  void report_losses();
 
   const LogContents& log_;
   const Module& module_;

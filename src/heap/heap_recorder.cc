@@ -5,10 +5,10 @@
 #include "heap/heap_mode.h"
 #include "heap/heap_thread.h"
 #include "heap/known_code.h"
-#include "heap/ring_store.h"
 #include "heap/sampled_set.h"
 #include "record/loss.h"
 #include "record/slots.h"
+#include "record/store.h"
 #include "unwind/rule_table.h"
 
 namespace kymo::heap {
@@ -68,7 +68,7 @@ bool tell_node(void*, Node node, Node parent, uintptr_t address) noexcept {
   if (class_id == 0) return false;
   state_code_of(address - 1);
   const uint64_t payload[4] = {node, parent, address, 0};
-  return store_record(Kind::Instant, class_id, payload);
+  return record::store_record(Kind::Instant, class_id, payload);
 }
 
 // Another recording, another ring, unloaded code: the readers to come know none of the nodes.
@@ -145,7 +145,7 @@ void store_allocation(uintptr_t address, size_t bytes, Node node) noexcept {
   const uint32_t class_id = class_of(allocation_site, kAllocationFields, 2);
   if (class_id == 0) return count_as_lost();
   const uint64_t payload[4] = {address, bytes, node, 0};
-  store_record(Kind::Allocation, class_id, payload);
+  record::store_record(Kind::Allocation, class_id, payload);
 }
 
 void store_sample(uintptr_t address, size_t bytes, Node node, uint64_t mean) noexcept {
@@ -156,7 +156,7 @@ void store_sample(uintptr_t address, size_t bytes, Node node, uint64_t mean) noe
     return;
   }
   const uint64_t payload[4] = {address, bytes, node, sample_weight(bytes, mean)};
-  if (!store_record(Kind::Allocation, class_id, payload)) sampled.remove(address);
+  if (!record::store_record(Kind::Allocation, class_id, payload)) sampled.remove(address);
 }
 
 // Neither in Kymo's own work nor on a thread that is gone, which has nothing left to record with.
@@ -197,7 +197,7 @@ bool heap_returns(uintptr_t address) noexcept {
     return false;
   }
   const uint64_t payload[2] = {address, 0};
-  return store_record(Kind::Free, class_id, payload);
+  return record::store_record(Kind::Free, class_id, payload);
 }
 
 void heap_keeps(uintptr_t address, size_t bytes, const Registers& caller) noexcept {

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "heap/ring_store.h"
+#include "record/store.h"
 #include "unwind/loaded_code.h"
 
 namespace kymo::heap {
@@ -92,7 +92,7 @@ void state_code_of(uintptr_t address) noexcept {
   words.put(code.begin);
   words.put(code.end - code.begin);
   words.put_hex(id, unwind::build_id_of(code, id));
-  if (!store_record_slowly(record::Kind::Instant, found.id, words.words(), words.cells()))
+  if (!record::store_words(record::Kind::Instant, found.id, words.words(), words.cells()))
     give_up_statement(code.begin);
 }
 

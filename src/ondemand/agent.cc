@@ -169,7 +169,7 @@ void Agent::receive(const wire::Packet& packet) {
                                "request not found: it has ended or never existed"},
                  serial);
   } else if (std::holds_alternative<wire::Welcome>(packet.message)) {
-    tell_all_again();
+    resend_all();
   }
 }
 
@@ -205,8 +205,8 @@ void Agent::say_to_peers(const std::string& problem) {
 void Agent::begin_job(JobRequest request, Asker asker, uint32_t serial) {
   asker_ = asker;
   serial_ = serial;
-  told_state_ = {};
-  told_progress_ = 0;
+  reported_state_ = {};
+  reported_progress_ = 0;
   job_ = std::make_unique<Job>(std::move(request));
   report_status();
 }
@@ -242,9 +242,9 @@ void Agent::report_status() {
   if (asker_ != Asker::Daemon || job_->done()) return;
   if (state == wire::RequestState::Recording && job_->request().duration_ns != 0)
     next_report_ns_ = now + std::max(kLeast, job_->request().duration_ns / (wire::kWholeProgress / kStep));
-  if (state == told_state_ && progress < told_progress_ + kStep) return;
-  told_state_ = state;
-  told_progress_ = progress;
+  if (state == reported_state_ && progress < reported_progress_ + kStep) return;
+  reported_state_ = state;
+  reported_progress_ = progress;
   if (link_.welcome()) link_.send(wire::Status{job_->request().id, state, progress, job_->text()}, serial_);
 }
 
@@ -262,14 +262,14 @@ void Agent::report_result(const JobRequest& request, const JobResult& result, ui
 void Agent::tell(const wire::Message& message, uint32_t serial) {
   constexpr size_t kMostUntold = 64;
   if (link_.welcome()) return link_.send(message, serial);
-  untold_.push_back({message, serial});
-  if (untold_.size() > kMostUntold) untold_.pop_front();
+  pending_.push_back({message, serial});
+  if (pending_.size() > kMostUntold) pending_.pop_front();
 }
 
-void Agent::tell_all_again() {
-  for (const Untold& untold : std::exchange(untold_, {})) link_.send(untold.message, untold.serial);
+void Agent::resend_all() {
+  for (const PendingResult& untold : std::exchange(pending_, {})) link_.send(untold.message, untold.serial);
   if (stepped_iterations().begun() != 0) link_.send(wire::Step{stepped_iterations().begun() - 1, base::realtime_ns()});
-  told_state_ = {};
+  reported_state_ = {};
   if (job_ != nullptr) report_status();
 }
 

@@ -72,7 +72,7 @@ class Agent {
   void report_status();
   void report_result(const JobRequest& request, const JobResult& result, uint32_t serial);
   void tell(const wire::Message& message, uint32_t serial);
-  void tell_all_again();
+  void resend_all();
 
   AgentOptions options_;
   WakePair wake_;
@@ -81,14 +81,14 @@ class Agent {
   std::unique_ptr<Job> job_;
   Asker asker_ = Asker::Daemon;
   uint32_t serial_ = 0;
-  wire::RequestState told_state_{};
-  uint32_t told_progress_ = 0;
+  wire::RequestState reported_state_{};
+  uint32_t reported_progress_ = 0;
   uint64_t next_report_ns_ = ~uint64_t{0};
-  struct Untold {
+  struct PendingResult {
     wire::Message message;
     uint32_t serial;
   };
-  std::deque<Untold> untold_;  // results to send when there is a daemon again
+  std::deque<PendingResult> pending_;  // results to send when there is a daemon again
 
   std::timed_mutex awake_;  // the thread holds it unless it sleeps
   std::atomic<bool> has_started_{false};

@@ -6,10 +6,13 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "client/connect.h"
 #include "ondemand/daemon_address.h"
 
 namespace kymo::ondemand {
 namespace {
+
+using State = client::Connection::State;
 
 constexpr uint64_t kLinkNever = ~uint64_t{0};
 constexpr uint64_t kLinkMillisecond = 1'000'000;
@@ -33,12 +36,12 @@ void Link::connect() {
   wait_for_daemon();
   bool refused = false, full = false, denied = false;
   for (const std::string& path : sockets_) {
-    ConnectResult result = connect_to_daemon(path);
+    client::Connection result = client::connect_to_daemon(path);
     if (!result.problem.empty()) problem_ = result.problem;
-    refused |= result.state == Connecting::Refused;
-    full |= result.state == Connecting::Full;
-    denied |= result.state == Connecting::Denied;
-    if (result.state != Connecting::Connected) continue;
+    refused |= result.state == State::Refused;
+    full |= result.state == State::Full;
+    denied |= result.state == State::Denied;
+    if (result.state != State::Connected) continue;
     socket_ = OwnFile(std::move(result.socket));
     watch_.end();
     retry_ns_ = kLinkNever;

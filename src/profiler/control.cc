@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "device/watcher.h"
 #include "kymo/profiler.h"
-#include "profiler/ending.h"
+#include "profiler/exit_handlers.h"
 #include "profiler/interrupt.h"
 #include "profiler/masks.h"
 #include "profiler/profiler.h"

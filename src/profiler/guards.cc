@@ -31,14 +31,14 @@ struct OpenFallback {
   Profiler* profiler = nullptr;  // null: it is not watched
   Entry* entry = nullptr;
   uint64_t run = 0, bytes = 0;
-  Telling telling;
+  ReportOptions report;
   std::string key;
 };
 
 // A forked child does not watch the operations of its parent.
 bool is_this_process(const Profiler* profiler) { return profiler != nullptr && profiler == the_profiler_or_null(); }
 
-bool nobody_cares(Subject subject) {
+bool is_unwatched(Subject subject) {
   const Profiler* profiler = the_profiler_or_null();
   return kymo::detail::heard() == 0 && (profiler == nullptr || !profiler->wanted().watches(subject));
 }
@@ -51,9 +51,9 @@ void watch(OpenFallback& fallback, Profiler& profiler, std::string_view name, Te
   fallback.run = fallback.entry->next_run();
   fallback.bytes = bytes_of(list);
   profiler.entries().note_tensors(*fallback.entry, fallback.bytes, [&] { return scope_key(name, list, false); });
-  fallback.telling = Telling::of(wanted, Subject::Fallbacks);
-  if (fallback.telling.has_text()) fallback.key = scope_key(name, list, wanted.buffers());
-  tell_begin({fallback.entry, fallback.run, fallback.bytes, fallback.key}, fallback.telling);
+  fallback.report = ReportOptions::of(wanted, Subject::Fallbacks);
+  if (fallback.report.has_text()) fallback.key = scope_key(name, list, wanted.buffers());
+  report_begin({fallback.entry, fallback.run, fallback.bytes, fallback.key}, fallback.report);
   fallback.profiler = &profiler;
 }
 
@@ -64,8 +64,8 @@ void finish_fallback(const OpenFallback& fallback, uint64_t began_ns, uint64_t e
   entry.bytes.fetch_add(fallback.bytes, std::memory_order_relaxed);
   entry.call_ns.fetch_add(took, std::memory_order_relaxed);
   const ExecutionTimes times{began_ns, ended_ns, 0, took};
-  if (fallback.telling.at_end())
-    tell_end({&entry, fallback.run, fallback.bytes, fallback.key}, fallback.telling, &times);
+  if (fallback.report.at_end())
+    report_end({&entry, fallback.run, fallback.bytes, fallback.key}, fallback.report, &times);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ namespace kymo::profiler {
 
 Operation::Operation(std::string_view name, std::initializer_list<const device::Tensor*> tensors, double flops) {
   if (device::WorkCapture* capture = device::work_capture()) capture->begin_operation(name, flops);
-  if (profiler::nobody_cares(profiler::Subject::Operations)) return;
+  if (profiler::is_unwatched(profiler::Subject::Operations)) return;
   try {
     auto open = std::make_unique<profiler::OpenOperation>(name);
     if (profiler::Profiler* profiler = profiler::the_profiler_or_null())
@@ -95,7 +95,7 @@ Operation::~Operation() {
 }
 
 HostFallback::HostFallback(std::string_view name, std::initializer_list<const device::Tensor*> tensors) {
-  if (profiler::nobody_cares(profiler::Subject::Fallbacks)) return;
+  if (profiler::is_unwatched(profiler::Subject::Fallbacks)) return;
   try {
     auto open = std::make_unique<profiler::OpenFallback>(name);
     if (profiler::Profiler* profiler = profiler::the_profiler_or_null())

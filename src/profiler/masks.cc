@@ -34,7 +34,7 @@ constexpr MaskWord kLogWords[] = {{"operations", kLogOperations},
                                   {"call-time", kLogCallTime},
                                   {"buffers", kLogBuffers}};
 
-std::string in_small_letters_without_blanks(std::string_view text) {
+std::string to_lower_without_spaces(std::string_view text) {
   std::string plain;
   for (const char c : text)
     if (!base::is_space(c)) plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -87,7 +87,7 @@ uint32_t bits_of(std::string_view token, std::span<const MaskWord> words, std::s
 // Each token's bits, put together; empty tokens are passed over.
 template <class BitsOf>
 uint32_t fold_tokens(std::string_view text, BitsOf&& token_bits) {
-  const std::string plain = in_small_letters_without_blanks(text);
+  const std::string plain = to_lower_without_spaces(text);
   uint32_t bits = 0;
   for (size_t at = 0; at < plain.size();) {
     const size_t comma = std::min(plain.find(',', at), plain.size());

@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "device/stream_state.h"
-#include "profiler/ending.h"
+#include "profiler/exit_handlers.h"
 #include "profiler/masks.h"
 #include "profiler/text.h"
 
@@ -83,11 +83,11 @@ uint64_t Profiler::queued(const StreamState& stream, const device::Operation& op
     if (!now.watches(subject)) return queued_with_note(stream, operation, nullptr, 0, {}, scope);
     Entry& entry = entry_of(stream, operation);
     const uint64_t run = entry.next_run();
-    const Telling telling = Telling::of(now, subject);
-    if (telling.has_text() || scope != nullptr) return queued_with_note(stream, operation, &entry, run, telling, scope);
-    if (telling.interval) tell_begin({&entry, run, operation.bytes, {}}, telling);
-    return execution_number(entry.index, run) << kNumberAt | (telling.interval ? kIsInterval : 0) |
-           (telling.event ? kIsEvent : 0);
+    const ReportOptions report = ReportOptions::of(now, subject);
+    if (report.has_text() || scope != nullptr) return queued_with_note(stream, operation, &entry, run, report, scope);
+    if (report.interval) report_begin({&entry, run, operation.bytes, {}}, report);
+    return execution_number(entry.index, run) << kNumberAt | (report.interval ? kIsInterval : 0) |
+           (report.event ? kIsEvent : 0);
   } catch (const std::exception&) {
     add_to(lost_, 1);  // no memory to keep it
     return 0;
@@ -95,14 +95,14 @@ uint64_t Profiler::queued(const StreamState& stream, const device::Operation& op
 }
 
 uint64_t Profiler::queued_with_note(const StreamState& stream, const device::Operation& operation, Entry* entry,
-                                    uint64_t run, const Telling& telling, Scope* scope) {
+                                    uint64_t run, const ReportOptions& report, Scope* scope) {
   Note* note = take_note();
   note->entry = entry;
   note->run = run;
-  note->telling = telling;
+  note->report = report;
   note->scope = scope;
   note->key.clear();
-  if (telling.has_text()) {
+  if (report.has_text()) {
     const bool buffers = wanted().buffers();
     try {
       note->key = entry->kind == EntryKind::Copy ? copy_key(operation, stream.device().name(), buffers)
@@ -113,7 +113,7 @@ uint64_t Profiler::queued_with_note(const StreamState& stream, const device::Ope
     }
   }
   if (scope != nullptr) enter_scope(*scope, stream);
-  if (entry != nullptr) tell_begin({entry, run, operation.bytes, note->key}, telling);
+  if (entry != nullptr) report_begin({entry, run, operation.bytes, note->key}, report);
   return reinterpret_cast<uintptr_t>(note) | kIsNote;
 }
 
@@ -136,16 +136,16 @@ void Profiler::over(const StreamState& stream, const device::Operation& operatio
     const uint64_t number = execution >> kNumberAt;
     Entry& entry = entries_.at(static_cast<uint32_t>(number & (Entries::kMost - 1)));
     times != nullptr ? count_run(entry, operation, *times) : add_to(lost_, 1);
-    Telling telling;
-    telling.interval = (execution & kIsInterval) != 0;
-    telling.event = (execution & kIsEvent) != 0;
-    if (telling.at_end()) tell_end({&entry, number / Entries::kMost, operation.bytes, {}}, telling, known);
+    ReportOptions report;
+    report.interval = (execution & kIsInterval) != 0;
+    report.event = (execution & kIsEvent) != 0;
+    if (report.at_end()) report_end({&entry, number / Entries::kMost, operation.bytes, {}}, report, known);
     return;
   }
   Note* note = reinterpret_cast<Note*>(execution & ~kIsNote);
   if (note->entry != nullptr) {
     times != nullptr ? count_run(*note->entry, operation, *times) : add_to(lost_, 1);
-    if (note->telling.at_end()) tell_end({note->entry, note->run, operation.bytes, note->key}, note->telling, known);
+    if (note->report.at_end()) report_end({note->entry, note->run, operation.bytes, note->key}, note->report, known);
   }
   if (note->scope != nullptr) leave_scope(*note->scope, stream, times);
   give_note(note);
@@ -178,9 +178,9 @@ Scope* Profiler::open_scope(std::string_view name, std::initializer_list<const d
   entries_.note_tensors(*scope->entry, bytes_of(list), [&] { return scope_key(name, list, false); });
   scope->run = scope->entry->next_run();
   scope->flops = flops;
-  scope->telling = Telling::of(now, Subject::Operations);
-  if (scope->telling.has_text()) scope->key = scope_key(name, list, now.buffers());
-  tell_begin({scope->entry, scope->run, 0, scope->key}, scope->telling);
+  scope->report = ReportOptions::of(now, Subject::Operations);
+  if (scope->report.has_text()) scope->key = scope_key(name, list, now.buffers());
+  report_begin({scope->entry, scope->run, 0, scope->key}, scope->report);
   push_scope(*scope);
   return scope.release();
 }
@@ -196,7 +196,7 @@ void Profiler::finish(Scope& scope) noexcept {
   } else {
     add_to(lost_, 1);
   }
-  if (scope.telling.at_end()) tell_end({scope.entry, scope.run, 0, scope.key}, scope.telling, known ? &times : nullptr);
+  if (scope.report.at_end()) report_end({scope.entry, scope.run, 0, scope.key}, scope.report, known ? &times : nullptr);
 }
 
 }  // namespace kymo::profiler

@@ -25,8 +25,8 @@
 #include "device/watcher.h"
 #include "kymo/profiler.h"
 #include "profiler/entries.h"
+#include "profiler/report.h"
 #include "profiler/scope.h"
-#include "profiler/telling.h"
 
 namespace kymo::profiler {
 
@@ -68,7 +68,7 @@ class Profiler final : public device::Watcher {
   struct Note {  // for an execution that needs more than a number
     Entry* entry = nullptr;
     uint64_t run = 0;
-    Telling telling;
+    ReportOptions report;
     Scope* scope = nullptr;
     std::string key;
     Note* next = nullptr;  // while it is free
@@ -76,7 +76,7 @@ class Profiler final : public device::Watcher {
 
   Entry& entry_of(const device::StreamState& stream, const device::Operation& operation);
   uint64_t queued_with_note(const device::StreamState& stream, const device::Operation& operation, Entry* entry,
-                            uint64_t run, const Telling& telling, Scope* scope);
+                            uint64_t run, const ReportOptions& report, Scope* scope);
   Note* take_note();
   void give_note(Note* note) noexcept;
   void over(const device::StreamState& stream, const device::Operation& operation, uint64_t execution,

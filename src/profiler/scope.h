@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "profiler/telling.h"
+#include "profiler/report.h"
 
 namespace kymo::device {
 class StreamState;
@@ -26,7 +26,7 @@ struct Scope {
   Entry* entry = nullptr;
   uint64_t run = 0;
   double flops = 0;
-  Telling telling;
+  ReportOptions report;
   std::string key;
 
   std::atomic<uint32_t> references{1};

@@ -60,7 +60,7 @@ void Profiler::reset_statistics() noexcept {
 
 void Profiler::print_at_end() noexcept {
   try {
-    device::tell_what_ran(kWaitAtEndNs);
+    device::report_completed(kWaitAtEndNs);
     std::call_once(printed_, [this] {
       const uint32_t which = log() & kAllStatistics;
       if (which == 0) return;
@@ -79,7 +79,7 @@ namespace kymo::profiler {
 using profiler::the_profiler;
 
 Statistics statistics() {
-  device::tell_what_ran(profiler::kWaitForAllNs);
+  device::report_completed(profiler::kWaitForAllNs);
   return the_profiler().statistics();
 }
 
@@ -91,7 +91,7 @@ void print_statistics() {
 }
 
 void reset_statistics() {
-  device::tell_what_ran(profiler::kWaitForAllNs);
+  device::report_completed(profiler::kWaitForAllNs);
   the_profiler().reset_statistics();
 }
 

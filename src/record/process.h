@@ -20,12 +20,12 @@ struct kymo_sink;
 
 namespace kymo::record {
 
-// Bits of the mode mask.
-inline constexpr uint32_t kRecordingBit = 1;
-inline constexpr uint32_t kSinkBit = 2;   // annotations also go to sinks: kymo/sink.h
-inline constexpr uint32_t kWatchBit = 4;  // someone observes the work of devices: device/watcher.h
+// Bits of the mode mask, from kymo/kymo.h.
+inline constexpr uint32_t kRecordingBit = KYMO_MODE_RECORDING;
+inline constexpr uint32_t kSinkBit = KYMO_MODE_SINKS;
+inline constexpr uint32_t kWatchBit = KYMO_MODE_WATCHED;
+inline constexpr uint32_t kHeardBits = KYMO_MODE_HEARD;
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kHeardBits = kRecordingBit | kSinkBit;  // annotations are received
 inline constexpr uint32_t kProcessVersion = 7;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 inline constexpr uint32_t kMaxSinks = 8;

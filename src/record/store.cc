@@ -8,29 +8,6 @@
 namespace kymo::record {
 namespace {
 
-void store_payload(Kind kind, uint32_t class_id, const uint64_t* payload, uint32_t cells, bool truncated) noexcept {
-  Slot* slot = own_slot();
-  if (slot == nullptr) return;
-  if (slot->busy.load(std::memory_order_relaxed) != 0) return store_aside(*slot, kind, class_id, payload, cells);
-  slot->busy.store(1, std::memory_order_relaxed);
-  order_for_signals();
-  uint64_t time = ticks();
-  uint64_t head = slot->head.load(std::memory_order_relaxed);
-  // A span's end is when the call came here: that its thread was given a ring only now is not the call's time.
-  const bool keep_time = kind == Kind::Span && slot->index == kPrivateSlot;
-  while (__builtin_expect(head + 1 + cells > slot->limit.load(std::memory_order_relaxed), 0)) {
-    slot = make_room(slot, kind, 1 + cells);
-    if (slot == nullptr) return;
-    if (!keep_time) time = ticks();
-    head = slot->head.load(std::memory_order_relaxed);
-  }
-  __builtin_prefetch(&slot->cells[(head + kPrefetchCells) & slot->mask], 1);
-  push_at(*slot, head, time, make_word(kind, cells, class_id), payload, cells);
-  if (__builtin_expect(truncated, 0)) count_loss(*slot, kLossTextTruncated, 1);
-  order_for_signals();
-  slot->busy.store(0, std::memory_order_relaxed);
-}
-
 // The way of a name that the thread has not used lately. Apart, so that the other way needs no stack.
 __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label, const kymo_arg* args, uint32_t count,
                                                          uint64_t signature, SlotPage* page,
@@ -63,14 +40,41 @@ __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label
 
 }  // namespace
 
+bool store_words(Kind kind, uint32_t class_id, const uint64_t* words, uint32_t cells, bool truncated) noexcept {
+  Slot* slot = own_slot();
+  if (slot == nullptr) return false;
+  if (slot->busy.load(std::memory_order_relaxed) != 0) {
+    store_aside(*slot, kind, class_id, words, cells);
+    return true;
+  }
+  slot->busy.store(1, std::memory_order_relaxed);
+  order_for_signals();
+  uint64_t time = ticks();
+  uint64_t head = slot->head.load(std::memory_order_relaxed);
+  // A span's end is when the call came here: that its thread was given a ring only now is not the call's time.
+  const bool keep_time = kind == Kind::Span && slot->index == kPrivateSlot;
+  while (__builtin_expect(head + 1 + cells > slot->limit.load(std::memory_order_relaxed), 0)) {
+    slot = make_room(slot, kind, 1 + cells);
+    if (slot == nullptr) return false;
+    if (!keep_time) time = ticks();
+    head = slot->head.load(std::memory_order_relaxed);
+  }
+  __builtin_prefetch(&slot->cells[(head + kPrefetchCells) & slot->mask], 1);
+  push_at(*slot, head, time, make_word(kind, cells, class_id), words, cells);
+  if (__builtin_expect(truncated, 0)) count_loss(*slot, kLossTextTruncated, 1);
+  order_for_signals();
+  slot->busy.store(0, std::memory_order_relaxed);
+  return true;
+}
+
 int store_slowly(Kind kind, uint32_t class_id, int result) noexcept {
-  store_payload(kind, class_id, nullptr, 0, false);
+  store_words(kind, class_id, nullptr, 0);
   return result;
 }
 
 void store_number_slowly(Kind kind, uint32_t class_id, uint64_t number) noexcept {
   const uint64_t payload[2] = {number, 0};
-  store_payload(kind, class_id, payload, 1, false);
+  store_words(kind, class_id, payload, 1);
 }
 
 FoundClass class_for(const kymo_label& label, const kymo_arg* args, uint32_t count, SlotPage* page) noexcept {
@@ -87,7 +91,7 @@ void store_event(Kind kind, uint32_t class_id, const char* inline_name, uint32_t
   Payload payload;
   if (id != nullptr) payload.put(*id);
   payload.put_event(inline_name, inline_length, args, count);
-  store_payload(kind, class_id, payload.words(), payload.cells(), payload.truncated());
+  store_words(kind, class_id, payload.words(), payload.cells(), payload.truncated());
 }
 
 void store_span(uint32_t class_id, const char* inline_name, uint32_t inline_length, const kymo_arg* args,
@@ -96,7 +100,7 @@ void store_span(uint32_t class_id, const char* inline_name, uint32_t inline_leng
   payload.put(start);
   payload.put(correlation);
   payload.put_event(inline_name, inline_length, args, count);
-  store_payload(Kind::Span, class_id, payload.words(), payload.cells(), payload.truncated());
+  store_words(Kind::Span, class_id, payload.words(), payload.cells(), payload.truncated());
 }
 
 }  // namespace kymo::record

@@ -15,11 +15,12 @@ namespace kymo::record {
 // stall in a store.
 inline constexpr uint64_t kPrefetchCells = 32;
 
-// The complete hot path of a range's begin and end: a record of one cell, or of two cells with a `number`. False: the
+// The complete hot path of a record of known size: one cell, and `kCells` payload cells with two words each. False: the
 // slow path must run first. It makes no call, and its callers make only a tail call, so that nothing is stored on the
 // stack. Stores to the stack would wait behind the stores to the ring, whose cache lines come from the collector's
 // core.
-__attribute__((always_inline)) inline bool try_store(Kind kind, uint32_t class_id, const uint64_t* number) noexcept {
+template <uint32_t kCells>
+__attribute__((always_inline)) inline bool try_store(Kind kind, uint32_t class_id, const uint64_t* words) noexcept {
   Slot* slot = this_slot;
   if (__builtin_expect(slot == nullptr || slot->busy.load(std::memory_order_relaxed) != 0, 0)) return false;
   slot->busy.store(1, std::memory_order_relaxed);
@@ -28,17 +29,26 @@ __attribute__((always_inline)) inline bool try_store(Kind kind, uint32_t class_i
   // the ring before ours. If it stores aside after this, its time is later than ours and its record goes after ours.
   const uint64_t time = ticks();
   const uint64_t head = slot->head.load(std::memory_order_relaxed);
-  const uint32_t payload_cells = number != nullptr ? 1 : 0;
-  if (__builtin_expect(head + payload_cells >= slot->limit.load(std::memory_order_relaxed), 0)) {
+  if (__builtin_expect(head + kCells >= slot->limit.load(std::memory_order_relaxed), 0)) {
     slot->busy.store(0, std::memory_order_relaxed);
     return false;
   }
   __builtin_prefetch(&slot->cells[(head + kPrefetchCells) & slot->mask], 1);
-  const uint64_t payload[2] = {number != nullptr ? *number : 0, 0};
-  push_at(*slot, head, time, make_word(kind, payload_cells, class_id), payload, payload_cells);
+  push_at(*slot, head, time, make_word(kind, kCells, class_id), words, kCells);
   order_for_signals();
   slot->busy.store(0, std::memory_order_relaxed);
   return true;
+}
+
+// The same for every case and any number of cells. `truncated`: a text in it was cut, which is counted. False: the
+// record was dropped (and counted, like every drop), or this thread may not record.
+bool store_words(Kind kind, uint32_t class_id, const uint64_t* words, uint32_t cells, bool truncated = false) noexcept;
+
+// Stores a record whose words are known.
+template <uint32_t kWords>
+inline bool store_record(Kind kind, uint32_t class_id, const uint64_t (&words)[kWords]) noexcept {
+  static_assert(kWords % 2 == 0);
+  return try_store<kWords / 2>(kind, class_id, words) || store_words(kind, class_id, words, kWords / 2);
 }
 
 // The slow path of the above, which handles every case. `result` is returned unchanged.
@@ -47,12 +57,13 @@ void store_number_slowly(Kind kind, uint32_t class_id, uint64_t number) noexcept
 
 // Stores one cell in the thread's ring. Returns `result`, so that the caller need not keep it.
 inline int store_cell(Kind kind, uint32_t class_id, int result = 0) noexcept {
-  return try_store(kind, class_id, nullptr) ? result : store_slowly(kind, class_id, result);
+  return try_store<0>(kind, class_id, nullptr) ? result : store_slowly(kind, class_id, result);
 }
 
 // Stores an event with one number as its argument.
 inline void store_number(Kind kind, uint32_t class_id, uint64_t number) noexcept {
-  if (!try_store(kind, class_id, &number)) store_number_slowly(kind, class_id, number);
+  const uint64_t words[2] = {number, 0};
+  if (!try_store<1>(kind, class_id, words)) store_number_slowly(kind, class_id, number);
 }
 
 // Stores an event with a payload: `id` as its first word if the kind has one, then the arguments. Text that is too long

@@ -195,7 +195,7 @@ enum class LossCause : uint16_t {
   WriteFailed = 10,   // a chunk could not be written to the file
   Clock = 11,         // an event whose clock cannot be converted
   LateStart = 12,
-  Told = 13,        // reported by a profiler as text: the detail
+  Reported = 13,    // reported by a profiler as text: the detail
   Unrecorded = 14,  // whole processes: the detail says which ones and why
 };
 

@@ -51,10 +51,10 @@ class ExportTest : public ::testing::Test {
     trace_.begin(1, 2'000, kStep, {int64_t{1}});
     trace_.told(1, 2'100, 0x20, 40, "");
     trace_.told(1, 2'200, 0x30, 8, "");
-    trace_.told_back(1, 3'000, 0x20);
+    trace_.reported_free(1, 3'000, 0x20);
     trace_.end(1, 4'000);
     trace_.point(1, 4'500, PointKind::Free, kToldMemory, 0x99, {int64_t{7}, std::string()});
-    trace_.told_back(1, 5'000, 0x10);
+    trace_.reported_free(1, 5'000, 0x10);
   }
 
   TemporaryFolder folder_;

@@ -21,9 +21,9 @@ Holder describe_stack(Profile& profile, StackId stack) {
     holder.name = "(no stack)";
     return holder;
   }
-  const symbols::Frame& telling = holder.frames[first_telling_frame(holder.frames)];
-  holder.name = telling.function.empty() ? "(no name)" : telling.function;
-  holder.where = place_of(telling);
+  const symbols::Frame& informative = holder.frames[first_informative_frame(holder.frames)];
+  holder.name = informative.function.empty() ? "(no name)" : informative.function;
+  holder.where = place_of(informative);
   return holder;
 }
 
@@ -110,7 +110,7 @@ Holder describe(Profile& profile, const Group& group, GroupBy by) {
   return holder;
 }
 
-size_t telling_frames_end(const std::vector<symbols::Frame>& frames) {
+size_t informative_frames_end(const std::vector<symbols::Frame>& frames) {
   constexpr std::string_view kStarting[] = {"__libc_start", "_start", "start_thread", "thread_start", "clone"};
   size_t end = frames.size();
   while (end > 1 && std::ranges::any_of(

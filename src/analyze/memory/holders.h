@@ -28,7 +28,7 @@ struct Holder {
 Holder describe(Profile& profile, const Group& group, GroupBy by);
 
 // The number of frames without those that run before main or before a thread's own function.
-size_t telling_frames_end(const std::vector<symbols::Frame>& frames);
+size_t informative_frames_end(const std::vector<symbols::Frame>& frames);
 std::string place_of(const symbols::Frame& frame);               // "model.cc:42", "libfoo.so"; empty: not known
 std::string memory_name(const Profile& profile, size_t memory);  // "heap", "cuda:0 of train (4711)"
 

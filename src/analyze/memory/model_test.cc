@@ -138,7 +138,7 @@ class RandomProgram {
     if (life.memory == "heap")
       trace_.free(thread, now_ * kTick, chosen->first);
     else if (life.memory == "host")
-      trace_.told_back(thread, now_ * kTick, chosen->first);
+      trace_.reported_free(thread, now_ * kTick, chosen->first);
     else
       trace_.give_back(thread, now_ * kTick, chosen->first, 0, life.memory);
     alive_.erase(chosen);

@@ -161,7 +161,7 @@ TEST_F(ProfileTest, ACategoryThatIsToldIsKept) {
   trace_.told(1, 110, 0x10, 100, "parameter");
   trace_.told(1, 120, 0x20, 10, "OPTIMIZER_STATE");
   trace_.told(1, 130, 0x30, 1, "something else");
-  trace_.told_back(1, 140, 0x10);
+  trace_.reported_free(1, 140, 0x10);
   trace_.end(1, 150);
   const Profile profile = read();
   EXPECT_THAT(profile.at_peak, ElementsAre(100, 10, 0, 0, 0, 0, 0, 1));
@@ -340,7 +340,7 @@ TEST(FirstTellingFrameTest, IsTheOneThatIsNotTheStandardLibrarysOwn) {
   const auto first = [](std::vector<std::string> functions) {
     std::vector<symbols::Frame> frames;
     for (std::string& function : functions) frames.emplace_back().function = std::move(function);
-    return first_telling_frame(frames);
+    return first_informative_frame(frames);
   };
   EXPECT_EQ(first({}), 0u);
   EXPECT_EQ(first({"operator new(unsigned long)", "std::vector<int>::reserve(unsigned long)", "load()"}), 2u);

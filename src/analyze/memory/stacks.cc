@@ -146,7 +146,7 @@ std::vector<symbols::Frame> Stacks::frames(StackId stack) {
   return all;
 }
 
-size_t first_telling_frame(const std::vector<symbols::Frame>& frames) {
+size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
   // The C library's, the C++ library's, and the wrappers of common libraries and languages.
   constexpr std::string_view kAllocating[] = {"operator new",     "malloc",
                                               "calloc",           "realloc",
@@ -180,8 +180,8 @@ size_t first_telling_frame(const std::vector<symbols::Frame>& frames) {
     const size_t at = function.find("std::");
     return at != std::string_view::npos && function.find('(') > at && function.substr(0, at).find('<') == function.npos;
   };
-  const auto telling = std::ranges::find_if_not(frames, is_allocating);
-  return telling == frames.end() ? 0 : static_cast<size_t>(telling - frames.begin());
+  const auto informative = std::ranges::find_if_not(frames, is_allocating);
+  return informative == frames.end() ? 0 : static_cast<size_t>(informative - frames.begin());
 }
 
 }  // namespace kymo::memory

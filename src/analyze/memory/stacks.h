@@ -84,6 +84,6 @@ class Stacks {
 
 // The innermost frame that is not part of the allocation itself (operator new, a standard container). If there is none,
 // the innermost frame.
-size_t first_telling_frame(const std::vector<symbols::Frame>& frames);
+size_t first_informative_frame(const std::vector<symbols::Frame>& frames);
 
 }  // namespace kymo::memory

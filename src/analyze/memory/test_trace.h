@@ -66,7 +66,7 @@ class MemoryTrace : public TestRecorder {
   void told(uint32_t track, uint64_t time, uint64_t address, int64_t bytes, const std::string& category) {
     point(track, time, PointKind::Allocation, kToldMemory, address, {bytes, category});
   }
-  void told_back(uint32_t track, uint64_t time, uint64_t address) {
+  void reported_free(uint32_t track, uint64_t time, uint64_t address) {
     point(track, time, PointKind::Free, kToldMemory, address, {int64_t{0}, std::string()});
   }
   void malloc(uint32_t track, uint64_t time, uint64_t address, int64_t bytes, int64_t node) {

@@ -118,7 +118,7 @@ void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
   const PointFields& fields = process_.fields_of(info);
   const std::span<const Value> row = point_rows_.row(index);
   if (kind == PointKind::Instant) {
-    if (fields.is_stack_node()) tell_node(fields, row);
+    if (fields.is_stack_node()) add_node(fields, row);
     if (fields.is_loaded_file())
       process_.tables.stacks.loaded(process_.number, std::string(fields.path(row)), std::string(fields.build_id(row)),
                                     fields.base(row), fields.size(row));
@@ -149,7 +149,7 @@ void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
   }
 }
 
-void TrackChanges::tell_node(const PointFields& fields, std::span<const Value> row) {
+void TrackChanges::add_node(const PointFields& fields, std::span<const Value> row) {
   const uint64_t node = fields.node(row).value_or(0);  // a row may be shorter than its class says
   if (node < kFirstStackNode) return;
   const StackId stack =

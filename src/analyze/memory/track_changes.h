@@ -61,7 +61,7 @@ class TrackChanges {
   void take_point(uint32_t index, std::vector<MemoryChange>& into);
   uint32_t range_of(uint32_t class_id, std::span<const Value> row);
   uint32_t range_of(const trace::OpenRange& open);
-  void tell_node(const PointFields& fields, std::span<const Value> row);
+  void add_node(const PointFields& fields, std::span<const Value> row);
   StackId stack_at(uint64_t node);
 
   ProcessTables& process_;

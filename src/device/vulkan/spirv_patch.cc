@@ -12,7 +12,7 @@ namespace {
 constexpr uint32_t kAxes = 3;
 
 // One of the three built-in values, and the variables of the module that hold it.
-struct Told {
+struct BuiltInValue {
   BuiltIn built_in;
   std::vector<uint32_t> variables;
   uint32_t raw = 0;  // the new variable with the dispatch's own value
@@ -52,7 +52,7 @@ class Patcher : private Edit {
       if (instruction.op == Op::Function) break;
       if (instruction.op != Op::Variable || instruction.at(3) != word(StorageClass::Input)) continue;
       const uint32_t id = instruction.at(2);
-      for (Told& told : told_) {
+      for (BuiltInValue& told : told_) {
         if (module_.decorations(id).built_in != word(told.built_in)) continue;
         check_type(instruction);
         told.variables.push_back(id);
@@ -142,7 +142,7 @@ class Patcher : private Edit {
     private_vector_ = hoist(Op::TypePointer, {word(StorageClass::Private), vector_});
     private_uint_ = hoist(Op::TypePointer, {word(StorageClass::Private), uint_});
     const uint32_t input_vector = hoist(Op::TypePointer, {word(StorageClass::Input), vector_});
-    for (Told& told : told_) {
+    for (BuiltInValue& told : told_) {
       if (told.variables.empty() || told.built_in == BuiltIn::NumWorkgroups) continue;
       told.raw = fresh();
       emit(decorations, Op::Decorate, {told.raw, word(Decoration::BuiltIn), word(told.built_in)});
@@ -354,7 +354,7 @@ class Patcher : private Edit {
     emit(words, Op::Function, {void_, wrapper_, 0, entry_type_});
     emit(words, Op::Label, {fresh()});
     uint32_t next_word = 0;
-    for (const Told& told : told_) {
+    for (const BuiltInValue& told : told_) {
       if (told.variables.empty()) continue;
       uint32_t value = tail_vector(next_word);
       next_word += kAxes;
@@ -376,8 +376,9 @@ class Patcher : private Edit {
   const EntryPoint& entry_;
   Patched out_;
 
-  std::array<Told, 3> told_{Told{BuiltIn::GlobalInvocationId, {}, 0}, Told{BuiltIn::WorkgroupId, {}, 0},
-                            Told{BuiltIn::NumWorkgroups, {}, 0}};
+  std::array<BuiltInValue, 3> told_{BuiltInValue{BuiltIn::GlobalInvocationId, {}, 0},
+                                    BuiltInValue{BuiltIn::WorkgroupId, {}, 0},
+                                    BuiltInValue{BuiltIn::NumWorkgroups, {}, 0}};
   std::unordered_set<uint32_t> replaced_;
   uint32_t group_size_ = 0, literal_size_ = 0, spec_ = 0;
   bool modes_pending_ = false;

@@ -1,4 +1,4 @@
-#include "hearing.h"
+#include "profiler_state.h"
 
 #include <c10/util/ThreadLocalDebugInfo.h>
 
@@ -14,7 +14,7 @@ using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
 // The one that this thread made. It is heard also where a program has put something of its own into libtorch's place.
-[[gnu::tls_model("initial-exec")]] constinit thread_local Hearing* own_hearing = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local TorchProfilerState* own_hearing = nullptr;
 
 MemoryFacts memory_facts(const void* address, int64_t bytes, int64_t total_allocated, int64_t total_reserved,
                          c10::Device device) {
@@ -28,7 +28,7 @@ MemoryFacts memory_facts(const void* address, int64_t bytes, int64_t total_alloc
 }  // namespace
 
 // In a state that is not "disabled", so that libtorch refuses its own profilers meanwhile.
-Hearing::Hearing(Log& log, Wanted wanted, std::shared_ptr<CallReader> reader)
+TorchProfilerState::TorchProfilerState(Log& log, Wanted wanted, std::shared_ptr<CallReader> reader)
     : ProfilerStateBase(ProfilerConfig(ProfilerState::CPU, wanted.inputs, wanted.memory)),
       log_(&log),
       wanted_(wanted),
@@ -36,28 +36,29 @@ Hearing::Hearing(Log& log, Wanted wanted, std::shared_ptr<CallReader> reader)
   own_hearing = this;
 }
 
-Hearing::~Hearing() = default;
+TorchProfilerState::~TorchProfilerState() = default;
 
-Hearing* Hearing::current() noexcept {
+TorchProfilerState* TorchProfilerState::current() noexcept {
   c10::DebugInfoBase* const info = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
-  if (info == nullptr || typeid(*info) != typeid(Hearing)) return own_hearing;
-  auto* const hearing = static_cast<Hearing*>(info);
-  return hearing->on() ? hearing : own_hearing;
+  if (info == nullptr || typeid(*info) != typeid(TorchProfilerState)) return own_hearing;
+  auto* const state = static_cast<TorchProfilerState*>(info);
+  return state->on() ? state : own_hearing;
 }
 
-void Hearing::stop() noexcept {
+void TorchProfilerState::stop() noexcept {
   own_hearing = nullptr;
   on_.store(false, std::memory_order_relaxed);
 }
 
-bool Hearing::is_own() const noexcept { return own_hearing == this; }
+bool TorchProfilerState::is_own() const noexcept { return own_hearing == this; }
 
-void Hearing::reportMemoryUsage(void* address, int64_t bytes, int64_t total_allocated, int64_t total_reserved,
-                                c10::Device device) {
+void TorchProfilerState::reportMemoryUsage(void* address, int64_t bytes, int64_t total_allocated,
+                                           int64_t total_reserved, c10::Device device) {
   memory(log(), memory_facts(address, bytes, total_allocated, total_reserved, device));
 }
 
-void Hearing::reportOutOfMemory(int64_t bytes, int64_t total_allocated, int64_t total_reserved, c10::Device device) {
+void TorchProfilerState::reportOutOfMemory(int64_t bytes, int64_t total_allocated, int64_t total_reserved,
+                                           c10::Device device) {
   out_of_memory(log(), memory_facts(nullptr, bytes, total_allocated, total_reserved, device));
 }
 

@@ -41,12 +41,12 @@ class Wanted {
 };
 
 // The part of it for one execution.
-struct Telling {
+struct ReportOptions {
   bool interval = false, event = false;
   bool message = false;  // a sink reads texts
   bool line_at_begin = false, line_at_end = false, line_gpu = false, line_cpu = false;
 
-  static Telling of(Wanted wanted, Subject subject);
+  static ReportOptions of(Wanted wanted, Subject subject);
   bool has_text() const { return message || line_at_begin || line_at_end; }
   bool at_end() const { return interval || event || line_at_end; }
 };
@@ -55,7 +55,7 @@ struct Execution {
   const Entry* entry = nullptr;
   uint64_t run = 0;
   uint64_t bytes = 0;    // of copies and fallbacks
-  std::string_view key;  // if telling.has_text()
+  std::string_view key;  // if report.has_text()
 };
 
 struct ExecutionTimes {
@@ -65,9 +65,9 @@ struct ExecutionTimes {
 // Unique in this process: identifies a run of an entry.
 constexpr uint64_t execution_number(uint32_t index, uint64_t run) { return run << 20 | index; }
 
-void tell_begin(const Execution& execution, const Telling& telling) noexcept;
+void report_begin(const Execution& execution, const ReportOptions& report) noexcept;
 // Without times the execution has ended, but the time is unknown: an interval still ends, an event is not sent.
-void tell_end(const Execution& execution, const Telling& telling, const ExecutionTimes* times) noexcept;
+void report_end(const Execution& execution, const ReportOptions& report, const ExecutionTimes* times) noexcept;
 
 void print_line(std::string line) noexcept;  // to standard error, in one piece
 

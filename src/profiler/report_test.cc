@@ -1,4 +1,4 @@
-#include "profiler/telling.h"
+#include "profiler/report.h"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +38,9 @@ TEST(SignpostTellingTest, LinesComeAtTheBeginUnlessTheyHaveTimes) {
   const Execution execution{&entry, 2, 0, "scale"};
   const ExecutionTimes times{10, 20, 3'000'000, 5'000};
   const auto lines = [&](std::string_view log) {
-    const Telling telling = Telling::of(Wanted::from(0, 0, parse_log(log)), Subject::Operations);
-    return printed_by([&] { tell_begin(execution, telling); }) + "|" +
-           printed_by([&] { tell_end(execution, telling, &times); });
+    const ReportOptions report = ReportOptions::of(Wanted::from(0, 0, parse_log(log)), Subject::Operations);
+    return printed_by([&] { report_begin(execution, report); }) + "|" +
+           printed_by([&] { report_end(execution, report, &times); });
   };
   EXPECT_EQ(lines("operations"), "scale (id=K4, run=2)\n|");
   EXPECT_EQ(lines("operations,gpu-time"), "|scale (id=K4, run=2, gpu=3.000 ms)\n");
@@ -53,10 +53,10 @@ TEST(SignpostTellingTest, AnIntervalWhoseTimesAreLostStillEnds) {
   const tests::HearingSink sink(false);
   Entry entry;
   const Execution execution{&entry, 2, 0, {}};
-  const Telling both = Telling::of(Wanted::from(0, parse_mode("interval,event"), 0), Subject::Operations);
+  const ReportOptions both = ReportOptions::of(Wanted::from(0, parse_mode("interval,event"), 0), Subject::Operations);
   EXPECT_FALSE(both.message);
-  tell_begin(execution, both);
-  tell_end(execution, both, nullptr);
+  report_begin(execution, both);
+  report_end(execution, both, nullptr);
   const auto heard = sink.all();
   ASSERT_EQ(heard.size(), 2u);
   EXPECT_EQ(heard[0].which, tests::Heard::Which::Begin);

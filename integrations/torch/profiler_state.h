@@ -1,8 +1,8 @@
 // Where operations and memory of libtorch go.
 //
 // libtorch has a place on each thread for the state of a profiler, reports memory to what lies there, and takes it
-// along, as it does callbacks, when it moves work to another thread. Such work may outlast the profiler: a Hearing
-// lives as long as anybody holds it, and its log takes nothing after the profiler's end.
+// along, as it does callbacks, when it moves work to another thread. Such work may outlast the profiler: a
+// TorchProfilerState lives as long as anybody holds it, and its log takes nothing after the profiler's end.
 #pragma once
 
 #include <torch/csrc/profiler/orchestration/observer.h>
@@ -17,14 +17,14 @@
 namespace kymo::edge {
 
 // Derived from libtorch's own state, because libtorch takes whatever lies in that place for one.
-class Hearing final : public torch::profiler::impl::ProfilerStateBase {
+class TorchProfilerState final : public torch::profiler::impl::ProfilerStateBase {
  public:
   // Of the calling thread.
-  Hearing(Log& log, Wanted wanted, std::shared_ptr<CallReader> reader);
-  ~Hearing() override;
+  TorchProfilerState(Log& log, Wanted wanted, std::shared_ptr<CallReader> reader);
+  ~TorchProfilerState() override;
 
   // The one that the calling thread's work goes to, and that is on; null: none.
-  static Hearing* current() noexcept;
+  static TorchProfilerState* current() noexcept;
 
   void stop() noexcept;  // on the thread that made it
   bool on() const noexcept { return on_.load(std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-#include "profiler/telling.h"
+#include "profiler/report.h"
 
 #include <stdio.h>
 
@@ -57,8 +57,9 @@ void send(const Execution& execution, Which which, const std::string& message, c
   kymo_send_signpost(&signpost, which);
 }
 
-std::string message_or_nothing(const Execution& execution, const Telling& telling, const MessageTimes& times) noexcept {
-  if (!telling.message) return {};
+std::string message_or_nothing(const Execution& execution, const ReportOptions& report,
+                               const MessageTimes& times) noexcept {
+  if (!report.message) return {};
   try {
     return message_of(execution, times);
   } catch (const std::exception&) {
@@ -98,35 +99,35 @@ Wanted Wanted::from(uint32_t signposts, uint32_t started, uint32_t log) {
   return Wanted(bits);
 }
 
-Telling Telling::of(Wanted wanted, Subject subject) {
-  Telling telling;
-  telling.interval = wanted.intervals(subject);
-  telling.event = wanted.events(subject);
+ReportOptions ReportOptions::of(Wanted wanted, Subject subject) {
+  ReportOptions report;
+  report.interval = wanted.intervals(subject);
+  report.event = wanted.events(subject);
   if (wanted.lines(subject)) {
-    telling.line_at_end = wanted.gpu_time() || wanted.call_time();
-    telling.line_at_begin = !telling.line_at_end;
-    telling.line_gpu = wanted.gpu_time();
-    telling.line_cpu = wanted.call_time();
+    report.line_at_end = wanted.gpu_time() || wanted.call_time();
+    report.line_at_begin = !report.line_at_end;
+    report.line_gpu = wanted.gpu_time();
+    report.line_cpu = wanted.call_time();
   }
-  telling.message = (telling.interval || telling.event) && kymo_sinks_want_messages() != 0;
-  return telling;
+  report.message = (report.interval || report.event) && kymo_sinks_want_messages() != 0;
+  return report;
 }
 
-void tell_begin(const Execution& execution, const Telling& telling) noexcept {
-  if (telling.line_at_begin) print_message(execution, {});
-  if (telling.interval) send(execution, kBegin, message_or_nothing(execution, telling, {}), {});
+void report_begin(const Execution& execution, const ReportOptions& report) noexcept {
+  if (report.line_at_begin) print_message(execution, {});
+  if (report.interval) send(execution, kBegin, message_or_nothing(execution, report, {}), {});
 }
 
-void tell_end(const Execution& execution, const Telling& telling, const ExecutionTimes* known) noexcept {
+void report_end(const Execution& execution, const ReportOptions& report, const ExecutionTimes* known) noexcept {
   const ExecutionTimes times = known != nullptr ? *known : ExecutionTimes{};
-  if (telling.line_at_end) {
-    const bool cpu = telling.line_cpu || execution.entry->kind == EntryKind::Fallback;  // which has no other time
-    print_message(execution, {telling.line_gpu ? times.gpu_ns : 0, cpu ? times.cpu_ns : 0});
+  if (report.line_at_end) {
+    const bool cpu = report.line_cpu || execution.entry->kind == EntryKind::Fallback;  // which has no other time
+    print_message(execution, {report.line_gpu ? times.gpu_ns : 0, cpu ? times.cpu_ns : 0});
   }
-  if (!telling.interval && !telling.event) return;
-  const std::string message = message_or_nothing(execution, telling, {times.gpu_ns, times.cpu_ns});
-  if (telling.interval) send(execution, kEnd, message, times);
-  if (telling.event && known != nullptr) send(execution, kEvent, message, times);
+  if (!report.interval && !report.event) return;
+  const std::string message = message_or_nothing(execution, report, {times.gpu_ns, times.cpu_ns});
+  if (report.interval) send(execution, kEnd, message, times);
+  if (report.event && known != nullptr) send(execution, kEvent, message, times);
 }
 
 void print_line(std::string line) noexcept {

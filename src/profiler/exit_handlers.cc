@@ -1,4 +1,4 @@
-#include "profiler/ending.h"
+#include "profiler/exit_handlers.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -86,7 +86,7 @@ void write_memory(const std::string& path) {
   trace.free(2, 170, 0x30);
   trace.give_back(1, 180, 0x10);
   trace.give_back(1, 190, 0, 32);
-  trace.told_back(2, 200, 0x99);
+  trace.reported_free(2, 200, 0x99);
   trace.end(1, 210);
   trace.close();
 }

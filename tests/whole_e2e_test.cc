@@ -207,6 +207,18 @@ TEST_F(WholeTest, ARelativeTraceStaysWhereItWas) {
   EXPECT_EQ(trace.count("work"), 1000u);
 }
 
+TEST_P(OpenRangesTest, ForkedChildrenMayBeginOnSeveralThreadsAtOnce) {
+  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("forks"), "racing", "10"});
+  EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
+  const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--strict", "--json"});
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  EXPECT_THAT(stats.out, Not(HasSubstr("\"unfinished\": true"))) << stats.out;
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_EQ(trace.count("child"), 20u * 3 * 10) << trace.summary();
+  EXPECT_THAT(stats.out, HasSubstr("across"));
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
 TEST_P(OpenRangesTest, ATraceThatIsMovedMeanwhileStaysWhole) {
   const Ending ending =
       run_recorded(GetParam(), file("a.kymo"), {program("forks"), "moved", "100", file("a.kymo"), file("b.kymo")});

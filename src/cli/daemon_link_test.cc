@@ -51,7 +51,7 @@ TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
   // Whoever begins to listen is who the kernel names.
   char folder[] = "/tmp/kymo-cli-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
-  ASSERT_EQ(chmod(folder, 0777), 0);
+  ASSERT_EQ(chmod(folder, 01777), 0);
   const std::string path = std::string(folder) + "/kymod.sock";
   std::array<int, 2> ready{};
   ASSERT_EQ(pipe(ready.data()), 0);

@@ -1,5 +1,6 @@
 #include "record/numbers.h"
 
+#include "record/slow_path.h"
 #include "record/thread.h"
 
 namespace kymo::record {
@@ -35,6 +36,8 @@ uint64_t next_number() noexcept {
 uint64_t next_handle(bool recorded, uint32_t sinks) noexcept {
   Process* shared = process();
   if (shared == nullptr) return uint64_t{1} << kHandleShift;
+  // A forked child that has not recorded yet: its recording begins with the segment, and the handle must name that one.
+  if (recorded && shared->segment.load(std::memory_order_relaxed) == nullptr) enter_ring();
   return take(*shared) << kHandleShift | uint64_t{sinks} << kSinkShift | (recorded ? recording_tag(*shared) : 0);
 }
 

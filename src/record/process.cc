@@ -297,6 +297,7 @@ void after_fork_in_child() noexcept {
   if (shared->pid == static_cast<uint32_t>(getpid())) return;  // another copy's handler was first
   shared->pid = static_cast<uint32_t>(getpid());
   shared->segment_lock.store(0, std::memory_order_relaxed);
+  shared->restart_lock.store(0, std::memory_order_relaxed);
   forget_flush(*shared);
   leave_parents_slot(*shared);
   leave_parents_sinks(*shared);

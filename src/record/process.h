@@ -26,7 +26,7 @@ inline constexpr uint32_t kSinkBit = KYMO_MODE_SINKS;
 inline constexpr uint32_t kWatchBit = KYMO_MODE_WATCHED;
 inline constexpr uint32_t kHeardBits = KYMO_MODE_HEARD;
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kProcessVersion = 7;
+inline constexpr uint32_t kProcessVersion = 8;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 inline constexpr uint32_t kMaxSinks = 8;
 
@@ -55,6 +55,7 @@ struct Process {
   char segment_path[kSegmentPathBytes];
   std::atomic<uint32_t> segment_lock;  // held while a segment is created
   uint32_t pid;                        // the owner of this state: a forked child must detect this
+  std::atomic<uint32_t> restart_lock;  // held while a forked child begins to record
   std::atomic<uint32_t> refused;       // the pid, in a child that got no segment
   Mapping parent_mapping;              // in a child without a segment yet: where its classes are registered
   std::atomic<uint64_t> next_handle;   // for ranges across threads, and for correlations

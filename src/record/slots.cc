@@ -1,5 +1,7 @@
 #include "record/slots.h"
 
+#include <sched.h>
+
 #include "record/clock.h"
 #include "record/refusal.h"
 #include "record/slow_path.h"
@@ -65,10 +67,12 @@ int take_index(Process& shared, SegmentHeader& header) noexcept {
 
 }  // namespace
 
-SegmentHeader* segment_for_recording(Process& shared) noexcept {
+namespace {
+
+// Under restart_lock: several threads of a forked child may record their first event at once.
+SegmentHeader* begin_in_child(Process& shared) noexcept {
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
-  if (header != nullptr) return header;
-  if (shared.refused == shared.pid) return nullptr;  // the end of a range that began before it was known
+  if (header != nullptr || shared.refused == shared.pid) return header;
   char why[512] = "";
   const auto restart = shared.restart.load(std::memory_order_acquire);
   const bool external = shared.external.load(std::memory_order_relaxed);
@@ -76,11 +80,22 @@ SegmentHeader* segment_for_recording(Process& shared) noexcept {
   header = shared.segment.load(std::memory_order_acquire);
   if (!ready || header == nullptr) {
     set_mode(shared, kRecordingBit, false);
-    shared.refused = shared.pid;
+    shared.refused = shared.pid;  // what follows is the end of a range that began before this
     if (restart == nullptr && external) send_refusal(shared.options.session, why);
     return nullptr;
   }
   if (restart == nullptr) start_recording(shared);
+  return header;
+}
+
+}  // namespace
+
+SegmentHeader* segment_for_recording(Process& shared) noexcept {
+  SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
+  if (header != nullptr) return header;
+  while (shared.restart_lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
+  header = begin_in_child(shared);
+  shared.restart_lock.store(0, std::memory_order_release);
   return header;
 }
 

@@ -125,6 +125,36 @@ int changes_user() {
   return 0;
 }
 
+// Children whose threads all record at once, before anything else in them has; and one that begins with a range across
+// threads.
+int racing_children() {
+  work("parent");
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::atomic<int> waiting{3};
+      std::vector<std::thread> threads;
+      for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([&] {
+          --waiting;
+          while (waiting > 0) continue;
+          work("child");
+        });
+      }
+      for (auto& thread : threads) thread.join();
+      leave(i);
+    }
+    wait_for(child);
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < count; ++i) kymo::range_end(kymo::range_start("across"));
+    leave(0);
+  }
+  wait_for(child);
+  return 0;
+}
+
 // A child that sees other files from then on, as a server's workers do.
 int enters_jail(const char* jail) {
   work("parent");
@@ -249,6 +279,7 @@ int main(int argc, char** argv) {
   if (how == "leaf") return work("leaf"), 0;
   if (how == "nested") return nested_forks();
   if (how == "user") return changes_user();
+  if (how == "racing") return racing_children();
   if (how == "jail") return enters_jail(argv[3]);
   if (how == "moved") return moves_trace(argv[3], argv[4]);
   if (how == "threads") return forks_beside_threads();

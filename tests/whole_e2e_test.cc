@@ -223,6 +223,7 @@ TEST_P(OpenRangesTest, ATraceThatIsMovedMeanwhileStaysWhole) {
   const Ending ending =
       run_recorded(GetParam(), file("a.kymo"), {program("forks"), "moved", "100", file("a.kymo"), file("b.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_THAT(ending.err, HasSubstr("was moved, replaced or deleted while it was written"));
   EXPECT_FALSE(fs::exists(file("a.kymo")));
   const Ending stats = run({program("kymo"), "stats", file("b.kymo"), "--strict"});
   EXPECT_EQ(stats.code, 0) << stats.err;

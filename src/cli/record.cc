@@ -71,6 +71,7 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
   json.field("threads", progress.threads);
   json.field("bytes", progress.bytes);
   json.field("lost", progress.lost);
+  json.field("moved", progress.is_elsewhere);
   json.field("exit_code", ending.exit_code());
   ledger.write(json);
   json.end_object();
@@ -78,7 +79,7 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
 }
 
 Ledger ledger_of(const Progress& progress) {
-  if (progress.lost == 0) return Ledger(analyze::Summary{});
+  if (progress.lost == 0 || progress.is_elsewhere) return Ledger(analyze::Summary{});
   return Ledger(analyze::summarise(trace::Reader(progress.file)));
 }
 
@@ -90,7 +91,12 @@ void report(const Progress& progress, const RecordOptions& options, const Ending
   }
   const Ledger ledger = ledger_of(progress);
   if (options.json) return print_error(summary_json(progress, ending, ledger));
-  if (!options.quiet) say(summary_text(progress, options));
+  if (progress.is_elsewhere) {
+    say_warning(base::format("{} was moved, replaced or deleted while it was written: the trace is not there",
+                             base::printable(progress.file)));
+  } else if (!options.quiet) {
+    say(summary_text(progress, options));
+  }
   if (!options.quiet && progress.live_processes > 0) {
     say(base::format("{} still running, no longer recorded",
                      count_of(progress.live_processes, "process it started is", "processes it started are")));
@@ -129,7 +135,8 @@ int record_program(const RecordOptions& options) {
   try {
     const Progress progress = recording->finish();
     report(progress, options, ending);
-    if (options.strict && progress.lost > 0 && ending.exit_code() == kDone) return kLossOrDamage;
+    const bool is_whole = progress.lost == 0 && !progress.is_elsewhere;
+    if (options.strict && !is_whole && ending.exit_code() == kDone) return kLossOrDamage;
     return ending.exit_code();
   } catch (const std::exception& error) {
     say_error(error.what());

@@ -1,6 +1,7 @@
 #include "collect/recording.h"
 
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -117,6 +118,9 @@ Progress Recording::progress() const { return impl_->collector.progress(); }
 void Recording::dump(const std::string& path) { impl_->collector.dump(path); }
 
 Progress Recording::finish() {
+  const Output& output = impl_->collector.output();
+  const uint64_t device = output.is_flight() ? 0 : impl_->collector.output().file().device();
+  const uint64_t inode = output.is_flight() ? 0 : impl_->collector.output().file().inode();
   impl_->collector.stop();
   // Processes that still run have been told to stop recording; what they hold is in the file.
   for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());
@@ -124,6 +128,9 @@ Progress Recording::finish() {
   std::error_code moved;  // by somebody, while it was written
   const uintmax_t bytes = std::filesystem::file_size(progress.file, moved);
   if (!moved) progress.bytes = bytes;
+  struct stat status {};
+  const bool is_there = stat(progress.file.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode;
+  progress.is_elsewhere = inode != 0 && !is_there;
   return progress;
 }
 

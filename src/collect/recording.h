@@ -17,13 +17,14 @@ namespace kymo::collect {
 struct Progress {
   uint64_t processes = 0;  // seen so far
   uint64_t live_processes = 0;
-  uint64_t threads = 0;     // seen so far
-  uint64_t events = 0;      // ranges and points in the file
-  uint64_t unfinished = 0;  // ranges without an end, in processes that have ended, or at the end of the recording
-  uint64_t bytes = 0;       // of the file, or in the flight recorder
-  uint64_t lost = 0;        // as in the ledger
-  std::string file;         // the output, or the output at the end for a flight recorder
-  std::string error;        // why the file cannot be written at the moment
+  uint64_t threads = 0;       // seen so far
+  uint64_t events = 0;        // ranges and points in the file
+  uint64_t unfinished = 0;    // ranges without an end, in processes that have ended, or at the end of the recording
+  uint64_t bytes = 0;         // of the file, or in the flight recorder
+  uint64_t lost = 0;          // as in the ledger
+  std::string file;           // the output, or the output at the end for a flight recorder
+  std::string error;          // why the file cannot be written at the moment
+  bool is_elsewhere = false;  // finish(): somebody moved, replaced or deleted the file
 };
 
 class Recording {

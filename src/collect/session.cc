@@ -312,9 +312,12 @@ __attribute__((destructor(101))) void at_exit() {
   record::Process* shared = record::process();
   if (shared == nullptr || shared->external.load()) return;
   bool complete = true;
+  const bool wrote = own().by_environment && own().running && own().collector != nullptr && own().pid == getpid();
   try {
     close_session();
     finish_earlier(own());
+    if (wrote && !leads_to_trace(own().path))
+      base::say_to_user("the trace was moved, replaced or deleted while it was written: ", own().path);
   } catch (const std::exception& error) {
     complete = false;  // the segment keeps what the file would not take, for `kymo recover`
     if (own().by_environment) base::say_to_user("the trace is not complete: ", error.what());

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_size.h"
 #include "kymo/session.h"
 #include "ondemand/test_program.h"
 
@@ -143,7 +144,7 @@ TEST_F(AgentHardTest, ProgramsThatItStartsDoNotDisturbATrace) {
 }
 
 TEST_F(AgentHardTest, AThousandThreads) {
-  constexpr int kThreads = 1000;
+  constexpr int kThreads = base::test_size(1000);
   Program program(socket, [](const std::atomic<bool>& over) {
     std::vector<std::thread> threads;
     for (int i = 0; i < kThreads; ++i)

@@ -91,8 +91,9 @@ SegmentHeader* begin_in_child(Process& shared) noexcept {
 }  // namespace
 
 SegmentHeader* segment_for_recording(Process& shared) noexcept {
+  // While the lock is held the segment may be there already, but nobody collects it yet.
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
-  if (header != nullptr) return header;
+  if (header != nullptr && shared.restart_lock.load(std::memory_order_acquire) == 0) return header;
   while (shared.restart_lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
   header = begin_in_child(shared);
   shared.restart_lock.store(0, std::memory_order_release);

@@ -25,8 +25,11 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # What was compiled in one clone is good in another; precompiled headers are known by their content.
-  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  # What was compiled in one clone is good in another; precompiled headers are known by their content. Depend mode
+  # compares the headers themselves: what the preprocessor makes of them is the same after a change of a comment, but
+  # GCC then no longer recognises the header in the precompiled one, and includes it twice. It also saves the
+  # preprocessor's run.
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})

@@ -152,7 +152,7 @@ function(kymo_gtest TARGET)
     set(environment ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
   elseif(KYMO_SANITIZE MATCHES "thread")
     # Drivers that run inside the process (PoCL, lavapipe) are not built for it: what they do among themselves is theirs.
-    set(environment ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
+    set(environment ENVIRONMENT "TSAN_OPTIONS=ignore_noninstrumented_modules=1 atexit_sleep_ms=20")
   endif()
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_suites.cmake)
   file(GENERATE OUTPUT ${suites} CONTENT "

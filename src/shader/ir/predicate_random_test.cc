@@ -246,8 +246,9 @@ std::vector<int32_t> simulated(const Function& kernel, uint32_t threads, bool al
 TEST(PredicateRandomTest, KernelsDoTheSameBehindThePass) {
   uint32_t collectives = 0, endless = 0;
   const char* count = std::getenv("KYMO_RANDOM_COUNT");
-  const auto kernels =
-      static_cast<uint32_t>(count != nullptr ? std::strtoul(count, nullptr, 10) : base::kIsSanitized ? 50 : 150);
+  const auto kernels = static_cast<uint32_t>(count != nullptr     ? std::strtoul(count, nullptr, 10)
+                                             : base::kIsSanitized ? 50
+                                                                  : 150);
   for (uint32_t seed = 0; seed < kernels; ++seed) {
     Module module;
     const Function& kernel = RandomKernel(module, seed).make();

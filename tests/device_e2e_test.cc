@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "kymo/device.h"
 #include "readback.h"
 #include "support.h"

@@ -1,15 +1,14 @@
 // Whatever way a process ends, and its collector, everything recorded before is in the file: exactly once.
 #include <signal.h>
 
-#include <filesystem>
-
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <thread>
 #include <tuple>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "counts.h"
 #include "kymo/error.h"
 #include "readback.h"

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "counts.h"
 #include "readback.h"
 #include "support.h"

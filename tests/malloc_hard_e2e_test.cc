@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "counts.h"
 #include "heap_trace.h"
 

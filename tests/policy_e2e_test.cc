@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "counts.h"
 #include "readback.h"
 #include "support.h"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Programs with raised privileges, and programs that give theirs up: what they believe, and what is kept of them."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -47,14 +48,18 @@ def check_setuid(build, folder):
 
 
 def check_change_of_user(build, folder):
-    """What a child records after it gave up root's rights is in the trace of the process that it comes from."""
+    """What a child records after it gave up root's rights is in the trace of the process that it comes from.
+
+    So is what a program records that such a child starts.
+    """
     memory = folder / "own"
     memory.mkdir(mode=0o777)
     memory.chmod(0o1777)
-    for how in ("record", "trace"):
-        trace = folder / f"{how}.kymo"
+    for how, mode, name in (("record", "user", "child"), ("trace", "user", "child"), ("record", "user-exec", "leaf"),
+                            ("trace", "user-exec", "leaf")):
+        trace = folder / f"{how}-{mode}.kymo"
         environment = dict(os.environ, KYMO_SHM_DIR=str(memory))
-        command = [str(build / "bin" / "forks"), "user", "100"]
+        command = [str(build / "bin" / "forks"), mode, "100"]
         if how == "record":
             command = [str(build / "bin" / "kymo"), "record", "--quiet", "-o", str(trace), "--", *command]
         else:
@@ -64,8 +69,7 @@ def check_change_of_user(build, folder):
         stats = subprocess.run([str(build / "bin" / "kymo"), "stats", str(trace), "--strict"], env=environment,
                                capture_output=True, text=True, timeout=120)
         assert stats.returncode == 0, stats
-        rows = {line.split()[-1]: line.split()[4] for line in stats.stdout.splitlines() if len(line.split()) > 8}
-        assert any("child" in line and " 100 " in line for line in stats.stdout.splitlines()), (how, stats.stdout, rows)
+        assert any(name in line and " 100 " in line for line in stats.stdout.splitlines()), (how, mode, stats.stdout)
         left = [path for path in memory.rglob("*") if stat.S_ISREG(path.stat().st_mode)]
         assert not left, left
 
@@ -104,9 +108,12 @@ def check_jails(build, folder):
                                       capture_output=True, text=True, timeout=120)
                 assert "could not record" in done.stderr, done
             assert done.returncode == 0, done
-            info = subprocess.run([kymo, "info", str(trace), "--strict"], env=environment, capture_output=True,
-                                  text=True, timeout=120)
+            info = subprocess.run([kymo, "info", str(trace), "--strict", "--json"], env=environment,
+                                  capture_output=True, text=True, timeout=120)
             assert info.returncode != 0, (how, info)
+            losses = json.loads(info.stdout)["losses"]
+            unrecorded = sum(loss["count"] for loss in losses if loss["cause"] == "unrecorded")
+            assert unrecorded == (1 if how == "exec" else 2), (how, losses)  # a child, and a child of that
             left = [path for place in (memory, jail) for path in place.rglob("kymo-*/*") if path.is_file()]
             assert not left, (how, left)
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "readback.h"
 #include "support.h"
 

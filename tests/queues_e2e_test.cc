@@ -3,7 +3,7 @@
 #include <map>
 #include <sstream>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "convert/chrome.h"
 #include "convert/csv.h"
 #include "convert/export_stream.h"

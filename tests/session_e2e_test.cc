@@ -5,6 +5,7 @@
 #include <set>
 
 #include "collect/recording.h"
+#include "collect/recover.h"
 #include "counts.h"
 #include "kymo/error.h"
 #include "readback.h"

@@ -3,7 +3,6 @@
 #include <map>
 #include <set>
 
-#include "collect/recording.h"
 #include "counts.h"
 #include "readback.h"
 #include "support.h"

@@ -2,13 +2,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "readback.h"
 #include "support.h"
 
@@ -291,6 +292,85 @@ TEST_F(WholeTest, WhatBelongsToNoTraceAnyMoreIsRemoved) {
   const Ending removed = kymo({"recover", "--clean"});
   EXPECT_THAT(removed.out, Not(HasSubstr(file("a.kymo"))));
   EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
+TEST_F(WholeTest, WhatBelongsToAReplacedTraceIsRemoved) {
+  kill_recorded(file("a.kymo"));
+  const Ending second = kymo({"record", "-o", file("a.kymo"), "--", program("tries")});
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+  const Ending info = kymo({"info", file("a.kymo"), "--strict"});
+  EXPECT_EQ(info.code, 0) << info.err;
+
+  // Replaced by something else than a recording.
+  fs::remove(file("a.kymo"));
+  kill_recorded(file("a.kymo"));
+  write_file(file("a.kymo"), "");
+  const Ending removed = kymo({"recover", "--clean"});
+  EXPECT_THAT(removed.out, Not(HasSubstr("kept")));
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
+TEST_F(WholeTest, WhatAFlightRecorderLeftIsRemovedWithItsTrace) {
+  for (const Collector collector : {Collector::InProgram, Collector::KymoRecord}) {
+    Process process =
+        start_recorded(collector, file("a.kymo"), {program("endless"), file("counts")}, {.policy = "overwrite"});
+    ASSERT_TRUE(wait_until("a flight recorder's files", [&] {
+      const auto left = left_in_memory();
+      return std::any_of(left.begin(), left.end(), [](const auto& name) { return name.find("flight-") == 0; }) &&
+             fs::exists(file("counts"));
+    }));
+    if (collector == Collector::KymoRecord) run({"/bin/sh", "-c", "pkill -KILL -P " + std::to_string(process.pid())});
+    process.signal(SIGKILL);
+    process.wait();
+    const Ending kept = kymo({"recover", "--clean"});
+    EXPECT_THAT(kept.out, HasSubstr("kept the flight recorder of " + file("a.kymo"))) << to_string(collector);
+    fs::remove(file("a.kymo"));
+    const Ending removed = kymo({"recover", "--clean"});
+    EXPECT_THAT(removed.out, Not(HasSubstr("kept"))) << to_string(collector);
+    EXPECT_THAT(left_in_memory(), IsEmpty()) << to_string(collector);
+    fs::remove(file("counts"));
+  }
+}
+
+TEST_F(WholeTest, ATruncatedTraceSaysSoAndKeepsItsNames) {
+  for (const Collector collector : {Collector::InProgram, Collector::KymoRecord}) {
+    Process process = start_recorded(collector, file("a.kymo"), {program("endless"), file("counts")});
+    ASSERT_TRUE(wait_until("events in the file",
+                           [&] { return fs::exists(file("a.kymo")) && fs::file_size(file("a.kymo")) > 20'000; }));
+    fs::resize_file(file("a.kymo"), 0);
+    ASSERT_TRUE(wait_until("new events in the file", [&] { return fs::file_size(file("a.kymo")) > 500'000; }));
+    process.signal(SIGTERM);
+    process.wait();
+    const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
+    EXPECT_EQ(stats.code, 3) << to_string(collector) << stats.err;
+    EXPECT_THAT(stats.err, HasSubstr("because the trace was truncated while it was written")) << to_string(collector);
+    EXPECT_THAT(stats.err, Not(HasSubstr("damaged"))) << to_string(collector);
+    EXPECT_THAT(stats.out, HasSubstr("numbered")) << to_string(collector);
+    fs::remove(file("a.kymo"));
+    fs::remove(file("counts"));
+  }
+}
+
+TEST_F(WholeTest, NobodyRecordsAfterTheEndOfTheRecording) {
+  const std::string later = "setsid sh -c 'while [ ! -e " + file("go") + " ]; do sleep 0.01; done; " +
+                            program("tries") + "; echo > " + file("done") + "' &";
+  const Ending ending = kymo({"record", "-o", file("a.kymo"), "--", "/bin/sh", "-c", program("tries") + "; " + later});
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  write_file(file("go"), "");
+  ASSERT_TRUE(wait_until("the program to end", [&] { return fs::exists(file("done")); }));
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+  const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
+  EXPECT_EQ(stats.code, 0) << stats.err;
+  EXPECT_EQ(read_back(file("a.kymo")).count("work"), 1000u);
+}
+
+TEST_F(WholeTest, KymoDoesNotRecordItself) {
+  const Ending ending =
+      kymo({"record", "-o", file("a.kymo"), "--", program("tries")}, {.environment = {{"KYMO_TRACE", file("b.kymo")}}});
+  EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_FALSE(fs::exists(file("b.kymo")));
+  EXPECT_EQ(read_back(file("a.kymo")).count("work"), 1000u);
 }
 
 TEST_F(WholeTest, ATraceThatCannotBeWrittenIsReadWhole) {

@@ -243,9 +243,11 @@ std::string_view cause_text(trace::LossCause cause) {
     case trace::LossCause::LateStart:
       return "recording began too late";
     case trace::LossCause::Reported:
-      return "the profiler tells of it";
+      return "reported by the profiler";
     case trace::LossCause::Unrecorded:
       return "a process could not record";
+    case trace::LossCause::Truncated:
+      return "the trace was truncated while it was written";
   }
   return "a cause this version does not know";
 }

@@ -36,8 +36,9 @@ constexpr Wording kWordings[] = {
     {LossCause::WriteFailed, "write_failed", "event", "because the file could not be written"},
     {LossCause::Clock, "clock", "event", "because the time is not known or could not be converted"},
     {LossCause::LateStart, "late_start", "event", "because the recording started too late"},
-    {LossCause::Reported, "told", "item", "reported by the profiler"},
+    {LossCause::Reported, "reported", "item", "reported by the profiler"},
     {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
+    {LossCause::Truncated, "truncated", "byte", "because the trace was truncated while it was written"},
 };
 
 constexpr Wording kOfANewerKymo = {LossCause{}, "unknown", "event", "for a reason this version does not know"};

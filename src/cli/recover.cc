@@ -1,5 +1,10 @@
 // `kymo recover`: adds what dead processes left in memory to the trace they were recording.
 
+#include "collect/recover.h"
+
+#include <map>
+#include <vector>
+
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
@@ -8,7 +13,6 @@
 #include "cli/ledger.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
-#include "collect/recording.h"
 #include "options/command_line.h"
 #include "trace/append_file.h"
 #include "trace/reader.h"
@@ -56,6 +60,14 @@ std::string as_json(const collect::Cleaned& cleaned) {
     json.end_object();
   }
   json.end_array();
+  json.begin_array("kept_flights");
+  for (const collect::Cleaned::KeptFlight& kept : cleaned.kept_flights) {
+    json.begin_object();
+    json.field("file", kept.file);
+    if (!kept.trace.empty()) json.field("trace", kept.trace);
+    json.end_object();
+  }
+  json.end_array();
   json.begin_array("of_other_versions");
   for (const std::string& path : cleaned.of_other_versions) json.value(path);
   json.end_array();
@@ -63,17 +75,39 @@ std::string as_json(const collect::Cleaned& cleaned) {
   return json.text();
 }
 
+// One line, with all files counted and the first one named.
+std::string kept_files(const std::vector<std::string>& files, const char* one, const char* several) {
+  if (files.empty()) return {};
+  if (files.size() == 1) return base::format("kept {} {}\n", base::printable(files[0]), one);
+  return base::format("kept {} and {} {}\n", base::printable(files[0]), count_of(files.size() - 1, "other file"),
+                      several);
+}
+
 std::string as_text(const collect::Cleaned& cleaned) {
-  std::string text = base::format("removed {} ({})\n", count_of(cleaned.removed, "segment"), bytes_text(cleaned.bytes));
+  std::string text = base::format("removed {} ({})\n", count_of(cleaned.removed, "file"), bytes_text(cleaned.bytes));
   if (cleaned.live > 0)
     text += base::format("{} still recording, skipped\n", count_of(cleaned.live, "process", "processes"));
-  for (const collect::Cleaned::Kept& kept : cleaned.kept)
-    text += kept.trace.empty() ? base::format("kept the memory of process {}: its trace is not known\n", kept.pid)
-                               : base::format("kept the memory of process {}: 'kymo recover {}' recovers it\n",
-                                              kept.pid, base::printable(kept.trace));
-  for (const std::string& path : cleaned.of_other_versions)
-    text += base::format("kept {}, which is from another version of Kymo: remove it when its program has ended\n",
-                         base::printable(path));
+  std::map<std::string, std::vector<uint64_t>> by_trace;
+  for (const collect::Cleaned::Kept& kept : cleaned.kept) by_trace[kept.trace].push_back(kept.pid);
+  for (const auto& [trace, pids] : by_trace) {
+    const std::string whose =
+        pids.size() == 1 ? base::format("process {}", pids[0]) : count_of(pids.size(), "process", "processes");
+    text += trace.empty()
+                ? base::format("kept the memory of {}: the trace is not known\n", whose)
+                : base::format("kept the memory of {}: 'kymo recover {}' recovers it\n", whose, base::printable(trace));
+  }
+  std::vector<std::string> unknown;
+  for (const collect::Cleaned::KeptFlight& kept : cleaned.kept_flights) {
+    if (kept.trace.empty())
+      unknown.push_back(kept.file);
+    else
+      text += base::format("kept the flight recorder of {}: 'kymo recover {}' recovers it\n",
+                           base::printable(kept.trace), base::printable(kept.trace));
+  }
+  text += kept_files(unknown, "whose trace is not known: remove it if you do not need it",
+                     "whose traces are not known: remove them if you do not need them");
+  text += kept_files(cleaned.of_other_versions, "of another version of Kymo: remove it when its program has ended",
+                     "of other versions of Kymo: remove them when their programs have ended");
   return text;
 }
 

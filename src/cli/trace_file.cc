@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
-#include "collect/recording.h"
+#include "collect/recover.h"
 #include "kymo/error.h"
 #include "trace/append_file.h"
 

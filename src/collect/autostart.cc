@@ -1,4 +1,5 @@
 // KYMO_TRACE=run.kymo records any program that links Kymo, and the programs it starts, from the first instruction on.
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,15 +10,22 @@
 
 #include "base/environment.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "collect/folders.h"
 #include "collect/own_session.h"
 #include "kymo/kymo.h"
+#include "record/refusal.h"
+#include "record/segment.h"
+
+// Defined in the programs `kymo` and `kymod`, which do not record themselves.
+extern "C" __attribute__((weak)) const char kymo_is_kymo_itself;
 
 namespace kymo::collect {
 namespace {
 
-// Set by the first process, so that those it starts add to its file instead of beginning it anew.
+// Set by the first process, for those that it starts. They add to its file.
 constexpr const char* kRootVariable = "KYMO_TRACE_SESSION";
+constexpr size_t kSessionDigits = 32;
 
 std::string with_pid(std::string path) {
   for (size_t at = path.find("%p"); at != std::string::npos; at = path.find("%p", at))
@@ -25,22 +33,43 @@ std::string with_pid(std::string path) {
   return path;
 }
 
-std::optional<SessionId> parent_session() {
+// SESSION:DEVICE:INODE of the trace, then where the first process is (record::Home).
+std::string text_of(const EnvironmentSession& session) {
+  const record::Home& home = session.home;
+  return base::format("{}:{}:{}:{}:{}:{}:{}:{}", to_hex(session.id.bytes), session.file_device, session.file_inode,
+                      home.device, home.inode, home.root_device, home.root_inode, home.network);
+}
+
+std::optional<EnvironmentSession> parent_session() {
   const char* text = base::environment(kRootVariable);
-  if (text == nullptr || std::strlen(text) != 32) return std::nullopt;
-  SessionId id;
-  for (size_t i = 0; i < sizeof id.bytes; ++i) {
+  if (text == nullptr || std::strlen(text) < kSessionDigits) return std::nullopt;
+  EnvironmentSession session{};
+  for (size_t i = 0; i < sizeof session.id.bytes; ++i) {
     unsigned byte = 0;
     if (sscanf(text + 2 * i, "%2x", &byte) != 1) return std::nullopt;
-    id.bytes[i] = static_cast<uint8_t>(byte);
+    session.id.bytes[i] = static_cast<uint8_t>(byte);
   }
-  return id;
+  record::Home& home = session.home;
+  const int read =
+      sscanf(text + kSessionDigits, ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64,
+             &session.file_device, &session.file_inode, &home.device, &home.inode, &home.root_device, &home.root_inode,
+             &home.network);
+  if (read != 7) return std::nullopt;
+  return session;
+}
+
+// False if the trace was moved or replaced and the first process has ended: then this process starts a trace itself.
+bool can_join(const std::string& path, const EnvironmentSession& first) {
+  const bool may_have_ended = first.home.network != 0 && first.home.network == record::network_namespace();
+  return is_file(path, first.file_device, first.file_inode) || !may_have_ended ||
+         record::recorder_listens(first.id.bytes);
 }
 
 __attribute__((constructor(102))) void autostart() {
   // Not in a program that has more rights than whoever starts it: it would write where they say.
   const char* wanted = base::environment("KYMO_TRACE");
   if (wanted == nullptr || *wanted == '\0' || base::environment("KYMO_SESSION") != nullptr) return;
+  if (&kymo_is_kymo_itself != nullptr) return;
   if (session_taken()) return;  // by another copy of the library in this process
   try {
     // Once for all: this program, and those it starts, may go to another folder first.
@@ -48,8 +77,11 @@ __attribute__((constructor(102))) void autostart() {
     setenv("KYMO_TRACE", pattern.c_str(), 1);
     const std::string path = with_pid(pattern);
     const auto parent = path == pattern ? parent_session() : std::nullopt;
-    const SessionId id = start_session_by_environment(path, options_from_environment(), parent ? &*parent : nullptr);
-    if (!parent) setenv(kRootVariable, to_hex(id.bytes).c_str(), 1);
+    if (parent && can_join(path, *parent)) {
+      join_environment_session(path, options_from_environment(), *parent);
+    } else {
+      setenv(kRootVariable, text_of(start_environment_session(path, options_from_environment())).c_str(), 1);
+    }
   } catch (const std::exception& error) {
     // Asked for in so many words, and not to be had: the program runs on, and whoever asked is told.
     base::say_to_user("not recording: ", error.what());

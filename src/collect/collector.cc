@@ -66,7 +66,7 @@ void Collector::add_refused(uint64_t pid, const std::string& why) {
   trace::WriterId writer;
   std::copy(std::begin(id.bytes), std::end(id.bytes), writer.bytes.begin());
   trace::Origin origin;
-  if (announced_) origin.session = announced_->hex();
+  origin.session = output_->session();
   origin.pid = pid;
   output_->writer().origin(writer, origin);
   const trace::Loss loss{
@@ -95,7 +95,10 @@ void Collector::start() {
 
 bool Collector::pass(bool everything) {
   bool read = false;
-  for (auto& source : sources_) read |= source->drain(output_->writer(), everything);
+  for (auto& source : sources_) {
+    read |= source->drain(output_->writer(), everything);
+    restate_if_truncated();
+  }
   return read;
 }
 
@@ -158,6 +161,18 @@ void Collector::run() {
   cpu_ns_ = base::clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+// Somebody truncated the file: it has lost the names, and what they belonged to. The rest can be read again after this.
+void Collector::restate_if_truncated() {
+  const uint64_t bytes = output_->writer().take_truncated_bytes();
+  if (bytes == 0) return;
+  if (announced_) announce(*announced_);
+  for (auto& source : sources_) source->introduce(output_->writer());
+  if (!announced_ && sources_.empty()) return;
+  const trace::Loss loss{trace::LossCause::Truncated, 0, bytes, 0, 0, ""};
+  output_->writer().losses(announced_ ? *announced_ : sources_.front()->id(), {&loss, 1});
+  ++removed_lost_;
+}
+
 void Collector::complete() {
   if (discover_) discover_(*this, true);
   if (forget_flight_) output_->forget_flight();
@@ -165,6 +180,7 @@ void Collector::complete() {
     if (source->is_own()) source->saw_alive();
   pass(true);
   for (auto& source : sources_) source->finish(output_->writer(), cpu_ns_);
+  restate_if_truncated();
   if (announced_) output_->file().ending(*announced_, {});
   failure_ = nullptr;
   update_progress();

@@ -77,6 +77,7 @@ class Collector {
   bool pass(bool everything);
   void wait(uint32_t seen);
   void read_all();
+  void restate_if_truncated();
   Output::Endings endings() const;
   void answer_dumps();
   void answer_copies();

@@ -59,6 +59,8 @@ std::vector<std::string> segment_folders(Whose whose) {
   std::set<std::string> bases{"/dev/shm", "/tmp"};
   for (const char* variable : {"KYMO_SHM_DIR", "XDG_RUNTIME_DIR"})
     if (const char* base = base::environment(variable); base != nullptr && base[0] != '\0') bases.insert(base);
+  if (const char* only = base::environment("KYMO_SHM_DIR"); whose == Whose::Own && only != nullptr && only[0] != '\0')
+    bases = {only};
   constexpr std::string_view kPrefix = "kymo-";
   std::vector<std::string> folders;
   for (const std::string& base : bases) {

@@ -19,8 +19,8 @@ std::string absolute_path(const std::string& path);
 // The folder for new segments. Throws kymo::NotAvailable if there is none.
 std::string segment_folder();
 
-// All folders that may contain segments: this user's, and for root those of all users, because a program that root
-// records may have changed its user.
+// Own: the folders in which this process may create segments. All: those of programs with another environment too, and
+// for root those of all users, because a program that root records may have changed its user.
 enum class Whose { Own, All };
 std::vector<std::string> segment_folders(Whose whose = Whose::All);
 

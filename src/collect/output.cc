@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -14,10 +13,9 @@
 #include "base/file.h"
 #include "base/output_path.h"
 #include "base/text.h"
+#include "collect/flight_files.h"
 #include "collect/folders.h"
 #include "kymo/error.h"
-#include "record/segment.h"
-#include "trace/append_file.h"
 
 namespace kymo::collect {
 namespace {
@@ -67,8 +65,6 @@ std::vector<std::byte> contents_of(const std::string& path) {
   return bytes;
 }
 
-std::string flight_prefix(const std::string& session) { return "flight-" + session + "-"; }
-
 }  // namespace
 
 Output::Output(const std::string& path, trace::Writer::Mode mode, const FlightOptions& flight,
@@ -78,9 +74,7 @@ Output::Output(const std::string& path, trace::Writer::Mode mode, const FlightOp
   if (flight_.on()) begin_generation();
 }
 
-Output::~Output() {
-  while (!generations_.empty()) drop_oldest();
-}
+Output::~Output() { drop_all(); }
 
 void Output::begin_generation() {
   if (!generations_.empty()) {
@@ -92,10 +86,13 @@ void Output::begin_generation() {
     last.writer.reset();
     last.ended = Clock::now();
   }
-  // The pid keeps a forked child's files apart from its parent's; the identity tells whether it still runs.
-  const auto pid = static_cast<uint32_t>(getpid());
-  std::string path = base::format("{}/{}{}-{}-{:08}", segment_folder(), flight_prefix(session_), pid,
-                                  record::process_identity(pid), next_generation_++);
+  const std::string folder = segment_folder();
+  if (link_.empty()) {
+    link_ = flight_link(folder, session_);
+    // Without it the files are recovered all the same. They only stay longer if the trace is deleted.
+    [[maybe_unused]] const int made = symlink(absolute_path(path_).c_str(), link_.c_str());
+  }
+  std::string path = flight_file(folder, session_, next_generation_++);
   trace::Writer writer(path, trace::Writer::Mode::Create);
   generations_.push_back({std::move(path), std::move(writer), 0, Clock::now(), {}});
 }
@@ -105,6 +102,12 @@ void Output::drop_oldest() {
   oldest.writer.reset();
   unlink(oldest.path.c_str());
   generations_.pop_front();
+}
+
+void Output::drop_all() {
+  while (!generations_.empty()) drop_oldest();
+  if (!link_.empty()) unlink(link_.c_str());
+  link_.clear();
 }
 
 bool Output::rotate() {
@@ -201,12 +204,13 @@ void Output::close() {
     file_->append_chunks(contents_of(oldest.path));
     drop_oldest();
   }
+  drop_all();
   flight_ = {};
   file_->close();
 }
 
 void Output::forget_flight() {
-  while (!generations_.empty()) drop_oldest();
+  drop_all();
   flight_ = {};
 }
 
@@ -222,25 +226,6 @@ uint64_t Output::bytes() const {
   for (const Generation& generation : generations_)
     sum += generation.writer ? generation.writer->bytes_written() : generation.bytes;
   return sum;
-}
-
-std::vector<std::string> abandoned_flight_files(const std::string& session) {
-  std::vector<std::string> files;
-  for (const std::string& folder : segment_folders()) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename();
-      if (!name.starts_with(flight_prefix(session))) continue;
-      uint32_t pid = 0;
-      unsigned long long identity = 0;
-      if (std::sscanf(name.c_str() + flight_prefix(session).size(), "%u-%llu-", &pid, &identity) != 2) continue;
-      // Whose process is in another PID namespace still holds the file.
-      if (record::process_identity(pid) != identity && !trace::is_being_written(entry.path()))
-        files.push_back(entry.path());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 void append_file(const std::string& to, const std::string& from) {

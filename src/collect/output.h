@@ -2,7 +2,8 @@
 //
 // A flight recorder is a sequence of small trace files in shared memory. It writes to the newest. When that is full or
 // old enough, a new one starts and the oldest is removed. Traces may be concatenated, so the content of the recorder is
-// the bytes of these files in order. They are in shared memory, so they outlive the process.
+// the bytes of these files in order. They are in shared memory, so they outlive the process. A symbolic link beside
+// them names the trace that they belong to.
 #pragma once
 
 #include <chrono>
@@ -65,6 +66,7 @@ class Output {
 
   uint64_t bytes() const;  // in the file, or in the flight recorder
   const std::string& path() const { return path_; }
+  const std::string& session() const { return session_; }
   // The path to which close() writes the data of a flight recorder.
   std::string end_path() const;
 
@@ -82,8 +84,10 @@ class Output {
   };
   void begin_generation();
   void drop_oldest();
+  void drop_all();
 
   std::string path_, session_;
+  std::string link_;  // a flight recorder's link to path_
   FlightOptions flight_;
   std::optional<trace::Writer> file_;
   std::deque<Generation> generations_;
@@ -91,9 +95,6 @@ class Output {
   bool was_dumped_ = false;  // to path_
   std::optional<Copy> copy_;
 };
-
-// The files of a session's flight recorders whose process has ended, oldest first.
-std::vector<std::string> abandoned_flight_files(const std::string& session);
 
 // Adds the bytes of `from` to the end of `to`. Throws kymo::Error.
 void append_file(const std::string& to, const std::string& from);

@@ -5,6 +5,7 @@
 
 #include "collect/options.h"
 #include "kymo/session.h"
+#include "record/segment.h"
 
 namespace kymo::collect {
 
@@ -38,8 +39,22 @@ KYMO_API void end_flight_copy();
 // nothing if this copy of the library has no session.
 KYMO_API void flush_session();
 
-// The session of KYMO_TRACE. Returns its id, for the child processes.
-SessionId start_session_by_environment(const std::string& path, const SessionOptions& options, const SessionId* joined);
+// The session of KYMO_TRACE in the first process, which started the trace. Other processes join it.
+struct EnvironmentSession {
+  SessionId id;
+  uint64_t file_device = 0, file_inode = 0;  // of the trace; 0: not known
+  record::Home home;
+};
+EnvironmentSession start_environment_session(const std::string& path, const SessionOptions& options);
+
+// In a process that the first one has started. If it cannot write the trace (it has changed its user, or its path leads
+// to another file), it records all the same, and the first process collects its data. Throws kymo::Error if that is
+// not possible either; the first process has got a report then.
+void join_environment_session(const std::string& path, const SessionOptions& options, const EnvironmentSession& joined);
+
+// True if `path` leads to this file, or if the inode is 0 (not known).
+bool is_file(const std::string& path, uint64_t device, uint64_t inode);
+
 // True if this process has a session, from any source.
 KYMO_API bool session_taken();
 // True if `kymo record` or KYMO_TRACE records this process.

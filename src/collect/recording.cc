@@ -13,6 +13,7 @@
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
+#include "collect/recover.h"
 #include "collect/refusals.h"
 #include "kymo/error.h"
 #include "record/cut_guard.h"
@@ -32,14 +33,17 @@ struct Recording::Impl {
         options(checked(options_in)),
         session(new_session_id()),
         refusals(session),
+        replaced(existing == Existing::Replace ? path_in : ""),
         collector(std::make_unique<Output>(
                       path_in, existing == Existing::Append ? trace::Writer::Mode::Append : trace::Writer::Mode::Create,
                       flight_options(options), to_hex(session.bytes)),
-                  [this](Collector&, bool) {
-                    discover();
+                  [this](Collector&, bool is_last) {
                     for (const Refusal& refusal : refusals.take()) collector.add_refused(refusal.pid, refusal.why);
+                    if (is_last) refusals.close();  // first: a program that starts after discover() must not record
+                    discover();
                   }) {
     announce();
+    replaced.remove();
     home = record::home_of(segment_folder().c_str());  // throws here rather than in the program that is to be recorded
     remove_spent_segments();
     collector.start();
@@ -88,6 +92,7 @@ struct Recording::Impl {
   SessionOptions options;
   SessionId session;
   Refusals refusals;
+  LeftOver replaced;
   record::Home home;
   std::vector<Recorded> known;  // that still run; the collector's thread's
   std::set<std::string> seen;   // names of segments looked at
@@ -102,15 +107,15 @@ Recording::~Recording() = default;
 std::vector<std::pair<std::string, std::string>> Recording::environment() const {
   const trace::Writer& file = impl_->collector.output().file();
   const record::Home& home = impl_->home;
-  // A flight recorder's file is another one after each dump.
+  // A flight recorder's file is another one after each dump: it is known only by its path.
   const bool stays = !impl_->collector.output().is_flight();
-  return {
-      {"KYMO_SESSION", to_hex(impl_->session.bytes)},
-      {"KYMO_SESSION_FILE",
-       stays ? base::format("{}:{}:{}", file.device(), file.inode(), absolute_path(impl_->path)) : "0:0"},
-      {"KYMO_SESSION_HOME", base::format("{}:{}:{}:{}", home.device, home.inode, home.root_device, home.root_inode)},
-      {"KYMO_POLICY", policy_name(impl_->options.policy)},
-      {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
+  return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
+          {"KYMO_SESSION_FILE",
+           base::format("{}:{}:{}", stays ? file.device() : 0, stays ? file.inode() : 0, absolute_path(impl_->path))},
+          {"KYMO_SESSION_HOME",
+           base::format("{}:{}:{}:{}:{}", home.device, home.inode, home.root_device, home.root_inode, home.network)},
+          {"KYMO_POLICY", policy_name(impl_->options.policy)},
+          {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
 }
 
 Progress Recording::progress() const { return impl_->collector.progress(); }

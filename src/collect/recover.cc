@@ -1,3 +1,5 @@
+#include "collect/recover.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,9 +13,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "collect/flight_files.h"
 #include "collect/folders.h"
 #include "collect/output.h"
-#include "collect/recording.h"
 #include "collect/resume.h"
 #include "collect/source.h"
 #include "kymo/error.h"
@@ -31,23 +33,34 @@ trace::WriterId writer_of(const record::SegmentHeader& header) {
 
 bool is_known(record::SegmentHeader& header) {
   header.file_path[sizeof header.file_path - 1] = '\0';
-  return header.file_inode != 0 && header.file_path[0] != '\0';
+  return header.file_path[0] != '\0';
 }
 
-// Where the process said that its trace is.
+// Where the process said that its trace is. A flight recorder's trace is another file after each dump.
 bool is_there(const record::SegmentHeader& header) {
   struct stat status {};
-  return ::stat(header.file_path, &status) == 0 && status.st_dev == header.file_device &&
-         status.st_ino == header.file_inode;
+  return ::stat(header.file_path, &status) == 0 &&
+         (header.file_inode == 0 || (status.st_dev == header.file_device && status.st_ino == header.file_inode));
+}
+
+bool is_named_by(const trace::Reader& reader, const record::SegmentHeader& header) {
+  return reader.writers().contains(writer_of(header)) || reader.sessions().contains(to_hex(header.session));
 }
 
 // Segments of the processes that a trace names.
 std::vector<FoundSegment> segments_of(const trace::Reader& reader, record::Sharing sharing) {
-  return find_segments(
-      [&](const record::SegmentHeader& header) {
-        return reader.writers().contains(writer_of(header)) || reader.sessions().contains(to_hex(header.session));
-      },
-      {.sharing = sharing});
+  return find_segments([&](const record::SegmentHeader& header) { return is_named_by(reader, header); },
+                       {.sharing = sharing});
+}
+
+// True if the file at `path` is a trace that `names` the data in question. Another recording may have replaced it.
+template <typename Names>
+bool is_trace_that(const std::string& path, const Names& names) {
+  try {
+    return names(trace::Reader(path));
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 // Is this the trace that the process recorded, or all that is left of it?
@@ -81,9 +94,12 @@ Recovered recover(const std::string& path) {
   const struct stat status = status_of(path);
   Recovered result;
   for (const std::string& session : std::set<std::string>(reader.sessions())) {
-    for (const std::string& held : abandoned_flight_files(session)) {
-      append_file(path, held);
-      unlink(held.c_str());
+    for (const AbandonedFlight& flight : abandoned_flights(segment_folders(), session)) {
+      for (const std::string& held : flight.files) {
+        append_file(path, held);
+        unlink(held.c_str());
+      }
+      flight.remove();
     }
   }
   reader.refresh();
@@ -143,6 +159,29 @@ std::string whole_copy(const std::string& path) {
   return copy;
 }
 
+namespace {
+
+// The same for the files of flight recorders.
+void clean_flights(Cleaned& result) {
+  for (const AbandonedFlight& flight : abandoned_flights(segment_folders(Whose::Own))) {
+    const bool is_recoverable = flight.trace.empty() || is_trace_that(flight.trace, [&](const trace::Reader& reader) {
+                                  return reader.sessions().contains(flight.session);
+                                });
+    if (is_recoverable && !flight.files.empty()) {
+      result.kept_flights.push_back({flight.files.front(), flight.trace});
+      continue;
+    }
+    for (const std::string& file : flight.files) {
+      struct stat status {};
+      if (::stat(file.c_str(), &status) == 0) result.bytes += static_cast<uint64_t>(status.st_blocks) * 512;
+    }
+    result.removed += flight.files.size();
+    flight.remove();
+  }
+}
+
+}  // namespace
+
 Cleaned clean_segments() {
   Cleaned result;
   auto found = find_segments([](const record::SegmentHeader&) { return true; }, {.whose = Whose::Own});
@@ -150,7 +189,12 @@ Cleaned clean_segments() {
     record::SegmentHeader& header = *segment.mapping.header;
     if (claim(segment.mapping)) {
       const bool known = is_known(header);
-      if (!has_unread(segment.mapping) || (known && !is_there(header))) {
+      const auto can_be_recovered = [&] {
+        return is_there(header) && is_trace_that(header.file_path, [&](const trace::Reader& reader) {
+                 return is_named_by(reader, header);
+               });
+      };
+      if (!has_unread(segment.mapping) || (known && !can_be_recovered())) {
         struct stat status {};
         ::fstat(segment.mapping.fd, &status);
         ++result.removed;
@@ -164,8 +208,36 @@ Cleaned clean_segments() {
     }
     record::unmap_segment(segment.mapping);
   }
+  clean_flights(result);
   result.of_other_versions = segments_of_other_versions(Whose::Own);
   return result;
+}
+
+LeftOver::LeftOver(const std::string& path) noexcept {
+  try {
+    const struct stat status = status_of(path);
+    sessions_ = trace::Reader(path).sessions();
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  } catch (const std::exception&) {  // not a trace, or not there
+  }
+}
+
+void LeftOver::remove() noexcept {
+  if (sessions_.empty()) return;
+  try {
+    const auto is_of_it = [this](const record::SegmentHeader& header) {
+      const bool is_its_file = header.file_inode == 0 || (header.file_device == device_ && header.file_inode == inode_);
+      return is_its_file && sessions_.contains(to_hex(header.session));
+    };
+    for (FoundSegment& segment : find_segments(is_of_it)) {
+      if (claim(segment.mapping)) unlink(segment.path.c_str());
+      record::unmap_segment(segment.mapping);
+    }
+    for (const std::string& session : sessions_)
+      for (const AbandonedFlight& flight : abandoned_flights(segment_folders(), session)) flight.remove();
+  } catch (const std::exception&) {  // `kymo recover --clean` removes the rest
+  }
 }
 
 }  // namespace kymo::collect

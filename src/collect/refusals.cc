@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,18 +22,33 @@ Refusals::Refusals(const SessionId& session) : socket_(socket(AF_UNIX, SOCK_DGRA
   sockaddr_un address;
   const uint32_t length = record::refusal_address(session.bytes, address);
   constexpr int kOn = 1;
-  if (socket_ >= 0 && setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &kOn, sizeof kOn) == 0 &&
-      bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0)
+  struct stat status {};
+  if (socket_ >= 0 && fstat(socket_, &status) == 0 &&
+      setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &kOn, sizeof kOn) == 0 &&
+      bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+    inode_ = status.st_ino;
     return;
+  }
   const int error = errno;
-  if (socket_ >= 0) close(socket_);
+  if (socket_ >= 0) ::close(socket_);
   throw NotAvailable(base::format("no socket for processes that cannot record: {}", strerror(error)));
 }
 
-Refusals::~Refusals() { close(socket_); }
+Refusals::~Refusals() { close(); }
+
+bool Refusals::is_open() const noexcept {
+  struct stat status;
+  return socket_ >= 0 && fstat(socket_, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_ino == inode_;
+}
+
+void Refusals::close() noexcept {
+  if (is_open()) ::close(socket_);
+  socket_ = -1;
+}
 
 std::vector<Refusal> Refusals::take() {
   std::vector<Refusal> refusals;
+  if (!is_open()) return refusals;
   for (size_t i = 0; i < kMostAtOnce; ++i) {
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
     char why[record::kMostRefusalBytes];

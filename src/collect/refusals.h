@@ -22,11 +22,17 @@ class Refusals {
   Refusals(const Refusals&) = delete;
   Refusals& operator=(const Refusals&) = delete;
 
-  // The messages since the last call.
+  // The messages since the last call. None after close().
   std::vector<Refusal> take();
 
+  // From now on, processes see that the recorder has ended. Also for a forked child, which inherits the socket.
+  void close() noexcept;
+
  private:
+  bool is_open() const noexcept;  // a program may close all its files, and reuse their numbers
+
   int socket_;
+  uint64_t inode_ = 0;
 };
 
 }  // namespace kymo::collect

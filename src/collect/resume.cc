@@ -1,5 +1,6 @@
 #include "collect/resume.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -51,14 +52,16 @@ Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
     } catch (const Error&) {  // damaged: the ranges that were open in it have lost their beginnings
     }
     trace::Track track;
-    if (const auto described = known.tracks.find(chunk->track); described != known.tracks.end())
-      track = described->second;
+    const auto described = known.tracks.find(chunk->track);
+    const bool is_described = described != known.tracks.end();
+    if (is_described) track = described->second;
     track.id = chunk->track;
     const uint64_t beyond = beyond_limit(reader, *chunk, batch.closing);
-    state.rings[ring] = {chunk->sequence_end, std::move(track), std::move(batch.closing), beyond};
+    state.next_track = std::max(state.next_track, chunk->track + 1);
+    state.rings[ring] = {chunk->sequence_end, std::move(track), is_described, std::move(batch.closing), beyond};
   }
   state.clocks = known.clocks;
-  if (!known.tracks.empty()) state.next_track = known.tracks.rbegin()->first + 1;
+  if (!known.tracks.empty()) state.next_track = std::max(state.next_track, known.tracks.rbegin()->first + 1);
   return state;
 }
 

@@ -15,11 +15,14 @@
 #include "collect/folders.h"
 #include "collect/options.h"
 #include "collect/own_session.h"
+#include "collect/recover.h"
+#include "collect/refusals.h"
 #include "collect/relatives.h"
 #include "kymo/kymo.h"
 #include "record/cut_guard.h"
 #include "record/flush.h"
 #include "record/process.h"
+#include "record/refusal.h"
 
 namespace kymo::collect {
 namespace {
@@ -36,6 +39,7 @@ struct OwnSession {
   SessionOptions options;
   SessionId id{};
   record::Home home;                      // of the process that began it
+  std::shared_ptr<Refusals> refusals;     // from the processes that this one starts; null if it began no KYMO_TRACE
   std::shared_ptr<Collector> collector;   // who asks it for something holds it too, while the session may end
   std::shared_ptr<Collector> unfinished;  // of a session whose file would not take all: a full disk
   struct sigaction old_action {};
@@ -71,18 +75,21 @@ void say_unrecorded(trace::Writer& file, const OwnSession& session, const char* 
   file.losses(writer, {&loss, 1});
 }
 
+void set_path(record::SegmentOptions& options, const std::string& path) {
+  if (path.size() < sizeof options.file_path) std::strcpy(options.file_path, path.c_str());
+}
+
 // Needs the mutex, or a process with one thread.
 void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   record::Process& shared = this_process();
   auto output = std::make_unique<Output>(session.path, mode, flight_options(session.options), to_hex(session.id.bytes));
   shared.options = record::SegmentOptions(segment_options(session.options, session.id));
   shared.options.home = session.home;
-  if (!output->is_flight()) {  // whose file is another one after each dump
+  if (!output->is_flight()) {  // its file is another one after each dump
     shared.options.file_device = output->file().device();
     shared.options.file_inode = output->file().inode();
-    if (session.path.size() < sizeof shared.options.file_path)
-      std::strcpy(shared.options.file_path, session.path.c_str());
   }
+  set_path(shared.options, session.path);
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   const bool had_segment = header != nullptr;
   char why[512];
@@ -106,8 +113,12 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
     std::memcpy(header->file_path, shared.options.file_path, sizeof header->file_path);
   }
   auto relatives = std::make_shared<Relatives>(session.path, session.id);
-  session.collector =
-      std::make_shared<Collector>(std::move(output), [relatives, &shared](Collector& collector, bool is_last) {
+  session.collector = std::make_shared<Collector>(
+      std::move(output), [relatives, refusals = session.refusals, &shared](Collector& collector, bool is_last) {
+        if (refusals) {
+          for (const Refusal& refusal : refusals->take()) collector.add_refused(refusal.pid, refusal.why);
+          if (is_last) refusals->close();
+        }
         // Looking costs as much as there are other programs: only who may have relatives does.
         if (own().has_forked.load() || own().by_environment.load()) relatives->look(collector, is_last);
         if (!record::was_cut(shared.mapping)) return;
@@ -127,6 +138,7 @@ void after_fork_in_child() noexcept {
   OwnSession& session = own();
   if (session.pid == getpid()) return;  // a handler of the program's was before us, and has recorded
   new (&session.mutex) std::mutex;
+  if (session.refusals) session.refusals->close();
   // Never destroyed: what stands for the thread here would be joined. The other copies went with their threads.
   for (auto* held : {&session.collector, &session.unfinished}) {
     if (!*held) continue;
@@ -154,12 +166,10 @@ bool record_for_relatives(OwnSession& session) noexcept {
   return true;
 }
 
+// A flight recorder's trace is another file after each dump: its inode is not known.
 bool leads_to_trace(const std::string& path) {
   const record::SegmentOptions& options = record::process()->options;
-  if (options.file_inode == 0) return true;  // a flight recorder's is another file after each dump
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && status.st_dev == options.file_device &&
-         status.st_ino == options.file_inode;
+  return is_file(path, options.file_device, options.file_inode);
 }
 
 // In a forked child, at its first record: the same session goes on, with a collector of the child's own.
@@ -192,12 +202,18 @@ void stop_session(OwnSession& session) {
   shared.session.store(nullptr, std::memory_order_release);
   session.running = false;
   if (session.options.dump_signal != 0) sigaction(session.options.dump_signal, &session.old_action, nullptr);
+  session.refusals.reset();
   if (session.pid != getpid() || !session.collector) return;  // a child that recorded nothing
   session.unfinished = std::move(session.collector);
   finish_earlier(session);
 }
 
 }  // namespace
+
+bool is_file(const std::string& path, uint64_t device, uint64_t inode) {
+  struct stat status;
+  return inode == 0 || (stat(path.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode);
+}
 
 void follow_forks() {
   static const int registered = pthread_atfork(
@@ -224,7 +240,9 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
     session.home = {};
     if (tidy == Tidy::Yes) remove_spent_segments();
     shared.restart.store(restart_in_child, std::memory_order_release);
+    LeftOver replaced(mode == StartMode::Create ? path : "");
     start_collector(session, mode == StartMode::Create ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
+    replaced.remove();
   } catch (...) {
     shared.restart.store(nullptr, std::memory_order_release);
     shared.session.store(nullptr, std::memory_order_release);
@@ -287,11 +305,63 @@ bool recorded_from_outside() {
   return this_process().external.load(std::memory_order_relaxed) || (own().by_environment && own().running);
 }
 
-SessionId start_session_by_environment(const std::string& path, const SessionOptions& options,
-                                       const SessionId* joined) {
-  start_session(path, options, StartMode::Append, joined);
-  own().by_environment = true;
-  return own().id;
+EnvironmentSession start_environment_session(const std::string& path, const SessionOptions& options) {
+  OwnSession& session = own();
+  EnvironmentSession started{};
+  started.id = new_session_id();
+  try {
+    session.refusals = std::make_shared<Refusals>(started.id);
+  } catch (const Error&) {  // processes that cannot record say so on standard error only
+  }
+  try {
+    start_session(path, options, StartMode::Append, &started.id);
+  } catch (...) {
+    session.refusals.reset();
+    throw;
+  }
+  session.by_environment = true;
+  const record::SegmentOptions& made = this_process().options;
+  started.file_device = made.file_device;
+  started.file_inode = made.file_inode;
+  started.home = session.home;
+  return started;
+}
+
+void join_environment_session(const std::string& path, const SessionOptions& options,
+                              const EnvironmentSession& joined) {
+  OwnSession& session = own();
+  record::Process& shared = this_process();
+  std::string reason = "its path leads to another file in this process";
+  if (is_file(path, joined.file_device, joined.file_inode)) {
+    try {
+      start_session(path, options, StartMode::Append, &joined.id);
+      session.by_environment = true;
+      return;
+    } catch (const Error& error) {
+      reason = error.what();
+    }
+  }
+  const std::lock_guard lock(session.mutex);
+  void* nobody = nullptr;
+  if (!shared.session.compare_exchange_strong(nobody, &session)) return;
+  follow_forks();
+  session.path = path;
+  session.options = checked(options);
+  session.id = joined.id;
+  session.home = joined.home;
+  shared.options = record::SegmentOptions(segment_options(session.options, session.id));
+  shared.options.home = joined.home;
+  shared.options.file_device = joined.file_device;
+  shared.options.file_inode = joined.file_inode;
+  set_path(shared.options, path);
+  if (!record_for_relatives(session)) {
+    shared.session.store(nullptr, std::memory_order_release);
+    record::send_refusal(session.id.bytes, reason.c_str());
+    throw NotAvailable(reason);
+  }
+  shared.restart.store(restart_in_child, std::memory_order_release);
+  session.running = true;
+  session.by_environment = true;
 }
 
 void close_session(Ending ending) {
@@ -323,7 +393,8 @@ __attribute__((destructor(101))) void at_exit() {
     if (own().by_environment) base::say_to_user("the trace is not complete: ", error.what());
   }
   record::SegmentHeader* const header = shared->segment.load();
-  if (header != nullptr && header->needs_collector.load() != 0) return;  // whoever collects for it removes it
+  // The process that collects for it removes it, unless that one has ended before.
+  if (header != nullptr && header->needs_collector.load() != 0 && header->closed.load() == 0) return;
   if (complete && header != nullptr && shared->session.load() == nullptr) unlink(shared->segment_path);
 }
 

@@ -108,8 +108,15 @@ void Source::resume(const Resume& state) {
   for (const auto& [index, known] : state.rings) {
     if (index >= geometry_.slot_capacity || !record::has_memory(header_, index)) continue;
     Ring& restored = ring(index);
-    restored.decoder.resume(known.track, known.open, known.beyond_limit);
     const Slot& slot = slot_page(index)->slot;
+    trace::Track track = known.track;
+    if (!known.is_described && slot.queue == nullptr) {
+      track.clock = kClockId;
+      track.tid = slot.tid.load(std::memory_order_relaxed);
+      track.name.assign(slot.name, std::min<size_t>(slot.name_length, sizeof slot.name));
+      new_tracks_.push_back(track);
+    }
+    restored.decoder.resume(track, known.open, known.beyond_limit);
     queue_clocks_.recognize(known.track.clock, known.track.device_uuid, slot.clock, slot.wrap_bits);
     restored.position = restored.decoded = known.sequence_end;
   }

@@ -24,6 +24,7 @@ struct Resume {
   struct Ring {
     uint64_t sequence_end = 0;
     trace::Track track;
+    bool is_described = true;  // false: the file has lost the description of the track
     std::vector<trace::OpenRange> open;
     uint64_t beyond_limit = 0;  // RingDecoder::kMostNested
   };

@@ -68,9 +68,11 @@ std::string_view cause_name(trace::LossCause cause) {
     case trace::LossCause::LateStart:
       return "late_start";
     case trace::LossCause::Reported:
-      return "told";
+      return "reported";
     case trace::LossCause::Unrecorded:
       return "unrecorded";
+    case trace::LossCause::Truncated:
+      return "truncated";
   }
   return "unknown";
 }

@@ -38,6 +38,7 @@ Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
   }
   if (options_.makes_folder) make_folder();
   check_folder();
+  check_path();
   lock();
   listen_there();
 }
@@ -79,6 +80,13 @@ void Endpoint::check_folder() const {
     throw cannot_listen(options_.path, base::format("other users can enter {}; chmod it to 700", folder));
 }
 
+// Before the lock, which leaves a file.
+void Endpoint::check_path() const {
+  struct stat status {};
+  if (lstat(options_.path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode))
+    throw cannot_listen(options_.path, "the path exists and is not a socket; remove it");
+}
+
 void Endpoint::lock() {
   const std::string path = options_.path + ".lock";
   lock_ = base::FileDescriptor(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -109,11 +117,8 @@ uint64_t Endpoint::next_trigger_id() {
 
 void Endpoint::listen_there() {
   const std::string& path = options_.path;
-  struct stat status {};
-  if (lstat(path.c_str(), &status) == 0) {
-    if (!S_ISSOCK(status.st_mode)) throw cannot_listen(path, "the path exists and is not a socket; remove it");
-    unlink(path.c_str());  // left by a killed daemon: we hold the lock, so no daemon is listening
-  }
+  check_path();
+  unlink(path.c_str());  // left by a killed daemon: we hold the lock, so no daemon is listening
   socket_ = base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

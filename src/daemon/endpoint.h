@@ -33,6 +33,7 @@ class Endpoint {
  private:
   void make_folder() const;
   void check_folder() const;
+  void check_path() const;
   void lock();
   void remember();
   void listen_there();

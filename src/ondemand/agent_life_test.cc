@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collect/recording.h"
+#include "collect/recover.h"
 #include "kymo/session.h"
 #include "ondemand/test_program.h"
 #include "record/clock.h"

@@ -181,15 +181,20 @@ bool external_options(SegmentOptions& options) noexcept {
     if (*end == ':' && strlen(end) < sizeof options.file_path) strcpy(options.file_path, end + 1);
   }
   if (const char* home = secure_getenv("KYMO_SESSION_HOME"); home != nullptr) {
-    uint64_t numbers[4] = {};
+    uint64_t numbers[5] = {};
     char* end = const_cast<char*>(home);
     for (uint64_t& number : numbers) {
       number = strtoull(end, &end, 10);
       if (*end == ':') ++end;
     }
-    options.home = {numbers[0], numbers[1], numbers[2], numbers[3]};
+    options.home = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
   }
   return true;
+}
+
+// True if `kymo record` has ended, and this program, which it or a child of it started, still has its environment.
+bool is_over(const SegmentOptions& options) noexcept {
+  return options.home.network != 0 && options.home.network == network_namespace() && !recorder_listens(options.session);
 }
 
 // A forked child's call sites hold ids that its parent's registry gave them. The parent may be adding to it as we copy:
@@ -219,6 +224,7 @@ __attribute__((constructor(101))) void on_load(int, char**, char** environment) 
   Process* shared = process();
   if (shared == nullptr) return;
   if (shared->segment.load(std::memory_order_acquire) != nullptr || !external_options(shared->options)) return;
+  if (is_over(shared->options)) return;
   char why[512];
   if (!ensure_segment(*shared, why, sizeof why)) {
     // Standard error may be a file at its limit (ulimit -f), and the program must not end for this.
@@ -295,6 +301,8 @@ void after_fork_in_child() noexcept {
   Process* shared = joined.load(std::memory_order_acquire);
   if (shared == nullptr) return;
   if (shared->pid == static_cast<uint32_t>(getpid())) return;  // another copy's handler was first
+  // A process that got no segment records nothing. Its child tries again, so that it is counted too.
+  if (shared->refused.load(std::memory_order_relaxed) == shared->pid) set_mode(*shared, kRecordingBit, true);
   shared->pid = static_cast<uint32_t>(getpid());
   shared->segment_lock.store(0, std::memory_order_relaxed);
   shared->restart_lock.store(0, std::memory_order_relaxed);

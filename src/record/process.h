@@ -26,7 +26,7 @@ inline constexpr uint32_t kSinkBit = KYMO_MODE_SINKS;
 inline constexpr uint32_t kWatchBit = KYMO_MODE_WATCHED;
 inline constexpr uint32_t kHeardBits = KYMO_MODE_HEARD;
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kProcessVersion = 8;
+inline constexpr uint32_t kProcessVersion = 9;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 inline constexpr uint32_t kMaxSinks = 8;
 

@@ -1,5 +1,6 @@
 #include "record/refusal.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,16 @@ void send_refusal(const uint8_t (&session)[16], const char* why) noexcept {
   const uint32_t length = refusal_address(session, address);
   sendto(fd, why, strnlen(why, kMostRefusalBytes), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);
   close(fd);
+}
+
+bool recorder_listens(const uint8_t (&session)[16]) noexcept {
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return true;
+  sockaddr_un address;
+  const uint32_t length = refusal_address(session, address);
+  const bool is_gone = connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0 && errno == ECONNREFUSED;
+  close(fd);
+  return !is_gone;
 }
 
 }  // namespace kymo::record

@@ -1,4 +1,5 @@
-// How a process reports to `kymo record` that it could not record.
+// How a process reports to the recorder that it could not record. The recorder is `kymo record`, or the first program
+// under KYMO_TRACE.
 //
 // It sends a datagram to a socket that has a name but no file. So a process that sees no folder of the recorder
 // (chroot) reaches it too, and no file is left behind. The datagram has the reason; the kernel adds the process that
@@ -18,5 +19,9 @@ uint32_t refusal_address(const uint8_t (&session)[16], sockaddr_un& address) noe
 // Waits at most 200 ms for a busy recorder. Does nothing if the recorder has ended.
 inline constexpr size_t kMostRefusalBytes = 512;
 void send_refusal(const uint8_t (&session)[16], const char* why) noexcept;
+
+// False if the recorder has ended. Only for a process in the same network namespace, where the name leads to the same
+// socket.
+bool recorder_listens(const uint8_t (&session)[16]) noexcept;
 
 }  // namespace kymo::record

@@ -139,7 +139,7 @@ Home home_of(const char* folder) noexcept {
   snprintf(path, sizeof path, "%s/..", folder);
   struct stat root, users;
   if (stat("/", &root) != 0 || stat(path, &users) != 0) return {};
-  return {users.st_dev, users.st_ino, root.st_dev, root.st_ino};
+  return {users.st_dev, users.st_ino, root.st_dev, root.st_ino, network_namespace()};
 }
 
 bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept {
@@ -168,9 +168,11 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
     return false;
   }
   const size_t folder = strlen(path);
-  // Without a name until it is whole: of a process that is killed meanwhile nothing is left. Where the file system has
-  // no such files, it has its name from the beginning, and readers look again until they find the magic in it.
-  int fd = open_above_streams(path, O_TMPFILE | O_RDWR | O_CLOEXEC);
+  // Without a name until it is complete: if the process is killed meanwhile, nothing is left. If the file system has no
+  // such files, or there is no /proc to name them by, it has its name from the beginning, and readers look again until
+  // they find the magic in it.
+  const bool can_be_named_later = access("/proc/self/fd", X_OK) == 0;
+  int fd = can_be_named_later ? open_above_streams(path, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
   bool named = false;
   path[folder] = '/';
   put_hex(path + folder + 1, name, sizeof name);
@@ -343,6 +345,11 @@ uint64_t process_identity(uint32_t pid) noexcept {
 uint64_t pid_namespace() noexcept {
   struct stat status;
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+uint64_t network_namespace() noexcept {
+  struct stat status;
+  return stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
 }
 
 bool lock_segment(int fd, Holder as) noexcept {

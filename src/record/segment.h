@@ -14,9 +14,9 @@
 namespace kymo::record {
 
 // Identifies where the collector searches for segments: the folder of the users' folders, and its root folder. With it,
-// a process knows if the collector can find it (chroot, containers).
+// a process knows if the collector can find it (chroot, containers). `network` is the collector's network namespace.
 struct Home {
-  uint64_t device = 0, inode = 0, root_device = 0, root_inode = 0;  // all 0: not known
+  uint64_t device = 0, inode = 0, root_device = 0, root_inode = 0, network = 0;  // 0: not known
 };
 Home home_of(const char* folder) noexcept;  // of this process, with its segments in `folder`
 
@@ -64,8 +64,9 @@ bool allocate_slot(Mapping&, const char* path, uint32_t index) noexcept;
 // stack. 0: no such process.
 uint64_t process_identity(uint32_t pid) noexcept;
 
-// The PID namespace of this process, as its inode. 0: no /proc.
+// The PID and network namespaces of this process, as their inodes. 0: no /proc.
 uint64_t pid_namespace() noexcept;
+uint64_t network_namespace() noexcept;
 
 // The holder of a segment locks one of its bytes: its process the first one, a collector in another process the second
 // one.

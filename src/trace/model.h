@@ -197,6 +197,7 @@ enum class LossCause : uint16_t {
   LateStart = 12,
   Reported = 13,    // reported by a profiler as text: the detail
   Unrecorded = 14,  // whole processes: the detail says which ones and why
+  Truncated = 15,   // the file was truncated while it was written; the count is in bytes
 };
 
 struct Loss {

@@ -57,6 +57,7 @@ struct Writer::Impl {
     const base::Bytes bytes = finish(header);
     const uint64_t at = file.append(bytes);
     if (at != end) pending.clear();  // others wrote in between: an index must have no holes
+    if (at < end) truncated += end - at;
     end = at + bytes.size();
     written += bytes.size();
     pending.push_back(header);
@@ -103,6 +104,7 @@ struct Writer::Impl {
   std::vector<ChunkHeader> pending;  // chunks not yet in an index, which lie directly before `end`
   uint64_t end = 0;                  // of the last chunk
   uint64_t written = 0;
+  uint64_t truncated = 0;
   bool closed = false;
 };
 
@@ -167,6 +169,8 @@ void Writer::cut_torn_end(uint64_t whole, uint64_t file_size) { impl_->file.cut(
 void Writer::abandon() noexcept { impl_->file.abandon(); }
 
 void Writer::close() { impl_->close(); }
+uint64_t Writer::take_truncated_bytes() { return std::exchange(impl_->truncated, 0); }
+
 uint64_t Writer::bytes_written() const { return impl_->written; }
 uint64_t Writer::device() const { return impl_->file.device(); }
 uint64_t Writer::inode() const { return impl_->file.inode(); }

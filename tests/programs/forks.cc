@@ -125,6 +125,20 @@ int changes_user() {
   return 0;
 }
 
+// The same, and the child starts another program.
+int changes_user_and_program() {
+  constexpr unsigned kNobody = 65534;
+  work("parent");
+  const pid_t child = fork();
+  if (child == 0) {
+    expect(setgid(kNobody) == 0 && setuid(kNobody) == 0);
+    execv(self.c_str(), leaf_arguments());
+    _exit(1);
+  }
+  wait_for(child);
+  return 0;
+}
+
 // Children whose threads all record at once, before anything else in them has; and one that begins with a range across
 // threads.
 int racing_children() {
@@ -162,6 +176,12 @@ int enters_jail(const char* jail) {
   if (child == 0) {
     expect(chroot(jail) == 0 && chdir("/") == 0);
     work("child");
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      work("grandchild");
+      leave(0);
+    }
+    wait_for(grandchild);
     leave(0);
   }
   wait_for(child);
@@ -279,6 +299,7 @@ int main(int argc, char** argv) {
   if (how == "leaf") return work("leaf"), 0;
   if (how == "nested") return nested_forks();
   if (how == "user") return changes_user();
+  if (how == "user-exec") return changes_user_and_program();
   if (how == "racing") return racing_children();
   if (how == "jail") return enters_jail(argv[3]);
   if (how == "moved") return moves_trace(argv[3], argv[4]);

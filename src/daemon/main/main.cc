@@ -12,6 +12,9 @@ constexpr int kUsage = 2;  // the exit status of a command line that makes no se
 
 }  // namespace
 
+// KYMO_TRACE in the environment is for the programs that users record, not for this one.
+extern "C" const char kymo_is_kymo_itself = 1;
+
 int main(int argc, char** argv) {
   try {
     kymo::daemon::DaemonOptions options;

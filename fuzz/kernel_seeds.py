@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Writes what translate_fuzz starts from into a folder: the Metal texts that tests and the library are made of.
 
-    fuzz/kernel_seeds.py FOLDER
+    fuzz/kernel_seeds.py FOLDER [--device]
+
+--device leaves out the texts of the translator's own tests, which run under the sanitizers themselves.
 
 A string of a test that holds a kernel is one seed, with the standard library; any other string that could be code is
 one as the body of a kernel and one as a text of its own, without the library. The first byte is the fuzzer's: its
@@ -24,9 +26,10 @@ def texts_of(path):
             yield found["plain"].replace("\\n", "\n").replace('\\"', '"')
 
 
-def seeds(root):
+def seeds(root, with_translator_tests):
     device, shader = root / "src/device", root / "src/shader"
-    for path in sorted([*device.glob("metal_*_test.cc"), *shader.rglob("*_test.cc")]):
+    tests = [*device.glob("metal_*_test.cc"), *(shader.rglob("*_test.cc") if with_translator_tests else [])]
+    for path in sorted(tests):
         for text in texts_of(path):
             if "kernel" in text:
                 yield WITH_LIBRARY, "#include <metal_stdlib>\nusing namespace metal;\n" + text
@@ -39,7 +42,8 @@ def seeds(root):
 
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for number, (kinds, text) in enumerate(seeds(pathlib.Path(__file__).resolve().parent.parent)):
+    root = pathlib.Path(__file__).resolve().parent.parent
+    for number, (kinds, text) in enumerate(seeds(root, "--device" not in sys.argv)):
         (folder / f"kernel-{number:04}").write_text(kinds[number % len(kinds)] + text)
 
 

@@ -39,15 +39,16 @@ endif()
 add_custom_target(unit_tests)  # every test program beside the code
 add_custom_target(tsan_tests)  # those of the concurrent components
 
-# kymo_component(NAME [FOLDERS folder...] [SOURCES file...] [USES component...] [TEST_USES component...] [RELEASE_TESTS file...]
-#           [LIBS library...])
+# kymo_component(NAME [FOLDERS folder...] [TEST_FOLDERS folder...] [SOURCES file...] [USES component...]
+#           [TEST_USES component...] [RELEASE_TESTS file...] [LIBS library...])
 #
 # FOLDERS are folders within that belong to the component, SOURCES files beyond what is found. USES names the components on lower
 # layers that it includes: scripts/check-layers checks that it includes no others.
-# TEST_USES are components that its tests link besides, as any program would. RELEASE_TESTS are tests
+# TEST_FOLDERS are folders with code that only tests and fuzzers use. It is a library of its own, kymo_NAME_test_support, and no
+# part of what is installed. TEST_USES are components that its tests link besides, as any program would. RELEASE_TESTS are tests
 # of what a device computes, with nothing to say under a sanitizer.
 function(kymo_component NAME)
-  cmake_parse_arguments(COMPONENT "" "" "FOLDERS;SOURCES;USES;TEST_USES;RELEASE_TESTS;LIBS" ${ARGN})
+  cmake_parse_arguments(COMPONENT "" "" "FOLDERS;TEST_FOLDERS;SOURCES;USES;TEST_USES;RELEASE_TESTS;LIBS" ${ARGN})
   set(patterns *.cc *.h)
   foreach(folder IN LISTS COMPONENT_FOLDERS)
     list(APPEND patterns ${folder}/*.cc ${folder}/*.h)
@@ -55,7 +56,15 @@ function(kymo_component NAME)
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   list(FILTER sources EXCLUDE REGEX "/absent\\.cc$")  # what stands in for a folder that is not compiled: named by SOURCES
   list(APPEND sources ${COMPONENT_SOURCES})
-  set(tests ${sources})
+  set(support_patterns)
+  foreach(folder IN LISTS COMPONENT_TEST_FOLDERS)
+    list(APPEND support_patterns ${folder}/*.cc ${folder}/*.h)
+  endforeach()
+  set(support)
+  if(support_patterns)
+    file(GLOB support CONFIGURE_DEPENDS ${support_patterns})
+  endif()
+  set(tests ${sources} ${support})
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   if(KYMO_SANITIZE)
@@ -63,7 +72,9 @@ function(kymo_component NAME)
     list(REMOVE_ITEM tests ${COMPONENT_RELEASE_TESTS})
   endif()
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
-  list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  foreach(list sources support)
+    list(FILTER ${list} EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  endforeach()
 
   set(used ${COMPONENT_USES})
   list(TRANSFORM used PREPEND kymo_)
@@ -96,6 +107,17 @@ function(kymo_component NAME)
   endif()
   target_include_directories(kymo_${NAME} ${kind} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(kymo_${NAME} ${kind} ${used} ${COMPONENT_LIBS})
+
+  if(support AND (KYMO_TESTS OR KYMO_FUZZ))
+    add_library(kymo_${NAME}_test_support STATIC ${support})
+    target_compile_options(kymo_${NAME}_test_support PRIVATE ${KYMO_WARNINGS})
+    set_target_properties(kymo_${NAME}_test_support PROPERTIES
+      ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/components)
+    list(FILTER support INCLUDE REGEX "\\.cc$")
+    kymo_batches(kymo_${NAME}_test_support ${support})
+    target_link_libraries(kymo_${NAME}_test_support PUBLIC kymo_${NAME})
+    list(APPEND COMPONENT_TEST_USES ${NAME}_test_support)
+  endif()
 
   if(KYMO_TESTS AND tests)
     add_executable(${NAME}_test ${tests})

@@ -6,6 +6,7 @@
 //   ir/          a small typed language, and the passes that all targets need
 //   emit/        writes OpenCL C, CUDA C++ or GLSL
 //   library/     namespace metal and the c10/metal headers, written in Metal
+//   test_support/  printers and verifiers, for tests and fuzzers only
 //
 // Thread-safe: calls are independent. Any input ends in a translation or in an error, in time linear in its expanded
 // size.

@@ -23,6 +23,7 @@
 #include "shader/preprocess/preprocessor.h"
 #include "shader/sema/sema.h"
 #include "shader/shader.h"
+#include "shader/test_support/verify_ir.h"
 
 namespace {
 

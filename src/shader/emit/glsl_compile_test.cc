@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "shader/emit/glsl_samples_memory.h"
+#include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::glsl_tests {
 namespace {

@@ -1,8 +1,8 @@
 // Creates expressions and statements, with the types that ir.h requires: for lowering, for passes, for tests.
 //
-// Nothing is checked here: wrong operands make a wrong module, which verify() detects. Trivial cases are simplified: a
-// conversion to the same type is left out, a conversion of a constant is evaluated, *&x is x, and an element of an
-// array that became a pointer is an Index of the array.
+// Nothing is checked here: wrong operands make a wrong module, which verify() of test_support/verify_ir.h detects.
+// Trivial cases are simplified: a conversion to the same type is left out, a conversion of a constant is evaluated, *&x
+// is x, and an element of an array that became a pointer is an Index of the array.
 #pragma once
 
 #include <initializer_list>

@@ -4,6 +4,9 @@
 
 #include <limits>
 
+#include "shader/test_support/print_ir.h"
+#include "shader/test_support/verify_ir.h"
+
 namespace kymo::shader::ir {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include "shader/ir/build.h"
 #include "shader/ir/scalar.h"
+#include "shader/test_support/print_ir.h"
+#include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::ir {
 namespace {

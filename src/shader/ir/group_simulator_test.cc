@@ -3,6 +3,7 @@
 #include "shader/ir/scalar.h"
 #include "shader/ir/test_group_simulator.h"
 #include "shader/ir/uses.h"
+#include "shader/test_support/print_ir.h"
 
 namespace kymo::shader::ir {
 namespace {

@@ -235,13 +235,4 @@ class Module {
   std::deque<Function> functions_;
 };
 
-// For people and for tests: a complete text.
-std::string print(const Module& module);
-std::string print(const Function& function);
-std::string print(const Expression& expression);
-
-// Checks all of the above that can be checked: returns an empty text, or what is wrong. For tests, and after lowering
-// in debug builds. It stops at a nesting depth of 1,000.
-std::string verify(const Module& module);
-
 }  // namespace kymo::shader::ir

@@ -11,6 +11,8 @@
 #include "shader/ir/predicate.h"
 #include "shader/ir/test_group_simulator.h"
 #include "shader/ir/uniform.h"
+#include "shader/test_support/print_ir.h"
+#include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader::ir {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "shader/diagnostic.h"
 #include "shader/parse/parser.h"
-#include "shader/parse/print.h"
 #include "shader/preprocess/preprocessor.h"
+#include "shader/test_support/print_tree.h"
 
 namespace kymo::shader::testing {
 

@@ -5,6 +5,8 @@
 #include "shader/parse/parser.h"
 #include "shader/preprocess/headers.h"
 #include "shader/preprocess/preprocessor.h"
+#include "shader/test_support/print_ir.h"
+#include "shader/test_support/verify_ir.h"
 
 namespace kymo::shader {
 

@@ -1,5 +1,5 @@
 // The checks of verify() for single expressions: whether operands and types match, by the conventions of ir.h.
-// verify.cc checks scopes and statements.
+// verify_ir.cc checks scopes and statements.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The implementation of print.h: appends to one text. Recursive, with the same depth limit as the parser.
+// The implementation of print_tree.h: appends to one text. Recursive, with the same depth limit as the parser.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-#include "shader/parse/print.h"
+#include "shader/test_support/print_tree.h"
 
-#include "shader/parse/print_impl.h"
+#include "shader/test_support/tree_printer.h"
 
 namespace kymo::shader::ast {
 

@@ -1,13 +1,11 @@
-// The text: as in C, every operation in parentheses, every conversion spelled as its type's name, and each name with
-// the number of what it names.
+#include "shader/test_support/print_ir.h"
 
 #include <cmath>
 #include <string>
 
 #include "base/text.h"
-#include "shader/ir/ir.h"
-#include "shader/ir/names.h"
 #include "shader/ir/scalar.h"
+#include "shader/test_support/ir_names.h"
 
 namespace kymo::shader::ir {
 namespace {

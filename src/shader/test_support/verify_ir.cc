@@ -1,3 +1,4 @@
+#include "shader/test_support/verify_ir.h"
 
 #include <algorithm>
 #include <string>
@@ -5,9 +6,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "shader/ir/ir.h"
-#include "shader/ir/names.h"
-#include "shader/ir/verify_expression.h"
+#include "shader/test_support/ir_names.h"
+#include "shader/test_support/print_ir.h"
+#include "shader/test_support/verify_expression.h"
 
 namespace kymo::shader::ir {
 namespace {

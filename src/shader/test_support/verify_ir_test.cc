@@ -1,6 +1,9 @@
+#include "shader/test_support/verify_ir.h"
+
 #include <gtest/gtest.h>
 
 #include "shader/ir/build.h"
+#include "shader/test_support/print_ir.h"
 
 namespace kymo::shader::ir {
 namespace {

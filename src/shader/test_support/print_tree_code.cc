@@ -1,7 +1,7 @@
 // Expressions and statements.
 
 #include "base/text.h"
-#include "shader/parse/print_impl.h"
+#include "shader/test_support/tree_printer.h"
 
 namespace kymo::shader::ast {
 

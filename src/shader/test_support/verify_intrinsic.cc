@@ -1,4 +1,4 @@
-#include "shader/ir/verify_intrinsic.h"
+#include "shader/test_support/verify_intrinsic.h"
 
 namespace kymo::shader::ir {
 namespace {

@@ -1,12 +1,12 @@
-#include "shader/ir/verify_expression.h"
+#include "shader/test_support/verify_expression.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "shader/ir/float16.h"
-#include "shader/ir/names.h"
 #include "shader/ir/scalar.h"
-#include "shader/ir/verify_intrinsic.h"
+#include "shader/test_support/ir_names.h"
+#include "shader/test_support/verify_intrinsic.h"
 
 namespace kymo::shader::ir {
 namespace {

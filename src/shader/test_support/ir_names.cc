@@ -1,4 +1,4 @@
-#include "shader/ir/names.h"
+#include "shader/test_support/ir_names.h"
 
 #include <iterator>
 

@@ -1,7 +1,5 @@
 // Metal kernels beside the same kernels written by hand in the backend's own language, with the same math flags: a
 // reduction in group memory, a tiled matrix product, a softmax by simdgroups. And what translating costs.
-#include "shader/shader.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "kymo/device.h"
+#include "kymo/translate.h"
 #include "measure.h"
 #include "report.h"
 

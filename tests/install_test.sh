@@ -16,7 +16,8 @@ mv "$work/first" "$work/moved"
 prefix=$work/moved
 for file in bin/kymo bin/kymod lib/systemd/system/kymod.service lib/systemd/user/kymod.service \
   include/kymo/annotate.h include/kymo/session.h include/kymo/device.h include/kymo/edge.h \
-  include/kymo/ondemand.h lib/libkymo.so lib/libkymo.a lib/libkymo_device.so lib/libkymo_device.a lib/libkymo_edge.so \
+  include/kymo/ondemand.h include/kymo/translate.h lib/libkymo.so lib/libkymo.a lib/libkymo_shader.so lib/libkymo_shader.a \
+  lib/libkymo_device.so lib/libkymo_device.a lib/libkymo_edge.so \
   lib/libkymo_edge.a lib/libkymo_ondemand.so lib/libkymo_ondemand.a; do
   [[ -e $prefix/$file ]] || fail "$file is not installed"
 done
@@ -32,7 +33,7 @@ inside='base|client|trace|sink|collect|convert|symbols|counters|memory|wire|reco
 # But for what one component needs of another, marked in the components' own headers.
 between='record::forbid_recording_on_this_thread|collect::(start_session|close_session|flush_session|drop_unfinished_session|follow_forks'
 between+='|dump_session|begin_flight_copy|end_flight_copy|session_taken|recorded_from_outside|options_from_environment|clip_file)'
-for library in libkymo.so libkymo_device.so libkymo_edge.so libkymo_ondemand.so; do
+for library in libkymo.so libkymo_shader.so libkymo_device.so libkymo_edge.so libkymo_ondemand.so; do
   if nm -DC --defined-only "$prefix/lib/$library" |
     grep -E " kymo::($inside)::" | grep -vE " kymo::($between)\("; then
     fail "$library exports what is inside it"
@@ -40,7 +41,7 @@ for library in libkymo.so libkymo_device.so libkymo_edge.so libkymo_ondemand.so;
 done
 
 # fmt inside the archives has names of Kymo's: a program may bring another version of it.
-for library in libkymo.a libkymo_device.a libkymo_edge.a libkymo_ondemand.a; do
+for library in libkymo.a libkymo_shader.a libkymo_device.a libkymo_edge.a libkymo_ondemand.a; do
   if nm -C --defined-only "$prefix/lib/$library" 2>/dev/null | grep -E ' fmt::' | grep -v 'fmt::for_kymo::'; then
     fail "$library could clash with a program's own fmt"
   fi
@@ -49,6 +50,10 @@ done
 # One that stands on another holds nothing of it a second time.
 if nm -DC --defined-only "$prefix/lib/libkymo_ondemand.so" | grep -E '^[0-9a-f]+ [A-Za-z] (kymo::Session|kymo_begin|std::)'; then
   fail "libkymo_ondemand.so exports what is not its own"
+fi
+
+if nm -DC --defined-only "$prefix/lib/libkymo_device.so" | grep -E ' kymo::shader::'; then
+  fail "libkymo_device.so has a second translator"
 fi
 
 mkdir -m 700 "$work/run"
@@ -108,6 +113,18 @@ for program in device_shared device_static; do
   grep -qi copies "$work/tables" || { cat "$work/tables"; fail "$program does not heed KYMO_PROFILE_LOG"; }
 done
 
+check_translator() {  # program, the libraries of Kymo that it needs
+  local needs
+  needs=$(readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(libkymo[a-z_]*\)\.so.*/\1/p' | xargs)
+  [[ $needs == "$2" ]] || fail "$1: needs \"$needs\", not \"$2\""
+  LD_LIBRARY_PATH=$prefix/lib "$1" >"$log" || { cat "$log"; fail "$1 failed with status $?"; }
+}
+if readelf -d "$prefix/lib/libkymo_shader.so" | grep 'NEEDED.*libkymo'; then
+  fail "libkymo_shader.so needs another library of Kymo"
+fi
+check_translator "$work/found/shader_shared" libkymo_shader
+check_translator "$work/found/shader_static" ""
+
 if "${configure[@]}" -B "$work/unknown" -DCOMPONENT=nonsense >"$log" 2>&1; then
   fail "find_package found a component that is not there"
 fi
@@ -120,8 +137,10 @@ for program in consumer annotated; do
   check "$work/pkg_config/${program}_shared" yes
   check "$work/pkg_config/${program}_static" no
 done
+check_translator "$work/pkg_config/shader_shared" libkymo_shader
+check_translator "$work/pkg_config/shader_static" ""
 check "$work/pkg_config/edge_shared" yes
 check "$work/pkg_config/ondemand_shared" yes
 check "$work/pkg_config/ondemand_static" no
 LD_LIBRARY_PATH=$prefix/lib KYMO_CACHE_DIR= "$work/pkg_config/device_shared" || fail "device_shared failed with status $?"
-echo "install_test: twenty-one programs built and ran against the installed tree"
+echo "install_test: twenty-five programs built and ran against the installed tree"

@@ -1,6 +1,4 @@
 // `kymo shader`: shows the kernels of a Metal source, and its translation for each backend.
-#include "shader/shader.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,8 +15,8 @@
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "device/spirv.h"
+#include "kymo/translate.h"
 #include "options/command_line.h"
-#include "shader/argument_order.h"
 
 namespace kymo::cli {
 namespace {
@@ -64,7 +62,7 @@ std::string takes(const KernelParameter& parameter) {
       break;
   }
   if (parameter.is_addresses) return count_of(parameter.count, "tensor");
-  if (parameter.scalar == shader::TypeKind::Void) return count_of(parameter.bytes, "byte");
+  if (parameter.scalar == shader::Scalar::None) return count_of(parameter.bytes, "byte");
   return parameter.count == 1 ? "a number" : count_of(parameter.count, "number");
 }
 

@@ -110,7 +110,7 @@ struct KernelInfo {
   Extent required_group{0, 0, 0};  // the only group size that it supports; 0: any
 
   // For a kernel that was translated to the language of the backend. The translator knows its parameters better than
-  // reflection, so the kernel is called as the translator says (shader/shader.h, shader/emit/emit.h).
+  // reflection, so the kernel is called as the translator says (kymo/translate.h, shader/emit/emit.h).
   bool is_translated = false;
   std::string symbol;           // its name in the translated text
   std::vector<uint32_t> order;  // argument i is for parameters[order[i]]; empty: for parameters[i]

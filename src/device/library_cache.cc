@@ -4,7 +4,7 @@
 #include "device/code_store.h"
 #include "device/language.h"
 #include "device/metal_library.h"
-#include "shader/shader.h"
+#include "kymo/translate.h"
 
 namespace kymo::device {
 namespace {

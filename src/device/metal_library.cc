@@ -5,8 +5,7 @@
 
 #include "base/text.h"
 #include "device/language.h"
-#include "shader/argument_order.h"
-#include "shader/shader.h"
+#include "kymo/translate.h"
 
 namespace kymo::device {
 namespace {
@@ -43,36 +42,37 @@ std::vector<std::string> metal_defines(const std::vector<std::string>& options) 
   return defines;
 }
 
-std::optional<DType> dtype_of_metal(shader::TypeKind kind) {
-  using shader::TypeKind;
-  switch (kind) {
-    case TypeKind::Bool:
+std::optional<DType> dtype_of_metal(shader::Scalar scalar) {
+  using shader::Scalar;
+  switch (scalar) {
+    case Scalar::Bool:
       return DType::Bool;
-    case TypeKind::Char:
+    case Scalar::Char:
       return DType::I8;
-    case TypeKind::UChar:
+    case Scalar::UChar:
       return DType::U8;
-    case TypeKind::Short:
+    case Scalar::Short:
       return DType::I16;
-    case TypeKind::UShort:
+    case Scalar::UShort:
       return DType::U16;
-    case TypeKind::Int:
+    case Scalar::Int:
       return DType::I32;
-    case TypeKind::UInt:
+    case Scalar::UInt:
       return DType::U32;
-    case TypeKind::Long:
+    case Scalar::Long:
       return DType::I64;
-    case TypeKind::ULong:
+    case Scalar::ULong:
       return DType::U64;
-    case TypeKind::Half:
+    case Scalar::Half:
       return DType::F16;
-    case TypeKind::BFloat:
+    case Scalar::BFloat:
       return DType::BF16;
-    case TypeKind::Float:
+    case Scalar::Float:
       return DType::F32;
-    default:
-      return std::nullopt;
+    case Scalar::None:
+      break;
   }
+  return std::nullopt;
 }
 
 Parameter parameter_of_metal(const shader::KernelParameter& from) {
@@ -134,7 +134,7 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
   given.constants.insert(options.constants.begin(), options.constants.end());
   shader::Translation translated = shader::translate(source, given);
   if (const shader::Diagnostic* error = translated.first_error()) {
-    throw CompileError(translated.log, translated.first_file, error->at.line, error->at.column, error->text);
+    throw CompileError(translated.log, error->file, error->line, error->column, error->text);
   }
   MetalTranslation result;
   result.language = *language;

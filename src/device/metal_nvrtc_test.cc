@@ -13,7 +13,7 @@
 
 #include "base/test_tree.h"
 #include "kymo/error.h"
-#include "shader/shader.h"
+#include "kymo/translate.h"
 
 #if KYMO_HAVE_CUDA
 #include "device/cuda/nvrtc.h"

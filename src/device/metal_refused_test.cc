@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shader/shader.h"
+#include "kymo/translate.h"
 
 namespace kymo::device::tests {
 namespace {
@@ -28,7 +28,7 @@ std::vector<std::string> refused_errors(std::string_view source) {
     std::vector<std::string> errors;
     for (const shader::Diagnostic& each : shader::translate(source, options).diagnostics) {
       if (each.severity != shader::Severity::Error) continue;
-      errors.push_back(std::to_string(each.at.line) + ":" + std::to_string(each.at.column) + ": " + each.text);
+      errors.push_back(std::to_string(each.line) + ":" + std::to_string(each.column) + ": " + each.text);
       EXPECT_EQ(each.text.find('\n'), std::string::npos) << "one line: " << each.text;
     }
     if (target == kRefusedTargets[0])
@@ -230,7 +230,7 @@ void expect_an_end(const std::string& source) {
     const auto lines = 2 + std::count(source.begin(), source.end(), '\n');
     if (const shader::Diagnostic* error = translated.first_error()) {
       EXPECT_FALSE(error->text.empty());
-      EXPECT_LE(error->at.line, lines);
+      EXPECT_LE(error->line, lines);
       EXPECT_TRUE(translated.text.empty());
     }
   }

@@ -1,6 +1,6 @@
-#include "shader/argument_order.h"
-
 #include <algorithm>
+
+#include "kymo/translate.h"
 
 namespace kymo::shader {
 

@@ -1,7 +1,7 @@
-#include "shader/argument_order.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "kymo/translate.h"
 
 namespace kymo::shader {
 namespace {

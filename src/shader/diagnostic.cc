@@ -105,12 +105,12 @@ void Diagnostics::add(Severity severity, const Location& at, std::string text, b
   list_.push_back({severity, at, std::move(text)});
 }
 
-std::string Diagnostics::render(const Diagnostic& diagnostic) const {
-  const Location& at = diagnostic.at;
-  const std::string_view severity = severity_name(diagnostic.severity);
-  if (at.line == 0 || at.file >= files_.size()) return base::format("{}: {}\n", severity, diagnostic.text);
+std::string Diagnostics::render(const Report& report) const {
+  const Location& at = report.at;
+  const std::string_view severity = severity_name(report.severity);
+  if (at.line == 0 || at.file >= files_.size()) return base::format("{}: {}\n", severity, report.text);
   std::string text =
-      base::format("{}:{}:{}: {}: {}\n", files_.name(at.file), at.line, at.column, severity, diagnostic.text);
+      base::format("{}:{}:{}: {}: {}\n", files_.name(at.file), at.line, at.column, severity, report.text);
   const std::string_view line = files_.line(at);
   if (!line.empty()) text += show_marked_line(line, at.column);
   return text;
@@ -118,7 +118,7 @@ std::string Diagnostics::render(const Diagnostic& diagnostic) const {
 
 std::string Diagnostics::render() const {
   std::string text;
-  for (const Diagnostic& diagnostic : list_) text += render(diagnostic);
+  for (const Report& report : list_) text += render(report);
   if (errors_ > kMostErrors) {
     const size_t more = errors_ - kMostErrors;
     text += base::format("{} more error{} not shown\n", more, more == 1 ? " is" : "s are");

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kymo/translate.h"
+
 namespace kymo::shader {
 
 struct Location {
@@ -36,9 +38,7 @@ class SourceFiles {
   std::vector<File> files_;
 };
 
-enum class Severity : uint8_t { Error, Warning, Note };
-
-struct Diagnostic {
+struct Report {
   Severity severity = Severity::Error;
   Location at;
   std::string text;  // one line, without a period: what is wrong, what was expected
@@ -47,7 +47,7 @@ struct Diagnostic {
 struct Rejected {
   Location at;
   std::string text;
-  std::vector<Diagnostic> notes = {};  // that belong to it: candidates, the current instantiation
+  std::vector<Report> notes = {};  // that belong to it: candidates, the current instantiation
 };
 
 class Diagnostics {
@@ -59,19 +59,19 @@ class Diagnostics {
   void note(const Location& at, std::string text);  // belongs to the last report
   void report(const Rejected& rejected) {
     error(rejected.at, rejected.text);
-    for (const Diagnostic& each : rejected.notes) note(each.at, each.text);
+    for (const Report& each : rejected.notes) note(each.at, each.text);
   }
 
   bool has_errors() const { return errors_ != 0; }
   bool is_full() const { return errors_ >= kMostErrors; }  // a stage stops looking for more errors
-  const std::vector<Diagnostic>& list() const { return list_; }
+  const std::vector<Report>& list() const { return list_; }
 
   // In the form that compilers use, for each:
   //   shader:3:9: error: there is no name "foo" here
   //     out[i] = foo;
   //              ^
   std::string render() const;
-  std::string render(const Diagnostic& diagnostic) const;
+  std::string render(const Report& report) const;
 
  private:
   static constexpr size_t kMostErrors = 20;
@@ -79,7 +79,7 @@ class Diagnostics {
   void add(Severity severity, const Location& at, std::string text, bool keep);
 
   const SourceFiles& files_;
-  std::vector<Diagnostic> list_;
+  std::vector<Report> list_;
   size_t errors_ = 0;
   bool last_was_kept_ = false;
 };

@@ -16,13 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "kymo/translate.h"
 #include "shader/emit/emit.h"
 #include "shader/ir/ir.h"
 #include "shader/ir/predicate.h"
 #include "shader/parse/parser.h"
 #include "shader/preprocess/preprocessor.h"
 #include "shader/sema/sema.h"
-#include "shader/shader.h"
 #include "shader/test_support/verify_ir.h"
 
 namespace {

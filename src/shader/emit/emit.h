@@ -31,8 +31,8 @@
 #include <string>
 #include <vector>
 
+#include "kymo/translate.h"
 #include "shader/ir/ir.h"
-#include "shader/shader.h"
 
 namespace kymo::shader {
 

@@ -10,10 +10,10 @@
 //   void scale() { … }
 #pragma once
 
+#include "kymo/translate.h"
 #include "shader/emit/glsl_memory.h"
 #include "shader/emit/glsl_resolve.h"
 #include "shader/emit/glsl_unit.h"
-#include "shader/shader.h"
 
 namespace kymo::shader::glsl {
 

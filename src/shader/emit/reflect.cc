@@ -87,6 +87,14 @@ uint64_t reflect_scalar_bytes(TypeKind kind) {
   }
 }
 
+// The public kinds of numbers are in the order of the translator's.
+Scalar reflect_scalar(TypeKind kind) {
+  static_assert(static_cast<int>(Scalar::Bool) == static_cast<int>(TypeKind::Bool));
+  static_assert(static_cast<int>(Scalar::ULong) == static_cast<int>(TypeKind::ULong));
+  static_assert(static_cast<int>(Scalar::Float) == static_cast<int>(TypeKind::Float));
+  return kind <= TypeKind::Float ? static_cast<Scalar>(kind) : Scalar::None;
+}
+
 void reflect_type(KernelParameter& parameter, const Type* type) {
   parameter.bytes = reflect_clamped(type->size);
   parameter.align = type->align;
@@ -99,7 +107,7 @@ void reflect_type(KernelParameter& parameter, const Type* type) {
   if (row.of == TypeKind::Pointer)
     parameter.is_addresses = true;
   else
-    parameter.scalar = row.of;
+    parameter.scalar = reflect_scalar(row.of);
 }
 
 KernelParameter reflect_parameter(const ir::Binding& binding) {

@@ -1,8 +1,8 @@
 // The data that a caller needs to launch a kernel.
 #pragma once
 
+#include "kymo/translate.h"
 #include "shader/ir/ir.h"
-#include "shader/shader.h"
 
 namespace kymo::shader {
 

@@ -21,7 +21,7 @@ TEST(ReflectTest, AValueIsPassedBehindItsAddress) {
   EXPECT_EQ(scalar.type, "constant float&");
   EXPECT_EQ(scalar.kind, KernelParameter::Kind::Value);
   EXPECT_EQ(scalar.passing, Passing::Inline);
-  EXPECT_EQ(scalar.scalar, TypeKind::Float);
+  EXPECT_EQ(scalar.scalar, Scalar::Float);
   EXPECT_EQ(scalar.bytes, 4u);
   EXPECT_EQ(scalar.value_offset, 8u);
   EXPECT_EQ(scalar.inline_bytes, 16u);
@@ -37,22 +37,22 @@ TEST(ReflectTest, ARowOfOneKindOfNumberIsCounted) {
   ir::Module module;
   const Type* f = module.types.get(TypeKind::Float);
   const KernelParameter rows = reflected(module, module.types.array(module.types.array(f, 3), 2));
-  EXPECT_EQ(rows.scalar, TypeKind::Float);
+  EXPECT_EQ(rows.scalar, Scalar::Float);
   EXPECT_EQ(rows.count, 6u);
   Type* wrapper = module.types.make_struct("array<float, 5>", nullptr);
   module.types.complete(*wrapper, {{"__v", module.types.array(f, 5), 0}});
   const KernelParameter wrapped = reflected(module, wrapper);
-  EXPECT_EQ(wrapped.scalar, TypeKind::Float);
+  EXPECT_EQ(wrapped.scalar, Scalar::Float);
   EXPECT_EQ(wrapped.count, 5u);
 }
 
 TEST(ReflectTest, WhatHasGapsOrSeveralKindsIsNoRow) {
   ir::Module module;
   const Type* f = module.types.get(TypeKind::Float);
-  EXPECT_EQ(reflected(module, module.types.array(module.types.vector(f, 3), 2)).scalar, TypeKind::Void);
+  EXPECT_EQ(reflected(module, module.types.array(module.types.vector(f, 3), 2)).scalar, Scalar::None);
   Type* mixed = module.types.make_struct("Mixed", nullptr);
   module.types.complete(*mixed, {{"a", f, 0}, {"b", module.types.get(TypeKind::Int), 0}});
-  EXPECT_EQ(reflected(module, mixed).scalar, TypeKind::Void);
+  EXPECT_EQ(reflected(module, mixed).scalar, Scalar::None);
   EXPECT_FALSE(reflected(module, mixed).is_addresses);
 }
 
@@ -65,7 +65,7 @@ TEST(ReflectTest, AStructureOfPointersIsAddresses) {
   EXPECT_TRUE(parameter.is_addresses);
   EXPECT_EQ(parameter.count, 64u);
   EXPECT_EQ(parameter.bytes, 512u);
-  EXPECT_EQ(parameter.scalar, TypeKind::Void);
+  EXPECT_EQ(parameter.scalar, Scalar::None);
 }
 
 TEST(ReflectTest, GroupMemoryAndSimdgroupsAreThoseOfTheKernelAndWhatItCalls) {
@@ -97,7 +97,7 @@ TEST(ReflectTest, GroupMemoryGivenByTheCallerIsOfElements) {
   EXPECT_EQ(scratch.kind, KernelParameter::Kind::Threadgroup);
   EXPECT_EQ(scratch.passing, Passing::Group);
   EXPECT_EQ(scratch.type, "threadgroup uint*");
-  EXPECT_EQ(scratch.scalar, TypeKind::UInt);
+  EXPECT_EQ(scratch.scalar, Scalar::UInt);
   EXPECT_EQ(scratch.bytes, 4u);
 }
 

@@ -32,7 +32,7 @@ class Parsed {
   // "line:column: text", a line each.
   std::string errors() const {
     std::string text;
-    for (const Diagnostic& each : diagnostics_.list()) {
+    for (const Report& each : diagnostics_.list()) {
       if (!text.empty()) text += '\n';
       text += std::to_string(each.at.line) + ":" + std::to_string(each.at.column) + ": " + each.text;
     }

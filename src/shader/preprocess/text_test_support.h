@@ -25,7 +25,7 @@ class Preprocessed {
   }
 
   const std::vector<Token>& tokens() const { return tokens_; }
-  const std::vector<Diagnostic>& reports() const { return diagnostics_.list(); }
+  const std::vector<Report>& reports() const { return diagnostics_.list(); }
   std::string log() const { return diagnostics_.render(); }
   bool ok() const { return diagnostics_.list().empty(); }
 
@@ -36,7 +36,7 @@ class Preprocessed {
       if (token.space_before && !text.empty() && token.kind != TokenKind::End) text += ' ';
       text += token.text;
     }
-    for (const Diagnostic& diagnostic : diagnostics_.list()) {
+    for (const Report& diagnostic : diagnostics_.list()) {
       text += diagnostic.severity == Severity::Error     ? " | error: "
               : diagnostic.severity == Severity::Warning ? " | warning: "
                                                          : " | note: ";

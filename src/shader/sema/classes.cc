@@ -95,7 +95,7 @@ void Meaning::complete(Class& made, Location at) {
   if (made.is_broken) {
     // Once it was reported, that is enough.
     const Rejected& fault = tables_->faults.at(&made);
-    for (const Diagnostic& reported : diagnostics_.list())
+    for (const Report& reported : diagnostics_.list())
       if (reported.at == fault.at && reported.text == fault.text) throw Rejected{at, ""};
     throw fault;
   }

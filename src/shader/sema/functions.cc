@@ -20,7 +20,7 @@ std::string functions_name(const FunctionInstance& instance) {
 
 // How many notes the last error has.
 size_t functions_notes(const Diagnostics& diagnostics) {
-  const std::vector<Diagnostic>& list = diagnostics.list();
+  const std::vector<Report>& list = diagnostics.list();
   size_t notes = 0;
   while (notes < list.size() && list[list.size() - 1 - notes].severity == Severity::Note) ++notes;
   return notes;

@@ -90,7 +90,7 @@ const Symbol* Meaning::instantiated_kernel(const ast::Declaration& function, Sco
     }
   const TemplateArguments written = evaluate_arguments(name.last().arguments, scope);
   const Symbol* found = nullptr;
-  std::vector<Diagnostic> notes;
+  std::vector<Report> notes;
   for (const Symbol* symbol : find(name, scope, function.at)) {
     if (symbol->kind != Symbol::Kind::Function || !symbol->declaration->is_template) continue;
     const auto no = [&](std::string why) {

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 // The usual budget takes a minute under AddressSanitizer.
 Options small_budget() {
   Options options;
-  options.most_expressions = 20'000;
+  options.max_expressions = 20'000;
   return options;
 }
 

@@ -126,7 +126,7 @@ std::optional<Meaning::Candidate> Meaning::viable(const Symbol& symbol, const Ov
 }
 
 std::optional<Chosen> Meaning::choose_best(OverloadSet& set, std::span<const Value> arguments,
-                                           std::vector<Diagnostic>* notes, bool gives_way) {
+                                           std::vector<Report>* notes, bool gives_way) {
   std::vector<Candidate> fitting;
   const bool is_builtin_name = is_builtin(set.name);
   // Of numbers, what is built in is as good as a function that takes just them.
@@ -193,7 +193,7 @@ std::optional<Chosen> Meaning::try_choose(OverloadSet& set, std::span<const Valu
 
 Chosen Meaning::choose(OverloadSet& set, std::span<const Value> arguments) {
   if (std::optional<Chosen> chosen = choose_best(set, arguments, nullptr, false)) return *chosen;
-  std::vector<Diagnostic> notes;
+  std::vector<Report> notes;
   choose_best(set, arguments, &notes, false);
   const std::string name(set.name == kConstructorName && !set.candidates.empty() ? overload_name(*set.candidates[0])
                                                                                  : set.name);

@@ -24,10 +24,10 @@ Meaning::Meaning(const ast::Tree& tree, const Options& options, Diagnostics& dia
 Meaning::~Meaning() = default;
 
 void Meaning::spend_step(Location at) {
-  if (++tables_->steps > options_.most_expressions)
+  if (++tables_->steps > options_.max_expressions)
     throw Rejected{
         at, base::format("the source expands to more than {} expressions: check its default arguments and templates",
-                         options_.most_expressions)};
+                         options_.max_expressions)};
 }
 
 void Meaning::lower() {

@@ -7,7 +7,7 @@
 // it, report it and continue. While template arguments are tried, a Rejected means that the candidate does not match.
 //
 // Limits, each an error: depth of instantiation 200, instances 20,000, depth of expressions 250, expressions lowered
-// Options::most_expressions.
+// Options::max_expressions.
 #pragma once
 
 #include <deque>
@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
+#include "kymo/translate.h"
 #include "shader/ir/build.h"
 #include "shader/sema/entity.h"
-#include "shader/shader.h"
 
 namespace kymo::shader {
 
@@ -209,7 +209,7 @@ class Meaning {
   std::optional<Candidate> viable(const Symbol& symbol, const OverloadSet& set, std::span<const Value> arguments,
                                   std::string* why);
   Rank object_rank(const Symbol& function, const std::optional<Value>& object) const;
-  std::optional<Chosen> choose_best(OverloadSet& set, std::span<const Value> arguments, std::vector<Diagnostic>* notes,
+  std::optional<Chosen> choose_best(OverloadSet& set, std::span<const Value> arguments, std::vector<Report>* notes,
                                     bool gives_way);
 
   // ---- kernels.cc

@@ -72,7 +72,7 @@ MeaningOfSource meaning_of(std::string_view source, const Options& options, bool
   ir::Module module;
   MeaningOfSource result;
   if (!diagnostics.has_errors()) give_meaning(tree, options, diagnostics, module, user_file);
-  for (const Diagnostic& each : diagnostics.list()) {
+  for (const Report& each : diagnostics.list()) {
     const std::string_view severity = each.severity == Severity::Error  ? "error"
                                       : each.severity == Severity::Note ? "note"
                                                                         : "warning";

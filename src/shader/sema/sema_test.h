@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "kymo/translate.h"
 #include "shader/sema/sema.h"
-#include "shader/shader.h"
 
 namespace kymo::shader {
 

@@ -1,4 +1,13 @@
-#include "shader/shader.h"
+// The stages of a translation, in the order of the folders:
+//
+//   preprocess/    characters become tokens
+//   parse/         tokens become a syntax tree
+//   sema/          names, types, overloads, templates: the tree becomes functions of the IR
+//   ir/            a small typed language, and the passes that all targets need
+//   emit/          writes OpenCL C, CUDA C++ or GLSL
+//   library/       namespace metal and the c10/metal headers, written in Metal
+//   test_support/  printers and verifiers, for tests and fuzzers only
+#include "kymo/translate.h"
 
 #include <algorithm>
 
@@ -11,6 +20,9 @@
 #include "shader/sema/sema.h"
 
 namespace kymo::shader {
+
+uint64_t fingerprint();  // of all files of the translator: cmake/KymoFingerprint.cmake makes it
+
 namespace {
 
 constexpr std::string_view kTargetNames[] = {"opencl", "cuda", "glsl"};
@@ -36,6 +48,8 @@ const Diagnostic* Translation::first_error() const {
                                   [](const Diagnostic& each) { return each.severity == Severity::Error; });
   return found == diagnostics.end() ? nullptr : &*found;
 }
+
+uint64_t translator_version() { return fingerprint(); }
 
 std::string_view target_name(Target target) { return kTargetNames[static_cast<size_t>(target)]; }
 
@@ -78,10 +92,10 @@ Translation translate(std::string_view source, const Options& options) {
       diagnostics.report(rejected);
     }
   }
-  translation.diagnostics = diagnostics.list();
+  for (const Report& report : diagnostics.list())
+    translation.diagnostics.push_back({report.severity, report.at.file < files.size() ? files.name(report.at.file) : "",
+                                       report.at.line, report.at.column, report.text});
   translation.log = diagnostics.render();
-  if (const Diagnostic* first = translation.first_error(); first != nullptr && first->at.file < files.size())
-    translation.first_file = files.name(first->at.file);
   return translation;
 }
 

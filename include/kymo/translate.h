@@ -1,0 +1,123 @@
+// Translates Metal's shading language to OpenCL C, CUDA C++ or GLSL. Needs no device and no driver; link kymo::shader.
+//
+//   using namespace kymo;
+//   const shader::Translation translation = shader::translate(source, {.target = shader::Target::Glsl});
+//   if (!translation.ok()) throw std::runtime_error(translation.log);
+//   std::cout << translation.text;
+//
+// compile_shader() of kymo/shader.h translates a source, compiles it for a device and launches its kernels.
+// docs/shaders.md describes the language.
+//
+// Thread-safe: calls are independent. Any input ends in a translation or in an error, in time linear in its expanded
+// size. Errors in the source are no exceptions: they are in the result.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kymo/export.h"
+
+namespace kymo::shader {
+
+// OpenCL C 1.2; CUDA C++ for NVRTC with --fmad=false; GLSL 4.5 for Vulkan, with buffer references.
+enum class Target : uint8_t { OpenCl, Cuda, Glsl };
+
+struct Options {
+  Target target = Target::OpenCl;
+  std::string file = "shader";                                   // the name of the source in messages
+  std::vector<std::string> defines = {};                         // "NAME", "NAME=VALUE"
+  std::map<std::string, std::string, std::less<>> headers = {};  // for #include "…"
+  std::map<std::string, double, std::less<>> constants = {};     // function constants, by name or by index ("0")
+  // The max number of expressions of a source, including those of its default arguments and templates.
+  uint64_t max_expressions = 500'000;
+};
+
+// ---- Kernels -------------------------------------------------------------------------------------------------------
+
+// How the generated kernel takes an argument. On OpenCL and CUDA an argument is a parameter of the kernel; on GLSL it
+// is a member of the push constants, with `scalar` layout. Sizes and alignments are those of Metal.
+enum class Passing : uint8_t {
+  Address,  // 8 bytes: a device address
+  // A structure {uint64 address; T value}: `inline_bytes` in total, the value at `value_offset`. If the address is 0,
+  // the value is used; otherwise the value is at that address.
+  Inline,
+  // Threadgroup memory. OpenCL: a __local pointer. CUDA: the offset in the dynamic shared memory. GLSL: no push
+  // constant, but a specialisation constant with the number of elements, from constant 3 on.
+  Group,
+};
+
+enum class Scalar : uint8_t { None, Bool, Char, UChar, Short, UShort, Int, UInt, Long, ULong, Half, BFloat, Float };
+
+struct KernelParameter {
+  enum class Kind : uint8_t { Buffer, Value, Threadgroup };
+  std::string name;
+  std::string type;  // as Metal spells it: "device float*", "constant float4&"
+  Kind kind = Kind::Buffer;
+  Passing passing = Passing::Address;
+  uint32_t index = 0;           // [[buffer(n)]]
+  bool reports_errors = false;  // device c10::metal::ErrorMessages*: callers do not pass it
+  bool is_const = false;
+  // Of a value, or of the elements of a buffer or of group memory. Numbers, vectors and arrays of one kind of number
+  // have `scalar` and `count`; other structures have None.
+  Scalar scalar = Scalar::None;
+  uint32_t count = 1;
+  bool is_addresses = false;  // a structure or array that contains only device pointers: `count` of them
+  uint32_t bytes = 0, align = 1;
+  uint32_t inline_bytes = 0, value_offset = 0;  // of Passing::Inline
+};
+
+struct Kernel {
+  std::string name;                         // the name for callers: the source's, or its host_name
+  std::string symbol;                       // in the generated text
+  std::vector<KernelParameter> parameters;  // in the order of the source, which is also that of the generated kernel
+  uint32_t group_memory = 0;                // bytes that it declares itself
+  uint32_t max_threads = 0;                 // of a group; 0: the device's limit
+  bool uses_simdgroups = false;
+  // It has one more parameter, the last, with the grid of the launch. OpenCL and CUDA: by value, a structure
+  // {uint threads[3]; uint group[3]; uint offset[3];}, where `offset` is the first thread of this launch, if a grid is
+  // launched in several pieces. GLSL: uint[6], only threads and group.
+  bool takes_grid = false;
+};
+
+// The order in which a caller passes the arguments: argument i is for parameters[order[i]].
+//
+// In Metal an argument has an index, [[buffer(n)]] or [[threadgroup(n)]], and the two kinds are counted separately. The
+// arguments of a kind are sorted by index, and fill the positions that the source has for that kind:
+//
+//   kernel void f(device float* b [[buffer(1)]], threadgroup float* t, device float* a [[buffer(0)]])      f(a, t, b)
+KYMO_API std::vector<uint32_t> argument_order(const Kernel& kernel);
+
+// ---- Translation ---------------------------------------------------------------------------------------------------
+
+enum class Severity : uint8_t { Error, Warning, Note };
+
+struct Diagnostic {
+  Severity severity = Severity::Error;
+  std::string file;               // of the source, or of the header
+  uint32_t line = 0, column = 0;  // from 1; 0: no position
+  std::string text;               // one line, without a period
+};
+
+struct Translation {
+  std::string text;  // empty if there were errors
+  std::vector<Kernel> kernels;
+  std::vector<Diagnostic> diagnostics;
+  std::string log;  // the diagnostics as a compiler prints them, with the lines of the source
+  bool ok() const { return !text.empty(); }
+  KYMO_API const Diagnostic* first_error() const;  // null: no error
+};
+
+KYMO_API Translation translate(std::string_view source, const Options& options = {});
+
+// Changes with every change of the translator: a part of the key of a cache.
+KYMO_API uint64_t translator_version();
+
+KYMO_API std::string_view target_name(Target target);  // "opencl", "cuda", "glsl"
+KYMO_API std::optional<Target> target_named(std::string_view name);
+
+}  // namespace kymo::shader

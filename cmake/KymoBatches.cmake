@@ -70,6 +70,10 @@ function(kymo_batches TARGET)
   set(made ${CMAKE_CURRENT_BINARY_DIR}/batches/${TARGET})
   foreach(folder IN LISTS folders)
     get_filename_component(name ${folder} NAME)
+    file(RELATIVE_PATH inside ${CMAKE_CURRENT_SOURCE_DIR} ${folder})
+    if(inside)  # two folders within may have the same name
+      string(REPLACE "/" "_" name ${inside})
+    endif()
     list(LENGTH files_${folder} count)
     # A power of two, so that it seldom changes.
     set(batches 1)

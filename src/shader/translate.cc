@@ -81,7 +81,7 @@ Translation translate(std::string_view source, const Options& options) {
 
   Translation translation;
   ir::Module module;
-  if (!diagnostics.has_errors()) give_meaning(tree, options, diagnostics, module, user_file);
+  if (!diagnostics.has_errors()) analyze(tree, options, diagnostics, module, user_file);
   if (!diagnostics.has_errors()) {
     try {
       Emitted emitted = emit_for(options.target, module);

@@ -58,9 +58,9 @@ void translate_in_stages(std::string_view source, const Options& options) {
   input.file = options.file;
   parser.parse(preprocessor.run(input));
   ir::Module module;
-  if (!diagnostics.has_errors()) give_meaning(tree, options, diagnostics, module, 0);
+  if (!diagnostics.has_errors()) analyze(tree, options, diagnostics, module, 0);
   if (!diagnostics.has_errors()) {
-    check_module(module, "give_meaning()");
+    check_module(module, "analyze()");
     try {
       ir::make_collectives_uniform(module);
       check_module(module, "make_collectives_uniform()");

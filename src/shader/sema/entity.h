@@ -1,7 +1,7 @@
 // The entities that names refer to during semantic analysis.
 //
 // The tree is never copied or changed: a template is instantiated by walking its tree again in a scope where its
-// parameters are bound. All entities live as long as the Meaning that created them.
+// parameters are bound. All entities live until the end of the stage.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,11 @@ struct TemplateArgument {
   bool operator==(const TemplateArgument& other) const;  // compares values by type and bits
 };
 using TemplateArguments = std::vector<TemplateArgument>;
+
+// A text that is unique for the symbol and the arguments.
+std::string instance_key(const void* symbol, const TemplateArguments& arguments);
+// For messages: "float, 4".
+std::string spell(const TemplateArguments& arguments);
 
 // ---- Symbols -------------------------------------------------------------------------------------------------------
 
@@ -114,6 +119,8 @@ struct Class {
   std::vector<std::string_view> captured_packs;
 };
 
+Class* class_named(const Type* type);  // perhaps not complete yet; null: not a struct
+
 struct Parameter {
   std::string_view name;
   QualifiedType type;  // with references
@@ -129,7 +136,7 @@ struct FunctionInstance {
   bool this_const = false;
   TemplateArguments arguments;
   Scope* scope = nullptr;             // bindings of its template parameters; parent: the scope of its declaration
-  std::vector<Parameter> parameters;  // packs are expanded; types are those of this instance (see Meaning::instance)
+  std::vector<Parameter> parameters;  // packs are expanded; types are those of this instance (see Overloads::instance)
   const Type* result = nullptr;       // null until an `auto` result was deduced, which happens when the body is lowered
   bool result_is_reference = false;   // the IR function returns a pointer
   ir::Function* function = nullptr;
@@ -168,5 +175,18 @@ struct OverloadSet {
   bool is_qualified = false;    // a::f: no lookup in the namespaces of the arguments
   bool allows_builtin = false;  // an unqualified name, or one in metal::
 };
+
+// ---- Helpers -------------------------------------------------------------------------------------------------------
+
+inline std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
+inline std::string in_quotes(const Type* type) { return in_quotes(TypeTable::name(type)); }
+
+inline bool is_small_float(const Type* type) {
+  return type->scalar()->is(TypeKind::Half) || type->scalar()->is(TypeKind::BFloat);
+}
+
+inline bool is_void(const Value& value) { return value.type != nullptr && value.type->is(TypeKind::Void); }
+
+inline bool is_read_only(Space space) { return space == Space::Constant || space == Space::Program; }
 
 }  // namespace kymo::shader

@@ -13,7 +13,7 @@ namespace kymo::shader {
 namespace {
 
 // name.12 becomes name
-std::string meaning_without_numbers(const std::string& text) {
+std::string without_numbers(const std::string& text) {
   std::string result;
   bool in_name = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -39,20 +39,20 @@ std::string meaning_without_numbers(const std::string& text) {
   return result;
 }
 
-std::string meaning_kernel(std::string_view body, std::string_view before) {
+std::string kernel_of(std::string_view body, std::string_view before) {
   return std::string(before) +
          "\nkernel void f(device float* a, device int* b, uint i [[thread_position_in_grid]]) {\n" + std::string(body) +
          "\n}\n";
 }
 
-std::string meaning_ir(const MeaningOfSource& meaning) {
-  EXPECT_EQ(meaning.faults, "");
-  return meaning.ir;
+std::string analyzed_ir(const AnalyzedSource& source) {
+  EXPECT_EQ(source.faults, "");
+  return source.ir;
 }
 
 }  // namespace
 
-MeaningOfSource meaning_of(std::string_view source, const Options& options, bool with_library) {
+AnalyzedSource analyzed(std::string_view source, const Options& options, bool with_library) {
   SourceFiles files;
   Diagnostics diagnostics(files);
   Preprocessor preprocessor(files, diagnostics);
@@ -70,8 +70,8 @@ MeaningOfSource meaning_of(std::string_view source, const Options& options, bool
   const auto user_file = static_cast<uint32_t>(files.size());
   read(source);
   ir::Module module;
-  MeaningOfSource result;
-  if (!diagnostics.has_errors()) give_meaning(tree, options, diagnostics, module, user_file);
+  AnalyzedSource result;
+  if (!diagnostics.has_errors()) analyze(tree, options, diagnostics, module, user_file);
   for (const Report& each : diagnostics.list()) {
     const std::string_view severity = each.severity == Severity::Error  ? "error"
                                       : each.severity == Severity::Note ? "note"
@@ -80,19 +80,19 @@ MeaningOfSource meaning_of(std::string_view source, const Options& options, bool
   }
   if (!diagnostics.has_errors()) {
     EXPECT_EQ(ir::verify(module), "");
-    result.ir = meaning_without_numbers(ir::print(module));
+    result.ir = without_numbers(ir::print(module));
   }
   return result;
 }
 
-std::string lowered(std::string_view source, const Options& options) { return meaning_ir(meaning_of(source, options)); }
+std::string lowered(std::string_view source, const Options& options) { return analyzed_ir(analyzed(source, options)); }
 
 std::string lowered_with_library(std::string_view source, const Options& options) {
-  return meaning_ir(meaning_of(source, options, true));
+  return analyzed_ir(analyzed(source, options, true));
 }
 
 std::string lines(std::string_view body, std::string_view before) {
-  const std::string whole = lowered(meaning_kernel(body, before));
+  const std::string whole = lowered(kernel_of(body, before));
   const size_t kernel = whole.find("kernel \"f\"");
   if (kernel == std::string::npos) return whole;
   std::string result;
@@ -108,10 +108,10 @@ std::string lines(std::string_view body, std::string_view before) {
   return result;
 }
 
-std::string faults(std::string_view source, const Options& options) { return meaning_of(source, options).faults; }
+std::string faults(std::string_view source, const Options& options) { return analyzed(source, options).faults; }
 
 std::string faults_of(std::string_view body, std::string_view before, const Options& options) {
-  const std::string all = faults(meaning_kernel(body, before), options);
+  const std::string all = faults(kernel_of(body, before), options);
   std::string result;
   size_t at = 0;
   while (at < all.size()) {
@@ -123,7 +123,7 @@ std::string faults_of(std::string_view body, std::string_view before, const Opti
   return result;
 }
 
-TEST(MeaningTest, AKernelBecomesAFunctionWithBindings) {
+TEST(SemaTest, AKernelBecomesAFunctionWithBindings) {
   EXPECT_EQ(lowered(R"(
 kernel void scale(device float* a [[buffer(2)]], constant float& by, uint i [[thread_position_in_grid]]) {
   a[i] = a[i] * by + 1.0;
@@ -135,7 +135,7 @@ kernel void scale(device float* a [[buffer(2)]], constant float& by, uint i [[th
 )");
 }
 
-TEST(MeaningTest, SeveralFaultsAreFoundInOneRun) {
+TEST(SemaTest, SeveralFaultsAreFoundInOneRun) {
   EXPECT_EQ(faults(R"(kernel void f(device float* a) {
   a[0] = nothing;
   a[1] = 2;
@@ -147,11 +147,11 @@ TEST(MeaningTest, SeveralFaultsAreFoundInOneRun) {
             "5: error: there is no name \"undeclared\" here\n");
 }
 
-TEST(MeaningTest, AVariableWhoseDeclarationFailedIsNotReportedAgain) {
+TEST(SemaTest, AVariableWhoseDeclarationFailedIsNotReportedAgain) {
   EXPECT_EQ(faults_of("int x = nothing; x = 3; b[0] = x + 1;"), "error: there is no name \"nothing\" here\n");
 }
 
-TEST(MeaningTest, FunctionsThatNoKernelUsesAreCheckedToo) {
+TEST(SemaTest, FunctionsThatNoKernelUsesAreCheckedToo) {
   EXPECT_EQ(faults("int unused() { return nothing; }\nkernel void f(device int* a) { a[0] = 1; }"),
             "1: error: there is no name \"nothing\" here\n");
 }

@@ -14,13 +14,13 @@
 
 namespace kymo::shader {
 
-struct MeaningOfSource {
+struct AnalyzedSource {
   std::string ir;      // empty where there were errors
   std::string faults;  // "line: error: text", a line each
 };
 
 // With or without the standard library, which takes its time to read.
-MeaningOfSource meaning_of(std::string_view source, const Options& options = {}, bool with_library = false);
+AnalyzedSource analyzed(std::string_view source, const Options& options = {}, bool with_library = false);
 
 // All of it; a fault fails the test.
 std::string lowered(std::string_view source, const Options& options = {});

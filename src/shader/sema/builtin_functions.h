@@ -1,0 +1,41 @@
+// The functions of Metal's library that cannot be written in Metal, or that first convert their arguments to one type.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "shader/ir/ir.h"
+
+namespace kymo::shader {
+
+enum class BuiltinKind : uint8_t {
+  Float,           // an intrinsic of floats, componentwise
+  FloatOrLibrary,  // the same; but on Vulkan, whose functions are not exact enough, the library's, by component
+  FloatTest,       // floats to bools
+  Abs,
+  MinMax,
+  Bits,  // of integers
+  Any,   // of bool vectors
+  Select,
+  Library,       // metal::kymo_NAME for whole values of one type
+  FloatLibrary,  // the same, with integers converted to floats
+  Components,    // metal::kymo_NAME(float…), component by component
+  Atomic,
+  Barrier,
+  Simd,
+  Lane,
+  Trait,
+};
+
+struct BuiltinRow {
+  std::string_view name;
+  BuiltinKind kind = BuiltinKind::Float;
+  uint8_t least = 1, most = 1;  // arguments
+  ir::Intrinsic intrinsic = ir::Intrinsic::Abs;
+};
+
+// Also with _explicit after the name of an atomic. Null: there is no such builtin.
+const BuiltinRow* builtin_row(std::string_view name);
+bool is_builtin(std::string_view name);
+
+}  // namespace kymo::shader

@@ -1,0 +1,35 @@
+#include "shader/sema/context.h"
+
+#include "base/text.h"
+
+namespace kymo::shader {
+
+namespace {
+
+constexpr size_t kMaxInstances = 20'000;
+
+}  // namespace
+
+ir::Builder& Context::build(Location at) {
+  builder.at = at;
+  return builder;
+}
+
+void Context::report(const Rejected& rejected) {
+  if (!rejected.text.empty()) diagnostics.report(rejected);
+}
+
+void Context::check_instances(Location at) const {
+  if (instances > kMaxInstances)
+    throw Rejected{at,
+                   base::format("more than {} instances of templates: their recursion does not end", kMaxInstances)};
+}
+
+void Context::spend_step(Location at) {
+  if (++steps_ > options.max_expressions)
+    throw Rejected{
+        at, base::format("the source expands to more than {} expressions: check its default arguments and templates",
+                         options.max_expressions)};
+}
+
+}  // namespace kymo::shader

@@ -1,0 +1,54 @@
+// What all classes of the semantic analysis share: input and output of the stage, its limits, and the calls upwards.
+//
+// An error throws Rejected. Code that can continue after it catches it and calls report(). While template arguments are
+// tried, a Rejected means that the candidate does not match.
+//
+// Limits, each an error: depth of instantiation 200, instances 20,000, depth of expressions 250, expressions lowered
+// Options::max_expressions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kymo/translate.h"
+#include "shader/diagnostic.h"
+#include "shader/ir/build.h"
+#include "shader/sema/upcalls.h"
+
+namespace kymo::shader {
+
+constexpr uint32_t kMaxInstantiationDepth = 200;
+constexpr size_t kMaxPackElements = 512;
+
+struct Context {
+  Context(const Options& given, Diagnostics& errors, ir::Module& into, uint32_t source)
+      : options(given), diagnostics(errors), module(into), table(into.types), user_file(source), builder(into) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const Options& options;
+  Diagnostics& diagnostics;
+  ir::Module& module;
+  TypeTable& table;
+  const uint32_t user_file;  // the source itself: all its functions are lowered; of other files only the needed ones
+  ir::Builder builder;       // its `at` is the current position
+
+  // The calls upwards. Set before the first declaration.
+  StructScopes* structs = nullptr;
+  TemplateUses* templates = nullptr;
+  ExpressionUses* expressions = nullptr;
+
+  uint32_t depth = 0;    // of types, templates and structs that need each other: at most kMaxInstantiationDepth
+  size_t instances = 0;  // of classes and functions
+
+  ir::Builder& build(Location at);          // for objects at this position
+  void report(const Rejected& rejected);    // once: one without a text was already reported
+  void check_instances(Location at) const;  // throws if there are too many
+  // Counts a step of the work; their number is limited: defaults that need defaults take 2^n steps in n lines.
+  void spend_step(Location at);
+
+ private:
+  uint64_t steps_ = 0;
+};
+
+}  // namespace kymo::shader

@@ -1,0 +1,174 @@
+// {…}: its meaning depends on the type of the object. Inner braces of aggregates may be omitted, as in C++.
+
+#include "shader/sema/guards.h"
+#include "shader/sema/lowering/lowering.h"
+
+namespace kymo::shader {
+
+namespace {
+
+constexpr uint32_t kMostListed = 65536;              // elements of an array in an initializer
+constexpr uint64_t kMostInitializerParts = 500'000;  // of all initializers of a translation
+
+}  // namespace
+
+const ir::Expression* Lowering::from_braces(const Type* wanted, const ast::Expression& braces, Scope& scope) {
+  const Location at = braces.at;
+  const Type* type = plain(wanted);
+  if (type->is_array() && braces.operands.size() == 1 && braces.operands[0]->kind == ast::ExpressionKind::String) {
+    return text_array(type, braces.operands[0]->text, at);
+  }
+  const std::vector<Value> items = arguments(braces.operands, scope);
+  Class* made = types_.class_of(type);
+  if (made != nullptr && (has_constructors(*made) || items.empty())) return construct_class(*made, items, at);
+  if (type->is_array() && items.empty()) {
+    const ir::Expression* value = default_value(type, at);
+    return value != nullptr ? value : build(at).zero(type);
+  }
+  if (made == nullptr && !type->is_array()) {
+    if (items.size() == 1 && items[0].braces != nullptr && !type->is_vector()) {
+      return from_braces(type, *items[0].braces, *items[0].braces_scope);
+    }
+    if (items.size() == 1 && !type->is_vector())
+      return convert(items[0], QualifiedType{.type = type}, at, "the value in {...}");
+    return construct(type, items, at);
+  }
+  // {x} of the same struct is a copy.
+  if (made != nullptr && items.size() == 1 && items[0].type != nullptr && items[0].type->is_struct()) {
+    const Class* from = types_.class_of(items[0].type);
+    if (from == made || types_.is_derived(*from, *made)) return construct_class(*made, items, at);
+  }
+  size_t next = 0;
+  const ir::Expression* value = aggregate(type, items, next, at);
+  if (next < items.size()) {
+    throw Rejected{at, "{...} has " + std::to_string(items.size()) + " values: " + in_quotes(type) + " takes only " +
+                           std::to_string(next)};
+  }
+  return value;
+}
+
+const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Value> items, size_t& next, Location at) {
+  const DepthGuard guard(expression_depth_, 250, at, "the initializer");
+  std::vector<const ir::Expression*> parts;
+  const auto add = [&](auto&& work) {
+    const size_t since = mark();
+    const ir::Expression* part = work();
+    settle_all(parts, since);
+    count_part(at);
+    parts.push_back(part);
+  };
+  if (type->is_array()) {
+    if (type->count > kMostListed) throw Rejected{at, in_quotes(type) + " is too large for an initializer"};
+    const ir::Expression* rest = nullptr;
+    for (uint32_t i = 0; i < type->count; ++i) {
+      if (next < items.size()) {
+        add([&] { return aggregate_part(type->inner, items, next, at); });
+        continue;
+      }
+      if (rest == nullptr) {
+        rest = default_value(type->inner, at);
+        rest = rest == nullptr ? build(at).zero(plain(type->inner)) : settle(rest);
+      }
+      count_part(at);
+      parts.push_back(rest);
+    }
+    return build(at).construct(type, std::move(parts));
+  }
+  Class& made = *types_.class_of(type);
+  if (type->is_union) {
+    if (type->fields.empty()) return build(at).zero(type);
+    add([&] {
+      return next < items.size() ? aggregate_part(type->fields[0].type, items, next, at)
+                                 : build(at).zero(type->fields[0].type);
+    });
+    return build(at).construct(type, std::move(parts));
+  }
+  for (uint32_t i = 0; i < type->fields.size(); ++i) {
+    const Type* field = type->fields[i].type;
+    if (next < items.size()) {
+      const ast::Declaration* declared =
+          i < made.bases.size() ? nullptr : field_declaration(made, type->fields[i].name);
+      const bool is_reference =
+          declared != nullptr && declared->type != nullptr && declared->type->form == ast::TypeForm::Reference;
+      if (is_reference) {
+        const Type* reference = table_.reference(field->inner, field->space, field->is_const);
+        add([&] {
+          return convert(items[next++], QualifiedType{.type = reference}, at,
+                         "the member " + in_quotes(type->fields[i].name));
+        });
+      } else {
+        add([&] { return aggregate_part(field, items, next, at); });
+      }
+      continue;
+    }
+    add([&] {
+      const ir::Expression* value = field_default(made, i, at);
+      return value != nullptr ? value : build(at).zero(plain(field));
+    });
+  }
+  return build(at).construct(type, std::move(parts));
+}
+
+// A short initializer may have many parts: with nested structs and defaults, their number grows exponentially.
+void Lowering::count_part(Location at) {
+  if (++parts_ > kMostInitializerParts)
+    throw Rejected{at, "the initializers have too many parts in all: assign them in loops"};
+}
+
+// One element or member: one value, or as many values as an aggregate needs.
+const ir::Expression* Lowering::aggregate_part(const Type* type, std::span<const Value> items, size_t& next,
+                                               Location at) {
+  const Value& item = items[next];
+  if (item.braces != nullptr) {
+    ++next;
+    return from_braces(type, *item.braces, *item.braces_scope);
+  }
+  const QualifiedType wanted{.type = plain(type)};
+  const Class* made = types_.class_of(type);
+  if (type->is_array() && item.type->is_array() && item.space == Space::Program &&
+      item.ir->kind == ir::ExpressionKind::Variable && item.type->inner == type->inner &&
+      item.ir->variable->value != nullptr && type->inner->size == 1) {
+    // a text inside: char names[2][8] = {"a", "b"}
+    ++next;
+    std::vector<const ir::Expression*> letters = item.ir->variable->value->operands;
+    while (letters.size() < type->count) letters.push_back(build(at).zero(type->inner));
+    letters.resize(type->count);
+    return build(at).construct(type, std::move(letters));
+  }
+  const bool is_aggregate = type->is_array() || (made != nullptr && !has_constructors(*made));
+  if (is_aggregate && (type->is_array() || overloads_.rank(item, wanted) == Rank::Impossible))
+    return aggregate(type, items, next, at);
+  ++next;
+  return convert(item, wanted, at, "the value in {...}");
+}
+
+const Type* Lowering::sized(const Type* type, const ast::Declaration& declaration, Scope& scope) {
+  if (!type->is_array() || type->count != 0) return type;
+  const ast::Expression* initializer = declaration.initializer;
+  if (initializer == nullptr)
+    throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " needs a size or values"};
+  if (initializer->kind == ast::ExpressionKind::String) {
+    return table_.array(type->inner, static_cast<uint32_t>(initializer->text.size() + 1));
+  }
+  if (initializer->kind != ast::ExpressionKind::Braces) {
+    throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " needs a size, or values in {...}"};
+  }
+  uint64_t count = 0;
+  for (const ast::Expression* item : initializer->operands) {
+    count += item->is_expansion ? templates_.expansions(item, nullptr, scope, item->at).size() : 1;
+  }
+  // Values without inner braces fill the elements in order.
+  const Type* element = type->inner;
+  uint64_t each = 1;
+  const bool has_braces =
+      !initializer->operands.empty() && initializer->operands[0]->kind == ast::ExpressionKind::Braces;
+  while (element->is_array() && !has_braces) {
+    each *= element->count;
+    element = element->inner;
+  }
+  count = (count + each - 1) / each;
+  if (count == 0) throw Rejected{declaration.at, "the array " + in_quotes(declaration.name) + " has no elements"};
+  return table_.array(type->inner, static_cast<uint32_t>(count));
+}
+
+}  // namespace kymo::shader

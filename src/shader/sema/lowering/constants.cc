@@ -1,0 +1,56 @@
+// Values that must be known during the translation.
+
+#include "shader/ir/evaluate.h"
+#include "shader/sema/guards.h"
+#include "shader/sema/lowering/lowering.h"
+
+namespace kymo::shader {
+
+const ir::Expression* Lowering::evaluated(const ir::Expression* value, const ir::Block& statements) {
+  if (statements.empty() && value->kind == ir::ExpressionKind::Constant) return value;
+  return ir::evaluate_to_expression(module_, statements, *value, &steps_);
+}
+
+const ir::Expression* Lowering::constant(const ast::Expression& expression, Scope& scope, std::string_view what) {
+  ir::Block statements;
+  const ir::Expression* value = nullptr;
+  {
+    const Restore<bool> effects(body_.has_effects);
+    const Restore<bool> unevaluated(body_.is_unevaluated);
+    body_.is_unevaluated = false;
+    const Into into(*this, statements);
+    const Value lowered = number_of(this->expression(expression, scope), expression.at);
+    if (is_void(lowered)) throw Rejected{expression.at, std::string(what) + " has no value: it is void"};
+    value = read(lowered);
+  }
+  const ir::Expression* known = evaluated(value, statements);
+  if (known == nullptr)
+    throw Rejected{expression.at, std::string(what) + " must be known when the shader is translated"};
+  if (known->kind == ir::ExpressionKind::Zero && known->type->is_scalar())
+    return build(expression.at).constant(known->type, 0);
+  return known;
+}
+
+uint64_t Lowering::constant_integer(const ast::Expression& expression, Scope& scope, std::string_view what) {
+  const ir::Expression* value = constant(expression, scope, what);
+  if (value->kind != ir::ExpressionKind::Constant || value->type->is_floating()) {
+    throw Rejected{expression.at, std::string(what) + " must be an integer, and is " + in_quotes(value->type)};
+  }
+  return value->bits;
+}
+
+bool Lowering::constant_bool(const ast::Expression& expression, Scope& scope, std::string_view what) {
+  const ir::Expression* value = constant(expression, scope, what);
+  if (value->kind != ir::ExpressionKind::Constant) {
+    throw Rejected{expression.at, std::string(what) + " must be a bool, and is " + in_quotes(value->type)};
+  }
+  return convert_number(value, table_.get(TypeKind::Bool), expression.at)->bits != 0;
+}
+
+std::vector<Value> Lowering::values_of(std::span<const ast::Expression* const> list, Scope& scope) {
+  ir::Block ignored;
+  const Into into(*this, ignored);
+  return arguments(list, scope);
+}
+
+}  // namespace kymo::shader

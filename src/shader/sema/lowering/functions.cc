@@ -1,0 +1,275 @@
+// Bodies of functions: lowered when the first call needs them, before the caller.
+
+#include "shader/sema/guards.h"
+#include "shader/sema/lowering/lowering.h"
+
+namespace kymo::shader {
+
+namespace {
+
+constexpr uint32_t kCallDepth = 200;
+constexpr size_t kMostNotes = 6;  // that name the instances around an error
+
+std::string functions_name(const FunctionInstance& instance) {
+  if (instance.owner == nullptr) return std::string(instance.declaration->name);
+  if (instance.owner->is_closure) return "lambda";
+  const std::string_view own = instance.owner->scope->name;
+  if (instance.declaration->type == nullptr && instance.declaration->conversion == nullptr)
+    return "make_" + std::string(own);
+  return std::string(own) + "_" +
+         std::string(instance.declaration->conversion != nullptr ? "convert" : instance.declaration->name);
+}
+
+// The number of notes of the last error.
+size_t functions_notes(const Diagnostics& diagnostics) {
+  const std::vector<Report>& list = diagnostics.list();
+  size_t notes = 0;
+  while (notes < list.size() && list[list.size() - 1 - notes].severity == Severity::Note) ++notes;
+  return notes;
+}
+
+bool functions_is_constructor(const FunctionInstance& instance) {
+  return instance.owner != nullptr && !instance.owner->is_closure && instance.declaration->type == nullptr &&
+         instance.declaration->conversion == nullptr;
+}
+
+}  // namespace
+
+const Type* Lowering::plain(const Type* type) {
+  return type->is_vector() && type->packed ? table_.vector(type->inner, type->count) : type;
+}
+
+void Lowering::need(FunctionInstance& instance, Location at) {
+  using State = FunctionInstance::State;
+  if (instance.state == State::Lowered) return;
+  if (instance.state == State::Failed) throw Rejected{at, ""};
+  if (instance.state == State::Lowering) {
+    throw Rejected{at, "recursion is not supported: " + in_quotes(instance.declaration->name) + " calls itself"};
+  }
+  const DepthGuard guard(call_depth_, kCallDepth, at, "the chain of calls");
+  const size_t reported = diagnostics_.list().size();
+  instance.state = State::Lowering;
+  {
+    const Restore<Body> body(body_);
+    const Restore<uint32_t> depth(expression_depth_);
+    body_ = Body();
+    expression_depth_ = 0;
+    try {
+      lower_body(instance);
+      instance.state = State::Lowered;
+    } catch (const Rejected& rejected) {
+      instance.state = State::Failed;
+      context_.report(rejected);
+    }
+  }
+  const bool is_template =
+      !instance.arguments.empty() || (instance.owner != nullptr && !instance.owner->arguments.empty());
+  if (diagnostics_.list().size() != reported && is_template && functions_notes(diagnostics_) < kMostNotes) {
+    diagnostics_.note(at, "in the instantiation of " + in_quotes(instance.declaration->name) + " that is needed here");
+  }
+  if (instance.state == State::Failed) throw Rejected{at, ""};
+  module_.functions.push_back(instance.function);
+}
+
+void Lowering::lower_body(FunctionInstance& instance) {
+  const ast::Declaration& declaration = *instance.declaration;
+  if (declaration.body == nullptr && !declaration.is_defaulted) {
+    throw Rejected{declaration.at, "the function " + in_quotes(declaration.name) + " is declared, but not defined"};
+  }
+  if (!declaration.other_stage.empty()) {
+    throw Rejected{declaration.at,
+                   "a " + std::string(declaration.other_stage) + " function is not supported: only kernels are"};
+  }
+  ir::Function& function = module_.make_function(functions_name(instance));
+  function.at = declaration.at;
+  instance.function = &function;
+  body_.instance = &instance;
+  body_.block = &function.body;
+  Scope& scope = lookup_.make_scope(Scope::Kind::Function, instance.scope);
+  bind_parameters(instance, scope);
+  if (instance.owner != nullptr && instance.owner->is_closure) bind_captures(instance, scope);
+  if (functions_is_constructor(instance)) return lower_constructor(instance, scope);
+  lower_statements(instance, scope, false);
+}
+
+Symbol& Lowering::make_local(std::string_view name, const Value& value, Scope& scope) {
+  if (const auto known = scope.symbols.find(name); known != scope.symbols.end()) {
+    for (const Symbol* symbol : known->second) {
+      if (symbol->kind == Symbol::Kind::Local || symbol->kind == Symbol::Kind::LocalPack) {
+        throw Rejected{build_.at, in_quotes(name) + " is declared already here: give one of them another name"};
+      }
+    }
+  }
+  Symbol& symbol = lookup_.make_symbol(Symbol::Kind::Local, name, scope);
+  symbol.value = &lookup_.make_value(value);
+  symbol.value->home = body_.instance;
+  return symbol;
+}
+
+void Lowering::bind_parameters(FunctionInstance& instance, Scope& scope) {
+  const ast::Declaration& declaration = *instance.declaration;
+  ir::Function& function = *instance.function;
+  const auto add = [&](std::string_view name, const Type* type) -> ir::Variable& {
+    ir::Variable& made = module_.make_variable(std::string(name), type);
+    made.is_parameter = true;
+    function.parameters.push_back(&made);
+    return made;
+  };
+  if (has_object(instance)) {
+    ir::Variable& self = add("self", table_.pointer(instance.owner->type, instance.this_space, instance.this_const));
+    settled_.insert(&self);
+    body_.self = place_at(build(declaration.at).variable(self), instance.this_const);
+  }
+  const auto value_of = [&](const Parameter& parameter) {
+    const Type* type = parameter.type.type;
+    build_.at = parameter.declaration != nullptr ? parameter.declaration->at : declaration.at;
+    if (type->is(TypeKind::Reference)) {
+      ir::Variable& made = add(parameter.name, table_.pointer(type->inner, type->space, type->is_const));
+      settled_.insert(&made);
+      return place_at(build_.variable(made), type->is_const);
+    }
+    ir::Variable& made = add(parameter.name, plain(type));
+    Value value = rvalue(build_.variable(made));
+    value.is_place = true;
+    value.is_const = parameter.type.is_const;
+    if (value.is_const) settled_.insert(&made);
+    return value;
+  };
+  size_t next = 0;
+  for (const ast::Declaration* written : declaration.parameters) {
+    if (!written->is_variadic) {
+      if (next >= instance.parameters.size()) break;
+      const Value value = value_of(instance.parameters[next++]);
+      if (!written->name.empty()) make_local(written->name, value, scope);
+      continue;
+    }
+    std::vector<Value*> elements;
+    while (next < instance.parameters.size() && instance.parameters[next].declaration == written) {
+      Value& value = lookup_.make_value(value_of(instance.parameters[next++]));
+      value.home = &instance;
+      elements.push_back(&value);
+    }
+    if (!written->name.empty())
+      lookup_.make_symbol(Symbol::Kind::LocalPack, written->name, scope).locals = std::move(elements);
+  }
+}
+
+void Lowering::lower_statements(FunctionInstance& instance, Scope& scope, bool is_kernel) {
+  const Restore<Body> restore(body_);
+  ir::Function& function = *instance.function;
+  if (body_.instance != &instance) body_ = Body();
+  body_.instance = &instance;
+  body_.block = &function.body;
+  body_.is_kernel = is_kernel;
+  body_.result = instance.result;
+  if (is_kernel) {
+    for (const auto& [name, symbols] : scope.symbols) {
+      for (const Symbol* symbol : symbols) {
+        if (symbol->value != nullptr) symbol->value->home = &instance;
+      }
+    }
+  }
+  const size_t reported = diagnostics_.list().size();
+  if (instance.declaration->body != nullptr) block(instance.declaration->body->statements, scope, function.body);
+  if (body_.result == nullptr) {
+    // Its result is not known. Its callers do not report it again.
+    if (diagnostics_.list().size() != reported) throw Rejected{instance.declaration->at, ""};
+    body_.result = table_.get(TypeKind::Void);
+  }
+  instance.result = body_.result;
+  if (instance.result->is(TypeKind::Reference)) {
+    instance.result_is_reference = true;
+    function.result = table_.pointer(instance.result->inner, instance.result->space, instance.result->is_const);
+  } else {
+    function.result = plain(instance.result);
+  }
+  function.is_defined = true;
+  if (body_.has_effects) with_effects_.insert(&function);
+}
+
+// A constructor returns the object that it makes.
+void Lowering::lower_constructor(FunctionInstance& instance, Scope& scope) {
+  const ast::Declaration& declaration = *instance.declaration;
+  Class& owner = *instance.owner;
+  ir::Variable& object = local("self", owner.type, nullptr, declaration.at);
+  Value self = rvalue(build(declaration.at).variable(object));
+  self.is_place = true;
+  body_.self = self;
+  body_.is_constructor = true;
+  const auto initializer_of = [&](std::string_view name) -> const ast::Declaration::MemberInitializer* {
+    for (const auto& initializer : declaration.member_initializers) {
+      if (initializer.name.last().name == name) return &initializer;
+    }
+    return nullptr;
+  };
+  for (const auto& initializer : declaration.member_initializers) {
+    const std::string_view name = initializer.name.last().name;
+    uint32_t index = 0;
+    bool is_known = name == owner.scope->name || types_.find_field(owner.type, name, index) != nullptr;
+    for (size_t i = 0; i < owner.bases.size(); ++i) {
+      is_known = is_known || base_is_named(*owner.bases[i], initializer.name, *instance.scope);
+    }
+    if (!is_known)
+      throw Rejected{initializer.at, "there is no member or base " + in_quotes(name) + " in " + in_quotes(owner.type)};
+  }
+  if (const auto* delegated = initializer_of(owner.scope->name)) {
+    const std::vector<Value> given = arguments(delegated->arguments, scope);
+    const ir::Expression* made = construct_class(owner, given, delegated->at);
+    assign(self, made, delegated->at);
+  } else {
+    for (uint32_t i = 0; i < owner.type->fields.size(); ++i) {
+      if (owner.type->is_union && i > 0) break;
+      initialize_field(owner, i, self, declaration, scope);
+    }
+  }
+  body_.result = owner.type;
+  if (declaration.body != nullptr) block(declaration.body->statements, scope, instance.function->body);
+  emit(build(declaration.at).return_(build_.variable(object)));
+  instance.result = owner.type;
+  instance.function->result = owner.type;
+  instance.function->is_defined = true;
+  if (body_.has_effects) with_effects_.insert(instance.function);
+}
+
+bool Lowering::base_is_named(const Class& base, const ast::Name& name, Scope& scope) {
+  if (name.last().name == base.scope->name) return true;
+  ast::Expression named;
+  named.kind = ast::ExpressionKind::Name;
+  named.name = name;
+  const std::optional<QualifiedType> type = types_.try_type(named, scope);
+  return type && type->type == base.type;
+}
+
+void Lowering::initialize_field(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
+                                Scope& scope) {
+  const Field& field = owner.type->fields[index];
+  const bool is_base = index < owner.bases.size();
+  Value place = self;
+  place.ir = build(constructor.at).member(self.ir, index);
+  place.type = field.type;
+  const ast::Declaration* declared = is_base ? nullptr : field_declaration(owner, field.name);
+  const bool is_reference =
+      declared != nullptr && declared->type != nullptr &&
+      (declared->type->form == ast::TypeForm::Reference || declared->type->form == ast::TypeForm::RvalueReference);
+  for (const auto& initializer : constructor.member_initializers) {
+    const bool is_this = is_base ? base_is_named(*owner.bases[index], initializer.name, scope)
+                                 : initializer.name.last().name == field.name;
+    if (!is_this) continue;
+    const std::vector<Value> given = arguments(initializer.arguments, scope);
+    const ir::Expression* made = nullptr;
+    if (is_reference) {
+      if (given.size() != 1) throw Rejected{initializer.at, "a reference needs one thing to refer to"};
+      QualifiedType wanted;
+      wanted.type = table_.reference(field.type->inner, field.type->space, field.type->is_const);
+      made = convert(given[0], wanted, initializer.at, "the object of the reference");
+    } else if (given.size() == 1 && given[0].braces != nullptr) {
+      made = from_braces(field.type, *given[0].braces, scope);
+    } else {
+      made = construct(field.type, given, initializer.at);
+    }
+    return assign(place, made, initializer.at);
+  }
+  if (const ir::Expression* made = field_default(owner, index, constructor.at)) assign(place, made, constructor.at);
+}
+
+}  // namespace kymo::shader

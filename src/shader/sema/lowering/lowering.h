@@ -1,0 +1,269 @@
+// From expressions and statements to the IR.
+//
+// Lowering starts with the kernels. A function is lowered when the first call needs it, before its caller; then the
+// functions of the source that no kernel needs, to find their errors. An error of a statement or a declaration is
+// reported, and the lowering continues after it.
+//
+// The base class CodeWriter writes statements in the right order. Each section below is a file.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "shader/sema/builtin_functions.h"
+#include "shader/sema/context.h"
+#include "shader/sema/entity.h"
+#include "shader/sema/lookup/lookup.h"
+#include "shader/sema/lowering/code_writer.h"
+#include "shader/sema/overloads/overloads.h"
+#include "shader/sema/templates/templates.h"
+#include "shader/sema/types/types.h"
+
+namespace kymo::shader {
+
+class Lowering final : public ExpressionUses, private CodeWriter {
+ public:
+  Lowering(Context& context, Lookup& lookup, Types& types, Templates& templates, Overloads& overloads);
+  Lowering(const Lowering&) = delete;
+  Lowering& operator=(const Lowering&) = delete;
+
+  // All kernels, and everything they call; then the other functions of the source.
+  void lower();
+
+  // ---- constants.cc, expressions.cc: see ExpressionUses
+  const ir::Expression* constant(const ast::Expression& expression, Scope& scope, std::string_view what) override;
+  uint64_t constant_integer(const ast::Expression& expression, Scope& scope, std::string_view what) override;
+  bool constant_bool(const ast::Expression& expression, Scope& scope, std::string_view what) override;
+  const Type* type_of(const ast::Expression& expression, Scope& scope, bool* is_place = nullptr) override;
+  std::vector<Value> values_of(std::span<const ast::Expression* const> list, Scope& scope) override;
+
+ private:
+  // ---- functions.cc: bodies of functions
+  // Lowers the body now, before the caller; recursion is refused.
+  void need(FunctionInstance& instance, Location at);
+  void lower_body(FunctionInstance& instance);
+  void lower_statements(FunctionInstance& instance, Scope& scope, bool is_kernel);
+  void bind_parameters(FunctionInstance& instance, Scope& scope);
+  Symbol& make_local(std::string_view name, const Value& value, Scope& scope);
+  void lower_constructor(FunctionInstance& instance, Scope& scope);
+  void initialize_field(Class& owner, uint32_t index, const Value& self, const ast::Declaration& constructor,
+                        Scope& scope);
+  bool base_is_named(const Class& base, const ast::Name& name, Scope& scope);
+  const Type* plain(const Type* type);  // of a packed vector: the vector
+
+  // ---- kernels.cc: kernels, and explicit instantiations with host_name
+  void lower_kernels();
+  void lower_instantiation(const ast::Declaration& declaration, Scope& scope);
+  const Symbol* instantiated_kernel(const ast::Declaration& function, Scope& scope, TemplateArguments& arguments);
+  // Bindings, attributes, positions; then the body.
+  void lower_kernel(FunctionInstance& instance, std::string host_name);
+
+  // ---- kernel_parameters.cc: buffers, values and positions
+  void bind_kernel_parameter(FunctionInstance& instance, const Parameter& parameter, Scope& locals,
+                             std::vector<bool>& buffers);
+  void bind_position(const ast::Attribute& attribute, const Parameter& parameter, Scope& locals);
+  const ir::Expression* position(std::string_view name, Location at);  // a uint or uint3; null: no such attribute
+
+  // ---- statements.cc
+  void statement(const ast::Statement& statement, Scope& scope);
+  void block(std::span<const ast::Statement* const> statements, Scope& scope, ir::Block& into);
+  void nested(const ast::Statement& statement, Scope& scope, ir::Block& into);  // in a scope of its own
+  const ir::Expression* condition(const ast::Statement& statement, Scope& scope);
+  void if_statement(const ast::Statement& statement, Scope& scope);
+  void return_statement(const ast::Statement& statement, Scope& scope);
+  void deduce_result(const Value& value, Scope& scope, Location at);
+  void declare_broken(const ast::Statement& statement, Scope& scope);
+  void discard(const ast::Expression& expression, Scope& scope);  // only for its effects
+
+  // ---- loops.cc: loops and switches
+  bool has_method(const Value& object, std::string_view name);
+  Value call_method(const Value& object, std::string_view name, Scope& scope, Location at);  // without arguments
+  void loop_statement(const ast::Statement& statement, Scope& scope);                        // for, while
+  void do_statement(const ast::Statement& statement, Scope& scope);
+  void range_for(const ast::Statement& statement, Scope& scope);
+  void switch_statement(const ast::Statement& statement, Scope& scope);
+  static bool declares_without_value(const ast::Statement& statement);
+
+  // ---- locals.cc: declarations in functions
+  void declare_local(const ast::Declaration& declaration, Scope& scope);
+  void declare_variable_local(const ast::Declaration& declaration, Scope& scope);
+  void declare_reference(const ast::Declaration& declaration, const QualifiedType& type, const Value& from,
+                         Scope& scope);
+  void declare_group_memory(const ast::Declaration& declaration, const QualifiedType& type, Scope& scope);
+  void declare_value(const ast::Declaration& declaration, const QualifiedType& type, const ir::Expression* value,
+                     Scope& scope);
+  void declare_from(const ast::Declaration& declaration, QualifiedType type, const Value& value, Scope& scope);
+  void take_result(const ir::Variable& variable);
+  void declare_item(const ast::Declaration& declaration, const Value& item, Scope& scope);
+  void declare_bindings(const ast::Declaration& declaration, Scope& scope);
+
+  // ---- variables.cc: variables outside of functions. Each is a constant, or a place in Program space.
+  Value lower_variable(const ast::Declaration& declaration, Scope& scope, Location at);
+  Value variable_template(const Symbol& variable, const TemplateArguments& arguments, Location at);
+  Value constant_variable(const ast::Declaration& declaration, Scope& scope);
+  Value constant_value(std::string_view name, const ir::Expression* known);
+  std::optional<Value> function_constant(const ast::Declaration& declaration, Scope& scope, Location at);
+  std::optional<double> given_constant(const ast::Declaration& declaration, Scope& scope);
+  Value function_constant_defined(const ast::Expression& call, Scope& scope);
+  Value variable(const Symbol& symbol, Location at);  // lowered at its first use
+
+  // ---- constants.cc: values that are known during the translation
+  // The result of the statements and then the value: a tree of constants; null if it is not constant.
+  const ir::Expression* evaluated(const ir::Expression* value, const ir::Block& statements);
+
+  // ---- expressions.cc: expressions and names
+  Value expression(const ast::Expression& expression, Scope& scope);
+  Value name(const ast::Expression& expression, Scope& scope);
+  std::vector<Value> arguments(std::span<const ast::Expression* const> list, Scope& scope);  // packs spread out
+
+  // ---- literals.cc: numbers, characters and texts
+  const ir::Variable& text_constant(std::string_view text);  // of a string literal
+  Value literal(const ast::Expression& expression);
+  const ir::Expression* text_array(const Type* type, std::string_view text, Location at);
+
+  // ---- members.cc: fields, components and elements of objects
+  std::optional<Value> field_of(const Value& object, std::string_view name, Location at);  // also those of its bases
+  Value base_of(const Value& object, const Class& base, Location at);
+  Value self_member(const Symbol& symbol, Location at);             // a field without an object
+  Value pointee(const Value& pointer, Location at);                 // *p
+  Value element(const Value& of, const Value& index, Location at);  // a[i]
+  Value member(const ast::Expression& expression, Scope& scope);
+  Value swizzle(const Value& of, std::string_view letters, Location at);
+
+  // ---- operators.cc: operators as they are written; overloads first, then those of the language
+  Value unary(const ast::Expression& expression, Scope& scope);
+  Value postfix(const ast::Expression& expression, Scope& scope);
+  Value binary(const ast::Expression& expression, Scope& scope);
+  Value assignment(const ast::Expression& expression, Scope& scope);
+  Value binary_of(std::string_view op, Value left, Value right, Scope& scope, Location at);  // overloads, then builtin
+  Value step(const Value& place, bool up, Location at);                                      // ++ and --
+  std::optional<Value> overloaded(std::string_view op, std::span<Value> operands, Scope& scope, Location at);
+
+  // ---- arithmetic.cc: operators of numbers and pointers; half and bfloat are computed in float
+  Value binary(std::string_view op, Value left, Value right, Location at);
+  Value arithmetic(std::string_view op, const Value& left, const Value& right, Location at);
+  Value shift(std::string_view op, const Value& left, const Value& right, Location at);
+  Value pointer_operation(std::string_view op, const Value& left, const Value& right, Location at);
+  Value negated(std::string_view op, const Value& operand, Location at);  // - ~ + of numbers
+  Value number_of(const Value& value, Location at);  // a struct by its conversion operator, else itself
+  const ir::Expression* as_number(const Value& value, const Type* to, Location at);     // splats too
+  const ir::Expression* truth(const Value& value, Location at, std::string_view what);  // as a bool
+  const ir::Expression* folded(const ir::Expression* expression);                       // of constants: the constant
+
+  // ---- choices.cc: && || ?: and folds
+  Value conditional(const ast::Expression& expression, Scope& scope);
+  Value logical(const ast::Expression& expression, Scope& scope);
+  Value fold(const ast::Expression& expression, Scope& scope);
+  Value choose_value(const ir::Expression* condition, Value if_true, Value if_false, ir::Block true_block,
+                     ir::Block false_block, Location at);
+  Value conditional_place(const ast::Expression& expression, Scope& scope);
+  template <typename Right>
+  Value short_circuit(std::string_view op, const Value& left, Right right, Location at);
+
+  // ---- calls.cc
+  Value call(const ast::Expression& expression, Scope& scope);
+  Value call(const Chosen& chosen, const std::optional<Value>& object, std::span<const Value> given, Location at);
+  Value call_overloads(OverloadSet& set, std::span<const Value> given, Scope& scope, Location at);
+  Value call_value(const Value& callee, std::span<const Value> given, Scope& scope, Location at);  // x(…)
+  Value call_named(const ast::Expression& callee, const ast::Expression& call, Scope& scope);
+  Value call_member(const ast::Expression& callee, const ast::Expression& call, Scope& scope);
+  Value call_library(std::string_view name, std::span<const Value> given, Location at);  // metal::name
+  Value unevaluated(const Type* type, Location at);
+  Value finish_call(const ir::Function& function, std::vector<const ir::Expression*> operands, Location at);
+  const ir::Expression* folded_call(const ir::Expression* made);
+  Value object_place(const Value& object, Location at);      // stored in a temporary if it is not a place
+  static bool has_object(const FunctionInstance& instance);  // a member function that is not static, nor a constructor
+
+  // ---- lambdas.cc: a lambda is a struct of the captured values with an operator()
+  Value lambda(const ast::Expression& expression, Scope& scope);
+  void bind_captures(const FunctionInstance& instance, Scope& scope);
+
+  // ---- builtins.cc: functions that the standard library cannot express in Metal
+  // Empty: there is no such builtin.
+  std::optional<Value> builtin(std::string_view name, const TemplateArguments& explicit_arguments,
+                               std::span<const Value> given, Location at);
+  Value builtin_trait(const BuiltinRow& row, const TemplateArguments& arguments, Location at);
+  const Type* unified(std::span<const Value> given, bool as_float, std::string_view name, Location at);
+
+  // ---- builtin_math.cc: builtin functions of numbers
+  Value builtin_float(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value builtin_minmax(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value builtin_bits(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value builtin_flags(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value builtin_library(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value builtin_components(const BuiltinRow& row, std::span<const Value> given, Location at);
+
+  // ---- builtin_threads.cc: atomics, barriers and simdgroups
+  Value builtin_atomic(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value builtin_exchange(const ir::Expression* pointer, std::span<const Value> given, Location at);
+  Value builtin_barrier(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value builtin_simd(const BuiltinRow& row, std::span<const Value> given, Location at);
+  Value effect(ir::Intrinsic which, std::vector<const ir::Expression*> operands, Location at, uint32_t index = 0);
+
+  // ---- conversions.cc: implicit conversions
+  // The value converted to that type, in IR; for a Reference: a pointer to it (to a temporary if it is not a place).
+  // Throws if that is not possible.
+  const ir::Expression* convert(const Value& from, const QualifiedType& to, Location at, std::string_view what);
+  // Also with explicit operators.
+  const ir::Expression* convert_explicitly(const Value& from, const Type* to, Location at);
+  // Any number to any number with the same components, half through float.
+  const ir::Expression* convert_number(const ir::Expression* from, const Type* to, Location at);
+  const ir::Expression* convert_reference(const Value& from, const Type* reference, Location at, std::string_view what);
+  const ir::Expression* convert_pointer(const Value& from, const Type* pointer, Location at);
+
+  // ---- casts.cc: T(x), (T)x, static_cast, as_type
+  Value cast(const ast::Expression& expression, Scope& scope);
+  Value cast_to(const QualifiedType& type, const Value& value, std::string_view how, Location at);
+  std::vector<Value> arguments_or_void(const ast::Expression& expression, const Type* type, Scope& scope);
+  Value cast_bits(const Type* type, const Value& value, Location at);
+
+  // ---- initialize.cc: new objects
+  // An object with the initializer of its declaration: = x, (a, b), {a, b}, or none.
+  const ir::Expression* initialize(const QualifiedType& type, const ast::Declaration& declaration, Scope& scope);
+  const ir::Expression* construct(const Type* type, std::span<const Value> given, Location at);  // T(a, b)
+  // Without a value: null if the object can stay uninitialised.
+  const ir::Expression* default_value(const Type* type, Location at);
+  const ir::Expression* construct_class(Class& made, std::span<const Value> given, Location at);
+  const ir::Expression* construct_vector(const Type* type, std::span<const Value> given, Location at);
+  bool has_constructors(const Class& made) const;
+  bool has_default_constructor(const Class& made) const;
+  const ast::Declaration* field_declaration(const Class& owner, std::string_view name) const;
+  const ir::Expression* field_default(Class& owner, uint32_t index, Location at);
+  bool has_defaults(const Class& made);  // its fields have initializers, or need constructing
+
+  // ---- braces.cc: T{…}
+  const ir::Expression* from_braces(const Type* type, const ast::Expression& braces, Scope& scope);  // T{a, b}
+  const ir::Expression* aggregate(const Type* type, std::span<const Value> items, size_t& next, Location at);
+  const ir::Expression* aggregate_part(const Type* type, std::span<const Value> items, size_t& next, Location at);
+  void count_part(Location at);
+  // T[]: with the size of its initializer.
+  const Type* sized(const Type* type, const ast::Declaration& declaration, Scope& scope);
+
+  // ---- State
+  const Options& options_;
+  Diagnostics& diagnostics_;
+  Lookup& lookup_;
+  Types& types_;
+  Templates& templates_;
+  Overloads& overloads_;
+
+  uint32_t call_depth_ = 0;
+  uint32_t expression_depth_ = 0;  // in the function being lowered
+  uint32_t whole_depth_ = 0;       // of expressions, over all functions that are being lowered
+  std::unordered_map<const ast::Declaration*, std::map<const Scope*, Value>> variables_;  // lowered ones
+  std::set<std::pair<const ast::Declaration*, const Scope*>> open_variables_;             // variables being computed
+  std::unordered_map<std::string, Value> variable_instances_;      // of templates, by instance_key()
+  std::map<std::string, const ir::Variable*, std::less<>> texts_;  // string literals
+  std::map<std::string, Location, std::less<>> host_names_;        // of kernels
+  uint64_t parts_ = 0;                                             // of initializers
+  uint64_t steps_ = 10'000'000;                                    // the total budget for evaluating constants
+};
+
+}  // namespace kymo::shader

@@ -1,0 +1,219 @@
+// Structs: instances of templates, members, layout.
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "shader/sema/guards.h"
+#include "shader/sema/same.h"
+#include "shader/sema/types/types.h"
+
+namespace kymo::shader {
+namespace {
+
+constexpr uint32_t kMostAncestors = 256;
+constexpr uint32_t kMostParts = 16'384;
+constexpr uint64_t kLargestStruct = uint64_t{1} << 30;
+constexpr size_t kLongestName = 300;  // of a type: names of nested templates have no limit
+
+// a::b::, of the namespaces and structs around a declaration.
+std::string class_prefix(const Scope* scope) {
+  for (; scope != nullptr; scope = scope->parent) {
+    if (scope->kind == Scope::Kind::Class) return scope->owner->type->name + "::";
+    if (scope->kind == Scope::Kind::Namespace && !scope->name.empty())
+      return class_prefix(scope->parent) + std::string(scope->name) + "::";
+  }
+  return {};
+}
+
+}  // namespace
+
+Class& Types::make_class() {
+  ++context_.instances;
+  return classes_.emplace_back();
+}
+
+Class* Types::class_of(const Type* type) {
+  Class* made = class_named(type);
+  if (made != nullptr && !made->type->complete) complete(*made, context_.builder.at);
+  return made;
+}
+
+const Field* Types::find_field(const Type* type, std::string_view name, uint32_t& index) {
+  if (class_of(type) == nullptr) return nullptr;
+  for (index = 0; index < type->fields.size(); ++index)
+    if (type->fields[index].name == name) return &type->fields[index];
+  return nullptr;
+}
+
+Scope& Types::members_of(const Symbol& symbol, const ast::NamePart& part, std::string_view member, Scope& from,
+                         Location at) {
+  const QualifiedType type = type_named(symbol, part, from, at);
+  const Type* of = type.type != nullptr && type.type->is(TypeKind::Reference) ? type.type->inner : type.type;
+  const Class* made = of == nullptr ? nullptr : class_of(of);
+  if (made == nullptr) throw Rejected{at, base::format("{} is not a struct: it has no \"{}\"", in_quotes(of), member)};
+  return *made->scope;
+}
+
+bool Types::is_derived(const Class& derived, const Class& base) const {
+  return std::any_of(derived.bases.begin(), derived.bases.end(),
+                     [&](const Class* each) { return each == &base || is_derived(*each, base); });
+}
+
+Class& Types::instantiate_class(const Symbol& given, TemplateArguments arguments, Location at) {
+  const Symbol& symbol = given.original != nullptr ? *given.original : given;
+  Class*& known = classes_by_key_[instance_key(&symbol, arguments)];
+  if (known != nullptr) return *known;
+  context_.check_instances(at);
+  Scope* bound = nullptr;
+  const ast::Declaration* declaration = context_.templates->specialisation_of(symbol, arguments, bound, at);
+
+  Class& made = make_class();
+  made.declaration = declaration;
+  made.symbol = &symbol;
+  if (declaration != symbol.declaration)
+    for (const ast::TemplateParameter& parameter : declaration->template_parameters)
+      made.bound.push_back(lookup_.argument_of(parameter.name, *bound));
+  else
+    made.bound = arguments;
+  std::string name = class_prefix(symbol.scope) + std::string(symbol.name);
+  if (symbol.declaration->is_template) base::format_to(name, "<{}>", spell(arguments));
+  if (name.size() > kLongestName) {
+    name.resize(kLongestName);
+    name += "...>";
+  }
+  made.type = table_.make_struct(std::move(name), &made, declaration->is_union);
+  made.arguments = std::move(arguments);
+  made.scope = &lookup_.make_scope(Scope::Kind::Class, bound);
+  made.scope->owner = &made;
+  made.scope->name = symbol.name;
+  Symbol& itself = lookup_.make_symbol(Symbol::Kind::Type, symbol.name, *made.scope);
+  itself.declaration = symbol.declaration;
+  itself.type = made.type;
+  itself.scope = symbol.scope;
+  itself.owner = symbol.owner;
+  itself.original = &symbol;
+  known = &made;
+  return made;
+}
+
+void Types::complete(Class& made, Location at) {
+  if (made.type->complete || made.is_completing) return;
+  if (made.is_broken) {
+    // It is reported only once.
+    const Rejected& fault = faults_.at(&made);
+    for (const Report& reported : context_.diagnostics.list())
+      if (reported.at == fault.at && reported.text == fault.text) throw Rejected{at, ""};
+    throw fault;
+  }
+  if (!made.declaration->is_definition)
+    throw Rejected{at, base::format("\"{}\" is declared, but not defined", made.type->name)};
+  const DepthGuard guard(context_.depth, kMaxInstantiationDepth, at, "a struct");
+  made.is_completing = true;
+  ++completing_;
+  try {
+    complete_members(made);
+    made.is_completing = false;
+    --completing_;
+  } catch (Rejected& rejected) {
+    made.is_completing = false;
+    made.is_broken = true;
+    --completing_;
+    if (!made.arguments.empty())
+      rejected.notes.push_back({Severity::Note, at, base::format("in the instantiation of \"{}\"", made.type->name)});
+    faults_[&made] = rejected;
+    throw;
+  }
+  while (completing_ == 0 && !pending_.empty()) {
+    const auto [next, where] = pending_.back();
+    pending_.pop_back();
+    complete(*next, where);
+  }
+}
+
+void Types::complete_members(Class& made) {
+  const ast::Declaration& declaration = *made.declaration;
+  std::vector<Field> fields;
+  for (const ast::TypeName* written : declaration.bases) {
+    const Type* type = resolve_plain(*written, *made.scope->parent);
+    Class* base = class_of(type);
+    if (base == nullptr || base->type->is_union || !type->complete)
+      throw Rejected{written->at, base::format("{} cannot be a base: it is not a complete struct", in_quotes(type))};
+    made.ancestors += 1 + base->ancestors;
+    if (made.ancestors > kMostAncestors)
+      throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMostAncestors)};
+    made.bases.push_back(base);
+    made.scope->bases.push_back(base->scope);
+    fields.push_back({std::string(base->scope->name), type});
+  }
+  std::vector<const ast::Declaration*> asserts;
+  for (const ast::Declaration* member : declaration.members)
+    if (member->kind == ast::DeclarationKind::StaticAssert)
+      asserts.push_back(member);
+    else
+      lookup_.declare(*member, *made.scope, &made);
+
+  uint32_t align = 1;
+  for (const ast::Attribute& attribute : declaration.attributes)
+    if (attribute.name == "alignas" && !attribute.arguments.empty())
+      align = static_cast<uint32_t>(
+          context_.expressions->constant_integer(*attribute.arguments[0], *made.scope, "the argument of alignas") &
+          0xfff);
+  for (const ast::Declaration* member : declaration.members) {
+    if (member->kind != ast::DeclarationKind::Variable || member->is_static || !member->qualified.parts.empty())
+      continue;
+    const QualifiedType type = resolve(*member->type, *made.scope);
+    if (type.is_auto || type.type->is(TypeKind::Void) || (type.type->is_array() && type.type->count == 0))
+      throw Rejected{member->at, base::format("\"{}\" needs a type that says how large it is", member->name)};
+    const Type* held = type.type;
+    while (held->is_array()) held = held->inner;
+    if (held->is_struct() && !held->complete)
+      throw Rejected{member->at, base::format("\"{}\" cannot contain {}, which is not complete here", made.type->name,
+                                              in_quotes(type.type))};
+    fields.push_back(
+        {std::string(member->name), type.type->is(TypeKind::Reference)
+                                        ? table_.pointer(type.type->inner, type.type->space, type.type->is_const)
+                                        : type.type});
+  }
+  if (made.type->is_union)
+    for (const Field& field : fields)
+      if (!field.type->is_number() || field.type->size != fields[0].type->size)
+        throw Rejected{declaration.at,
+                       base::format("a union may have numbers and vectors of one size only: \"{}\" is {}, \"{}\" is {}",
+                                    fields[0].name, in_quotes(fields[0].type), field.name, in_quotes(field.type))};
+  uint32_t parts = 0;
+  for (const Field& field : fields) {
+    const Type* held = field.type;
+    while (held->is_array()) held = held->inner;
+    parts += held->is_struct() ? parts_[held] : 1;
+    if (parts > kMostParts)
+      throw Rejected{declaration.at, base::format("\"{}\" has more than {} fields, with those of its fields",
+                                                  made.type->name, kMostParts)};
+  }
+  parts_[made.type] = std::max(parts, 1U);
+  table_.complete(*made.type, std::move(fields), align);
+  if (made.type->size > kLargestStruct)
+    throw Rejected{declaration.at, base::format("\"{}\" is larger than {} bytes", made.type->name, kLargestStruct)};
+  made.is_completing = false;
+  for (const ast::Declaration* each : asserts) check_assert(*each, *made.scope);
+}
+
+// Completes what a variable of the type needs: structs in it now, structs that it points to as soon as possible.
+void Types::complete_value(const Type* type, Location at) {
+  while (type->is_array()) type = type->inner;
+  if (type->is_pointer() || type->is(TypeKind::Reference)) return complete_pointee(type, at);
+  if (Class* made = class_named(type)) complete(*made, at);
+}
+
+void Types::complete_pointee(const Type* type, Location at) {
+  while (type->inner != nullptr) type = type->inner;
+  Class* made = class_named(type);
+  if (made == nullptr || type->complete || made->is_completing || made->is_closure || made->declaration == nullptr ||
+      !made->declaration->is_definition)
+    return;
+  if (completing_ != 0)
+    pending_.emplace_back(made, at);
+  else
+    complete(*made, at);
+}
+
+}  // namespace kymo::shader

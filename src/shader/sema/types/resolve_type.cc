@@ -1,0 +1,219 @@
+// From a written type to a Type.
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "shader/sema/builtin_types.h"
+#include "shader/sema/guards.h"
+#include "shader/sema/types/types.h"
+
+namespace kymo::shader {
+namespace {
+
+constexpr uint64_t kMostElements = uint64_t{1} << 30;
+
+bool type_is_of_drawing(std::string_view name) {
+  static constexpr std::string_view kBegins[] = {"texture",
+                                                 "depth2d",
+                                                 "depthcube",
+                                                 "sampler",
+                                                 "imageblock",
+                                                 "render_grid",
+                                                 "visible_function_table",
+                                                 "intersect",
+                                                 "acceleration_structure"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins),
+                     [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+bool type_is_bare(const ast::Name& name) {
+  return name.parts.size() == 1 && !name.from_global && !name.parts[0].has_arguments;
+}
+
+}  // namespace
+
+QualifiedType Types::resolve(const ast::TypeName& type, Scope& scope) {
+  QualifiedType resolved = resolve_shape(type, scope);
+  if (resolved.type != nullptr) complete_value(resolved.type, type.at);
+  return resolved;
+}
+
+// Like resolve(), but structs may be incomplete after it.
+QualifiedType Types::resolve_shape(const ast::TypeName& type, Scope& scope) {
+  const DepthGuard guard(context_.depth, kMaxInstantiationDepth, type.at, "a type");
+  QualifiedType resolved;
+  switch (type.form) {
+    case ast::TypeForm::Named:
+      resolved = resolve_named(type, scope);
+      break;
+    case ast::TypeForm::Decltype:
+      resolved.type = context_.expressions->type_of(*type.expression, scope);
+      break;
+    case ast::TypeForm::Pointer:
+    case ast::TypeForm::Reference:
+    case ast::TypeForm::RvalueReference: {
+      const QualifiedType inner = resolve_shape(*type.inner, scope);
+      if (inner.is_auto) {
+        resolved.is_auto = true;
+        resolved.declared = &type;
+        return resolved;
+      }
+      if (type.form == ast::TypeForm::Pointer) {
+        if (inner.type->is(TypeKind::Reference))
+          throw Rejected{type.at,
+                         base::format("there are no pointers to references such as {}", in_quotes(inner.type))};
+        resolved.type = pointer_to(inner);
+      } else if (inner.type->is(TypeKind::Reference)) {
+        resolved.type = inner.type;
+      } else if (inner.type->is(TypeKind::Void)) {
+        throw Rejected{type.at, "there are no references to void"};
+      } else if (type.form == ast::TypeForm::RvalueReference && !inner.space) {
+        resolved = inner;  // a temporary can be passed by value
+      } else {
+        resolved.type = reference_to(inner);
+      }
+      break;
+    }
+    case ast::TypeForm::Array: {
+      resolved = resolve_shape(*type.inner, scope);
+      if (resolved.is_auto || resolved.type->is(TypeKind::Reference) || resolved.type->is(TypeKind::Void))
+        throw Rejected{type.at, "the elements of an array must be values, not auto, void or references"};
+      uint64_t count = 0;
+      if (type.expression != nullptr) {
+        count = context_.expressions->constant_integer(*type.expression, scope, "the size of an array");
+        if (count == 0 || count > kMostElements)
+          throw Rejected{type.at, base::format("an array has 1 to {} elements, not {}", kMostElements,
+                                               static_cast<int64_t>(count))};
+      }
+      resolved.type = table_.array(resolved.type, static_cast<uint32_t>(count));
+      break;
+    }
+    case ast::TypeForm::Function:
+      throw Rejected{type.at, "pointers and references to functions are not supported: pass a functor or a lambda"};
+  }
+  resolved.is_const = resolved.is_const || type.is_const;
+  if (type.space) resolved.space = type.space;
+  return resolved;
+}
+
+QualifiedType Types::resolve_named(const ast::TypeName& type, Scope& scope) {
+  const ast::Name& name = type.name;
+  QualifiedType resolved;
+  if (type_is_bare(name)) {
+    const std::string_view bare = name.last().name;
+    if (bare == "auto") {
+      resolved.is_auto = true;
+      resolved.declared = &type;
+      return resolved;
+    }
+    if ((resolved.type = builtin_type(table_, bare)) != nullptr) return resolved;
+    if (bare.starts_with("double") && bare.size() <= 7)
+      throw Rejected{type.at, base::format("there is no \"{}\" in Metal: use \"float{}\"", bare, bare.substr(6))};
+  }
+  const std::vector<const Symbol*> found = lookup_.find(name, scope, type.at);
+  for (const Symbol* symbol : found)
+    if (symbol->kind == Symbol::Kind::Type || symbol->kind == Symbol::Kind::Argument)
+      return type_named(*symbol, name.last(), scope, type.at);
+  if (name.parts.size() == 1 && name.last().has_arguments && is_type_hook(name.last().name))
+    return type_hook(name.last().name, context_.templates->evaluate_arguments(name.last().arguments, scope), type.at);
+  if (!found.empty()) throw Rejected{type.at, base::format("\"{}\" is not a type", name.last().name)};
+  if (type_is_of_drawing(name.last().name))
+    throw Rejected{type.at,
+                   base::format("\"{}\" is not supported: kernels work on buffers, values and threadgroup memory",
+                                name.last().name)};
+  if (name.parts.size() > 1) {
+    // metal::float4, metal::vec<T, N>
+    if (const Type* builtin = builtin_type(table_, name.last().name);
+        builtin != nullptr && !name.last().has_arguments) {
+      resolved.type = builtin;
+      return resolved;
+    }
+    throw Rejected{type.at, base::format("there is no type \"{}\" in \"{}\"", name.last().name,
+                                         name.parts[name.parts.size() - 2].name)};
+  }
+  throw Rejected{type.at, base::format("there is no type \"{}\" here", name.last().name)};
+}
+
+// The type that a symbol is, with the arguments that its name is written with.
+QualifiedType Types::type_named(const Symbol& symbol, const ast::NamePart& part, Scope& from, Location at) {
+  QualifiedType resolved;
+  if (symbol.kind == Symbol::Kind::Argument) {
+    switch (symbol.argument.kind) {
+      case TemplateArgument::Kind::Type:
+        return symbol.argument.type;
+      case TemplateArgument::Kind::Template:
+        if (!part.has_arguments) break;
+        return instantiate_type(*symbol.argument.symbol, part, from, at);
+      case TemplateArgument::Kind::Pack:
+        throw Rejected{at, base::format("\"{}\" is a pack: write ... after the pattern that contains it", symbol.name)};
+      case TemplateArgument::Kind::Value:
+        break;
+    }
+    throw Rejected{at, base::format("\"{}\" is not a type", symbol.name)};
+  }
+  if (symbol.type != nullptr && !part.has_arguments) {
+    resolved.type = symbol.type;
+    return resolved;
+  }
+  const ast::Declaration& declaration = *symbol.declaration;
+  if (declaration.is_template) {
+    if (part.has_arguments) return instantiate_type(symbol, part, from, at);
+    const auto& parameters = declaration.template_parameters;
+    if (std::all_of(parameters.begin(), parameters.end(),
+                    [](const ast::TemplateParameter& parameter) {
+                      return parameter.is_pack || parameter.fallback.type != nullptr ||
+                             parameter.fallback.value != nullptr;
+                    }) &&
+        !parameters.empty())
+      return instantiate_type(symbol, part, from, at);
+    throw Rejected{at, base::format("\"{0}\" is a template: write \"{0}<...>\"", symbol.name)};
+  }
+  if (part.has_arguments) throw Rejected{at, base::format("\"{}\" is not a template", symbol.name)};
+  switch (declaration.kind) {
+    case ast::DeclarationKind::Struct:
+      resolved.type = instantiate_class(symbol, {}, at).type;
+      return resolved;
+    case ast::DeclarationKind::Enum:
+      resolved.type =
+          declaration.type == nullptr ? table_.get(TypeKind::Int) : resolve_plain(*declaration.type, *symbol.scope);
+      return resolved;
+    default: {
+      if (const auto known = aliases_.find(&symbol); known != aliases_.end()) return known->second;
+      resolved = resolve_shape(*declaration.type, *symbol.scope);
+      aliases_.emplace(&symbol, resolved);
+      return resolved;
+    }
+  }
+}
+
+const Type* Types::resolve_plain(const ast::TypeName& type, Scope& scope) {
+  const QualifiedType resolved = resolve(type, scope);
+  if (resolved.is_auto) throw Rejected{type.at, "auto cannot be used here: there is nothing to deduce it from"};
+  return resolved.type;
+}
+
+std::optional<QualifiedType> Types::try_type(const ast::Expression& expression, Scope& scope) {
+  if (expression.kind != ast::ExpressionKind::Name) return std::nullopt;
+  const ast::Name& name = expression.name;
+  if (type_is_bare(name))
+    if (const Type* builtin = builtin_type(table_, name.last().name)) return QualifiedType{.type = builtin};
+  for (const Symbol* symbol : lookup_.find(name, scope, expression.at)) {
+    if (symbol->kind == Symbol::Kind::Argument) {
+      if (symbol->argument.kind == TemplateArgument::Kind::Type) return symbol->argument.type;
+      if (symbol->argument.kind != TemplateArgument::Kind::Template || !name.last().has_arguments) return std::nullopt;
+    } else if (symbol->kind != Symbol::Kind::Type) {
+      return std::nullopt;
+    }
+    if (symbol->kind == Symbol::Kind::Type && symbol->declaration != nullptr && symbol->declaration->is_template &&
+        symbol->type == nullptr && !name.last().has_arguments)
+      return std::nullopt;  // the template itself
+    return type_named(*symbol, name.last(), scope, expression.at);
+  }
+  if (name.last().has_arguments && is_type_hook(name.last().name))
+    return type_hook(name.last().name, context_.templates->evaluate_arguments(name.last().arguments, scope),
+                     expression.at);
+  return std::nullopt;
+}
+
+}  // namespace kymo::shader

@@ -65,6 +65,8 @@ void DaemonLink::greet() {
   wire::Message message = answer(send(hello));
   wire::Welcome* welcome = std::get_if<wire::Welcome>(&message);
   if (welcome == nullptr) throw unexpected(message);
+  if (welcome->version != wire::kProtocolVersion)
+    throw Error(wire::versions_differ("kymod", welcome->version, "this command", wire::kProtocolVersion));
   welcome_ = std::move(*welcome);
 }
 

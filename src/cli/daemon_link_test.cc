@@ -118,6 +118,12 @@ TEST(DaemonLinkTest, WelcomeMayBeRefused) {
   EXPECT_THAT(link_failure(daemon.path()), HasSubstr("2 is spoken here"));
 }
 
+TEST(DaemonLinkTest, DaemonOfAnotherVersionIsAnError) {
+  TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; }, wire::Welcome{.version = 1});
+  EXPECT_EQ(link_failure(daemon.path()),
+            "kymod has version 1 of Kymo's protocol, but this command has version 2; update kymod");
+}
+
 TEST(DaemonLinkTest, AnotherAnswerThanAskedForIsNotTaken) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{wire::DoctorReply{}}; });
   DaemonLink link(daemon.path());

@@ -36,7 +36,7 @@ wire::Trigger complete_trigger(const TriggerOptions& options, const wire::Welcom
   wire::Trigger trigger = options.trigger;
   const bool is_absolute = options.output.starts_with('/');
   trigger.options.output = output_pattern(options, is_absolute ? "/" : here(), welcome.output_folders);
-  trigger.options.format = format_of_output(trigger.options.output, trigger.memory);
+  trigger.options.format = format_of_output(trigger.options.output, trigger.kind);
   if (trigger.options.start_at_ns != 0) trigger.options.boot_id = daemon::boot_id();
   return trigger;
 }

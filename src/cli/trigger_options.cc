@@ -79,7 +79,7 @@ void add_flags(options::CommandLine& line, TriggerFlags& flags) {
   line.flag("--modules", flags.modules, "with the modules that operators belong to");
 }
 
-void check_window(wire::TraceOptions& window, bool is_memory_profile) {
+void check_window(wire::TraceOptions& window, wire::RequestKind kind) {
   const auto fail = [](const std::string& why) { throw options::UsageError("trigger", why); };
   const int given = (window.duration_ns != 0) + (window.iterations != 0) + (window.last_ns != 0);
   if (given > 1) fail("give only one of --duration, --iterations and --last");
@@ -87,7 +87,7 @@ void check_window(wire::TraceOptions& window, bool is_memory_profile) {
     fail("--roundup needs --iterations; give the number of iterations");
   if (window.last_ns != 0 && window.start_at_ns != 0)
     fail("--last cannot be used with --start-at; it records the past");
-  if (is_memory_profile && (window.iterations != 0 || window.last_ns != 0))
+  if (kind == wire::RequestKind::Memory && (window.iterations != 0 || window.last_ns != 0))
     fail("--memory-profile works only with --duration, not with --iterations or --last");
   if (given == 0) window.duration_ns = kUsualDuration;
   for (const uint64_t span : {window.duration_ns, window.last_ns})
@@ -98,7 +98,7 @@ void check_window(wire::TraceOptions& window, bool is_memory_profile) {
 void check_output(const TriggerOptions& options) {
   if (options.output.empty()) return;
   try {
-    format_of_output(options.output, options.trigger.memory);
+    format_of_output(options.output, options.trigger.kind);
   } catch (const InvalidArgument& error) {
     throw options::UsageError("trigger", base::format("-o: {}", error.what()));
   }
@@ -120,7 +120,8 @@ std::string with_plain_braces(const std::string& folder) {
 
 }  // namespace
 
-wire::TraceFormat format_of_output(std::string_view output, bool is_memory_profile) {
+wire::TraceFormat format_of_output(std::string_view output, wire::RequestKind kind) {
+  const bool is_memory_profile = kind == wire::RequestKind::Memory;
   const auto endings = is_memory_profile ? std::span<const OutputEnding>(kMemoryEndings) : std::span(kTraceEndings);
   std::string good;
   for (const auto& [ending, format] : endings) {
@@ -135,7 +136,7 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   TriggerOptions options;
   SelectionOptions which;
   TriggerFlags flags;
-  bool no_wait = false;
+  bool no_wait = false, is_memory_profile = false;
   wire::TraceOptions& window = options.trigger.options;
   options::CommandLine line(
       "trigger", "kymo trigger --pid PID|--name NAME|--job ID|--all [options]",
@@ -155,7 +156,7 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
       "max number of processes");
   add_window(line, window, now_ns);
   add_flags(line, flags);
-  line.flag("--memory-profile", options.trigger.memory, "a memory profile instead of a trace");
+  line.flag("--memory-profile", is_memory_profile, "a memory profile instead of a trace");
   line.value("-o,--output", "PATTERN", options.output,
              "the file to write, relative to this folder, with {pid},\n"
              "{name}, {host}, {job}, {time}, {request}. The extension\n"
@@ -177,7 +178,8 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   options.wait = !no_wait;
   options.trigger.follow = options.wait;
   window.flags = flags.bits();
-  check_window(window, options.trigger.memory);
+  if (is_memory_profile) options.trigger.kind = wire::RequestKind::Memory;
+  check_window(window, options.trigger.kind);
   check_output(options);
   return options;
 }

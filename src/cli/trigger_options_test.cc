@@ -51,8 +51,8 @@ TEST(TriggerOptionsTest, FlagsAddUp) {
   EXPECT_EQ(triggered({"--all", "--shapes", "--stack"}).trigger.options.flags, wire::kWithShapes | wire::kWithStack);
   EXPECT_EQ(triggered({"--all", "--memory", "--flops", "--modules"}).trigger.options.flags,
             wire::kWithMemory | wire::kWithFlops | wire::kWithModules);
-  EXPECT_FALSE(triggered({"--all", "--memory"}).trigger.memory);
-  EXPECT_TRUE(triggered({"--all", "--memory-profile"}).trigger.memory);
+  EXPECT_EQ(triggered({"--all", "--memory"}).trigger.kind, wire::RequestKind::Trace);
+  EXPECT_EQ(triggered({"--all", "--memory-profile"}).trigger.kind, wire::RequestKind::Memory);
 }
 
 TEST(TriggerOptionsTest, NonsenseIsSaid) {
@@ -83,12 +83,12 @@ TEST(TriggerOptionsTest, NonsenseIsSaid) {
 }
 
 TEST(TriggerOptionsTest, EndingIsTheFormat) {
-  EXPECT_EQ(format_of_output("a.kymo", false), TraceFormat::Kymo);
-  EXPECT_EQ(format_of_output("a.json.gz", false), TraceFormat::KinetoJson);
-  EXPECT_EQ(format_of_output("a.perfetto-trace", false), TraceFormat::Perfetto);
-  EXPECT_NO_THROW(format_of_output("a.pickle", true));
-  EXPECT_NO_THROW(format_of_output("a.raw.json.gz", true));
-  EXPECT_THROW(format_of_output("a.pickle", false), InvalidArgument);
+  EXPECT_EQ(format_of_output("a.kymo", wire::RequestKind::Trace), TraceFormat::Kymo);
+  EXPECT_EQ(format_of_output("a.json.gz", wire::RequestKind::Trace), TraceFormat::KinetoJson);
+  EXPECT_EQ(format_of_output("a.perfetto-trace", wire::RequestKind::Trace), TraceFormat::Perfetto);
+  EXPECT_NO_THROW(format_of_output("a.pickle", wire::RequestKind::Memory));
+  EXPECT_NO_THROW(format_of_output("a.raw.json.gz", wire::RequestKind::Memory));
+  EXPECT_THROW(format_of_output("a.pickle", wire::RequestKind::Trace), InvalidArgument);
 }
 
 TEST(TriggerOptionsTest, OutputIsSeenFromThePresentFolder) {

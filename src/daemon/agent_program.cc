@@ -44,13 +44,7 @@ std::string AgentProgram::path_of(const ProgramRequest& request) const {
 }
 
 void AgentProgram::start(const ProgramRequest& request) {
-  if (!request.memory) return connection_.send(wire::Start{request.id, request.options});
-  connection_.send(wire::MemoryStart{.id = request.id,
-                                     .start_at_ns = request.options.start_at_ns,
-                                     .boot_id = request.options.boot_id,
-                                     .duration_ns = request.options.duration_ns,
-                                     .output = request.options.output,
-                                     .flags = request.options.flags});
+  connection_.send(wire::Start{request.id, request.options, request.kind});
 }
 
 std::string AgentProgram::cancel(uint64_t request_id) {

@@ -137,7 +137,34 @@ TEST_F(HostileTest, AVersionFromTheFutureIsRefusedWithTheReason) {
   wire::Hello hello = TestPeer::hello(wire::Role::Tool);
   hello.version = hello.oldest_version = 99;
   peer.send(hello);
-  EXPECT_EQ(peer.expect<wire::Refused>()->code, wire::RefusedCode::Version);
+  const auto refused = peer.expect<wire::Refused>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, wire::RefusedCode::Version);
+  EXPECT_EQ(refused->text, "the command has version 99 of Kymo's protocol, but kymod has version 2; update kymod");
+}
+
+TEST_F(HostileTest, AVersionOfThePastIsRefusedAndLoggedInOneLine) {
+  TestPeer peer(daemon.socket());
+  wire::Hello hello = TestPeer::hello(wire::Role::Agent);
+  hello.version = hello.oldest_version = 1;
+  peer.send(hello);
+  const auto refused = peer.expect<wire::Refused>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, wire::RefusedCode::Version);
+  EXPECT_EQ(refused->text, "the program has version 1 of Kymo's protocol, but kymod has version 2; update the program");
+  EXPECT_TRUE(peer.has_ended());
+  EXPECT_THAT(daemon.log(), HasSubstr("was closed: " + refused->text + "\n"));
+}
+
+TEST_F(HostileTest, ARequestOfAnUnknownKindIsRefused) {
+  TestPeer program = TestPeer::agent(daemon.socket(), "train");
+  TestPeer command = TestPeer::tool(daemon.socket());
+  wire::Trigger trigger = trace_into("/tmp/x.kymo");
+  trigger.kind = static_cast<wire::RequestKind>(9);
+  command.send(trigger);
+  const auto refused = command.expect<wire::Refused>();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->text, "kymod does not know requests of kind 9; update kymod");
 }
 
 TEST_F(HostileTest, AProgramMayNotTriggerNorACommandAnswer) {

@@ -36,7 +36,7 @@ wire::TraceRequest kineto_request(const Program& program, const ProgramRequest& 
   config.flops = (options.flags & wire::kWithFlops) != 0;
   config.modules = (options.flags & wire::kWithModules) != 0;
   config.trace_id = std::to_string(request.id);
-  if (request.memory) {
+  if (request.kind == wire::RequestKind::Memory) {
     config.memory_snapshot = true;
     config.memory_duration_ms = in_ms(options.duration_ns);
     config.output = path;
@@ -100,7 +100,7 @@ wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) 
   if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false: there is nothing to record"};
   wire::Trigger trigger;
   trigger.follow = false;
-  trigger.memory = config.memory_snapshot;
+  if (config.memory_snapshot) trigger.kind = wire::RequestKind::Memory;
   wire::TraceOptions& options = trigger.options;
   options.format = wire::TraceFormat::KinetoJson;
   options.output = with_pid_place(config.output.empty() ? "/tmp/libkineto_activities.json" : config.output);

@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 
 class KinetoConfigTest : public ::testing::Test {
  protected:
-  wire::TraceRequest told(const wire::TraceOptions& options, bool memory = false) {
-    const auto order = kineto_order(program, {77, memory, options}, 1'000'000);
+  wire::TraceRequest told(const wire::TraceOptions& options, wire::RequestKind kind = wire::RequestKind::Trace) {
+    const auto order = kineto_order(program, {77, kind, options}, 1'000'000);
     EXPECT_TRUE(order) << order.reason();
     const auto reading = wire::read_config(order ? order->config : "=");
     EXPECT_TRUE(reading.request) << reading.reason();
@@ -72,24 +72,25 @@ TEST_F(KinetoConfigTest, ATimeThatIsTooNearForAProgramThatAsksNowAndThenMeansNow
 }
 
 TEST_F(KinetoConfigTest, ASnapshotOfMemoryKeepsItsPath) {
-  const auto config = told({.duration_ns = 2'000'000'000, .output = "/tmp/{pid}.pickle"}, true);
+  const auto config = told({.duration_ns = 2'000'000'000, .output = "/tmp/{pid}.pickle"}, wire::RequestKind::Memory);
   EXPECT_TRUE(config.memory_snapshot);
   EXPECT_EQ(config.memory_duration_ms, 2000u);
   EXPECT_EQ(path, "/tmp/42.pickle");
 }
 
 TEST_F(KinetoConfigTest, WhatIsPastAndWhatAConfigCannotSayAreRefused) {
-  EXPECT_THAT(kineto_order(program, {1, false, {.last_ns = 5, .output = "/tmp/a"}}, 0).reason(),
+  EXPECT_THAT(kineto_order(program, {1, wire::RequestKind::Trace, {.last_ns = 5, .output = "/tmp/a"}}, 0).reason(),
               HasSubstr("does not keep past events"));
-  EXPECT_THAT(kineto_order(program, {1, false, {.duration_ns = 5, .output = "/tmp/a#b.json"}}, 0).reason(),
-              HasSubstr("no way to say"));
+  EXPECT_THAT(
+      kineto_order(program, {1, wire::RequestKind::Trace, {.duration_ns = 5, .output = "/tmp/a#b.json"}}, 0).reason(),
+      HasSubstr("no way to say"));
 }
 
 TEST_F(KinetoConfigTest, WhatDynoAsksForIsHandedOutAsItIs) {
   wire::GpuTraceOptions options;
   options.log_file = "/tmp/x.pt.trace.json";
   const std::string text = *wire::gputrace_config(options);
-  const auto order = kineto_order(program, {77, false, {}, text}, 0);
+  const auto order = kineto_order(program, {77, wire::RequestKind::Trace, {}, text}, 0);
   ASSERT_TRUE(order) << order.reason();
   EXPECT_EQ(order->config, wire::handed_out_config(text, 77));
   EXPECT_EQ(order->path, "/tmp/x_42.pt.trace.json");

@@ -15,7 +15,7 @@ namespace kymo::daemon {
 // What is asked of one program.
 struct ProgramRequest {
   uint64_t id = 0;
-  bool memory = false;  // a timeline of memory, not a trace
+  wire::RequestKind kind = wire::RequestKind::Trace;
   wire::TraceOptions options = {};
   std::string kineto_config = {};  // libkineto's text where it was given as such; empty: made from the options
 };

@@ -155,9 +155,11 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
   if (client.role) return fail(wire::RefusedCode::Malformed, "it sent Hello twice");
   const uint32_t version = wire::common_version(hello);
   if (version == 0) {
-    return fail(wire::RefusedCode::Version,
-                base::format("it supports protocol versions {} to {}, but kymod supports {}; update one side",
-                             hello.oldest_version, hello.version, wire::kProtocolVersion));
+    const bool is_older = hello.version < wire::kProtocolVersion;
+    return fail(
+        wire::RefusedCode::Version,
+        wire::versions_differ(hello.role == wire::Role::Tool ? "the command" : "the program",
+                              is_older ? hello.version : hello.oldest_version, "kymod", wire::kProtocolVersion));
   }
   if (hello.role != wire::Role::Agent && hello.role != wire::Role::Tool) {
     return fail(wire::RefusedCode::Malformed, base::format("role {} is unknown", static_cast<uint32_t>(hello.role)));
@@ -187,8 +189,6 @@ void Server::heard_agent(Client& client, const wire::Packet& packet) {
   if (const auto* status = std::get_if<wire::Status>(&packet.message))
     return triggers_.status(client.program_id, *status);
   if (const auto* done = std::get_if<wire::Done>(&packet.message)) return triggers_.done(client.program_id, *done);
-  if (const auto* done = std::get_if<wire::MemoryDone>(&packet.message))
-    return triggers_.done(client.program_id, *done);
   if (const auto* step = std::get_if<wire::Step>(&packet.message)) {
     client.program->entry().iteration = step->iteration;
     return;

@@ -28,6 +28,10 @@ std::optional<Triggers::Started> Triggers::refusal(const wire::Trigger& trigger,
     return refused(wire::RefusedCode::Limit,
                    base::format("{} triggers have not ended yet; wait for one, or cancel it", of_asker));
   }
+  if (!wire::is_known(trigger.kind)) {
+    return refused(wire::RefusedCode::Malformed, base::format("kymod does not know requests of kind {}; update kymod",
+                                                              static_cast<uint32_t>(trigger.kind)));
+  }
   if (trigger.options.start_at_ns > base::realtime_ns() + wire::kLongestTraceNs)
     return refused(wire::RefusedCode::Limit, "the start time must be within the next seven days");
   if (const std::string& boot = trigger.options.boot_id; !boot.empty() && boot != boot_id())
@@ -68,7 +72,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
   const std::vector<uint64_t> found = matching(trigger, asker, only);
   if (found.empty()) return {0, {}, nothing_found(trigger.selection, programs_, asker), {}};
 
-  ProgramRequest request{0, trigger.memory, trigger.options, kineto_config};
+  ProgramRequest request{0, trigger.kind, trigger.options, kineto_config};
   if (request.options.start_at_ns != 0) request.options.boot_id = boot_id();
   request.options.output = with_time(request.options.output, base::realtime_ns());
   Started begun;
@@ -89,7 +93,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
     const auto objection = program.objection(request);
     if (objection) {
       // After the command has received the list of targets.
-      loop_.later([this, id, done = *objection] { finish(id, done); });
+      loop_.later([this, id, outcome = *objection] { done(id, outcome); });
     } else {
       program.start(request);
       target.path = program.path_of(request);
@@ -125,9 +129,9 @@ void Triggers::give_up_after(const Place& place, std::chrono::nanoseconds wait) 
       place.trigger << kTargetBits | static_cast<uint64_t>(place.target - place.active->targets.data());
   place.target->deadline = loop_.in(wait, [this, request_id, program = place.target->program] {
     if (Program* silent = programs_.find(program)) silent->give_up(request_id);
-    wire::Done done{.id = request_id, .state = RequestState::Failed};
-    done.error = "it does not answer; it may be stopped, or its machine overloaded";
-    finish(program, done);
+    wire::Done outcome{.id = request_id, .state = RequestState::Failed};
+    outcome.error = "it does not answer; it may be stopped, or its machine overloaded";
+    done(program, outcome);
   });
 }
 
@@ -167,19 +171,7 @@ void Triggers::status(uint64_t program, const wire::Status& status) {
   if (is_news) expect(place, true);
 }
 
-void Triggers::done(uint64_t program, const wire::Done& done) { finish(program, done); }
-
-void Triggers::done(uint64_t program, const wire::MemoryDone& done) {
-  finish(program, {.id = done.id,
-                   .state = done.state,
-                   .path = done.path,
-                   .bytes = done.bytes,
-                   .events = done.allocations,
-                   .losses = done.losses,
-                   .error = done.error});
-}
-
-void Triggers::finish(uint64_t program, const wire::Done& done) {
+void Triggers::done(uint64_t program, const wire::Done& done) {
   if (Program* ready = programs_.find(program); ready != nullptr && ready->entry().request_id == done.id) {
     ready->entry().request_id = 0;
     ready->entry().state = RequestState::Waiting;
@@ -204,12 +196,12 @@ void Triggers::program_left(uint64_t program) {
     std::string path;
     uint32_t uid;
   };
-  std::vector<Open> open;  // a copy, because finish() removes triggers
+  std::vector<Open> open;  // a copy, because done() removes triggers
   for (auto& [id, active] : triggers_)
     for (size_t i = 0; i < active.targets.size(); ++i)
       if (active.targets[i].program == program && !wire::is_final(active.targets[i].state))
         open.push_back({id << kTargetBits | i, active.targets[i].path, active.targets[i].uid});
-  for (const auto& [request_id, path, uid] : open) finish(program, died_outcome(request_id, path, uid));
+  for (const auto& [request_id, path, uid] : open) done(program, died_outcome(request_id, path, uid));
 }
 
 void Triggers::listener_left(uint64_t client) {

@@ -58,7 +58,6 @@ class Triggers {
   // What a program says of a request. One that is not asked of this program is remembered as what it is busy with.
   void status(uint64_t program, const wire::Status& status);
   void done(uint64_t program, const wire::Done& done);
-  void done(uint64_t program, const wire::MemoryDone& done);
   void program_left(uint64_t program);
   void listener_left(uint64_t client);
 
@@ -92,7 +91,6 @@ class Triggers {
   void expect(const Place& place, bool has_answered);
   void give_up_after(const Place& place, std::chrono::nanoseconds wait);
   void change(const Place& place, wire::TriggerUpdate update);
-  void finish(uint64_t program, const wire::Done& done);
   void cancel_unknown(uint64_t trigger_id, const Asker& asker, Started& cancelled);
 
   Loop& loop_;

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/quiet_thread.h"
 #include "ondemand/clients.h"
 #include "ondemand/daemon_address.h"
@@ -35,7 +36,7 @@ Agent::Agent(AgentOptions options)
     : options_(std::move(options)),
       link_(
           daemon_sockets(options_.daemon), [this] { return hello(); },
-          [this](const wire::Packet& packet) { receive(packet); }),
+          [this](const wire::Packet& packet) { receive(packet); }, say_once),
       fabric_([this](const std::string& text) { receive_config(text); }) {}
 
 void Agent::start() {
@@ -159,8 +160,6 @@ void Agent::receive(const wire::Packet& packet) {
   const uint32_t serial = packet.serial;
   if (const auto* start = std::get_if<wire::Start>(&packet.message)) {
     take_request(*start, serial);
-  } else if (const auto* memory = std::get_if<wire::MemoryStart>(&packet.message)) {
-    take_request(*memory, serial);
   } else if (const auto* cancel = std::get_if<wire::Cancel>(&packet.message)) {
     if (job_ != nullptr && asker_ == Asker::Daemon && job_->request().id == cancel->id)
       job_->cancel();
@@ -173,21 +172,17 @@ void Agent::receive(const wire::Packet& packet) {
   }
 }
 
-template <class Start>
-void Agent::take_request(const Start& start, uint32_t serial) {
-  JobRequest failed;
-  failed.id = start.id;
-  if constexpr (std::is_same_v<Start, wire::MemoryStart>) failed.kind = JobKind::Memory;
+void Agent::take_request(const wire::Start& start, uint32_t serial) {
   JobResult result;
   if (job_ != nullptr) {
     result.state = wire::RequestState::Busy;
     result.error = "this process is already making a trace: wait for it, or cancel it";
-    return report_result(failed, result, serial);
+    return report_result(start.id, start.kind, result, serial);
   }
   auto request = job_of(start, link_.daemon().output_folders);
   if (request) return begin_job(std::move(*request), Asker::Daemon, serial);
   result.error = request.reason();
-  report_result(failed, result, serial);
+  report_result(start.id, start.kind, result, serial);
 }
 
 void Agent::receive_config(const std::string& text) {
@@ -200,6 +195,12 @@ void Agent::receive_config(const std::string& text) {
 // Their protocol has no answer, so the reason is printed for the user of the program.
 void Agent::say_to_peers(const std::string& problem) {
   fprintf(stderr, "kymo: cannot make the trace that was requested through KINETO_USE_DAEMON: %s\n", problem.c_str());
+}
+
+// The daemon's refusal has no other reader. A forked child does not repeat it.
+void Agent::say_once(const std::string& problem) {
+  static std::atomic<bool> is_said{false};
+  if (!is_said.exchange(true)) fprintf(stderr, "kymo: cannot use kymod: %s\n", base::printable(problem).c_str());
 }
 
 void Agent::begin_job(JobRequest request, Asker asker, uint32_t serial) {
@@ -219,13 +220,14 @@ void Agent::advance_job() {
   }
   job_->advance();
   if (!job_->done()) return report_status();
-  const JobRequest request = job_->request();
+  const uint64_t id = job_->request().id;
+  const auto kind = job_->request().kind == JobKind::Memory ? wire::RequestKind::Memory : wire::RequestKind::Trace;
   const JobResult result = job_->result();
   job_.reset();
   next_report_ns_ = kNever;
   start_flight();
   if (asker_ == Asker::Daemon)
-    report_result(request, result, serial_);
+    report_result(id, kind, result, serial_);
   else if (result.state == wire::RequestState::Failed)
     say_to_peers(result.error);
 }
@@ -248,14 +250,17 @@ void Agent::report_status() {
   if (link_.welcome()) link_.send(wire::Status{job_->request().id, state, progress, job_->text()}, serial_);
 }
 
-void Agent::report_result(const JobRequest& request, const JobResult& result, uint32_t serial) {
-  const std::string error = result.error.substr(0, wire::kLongestText);
-  if (request.kind == JobKind::Memory)
-    return tell(
-        wire::MemoryDone{request.id, result.state, result.path, result.bytes, result.events, result.losses, error},
-        serial);
-  tell(wire::Done{request.id, result.state, result.path, result.bytes, result.events, result.losses, result.late_ns,
-                  result.took_ns, error},
+void Agent::report_result(uint64_t id, wire::RequestKind kind, const JobResult& result, uint32_t serial) {
+  tell(wire::Done{.id = id,
+                  .state = result.state,
+                  .path = result.path,
+                  .bytes = result.bytes,
+                  .events = result.events,
+                  .losses = result.losses,
+                  .late_ns = result.late_ns,
+                  .took_ns = result.took_ns,
+                  .error = result.error.substr(0, wire::kLongestText),
+                  .kind = kind},
        serial);
 }
 

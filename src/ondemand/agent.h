@@ -3,8 +3,9 @@
 // It sleeps in poll(2). It is woken by its connection to kymod and by the program (the start of an iteration, the
 // program's end). It is woken by time only while a job waits for its time, and with KINETO_USE_DAEMON every five
 // seconds to ask dynolog. It blocks all signals and never records. It prints only why a request through
-// KINETO_USE_DAEMON failed, because that protocol has no answer. There is one job at a time; other requests meanwhile
-// get the answer busy. A job continues without a daemon, and its result is sent when there is a daemon again.
+// KINETO_USE_DAEMON failed, because that protocol has no answer, and once that kymod has another protocol version.
+// There is one job at a time; other requests meanwhile get the answer busy. A job continues without a daemon, and its
+// result is sent when there is a daemon again.
 #pragma once
 
 #include <atomic>
@@ -65,12 +66,12 @@ class Agent {
   void receive(const wire::Packet& packet);
   void receive_config(const std::string& text);
   static void say_to_peers(const std::string& problem);
-  template <class Start>
-  void take_request(const Start& start, uint32_t serial);
+  static void say_once(const std::string& problem);
+  void take_request(const wire::Start& start, uint32_t serial);
   void begin_job(JobRequest request, Asker asker, uint32_t serial);
   void advance_job();
   void report_status();
-  void report_result(const JobRequest& request, const JobResult& result, uint32_t serial);
+  void report_result(uint64_t id, wire::RequestKind kind, const JobResult& result, uint32_t serial);
   void tell(const wire::Message& message, uint32_t serial);
   void resend_all();
 

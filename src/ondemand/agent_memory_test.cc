@@ -50,12 +50,8 @@ std::string text_of(const std::string& path) {
 class AgentMemoryTest : public testing::WithDaemon {
  protected:
   // Into m7 with this ending.
-  wire::MemoryStart memory(const std::string& ending, uint64_t duration_ms) const {
-    wire::MemoryStart start;
-    start.id = 7;
-    start.duration_ns = duration_ms * kMs;
-    start.output = file("m{request}" + ending);
-    return start;
+  wire::Start memory(const std::string& ending, uint64_t duration_ms) const {
+    return {7, {.duration_ns = duration_ms * kMs, .output = file("m{request}" + ending)}, wire::RequestKind::Memory};
   }
 };
 
@@ -71,13 +67,14 @@ TEST_F(AgentMemoryTest, EveryFormByTheNameOfTheFile) {
     RequestState state = RequestState::Failed;
     for (int round = 0; round < 20 && state == RequestState::Failed; ++round) {  // a busy machine may allocate nothing
       agent->send(memory(ending, 20));
-      const auto done = agent->next_of<wire::MemoryDone>();
+      const auto done = agent->next_of<wire::Done>();
       ASSERT_TRUE(done);
       state = done->state;
       if (state != RequestState::Finished) continue;
       EXPECT_EQ(done->path, path);
       EXPECT_EQ(done->bytes, std::filesystem::file_size(done->path));
-      EXPECT_GT(done->allocations, 0u);
+      EXPECT_GT(done->events, 0u);
+      EXPECT_EQ(done->kind, wire::RequestKind::Memory);
     }
     EXPECT_EQ(state, RequestState::Finished) << path;
     EXPECT_TRUE(text_of(path).starts_with(beginning)) << path;
@@ -93,9 +90,10 @@ TEST_F(AgentMemoryTest, AnEndingThatIsNoFormIsRefusedBeforeAnythingIsRecorded) {
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
   agent->send(memory(".txt", 60'000));
-  const auto done = agent->next_of<wire::MemoryDone>();
+  const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Failed);
+  EXPECT_EQ(done->kind, wire::RequestKind::Memory);
   EXPECT_NE(done->error.find(".pickle"), std::string::npos) << done->error;
   EXPECT_TRUE(files_there().empty());
 }
@@ -106,12 +104,26 @@ TEST_F(AgentMemoryTest, NothingAllocatedIsSaidWithTheRemedyAndLeavesNothing) {
   ASSERT_TRUE(agent);
   for (const char* ending : {".pickle", ".kymo"}) {
     agent->send(memory(ending, 10));
-    const auto done = agent->next_of<wire::MemoryDone>();
+    const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
     EXPECT_EQ(done->state, RequestState::Failed);
     EXPECT_NE(done->error.find("LD_PRELOAD=libkymo_malloc.so"), std::string::npos) << done->error;
     EXPECT_TRUE(files_there().empty());
   }
+}
+
+TEST_F(AgentMemoryTest, AKindThatItDoesNotKnowIsRefused) {
+  Program program(socket, allocate);
+  auto agent = daemon->accept_agent();
+  ASSERT_TRUE(agent);
+  wire::Start start = memory(".kymo", 10);
+  start.kind = static_cast<wire::RequestKind>(9);
+  agent->send(start);
+  const auto done = agent->next_of<wire::Done>();
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->state, RequestState::Failed);
+  EXPECT_EQ(done->error, "request kind 9 is unknown to this version of Kymo");
+  EXPECT_TRUE(files_there().empty());
 }
 
 struct Framework : Client {
@@ -139,7 +151,7 @@ TEST_F(AgentMemoryTest, AClientIsCalledAndItsProfileIsTheResultWhereThereIsNoOth
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
   agent->send(memory(".pickle", 10));
-  const auto done = agent->next_of<wire::MemoryDone>();
+  const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   EXPECT_EQ(done->state, RequestState::Finished) << done->error;
   EXPECT_EQ(done->path, file("m7_client1.pickle"));
@@ -160,6 +172,7 @@ TEST_F(AgentMemoryTest, ATraceWithMemoryHoldsTheAllocations) {
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
     ASSERT_EQ(done->state, RequestState::Finished) << done->error;
+    EXPECT_EQ(done->kind, wire::RequestKind::Trace);
     peak = memory::read_profile(trace::Reader(done->path)).peak_bytes;
   }
   EXPECT_EQ(peak, static_cast<uint64_t>(kBytes));

@@ -22,12 +22,17 @@ constexpr unsigned kMostTries = 8;  // each after twice the pause, up to 0.64 s:
 constexpr uint64_t kLookWithoutWatch = 5'000 * kLinkMillisecond;  // the system has no more watches to give
 
 constexpr uint64_t kLookAgainAfterRefusal = 30'000 * kLinkMillisecond;
+// The socket is watched. This finds a daemon that was replaced before the watch began.
+constexpr uint64_t kLookAgainAfterOtherVersion = 600'000 * kLinkMillisecond;
 constexpr uint64_t kStayed = 1'000 * kLinkMillisecond;
 
 }  // namespace
 
-Link::Link(std::vector<std::string> sockets, Hello hello, Receive receive)
-    : sockets_(std::move(sockets)), hello_(std::move(hello)), receive_(std::move(receive)) {}
+Link::Link(std::vector<std::string> sockets, Hello hello, Receive receive, OtherVersion other_version)
+    : sockets_(std::move(sockets)),
+      hello_(std::move(hello)),
+      receive_(std::move(receive)),
+      other_version_(std::move(other_version)) {}
 
 void Link::connect() {
   if (socket_ || sockets_.empty()) return;
@@ -37,7 +42,6 @@ void Link::connect() {
   bool refused = false, full = false, denied = false;
   for (const std::string& path : sockets_) {
     client::Connection result = client::connect_to_daemon(path);
-    if (!result.problem.empty()) problem_ = result.problem;
     refused |= result.state == State::Refused;
     full |= result.state == State::Full;
     denied |= result.state == State::Denied;
@@ -46,7 +50,6 @@ void Link::connect() {
     watch_.end();
     retry_ns_ = kLinkNever;
     connected_ns_ = base::monotonic_ns();
-    problem_.clear();
     return send(hello_());
   }
   // There are no notifications for a folder that this user may not enter.
@@ -66,6 +69,13 @@ void Link::lost() {
   wait_for_daemon();
   const uint64_t pause = tries_ < kMostTries ? kShortestPause << tries_++ : kLookAgainAfterRefusal;
   retry_ns_ = base::monotonic_ns() + pause;
+}
+
+void Link::leave_other_version(const std::string& why) {
+  hang_up();
+  wait_for_daemon();
+  retry_ns_ = base::monotonic_ns() + kLookAgainAfterOtherVersion;
+  other_version_(why);
 }
 
 void Link::files_closed() {
@@ -167,7 +177,13 @@ void Link::receive_all() {
       send(wire::Pong{ping->token, base::realtime_ns()}, packet.serial);
       continue;
     }
+    const auto* refused = std::get_if<wire::Refused>(&packet.message);
+    if (refused != nullptr && refused->code == wire::RefusedCode::Version) return leave_other_version(refused->text);
     if (const auto* welcomed = std::get_if<wire::Welcome>(&packet.message)) {
+      if (welcomed->version != wire::kProtocolVersion) {
+        return leave_other_version(
+            wire::versions_differ("kymod", welcomed->version, "this program", wire::kProtocolVersion));
+      }
       daemon_ = *welcomed;
       welcomed_ = true;
     }

@@ -1,8 +1,8 @@
 // The agent's connection to kymod: it is opened, kept, and opened again when the daemon comes back.
 //
 // While there is no connection, the folder of the socket is watched. So waiting costs nothing, and a daemon is found as
-// soon as it listens. Sends never wait: data that the daemon does not read is kept, up to a limit; then the connection
-// ends. For one thread.
+// soon as it listens. A daemon of another protocol version is left alone until its socket changes. Sends never wait:
+// data that the daemon does not read is kept, up to a limit; then the connection ends. For one thread.
 #pragma once
 
 #include <poll.h>
@@ -23,9 +23,11 @@ class Link {
  public:
   using Hello = std::function<wire::Hello()>;
   using Receive = std::function<void(const wire::Packet&)>;
+  using OtherVersion = std::function<void(const std::string& why)>;
 
-  // `hello` is called for each connection; `receive` gets every valid message except Ping.
-  Link(std::vector<std::string> sockets, Hello hello, Receive receive);
+  // `hello` is called for each connection; `receive` gets every valid message except Ping; `other_version` is called
+  // when a daemon was found that has another protocol version.
+  Link(std::vector<std::string> sockets, Hello hello, Receive receive, OtherVersion other_version);
 
   // Looks for the daemon. Does nothing if there is a connection.
   void connect();
@@ -43,8 +45,6 @@ class Link {
   void serve(const std::vector<pollfd>& files);
   uint64_t due_ns() const { return retry_ns_; }  // CLOCK_MONOTONIC: connect() again; ~0: not by time
 
-  const std::string& problem() const { return problem_; }  // why an existing daemon is not trusted
-
   // The program has closed descriptors, maybe these: then connects again.
   void files_closed();
 
@@ -54,6 +54,7 @@ class Link {
  private:
   void hang_up();
   void lost();
+  void leave_other_version(const std::string& why);
   void wait_for_daemon();
   void receive_all();
   bool flush();
@@ -61,6 +62,7 @@ class Link {
   std::vector<std::string> sockets_;
   Hello hello_;
   Receive receive_;
+  OtherVersion other_version_;
   OwnFile socket_;
   FolderWatch watch_;
   std::deque<std::vector<std::byte>> unsent_;
@@ -69,7 +71,6 @@ class Link {
   uint64_t retry_ns_ = ~uint64_t{0};
   uint64_t connected_ns_ = 0;
   unsigned tries_ = 0;  // attempts on a socket that exists but accepts no connection, or closes it at once
-  std::string problem_;
 };
 
 }  // namespace kymo::ondemand

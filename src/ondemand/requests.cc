@@ -11,6 +11,7 @@
 #include "ondemand/base_config.h"
 #include "ondemand/identity.h"
 #include "wire/config.h"
+#include "wire/message.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::ondemand {
@@ -60,23 +61,32 @@ TraceFlags flags_of(uint64_t flags) {
 
 wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders) {
   const wire::TraceOptions& options = start.options;
+  if (!wire::is_known(start.kind)) {
+    return wire::Refusal{
+        base::format("request kind {} is unknown to this version of Kymo", static_cast<uint32_t>(start.kind))};
+  }
   for (const std::string& problem : {flags_problem(options.flags), clock_problem(options.start_at_ns, options.boot_id)})
     if (!problem.empty()) return wire::Refusal{problem};
   const auto path = path_of(options.output, start.id);
   if (!path) return wire::Refusal{path.reason()};
   JobRequest request;
   request.id = start.id;
-  request.kind = options.last_ns != 0 ? JobKind::Last : JobKind::Trace;
   request.start_at_ns = options.start_at_ns;
   request.duration_ns = options.duration_ns;
+  request.output = *path;
+  request.allowed = {folders_in("KYMO_TRACE_DIR"), folders};
+  request.flags = flags_of(options.flags);
+  if (start.kind == wire::RequestKind::Memory) {  // the name of the file decides the format
+    request.kind = JobKind::Memory;
+    request.flags.memory = true;
+    return request;
+  }
+  request.kind = options.last_ns != 0 ? JobKind::Last : JobKind::Trace;
   request.iterations = options.iterations;
   request.iteration_roundup = options.iteration_roundup;
   request.last_ns = options.last_ns;
   request.warmup_ns = options.warmup_ns;
   request.most_bytes = options.most_bytes;
-  request.output = *path;
-  request.allowed = {folders_in("KYMO_TRACE_DIR"), folders};
-  request.flags = flags_of(options.flags);
   if (options.format == wire::TraceFormat::KinetoJson)
     request.form = OutputForm::ChromeJson;
   else if (options.format == wire::TraceFormat::Perfetto)
@@ -88,22 +98,6 @@ wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
   for (const std::string& more : options.extra)
     if (const size_t equals = more.find('='); equals != more.npos)
       request.metadata.emplace_back(more.substr(0, equals), more.substr(equals + 1));
-  return request;
-}
-
-wire::Result<JobRequest> job_of(const wire::MemoryStart& start, const std::vector<std::string>& folders) {
-  for (const std::string& problem : {flags_problem(start.flags), clock_problem(start.start_at_ns, start.boot_id)})
-    if (!problem.empty()) return wire::Refusal{problem};
-  const auto path = path_of(start.output, start.id);
-  if (!path) return wire::Refusal{path.reason()};
-  JobRequest request;
-  request.id = start.id;
-  request.kind = JobKind::Memory;
-  request.start_at_ns = start.start_at_ns;
-  request.duration_ns = start.duration_ns;
-  request.output = *path;
-  request.allowed = {folders_in("KYMO_TRACE_DIR"), folders};
-  request.flags = flags_of(start.flags | wire::kWithMemory);
   return request;
 }
 

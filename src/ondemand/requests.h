@@ -12,7 +12,6 @@ namespace kymo::ondemand {
 
 // `folders`: the folders that the daemon allows, in addition to KYMO_TRACE_DIR.
 wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders);
-wire::Result<JobRequest> job_of(const wire::MemoryStart& start, const std::vector<std::string>& folders);
 
 // The config text of libkineto, on top of base_config(). The file must be below /tmp, KINETO_ONDEMAND_TRACE_DIR or
 // KYMO_TRACE_DIR. Unknown keys are listed in the trace. A requested warm-up is ignored, because recording needs none,

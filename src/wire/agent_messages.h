@@ -1,7 +1,7 @@
 // Kymo's own messages, part two of three: requests of a daemon to the agent in a program, and their answers.
 //
-// The daemon gives each request an id. The agent answers Start and MemoryStart with any number of Status and always
-// with one Done or MemoryDone, so that nobody waits forever for a trace.
+// The daemon gives each request an id. The agent answers Start with any number of Status and always with one Done, so
+// that nobody waits forever for a trace.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,12 @@
 #include "wire/message_type.h"
 
 namespace kymo::wire {
+
+// What a request asks for. An unknown kind comes from a newer peer and is refused by the receiver.
+enum class RequestKind : uint32_t {
+  Trace = 1,
+  Memory = 2,  // a timeline of memory instead of a trace; it needs a duration
+};
 
 // What to record besides times: bits of TraceOptions::flags. An agent refuses unknown bits.
 inline constexpr uint64_t kWithShapes = 1 << 0;
@@ -47,6 +53,7 @@ struct Start {
   static constexpr MessageType kType = MessageType::Start;
   uint64_t id = 0;
   TraceOptions options = {};
+  RequestKind kind = RequestKind::Trace;
   bool operator==(const Start&) const = default;
 };
 
@@ -87,36 +94,13 @@ struct Done {
   RequestState state = RequestState::Finished;  // or Failed, Cancelled, Busy
   std::string path = {};                        // the file that was written; empty: none
   uint64_t bytes = 0;
-  uint64_t events = 0;     // or kUnknownCount
+  uint64_t events = 0;     // allocations if the kind is Memory; or kUnknownCount
   uint64_t losses = 0;     // events that the trace reports as lost; or kUnknownCount
   int64_t late_ns = 0;     // delay between the requested start and the first event that could be recorded
   uint64_t took_ns = 0;    // from the first to the last recorded time
   std::string error = {};  // empty: none
+  RequestKind kind = RequestKind::Trace;
   bool operator==(const Done&) const = default;
-};
-
-// A timeline of memory instead of a trace.
-struct MemoryStart {
-  static constexpr MessageType kType = MessageType::MemoryStart;
-  uint64_t id = 0;
-  uint64_t start_at_ns = 0;
-  std::string boot_id = {};
-  uint64_t duration_ns = 0;
-  std::string output = {};
-  uint64_t flags = 0;  // kWithStack
-  bool operator==(const MemoryStart&) const = default;
-};
-
-struct MemoryDone {
-  static constexpr MessageType kType = MessageType::MemoryDone;
-  uint64_t id = 0;
-  RequestState state = RequestState::Finished;
-  std::string path = {};
-  uint64_t bytes = 0;
-  uint64_t allocations = 0;
-  uint64_t losses = 0;
-  std::string error = {};
-  bool operator==(const MemoryDone&) const = default;
 };
 
 // An agent reports from time to time the current iteration of its program.

@@ -39,8 +39,6 @@ constexpr std::array kMessageNames =
                                                              {MessageType::Cancel, "Cancel"},
                                                              {MessageType::Status, "Status"},
                                                              {MessageType::Done, "Done"},
-                                                             {MessageType::MemoryStart, "MemoryStart"},
-                                                             {MessageType::MemoryDone, "MemoryDone"},
                                                              {MessageType::Step, "Step"},
                                                              {MessageType::List, "List"},
                                                              {MessageType::ListReply, "ListReply"},
@@ -132,6 +130,8 @@ std::string_view name_of(RequestState state) {
   return index < std::size(kNames) ? kNames[index] : kNames[0];
 }
 
+bool is_known(RequestKind kind) { return kind == RequestKind::Trace || kind == RequestKind::Memory; }
+
 bool is_final(RequestState state) {
   return state == RequestState::Finished || state == RequestState::Failed || state == RequestState::Cancelled ||
          state == RequestState::Busy;
@@ -140,6 +140,12 @@ bool is_final(RequestState state) {
 uint32_t common_version(const Hello& hello, uint32_t oldest, uint32_t newest) {
   const uint32_t version = std::min(hello.version, newest);
   return version >= std::max(hello.oldest_version, oldest) ? version : 0;
+}
+
+std::string versions_differ(std::string_view one, uint32_t its_version, std::string_view other,
+                            uint32_t other_version) {
+  return base::format("{} has version {} of Kymo's protocol, but {} has version {}; update {}", one, its_version, other,
+                      other_version, its_version < other_version ? one : other);
 }
 
 }  // namespace kymo::wire

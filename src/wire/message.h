@@ -24,9 +24,8 @@ inline constexpr size_t kMessageHeaderBytes = 16;
 inline constexpr uint32_t kMessageMagic = 0x574d594b;  // "KYMW"
 inline constexpr uint16_t kMessageLayout = 1;
 
-using Message =
-    std::variant<Hello, Welcome, Refused, Ping, Pong, Start, Cancel, Status, Done, MemoryStart, MemoryDone, Step, List,
-                 ListReply, Trigger, TriggerReply, TriggerUpdate, CancelTrigger, Doctor, DoctorReply>;
+using Message = std::variant<Hello, Welcome, Refused, Ping, Pong, Start, Cancel, Status, Done, Step, List, ListReply,
+                             Trigger, TriggerReply, TriggerUpdate, CancelTrigger, Doctor, DoctorReply>;
 
 enum class PacketKind : uint8_t {
   Good,
@@ -56,9 +55,13 @@ Refused refusal_of(const Packet& packet);
 
 std::string_view name_of(MessageType type);  // "Start"; "?" if it is not known
 std::string_view name_of(RequestState state);
+bool is_known(RequestKind kind);
 bool is_final(RequestState state);  // no other state follows
 
 // The newest version that both support; 0: none.
 uint32_t common_version(const Hello& hello, uint32_t oldest = kProtocolVersion, uint32_t newest = kProtocolVersion);
+// For users, if there is none: both versions, and which side to update. "the program has version 1 of Kymo's protocol,
+// …".
+std::string versions_differ(std::string_view one, uint32_t its_version, std::string_view other, uint32_t other_version);
 
 }  // namespace kymo::wire

@@ -24,6 +24,12 @@ std::string span_problem(std::string_view what, uint64_t ns) {
   return base::format("{} of {} ns is more than {}, seven days", what, ns, kLongestTraceNs);
 }
 
+// Only the receiver knows which kinds it supports.
+std::string kind_problem(RequestKind kind, const TraceOptions& options) {
+  if (kind != RequestKind::Memory || options.duration_ns != 0) return {};
+  return "a timeline of memory has a duration; give one";
+}
+
 std::string final_problem(RequestState state) {
   if (is_final(state)) return {};
   return base::format("a request does not end as {} ({})", name_of(state), static_cast<uint32_t>(state));
@@ -54,7 +60,8 @@ std::string message_problem(const Hello& message) {
 }
 
 std::string message_problem(const Start& message) {
-  return first_of({id_problem(message.id), options_problem(message.options)});
+  return first_of(
+      {id_problem(message.id), kind_problem(message.kind, message.options), options_problem(message.options)});
 }
 
 std::string message_problem(const Cancel& message) { return id_problem(message.id); }
@@ -67,19 +74,8 @@ std::string message_problem(const Done& message) {
   return first_of({id_problem(message.id), final_problem(message.state)});
 }
 
-std::string message_problem(const MemoryStart& message) {
-  if (message.duration_ns == 0) return "a timeline of memory has a duration; give one";
-  return first_of(
-      {id_problem(message.id), span_problem("a duration", message.duration_ns), path_problem(message.output)});
-}
-
-std::string message_problem(const MemoryDone& message) {
-  return first_of({id_problem(message.id), final_problem(message.state)});
-}
-
 std::string message_problem(const Trigger& message) {
-  if (message.memory && message.options.duration_ns == 0) return "a timeline of memory has a duration; give one";
-  return options_problem(message.options);
+  return first_of({kind_problem(message.kind, message.options), options_problem(message.options)});
 }
 
 std::string message_problem(const TriggerUpdate& message) {

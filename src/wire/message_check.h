@@ -17,8 +17,6 @@ std::string message_problem(const Start& message);
 std::string message_problem(const Cancel& message);
 std::string message_problem(const Status& message);
 std::string message_problem(const Done& message);
-std::string message_problem(const MemoryStart& message);
-std::string message_problem(const MemoryDone& message);
 std::string message_problem(const Trigger& message);
 std::string message_problem(const TriggerUpdate& message);
 

@@ -78,6 +78,7 @@ void each_field(MaybeConst<TraceOptions> auto& m, auto&& field) {
 void each_field(MaybeConst<Start> auto& m, auto&& field) {
   field.needed(1, "id", m.id);
   field.needed(2, "options", m.options);
+  field.needed(3, "kind", m.kind);
 }
 
 void each_field(MaybeConst<Cancel> auto& m, auto&& field) { field.needed(1, "id", m.id); }
@@ -99,25 +100,7 @@ void each_field(MaybeConst<Done> auto& m, auto&& field) {
   field(7, "late_ns", m.late_ns);
   field(8, "took_ns", m.took_ns);
   field(9, "error", m.error);
-}
-
-void each_field(MaybeConst<MemoryStart> auto& m, auto&& field) {
-  field.needed(1, "id", m.id);
-  field(2, "start_at_ns", m.start_at_ns);
-  field(3, "boot_id", m.boot_id);
-  field.needed(4, "duration_ns", m.duration_ns);
-  field.needed(5, "output", m.output);
-  field(6, "flags", m.flags);
-}
-
-void each_field(MaybeConst<MemoryDone> auto& m, auto&& field) {
-  field.needed(1, "id", m.id);
-  field.needed(2, "state", m.state);
-  field(3, "path", m.path);
-  field(4, "bytes", m.bytes);
-  field(5, "allocations", m.allocations);
-  field(6, "losses", m.losses);
-  field(7, "error", m.error);
+  field.needed(10, "kind", m.kind);
 }
 
 void each_field(MaybeConst<Step> auto& m, auto&& field) {
@@ -158,9 +141,9 @@ void each_field(MaybeConst<ListReply> auto& m, auto&& field) {
 void each_field(MaybeConst<Trigger> auto& m, auto&& field) {
   field(1, "selection", m.selection);
   field(2, "process_limit", m.process_limit);
-  field(3, "memory", m.memory);
-  field(4, "follow", m.follow);
+  field(4, "follow", m.follow);  // 3 was used by version 1
   field.needed(5, "options", m.options);
+  field.needed(6, "kind", m.kind);
 }
 
 void each_field(MaybeConst<TriggerTarget> auto& m, auto&& field) {

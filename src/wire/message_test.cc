@@ -109,6 +109,15 @@ TEST(MessageTest, AStateOfANewerPeerIsKept) {
   EXPECT_EQ(name_of(std::get<Status>(packet.message).state), "?");
 }
 
+TEST(MessageTest, AKindOfANewerPeerIsKeptAndKnownAsUnknown) {
+  Start start{1, {.duration_ns = 1, .output = "/tmp/a"}, static_cast<RequestKind>(9)};
+  const Packet packet = read_message(*message_packet(start));
+  ASSERT_EQ(packet.kind, PacketKind::Good) << packet.reason;
+  EXPECT_EQ(std::get<Start>(packet.message), start);
+  EXPECT_FALSE(is_known(start.kind));
+  EXPECT_TRUE(is_known(RequestKind::Trace) && is_known(RequestKind::Memory));
+}
+
 TEST(MessageTest, LimitsAreKeptByTheWriter) {
   EXPECT_TRUE(message_packet(Refused{RefusedCode::Busy, 0, std::string(kLongestText, 'x')}));
   EXPECT_THAT(message_packet(Refused{RefusedCode::Busy, 0, std::string(kLongestText + 1, 'x')}).reason(),
@@ -120,7 +129,7 @@ TEST(MessageTest, LimitsAreKeptByTheWriter) {
   reply.processes.resize(100);
   for (ProcessEntry& entry : reply.processes) entry.command_line = std::string(2000, 'x');
   EXPECT_THAT(message_packet(reply).reason(), HasSubstr("send less at once"));
-  Trigger trigger = std::get<Trigger>(full_messages()[14]);
+  Trigger trigger{.options = {.duration_ns = 1, .output = "/tmp/a"}};
   trigger.selection.names.assign(20, std::string(kLongestText, 'x'));
   EXPECT_THAT(message_packet(trigger).reason(), HasSubstr("selection is too long"));
 }
@@ -163,8 +172,9 @@ TEST(MessageTest, WhatCannotBeMeantIsRefused) {
   EXPECT_FALSE(message_packet(Hello{.version = 1, .oldest_version = 2, .pid = 5}));
   EXPECT_FALSE(message_packet(Status{1, RequestState::Writing, 1001, ""}));
   EXPECT_FALSE(message_packet(Done{.id = 1, .state = RequestState::Recording}));
-  EXPECT_FALSE(message_packet(MemoryStart{.id = 1, .output = "/tmp/a"}));
-  EXPECT_FALSE(message_packet(Trigger{.memory = true, .options = {.iterations = 1, .output = "/tmp/a"}}));
+  const TraceOptions by_iterations{.iterations = 1, .output = "/tmp/a"};
+  EXPECT_FALSE(message_packet(Start{1, by_iterations, RequestKind::Memory}));
+  EXPECT_FALSE(message_packet(Trigger{.options = by_iterations, .kind = RequestKind::Memory}));
 }
 
 TEST(MessageTest, BothSpeakTheNewestVersionThatTheyShare) {
@@ -173,7 +183,14 @@ TEST(MessageTest, BothSpeakTheNewestVersionThatTheyShare) {
   EXPECT_EQ(common_version(hello, 1, 9), 5u);
   EXPECT_EQ(common_version(hello, 1, 2), 0u);
   EXPECT_EQ(common_version(hello, 6, 9), 0u);
-  EXPECT_EQ(common_version(Hello{}), 1u);
+  EXPECT_EQ(common_version(Hello{}), kProtocolVersion);
+}
+
+TEST(MessageTest, DifferentVersionsAreExplainedInOneLine) {
+  EXPECT_EQ(versions_differ("the program", 1, "kymod", 2),
+            "the program has version 1 of Kymo's protocol, but kymod has version 2; update the program");
+  EXPECT_EQ(versions_differ("the program", 3, "kymod", 2),
+            "the program has version 3 of Kymo's protocol, but kymod has version 2; update kymod");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace kymo::wire {
 
-// Numbers are never reused. Numbers from 0x8000 are reserved for private use.
+// Numbers are never reused; 20 and 21 were used by version 1. Numbers from 0x8000 are reserved for private use.
 enum class MessageType : uint16_t {
   Hello = 1,
   Welcome = 2,
@@ -18,8 +18,6 @@ enum class MessageType : uint16_t {
   Cancel = 17,
   Status = 18,
   Done = 19,
-  MemoryStart = 20,
-  MemoryDone = 21,
   Step = 22,
 
   List = 32,

@@ -13,7 +13,8 @@
 
 namespace kymo::wire {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+// Raised when peers would misunderstand each other. Version 2: Start, Done and Trigger have a kind.
+inline constexpr uint32_t kProtocolVersion = 2;
 
 // The kind of the peer that connects.
 enum class Role : uint32_t {

@@ -62,9 +62,9 @@ struct Trigger {
   static constexpr MessageType kType = MessageType::Trigger;
   Selection selection = {};
   uint32_t process_limit = 0;  // 0: no limit
-  bool memory = false;         // a timeline of memory instead of a trace
   bool follow = true;          // send a TriggerUpdate for each change
   TraceOptions options = {};
+  RequestKind kind = RequestKind::Trace;
   bool operator==(const Trigger&) const = default;
 };
 

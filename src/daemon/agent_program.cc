@@ -47,7 +47,7 @@ void AgentProgram::start(const ProgramRequest& request) {
   connection_.send(wire::Start{request.id, request.options, request.kind});
 }
 
-std::string AgentProgram::cancel(uint64_t request_id) {
+base::Check AgentProgram::cancel(uint64_t request_id) {
   connection_.send(wire::Cancel{request_id});
   return {};
 }

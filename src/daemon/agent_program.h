@@ -14,7 +14,7 @@ class AgentProgram : public Program {
   std::optional<wire::Done> objection(const ProgramRequest& request) const override;
   std::string path_of(const ProgramRequest& request) const override;
   void start(const ProgramRequest& request) override;
-  std::string cancel(uint64_t request_id) override;
+  base::Check cancel(uint64_t request_id) override;
 
  private:
   Connection& connection_;

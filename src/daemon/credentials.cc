@@ -27,11 +27,11 @@ bool has_ended(int pidfd) {
 
 }  // namespace
 
-wire::Result<ucred> peer_of(int connection) {
+base::Result<ucred> peer_of(int connection) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
-    return wire::Refusal{base::format("cannot get the credentials of the peer: {}", std::strerror(errno))};
+    return base::Refusal{base::format("cannot get the credentials of the peer: {}", std::strerror(errno))};
   return credentials;
 }
 
@@ -42,29 +42,29 @@ base::FileDescriptor peer_process(int connection) {
   return base::FileDescriptor(pidfd);
 }
 
-std::string user_problem(const ucred& credentials) {
+base::Check check_user(const ucred& credentials) {
   if (credentials.uid != kNobody) return {};
   if (credentials.pid > 0 && namespace_of(credentials.pid, "user") == namespace_of(getpid(), "user")) return {};
-  return base::format("process {} belongs to a user of another user namespace who has no user id here",
-                      credentials.pid);
+  return base::Refusal{
+      base::format("process {} belongs to a user of another user namespace who has no user id here", credentials.pid)};
 }
 
-wire::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd) {
+base::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd) {
   if (credentials.pid <= 0) {
-    return wire::Refusal{
+    return base::Refusal{
         "the process is in a pid namespace that is not visible here; run kymod on the host, or share the namespace"};
   }
   auto facts = read_process(credentials.pid);
   if (!facts || (pidfd >= 0 && has_ended(pidfd))) {
-    return wire::Refusal{base::format("process {} has ended", credentials.pid)};
+    return base::Refusal{base::format("process {} has ended", credentials.pid)};
   }
   if (claimed_pid != facts->inner_pid) {
-    return wire::Refusal{base::format("process {} claims to have pid {}, but it has pid {} in its own namespace",
+    return base::Refusal{base::format("process {} claims to have pid {}, but it has pid {} in its own namespace",
                                       credentials.pid, claimed_pid, facts->inner_pid)};
   }
-  if (std::string problem = user_problem(credentials); !problem.empty()) return wire::Refusal{std::move(problem)};
+  if (const base::Check user = check_user(credentials); !user) return base::Refusal{user.reason()};
   if (!facts->is_of_one_user || facts->uid != credentials.uid) {
-    return wire::Refusal{base::format("process {} runs with the rights of several users; such programs are not traced",
+    return base::Refusal{base::format("process {} runs with the rights of several users; such programs are not traced",
                                       credentials.pid)};
   }
   return std::move(*facts);

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "daemon/proc.h"
-#include "wire/result.h"
 
 namespace kymo::daemon {
 
@@ -19,17 +19,16 @@ struct Asker {
 };
 
 // The process that connected. Refused if it cannot be determined.
-wire::Result<ucred> peer_of(int connection);
+base::Result<ucred> peer_of(int connection);
 
-// Why this user cannot be identified here: a user of another user namespace without a user id in this one. Empty: the
-// user can be identified.
-std::string user_problem(const ucred& credentials);
+// Refused: a user who cannot be identified here, of another user namespace and without a user id in this one.
+base::Check check_user(const ucred& credentials);
 
 // Facts about the process with these credentials, which claims to have pid `claimed_pid` in its own namespace.
 // Refused: a process that has ended, is not visible here, or is another one; a user without a user id here; a program
 // with the rights of several users (set-user-ID), which one user could make write as the other. `pidfd` is the pidfd of
 // the peer if the kernel provides one, or -1. It proves that the pid was not reused.
-wire::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd = -1);
+base::Result<ProcessFacts> verified_process(const ucred& credentials, int32_t claimed_pid, int pidfd = -1);
 
 // A descriptor of the process that connected; empty if the kernel is older than 6.5.
 base::FileDescriptor peer_process(int connection);

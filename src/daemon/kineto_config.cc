@@ -68,36 +68,36 @@ std::string with_pid_place(const std::string& path) {
 
 }  // namespace
 
-wire::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequest& request, uint64_t now_ms) {
+base::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequest& request, uint64_t now_ms) {
   if (!request.kineto_config.empty()) {
     const wire::ConfigReading reading = wire::read_config(request.kineto_config);
-    if (!reading.request) return wire::Refusal{reading.reason()};
+    if (!reading.request) return base::Refusal{reading.reason()};
     return KinetoOrder{wire::handed_out_config(request.kineto_config, request.id),
                        wire::output_path(*reading.request, program.inner_pid())};
   }
   if (request.options.last_ns != 0)
-    return wire::Refusal{"libkineto does not keep past events; request a trace without --last"};
+    return base::Refusal{"libkineto does not keep past events; request a trace without --last"};
   const auto path = wire::output_from_pattern(request.options.output, {.pid = program.inner_pid(),
                                                                        .request = request.id,
                                                                        .name = program.entry().name,
                                                                        .host = host_name(),
                                                                        .job = program.entry().job});
-  if (!path) return wire::Refusal{path.reason()};
+  if (!path) return base::Refusal{path.reason()};
   wire::TraceRequest config = kineto_request(program, request, *path);
   const bool is_late = config.start_ms != 0 && config.start_ms < now_ms + kLeastLeadMs;
   if (is_late) config.start_ms = 0;
   auto text = wire::config_text(config);
-  if (!text) return wire::Refusal{text.reason()};
+  if (!text) return base::Refusal{text.reason()};
   return KinetoOrder{std::move(*text), wire::output_path(config, program.inner_pid()), is_late};
 }
 
-wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) {
+base::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) {
   constexpr uint64_t kMostMs = wire::kLongestTraceNs / kNsPerMs, kLatestMs = ~uint64_t{0} / kNsPerMs;
   if (config.duration_ms > kMostMs || config.memory_duration_ms > kMostMs)
-    return wire::Refusal{"the max length of a trace is seven days"};
+    return base::Refusal{"the max length of a trace is seven days"};
   if (config.start_ms > kLatestMs)
-    return wire::Refusal{base::format("{} ms since 1970 is not a valid start time", config.start_ms)};
-  if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false: there is nothing to record"};
+    return base::Refusal{base::format("{} ms since 1970 is not a valid start time", config.start_ms)};
+  if (!config.enabled) return base::Refusal{"ACTIVITIES_ENABLED is false: there is nothing to record"};
   wire::Trigger trigger;
   trigger.follow = false;
   if (config.memory_snapshot) trigger.kind = wire::RequestKind::Memory;
@@ -118,7 +118,7 @@ wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) 
                   (config.stack ? wire::kWithStack : 0) | (config.flops ? wire::kWithFlops : 0) |
                   (config.modules ? wire::kWithModules : 0);
   if (options.duration_ns == 0 && options.iterations == 0)
-    return wire::Refusal{"the trace has no duration; give a duration"};
+    return base::Refusal{"the trace has no duration; give a duration"};
   return trigger;
 }
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "base/result.h"
 #include "daemon/program.h"
 #include "wire/config.h"
-#include "wire/result.h"
 
 namespace kymo::daemon {
 
@@ -19,9 +19,9 @@ struct KinetoOrder {
 
 // `request` as a config for the process of `program`. libkineto writes JSON, with its pid in the name. Refused: options
 // that libkineto does not support or that a config cannot express.
-wire::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequest& request, uint64_t now_ms);
+base::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequest& request, uint64_t now_ms);
 
 // A config text as a Kymo trigger, for programs that contain Kymo.
-wire::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config);
+base::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config);
 
 }  // namespace kymo::daemon

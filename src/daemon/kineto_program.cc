@@ -66,7 +66,7 @@ void KinetoProgram::start(const ProgramRequest& request) {
   entry().state = wire::RequestState::Queued;
 }
 
-std::string KinetoProgram::cancel(uint64_t request_id) {
+base::Check KinetoProgram::cancel(uint64_t request_id) {
   if (waiting_ && waiting_->id == request_id) {
     waiting_.reset();
     ending_ = loop_.in(Loop::Clock::duration::zero(), [this, request_id] {
@@ -74,7 +74,7 @@ std::string KinetoProgram::cancel(uint64_t request_id) {
     });
     return {};
   }
-  return "libkineto already has the request and cannot stop; the trace will be written";
+  return base::Refusal{"libkineto already has the request and cannot stop; the trace will be written"};
 }
 
 void KinetoProgram::give_up(uint64_t request_id) {

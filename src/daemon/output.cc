@@ -22,18 +22,19 @@ bool is_below(const std::string& path, std::string folder) {
 
 }  // namespace
 
-std::string output_problem(const std::string& pattern, const std::vector<std::string>& folders) {
+base::Check check_output(const std::string& pattern, const std::vector<std::string>& folders) {
+  using base::Refusal;
   const auto path = wire::output_from_pattern(pattern, {.pid = 1, .name = "name", .host = "host", .time = "time"});
-  if (!path) return path.reason();
+  if (!path) return Refusal{path.reason()};
   if (pattern.size() > wire::kLongestText || path->size() > wire::kLongestText)
-    return base::format("the output path is too long: {} characters", path->size());
-  if (!path->starts_with('/')) return base::format("the output must be an absolute path, not \"{}\"", pattern);
+    return Refusal{base::format("the output path is too long: {} characters", path->size())};
+  if (!path->starts_with('/')) return Refusal{base::format("the output must be an absolute path, not \"{}\"", pattern)};
   if (leads_upwards(*path) || leads_upwards(pattern))
-    return base::format("the output must not contain \"..\": {}", pattern);
-  if (path->ends_with('/')) return base::format("the output must be a file, not a folder: {}", pattern);
+    return Refusal{base::format("the output must not contain \"..\": {}", pattern)};
+  if (path->ends_with('/')) return Refusal{base::format("the output must be a file, not a folder: {}", pattern)};
   if (folders.empty() || std::ranges::any_of(folders, [&](const auto& folder) { return is_below(*path, folder); }))
     return {};
-  return base::format("traces are allowed only below {}, not at {}", base::join(folders, " or "), pattern);
+  return Refusal{base::format("traces are allowed only below {}, not at {}", base::join(folders, " or "), pattern)};
 }
 
 std::string with_time(const std::string& pattern, uint64_t realtime_ns) {

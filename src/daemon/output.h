@@ -5,13 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "wire/agent_messages.h"
 
 namespace kymo::daemon {
 
-// Why a trace cannot be written to this pattern (wire/output_pattern.h): it is relative, contains "..", has unknown
-// placeholders, or is not below one of `folders` (if there are any). Empty: it can.
-std::string output_problem(const std::string& pattern, const std::vector<std::string>& folders);
+// Whether a trace can be written to this pattern (wire/output_pattern.h). Refused: it is relative, contains "..", has
+// unknown placeholders, or is not below one of `folders` (if there are any).
+base::Check check_output(const std::string& pattern, const std::vector<std::string>& folders);
 
 // The pattern with its {time} filled in, so that all processes write the same one.
 std::string with_time(const std::string& pattern, uint64_t realtime_ns);

@@ -64,12 +64,14 @@ bool is_there(const Program& program) {
   return program.entry().protocol == wire::Protocol::Kymo || is_alive(program.entry().pid, program.started());
 }
 
-std::string selection_problem(const wire::Selection& selection) {
+base::Check check_selection(const wire::Selection& selection) {
   constexpr size_t kMostNames = 64, kLongestName = 256;
   if (selection.names.size() > kMostNames)
-    return base::format("{} names are given, the max is {}; use a pattern", selection.names.size(), kMostNames);
+    return base::Refusal{
+        base::format("{} names are given, the max is {}; use a pattern", selection.names.size(), kMostNames)};
   for (const std::string& name : selection.names)
-    if (name.size() > kLongestName) return base::format("a name of {} characters is too long", name.size());
+    if (name.size() > kLongestName)
+      return base::Refusal{base::format("a name of {} characters is too long", name.size())};
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "daemon/credentials.h"
 #include "wire/message.h"
 
@@ -40,10 +41,10 @@ class Program {
   // Where the trace will be; empty: not known.
   virtual std::string path_of(const ProgramRequest& request) const = 0;
   virtual void start(const ProgramRequest& request) = 0;
-  // Why it goes on nevertheless; empty: it will end, or was not begun.
-  virtual std::string cancel(uint64_t request_id) = 0;
+  // Refused: it cannot be stopped any more.
+  virtual base::Check cancel(uint64_t request_id) = 0;
   // Nobody waits for its outcome any more.
-  virtual void give_up(uint64_t request_id) { cancel(request_id); }
+  virtual void give_up(uint64_t request_id) { static_cast<void>(cancel(request_id)); }
 
  private:
   wire::ProcessEntry entry_;
@@ -73,8 +74,8 @@ class Programs {
 // One of libkineto has no connection that would tell of its end; its process is looked for.
 bool is_there(const Program& program);
 
-// Why so much is not looked for; empty: it is.
-std::string selection_problem(const wire::Selection& selection);
+// Refused: more than is looked for.
+base::Check check_selection(const wire::Selection& selection);
 
 // Whether `selection` means this one; not whether whoever asks may see it.
 bool selects(const wire::Selection& selection, const wire::ProcessEntry& entry);

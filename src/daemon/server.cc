@@ -62,12 +62,12 @@ void Server::accept_some() {
       return;
     }
     const auto credentials = peer_of(socket.get());
-    const std::string problem = credentials ? welcome_problem(*credentials) : credentials.reason();
-    if (problem.empty()) {
+    const base::Check peer = credentials ? check_peer(*credentials) : base::Refusal{credentials.reason()};
+    if (peer) {
       add(std::move(socket), *credentials);
     } else {
-      log_.warn(base::format("a connection was refused: {}", problem));
-      send_refusal(socket.get(), wire::RefusedCode::NotAllowed, problem);
+      log_.warn(base::format("a connection was refused: {}", peer.reason()));
+      send_refusal(socket.get(), wire::RefusedCode::NotAllowed, peer.reason());
     }
   }
 }
@@ -83,18 +83,19 @@ void Server::refuse_for_want_of_descriptors() {
   spare_ = spare_descriptor();
 }
 
-std::string Server::welcome_problem(const ucred& credentials) const {
+base::Check Server::check_peer(const ucred& credentials) const {
   if (!endpoint_.options().is_for_all && credentials.uid != geteuid() && credentials.uid != 0) {
-    return base::format("this daemon serves {} and root, not {}", user_name(geteuid()), user_name(credentials.uid));
+    return base::Refusal{
+        base::format("this daemon serves {} and root, not {}", user_name(geteuid()), user_name(credentials.uid))};
   }
   // Some connections are reserved for root, who must always be able to look.
   const bool is_root = credentials.uid == 0;
   if (clients_.size() >= limits_.most_connections + (is_root ? limits_.kept_for_root : 0))
-    return base::format("there are already {} connections", clients_.size());
+    return base::Refusal{base::format("there are already {} connections", clients_.size())};
   if (is_root) return {};
   const auto found = of_user_.find(credentials.uid);
   if (found != of_user_.end() && found->second >= limits_.most_of_a_user) {
-    return base::format("{} already has {} connections", user_name(credentials.uid), found->second);
+    return base::Refusal{base::format("{} already has {} connections", user_name(credentials.uid), found->second)};
   }
   return {};
 }
@@ -170,8 +171,8 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
     if (!facts) return fail(wire::RefusedCode::NotAllowed, facts.reason());
     client.program = std::make_unique<AgentProgram>(*client.connection, *facts, hello);
     client.program_id = programs_.add(*client.program);
-  } else if (const std::string problem = user_problem(client.credentials); !problem.empty()) {
-    return fail(wire::RefusedCode::NotAllowed, problem);
+  } else if (const base::Check user = check_user(client.credentials); !user) {
+    return fail(wire::RefusedCode::NotAllowed, user.reason());
   }
   client.role = hello.role;
   client.hello_deadline.reset();
@@ -214,9 +215,9 @@ void Server::heard_tool(Client& client, uint64_t id, const wire::Packet& packet)
 
 void Server::list(Client& client, const wire::List& list, uint32_t serial) {
   const Asker asker{client.credentials.uid};
-  if (std::string problem = selection_problem(list.selection); !problem.empty()) {
+  if (const base::Check selection = check_selection(list.selection); !selection) {
     const auto type = static_cast<uint32_t>(wire::MessageType::List);
-    return client.connection->send(wire::Refused{wire::RefusedCode::Limit, type, std::move(problem)}, serial);
+    return client.connection->send(wire::Refused{wire::RefusedCode::Limit, type, selection.reason()}, serial);
   }
   std::vector<wire::ProcessEntry> entries;
   for (const auto& [id, program] : programs_) {

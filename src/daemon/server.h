@@ -45,7 +45,7 @@ class Server {
 
   void accept_some();
   void refuse_for_want_of_descriptors();
-  std::string welcome_problem(const ucred& credentials) const;
+  base::Check check_peer(const ucred& credentials) const;
   void add(base::FileDescriptor socket, const ucred& credentials);
   void closed(uint64_t id, const std::string& why);
 

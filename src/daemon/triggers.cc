@@ -36,15 +36,15 @@ std::optional<Triggers::Started> Triggers::refusal(const wire::Trigger& trigger,
     return refused(wire::RefusedCode::Limit, "the start time must be within the next seven days");
   if (const std::string& boot = trigger.options.boot_id; !boot.empty() && boot != boot_id())
     return refused(wire::RefusedCode::NotAllowed, "the start time is from another host's clock");
-  if (std::string problem = selection_problem(trigger.selection); !problem.empty())
-    return refused(wire::RefusedCode::Limit, std::move(problem));
+  if (const base::Check selection = check_selection(trigger.selection); !selection)
+    return refused(wire::RefusedCode::Limit, selection.reason());
   // Checked in the encoded form: a request that cannot be encoded is never sent to a program.
   wire::TraceOptions options = trigger.options;
   options.output = with_time(options.output, base::realtime_ns());
-  if (std::string problem = output_problem(options.output, limits_.output_folders); !problem.empty())
-    return refused(wire::RefusedCode::NotAllowed, std::move(problem));
-  if (std::string problem = wire::options_problem(options); !problem.empty())
-    return refused(wire::RefusedCode::Malformed, std::move(problem));
+  if (const base::Check output = check_output(options.output, limits_.output_folders); !output)
+    return refused(wire::RefusedCode::NotAllowed, output.reason());
+  if (const base::Check window = wire::check_options(options); !window)
+    return refused(wire::RefusedCode::Malformed, window.reason());
   return std::nullopt;
 }
 
@@ -218,9 +218,9 @@ Triggers::Started Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
       Program* program = programs_.find(target.program);
       if (wire::is_final(target.state) || program == nullptr || !asker.may_see(target.uid)) continue;
       const uint64_t request_id = id << kTargetBits | i;
-      std::string objection = program->cancel(request_id);
-      if (objection.empty()) give_up_after({id, &active, &target}, limits_.answer + limits_.writing);
-      cancelled.targets.push_back({target.pid, request_id, target.state, target.path, std::move(objection)});
+      const base::Check stops = program->cancel(request_id);
+      if (stops) give_up_after({id, &active, &target}, limits_.answer + limits_.writing);
+      cancelled.targets.push_back({target.pid, request_id, target.state, target.path, stops.reason()});
     }
   }
   cancel_unknown(trigger_id, asker, cancelled);
@@ -240,8 +240,8 @@ void Triggers::cancel_unknown(uint64_t trigger_id, const Asker& asker, Started& 
     if (entry.request_id == 0 || triggers_.contains(asked) || !asker.may_see(entry.uid)) continue;
     if (trigger_id != 0 && trigger_id != asked) continue;
     const uint64_t request_id = entry.request_id;
-    std::string objection = program->cancel(request_id);
-    cancelled.targets.push_back({entry.pid, request_id, entry.state, {}, std::move(objection)});
+    const base::Check stops = program->cancel(request_id);
+    cancelled.targets.push_back({entry.pid, request_id, entry.state, {}, stops.reason()});
   }
 }
 

@@ -93,9 +93,9 @@ void start_agent() {
 }
 
 __attribute__((constructor(104))) void start_by_environment() {
-  const std::string problem = address_problem(options_by_environment().daemon);
+  const base::Check address = check_address(options_by_environment().daemon);
   // The user asked for it, and it is not possible: report it.
-  if (!problem.empty()) fprintf(stderr, "kymo: KYMO_DAEMON is ignored: %s\n", problem.c_str());
+  if (!address) fprintf(stderr, "kymo: KYMO_DAEMON is ignored: %s\n", address.reason().c_str());
   init();
 }
 

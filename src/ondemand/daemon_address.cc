@@ -11,17 +11,18 @@
 namespace kymo::ondemand {
 
 std::vector<std::string> daemon_sockets(const std::string& value) {
-  if (value.empty() || value == "0" || !address_problem(value).empty()) return {};
+  if (value.empty() || value == "0" || !check_address(value)) return {};
   if (value[0] == '/') return {value};
   return client::default_sockets();
 }
 
-std::string address_problem(const std::string& value) {
+base::Check check_address(const std::string& value) {
   if (value.find('/') == value.npos) return {};
   if (value[0] != '/')
-    return base::format("\"{}\" is not an absolute path; use 1, or a path that begins with /", value);
+    return base::Refusal{base::format("\"{}\" is not an absolute path; use 1, or a path that begins with /", value)};
   const size_t most = sizeof sockaddr_un{}.sun_path - 1;
-  if (value.size() > most) return base::format("\"{}\" is too long: a socket's path has at most {} bytes", value, most);
+  if (value.size() > most)
+    return base::Refusal{base::format("\"{}\" is too long: a socket's path has at most {} bytes", value, most)};
   return {};
 }
 

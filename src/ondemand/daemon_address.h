@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace kymo::ondemand {
 
 // The sockets to try, in this order, for a value of KYMO_DAEMON. A path means only that socket, "" and "0" mean none,
-// any other value ("1") means this user's socket and then the host's. Empty if address_problem() returns a problem.
+// any other value ("1") means this user's socket and then the host's. Empty if check_address() refuses it.
 std::vector<std::string> daemon_sockets(const std::string& value);
-// The problem with a value; empty: none.
-std::string address_problem(const std::string& value);
+base::Check check_address(const std::string& value);
 
 // Creates the folder of the user's own daemon (0700) if it is missing, so that it can be watched. Does not create the
 // host's folder.

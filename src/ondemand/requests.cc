@@ -30,7 +30,7 @@ std::string time_text() {
   return text;
 }
 
-wire::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
+base::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
   const char* job = base::environment("SLURM_JOB_ID");
   return wire::output_from_pattern(pattern, {.pid = getpid(),
                                              .request = id,
@@ -40,16 +40,18 @@ wire::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
                                              .time = time_text()});
 }
 
-std::string clock_problem(uint64_t start_at_ns, const std::string& boot_id) {
+base::Check check_clock(uint64_t start_at_ns, const std::string& boot_id) {
   if (start_at_ns == 0 || boot_id.empty() || boot_id == own_boot_id()) return {};
-  return base::format("the start time is from another host's clock (boot id {}); use a time of this host", boot_id);
+  return base::Refusal{
+      base::format("the start time is from another host's clock (boot id {}); use a time of this host", boot_id)};
 }
 
-std::string flags_problem(uint64_t flags) {
-  if ((flags & wire::kWithCounters) != 0) return "performance counters cannot be recorded on demand; leave them out";
+base::Check check_flags(uint64_t flags) {
+  if ((flags & wire::kWithCounters) != 0)
+    return base::Refusal{"performance counters cannot be recorded on demand; leave them out"};
   if ((flags & ~kKnownFlags) == 0) return {};
-  return base::format("options {:#x} are unknown to this version of Kymo; leave them out, or update Kymo",
-                      flags & ~kKnownFlags);
+  return base::Refusal{base::format("options {:#x} are unknown to this version of Kymo; leave them out, or update Kymo",
+                                    flags & ~kKnownFlags)};
 }
 
 TraceFlags flags_of(uint64_t flags) {
@@ -59,16 +61,17 @@ TraceFlags flags_of(uint64_t flags) {
 
 }  // namespace
 
-wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders) {
+base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders) {
   const wire::TraceOptions& options = start.options;
   if (!wire::is_known(start.kind)) {
-    return wire::Refusal{
+    return base::Refusal{
         base::format("request kind {} is unknown to this version of Kymo", static_cast<uint32_t>(start.kind))};
   }
-  for (const std::string& problem : {flags_problem(options.flags), clock_problem(options.start_at_ns, options.boot_id)})
-    if (!problem.empty()) return wire::Refusal{problem};
+  const base::Check usable =
+      base::first_refusal({check_flags(options.flags), check_clock(options.start_at_ns, options.boot_id)});
+  if (!usable) return base::Refusal{usable.reason()};
   const auto path = path_of(options.output, start.id);
-  if (!path) return wire::Refusal{path.reason()};
+  if (!path) return base::Refusal{path.reason()};
   JobRequest request;
   request.id = start.id;
   request.start_at_ns = options.start_at_ns;
@@ -92,7 +95,7 @@ wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
   else if (options.format == wire::TraceFormat::Perfetto)
     request.form = OutputForm::Perfetto;
   else if (options.format != wire::TraceFormat::Kymo)
-    return wire::Refusal{
+    return base::Refusal{
         base::format("format {} is unknown to this version of Kymo", static_cast<uint32_t>(options.format))};
   request.metadata.emplace_back("request", std::to_string(start.id));
   for (const std::string& more : options.extra)
@@ -114,15 +117,15 @@ std::vector<std::string> config_folders() {
 
 }  // namespace
 
-wire::Result<JobRequest> job_of_config(const std::string& text) {
+base::Result<JobRequest> job_of_config(const std::string& text) {
   const wire::ConfigReading said = wire::read_config(text);
-  if (!said.request) return wire::Refusal{said.reason()};
+  if (!said.request) return base::Refusal{said.reason()};
   const wire::ConfigReading reading = wire::read_config(base_config() + "\n" + text);
-  if (!reading.request) return wire::Refusal{reading.reason()};
+  if (!reading.request) return base::Refusal{reading.reason()};
   const wire::TraceRequest& config = *reading.request;
-  if (!config.enabled) return wire::Refusal{"ACTIVITIES_ENABLED is false"};
+  if (!config.enabled) return base::Refusal{"ACTIVITIES_ENABLED is false"};
   const uint64_t now_ms = base::realtime_ns() / kRequestMillisecond;
-  if (const std::string problem = wire::start_problem(config, now_ms); !problem.empty()) return wire::Refusal{problem};
+  if (const base::Check start = wire::check_start(config, now_ms); !start) return base::Refusal{start.reason()};
   JobRequest request;
   request.id = 1;  // it is not requested by number
   request.output = wire::output_path(config, getpid());
@@ -146,7 +149,7 @@ wire::Result<JobRequest> job_of_config(const std::string& text) {
   } else {
     request.duration_ns = config.duration_ms * kRequestMillisecond;
   }
-  if (request.duration_ns == 0 && request.iterations == 0) return wire::Refusal{"the duration is 0"};
+  if (request.duration_ns == 0 && request.iterations == 0) return base::Refusal{"the duration is 0"};
   for (size_t i = 0; i < std::min(said.warnings.size(), kMostConfigNotes); ++i)
     request.metadata.emplace_back(base::format("config line {}", said.warnings[i].line), said.warnings[i].text);
   if (!config.trace_id.empty()) request.metadata.emplace_back("trace_id", config.trace_id);

@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "ondemand/job.h"
 #include "wire/agent_messages.h"
-#include "wire/result.h"
 
 namespace kymo::ondemand {
 
 // `folders`: the folders that the daemon allows, in addition to KYMO_TRACE_DIR.
-wire::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders);
+base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std::string>& folders);
 
 // The config text of libkineto, on top of base_config(). The file must be below /tmp, KINETO_ONDEMAND_TRACE_DIR or
 // KYMO_TRACE_DIR. Unknown keys are listed in the trace. A requested warm-up is ignored, because recording needs none,
 // and so are options of specific backends.
-wire::Result<JobRequest> job_of_config(const std::string& text);
+base::Result<JobRequest> job_of_config(const std::string& text);
 
 }  // namespace kymo::ondemand

@@ -176,7 +176,7 @@ std::string ConfigReading::reason() const {
 
 ConfigReading read_config(std::string_view untrusted) { return ConfigReader().read(untrusted); }
 
-Result<std::string> config_text(const TraceRequest& request) {
+base::Result<std::string> config_text(const TraceRequest& request) {
   const TraceRequest defaults;
   std::string text;
   for (const ConfigKey& key : config_keys()) {
@@ -185,7 +185,7 @@ Result<std::string> config_text(const TraceRequest& request) {
         [&](auto member) { return std::pair(value_text(request.*member), value_text(defaults.*member)); }, key.member);
     if (value == standard) continue;
     if (!fits_a_line(value)) {
-      return Refusal{
+      return base::Refusal{
           base::format("{} cannot be {}: a config has no way to say \"#\", \"=\", blanks at its ends or control "
                        "characters",
                        key.name, shown(value))};
@@ -193,16 +193,16 @@ Result<std::string> config_text(const TraceRequest& request) {
     text += base::format("{}={}\n", key.name, value);
   }
   const ConfigReading again = read_config(text);
-  if (!again.request) return Refusal{again.reason()};
-  if (*again.request != request) return Refusal{"a config has no way to say this request"};
+  if (!again.request) return base::Refusal{again.reason()};
+  if (*again.request != request) return base::Refusal{"a config has no way to say this request"};
   return text;
 }
 
-std::string start_problem(const TraceRequest& request, uint64_t now_ms) {
+base::Check check_start(const TraceRequest& request, uint64_t now_ms) {
   if (request.by_iterations() || request.start_ms == 0) return {};
   if (request.start_ms >= now_ms || now_ms - request.start_ms <= kConfigOldestStartMs) return {};
-  return base::format("PROFILE_START_TIME {} is {} ms ago; at most {} are good", request.start_ms,
-                      now_ms - request.start_ms, kConfigOldestStartMs);
+  return base::Refusal{base::format("PROFILE_START_TIME {} is {} ms ago; at most {} are good", request.start_ms,
+                                    now_ms - request.start_ms, kConfigOldestStartMs)};
 }
 
 std::string path_with_pid(std::string_view path, int64_t pid) {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "wire/result.h"
+#include "base/result.h"
 
 namespace kymo::wire {
 
@@ -88,10 +88,10 @@ ConfigReading read_config(std::string_view untrusted);
 
 // A text that gives the same request when read: one line for each value that is not the default. Refuses what a config
 // cannot express, such as a path with a `#` or a `=`.
-Result<std::string> config_text(const TraceRequest& request);
+base::Result<std::string> config_text(const TraceRequest& request);
 
-// Why this cannot start any more; empty if it can.
-std::string start_problem(const TraceRequest& request, uint64_t now_ms);
+// Whether this can still start.
+base::Check check_start(const TraceRequest& request, uint64_t now_ms);
 
 // The file that process `pid` writes. For a trace, the pid is put before the first `.pt.trace.json`, otherwise before
 // the first `.json`; otherwise it is omitted, and all processes write the same file. For a snapshot, the path is

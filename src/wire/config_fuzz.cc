@@ -26,7 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = wire::config_text(*reading.request);
     hold(again && *wire::read_config(*again).request == *reading.request);
     wire::output_path(*reading.request, 7);
-    wire::start_problem(*reading.request, size);
+    hold(static_cast<bool>(wire::check_start(*reading.request, size)) ==
+         wire::check_start(*reading.request, size).reason().empty());
   }
 
   wire::GpuTraceOptions options;

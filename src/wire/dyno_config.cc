@@ -5,10 +5,10 @@
 
 namespace kymo::wire {
 
-Result<std::string> gputrace_config(const GpuTraceOptions& options) {
-  if (options.log_file.empty()) return Refusal{"a trace needs a file to be written to"};
+base::Result<std::string> gputrace_config(const GpuTraceOptions& options) {
+  if (options.log_file.empty()) return base::Refusal{"a trace needs a file to be written to"};
   if (options.iterations && options.profile_memory) {
-    return Refusal{"a snapshot of memory takes a duration, not iterations; leave one of them out"};
+    return base::Refusal{"a snapshot of memory takes a duration, not iterations; leave one of them out"};
   }
   std::string text = base::format("ACTIVITIES_LOG_FILE={}", options.log_file);
   if (options.iterations) {
@@ -28,14 +28,14 @@ Result<std::string> gputrace_config(const GpuTraceOptions& options) {
   // A file name with a line break in it would be another request: only what reads back as it was meant is sent.
   TraceRequest file_alone;
   file_alone.output = options.log_file;
-  if (const auto sayable = config_text(file_alone); !sayable) return Refusal{sayable.reason()};
-  if (const ConfigReading reading = read_config(text); !reading.request) return Refusal{reading.reason()};
+  if (const auto sayable = config_text(file_alone); !sayable) return base::Refusal{sayable.reason()};
+  if (const ConfigReading reading = read_config(text); !reading.request) return base::Refusal{reading.reason()};
   return text;
 }
 
-Result<RpcTrigger> gputrace_request(const GpuTraceOptions& options) {
+base::Result<RpcTrigger> gputrace_request(const GpuTraceOptions& options) {
   auto config = gputrace_config(options);
-  if (!config) return Refusal{config.reason()};
+  if (!config) return base::Refusal{config.reason()};
   return RpcTrigger{std::move(*config), options.pids, options.job, options.process_limit};
 }
 

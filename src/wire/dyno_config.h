@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "wire/result.h"
+#include "base/result.h"
 #include "wire/rpc.h"
 
 namespace kymo::wire {
@@ -31,8 +31,8 @@ struct GpuTraceOptions {
 
 // The text that `dyno` writes, with its order of lines. Refuses a file name that a config cannot contain, memory
 // together with iterations (a snapshot has only a duration), and zero iterations.
-Result<std::string> gputrace_config(const GpuTraceOptions& options);
-Result<RpcTrigger> gputrace_request(const GpuTraceOptions& options);
+base::Result<std::string> gputrace_config(const GpuTraceOptions& options);
+base::Result<RpcTrigger> gputrace_request(const GpuTraceOptions& options);
 
 // What a process gets: the text, and an id to find its trace again.
 std::string handed_out_config(std::string_view config, uint64_t trace_id);

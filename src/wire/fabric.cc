@@ -1,7 +1,6 @@
 #include "wire/fabric.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/text.h"
 
@@ -30,18 +29,19 @@ struct FabricMessage {
   Bytes payload;
 };
 
-Result<FabricMessage> split_datagram(Bytes untrusted) {
+base::Result<FabricMessage> split_datagram(Bytes untrusted) {
   if (untrusted.size() < kFabricHeaderBytes) {
-    return Refusal{
+    return base::Refusal{
         base::format("a datagram of {} bytes is too short for its header of {}", untrusted.size(), kFabricHeaderBytes)};
   }
   if (untrusted.size() > kFabricLargestDatagram) {
-    return Refusal{base::format("a datagram of {} bytes is longer than {}", untrusted.size(), kFabricLargestDatagram)};
+    return base::Refusal{
+        base::format("a datagram of {} bytes is longer than {}", untrusted.size(), kFabricLargestDatagram)};
   }
   const auto claimed = base::load<uint64_t>(untrusted.data());
   const Bytes payload = untrusted.subspan(kFabricHeaderBytes);
   if (claimed != payload.size()) {
-    return Refusal{base::format("the header announces {} bytes, and {} follow", claimed, payload.size())};
+    return base::Refusal{base::format("the header announces {} bytes, and {} follow", claimed, payload.size())};
   }
   // What stands behind the first NUL is left over from whatever the sender's memory held before.
   const char* text = reinterpret_cast<const char*>(untrusted.data()) + sizeof claimed;
@@ -49,38 +49,41 @@ Result<FabricMessage> split_datagram(Bytes untrusted) {
   const std::string_view type = whole.substr(0, whole.find('\0'));
   if (type == kPollType) return FabricMessage{true, payload};
   if (type == kContextType) return FabricMessage{false, payload};
-  return Refusal{
+  return base::Refusal{
       base::format("a message of type \"{}\" is neither {} nor {}", printable_type(type), kContextType, kPollType)};
 }
 
-std::optional<Refusal> wrong_size(std::string_view type, size_t size, size_t expected) {
-  if (size == expected) return std::nullopt;
-  return Refusal{base::format("a {} of {} bytes should have {}", type, size, expected)};
+base::Check check_size(std::string_view type, size_t size, size_t expected) {
+  if (size == expected) return {};
+  return base::Refusal{base::format("a {} of {} bytes should have {}", type, size, expected)};
 }
 
-Result<FabricRequest> read_context(Bytes payload) {
-  if (auto wrong = wrong_size(kContextType, payload.size(), kContextBytes)) return *wrong;
+base::Result<FabricRequest> read_context(Bytes payload) {
+  if (const base::Check size = check_size(kContextType, payload.size(), kContextBytes); !size)
+    return base::Refusal{size.reason()};
   const FabricContext context{signed32(payload.data()), signed32(payload.data() + 4), signed64(payload.data() + 8)};
-  if (context.pid <= 0) return Refusal{base::format("a {} names {} as a process", kContextType, context.pid)};
+  if (context.pid <= 0) return base::Refusal{base::format("a {} names {} as a process", kContextType, context.pid)};
   return FabricRequest(context);
 }
 
-Result<FabricRequest> read_poll(Bytes payload) {
+base::Result<FabricRequest> read_poll(Bytes payload) {
   if (payload.size() < kPollHeadBytes) {
-    return Refusal{base::format("a {} of {} bytes has at least {}", kPollType, payload.size(), kPollHeadBytes)};
+    return base::Refusal{base::format("a {} of {} bytes has at least {}", kPollType, payload.size(), kPollHeadBytes)};
   }
   FabricPoll poll;
   poll.ready_for = base::load<uint32_t>(payload.data());
   const int32_t pids = signed32(payload.data() + 4);
   poll.job = signed64(payload.data() + 8);
   if (pids <= 0 || static_cast<size_t>(pids) > kFabricMostPids) {
-    return Refusal{base::format("a {} states {} processes; 1 to {} are good", kPollType, pids, kFabricMostPids)};
+    return base::Refusal{base::format("a {} states {} processes; 1 to {} are good", kPollType, pids, kFabricMostPids)};
   }
   const size_t expected = kPollHeadBytes + kPidBytes * static_cast<size_t>(pids);
-  if (auto wrong = wrong_size(kPollType, payload.size(), expected)) return *wrong;
+  if (const base::Check size = check_size(kPollType, payload.size(), expected); !size)
+    return base::Refusal{size.reason()};
   for (size_t at = kPollHeadBytes; at < expected; at += kPidBytes) {
     poll.pids.push_back(signed32(payload.data() + at));
-    if (poll.pids.back() <= 0) return Refusal{base::format("a {} names {} as a process", kPollType, poll.pids.back())};
+    if (poll.pids.back() <= 0)
+      return base::Refusal{base::format("a {} names {} as a process", kPollType, poll.pids.back())};
   }
   return FabricRequest(std::move(poll));
 }
@@ -95,26 +98,27 @@ std::vector<std::byte> datagram_of(std::string_view type, Bytes payload) {
 
 }  // namespace
 
-Result<FabricRequest> read_fabric_request(Bytes untrusted) {
+base::Result<FabricRequest> read_fabric_request(Bytes untrusted) {
   const auto message = split_datagram(untrusted);
-  if (!message) return Refusal{message.reason()};
+  if (!message) return base::Refusal{message.reason()};
   return message->is_poll ? read_poll(message->payload) : read_context(message->payload);
 }
 
-Result<FabricReply> read_fabric_reply(Bytes untrusted) {
+base::Result<FabricReply> read_fabric_reply(Bytes untrusted) {
   const auto message = split_datagram(untrusted);
-  if (!message) return Refusal{message.reason()};
+  if (!message) return base::Refusal{message.reason()};
   const Bytes payload = message->payload;
   if (message->is_poll) {
     return FabricReply(FabricConfig{std::string(reinterpret_cast<const char*>(payload.data()), payload.size())});
   }
-  if (auto wrong = wrong_size("ctxt reply", payload.size(), sizeof(int32_t))) return *wrong;
+  if (const base::Check size = check_size("ctxt reply", payload.size(), sizeof(int32_t)); !size)
+    return base::Refusal{size.reason()};
   const FabricRegistered registered{signed32(payload.data())};
-  if (registered.count < 0) return Refusal{base::format("a ctxt reply counts {} processes", registered.count)};
+  if (registered.count < 0) return base::Refusal{base::format("a ctxt reply counts {} processes", registered.count)};
   return FabricReply(registered);
 }
 
-Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& request) {
+base::Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& request) {
   base::ByteWriter out;
   if (const auto* context = std::get_if<FabricContext>(&request)) {
     out.fixed(static_cast<uint32_t>(context->gpu));
@@ -124,7 +128,7 @@ Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& request) {
   }
   const auto& poll = *std::get_if<FabricPoll>(&request);
   if (poll.pids.empty() || poll.pids.size() > kFabricMostPids) {
-    return Refusal{base::format("{} processes cannot be stated; 1 to {} can", poll.pids.size(), kFabricMostPids)};
+    return base::Refusal{base::format("{} processes cannot be stated; 1 to {} can", poll.pids.size(), kFabricMostPids)};
   }
   out.fixed(poll.ready_for);
   out.fixed(static_cast<uint32_t>(poll.pids.size()));
@@ -133,7 +137,7 @@ Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& request) {
   return datagram_of(kPollType, out.bytes());
 }
 
-Result<std::vector<std::byte>> fabric_datagram(const FabricReply& reply) {
+base::Result<std::vector<std::byte>> fabric_datagram(const FabricReply& reply) {
   if (const auto* registered = std::get_if<FabricRegistered>(&reply)) {
     base::ByteWriter out;
     out.fixed(static_cast<uint32_t>(registered->count));
@@ -141,7 +145,7 @@ Result<std::vector<std::byte>> fabric_datagram(const FabricReply& reply) {
   }
   const std::string& text = std::get_if<FabricConfig>(&reply)->text;
   if (text.size() > kFabricLargestPayload) {
-    return Refusal{base::format("a config of {} bytes is longer than {}", text.size(), kFabricLargestPayload)};
+    return base::Refusal{base::format("a config of {} bytes is longer than {}", text.size(), kFabricLargestPayload)};
   }
   return datagram_of(kPollType, base::as_bytes(text));
 }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "wire/result.h"
+#include "base/result.h"
 
 namespace kymo::wire {
 
@@ -64,11 +64,11 @@ using FabricReply = std::variant<FabricRegistered, FabricConfig>;
 
 // Reads a complete datagram. Refuses one that is truncated or too long, whose header has another size, whose type is
 // neither `ctxt` nor `req`, whose number of pids does not match, or whose pids are not valid.
-Result<FabricRequest> read_fabric_request(base::Bytes untrusted);
-Result<FabricReply> read_fabric_reply(base::Bytes untrusted);
+base::Result<FabricRequest> read_fabric_request(base::Bytes untrusted);
+base::Result<FabricReply> read_fabric_reply(base::Bytes untrusted);
 
 // Makes the datagram. Refuses only what no receiver would accept: too many pids or none, a text that is too long.
-Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& request);
-Result<std::vector<std::byte>> fabric_datagram(const FabricReply& reply);
+base::Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& request);
+base::Result<std::vector<std::byte>> fabric_datagram(const FabricReply& reply);
 
 }  // namespace kymo::wire

@@ -12,46 +12,48 @@ constexpr size_t kPathOffset = offsetof(sockaddr_un, sun_path);
 
 }  // namespace
 
-Result<FabricAddress> fabric_address(std::string_view name, std::string_view folder) {
-  if (name.empty()) return Refusal{"a socket needs a name"};
+base::Result<FabricAddress> fabric_address(std::string_view name, std::string_view folder) {
+  if (name.empty()) return base::Refusal{"a socket needs a name"};
   if (name.find('\0') != name.npos || folder.find('\0') != folder.npos) {
-    return Refusal{"the name of a socket cannot hold a NUL"};
+    return base::Refusal{"the name of a socket cannot hold a NUL"};
   }
   FabricAddress result;
   result.address.sun_family = AF_UNIX;
   if (folder.empty()) {
     if (name.size() > kFabricLongestName) {
-      return Refusal{base::format("a socket's name of {} bytes is longer than {}", name.size(), kFabricLongestName)};
+      return base::Refusal{
+          base::format("a socket's name of {} bytes is longer than {}", name.size(), kFabricLongestName)};
     }
     std::memcpy(result.address.sun_path + 1, name.data(), name.size());
     result.length = static_cast<socklen_t>(kPathOffset + 1 + name.size() + 1);
     return result;
   }
-  if (name.find('/') != name.npos) return Refusal{base::format("a socket's name in a folder has no slash: {}", name)};
+  if (name.find('/') != name.npos)
+    return base::Refusal{base::format("a socket's name in a folder has no slash: {}", name)};
   const std::string path = base::format("{}/{}", folder, name);
   if (path.size() > kFabricLongestPath) {
-    return Refusal{base::format("the path of a socket is longer than {} bytes, choose a shorter folder: {}",
-                                kFabricLongestPath, path)};
+    return base::Refusal{base::format("the path of a socket is longer than {} bytes, choose a shorter folder: {}",
+                                      kFabricLongestPath, path)};
   }
   std::memcpy(result.address.sun_path, path.data(), path.size());
   result.length = static_cast<socklen_t>(kPathOffset + path.size() + 1);
   return result;
 }
 
-Result<FabricPeer> read_fabric_peer(const sockaddr_un& untrusted, socklen_t length) {
-  if (length <= kPathOffset) return Refusal{"the sender's socket has no name, so it cannot be answered"};
+base::Result<FabricPeer> read_fabric_peer(const sockaddr_un& untrusted, socklen_t length) {
+  if (length <= kPathOffset) return base::Refusal{"the sender's socket has no name, so it cannot be answered"};
   if (length > sizeof untrusted) {
-    return Refusal{base::format("an address of {} bytes is longer than {}", length, sizeof untrusted)};
+    return base::Refusal{base::format("an address of {} bytes is longer than {}", length, sizeof untrusted)};
   }
   if (untrusted.sun_family != AF_UNIX) {
-    return Refusal{base::format("an address of family {} is no Unix socket's", untrusted.sun_family)};
+    return base::Refusal{base::format("an address of family {} is no Unix socket's", untrusted.sun_family)};
   }
   std::string_view path(untrusted.sun_path, length - kPathOffset);
   if (path[0] != '\0') return FabricPeer{std::string(path.substr(0, path.find('\0'))), false, true};
   path.remove_prefix(1);
   const bool ends_in_nul = path.ends_with('\0');
   if (ends_in_nul) path.remove_suffix(1);
-  if (path.empty()) return Refusal{"the sender's name is empty"};
+  if (path.empty()) return base::Refusal{"the sender's name is empty"};
   return FabricPeer{std::string(path), true, ends_in_nul};
 }
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/result.h"
+#include "base/result.h"
 
 namespace kymo::wire {
 
@@ -30,7 +30,7 @@ struct FabricAddress {
 
 // If `folder` is empty, the abstract namespace is used. Refuses an empty name, a name with a NUL, and a name that, with
 // the folder, does not fit into an address. A name in a folder must not contain a slash.
-Result<FabricAddress> fabric_address(std::string_view name, std::string_view folder = {});
+base::Result<FabricAddress> fabric_address(std::string_view name, std::string_view folder = {});
 
 // The sender of a datagram, as recvmsg gives it.
 struct FabricPeer {
@@ -41,7 +41,7 @@ struct FabricPeer {
 };
 
 // Refuses a sender without a name, which cannot be answered, and an address that is not a Unix socket.
-Result<FabricPeer> read_fabric_peer(const sockaddr_un& untrusted, socklen_t length);
+base::Result<FabricPeer> read_fabric_peer(const sockaddr_un& untrusted, socklen_t length);
 
 // A client's own name, from 16 random bytes.
 std::string fabric_client_name(std::array<uint8_t, 16> random);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 #include "wire/message_fields.h"
 
 namespace kymo::wire {
@@ -45,8 +46,8 @@ bool number_from(uint64_t bits, T& value) {
   return number_bits(value) == bits;
 }
 
-// Why a text cannot be sent or accepted; empty if it can.
-std::string_view text_problem(std::string_view text);
+// Whether a text can be sent and accepted.
+base::Check check_text(std::string_view text);
 
 class FieldWriter {
  public:
@@ -68,8 +69,8 @@ class FieldWriter {
     if (value) put(number, name, *value);
   }
 
-  // The first error; empty if everything was written.
-  const std::string& problem() const { return problem_; }
+  // The first error, or that everything was written.
+  const base::Check& result() const { return result_; }
 
  private:
   template <FieldNumber T>
@@ -78,7 +79,7 @@ class FieldWriter {
     out_.fixed(number_bits(value));
   }
   void put(uint16_t number, const char* name, const std::string& text) {
-    if (const auto wrong = text_problem(text); !wrong.empty()) return refuse(name, wrong);
+    if (const base::Check text_check = check_text(text); !text_check) return refuse(name, text_check.reason());
     head(number, text.size());
     out_.append(base::as_bytes(text));
   }
@@ -111,7 +112,7 @@ class FieldWriter {
   void refuse(const char* name, std::string_view why);
 
   base::ByteWriter& out_;
-  std::string problem_;
+  base::Check result_;
 };
 
 static_assert(kLongestText <= UINT16_MAX && kMostItems * kFieldNumberBytes <= UINT16_MAX);
@@ -119,8 +120,8 @@ static_assert(kLongestText <= UINT16_MAX && kMostItems * kFieldNumberBytes <= UI
 // One field of a message that is being read. It is compared with each known field.
 class FieldMatch {
  public:
-  FieldMatch(uint16_t number, base::Bytes value, std::bitset<kFieldNumbers>& seen, std::string& problem)
-      : number_(number), value_(value), seen_(seen), problem_(problem) {}
+  FieldMatch(uint16_t number, base::Bytes value, std::bitset<kFieldNumbers>& seen, base::Check& result)
+      : number_(number), value_(value), seen_(seen), result_(result) {}
 
   template <class T>
   void operator()(uint16_t number, const char* name, T& member) {
@@ -151,7 +152,7 @@ class FieldMatch {
   }
   void take(const char* name, std::string& member) {
     const std::string_view text(reinterpret_cast<const char*>(value_.data()), value_.size());
-    if (const auto wrong = text_problem(text); !wrong.empty()) return refuse(name, wrong);
+    if (const base::Check text_check = check_text(text); !text_check) return refuse(name, text_check.reason());
     member = text;
   }
   template <class T>
@@ -182,13 +183,13 @@ class FieldMatch {
   uint16_t number_;
   base::Bytes value_;
   std::bitset<kFieldNumbers>& seen_;
-  std::string& problem_;
+  base::Check& result_;
 };
 
 // Finds a missing needed field.
 class FieldNeeds {
  public:
-  FieldNeeds(const std::bitset<kFieldNumbers>& seen, std::string& problem) : seen_(seen), problem_(problem) {}
+  FieldNeeds(const std::bitset<kFieldNumbers>& seen, base::Check& result) : seen_(seen), result_(result) {}
   void operator()(uint16_t, const char*, const auto&) {}
   void needed(uint16_t number, const char* name, const auto&) {
     if (!seen_[number]) missing(name);
@@ -198,32 +199,32 @@ class FieldNeeds {
   void missing(const char* name);
 
   const std::bitset<kFieldNumbers>& seen_;
-  std::string& problem_;
+  base::Check& result_;
 };
 
-// Reads all fields of a message or record. Returns the reason why it could not be read, or an empty text.
+// Reads all fields of a message or record.
 template <class M>
-std::string read_fields(base::Bytes untrusted, M& message) {
+base::Check read_fields(base::Bytes untrusted, M& message) {
   std::bitset<kFieldNumbers> seen;
-  std::string problem;
+  base::Check result;
   while (!untrusted.empty()) {
-    if (untrusted.size() < kFieldHeadBytes) return "a field is cut off";
+    if (untrusted.size() < kFieldHeadBytes) return base::Refusal{"a field is cut off"};
     const auto number = base::load<uint16_t>(untrusted.data());
     const size_t size = base::load<uint16_t>(untrusted.data() + sizeof number);
     untrusted = untrusted.subspan(kFieldHeadBytes);
-    if (size > untrusted.size()) return "a field is longer than its message";
-    if (number < kFieldNumbers) each_field(message, FieldMatch(number, untrusted.first(size), seen, problem));
-    if (!problem.empty()) return problem;
+    if (size > untrusted.size()) return base::Refusal{"a field is longer than its message"};
+    if (number < kFieldNumbers) each_field(message, FieldMatch(number, untrusted.first(size), seen, result));
+    if (!result) return result;
     untrusted = untrusted.subspan(size);
   }
-  each_field(message, FieldNeeds(seen, problem));
-  return problem;
+  each_field(message, FieldNeeds(seen, result));
+  return result;
 }
 
 template <class T>
 requires std::is_class_v<T>
 void FieldMatch::take(const char* name, T& record) {
-  if (const std::string wrong = read_fields(value_, record); !wrong.empty()) refuse(name, wrong);
+  if (const base::Check read = read_fields(value_, record); !read) refuse(name, read.reason());
 }
 
 }  // namespace kymo::wire

@@ -23,8 +23,9 @@ bool read_typed(MessageType type, base::Bytes fields, Packet& packet) {
     using M = std::variant_alternative_t<Index, Message>;
     if (M::kType != type) return read_typed<Index + 1>(type, fields, packet);
     M& message = packet.message.emplace<M>();
-    packet.reason = read_fields(fields, message);
-    if (packet.reason.empty()) packet.reason = message_problem(message);
+    base::Check check = read_fields(fields, message);
+    if (check) check = check_message(message);
+    packet.reason = check.reason();
     return true;
   }
 }
@@ -50,21 +51,24 @@ constexpr std::array kMessageNames =
                                                              {MessageType::DoctorReply, "DoctorReply"}});
 static_assert(kMessageNames.size() == std::variant_size_v<Message>);
 
-std::string header_problem(base::Bytes untrusted) {
+base::Check check_header(base::Bytes untrusted) {
+  using base::Refusal;
   if (untrusted.size() < kMessageHeaderBytes) {
-    return base::format("a packet of {} bytes is too short for a header of {}", untrusted.size(), kMessageHeaderBytes);
+    return Refusal{
+        base::format("a packet of {} bytes is too short for a header of {}", untrusted.size(), kMessageHeaderBytes)};
   }
-  if (untrusted.size() > kLargestMessage) {
-    return base::format("a packet of {} bytes is longer than {}", untrusted.size(), kLargestMessage);
-  }
-  if (base::load<uint32_t>(untrusted.data()) != kMessageMagic) return "a packet is not Kymo's: it begins otherwise";
+  if (untrusted.size() > kLargestMessage)
+    return Refusal{base::format("a packet of {} bytes is longer than {}", untrusted.size(), kLargestMessage)};
+  if (base::load<uint32_t>(untrusted.data()) != kMessageMagic)
+    return Refusal{"a packet is not Kymo's: it begins otherwise"};
   const auto layout = base::load<uint16_t>(untrusted.data() + kLayoutAt);
   if (layout != kMessageLayout) {
-    return base::format("a packet has layout {}, and {} is known here: one side is newer", layout, kMessageLayout);
+    return Refusal{
+        base::format("a packet has layout {}, and {} is known here: one side is newer", layout, kMessageLayout)};
   }
   const auto length = base::load<uint32_t>(untrusted.data() + kLengthAt);
   const size_t follow = untrusted.size() - kMessageHeaderBytes;
-  if (length != follow) return base::format("a packet announces {} bytes, and {} follow", length, follow);
+  if (length != follow) return Refusal{base::format("a packet announces {} bytes, and {} follow", length, follow)};
   return {};
 }
 
@@ -72,8 +76,10 @@ std::string header_problem(base::Bytes untrusted) {
 
 Packet read_message(base::Bytes untrusted) {
   Packet packet;
-  packet.reason = header_problem(untrusted);
-  if (!packet.reason.empty()) return packet;
+  if (const base::Check header = check_header(untrusted); !header) {
+    packet.reason = header.reason();
+    return packet;
+  }
   packet.type = base::load<uint16_t>(untrusted.data() + kTypeAt);
   packet.serial = base::load<uint32_t>(untrusted.data() + kSerialAt);
   const auto type = static_cast<MessageType>(packet.type);
@@ -90,7 +96,7 @@ Packet read_message(base::Bytes untrusted) {
   return packet;
 }
 
-Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t serial) {
+base::Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t serial) {
   base::ByteWriter out;
   const auto type = std::visit([](const auto& m) { return m.kType; }, message);
   out.fixed(kMessageMagic);
@@ -99,16 +105,15 @@ Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t s
   out.fixed(uint32_t{0});  // the length, below
   out.fixed(serial);
   FieldWriter fields(out);
-  std::string problem = std::visit(
+  base::Check check = std::visit(
       [&](const auto& m) {
         each_field(m, fields);
-        return fields.problem().empty() ? message_problem(m) : fields.problem();
+        return fields.result() ? check_message(m) : fields.result();
       },
       message);
-  if (problem.empty() && out.size() > kLargestMessage) {
-    problem = base::format("{} bytes are more than {}; send less at once", out.size(), kLargestMessage);
-  }
-  if (!problem.empty()) return Refusal{base::format("{}: {}", name_of(type), problem)};
+  if (check && out.size() > kLargestMessage)
+    check = base::Refusal{base::format("{} bytes are more than {}; send less at once", out.size(), kLargestMessage)};
+  if (!check) return base::Refusal{base::format("{}: {}", name_of(type), check.reason())};
   base::store(out.data() + kLengthAt, static_cast<uint32_t>(out.size() - kMessageHeaderBytes));
   return std::vector<std::byte>(out.bytes().begin(), out.bytes().end());
 }

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 #include "wire/agent_messages.h"
 #include "wire/message_type.h"
-#include "wire/result.h"
 #include "wire/session_messages.h"
 #include "wire/tool_messages.h"
 
@@ -48,7 +48,7 @@ struct Packet {
 Packet read_message(base::Bytes untrusted);
 
 // Makes the packet. Refuses a message that exceeds the limits of message_type.h or that read_message would refuse.
-Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t serial = 0);
+base::Result<std::vector<std::byte>> message_packet(const Message& message, uint32_t serial = 0);
 
 // The answer to a packet that is unknown or malformed.
 Refused refusal_of(const Packet& packet);

@@ -1,28 +1,26 @@
 // Rules for whole messages, beyond the check of each field: an id is not 0, only one kind of time window.
 #pragma once
 
-#include <string>
-
+#include "base/result.h"
 #include "wire/agent_messages.h"
 #include "wire/session_messages.h"
 #include "wire/tool_messages.h"
 
 namespace kymo::wire {
 
-// Why it is not valid; empty if it is.
-std::string options_problem(const TraceOptions& options);
+base::Check check_options(const TraceOptions& options);
 
-std::string message_problem(const Hello& message);
-std::string message_problem(const Start& message);
-std::string message_problem(const Cancel& message);
-std::string message_problem(const Status& message);
-std::string message_problem(const Done& message);
-std::string message_problem(const Trigger& message);
-std::string message_problem(const TriggerUpdate& message);
+base::Check check_message(const Hello& message);
+base::Check check_message(const Start& message);
+base::Check check_message(const Cancel& message);
+base::Check check_message(const Status& message);
+base::Check check_message(const Done& message);
+base::Check check_message(const Trigger& message);
+base::Check check_message(const TriggerUpdate& message);
 
 // All other messages need no further check.
 template <class M>
-std::string message_problem(const M&) {
+base::Check check_message(const M&) {
   return {};
 }
 

@@ -40,8 +40,9 @@ std::string with_own_pid(const std::string& path, int64_t pid) {
 
 }  // namespace
 
-Result<std::string> output_from_pattern(std::string_view pattern, const OutputNames& names) {
-  if (pattern.size() > kLongestText) return Refusal{base::format("a path of {} bytes is too long", pattern.size())};
+base::Result<std::string> output_from_pattern(std::string_view pattern, const OutputNames& names) {
+  if (pattern.size() > kLongestText)
+    return base::Refusal{base::format("a path of {} bytes is too long", pattern.size())};
   std::string path;
   bool is_own = false;  // one process's alone
   for (size_t at = 0; at < pattern.size(); ++at) {
@@ -56,7 +57,7 @@ Result<std::string> output_from_pattern(std::string_view pattern, const OutputNa
       const std::string_view place = pattern.substr(at + 1, end == pattern.npos || end == at ? 0 : end - at - 1);
       const auto name = name_for(place, names);
       if (!name) {
-        return Refusal{
+        return base::Refusal{
             base::format("\"{{{}}}\" in an output is no place; {{pid}}, {{request}}, {{name}}, {{host}}, {{job}} "
                          "and {{time}} are, and {{{{ is a brace",
                          place.substr(0, kLongestPart))};
@@ -67,7 +68,7 @@ Result<std::string> output_from_pattern(std::string_view pattern, const OutputNa
     }
   }
   if (!is_own) path = with_own_pid(path, names.pid);
-  if (path.size() > kLongestText) return Refusal{base::format("a path of {} bytes is too long", path.size())};
+  if (path.size() > kLongestText) return base::Refusal{base::format("a path of {} bytes is too long", path.size())};
   return path;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/result.h"
+#include "base/result.h"
 
 namespace kymo::wire {
 
@@ -26,6 +26,6 @@ struct OutputNames {
 // empty value becomes "none". "{{" and "}}" are braces. A pattern without {pid} and {request} gets "_PID" before its
 // extension; otherwise all processes would write the same file. Refuses an unknown placeholder, and a path longer than
 // kLongestText.
-Result<std::string> output_from_pattern(std::string_view pattern, const OutputNames& names);
+base::Result<std::string> output_from_pattern(std::string_view pattern, const OutputNames& names);
 
 }  // namespace kymo::wire

@@ -67,35 +67,36 @@ std::string list_text(const std::vector<int32_t>& pids) { return base::format("[
 
 // What `read` makes of a reply, or why there is nothing to make of it.
 template <class T, class F>
-Result<T> reply_of(std::string_view untrusted, F&& read) {
+base::Result<T> reply_of(std::string_view untrusted, F&& read) {
   if (untrusted.size() > kRpcLargest) {
-    return Refusal{base::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
+    return base::Refusal{base::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
   }
   try {
-    return Result<T>(read(JsonValue::parse(untrusted)));
+    return base::Result<T>(read(JsonValue::parse(untrusted)));
   } catch (const Error& error) {
-    return Refusal{error.what()};
+    return base::Refusal{error.what()};
   }
 }
 
 }  // namespace
 
-Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received) {
+base::Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received) {
   using Frame = std::optional<std::string_view>;
   if (received.size() < kRpcLengthBytes) return Frame();
   const auto length = base::load<uint32_t>(received.data());
   if (length > kRpcLargest) {
-    return Refusal{base::format("a frame of {} bytes is longer than {}", static_cast<int32_t>(length), kRpcLargest)};
+    return base::Refusal{
+        base::format("a frame of {} bytes is longer than {}", static_cast<int32_t>(length), kRpcLargest)};
   }
   const base::Bytes body = received.subspan(kRpcLengthBytes);
   if (body.size() < length) return Frame();
-  if (body.size() > length) return Refusal{base::format("{} bytes follow a frame's end", body.size() - length)};
+  if (body.size() > length) return base::Refusal{base::format("{} bytes follow a frame's end", body.size() - length)};
   return Frame(std::string_view(reinterpret_cast<const char*>(body.data()), body.size()));
 }
 
-Result<std::vector<std::byte>> rpc_frame(std::string_view json) {
+base::Result<std::vector<std::byte>> rpc_frame(std::string_view json) {
   if (json.size() > kRpcLargest) {
-    return Refusal{base::format("a frame of {} bytes would be longer than {}", json.size(), kRpcLargest)};
+    return base::Refusal{base::format("a frame of {} bytes would be longer than {}", json.size(), kRpcLargest)};
   }
   std::vector<std::byte> frame(kRpcLengthBytes + json.size());
   base::store(frame.data(), static_cast<uint32_t>(json.size()));
@@ -158,7 +159,7 @@ std::string rpc_status(int64_t status) { return base::format("{{\"status\":{}}}"
 std::string rpc_status(bool done) { return base::format("{{\"status\":{}}}", done); }
 std::string rpc_version(std::string_view version) { return base::format("{{\"version\":{}}}", json_quoted(version)); }
 
-Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted) {
+base::Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted) {
   return reply_of<RpcTriggered>(untrusted, [](const JsonValue& json) {
     if (const JsonValue* status = json.find("status")) throw Error(base::format("it {}", status->text("status")));
     RpcTriggered triggered;
@@ -171,11 +172,11 @@ Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted) {
   });
 }
 
-Result<int64_t> read_rpc_status(std::string_view untrusted) {
+base::Result<int64_t> read_rpc_status(std::string_view untrusted) {
   return reply_of<int64_t>(untrusted, [](const JsonValue& json) { return json["status"].integer("status"); });
 }
 
-Result<std::string> read_rpc_version(std::string_view untrusted) {
+base::Result<std::string> read_rpc_version(std::string_view untrusted) {
   return reply_of<std::string>(untrusted, [](const JsonValue& json) { return json["version"].text("version"); });
 }
 

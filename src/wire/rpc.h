@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "wire/result.h"
+#include "base/result.h"
 
 namespace kymo::wire {
 
@@ -60,8 +60,8 @@ struct RpcTriggered {
 
 // Frames. `received` is the data so far. Returns the JSON in it when it is complete, nothing if more must come, and a
 // refusal if the length is not possible or if something follows the end.
-Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received);
-Result<std::vector<std::byte>> rpc_frame(std::string_view json);
+base::Result<std::optional<std::string_view>> read_rpc_frame(base::Bytes received);
+base::Result<std::vector<std::byte>> rpc_frame(std::string_view json);
 
 struct RpcReading {
   std::optional<RpcRequest> request;
@@ -78,9 +78,9 @@ std::string rpc_status(bool done);
 std::string rpc_version(std::string_view version);
 
 // For the side that sent the request. A reply with "failed" is a refusal with its text.
-Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted);
-Result<int64_t> read_rpc_status(std::string_view untrusted);
-Result<std::string> read_rpc_version(std::string_view untrusted);
+base::Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted);
+base::Result<int64_t> read_rpc_status(std::string_view untrusted);
+base::Result<std::string> read_rpc_version(std::string_view untrusted);
 
 // True if the trigger selects a process: its job is the same, and either all processes or one of its pids is selected.
 // Its pids include its parents, so the pid of a launcher selects all its workers.

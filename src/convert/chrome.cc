@@ -93,7 +93,7 @@ class ChromeWriter : public EventVisitor {
     if (point.values.empty()) {
       out_.push_back('0');
     } else {
-      append_json_value(out_, point.values[0]);
+      append_json_field(out_, point.values[0]);
     }
     out_.push_back('}');
     end_event();

@@ -5,7 +5,7 @@
 
 #include "convert/events.h"
 #include "convert/flows.h"
-#include "convert/json_value.h"
+#include "convert/json_field.h"
 #include "convert/places.h"
 #include "trace/reader.h"
 

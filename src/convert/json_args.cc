@@ -55,7 +55,7 @@ void JsonArgs::append(TextBuffer& out, const AsyncRange& range) {
 void JsonArgs::append_fields(JsonObject& object, const Event& event) {
   const Prepared& prepared = prepare(*event.event_class);
   for (size_t i = 0; i < event.values.size(); ++i) {
-    if (!prepared.keys[i].empty()) append_json_value(object.escaped_key(prepared.keys[i]), event.values[i]);
+    if (!prepared.keys[i].empty()) append_json_field(object.escaped_key(prepared.keys[i]), event.values[i]);
   }
   if (!prepared.colour.empty()) base::append(object.key("colour"), prepared.colour);
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "convert/events.h"
-#include "convert/json_value.h"
+#include "convert/json_field.h"
 
 namespace kymo::convert {
 

@@ -11,6 +11,6 @@ using base::JsonObject;
 using base::TextBuffer;
 
 // Integers as numbers, a pointer as the string "0x…".
-void append_json_value(TextBuffer& out, const trace::ValueCursor::Value& value);
+void append_json_field(TextBuffer& out, const trace::ValueCursor::Value& value);
 
 }  // namespace kymo::convert

@@ -1,8 +1,8 @@
-#include "convert/json_value.h"
+#include "convert/json_field.h"
 
 namespace kymo::convert {
 
-void append_json_value(TextBuffer& out, const trace::ValueCursor::Value& value) {
+void append_json_field(TextBuffer& out, const trace::ValueCursor::Value& value) {
   switch (value.type) {
     case trace::FieldType::Int:
       return out.append_number(static_cast<int64_t>(value.bits));

@@ -1,4 +1,4 @@
-#include "convert/json_value.h"
+#include "convert/json_field.h"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@ namespace {
 
 std::string json(trace::FieldType type, uint64_t bits) {
   TextBuffer out;
-  append_json_value(out, {.type = type, .bits = bits, .real = 0, .text = "t"});
+  append_json_field(out, {.type = type, .bits = bits, .real = 0, .text = "t"});
   return out.string();
 }
 
-TEST(JsonValueTest, ValuesByType) {
+TEST(JsonFieldTest, ValuesByType) {
   EXPECT_EQ(json(trace::FieldType::Int, static_cast<uint64_t>(-5)), "-5");
   EXPECT_EQ(json(trace::FieldType::UInt, UINT64_MAX), "18446744073709551615");
   EXPECT_EQ(json(trace::FieldType::ByteCount, 4096), "4096");

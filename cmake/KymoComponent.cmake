@@ -6,10 +6,10 @@
 #   *_fuzz.cc    each a fuzzer: fuzz/CMakeLists.txt finds them
 
 # Components whose tests also run under ThreadSanitizer, and components whose tests start processes.
-set(KYMO_CONCURRENT_COMPONENTS record unwind sink collect analyze symbols heap counters device profiler capture edge ondemand)
+set(KYMO_CONCURRENT_COMPONENTS record unwind sink collect analyze symbols heap counters device profiler replay edge ondemand)
 set(KYMO_SEQUENTIAL_COMPONENTS shader)  # nothing in it is shared between threads: ThreadSanitizer need not look
 set(KYMO_TEXT_COMPONENTS shader)  # no bytes are read as numbers there: a third of the checks would be for their alignment
-set(KYMO_FORKING_COMPONENTS record sink collect cli symbols device profiler capture edge ondemand daemon)
+set(KYMO_FORKING_COMPONENTS record sink collect cli symbols device profiler replay edge ondemand daemon)
 
 # Components that run inside other people's programs: they see no header they do not include.
 set(KYMO_BARE_COMPONENTS record unwind heap)
@@ -17,7 +17,7 @@ set(KYMO_BARE_COMPONENTS record unwind heap)
 # Components that gain by -O3, and components that nobody waits for: at -O1 these compile in two thirds of the time. The rest is
 # compiled with -O2. docs/building.md has the figures.
 set(KYMO_HOT_COMPONENTS record unwind heap trace symbols collect analyze edge)
-set(KYMO_COLD_COMPONENTS options wire client sink counters memory capture daemon cli)
+set(KYMO_COLD_COMPONENTS options wire client sink counters memory capture replay daemon cli)
 
 # Headers that many files include.
 set(KYMO_COMMON_HEADERS <algorithm> <array> <atomic> <charconv> <cstdint> <cstring> <deque> <functional> <limits>

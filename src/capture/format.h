@@ -7,6 +7,7 @@
 
 namespace kymo::capture {
 
+inline constexpr std::string_view kFormatName = "kymo capture";
 inline constexpr uint32_t kFormatVersion = 1;
 
 // Each .bin file begins with its magic, the version and four bytes of 0.

@@ -55,7 +55,7 @@ Writer::~Writer() {
 
 void Writer::remove() noexcept {
   for (const FileEntry& shader : shaders_) ::unlinkat(folder_.get(), shader.name.c_str(), 0);
-  const std::string manifest = std::string(kManifestName) + ".part";
+  const std::string manifest = base::format("{}.part", kManifestName);
   for (const std::string_view name : {kCallsName, kContentsName, kTimesName, std::string_view(manifest)})
     ::unlinkat(folder_.get(), std::string(name).c_str(), 0);
   ::unlinkat(folder_.get(), std::string(kShadersName).c_str(), AT_REMOVEDIR);

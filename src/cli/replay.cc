@@ -1,5 +1,5 @@
 // `kymo replay`: runs the device work of a capture again, measures it and checks the results.
-#include "capture/replay.h"
+#include "capture/replay/replay.h"
 
 #include <charconv>
 #include <cmath>

@@ -5,8 +5,9 @@
 #include <array>
 
 #include "capture/format.h"
-#include "capture/reader.h"
-#include "capture/test_folder.h"
+#include "capture/replay/manifest_reader.h"
+#include "capture/replay/reader.h"
+#include "capture/replay/test_folder.h"
 #include "capture/writer.h"
 
 namespace kymo::capture::tests {

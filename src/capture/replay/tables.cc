@@ -1,4 +1,4 @@
-#include "capture/tables.h"
+#include "capture/replay/tables.h"
 
 #include <cmath>
 

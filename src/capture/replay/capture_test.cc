@@ -2,8 +2,8 @@
 #include <sys/wait.h>
 
 #include "base/text.h"
-#include "capture/reader.h"
-#include "capture/test_folder.h"
+#include "capture/replay/reader.h"
+#include "capture/replay/test_folder.h"
 #include "device/test_device.h"
 #include "kymo/device.h"
 #include "kymo/profiler.h"

@@ -1,4 +1,4 @@
-#include "capture/replay.h"
+#include "capture/replay/replay.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "capture/call_timer.h"
-#include "capture/player.h"
+#include "capture/replay/player.h"
 #include "kymo/profiler.h"
 
 namespace kymo::capture {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "capture/reader.h"
+#include "capture/replay/reader.h"
 #include "device/library.h"
 #include "device/storage.h"
 #include "device/stream_state.h"

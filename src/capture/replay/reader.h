@@ -16,7 +16,7 @@
 #include "capture/contents.h"
 #include "capture/manifest.h"
 #include "capture/records.h"
-#include "capture/tables.h"
+#include "capture/replay/tables.h"
 
 namespace kymo::capture {
 

@@ -1,4 +1,4 @@
-#include "capture/reader.h"
+#include "capture/replay/reader.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "capture/checksum.h"
 #include "capture/format.h"
+#include "capture/replay/manifest_reader.h"
 #include "device/language.h"
 
 namespace kymo::capture {

@@ -1,4 +1,4 @@
-#include "capture/player.h"
+#include "capture/replay/player.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // Captures of real work on each device, replayed there and on every other.
-#include "capture/replay.h"
+#include "capture/replay/replay.h"
 
 #include <sys/resource.h>
 
@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "capture/test_folder.h"
+#include "capture/replay/test_folder.h"
 #include "device/test_device.h"
 #include "device/work_capture.h"
 #include "kymo/device.h"

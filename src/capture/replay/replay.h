@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/comparison.h"
-#include "capture/reader.h"
+#include "capture/replay/comparison.h"
+#include "capture/replay/reader.h"
 
 namespace kymo::capture {
 

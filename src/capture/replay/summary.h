@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/reader.h"
+#include "capture/replay/reader.h"
 
 namespace kymo::capture {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/player.h"
 #include "capture/records.h"
+#include "capture/replay/player.h"
 #include "kymo/tensor.h"
 
 namespace kymo::capture {

@@ -1,10 +1,10 @@
-#include "capture/summary.h"
+#include "capture/replay/summary.h"
 
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "capture/replay.h"
+#include "capture/replay/replay.h"
 
 namespace kymo::capture {
 

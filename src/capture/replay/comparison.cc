@@ -1,4 +1,4 @@
-#include "capture/comparison.h"
+#include "capture/replay/comparison.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@
 #include "analyze/memory/test_trace.h"
 #include "trace/model.h"
 #include "trace/writer.h"
-#include "wire/dyno_config.h"
+#include "wire/dyno/dyno_config.h"
 #include "wire/fabric.h"
 #include "wire/test_messages.h"
 

@@ -9,7 +9,7 @@
 #include "daemon/kineto_programs.h"
 #include "daemon/options.h"
 #include "daemon/rpc_server.h"
-#include "wire/rpc.h"
+#include "wire/dyno/rpc.h"
 
 namespace kymo::daemon {
 

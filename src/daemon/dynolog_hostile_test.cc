@@ -10,9 +10,9 @@
 
 #include "base/test_tree.h"
 #include "daemon/test_support.h"
-#include "wire/dyno_config.h"
+#include "wire/dyno/dyno_config.h"
+#include "wire/dyno/rpc.h"
 #include "wire/fabric_address.h"
-#include "wire/rpc.h"
 #include "wire/test_bytes.h"
 
 namespace kymo::daemon {

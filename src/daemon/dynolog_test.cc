@@ -10,7 +10,7 @@
 #include "base/json_value.h"
 #include "daemon/test_support.h"
 #include "wire/config.h"
-#include "wire/dyno_config.h"
+#include "wire/dyno/dyno_config.h"
 #include "wire/fabric_address.h"
 
 namespace kymo::daemon {

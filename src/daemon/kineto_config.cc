@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "wire/dyno_config.h"
+#include "wire/dyno/dyno_config.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::daemon {

@@ -6,7 +6,7 @@
 
 #include "daemon/kineto_program.h"
 #include "daemon/log.h"
-#include "wire/dyno_config.h"
+#include "wire/dyno/dyno_config.h"
 
 namespace kymo::daemon {
 namespace {

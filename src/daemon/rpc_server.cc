@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "daemon/fabric_socket.h"
-#include "wire/rpc.h"
+#include "wire/dyno/rpc.h"
 
 namespace kymo::daemon {
 namespace {

@@ -21,8 +21,8 @@
 #include <thread>
 
 #include "daemon/test_support.h"
+#include "wire/dyno/rpc.h"
 #include "wire/fabric_address.h"
-#include "wire/rpc.h"
 
 namespace kymo::daemon::testing {
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "wire/rpc.h"
+#include "wire/dyno/rpc.h"
 
 namespace {
 

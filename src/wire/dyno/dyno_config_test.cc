@@ -1,4 +1,4 @@
-#include "wire/dyno_config.h"
+#include "wire/dyno/dyno_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

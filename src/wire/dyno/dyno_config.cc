@@ -1,4 +1,4 @@
-#include "wire/dyno_config.h"
+#include "wire/dyno/dyno_config.h"
 
 #include "base/text.h"
 #include "wire/config.h"

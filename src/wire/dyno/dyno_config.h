@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wire/rpc.h"
+#include "wire/dyno/rpc.h"
 
 namespace kymo::wire {
 

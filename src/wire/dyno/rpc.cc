@@ -1,4 +1,4 @@
-#include "wire/rpc.h"
+#include "wire/dyno/rpc.h"
 
 #include <algorithm>
 

@@ -5,6 +5,7 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
 find_package(ZLIB REQUIRED)
 
 # Headers of the accelerators' interfaces. Their libraries are opened at run time; a backend whose headers are not here is

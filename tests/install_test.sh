@@ -47,6 +47,13 @@ for library in libkymo.a libkymo_shader.a libkymo_device.a libkymo_edge.a libkym
   fi
 done
 
+# simdjson is a shared library, and a program may bring another version of it: only the commands use it.
+for library in "$prefix"/lib/libkymo*.so "$prefix"/lib/libkymo*.a; do
+  if { readelf -d "$library"; nm -C "$library"; } 2>/dev/null | grep -E 'simdjson'; then
+    fail "$library could clash with a program's own simdjson"
+  fi
+done
+
 # One that stands on another holds nothing of it a second time.
 if nm -DC --defined-only "$prefix/lib/libkymo_ondemand.so" | grep -E '^[0-9a-f]+ [A-Za-z] (kymo::Session|kymo_begin|std::)'; then
   fail "libkymo_ondemand.so exports what is not its own"

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 (cd "$KYMO_BINARY_DIR" && cpack -B "$work" -D CPACK_OUTPUT_FILE_PREFIX="$work") >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 package=$(ls "$work"/kymo_*.deb)
 depends=$(dpkg-deb -f "$package" Depends)
-[[ $depends == *libc6* && $depends == *libzstd1* ]] || fail "it depends on \"$depends\""
+[[ $depends == *libc6* && $depends == *libzstd1* && $depends == *libsimdjson* ]] || fail "it depends on \"$depends\""
 dpkg-deb -x "$package" "$work/root"
 for file in bin/kymo bin/kymod lib/libkymo.so lib/libkymo_shader.so lib/libkymo_malloc.so include/kymo/annotate.h \
   include/kymo/translate.h share/man/man1/kymo.1.gz share/man/man1/kymo-record.1.gz \

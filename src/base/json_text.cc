@@ -60,6 +60,12 @@ void append_json_string(TextBuffer& out, std::string_view untrusted) {
   out.push_back('"');
 }
 
+std::string json_quoted(std::string_view untrusted) {
+  TextBuffer out;
+  append_json_string(out, untrusted);
+  return out.string();
+}
+
 void append_json_number(TextBuffer& out, double number) {
   if (std::isfinite(number)) {
     append_shortest(out, number);

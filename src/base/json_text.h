@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/text_buffer.h"
@@ -15,6 +16,7 @@ inline void append_integer(TextBuffer& out, uint64_t number) { out.append_number
 // With the quotes. Quotes, backslashes and control characters are escaped; a byte that is not part of valid UTF-8
 // becomes U+FFFD.
 void append_json_string(TextBuffer& out, std::string_view untrusted);
+std::string json_quoted(std::string_view untrusted);
 
 // The shortest text that gives the same number when read. "NaN", "Infinity" and "-Infinity" are strings, because JSON
 // has no such numbers.

@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "base/hash.h"
-#include "base/json_value.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "capture/format.h"
 

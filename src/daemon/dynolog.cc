@@ -11,11 +11,12 @@
 #include <cstring>
 
 #include "base/environment.h"
-#include "base/json_value.h"
+#include "base/json_text.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/kineto_config.h"
 #include "daemon/outcome.h"
+#include "json/document.h"
 #include "wire/fabric_address.h"
 
 namespace kymo::daemon {
@@ -111,9 +112,9 @@ std::optional<Asker> Dynolog::asker_of(std::string_view untrusted, std::optional
   if (uid) return Asker{*uid};
   if (token_.empty()) return std::nullopt;
   try {
-    const auto json = base::JsonValue::parse(untrusted);
-    const base::JsonValue* token = json.find("token");
-    if (token != nullptr && is_same_token(token->text("token"), token_)) return Asker{geteuid()};
+    const json::Document request(untrusted);
+    const auto token = request.root().find("token");
+    if (token && is_same_token(token->text("token"), token_)) return Asker{geteuid()};
   } catch (const Error&) {  // no JSON, no token
   }
   return std::nullopt;

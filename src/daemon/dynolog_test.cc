@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/json_value.h"
 #include "daemon/test_support.h"
 #include "wire/config.h"
 #include "wire/dyno/dyno_config.h"

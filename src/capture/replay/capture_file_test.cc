@@ -36,6 +36,15 @@ std::string all_of(const std::string& folder) {
   return all;
 }
 
+TEST_F(CaptureFileTest, ANameThatIsNotUtf8CanBeRead) {
+  Manifest manifest;
+  manifest.name = "caf\xe9";
+  manifest.problem = "line\nbreak";
+  const Manifest again = parse_manifest(manifest_text(manifest));
+  EXPECT_EQ(again.name, "caf\xEF\xBF\xBD");
+  EXPECT_EQ(again.problem, "line\nbreak");
+}
+
 TEST_F(CaptureFileTest, WhatWasWrittenIsRead) {
   write_small_capture("a.kycap");
   const CaptureFile capture("a.kycap");

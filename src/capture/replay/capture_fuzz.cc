@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "base/json_value.h"
 #include "capture/format.h"
 #include "capture/replay/manifest_reader.h"
 #include "capture/replay/reader.h"
+#include "json/document.h"
 #include "kymo/error.h"
 
 namespace {
@@ -24,7 +24,7 @@ void refused_or_fine(F&& read) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  refused_or_fine([&] { base::JsonValue::parse(text); });
+  refused_or_fine([&] { json::Document{text}; });
   refused_or_fine([&] {
     // With the right checksum, or nothing behind it would be reached.
     const std::string body(text);

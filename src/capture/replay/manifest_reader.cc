@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "base/json_value.h"
 #include "base/text.h"
 #include "capture/format.h"
+#include "json/document.h"
 #include "kymo/error.h"
 
 namespace kymo::capture {
@@ -39,7 +39,8 @@ Manifest parse_manifest(std::string_view untrusted) {
   if (at == std::string_view::npos || untrusted.substr(at) != manifest_end(covered))
     throw Error("its checksum is wrong");
 
-  const base::JsonValue root = base::JsonValue::parse(untrusted);
+  const json::Document document(untrusted);
+  const json::Value root = document.root();
   if (root["format"].text("format") != kFormatName) throw Error("it is not the manifest of a capture");
   if (const uint64_t version = root["version"].number("version"); version != kFormatVersion)
     throw Error(base::format("it has version {}; this Kymo reads version {}", version, kFormatVersion));
@@ -53,8 +54,8 @@ Manifest parse_manifest(std::string_view untrusted) {
   manifest.pieces = root["pieces"].number("pieces");
   manifest.content_bytes = root["content_bytes"].number("content_bytes");
   manifest.device_ns = root["device_ns"].number("device_ns");
-  for (const base::JsonValue& file : root["files"].list("files")) {
-    FileEntry entry{file["name"].text("a file's name"), file["bytes"].number("a file's size"),
+  for (const json::Value& file : root["files"].list("files")) {
+    FileEntry entry{std::string(file["name"].text("a file's name")), file["bytes"].number("a file's size"),
                     from_hex(file["xxh3"].text("a file's checksum"))};
     const bool known = entry.name == kCallsName || entry.name == kContentsName || entry.name == kTimesName ||
                        is_shader_name(entry.name);

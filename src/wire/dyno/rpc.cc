@@ -2,15 +2,17 @@
 
 #include <algorithm>
 
-#include "base/json_value.h"
+#include "base/json_text.h"
 #include "base/text.h"
+#include "json/document.h"
 #include "kymo/error.h"
 
 namespace kymo::wire {
 namespace {
 
 using base::json_quoted;
-using base::JsonValue;
+using json::Document;
+using json::Value;
 
 constexpr std::string_view kTrigger = "setKinetOnDemandRequest", kGetStatus = "getStatus", kGetVersion = "getVersion",
                            kPauseCounters = "dcgmProfPause", kResumeCounters = "dcgmProfResume";
@@ -24,41 +26,41 @@ struct MissingField {
   std::string_view name;
 };
 
-const JsonValue& needed(const JsonValue& json, std::string_view name) {
-  const JsonValue* member = json.find(name);
+Value needed(const Value& request, std::string_view name) {
+  const auto member = request.find(name);
   if (!member) throw MissingField{name};
   return *member;
 }
 
-int32_t pid_of(const JsonValue& value, std::string_view what) {
+int32_t pid_of(const Value& value, std::string_view what) {
   const uint64_t pid = value.number(what);
   if (pid > INT32_MAX) throw Error(base::format("{} has {}, which is no process", what, pid));
   return static_cast<int32_t>(pid);
 }
 
-std::vector<int32_t> pids_of(const JsonValue& value, std::string_view what) {
+std::vector<int32_t> pids_of(const Value& value, std::string_view what) {
   std::vector<int32_t> pids;
-  for (const JsonValue& pid : value.list(what)) pids.push_back(pid_of(pid, what));
+  for (const Value& pid : value.list(what)) pids.push_back(pid_of(pid, what));
   return pids;
 }
 
-RpcTrigger trigger_of(const JsonValue& json) {
-  const JsonValue& config = needed(json, "config");
-  const JsonValue& pids = needed(json, "pids");
+RpcTrigger trigger_of(const Value& request) {
+  const Value config = needed(request, "config");
+  const Value pids = needed(request, "pids");
   RpcTrigger trigger;
   trigger.config = config.text("config");
   if (trigger.config.find('\0') != std::string::npos) throw Error("config has a NUL in it");
   trigger.pids = pids_of(pids, "pids");
-  if (const JsonValue* job = json.find("job_id")) trigger.job = job->integer("job_id");
-  if (const JsonValue* limit = json.find("process_limit")) trigger.process_limit = limit->number("process_limit");
+  if (const auto job = request.find("job_id")) trigger.job = job->integer("job_id");
+  if (const auto limit = request.find("process_limit")) trigger.process_limit = limit->number("process_limit");
   return trigger;
 }
 
-std::optional<RpcRequest> request_of(std::string_view name, const JsonValue& json) {
-  if (name == kTrigger) return trigger_of(json);
+std::optional<RpcRequest> request_of(std::string_view name, const Value& request) {
+  if (name == kTrigger) return trigger_of(request);
   if (name == kGetStatus) return RpcGetStatus{};
   if (name == kGetVersion) return RpcGetVersion{};
-  if (name == kPauseCounters) return RpcPauseCounters{needed(json, "duration_s").number("duration_s")};
+  if (name == kPauseCounters) return RpcPauseCounters{needed(request, "duration_s").number("duration_s")};
   if (name == kResumeCounters) return RpcResumeCounters{};
   return std::nullopt;
 }
@@ -72,7 +74,7 @@ base::Result<T> reply_of(std::string_view untrusted, F&& read) {
     return base::Refusal{base::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
   }
   try {
-    return base::Result<T>(read(JsonValue::parse(untrusted)));
+    return base::Result<T>(read(Document(untrusted).root()));
   } catch (const Error& error) {
     return base::Refusal{error.what()};
   }
@@ -110,17 +112,17 @@ RpcReading read_rpc_request(std::string_view untrusted) {
     reading.reason = base::format("a request of {} bytes is longer than {}", untrusted.size(), kRpcLargest);
     return reading;
   }
-  JsonValue json;
+  std::optional<Document> document;
   std::string name;
   try {
-    json = JsonValue::parse(untrusted);
-    name = json["fn"].text("fn");
+    document.emplace(untrusted);
+    name = document->root()["fn"].text("fn");
   } catch (const Error& error) {
     reading.reason = error.what();
     return reading;
   }
   try {
-    reading.request = request_of(name, json);
+    reading.request = request_of(name, document->root());
     if (!reading.request)
       reading.reason = base::format("there is no function {}", json_quoted(name.substr(0, kLongestName)));
   } catch (const MissingField& missing) {
@@ -160,24 +162,25 @@ std::string rpc_status(bool done) { return base::format("{{\"status\":{}}}", don
 std::string rpc_version(std::string_view version) { return base::format("{{\"version\":{}}}", json_quoted(version)); }
 
 base::Result<RpcTriggered> read_rpc_triggered(std::string_view untrusted) {
-  return reply_of<RpcTriggered>(untrusted, [](const JsonValue& json) {
-    if (const JsonValue* status = json.find("status")) throw Error(base::format("it {}", status->text("status")));
+  return reply_of<RpcTriggered>(untrusted, [](const Value& reply) {
+    if (const auto status = reply.find("status")) throw Error(base::format("it {}", status->text("status")));
     RpcTriggered triggered;
-    triggered.matched = pids_of(json["processesMatched"], "processesMatched");
-    triggered.activities_triggered = pids_of(json["activityProfilersTriggered"], "activityProfilersTriggered");
-    triggered.activities_busy = json["activityProfilersBusy"].number("activityProfilersBusy");
-    triggered.events_triggered = pids_of(json["eventProfilersTriggered"], "eventProfilersTriggered");
-    triggered.events_busy = json["eventProfilersBusy"].number("eventProfilersBusy");
+    triggered.matched = pids_of(reply["processesMatched"], "processesMatched");
+    triggered.activities_triggered = pids_of(reply["activityProfilersTriggered"], "activityProfilersTriggered");
+    triggered.activities_busy = reply["activityProfilersBusy"].number("activityProfilersBusy");
+    triggered.events_triggered = pids_of(reply["eventProfilersTriggered"], "eventProfilersTriggered");
+    triggered.events_busy = reply["eventProfilersBusy"].number("eventProfilersBusy");
     return triggered;
   });
 }
 
 base::Result<int64_t> read_rpc_status(std::string_view untrusted) {
-  return reply_of<int64_t>(untrusted, [](const JsonValue& json) { return json["status"].integer("status"); });
+  return reply_of<int64_t>(untrusted, [](const Value& reply) { return reply["status"].integer("status"); });
 }
 
 base::Result<std::string> read_rpc_version(std::string_view untrusted) {
-  return reply_of<std::string>(untrusted, [](const JsonValue& json) { return json["version"].text("version"); });
+  return reply_of<std::string>(untrusted,
+                               [](const Value& reply) { return std::string(reply["version"].text("version")); });
 }
 
 bool rpc_selects(const RpcTrigger& trigger, int64_t job, std::span<const int32_t> pids) {

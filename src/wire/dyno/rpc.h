@@ -20,8 +20,7 @@ namespace kymo::wire {
 
 inline constexpr uint16_t kRpcPort = 1778;
 inline constexpr size_t kRpcLengthBytes = 4;
-// A longer frame is refused after its first four bytes. Reading a frame needs up to a hundred times its length of
-// memory.
+// A longer frame is refused after its first four bytes. Reading a frame needs about ten times its length of memory.
 inline constexpr size_t kRpcLargest = 256 * 1024;
 
 // `setKinetOnDemandRequest` (this spelling is correct): a trace of the matching processes.

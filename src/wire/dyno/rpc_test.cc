@@ -73,7 +73,8 @@ TEST(RpcTest, RequestsComeBack) {
 
 TEST(RpcTest, WhatCannotBeReadIsNotAnswered) {
   for (const char* text : {"", "nonsense", "[]", "{}", R"({"fn":1})", R"({"fn":"shutdown"})", R"({"fn":"getStatus"} x)",
-                           R"({"fn":"getStatus","fn":"getVersion"})"}) {
+                           R"({"fn":"getStatus","fn":"getVersion"})", R"({"fn":"getStatus","a":18446744073709551616})",
+                           "{\"fn\":\"getStatus\",\"a\":\"\xff\"}"}) {
     const auto reading = read_rpc_request(text);
     EXPECT_FALSE(reading.request) << text;
     EXPECT_FALSE(reading.reason.empty()) << text;
@@ -96,7 +97,7 @@ TEST(RpcTest, AFieldOfTheWrongKindIsAnsweredWithTheReason) {
   for (const char* fields :
        {R"("config":1,"pids":[])", R"("config":"","pids":0)", R"("config":"","pids":["1"])",
         R"("config":"","pids":[-1])", R"("config":"","pids":[4294967297])", R"("config":"","pids":[1.5])",
-        R"("config":"","pids":[],"job_id":"x")", R"("config":"","pids":[],"job_id":99999999999999999999)",
+        R"("config":"","pids":[],"job_id":"x")", R"("config":"","pids":[],"job_id":9223372036854775808)",
         R"("config":"","pids":[],"process_limit":-1)", R"("config":"a\u0000b","pids":[])"}) {
     const auto reading = read_rpc_request(std::string(R"({"fn":"setKinetOnDemandRequest",)") + fields + "}");
     EXPECT_FALSE(reading.request) << fields;

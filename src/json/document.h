@@ -1,0 +1,64 @@
+// Reads JSON: for small untrusted texts (the manifest of a capture, a request of dyno).
+//
+//   const json::Document document(text);
+//   const uint64_t version = document.root()["version"].number("version");
+//
+// Strict: the whole text is checked at once, nothing may follow the value, texts are valid UTF-8, an object does not
+// repeat a name, and integers fit into 64 bits. A document needs about ten times the memory of its text, so a caller
+// limits the cost by the length of the text.
+//
+// Uses simdjson. Its header takes seconds to compile, so only document.cc includes it. simdjson is a shared library and
+// a program may contain another version of it. So only the commands use this component, and no library of Kymo does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace kymo::json {
+
+inline constexpr size_t kDeepest = 16;            // lists and objects inside each other
+inline constexpr size_t kLongestText = 64 << 20;  // bytes
+
+// A value in a document. Valid as long as the document. The functions throw Error if the value has another type; `what`
+// is for the message.
+class Value {
+ public:
+  std::string_view text(std::string_view what) const;
+  uint64_t number(std::string_view what) const;  // an integer, 0 to 2^64-1
+  int64_t integer(std::string_view what) const;  // an integer, -2^63 to 2^63-1
+  bool boolean(std::string_view what) const;
+  std::vector<Value> list(std::string_view what) const;
+  // A member of an object. operator[] throws if it is not found. find() returns nothing then, and also if this is not
+  // an object.
+  Value operator[](std::string_view name) const;
+  std::optional<Value> find(std::string_view name) const;
+
+ private:
+  friend class Document;
+  struct Access;
+  // The bytes of a simdjson::dom::element.
+  const void* document_ = nullptr;
+  size_t index_ = 0;
+};
+
+class Document {
+ public:
+  // Throws Error if the text is not JSON, is longer than kLongestText, or is nested deeper than kDeepest.
+  explicit Document(std::string_view untrusted);
+  ~Document();
+  Document(Document&&) noexcept;
+  Document& operator=(Document&&) noexcept;
+
+  Value root() const { return root_; }
+
+ private:
+  struct Tape;
+  std::unique_ptr<Tape> tape_;
+  Value root_;
+};
+
+}  // namespace kymo::json

@@ -1,6 +1,6 @@
-// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn and joined; one
-// with every kind of allocation; a packet of every kind of message, and what others' protocols send. Always the same
-// bytes.
+// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn, joined and
+// with a window; one with every kind of allocation; a packet of every kind of message, and what others' protocols send.
+// Always the same bytes.
 #include <array>
 #include <cstdio>
 #include <exception>
@@ -65,6 +65,13 @@ void write_trace(const std::string& path) {
   file.events(writer, batch(1000));
   file.losses(writer, std::array<Loss, 1>{Loss{LossCause::RingFull, kThread, 3, 1, 2, "why"}});
   file.costs(writer, std::array<Cost, 1>{Cost{kThread, 22, 5000, 0, 0}});
+  file.close();
+}
+
+// Cuts both chunks of events.
+void add_window(const std::string& path) {
+  Writer file(path, Writer::Mode::Append);
+  file.window(WriterId{{1, 2, 3, 4}}, {1075, 2205});
   file.close();
 }
 
@@ -135,6 +142,8 @@ int main(int argc, char** argv) try {
   const std::string whole = read_file(folder + "/whole.kymo");
   write_file(folder + "/torn.kymo", whole.substr(0, whole.size() * 2 / 3));
   write_file(folder + "/joined.kymo", whole + whole);
+  write_file(folder + "/window.kymo", whole);
+  add_window(folder + "/window.kymo");
   write_memory(folder + "/memory.kymo");
   write_messages(folder);
   return 0;

@@ -32,7 +32,7 @@ fi
 inside='base|client|trace|sink|collect|convert|symbols|counters|memory|wire|record|device::(opencl|vulkan|cuda|random|embedded)'
 # But for what one component needs of another, marked in the components' own headers.
 between='record::forbid_recording_on_this_thread|collect::(start_session|close_session|flush_session|drop_unfinished_session|follow_forks'
-between+='|dump_session|begin_flight_copy|end_flight_copy|session_taken|recorded_from_outside|options_from_environment|clip_file)'
+between+='|dump_session|begin_flight_copy|end_flight_copy|session_taken|recorded_from_outside|options_from_environment|state_window)'
 for library in libkymo.so libkymo_shader.so libkymo_device.so libkymo_edge.so libkymo_ondemand.so; do
   if nm -DC --defined-only "$prefix/lib/$library" |
     grep -E " kymo::($inside)::" | grep -vE " kymo::($between)\("; then

@@ -63,6 +63,7 @@ class ProcessBuilder {
     ProcessSummary process;
     process.writer = writer_.id;
     process.origin = writer_.origin;
+    process.window = writer_.window;
     for (auto& [id, part] : tracks_) {
       TrackSummary& track = part.summary;
       if (!part.realtime.is_empty()) {

@@ -1,9 +1,11 @@
 // A summary of a trace without reading its events: only the catalog and the chunk headers are read.
 //
-// Takes milliseconds for a file of any size.
+// Takes milliseconds for a file of any size. If the trace states a window, what crosses its edges was read when the
+// file was opened.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +66,7 @@ struct ProcessSummary {
   uint64_t ranges = 0, points = 0;
   uint64_t cost_ns = 0, blocked_ns = 0;  // of all its threads
   uint64_t collector_cpu_ns = 0;         // outside the program's threads
+  std::optional<trace::Window> window;   // what it recorded outside of it is not counted
 };
 
 // A recording that was not completed: its end is missing in the trace.

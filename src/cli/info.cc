@@ -79,6 +79,14 @@ std::string clock_of(const TrackSummary& track, const ProcessSummary& process) {
   return "none";
 }
 
+std::string window_of(const ProcessSummary& process) {
+  if (!process.window) return "";
+  const auto& [from_ns, to_ns] = *process.window;
+  if (to_ns == 0) return "its end is not in the file; what was recorded before its start is not counted";
+  return base::format("{}; what was recorded before and after it is not counted",
+                      duration_text(to_ns - std::min(from_ns, to_ns)));
+}
+
 // What is known of a process, as labels and values.
 std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& process) {
   const trace::Origin& origin = process.origin;
@@ -87,6 +95,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& 
       {"host", base::printable(origin.host)},
       {"policy", base::printable(origin.policy)},
       {"recorder", origin.kymo_version.empty() ? "" : "kymo " + base::printable(origin.kymo_version)},
+      {"window", window_of(process)},
       {"clock", clocks_of(process)},
       {"collector", process.collector_cpu_ns == 0 ? "" : duration_text(process.collector_cpu_ns) + " of CPU time"},
   };
@@ -185,6 +194,12 @@ void write_process(base::JsonWriter& json, const ProcessSummary& process, const 
   json.field("cost_ns", process.cost_ns);
   json.field("blocked_ns", process.blocked_ns);
   json.field("collector_cpu_ns", process.collector_cpu_ns);
+  if (process.window) {
+    json.begin_object("window");
+    json.field("from_monotonic_ns", process.window->from_ns);
+    if (process.window->to_ns != 0) json.field("to_monotonic_ns", process.window->to_ns);
+    json.end_object();
+  }
   json.begin_array("clocks");
   for (const analyze::ClockSummary& clock : process.clocks) {
     json.begin_object();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
@@ -130,6 +131,7 @@ void Collector::run() {
         last_discovery = now;
       }
       answer_copies();
+      answer_window();
       for (auto& source : sources_)
         if (source->is_own()) source->saw_alive();
       read = pass(false);
@@ -167,6 +169,8 @@ void Collector::restate_if_truncated() {
   if (bytes == 0) return;
   if (announced_) announce(*announced_);
   for (auto& source : sources_) source->introduce(output_->writer());
+  for (auto& source : sources_)
+    if (stated_ && !output_->is_flight()) output_->writer().window(source->id(), *stated_);
   if (!announced_ && sources_.empty()) return;
   const trace::Loss loss{trace::LossCause::Truncated, 0, bytes, 0, 0, ""};
   output_->writer().losses(announced_ ? *announced_ : sources_.front()->id(), {&loss, 1});
@@ -176,6 +180,7 @@ void Collector::restate_if_truncated() {
 void Collector::complete() {
   if (discover_) discover_(*this, true);
   if (forget_flight_) output_->forget_flight();
+  answer_window();
   for (auto& source : sources_)
     if (source->is_own()) source->saw_alive();
   pass(true);
@@ -249,6 +254,7 @@ void Collector::answer_copies() {
   copy_asked_.reset();
   if (!copy_end_asked_) return;
   try {
+    write_window();
     read_all();
     output_->end_copy(endings());
   } catch (const std::exception&) {
@@ -256,6 +262,41 @@ void Collector::answer_copies() {
   }
   copy_end_asked_ = false;
   answered_.notify_all();
+}
+
+void Collector::state_window(const trace::Window& window, uint64_t late_ns) {
+  const std::lock_guard lock(mutex_);
+  if (window_asked_) late_ns = std::max(late_ns, window_asked_->late_ns);
+  window_asked_ = WindowAsked{window, late_ns};
+}
+
+void Collector::answer_window() {
+  const std::lock_guard lock(mutex_);
+  write_window();
+}
+
+// With the mutex. A request that fails stays, for the next pass.
+void Collector::write_window() {
+  if (!window_asked_) return;
+  const auto& [window, late_ns] = *window_asked_;
+  std::vector<trace::WriterId> writers;
+  for (const auto& source : sources_) writers.push_back(source->id());
+  output_->add_to_file([&](trace::Writer& file) {
+    for (const trace::WriterId& writer : writers) {
+      file.window(writer, window);
+      if (late_ns == 0) continue;
+      const trace::Loss late{trace::LossCause::LateStart,
+                             0,
+                             1,
+                             0,
+                             0,
+                             base::format("recording began {:.3f} ms after the start that was asked for",
+                                          static_cast<double>(late_ns) / 1e6)};
+      file.losses(writer, {&late, 1});
+    }
+  });
+  stated_ = window;
+  window_asked_.reset();
 }
 
 void Collector::begin_copy(const std::string& path) {

@@ -62,6 +62,10 @@ class Collector {
   // waits for the collector's thread, and throws if the copy failed.
   void begin_copy(const std::string& path);
   void end_copy();
+  // From any thread: the collector's thread soon writes that the recorded processes have this window, into the file or,
+  // while a flight recorder is copied, into the copy. stop() and end_copy() write it before they read the rest. A
+  // recording that began `late_ns` after its window has a loss that says so.
+  void state_window(const trace::Window& window, uint64_t late_ns);
   // From any thread: when it returns, everything that all threads have recorded until now is in the file. Throws if
   // this fails.
   void flush();
@@ -82,6 +86,8 @@ class Collector {
   void answer_dumps();
   void answer_copies();
   void answer_flush();
+  void answer_window();
+  void write_window();
   void refuse_when_ended() const;
   void leave_unanswered();  // fails the requests that are pending when the thread ends
   void update_progress();
@@ -104,12 +110,18 @@ class Collector {
   std::optional<CopyAsked> copy_asked_;
   bool copy_end_asked_ = false;
   std::exception_ptr copy_error_;
+  struct WindowAsked {
+    trace::Window window;
+    uint64_t late_ns;
+  };
+  std::optional<WindowAsked> window_asked_;
   bool flush_asked_ = false;
   std::exception_ptr flush_error_;
   bool ended_ = false;  // no request is answered any more
   Progress progress_;
 
   std::optional<trace::WriterId> announced_;
+  std::optional<trace::Window> stated_;  // the window in the file
   uint64_t removed_events_ = 0, removed_lost_ = 0, removed_threads_ = 0, removed_ = 0, removed_unfinished_ = 0;
   std::chrono::nanoseconds nap_{1'000'000};  // how long it sleeps between passes if there is little to read
   std::exception_ptr failure_;               // of the last pass; null: it succeeded

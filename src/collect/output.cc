@@ -192,6 +192,14 @@ void Output::end_copy(const Endings& endings) {
   add_endings(copy.path, endings);
 }
 
+void Output::add_to_file(const std::function<void(trace::Writer&)>& write) {
+  if (!flight_.on()) return write(*file_);
+  if (!copy_ || copy_->failure) return;
+  trace::Writer copy(copy_->path, trace::Writer::Mode::Append);
+  write(copy);
+  copy.close();
+}
+
 void Output::close() {
   if (flight_.on() && was_dumped_) {
     dump(end_path(), {});

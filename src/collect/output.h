@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -54,6 +55,10 @@ class Output {
   void begin_copy(const std::string& path, std::chrono::steady_clock::time_point from);
   void copy_on() noexcept;  // call it repeatedly
   void end_copy(const Endings& endings);
+
+  // Writes chunks that are about the whole recording: into the copy of a flight recorder while there is one, otherwise
+  // into the trace file. Does nothing for a flight recorder that is not copied. Throws kymo::Error.
+  void add_to_file(const std::function<void(trace::Writer&)>& write);
 
   // Completes the file. The data of a flight recorder is now appended to it, after the data of other processes. If
   // there was a dump to that name, the dump stays and the data goes to NAME.end.kymo. Throws kymo::Error.

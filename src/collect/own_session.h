@@ -1,11 +1,13 @@
 // The session of this process, from code or from the environment.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "collect/options.h"
 #include "kymo/session.h"
 #include "record/segment.h"
+#include "trace/model.h"
 
 namespace kymo::collect {
 
@@ -34,6 +36,10 @@ KYMO_API void dump_session(const std::string& path);
 // written.
 KYMO_API void begin_flight_copy(const std::string& path);
 KYMO_API void end_flight_copy();
+
+// Soon says in the file, or in the copy of the flight recorder, which part of the recording counts
+// (Collector::state_window). Does nothing if this copy of the library has no session.
+KYMO_API void state_window(const trace::Window& window, uint64_t late_ns);
 
 // When it returns, everything recorded until now is in the file. Throws kymo::Error if the file cannot be written. Does
 // nothing if this copy of the library has no session.

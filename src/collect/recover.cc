@@ -57,7 +57,7 @@ std::vector<FoundSegment> segments_of(const trace::Reader& reader, record::Shari
 template <typename Names>
 bool is_trace_that(const std::string& path, const Names& names) {
   try {
-    return names(trace::Reader(path));
+    return names(trace::Reader(path, path, trace::Extent::Recorded));
   } catch (const Error&) {
     return false;
   }
@@ -90,7 +90,7 @@ uint64_t bring_in(const trace::Reader& reader, const record::Mapping& mapping, t
 }  // namespace
 
 Recovered recover(const std::string& path) {
-  trace::Reader reader(path);
+  trace::Reader reader(path, path, trace::Extent::Recorded);
   const struct stat status = status_of(path);
   Recovered result;
   for (const std::string& session : std::set<std::string>(reader.sessions())) {
@@ -142,7 +142,7 @@ std::string whole_copy(const std::string& path) {
   if (!made) throw base::file_error("write", copy, errno);
   try {
     append_file(copy, path);
-    trace::Reader reader(copy);
+    trace::Reader reader(copy, copy, trace::Extent::Recorded);
     trace::Writer writer(copy, trace::Writer::Mode::Append);
     if (reader.trace_size() < reader.file_size()) writer.cut_torn_end(reader.trace_size(), reader.file_size());
     for (FoundSegment& segment : segments_of(reader, record::Sharing::Private)) {
@@ -216,7 +216,7 @@ Cleaned clean_segments() {
 LeftOver::LeftOver(const std::string& path) noexcept {
   try {
     const struct stat status = status_of(path);
-    sessions_ = trace::Reader(path).sessions();
+    sessions_ = trace::Reader(path, path, trace::Extent::Recorded).sessions();
     device_ = status.st_dev;
     inode_ = status.st_ino;
   } catch (const std::exception&) {  // not a trace, or not there

@@ -50,7 +50,7 @@ void Relatives::look_at(Collector& collector, FoundSegment& segment) {
   auto source = std::make_unique<Source>(header, origin_of(header), Source::From::Beginning, segment.mapping.geometry);
   if (!wants_us) {
     try {  // its own collector may have got further than the segment says
-      if (!reader_) reader_.emplace(path_);
+      if (!reader_) reader_.emplace(path_, path_, trace::Extent::Recorded);
       source->resume(resume_of(*reader_, source->id()));
     } catch (const Error&) {
     }

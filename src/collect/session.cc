@@ -289,6 +289,10 @@ void end_flight_copy() {
   collector->end_copy();
 }
 
+void state_window(const trace::Window& window, uint64_t late_ns) {
+  if (const std::shared_ptr<Collector> collector = running_collector()) collector->state_window(window, late_ns);
+}
+
 void flush_session() {
   const std::shared_ptr<Collector> collector = running_collector();
   if (!collector) return;

@@ -6,11 +6,14 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
+#include "collect/own_session.h"
 #include "kymo/annotate.h"
 #include "trace/reader.h"
 
@@ -194,6 +197,42 @@ TEST_F(SessionTest, AFlightRecorderKeepsTheLastPartAndDumpsOnDemand) {
   session.close();
   EXPECT_EQ(names_in(file()).at("last"), 1u);
   EXPECT_THROW(dump(file("late.kymo")), Error);
+}
+
+TEST_F(SessionTest, AWindowThatIsStatedMeanwhileIsWhatTheTraceShows) {
+  Session session(file());
+  mark("before");
+  const uint64_t from = base::monotonic_ns();
+  collect::state_window({from, 0}, 1'500'000);
+  mark("inside");
+  const uint64_t to = base::monotonic_ns();
+  mark("after");
+  collect::state_window({from, to}, 0);
+  session.close();
+  const auto names = names_in(file());
+  EXPECT_EQ(names.at("inside"), 1u);
+  EXPECT_EQ(names.size(), 1u);
+  const trace::Reader reader(file());
+  const trace::WriterInfo& writer = reader.writers().begin()->second;
+  EXPECT_EQ(writer.window, (trace::Window{from, to}));
+  ASSERT_EQ(writer.losses.size(), 1u) << "that it began late is said once";
+  EXPECT_EQ(writer.losses[0].detail, "recording began 1.500 ms after the start that was asked for");
+}
+
+TEST_F(SessionTest, AWindowOfACopyOfTheFlightRecorderIsInTheCopy) {
+  SessionOptions options;
+  options.flight_seconds = 30;
+  Session session(file(), options);
+  std::ofstream(file("copy.kymo")).flush();
+  collect::begin_flight_copy(file("copy.kymo"));
+  mark("before");
+  const uint64_t from = base::monotonic_ns();
+  mark("inside");
+  collect::state_window({from, 0}, 0);
+  collect::end_flight_copy();
+  session.close();
+  EXPECT_EQ(names_in(file("copy.kymo")), (std::map<std::string, uint64_t>{{"inside", 1}}));
+  EXPECT_EQ(names_in(file()).at("before"), 1u) << "the flight recorder's own trace has no window";
 }
 
 TEST_F(SessionTest, LongAndManyNamesAreStoredInline) {

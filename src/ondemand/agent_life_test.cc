@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "kymo/session.h"
 #include "ondemand/test_program.h"
 #include "record/clock.h"
+#include "trace/reader.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -151,10 +153,17 @@ TEST_F(AgentLifeTest, KilledItLeavesThePartThatWasRecorded) {
   agent->send(start_for(60'000));
   ASSERT_TRUE(agent->reaches(RequestState::Recording));
   while (!std::filesystem::exists(file("ready"))) usleep(1000);
+  const auto window = [&part] {
+    const trace::Reader reader(part);
+    return reader.writers().empty() ? std::nullopt : reader.writers().begin()->second.window;
+  };
+  while (!window()) usleep(1000);
   EXPECT_EQ(program.end(SIGKILL), -1);
   while (agent->next()) {
   }
   ASSERT_TRUE(std::filesystem::exists(part));
+  EXPECT_NE(window()->from_ns, 0u);
+  EXPECT_EQ(window()->to_ns, 0u) << "its end was not reached";
   // As any command does that is given the file.
   EXPECT_EQ(collect::recover(part).processes, 1u);
   EXPECT_GE(names_in_trace(part)["work"], 10u);

@@ -113,6 +113,7 @@ void Job::advance_time(uint64_t now) {
     begin_recording();
     from_ns_ = at_once ? began_ns_ + request_.warmup_ns : start;
     to_ns_ = from_ns_ + request_.duration_ns;
+    state_window(0);
     result_.late_ns = static_cast<int64_t>(began_ns_) - static_cast<int64_t>(at_once ? arrived_ns_ : start);
     if (!at_once) result_.late_ns = std::max<int64_t>(result_.late_ns, 0);
     step_ = Step::AwaitBegin;
@@ -189,6 +190,7 @@ void Job::advance_iterations(uint64_t now) {
   if (step_ == Step::AwaitIteration && iterations_->from_ns() != 0) return arm_iterations();
   if (step_ == Step::AwaitBegin && iterations_->from_ns() != 0) {
     from_ns_ = iterations_->from_ns();
+    state_window(0);
     step_ = Step::Record;
     state_ = RequestState::Recording;
   }
@@ -208,6 +210,13 @@ void Job::begin_recording() {
   clients_started_ = true;
   began_ns_ = base::monotonic_ns();
   if (request_.most_bytes != 0) next_look_ns_ = began_ns_ + kLookAtSizeEvery;
+}
+
+// `to_ns` is 0 until the end is reached: what is killed before has no end.
+void Job::state_window(uint64_t to_ns) {
+  if (request_.kind != JobKind::Trace) return;
+  const uint64_t late_ns = to_ns == 0 && began_ns_ > from_ns_ ? began_ns_ - from_ns_ : 0;
+  the_recorder().state_window(RecorderOwner::Request, {from_ns_, to_ns}, late_ns);
 }
 
 void Job::end_recording(uint64_t to_ns) {
@@ -238,15 +247,14 @@ void Job::write_in_thread() {
 }
 
 void Job::write() {
+  state_window(to_ns_);
   the_recorder().end(RecorderOwner::Request);
   if (request_.kind == JobKind::Last) the_recorder().dump_flight(file_->part());
   if (request_.kind == JobKind::Memory) {
     trace_ = write_memory_profile(*file_);
     return;
   }
-  collect::ClipOptions clip{static_cast<int64_t>(from_ns_), static_cast<int64_t>(to_ns_), 0, request_.metadata};
-  if (began_ns_ > from_ns_) clip.late_ns = began_ns_ - from_ns_;
-  trace_ = write_trace(*file_, clip, request_.form);
+  trace_ = write_trace(*file_, TraceScope{{from_ns_, to_ns_}, request_.metadata}, request_.form);
 }
 
 void Job::take_written() {

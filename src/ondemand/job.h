@@ -6,7 +6,8 @@
 //
 //   Waiting ─▶ (WarmingUp) ─▶ Recording ─▶ Writing ─▶ Finished, Failed or Cancelled
 //
-// Recording begins a little before the requested time, and the trace is cut to exactly the requested span.
+// Recording begins a little before the requested time and ends a little after. The file states the requested span as
+// its window: its start as soon as it is known, so that the trace of a program that is killed says it too.
 #pragma once
 
 #include <atomic>
@@ -91,6 +92,7 @@ class Job {
   void advance_time(uint64_t now);
   void advance_iterations(uint64_t now);
   void check_size(uint64_t now);
+  void state_window(uint64_t to_ns);
   void end_recording(uint64_t to_ns);
   void write_in_thread();
   void write();

@@ -25,9 +25,7 @@ class OutputFile {
 
   const std::string& path() const { return path_; }  // its folder without links
   const std::string& part() const { return part_; }
-  // Creates another new, empty file next to them, with this ending. Throws like the constructor.
-  std::string reserve(const std::string& ending);
-  // Renames one of them to the final name. Throws kymo::Error.
+  // Renames `file` to the final name. Throws kymo::Error.
   void complete(const std::string& file);
   // Keeps PATH.part: it contains the recording.
   void keep() { keep_ = true; }
@@ -35,6 +33,9 @@ class OutputFile {
   void forget() { reserved_.clear(); }
 
  private:
+  // Creates a new, empty file next to `path_`, with this ending.
+  std::string reserve(const std::string& ending);
+
   std::string path_, part_;
   std::vector<std::string> reserved_;
   bool keep_ = false;

@@ -107,6 +107,11 @@ void Recorder::begin(RecorderOwner owner, const std::string& path, const Session
   }
 }
 
+void Recorder::state_window(RecorderOwner owner, const trace::Window& window, uint64_t late_ns) {
+  const std::lock_guard lock(mutex_);
+  if (owner_ == owner) collect::state_window(window, late_ns);
+}
+
 void Recorder::end(RecorderOwner owner) {
   const std::lock_guard lock(mutex_);
   if (owner_ != owner) return;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kymo/session.h"
+#include "trace/model.h"
 
 namespace kymo::ondemand {
 
@@ -22,6 +23,9 @@ class Recorder {
   // Throws kymo::Error if something records already, and names it; and everything that a Session throws. For a trace
   // that the code requests, a flight recorder ends first, without a trace.
   void begin(RecorderOwner owner, const std::string& path, const SessionOptions& options, bool with_heap);
+  // Says in the file which part of the recording counts (collect::state_window). Does nothing if the owner has no
+  // recording.
+  void state_window(RecorderOwner owner, const trace::Window& window, uint64_t late_ns);
   // Completes the file. Does nothing if the owner has no recording, or had to give way. Throws what a Session throws.
   void end(RecorderOwner owner);
 

@@ -12,6 +12,7 @@
 #include "convert/perfetto.h"
 #include "kymo/error.h"
 #include "trace/reader.h"
+#include "trace/writer.h"
 
 namespace kymo::ondemand {
 namespace {
@@ -32,6 +33,20 @@ void convert_to(const std::string& path, const trace::Reader& reader, OutputForm
   sink.finish();
 }
 
+// Adds what the recording does not say yet.
+void add_scope(const std::string& path, const TraceScope& scope) {
+  const trace::Reader recorded(path, path, trace::Extent::Recorded);
+  trace::Writer file(path, trace::Writer::Mode::Append);
+  for (const auto& [id, writer] : recorded.writers()) {
+    if (writer.window != scope.window) file.window(id, scope.window);
+    if (scope.metadata.empty()) continue;
+    trace::Origin origin = writer.origin;
+    origin.metadata = scope.metadata;
+    file.origin(id, origin);
+  }
+  file.close();
+}
+
 WrittenTrace count_trace(const trace::Reader& reader) {
   WrittenTrace counted;
   for (const trace::EventChunk& chunk : reader.event_chunks())
@@ -43,22 +58,15 @@ WrittenTrace count_trace(const trace::Reader& reader) {
 
 }  // namespace
 
-WrittenTrace write_trace(OutputFile& file, const std::optional<collect::ClipOptions>& clip, OutputForm form) {
-  WrittenTrace written;
-  std::string whole = file.part();
-  if (clip) {
-    whole = file.reserve(".clip");
-    const collect::Clipped clipped = collect::clip_file(file.part(), whole, *clip);
-    written.events = clipped.events;
-    written.losses = clipped.losses;
-  }
+WrittenTrace write_trace(OutputFile& file, const std::optional<TraceScope>& scope, OutputForm form) {
+  if (scope) add_scope(file.part(), *scope);
+  const trace::Reader reader(file.part());
+  WrittenTrace written = count_trace(reader);
   const bool convert = is_converted(file.path()) || (form != OutputForm::ByName && !file.path().ends_with(".kymo"));
-  if (convert || !clip) {
-    const trace::Reader reader(whole);
-    if (!clip) written = count_trace(reader);
-    if (convert) convert_to(file.path(), reader, form);
-  }
-  if (!convert) file.complete(whole);
+  if (convert)
+    convert_to(file.path(), reader, form);
+  else
+    file.complete(file.part());
   struct stat status {};
   if (stat(file.path().c_str(), &status) != 0)
     throw Error(base::format("{} is gone: {}", file.path(), std::strerror(errno)));

@@ -1,16 +1,24 @@
-// Converts a recording to the requested file: cut to its span, in the format of its file name.
+// Converts a recording to the requested file: with its window, in the format of its file name.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "collect/clip.h"
 #include "ondemand/output_file.h"
+#include "trace/model.h"
 
 namespace kymo::ondemand {
 
 enum class OutputForm : uint8_t { ByName, ChromeJson, Perfetto };  // for a file whose name has no known extension
+
+// What the trace says about itself. The recording is a little longer than its window; readers leave out the rest.
+struct TraceScope {
+  trace::Window window;
+  std::vector<std::pair<std::string, std::string>> metadata;
+};
 
 struct WrittenTrace {
   std::string path = {};
@@ -18,9 +26,9 @@ struct WrittenTrace {
 };
 
 // file.part() becomes file.path(): .kymo is kept as it is; .json, .json.gz, .pftrace and .csv are converted; other
-// names use `form`, or are kept as they are. `clip` empty: the whole recording. Throws kymo::Error; then file.part()
-// still exists.
-WrittenTrace write_trace(OutputFile& file, const std::optional<collect::ClipOptions>& clip,
+// names use `form`, or are kept as they are. `scope` empty: the whole recording. A file that is kept is not read or
+// copied, only its index and the edges of its window are. Throws kymo::Error; then file.part() still exists.
+WrittenTrace write_trace(OutputFile& file, const std::optional<TraceScope>& scope,
                          OutputForm form = OutputForm::ByName);
 
 }  // namespace kymo::ondemand

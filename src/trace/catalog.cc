@@ -30,7 +30,7 @@ void put_in_order(std::vector<ClockPair>& pairs) {
 }  // namespace
 
 bool is_catalog(ChunkType type) {
-  return type == ChunkType::Ending ||
+  return type == ChunkType::Ending || type == ChunkType::Window ||
          (type != ChunkType::Events && type >= ChunkType::Origin && type <= ChunkType::Costs);
 }
 
@@ -43,7 +43,8 @@ void Catalog::add(const ChunkHeader& header, base::Bytes payload) {
   WriterInfo& writer = writers_[header.writer];
   Loose& loose = loose_[header.writer];
   writer.id = header.writer;
-  if (header.type != ChunkType::Origin && header.type != ChunkType::Ending) loose.recorded = true;
+  const bool only_announces = header.type == ChunkType::Origin || header.type == ChunkType::Ending;
+  if (!only_announces && header.type != ChunkType::Window) loose.recorded = true;
   base::ByteReader in(payload);
   switch (header.type) {
     case ChunkType::Origin:
@@ -68,6 +69,9 @@ void Catalog::add(const ChunkHeader& header, base::Bytes payload) {
       return restate(in, writer.costs, &Cost::track);
     case ChunkType::Ending:
       for (const Ending& ending : read_records<Ending>(in)) writer.ending = ending;
+      break;
+    case ChunkType::Window:
+      for (const Window& window : read_records<Window>(in)) writer.window = window;
       break;
     case ChunkType::Events:
     case ChunkType::Index:
@@ -103,6 +107,26 @@ void Catalog::add_loss(Loose& loose, Loss loss) {
   sum.count += loss.count;
   sum.first = std::min(sum.first, loss.first);
   sum.last = std::max(sum.last, loss.last);
+}
+
+void Catalog::forget_losses(const WriterId& id) { loose_[id].losses.clear(); }
+
+void Catalog::add_losses(const WriterId& id, base::Bytes payload, const std::function<bool(const Loss&)>& counts) {
+  base::ByteReader in(payload);
+  for (Loss& loss : read_records<Loss>(in))
+    if (counts(loss)) add_loss(loose_[id], std::move(loss));
+}
+
+void Catalog::limit_ending(const WriterId& id, uint64_t alive_until) {
+  std::optional<Ending>& ending = writers_.at(id).ending;
+  if (ending) ending->alive_until = std::min(ending->alive_until, alive_until);
+}
+
+void Catalog::narrow(const WriterId& id, const Window& window) {
+  std::optional<Window>& stated = writers_.at(id).window;
+  if (!stated) stated.emplace();
+  stated->from_ns = std::max(stated->from_ns, window.from_ns);
+  if (stated->to_ns == 0 || (window.to_ns != 0 && window.to_ns < stated->to_ns)) stated->to_ns = window.to_ns;
 }
 
 void Catalog::finish() {

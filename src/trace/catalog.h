@@ -4,6 +4,7 @@
 // losses and clock pairs, once for many chunks.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -26,6 +27,15 @@ class Catalog {
   // before the error may have been added.
   void add(const ChunkHeader&, base::Bytes payload_untrusted);
   void finish();
+
+  // The losses of a writer again, without those that `counts` refuses: forget them, add() or add_losses() all of its
+  // losses chunks, finish().
+  void forget_losses(const WriterId&);
+  void add_losses(const WriterId&, base::Bytes payload_untrusted, const std::function<bool(const Loss&)>& counts);
+  // What lies after the window of a writer is no sign of life: its ending says at most this tick.
+  void limit_ending(const WriterId&, uint64_t alive_until);
+  // Only the part of its window that is also inside this one counts.
+  void narrow(const WriterId&, const Window&);
 
   const std::map<WriterId, WriterInfo>& writers() const { return writers_; }
   const std::set<std::string>& sessions() const { return sessions_; }

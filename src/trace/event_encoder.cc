@@ -40,34 +40,6 @@ void check(const EventBatch& batch) {
   check(points.values);
 }
 
-// From the earliest to the latest time of what happened in the batch: its ranges, its points, and the starts of ranges
-// that were opened in it and are open still. Ranges open throughout do not count, or every chunk would reach back to
-// the start of main().
-struct Span {
-  uint64_t first = ~uint64_t{0}, last = 0;
-
-  void include(uint64_t time) {
-    first = std::min(first, time);
-    last = std::max(last, time);
-  }
-};
-
-Span span_of(const EventBatch& batch) {
-  Span span;
-  const Ranges& ranges = batch.ranges;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    span.include(ranges.end[i] - ranges.duration[i]);
-    span.include(ranges.end[i]);
-  }
-  for (uint64_t time : batch.points.time) span.include(time);
-  for (size_t i = 0; i < batch.closing.size(); ++i) {
-    const uint64_t start = batch.closing[i].start;
-    const bool was_open = i < batch.opening.size() && batch.opening[i].start == start;
-    if (!was_open) span.include(start);
-  }
-  return span.first <= span.last ? span : Span{0, 0};
-}
-
 template <typename Byte>
 std::span<const uint8_t> bytes_of(const Byte* data, size_t size) {
   static_assert(sizeof(Byte) == 1);
@@ -75,6 +47,26 @@ std::span<const uint8_t> bytes_of(const Byte* data, size_t size) {
 }
 
 }  // namespace
+
+BatchSpan span_of(const EventBatch& batch) {
+  BatchSpan span{~uint64_t{0}, 0};
+  const auto include = [&span](uint64_t time) {
+    span.first = std::min(span.first, time);
+    span.last = std::max(span.last, time);
+  };
+  const Ranges& ranges = batch.ranges;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    include(ranges.end[i] - ranges.duration[i]);
+    include(ranges.end[i]);
+  }
+  for (uint64_t time : batch.points.time) include(time);
+  for (size_t i = 0; i < batch.closing.size(); ++i) {
+    const uint64_t start = batch.closing[i].start;
+    const bool was_open = i < batch.opening.size() && batch.opening[i].start == start;
+    if (!was_open) include(start);
+  }
+  return span.first <= span.last ? span : BatchSpan{};
+}
 
 void EventEncoder::encode(const EventBatch& batch, ChunkHeader& header, base::ByteWriter& out) {
   check(batch);
@@ -91,7 +83,7 @@ void EventEncoder::encode(const EventBatch& batch, ChunkHeader& header, base::By
   out.append(columns_.planes());
   store_prefix(out.data() + begin, head_end - begin - kEventPrefixBytes, directory_end - head_end);
 
-  const Span span = span_of(batch);
+  const BatchSpan span = span_of(batch);
   header.first = span.first;
   header.last = span.last;
   header.range_count = static_cast<uint32_t>(batch.ranges.size());

@@ -13,6 +13,14 @@
 
 namespace kymo::trace {
 
+// From the earliest to the latest time of what happened in a batch: its ranges, its points, and the starts of ranges
+// that were opened in it and are still open. Ranges that are open throughout do not count, or every chunk would reach
+// back to the start of main(). {0, 0} if nothing happened.
+struct BatchSpan {
+  uint64_t first = 0, last = 0;
+};
+BatchSpan span_of(const EventBatch&);
+
 class EventEncoder {
  public:
   // Appends the payload, without padding, and sets the header's fields: times, counts, track, ring and sequence. Throws

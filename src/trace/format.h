@@ -22,6 +22,7 @@ enum class ChunkType : uint16_t {
   Index = 9,
   Tiles = 10,  // reserved
   Ending = 11,
+  Window = 12,
 };
 
 // The first byte never starts a text, and the line end shows damage by an editor or by a transfer in text mode.

@@ -238,6 +238,15 @@ struct Origin {
   bool operator==(const Origin&) const = default;
 };
 
+// The part of a recording that was asked for. What its writer recorded outside of it does not count: readers leave it
+// out, and cut ranges at its edges. The newest record counts. Times are the host's CLOCK_MONOTONIC, as in ClockPair;
+// both ends are inside.
+struct Window {
+  uint64_t from_ns = 0;
+  uint64_t to_ns = 0;  // 0: it has no end. The end was not reached, or its time is not known yet
+  bool operator==(const Window&) const = default;
+};
+
 // The last record of a writer: everything that it recorded is in the trace.
 struct Ending {
   // When the process was last known to be alive, in ticks of its clock 1: its open ranges lasted until then. 0: not

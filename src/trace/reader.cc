@@ -13,6 +13,7 @@
 #include "trace/index_chain.h"
 #include "trace/trace_file.h"
 #include "trace/walk.h"
+#include "trace/window_view.h"
 
 namespace kymo::trace {
 
@@ -60,7 +61,8 @@ Scratch& scratch() {
 }  // namespace
 
 struct Reader::Impl {
-  Impl(const std::string& path, const std::string& name) : file(path, name), file_size(file.size()) {
+  Impl(const std::string& path, const std::string& name, Extent which)
+      : file(path, name), file_size(file.size()), extent(which) {
     if (file_size == 0) {
       throw Error(base::format("{} is empty: nothing was recorded, or its recorder has yet to write", name));
     }
@@ -68,20 +70,21 @@ struct Reader::Impl {
     const uint64_t walk_to = by_index.empty() ? file_size : by_index.front().offset;
     take_walk(walk_chunks(file, 0, walk_to));
     if (!by_index.empty()) {
-      torn_end = false;  // what the walk ended with lies in the middle
+      // What the walk ended with lies in the middle.
+      if (tail) problems.push_back(*std::exchange(tail, std::nullopt));
       for (const FoundChunk& chunk : by_index) take(chunk);
       trace_size = file_size;
       indexed = walk_to == 0;
     }
     if (chunk_count == 0) refuse(file);
     catalog.finish();
+    look_through_windows();
   }
 
   void take_walk(Walk walk) {
     for (const FoundChunk& chunk : walk.chunks) take(chunk);
     std::move(walk.problems.begin(), walk.problems.end(), std::back_inserter(problems));
-    torn_end = walk.tail.has_value();
-    if (torn_end) problems.push_back(std::move(*walk.tail));
+    tail = std::move(walk.tail);
     trace_size = walk.end;
   }
 
@@ -95,6 +98,7 @@ struct Reader::Impl {
       return leave_out(chunk, base::format("it is of version {}, which only a newer Kymo reads", header.version));
     }
     if (events) return event_chunks.push_back(to_event_chunk(chunk));
+    if (header.type == ChunkType::Losses) loss_chunks.push_back(chunk);
     try {
       catalog.add(header, file.payload(chunk, bytes));
     } catch (const Error& error) {
@@ -116,6 +120,71 @@ struct Reader::Impl {
     return {chunk.offset, *header};
   }
 
+  // Runs it and says in its errors which chunk of which file they are about.
+  auto about(const EventChunk& chunk, auto&& work) const {
+    try {
+      return work();
+    } catch (const Error& error) {
+      throw Error(base::format("{}: the chunk at {} cannot be read: {}", file.path(), chunk.offset, error.what()));
+    }
+  }
+
+  // After each change of the catalog.
+  void look_through_windows() {
+    view.reset();
+    shown_problems = problems;
+    if (tail) shown_problems.push_back(*tail);
+    const auto& writers = catalog.writers();
+    const bool has_window =
+        std::any_of(writers.begin(), writers.end(), [](const auto& w) { return w.second.window.has_value(); });
+    if (extent == Extent::Recorded || !has_window) return;
+    limit_endings();
+    count_losses_inside();
+    view.emplace(writers, event_chunks, [this](const EventChunk& chunk, EventBatch& into, unsigned parts) {
+      about(chunk, [&] { decode(find(chunk), into, parts); });
+    });
+    const auto& left_out = view->problems();
+    shown_problems.insert(shown_problems.end(), left_out.begin(), left_out.end());
+  }
+
+  void limit_endings() {
+    constexpr uint32_t kHostClock = 1;
+    for (const auto& [id, writer] : catalog.writers()) {
+      const auto host = writer.clocks.find(kHostClock);
+      if (!writer.window || writer.window->to_ns == 0 || !writer.ending || host == writer.clocks.end()) continue;
+      const ClockMap clock(host->second);
+      const uint64_t alive_until = writer.ending->alive_until;
+      const TickSpan span = ticks_of_window(clock, *writer.window, alive_until, alive_until);
+      if (clock.usable() && !span.empty()) catalog.limit_ending(id, span.last());
+    }
+  }
+
+  void count_losses_inside() {
+    std::map<WriterId, TrackClocks> clocks;
+    for (const auto& [id, writer] : catalog.writers()) {
+      if (!writer.window) continue;
+      catalog.forget_losses(id);
+      clocks.emplace(id, TrackClocks(writer));
+    }
+    for (const FoundChunk& chunk : loss_chunks) {
+      const auto windowed = clocks.find(chunk.header.writer);
+      if (windowed == clocks.end()) continue;
+      const Window window = *catalog.writers().at(chunk.header.writer).window;
+      try {
+        catalog.add_losses(chunk.header.writer, file.payload(chunk, bytes),
+                           [&](const Loss& loss) { return is_inside(loss, window, windowed->second); });
+      } catch (const Error&) {
+        // It is among the problems since it was found.
+      }
+    }
+    catalog.finish();
+  }
+
+  void decode(const FoundChunk& found, EventBatch& into, unsigned parts) const {
+    Scratch& mine = scratch();
+    mine.decoder.decode(file.payload(found, mine.bytes), found.header, parts, into);
+  }
+
   // Reads only the front of the chunk.
   EventHead head(const FoundChunk& found) const {
     const uint64_t offset = found.offset + found.header.header_length;
@@ -132,29 +201,25 @@ struct Reader::Impl {
     return read_head(find_head(front, prefix));
   }
 
-  // Runs it and says in its errors which chunk of which file they are about.
-  auto about(const EventChunk& chunk, auto&& work) const {
-    try {
-      return work();
-    } catch (const Error& error) {
-      throw Error(base::format("{}: the chunk at {} cannot be read: {}", file.path(), chunk.offset, error.what()));
-    }
-  }
-
   TraceFile file;
   uint64_t file_size = 0, trace_size = 0;
   size_t chunk_count = 0;
   bool indexed = false;
   bool is_being_written = false;
-  bool torn_end = false;  // the last of the problems is the end of the file, which refresh() may find whole
+  Extent extent = Extent::Windows;
   Catalog catalog;
-  std::vector<EventChunk> event_chunks;
+  std::vector<EventChunk> event_chunks;  // as they were recorded
+  std::vector<FoundChunk> loss_chunks;
+  std::optional<WindowView> view;  // none: everything is shown as it was recorded
   std::vector<Problem> problems;
+  std::optional<Problem> tail;          // the end of the file, which refresh() may find whole
+  std::vector<Problem> shown_problems;  // all of them
   std::vector<std::byte> bytes;
 };
 
 Reader::Reader(const std::string& path) : Reader(path, path) {}
-Reader::Reader(const std::string& path, const std::string& name) : impl_(std::make_unique<Impl>(path, name)) {}
+Reader::Reader(const std::string& path, const std::string& name, Extent extent)
+    : impl_(std::make_unique<Impl>(path, name, extent)) {}
 Reader::~Reader() = default;
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
@@ -167,18 +232,24 @@ bool Reader::refresh() {
   }
   if (size == impl.file_size) return false;
   impl.file_size = size;
-  if (impl.torn_end) impl.problems.pop_back();
   const size_t before = impl.chunk_count;
   impl.take_walk(walk_chunks(impl.file, impl.trace_size, size));
   impl.catalog.finish();
+  impl.look_through_windows();
   return impl.chunk_count > before;
+}
+
+void Reader::narrow(const std::map<WriterId, Window>& windows) {
+  for (const auto& [id, window] : windows) impl_->catalog.narrow(id, window);
+  impl_->look_through_windows();
 }
 
 void Reader::read(const EventChunk& chunk, EventBatch& into, unsigned parts) const {
   impl_->about(chunk, [&] {
     const FoundChunk found = impl_->find(chunk);
-    Scratch& mine = scratch();
-    if (parts == kOpenStacks) {
+    const WindowView::Seen* seen = impl_->view ? impl_->view->find(chunk) : nullptr;
+    const unsigned needed = seen != nullptr ? seen->parts(parts) : parts;
+    if (needed == kOpenStacks) {
       EventHead head = impl_->head(found);
       into = EventBatch();
       into.track = found.header.track;
@@ -187,13 +258,20 @@ void Reader::read(const EventChunk& chunk, EventBatch& into, unsigned parts) con
       into.sequence_end = found.header.sequence_end;
       into.opening = std::move(head.opening);
       into.closing = std::move(head.closing);
-      return;
+    } else {
+      impl_->decode(found, into, needed);
     }
-    mine.decoder.decode(impl_->file.payload(found, mine.bytes), found.header, parts, into);
+    if (seen != nullptr) seen->apply(into, parts);
   });
 }
 
 std::vector<DepthSummary> Reader::summaries(const EventChunk& chunk) const {
+  const WindowView::Seen* seen = impl_->view ? impl_->view->find(chunk) : nullptr;
+  if (seen != nullptr && !seen->all_inside) {
+    EventBatch batch;
+    read(chunk, batch, kRangeTimes | kRangeDepths);
+    return summarise(batch.ranges);
+  }
   return impl_->about(chunk, [&] { return impl_->head(impl_->find(chunk)).summaries; });
 }
 
@@ -206,7 +284,9 @@ const std::set<std::string>& Reader::sessions() const { return impl_->catalog.se
 bool Reader::is_being_written() const { return impl_->is_being_written; }
 void Reader::set_being_written(bool is) { impl_->is_being_written = is; }
 bool Reader::has_unended_session() const { return impl_->catalog.has_unended_session(); }
-const std::vector<EventChunk>& Reader::event_chunks() const { return impl_->event_chunks; }
-const std::vector<Problem>& Reader::problems() const { return impl_->problems; }
+const std::vector<EventChunk>& Reader::event_chunks() const {
+  return impl_->view ? impl_->view->chunks() : impl_->event_chunks;
+}
+const std::vector<Problem>& Reader::problems() const { return impl_->shown_problems; }
 
 }  // namespace kymo::trace

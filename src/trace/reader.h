@@ -1,5 +1,7 @@
 // Reads a trace file: by its index if there is one, otherwise by its chunk headers. Events are read only on request.
 //
+// If a writer states a window (model.h), the reader shows only what is inside: its chunks, counts, events and losses.
+//
 // All data is untrusted: lengths are checked against the file and against fixed limits, damaged chunks are skipped and
 // listed in problems(), and a torn end is not an error. Several threads may read events from one Reader at the same
 // time; no other thread may use it during refresh().
@@ -19,6 +21,7 @@
 namespace kymo::trace {
 
 // The content of a chunk header.
+// Of a chunk that a window cuts, the counts and times are those of the part inside.
 struct EventChunk {
   uint64_t offset = 0;  // in the file
   uint64_t length = 0;  // with the header
@@ -43,6 +46,7 @@ struct WriterInfo {
   std::vector<Loss> losses;  // merged by cause, track and detail
   std::map<uint32_t, Cost> costs;
   std::optional<Ending> ending;
+  std::optional<Window> window;  // what it stated, and Reader::narrow() left of that
 
   // True if data is missing: its process still records, or the data is still in shared memory.
   bool lacks_ending() const { return origin.announces_ending != 0 && !ending; }
@@ -66,18 +70,24 @@ enum Part : unsigned {
   kEverything = ~0u,
 };
 
+// Recorded: also what is outside of the windows, for code that continues a recording.
+enum class Extent : uint8_t { Windows, Recorded };
+
 class Reader {
  public:
   // Throws kymo::Error: file not found, not a trace (with what it looks like), or nothing readable in it.
   explicit Reader(const std::string& path);
   // Reads `path`, but uses `name` in messages and for path().
-  Reader(const std::string& path, const std::string& name);
+  Reader(const std::string& path, const std::string& name, Extent extent = Extent::Windows);
   ~Reader();
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
 
   // Reads what was appended since. True if there is more.
   bool refresh();
+
+  // From now on it shows of these writers only what is inside these windows too.
+  void narrow(const std::map<WriterId, Window>& windows);
 
   const std::string& path() const;
   uint64_t file_size() const;

@@ -45,6 +45,7 @@ void fields(auto& io, MaybeConst<Cost> auto& cost) {
   io(cost.track, cost.events, cost.picoseconds_per_event, cost.blocked_ns, cost.collector_cpu_ns);
 }
 void fields(auto& io, MaybeConst<Ending> auto& ending) { io(ending.alive_until); }
+void fields(auto& io, MaybeConst<Window> auto& window) { io(window.from_ns, window.to_ns); }
 void fields(auto& io, MaybeConst<std::pair<std::string, std::string>> auto& pair) { io(pair.first, pair.second); }
 
 class FieldWriter {
@@ -149,6 +150,7 @@ KYMO_INSTANTIATE(Stack);
 KYMO_INSTANTIATE(Loss);
 KYMO_INSTANTIATE(Cost);
 KYMO_INSTANTIATE(Ending);
+KYMO_INSTANTIATE(Window);
 #undef KYMO_INSTANTIATE
 
 }  // namespace kymo::trace

@@ -12,7 +12,7 @@
 
 namespace kymo::trace {
 
-// For Origin, EventClass, Track, ClockDomain, Module, Frame, Stack, Loss, Cost and Ending.
+// For Origin, EventClass, Track, ClockDomain, Module, Frame, Stack, Loss, Cost, Ending and Window.
 template <typename T>
 void write_records(base::ByteWriter& out, std::span<const T> records);
 

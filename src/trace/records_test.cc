@@ -40,6 +40,7 @@ TEST(RecordsTest, EveryKindComesBack) {
   expect_back<Stack>({{1, {3, 2, 1}}, {2, {}}});
   expect_back<Loss>({{LossCause::LateStart, 1, 2, 3, 4, "detail"}});
   expect_back<Cost>({{1, 2, 3, 4, 5}});
+  expect_back<Window>({{1, 2}, {~uint64_t{0}, 0}});
   expect_back<Cost>({});
 }
 

@@ -153,6 +153,10 @@ void Writer::costs(const WriterId& writer, std::span<const Cost> costs) {
   impl_->records(ChunkType::Costs, writer, costs);
 }
 
+void Writer::window(const WriterId& writer, const Window& window) {
+  impl_->records<Window>(ChunkType::Window, writer, {&window, 1});
+}
+
 void Writer::ending(const WriterId& writer, const Ending& ending) {
   impl_->records<Ending>(ChunkType::Ending, writer, {&ending, 1});
 }

@@ -34,6 +34,7 @@ class Writer {
   void stacks(const WriterId&, std::span<const Module>, std::span<const Frame>, std::span<const Stack>);
   void losses(const WriterId&, std::span<const Loss>);  // additions, not totals
   void costs(const WriterId&, std::span<const Cost>);   // totals so far
+  void window(const WriterId&, const Window&);          // replaces an earlier one
   void ending(const WriterId&, const Ending&);          // the last chunk of the writer
 
   // Appends complete chunks of another Writer, unchanged.

@@ -21,6 +21,10 @@
 //
 //   device.kymo     a thread that launches, two queues of a device, one queue of another device without a clock
 //
+//   window.kymo     as rich.kymo, with losses, and it states a window from 25 to 84 ms
+//
+//   killed.kymo     the same, but the window has no end
+//
 //   empty.kymo      no bytes
 //
 //   foreign.json    the trace of another tool
@@ -238,6 +242,19 @@ void write_lossy(const std::string& path) {
   writer.close();
 }
 
+// The losses are before the window, inside it and after it.
+void write_window(const std::string& path, uint64_t to) {
+  write_rich(path, 0x99);
+  Writer writer(path, Writer::Mode::Append);
+  const WriterId id = writer_id(0x99);
+  for (const uint64_t at : {10 * kMillisecond, 50 * kMillisecond, 100 * kMillisecond}) {
+    const Loss loss{LossCause::RingFull, kWorker, at / kMillisecond, kBoot + at, kBoot + at + kMillisecond, ""};
+    writer.losses(id, std::vector{loss});
+  }
+  writer.window(id, {kBoot + 25 * kMillisecond, to});
+  writer.close();
+}
+
 std::string contents_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -420,6 +437,8 @@ int main(int argc, char** argv) try {
   fs::current_path(argv[1]);
   write_rich("rich.kymo");
   write_lossy("lossy.kymo");
+  write_window("window.kymo", kBoot + 84 * kMillisecond);
+  write_window("killed.kymo", 0);
   write_both();
   write_damaged();
   write_torn();

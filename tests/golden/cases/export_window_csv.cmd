@@ -1,0 +1,1 @@
+kymo export window.kymo -o w.csv && cat w.csv

@@ -1,0 +1,2 @@
+# the program was killed before the end of its window
+kymo info killed.kymo

@@ -1,0 +1,2 @@
+# only what is inside the window counts, also of the losses
+kymo info window.kymo

@@ -1,0 +1,1 @@
+kymo stats window.kymo

@@ -119,7 +119,7 @@ int recover(const Arguments& arguments) {
   options::CommandLine line(
       "recover", "kymo recover FILE [options]\n       kymo recover --clean",
       "Adds the events that crashed or killed programs left in memory to the trace they were recording.\n"
-      "The commands info, stats and export do the same automatically before they read a trace.",
+      "The commands info, stats, memory, export and cut do the same automatically before they read a trace.",
       "kymo recover run.kymo\nkymo recover --clean");
   line.text(
       "FILE", "", [&](const std::string& text) { path = text; }, "the trace");

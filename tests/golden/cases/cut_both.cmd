@@ -1,0 +1,1 @@
+kymo cut both.kymo -o part.kymo --to 30ms && kymo info part.kymo

@@ -1,0 +1,1 @@
+cp rich.kymo old.kymo && kymo cut window.kymo -o old.kymo

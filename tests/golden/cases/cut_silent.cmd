@@ -1,0 +1,2 @@
+exit: 1
+kymo cut silent.kymo -o part.kymo --to 10ms

@@ -1,0 +1,2 @@
+exit: 1
+kymo cut rich.kymo -o none/part.kymo --to 10ms

@@ -109,6 +109,28 @@ TEST_F(OnDemandEndsTest, ProgramThatIsKilledMeanwhileHurtsNobodyElse) {
   EXPECT_GT(read_back(trace_of(lives)).count("request"), 0u);
 }
 
+TEST_F(OnDemandEndsTest, KilledProgramLeavesATraceThatSaysWhereItsSpanStartsAndThatItHasNoEnd) {
+  const Process dies = serve();
+  Process waiting = start_kymo({"trigger", "--all", "--start-at", "+1s", "--duration", "1h", "-o", pattern()});
+  wait_until_doing(dies, "recording");
+  usleep(500'000);  // for a request, also on a busy machine
+  dies.signal(SIGKILL);
+  EXPECT_EQ(waiting.wait().code, 1);
+  const std::string part = trace_of(dies) + ".part";
+  const Ending info = run({program("kymo"), "info", part});
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.out, HasSubstr("its end is not in the file"));
+  const Readback trace = read_back(part);
+  EXPECT_TRUE(sound(trace)) << trace.summary();
+  EXPECT_GT(trace.count("request"), 0u);
+  const Readback recorded = read_back(trace::Reader(part, part, trace::Extent::Recorded));
+  EXPECT_GT(recorded.count("request"), trace.count("request")) << "recording begins before the span";
+
+  const Ending cut = run({program("kymo"), "cut", part, "-o", file("cut.kymo")});
+  EXPECT_EQ(cut.code, 0) << cut.err;
+  EXPECT_EQ(read_back(file("cut.kymo")).count("request"), trace.count("request"));
+}
+
 TEST_F(OnDemandEndsTest, ProgramThatEndsMeanwhileCompletesItsTrace) {
   Process program = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});

@@ -137,7 +137,7 @@ std::optional<Span> span_of(const std::string& path) {
     Span span{1e30, 0, false, 0};
     for (const trace::EventChunk& chunk : reader.event_chunks()) {
       const trace::WriterInfo& writer = reader.writers().at(chunk.writer);
-      const trace::ClockMap clock(writer.clocks.at(writer.tracks.at(chunk.track).clock));
+      const trace::ClockMap clock = trace::clock_map(writer.clocks.at(writer.tracks.at(chunk.track).clock));
       span.first_ns = std::min(span.first_ns, static_cast<double>(clock.to_realtime_ns(chunk.first)));
       span.last_ns = std::max(span.last_ns, static_cast<double>(clock.to_realtime_ns(chunk.last)));
     }

@@ -49,7 +49,7 @@ void read_everything(const std::string& path) {
   }
   for (const auto& [id, writer] : reader.writers()) {
     for (const auto& [clock_id, clock] : writer.clocks) {
-      const ClockMap map(clock);
+      const ClockMap map = clock_map(clock);
       for (const ClockPair& pair : clock.pairs) map.to_realtime_ns(pair.ticks + 1);
     }
   }

@@ -126,7 +126,7 @@ TEST_P(DeviceWorkTest, DeviceTimesFallBetweenTheHostsWithinTheStatedError) {
   const auto& writer = reader.writers().begin()->second;
   size_t seen = 0;
   for (const Event* kernel : on(trace, "scale", TrackKind::DeviceQueue)) {
-    const trace::ClockMap clock(writer.clocks.at(trace.tracks[kernel->track].track.clock));
+    const trace::ClockMap clock = trace::clock_map(writer.clocks.at(trace.tracks[kernel->track].track.clock));
     const double error = static_cast<double>(clock.error_ns()) + 1000;
     const auto started = static_cast<double>(clock.to_realtime_ns(kernel->start));
     const auto ended = static_cast<double>(clock.to_realtime_ns(kernel->end));

@@ -90,7 +90,7 @@ TEST_F(OnDemandTest, TracesOfManyProcessesCoverExactlyTheSpanAskedFor) {
     uint64_t first = UINT64_MAX, last = 0;
     for (const trace::EventChunk& chunk : reader.event_chunks()) {
       const trace::WriterInfo& writer = reader.writers().at(chunk.writer);
-      const trace::ClockMap clock(writer.clocks.at(writer.tracks.at(chunk.track).clock));
+      const trace::ClockMap clock = trace::clock_map(writer.clocks.at(writer.tracks.at(chunk.track).clock));
       first = std::min(first, static_cast<uint64_t>(clock.to_realtime_ns(chunk.first)));
       last = std::max(last, static_cast<uint64_t>(clock.to_realtime_ns(chunk.last)));
     }

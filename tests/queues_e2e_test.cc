@@ -125,7 +125,7 @@ TEST_F(QueueFilesTest, TimesAreTheHostsWithinTheStatedError) {
                                    [](const auto& clock) { return clock.second.kind == trace::ClockKind::Device; });
   ASSERT_NE(device, writer.clocks.end());
   EXPECT_EQ(device->second.pairs.size(), 2u);
-  EXPECT_GE(trace::ClockMap(device->second).error_ns(), 250u);
+  EXPECT_GE(trace::clock_map(device->second).error_ns(), 250u);
 }
 
 TEST_F(QueueFilesTest, ViewersDrawAnArrowFromEachLaunchToItsWork) {

@@ -11,6 +11,7 @@
 #include "analyze/point_tables.h"
 #include "analyze/range_groups.h"
 #include "analyze/self_time.h"
+#include "base/clock.h"
 #include "trace/clock.h"
 
 namespace kymo::analyze {
@@ -96,7 +97,7 @@ void Computation::add_unfinished() {
     end = std::max(end, nanoseconds(*track.clock, track.last));
     const trace::WriterInfo& writer = reader_.writers().at(key.first);
     if (!writer.ending && reader_.is_being_written() && track.clock->usable())
-      end = std::max(end, trace::monotonic_now());
+      end = std::max(end, static_cast<int64_t>(base::monotonic_ns()));
     if (writer.ending) end = std::max(end, nanoseconds(clock_of(writer, kHostClock), writer.ending->alive_until));
   }
   for (auto& [key, track] : tracks_) {
@@ -202,7 +203,8 @@ const trace::ClockMap& Computation::clock_of(const trace::WriterInfo& writer, ui
   std::unique_ptr<trace::ClockMap>& map = clocks_[{writer.id, clock}];
   if (map == nullptr) {
     const auto domain = writer.clocks.find(clock);
-    map = std::make_unique<trace::ClockMap>(domain == writer.clocks.end() ? trace::ClockDomain{} : domain->second);
+    map = std::make_unique<trace::ClockMap>();
+    if (domain != writer.clocks.end()) *map = trace::clock_map(domain->second);
   }
   return *map;
 }

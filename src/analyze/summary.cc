@@ -31,7 +31,7 @@ struct Span {
 class ProcessBuilder {
  public:
   explicit ProcessBuilder(const trace::WriterInfo& writer) : writer_(writer) {
-    for (const auto& [id, domain] : writer.clocks) clocks_.emplace(id, trace::ClockMap(domain));
+    for (const auto& [id, domain] : writer.clocks) clocks_.emplace(id, trace::clock_map(domain));
     for (const auto& [id, track] : writer.tracks) {
       TrackSummary& summary = tracks_[id].summary;
       summary.id = id;

@@ -90,7 +90,7 @@ TEST_F(QueueSessionTest, TimesAreConvertedWithTheStatedError) {
   const trace::ClockDomain& domain = seen.clocks.at("compute");
   EXPECT_EQ(domain.kind, trace::ClockKind::Device);
   EXPECT_EQ(domain.pairs.size(), 2u);
-  const trace::ClockMap clock(domain);
+  const trace::ClockMap clock = trace::clock_map(domain);
   ASSERT_TRUE(clock.usable());
   EXPECT_EQ(clock.error_ns(), 90u);
   const trace::Ranges& ranges = seen.ranges.at("compute");
@@ -262,7 +262,7 @@ TEST_F(QueueSessionTest, PolicyOverwriteKnowsWhoseTheLastOnesAre) {
   const Seen seen = look(file());
   ASSERT_TRUE(seen.tracks.contains("compute"));
   EXPECT_EQ(seen.ranges.at("compute").correlation.back(), kMany);
-  EXPECT_TRUE(trace::ClockMap(seen.clocks.at("compute")).usable());
+  EXPECT_TRUE(trace::clock_map(seen.clocks.at("compute")).usable());
   const auto loss = seen.losses.find(trace::LossCause::Overwritten);
   ASSERT_NE(loss, seen.losses.end());
   EXPECT_EQ(loss->second.track, seen.tracks.at("compute").id);

@@ -359,10 +359,7 @@ void Source::take_slot_losses(Slot& slot, uint32_t track) {
 
 // ---- Now and then, and at the end ----------------------------------------------------------------------------------
 
-void Source::add_pair() {
-  const record::Pair pair = record::read_pair();
-  clock_.pairs.push_back({pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns});
-}
+void Source::add_pair() { clock_.pairs.push_back(record::read_pair()); }
 
 // An end without a start is what is left of a range whose start was lost: counted once.
 void Source::keep_unknown_ends() {

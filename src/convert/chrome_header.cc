@@ -166,7 +166,7 @@ int64_t chrome_base_ns(const trace::Reader& reader) {
   for (const auto& [id, writer] : reader.writers()) {
     for (const auto& [track_id, track] : writer.tracks) {
       const auto domain = writer.clocks.find(track.clock);
-      if (domain != writer.clocks.end()) clocks.emplace(std::pair(id, track_id), trace::ClockMap(domain->second));
+      if (domain != writer.clocks.end()) clocks.emplace(std::pair(id, track_id), trace::clock_map(domain->second));
     }
   }
   int64_t earliest = std::numeric_limits<int64_t>::max();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "convert/async_ranges.h"
 #include "convert/chunk_order.h"
 #include "kymo/error.h"
@@ -100,8 +101,8 @@ WalkReport Walk::run() {
       track->process->end_ns = std::max(track->process->end_ns, to_ns(*track, chunk.last));
       const trace::WriterInfo& writer = *track->place->writer;
       if (!writer.ending && reader_.is_being_written()) {
-        const int64_t now = time_base_ == TimeBase::Realtime ? trace::realtime_now() : trace::monotonic_now();
-        track->process->end_ns = std::max(track->process->end_ns, now);
+        const uint64_t now = time_base_ == TimeBase::Realtime ? base::realtime_ns() : base::monotonic_ns();
+        track->process->end_ns = std::max(track->process->end_ns, static_cast<int64_t>(now));
       }
       if (writer.ending && track->place->track->clock == kHostClock)
         track->process->end_ns = std::max(track->process->end_ns, to_ns(*track, writer.ending->alive_until));
@@ -138,7 +139,7 @@ Track* Walk::find_track(const trace::EventChunk& chunk) {
   const auto domain = writer.clocks.find(track.place->track->clock);
   if (domain == writer.clocks.end()) return nullptr;
   std::unique_ptr<trace::ClockMap>& clock = clocks_[{chunk.writer, domain->first}];
-  if (clock == nullptr) clock = std::make_unique<trace::ClockMap>(domain->second);
+  if (clock == nullptr) clock = std::make_unique<trace::ClockMap>(trace::clock_map(domain->second));
   if (!clock->usable()) return nullptr;
   track.clock = clock.get();
 

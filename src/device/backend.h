@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "device/memory_source.h"
 #include "kymo/dtype.h"
 
@@ -66,13 +67,6 @@ struct DeviceInfo {
   // Its clock: nanoseconds per tick, as a ratio, and the number of bits after which it wraps.
   uint64_t tick_numerator = 1, tick_denominator = 1;
   uint32_t clock_bits = 64;
-};
-
-// One moment on the device's clock and on the host's: the device's ticks are within ±error_ns of the host's times.
-struct ClockReading {
-  uint64_t ticks = 0;
-  uint64_t monotonic_ns = 0, realtime_ns = 0;
-  uint64_t error_ns = 0;
 };
 
 // ---- Kernels -------------------------------------------------------------------------------------------------------
@@ -242,7 +236,7 @@ class Accelerator {
   // update.
   virtual std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) = 0;
 
-  virtual ClockReading read_clock() = 0;
+  virtual base::ClockPair read_clock() = 0;  // one moment on the device's clock and on the host's
 
   // After a permanent fault: everything on the device is gone, and the device starts again. The caller must destroy all
   // its queues, markers and programs before. Memory is forgotten, not released.

@@ -41,6 +41,11 @@ Sites& sites_of(OperationKind kind) {
   }
 }
 
+base::ClockPair host_clock_now() {
+  const uint64_t ns = base::monotonic_ns();
+  return {kymo_ticks(), ns, 0, 0};
+}
+
 }  // namespace
 
 QueueRecorder::QueueRecorder(DeviceState& device, StreamState& stream) : device_(device), stream_(stream) {}
@@ -58,8 +63,7 @@ void QueueRecorder::open() {
   queue.period_denominator = info.tick_denominator;
   queue.wrap_bits = info.clock_bits;
   track_ = QueueTrack(queue);
-  opened_ns_ = base::monotonic_ns();
-  opened_ticks_ = kymo_ticks();
+  opened_ = host_clock_now();
 }
 
 QueueRecorder::Call QueueRecorder::begin(const Operation& operation) noexcept {
@@ -136,23 +140,22 @@ void QueueRecorder::add_boundary(std::string_view name, uint64_t handle, Marker*
 void QueueRecorder::note_clock() {
   const uint64_t now = base::monotonic_ns();
   if (clock_noted_ns_ != 0 && now - clock_noted_ns_ < kClockEvery) return;
-  clock_ = device_.accelerator().read_clock();
-  track_.clock_pair(clock_.ticks, clock_.monotonic_ns, clock_.realtime_ns, clock_.error_ns);
+  const base::ClockPair pair = device_.accelerator().read_clock();
+  track_.clock_pair(pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns);
+  const DeviceInfo& info = device_.info();
+  device_clock_ = base::ClockMap({info.tick_numerator, info.tick_denominator, info.clock_bits}, {&pair, 1});
   clock_noted_ns_ = now;
 }
 
 // Over all the time since the queue was opened, so that after a moment it is exact.
-void QueueRecorder::measure_ticks() {
-  const uint64_t ticks = kymo_ticks() - opened_ticks_, ns = base::monotonic_ns() - opened_ns_;
-  if (ticks != 0) ns_per_tick_ = static_cast<double>(ns) / static_cast<double>(ticks);
+void QueueRecorder::measure_host_clock() {
+  host_clock_ = base::ClockMap(base::Counter{}, std::array{opened_, host_clock_now()});
 }
 
 void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   const OperationFacts& operation = pending.operation;
   Site& site = operation.site != nullptr ? *operation.site : sites_of(operation.kind).execution;
-  const DeviceInfo& info = device_.info();
-  const double ns = static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
-                    static_cast<double>(info.tick_denominator);
+  const double ns = device_clock_.to_ns(device_clock_.ticks_between(timing.start, timing.end));
   const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes a nanosecond: GB/s
   const Extent &threads = operation.threads, &group = operation.group;
   if (timing.shared > 1) {  // no rate: the time is not its own
@@ -177,29 +180,15 @@ void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   }
 }
 
-uint64_t QueueRecorder::host_ns(uint64_t ticks) const noexcept {
-  const DeviceInfo& info = device_.info();
-  uint64_t since = ticks - clock_.ticks;
-  if (info.clock_bits < 64) since &= (uint64_t{1} << info.clock_bits) - 1;
-  // In both directions from the last reading, by at most half of the counter's range.
-  const unsigned unused = 64 - info.clock_bits;
-  const auto distance = static_cast<double>(static_cast<int64_t>(since << unused) >> unused);
-  const double ns = distance * static_cast<double>(info.tick_numerator) / static_cast<double>(info.tick_denominator);
-  return clock_.monotonic_ns + static_cast<uint64_t>(static_cast<int64_t>(ns));
-}
-
 void QueueRecorder::tell(const Pending& pending, const Timing& timing) noexcept {
   if (!pending.watched) return;
-  const DeviceInfo& info = device_.info();
   OperationTimes times;
-  times.gpu_ns =
-      static_cast<uint64_t>(static_cast<double>(timing.end - timing.start) * static_cast<double>(info.tick_numerator) /
-                            static_cast<double>(info.tick_denominator));
-  times.start_ns = host_ns(timing.start);
+  times.gpu_ns = device_clock_.duration_ns(device_clock_.ticks_between(timing.start, timing.end));
+  times.start_ns = static_cast<uint64_t>(device_clock_.to_monotonic_ns(timing.start));
   times.end_ns = times.start_ns + times.gpu_ns;
   times.shared = timing.shared;
   times.gpu_ns /= timing.shared;
-  times.call_ns = static_cast<uint64_t>(static_cast<double>(pending.call_ticks) * ns_per_tick_);
+  times.call_ns = host_clock_.duration_ns(pending.call_ticks);
   const Operation operation{pending.operation, {}, nullptr, nullptr, nullptr};
   for (const Watched& watched : pending.watchers)
     if (watched.watcher != nullptr) watched.watcher->completed(stream_, operation, watched.execution, times);
@@ -253,7 +242,7 @@ void QueueRecorder::pop() {
 void QueueRecorder::harvest(Queue& queue) {
   if (pending_.empty()) return;
   note_clock();
-  measure_ticks();
+  measure_host_clock();
   while (!pending_.empty() && settle(pending_.front(), queue)) pop();
 }
 

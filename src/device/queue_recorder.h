@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/clock_map.h"
 #include "base/fifo.h"
 #include "device/backend.h"
 #include "device/operation.h"
@@ -86,11 +87,10 @@ class QueueRecorder {
   void write(const Pending& pending, const Timing& timing);
   void tell(const Pending& pending, const Timing& timing) noexcept;
   void report_lost(const Watchers& watchers, const OperationFacts& facts) noexcept;
-  uint64_t host_ns(uint64_t ticks) const noexcept;    // in CLOCK_MONOTONIC
   bool settle(const Pending& pending, Queue& queue);  // false: it has not run yet
   void pop();
   void note_clock();
-  void measure_ticks();
+  void measure_host_clock();
 
   DeviceState& device_;
   StreamState& stream_;
@@ -99,9 +99,9 @@ class QueueRecorder {
   std::atomic<size_t> pending_count_{0};
   uint64_t queued_ = 0;
   uint64_t clock_noted_ns_ = 0;
-  ClockReading clock_;  // the last reading
-  uint64_t opened_ticks_ = 0, opened_ns_ = 0;
-  double ns_per_tick_ = 0;  // of the host's clock
+  base::ClockMap device_clock_;  // from the last reading
+  base::ClockPair opened_;       // the host's clock when the track was opened
+  base::ClockMap host_clock_;    // from there until now
 };
 
 }  // namespace kymo::device

@@ -1,7 +1,6 @@
 #include "edge/log.h"
 
 #include <sched.h>
-#include <time.h>
 
 #include <new>
 
@@ -21,23 +20,6 @@ uint64_t next_unique() noexcept {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-// The best of a few tries: the host's clocks read between two reads of the counter. About 2 µs.
-ClockPair read_clocks() noexcept {
-  ClockPair best;
-  uint64_t least = UINT64_MAX;
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    const uint64_t monotonic_before = base::monotonic_ns();
-    const uint64_t before = kymo_ticks();
-    const uint64_t realtime = base::realtime_ns();
-    const uint64_t after = kymo_ticks();
-    const uint64_t width = base::monotonic_ns() - monotonic_before;
-    if (width >= least) continue;
-    least = width;
-    best = {before + (after - before) / 2, monotonic_before + width / 2, realtime};
-  }
-  return best;
-}
-
 }  // namespace
 
 uint64_t number_of_this_thread() noexcept {
@@ -50,7 +32,7 @@ Log::Log(LogOptions options, EdgeProfiler* profiler)
       owner_(number_of_this_thread()),
       options_(std::move(options)),
       profiler_(profiler),
-      begin_(read_clocks()) {}
+      begin_(base::read_clock_pair(kymo_ticks)) {}
 
 Log::~Log() = default;
 
@@ -113,7 +95,7 @@ void Log::stop() noexcept {
     open += recorder->operations.size() - recorder->ended;
     recorder->end_counting();
   }
-  end_ = read_clocks();
+  end_ = base::read_clock_pair(kymo_ticks);
   open_after_end_ = open - ended_elsewhere_;
   if (open_after_end_ != 0) keep();
 }

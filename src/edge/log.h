@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "counters/thread_group.h"
 #include "edge/blocks.h"
 #include "edge/names.h"
@@ -38,11 +39,6 @@ namespace kymo::edge {
 class ThreadRecorder;
 
 inline constexpr uint32_t kNothing = UINT32_MAX;
-
-// One moment on the processor's counter and on the host's clocks.
-struct ClockPair {
-  uint64_t ticks = 0, monotonic_ns = 0, realtime_ns = 0;
-};
 
 struct RawCounts {
   counters::Reading begin, end;
@@ -120,7 +116,7 @@ struct LogOptions {
 
 // The recorded data, for build.h.
 struct LogContents {
-  ClockPair begin, end;
+  base::ClockPair begin, end;
   const LogOptions* options = nullptr;
   std::vector<const ThreadLog*> threads;  // in the order in which they first recorded
 };
@@ -177,7 +173,7 @@ class Log {
   std::atomic<EdgeProfiler*> profiler_;
   std::atomic<uint64_t> references_{1};
   std::atomic<bool> on_{true};
-  ClockPair begin_, end_;
+  base::ClockPair begin_, end_;
 
   mutable std::mutex mutex_;  // for the members below; recording never waits for it
   std::vector<std::unique_ptr<ThreadRecorder>> recorders_;

@@ -2,8 +2,6 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-
-#include "base/clock.h"
 #endif
 
 namespace kymo::record {
@@ -32,21 +30,8 @@ TickSource tick_source() noexcept {
 #endif
 }
 
-Pair read_pair() noexcept {
-  Pair best{0, 0, 0, ~uint64_t{0}};
-  uint64_t best_width = ~uint64_t{0};
-  for (int attempt = 0; attempt < 8; ++attempt) {
-    const uint64_t host_before = base::monotonic_ns();
-    const uint64_t before = ticks();
-    const uint64_t realtime = base::realtime_ns();
-    const uint64_t after = ticks();
-    const uint64_t host_after = base::monotonic_ns();
-    const uint64_t width = host_after - host_before;
-    if (width >= best_width) continue;
-    best_width = width;
-    best = {before + (after - before) / 2, host_before + width / 2, realtime, width / 2 + 1};
-  }
-  return best;
+base::ClockPair read_pair() noexcept {
+  return base::read_clock_pair([]() noexcept { return ticks(); });
 }
 
 }  // namespace kymo::record

@@ -39,10 +39,7 @@ struct TickSource {
 };
 TickSource tick_source() noexcept;
 
-struct Pair {
-  uint64_t ticks, monotonic_ns, realtime_ns, error_ns;
-};
-// The best of a few attempts: reads the host's clocks between two reads of the counter. Costs about 2 µs.
-Pair read_pair() noexcept;
+// Costs about 2 µs.
+base::ClockPair read_pair() noexcept;
 
 }  // namespace kymo::record

@@ -139,7 +139,7 @@ void state_queue(Slot& slot) noexcept {
   payload.put_text(queue.device_uuid, strlen(queue.device_uuid), 0);
   push_cells(slot, Kind::QueueBegin, 0, payload.words(), payload.cells());
   for (uint32_t i = 0; i < queue.pair_count; ++i) {
-    const Pair& pair = queue.pairs[i];
+    const base::ClockPair& pair = queue.pairs[i];
     const uint64_t words[4] = {pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns};
     push_cells(slot, Kind::ClockPair, 0, words, kPairCells - 1);
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "record/clock.h"
 #include "record/layout.h"
 
@@ -18,10 +19,10 @@ struct kymo_queue {
   uint32_t pid;                                              // of its process: in a forked child it records nothing
   char name[kQueueNameBytes], device_uuid[kQueueUuidBytes];  // NUL-terminated
 
-  kymo::record::Slot* slot;               // null: not in the segment yet
-  uint64_t retry_at;                      // when to try again to get a slot, if there was none
-  uint64_t last_time;                     // the newest device time seen: the time of a loss
-  kymo::record::Pair pairs[kQueuePairs];  // the last two, the newest last
+  kymo::record::Slot* slot;                  // null: not in the segment yet
+  uint64_t retry_at;                         // when to try again to get a slot, if there was none
+  uint64_t last_time;                        // the newest device time seen: the time of a loss
+  kymo::base::ClockPair pairs[kQueuePairs];  // the last two, the newest last
   uint32_t pair_count;
 };
 

@@ -231,7 +231,7 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   header.tick_kind = source.kind;
   header.ticks_per_second = source.per_second;
   header.policy.store(static_cast<uint32_t>(options.policy), std::memory_order_relaxed);
-  const Pair pair = read_pair();
+  const base::ClockPair pair = read_pair();
   header.pair_ticks = pair.ticks;
   header.pair_monotonic_ns = pair.monotonic_ns;
   header.pair_realtime_ns = pair.realtime_ns;

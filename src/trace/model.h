@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace kymo::trace {
 
 // The writer of a chunk: one recording process, from fork or exec to its end. The id is random, so that concatenated
@@ -46,14 +48,7 @@ inline constexpr uint32_t kInlineName = 0;
 
 enum class ClockKind : uint8_t { Monotonic = 1, Tsc = 2, ArmCounter = 3, Device = 4 };
 
-// The same moment on both clocks: the domain's ticks are within ±error_ns of the host's times.
-struct ClockPair {
-  uint64_t ticks = 0;
-  uint64_t monotonic_ns = 0;  // CLOCK_MONOTONIC
-  uint64_t realtime_ns = 0;   // CLOCK_REALTIME, since 1970
-  uint64_t error_ns = 0;
-  bool operator==(const ClockPair&) const = default;
-};
+using base::ClockPair;
 
 struct ClockDomain {
   uint32_t id = 0;

@@ -35,7 +35,7 @@ const ClockMap* TrackClocks::find(uint32_t track) {
   if (described == writer_->tracks.end()) return nullptr;
   const auto domain = writer_->clocks.find(described->second.clock);
   if (domain == writer_->clocks.end()) return nullptr;
-  const auto [clock, is_new] = clocks_.try_emplace(domain->first, domain->second);
+  const auto [clock, is_new] = clocks_.try_emplace(domain->first, clock_map(domain->second));
   return clock->second.usable() ? &clock->second : nullptr;
 }
 

@@ -87,7 +87,7 @@ struct Changes::Impl {
     const auto domain = writer->second.clocks.find(track->second.clock);
     if (domain == writer->second.clocks.end()) return nullptr;
     std::unique_ptr<trace::ClockMap>& clock = clocks[{chunk.writer, domain->first}];
-    if (clock == nullptr) clock = std::make_unique<trace::ClockMap>(domain->second);
+    if (clock == nullptr) clock = std::make_unique<trace::ClockMap>(trace::clock_map(domain->second));
     if (!clock->usable()) return nullptr;
 
     std::unique_ptr<ProcessTables>& process = processes[chunk.writer];
@@ -98,7 +98,7 @@ struct Changes::Impl {
       tables.processes.push_back({origin.pid, program_of(origin)});
       if (writer->second.ending && writer->second.ending->alive_until != 0)
         if (const auto host = writer->second.clocks.find(kHostClock); host != writer->second.clocks.end())
-          if (const trace::ClockMap map(host->second); map.usable())
+          if (const trace::ClockMap map = trace::clock_map(host->second); map.usable())
             tables.processes.back().end_ns = map.to_realtime_ns(writer->second.ending->alive_until);
     }
     const auto thread = static_cast<uint32_t>(tables.threads.size());

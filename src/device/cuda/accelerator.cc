@@ -107,7 +107,7 @@ std::unique_ptr<Program> CudaAccelerator::load(std::span<const std::byte> binary
                            {unpacked->cubin.begin(), unpacked->cubin.end()}, std::move(kernels), false);
 }
 
-ClockReading CudaAccelerator::read_clock() {
+base::ClockPair CudaAccelerator::read_clock() {
   const Current current(context_);
   return clock_->read();
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "base/clock.h"
 #include "device/backend.h"
 #include "device/cuda/context.h"
 #include "device/cuda/event_clock.h"
@@ -29,7 +30,7 @@ class CudaAccelerator final : public Accelerator {
   std::unique_ptr<Program> compile(const Source& source) override;
   std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) override;
 
-  ClockReading read_clock() override;
+  base::ClockPair read_clock() override;
   // Throws DeviceError if the driver keeps the fault until the process ends, as the driver of CUDA 13 does.
   void reset() override;
 

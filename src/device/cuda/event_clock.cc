@@ -130,9 +130,9 @@ bool EventClock::probe(int64_t& before, int64_t& after) {
   return stale ? probe(before, after) : true;
 }
 
-ClockReading EventClock::carried_on() const {
+base::ClockPair EventClock::carried_on() const {
   const auto since = static_cast<uint64_t>(host_ns()) - last_.monotonic_ns;
-  ClockReading reading = last_;
+  base::ClockPair reading = last_;
   reading.ticks += since;
   reading.monotonic_ns += since;
   reading.realtime_ns += since;
@@ -140,7 +140,7 @@ ClockReading EventClock::carried_on() const {
   return reading;
 }
 
-ClockReading EventClock::read() {
+base::ClockPair EventClock::read() {
   const std::lock_guard lock(mutex_);
   const int64_t origin = host_ns();  // small numbers keep doubles exact
   // Each reading says: the host's clock is ahead of the device's by at least `low` and at most `high`. All are true at

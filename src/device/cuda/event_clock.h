@@ -16,6 +16,7 @@
 #include <deque>
 #include <mutex>
 
+#include "base/clock.h"
 #include "device/backend.h"
 #include "device/cuda/context.h"
 
@@ -41,7 +42,7 @@ class EventClock {
   // Brackets events of the idle stream between reads of the host's clock: 0.2 ms, ±3 µs on an H200, with the same bias
   // within ±50 ns each time. Does not wait for work. If the stream is delayed (more than eight streams share the
   // device's queues), it extrapolates the last reading, whose error grows by 50 ns for each millisecond since then.
-  ClockReading read();
+  base::ClockPair read();
 
  private:
   struct Base {
@@ -55,7 +56,7 @@ class EventClock {
   double elapsed(CUevent from, CUevent to) const;
   double ticks_from_nearest(CUevent event) const;
   bool probe(int64_t& before, int64_t& after);
-  ClockReading carried_on() const;
+  base::ClockPair carried_on() const;
 
   const Context& context_;
   const CoarseClock coarse_clock_;
@@ -65,7 +66,7 @@ class EventClock {
   CUevent pending_ = nullptr;  // recorded, not yet seen as happened
   CUevent probe_ = nullptr;    // for read()
   bool probe_outstanding_ = false;
-  ClockReading last_;
+  base::ClockPair last_;
   int64_t placed_ns_ = 0;  // when the last base was recorded, on the host's coarse clock
 };
 

@@ -89,7 +89,7 @@ TEST_F(EventClockTest, AReadingLiesWithinItsError) {
     return kRecord(event, stream);
   };
   EventClock clock(context_);
-  const ClockReading reading = clock.read();
+  const base::ClockPair reading = clock.read();
   const CUevent event = record();
   const uint64_t event_host = fake_.timer_ns - kOrigin;
   const auto converted = reading.monotonic_ns + (clock.ticks_of(event) - reading.ticks);
@@ -98,11 +98,11 @@ TEST_F(EventClockTest, AReadingLiesWithinItsError) {
 
 TEST_F(EventClockTest, AReadingDoesNotWaitForAStreamThatIsHeldUpButSaysItsError) {
   EventClock clock(context_);
-  const ClockReading good = clock.read();
+  const base::ClockPair good = clock.read();
   fake_.busy = true;
   const timespec pause{0, 20'000'000};
   nanosleep(&pause, nullptr);
-  const ClockReading carried = clock.read();
+  const base::ClockPair carried = clock.read();
   EXPECT_GE(carried.ticks - good.ticks, 20'000'000u);
   EXPECT_EQ(carried.ticks - good.ticks, carried.monotonic_ns - good.monotonic_ns);
   EXPECT_GE(carried.error_ns, good.error_ns + 20'000'000 / 20'000);

@@ -1,6 +1,7 @@
 // One opened OpenCL device, with its own context.
 #pragma once
 
+#include "base/clock.h"
 #include "device/opencl/clock.h"
 #include "device/opencl/context.h"
 #include "device/opencl/memory.h"
@@ -21,7 +22,7 @@ class OpenClAccelerator final : public Accelerator {
   std::unique_ptr<Marker> make_marker(bool timing) override;
   std::unique_ptr<Program> compile(const Source& source) override;
   std::unique_ptr<Program> load(std::span<const std::byte> binary, std::vector<KernelInfo> kernels) override;
-  ClockReading read_clock() override { return clock_.read(); }
+  base::ClockPair read_clock() override { return clock_.read(); }
   void reset() override;
 
  private:

@@ -13,20 +13,22 @@ constexpr size_t kScratchBytes = 64;
 constexpr uint64_t kTimerGrain = 2000;  // ns: how far a command's time may lie outside two answers of the same timer
 
 // A moment of the device that fell between two of the host's.
-ClockReading reading_between(uint64_t ticks, uint64_t before, uint64_t after) {
-  ClockReading reading;
+base::ClockPair reading_between(uint64_t ticks, uint64_t before, uint64_t after) {
+  base::ClockPair reading;
   reading.ticks = ticks;
   reading.monotonic_ns = before + (after - before) / 2;
   reading.error_ns = (after - before) / 2 + 1;
   return reading;
 }
 
-void keep_better(ClockReading& best, const ClockReading& other) {
+void keep_better(base::ClockPair& best, const base::ClockPair& other) {
   if (best.error_ns == 0 || other.error_ns < best.error_ns) best = other;
 }
 
 // The wall clock at the moment of a reading, by where both clocks are now.
-void add_wall_clock(ClockReading& reading) { reading.realtime_ns = reading.monotonic_ns + base::realtime_offset().ns; }
+void add_wall_clock(base::ClockPair& reading) {
+  reading.realtime_ns = reading.monotonic_ns + base::realtime_offset().ns;
+}
 
 }  // namespace
 
@@ -97,8 +99,8 @@ void DeviceClock::decide() {
   method_ = device_timer_fits() ? Method::DeviceTimer : Method::Bracket;
 }
 
-ClockReading DeviceClock::read_host_clock() const {
-  ClockReading best;
+base::ClockPair DeviceClock::read_host_clock() const {
+  base::ClockPair best;
   for (int i = 0; i < kReadings; ++i) {
     const uint64_t before = base::monotonic_ns(), ticks = base::clock_ns(host_clock_), after = base::monotonic_ns();
     keep_better(best, reading_between(ticks, before, after));
@@ -106,8 +108,8 @@ ClockReading DeviceClock::read_host_clock() const {
   return best;
 }
 
-std::optional<ClockReading> DeviceClock::read_device_timer() const {
-  ClockReading best;
+std::optional<base::ClockPair> DeviceClock::read_device_timer() const {
+  base::ClockPair best;
   for (int i = 0; i < kReadings; ++i) {
     const uint64_t before = base::monotonic_ns();
     const auto ticks = device_timer();
@@ -118,8 +120,8 @@ std::optional<ClockReading> DeviceClock::read_device_timer() const {
   return best;
 }
 
-ClockReading DeviceClock::read_bracket() {
-  ClockReading best;
+base::ClockPair DeviceClock::read_bracket() {
+  base::ClockPair best;
   for (int i = 0; i < kReadings; ++i) {
     const Sample sample = run_command(CLOCK_MONOTONIC);
     keep_better(best, reading_between(sample.start + (sample.end - sample.start) / 2, sample.before, sample.after));
@@ -127,11 +129,11 @@ ClockReading DeviceClock::read_bracket() {
   return best;
 }
 
-ClockReading DeviceClock::read() {
+base::ClockPair DeviceClock::read() {
   const std::lock_guard lock(mutex_);
   if (method_ == Method::HostClock && !is_host_clock(host_clock_, 1)) method_ = Method::Undecided;
   if (method_ == Method::Undecided) decide();
-  std::optional<ClockReading> reading;
+  std::optional<base::ClockPair> reading;
   if (method_ == Method::HostClock) reading = read_host_clock();
   if (method_ == Method::DeviceTimer) reading = read_device_timer();
   if (!reading) reading = read_bracket();

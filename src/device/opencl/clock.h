@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/clock.h"
 #include "device/opencl/context.h"
 
 namespace kymo::device::opencl {
@@ -26,7 +27,7 @@ class DeviceClock {
 
   // Can be called from any thread. Takes some 20 µs to 1 ms: it runs small commands on its own queue. Throws
   // DeviceError.
-  ClockReading read();
+  base::ClockPair read();
   void forget();  // resets the method: the device starts again
 
  private:
@@ -43,9 +44,9 @@ class DeviceClock {
   bool is_host_clock(clockid_t clock, int samples);
   bool device_timer_fits();
   std::optional<uint64_t> device_timer() const;
-  ClockReading read_host_clock() const;
-  std::optional<ClockReading> read_device_timer() const;
-  ClockReading read_bracket();
+  base::ClockPair read_host_clock() const;
+  std::optional<base::ClockPair> read_device_timer() const;
+  base::ClockPair read_bracket();
 
   const Context& context_;
   std::mutex mutex_;  // for all members below

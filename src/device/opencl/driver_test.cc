@@ -307,7 +307,7 @@ TEST_F(OpenClTest, TimesFallBetweenTheHostsOwn) {
     return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
   };
   for (int i = 0; i < 20; ++i) {
-    const ClockReading reading = device_->read_clock();
+    const base::ClockPair reading = device_->read_clock();
     Ticket ticket = 0;
     const int64_t before = now();
     launch(*program, {1, 1, 1}, {1, 1, 1}, {buffer(out)}, &ticket);

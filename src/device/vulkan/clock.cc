@@ -29,12 +29,12 @@ bool can_calibrate(const Context& context) {
 DeviceClock::DeviceClock(Context& context, QuerySlots& markers)
     : context_(context), markers_(markers), calibrated_(can_calibrate(context)) {}
 
-ClockReading DeviceClock::read() {
+base::ClockPair DeviceClock::read() {
   if (!context_.physical().timestamps) throw NotAvailable("vulkan: this device has no timestamps for compute");
   return calibrated_ ? calibrated() : bracketed();
 }
 
-ClockReading DeviceClock::calibrated() {
+base::ClockPair DeviceClock::calibrated() {
   std::array<VkCalibratedTimestampInfoEXT, 2> wanted;
   wanted.fill(structure<VkCalibratedTimestampInfoEXT>(VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT));
   wanted[0].timeDomain = VK_TIME_DOMAIN_DEVICE_EXT;
@@ -47,12 +47,12 @@ ClockReading DeviceClock::calibrated() {
   return {times[0], times[1], times[1] + base::realtime_offset().ns, deviation};
 }
 
-ClockReading DeviceClock::bracketed() {
+base::ClockPair DeviceClock::bracketed() {
   constexpr int kTries = 8;
   const std::lock_guard lock(mutex_);
   if (queue_ == nullptr) queue_ = std::make_unique<StreamQueue>(context_);
   TimelineMarker marker(context_, &markers_);
-  std::optional<ClockReading> best;
+  std::optional<base::ClockPair> best;
   for (int i = 0; i < kTries; ++i) {
     const uint64_t before = base::monotonic_ns();
     queue_->record(marker);
@@ -61,7 +61,7 @@ ClockReading DeviceClock::bracketed() {
     const auto ticks = marker.time();
     const uint64_t error = (after - before + 1) / 2;
     if (!ticks || (best && error >= best->error_ns)) continue;
-    best = ClockReading{*ticks, before + (after - before) / 2, 0, error};
+    best = base::ClockPair{*ticks, before + (after - before) / 2, 0, error};
   }
   if (!best) throw DeviceError("vulkan: the device wrote no timestamp");
   best->realtime_ns = best->monotonic_ns + base::realtime_offset().ns;

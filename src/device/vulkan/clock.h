@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/clock.h"
 #include "device/backend.h"
 #include "device/vulkan/stream_queue.h"
 
@@ -15,11 +16,11 @@ class DeviceClock {
  public:
   // `markers`: the source of the queries of markers.
   DeviceClock(Context& context, QuerySlots& markers);
-  ClockReading read();  // throws NotAvailable if the device has no timestamps
+  base::ClockPair read();  // throws NotAvailable if the device has no timestamps
 
  private:
-  ClockReading calibrated();
-  ClockReading bracketed();
+  base::ClockPair calibrated();
+  base::ClockPair bracketed();
 
   Context& context_;
   QuerySlots& markers_;

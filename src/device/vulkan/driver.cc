@@ -126,7 +126,7 @@ class VulkanAccelerator final : public Accelerator {
     }
   }
 
-  ClockReading read_clock() override { return clock_->read(); }
+  base::ClockPair read_clock() override { return clock_->read(); }
 
   void reset() override {
     clock_.reset();

@@ -1,0 +1,121 @@
+#include "base/clock_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace kymo::base {
+namespace {
+
+__extension__ typedef unsigned __int128 WideTicks;
+
+// Exact to some nanoseconds over weeks of a 5 GHz counter. A counter below 16 kHz has fewer, because its rate would not
+// fit into 64 bits.
+constexpr unsigned kMostFractionBits = 48;
+
+constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
+constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
+
+int64_t plus(int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return b > 0 ? kLatest : kEarliest;
+}
+
+// Times of this size are either forged or some centuries from now.
+bool is_plausible(const ClockPair& pair) {
+  constexpr uint64_t kCap = uint64_t{1} << 62;
+  return pair.monotonic_ns < kCap && pair.realtime_ns < kCap;
+}
+
+}  // namespace
+
+ClockMap::Rate ClockMap::Rate::of(uint64_t ns, uint64_t ticks) {
+  if (ticks == 0) return {};
+  WideTicks scaled = (WideTicks{ns} << kMostFractionBits) / ticks;
+  unsigned fraction_bits = kMostFractionBits;
+  for (; scaled > ~uint64_t{0}; --fraction_bits) scaled >>= 1;
+  return {static_cast<uint64_t>(scaled), fraction_bits};
+}
+
+int64_t ClockMap::Rate::ns(uint64_t ticks) const {
+  const WideTicks half = (WideTicks{1} << fraction_bits) >> 1;
+  const WideTicks exact = (WideTicks{ticks} * scaled + half) >> fraction_bits;
+  return static_cast<int64_t>(std::min<WideTicks>(exact, static_cast<uint64_t>(kLatest)));
+}
+
+ClockMap::ClockMap(const Counter& counter, std::span<const ClockPair> pairs, Follows follows) {
+  if (counter.wrap_bits > 0 && counter.wrap_bits < 64) wrap_mask_ = (uint64_t{1} << counter.wrap_bits) - 1;
+  const Rate period = Rate::of(counter.period_numerator, counter.period_denominator);
+  for (const ClockPair& pair : pairs)
+    if (is_plausible(pair)) add(pair, follows, period);
+
+  Rate slope;
+  if (segments_.size() > 1) {
+    const Segment &first = segments_.front(), &last = segments_.back();
+    slope = Rate::of(static_cast<uint64_t>(last.host_ns - first.host_ns), last.ticks);
+    uint64_t farthest = 0;
+    for (const Segment& pair : segments_) {
+      const int64_t on_line = plus(first.host_ns, slope.ns(pair.ticks));
+      farthest = std::max<uint64_t>(farthest, static_cast<uint64_t>(std::abs(pair.host_ns - on_line)));
+    }
+    error_ns_ = error_ns_ + farthest < error_ns_ ? ~uint64_t{0} : error_ns_ + farthest;
+  }
+  outside_ = period ? period : slope;
+  usable_ = !segments_.empty() && outside_;
+  if (!outside_) outside_ = Rate::of(1, 1);
+  if (segments_.empty()) segments_.push_back({});
+  segments_.back().rate = outside_;
+  ns_per_tick_ = std::ldexp(static_cast<double>(outside_.scaled), -static_cast<int>(outside_.fraction_bits));
+  if (period) {
+    ns_per_tick_ = static_cast<double>(counter.period_numerator) / static_cast<double>(counter.period_denominator);
+  }
+
+  // Half of what the pairs leave of the counter's circle is after them, the other half before.
+  const uint64_t span = segments_.back().ticks;
+  const bool counts_on = wrap_mask_ == ~uint64_t{0};
+  latest_offset_ = counts_on ? ~first_ticks_ : span >= wrap_mask_ ? wrap_mask_ : span + (wrap_mask_ - span) / 2;
+}
+
+void ClockMap::add(const ClockPair& pair, Follows follows, Rate period) {
+  const auto monotonic = static_cast<int64_t>(pair.monotonic_ns), realtime = static_cast<int64_t>(pair.realtime_ns);
+  const int64_t ns = follows == Follows::Monotonic ? monotonic : realtime;
+  error_ns_ = std::max(error_ns_, pair.error_ns);
+  if (segments_.empty()) {
+    first_ticks_ = pair.ticks;
+    realtime_offset_ns_ = realtime - ns;
+    monotonic_offset_ns_ = monotonic - ns;
+    segments_.push_back({0, ns, period});
+    return;
+  }
+  Segment& before = segments_.back();
+  const uint64_t elapsed = (pair.ticks - first_ticks_ - before.ticks) & wrap_mask_;
+  const uint64_t ticks = before.ticks + elapsed;
+  if (elapsed == 0 || ticks < before.ticks || ns < before.host_ns) return;
+  before.rate = Rate::of(static_cast<uint64_t>(ns - before.host_ns), elapsed);
+  segments_.push_back({ticks, ns, period});
+}
+
+int64_t ClockMap::to_host_ns(uint64_t ticks) const {
+  const uint64_t offset = (ticks - first_ticks_) & wrap_mask_;
+  if (offset > latest_offset_) {
+    const uint64_t before = (first_ticks_ - ticks) & wrap_mask_;
+    return plus(segments_.front().host_ns, -outside_.ns(before));
+  }
+  const auto next = std::upper_bound(segments_.begin(), segments_.end(), offset,
+                                     [](uint64_t at, const Segment& segment) { return at < segment.ticks; });
+  const Segment& segment = *(next - 1);
+  return plus(segment.host_ns, segment.rate.ns(offset - segment.ticks));
+}
+
+int64_t ClockMap::to_realtime_ns(uint64_t ticks) const { return plus(to_host_ns(ticks), realtime_offset_ns_); }
+
+int64_t ClockMap::to_monotonic_ns(uint64_t ticks) const { return plus(to_host_ns(ticks), monotonic_offset_ns_); }
+
+double ClockMap::to_ns(uint64_t tick_difference) const { return static_cast<double>(tick_difference) * ns_per_tick_; }
+
+uint64_t ClockMap::duration_ns(uint64_t tick_difference) const {
+  return static_cast<uint64_t>(outside_.ns(tick_difference));
+}
+
+}  // namespace kymo::base

@@ -100,9 +100,8 @@ double burst_seconds(Process& shared) {
 
 int main() {
   Process& shared = *process();
-  char why[512];
-  if (!ensure_segment(shared, why, sizeof why)) {
-    std::fprintf(stderr, "bench_copying: %s\n", why);
+  if (const Outcome made = ensure_segment(shared); !made) {
+    std::fprintf(stderr, "bench_copying: %s\n", made.why());
     return 1;
   }
   bench::Rates rates;

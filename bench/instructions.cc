@@ -49,9 +49,8 @@ int main(int argc, char** argv) {
   // A ring that overwrites needs no collector, whose work would be counted too.
   kymo::record::Process& shared = *kymo::record::process();
   shared.options.policy = kymo::record::RingPolicy::Overwrite;
-  char why[512];
-  if (!kymo::record::ensure_segment(shared, why, sizeof why)) {
-    std::fprintf(stderr, "bench_instructions: %s\n", why);
+  if (const kymo::record::Outcome made = kymo::record::ensure_segment(shared); !made) {
+    std::fprintf(stderr, "bench_instructions: %s\n", made.why());
     return 1;
   }
   const std::string_view kind = argv[1];

@@ -48,10 +48,9 @@ std::string absolute_path(const std::string& path) {
 
 std::string segment_folder() {
   char path[record::kSegmentPathBytes];
-  char why[1024];
-  if (!record::segment_folder(path, why, sizeof why))
+  if (const record::Outcome found = record::segment_folder(path); !found)
     throw NotAvailable(
-        base::format("no shared memory to record into ({}); set KYMO_SHM_DIR to a folder you may write", why));
+        base::format("no shared memory to record into ({}); set KYMO_SHM_DIR to a folder you may write", found.why()));
   return path;
 }
 

@@ -193,8 +193,7 @@ class HeldSession {
     auto output = std::make_unique<collect::Output>(path, trace::Writer::Mode::Create, collect::flight_options(options),
                                                     collect::to_hex(id.bytes));
     shared_.options = collect::segment_options(options, id);
-    char why[512];
-    if (!record::ensure_segment(shared_, why, sizeof why)) throw Error(why);
+    if (const record::Outcome made = record::ensure_segment(shared_); !made) throw Error(made.why());
     record::SegmentHeader& header = *shared_.segment.load();
     header.policy = static_cast<uint32_t>(shared_.options.policy);
     collector_ = std::make_unique<collect::Collector>(std::move(output));

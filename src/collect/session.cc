@@ -92,13 +92,12 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   set_path(shared.options, session.path);
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   const bool had_segment = header != nullptr;
-  char why[512];
-  if (!record::ensure_segment(shared, why, sizeof why)) {
+  if (const record::Outcome made = record::ensure_segment(shared); !made) {
     if (session.running) {
-      say_unrecorded(output->file(), session, why);
+      say_unrecorded(output->file(), session, made.why());
       session.said_unrecorded = true;
     }
-    throw NotAvailable(base::format("no shared memory to record into: {}", why));
+    throw NotAvailable(base::format("no shared memory to record into: {}", made.why()));
   }
   if (!session.running) shared.options.home = session.home = record::home_of(segment_folder().c_str());
   header = shared.segment.load(std::memory_order_acquire);
@@ -151,8 +150,7 @@ void after_fork_in_child() noexcept {
 // collector of a process that it comes from takes it over, as long as that one runs. False: there is no segment.
 bool record_for_relatives(OwnSession& session) noexcept {
   record::Process& shared = *record::process();
-  char why[512];
-  if (!record::ensure_segment(shared, why, sizeof why)) {
+  if (!record::ensure_segment(shared)) {
     // Its memory came along with the fork, and its collector will tell.
     if (record::SegmentHeader* parent = shared.parent_mapping.header; parent != nullptr && !session.said_unrecorded)
       parent->unrecorded_children.fetch_add(1);

@@ -21,8 +21,8 @@ class CutGuardTest : public ::testing::Test {
     char folder[] = "/tmp/kymo-cut-XXXXXX";
     folder_ = ::mkdtemp(folder);
     ::setenv("KYMO_SHM_DIR", folder_.c_str(), 1);
-    char why[512];
-    ASSERT_TRUE(create_segment({}, mapping_, path_, why, sizeof why)) << why;
+    const Outcome made = create_segment({}, mapping_, path_);
+    ASSERT_TRUE(made) << made.why();
   }
   void TearDown() override {
     if (mapping_.header == nullptr) return;

@@ -218,6 +218,19 @@ bool inherit_classes(Process& shared) noexcept {
   return true;
 }
 
+// With the lock on the segment.
+Outcome make_segment(Process& shared) noexcept {
+  if (const Outcome made = create_segment(shared.options, shared.mapping, shared.segment_path); !made) return made;
+  if (!inherit_classes(shared)) {
+    unlink(shared.segment_path);
+    unmap_segment(shared.mapping);
+    return Outcome::failure("%s: no room in shared memory (make some, or set KYMO_SHM_DIR)", shared.segment_path);
+  }
+  guard_against_cuts(shared.mapping, Side::Program);
+  shared.segment.store(shared.mapping.header, std::memory_order_release);
+  return {};
+}
+
 // When the copy is loaded: a recorded program's process is in the trace even if it annotates nothing.
 __attribute__((constructor(101))) void on_load(int, char**, char** environment) noexcept {
   if (environ == nullptr) environ = environment;  // a library that is initialized before the C library itself
@@ -225,19 +238,18 @@ __attribute__((constructor(101))) void on_load(int, char**, char** environment) 
   if (shared == nullptr) return;
   if (shared->segment.load(std::memory_order_acquire) != nullptr || !external_options(shared->options)) return;
   if (is_over(shared->options)) return;
-  char why[512];
-  if (!ensure_segment(*shared, why, sizeof why)) {
+  if (const Outcome made = ensure_segment(*shared); !made) {
     // Standard error may be a file at its limit (ulimit -f), and the program must not end for this.
     sigset_t size, before;
     sigemptyset(&size);
     sigaddset(&size, SIGXFSZ);
     pthread_sigmask(SIG_BLOCK, &size, &before);
-    fprintf(stderr, "kymo: not recording: %s\n", why);
+    fprintf(stderr, "kymo: not recording: %s\n", made.why());
     constexpr timespec kNow{0, 0};
     while (sigtimedwait(&size, nullptr, &kNow) == SIGXFSZ) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    send_refusal(shared->options.session, why);
+    send_refusal(shared->options.session, made.why());
     return;
   }
   shared->external.store(true, std::memory_order_relaxed);
@@ -264,21 +276,11 @@ void set_mode(Process& shared, uint32_t bits, bool on) noexcept {
     if (auto* mask = shared.copies[i].mode.load(std::memory_order_acquire)) change(*mask);
 }
 
-bool ensure_segment(Process& shared, char* why, size_t why_bytes) noexcept {
-  if (shared.segment.load(std::memory_order_acquire) != nullptr) return true;
+Outcome ensure_segment(Process& shared) noexcept {
+  if (shared.segment.load(std::memory_order_acquire) != nullptr) return {};
   while (shared.segment_lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
-  bool made = shared.segment.load(std::memory_order_acquire) != nullptr;
-  if (!made && create_segment(shared.options, shared.mapping, shared.segment_path, why, why_bytes)) {
-    made = inherit_classes(shared);
-    if (made) {
-      guard_against_cuts(shared.mapping, Side::Program);
-      shared.segment.store(shared.mapping.header, std::memory_order_release);
-    } else {
-      snprintf(why, why_bytes, "%s: no room in shared memory (make some, or set KYMO_SHM_DIR)", shared.segment_path);
-      unlink(shared.segment_path);
-      unmap_segment(shared.mapping);
-    }
-  }
+  const bool is_there = shared.segment.load(std::memory_order_acquire) != nullptr;
+  const Outcome made = is_there ? Outcome{} : make_segment(shared);
   shared.segment_lock.store(0, std::memory_order_release);
   return made;
 }

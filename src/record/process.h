@@ -14,6 +14,7 @@
 
 #include "kymo/kymo.h"
 #include "record/layout.h"
+#include "record/outcome.h"
 #include "record/segment.h"
 
 struct kymo_sink;
@@ -92,8 +93,8 @@ inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relax
 // Sets or clears these bits of the mode mask, for the process and every copy in it. Any thread may call it.
 void set_mode(Process&, uint32_t bits, bool on) noexcept;
 
-// Creates this process's segment if there is none. False: it failed, with the reason in `why`.
-bool ensure_segment(Process&, char* why, size_t why_bytes) noexcept;
+// Creates this process's segment if there is none.
+Outcome ensure_segment(Process&) noexcept;
 
 // Start and stop recording. Each start begins a new epoch: the first record of every thread says that no range before
 // it is open.

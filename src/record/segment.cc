@@ -19,30 +19,17 @@ namespace kymo::record {
 namespace {
 
 // One candidate folder: made 0700 if need be, and refused if someone else could have made it.
-bool try_folder(const char* base, char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept {
-  const size_t used = strnlen(why, why_bytes);
-  char* note = why + used;
-  const size_t room = why_bytes - used;
+Outcome try_folder(const char* base, char (&path)[kSegmentPathBytes]) noexcept {
   const int length = snprintf(path, sizeof path, "%s/kymo-%u", base, static_cast<unsigned>(geteuid()));
-  if (length < 0 || static_cast<size_t>(length) + 40 > sizeof path) {
-    snprintf(note, room, "%s%s: the path is too long", used ? "; " : "", base);
-    return false;
-  }
-  if (mkdir(path, 0700) != 0 && errno != EEXIST) {
-    snprintf(note, room, "%s%s: %s", used ? "; " : "", path, strerror(errno));
-    return false;
-  }
+  if (length < 0 || static_cast<size_t>(length) + 40 > sizeof path)
+    return Outcome::failure("%s: the path is too long", base);
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return Outcome::failure("%s: %s", path, strerror(errno));
   struct stat status;
   if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid() ||
-      (status.st_mode & 077) != 0) {
-    snprintf(note, room, "%s%s: not a folder of this user's alone (want 0700)", used ? "; " : "", path);
-    return false;
-  }
-  if (access(path, W_OK | X_OK) != 0) {
-    snprintf(note, room, "%s%s: %s", used ? "; " : "", path, strerror(errno));
-    return false;
-  }
-  return true;
+      (status.st_mode & 077) != 0)
+    return Outcome::failure("%s: not a folder of this user's alone (want 0700)", path);
+  if (access(path, W_OK | X_OK) != 0) return Outcome::failure("%s: %s", path, strerror(errno));
+  return {};
 }
 
 void put_hex(char* out, const uint8_t* bytes, size_t count) noexcept {
@@ -142,31 +129,29 @@ Home home_of(const char* folder) noexcept {
   return {users.st_dev, users.st_ino, root.st_dev, root.st_ino, network_namespace()};
 }
 
-bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept {
-  why[0] = '\0';
+Outcome segment_folder(char (&path)[kSegmentPathBytes]) noexcept {
   if (const char* chosen = secure_getenv("KYMO_SHM_DIR"); chosen != nullptr && chosen[0] != '\0')
-    return try_folder(chosen, path, why, why_bytes);
-  if (try_folder("/dev/shm", path, why, why_bytes)) return true;
-  if (const char* runtime = secure_getenv("XDG_RUNTIME_DIR"); runtime != nullptr && runtime[0] == '/')
-    if (try_folder(runtime, path, why, why_bytes)) return true;
-  return try_folder("/tmp", path, why, why_bytes);
+    return try_folder(chosen, path);
+  const char* const runtime = secure_getenv("XDG_RUNTIME_DIR");
+  const bool has_runtime = runtime != nullptr && runtime[0] == '/';
+  Outcome failures;
+  for (const char* base : {"/dev/shm", has_runtime ? runtime : nullptr, "/tmp"}) {
+    if (base == nullptr) continue;
+    const Outcome found = try_folder(base, path);
+    if (found) return found;
+    failures.add(found);
+  }
+  return failures;
 }
 
-bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path)[kSegmentPathBytes], char* why,
-                    size_t why_bytes) noexcept {
-  if (!segment_folder(path, why, why_bytes)) return false;
-  if (!is_in_reach(options.home, path)) {
-    snprintf(
-        why, why_bytes,
+Outcome create_segment(const SegmentOptions& options, Mapping& mapping, char (&path)[kSegmentPathBytes]) noexcept {
+  if (const Outcome found = segment_folder(path); !found) return found;
+  if (!is_in_reach(options.home, path))
+    return Outcome::failure(
         "%s: out of the recording's sight (chroot, container); let both see one folder, and set KYMO_SHM_DIR to it",
         path);
-    return false;
-  }
   uint8_t name[16];
-  if (getrandom(name, sizeof name, 0) != sizeof name) {
-    snprintf(why, why_bytes, "no random numbers: %s", strerror(errno));
-    return false;
-  }
+  if (getrandom(name, sizeof name, 0) != sizeof name) return Outcome::failure("no random numbers: %s", strerror(errno));
   const size_t folder = strlen(path);
   // Without a name until it is complete: if the process is killed meanwhile, nothing is left. If the file system has no
   // such files, or there is no /proc to name them by, it has its name from the beginning, and readers look again until
@@ -186,15 +171,11 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
     fd = open_above_streams(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
     named = true;
   }
-  if (fd < 0) {
-    snprintf(why, why_bytes, "%s: %s", path, strerror(errno));
-    return false;
-  }
+  if (fd < 0) return Outcome::failure("%s: %s", path, strerror(errno));
   const auto fail = [&](const char* what, int error) noexcept {
-    snprintf(why, why_bytes, "%s: %s: %s", path, what, strerror(error));
     close(fd);
     if (named) unlink(path);
-    return false;
+    return Outcome::failure("%s: %s: %s", path, what, strerror(error));
   };
   if (capacity.slots == 0)
     return fail("the limits on the size of files or of memory (ulimit -f, -v) leave no room", EFBIG);
@@ -256,7 +237,7 @@ bool create_segment(const SegmentOptions& options, Mapping& mapping, char (&path
   struct stat status {};
   fstat(fd, &status);
   mapping = {&header, bytes, fd, geometry_of(header), status.st_dev, status.st_ino};
-  return true;
+  return {};
 }
 
 bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {

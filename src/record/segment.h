@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "record/layout.h"
+#include "record/outcome.h"
 
 namespace kymo::record {
 
@@ -43,12 +44,11 @@ struct Mapping {
 };
 
 // Fills `path` with the folder for segments, and creates it if needed. Tries only $KYMO_SHM_DIR if that is set,
-// otherwise /dev/shm, $XDG_RUNTIME_DIR and /tmp. False: `why` says what is wrong with each.
-bool segment_folder(char (&path)[kSegmentPathBytes], char* why, size_t why_bytes) noexcept;
+// otherwise /dev/shm, $XDG_RUNTIME_DIR and /tmp. A failure says what is wrong with each.
+Outcome segment_folder(char (&path)[kSegmentPathBytes]) noexcept;
 
-// Creates this process's segment and takes its lock. False: `why` has the reason (memory full, no folder, …).
-bool create_segment(const SegmentOptions&, Mapping&, char (&path)[kSegmentPathBytes], char* why,
-                    size_t why_bytes) noexcept;
+// Creates this process's segment and takes its lock. Fails if memory is full, without a folder, ….
+Outcome create_segment(const SegmentOptions&, Mapping&, char (&path)[kSegmentPathBytes]) noexcept;
 
 // Maps another process's segment, and checks everything a reader relies on: sizes, offsets, version. False: not a
 // segment. Private: changes of the reader are not visible to others.

@@ -54,8 +54,8 @@ TEST(SegmentExampleTest, AThreadWritesTheCellsOfTheExample) {
   setenv("KYMO_SHM_DIR", folder.c_str(), 1);
   Process& shared = *process();
   shared.options = {};
-  char why[512] = "";
-  ASSERT_TRUE(ensure_segment(shared, why, sizeof why)) << why;
+  const Outcome made = ensure_segment(shared);
+  ASSERT_TRUE(made) << made.why();
   start_recording(shared);
   std::vector<std::array<uint64_t, 2>> cells;
   uint32_t tid = 0;

@@ -28,16 +28,19 @@ class SegmentTest : public ::testing::Test {
     unsetenv("KYMO_SHM_DIR");
     std::filesystem::remove_all(base);
   }
-  bool create() { return create_segment({}, mapping, path, why, sizeof why); }
+  bool create() {
+    outcome = create_segment({}, mapping, path);
+    return static_cast<bool>(outcome);
+  }
 
   std::string base;
   Mapping mapping;
   char path[kSegmentPathBytes] = {};
-  char why[512] = {};
+  Outcome outcome;
 };
 
 TEST_F(SegmentTest, IsPrivateToTheUser) {
-  ASSERT_TRUE(create()) << why;
+  ASSERT_TRUE(create()) << outcome.why();
   struct stat status;
   ASSERT_EQ(stat(path, &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
@@ -50,17 +53,17 @@ TEST_F(SegmentTest, AFolderOthersMayEnterIsRefused) {
   ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
   ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
   EXPECT_FALSE(create());
-  EXPECT_NE(std::string(why).find(folder), std::string::npos) << why;
+  EXPECT_NE(std::string(outcome.why()).find(folder), std::string::npos) << outcome.why();
 }
 
 TEST_F(SegmentTest, AMissingFolderSaysSo) {
   setenv("KYMO_SHM_DIR", (base + "/nowhere").c_str(), 1);
   EXPECT_FALSE(create());
-  EXPECT_NE(std::string(why).find("No such file"), std::string::npos) << why;
+  EXPECT_NE(std::string(outcome.why()).find("No such file"), std::string::npos) << outcome.why();
 }
 
 TEST_F(SegmentTest, IsFoundAgainByItsBytes) {
-  ASSERT_TRUE(create()) << why;
+  ASSERT_TRUE(create()) << outcome.why();
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   Mapping again;
   ASSERT_TRUE(map_segment(fd, again));
@@ -71,7 +74,7 @@ TEST_F(SegmentTest, IsFoundAgainByItsBytes) {
 }
 
 TEST_F(SegmentTest, TakesMemoryForNamesWhenTheyCome) {
-  ASSERT_TRUE(create()) << why;
+  ASSERT_TRUE(create()) << outcome.why();
   if (!arena_comes_when_needed(mapping.header->registry)) GTEST_SKIP() << "this kernel cannot be asked for pages";
   const auto bytes = [&] {
     struct stat status {};
@@ -90,7 +93,7 @@ TEST_F(SegmentTest, TakesMemoryForNamesWhenTheyCome) {
 
 TEST_F(SegmentTest, NamesThatFindNoMoreMemoryAreRefusedNotFatal) {
   // What is short is the size that the file may have: a page that lies behind its end cannot be had.
-  ASSERT_TRUE(create()) << why;
+  ASSERT_TRUE(create()) << outcome.why();
   Registry& registry = mapping.header->registry;
   if (!arena_comes_when_needed(registry)) GTEST_SKIP() << "this kernel cannot be asked for pages";
   const auto arena = reinterpret_cast<const char*>(registry.arena) - reinterpret_cast<const char*>(mapping.header);
@@ -100,7 +103,7 @@ TEST_F(SegmentTest, NamesThatFindNoMoreMemoryAreRefusedNotFatal) {
 }
 
 TEST_F(SegmentTest, DamagedSizesAreRefused) {
-  ASSERT_TRUE(create()) << why;
+  ASSERT_TRUE(create()) << outcome.why();
   const auto maps = [this] {
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     Mapping again;

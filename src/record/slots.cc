@@ -74,16 +74,17 @@ SegmentHeader* begin_in_child(Process& shared) noexcept {
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   if (header != nullptr || shared.refused == shared.pid) return header;
   const SegmentHeader* const parent = shared.parent_mapping.header;
-  char why[512] = "";
   const auto restart = shared.restart.load(std::memory_order_acquire);
   const bool external = shared.external.load(std::memory_order_relaxed);
   const bool is_over = external && parent != nullptr && parent->closed.load(std::memory_order_acquire) != 0;
-  const bool ready = restart != nullptr ? restart() : external && !is_over && ensure_segment(shared, why, sizeof why);
+  Outcome made;
+  if (restart == nullptr && external && !is_over) made = ensure_segment(shared);
+  const bool ready = restart != nullptr ? restart() : external && !is_over && made;
   header = shared.segment.load(std::memory_order_acquire);
   if (!ready || header == nullptr) {
     set_mode(shared, kRecordingBit, false);
     shared.refused = shared.pid;  // what follows is the end of a range that began before this
-    if (restart == nullptr && external && !is_over) send_refusal(shared.options.session, why);
+    if (!made) send_refusal(shared.options.session, made.why());
     return nullptr;
   }
   if (restart == nullptr) start_recording(shared);

@@ -48,8 +48,8 @@ class SlowPathTest : public ::testing::Test {
     shared_.options = {};
     shared_.options.policy = policy;
     shared_.options.ring_bytes = kMinRingBytes;
-    char why[512] = "";
-    ASSERT_TRUE(ensure_segment(shared_, why, sizeof why)) << why;
+    const Outcome made = ensure_segment(shared_);
+    ASSERT_TRUE(made) << made.why();
     start_recording(shared_);
     std::thread([&] {
       slot_ = find_slot();

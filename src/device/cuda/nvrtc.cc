@@ -70,12 +70,9 @@ bool given(std::span<const std::string> options, std::initializer_list<std::stri
 
 }  // namespace
 
-const Nvrtc* Nvrtc::open(const char* name, std::string& why) {
-  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    why = dlerror();
-    return nullptr;
-  }
+const Nvrtc& Nvrtc::open(const std::string& name) {
+  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw NotAvailable(dlerror());
   std::unique_ptr<Nvrtc> nvrtc(new Nvrtc);
   const char* missing = nullptr;
   const auto look_up = [&](const char* symbol, auto& function) {
@@ -86,9 +83,8 @@ const Nvrtc* Nvrtc::open(const char* name, std::string& why) {
   KYMO_NVRTC_FUNCTIONS(KYMO_NVRTC_LOOK_UP)
 #undef KYMO_NVRTC_LOOK_UP
   if (missing != nullptr) {
-    why = base::format("{} has no {}", name, missing);
     dlclose(library);
-    return nullptr;
+    throw NotAvailable(base::format("{} has no {}", name, missing));
   }
   int major = 0, minor = 0;
   nvrtc->version_(&major, &minor);
@@ -102,7 +98,7 @@ const Nvrtc* Nvrtc::open(const char* name, std::string& why) {
     list(nvrtc->architectures_.data());
   }
   nvrtc->include_options_ = find_includes(reinterpret_cast<const void*>(nvrtc->version_));
-  return nvrtc.release();
+  return *nvrtc.release();
 }
 
 const Nvrtc& Nvrtc::load(int driver_version) {
@@ -112,19 +108,21 @@ const Nvrtc& Nvrtc::load(int driver_version) {
   const std::lock_guard lock(mutex);
   const Nvrtc*& loaded = all_loaded[environment("KYMO_NVRTC_LIBRARY")];
   if (loaded != nullptr) return *loaded;
-  std::string why, first_why;
+  std::string first_problem;
   const Nvrtc* newer = nullptr;  // than the driver: better than none, because its error names both versions
   for (const std::string& name : candidates()) {
-    const Nvrtc* found = open(name.c_str(), why);
-    if (first_why.empty()) first_why = why;
-    if (found == nullptr) continue;
-    if (driver_version == 0 || found->version() <= driver_version || found->version() / 1000 == driver_version / 1000)
-      return *(loaded = found);
-    if (newer == nullptr) newer = found;
+    try {
+      const Nvrtc& found = open(name);
+      if (driver_version == 0 || found.version() <= driver_version || found.version() / 1000 == driver_version / 1000)
+        return *(loaded = &found);
+      if (newer == nullptr) newer = &found;
+    } catch (const NotAvailable& problem) {
+      if (first_problem.empty()) first_problem = problem.what();
+    }
   }
   if (newer != nullptr) return *(loaded = newer);
   throw NotAvailable(
-      base::format("CUDA: NVRTC, the compiler of CUDA C++, cannot be opened ({}); {}", first_why, kNvrtcPackage));
+      base::format("CUDA: NVRTC, the compiler of CUDA C++, cannot be opened ({}); {}", first_problem, kNvrtcPackage));
 }
 
 int Nvrtc::nearest_architecture(int wanted) const {

@@ -42,7 +42,7 @@ class Nvrtc {
 
  private:
   Nvrtc() = default;
-  static const Nvrtc* open(const char* name, std::string& why);
+  static const Nvrtc& open(const std::string& name);  // throws NotAvailable
   int nearest_architecture(int wanted) const;
 
 #define KYMO_NVRTC_MEMBER(member, symbol, parameters) int(*member##_) parameters = nullptr;

@@ -33,12 +33,16 @@ constexpr std::array kByteUnits = {
     Unit{"KB", 1000},
     Unit{"MB", 1'000'000},
     Unit{"GB", 1'000'000'000},
+    Unit{"TB", 1'000'000'000'000},
     Unit{"KiB", 1ull << 10},
     Unit{"MiB", 1ull << 20},
     Unit{"GiB", 1ull << 30},
+    Unit{"TiB", 1ull << 40},
 };
 
-// A number, decimals allowed, and one of the units; nothing when it is not that, or too large to count.
+constexpr uint64_t kTooLarge = ~uint64_t{0};
+
+// A number, decimals allowed, and one of the units; nothing when it is not that. kTooLarge: 2^63 or more.
 std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const auto [rest, failure] =
@@ -49,8 +53,8 @@ std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units
   for (const Unit& unit : units) {
     if (unit.name != name) continue;
     const double scaled = std::round(number * static_cast<double>(unit.size));
-    if (!(scaled < 0x1p63)) return std::nullopt;  // also what from_chars read of "inf" and "nan"
-    return static_cast<uint64_t>(scaled);
+    if (!std::isfinite(scaled)) return std::nullopt;  // what from_chars reads of "inf" and "nan"
+    return scaled < 0x1p63 ? static_cast<uint64_t>(scaled) : kTooLarge;
   }
   return std::nullopt;
 }
@@ -62,32 +66,37 @@ uint64_t parse_count(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, count);
   if (failure == std::errc() && rest == end && count > 0) return count;
+  if (failure == std::errc::result_out_of_range && rest == end)
+    throw InvalidArgument(base::format("'{}' is too large; the maximum is {}", text, UINT64_MAX));
   throw InvalidArgument(base::format("'{}' is not a count: write a whole number from 1", text));
 }
 
 uint64_t parse_bytes(std::string_view text) {
-  if (const auto bytes = parse(text, kByteUnits)) return *bytes;
+  const auto bytes = parse(text, kByteUnits);
+  if (bytes == kTooLarge) throw InvalidArgument(base::format("'{}' is too large; the maximum is 9000000TB", text));
+  if (bytes) return *bytes;
   throw InvalidArgument(base::format("'{}' is not a size: write it like 512KiB, 1MB, 64MB or 1GiB", text));
 }
 
 uint64_t parse_duration_ns(std::string_view text) {
-  if (const auto ns = parse(text, kDurationUnits)) return *ns;
+  const auto ns = parse(text, kDurationUnits);
+  if (ns == kTooLarge) throw InvalidArgument(base::format("'{}' is too long; the maximum is 2500000h", text));
+  if (ns) return *ns;
   throw InvalidArgument(base::format("'{}' is not a time: write it like 500ms, 30s, 2m or 1h", text));
 }
 
 Flight parse_flight(std::string_view text) {
-  Flight flight;
-  if (const auto ns = parse(text, kDurationUnits)) {
-    flight.seconds = static_cast<double>(*ns) / static_cast<double>(kSecond);
-  } else if (const auto bytes = parse(text, kByteUnits)) {
-    const bool has_unit = text.find_first_not_of("0123456789.") != std::string_view::npos;
-    if (has_unit) flight.bytes = *bytes;  // a bare 30 could be meant as either
-  }
-  if (flight.seconds == 0 && flight.bytes == 0) {
-    throw InvalidArgument(
-        base::format("'{}' is neither a time nor a size to keep: write it like 30s, 2m, 500ms, 64MB or 1GiB", text));
-  }
-  return flight;
+  const auto fail = [text](std::string_view problem) {
+    return InvalidArgument(base::format("'{}' {}: write it like 30s, 2m, 500ms, 64MB or 1GiB", text, problem));
+  };
+  const auto ns = parse(text, kDurationUnits), bytes = parse(text, kByteUnits);
+  const bool has_unit = text.find_first_not_of("0123456789.") != std::string_view::npos;
+  if (!ns && !(bytes && has_unit)) throw fail("is neither a time nor a size to keep");  // a bare 30 may be either
+  const uint64_t amount = ns ? *ns : *bytes;
+  if (amount == 0) throw fail("would keep nothing");
+  if (amount == kTooLarge) throw fail("is too large");
+  if (ns) return {static_cast<double>(amount) / static_cast<double>(kSecond), 0};
+  return {0, amount};
 }
 
 }  // namespace kymo::base

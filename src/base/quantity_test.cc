@@ -18,11 +18,27 @@ TEST(QuantityTest, CountsAreWholeNumbersFromOne) {
     EXPECT_THAT([&] { parse_count(bad); }, ThrowsMessage<InvalidArgument>(HasSubstr("is not a count"))) << bad;
 }
 
+TEST(QuantityTest, AValueThatIsTooLargeHasTheMaximum) {
+  EXPECT_THAT(
+      [] { parse_count("99999999999999999999"); },
+      ThrowsMessage<InvalidArgument>("'99999999999999999999' is too large; the maximum is 18446744073709551615"));
+  EXPECT_THAT([] { parse_bytes("99999999TB"); },
+              ThrowsMessage<InvalidArgument>("'99999999TB' is too large; the maximum is 9000000TB"));
+  EXPECT_THAT([] { parse_duration_ns("9999999h"); },
+              ThrowsMessage<InvalidArgument>("'9999999h' is too long; the maximum is 2500000h"));
+  EXPECT_EQ(parse_bytes("9000000TB"), 9'000'000'000'000'000'000u);
+  EXPECT_EQ(parse_duration_ns("2500000h"), 9'000'000'000'000'000'000u);
+  EXPECT_THAT([] { parse_flight("99999999999GB"); }, ThrowsMessage<InvalidArgument>(HasSubstr("is too large")));
+  EXPECT_THAT([] { parse_flight("0s"); }, ThrowsMessage<InvalidArgument>(HasSubstr("would keep nothing")));
+}
+
 TEST(QuantityTest, SizesAreReadInDecimalAndBinaryUnits) {
   EXPECT_EQ(parse_bytes("4096"), 4'096u);
   EXPECT_EQ(parse_bytes("64MB"), 64'000'000u);
   EXPECT_EQ(parse_bytes("1.5 GB"), 1'500'000'000u);
   EXPECT_EQ(parse_bytes("1GiB"), 1u << 30);
+  EXPECT_EQ(parse_bytes("1TB"), 1'000'000'000'000u);
+  EXPECT_EQ(parse_bytes("1TiB"), uint64_t{1} << 40);
   EXPECT_EQ(parse_bytes("512KiB"), 512u << 10);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "kymo/error.h"
 #include "options/command_line.h"
 
 namespace kymo::cli {
@@ -20,6 +21,14 @@ struct CancelOptions {
   bool json = false;
 };
 
+uint64_t parse_trigger(const std::string& text) {
+  try {
+    return base::parse_count(text);
+  } catch (const InvalidArgument&) {
+    throw InvalidArgument(base::format("'{}' is not the number of a trigger; 'kymo ps' lists them", text));
+  }
+}
+
 std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
   CancelOptions options;
   bool all = false;
@@ -29,14 +38,17 @@ std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
       "Exits with 3 if there was nothing to cancel.",
       "kymo cancel 17");
   line.text(
-      "ID", "ID", [&options](const std::string& text) { options.trigger = base::parse_count(text); },
+      "ID", "ID", [&options](const std::string& text) { options.trigger = parse_trigger(text); },
       "the trigger's number, as shown by 'kymo trigger --no-wait' and 'kymo ps'");
   line.flag("--all", all, "all your triggers");
   add_socket(line, options.socket);
   line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
-  if (all == (options.trigger != 0))
-    throw options::UsageError("cancel", "give either the number of a trigger or --all");
+  if (!all && options.trigger == 0)
+    throw options::UsageError("cancel", "no trigger given. Usage: kymo cancel ID|--all [options]");
+  if (all && options.trigger != 0)
+    throw options::UsageError(
+        "cancel", base::format("--all cannot be used with the trigger '{}'; give one of them", options.trigger));
   return options;
 }
 

@@ -46,7 +46,7 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
         constexpr uint64_t kMin = 64 << 10, kMax = 64 << 20;
         options.session.ring_bytes = std::bit_ceil(std::min(base::parse_bytes(text), kMostSizeToRound));
         if (options.session.ring_bytes < kMin || options.session.ring_bytes > kMax)
-          throw InvalidArgument(base::format("{} is out of range; use 64KiB to 64MiB", text));
+          throw InvalidArgument(base::format("'{}' is out of range; use 64KiB to 64MiB", text));
       },
       "memory for each thread, rounded up to a power of\n"
       "two; default: 1MiB");
@@ -80,16 +80,12 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   check_memory(options.memory);
 
   options.program = line.remaining();
-  if (!options.program.empty() && options.program[0].starts_with('-'))
-    throw options::UsageError("record", line.unexpected(options.program[0]));
   // After the program's name, "--" is an argument of the program.
   const size_t skipped = options.program.empty() && !from_dashes.empty() ? 1 : 0;
   options.program.insert(options.program.end(), from_dashes.begin() + skipped, from_dashes.end());
   if (options.program.empty())
     throw options::UsageError("record", "no program given. Usage: kymo record [options] -- PROGRAM [args]");
   if (options.session.policy == Policy::Overwrite) options.flight = true;
-  if (options.output.empty() && line.was_given("--output"))
-    throw options::UsageError("record", "--output: the path is empty; give a file");
   if (options.output.empty()) options.output = std::filesystem::path(options.program[0]).filename().string() + ".kymo";
   return options;
 }

@@ -87,12 +87,32 @@ TEST(RecordOptionsTest, WhatIsWrongIsNamed) {
       [] {
         read_record_options({"--ring-size", "0", "--", "x"});
       },
-      ThrowsMessage<options::UsageError>(HasSubstr("0 is out of range; use 64KiB to 64MiB")));
+      ThrowsMessage<options::UsageError>(HasSubstr("'0' is out of range; use 64KiB to 64MiB")));
   EXPECT_THAT(
       [] {
         read_record_options({"-o", "", "--", "x"});
       },
-      ThrowsMessage<options::UsageError>(HasSubstr("the path is empty")));
+      ThrowsMessage<options::UsageError>("--output: the value is empty; use --output FILE"));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--ring-size", "1TB", "--", "x"});
+      },
+      ThrowsMessage<options::UsageError>(HasSubstr("'1TB' is out of range; use 64KiB to 64MiB")));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--flight", "--", "x"});
+      },
+      ThrowsMessage<options::UsageError>("--flight: no value given; use --flight TIME|SIZE"));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--quiet=no", "--", "x"});
+      },
+      ThrowsMessage<options::UsageError>("--quiet takes no value, but has 'no'; use --quiet"));
+  EXPECT_THAT(
+      [] {
+        read_record_options({"--memory=", "--", "x"});
+      },
+      ThrowsMessage<options::UsageError>("--memory: the value is empty; use --memory or --memory=sample:SIZE"));
   EXPECT_THAT(
       [] {
         read_record_options({"--ring-size", "big", "--", "x"});

@@ -127,9 +127,9 @@ int recover(const Arguments& arguments) {
   line.flag("--json", json, "as JSON");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
-  if (clean == !path.empty())
-    throw options::UsageError("recover",
-                              clean ? "--clean takes no FILE" : "no trace given. Usage: kymo recover FILE [options]");
+  if (!clean && path.empty()) throw options::UsageError("recover", "no FILE given. Usage: kymo recover FILE [options]");
+  if (clean && !path.empty())
+    throw options::UsageError("recover", base::format("--clean takes no FILE, but has '{}'; give one of them", path));
   if (clean) {
     const collect::Cleaned cleaned = collect::clean_segments();
     print(json ? as_json(cleaned) : as_text(cleaned));

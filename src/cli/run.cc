@@ -39,14 +39,23 @@ const Command& find_command(const std::string& name) {
       "", base::format("unknown command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
 }
 
+void expect_at_most(size_t count, const Arguments& arguments) {
+  if (arguments.size() > count)
+    throw options::UsageError("", base::format("unexpected argument '{}'", arguments[count]));
+}
+
 int dispatch(Arguments arguments) {
   if (arguments.empty()) throw options::UsageError("", "no command given. Usage: kymo COMMAND [options]");
   const std::string first = arguments.front();
   arguments.erase(arguments.begin());
-  if (first == "--version") return print(base::format("kymo {}\n", collect::kVersion)), kDone;
-  if (first == "-h" || first == "--help" || (first == "help" && arguments.empty())) return print(help()), kDone;
-  if (first == "help") return find_command(arguments.front()).run({"--help"});
-  return find_command(first).run(arguments);
+  if (first == "--version") {
+    expect_at_most(0, arguments);
+    return print(base::format("kymo {}\n", collect::kVersion)), kDone;
+  }
+  if (first != "-h" && first != "--help" && first != "help") return find_command(first).run(arguments);
+  expect_at_most(1, arguments);
+  if (arguments.empty()) return print(help()), kDone;
+  return find_command(arguments.front()).run({"--help"});
 }
 
 }  // namespace

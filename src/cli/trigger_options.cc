@@ -169,8 +169,6 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
 
-  if (line.was_given("--output") && options.output.empty())
-    throw options::UsageError("trigger", "-o: the path is empty; give a path, or omit -o");
   if (which.is_empty()) throw options::UsageError("trigger", "no processes given; use --pid, --name, --job or --all");
   if (which.all && !selection_text(which).empty())
     throw options::UsageError("trigger", "--all cannot be used with --pid, --name or --job");

@@ -73,7 +73,7 @@ TEST(TriggerOptionsTest, NonsenseIsSaid) {
   EXPECT_EQ(trigger_problem({"--all", "--last", "0s"}),
             "--last: '0s' is not a duration; give one that is not 0, such as 500ms");
   EXPECT_EQ(trigger_problem({"--name", ""}), "--name: '' is not a program name; 'kymo ps' lists the names");
-  EXPECT_EQ(trigger_problem({"--all", "-o", ""}), "-o: the path is empty; give a path, or omit -o");
+  EXPECT_EQ(trigger_problem({"--all", "-o", ""}), "--output: the value is empty; use --output PATTERN");
   EXPECT_EQ(trigger_problem({"4711"}), "unexpected argument '4711'; did you mean --pid 4711?");
   EXPECT_EQ(trigger_problem({"train"}), "unexpected argument 'train'; did you mean --name train?");
   EXPECT_NE(trigger_problem({"--all", "-o", "{who}.kymo"}), "");

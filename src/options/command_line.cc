@@ -2,11 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 
 #include "base/print.h"
 #include "base/text.h"
+#include "options/argument_scan.h"
 #include "options/manual.h"
-#include "options/suggest.h"
 
 namespace kymo::options {
 namespace {
@@ -50,6 +51,10 @@ struct CommandLine::Impl {
   Impl(const std::string& name, const std::string& description) : app(description, name) {}
   CLI::App app;
   std::string usage, example;
+  std::map<const CLI::Option*, std::vector<std::string>> choices;
+
+  CommandManual manual() const;
+  CLI::Option* add_text(const std::string& flag, const std::string& form, std::string& target, const std::string& help);
 };
 
 namespace {
@@ -57,16 +62,8 @@ namespace {
 // If set, read() stores the options here instead of reading arguments: see manual_of.
 thread_local CommandManual* wanted_manual = nullptr;
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> words(1);
-  for (const char letter : text) {
-    if (letter == separator)
-      words.emplace_back();
-    else
-      words.back() += letter;
-  }
-  return words;
-}
+// "--output" of "-o,--output".
+std::string long_name(const std::string& flag) { return flag.substr(flag.find(',') + 1); }
 
 OptionManual manual_of_option(const CLI::Option& option) {
   OptionManual manual;
@@ -75,14 +72,12 @@ OptionManual manual_of_option(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) manual.names.push_back("--" + name);
   if (manual.is_positional) manual.names = {option.get_name(true)};
   // A flag has a form only if it may have a value: "[=VALUE]".
+  using Takes = OptionManual::Takes;
   const bool is_flag = option.get_expected_min() == 0;
   const std::string form = option.get_type_name();
-  if (!manual.is_positional && (!is_flag || form.starts_with('['))) manual.form = form;
-  const auto is_literal = [](char letter) {
-    return (letter >= 'a' && letter <= 'z') || letter == '|' || letter == '-';
-  };
-  if (manual.form.find('|') != std::string::npos && std::all_of(manual.form.begin(), manual.form.end(), is_literal))
-    manual.choices = split(manual.form, '|');
+  manual.takes = !is_flag ? Takes::Value : form.starts_with('[') ? Takes::MaybeValue : Takes::Nothing;
+  if (!manual.is_positional && manual.takes != Takes::Nothing) manual.form = form;
+  manual.is_repeatable = option.get_expected_max() > 1;
   manual.help = option.get_description();
   std::replace(manual.help.begin(), manual.help.end(), '\n', ' ');
   return manual;
@@ -116,19 +111,37 @@ void CommandLine::flag(const std::string& flag, bool& target, const std::string&
   impl_->app.add_flag(flag, target, help);
 }
 
+// Without it, CLI11 takes an empty value as it is.
+CLI::Option* CommandLine::Impl::add_text(const std::string& flag, const std::string& form, std::string& target,
+                                         const std::string& help) {
+  const auto take = [this, flag, form, &target](const std::string& given) {
+    const std::string name = long_name(flag);
+    if (given.empty())
+      throw UsageError(app.get_name(), base::format("{}: the value is empty; use {} {}", name, name, form));
+    target = given;
+  };
+  return app.add_option_function<std::string>(flag, take, help)->type_name(form);
+}
+
 void CommandLine::value(const std::string& flag, const std::string& form, std::string& target,
                         const std::string& help) {
-  impl_->app.add_option(flag, target, help)->type_name(form);
+  impl_->add_text(flag, form, target, help);
 }
 
 void CommandLine::required_value(const std::string& flag, const std::string& form, std::string& target,
                                  const std::string& help) {
-  impl_->app.add_option(flag, target, help)->required()->type_name(form);
+  impl_->add_text(flag, form, target, help)->required();
 }
 
 void CommandLine::values(const std::string& flag, const std::string& form, std::vector<std::string>& target,
                          const std::string& help) {
-  impl_->app.add_option(flag, target, help)->type_name(form)->allow_extra_args(false);
+  text(
+      flag, form,
+      [&target, flag, form](const std::string& given) {
+        if (given.empty()) throw InvalidArgument(base::format("the value is empty; use {} {}", long_name(flag), form));
+        target.push_back(given);
+      },
+      help);
 }
 
 void CommandLine::optional_value(const std::string& flag, const std::string& form, const std::string& otherwise,
@@ -137,22 +150,27 @@ void CommandLine::optional_value(const std::string& flag, const std::string& for
 }
 
 void CommandLine::argument(const std::string& name, std::string& target, const std::string& help) {
-  impl_->app.add_option(name, target, help)->required();
+  const auto take = [this, &target](const std::string& given) {
+    if (given.empty()) throw UsageError(impl_->app.get_name(), missing());
+    target = given;
+  };
+  impl_->app.add_option_function<std::string>(name, take, help)->required();
 }
 
 void CommandLine::text(const std::string& flag, const std::string& form, std::function<void(const std::string&)> take,
-                       const std::string& help) {
+                       const std::string& help, std::vector<std::string> choices) {
   const auto take_all = [this, flag, take = std::move(take)](const std::vector<std::string>& given) {
     try {
       for (const std::string& one : given) take(one);
     } catch (const InvalidArgument& error) {
-      throw UsageError(impl_->app.get_name(), base::format("{}: {}", flag, error.what()));
+      throw UsageError(impl_->app.get_name(), base::format("{}: {}", long_name(flag), error.what()));
     }
   };
   // One value per occurrence: otherwise a vector would also take the arguments after it.
-  impl_->app.add_option_function<std::vector<std::string>>(flag, take_all, help)
-      ->allow_extra_args(false)
-      ->type_name(form);
+  const CLI::Option* option = impl_->app.add_option_function<std::vector<std::string>>(flag, take_all, help)
+                                  ->allow_extra_args(false)
+                                  ->type_name(form);
+  if (!choices.empty()) impl_->choices[option] = std::move(choices);
 }
 
 void CommandLine::version(const std::string& line) {
@@ -161,14 +179,29 @@ void CommandLine::version(const std::string& line) {
 
 void CommandLine::stop_at_first_argument() { impl_->app.prefix_command(); }
 
+CommandManual CommandLine::Impl::manual() const {
+  CommandManual manual{app.get_name(), usage, app.get_description(), example, {}, app.get_prefix_command()};
+  for (const CLI::Option* option : app.get_options()) {
+    manual.options.push_back(manual_of_option(*option));
+    if (const auto known = choices.find(option); known != choices.end()) manual.options.back().choices = known->second;
+  }
+  return manual;
+}
+
+std::vector<std::string> CommandLine::scanned(const std::vector<std::string>& arguments) const try {
+  const CommandManual manual = impl_->manual();
+  return scan_arguments(manual.options, arguments, manual.runs_a_program ? Order::OptionsFirst : Order::Mixed);
+} catch (const InvalidArgument& error) {
+  throw UsageError(impl_->app.get_name(), error.what());
+}
+
 bool CommandLine::read(std::vector<std::string> arguments) {
   CLI::App& app = impl_->app;
   if (wanted_manual != nullptr) {
-    *wanted_manual = {app.get_name(), impl_->usage, app.get_description(), impl_->example, {}};
-    for (const CLI::Option* option : std::as_const(app).get_options())
-      wanted_manual->options.push_back(manual_of_option(*option));
+    *wanted_manual = impl_->manual();
     return false;
   }
+  arguments = scanned(arguments);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order
   try {
     app.parse(std::move(arguments));
@@ -179,30 +212,34 @@ bool CommandLine::read(std::vector<std::string> arguments) {
     base::print(app.version() + "\n");
     return false;
   } catch (const CLI::ExtrasError&) {
-    throw UsageError(app.get_name(), unexpected(app.remaining().front()));
+    const std::vector<std::string> extras = app.remaining();
+    const auto extra = std::ranges::find_if(extras, [](const std::string& text) { return text != "--"; });
+    throw UsageError(app.get_name(), unexpected(extra == extras.end() ? "--" : *extra));
+  } catch (const CLI::RequiredError&) {
+    throw UsageError(app.get_name(), missing());
   } catch (const CLI::ParseError& error) {
     throw UsageError(app.get_name(), error.what());
   }
   return true;
 }
 
-bool CommandLine::was_given(const std::string& flag) const { return impl_->app.count(flag) != 0; }
-
 std::vector<std::string> CommandLine::remaining() const { return impl_->app.remaining(); }
 
 std::string CommandLine::unexpected(const std::string& argument) const {
-  if (!argument.starts_with('-')) {
-    const bool is_number = argument.find_first_not_of("0123456789") == std::string::npos;
-    const char* selects = is_number ? "--pid" : "--name";  // if the command has it
-    const bool has_it = impl_->app.get_option_no_throw(selects) != nullptr;
-    return base::format("unexpected argument '{}'{}", argument,
-                        has_it ? base::format("; did you mean {} {}?", selects, argument) : "");
+  const bool is_number = argument.find_first_not_of("0123456789") == std::string::npos;
+  const char* selects = is_number ? "--pid" : "--name";  // if the command has it
+  const bool has_it = impl_->app.get_option_no_throw(selects) != nullptr;
+  return base::format("unexpected argument '{}'{}", argument,
+                      has_it ? base::format("; did you mean {} {}?", selects, argument) : "");
+}
+
+// The first required argument or option that is not there, or is empty.
+std::string CommandLine::missing() const {
+  for (const CLI::Option* option : std::as_const(impl_->app).get_options()) {
+    if (!option->get_required() || (option->count() != 0 && !option->results().front().empty())) continue;
+    return base::format("no {} given. Usage: {}", option->get_name(), impl_->usage);
   }
-  std::vector<std::string> flags;
-  for (const CLI::Option* option : std::as_const(impl_->app).get_options())
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
-  const auto meant = nearest(argument, flags);
-  return base::format("unknown option '{}'{}", argument, meant ? base::format("; did you mean {}?", *meant) : "");
+  return base::format("an argument is missing. Usage: {}", impl_->usage);
 }
 
 }  // namespace kymo::options

@@ -6,8 +6,8 @@
 //   line.flag("--json", json, "as JSON");
 //   if (!line.read(arguments)) return 0;  // help was printed
 //
-// Targets are written by read() and must live until then. A message names the value, the valid forms, and the nearest
-// option where one was misspelt. CLI11 does the work.
+// Targets are written by read() and must live until then. A message says what is wrong, then the value, then what to
+// do; where an option was misspelt, it has the nearest one. CLI11 reads the values and prints the help.
 #pragma once
 
 #include <functional>
@@ -42,6 +42,7 @@ class CommandLine {
   // In these, `flag` is "--long" or "-s,--long", and `form` is what the help shows for the value: "FILE".
 
   void flag(const std::string& flag, bool& target, const std::string& help);
+  // Not empty, and given only once.
   void value(const std::string& flag, const std::string& form, std::string& target, const std::string& help);
   void required_value(const std::string& flag, const std::string& form, std::string& target, const std::string& help);
   // May be repeated; each time adds one.
@@ -50,19 +51,22 @@ class CommandLine {
   // --flag or --flag=VALUE, where --flag alone means --flag=`otherwise`.
   void optional_value(const std::string& flag, const std::string& form, const std::string& otherwise,
                       std::string& target, const std::string& help);
-  // A required positional argument.
+  // A required positional argument, not empty.
   void argument(const std::string& name, std::string& target, const std::string& help);
 
   // An option whose text `take` reads: the message of an InvalidArgument that it throws is reported with the option's
-  // name. May be given repeatedly. A `flag` without dashes is an optional positional argument.
+  // name. May be given repeatedly, and may be empty. A `flag` without dashes is an optional positional argument.
+  // `choices` are the values that a shell completes.
   void text(const std::string& flag, const std::string& form, std::function<void(const std::string&)> take,
-            const std::string& help);
+            const std::string& help, std::vector<std::string> choices = {});
 
   // An option with a few valid values.
   template <typename Value>
   using Choices = std::vector<std::pair<std::string, Value>>;
   template <typename Value>
   void choice(const std::string& flag, Value& target, const Choices<Value>& choices, const std::string& help) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : choices) names.push_back(name);
     text(
         flag, choice_names(choices),
         [&target, choices](const std::string& given) {
@@ -71,7 +75,7 @@ class CommandLine {
           }
           throw InvalidArgument("'" + given + "' is not one of " + choice_names(choices, ", "));
         },
-        help);
+        help, std::move(names));
   }
 
   // --version prints this line.
@@ -82,12 +86,13 @@ class CommandLine {
   // Reads the arguments; false if help or the version was printed. Throws UsageError.
   bool read(std::vector<std::string> arguments);
 
-  bool was_given(const std::string& flag) const;
   std::vector<std::string> remaining() const;
-  // The message for an argument that was not expected: "unknown option '--jsn'; did you mean --json?".
-  std::string unexpected(const std::string& argument) const;
 
  private:
+  std::string unexpected(const std::string& argument) const;
+  std::string missing() const;
+  std::vector<std::string> scanned(const std::vector<std::string>& arguments) const;
+
   template <typename Value>
   static std::string choice_names(const Choices<Value>& choices, std::string_view separator = "|") {
     std::string names;

@@ -1,6 +1,7 @@
 // The options of a command as data: what `--help` prints is also the source of manual pages and shell completions.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,16 +9,21 @@
 namespace kymo::options {
 
 struct OptionManual {
+  enum class Takes : uint8_t { Nothing, MaybeValue, Value };  // --json, --memory[=VALUE], --top VALUE
+
   std::vector<std::string> names;    // "-o", "--output"; of a positional argument, its name
   std::string form;                  // of its value: "FILE", "name|thread"; empty: it takes none
   std::vector<std::string> choices;  // the values, if there are few
   std::string help;                  // one line
+  Takes takes = Takes::Nothing;
   bool is_positional = false;
+  bool is_repeatable = false;
 };
 
 struct CommandManual {
   std::string name, usage, description, example;
   std::vector<OptionManual> options;
+  bool runs_a_program = false;  // what follows the first argument belongs to that program
 };
 
 // Calls `command`, which reads a CommandLine before it does anything else, and returns the options of that. The

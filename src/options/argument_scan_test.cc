@@ -1,0 +1,93 @@
+#include "options/argument_scan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kymo/error.h"
+
+namespace kymo::options {
+namespace {
+
+using testing::ElementsAre;
+using testing::ThrowsMessage;
+using Takes = OptionManual::Takes;
+
+const std::vector<OptionManual> kOptions = {
+    {{"-h", "--help"}, "", {}, "", Takes::Nothing, false, false},
+    {{"-q", "--quiet"}, "", {}, "", Takes::Nothing, false, false},
+    {{"-v"}, "", {}, "", Takes::Nothing, false, false},
+    {{"-o", "--output"}, "FILE", {}, "", Takes::Value, false, false},
+    {{"--pid"}, "PID", {}, "", Takes::Value, false, true},
+    {{"--memory"}, "[=sample:SIZE]", {}, "", Takes::MaybeValue, false, false},
+    {{"FILE"}, "", {}, "", Takes::Value, true, false},
+};
+
+std::vector<std::string> scan(const std::vector<std::string>& arguments, Order order = Order::Mixed) {
+  return scan_arguments(kOptions, arguments, order);
+}
+
+std::string problem(const std::vector<std::string>& arguments) {
+  try {
+    scan(arguments);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(ArgumentScanTest, AValueMayBeWrittenInEveryForm) {
+  EXPECT_THAT(scan({"--output", "x"}), ElementsAre("--output", "x"));
+  EXPECT_THAT(scan({"--output=x=y"}), ElementsAre("--output", "x=y"));
+  EXPECT_THAT(scan({"-o", "x"}), ElementsAre("-o", "x"));
+  EXPECT_THAT(scan({"-ox"}), ElementsAre("-o", "x"));
+  EXPECT_THAT(scan({"-o=x"}), ElementsAre("-o", "x"));
+  EXPECT_THAT(scan({"-qox"}), ElementsAre("-q", "-o", "x"));
+  EXPECT_THAT(scan({"-qv"}), ElementsAre("-q", "-v"));
+  EXPECT_THAT(scan({"--memory", "x"}), ElementsAre("--memory", "x"));
+  EXPECT_THAT(scan({"--memory=sample:5"}), ElementsAre("--memory=sample:5"));
+  EXPECT_THAT(scan({"--pid", "-1"}), ElementsAre("--pid", "-1"));
+}
+
+TEST(ArgumentScanTest, AnEmptyValueIsAValue) {
+  EXPECT_THAT(scan({"--output="}), ElementsAre("--output", ""));
+  EXPECT_THAT(scan({"--output", ""}), ElementsAre("--output", ""));
+}
+
+TEST(ArgumentScanTest, AnUnknownOptionIsNamedWithTheNearestOne) {
+  EXPECT_EQ(problem({"--outptu", "x"}), "unknown option '--outptu'; did you mean --output?");
+  EXPECT_EQ(problem({"--outptu=x"}), "unknown option '--outptu'; did you mean --output?");
+  EXPECT_EQ(problem({"-x"}), "unknown option '-x'");
+  EXPECT_EQ(problem({"-qx"}), "unknown option '-x'");
+  EXPECT_EQ(problem({"-memory"}), "unknown option '-memory'; did you mean --memory?");
+}
+
+TEST(ArgumentScanTest, AMissingValueIsNamedWithItsForm) {
+  EXPECT_EQ(problem({"--output"}), "--output: no value given; use --output FILE");
+  EXPECT_EQ(problem({"-o"}), "-o: no value given; use -o FILE");
+  EXPECT_EQ(problem({"--output", "--quiet"}), "--output: no value given; use --output FILE");
+  EXPECT_EQ(problem({"--output", "--", "x"}), "--output: no value given; use --output FILE");
+  EXPECT_EQ(problem({"--memory="}), "--memory: the value is empty; use --memory or --memory=sample:SIZE");
+}
+
+TEST(ArgumentScanTest, AFlagTakesNoValue) {
+  EXPECT_EQ(problem({"--quiet=yes"}), "--quiet takes no value, but has 'yes'; use --quiet");
+  EXPECT_EQ(problem({"--quiet="}), "--quiet takes no value, but has ''; use --quiet");
+}
+
+TEST(ArgumentScanTest, OnlySomeOptionsMayBeRepeated) {
+  EXPECT_THAT(scan({"--pid", "1", "--pid=2"}), ElementsAre("--pid", "1", "--pid", "2"));
+  EXPECT_EQ(problem({"--output", "a", "-o", "b"}), "-o is given twice, with 'a' and 'b'; give it once");
+}
+
+TEST(ArgumentScanTest, WhatFollowsTheOptionsIsLeftAsItIs) {
+  EXPECT_THAT(scan({"a", "--", "--unknown", "-x"}), ElementsAre("a", "--", "--unknown", "-x"));
+  EXPECT_THAT(scan({"-q", "program", "--unknown"}, Order::OptionsFirst), ElementsAre("-q", "program", "--unknown"));
+  EXPECT_THAT(scan({"-", "a"}), ElementsAre("-", "a"));
+}
+
+TEST(ArgumentScanTest, HelpIsShownWhateverElseIsThere) {
+  EXPECT_THAT(scan({"--output", "x", "-h", "--unknown"}), ElementsAre("-h"));
+}
+
+}  // namespace
+}  // namespace kymo::options

@@ -1,0 +1,2 @@
+exit: 2
+kymo export rich.kymo -o a.json -o b.json

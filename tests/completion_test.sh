@@ -7,33 +7,70 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "completion_test: $*" >&2; exit 1; }
 
 "$kymo" completion bash >"$work/kymo.bash"
-source "$work/kymo.bash"
-complete_words() {  # the words of a command line, the last one incomplete
-  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
-  _kymo
-  echo "${COMPREPLY[*]}"
-}
-[[ $(complete_words kymo sta) == stats ]] || fail "bash: a command"
-[[ $(complete_words kymo stats --js) == --json ]] || fail "bash: an option"
-[[ $(complete_words kymo record --policy d) == drop ]] || fail "bash: a value"
-touch "$work/one.kymo"
-[[ $(complete_words kymo info "$work/on") == "$work/one.kymo" ]] || fail "bash: a file"
-
-if command -v fish >/dev/null; then
-  "$kymo" completion fish >"$work/kymo.fish"
-  export HOME=$work XDG_CONFIG_HOME=$work
-  fish -c "source $work/kymo.fish; complete -C 'kymo sta'" | grep -q '^stats' || fail "fish: a command"
-  fish -c "source $work/kymo.fish; complete -C 'kymo stats --js'" | grep -q '^--json' || fail "fish: an option"
-  fish -c "source $work/kymo.fish; complete -C 'kymo record --policy d'" | grep -q '^drop' || fail "fish: a value"
-else
-  echo "completion_test: fish is not installed, its script is not tested"
-fi
 "$kymo" completion zsh >"$work/_kymo"
-if command -v zsh >/dev/null; then
-  zsh -n "$work/_kymo" || fail "zsh: the script has a syntax error"
-else
-  echo "completion_test: zsh is not installed, its script is not tested"
-fi
+"$kymo" completion fish >"$work/kymo.fish"
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$work"
+touch one.kymo
+
+# Each prints what a shell completes at the end of a line, sorted, in one line.
+source kymo.bash
+in_bash() {
+  # bash splits a line at spaces, and makes words of "=" and ":".
+  local line=${1//=/ = }
+  read -ra COMP_WORDS <<<"$line"
+  [[ $line == *' ' && $line != *'= ' ]] && COMP_WORDS+=('')
+  COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
+  _kymo
+  printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd ' ' -
+}
+in_zsh() { zsh -f "$here/zsh_complete.zsh" "$work" "$1" | sort | paste -sd ' ' -; }
+in_fish() {
+  HOME=$work XDG_CONFIG_HOME=$work fish -c "source kymo.fish; complete -C '$1'" | cut -f 1 | sed 's/^--[a-z-]*=//' |
+    sort | paste -sd ' ' -
+}
+
+shells="bash"
+for shell in zsh fish; do
+  if command -v $shell >/dev/null; then
+    shells+=" $shell"
+  else
+    echo "completion_test: $shell is not installed, its script is not tested"
+  fi
+done
+check() {  # the line, and what is completed in each shell
+  for shell in $shells; do
+    said=$("in_$shell" "$1")
+    [[ $said == "$2" ]] || fail "$shell: '$1' gives '$said', not '$2'"
+  done
+}
+said=$("$kymo" stats one.kymo --sort x 2>&1) || true
+orders=$(sed -n 's/.* is not one of //p' <<<"$said" | sed 's/, /\n/g' | sort | paste -sd ' ' -)
+[[ $orders == *median* ]] || fail "no orders in the message of stats"
+check 'kymo sta' stats
+check 'kymo --v' --version
+check 'kymo stats --js' --json
+check 'kymo info on' one.kymo
+check 'kymo record --policy d' drop
+check 'kymo stats --sort ' "$orders"
+check 'kymo stats --by=' 'category name thread'
+check 'kymo stats --by=na' name
+check 'kymo stats --top ' ''
+check 'kymo export one.kymo -o o' one.kymo
+check 'kymo completion ' 'bash fish zsh'
+check 'kymo manual rec' 'record recover'
+check 'kymo help sta' stats
+# Options of kymo end with the program, whose name may be that of a command.
+check 'kymo record --policy drop --fl' --flight
+check 'kymo record true --' ''
+check 'kymo record true --j' ''
+check 'kymo record -- --j' ''
+check 'kymo record -o x --memory=sample:5 stats --j' ''
+check 'kymo record true o' one.kymo
+# Without "=" in COMP_WORDBREAKS the word is whole.
+COMP_WORDS=(kymo stats --by=na) COMP_CWORD=2
+_kymo
+[[ ${COMPREPLY[*]} == --by=name ]] || fail "bash: '--by=na' as one word gives '${COMPREPLY[*]}'"
 
 # Every command that the help lists has a page, and groff has nothing to say about it.
 commands=$("$kymo" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p')

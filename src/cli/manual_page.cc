@@ -99,17 +99,16 @@ int manual(const Arguments& arguments) {
   options::CommandLine line("manual", "kymo manual [COMMAND]",
                             "Prints the manual page of a command, of kymod, or of kymo, in the format of man.",
                             "kymo manual record | man -l -");
+  std::vector<std::string> pages{"kymod"};
+  for (const Command& command : all_commands()) pages.push_back(command.name);
   line.text(
-      "COMMAND", "", [&](const std::string& given) { name = given; }, "a command of kymo, or kymod");
+      "COMMAND", "", [&](const std::string& given) { name = given; }, "a command of kymo, or kymod", pages);
   if (!line.read(arguments)) return kDone;
   if (name.empty()) return print(overview()), kDone;
   if (name == "kymod") return print(daemon_page()), kDone;
-  std::vector<std::string> names;
-  for (const Command& command : all_commands()) {
+  for (const Command& command : all_commands())
     if (name == command.name) return print(page_of(command)), kDone;
-    names.push_back(command.name);
-  }
-  const auto meant = options::nearest(name, names);
+  const auto meant = options::nearest(name, pages);
   throw options::UsageError(
       "manual", base::format("unknown command '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "analyze/loss_groups.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
 
@@ -121,6 +122,7 @@ class ProcessBuilder {
                           .pid = writer_.origin.pid,
                           .track = {},
                           .track_kind = trace::TrackKind::Thread,
+                          .tracks = 1,
                           .count = loss.count,
                           .first_realtime_ns = 0,
                           .last_realtime_ns = 0,
@@ -212,8 +214,7 @@ Summary summarise(const trace::Reader& reader) {
   std::stable_sort(summary.processes.begin(), summary.processes.end(), [](const auto& a, const auto& b) {
     return a.origin.start_realtime_ns < b.origin.start_realtime_ns;
   });
-  std::stable_sort(summary.losses.begin(), summary.losses.end(),
-                   [](const auto& a, const auto& b) { return a.count > b.count; });
+  summary.losses = group_losses(summary.losses, LossGroups::ByTrack);
   return summary;
 }
 

@@ -53,6 +53,7 @@ struct LossSummary {
   uint64_t pid = 0;
   std::string track;  // its name; empty: not about one track
   trace::TrackKind track_kind = trace::TrackKind::Thread;
+  uint64_t tracks = 1;  // number of tracks, in a group (loss_groups.h)
   uint64_t count = 0;
   int64_t first_realtime_ns = 0, last_realtime_ns = 0;  // 0: unknown
   std::string detail;
@@ -86,7 +87,7 @@ struct Summary {
   uint64_t chunks = 0;
   double bytes_per_event = 0;
   std::vector<ProcessSummary> processes;  // sorted by start
-  std::vector<LossSummary> losses;        // largest first
+  std::vector<LossSummary> losses;        // one for each cause, process, track and detail; largest first
   uint64_t lost = 0;                      // the sum of all
   std::vector<trace::Problem> problems;
   std::vector<MissingEnd> missing;  // empty while it is being written

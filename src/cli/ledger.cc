@@ -1,5 +1,6 @@
 #include "cli/ledger.h"
 
+#include "analyze/loss_groups.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "cli/terminal.h"
@@ -19,12 +20,15 @@ struct Wording {
   const char* key;  // in JSON
   const char* thing;
   const char* reason;
+  const char* reason_of_several = reason;  // if several threads have lost something
 };
 
 constexpr Wording kWordings[] = {
-    {LossCause::RingFull, "ring_full", "event", "because its ring was full (policy drop)"},
+    {LossCause::RingFull, "ring_full", "event", "because its ring was full (policy drop)",
+     "because their rings were full (policy drop)"},
     {LossCause::CollectorStalled, "collector_stalled", "event",
-     "because its ring was full and the collector stalled for a second (policy block gave up)"},
+     "because its ring was full and the collector stalled for a second (policy block gave up)",
+     "because their rings were full and the collector stalled for a second (policy block gave up)"},
     {LossCause::Overwritten, "overwritten", "event", "overwritten by newer ones (policy overwrite)"},
     {LossCause::UnmatchedPop, "unmatched_pop", "pop", "without a push"},
     {LossCause::UnknownRange, "unknown_range", "range end", "without a begin, or ended twice"},
@@ -79,19 +83,33 @@ std::string Ledger::text(const LossSummary& loss) const {
   std::string text = count_of(loss.count, words.thing);
   const char* const where = loss.track_kind == trace::TrackKind::DeviceQueue ? "queue" : "thread";
   if (!loss.track.empty()) text += base::format(" on {} '{}'", where, base::printable(loss.track));
+  if (loss.tracks > 1) text += base::format(" on {}", count_of(loss.tracks, where));
   if (!one_process_) text += base::format(" of process {}", loss.pid);
-  text += base::format(" {}", words.reason);
+  text += base::format(" {}", loss.tracks > 1 ? words.reason_of_several : words.reason);
   if (!loss.detail.empty()) text += base::format(": {}", base::printable(loss.detail));
-  if (!is_placed(loss)) return text;
-  const std::string first = offset_text(loss.first_realtime_ns - begin_realtime_ns_);
+  return text + time_text(loss);
+}
+
+std::string Ledger::time_text(const LossSummary& loss) const {
+  if (!is_placed(loss)) return "";
+  if (loss.last_realtime_ns < begin_realtime_ns_) return ", before the first event";
   const std::string last = offset_text(loss.last_realtime_ns - begin_realtime_ns_);
-  return text + (first == last ? base::format(", at {}", first) : base::format(", between {} and {}", first, last));
+  if (loss.first_realtime_ns < begin_realtime_ns_) return base::format(", from before the first event to {}", last);
+  const std::string first = offset_text(loss.first_realtime_ns - begin_realtime_ns_);
+  return first == last ? base::format(", at {}", first) : base::format(", between {} and {}", first, last);
+}
+
+uint64_t Ledger::count(LossCause cause) const {
+  uint64_t count = 0;
+  for (const LossSummary& loss : losses_) count += loss.cause == cause ? loss.count : 0;
+  return count;
 }
 
 void Ledger::show() const {
   std::vector<std::string> lines;
   const std::string lost = coloured("lost:", Colour::Yellow, Stream::Error);
-  for (const LossSummary& loss : losses_) lines.push_back(base::format("{} {}\n", lost, text(loss)));
+  for (const LossSummary& loss : analyze::group_losses(losses_, analyze::LossGroups::ByProcess))
+    lines.push_back(base::format("{} {}\n", lost, text(loss)));
   const std::string damaged = coloured("damaged:", Colour::Red, Stream::Error);
   for (const trace::Problem& problem : problems_)
     lines.push_back(base::format("{} {}\n", damaged, base::printable(problem.what)));

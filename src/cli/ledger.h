@@ -22,15 +22,19 @@ class Ledger {
 
   bool empty() const { return losses_.empty() && problems_.empty() && missing_.empty(); }
 
-  // Prints to standard error, one line each. A long ledger is cut, with a note.
+  // Prints to standard error. Losses have one line for each cause and process. A long ledger is cut, with a note.
   void show() const;
 
-  // The members "losses", "problems" and "missing" of the object that is open.
+  // The members "losses", "problems" and "missing" of the object that is open. Losses have an entry for each track, and
+  // the times of an entry are relative to the first event: negative if the loss was before it.
   void write(base::JsonWriter& json) const;
+
+  uint64_t count(trace::LossCause cause) const;
 
  private:
   std::string text(const analyze::LossSummary& loss) const;
-  bool is_placed(const analyze::LossSummary& loss) const;  // whether its time is known
+  std::string time_text(const analyze::LossSummary& loss) const;  // empty if it is not known
+  bool is_placed(const analyze::LossSummary& loss) const;         // whether its time is known
 
   std::vector<analyze::LossSummary> losses_;
   std::vector<trace::Problem> problems_;

@@ -66,6 +66,28 @@ TEST(LedgerTest, AMomentWithoutAClockIsLeftOut) {
             "\\x1b[0m\n");
 }
 
+TEST(LedgerTest, ALossBeforeTheFirstEventHasNoNegativeTime) {
+  analyze::LossSummary loss = loss_of(trace::LossCause::RingFull, 3);
+  loss.first_realtime_ns = kBegin - 5'000;
+  EXPECT_THAT(shown(Ledger(summary_with(loss))), HasSubstr("(policy drop), from before the first event to +1.35 s\n"));
+  loss.last_realtime_ns = kBegin - 1;
+  EXPECT_THAT(shown(Ledger(summary_with(loss))), HasSubstr("(policy drop), before the first event\n"));
+}
+
+TEST(LedgerTest, LossesOfOneCauseAndProcessAreOneLine) {
+  analyze::Summary summary = summary_with(loss_of(trace::LossCause::RingFull, 1));
+  for (int i = 0; i < 1000; ++i) {
+    summary.losses.push_back(loss_of(trace::LossCause::RingFull, 1));
+    summary.losses.back().track = "worker " + std::to_string(i % 63);
+    summary.losses.back().last_realtime_ns += i * 1'000'000;
+  }
+  const Ledger ledger(summary);
+  EXPECT_EQ(
+      shown(ledger),
+      "lost: 1,001 events on 64 threads because their rings were full (policy drop), between +1.20 s and +2.35 s\n");
+  EXPECT_EQ(ledger.count(trace::LossCause::RingFull), 1001u);
+}
+
 TEST(LedgerTest, AQueueIsCalledOne) {
   analyze::LossSummary loss = loss_of(trace::LossCause::RingFull, 1);
   loss.track_kind = trace::TrackKind::DeviceQueue;

@@ -152,7 +152,7 @@ struct Reader::Impl {
     for (const auto& [id, writer] : catalog.writers()) {
       const auto host = writer.clocks.find(kHostClock);
       if (!writer.window || writer.window->to_ns == 0 || !writer.ending || host == writer.clocks.end()) continue;
-      const ClockMap clock(host->second);
+      const ClockMap clock = clock_map(host->second);
       const uint64_t alive_until = writer.ending->alive_until;
       const TickSpan span = ticks_of_window(clock, *writer.window, alive_until, alive_until);
       if (clock.usable() && !span.empty()) catalog.limit_ending(id, span.last());

@@ -21,6 +21,13 @@ std::string json(double number) {
   return out.string();
 }
 
+TEST(TextBufferTest, SeveralTextsAreAppendedInOrder) {
+  TextBuffer out;
+  for (int i = 0; i < 100; ++i) out.append("<", std::string_view(), std::string("a long enough text to grow"), ">");
+  EXPECT_EQ(out.size(), 100 * sizeof "<a long enough text to grow>" - 100);
+  EXPECT_EQ(out.string().substr(0, 30), "<a long enough text to grow><a");
+}
+
 TEST(JsonTextTest, PlainTextIsLeftAlone) { EXPECT_EQ(json("a b/c"), R"("a b/c")"); }
 
 TEST(JsonTextTest, QuotesBackslashesAndControlsAreEscaped) {

@@ -28,12 +28,29 @@ class TextBuffer {
   void append(std::string_view text) {
     if (!text.empty()) std::memcpy(extend(text.size()), text.data(), text.size());
   }
+  // Several texts at once: the capacity is checked once, and literals are still stores.
+  template <std::convertible_to<std::string_view>... Texts>
+  void append(std::string_view first, std::string_view second, const Texts&... others) {
+    char* to = extend(((first.size() + second.size()) + ... + std::string_view(others).size()));
+    const auto copy = [&to](std::string_view text) {
+      if (!text.empty()) std::memcpy(to, text.data(), text.size());
+      to += text.size();
+    };
+    copy(first);
+    copy(second);
+    (copy(others), ...);
+  }
   template <std::integral Number>
   void append_number(Number number, int radix = 10) {
     constexpr size_t kLongest = std::numeric_limits<uint64_t>::digits + 1;
-    char text[kLongest];
-    const std::to_chars_result end = std::to_chars(text, text + kLongest, number, radix);
-    append({text, static_cast<size_t>(end.ptr - text)});
+    append_in_place(kLongest, [&](char* to) { return std::to_chars(to, to + kLongest, number, radix).ptr; });
+  }
+  // Up to `most` bytes: `write` puts them where its argument points, and returns their end.
+  template <typename Write>
+  void append_in_place(size_t most, Write&& write) {
+    if (capacity_ - size_ < most) grow(most);
+    char* const place = bytes_.get() + size_;
+    size_ += static_cast<size_t>(write(place) - place);
   }
 
   // Adds `count` bytes, which the caller must write.

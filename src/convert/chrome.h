@@ -1,5 +1,5 @@
-// Writes Chrome's JSON trace format, as Kineto does. Perfetto, chrome://tracing, HTA and all tools for PyTorch traces
-// read it.
+// Exports a trace to Chrome's JSON format, in the compact dialect (chrome_dialect.h). Perfetto, chrome://tracing, HTA
+// and all tools for PyTorch traces read it.
 //
 // How events are converted:
 //

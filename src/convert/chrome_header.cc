@@ -10,21 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "convert/json_args.h"
+#include "base/json_writer.h"
+#include "convert/json_field.h"
 #include "trace/clock.h"
 
 namespace kymo::convert {
 
 namespace {
-
-// Kineto's quarter of a year: every trace of a job falls into the same one, and a double still holds nanoseconds.
-constexpr int64_t kBaseStepNs = 7'889'238ll * 1'000'000'000;
-
-std::string in_quotes(std::string_view untrusted) {
-  TextBuffer text;
-  append_json_string(text, untrusted);
-  return text.string();
-}
 
 void append_string(JsonObject& object, std::string_view key, std::string_view value) {
   append_json_string(object.key(key), value);
@@ -124,7 +116,7 @@ void append_process(TextBuffer& out, const trace::WriterInfo& writer) {
   append_string(object, "kymo_version", origin.kymo_version);
   JsonObject metadata(object.key("metadata"));
   for (const auto& [key, value] : origin.metadata) {
-    append_json_string(metadata.escaped_key(in_quotes(key) + ':'), value);
+    append_json_string(metadata.escaped_key(base::json_string(key) + ':'), value);
   }
   metadata.close();
   append_cost(object.key("cost"), writer);
@@ -152,16 +144,9 @@ const std::string& trace_id_of(const trace::Origin& origin) {
   return origin.session;
 }
 
-// A metadata event with one argument, whose value is already JSON.
-void append_metadata(JsonArray& events, std::string_view what, uint64_t pid, uint64_t tid, std::string_view key,
-                     std::string_view json) {
-  base::format_to(events.next(), R"({{"ph":"M","name":"{}","pid":{},"tid":{},"ts":0.000,"args":{{"{}":{}}}}})", what,
-                  pid, tid, key, json);
-}
-
 }  // namespace
 
-int64_t chrome_base_ns(const trace::Reader& reader) {
+uint64_t chrome_start_ns(const trace::Reader& reader) {
   std::map<std::pair<trace::WriterId, uint32_t>, trace::ClockMap> clocks;  // by track
   for (const auto& [id, writer] : reader.writers()) {
     for (const auto& [track_id, track] : writer.tracks) {
@@ -176,22 +161,20 @@ int64_t chrome_base_ns(const trace::Reader& reader) {
     earliest = std::min(earliest, clock->second.to_realtime_ns(chunk.first));
   }
   if (earliest == std::numeric_limits<int64_t>::max() || earliest < 0) return 0;
-  return earliest / kBaseStepNs * kBaseStepNs;
+  return static_cast<uint64_t>(earliest);
 }
 
-void append_chrome_header(TextBuffer& out, const trace::Reader& reader, const Places& places, int64_t base_ns) {
-  append(out, "{\n\"schemaVersion\": 1,\n");
-  // Early in the file and with a blank behind the colon: HTA finds the rank by looking for exactly that.
+void write_chrome_header(CompactChromeWriter& writer, const trace::Reader& reader, const Places& places) {
+  // Early in the file and with a blank after the colon: HTA finds the rank by looking for exactly that.
   if (const auto rank = metadata_number(reader, "RANK", "rank")) {
     const uint64_t world_size = metadata_number(reader, "WORLD_SIZE", "world_size").value_or(*rank + 1);
-    base::format_to(out, "\"distributedInfo\": {{\"rank\": {}, \"world_size\": {}}},\n", *rank, world_size);
+    base::format_to(writer.member("distributedInfo"), "{{\"rank\": {}, \"world_size\": {}}}", *rank, world_size);
   }
-  append(out, "\"deviceProperties\": ");
   std::vector<const Group*> devices;
   for (const Group& group : places.groups()) {
     if (group.writer == nullptr) devices.push_back(&group);
   }
-  append_array(out, devices, [](TextBuffer& item, const Group* device) {
+  append_array(writer.member("deviceProperties"), devices, [](TextBuffer& item, const Group* device) {
     JsonObject object(item);
     append_number(object, "id", device->pid);
     append_string(object, "name", device->name);
@@ -199,38 +182,29 @@ void append_chrome_header(TextBuffer& out, const trace::Reader& reader, const Pl
     object.close();
   });
   const trace::Origin* const origin = reader.writers().empty() ? nullptr : &reader.writers().begin()->second.origin;
-  append(out, ",\n\"host_name\": ");
-  append_json_string(out, origin == nullptr ? "" : origin->host);
-  append(out, ",\n\"trace_id\": ");
-  append_json_string(out, origin == nullptr ? "" : trace_id_of(*origin));
-  append(out, ",\n\"kymo\": {\"processes\": ");
-  append_array(out, reader.writers(),
-               [](TextBuffer& item, const auto& writer) { append_process(item, writer.second); });
-  append(out, "},\n\"traceName\": ");
-  append_json_string(out, reader.path());
-  base::format_to(out, ",\n\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": {},\n\"traceEvents\": ", base_ns);
+  append_json_string(writer.member("host_name"), origin == nullptr ? "" : origin->host);
+  append_json_string(writer.member("trace_id"), origin == nullptr ? "" : trace_id_of(*origin));
+  TextBuffer& kymo = writer.member("kymo");
+  append(kymo, "{\"processes\": ");
+  append_array(kymo, reader.writers(),
+               [](TextBuffer& item, const auto& process) { append_process(item, process.second); });
+  append(kymo, "}");
+  append_json_string(writer.member("traceName"), reader.path());
 }
 
-void append_chrome_rows(JsonArray& events, const Places& places) {
-  for (const Group& group : places.groups()) {
-    append_metadata(events, "process_name", group.pid, 0, "name", in_quotes(group.name));
-    append_metadata(events, "process_labels", group.pid, 0, "labels", in_quotes(group.label));
-    append_metadata(events, "process_sort_index", group.pid, 0, "sort_index", std::to_string(group.sort_index));
-  }
-  for (const Place& place : places.all()) append_chrome_row(events, place, 0, place.tid);
+void write_chrome_rows(CompactChromeWriter& writer, const Places& places) {
+  for (const Group& group : places.groups()) writer.name_process(group.pid, group.name, group.label, group.sort_index);
+  for (const Place& place : places.all()) write_chrome_row(writer, place, 0, place.tid);
 }
 
-void append_chrome_row(JsonArray& events, const Place& place, uint16_t lane, uint64_t tid) {
+void write_chrome_row(CompactChromeWriter& writer, const Place& place, uint16_t lane, uint64_t tid) {
   constexpr uint64_t kLanesInOrder = 256;
   const uint64_t order = place.index * kLanesInOrder + std::min<uint64_t>(lane, kLanesInOrder - 1);
-  const std::string name = lane == 0 ? place.name : lane_name(place, lane);
-  append_metadata(events, "thread_name", place.group->pid, tid, "name", in_quotes(name));
-  append_metadata(events, "thread_sort_index", place.group->pid, tid, "sort_index", std::to_string(order));
+  writer.name_row(writer.row(place.group->pid, tid), lane == 0 ? place.name : lane_name(place, lane), order);
 }
 
-void append_chrome_trailer(TextBuffer& out, const WalkReport& report, const Flows& flows) {
-  append(out, ",\n\"kymo_export\": ");
-  JsonObject object(out);
+void write_chrome_trailer(CompactChromeWriter& writer, const WalkReport& report, const Flows& flows) {
+  JsonObject object(writer.member("kymo_export"));
   append_number(object, "incomplete_flows", flows.incomplete());
   append_number(object, "unmatched_ends", report.unmatched_ends);
   append_array(object.key("problems"), report.problems, [](TextBuffer& item, const trace::Problem& problem) {
@@ -241,7 +215,6 @@ void append_chrome_trailer(TextBuffer& out, const WalkReport& report, const Flow
     entry.close();
   });
   object.close();
-  append(out, "\n}\n");
 }
 
 }  // namespace kymo::convert

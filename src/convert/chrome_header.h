@@ -1,27 +1,28 @@
-// Everything in a Chrome trace that is not an event: its origin, the losses, the names of its rows.
+// Everything in the export of a trace to Chrome's JSON that is not an event: its origin, the losses, the names of its
+// rows.
 #pragma once
 
 #include <cstdint>
 
+#include "convert/chrome_writer.h"
 #include "convert/events.h"
 #include "convert/flows.h"
-#include "convert/json_field.h"
 #include "convert/places.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
-// The zero of all times in the export, in nanoseconds since 1970.
-int64_t chrome_base_ns(const trace::Reader& reader);
+// The earliest time in the trace, in nanoseconds since 1970; 0 if there are no events.
+uint64_t chrome_start_ns(const trace::Reader& reader);
 
-// From the opening brace to the start of the array of events.
-void append_chrome_header(TextBuffer& out, const trace::Reader& reader, const Places& places, int64_t base_ns);
+// The members before the events.
+void write_chrome_header(CompactChromeWriter& writer, const trace::Reader& reader, const Places& places);
 
-// Names and order of all processes and threads.
-void append_chrome_rows(JsonArray& events, const Places& places);
-void append_chrome_row(JsonArray& events, const Place& place, uint16_t lane, uint64_t tid);
+// Names and order of all processes and threads, and of one row.
+void write_chrome_rows(CompactChromeWriter& writer, const Places& places);
+void write_chrome_row(CompactChromeWriter& writer, const Place& place, uint16_t lane, uint64_t tid);
 
-// From the end of the array of events to the end of the file.
-void append_chrome_trailer(TextBuffer& out, const WalkReport& report, const Flows& flows);
+// The members after the events.
+void write_chrome_trailer(CompactChromeWriter& writer, const WalkReport& report, const Flows& flows);
 
 }  // namespace kymo::convert

@@ -109,7 +109,7 @@ TEST_F(ChromeTest, PointsAreInstantsAndCounters) {
   recorder.point(1, 3000, PointKind::Allocation, 1, 0xbeef);
   recorder.close();
   const std::string text = convert();
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"i","s":"t","cat":"user_annotation","name":"outer","pid":100,"tid":101,"ts":)" +
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"i","cat":"user_annotation","s":"t","name":"outer","pid":100,"tid":101,"ts":)" +
                               microseconds(1000) + R"(,"args":{}})"));
   EXPECT_THAT(text, HasSubstr(R"({"ph":"C","cat":"user_annotation","name":"memory","pid":100,"tid":101,"ts":)" +
                               microseconds(2000) + R"(,"args":{"value":4096}})"));
@@ -145,9 +145,10 @@ TEST_F(ChromeTest, OnlyWholeFlowsAreWritten) {
   EXPECT_EQ(count(text, R"("ph":"s")"), 1u);
   EXPECT_EQ(count(text, R"("ph":"t")"), 1u);
   EXPECT_EQ(count(text, R"("ph":"f")"), 1u);
-  EXPECT_THAT(
-      text, HasSubstr(R"({"ph":"s","cat":"flow","name":"flow","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000)));
-  EXPECT_THAT(text, HasSubstr(R"("id":1,"pid":100,"tid":102,"ts":)" + microseconds(3999) + R"(,"bp":"e")"))
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"s","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000) +
+                              R"(,"cat":"flow","name":"flow","args":{"flow":"flow"}})"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"f","id":1,"pid":100,"tid":102,"ts":)" + microseconds(3999) +
+                              R"(,"cat":"flow","name":"flow","bp":"e",)"))
       << "inside its slice, which does not hold its own end";
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":3)"));
 }
@@ -166,10 +167,10 @@ TEST_F(ChromeTest, ALaunchPointsToItsWorkOnTheDevice) {
   recorder.complete(3, 5000, 6000, 5, 0, 0, 42);
   recorder.close();
   const std::string text = convert();
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"s","cat":"ac2g","name":"ac2g","id":1,"pid":100,"tid":101,"ts":)" +
-                              microseconds(1000) + "}"));
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"f","cat":"ac2g","name":"ac2g","id":1,"pid":0,"tid":7,"ts":)" +
-                              microseconds(5000) + R"(,"bp":"e"})"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"s","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000) +
+                              R"(,"cat":"ac2g","name":"ac2g"})"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"f","id":1,"pid":0,"tid":7,"ts":)" + microseconds(5000) +
+                              R"(,"cat":"ac2g","name":"ac2g","bp":"e"})"));
   EXPECT_EQ(count(text, R"("name":"ac2g")"), 2u);
   EXPECT_THAT(text, HasSubstr(R"("args":{"correlation":43})"));
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":0)"));
@@ -181,8 +182,8 @@ TEST_F(ChromeTest, OverlappingRangesGetARowOfTheirOwn) {
   recorder.complete(1, 2000, 4000, 1, 0, 1);
   recorder.close();
   const std::string text = convert();
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"M","name":"thread_name","pid":100,"tid":10000000,"ts":0.000,)"
-                              R"x("args":{"name":"main (lane 1)"}})x"));
+  EXPECT_THAT(text, HasSubstr(R"({"ph":"M","name":"thread_name","pid":100,"tid":10000000,"ts":)" + microseconds(1000) +
+                              R"x(,"args":{"name":"main (lane 1)"}})x"));
   EXPECT_THAT(text, HasSubstr(R"("pid":100,"tid":10000000,"ts":)" + microseconds(2000)));
 }
 

@@ -102,7 +102,9 @@ class CsvWriter : public EventVisitor {
   template <typename AnyEvent>
   void append_args(const AnyEvent& event) {
     args_text_.clear();
-    args_.append(args_text_, event);
+    JsonObject args(args_text_);
+    args_.append(args, event);
+    args.close();
     out_.push_back(',');
     append_field({args_text_.data(), args_text_.size()});
     out_.push_back('\n');

@@ -13,8 +13,7 @@ bool has_field(const ClassInfo& info, std::string_view name) {
 
 std::string colour_text(uint32_t colour) { return base::format("#{:06x}", colour & 0xFFFFFF); }
 
-void JsonArgs::append(TextBuffer& out, const Range& range) {
-  JsonObject object(out);
+void JsonArgs::append(JsonObject& object, const Range& range) {
   append_fields(object, range);
   const trace::Track& track = *range.place->track;
   if (with_queue_ && track.kind == trace::TrackKind::DeviceQueue) {
@@ -29,11 +28,9 @@ void JsonArgs::append(TextBuffer& out, const Range& range) {
     append_integer(object.key("correlation"), range.correlation);
   }
   if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
-  object.close();
 }
 
-void JsonArgs::append(TextBuffer& out, const Point& point) {
-  JsonObject object(out);
+void JsonArgs::append(JsonObject& object, const Point& point) {
   append_fields(object, point);
   const bool is_memory = point.kind == trace::PointKind::Allocation || point.kind == trace::PointKind::Free;
   if (is_memory && !has_field(*point.event_class, "address")) {
@@ -42,14 +39,11 @@ void JsonArgs::append(TextBuffer& out, const Point& point) {
   if (point.kind == trace::PointKind::Sample && !has_field(*point.event_class, "stack")) {
     append_json_string(object.key("stack"), stack_text(*point.place->writer, point.id));
   }
-  object.close();
 }
 
-void JsonArgs::append(TextBuffer& out, const AsyncRange& range) {
-  JsonObject object(out);
+void JsonArgs::append(JsonObject& object, const AsyncRange& range) {
   append_fields(object, range);
   if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
-  object.close();
 }
 
 void JsonArgs::append_fields(JsonObject& object, const Event& event) {

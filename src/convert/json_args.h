@@ -1,4 +1,4 @@
-// The data of an event besides its name, as a JSON object: its fields, its colour, its connections.
+// The data of an event besides its name, as members of a JSON object: its fields, its colour, its connections.
 //
 //   {"rows":128,"colour":"#ff8800","correlation":17}
 //
@@ -20,9 +20,9 @@ class JsonArgs {
   // `with_queue`: a range on a device also has its queue, with the names of Kineto's traces.
   explicit JsonArgs(bool with_queue = false) : with_queue_(with_queue) {}
 
-  void append(TextBuffer& out, const Range& range);
-  void append(TextBuffer& out, const Point& point);
-  void append(TextBuffer& out, const AsyncRange& range);
+  void append(JsonObject& object, const Range& range);
+  void append(JsonObject& object, const Point& point);
+  void append(JsonObject& object, const AsyncRange& range);
 
  private:
   struct Prepared {

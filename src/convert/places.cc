@@ -1,17 +1,10 @@
 #include "convert/places.h"
 
-#include <limits>
-
 #include "base/text.h"
 
 namespace kymo::convert {
 
 namespace {
-
-// Viewers keep pids and tids in 32 bits, signed. Linux gives none above 2^22, so what is made up begins well above.
-constexpr uint64_t kLargestNumber = std::numeric_limits<int32_t>::max();
-constexpr uint64_t kFirstMadeUp = 10'000'000;
-constexpr uint64_t kFirstDeviceSortIndex = 5'000'000;  // below all processes
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -47,8 +40,7 @@ Places::Places(const trace::Reader& reader) {
       place.track = &track;
       place.group = on_device ? &device_of(track.device_uuid) : &process_of(writer);
       place.name = track_name(track);
-      const bool is_thread = track.kind == trace::TrackKind::Thread;
-      place.tid = claim_tid(*place.group, on_device ? track.queue : track.tid, is_thread ? &writer : nullptr);
+      place.tid = claim_tid(rows_[place.group], writer, track);
       by_track_[{id, track_id}] = &place;
     }
   }
@@ -62,7 +54,7 @@ const Place* Places::find(const trace::WriterId& writer, uint32_t track) const {
 uint64_t Places::lane_tid(const Place& place, uint16_t lane) {
   if (lane == 0) return place.tid;
   uint64_t& tid = lanes_[{&place, lane}];
-  if (tid == 0) tid = claim_tid(*place.group, kFirstMadeUp, nullptr);
+  if (tid == 0) tid = rows_[place.group].tids.invent();
   return tid;
 }
 
@@ -72,7 +64,7 @@ Group& Places::process_of(const trace::WriterInfo& writer) {
   if (group == nullptr) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);
-    group->pid = claim_pid(origin.pid);
+    group->pid = pids_.claim(origin.pid);
     group->name = process_name(origin);
     group->label = "CPU";
     group->sort_index = group->pid;
@@ -87,36 +79,27 @@ Group& Places::device_of(const std::string& uuid) {
   if (group == nullptr) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);
-    group->pid = claim_pid(number);
+    group->pid = pids_.claim(number);
     group->label = base::format("GPU {}", number);
     group->name = uuid.empty() ? group->label : base::format("{} ({})", group->label, uuid);
-    group->sort_index = kFirstDeviceSortIndex + number;
+    group->sort_index = kFirstDeviceOrder + number;
     group->device_uuid = uuid;
   }
   return *group;
 }
 
-uint64_t Places::claim_pid(uint64_t wanted) {
-  uint64_t pid = wanted <= kLargestNumber ? wanted : kFirstMadeUp;
-  if (pids_.contains(pid)) pid = kFirstMadeUp;
-  while (!pids_.emplace(pid, nullptr).second) ++pid;
-  return pid;
-}
-
 // A thread id may be shared with a thread of another writer in the same process: before and after exec it is one
 // thread.
-uint64_t Places::claim_tid(const Group& group, uint64_t wanted, const trace::WriterInfo* thread_of) {
-  uint64_t tid = wanted <= kLargestNumber ? wanted : kFirstMadeUp;
-  const auto taken = tids_.find({&group, tid});
-  if (taken != tids_.end()) {
-    const bool same_thread = thread_of != nullptr && taken->second != nullptr && taken->second != thread_of;
-    if (same_thread) {
-      taken->second = thread_of;
-      return tid;
-    }
-    tid = kFirstMadeUp;
+uint64_t Places::claim_tid(Rows& rows, const trace::WriterInfo& writer, const trace::Track& track) {
+  if (track.kind == trace::TrackKind::DeviceQueue) return rows.tids.claim(track.queue);
+  if (track.kind != trace::TrackKind::Thread) return rows.tids.claim(track.tid);
+  const auto before_exec = rows.threads.find(track.tid);
+  if (before_exec != rows.threads.end() && before_exec->second != &writer) {
+    before_exec->second = &writer;
+    return track.tid;
   }
-  while (!tids_.emplace(std::pair(&group, tid), thread_of).second) ++tid;
+  const uint64_t tid = rows.tids.claim(track.tid);
+  rows.threads.emplace(tid, &writer);
   return tid;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "convert/row_numbers.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
@@ -52,17 +53,20 @@ class Places {
   uint64_t lane_tid(const Place& place, uint16_t lane);
 
  private:
+  struct Rows {
+    RowNumbers tids;
+    std::map<uint64_t, const trace::WriterInfo*> threads;  // by tid, the writer that had it last
+  };
   Group& process_of(const trace::WriterInfo& writer);
   Group& device_of(const std::string& uuid);
-  uint64_t claim_pid(uint64_t wanted);
-  uint64_t claim_tid(const Group& group, uint64_t wanted, const trace::WriterInfo* thread_of);
+  uint64_t claim_tid(Rows& rows, const trace::WriterInfo& writer, const trace::Track& track);
 
   std::deque<Group> groups_;
   std::deque<Place> places_;
   std::map<std::pair<trace::WriterId, uint32_t>, const Place*> by_track_;
   std::map<std::string, Group*> processes_, devices_;
-  std::map<uint64_t, const Group*> pids_;
-  std::map<std::pair<const Group*, uint64_t>, const trace::WriterInfo*> tids_;
+  RowNumbers pids_;
+  std::map<const Group*, Rows> rows_;
   std::map<std::pair<const Place*, uint16_t>, uint64_t> lanes_;
 };
 

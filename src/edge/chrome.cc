@@ -1,7 +1,12 @@
 #include "edge/chrome.h"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/json_text.h"
+#include "convert/chrome_writer.h"
 #include "edge/backward_links.h"
 #include "edge/chrome_args.h"
 #include "edge/chrome_rows.h"
@@ -10,20 +15,15 @@
 namespace kymo::edge {
 namespace {
 
-using base::append;
-using base::append_integer;
-
-// Kineto's quarter of a year: every trace of a job falls into the same one, and a double still holds nanoseconds.
-constexpr uint64_t kBaseStepNs = 7'889'238ull * 1'000'000'000;
-
+// In quotes, as ChromeWriter takes it.
 std::string_view category_of(const EdgeEvent& event, bool on_device) {
   switch (event.kind) {
     case EdgeKind::User:
-      return "user_annotation";
+      return R"("user_annotation")";
     case EdgeKind::Device:
-      return on_device ? "kernel" : "cpu_op";
+      return on_device ? R"("kernel")" : R"("cpu_op")";
     default:
-      return "cpu_op";
+      return R"("cpu_op")";
   }
 }
 
@@ -45,30 +45,34 @@ std::vector<FlowEnd> backward_flows(const ResultData& result) {
   return ends;
 }
 
-class EdgeChromeWriter {
+class ChromeFile {
  public:
-  EdgeChromeWriter(const ResultData& result, convert::ExportStream& sink)
+  ChromeFile(const ResultData& result, convert::ExportStream& sink)
       : result_(result),
-        sink_(sink),
-        base_ns_(result.start_ns / kBaseStepNs * kBaseStepNs),
+        writer_(sink, result.start_ns),
         places_(arrange_rows(result)),
         rows_(result, places_),
-        args_(result, base_ns_) {}
+        args_(result, writer_.base_ns()) {}
 
   void write(const std::string& trace_name) {
-    append_header();
-    append_events();
-    append_allocations();
-    append_rows();
-    append_trailer(trace_name);
-    flush();
+    write_options();
+    writer_.begin_events();
+    write_events();
+    write_allocations();
+    rows_.write(writer_);
+    writer_.global_instant(R"("Record Window End")", result_.end_ns);
+    writer_.end_event();
+    writer_.end_events();
+    if (!result_.losses.empty()) write_losses();
+    base::append_json_string(writer_.member("traceName"), trace_name);
+    writer_.finish();
   }
 
  private:
-  void append_header() {
-    append(out_, "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [],\n");
+  void write_options() {
+    writer_.member("deviceProperties").append("[]");
     const auto asked_for = [&](std::string_view key, bool it_was) {
-      if (it_was) base::format_to(out_, "  \"{}\": 1,\n", key);
+      if (it_was) writer_.member(key).push_back('1');
     };
     asked_for("record_shapes", result_.inputs_wanted);
     asked_for("profile_memory", result_.memory_wanted);
@@ -76,138 +80,79 @@ class EdgeChromeWriter {
     asked_for("with_flops", result_.flops_wanted);
     asked_for("with_modules", result_.modules_wanted);
     asked_for("adjust_vulkan_timestamps", result_.adjusted);
-    base::format_to(out_, "  \"displayTimeUnit\": \"ms\",\n  \"baseTimeNanoseconds\": {},\n  \"traceEvents\": [",
-                    base_ns_);
   }
 
-  void append_events() {
+  void write_events() {
     const std::vector<FlowEnd> flows = backward_flows(result_);
     auto flow = flows.begin();
     for (uint32_t i = 0; i < result_.events.size(); ++i) {
-      append_event(i);
-      for (; flow != flows.end() && flow->event == i; ++flow) append_flow("fwdbwd", flow->id, flow->is_start, i);
-      flush_if_large();
+      write_event(i);
+      for (; flow != flows.end() && flow->event == i; ++flow) write_flow("fwdbwd", flow->id, flow->is_start, i);
     }
   }
 
-  void append_event(uint32_t index) {
+  void write_event(uint32_t index) {
     const EdgeEvent& event = result_.events[index];
     const RowPlace& place = places_.places[index];
     const bool on_device = places_.tracks[place.track].on_device;
-    begin_event();
-    append(out_, "    \"ph\": \"X\", \"cat\": \"");
-    append(out_, category_of(event, on_device));
-    append(out_, "\", \"name\": ");
-    append(out_, args_.in_quotes(event.name));
-    append(out_, ", ");
-    append(out_, rows_.of(place));
-    append(out_, ",\n    \"ts\": ");
-    append_time(event.start_ns);
-    append(out_, ", \"dur\": ");
-    const uint64_t start = std::max(event.start_ns, base_ns_);
-    append_microseconds(out_, event.end_ns > start ? event.end_ns - start : 0);
-    append(out_, ",\n    \"args\": {");
-    args_.append(out_, event, index, on_device, rows_.pid(place.track));
-    append(out_, "\n    }\n  }");
+    writer_.complete(category_of(event, on_device), args_.in_quotes(event.name), rows_.of(place), event.start_ns,
+                     event.end_ns);
+    auto args = writer_.args();
+    args_.append(args, event, index, on_device, rows_.pid(place.track));
+    args.close();
+    writer_.end_event();
     // The device operations that a thread requested.
     const bool is_launched = on_device && event.parent < result_.events.size();
     if (!is_launched || result_.events[event.parent].start_ns > event.start_ns) return;
     const uint64_t id = index + uint64_t{1};
-    append_flow("ac2g", id, true, event.parent);
-    append_flow("ac2g", id, false, index);
+    write_flow("ac2g", id, true, event.parent);
+    write_flow("ac2g", id, false, index);
   }
 
-  void append_flow(std::string_view name, uint64_t id, bool is_start, uint32_t at) {
-    begin_event();
-    append(out_, is_start ? "    \"ph\": \"s\", \"id\": " : "    \"ph\": \"f\", \"id\": ");
-    append_integer(out_, id);
-    append(out_, ", ");
-    append(out_, rows_.of(places_.places[at]));
-    append(out_, ", \"ts\": ");
-    append_time(result_.events[at].start_ns);
-    base::format_to(out_, ",\n    \"cat\": \"{}\", \"name\": \"{}\"{}\n  }}", name, name,
-                    is_start ? "" : ", \"bp\": \"e\"");
+  void write_flow(std::string_view name, uint64_t id, bool is_start, uint32_t at) {
+    const std::string& row = rows_.of(places_.places[at]);
+    const uint64_t time = result_.events[at].start_ns;
+    if (is_start) {
+      writer_.flow_start(name, id, row, time);
+    } else {
+      writer_.flow_end(name, id, row, time);
+    }
+    writer_.end_event();
   }
 
-  void append_allocations() {
+  void write_allocations() {
     uint64_t index = result_.events.size();
     for (const EdgeAllocation& allocation : result_.allocations) {
-      begin_event();
-      append(out_, "    \"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": ");
-      append(out_, allocation.out_of_memory ? "\"[OutOfMemory]\",\n    " : "\"[memory]\",\n    ");
-      append(out_, rows_.of(places_.of_threads.at(allocation.thread), 0));
-      append(out_, ",\n    \"ts\": ");
-      append_time(allocation.time_ns);
-      append(out_, ",\n    \"args\": {");
-      args_.append(out_, allocation, index++);
-      append(out_, "\n    }\n  }");
-      flush_if_large();
+      const std::string& row = rows_.of(places_.of_threads.at(allocation.thread), 0);
+      writer_.instant(R"("cpu_instant_event")", allocation.out_of_memory ? R"("[OutOfMemory]")" : R"("[memory]")", row,
+                      allocation.time_ns);
+      auto args = writer_.args();
+      args_.append(args, allocation, index++);
+      args.close();
+      writer_.end_event();
     }
   }
 
-  void append_rows() {
-    rows_.describe([&](const char* what, const std::string& row, const std::string& arg) {
-      begin_event();
-      base::format_to(out_, "    \"name\": \"{}\", \"ph\": \"M\", \"ts\": ", what);
-      append_time(result_.start_ns);
-      append(out_, ", ");
-      append(out_, row);
-      append(out_, ",\n    \"args\": {\n      ");
-      append(out_, arg);
-      append(out_, "\n    }\n  }");
-      flush_if_large();
-    });
-    begin_event();
-    append(out_, "    \"name\": \"Record Window End\", \"ph\": \"i\", \"s\": \"g\",\n");
-    append(out_, "    \"pid\": \"\", \"tid\": \"\", \"ts\": ");
-    append_time(result_.end_ns);
-    append(out_, "\n  }");
-  }
-
-  void append_trailer(const std::string& trace_name) {
-    append(out_, "\n  ],\n");
-    if (!result_.losses.empty()) {
-      append(out_, "  \"losses\": [");
-      for (size_t i = 0; i < result_.losses.size(); ++i) {
-        append(out_, i == 0 ? "\n    " : ",\n    ");
-        base::append_json_string(out_, result_.losses[i]);
-      }
-      append(out_, "\n  ],\n");
+  void write_losses() {
+    base::TextBuffer& list = writer_.member("losses");
+    for (size_t i = 0; i < result_.losses.size(); ++i) {
+      list.append(i == 0 ? "[\n    " : ",\n    ");
+      base::append_json_string(list, result_.losses[i]);
     }
-    append(out_, "  \"traceName\": ");
-    base::append_json_string(out_, trace_name);
-    append(out_, "\n}\n");
-  }
-
-  void begin_event() {
-    append(out_, first_ ? "\n  {\n" : ",\n  {\n");
-    first_ = false;
-  }
-  // What lies before the beginning of the file's time is at its beginning.
-  void append_time(uint64_t ns) { append_microseconds(out_, ns - std::min(base_ns_, ns)); }
-
-  void flush_if_large() {
-    if (out_.size() >= convert::kFlushAt) flush();
-  }
-  void flush() {
-    sink_.write({out_.data(), out_.size()});
-    out_.clear();
+    list.append("\n  ]");
   }
 
   const ResultData& result_;
-  convert::ExportStream& sink_;
-  const uint64_t base_ns_;
+  convert::KinetoChromeWriter writer_;
   const Rows places_;
   const ChromeRows rows_;
   ChromeArgs args_;
-  base::TextBuffer out_;
-  bool first_ = true;
 };
 
 }  // namespace
 
 void write_chrome(const ResultData& result, const std::string& trace_name, convert::ExportStream& sink) {
-  EdgeChromeWriter(result, sink).write(trace_name);
+  ChromeFile(result, sink).write(trace_name);
 }
 
 }  // namespace kymo::edge

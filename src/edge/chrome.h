@@ -1,4 +1,4 @@
-// Writes a result as Chrome's JSON, in Kineto's form. docs/edge.md lists the keys.
+// Writes a result as Chrome's JSON in Kineto's dialect (convert/chrome_writer.h). docs/edge.md lists the keys.
 #pragma once
 
 #include <string>
@@ -8,8 +8,7 @@
 
 namespace kymo::edge {
 
-// The order is: threads, each with its events in the order of their begin; then devices, then allocations. Each
-// argument has its own line below the name of its event, because PyTorch's tests read such files line by line. Events
+// The order is: threads, each with its events in the order of their begin; then devices, then allocations. Events
 // that overlap without nesting get their own rows (rows.h). The file is valid JSON for any texts in the result.
 //
 // `trace_name` is written to the file: it is the file's own path. Throws what the sink throws; the caller finishes the

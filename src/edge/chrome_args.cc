@@ -1,11 +1,10 @@
 #include "edge/chrome_args.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
+#include <concepts>
 
-#include "edge/rows.h"
+#include "base/json_writer.h"
 
 namespace kymo::edge {
 namespace {
@@ -23,9 +22,8 @@ void append_count(TextBuffer& out, double count) {
 }
 
 std::string without_quotes(std::string_view text) {
-  TextBuffer quoted;
-  base::append_json_string(quoted, text);
-  return {quoted.data() + 1, quoted.size() - 2};
+  const std::string quoted = base::json_string(text);
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 std::string stack_line(const std::vector<EdgeFrame>& frames) {
@@ -35,36 +33,16 @@ std::string stack_line(const std::vector<EdgeFrame>& frames) {
     line += frame.function;
     if (!frame.file.empty()) base::format_to(line, " ({}:{})", frame.file, frame.line);
   }
-  TextBuffer quoted;
-  base::append_json_string(quoted, line);
-  return quoted.string();
+  return base::json_string(line);
+}
+
+void put_number(ChromeArgs::Args& args, std::string_view key, std::integral auto value) {
+  args.key(key).append_number(value);
 }
 
 }  // namespace
 
-void append_microseconds(TextBuffer& out, uint64_t ns) {
-  constexpr size_t kDecimals = 3;
-  constexpr size_t kLongest = std::numeric_limits<uint64_t>::digits10 + 1;
-  char digits[kLongest];
-  std::string_view text(digits, std::to_chars(digits, digits + kLongest, ns).ptr);
-  char padded[] = "000";
-  if (text.size() <= kDecimals) {
-    out.push_back('0');
-    text.copy(padded + kDecimals - text.size(), text.size());
-    text = {padded, kDecimals};
-  }
-  const size_t whole = text.size() - kDecimals;
-  char* const to = out.extend(text.size() + 1);
-  std::memcpy(to, text.data(), whole);
-  to[whole] = '.';
-  std::memcpy(to + whole + 1, text.data() + whole, kDecimals);
-}
-
-void QuotedTexts::quote(std::string& quoted, std::string_view text) {
-  TextBuffer buffer;
-  base::append_json_string(buffer, text);
-  quoted.assign(buffer.data(), buffer.size());
-}
+void QuotedTexts::quote(std::string& quoted, std::string_view text) { quoted = base::json_string(text); }
 
 ChromeArgs::ChromeArgs(const ResultData& result, uint64_t base_ns) : result_(result), base_ns_(base_ns) {
   for (const std::string& name : result.event_names) {
@@ -74,136 +52,97 @@ ChromeArgs::ChromeArgs(const ResultData& result, uint64_t base_ns) : result_(res
   stacks_.resize(result.stacks.size());
 }
 
-void ChromeArgs::append(TextBuffer& out, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid) {
-  out_ = &out;
-  first_ = true;
-  append_identity(event, index, on_device, device_pid);
-  append_inputs(event);
-  append_place(event);
-  append_counts(event);
-  append_stack(event);
-  append_times(event);
+void ChromeArgs::append(Args& args, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid) {
+  append_identity(args, event, index, on_device, device_pid);
+  append_inputs(args, event);
+  append_place(args, event);
+  append_counts(args, event);
+  append_stack(args, event);
+  append_times(args, event);
 }
 
-void ChromeArgs::append(TextBuffer& out, const EdgeAllocation& allocation, uint64_t index) {
-  out_ = &out;
-  first_ = true;
-  signed_number("Device Type", allocation.device.type);
-  signed_number("Device Id", allocation.device.index);
-  if (!allocation.out_of_memory) number("Addr", allocation.address);
-  signed_number("Bytes", allocation.bytes);
-  number("Total Allocated", allocation.total_allocated);
-  number("Total Reserved", allocation.total_reserved);
-  number("Ev Idx", index);
+void ChromeArgs::append(Args& args, const EdgeAllocation& allocation, uint64_t index) {
+  put_number(args, "Device Type", allocation.device.type);
+  put_number(args, "Device Id", allocation.device.index);
+  if (!allocation.out_of_memory) put_number(args, "Addr", allocation.address);
+  put_number(args, "Bytes", allocation.bytes);
+  put_number(args, "Total Allocated", allocation.total_allocated);
+  put_number(args, "Total Reserved", allocation.total_reserved);
+  put_number(args, "Ev Idx", index);
 }
 
 // Kineto's numbers of the event, and of the event it belongs to.
-void ChromeArgs::append_identity(const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid) {
+void ChromeArgs::append_identity(Args& args, const EdgeEvent& event, uint32_t index, bool on_device,
+                                 uint64_t device_pid) {
   const bool is_device = event.kind == EdgeKind::Device;
   if (is_device) {
     // The event that requested it, if it is known.
-    if (event.parent < result_.events.size()) number("External id", event.parent + uint64_t{1});
+    if (event.parent < result_.events.size()) put_number(args, "External id", event.parent + uint64_t{1});
   } else if (event.kind != EdgeKind::Backend) {
-    number("External id", index + uint64_t{1});
-    number("Record function id", event.engine_id);
+    put_number(args, "External id", index + uint64_t{1});
+    put_number(args, "Record function id", event.engine_id);
   }
-  number("Ev Idx", index);
+  put_number(args, "Ev Idx", index);
   if (is_device && on_device) {
-    number("device", device_pid);
-    number("stream", event.queue);
+    put_number(args, "device", device_pid);
+    put_number(args, "stream", event.queue);
   } else if (is_device) {
-    signed_number("Device Type", event.device.type);
-    signed_number("Device Id", event.device.index);
-    number("stream", event.queue);
+    put_number(args, "Device Type", event.device.type);
+    put_number(args, "Device Id", event.device.index);
+    put_number(args, "stream", event.queue);
   }
   if (event.sequence >= 0) {
-    signed_number("Sequence number", event.sequence);
-    number("Fwd thread id", event.forward_thread);
+    put_number(args, "Sequence number", event.sequence);
+    put_number(args, "Fwd thread id", event.forward_thread);
   }
 }
 
-void ChromeArgs::append_inputs(const EdgeEvent& event) {
+void ChromeArgs::append_inputs(Args& args, const EdgeEvent& event) {
   if (event.inputs_size == 0 || uint64_t{event.inputs_at} + event.inputs_size > result_.inputs.size()) return;
   const InputTexts& texts = inputs_.of({result_.inputs.data() + event.inputs_at, event.inputs_size});
-  key("Input Dims");
-  base::append(*out_, texts.sizes);
-  key("Input Strides");
-  base::append(*out_, texts.strides);
-  key("Input type");
-  base::append(*out_, texts.types);
-  key("Concrete Inputs");
-  base::append(*out_, texts.values);
+  args.key("Input Dims").append(texts.sizes);
+  args.key("Input Strides").append(texts.strides);
+  args.key("Input type").append(texts.types);
+  args.key("Concrete Inputs").append(texts.values);
 }
 
-void ChromeArgs::append_place(const EdgeEvent& event) {
-  if (!event.call_stack.empty()) text("Call stack", event.call_stack);
+void ChromeArgs::append_place(Args& args, const EdgeEvent& event) {
+  if (!event.call_stack.empty()) args.key("Call stack").append(quoted_.of(event.call_stack));
   if (!event.module_hierarchy.empty()) {
-    key("Module Hierarchy");
     const std::string& quoted = quoted_.of(event.module_hierarchy);
-    base::append(*out_, {quoted.data(), quoted.size() - 1});
-    base::append(*out_, ".\"");  // Kineto puts one behind every part
+    // Kineto puts a dot after every part.
+    args.key("Module Hierarchy").append(std::string_view(quoted.data(), quoted.size() - 1), ".\"");
   }
-  if (event.kind == EdgeKind::Backend) text("Backend", event.backend);
-  if (event.flops != 0) number("Flops", event.flops);
+  if (event.kind == EdgeKind::Backend) args.key("Backend").append(quoted_.of(event.backend));
+  if (event.flops != 0) put_number(args, "Flops", event.flops);
 }
 
-void ChromeArgs::append_counts(const EdgeEvent& event) {
+void ChromeArgs::append_counts(Args& args, const EdgeEvent& event) {
   const size_t count = counter_keys_.size();
   if (event.counts == EdgeEvent::kNone || event.counts + count > result_.counts.size()) return;
   for (size_t i = 0; i < count; ++i) {
     const EdgeCount& counted = result_.counts[event.counts + i];
     if (!counted.known) continue;
-    key(counter_keys_[i].inclusive);
-    append_count(*out_, counted.inclusive);
-    key(counter_keys_[i].exclusive);
-    append_count(*out_, counted.exclusive);
-    if (!counted.scaled) continue;
-    key(counter_keys_[i].scaled);
-    base::append(*out_, "true");
+    append_count(args.key(counter_keys_[i].inclusive), counted.inclusive);
+    append_count(args.key(counter_keys_[i].exclusive), counted.exclusive);
+    if (counted.scaled) args.key(counter_keys_[i].scaled).append("true");
   }
 }
 
-void ChromeArgs::append_stack(const EdgeEvent& event) {
+void ChromeArgs::append_stack(Args& args, const EdgeEvent& event) {
   if (event.stack >= stacks_.size()) return;
   std::string& line = stacks_[event.stack];
   if (line.empty()) line = stack_line(result_.stacks[event.stack]);
-  key("C++ stack");
-  base::append(*out_, line);
+  args.key("C++ stack").append(line);
 }
 
-void ChromeArgs::append_times(const EdgeEvent& event) {
-  if (!event.finished) {
-    key("finished");
-    base::append(*out_, "false");
-  }
+void ChromeArgs::append_times(Args& args, const EdgeEvent& event) {
+  if (!event.finished) args.key("finished").append("false");
   const bool moved = event.raw_start_ns != event.start_ns || event.raw_end_ns != event.end_ns;
   if (!moved || event.raw_end_ns == 0) return;
-  key("Raw start");
-  append_microseconds(*out_, event.raw_start_ns - std::min(base_ns_, event.raw_start_ns));
-  key("Raw duration");
-  append_microseconds(*out_, event.raw_end_ns - std::min(event.raw_start_ns, event.raw_end_ns));
-}
-
-void ChromeArgs::key(std::string_view key) {
-  base::append(*out_, first_ ? "\n      \"" : ",\n      \"");
-  first_ = false;
-  base::append(*out_, key);
-  base::append(*out_, "\": ");
-}
-
-void ChromeArgs::number(std::string_view name, uint64_t value) {
-  key(name);
-  base::append_integer(*out_, value);
-}
-
-void ChromeArgs::signed_number(std::string_view name, int64_t value) {
-  key(name);
-  out_->append_number(value);
-}
-
-void ChromeArgs::text(std::string_view name, std::string_view value) {
-  key(name);
-  base::append(*out_, quoted_.of(value));
+  convert::append_microseconds(args.key("Raw start"), event.raw_start_ns - std::min(base_ns_, event.raw_start_ns));
+  convert::append_microseconds(args.key("Raw duration"),
+                               event.raw_end_ns - std::min(event.raw_start_ns, event.raw_end_ns));
 }
 
 }  // namespace kymo::edge

@@ -1,5 +1,4 @@
-// The arguments of an event in a Chrome file, besides its name and times: one argument per line, with Kineto's keys.
-// docs/edge.md lists them.
+// The arguments of an event in a Chrome file, besides its name and times, with Kineto's keys. docs/edge.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/json_text.h"
+#include "convert/chrome_writer.h"
 #include "edge/input_texts.h"
 #include "edge/result_data.h"
 
 namespace kymo::edge {
-
-// Nanoseconds as microseconds with exactly three decimals.
-void append_microseconds(base::TextBuffer& out, uint64_t ns);
 
 // Texts of a result in quotes, each escaped once: events share them.
 class QuotedTexts {
@@ -45,33 +41,26 @@ class QuotedTexts {
 
 class ChromeArgs {
  public:
+  using Args = convert::KinetoChromeWriter::Args;
+
   // `base_ns` is the start of the times in the file.
   ChromeArgs(const ResultData& result, uint64_t base_ns);
 
-  // The object without its last line: the lines between `{` and `}`, without a comma after the last.
-  void append(base::TextBuffer& out, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
-  void append(base::TextBuffer& out, const EdgeAllocation& allocation, uint64_t index);
+  void append(Args& args, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
+  void append(Args& args, const EdgeAllocation& allocation, uint64_t index);
 
   const std::string& in_quotes(std::string_view text) { return quoted_.of(text); }
 
  private:
-  void append_identity(const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
-  void append_inputs(const EdgeEvent& event);
-  void append_place(const EdgeEvent& event);
-  void append_counts(const EdgeEvent& event);
-  void append_stack(const EdgeEvent& event);
-  void append_times(const EdgeEvent& event);
-
-  // One line each; `key` needs no escaping.
-  void key(std::string_view key);
-  void number(std::string_view key, uint64_t value);
-  void signed_number(std::string_view key, int64_t value);
-  void text(std::string_view key, std::string_view value);
+  void append_identity(Args& args, const EdgeEvent& event, uint32_t index, bool on_device, uint64_t device_pid);
+  void append_inputs(Args& args, const EdgeEvent& event);
+  void append_place(Args& args, const EdgeEvent& event);
+  void append_counts(Args& args, const EdgeEvent& event);
+  void append_stack(Args& args, const EdgeEvent& event);
+  void append_times(Args& args, const EdgeEvent& event);
 
   const ResultData& result_;
   const uint64_t base_ns_;
-  base::TextBuffer* out_ = nullptr;
-  bool first_ = true;  // in its object
   QuotedTexts quoted_;
   InputTextCache inputs_;
   struct CounterKeys {

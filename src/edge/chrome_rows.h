@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json_text.h"
+#include "convert/chrome_writer.h"
 #include "edge/rows.h"
 
 namespace kymo::edge {
@@ -15,31 +15,31 @@ class ChromeRows {
  public:
   ChromeRows(const ResultData& result, const Rows& rows);
 
-  // `"pid": 7, "tid": 12`
-  const std::string& of(uint32_t track, uint32_t lane) const { return tracks_[track].rows[lane]; }
+  // For the events of ChromeWriter.
+  const std::string& of(uint32_t track, uint32_t lane) const { return tracks_[track].lanes[lane].text; }
   const std::string& of(const RowPlace& place) const { return of(place.track, place.lane); }
   uint64_t pid(uint32_t track) const { return tracks_[track].pid; }
 
-  // The names and the order of all rows: calls `put` with one event for each.
-  template <class Put>
-  void describe(Put&& put) const {
-    for (const Description& one : descriptions_) put(one.what, one.row, one.arg);
-  }
+  // The names and the order of all rows.
+  void write(convert::KinetoChromeWriter& writer) const;
 
  private:
-  struct Description {
-    const char* what;      // "thread_name"
-    std::string row, arg;  // `"name": "thread 12 (main)"`
+  struct Process {
+    uint64_t pid = 0;
+    std::string name, label;
+    uint64_t order = 0;
+  };
+  struct Row {
+    std::string text, name;
+    uint64_t order = 0;
   };
   struct Track {
     uint64_t pid = 0;
-    std::vector<std::string> rows;  // by lane
+    std::vector<Row> lanes;
   };
-  void describe_process(uint64_t pid, std::string_view name, std::string_view label, uint64_t order);
-  void describe_row(const std::string& row, std::string_view name, uint64_t order);
 
-  std::vector<Track> tracks_;
-  std::vector<Description> descriptions_;
+  std::vector<Process> processes_;
+  std::vector<Track> tracks_;  // as in Rows
 };
 
 // "Vulkan 0"; "device 42:0" for a kind without a name.

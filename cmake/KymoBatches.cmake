@@ -71,7 +71,7 @@ function(kymo_batches TARGET)
   foreach(folder IN LISTS folders)
     get_filename_component(name ${folder} NAME)
     file(RELATIVE_PATH inside ${CMAKE_CURRENT_SOURCE_DIR} ${folder})
-    if(inside)  # two folders within may have the same name
+    if(inside AND NOT inside MATCHES "^\\.\\.")  # two folders within may have the same name
       string(REPLACE "/" "_" name ${inside})
     endif()
     list(LENGTH files_${folder} count)

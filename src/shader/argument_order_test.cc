@@ -21,18 +21,18 @@ Kernel kernel_with_indices(std::initializer_list<std::pair<KernelParameter::Kind
 constexpr auto kOrderBuffer = KernelParameter::Kind::Buffer, kOrderValue = KernelParameter::Kind::Value,
                kOrderGroup = KernelParameter::Kind::Threadgroup;
 
-TEST(ArgumentOrderTest, WithoutOtherIndicesItIsTheSources) {
+TEST(ArgumentOrderTest, WithoutIndicesTheOrderIsThatOfTheSource) {
   EXPECT_THAT(argument_order(kernel_with_indices({{kOrderBuffer, 0}, {kOrderValue, 1}, {kOrderGroup, 0}})),
               ElementsAre(0, 1, 2));
   EXPECT_THAT(argument_order(kernel_with_indices({})), ElementsAre());
 }
 
-TEST(ArgumentOrderTest, BuffersAndValuesComeByTheirIndices) {
+TEST(ArgumentOrderTest, BuffersAndValuesAreSortedByIndex) {
   EXPECT_THAT(argument_order(kernel_with_indices({{kOrderBuffer, 2}, {kOrderValue, 0}, {kOrderBuffer, 1}})),
               ElementsAre(1, 2, 0));
 }
 
-TEST(ArgumentOrderTest, GroupMemoryCountsForItself) {
+TEST(ArgumentOrderTest, GroupMemoryIsCountedSeparately) {
   EXPECT_THAT(
       argument_order(kernel_with_indices({{kOrderBuffer, 1}, {kOrderGroup, 1}, {kOrderBuffer, 0}, {kOrderGroup, 0}})),
       ElementsAre(2, 3, 0, 1));

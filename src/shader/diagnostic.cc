@@ -34,7 +34,7 @@ std::string_view severity_name(Severity severity) {
   return "";
 }
 
-// The line with a mark below: a byte is one column, and of a long line only what stands around the mark is shown.
+// The line with a mark below it. A byte is one column. A long line is cut around the mark.
 std::string show_marked_line(std::string_view line, uint32_t column) {
   size_t mark = std::min<size_t>(std::max(column, 1u) - 1, line.size());
   std::string shown;
@@ -60,7 +60,8 @@ std::string show_marked_line(std::string_view line, uint32_t column) {
 uint32_t SourceFiles::add(std::string name, std::string_view text) {
   File& file = files_.emplace_back();
   file.name = std::move(name);
-  // Tokens refer to the text, so it must stay where it is when the list of files grows: not inside the string itself.
+  // Tokens refer to the text. It must not move when the list of files grows, so it must not be inside the string
+  // object.
   constexpr size_t kOutsideOfTheString = 64;
   file.text.reserve(std::max(text.size(), kOutsideOfTheString));
   file.text = text;

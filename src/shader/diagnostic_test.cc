@@ -19,7 +19,7 @@ std::string diagnostic_rendered(std::string_view text, const Location& at, std::
   return diagnostics.render();
 }
 
-TEST(SourceFilesTest, LinesComeWithoutTheirEnds) {
+TEST(SourceFilesTest, LinesHaveNoLineEnd) {
   SourceFiles files;
   const uint32_t file = files.add("a", "one\ntwo\r\n\nlast");
   EXPECT_EQ(files.line({file, 1, 1}), "one");
@@ -28,7 +28,7 @@ TEST(SourceFilesTest, LinesComeWithoutTheirEnds) {
   EXPECT_EQ(files.line({file, 4, 1}), "last");
 }
 
-TEST(SourceFilesTest, ThereIsNoLineNowhere) {
+TEST(SourceFilesTest, AMissingLineIsEmpty) {
   SourceFiles files;
   const uint32_t file = files.add("a", "one\n");
   EXPECT_EQ(files.line({file, 0, 0}), "");
@@ -37,7 +37,7 @@ TEST(SourceFilesTest, ThereIsNoLineNowhere) {
   EXPECT_EQ(files.line({file + 1, 1, 1}), "");
 }
 
-TEST(SourceFilesTest, TextsStayWhereTheyAreWhenFilesAreAdded) {
+TEST(SourceFilesTest, TextsDoNotMoveWhenFilesAreAdded) {
   SourceFiles files;
   const std::string_view first = files.text(files.add("a", "ab"));
   for (int i = 0; i < 100; ++i) files.add("b", "cd");
@@ -59,7 +59,7 @@ TEST(DiagnosticsTest, TabsAndOddBytesTakeOneColumn) {
             "         ^\n");
 }
 
-TEST(DiagnosticsTest, OfALongLineOnlyWhatIsAroundTheMarkIsShown) {
+TEST(DiagnosticsTest, LongLinesAreCutAroundTheMark) {
   std::string line(1000, '.');
   line[500] = 'X';
   const std::string text = diagnostic_rendered(line, {0, 1, 501});
@@ -70,16 +70,16 @@ TEST(DiagnosticsTest, OfALongLineOnlyWhatIsAroundTheMarkIsShown) {
   EXPECT_THAT(diagnostic_rendered(line, {0, 1, 1000}), EndsWith("\n     " + std::string(159, ' ') + "^\n"));
 }
 
-TEST(DiagnosticsTest, AColumnBehindTheLineIsMarkedAtItsEnd) {
+TEST(DiagnosticsTest, AColumnAfterTheLineIsMarkedAtItsEnd) {
   EXPECT_THAT(diagnostic_rendered("ab", {0, 1, 4'000'000'000u}), EndsWith("  ab\n    ^\n"));
 }
 
-TEST(DiagnosticsTest, WhatStandsNowhereHasNoPlace) {
+TEST(DiagnosticsTest, AnErrorWithoutAPositionHasNoLine) {
   EXPECT_EQ(diagnostic_rendered("ab", {}), "error: wrong\n");
   EXPECT_EQ(diagnostic_rendered("ab", {7, 1, 1}), "error: wrong\n");
 }
 
-TEST(DiagnosticsTest, TextsAreOneLineThatCanBePrinted) {
+TEST(DiagnosticsTest, TextsAreOnePrintableLine) {
   const std::string text = diagnostic_rendered("", {}, "a\nb\x80" + std::string(5000, 'c'));
   EXPECT_THAT(text, HasSubstr("error: a?b?ccc"));
   EXPECT_THAT(text, EndsWith("ccc...\n"));
@@ -102,7 +102,7 @@ TEST(DiagnosticsTest, ErrorsBeyondTheLimitAreCounted) {
   EXPECT_THAT(diagnostics.list(), SizeIs(20));
 }
 
-TEST(DiagnosticsTest, WarningsAndNotesAreNoErrors) {
+TEST(DiagnosticsTest, WarningsAndNotesAreNotErrors) {
   SourceFiles files;
   files.add("a", "x");
   Diagnostics diagnostics(files);

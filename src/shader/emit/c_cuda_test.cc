@@ -182,7 +182,7 @@ extern "C" __global__ void pointers(float* x, long* far) {
 )");
 }
 
-TEST(CudaDialectTest, AtomicsAreTheTargetsOwnOrLoops) {
+TEST(CudaDialectTest, AtomicsAreNativeOrLoops) {
   EXPECT_EQ(cuda_text(test::atomics), R"(
 extern "C" __global__ void atomics(int* count, float* total) {
   __shared__ uint group;
@@ -316,7 +316,7 @@ extern "C" __global__ void constants(float* out) {
 )");
 }
 
-TEST(CudaDialectTest, ConversionsSayWhatTheyDo) {
+TEST(CudaDialectTest, ConversionsAreExplicit) {
   EXPECT_EQ(cuda_text(test::conversions), R"(
 struct packed_float3;
 struct packed_float3 {
@@ -344,7 +344,7 @@ extern "C" __global__ void conversions(packed_float3* packed, kymo_float3* out, 
 )");
 }
 
-TEST(CudaDialectTest, PositionsAreRightInPartialGroups) {
+TEST(CudaDialectTest, PositionsAreCorrectInPartialGroups) {
   EXPECT_EQ(cuda_text(test::positions), R"(
 extern "C" __global__ void positions(kymo_uint4* out, uint scratch_offset, kymo_grid_type kymo_grid) {
   uint* scratch = (uint*)(kymo_group_memory + scratch_offset);

@@ -3,7 +3,7 @@
 namespace kymo::shader {
 namespace {
 
-// What people put in brackets although C does not ask for it.
+// Operators that get parentheses although C does not need them.
 bool c_dialect_confuses(Binding outer, Binding inner) {
   if (inner == outer || inner >= Binding::Prefix) return false;
   switch (outer) {

@@ -36,7 +36,7 @@ class CModuleWriter {
   }
 
  private:
-  // Kernels and what they call, in the module's order.
+  // Kernels and the functions they call, in the order of the module.
   std::vector<const ir::Function*> reachable() const {
     std::unordered_set<const ir::Function*> seen;
     std::vector<const ir::Function*> open;
@@ -58,7 +58,7 @@ class CModuleWriter {
     return found;
   }
 
-  // Of a function whose callees are done.
+  // Of a function whose callees are finished.
   CNeeds needs_of(const ir::Function& function) {
     CNeeds needs;
     const auto see = [&](const ir::Expression& expression) {

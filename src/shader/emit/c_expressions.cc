@@ -212,7 +212,7 @@ CText CFunction::call(const ir::Expression& expression) {
 CText CFunction::intrinsic(const ir::Expression& expression) {
   std::vector<CText> operands;
   for (const ir::Expression* operand : expression.operands) operands.push_back(value(*operand));
-  // One of two numbers: as people write it, where nobody can tell that only one was evaluated.
+  // One of two numbers: written as a ? b : c if evaluating only one makes no difference.
   const bool is_choice = expression.intrinsic == ir::Intrinsic::Select && !expression.operands[2]->type->is_vector();
   if (is_choice && !c_has_effects(*expression.operands[0]) && !c_has_effects(*expression.operands[1]))
     return {

@@ -37,33 +37,33 @@ class CExpressionsTest : public ::testing::Test {
   ModuleBuilder b_{module_};
 };
 
-TEST_F(CExpressionsTest, BracketsStandWhereTheyAreNeeded) {
+TEST_F(CExpressionsTest, ParenthesesAreWrittenIfNeeded) {
   const Value v = i();
   EXPECT_EQ(stored(of(Operator::Multiply, of(Operator::Subtract, v, of(Operator::Subtract, v, v)), v)),
             "(i - (i - i)) * i");
 }
 
-TEST_F(CExpressionsTest, AndWhereRulesAreNotCommonKnowledge) {
+TEST_F(CExpressionsTest, ParenthesesAreWrittenIfPrecedenceIsUnclear) {
   const Value v = i();
   EXPECT_EQ(stored(of(Operator::Or, of(Operator::And, v, v), of(Operator::ShiftLeft, v, of(Operator::Add, v, v)))),
             "(i & i) | (i << (i + i))");
 }
 
-TEST_F(CExpressionsTest, SignsDoNotRunTogether) {
+TEST_F(CExpressionsTest, SignsAreSeparated) {
   const Value minus = b_.unary(Operator::Negate, b_.constant_int(-5));
   EXPECT_EQ(stored(b_.unary(Operator::Negate, minus)), "-(-(-5))");
 }
 
-TEST_F(CExpressionsTest, TheLeastNumbersAreLegal) {
+TEST_F(CExpressionsTest, TheSmallestIntegersAreLegal) {
   EXPECT_EQ(stored(b_.constant_int(INT64_MIN, TypeKind::Long)), "(-9223372036854775807l - 1)");
 }
 
-TEST_F(CExpressionsTest, FloatsAreReadBackAsTheyAre) {
+TEST_F(CExpressionsTest, FloatsKeepTheirValue) {
   EXPECT_EQ(stored(of(Operator::Add, of(Operator::Add, x(), b_.constant_float(0.1F)), b_.constant_float(-1e-45F))),
             "x + 0.1f + -1e-45f");
 }
 
-TEST_F(CExpressionsTest, InfinityIsItsBits) {
+TEST_F(CExpressionsTest, InfinityIsWrittenAsBits) {
   EXPECT_EQ(stored(b_.constant(b_.type(TypeKind::Float), 0xff800000U)), "as_float(0xff800000u)");
 }
 
@@ -72,7 +72,7 @@ TEST_F(CExpressionsTest, LogicOfBoolsStaysBool) {
   EXPECT_EQ(stored(of(Operator::Xor, of(Operator::And, p, q), b_.logical_not(q))), "(bool)(p & q) != !q");
 }
 
-TEST_F(CExpressionsTest, BothSidesOfASelectionAreEvaluatedWhereThatCanBeTold) {
+TEST_F(CExpressionsTest, ASelectEvaluatesBothSides) {
   ir::Function& f = b_.function("f", b_.type(TypeKind::Int));
   f.body = {b_.return_(b_.number(1))};
   module_.functions = {&f, &b_.kernel};
@@ -87,38 +87,38 @@ TEST_F(CExpressionsTest, ALongSumIsWritten) {
   EXPECT_EQ(stored(sum).size(), 1 + 20'000 * std::string_view(" + 1.0f").size());
 }
 
-TEST_F(CExpressionsTest, WhatIsNestedTooDeepIsRefused) {
+TEST_F(CExpressionsTest, DeepNestingIsRefused) {
   Value value = x();
   for (int k = 0; k < 1'000; ++k) value = b_.plus(b_.constant_float(1), value);
   b_.put(b_.deref(b_.buffer("out", TypeKind::Float)), value);
   EXPECT_THAT(rejected(), HasSubstr("nested more than 300 deep"));
 }
 
-TEST_F(CExpressionsTest, AThreadsHalvesHaveNoBytesToPointTo) {
+TEST_F(CExpressionsTest, PointerCastsOfLocalHalvesAreRefused) {
   const Value h = b_.let("h", b_.constant_float(1, TypeKind::Half));
   const Type* bits = b_.pointer(TypeKind::UShort, Space::Thread);
   b_.let("p", b_.pointer_cast(bits, b_.address_of(h)));
   EXPECT_THAT(rejected(), HasSubstr("\"thread half*\" cannot be used as \"thread ushort*\""));
 }
 
-TEST_F(CExpressionsTest, AThreadsFloatsHave) {
+TEST_F(CExpressionsTest, PointerCastsOfLocalFloatsAreAllowed) {
   const Value f = b_.let("f", b_.constant_float(1));
   const Value p = b_.let("p", b_.pointer_cast(b_.pointer(TypeKind::UInt, Space::Thread), b_.address_of(f)));
   EXPECT_EQ(stored(b_.deref(p)), "*p");
 }
 
-TEST_F(CExpressionsTest, HalvesAreRoundedOnceOnTheirWayToMemory) {
+TEST_F(CExpressionsTest, HalvesAreRoundedOnceWhenStored) {
   EXPECT_EQ(stored(b_.convert(b_.type(TypeKind::Half), of(Operator::Add, x(), b_.constant_float(1)))),
             "kymo_float_to_half(x + 1.0f)");
 }
 
-TEST_F(CExpressionsTest, AnElementIsFoundByItsNumberWithoutConversion) {
+TEST_F(CExpressionsTest, IndicesNeedNoConversion) {
   const Value in = b_.buffer("in", TypeKind::Float);
   const Value at = b_.given("at", b_.type(TypeKind::UInt));
   EXPECT_EQ(stored(b_.element(in, at)), "in[at]");
 }
 
-TEST_F(CExpressionsTest, AModuleWithoutKernelsIsNoText) {
+TEST_F(CExpressionsTest, AModuleWithoutKernelsHasNoText) {
   ir::Module module;
   ir::Builder b(module);
   b.function("f", b.type(TypeKind::Void));

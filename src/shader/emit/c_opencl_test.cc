@@ -151,7 +151,7 @@ __kernel void pointers(__global float* x, __global long* far) {
 )");
 }
 
-TEST(OpenClDialectTest, AtomicsAreTheTargetsOwnOrLoops) {
+TEST(OpenClDialectTest, AtomicsAreNativeOrLoops) {
   EXPECT_EQ(opencl_text(test::atomics), R"(
 __kernel void atomics(__global int* count, __global float* total) {
   __local uint group;
@@ -307,7 +307,7 @@ __kernel void constants(__global float* out) {
 )");
 }
 
-TEST(OpenClDialectTest, ConversionsSayWhatTheyDo) {
+TEST(OpenClDialectTest, ConversionsAreExplicit) {
   EXPECT_EQ(opencl_text(test::conversions), R"(
 typedef struct packed_float3 packed_float3;
 struct packed_float3 {
@@ -335,7 +335,7 @@ __kernel void conversions(__global packed_float3* packed, __global float3* out, 
 )");
 }
 
-TEST(OpenClDialectTest, PositionsAreRightInPartialGroups) {
+TEST(OpenClDialectTest, PositionsAreCorrectInPartialGroups) {
   EXPECT_EQ(opencl_text(test::positions), R"(
 __kernel void positions(__global uint4* out, __local uint* scratch, kymo_grid_type kymo_grid) {
   uint3 at = kymo_grid_position();

@@ -105,7 +105,7 @@ CText CFunction::read(const ir::Expression& expression) {
       is_position(expression.operands[0]->intrinsic) && c_places_is_constant_index(*expression.operands[1]))
     return dialect_.position(expression.operands[0]->intrinsic, static_cast<uint32_t>(expression.operands[1]->bits),
                              hidden_);
-  // Of a vector that may be in registers nobody takes the address.
+  // A vector may be in registers, so its address is not taken.
   if (c_places_is_of_vector(expression) && !expression.operands[0]->type->packed &&
       !c_places_is_constant_index(*expression.operands[1])) {
     const ir::Expression& vector = *expression.operands[0];
@@ -151,7 +151,7 @@ std::optional<std::string> CFunction::assignment(const ir::Statement& statement)
   return whole(place, target.type).text + " = " + value_for(place.form, *statement.value).text;
 }
 
-// To memory in half goes a float as it is: the store rounds.
+// A float is stored to half memory directly: the store rounds.
 CText CFunction::value_for(Form form, const ir::Expression& from) {
   if (form == Form::Value) return value(from);
   if (from.kind == ExpressionKind::Convert && from.type->scalar()->is(TypeKind::Half)) {

@@ -19,7 +19,7 @@ TYPE sum_TYPE(TYPE a) { return a SIGN a; }
 int bits_TYPE;
 )";
 
-TEST(CPreludeTest, OnlyWhatIsUsedIsThereAndWhatItNeedsBefore) {
+TEST(CPreludeTest, OnlyUsedHelpersAreWrittenAfterTheirDependencies) {
   const CPieces pieces = read_pieces(kPreludeFile);
   CPrelude prelude(pieces);
   EXPECT_EQ(prelude.text(), "");
@@ -27,7 +27,7 @@ TEST(CPreludeTest, OnlyWhatIsUsedIsThereAndWhatItNeedsBefore) {
   EXPECT_EQ(prelude.text(), "int base;\nint bits_float;\nfloat sum_float(float a) { return a + a; }\n");
 }
 
-TEST(CPreludeTest, EveryUseIsThereOnce) {
+TEST(CPreludeTest, EveryHelperIsWrittenOnce) {
   const CPieces pieces = read_pieces(kPreludeFile);
   CPrelude prelude(pieces);
   prelude.use("bits", {"int"});
@@ -37,7 +37,7 @@ TEST(CPreludeTest, EveryUseIsThereOnce) {
   EXPECT_EQ(prelude.text(), "int bits_int;\nint base;\nint sum_int(int a) { return a * a; }\n");
 }
 
-TEST(CPreludeTest, AMistakeOfTheEmitterIsTold) {
+TEST(CPreludeTest, AnUnknownHelperIsAnError) {
   const CPieces pieces = read_pieces(kPreludeFile);
   CPrelude prelude(pieces);
   EXPECT_THROW(prelude.use("nothing"), std::logic_error);

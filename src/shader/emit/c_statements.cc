@@ -173,7 +173,7 @@ void CFunction::leave_unless(const ir::Expression* condition) {
   if (condition != nullptr) line("if (" + c_prefix("!", value(*condition)).text + ") break;");
 }
 
-// The step as an expression for the head of a `for`; none where it is more than that.
+// The step as an expression for the head of a `for`; empty if it needs several statements.
 std::optional<std::string> CFunction::header_step(const ir::Block& step) {
   std::string text;
   for (const ir::Statement* one : step) {
@@ -186,7 +186,7 @@ std::optional<std::string> CFunction::header_step(const ir::Block& step) {
   return text;
 }
 
-// What `before` declares and the step uses lives longer than a turn: it is declared before the loop.
+// Variables of `before` that the step uses live longer than one iteration: they are declared before the loop.
 void CFunction::hoist_shared(const ir::Statement& loop) {
   if (loop.step.empty()) return;
   std::unordered_set<const ir::Variable*> used;
@@ -228,7 +228,7 @@ void CFunction::general_loop(const ir::Statement& statement) {
   const bool continues = c_continues(statement.body) && !statement.step.empty();
   if (continues) hoist_shared(statement);
   names_.enter();
-  // Continue goes to the step: it is done at the top of every turn but the first.
+  // Continue goes to the step: it is executed at the start of every iteration but the first.
   const std::string again = continues ? names_.take("again") : std::string();
   line(continues ? base::format("for (bool {0} = false;; {0} = true) {{", again) : "while (true) {");
   {

@@ -18,7 +18,7 @@ size_t c_types_fields(const Type* type) {
   return type->is_union ? std::min<size_t>(1, type->fields.size()) : type->fields.size();
 }
 
-// A scalar as it lies in memory.
+// A scalar in memory.
 TypeKind c_types_stored_as(const Type* scalar) {
   if (c_types_is_16_bit_float(scalar)) return TypeKind::UShort;
   return scalar->is(TypeKind::Bool) ? TypeKind::UChar : scalar->kind;

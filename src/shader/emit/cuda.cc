@@ -24,7 +24,7 @@ const Words& cuda_words() {
       "double4 half half2 cudaStream_t cudaError_t cuda nv cooperative_groups CUDART_VERSION INT_MAX INT_MIN "
       "UINT_MAX FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN LONG_MAX LONG_MIN ULONG_MAX CHAR_BIT CHAR_MAX CHAR_MIN "
       "SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX SHRT_MIN USHRT_MAX M_PI M_E "
-      // What generated text calls
+      // Names that generated text calls
       "fabsf floorf ceilf truncf rintf sqrtf expf exp2f exp10f logf log2f log10f sinf cosf tanf asinf acosf atanf "
       "sinhf coshf tanhf asinhf acoshf atanhf fminf fmaxf fmodf powf atan2f copysignf fmaf memcpy atomicAdd "
       "atomicSub atomicExch atomicCAS atomicAnd atomicOr atomicXor atomicMin atomicMax ");

@@ -1,4 +1,4 @@
-// What threads do together: operations of simdgroups, and atomics.
+// Operations of several threads: simdgroups and atomics.
 
 #include "base/text.h"
 #include "shader/emit/glsl_writer.h"
@@ -14,7 +14,7 @@ struct Reduction {
   std::string missing;  // changes nothing
 };
 
-// What leaves every other value of the type as it is.
+// The neutral element of the operation.
 std::string glsl_neutral(Intrinsic intrinsic, TypeKind kind) {
   const bool is_float = kind == TypeKind::Float, is_signed = kind == TypeKind::Int || kind == TypeKind::Long;
   const bool is_wide = kind == TypeKind::Long || kind == TypeKind::ULong;
@@ -182,8 +182,8 @@ Text Writer::float_combined(ir::Intrinsic which, const Text& left, const Text& r
   }
 }
 
-// Floats are changed by trying until nobody came between. That is a function of its own, which takes what is left of
-// the pointer.
+// An atomic operation on a float is a loop of compare and exchange. It is a separate function, which takes the dynamic
+// part of the pointer.
 Text Writer::atomic_loop(const ir::Expression& expression) {
   const ir::Expression& to = *expression.operands[0];
   const Type* type = to.type->inner;

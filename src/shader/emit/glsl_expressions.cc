@@ -95,7 +95,7 @@ Text Writer::construct(const ir::Expression& expression) {
   }
   std::string parts;
   for (const ir::Expression* part : expression.operands) (parts += parts.empty() ? "" : ", ") += value(*part).text;
-  // What was left out at the end is 0.
+  // Omitted values at the end are 0.
   if (type->is_struct()) {
     for (size_t i = expression.operands.size(); i < type->fields.size(); ++i)
       (parts += parts.empty() ? "" : ", ") += memory_.zero(type->fields[i].type).text;

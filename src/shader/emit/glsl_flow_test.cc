@@ -207,7 +207,7 @@ void control() {
 )");
 }
 
-TEST(GlslFlowTest, ConstantsAreConstAndFunctionsAreThereForEach) {
+TEST(GlslFlowTest, ConstantsAreConstAndFunctionsAreCopied) {
   EXPECT_EQ(glsl_text_of(sample_constants, kGlslArguments),
             R"(layout(push_constant, scalar) uniform constants_arguments {
   uint64_t out_;
@@ -235,7 +235,7 @@ void constants() {
 )");
 }
 
-TEST(GlslFlowTest, ArithmeticStandsWhereItIsWanted) {
+TEST(GlslFlowTest, ArithmeticIsWrittenInPlace) {
   EXPECT_EQ(glsl_text_of(sample_arithmetic, kGlslArguments),
             R"(layout(push_constant, scalar) uniform arithmetic_arguments {
   uint64_t out_;

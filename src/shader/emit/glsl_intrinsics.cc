@@ -1,4 +1,4 @@
-// What a target must be able to do: numbers, positions, barriers.
+// Intrinsics: numbers, positions, barriers.
 
 #include "base/text.h"
 #include "shader/emit/glsl_writer.h"
@@ -71,7 +71,7 @@ std::string_view glsl_native(Intrinsic intrinsic) {
   }
 }
 
-// A piece of the prelude, of the same name behind "kymo_".
+// A function of the prelude, with the same name after "kymo_".
 std::string_view glsl_piece(Intrinsic intrinsic) {
   switch (intrinsic) {
     case Intrinsic::Rsqrt:
@@ -142,7 +142,7 @@ Text Writer::math(const ir::Expression& expression) {
   return componentwise(base::format("kymo_{}", piece), expression.type, arguments, types);
 }
 
-// Done on 32 bits, or on twice 32: smaller ones are widened without their sign.
+// Computed with 32 bits, or with two times 32 bits; smaller integers are zero-extended.
 Text Writer::integer_math(const ir::Expression& expression) {
   const Type* type = expression.operands[0]->type;
   const uint64_t bits = type->scalar()->size * 8;

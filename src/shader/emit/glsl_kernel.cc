@@ -91,7 +91,7 @@ class KernelWriter {
     }
   }
 
-  // A large value stays where it is unless pointers are to it.
+  // A large value is not copied unless a pointer refers to it.
   void take_by_address(Cell& cell, const std::string& member) {
     const std::string address = unit_.names.take(cell.variable->name + "_at");
     writer_.line(base::format("uint64_t {} = {};", address, member));

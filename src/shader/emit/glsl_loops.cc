@@ -108,7 +108,7 @@ void Writer::do_loop(const ir::Statement& statement) {
     }
     return braced(statement.body);
   }
-  // Where a turn may be cut short, what ends it comes at the beginning of the next.
+  // If an iteration may end early, the step is executed at the start of the next iteration.
   const bool is_late = glsl_continues(statement.body);
   std::string is_first;
   if (is_late) {

@@ -19,7 +19,7 @@ std::string glsl_word(const WordPlace& place, uint32_t further = 0) {
                       : base::format("{}[{} + {}u]", place.words, index, further);
 }
 
-// By how many bits it lies higher in its word; empty: by none.
+// The shift in its word, in bits; empty: no shift.
 std::string glsl_word_shift(const WordPlace& place) {
   if (!place.moving.empty()) return base::format("int(({}) % 4u) * 8", glsl_word_bytes(place));
   return place.offset % 4 == 0 ? "" : std::to_string(place.offset % 4 * 8);

@@ -77,7 +77,7 @@ Text Writer::unary(const ir::Expression& expression) {
           Level::Prefix};
 }
 
-// Sums are long to the left: that side is gone down without recursion.
+// Sums are long on the left side: it is visited without recursion.
 Text Writer::binary_chain(const ir::Expression& expression) {
   std::vector<const ir::Expression*> chain;
   const ir::Expression* first = &expression;

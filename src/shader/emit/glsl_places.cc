@@ -1,4 +1,4 @@
-// Places: variables, parts of them, and what lies in buffers.
+// Places: variables, their parts, and memory of buffers.
 
 #include <algorithm>
 
@@ -127,7 +127,7 @@ Place Writer::member(const ir::Expression& expression) {
   return part;
 }
 
-// What is seen as something else, as a value that can be taken apart.
+// A reinterpreted place, as a value with components.
 Place Writer::plain(const Place& from) {
   if (from.really == nullptr) return from;
   return {Place::Kind::Here, from.type, read(from), 0, {}, {}, nullptr};
@@ -141,7 +141,7 @@ Place Writer::element(const Place& whole_place, const ir::Expression* position) 
   part.type = type->inner;
   const ir::Expression* plain = position == nullptr ? nullptr : &glsl_unwidened(*position);
   const bool is_known = plain == nullptr || plain->kind == ExpressionKind::Constant;
-  // An index that cannot be right stands in code that does not run; compilers refuse it all the same.
+  // A constant index out of range can be only in code that never runs, but compilers refuse it.
   const uint64_t known_index = plain == nullptr || (is_known && plain->bits >= type->count) ? 0 : plain->bits;
   if (!from.picked.empty()) {
     if (is_known) {

@@ -1,4 +1,4 @@
-// Static pointers: glsl_shape.h says what they are.
+// Static pointers: see glsl_shape.h.
 
 #include <algorithm>
 
@@ -221,7 +221,7 @@ Text Writer::compare_pointers(const ir::Expression& expression) {
   const Pointer a = pointer(left), b = pointer(right);
   const auto is_null = [](const Pointer& known) { return known.shape.root == nullptr; };
   if (is_null(a) || is_null(b)) {
-    // Whether one is null is to be seen where it is kept.
+    // Whether a pointer is null is known only where it is stored.
     const Pointer& other = is_null(a) ? b : a;
     if (is_null(other) || !other.shape.is_kept) return {is_null(other) == is_equal ? "true" : "false"};
     unit_.prelude.use("null");

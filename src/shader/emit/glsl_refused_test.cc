@@ -40,7 +40,7 @@ struct TwoVariables : GlslModule {
   Block statements;
 };
 
-TEST(GlslPointerTest, APointerToTwoVariablesIsRefusedByTheirNames) {
+TEST(GlslPointerTest, APointerToTwoVariablesIsRefusedWithTheirNames) {
   TwoVariables m;
   m.statements.push_back(
       m.if_(m.gt(m.element(m.v(*m.out), m.i(0)), m.f(0)), {m.set(m.v(m.p), m.address_of(m.v(m.b)))}));
@@ -56,7 +56,7 @@ TEST(GlslPointerTest, ChoosingOneOfTwoVariablesIsRefusedToo) {
   EXPECT_THAT(m.outcome(), HasSubstr("two different variables"));
 }
 
-TEST(GlslPointerTest, AFunctionIsThereOnceForEachVariableItIsGiven) {
+TEST(GlslPointerTest, AFunctionIsWrittenOnceForEachVariable) {
   TwoVariables m;
   Function& clear = m.function("clear", m.number(TypeKind::Void));
   Variable& what = m.parameter(clear, "what", m.pointer);
@@ -74,13 +74,13 @@ TEST(GlslPointerTest, APointerThatNeverLeavesItsFunctionNeedsNoGlobal) {
   EXPECT_THAT(m.outcome(), HasSubstr("  float a = 1.0;\n  a = 2.0;\n"));
 }
 
-TEST(GlslPointerTest, APointerToOneThingCannotBeMoved) {
+TEST(GlslPointerTest, APointerToAScalarCannotBeMoved) {
   TwoVariables m;
   m.statements.push_back(m.set(m.deref(m.pointer_add(m.v(m.p), m.i(1))), m.f(3)));
   EXPECT_EQ(m.outcome(), "refused: a pointer to something that is not in an array cannot be moved on Vulkan");
 }
 
-TEST(GlslPointerTest, WhatIsBehindANullPointerIsNothing) {
+TEST(GlslPointerTest, ANullPointerHasNoTarget) {
   TwoVariables m;
   Variable& none = m.local("none", m.pointer);
   m.statements = {m.declare(none, m.null(m.pointer)),
@@ -89,7 +89,7 @@ TEST(GlslPointerTest, WhatIsBehindANullPointerIsNothing) {
   EXPECT_THAT(m.outcome(), HasSubstr("float_at(out_).v = 0.0;"));
 }
 
-TEST(GlslPointerTest, NumbersCanBeSeenAsOthersOfTheirSize) {
+TEST(GlslPointerTest, PointersCanBeCastToNumbersOfTheSameSize) {
   TwoVariables m;
   const Type* bits = m.to(m.number(TypeKind::UInt), Space::Thread);
   m.statements.push_back(m.set(m.deref(m.pointer_cast(bits, m.v(m.p))), m.u(7)));
@@ -98,7 +98,7 @@ TEST(GlslPointerTest, NumbersCanBeSeenAsOthersOfTheirSize) {
               AllOf(HasSubstr("  a = uintBitsToFloat(7u);\n"), HasSubstr("b = float(floatBitsToUint(a));\n")));
 }
 
-TEST(GlslPointerTest, OtherCastsAreRefusedByTheTypes) {
+TEST(GlslPointerTest, OtherPointerCastsAreRefused) {
   TwoVariables m;
   const Type* four = m.to(m.number(TypeKind::Float, 4), Space::Thread);
   m.statements.push_back(m.evaluate(m.deref(m.pointer_cast(four, m.v(m.p)))));
@@ -106,7 +106,7 @@ TEST(GlslPointerTest, OtherCastsAreRefusedByTheTypes) {
             "refused: a thread float* cannot be converted to a thread float4* on Vulkan: use as_type on values");
 }
 
-TEST(GlslKernelTest, ValuesGoByAddressWhenThereIsNoRoomForThem) {
+TEST(GlslKernelTest, LargeValuesArePassedByAddress) {
   GlslModule m;
   Function& kernel = m.kernel("many");
   m.buffer(kernel, "out", m.number(TypeKind::Float));
@@ -121,7 +121,7 @@ TEST(GlslKernelTest, ValuesGoByAddressWhenThereIsNoRoomForThem) {
                                   HasSubstr("vec4 v3 = vec4_at(v3_at).v;")));
 }
 
-TEST(GlslKernelTest, MoreBuffersThanVulkanTakesAreRefused) {
+TEST(GlslKernelTest, TooManyBuffersAreRefused) {
   GlslModule m;
   Function& kernel = m.kernel("many");
   for (int i = 0; i < 17; ++i) m.buffer(kernel, "b" + std::to_string(i), m.number(TypeKind::Float));
@@ -131,7 +131,7 @@ TEST(GlslKernelTest, MoreBuffersThanVulkanTakesAreRefused) {
             "constant buffer");
 }
 
-TEST(GlslKernelTest, AKernelThatAsksForTheGridTakesIt) {
+TEST(GlslKernelTest, AKernelThatReadsTheGridTakesIt) {
   GlslModule m;
   sample_positions(m);
   const Emitted emitted = emit_glsl(m.module());
@@ -152,7 +152,7 @@ TEST(GlslKernelTest, SymbolsAreSafeToDefine) {
   }
 }
 
-TEST(GlslLimitsTest, LongSumsAreFineAndDeepNestsAreRefused) {
+TEST(GlslLimitsTest, LongSumsAreAllowedAndDeepNestingIsRefused) {
   for (const bool is_deep : {false, true}) {
     TwoVariables m;
     Value sum = m.v(m.a);
@@ -163,7 +163,7 @@ TEST(GlslLimitsTest, LongSumsAreFineAndDeepNestsAreRefused) {
   }
 }
 
-TEST(GlslLimitsTest, StructuresThatDoubleAreNotWalkedThrough) {
+TEST(GlslLimitsTest, NestedStructuresAreVisitedOnce) {
   GlslModule m;
   const Type* doubled = m.number(TypeKind::Float);
   for (int i = 0; i < 40; ++i) doubled = m.structure("S" + std::to_string(i), {{"a", doubled}, {"b", doubled}});

@@ -71,7 +71,7 @@ const std::vector<Instance*>& Resolver::run() {
   return order_;
 }
 
-// What was made for shapes that turned out to be others is left behind.
+// Instances for shapes that changed later are not collected.
 void Resolver::collect(Instance& instance, uint32_t kernel) {
   if (instance.kernels.contains(kernel)) return;
   const bool is_new = instance.kernels == KernelSet();
@@ -144,7 +144,7 @@ void Resolver::resolve(Instance& instance) {
   current_ = caller;
 }
 
-// What parameters are when a function begins.
+// The parameters at the start of a function.
 void Resolver::seed(Instance& instance) {
   const ir::Function& function = *instance.function;
   for (const ir::Binding& binding : function.bindings) {

@@ -8,7 +8,7 @@ namespace {
 
 using ir::ExpressionKind;
 
-// Whether what is there can be seen as something else, bit by bit.
+// Whether a place can be reinterpreted as another type.
 bool glsl_same_size(const Type* from, const Type* to) {
   return from->is_number() && to->is_number() && from->size == to->size && !from->packed && !to->packed;
 }
@@ -131,7 +131,7 @@ Shape Resolver::pointer(const ir::Expression& expression) {
                                                    TypeTable::name(expression.type))};
       Shape shape = value(*expression.operands[0])[0];
       if (from->inner == to || shape.root == nullptr) return shape;
-      // From an array to what it is of: the first element.
+      // From an array to its first element.
       const Type* inner = from->inner;
       for (; inner->is_array() && inner != to && !to->is_array(); inner = inner->inner)
         shape.path.push_back({true, 0, inner->count});
@@ -148,7 +148,7 @@ Shape Resolver::pointer(const ir::Expression& expression) {
     }
     case ExpressionKind::Member:
     case ExpressionKind::Index: {
-      // Of a value that is no place.
+      // Of a value that is not a place.
       const Shapes whole = value(*expression.operands[0]);
       if (expression.kind == ExpressionKind::Index) visit(*expression.operands[1]);
       const bool is_member = expression.kind == ExpressionKind::Member;

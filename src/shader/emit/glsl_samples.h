@@ -15,7 +15,7 @@ struct Sample {
   Make make;
 };
 
-// What is written for it, from `begin` on.
+// The text for it, from `begin` on.
 inline std::string glsl_text_of(Make make, std::string_view begin) {
   GlslModule module;
   make(module);

@@ -17,7 +17,7 @@ inline void sample_bits(GlslModule& m) {
   const auto give = [&](Value value) {
     body.push_back(m.set(m.element(m.v(out), m.add(m.mul(m.v(i), m.u(8)), m.u(next++))), m.convert(wide, value)));
   };
-  // There and back again, by way of something else.
+  // To another type and back.
   const auto via = [&](const Type* type, Value value) { return m.bitcast(value->type, m.bitcast(type, value)); };
   give(via(m.number(TypeKind::UChar, 4), low));
   give(via(m.number(TypeKind::Half, 2), low));
@@ -133,7 +133,7 @@ inline void sample_arguments(GlslModule& m) {
   };
 }
 
-// Two kernels: what only one needs is not there for the other.
+// Two kernels: code of one is not compiled for the other.
 inline void sample_two_kernels(GlslModule& m) {
   const Type* real = m.number(TypeKind::Float);
   Function& square = m.function("square", real);

@@ -108,7 +108,7 @@ void Writer::declare(const ir::Statement& statement) {
   if (is_static_pointer(known.type)) {
     const Shape& shape = known.shapes[0];
     if (shape.ints() == 0) {
-      // Nothing is left of it, but what it was made of may do something.
+      // The variable is not written, but its value may have effects.
       if (statement.value != nullptr) pointer(*statement.value);
       return;
     }
@@ -190,7 +190,7 @@ void Writer::store(const Place& to, const ir::Expression& given) {
 }
 
 void Writer::evaluate(const ir::Expression& expression) {
-  // Only what it calls does something.
+  // Only its calls have effects.
   bool does_something = false;
   walk_expression(&expression, [&](const ir::Expression& part) {
     does_something |= part.kind == ExpressionKind::Call || part.kind == ExpressionKind::Intrinsic;

@@ -36,7 +36,7 @@ void saxpy() {
 )");
 }
 
-TEST(GlslTest, VectorsAreReadWholeWhereTheyLieWhole) {
+TEST(GlslTest, AlignedVectorsAreReadAtOnce) {
   EXPECT_EQ(glsl_text_of(sample_vectors, kGlslArguments), R"(layout(push_constant, scalar) uniform vectors_arguments {
   uint64_t a;
   uint64_t b;
@@ -105,7 +105,7 @@ void unions() {
 )");
 }
 
-TEST(GlslTest, LargeValuesStayWhereTheyAre) {
+TEST(GlslTest, LargeValuesAreNotCopied) {
   EXPECT_EQ(glsl_text_of(sample_arguments, kGlslArguments),
             R"(layout(push_constant, scalar) uniform take_arguments_arguments {
   uint64_t out_;
@@ -144,7 +144,7 @@ void take_arguments() {
 )");
 }
 
-TEST(GlslTest, WhatOnlyOneKernelNeedsIsGuarded) {
+TEST(GlslTest, CodeOfOneKernelIsGuarded) {
   EXPECT_EQ(glsl_text_of(sample_two_kernels, "#if defined(one)"), R"(#if defined(one)
 layout(push_constant, scalar) uniform one_arguments {
   uint64_t out_;
@@ -214,7 +214,7 @@ void positions() {
 )");
 }
 
-TEST(GlslTest, AtomicsOnFloatsTryUntilNobodyCameBetween) {
+TEST(GlslTest, FloatAtomicsAreCompareExchangeLoops) {
   EXPECT_EQ(glsl_text_of(sample_atomics, kGlslArguments), R"(layout(push_constant, scalar) uniform atomics_arguments {
   uint64_t counts;
   uint64_t lows;

@@ -64,7 +64,7 @@ std::string_view glsl_scalar_name(TypeKind kind) {
   }
 }
 
-// What an atomic is kept as: atomic operations on floats are done on their bits.
+// The type in which an atomic is stored: atomic operations on floats use their bits.
 TypeKind glsl_atomic_kind(const Type* type) {
   const TypeKind inner = type->inner->kind;
   return inner == TypeKind::Int || inner == TypeKind::Long || inner == TypeKind::ULong ? inner : TypeKind::UInt;
@@ -132,7 +132,7 @@ const Types::Structure& Types::structure(const Type* type) {
           base::format("the union {} has {} bytes; the max on Vulkan is {}", type->name, type->size, kMostUnionBytes)};
     text = base::format("  uint words[{}];\n", words_of_union(type));
   } else {
-    // What it is made of is declared before it.
+    // Its members are declared before it.
     std::vector<std::string> types_of;
     for (const Field& field : type->fields) types_of.push_back(name(field.type));
     field_names_.enter();

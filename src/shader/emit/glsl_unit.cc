@@ -127,7 +127,7 @@ std::string Unit::extensions() const {
 
 std::string Unit::text() {
   const std::vector<Piece> cells_of_text = cells();  // first, as these may name further types
-  // What `precise` would say: glslang does not come to an end with it where a structure is computed from its members.
+  // Replaces `precise`, with which glslang does not terminate if a structure is computed from its members.
   std::string out = "#version 450\n// For SPIR-V in which every operation on floats is NoContraction.\n" + extensions();
   for (const std::string& name : kernel_names) out += base::format("#pragma kernel {}\n", name);
   out += "layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;\n";

@@ -27,7 +27,7 @@ const Words& glsl_everywhere() {
       "i16vec4", "u16vec2", "u16vec3", "u16vec4", "i32vec2", "i32vec3", "i32vec4", "u32vec2", "u32vec3", "u32vec4",
       "i64vec2", "i64vec3", "i64vec4", "u64vec2", "u64vec3", "u64vec4", "f16vec2", "f16vec3", "f16vec4", "f32vec2",
       "f32vec3", "f32vec4", "f64vec2", "f64vec3", "f64vec4", "accelerationStructureEXT", "rayQueryEXT", "rayPayloadEXT",
-      // What is no keyword, but would not be what it is if a kernel had its name: that is defined as another word
+      // Not keywords, but a kernel with such a name, which is a macro, would break them
       "align", "binding", "buffer_reference", "buffer_reference_align", "constant_id", "local_size_x_id",
       "local_size_y_id", "local_size_z_id", "push_constant", "require", "scalar", "set", "words", "v",
       // The preprocessor's

@@ -103,7 +103,7 @@ std::string legal_name(std::string_view wanted) {
       name += '_';
     }
   }
-  // What stood for a sign at the end is dropped; an underscore of the source stays.
+  // An underscore for a sign at the end is dropped; an underscore of the source stays.
   if (!name.empty() && name.back() == '_' && wanted.back() != '_') name.pop_back();
   if (name.empty()) return "unnamed";
   if (name.front() >= '0' && name.front() <= '9') name.insert(0, "n");

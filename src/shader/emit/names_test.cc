@@ -13,14 +13,14 @@ class NamesTest : public ::testing::Test {
   Names names_{Reserved{words_, functions_}};
 };
 
-TEST_F(NamesTest, ANameOfTheSourceStays) { EXPECT_EQ(names_.take("position"), "position"); }
+TEST_F(NamesTest, NamesOfTheSourceAreKept) { EXPECT_EQ(names_.take("position"), "position"); }
 
 TEST_F(NamesTest, ReservedWordsGetAnUnderscore) {
   EXPECT_EQ(names_.take("kernel"), "kernel_");
   EXPECT_EQ(names_.take("kernel"), "kernel_1");
 }
 
-TEST_F(NamesTest, BuiltInFunctionsAreReservedOnlyOutermost) {
+TEST_F(NamesTest, BuiltinFunctionsAreReservedOnlyAtGlobalScope) {
   names_.enter();
   EXPECT_EQ(names_.take("clamp"), "clamp");
   EXPECT_EQ(names_.take("float"), "float_");
@@ -28,7 +28,7 @@ TEST_F(NamesTest, BuiltInFunctionsAreReservedOnlyOutermost) {
   EXPECT_EQ(names_.take("clamp"), "clamp_");
 }
 
-TEST_F(NamesTest, NothingHidesANameOfAScopeAround) {
+TEST_F(NamesTest, InnerNamesDoNotHideOuterNames) {
   EXPECT_EQ(names_.take("i"), "i");
   names_.enter();
   EXPECT_EQ(names_.take("i"), "i_1");
@@ -39,7 +39,7 @@ TEST_F(NamesTest, NothingHidesANameOfAScopeAround) {
   names_.leave();
 }
 
-TEST_F(NamesTest, AnOutermostNameMayBeTakenInside) {
+TEST_F(NamesTest, AGlobalNameMayBeReusedInside) {
   names_.enter();
   EXPECT_EQ(names_.take("Pair"), "Pair");
   EXPECT_EQ(names_.take_outermost("Pair"), "Pair_1");
@@ -48,9 +48,9 @@ TEST_F(NamesTest, AnOutermostNameMayBeTakenInside) {
   EXPECT_EQ(names_.take("Pair_1"), "Pair_1_1");
 }
 
-TEST_F(NamesTest, ThePreludesPrefixIsNeverGiven) { EXPECT_EQ(names_.take("kymo_clamp"), "clamp_"); }
+TEST_F(NamesTest, ThePrefixOfThePreludeIsReserved) { EXPECT_EQ(names_.take("kymo_clamp"), "clamp_"); }
 
-TEST_F(NamesTest, ManyOfOneNameAreFoundAtOnce) {
+TEST_F(NamesTest, ManyVariablesOfOneNameAreFast) {
   for (int i = 0; i < 100'000; ++i) names_.take("t");
   EXPECT_EQ(names_.take("t"), "t_100000");
 }
@@ -76,7 +76,7 @@ TEST_F(NamesTest, TypesArePartsOfNames) {
   EXPECT_EQ(name_part(types.make_struct("a::Pair<int>", nullptr)), "a_Pair_int");
 }
 
-TEST_F(NamesTest, FunctionsOfOneNameAreToldApartByTheirParameters) {
+TEST_F(NamesTest, OverloadsAreNamedAfterTheirParameters) {
   ir::Module module;
   ir::Builder b(module);
   ir::Function& one = b.function("scale", b.type(TypeKind::Float));

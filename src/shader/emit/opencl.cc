@@ -26,7 +26,7 @@ const Words& opencl_words() {
       "FLT_EPSILON HALF_MAX HALF_MIN HALF_EPSILON DBL_MAX DBL_MIN DBL_EPSILON CHAR_BIT CHAR_MAX CHAR_MIN INT_MAX "
       "INT_MIN LONG_MAX LONG_MIN SCHAR_MAX SCHAR_MIN SHRT_MAX SHRT_MIN UCHAR_MAX USHRT_MAX UINT_MAX ULONG_MAX "
       "FP_ILOGB0 FP_ILOGBNAN FP_CONTRACT linux unix "
-      // What generated text calls
+      // Names that generated text calls
       "fabs floor ceil trunc rint sqrt exp exp2 exp10 log log2 log10 sin cos tan asin acos atan sinh cosh tanh "
       "asinh acosh atanh fmin fmax fmod pow atan2 copysign fma isnan isinf min max popcount clz mul_hi any all "
       "select barrier mem_fence get_global_id get_local_id get_local_size as_float as_int as_uint vload_half "

@@ -21,7 +21,7 @@ uint32_t reflect_clamped(uint64_t size) {
 
 // A type seen as a row of equal things without gaps: numbers of one kind, or addresses.
 struct ReflectRow {
-  TypeKind of = TypeKind::Void;  // Pointer: addresses. Void: it is no such row
+  TypeKind of = TypeKind::Void;  // Pointer: addresses. Void: not such a row
   uint64_t count = 0;
 };
 
@@ -134,7 +134,7 @@ KernelParameter reflect_parameter(const ir::Binding& binding) {
   return parameter;
 }
 
-// The kernel and what it calls.
+// The kernel and the functions it calls.
 struct ReflectFacts {
   uint64_t group_memory = 0;
   bool uses_simdgroups = false;

@@ -14,7 +14,7 @@ KernelParameter reflected(ir::Module& module, const Type* value) {
   return reflect(module, kernel).parameters[0];
 }
 
-TEST(ReflectTest, AValueIsPassedBehindItsAddress) {
+TEST(ReflectTest, AValueIsPassedAfterItsAddress) {
   ir::Module module;
   const Type* f = module.types.get(TypeKind::Float);
   const KernelParameter scalar = reflected(module, f);
@@ -46,7 +46,7 @@ TEST(ReflectTest, ARowOfOneKindOfNumberIsCounted) {
   EXPECT_EQ(wrapped.count, 5u);
 }
 
-TEST(ReflectTest, WhatHasGapsOrSeveralKindsIsNoRow) {
+TEST(ReflectTest, GapsAndMixedNumbersAreNotARow) {
   ir::Module module;
   const Type* f = module.types.get(TypeKind::Float);
   EXPECT_EQ(reflected(module, module.types.array(module.types.vector(f, 3), 2)).scalar, Scalar::None);
@@ -68,7 +68,7 @@ TEST(ReflectTest, AStructureOfPointersIsAddresses) {
   EXPECT_EQ(parameter.scalar, Scalar::None);
 }
 
-TEST(ReflectTest, GroupMemoryAndSimdgroupsAreThoseOfTheKernelAndWhatItCalls) {
+TEST(ReflectTest, GroupMemoryAndSimdgroupsIncludeCalledFunctions) {
   ir::Module matrix, simdgroups;
   test::matrix(matrix);
   test::simdgroups(simdgroups);
@@ -90,7 +90,7 @@ TEST(ReflectTest, AKernelIsCalledByItsHostName) {
   EXPECT_EQ(kernel.max_threads, 128u);
 }
 
-TEST(ReflectTest, GroupMemoryGivenByTheCallerIsOfElements) {
+TEST(ReflectTest, GroupMemoryOfTheCallerHasAnElementType) {
   ir::Module module;
   test::positions(module);
   const KernelParameter scratch = reflect(module, *module.kernels()[0]).parameters[1];

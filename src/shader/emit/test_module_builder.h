@@ -13,7 +13,7 @@ using ir::Builder;
 using ir::Intrinsic;
 using ir::Operator;
 
-// With what every module has: a kernel, and its thread's number `i`.
+// With a kernel and the number of its thread, `i`.
 class ModuleBuilder : public Builder {
  public:
   explicit ModuleBuilder(ir::Module& module, std::string name = "test")

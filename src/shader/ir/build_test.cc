@@ -19,7 +19,7 @@ class BuildTest : public ::testing::Test {
   Builder b{module};
 };
 
-TEST_F(BuildTest, PrintSaysAllOfAModule) {
+TEST_F(BuildTest, PrintShowsTheWholeModule) {
   const Type* real = kind(TypeKind::Float);
   Variable& table = b.program_constant(
       "table", b.construct(module.types.array(real, 2), {b.constant_float(1.5F), b.constant_float(-2)}));
@@ -101,13 +101,13 @@ TEST_F(BuildTest, ConstantsPrintWithTheirType) {
   EXPECT_EQ(text(b.null(module.types.pointer(kind(TypeKind::Int), Space::Device))), "null<device int*>()");
 }
 
-TEST_F(BuildTest, ConversionsOfConstantsAreDone) {
+TEST_F(BuildTest, ConversionsOfConstantsAreEvaluated) {
   EXPECT_EQ(text(b.convert(kind(TypeKind::UChar), b.constant_int(257))), "uchar(1)");
   EXPECT_EQ(text(b.convert(kind(TypeKind::Half), b.constant_int(3))), "3.0h");
   EXPECT_EQ(text(b.convert(kind(TypeKind::Bool), b.constant_float(0.5F))), "true");
 }
 
-TEST_F(BuildTest, ConversionsGoByWayOfFloatWhereTheyMust) {
+TEST_F(BuildTest, ConversionsOfHalfGoThroughFloat) {
   const Variable& small = b.local("h", kind(TypeKind::Half));
   EXPECT_EQ(text(b.convert(kind(TypeKind::Half), b.variable(small))), "h.1");
   EXPECT_EQ(text(b.convert(kind(TypeKind::Int), b.variable(small))), "int(float(h.1))");
@@ -118,7 +118,7 @@ TEST_F(BuildTest, ConversionsGoByWayOfFloatWhereTheyMust) {
   EXPECT_EQ(text(b.convert(packed.type, b.variable(whole))), "packed_half3(half3(float3(v.3)))");
 }
 
-TEST_F(BuildTest, PointersAndPlacesUndoEachOther) {
+TEST_F(BuildTest, AddressOfAndDereferenceCancel) {
   const Variable& array = b.local("a", module.types.array(kind(TypeKind::Int), 4));
   const Expression* decayed = b.decay(b.variable(array));
   EXPECT_EQ(text(b.element(decayed, b.constant_int(2))), "a.1[2]");
@@ -141,7 +141,7 @@ TEST_F(BuildTest, APlaceIsMemory) {
   EXPECT_EQ(&place_root(*b.swizzle(b.member(whole, 0), "xz")), whole);
 }
 
-TEST_F(BuildTest, IntrinsicsKnowWhatTheyGive) {
+TEST_F(BuildTest, IntrinsicsHaveTheirResultTypes) {
   const Expression* v = b.zero(b.vector(TypeKind::Float, 3));
   EXPECT_EQ(b.intrinsic(Intrinsic::Floor, {v})->type, v->type);
   EXPECT_EQ(b.intrinsic(Intrinsic::IsNan, {v})->type, b.vector(TypeKind::Bool, 3));

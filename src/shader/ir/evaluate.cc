@@ -9,9 +9,9 @@
 namespace kymo::shader::ir {
 namespace {
 
-constexpr uint64_t kFoldSteps = 4096;  // what is larger is left to evaluate_to_expression()
+constexpr uint64_t kFoldSteps = 4096;  // larger expressions are left to evaluate_to_expression()
 
-// The same bits on every target: what targets may round differently is left to them.
+// The same bits on every target: functions that targets may round differently are not folded.
 bool fold_is_exact(Intrinsic intrinsic) {
   switch (intrinsic) {
     case Intrinsic::Abs:
@@ -72,7 +72,7 @@ const Expression* fold_constant_place(const Expression& e) {
   return has_parts && part < whole->operands.size() ? whole->operands[part] : nullptr;
 }
 
-// The expression with its operands folded; the first as a place where it must stay one.
+// The expression with folded operands; the first stays a place if it must.
 const Expression* fold_operands(Module& module, const Expression& e, bool first_is_place) {
   Expression* changed = nullptr;
   for (size_t i = 0; i < e.operands.size(); ++i) {

@@ -29,7 +29,7 @@ class EvaluateTest : public ::testing::Test {
   Builder b{module};
 };
 
-TEST_F(EvaluateTest, ScalarsAreWorkedOut) {
+TEST_F(EvaluateTest, ScalarsAreEvaluated) {
   EXPECT_EQ(evaluate_scalar(*b.binary(Operator::Multiply, i(6), add(i(3), i(4)))), 42U);
   EXPECT_EQ(evaluate_scalar(*b.convert(kind(TypeKind::Int), b.constant_float(-2.5F))), static_cast<uint64_t>(-2));
   EXPECT_EQ(evaluate_scalar(*b.binary(Operator::Divide, i(1), i(0))), std::nullopt);
@@ -39,7 +39,7 @@ TEST_F(EvaluateTest, ScalarsAreWorkedOut) {
   EXPECT_EQ(evaluate_scalar(*b.zero(int_array(3))), std::nullopt);
 }
 
-TEST_F(EvaluateTest, OnlyTheSideThatDecidesIsLookedAt) {
+TEST_F(EvaluateTest, OnlyTheNeededSideIsEvaluated) {
   const Expression* unknown = b.variable(b.local("x", kind(TypeKind::Bool)));
   EXPECT_EQ(evaluate_scalar(*b.logical_or(b.constant_bool(true), unknown)), 1U);
   EXPECT_EQ(evaluate_scalar(*b.logical_and(b.constant_bool(false), unknown)), 0U);
@@ -47,7 +47,7 @@ TEST_F(EvaluateTest, OnlyTheSideThatDecidesIsLookedAt) {
   EXPECT_EQ(evaluate_scalar(*b.conditional(b.constant_bool(false), unknown, b.constant_bool(true))), 1U);
 }
 
-TEST_F(EvaluateTest, VectorsGoComponentByComponent) {
+TEST_F(EvaluateTest, VectorsAreEvaluatedByComponent) {
   const Type* vector = b.vector(TypeKind::Int, 3);
   const Expression* v = b.construct(vector, {i(1), b.construct(b.vector(TypeKind::Int, 2), {i(2), i(3)})});
   EXPECT_EQ(evaluated(b.binary(Operator::Multiply, v, b.splat(i(2), 3))), "int3{2, 4, 6}");
@@ -61,7 +61,7 @@ TEST_F(EvaluateTest, VectorsGoComponentByComponent) {
   EXPECT_EQ(evaluated(b.binary(Operator::Subtract, v, v)), "int3{}");
 }
 
-TEST_F(EvaluateTest, BytesAreSeenAsAnotherType) {
+TEST_F(EvaluateTest, BitcastsKeepTheBytes) {
   EXPECT_EQ(evaluated(b.bitcast(kind(TypeKind::UInt), b.constant_float(1))), "1065353216u");
   EXPECT_EQ(evaluated(b.bitcast(b.vector(TypeKind::UShort, 2), b.constant_uint(0x00020001))),
             "ushort2{ushort(1), ushort(2)}");
@@ -70,7 +70,7 @@ TEST_F(EvaluateTest, BytesAreSeenAsAnotherType) {
 }
 
 // int sum(int n) { int s = 0; for (int k = 0; k < n; ++k) { if (k == 2) continue; s += k; } return s; }
-TEST_F(EvaluateTest, FunctionsRun) {
+TEST_F(EvaluateTest, FunctionsAreEvaluated) {
   Function& sum = b.function("sum", kind(TypeKind::Int));
   Variable& n = b.parameter(sum, "n", kind(TypeKind::Int));
   Variable &s = b.local("s", kind(TypeKind::Int)), &k = b.local("k", kind(TypeKind::Int));
@@ -85,7 +85,7 @@ TEST_F(EvaluateTest, FunctionsRun) {
   EXPECT_EQ(evaluate_scalar(*b.call(sum, {i(10'000'000)})), std::nullopt);  // too many steps
 }
 
-TEST_F(EvaluateTest, LoopsSwitchesAndBreaksGoWhereTheyShould) {
+TEST_F(EvaluateTest, LoopsSwitchesAndBreaksAreEvaluated) {
   const auto case_of = [&](int64_t label, Block body) { return Case{{label}, false, std::move(body)}; };
   Function& f = b.function("f", kind(TypeKind::Int));
   Variable &n = b.parameter(f, "n", kind(TypeKind::Int)), &s = b.local("s", kind(TypeKind::Int));
@@ -125,7 +125,7 @@ TEST_F(EvaluateTest, TablesOfTheProgramAreRead) {
   EXPECT_EQ(evaluate_scalar(*b.deref(b.pointer_add(b.decay(b.variable(table)), i(1)))), 20U);
 }
 
-TEST_F(EvaluateTest, WhatWasNotAssignedIsNotKnown) {
+TEST_F(EvaluateTest, UnassignedVariablesAreNotConstant) {
   const Variable& v = b.local("v", b.vector(TypeKind::Int, 2));
   const Block half = {b.declare(v), b.assign(b.index(b.variable(v), 0), i(1))};
   EXPECT_EQ(evaluate_to_expression(module, half, *b.variable(v)), nullptr);
@@ -143,7 +143,7 @@ TEST_F(EvaluateTest, AUnionHasOneFieldAtATime) {
   EXPECT_EQ(evaluate_to_expression(module, set, *b.member(b.variable(u), "f")), nullptr);
 }
 
-TEST_F(EvaluateTest, HugeThingsAreNotConstantsAndTakeNoMemory) {
+TEST_F(EvaluateTest, HugeValuesAreNotConstantAndTakeNoMemory) {
   EXPECT_EQ(evaluate_to_expression(module, *b.zero(int_array(0xffffffff))), nullptr);
   const Variable& a = b.local("a", int_array(600'000));
   const Variable& c = b.local("c", a.type);
@@ -152,7 +152,7 @@ TEST_F(EvaluateTest, HugeThingsAreNotConstantsAndTakeNoMemory) {
   EXPECT_EQ(evaluate_to_expression(module, {b.loop(nullptr, {})}, *i(1)), nullptr);
 }
 
-TEST_F(EvaluateTest, DeepThingsAreNotConstants) {
+TEST_F(EvaluateTest, DeepValuesAreNotConstant) {
   const Expression* e = i(1);
   for (int n = 0; n < 100'000; ++n) e = add(e, i(1));
   EXPECT_EQ(evaluate_scalar(*e), std::nullopt);
@@ -169,7 +169,7 @@ TEST_F(EvaluateTest, DeepThingsAreNotConstants) {
 }
 
 // Whoever evaluates an index may change what is indexed meanwhile: struct S { int a[2][2]; }; s.a[f(&s)][1]
-TEST_F(EvaluateTest, AnIndexThatChangesWhatItIndexesIsHarmless) {
+TEST_F(EvaluateTest, AnIndexMayAssignItsArray) {
   const Type* table = module.types.array(int_array(2), 2);
   Function& f = b.function("f", kind(TypeKind::Int));
   Variable& p = b.parameter(f, "p", module.types.pointer(table, Space::Thread));
@@ -182,7 +182,7 @@ TEST_F(EvaluateTest, AnIndexThatChangesWhatItIndexesIsHarmless) {
   EXPECT_EQ(print(*made), "int[2][2]{int[2]{}, int[2]{0, 4}}");
 }
 
-TEST_F(EvaluateTest, FoldReplacesWhatIsConstant) {
+TEST_F(EvaluateTest, FoldReplacesConstants) {
   const Expression* x = b.variable(b.local("x", kind(TypeKind::Int)));
   EXPECT_EQ(folded(add(x, add(i(1), i(2)))), "(x.1 + 3)");
   EXPECT_EQ(folded(b.conditional(less(i(1), i(2)), x, i(4))), "x.1");
@@ -196,12 +196,12 @@ TEST_F(EvaluateTest, FoldReplacesWhatIsConstant) {
   EXPECT_EQ(fold(module, *same), same);
 }
 
-TEST_F(EvaluateTest, FoldLeavesWhatTargetsRoundDifferently) {
+TEST_F(EvaluateTest, FoldKeepsFunctionsThatTargetsRoundDifferently) {
   EXPECT_EQ(folded(b.intrinsic(Intrinsic::Exp, {b.constant_float(0)})), "exp(0.0f)");
   EXPECT_EQ(folded(b.intrinsic(Intrinsic::Floor, {b.constant_float(1.5F)})), "1.0f");
 }
 
-TEST_F(EvaluateTest, FoldReadsTablesButLeavesPlaces) {
+TEST_F(EvaluateTest, FoldReadsTablesAndKeepsPlaces) {
   const Variable& table = b.program_constant("t", b.construct(int_array(3), {i(10), i(20), i(30)}));
   const Variable& one = b.program_constant("one", i(1));
   EXPECT_EQ(folded(b.index(b.variable(table), b.variable(one))), "20");

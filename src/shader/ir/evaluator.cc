@@ -203,7 +203,7 @@ Evaluated& Evaluator::place(const Expression& e, Address* address) {
     }
     case ExpressionKind::Member:
     case ExpressionKind::Index: {
-      // The index first: what it calls could change what the place is in.
+      // The index first: its calls could change the variable of the place.
       const uint64_t part = e.kind == ExpressionKind::Member ? e.index : integer(*e.operands[1]);
       Evaluated& whole = place(*e.operands[0], address);
       if (part >= whole.parts.size()) throw NotConstant{};

@@ -25,7 +25,7 @@ Evaluator::Flow Evaluator::statement(const Statement& s) {
       if (s.variable->space != Space::Thread) throw NotConstant{};
       auto made = s.value != nullptr ? value(*s.value) : make_evaluated(s.variable->type, false, steps_);
       if (!made) throw NotConstant{};
-      // One object for each turn of a loop: what points to an older one keeps what it had.
+      // One object for each iteration: pointers to an older one keep its value.
       frame_[s.variable] = &objects_.emplace_back(std::move(*made));
       return Flow::Next;
     }

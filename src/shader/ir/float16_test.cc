@@ -9,7 +9,7 @@
 namespace kymo::shader {
 namespace {
 
-TEST(Float16Test, EveryHalfSurvives) {
+TEST(Float16Test, EveryHalfIsUnchangedByARoundTrip) {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
     const float value = half_from_bits(static_cast<uint16_t>(bits));
     if (std::isnan(value)) {
@@ -22,7 +22,7 @@ TEST(Float16Test, EveryHalfSurvives) {
 }
 
 // Between each two neighbours: the middle goes to the even one, what is beside it to the nearer one.
-TEST(Float16Test, BetweenTwoHalvesTheNearerIsTaken) {
+TEST(Float16Test, FloatsAreRoundedToTheNearestHalf) {
   for (uint32_t bits = 0; bits < 0x7bff; ++bits) {
     const float low = half_from_bits(static_cast<uint16_t>(bits)),
                 high = half_from_bits(static_cast<uint16_t>(bits + 1));
@@ -34,7 +34,7 @@ TEST(Float16Test, BetweenTwoHalvesTheNearerIsTaken) {
   }
 }
 
-TEST(Float16Test, WhatIsTooLargeForAHalfIsInfinite) {
+TEST(Float16Test, LargeFloatsBecomeInfiniteHalves) {
   EXPECT_EQ(half_bits(65519.996F), 0x7bff);
   EXPECT_EQ(half_bits(65520), 0x7c00);
   EXPECT_EQ(half_bits(1e30F), 0x7c00);
@@ -42,7 +42,7 @@ TEST(Float16Test, WhatIsTooLargeForAHalfIsInfinite) {
   EXPECT_EQ(round_to_half(1e30F), std::numeric_limits<float>::infinity());
 }
 
-TEST(Float16Test, HalfNaNStaysOne) {
+TEST(Float16Test, HalfNaNStaysNaN) {
   const float quiet = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(round_to_half(quiet)));
   EXPECT_TRUE(std::isnan(round_to_half(std::bit_cast<float>(0x7f800001))));  // whose payload is cut off

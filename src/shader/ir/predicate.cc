@@ -14,7 +14,7 @@ namespace {
 
 using FunctionSet = std::unordered_set<const Function*>;
 
-// Variants are made of every function that could need one. Of each two, those go again that nobody calls.
+// Every function that could need a variant has one. Of the two, those without callers are removed.
 void predicate_drop_unused(Module& module, const FunctionSet& candidates) {
   FunctionSet called;
   std::vector<Function*> kept;

@@ -132,8 +132,8 @@ void Predicator::declare_outside(const Variable& variable, Block& out) {
   out.push_back(b_.declare(variable, has_value && variable.space == Space::Thread ? b_.zero(type) : nullptr));
 }
 
-// Those declared in one piece of what is gathered and used in another, in between which there is something for all
-// threads.
+// Variables that are declared in one part of the gathered code and used in another, with code for all threads
+// between.
 std::unordered_set<const Variable*> Predicator::shared_variables(const Block& statements) const {
   std::unordered_map<const Variable*, size_t> declared;
   std::unordered_set<const Variable*> found;
@@ -162,7 +162,7 @@ void Predicator::enter(const Block& statements, Block& out, bool used_outside) {
         s->kind == StatementKind::Break || s->kind == StatementKind::Continue || s->kind == StatementKind::Return;
     if (is_jump) {
       leave(*s, gathered);
-      break;  // nobody comes further
+      break;  // no thread gets further
     }
     if (facts.has_together) {
       cut(*s, gathered, out);

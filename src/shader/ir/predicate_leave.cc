@@ -23,7 +23,7 @@ bool Predicator::is_own_jump(StatementKind kind, const Inside& inside) const {
   return (kind == StatementKind::Break && inside.breakable) || (kind == StatementKind::Continue && inside.loop);
 }
 
-// Whether something in it jumps out of what was gathered.
+// Whether it contains a jump out of the gathered code.
 bool Predicator::leaves(const Statement& s, const Inside& inside) const {
   uint8_t jumps = facts_.at(&s).jumps;
   if (inside.breakable) jumps &= static_cast<uint8_t>(~kBreaks);
@@ -31,8 +31,8 @@ bool Predicator::leaves(const Statement& s, const Inside& inside) const {
   return jumps != 0;
 }
 
-// In statements that stay as they are but for their jumps: those become what leave() says, and then a break out of each
-// loop that is around them, the outermost being one that enter() makes for this.
+// For statements of which only the jumps change: a jump becomes the statements of leave(), then a break out of each
+// loop around it. enter() makes the outermost of these loops.
 void Predicator::replace_jumps(Block& statements, Inside inside) {
   Block made;
   const auto go = [&](const Inside& from) {
@@ -116,7 +116,7 @@ const Expression* Predicator::guarded(const Expression* e, Block& gathered, Bloc
       e->type->is_pointer() && e->type->space != Space::Device && e->type->space != Space::Constant;
   const bool has_steps = e->kind == ExpressionKind::AddressOf || e->kind == ExpressionKind::Decay ||
                          e->kind == ExpressionKind::PointerAdd || e->kind == ExpressionKind::PointerCast;
-  // Targets follow such a pointer from where it is made: only what it is calculated with is guarded.
+  // Targets trace such a pointer to its origin: only its operands are guarded.
   if (is_own_memory && has_steps) return guarded_address(e, gathered, out);
   const Variable& kept = b_.local("operand", e->type);
   declare_outside(kept, out);

@@ -245,7 +245,7 @@ std::vector<int32_t> simulated(const Function& kernel, uint32_t threads, bool al
   return buffers[0];
 }
 
-TEST(PredicateRandomTest, KernelsDoTheSameBehindThePass) {
+TEST(PredicateRandomTest, ThePassKeepsTheResultsOfKernels) {
   uint32_t collectives = 0, endless = 0;
   const char* count = std::getenv("KYMO_RANDOM_COUNT");
   const auto kernels = static_cast<uint32_t>(count != nullptr     ? std::strtoul(count, nullptr, 10)

@@ -37,7 +37,7 @@ class PredicateTest : public ::testing::Test {
   const Variable& n = b.binding(kernel, "n", BindingKind::Value, integer());
 };
 
-TEST_F(PredicateTest, WhatIsUniformStays) {
+TEST_F(PredicateTest, UniformCodeIsUnchanged) {
   const Variable& k = b.local("k", integer());
   kernel.body = {
       b.declare(k, i(0)),
@@ -49,7 +49,7 @@ TEST_F(PredicateTest, WhatIsUniformStays) {
   EXPECT_EQ(made(), before);
 }
 
-TEST_F(PredicateTest, ABranchIsWalkedByAll) {
+TEST_F(PredicateTest, AllThreadsEnterABranch) {
   const Variable &v = b.local("v", integer()), &s = b.local("s", integer());
   kernel.body = {b.declare(s, i(0)), b.if_(less(lane(), var(n)),
                                            {b.declare(v, at(out, lane())), b.assign(var(s), sum(var(v))),
@@ -84,7 +84,7 @@ TEST_F(PredicateTest, ABranchIsWalkedByAll) {
 )");
 }
 
-TEST_F(PredicateTest, BehindAnEarlyReturnThreadsAreAsked) {
+TEST_F(PredicateTest, CodeAfterAnEarlyReturnIsPredicated) {
   const Variable& s = b.local("s", integer());
   kernel.body = {b.if_(less(var(n), lane()), {b.return_()}), b.declare(s, sum(lane())),
                  b.evaluate(b.intrinsic(Intrinsic::GroupBarrier, {}, 2)), b.assign(at(out, lane()), var(s))};
@@ -104,7 +104,7 @@ TEST_F(PredicateTest, BehindAnEarlyReturnThreadsAreAsked) {
 )");
 }
 
-TEST_F(PredicateTest, ALoopGoesOnWhileAnyThreadIsInIt) {
+TEST_F(PredicateTest, ALoopContinuesWhileAnyThreadIsActive) {
   const Variable& k = b.local("k", integer());
   kernel.body = {b.declare(k, lane()),
                  b.loop(less(var(k), var(n)),
@@ -143,7 +143,7 @@ TEST_F(PredicateTest, ALoopGoesOnWhileAnyThreadIsInIt) {
 )");
 }
 
-TEST_F(PredicateTest, ACalleeIsToldWhoIsActive) {
+TEST_F(PredicateTest, ACalleeGetsTheActiveFlag) {
   Function& total = b.function("total", integer());
   const Variable& x = b.parameter(total, "x", integer());
   total.body = {b.if_(less(var(x), i(0)), {b.return_(i(0))}), b.return_(sum(var(x)))};
@@ -189,7 +189,7 @@ TEST_F(PredicateTest, ACalleeIsToldWhoIsActive) {
 )");
 }
 
-TEST_F(PredicateTest, ASwitchIsWalkedCaseByCase) {
+TEST_F(PredicateTest, ASwitchIsPredicatedCaseByCase) {
   const Variable& s = b.local("s", integer());
   kernel.body = {
       b.switch_(lane(), {{{1, 2}, false, {b.declare(s, sum(i(1)))}},
@@ -225,7 +225,7 @@ TEST_F(PredicateTest, ASwitchIsWalkedCaseByCase) {
 )");
 }
 
-TEST_F(PredicateTest, AReturnOutOfALoopThatNobodySharesIsABreak) {
+TEST_F(PredicateTest, AReturnFromALoopWithoutCollectivesIsABreak) {
   const Variable &k = b.local("k", integer()), &s = b.local("s", integer());
   kernel.body = {
       b.declare(k, i(0)),
@@ -248,7 +248,7 @@ TEST_F(PredicateTest, AReturnOutOfALoopThatNobodySharesIsABreak) {
 )");
 }
 
-TEST_F(PredicateTest, WhatComesBehindAJumpIsJumpedOver) {
+TEST_F(PredicateTest, CodeAfterAJumpIsSkipped) {
   const Variable& s = b.local("s", integer());
   kernel.body = {b.block({b.loop(less(lane(), i(5)), {b.if_(less(var(n), lane()), {b.return_()})}),
                           b.if_(less(lane(), i(2)), {b.return_()}), b.assign(at(out, i(0)), i(1))}),
@@ -293,7 +293,7 @@ TEST_F(PredicateTest, PointersToOwnMemoryAreNotCopied) {
   EXPECT_NE(text.find("f.3(active.10, (&a.4[operand.11]))"), std::string::npos) << text;
 }
 
-TEST_F(PredicateTest, AModuleWithoutSimdgroupsStays) {
+TEST_F(PredicateTest, AModuleWithoutSimdgroupsIsUnchanged) {
   const E barrier = b.intrinsic(Intrinsic::GroupBarrier, {}, 2);
   kernel.body = {b.if_(less(lane(), i(1)), {b.return_()}), b.evaluate(barrier)};
   const std::string before = print(module);

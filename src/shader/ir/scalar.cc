@@ -31,7 +31,7 @@ uint32_t scalar_width(TypeKind kind) {
   }
 }
 
-// Towards 0; what is out of range becomes the nearest that there is.
+// Towards 0; values out of range are clamped.
 uint64_t scalar_float_to_integer(float value, TypeKind to) {
   if (std::isnan(value)) return 0;
   const uint32_t width = scalar_width(to);

@@ -39,7 +39,7 @@ TEST_F(ScalarTest, ARemainderHasTheSignOfTheLeft) {
   EXPECT_EQ(binary(Operator::Remainder, TypeKind::UInt, 7, 3), 1U);
 }
 
-TEST_F(ScalarTest, WhatHasNoResultHasNone) {
+TEST_F(ScalarTest, UndefinedResultsAreEmpty) {
   EXPECT_FALSE(binary(Operator::Divide, TypeKind::Int, 1, 0));
   EXPECT_FALSE(binary(Operator::Remainder, TypeKind::ULong, 1, 0));
   EXPECT_FALSE(binary(Operator::ShiftLeft, TypeKind::UInt, 1, 32));
@@ -56,7 +56,7 @@ TEST_F(ScalarTest, ShiftsKeepTheSign) {
   EXPECT_EQ(scalar_binary(Operator::ShiftLeft, TypeKind::ULong, 1, TypeKind::Int, 63), uint64_t{1} << 63);
 }
 
-TEST_F(ScalarTest, ComparisonsKnowSignsAndNaN) {
+TEST_F(ScalarTest, ComparisonsHandleSignsAndNaN) {
   EXPECT_EQ(binary(Operator::Less, TypeKind::Int, number(-1), 0), 1U);
   EXPECT_EQ(binary(Operator::Less, TypeKind::ULong, number(-1), 0), 0U);
   const uint64_t nan = bits_of(std::numeric_limits<float>::quiet_NaN());
@@ -66,7 +66,7 @@ TEST_F(ScalarTest, ComparisonsKnowSignsAndNaN) {
   EXPECT_EQ(binary(Operator::Equal, TypeKind::Float, bits_of(0.0F), bits_of(-0.0F)), 1U);
 }
 
-TEST_F(ScalarTest, FloatsBecomeIntegersTowardsZeroAndWithinTheLimits) {
+TEST_F(ScalarTest, FloatsAreTruncatedAndClampedToIntegers) {
   const auto to = [](TypeKind kind, float value) { return scalar_converted(TypeKind::Float, kind, bits_of(value)); };
   EXPECT_EQ(to(TypeKind::Int, -2.9F), number(-2));
   EXPECT_EQ(to(TypeKind::Int, 3e9F), number(INT32_MAX));
@@ -81,7 +81,7 @@ TEST_F(ScalarTest, FloatsBecomeIntegersTowardsZeroAndWithinTheLimits) {
   EXPECT_EQ(to(TypeKind::Bool, -0.0F), 0U);
 }
 
-TEST_F(ScalarTest, IntegersBecomeFloatsToNearest) {
+TEST_F(ScalarTest, IntegersAreRoundedToTheNearestFloat) {
   EXPECT_EQ(scalar_converted(TypeKind::Int, TypeKind::Float, number(-16777217)), bits_of(-16777216.0F));
   EXPECT_EQ(scalar_converted(TypeKind::ULong, TypeKind::Float, UINT64_MAX), bits_of(18446744073709551616.0F));
   EXPECT_EQ(scalar_converted(TypeKind::Bool, TypeKind::Float, 1), bits_of(1.0F));
@@ -96,7 +96,7 @@ TEST_F(ScalarTest, MemoryHoldsAHalfInTwoBytes) {
   EXPECT_EQ(scalar_from_memory(TypeKind::Int, 0xffffffff), number(-1));
 }
 
-TEST_F(ScalarTest, IntegerFunctionsKnowTheirWidth) {
+TEST_F(ScalarTest, IntegerFunctionsUseTheWidthOfTheType) {
   EXPECT_EQ(intrinsic(Intrinsic::PopCount, TypeKind::Int, number(-1)), 32U);
   EXPECT_EQ(intrinsic(Intrinsic::CountLeadingZeros, TypeKind::UInt, uint64_t{1}), 31U);
   EXPECT_EQ(intrinsic(Intrinsic::CountLeadingZeros, TypeKind::Short, uint64_t{0}), 16U);

@@ -44,7 +44,7 @@ class CollectiveSplitter {
     out.push_back(&s);
   }
 
-  // The same value, with what it does together done by statements in `out`.
+  // The same value; its collective operations become statements in `out`.
   const Expression* extract(const Expression* e, Block& out) {
     if (!has(e)) return e;
     const bool right_has = e->operands.size() > 1 && std::any_of(e->operands.begin() + 1, e->operands.end(),

@@ -16,7 +16,7 @@ Uniformity::Uniformity(const Module& module) {
   const Uses uses(module);
   for (const Function* function : module.functions) {
     if (uses.of(*function).has_simd_collectives()) together_.insert(function);
-    // What a function gives for arguments that are the same everywhere.
+    // The result of a function for uniform arguments.
     analyze(*function);
     if (!result_varies_) uniform_results_.insert(function);
   }
@@ -25,7 +25,7 @@ Uniformity::Uniformity(const Module& module) {
   divergent_.clear();
   returning_.clear();
   apart_.clear();
-  // Callers first: they say what the parameters are.
+  // Callers first: they determine the parameters.
   for (auto at = module.functions.rbegin(); at != module.functions.rend(); ++at) analyze(**at);
 }
 
@@ -104,7 +104,7 @@ void Uniformity::assign(const Variable& variable, bool now_varies) {
   if (now_varies && varying_.insert(&variable).second) changed_ = true;
 }
 
-// What its calls tell about parameters, and whether all threads come to its simdgroup operations.
+// What its calls pass as parameters, and whether all threads reach its simdgroup operations.
 void Uniformity::look_at(const Expression* expression, bool together) {
   for_each_expression(expression, [&](const Expression& e) {
     if (e.kind == ExpressionKind::Call && !is_summing_up_) {

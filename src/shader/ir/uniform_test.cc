@@ -40,7 +40,7 @@ class UniformTest : public ::testing::Test {
   }();
 };
 
-TEST_F(UniformTest, WhatIsGivenByValueIsTheSameForAll) {
+TEST_F(UniformTest, ValuesAreUniform) {
   EXPECT_FALSE(varies(b.binary(Operator::Add, var(n), i(1))));
   EXPECT_FALSE(varies(b.intrinsic(Intrinsic::GroupIndex)));
   EXPECT_FALSE(varies(b.intrinsic(Intrinsic::GroupAny, {less(lane(), i(1))})));
@@ -49,7 +49,7 @@ TEST_F(UniformTest, WhatIsGivenByValueIsTheSameForAll) {
   EXPECT_TRUE(varies(b.intrinsic(Intrinsic::SimdSum, {i(1)})));
 }
 
-TEST_F(UniformTest, MemoryIsTheSameWhereNobodyWrites) {
+TEST_F(UniformTest, ConstantMemoryIsUniform) {
   const Variable &c = pointer("c", Space::Constant, true), &d = pointer("d", Space::Device, false);
   const Variable& t = pointer("t", Space::Threadgroup, false);
   EXPECT_FALSE(varies(b.element(var(c), var(n))));
@@ -58,7 +58,7 @@ TEST_F(UniformTest, MemoryIsTheSameWhereNobodyWrites) {
   EXPECT_TRUE(varies(b.element(var(t), i(0))));
 }
 
-TEST_F(UniformTest, AVariableIsWhatIsAssignedToIt) {
+TEST_F(UniformTest, AVariableIsAsUniformAsItsValue) {
   kernel.body = {b.declare(x, i(0)), b.assign(var(x), var(n))};
   EXPECT_FALSE(varies(var(x)));
   kernel.body.push_back(b.if_(less(lane(), i(3)), {b.assign(var(x), i(1))}));
@@ -71,7 +71,7 @@ TEST_F(UniformTest, AVariableIsWhatIsAssignedToIt) {
   EXPECT_TRUE(varies(var(x)));
 }
 
-TEST_F(UniformTest, LoopsCarryDifferencesAround) {
+TEST_F(UniformTest, LoopsPropagateDivergence) {
   Variable& y = b.local("y", integer());
   Statement* loop = b.loop(less(var(x), var(n)), {b.assign(var(x), var(y)), b.assign(var(y), lane())});
   kernel.body = {b.declare(x, i(0)), b.declare(y, i(0)), loop};
@@ -84,7 +84,7 @@ TEST_F(UniformTest, LoopsCarryDifferencesAround) {
   EXPECT_TRUE(varies(var(x)));
 }
 
-TEST_F(UniformTest, SomeMayReturnBeforeOthers) {
+TEST_F(UniformTest, AnEarlyReturnDiverges) {
   Statement* leaving = b.if_(less(lane(), i(3)), {b.return_()});
   const E sum = b.intrinsic(Intrinsic::SimdSum, {i(1)});
   kernel.body = {leaving, b.evaluate(sum)};
@@ -95,7 +95,7 @@ TEST_F(UniformTest, SomeMayReturnBeforeOthers) {
   EXPECT_TRUE(Uniformity(module).collectives_apart().empty());
 }
 
-TEST_F(UniformTest, TheRightSideOfAnAndIsAWayToGo) {
+TEST_F(UniformTest, TheRightSideOfAndIsABranch) {
   const E sum = b.intrinsic(Intrinsic::SimdSum, {i(1)});
   kernel.body = {b.evaluate(b.logical_and(less(lane(), i(3)), less(sum, i(3))))};
   EXPECT_TRUE(Uniformity(module).collectives_apart().contains(sum));
@@ -103,7 +103,7 @@ TEST_F(UniformTest, TheRightSideOfAnAndIsAWayToGo) {
   EXPECT_TRUE(Uniformity(module).collectives_apart().empty());
 }
 
-TEST_F(UniformTest, AFunctionGivesWhatItsArgumentsAre) {
+TEST_F(UniformTest, AResultIsAsUniformAsItsArguments) {
   const E same = shared_function(b.return_(b.binary(Operator::Add, var(parameter), i(1))), var(n));
   kernel.body = {b.declare(x, same)};
   EXPECT_FALSE(varies(var(x)));
@@ -115,7 +115,7 @@ TEST_F(UniformTest, AFunctionGivesWhatItsArgumentsAre) {
   EXPECT_TRUE(varies(var(x)));
 }
 
-TEST_F(UniformTest, ALongChainOfDifferencesEndsInTime) {
+TEST_F(UniformTest, LongChainsOfDivergenceAreFast) {
   std::vector<Variable*> chain;
   Block body;
   for (int k = 0; k < 2000; ++k) {

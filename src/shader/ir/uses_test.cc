@@ -34,7 +34,7 @@ TEST_F(UsesTest, CalleesComeBeforeCallers) {
   EXPECT_EQ(uses.reachable_from_kernels(), (Functions{&leaf, &middle, &kernel, &other}));
 }
 
-TEST_F(UsesTest, WhatIsUsedIsUsedByCallersToo) {
+TEST_F(UsesTest, CallersUseWhatTheirCalleesUse) {
   const Variable& table = b.program_constant("t", b.constant_int(1));
   Function& sums = calls("sums", {});
   sums.body = {b.loop(nullptr, {b.evaluate(b.intrinsic(Intrinsic::SimdSum, {b.variable(table)}))})};
@@ -52,7 +52,7 @@ TEST_F(UsesTest, WhatIsUsedIsUsedByCallersToo) {
   EXPECT_EQ(uses.of(both).constants, (std::vector<const Variable*>{&table}));
 }
 
-TEST_F(UsesTest, AddressesAreFoundWhereverTheyAreTaken) {
+TEST_F(UsesTest, TakenAddressesAreFound) {
   const Type* array = module.types.array(b.type(TypeKind::Int), 4);
   Variable &a = b.local("a", array), &c = b.local("c", array);
   Variable& table = b.program_constant("t", b.zero(array));

@@ -10,7 +10,7 @@ std::string literals_unescaped(std::string_view content) {
   return append_unescaped(content, text) ? text : "(none)";
 }
 
-TEST(LiteralsTest, EscapesAreUndone) {
+TEST(LiteralsTest, EscapesAreDecoded) {
   EXPECT_EQ(literals_unescaped("plain"), "plain");
   EXPECT_EQ(literals_unescaped("a\\tb\\n\\\\\\\"\\'"), "a\tb\n\\\"'");
   EXPECT_EQ(literals_unescaped("\\x41\\x4a!"), "AJ!");
@@ -18,9 +18,9 @@ TEST(LiteralsTest, EscapesAreUndone) {
   EXPECT_EQ(literals_unescaped("\\0"), std::string(1, '\0'));
 }
 
-TEST(LiteralsTest, OctalOnesHaveThreeDigitsAtMost) { EXPECT_EQ(literals_unescaped("\\1011"), "A1"); }
+TEST(LiteralsTest, OctalEscapesHaveAtMostThreeDigits) { EXPECT_EQ(literals_unescaped("\\1011"), "A1"); }
 
-TEST(LiteralsTest, WhatIsNoEscapeIsSaidSo) {
+TEST(LiteralsTest, UnknownEscapesAreReported) {
   EXPECT_EQ(literals_unescaped("\\q"), "(none)");
   EXPECT_EQ(literals_unescaped("\\x"), "(none)");
   EXPECT_EQ(literals_unescaped("\\"), "(none)");

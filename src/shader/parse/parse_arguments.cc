@@ -1,4 +1,4 @@
-// What stands between < and > behind a name, and whether a "<" opens that at all.
+// Template arguments after a name, and whether a "<" begins them.
 
 #include "shader/parse/parser_impl.h"
 

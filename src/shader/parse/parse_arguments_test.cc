@@ -26,7 +26,7 @@ TEST(ParseArgumentsTest, NestedArgumentsCloseWithTwoTokens) {
             "f<(a > b), (sizeof<int> >= 4)>(c)");
 }
 
-TEST(ParseArgumentsTest, UnknownNamesAreTakenForTemplatesWhereItLooksSo) {
+TEST(ParseArgumentsTest, UnknownNamesMayBeTemplates) {
   EXPECT_EQ(parsed_expression("f<int>(a)"), "f<int>(a)");
   EXPECT_EQ(parsed_expression("a::f<int, 3>(b)"), "a::f<int, 3>(b)");
   EXPECT_EQ(parsed_expression("a < b"), "(a < b)");
@@ -41,7 +41,7 @@ TEST(ParseArgumentsTest, InADependentScopeTheWordTemplateDecides) {
             "<typename T> fn f() -> void { T::g<int>(1); a: auto = (T::n < 3); }");
 }
 
-TEST(ParseArgumentsTest, TypesAndValuesAreToldApart) {
+TEST(ParseArgumentsTest, TypesAndValuesAreDistinguished) {
   EXPECT_EQ(parsed_expression("f<float, 1 + 2, a, float(1), const int*, T::x, int[3], g(1)>()",
                               "template <typename... T> void f(); struct T;"),
             "f<float, (1 + 2), (a), <float>(1), const int*, (T::x), int[3], g(1)>()");
@@ -56,7 +56,7 @@ template <typename... T> S<T..., const T*...> f();)"),
 <typename... T> fn f() -> S<T..., const T*...>)");
 }
 
-TEST(ParseArgumentsTest, NoArgumentsAreArguments) {
+TEST(ParseArgumentsTest, EmptyArgumentListsAreKept) {
   EXPECT_EQ(parsed_expression("f<>(1)", "template <typename... T> void f(int);"), "f<>(1)");
 }
 

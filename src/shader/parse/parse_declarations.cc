@@ -1,4 +1,4 @@
-// Namespaces, using, and what all declarations have in common.
+// Namespaces, using, and the common parts of all declarations.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ void ParserImpl::parse_or_recover(const Context& context) {
   try {
     parse_declaration(context);
   } catch (const Rejected& rejected) {
-    // What is half made does not come into the tree.
+    // Incomplete declarations are not added to the tree.
     context.out->resize(std::min(made, context.out->size()));
     namespace_members_->resize(std::min(friends, namespace_members_->size()));
     report(rejected);
@@ -54,7 +54,7 @@ void ParserImpl::parse_declaration(const Context& context) {
       if (word(1) == Word::Namespace) return parse_namespace(context);
       return parse_simple_declaration(context);
     case Word::Extern:
-      if (word(1) == Word::Template) {  // says that there is an instantiation elsewhere
+      if (word(1) == Word::Template) {  // declares an instantiation in another place
         while (!is(Word::Semicolon) && !is(Word::End)) advance();
         return expect_semicolon("the declaration");
       }

@@ -100,7 +100,7 @@ type D = float*
 fn f() -> void { a: A*; b: B*; c: E<int>; })");
 }
 
-TEST(ParseDeclarationsTest, AnAliasLeadsToTheMembersOfWhatItNames) {
+TEST(ParseDeclarationsTest, AnAliasHasTheMembersOfItsType) {
   EXPECT_EQ(parsed(R"(struct S { struct T {}; };
 using A = S;
 typedef S B;
@@ -164,7 +164,7 @@ s: S
 t: T)");
 }
 
-TEST(ParseDeclarationsTest, EmptyDeclarationsAreNothing) { EXPECT_EQ(parsed(";;int a;;"), "a: int"); }
+TEST(ParseDeclarationsTest, EmptyDeclarationsAreIgnored) { EXPECT_EQ(parsed(";;int a;;"), "a: int"); }
 
 }  // namespace
 }  // namespace kymo::shader::testing

@@ -1,4 +1,4 @@
-// What stands around a declared name: pointers, references, arrays.
+// The tokens around a declared name: pointers, references, arrays.
 
 #include "base/text.h"
 #include "shader/parse/parser_impl.h"
@@ -10,7 +10,7 @@ ParserImpl::Declarator ParserImpl::parse_declarator(const ast::TypeName* base, N
   declarator.type = base != nullptr ? parse_pointers(base) : nullptr;
   declarator.at = at();
   if (is(Word::LeftParen) && at_nested_declarator()) {
-    // (*name)[4]: what stands behind the parenthesis is nearer to the type than what is in it.
+    // (*name)[4]: the part after the parenthesis is nearer to the type than the part in it.
     const Nesting nesting(*this);
     const size_t open = index_;
     index_ = behind_group(open);

@@ -61,7 +61,7 @@ TEST(ParseExpressionsTest, CStyleCastsNeedAType) {
   EXPECT_EQ(parsed_expression("(a)(b)"), "a(b)");
 }
 
-TEST(ParseExpressionsTest, CastsOfNamesThatThereAreNotAreTakenForCasts) {
+TEST(ParseExpressionsTest, CastsToUnknownTypesAreCasts) {
   EXPECT_EQ(parsed_expression("(Missing)a"), "<Missing>(a)");
   EXPECT_EQ(parsed_expression("(Missing*)a"), "<Missing*>(a)");
   EXPECT_EQ(parsed_expression("(missing)(a)"), "missing(a)");
@@ -102,7 +102,7 @@ TEST(ParseExpressionsTest, LiteralsStayAsTheyWereWritten) {
   EXPECT_EQ(parsed_expression("true ? nullptr : false"), "(true ? nullptr : false)");
 }
 
-TEST(ParseExpressionsTest, NeighbouringTextsAreJoinedAndTheirEscapesUndone) {
+TEST(ParseExpressionsTest, AdjacentStringsAreJoinedAndDecoded) {
   EXPECT_EQ(parsed_expression(R"("ab" "c\n\x41\101\0")"), R"("abc\x0aAA\x00")");
   EXPECT_EQ(parsed_expression(R"("plain")"), R"("plain")");
   EXPECT_EQ(parsed_expression(R"("q\"q")"), R"("q\"q")");
@@ -162,7 +162,7 @@ TEST(ParseExpressionsTest, AlternativeTokens) {
   EXPECT_EQ(parsed_expression("not a and b or c"), "(((!a) && b) || c)");
 }
 
-TEST(ParseExpressionsTest, ALongChainOfOperatorsIsFine) {
+TEST(ParseExpressionsTest, LongChainsOfOperatorsAreAllowed) {
   EXPECT_EQ(parsed_expression("a + a + a + a + a + a + a + a"), "(((((((a + a) + a) + a) + a) + a) + a) + a)");
 }
 

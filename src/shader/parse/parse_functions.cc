@@ -1,4 +1,4 @@
-// Functions: parameters, what stands behind them, bodies.
+// Functions: parameters, the specifiers after them, bodies.
 
 #include "base/text.h"
 #include "shader/parse/parser_impl.h"
@@ -166,7 +166,7 @@ void ParserImpl::parse_member_initializers(ast::Declaration& function) {
   } while (take(Word::Comma));
 }
 
-// Member initializers may have braces too: the body's is the one that no name stands in front of.
+// Member initializers may have braces too: the body begins with the brace that has no name before it.
 void ParserImpl::skip_body() {
   if (is(Word::Colon)) {
     advance();

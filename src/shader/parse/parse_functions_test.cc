@@ -16,7 +16,7 @@ kernel fn c() -> void [[max_total_threads_per_threadgroup(64)]]
 kernel static fn d() -> void)");
 }
 
-TEST(ParseFunctionsTest, KernelIsANameElsewhere) {
+TEST(ParseFunctionsTest, KernelIsANameInOtherPlaces) {
   EXPECT_EQ(parsed_body("float kernel[9]; kernel[0] = 1; f(kernel, vertex); int fragment = 3;"),
             "kernel: float[9]; (kernel[0] = 1); f(kernel, vertex); fragment: int = 3;");
 }

@@ -30,7 +30,7 @@ TEST(ParseLambdasTest, AutoParametersMakeATemplate) {
             "[]<typename T> (a: T) -> auto { return <T>(a); }");
 }
 
-TEST(ParseLambdasTest, ALambdaCanBeCalledWhereItStands) {
+TEST(ParseLambdasTest, ALambdaCanBeCalledImmediately) {
   EXPECT_EQ(parsed_expression("[](int a) { return a; }(3)"), "[](a: int) -> auto { return a; }(3)");
   EXPECT_EQ(parsed_body("f(1, [&](uint i) { out[i] = 2; }, 3);"), "f(1, [&](i: uint) -> auto { (out[i] = 2); }, 3);");
 }

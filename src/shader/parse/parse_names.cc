@@ -214,7 +214,7 @@ void ParserImpl::look_up(Head& head, bool in_scope) {
   if (head.meaning.known()) head.name = ast::Name();
 }
 
-// A friend function stands in the namespace, where the struct's own names need the struct in front of them.
+// A friend function is in the namespace, where members of the struct need its name before them.
 void ParserImpl::qualify_friend(Head& head, ast::NamePart& part, bool has_arguments) {
   for (const StructContext* of = friend_of_; of != nullptr; of = of->outer) {
     const bool is_itself = head.meaning.members == of->scope && of->declaration->is_template && !has_arguments;
@@ -256,7 +256,7 @@ ast::Name ParserImpl::parse_member_name() {
     head.name.parts.push_back(parse_part(head));
     bool has_arguments = is_template && is(Word::Less);
     if (is(Word::Less) && !has_arguments) {
-      // What the object is, nobody knows here: some struct must have such a template.
+      // The type of the object is not known here: some struct must have such a template.
       const bool may_be = head.last == Word::End || names_.is_member_template(head.last) ||
                           names_.find(scope_, head.last).is_template();
       has_arguments = may_be && looks_like_arguments(index_);

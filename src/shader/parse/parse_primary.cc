@@ -1,4 +1,4 @@
-// What expressions are made of: literals, names, parentheses, constructions, named casts, folds.
+// Primary expressions: literals, names, parentheses, constructions, named casts, folds.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 namespace kymo::shader {
 
-// Whatever is parsed meanwhile, in types, arguments and bodies too, is below what comes of it.
+// Everything that is parsed in the meantime, also in types, arguments and bodies, is below the result.
 ast::Expression* ParserImpl::parse_primary() {
   const uint32_t around = std::exchange(tallest_, 0);
   ast::Expression* made = parse_plain_primary();

@@ -93,7 +93,7 @@ const ast::Statement* ParserImpl::parse_simple_statement() {
   return &made;
 }
 
-// What stands behind if, for, …: a scope of its own.
+// The statement after if, for, …: it has its own scope.
 const ast::Statement* ParserImpl::parse_substatement() {
   const Keep<NameScope*> in_scope(scope_, names_.open(NameScope::Kind::Block, scope_));
   if (!is(Word::Case) && !is(Word::Default)) return parse_statement();

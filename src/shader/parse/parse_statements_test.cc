@@ -28,7 +28,7 @@ TEST(ParseStatementsTest, Loops) {
             "(i++)) ; while (a) b; do c; while (d); do { e; } while (f);");
 }
 
-TEST(ParseStatementsTest, RangesAreGoneOver) {
+TEST(ParseStatementsTest, RangeForLoops) {
   EXPECT_EQ(parsed_body("for (auto a : b) a; for (const thread int& c : {1, 2}) { c; } for (auto [d, e] : f) d;"),
             "for (a: auto : b) a; for (c: thread const int& : {1, 2}) { c; } for ([d, e]: auto : f) d;");
 }
@@ -39,7 +39,7 @@ TEST(ParseStatementsTest, SwitchesWithFallThrough) {
   EXPECT_EQ(parsed_body("switch (a) case 1: b;"), "switch (a) { case 1: b; }");
 }
 
-TEST(ParseStatementsTest, DeclarationsAreToldFromExpressions) {
+TEST(ParseStatementsTest, DeclarationsAreDistinguishedFromExpressions) {
   EXPECT_EQ(parsed_body("int a; a * a; float (b); float4 c = a; S * s; a = 1; (a)++; S(1); S{2}; S t(1); f(a); float "
                         "(*p)[4] = q; S::T * u;",
                         "struct S { struct T {}; };"),
@@ -47,7 +47,7 @@ TEST(ParseStatementsTest, DeclarationsAreToldFromExpressions) {
             "(float[4])* = q; u: S::T*;");
 }
 
-TEST(ParseStatementsTest, UnknownNamesInFrontOfNamesAreTypes) {
+TEST(ParseStatementsTest, UnknownNamesBeforeNamesAreTypes) {
   EXPECT_EQ(
       parsed_body(
           "Missing a; Missing* b = c; Missing& d = e; a::Missing f; Missing<int> g; h * i + j; Missing const k;"),
@@ -61,7 +61,7 @@ TEST(ParseStatementsTest, LocalNamesHideTypes) {
 
 TEST(ParseStatementsTest, BlocksAndEmptyStatements) { EXPECT_EQ(parsed_body("{ { } ; } ;"), "{ { } ; } ;"); }
 
-TEST(ParseStatementsTest, AdviceIsDropped) {
+TEST(ParseStatementsTest, HintAttributesAreDropped) {
   EXPECT_EQ(parsed_body("[[unroll]] for (;;) {} [[fallthrough]]; [[likely]] a;"), "for (; ; ) { } ; a;");
 }
 

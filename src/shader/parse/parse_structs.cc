@@ -116,9 +116,9 @@ void ParserImpl::parse_bases(ast::Declaration& made, NameScope* scope) {
   } while (take(Word::Comma));
 }
 
-// What has no name, but is a type that something is declared with, needs one. One that no source can contain.
+// A struct without a name that is the type of a declaration gets a name that no source can contain.
 void ParserImpl::name_unnamed(ast::Declaration& made, const Specifiers& specifiers, NameScope* scope) {
-  if (is(Word::Semicolon)) {  // its members are those of what is around it
+  if (is(Word::Semicolon)) {  // its members are members of the outer scope
     names_.follow(home(), scope);
     return;
   }

@@ -48,7 +48,7 @@ TEST(ParseStructsTest, StaticMembersAndNestedTypes) {
             "t: T; }; static fn f(t: T) -> int { return I{t}.t; }; }");
 }
 
-TEST(ParseStructsTest, BodiesSeeWhatIsDeclaredBelow) {
+TEST(ParseStructsTest, BodiesSeeLaterMembers) {
   EXPECT_EQ(parsed("struct S { void f() { T * t; g<int>(1); } using T = int; template <typename U> void g(U); };"),
             "struct S { fn f() -> void { t: T*; g<int>(1); }; type T = int; <typename U> fn g(: U) -> void; }");
 }
@@ -69,7 +69,7 @@ struct S { union { int a; float b; }; struct { int c; } d; };)"),
 struct S { union { a: int; b: float; }; struct struct#1 { c: int; }; d: struct#1; })");
 }
 
-TEST(ParseStructsTest, FriendFunctionsBecomeTheNamespaces) {
+TEST(ParseStructsTest, FriendFunctionsAreInTheNamespace) {
   EXPECT_EQ(
       parsed(R"(namespace n {
   struct S { int a; friend S operator+(S a, S b) { return S{a.a}; } friend bool f(S); friend struct T; friend U; };
@@ -88,7 +88,7 @@ TEST(ParseStructsTest, FriendsOfATemplateAreTemplates) {
 <typename T, int N, typename U> fn f(s: S<T, (N)>, u: U) -> U { return u; })");
 }
 
-TEST(ParseStructsTest, FriendsOfANestedStructSeeWhatIsAround) {
+TEST(ParseStructsTest, FriendsOfANestedStructSeeTheOuterStruct) {
   EXPECT_EQ(parsed("struct O { struct I { friend bool operator==(I a, I b) { return true; } }; };"),
             R"(struct O { struct I { }; }
 fn operator==(a: O::I, b: O::I) -> bool { return true; })");

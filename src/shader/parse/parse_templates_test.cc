@@ -97,7 +97,7 @@ template <typename T> void f() {
 <typename T> fn f() -> void { a: S<T>::I<int>; b: S<T>::A<int>; c: S<int>::I<float>; })");
 }
 
-TEST(ParseTemplatesTest, NamesInASpecialisationAreTheTemplates) {
+TEST(ParseTemplatesTest, NamesOfASpecialisationAreKnown) {
   EXPECT_EQ(parsed(R"(template <typename T> struct S;
 template <> struct S<int> { using type = float; template <typename U> static U f(); };
 void g() { S<int>::type * a; S<int>::f<int>(); })"),
@@ -111,7 +111,7 @@ TEST(ParseTemplatesTest, PackExpansionOfBases) {
             "<typename... B> struct S : B... { using B::operator()...; fn S(b...: B) : B(b)... { }; }");
 }
 
-TEST(ParseTemplatesTest, ATemplateParameterHidesWhatIsOutside) {
+TEST(ParseTemplatesTest, ATemplateParameterHidesOuterNames) {
   EXPECT_EQ(parsed("int T; template <typename T> void f() { T * t; } void g() { T * t; }"), R"(T: int
 <typename T> fn f() -> void { t: T*; }
 fn g() -> void { (T * t); })");

@@ -1,4 +1,4 @@
-// Types, and what else stands in front of the things that a declaration declares.
+// Types, and the other specifiers before the declared names.
 
 #include "base/text.h"
 #include "shader/parse/parser_impl.h"
@@ -73,7 +73,7 @@ ParserImpl::Specifiers ParserImpl::parse_specifiers(const Context& context) {
   return specifiers;
 }
 
-// False: what comes next is none.
+// False: the next token is not a specifier.
 bool ParserImpl::parse_specifier(Specifiers& specifiers, const Context& context) {
   if (parse_qualifier(specifiers.is_const, specifiers.space)) return true;
   if (at_attributes() || is(Word::Attribute) || is(Word::Alignas)) {
@@ -94,7 +94,7 @@ bool ParserImpl::parse_specifier(Specifiers& specifiers, const Context& context)
   if (context.place == Place::Struct && is_name(word()) && word() == struct_->name && word(1) == Word::LeftParen) {
     return false;  // a constructor
   }
-  // In a block, what comes first was looked at already: it is a type, or looks like one.
+  // In a block the first token was checked already: it is a type, or looks like one.
   const Head& peeked = peek_head(true);
   if (peeked.is_function) return false;
   const bool is_alone = !peeked.is_type && word_at(peeked.end) == Word::LeftParen;

@@ -37,7 +37,7 @@ TEST(ParseTypesTest, BuiltinNamesAreTypesFromTheStart) {
             "ulong3; j: ptrdiff_t; k: atomic<int>; l: vec<float, 2>;");
 }
 
-TEST(ParseTypesTest, AddressSpacesStandAnywhereAmongTheSpecifiers) {
+TEST(ParseTypesTest, AddressSpacesMayBeAnywhereInTheSpecifiers) {
   EXPECT_EQ(parsed(R"(device const float* a;
 const device float* b;
 float device const* c;
@@ -77,7 +77,7 @@ i: int[]
 j: (int[3])*[2])");
 }
 
-TEST(ParseTypesTest, QualifiersThatMeanNothingHereAreDropped) {
+TEST(ParseTypesTest, UnusedQualifiersAreDropped) {
   EXPECT_EQ(parsed(R"(volatile device atomic_int* a;
 extern constant int b;
 device float* __restrict c;
@@ -108,7 +108,7 @@ inline constexpr c: int = 2
 constexpr d: constant int[] = {1, 2})");
 }
 
-TEST(ParseTypesTest, AttributesStandWhereMetalPutsThem) {
+TEST(ParseTypesTest, AttributesAreAllowedInAllPlacesOfMetal) {
   EXPECT_EQ(parsed(R"([[a]] int b [[c(1)]] [[d, e("f", 2)]];
 [[kymo::op(add, 1)]] int g;
 struct [[h]] S { int i [[j(0)]]; [[k]] int l; };

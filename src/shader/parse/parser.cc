@@ -7,7 +7,7 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr size_t kTokenPadding = 8;  // ends behind the last token, so that looking ahead needs no check
+constexpr size_t kTokenPadding = 8;  // end tokens after the last token, so that lookahead needs no check
 
 std::string parser_quoted(std::string_view name) {
   return name.empty() ? std::string() : base::format(" \"{}\"", name);
@@ -66,8 +66,7 @@ void ParserImpl::expect(Word wanted, std::string_view where, std::string_view of
   fail(base::format("expected '{}' {}{}, found {}", spelling(wanted), where, parser_quoted(of), found()));
 }
 
-// What a forgotten semicolon leaves is whole: it is reported where it should stand, and nothing is gone over where the
-// next line begins something new.
+// A missing semicolon is reported after the previous token. If a new line begins there, nothing is skipped.
 void ParserImpl::expect_semicolon(std::string_view behind, std::string_view of) {
   if (take(Word::Semicolon)) return;
   const std::string text = base::format("expected ';' after {}{}, found {}", behind, parser_quoted(of), found());
@@ -159,7 +158,7 @@ void ParserImpl::report(const Rejected& rejected) {
 }
 
 void ParserImpl::recover(size_t start) {
-  const auto goes_on = [this](size_t index) {  // behind a brace that ends no statement
+  const auto goes_on = [this](size_t index) {  // after a brace that does not end a statement
     const Word next = word_at(index);
     return next == Word::Else || next == Word::Comma || next == Word::Dot || next == Word::RightParen ||
            next == Word::RightBracket ||

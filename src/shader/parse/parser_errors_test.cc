@@ -5,7 +5,7 @@
 namespace kymo::shader::testing {
 namespace {
 
-TEST(ParserErrorsTest, AMissingSemicolonIsReportedWhereItShouldStand) {
+TEST(ParserErrorsTest, AMissingSemicolonIsReportedAtItsPlace) {
   EXPECT_EQ(parse_errors(R"(int a = 1
 int b = 2;)"),
             R"(1:10: expected ';' after the declaration of "a", found "int")");
@@ -34,7 +34,7 @@ s;)"),
 s: S)");
 }
 
-TEST(ParserErrorsTest, ParsingGoesOnBehindAFault) {
+TEST(ParserErrorsTest, ParsingContinuesAfterAnError) {
   EXPECT_EQ(parse_errors(R"(int a = ;
 int b = );
 void f() { x + ; y + ; }
@@ -51,7 +51,7 @@ fn f() -> void { b; }
 1:55: expected an expression, found ";")");
 }
 
-TEST(ParserErrorsTest, AFaultInsideABlockEndsWithItsStatement) {
+TEST(ParserErrorsTest, AnErrorEndsWithItsStatement) {
   EXPECT_EQ(parsed(R"(void f() {
   if (a b) { c; } else { d; } e; for (int i = 0 i < 3; i++) { g; }
   h; float x[2] = {1 2}; y; })"),
@@ -60,7 +60,7 @@ TEST(ParserErrorsTest, AFaultInsideABlockEndsWithItsStatement) {
 3:22: expected '}' after the values, found "2")");
 }
 
-TEST(ParserErrorsTest, WhatIsExpectedIsNamed) {
+TEST(ParserErrorsTest, ErrorsNameTheExpectedToken) {
   EXPECT_EQ(parse_errors("void f(int a { }"), R"(1:14: expected ')' after the parameters of "f", found "{")");
   EXPECT_EQ(parse_errors("void f() { g(1, 2; }"), R"(1:18: expected ')' after the arguments, found ";")");
   EXPECT_EQ(parse_errors("void f() { a[1; }"), R"(1:15: expected ']' after the index, found ";")");
@@ -96,7 +96,7 @@ TEST(ParserErrorsTest, DeclarationsWithoutAType) {
   EXPECT_EQ(parse_errors("+ 1;"), R"(1:1: expected a declaration, found "+")");
 }
 
-TEST(ParserErrorsTest, WhatShadersDoNotHaveIsRefusedByName) {
+TEST(ParserErrorsTest, ErrorsNameRefusedFeatures) {
   EXPECT_EQ(parse_errors("void f() { goto a; }"), "1:12: goto is not supported");
   EXPECT_EQ(parse_errors("void f() { a: b; }"), "1:12: goto and its labels are not supported");
   EXPECT_EQ(parse_errors("void f() { try { } catch (...) { } }"), R"(1:12: exceptions ("try") are not supported
@@ -139,7 +139,7 @@ TEST(ParserErrorsTest, FunctionPointersAreRefused) {
   EXPECT_EQ(parse_errors("int S::* p;"), "1:5: pointers to members are not supported");
 }
 
-TEST(ParserErrorsTest, OtherThingsAreRefusedWithARemedy) {
+TEST(ParserErrorsTest, ErrorsSuggestAlternatives) {
   EXPECT_EQ(parse_errors("struct S { int a : 3; };"), "1:18: bit-fields are not supported: use shifts and masks");
   EXPECT_EQ(parse_errors("void f() { S s = {.a = 1}; }"),
             "1:19: designated initializers are not supported: give the values in the order of the fields");
@@ -160,7 +160,7 @@ TEST(ParserErrorsTest, OtherThingsAreRefusedWithARemedy) {
 1:29: expected a name after the type, found ")")x");
 }
 
-TEST(ParserErrorsTest, WhatIsLeftOpenIsReportedOnce) {
+TEST(ParserErrorsTest, UnclosedBracketsAreReportedOnce) {
   EXPECT_EQ(parse_errors("namespace a { struct S { void f() { if (b) {"),
             R"(1:45: expected '}' after the members of "S", found the end of the text)");
   EXPECT_EQ(parse_errors("void f() { (((("), "1:16: expected an expression, found the end of the text");
@@ -169,7 +169,7 @@ TEST(ParserErrorsTest, WhatIsLeftOpenIsReportedOnce) {
   EXPECT_EQ(parse_errors("[["), "1:3: expected the name of an attribute, found the end of the text");
 }
 
-TEST(ParserErrorsTest, WhatClosesNothingIsReported) {
+TEST(ParserErrorsTest, UnmatchedClosingBracketsAreReported) {
   EXPECT_EQ(parse_errors("} int a; }"), R"(1:1: "}" without an opening brace
 1:10: "}" without an opening brace)");
 }

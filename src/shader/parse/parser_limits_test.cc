@@ -29,7 +29,7 @@ std::string limits_nested(std::string_view open, std::string_view middle, std::s
 
 std::string limits_in_function(const std::string& text) { return "void f() {\n" + text + "\n}"; }
 
-TEST(ParserLimitsTest, WhatNestsTooDeepIsAnError) {
+TEST(ParserLimitsTest, DeepNestingIsAnError) {
   const char* const kTooDeep = "nests deeper than 200 levels";
   EXPECT_THAT(parse_errors(limits_in_function("a = " + limits_nested("(", "1", ")") + ";")), HasSubstr(kTooDeep));
   EXPECT_THAT(parse_errors(limits_in_function("a = " + limits_nested("f(", "1", ")") + ";")), HasSubstr(kTooDeep));
@@ -61,7 +61,7 @@ TEST(ParserLimitsTest, WhatNestsTooDeepIsAnError) {
   EXPECT_THAT(parse_errors("int " + limits_repeated("*", kDeep) + "a;"), HasSubstr("more than 200 pointers"));
 }
 
-TEST(ParserLimitsTest, WhatGrowsWithoutNestingHasALimitToo) {
+TEST(ParserLimitsTest, LongChainsHaveALimit) {
   EXPECT_THAT(parse_errors("int a = 1" + limits_repeated(" + 1", kDeep) + ";"),
               HasSubstr("more than 500 operations deep"));
   EXPECT_THAT(parse_errors("int a = b" + limits_repeated(".c", kDeep) + ";"),
@@ -78,7 +78,7 @@ TEST(ParserLimitsTest, WhatGrowsWithoutNestingHasALimitToo) {
               HasSubstr("more than 500 operations deep"));
 }
 
-TEST(ParserLimitsTest, WhatIsOnlyLongIsFine) {
+TEST(ParserLimitsTest, LongListsAreAllowed) {
   EXPECT_EQ(parse_errors("int a[] = {1" + limits_repeated(", 1", kDeep) + "};"), "");
   EXPECT_EQ(parse_errors("int a = f(1" + limits_repeated(", 1", kDeep) + ");"), "");
   EXPECT_EQ(parse_errors("int a" + limits_repeated(", a", kDeep) + ";"), "");
@@ -88,7 +88,7 @@ TEST(ParserLimitsTest, WhatIsOnlyLongIsFine) {
   EXPECT_EQ(parse_errors(limits_in_function(limits_repeated("{}", kDeep))), "");
 }
 
-TEST(ParserLimitsTest, GuessesAreShort) {
+TEST(ParserLimitsTest, LookaheadIsLimited) {
   EXPECT_THAT(parse_errors("int a = b" + limits_repeated(" < b", kDeep) + ";"), HasSubstr("more than 500"));
   EXPECT_THAT(parse_errors(limits_in_function(limits_repeated("a < b;", kDeep))), "");
   EXPECT_THAT(parse_errors(limits_in_function(limits_repeated("a <", kDeep))), Not(""));
@@ -96,7 +96,7 @@ TEST(ParserLimitsTest, GuessesAreShort) {
   EXPECT_THAT(parse_errors(limits_in_function(limits_repeated("f(a < b, c > (d));", kDeep))), "");
 }
 
-TEST(ParserLimitsTest, ManyNamespacesThatUseEachOtherAreFine) {
+TEST(ParserLimitsTest, ManyMutualUsingDirectivesAreAllowed) {
   std::string text;
   for (int i = 0; i < 2000; ++i) {
     const std::string name = "n" + std::to_string(i);
@@ -106,7 +106,7 @@ TEST(ParserLimitsTest, ManyNamespacesThatUseEachOtherAreFine) {
   EXPECT_EQ(parse_errors(text + limits_in_function(limits_repeated("x = y;", 2000))), "");
 }
 
-TEST(ParserLimitsTest, OpenBracketsOfEveryKindEnd) {
+TEST(ParserLimitsTest, UnclosedBracketsEnd) {
   for (const char* const open :
        {"(",      "[",     "{",    "[[",         "<",       "a<",        "template <", "struct S {",   "struct S : ",
         "enum {", "f(",    "if (", "for (",      "[](",     "operator",  "decltype(",  "namespace {",  "a::",
@@ -118,7 +118,7 @@ TEST(ParserLimitsTest, OpenBracketsOfEveryKindEnd) {
   }
 }
 
-TEST(ParserLimitsTest, NothingIsFine) {
+TEST(ParserLimitsTest, AnEmptySourceIsAllowed) {
   EXPECT_EQ(parsed(""), "");
   ast::Tree tree;
   SourceFiles files;
@@ -129,7 +129,7 @@ TEST(ParserLimitsTest, NothingIsFine) {
   EXPECT_FALSE(diagnostics.has_errors());
 }
 
-TEST(ParserLimitsTest, TwentyThousandLinesEndWell) {
+TEST(ParserLimitsTest, TwentyThousandLinesAreParsed) {
   std::string text = "namespace metal { template <typename T> T max(T a, T b); }\nusing namespace metal;\n";
   for (int i = 0; i < 2000; ++i) {
     const std::string n = std::to_string(i);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kFirstNameEntries = 8192;
 
-// As they are, or with 2, 3, 4 behind.
+// Without a suffix, or with 2, 3, 4.
 // clang-format off
 constexpr std::string_view kVectorNames[] = {
     "bool", "bool2", "bool3", "bool4", "char", "char2", "char3", "char4", "uchar", "uchar2", "uchar3", "uchar4",

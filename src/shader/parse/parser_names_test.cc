@@ -8,7 +8,7 @@
 namespace kymo::shader {
 namespace {
 
-TEST(ParserNamesTest, TheLanguagesTypesAreThereFromTheStart) {
+TEST(ParserNamesTest, BuiltinTypesAreKnown) {
   ParserNames names;
   for (const char* const each : {"float", "half4", "packed_uchar3", "int", "void", "bfloat2", "ulong"}) {
     const NameMeaning found = names.find(names.global(), names.words.word(each));
@@ -19,7 +19,7 @@ TEST(ParserNamesTest, TheLanguagesTypesAreThereFromTheStart) {
   EXPECT_FALSE(names.find(names.global(), names.words.word("float5")).known());
 }
 
-TEST(ParserNamesTest, TheInnermostNameCounts) {
+TEST(ParserNamesTest, TheInnermostNameIsFound) {
   ParserNames names;
   const Word name = names.words.word("x");
   NameScope* inner = names.open(NameScope::Kind::Block, names.global());
@@ -61,7 +61,7 @@ TEST(ParserNamesTest, AQualifiedNameIsNotSearchedFurtherOut) {
   EXPECT_FALSE(names.find_in(a, names.words.word("x")).known());
 }
 
-TEST(ParserNamesTest, InAReopenedStructItsMembersComeFirstAndItsNamespaceBehindTheTemplatesParameters) {
+TEST(ParserNamesTest, MembersComeBeforeTemplateParametersBeforeTheNamespace) {
   ParserNames names;
   NameScope* space = names.open(NameScope::Kind::Namespace, names.global());
   NameScope* structure = names.open(NameScope::Kind::Struct, space);
@@ -80,7 +80,7 @@ TEST(ParserNamesTest, InAReopenedStructItsMembersComeFirstAndItsNamespaceBehindT
   EXPECT_TRUE(names.find(body, outside).is_type());
 }
 
-TEST(ParserNamesTest, ASpecialisationsNamesAreTheTemplatesToo) {
+TEST(ParserNamesTest, ASpecialisationAddsItsNamesToTheTemplate) {
   ParserNames names;
   NameScope* primary = names.open(NameScope::Kind::Struct, names.global());
   NameScope* special = names.open(NameScope::Kind::Struct, names.global());

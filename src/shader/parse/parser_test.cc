@@ -16,7 +16,7 @@ TEST(ParserTest, SeveralTextsBecomeOneTree) {
   EXPECT_EQ(all.text(1), "using namespace metal\na: array<float>");
 }
 
-TEST(ParserTest, ThingsStandWhereTheirNamesAre) {
+TEST(ParserTest, DeclarationsHaveThePositionOfTheirName) {
   Parsed all("int\n  a = b + c;\nvoid f(int x) { g(x); }\nstruct S { float y; };");
   const auto& declarations = all.tree().declarations;
   EXPECT_EQ(parser_place(declarations[0]->at), "2:3");
@@ -67,13 +67,13 @@ TEST(ParserTest, AVariablesArgumentsAreAlsoACast) {
   EXPECT_EQ(ast::print(*all.last().initializer), "<constant float4>(1, 2)");
 }
 
-TEST(ParserTest, WhatIsDefinedIsToldFromWhatIsDeclared) {
+TEST(ParserTest, DefinitionsAreDistinguishedFromDeclarations) {
   Parsed all("struct S; struct S {}; void f(); void f() {} enum class E; enum class E { a };");
   const auto& declarations = all.tree().declarations;
   for (size_t i = 0; i < declarations.size(); ++i) EXPECT_EQ(declarations[i]->is_definition, i % 2 == 1) << i;
 }
 
-TEST(ParserTest, AnInstantiationHasWhatItsInsideHas) {
+TEST(ParserTest, AnInstantiationHasTheAttributesOfItsFunction) {
   Parsed all("template <typename T> kernel void f(T); template [[host_name(\"x\")]] kernel void f<int>(int);");
   const ast::Declaration& made = all.last();
   EXPECT_EQ(made.kind, ast::DeclarationKind::ExplicitInstantiation);
@@ -85,7 +85,7 @@ TEST(ParserTest, AnInstantiationHasWhatItsInsideHas) {
   EXPECT_EQ(ast::print(made.inner->qualified), "f<int>");
 }
 
-TEST(ParserTest, TheHeightOfAnExpressionIsKnown) {
+TEST(ParserTest, ExpressionsKnowTheirHeight) {
   Parsed all("int a = 1 + 2 * f(3);");
   EXPECT_EQ(all.last().initializer->height, 4u);
 }

@@ -1,4 +1,4 @@
-// For tests: a source in, its tree as text and what was reported out.
+// For tests: from a source to its tree as text and its errors.
 #pragma once
 
 #include <string>
@@ -39,7 +39,7 @@ class Parsed {
     return text;
   }
 
-  // The declarations from the given one on; what was reported, where there is anything.
+  // The declarations from the given one on; the errors, if there are any.
   std::string text(size_t first = 0) const {
     std::string text;
     for (size_t i = first; i < tree_.declarations.size(); ++i) {

@@ -15,7 +15,7 @@ Token words_token(TokenKind kind, std::string_view text) {
   return token;
 }
 
-TEST(WordsTest, WhatTheGrammarKnowsIsAConstant) {
+TEST(WordsTest, WordsOfTheGrammarAreConstants) {
   WordTable table;
   EXPECT_EQ(table.word(words_token(TokenKind::Identifier, "struct")), Word::Struct);
   EXPECT_EQ(table.word(words_token(TokenKind::Punctuator, "<<=")), Word::ShiftLeftEqual);
@@ -31,14 +31,14 @@ TEST(WordsTest, OtherSpellingsAreTheSameWord) {
   EXPECT_EQ(table.word("__restrict__"), Word::Restrict);
 }
 
-TEST(WordsTest, KeywordsAreNoNamesAndContextualOnesAre) {
+TEST(WordsTest, ContextualKeywordsAreNames) {
   EXPECT_FALSE(is_name(Word::While));
   EXPECT_TRUE(is_name(Word::Kernel));
   EXPECT_TRUE(is_alphabetic(Word::While));
   EXPECT_FALSE(is_alphabetic(Word::Equal));
 }
 
-TEST(WordsTest, ANameKeepsItsNumberHoweverManyThereAre) {
+TEST(WordsTest, NamesKeepTheirNumber) {
   WordTable table;
   std::deque<std::string> texts;
   std::vector<Word> words;

@@ -91,7 +91,7 @@ class ConditionParser {
     return {chosen.is_true() ? first.bits : second.bits, first.is_unsigned || second.is_unsigned};
   }
 
-  // What does not count is read all the same, but may divide by zero.
+  // Operands that are not evaluated are parsed too, but may divide by zero.
   template <typename Read>
   ConditionValue without_counting(bool skipped, Read read) {
     skipped_ += skipped ? 1 : 0;
@@ -195,7 +195,7 @@ class ConditionParser {
     return {value ? 1u : 0u, false};
   }
 
-  // __has_include says whether there is a header; of what else a compiler may be asked for, there is nothing.
+  // __has_include checks for a header; the other __has_... are always 0.
   ConditionValue has_feature(const MacroToken& name) {
     advance_plainly();
     if (!has_token_ || !token_.is("(")) throw unexpected(base::format("\"(\" after {}", name.text));

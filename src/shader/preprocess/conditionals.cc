@@ -80,7 +80,7 @@ bool SourceReader::is_met(const Token& name) {
   }
 }
 
-// What is left out need not make sense, but its #if and #endif are counted.
+// Skipped text is not checked, but its #if and #endif are counted.
 void SourceReader::skip_group() {
   size_t inner = 0;
   lexer().mute(true);

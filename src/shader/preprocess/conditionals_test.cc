@@ -42,7 +42,7 @@ TEST(ConditionTest, NamesAreExpandedOrZero) {
   }
 }
 
-TEST(ConditionTest, DefinedAsksForNames) {
+TEST(ConditionTest, DefinedChecksNames) {
   for (const char* text :
        {"defined ONE", "defined(ONE)", "!defined TWO", "defined EMPTY && defined(F)",
         "defined(__LINE__) && defined(__has_include) && !defined(__has_builtin)", "1 > defined TWO"}) {
@@ -51,7 +51,7 @@ TEST(ConditionTest, DefinedAsksForNames) {
   EXPECT_EQ(preprocessed("#define HAS defined(X) && defined Y\n#define X 0\n#define Y\n#if HAS\nyes\n#endif"), "yes");
 }
 
-TEST(ConditionTest, HasIncludeAsksForHeaders) {
+TEST(ConditionTest, HasIncludeChecksHeaders) {
   for (const char* text : {"__has_include(<metal_stdlib>)", "__has_include(<c10/metal/utils.h>)",
                            "__has_include(\"c10/metal/utils.h\") && 1", "!__has_include(<vector>)",
                            "!__has_include(\"nope.h\")", "!__has_builtin(__builtin_(x)) && !__has_feature(y)"}) {
@@ -61,7 +61,7 @@ TEST(ConditionTest, HasIncludeAsksForHeaders) {
   EXPECT_EQ(preprocessed("#if __has_include(\"a.h\")\nyes\n#endif", {}, {{"a.h", ""}}), "yes");
 }
 
-TEST(ConditionTest, WhatDoesNotCountMayDivideByZero) {
+TEST(ConditionTest, UnevaluatedOperandsMayDivideByZero) {
   for (const char* text : {"1 || 1 / 0", "!(0 && 1 % 0)", "1 ? 1 : 1 / 0", "0 ? 1 / 0 : 1"}) {
     EXPECT_EQ(decided_by(text), "yes") << text;
   }
@@ -69,7 +69,7 @@ TEST(ConditionTest, WhatDoesNotCountMayDivideByZero) {
   EXPECT_EQ(decided_by("1 % (ONE - 1)"), "no | error: the condition divides by zero");
 }
 
-TEST(ConditionTest, FaultsAreNamedAndDoNotHold) {
+TEST(ConditionTest, WrongConditionsAreReportedAndFalse) {
   EXPECT_EQ(decided_by(""), "no | error: the condition is missing");
   EXPECT_EQ(decided_by("EMPTY"), "no | error: the condition is missing");
   EXPECT_EQ(decided_by("1 +"), "no | error: expected a value, found the end of the condition");
@@ -91,7 +91,7 @@ TEST(ConditionTest, FaultsAreNamedAndDoNotHold) {
   EXPECT_THAT(decided_by("F("), HasSubstr("the arguments of macro \"F\" do not end"));
 }
 
-TEST(ConditionalTest, TheFirstGroupThatHoldsIsRead) {
+TEST(ConditionalTest, TheFirstTrueGroupIsRead) {
   constexpr std::string_view kText =
       "#if A == 1\none\n#elif A == 2\ntwo\n#elif A == 2\nagain\n#else\nother\n#endif\nend";
   EXPECT_EQ(preprocessed(kText, {"A=1"}), "one end");
@@ -99,7 +99,7 @@ TEST(ConditionalTest, TheFirstGroupThatHoldsIsRead) {
   EXPECT_EQ(preprocessed(kText, {"A=3"}), "other end");
 }
 
-TEST(ConditionalTest, NamesDecideToo) {
+TEST(ConditionalTest, IfdefChecksNames) {
   EXPECT_EQ(preprocessed("#ifdef KYMO\na\n#endif\n#ifndef KYMO\nb\n#else\nc\n#endif"), "a c");
   EXPECT_EQ(preprocessed("#ifdef X\na\n#elifdef KYMO\nb\n#endif\n#ifdef X\n#elifndef X\nc\n#endif"), "b c");
 }
@@ -109,14 +109,14 @@ TEST(ConditionalTest, GroupsNest) {
   EXPECT_EQ(preprocessed("#if 0\n#if 1\na\n#elif 1\nb\n#else\nc\n#endif\n#elif 1\nd\n#endif"), "d");
 }
 
-TEST(ConditionalTest, WhatIsLeftOutNeedNotMakeSense) {
+TEST(ConditionalTest, SkippedTextIsNotChecked) {
   EXPECT_EQ(preprocessed("#if 0\ndon't @ \"x\n#error no\n#include <nope>\n#nonsense\n#if\n#endif\n#define A 1\n"
                          "/* #endif */ // #endif\n\"#endif\n#endif\nA"),
             "A");
   EXPECT_EQ(preprocessed("#if 1\na\n#elif 1 / 0\n#else what\n#endif"), "a");
 }
 
-TEST(ConditionalTest, MayStandAmongArguments) {
+TEST(ConditionalTest, AreAllowedAmongArguments) {
   EXPECT_EQ(preprocessed("#define F(a, b) a-b\nF(1,\n#if 0\n2\n#elif defined KYMO\n3\n#endif\n)"), "1-3");
   EXPECT_EQ(preprocessed("#define F(a) a F2\n#define G(a) a\nF(\n#define F2 9\n#if G(1) == 1\n8\n#endif\n#undef F\n)"),
             "8 9");
@@ -139,7 +139,7 @@ TEST(ConditionalTest, AHeaderEndsItsOwn) {
             "y x | error: #endif has no #if before it | error: this #if does not end: #endif is missing");
 }
 
-TEST(ConditionalTest, TextBehindADirectiveIsToldOf) {
+TEST(ConditionalTest, TextAfterADirectiveIsReported) {
   EXPECT_EQ(preprocessed("#ifdef KYMO and\nx\n#endif KYMO\n"),
             "x | warning: what follows #ifdef is ignored | warning: what follows #endif is ignored");
   EXPECT_EQ(preprocessed("#ifdef KYMO // and\nx\n#endif /* KYMO */"), "x");

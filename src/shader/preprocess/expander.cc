@@ -50,7 +50,7 @@ void Expander::pop() {
   if (context.macro != nullptr) context.macro->in_use = false;
 }
 
-// Leaves what has been read to its end: its macro may be used again.
+// Leaves sources that were read to the end: their macros may be used again.
 const MacroToken* Expander::peek() {
   while (depth_ > 0) {
     const Context& context = contexts_[depth_ - 1];

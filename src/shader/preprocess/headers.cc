@@ -8,7 +8,7 @@ namespace {
 
 struct BuiltinHeader {
   std::string_view name;
-  const std::string_view* text = nullptr;  // none: what it declares is always there
+  const std::string_view* text = nullptr;  // none: its declarations are always available
 };
 
 constexpr BuiltinHeader kBuiltinHeaders[] = {

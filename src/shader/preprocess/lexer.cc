@@ -89,8 +89,8 @@ Lexer::Lexer(std::string_view text, uint32_t file, std::deque<std::string>& text
   if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;  // the mark that some editors begin a file with
 }
 
-// Tokens may go on behind a backslash at the end of a line. Taking those ends out first, and remembering where they
-// were, keeps them out of everything else.
+// A token may continue after a backslash at the end of a line. These line ends are removed first, and their positions
+// are stored, so that no other code handles them.
 void Lexer::remove_joins() {
   std::string joined;
   size_t kept = 0;
@@ -308,7 +308,7 @@ void Lexer::skip_unknown() {
   const Location at = here();
   const auto byte = static_cast<unsigned char>(text_[at_]);
   while (at_ < text_.size() && char_class(text_[at_]) == CharClass::Unknown) ++at_;
-  if (!muted_ && diagnostics_.is_full()) return skip_to(text_.size());  // this is no source
+  if (!muted_ && diagnostics_.is_full()) return skip_to(text_.size());  // this is not a source
   if (byte == '\\') {
     fault(at, "a backslash is allowed only at the end of a line, to join it with the next");
   } else if (byte > ' ' && byte < 0x7f) {

@@ -42,7 +42,7 @@ class LexerTest : public ::testing::Test {
   std::deque<std::string> texts_;
 };
 
-TEST_F(LexerTest, TellsKindsApart) {
+TEST_F(LexerTest, DistinguishesKinds) {
   const auto tokens = lex("a_1 12u 1.5h .5 'c' \"s\" +");
   std::vector<TokenKind> kinds;
   for (const Token& token : tokens) kinds.push_back(token.kind);
@@ -57,7 +57,7 @@ TEST_F(LexerTest, TakesTheLongestPunctuator) {
                           "+=", "-=", "*=", "/=", "%=", "==", "!=", "&&", "&=", "||", "|=", "^=", "##"));
 }
 
-TEST_F(LexerTest, AGreaterSignStandsAloneUnlessItCompares) {
+TEST_F(LexerTest, AGreaterSignIsOneTokenUnlessItCompares) {
   EXPECT_THAT(words("a>>b>>=c>=d>>>e"), ElementsAre("a", ">", ">", "b", ">>=", "c", ">=", "d", ">", ">", ">", "e"));
   EXPECT_EQ(places(">> > >"), ">@1:1 >@1:2 >@1:4 >@1:6 ");
   const auto tokens = lex(">> >");
@@ -65,7 +65,7 @@ TEST_F(LexerTest, AGreaterSignStandsAloneUnlessItCompares) {
   EXPECT_TRUE(tokens[2].space_before);
 }
 
-TEST_F(LexerTest, BracketsComeOneByOne) { EXPECT_THAT(words("[[x]]"), ElementsAre("[", "[", "x", "]", "]")); }
+TEST_F(LexerTest, BracketsAreSeparateTokens) { EXPECT_THAT(words("[[x]]"), ElementsAre("[", "[", "x", "]", "]")); }
 
 TEST_F(LexerTest, WordsOfOperatorsAreOperators) {
   EXPECT_THAT(words("not a and b or_eq c compl android"), ElementsAre("!", "a", "&&", "b", "|=", "c", "~", "android"));
@@ -76,7 +76,7 @@ TEST_F(LexerTest, NumbersHaveSeparatorsExponentsAndSuffixes) {
               ElementsAre("1'000u", "0x1.8p-3f", "1e+5", "0b1'01", "1.0bf", "1.h", ".5e-1", "1", "+", "2", "3.x"));
 }
 
-TEST_F(LexerTest, KnowsWhereTokensStand) {
+TEST_F(LexerTest, TokensHaveTheirPosition) {
   EXPECT_EQ(places("ab c\n\n  d /* x\ny */ e // f\ng"), "ab@1:1 c@1:4 d@3:3 e@4:6 g@5:1 ");
 }
 
@@ -89,14 +89,14 @@ TEST_F(LexerTest, CommentsAreSpaces) {
   EXPECT_EQ(log(), "");
 }
 
-TEST_F(LexerTest, ALineIsNotBegunByTheEndOfAComment) {
+TEST_F(LexerTest, TheEndOfACommentIsNotTheStartOfALine) {
   const auto tokens = lex("a /*\n*/ b\n/* */ c");
   EXPECT_TRUE(tokens[0].line_start);
   EXPECT_FALSE(tokens[1].line_start);
   EXPECT_TRUE(tokens[2].line_start);
 }
 
-TEST_F(LexerTest, JoinedLinesGoOnInsideOfTokens) {
+TEST_F(LexerTest, LinesAreJoinedInsideTokens) {
   EXPECT_EQ(places("ab\\\ncd e\\\r\n f \\  \n g\n\\\nh"), "abcd@1:1 e@2:4 f@3:2 g@4:2 h@6:1 ");
   EXPECT_THAT(words("\"a\\\nb\" // c\\\nd\n+\\\n+"), ElementsAre("\"ab\"", "++"));
   EXPECT_EQ(log(), "");
@@ -115,7 +115,7 @@ TEST_F(LexerTest, ARawStringJoinsNoLines) {
   EXPECT_EQ(places("a\\\n R\"(b\\\nc)\" d\\\n e\nf"), "a@1:1 \"b\\\\\\nc\"@2:2 d@3:5 e@4:2 f@5:1 ");
 }
 
-TEST_F(LexerTest, WhatDoesNotEndIsReportedOnce) {
+TEST_F(LexerTest, UnterminatedTextIsReportedOnce) {
   EXPECT_THAT(words("a /* b\nc"), ElementsAre("a"));
   EXPECT_THAT(log(), HasSubstr("shader:1:3: error: this comment does not end"));
 }
@@ -134,7 +134,7 @@ TEST_F(LexerTest, RawStringsMustBeginAndEnd) {
   EXPECT_THAT(log(), HasSubstr("this raw string does not end: )x\" is missing"));
 }
 
-TEST_F(LexerTest, OddBytesAreReportedTogetherAndNamed) {
+TEST_F(LexerTest, InvalidBytesAreReportedTogether) {
   EXPECT_THAT(words("a\xc3\xa4"
                     "b @ c \\ d"),
               ElementsAre("a", "b", "c", "d"));
@@ -144,12 +144,12 @@ TEST_F(LexerTest, OddBytesAreReportedTogetherAndNamed) {
   EXPECT_THAT(log(), HasSubstr("a backslash is allowed only at the end of a line"));
 }
 
-TEST_F(LexerTest, OddBytesAreFineInCommentsAndStrings) {
+TEST_F(LexerTest, InvalidBytesAreAllowedInCommentsAndStrings) {
   lex("// \xc3\xa4\n/* \xff */ \"\x01\xc3\xa4\"");
   EXPECT_EQ(log(), "");
 }
 
-TEST_F(LexerTest, AZeroByteEndsNothing) {
+TEST_F(LexerTest, AZeroByteDoesNotEndTheText) {
   EXPECT_THAT(words(std::string_view("a\0b", 3)), ElementsAre("a", "b"));
   EXPECT_THAT(log(), HasSubstr("the byte 0x00"));
 }
@@ -159,12 +159,12 @@ TEST_F(LexerTest, ACharacterIsNotEmpty) {
   EXPECT_THAT(log(), HasSubstr("there is no character between the quotes"));
 }
 
-TEST_F(LexerTest, AMarkOfTheEncodingIsGoneOver) {
+TEST_F(LexerTest, AByteOrderMarkIsSkipped) {
   EXPECT_THAT(words("\xef\xbb\xbf#a"), ElementsAre("#", "a"));
   EXPECT_EQ(log(), "");
 }
 
-TEST_F(LexerTest, TheRestOfALineIsTakenAsItIs) {
+TEST_F(LexerTest, TheRestOfALineIsUnchanged) {
   Lexer lexer("error  don't \"do\" that  // no\nnext", 0, texts_, diagnostics_);
   lexer.next();
   EXPECT_EQ(lexer.rest_of_line(), "don't \"do\" that  // no");
@@ -172,7 +172,7 @@ TEST_F(LexerTest, TheRestOfALineIsTakenAsItIs) {
   EXPECT_EQ(log(), "");
 }
 
-TEST_F(LexerTest, ALineEndsWhereItEnds) {
+TEST_F(LexerTest, NextInLineStopsAtTheLineEnd) {
   Lexer lexer("a b /*\n*/ c\n\nd", 0, texts_, diagnostics_);
   Token token;
   EXPECT_TRUE(lexer.next_in_line(token) && lexer.next_in_line(token) && lexer.next_in_line(token));
@@ -184,7 +184,7 @@ TEST_F(LexerTest, ALineEndsWhereItEnds) {
   EXPECT_EQ(lexer.next().kind, TokenKind::End);
 }
 
-TEST_F(LexerTest, OneTokenIsOne) {
+TEST_F(LexerTest, LexOneAcceptsExactlyOneToken) {
   Token token;
   EXPECT_TRUE(lex_one("+=", texts_, token));
   EXPECT_TRUE(lex_one("0xff", texts_, token));
@@ -195,7 +195,7 @@ TEST_F(LexerTest, OneTokenIsOne) {
   }
 }
 
-TEST_F(LexerTest, AnythingEnds) {
+TEST_F(LexerTest, AnyInputEnds) {
   for (int seed = 0; seed < 2000; ++seed) {
     std::string text;
     uint32_t state = seed * 2654435761u + 1;

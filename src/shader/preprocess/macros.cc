@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMostParameters = 128;
 
-// Names ( a, b, ... ), from behind the parenthesis.
+// Names ( a, b, ... ), from after the parenthesis.
 void read_macro_parameters(Lexer& line, Macro& macro) {
   const auto bad = [&](const Location& at) {
     return Rejected{at, base::format("the parameters of macro \"{}\" must be names with commas between them, and \")\" "
@@ -133,7 +133,7 @@ class MacroBodyReader {
         parts[before].is_raw = parts[i + 1].is_raw = true;
       }
       before = i;
-      i = std::max<size_t>(i + 1, parts[i].end);  // what is optional counts as one
+      i = std::max<size_t>(i + 1, parts[i].end);  // an optional part counts as one
     }
   }
 

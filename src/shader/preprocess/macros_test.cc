@@ -22,7 +22,7 @@ TEST(MacroTest, ArgumentsTakeThePlaceOfParameters) {
   EXPECT_EQ(preprocessed("#define F(a, b) [a|b]\nF(,) F(1,) F(,2)"), "[|] [1|] [|2]");
 }
 
-TEST(MacroTest, ACallMayGoOverLines) { EXPECT_EQ(preprocessed("#define F(a, b) a b\nF\n(1,\n 2) x"), "1 2 x"); }
+TEST(MacroTest, ACallMaySpanLines) { EXPECT_EQ(preprocessed("#define F(a, b) a b\nF\n(1,\n 2) x"), "1 2 x"); }
 
 TEST(MacroTest, ANameWithoutItsParenthesesStays) { EXPECT_EQ(preprocessed("#define F(a) a\nF x F"), "F x F"); }
 
@@ -32,13 +32,13 @@ TEST(MacroTest, AMacroDoesNotExpandInsideItself) {
   EXPECT_EQ(preprocessed("#define f(x) f(x) g\n#define g f(1)\nf(f(2))"), "f(f(2) f(1)) f(1)");
 }
 
-TEST(MacroTest, ANameThatWasLeftStaysLeft) {
+TEST(MacroTest, ANameThatWasNotExpandedIsNeverExpanded) {
   // The second foo comes out of foo's own expansion, so it is final even as an argument.
   EXPECT_EQ(preprocessed("#define foo foo a\n#define id(x) x\nid(id(foo))"), "foo a");
 }
 
 // The examples of the C and C++ standards (rescanning; stringizing and pasting).
-TEST(MacroTest, WorksAsTheStandardsExamplesSay) {
+TEST(MacroTest, ExamplesOfTheStandardWork) {
   constexpr std::string_view kDefinitions = R"(
 #define x 3
 #define f(a) f(x * (a))
@@ -65,7 +65,7 @@ TEST(MacroTest, WorksAsTheStandardsExamplesSay) {
   EXPECT_EQ(expand("char c[2][6] = { str(hello), str() };"), "char c[2][6] = { \"hello\", \"\" };");
 }
 
-TEST(MacroTest, PastesAsTheStandardsExampleSays) {
+TEST(MacroTest, TheExampleOfPastingInTheStandardWorks) {
   EXPECT_EQ(preprocessed("#define hash_hash # ## #\n#define mkstr(a) # a\n#define in_between(a) mkstr(a)\n"
                          "#define join(c, d) in_between(c hash_hash d)\njoin(x, y)"),
             "\"x ## y\"");
@@ -112,7 +112,7 @@ TEST(MacroTest, InstantiationsByMacroWork) {
             "template [[host_name(\"fill_\" \"float\")]] kernel void fill<float>( device float * out [[buffer(0)]]);");
 }
 
-TEST(MacroTest, TokensOfAMacroStandWhereItsNameDoes) {
+TEST(MacroTest, TokensOfAMacroHaveThePositionOfItsName) {
   const Preprocessed source("#define F(a) a + 1\n#define G F(\n\n  G\n 2) x");
   ASSERT_EQ(source.text(), "2 + 1 x");
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(source.tokens()[i].at, (Location{0, 4, 3})) << i;
@@ -124,9 +124,9 @@ TEST(MacroTest, LineAndFileAreThoseOfTheOutermostName) {
             "1 2 \"shader\" 6 6");
 }
 
-TEST(MacroTest, CountsUp) { EXPECT_EQ(preprocessed("__COUNTER__ __COUNTER__ __COUNTER__"), "0 1 2"); }
+TEST(MacroTest, CounterIncrements) { EXPECT_EQ(preprocessed("__COUNTER__ __COUNTER__ __COUNTER__"), "0 1 2"); }
 
-TEST(MacroTest, WhatIsPredefinedIsThere) {
+TEST(MacroTest, PredefinedMacrosExist) {
   EXPECT_EQ(preprocessed("__METAL__ __METAL_VERSION__ __METAL_MACOS__ __HAVE_BFLOAT__ __cplusplus KYMO"),
             "1 320 1 1 201703L 1");
 }
@@ -140,14 +140,14 @@ TEST(MacroTest, OptionsDefineMacros) {
   EXPECT_EQ(preprocessed("KYMO", {"KYMO=2"}), "2");
 }
 
-TEST(MacroTest, OptionsThatAreWrongAreNamed) {
+TEST(MacroTest, WrongOptionsAreReported) {
   for (const std::string option :
        {"", "=1", "1A", "A B=1", "A-B", "F(x=1", "F(x)y=1", "F(1)=x", "A=\"x", "__LINE__=1"}) {
     EXPECT_THAT(preprocessed("x", {option}), HasSubstr("x | error: cannot define \"" + option + "\": ")) << option;
   }
 }
 
-TEST(MacroTest, UndefinedMeansGone) { EXPECT_EQ(preprocessed("#define A 1\n#undef A\n#undef B\nA"), "A"); }
+TEST(MacroTest, UndefRemovesAMacro) { EXPECT_EQ(preprocessed("#define A 1\n#undef A\n#undef B\nA"), "A"); }
 
 TEST(MacroTest, ASecondDefinitionMustBeTheSame) {
   EXPECT_EQ(preprocessed("#define A 1 + x\n#define A   1  + /**/ x\nA"), "1 + x");
@@ -169,7 +169,7 @@ TEST(MacroTest, ArgumentsMustEnd) {
             "x F | error: the arguments of macro \"F\" do not end: \")\" is missing");
 }
 
-TEST(MacroTest, DefinitionsThatAreWrongAreReported) {
+TEST(MacroTest, WrongDefinitionsAreReported) {
   const auto fault = [](std::string_view definition) { return preprocessed("#define " + std::string(definition)); };
   EXPECT_THAT(fault(""), HasSubstr("#define must be followed by a name"));
   EXPECT_THAT(fault("1"), HasSubstr("\"1\" cannot be the name of a macro"));
@@ -193,7 +193,7 @@ TEST(MacroTest, DefinitionsThatAreWrongAreReported) {
   EXPECT_THAT(fault("F(...) __VA_OPT__(## a)"), HasSubstr("needs something on both of its sides"));
 }
 
-TEST(MacroTest, NumbersAreCheckedBehindTheMacros) {
+TEST(MacroTest, NumbersAreCheckedAfterExpansion) {
   EXPECT_EQ(preprocessed("1f x"), "0 x | error: \"1f\" is not a number: write 1.0f");
   const Preprocessed source("1 1.5 1e3h 0x1p2");
   EXPECT_EQ(source.tokens()[0].kind, TokenKind::Integer);

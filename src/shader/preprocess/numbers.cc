@@ -9,7 +9,7 @@ namespace kymo::shader {
 
 namespace {
 
-// Takes a number apart from the left.
+// Parses a number from the left.
 class NumberScanner {
  public:
   explicit NumberScanner(std::string_view text) : text_(text) {
@@ -30,7 +30,7 @@ class NumberScanner {
   int base() const { return base_; }
   std::string_view rest() const { return text_.substr(at_); }
 
-  // How many, with ' between them where it may stand.
+  // The number of digits, with ' between them where it is allowed.
   size_t take_digits(int base) {
     size_t count = 0;
     for (; at_ < text_.size(); ++at_) {
@@ -49,7 +49,7 @@ class NumberScanner {
     return true;
   }
 
-  // Behind e or p. False: there are no digits.
+  // After e or p. False: there are no digits.
   bool take_exponent() {
     take_any("+-");
     return take_digits(10) > 0;

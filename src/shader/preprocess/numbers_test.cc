@@ -26,7 +26,7 @@ TEST(NumbersTest, FloatsHaveAPointOrAnExponent) {
   }
 }
 
-TEST(NumbersTest, WhatIsWrongIsNamed) {
+TEST(NumbersTest, ErrorsNameTheProblem) {
   const auto fault = [](std::string_view text) { return spelling_of_number(text).fault; };
   EXPECT_EQ(fault("1f"), "\"1f\" is not a number: write 1.0f");
   EXPECT_THAT(fault("1.5q"), HasSubstr("\"q\" may not follow, only f, h or bf"));

@@ -21,7 +21,7 @@ std::string preprocessor_repeated(std::string_view text, size_t times) {
   return result;
 }
 
-TEST(PreprocessorTest, EndsWithTheEnd) {
+TEST(PreprocessorTest, TheLastTokenIsTheEnd) {
   const Preprocessed empty("");
   ASSERT_EQ(empty.tokens().size(), 1u);
   EXPECT_EQ(empty.tokens()[0].kind, TokenKind::End);
@@ -53,14 +53,14 @@ TEST(PreprocessorTest, TokensOutliveTheInput) {
   EXPECT_EQ(tokens[2].text, "x");
 }
 
-TEST(PreprocessorTest, IncludesWhatTheCallerBrought) {
+TEST(PreprocessorTest, IncludesHeadersOfTheCaller) {
   EXPECT_EQ(preprocessed("#include \"a.h\"\nb", {}, {{"a.h", "a"}}), "a b");
   EXPECT_EQ(preprocessed("#include <x/a.h>\nb", {}, {{"x/a.h", "#include \"b.h\"\na"}, {"b.h", "c\n"}}), "c a b");
   EXPECT_EQ(preprocessed("#define H \"a.h\"\n#include H\n", {}, {{"a.h", "a"}}), "a");
   EXPECT_EQ(preprocessed("#define P <x/\n#include P a-1.h>\n", {}, {{"x/ a-1.h", "a"}}), "a");
 }
 
-TEST(PreprocessorTest, MacrosOfHeadersAreThere) {
+TEST(PreprocessorTest, MacrosOfHeadersAreDefined) {
   EXPECT_EQ(preprocessed("#include \"a.h\"\nF(1)", {}, {{"a.h", "#define F(x) x+x\n"}}), "1+1");
 }
 
@@ -69,20 +69,20 @@ TEST(PreprocessorTest, AHeaderIsReadOnce) {
             "a b");
 }
 
-TEST(PreprocessorTest, TokensOfAHeaderStandInIt) {
+TEST(PreprocessorTest, TokensOfAHeaderHaveItsPosition) {
   const Preprocessed source("#include \"a.h\"\nb", {}, {{"a.h", "\n a __FILE__"}});
   EXPECT_EQ(source.tokens()[0].at, (Location{1, 2, 2}));
   EXPECT_EQ(source.tokens()[1].text, "\"a.h\"");
   EXPECT_EQ(source.tokens()[2].at, (Location{0, 2, 1}));
 }
 
-TEST(PreprocessorTest, HeadersThatAreBuiltInNeedNotBeBrought) {
+TEST(PreprocessorTest, BuiltinHeadersAreFound) {
   EXPECT_EQ(preprocessed("#include <metal_stdlib>\n#include <metal_math>\n#include \"metal_atomic\"\nx"), "x");
   EXPECT_TRUE(Preprocessed("#include <c10/metal/utils.h>\n#include \"c10/metal/random.h\"\n").ok());
   EXPECT_EQ(preprocessed("#include <c10/metal/utils.h>\n", {}, {{"c10/metal/utils.h", "mine"}}), "mine");
 }
 
-TEST(PreprocessorTest, AnUnknownHeaderIsAnErrorThatListsWhatThereIs) {
+TEST(PreprocessorTest, AnUnknownHeaderIsAnErrorWithTheListOfHeaders) {
   const std::string text = preprocessed("#include <vector>\nx", {}, {{"mine.h", ""}});
   EXPECT_THAT(text, HasSubstr("x | error: there is no header \"vector\"; there are mine.h, c10/metal/atomic.h, "));
   EXPECT_THAT(text, HasSubstr("and metal_stdlib with its parts"));
@@ -91,7 +91,7 @@ TEST(PreprocessorTest, AnUnknownHeaderIsAnErrorThatListsWhatThereIs) {
   EXPECT_THAT(preprocessed("#include <a.h\n"), HasSubstr("#include must be followed by"));
 }
 
-TEST(PreprocessorTest, DirectivesHaveTheirSay) {
+TEST(PreprocessorTest, DirectivesAreExecuted) {
   EXPECT_EQ(preprocessed("#error don't \"do\" this\nx"), "x | error: #error don't \"do\" this");
   EXPECT_EQ(preprocessed("#warning it's odd\nx"), "x | warning: #warning it's odd");
   EXPECT_EQ(preprocessed("#pragma unroll don't\n#line 7 \"x\"\n#\n# 12 \"y\"\n  #  define A 1\nA"), "1");
@@ -99,12 +99,12 @@ TEST(PreprocessorTest, DirectivesHaveTheirSay) {
   EXPECT_EQ(preprocessed("#undef __LINE__\nx"), "x | error: \"__LINE__\" has a meaning of its own, which stays");
 }
 
-TEST(PreprocessorTest, ASharpInsideALineIsNoDirective) {
+TEST(PreprocessorTest, AHashInsideALineIsNotADirective) {
   EXPECT_EQ(preprocessed("a #define b"), "a #define b");
   EXPECT_EQ(preprocessed("#define SHARP #\nSHARP define A 1\nA"), "# define A 1 A");
 }
 
-TEST(PreprocessorTest, ManyFaultsEndTheWork) {
+TEST(PreprocessorTest, ManyErrorsEndThePreprocessor) {
   const Preprocessed source(preprocessor_repeated("#nonsense\n", 1000) + "x");
   EXPECT_EQ(source.reports().size(), 20u);
   EXPECT_THAT(source.text(), Not(HasSubstr("x |")));
@@ -112,13 +112,13 @@ TEST(PreprocessorTest, ManyFaultsEndTheWork) {
 
 // ---- Limits --------------------------------------------------------------------------------------------------------
 
-TEST(PreprocessorLimitTest, IncludesHaveADepth) {
+TEST(PreprocessorLimitTest, IncludeDepthIsLimited) {
   std::map<std::string, std::string, std::less<>> headers;
   for (int i = 0; i < 100; ++i) headers[base::format("{}.h", i)] = base::format("#include \"{}.h\"\nx", i + 1);
   EXPECT_THAT(preprocessed("#include \"0.h\"\n", {}, headers), HasSubstr("headers include each other deeper than 64"));
 }
 
-TEST(PreprocessorLimitTest, MacrosHaveADepth) {
+TEST(PreprocessorLimitTest, MacroDepthIsLimited) {
   std::string chain;
   for (int i = 0; i < 1000; ++i) chain += base::format("#define A{} A{}\n", i, i + 1);
   EXPECT_THAT(preprocessed(chain + "A0"), HasSubstr("macros nest deeper than 256"));
@@ -128,18 +128,18 @@ TEST(PreprocessorLimitTest, MacrosHaveADepth) {
   EXPECT_THAT(preprocessed(calls), HasSubstr("macros nest deeper than 256"));
 }
 
-TEST(PreprocessorLimitTest, MacrosMayNotGrowWithoutEndEvenToNothing) {
+TEST(PreprocessorLimitTest, EndlessExpansionIsRefusedEvenIfEmpty) {
   std::string doubling = "#define A0\n";
   for (int i = 0; i < 60; ++i) doubling += base::format("#define A{} A{} A{}\n", i + 1, i, i);
   EXPECT_THAT(preprocessed(doubling + "A60"), HasSubstr("the source grows to more than 4000000 tokens"));
 }
 
-TEST(PreprocessorLimitTest, TextsMayNotGrowWithoutEnd) {
+TEST(PreprocessorLimitTest, PastedTextIsLimited) {
   const std::string nested = preprocessor_repeated("E(", 60) + "a" + preprocessor_repeated(")", 60);
   EXPECT_THAT(preprocessed("#define D(x) x##x\n#define E(x) D(x)\n" + nested), HasSubstr("the source grows"));
 }
 
-TEST(PreprocessorLimitTest, ConditionsHaveADepth) {
+TEST(PreprocessorLimitTest, ConditionDepthIsLimited) {
   EXPECT_THAT(preprocessed("#if " + preprocessor_repeated("(", 100'000)),
               HasSubstr("the condition nests deeper than 200"));
   EXPECT_THAT(preprocessed("#if " + preprocessor_repeated("!", 100'000)),
@@ -151,7 +151,7 @@ TEST(PreprocessorLimitTest, ConditionsHaveADepth) {
   EXPECT_EQ(preprocessed(preprocessor_repeated("#if 0\n", 1000) + preprocessor_repeated("#endif\n", 1000) + "x"), "x");
 }
 
-TEST(PreprocessorLimitTest, ParametersHaveANumber) {
+TEST(PreprocessorLimitTest, TheNumberOfParametersIsLimited) {
   EXPECT_THAT(preprocessed("#define F(a0" +
                            [] {
                              std::string names;
@@ -162,13 +162,13 @@ TEST(PreprocessorLimitTest, ParametersHaveANumber) {
               HasSubstr("macro \"F\" has more than 128 parameters"));
 }
 
-TEST(PreprocessorLimitTest, SourcesHaveASize) {
+TEST(PreprocessorLimitTest, TheSizeOfASourceIsLimited) {
   const std::string text(17u << 20, ' ');
   EXPECT_EQ(preprocessed(text), " | error: shader has 17825792 bytes; a source may have 16777216");
   EXPECT_THAT(preprocessed("#include \"a.h\"\nx", {}, {{"a.h", text}}), HasSubstr("x | error: a.h has 17825792 bytes"));
 }
 
-TEST(PreprocessorLimitTest, AnythingEnds) {
+TEST(PreprocessorLimitTest, AnyInputEnds) {
   constexpr std::string_view kPieces[] = {"#define F(x) ",
                                           "#define G(x, ...) ",
                                           "#define A ",
@@ -217,7 +217,7 @@ TEST(PreprocessorLimitTest, AnythingEnds) {
 
 // ---- Headers -------------------------------------------------------------------------------------------------------
 
-TEST(HeadersTest, AllThatAreNamedAreThere) {
+TEST(HeadersTest, AllListedHeadersExist) {
   for (const std::string_view name : builtin_header_names()) EXPECT_TRUE(builtin_header(name)) << name;
   EXPECT_EQ(builtin_header("metal_stdlib"), "");
   EXPECT_EQ(builtin_header("metal_texture"), "");

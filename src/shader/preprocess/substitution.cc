@@ -1,4 +1,4 @@
-// How a macro's expansion is made of its parts: what # and ## and __VA_OPT__ do.
+// The expansion of a macro from its parts: #, ## and __VA_OPT__.
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@ namespace kymo::shader {
 
 namespace {
 
-// Stands where an argument is empty, so that ## finds something on both of its sides. Never leaves this file.
+// Replaces an empty argument, so that ## has an operand on both sides. Used only in this file.
 bool is_placemarker(const MacroToken& token) { return token.kind == TokenKind::End; }
 
 }  // namespace
@@ -19,7 +19,7 @@ bool is_placemarker(const MacroToken& token) { return token.kind == TokenKind::E
 void Expander::substitute(const Macro& macro, std::vector<Argument>& arguments, size_t begin, size_t end,
                           std::vector<MacroToken>& out) {
   using Kind = MacroPart::Kind;
-  bool pasted = false;  // the next piece is, to what is there
+  bool pasted = false;  // the next piece is pasted to the current one
   MacroToken made;
   for (size_t i = begin; i < end; ++i) {
     const MacroPart& part = macro.parts[i];

@@ -1,4 +1,4 @@
-// For tests: a source in, its tokens as one line of text and what was reported out.
+// For tests: from a source to its tokens as one line of text and its errors.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class Preprocessed {
   std::string log() const { return diagnostics_.render(); }
   bool ok() const { return diagnostics_.list().empty(); }
 
-  // One space where there was any. What was reported follows, if anything was: "a b | error: …".
+  // Any white space is one space. The errors follow, if there are any: "a b | error: …".
   std::string text() const {
     std::string text;
     for (const Token& token : tokens_) {

@@ -40,7 +40,7 @@ ulong m = (ulong(l) + ulong(u))
 )");
 }
 
-TEST(ArithmeticTest, IntegersBesideFloatsBecomeFloats) {
+TEST(ArithmeticTest, IntegerOperandsOfFloatsBecomeFloats) {
   EXPECT_EQ("\n" + lines(R"(a[0] = b[0] * 1.5;
 a[1] = b[0] / a[2];
 half h = half(a[3]);
@@ -53,7 +53,7 @@ h = half((float(h) * float(half(float((*(b + 0)))))))
 )");
 }
 
-TEST(ArithmeticTest, HalfIsRoundedBehindEveryOperation) {
+TEST(ArithmeticTest, HalfIsRoundedAfterEveryOperation) {
   EXPECT_EQ("\n" + lines(R"(half h = half(a[0]);
 h = h * h + h;
 h += 0.5h;
@@ -68,7 +68,7 @@ h = half((float(h) + 1.0f))
 )");
 }
 
-TEST(ArithmeticTest, HalfBesideBfloatIsFloat) {
+TEST(ArithmeticTest, HalfAndBfloatBecomeFloat) {
   EXPECT_EQ("\n" + lines(R"(half h = half(a[0]);
 bfloat c = bfloat(a[1]);
 a[2] = h * c;)"),
@@ -214,7 +214,7 @@ TEST(ArithmeticTest, AsTypeNeedsTheSameSize) {
             "error: as_type needs types of the same size: \"float\" and \"ulong\" differ\n");
 }
 
-TEST(ArithmeticTest, OperatorsRefuseWhatTheyDoNotTake) {
+TEST(ArithmeticTest, OperatorsRefuseOtherTypes) {
   EXPECT_EQ(faults_of(R"(a[0] = a[1] % 2;
 a[0] = a[1] & 3;
 a[0] = ~a[1];

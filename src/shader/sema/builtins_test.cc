@@ -94,7 +94,7 @@ ulong l = count_leading_zeros(ulong(u))
 )");
 }
 
-TEST(BuiltinsTest, AbsIsOfFloatsHere) {
+TEST(BuiltinsTest, AbsTakesFloats) {
   EXPECT_EQ("\n" + lines(R"(a[0] = abs(a[1]) + fabs(a[2]);
 half h = abs(half(a[0]));)"),
             R"(
@@ -127,7 +127,7 @@ int clamp(int x) { return x; })"),
 )");
 }
 
-TEST(BuiltinsTest, TypesAreAskedFor) {
+TEST(BuiltinsTest, TypeTraitsAreEvaluated) {
   EXPECT_EQ(
       "\n" +
           lines(
@@ -145,7 +145,7 @@ template <typename T> constexpr uint kymo_vector_size();)"),
 )");
 }
 
-TEST(BuiltinsTest, LibraryFunctionsBringArgumentsToOneType) {
+TEST(BuiltinsTest, LibraryFunctionsConvertArgumentsToOneType) {
   EXPECT_EQ("\n" + lowered_with_library(R"(#include <metal_stdlib>
 using namespace metal;
 kernel void f(device float* a, device half4* h, device int* b) {
@@ -195,7 +195,7 @@ kernel "f" void f([[buffer(0)]] device float* a, [[buffer(1)]] device half4* h, 
 )");
 }
 
-TEST(BuiltinsTest, VulkanTakesItsTranscendentalsFromTheLibrary) {
+TEST(BuiltinsTest, VulkanUsesTranscendentalFunctionsOfTheLibrary) {
   Options options;
   options.target = Target::Glsl;
   EXPECT_EQ("\n" + lowered_with_library(R"(#include <metal_stdlib>
@@ -253,7 +253,7 @@ kernel "f" void f([[buffer(0)]] device float2* a) {
 )");
 }
 
-TEST(BuiltinsTest, LibraryArraysAndLimitsAreThere) {
+TEST(BuiltinsTest, LibraryArraysAndLimitsAreSupported) {
   EXPECT_EQ("\n" + lowered_with_library(R"(#include <metal_stdlib>
 using namespace metal;
 kernel void f(device float* a, constant array<device float*, 2>& list) {

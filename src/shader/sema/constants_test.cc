@@ -4,7 +4,7 @@
 
 namespace kymo::shader {
 
-TEST(ConstantsTest, NamespaceConstantsAreFoldedOrLieInTheProgram) {
+TEST(ConstantsTest, NamespaceConstantsAreFoldedOrInProgramMemory) {
   EXPECT_EQ("\n" + lowered(R"(constant float2 pair = float2(1, 2);
 constant int table[2][2] = {{1, 2}, {3, 4}};
 struct C { int x; float y; };
@@ -29,7 +29,7 @@ kernel "f" void f([[buffer(0)]] device float* a) {
 )");
 }
 
-TEST(ConstantsTest, LocalConstantsAreUsedAsTheyAre) {
+TEST(ConstantsTest, LocalConstantsAreFolded) {
   EXPECT_EQ("\n" + lines(R"(const int n = 4;
 constexpr float x = 1.5f * n;
 constexpr int t[3] = {1, 2, 3};
@@ -156,7 +156,7 @@ kernel void f(device int* a) { counter = 1; shared[0] = 1; a[0] = missing + self
             "3: error: the constant \"missing\" needs a value\n");
 }
 
-TEST(ConstantsTest, WhatMustBeKnownIsNamed) {
+TEST(ConstantsTest, ErrorsNameValuesThatMustBeConstant) {
   EXPECT_EQ(faults_of(R"(int n[b[0]];
 constexpr int c = b[0];
 static_assert(sizeof(int) == 5, "an int has 4 bytes");
@@ -167,7 +167,7 @@ static_assert(b[0]);)"),
             "error: the condition of static_assert must be known when the shader is translated\n");
 }
 
-TEST(ConstantsTest, ConstantsThatNeverEndAreRefused) {
+TEST(ConstantsTest, EndlessConstantsAreRefused) {
   EXPECT_EQ(faults(R"(constexpr int forever(int n) { while (true) n++; return n; }
 kernel void f(device int* a) { constexpr int n = forever(1); a[0] = n; })"),
             "2: error: the value of \"n\" must be known when the shader is translated\n");

@@ -81,7 +81,7 @@ bump(b)
 )");
 }
 
-TEST(EffectsTest, WhatCallsWhatWritesWritesToo) {
+TEST(EffectsTest, ACallerOfAFunctionThatWritesHasEffects) {
   EXPECT_EQ("\n" + lines(R"(b[0] = b[2] + outer(b);)",
                          R"(int inner(device int* p) { *p += 1; return *p; }
 int outer(device int* p) { return inner(p) * 2; })"),
@@ -92,7 +92,7 @@ int t = outer(b)
 )");
 }
 
-TEST(EffectsTest, TheRightSideOfAndIsDoneOnlyIfItDecides) {
+TEST(EffectsTest, TheRightSideOfAndIsEvaluatedOnlyIfNeeded) {
   EXPECT_EQ("\n" + lines(R"(bool x = b[0] && bump(b);
 x = b[0] || (b[1] = 2);
 x = b[0] > 1 && b[1] > 2;)",
@@ -114,7 +114,7 @@ x = (((*(b + 0)) > 1) && ((*(b + 1)) > 2))
 )");
 }
 
-TEST(EffectsTest, OnlyOneSideOfAChoiceIsDone) {
+TEST(EffectsTest, OnlyOneSideOfAConditionalIsEvaluated) {
   EXPECT_EQ("\n" + lines(R"(b[0] = b[1] ? bump(b) : 7;
 b[0] = b[1] ? 3 : 7;
 a[0] = b[1] ? 3 : 2.5f;)",
@@ -133,7 +133,7 @@ if bool((*(b + 1))) {
 )");
 }
 
-TEST(EffectsTest, AChoiceOfVoidIsAnIf) {
+TEST(EffectsTest, AVoidConditionalIsAnIf) {
   EXPECT_EQ("\n" + lines(R"(b[0] ? set(b, 1) : set(b, 2);)", R"(void set(device int* p, int v) { *p = v; })"),
             R"(
 if bool((*(b + 0))) {
@@ -144,7 +144,7 @@ if bool((*(b + 0))) {
 )");
 }
 
-TEST(EffectsTest, AChoiceIsAPlaceWhereOneIsWanted) {
+TEST(EffectsTest, AConditionalCanBeAPlace) {
   EXPECT_EQ("\n" + lines(R"(int x = 1;
 int y = 2;
 (b[0] ? x : y) = 5;
@@ -159,7 +159,7 @@ thread int* t = (bool((*(b + 1))) ? (&x) : (&y))
 )");
 }
 
-TEST(EffectsTest, CommasAreDoneInOrder) {
+TEST(EffectsTest, CommasAreEvaluatedInOrder) {
   EXPECT_EQ("\n" + lines(R"(int x = 0;
 b[0] = (x = 2, x + 1);
 for (int k = 0, m = 9; k < m; ++k, m--) b[k] = m;)"),
@@ -181,7 +181,7 @@ x = 2
 )");
 }
 
-TEST(EffectsTest, ConditionsOfLoopsAreDoneEachTurn) {
+TEST(EffectsTest, LoopConditionsAreEvaluatedInEachIteration) {
   EXPECT_EQ("\n" + lines(R"(while (bump(b) > 3) b[1] = 2;
 for (int k = 0; k < 3 && bump(b); k++) b[2] = k;
 do b[3] = 1; while (bump(b));)",
@@ -244,7 +244,7 @@ int t = bump(b)
 )");
 }
 
-TEST(EffectsTest, ResultsThatNobodyTakesHaveNoTemporary) {
+TEST(EffectsTest, UnusedResultsHaveNoTemporary) {
   EXPECT_EQ("\n" + lines(R"(bump(b);
 (void)bump(b);)",
                          R"(int bump(device int* p) { *p += 1; return *p; })"),
@@ -254,7 +254,7 @@ bump(b)
 )");
 }
 
-TEST(EffectsTest, AKnownConditionChoosesWhenTranslating) {
+TEST(EffectsTest, AConstantConditionSelectsOneSide) {
   EXPECT_EQ("\n" + lines(R"(b[0] = true ? 1 : b[1];
 b[0] = sizeof(int) == 8 ? nothing(b) : 3;
 if (1 > 2) b[0] = 4;

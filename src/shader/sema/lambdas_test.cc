@@ -26,7 +26,7 @@ kernel "f" void f([[buffer(0)]] device float* a) {
 )");
 }
 
-TEST(LambdasTest, CaptureDefaultsTakeWhatIsUsed) {
+TEST(LambdasTest, CaptureDefaultsCaptureUsedVariables) {
   EXPECT_EQ("\n" + lines(R"(int x = 1;
 int y = 2;
 int z = 3;
@@ -143,7 +143,7 @@ int t = lambda(pointer_cast<thread const lambda*>((&outer)), 3)
 )");
 }
 
-TEST(LambdasTest, ArraysAreReachedByTheirAddress) {
+TEST(LambdasTest, ArraysAreCapturedByAddress) {
   EXPECT_EQ("\n" + lines(R"(float n[3] = {1, 2, 3};
 auto sum = [&] { float t = 0; for (float v : n) t += v; return t; };
 a[0] = sum();
@@ -160,7 +160,7 @@ lambda(pointer_cast<thread const lambda*>((&put)), 1)
 )");
 }
 
-TEST(LambdasTest, ALambdaIsCalledWhereItIsWritten) {
+TEST(LambdasTest, ALambdaCanBeCalledImmediately) {
   EXPECT_EQ("\n" + lines(R"(b[0] = [](int v) { return v * 2; }(3);
 int x = [&] { if (b[1]) return 1; return 2; }();)"),
             R"(

@@ -57,7 +57,7 @@ TEST(LimitsTest, CallsThatNestTooDeepAreRefused) {
   EXPECT_NE(faults_of("b[0] = f300(1);", functions), "");
 }
 
-TEST(LimitsTest, FunctionsAreLoweredOnceHoweverOftenTheyAreCalled) {
+TEST(LimitsTest, FunctionsAreLoweredOnce) {
   std::string functions = "int f0(int x) { return x; }\n";
   for (int i = 1; i <= 100; ++i) {
     const std::string before = "f" + std::to_string(i - 1);
@@ -67,7 +67,7 @@ TEST(LimitsTest, FunctionsAreLoweredOnceHoweverOftenTheyAreCalled) {
 }
 
 // Each default is written once, and worked out wherever it is left to its default.
-TEST(LimitsTest, DefaultsThatNeedDefaultsHaveABudget) {
+TEST(LimitsTest, NestedDefaultArgumentsHaveALimit) {
   std::string functions = "int f0(int x = 1) { return x; }\n";
   std::string structs = "template <int N> struct S0 { static constant constexpr int v = 1; };\n";
   for (int i = 1; i <= 40; ++i) {
@@ -82,7 +82,7 @@ TEST(LimitsTest, DefaultsThatNeedDefaultsHaveABudget) {
               HasSubstr("expands to more than 20000 expressions"));
 }
 
-TEST(LimitsTest, TemplateArgumentsThatNestHaveABudget) {
+TEST(LimitsTest, NestedTemplateArgumentsHaveALimit) {
   const std::string structs =
       "template <int N> struct V { static constant constexpr int v = N; };\n"
       "template <typename T> struct W { using t = T; };\n";
@@ -97,7 +97,7 @@ TEST(LimitsTest, TemplateArgumentsThatNestHaveABudget) {
               HasSubstr("expands to more than 20000 expressions"));
 }
 
-TEST(LimitsTest, DefaultsOfTemplatesThatNeedThemselvesAreRefused) {
+TEST(LimitsTest, RecursiveTemplateDefaultsAreRefused) {
   EXPECT_THAT(faults_of("S<int> s;", "template <typename T, int N = S<T>::v> struct S {};"),
               HasSubstr("nests deeper than 200 levels"));
 }
@@ -108,7 +108,7 @@ TEST(LimitsTest, KernelsWithTooManyBuffersAreRefused) {
   EXPECT_THAT(faults("kernel void f(device int* a" + groups + ") {}"), HasSubstr("at most 4096 buffers and values"));
 }
 
-TEST(LimitsTest, EvaluatingConstantsHasABudget) {
+TEST(LimitsTest, ConstantEvaluationHasALimit) {
   std::string body;
   for (int i = 0; i < base::test_size(30); ++i) body += "constexpr int v" + std::to_string(i) + " = forever(1);\n";
   EXPECT_NE(faults_of(body, "constexpr int forever(int n) { while (true) n++; return n; }"), "");

@@ -69,7 +69,7 @@ device int* t = (b + 1)
 )");
 }
 
-TEST(PointersTest, AReferenceStaysWhereItWasBound) {
+TEST(PointersTest, AReferenceKeepsItsPlace) {
   EXPECT_EQ("\n" + lines(R"(int k = 1;
 device int& r = b[k];
 k = 2;
@@ -130,7 +130,7 @@ where(b)
 )");
 }
 
-TEST(PointersTest, ConstantPointersTakeWhatReallyIsConstant) {
+TEST(PointersTest, ConstantPointersAcceptConstantMemoryOfAnyKind) {
   EXPECT_EQ("\n" + lowered(R"(constant float table[2] = {1, 2};
 struct P { float x, y; };
 float pick(constant float* t, int k) { return t[k]; }
@@ -258,7 +258,7 @@ device int* w = c;)"),
       "error: cannot convert \"device const int*\" to \"device int*\" for the value of \"w\"\n");
 }
 
-TEST(PointersTest, ReferencesNeedSomethingOfTheirTypeAndSpace) {
+TEST(PointersTest, ReferencesNeedTheirTypeAndSpace) {
   EXPECT_EQ(faults_of(R"(thread int& r = b[0];
 device float& s = b[0];
 thread int& t = 3;
@@ -274,7 +274,7 @@ c = 2;)"),
             "error: cannot write to a const or constant object\n");
 }
 
-TEST(PointersTest, GroupMemoryIsOfKernels) {
+TEST(PointersTest, GroupMemoryIsDeclaredOnlyInKernels) {
   EXPECT_EQ(faults(R"(void g() { threadgroup float t[3]; t[0] = 1; }
 kernel void f(device float* a) { threadgroup float x = 1; device int y; constant int z = 3; threadgroup int w[]; })"),
             "2: error: threadgroup memory has no initial value: assign \"x\" before a barrier\n"
@@ -293,7 +293,7 @@ kernel void f(constant int* c, constant int& v) { c[0] = 1; v = 2; table[0] = 3;
             "2: error: cannot write to a const or constant object\n");
 }
 
-TEST(PointersTest, WhatIsNotAPointerCannotBeFollowed) {
+TEST(PointersTest, OnlyPointersCanBeDereferenced) {
   EXPECT_EQ(faults_of(R"(*i = 1;
 i[0] = 2;
 b->x = 3;

@@ -20,7 +20,7 @@ class TemplateOrder {
       const auto [known, is_new] = types_.try_emplace(pattern.name.last().name, &actual);
       return is_new || same_type(*known->second, actual);
     }
-    // A reference makes no difference to what fits.
+    // A reference makes no difference to the match.
     if (is_reference(pattern) != is_reference(actual))
       return is_reference(pattern) ? type(*pattern.inner, actual) : type(pattern, *actual.inner);
     if (pattern.form != actual.form && !(is_reference(pattern) && is_reference(actual))) return false;
@@ -148,7 +148,7 @@ bool same_function(const ast::Declaration& a, const ast::Declaration& b) {
       return false;
   }
   if (!same_or_none(a.conversion, b.conversion, same_type)) return false;
-  // Templates that differ in what they return are two: which one there is, is often decided there.
+  // Templates with different result types are different templates: enable_if is often in the result type.
   if (a.is_template && !same_or_none(a.type, b.type, same_type)) return false;
   for (size_t i = 0; i < a.parameters.size(); ++i)
     if (a.parameters[i]->is_variadic != b.parameters[i]->is_variadic ||

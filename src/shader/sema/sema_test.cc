@@ -135,7 +135,7 @@ kernel void scale(device float* a [[buffer(2)]], constant float& by, uint i [[th
 )");
 }
 
-TEST(SemaTest, SeveralFaultsAreFoundInOneRun) {
+TEST(SemaTest, OneRunFindsSeveralErrors) {
   EXPECT_EQ(faults(R"(kernel void f(device float* a) {
   a[0] = nothing;
   a[1] = 2;

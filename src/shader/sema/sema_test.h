@@ -1,7 +1,7 @@
-// What sources become, for tests: the IR as text, or what was said about them.
+// For tests: from a source to its IR as text, or its errors.
 //
-// Numbers behind the names of variables and functions are left out, so that a test says only what it is about. Every
-// module is verified on the way.
+// The numbers after the names of variables and functions are removed, so that a test shows only its topic. Every module
+// is verified.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::string lowered_with_library(std::string_view source, const Options& options
 // The statements of `kernel void f(device float* a, device int* b, uint i [[thread_position_in_grid]]) { … }`, without
 // the indent and without the line for i; `before` stands before it.
 std::string lines(std::string_view body, std::string_view before = "");
-// What is wrong with a source; empty: nothing.
+// The errors of a source; empty: none.
 std::string faults(std::string_view source, const Options& options = {});
 // Of such a kernel, without line numbers.
 std::string faults_of(std::string_view body, std::string_view before = "", const Options& options = {});

@@ -103,7 +103,7 @@ case 1:
 )");
 }
 
-TEST(StatementsTest, BreakLeavesTheSwitchContinueTheTurn) {
+TEST(StatementsTest, BreakLeavesTheSwitchAndContinueTheIteration) {
   EXPECT_EQ("\n" + lines(R"(for (int k = 0; k < 3; ++k) {
   switch (k) {
     case 1: continue;
@@ -130,7 +130,7 @@ TEST(StatementsTest, BreakLeavesTheSwitchContinueTheTurn) {
 )");
 }
 
-TEST(StatementsTest, WhatOneCaseDeclaresTheNextMayUse) {
+TEST(StatementsTest, VariablesOfOneCaseAreVisibleInTheNext) {
   EXPECT_EQ("\n" + lines(R"(switch (b[0]) {
   int z;
   case 0: z = 1; b[1] = z; break;
@@ -152,7 +152,7 @@ case 1:
 )");
 }
 
-TEST(StatementsTest, ARangeForGoesOverArrays) {
+TEST(StatementsTest, ARangeForIteratesOverArrays) {
   EXPECT_EQ("\n" + lines(R"(int n[3] = {1, 2, 3};
 for (int v : n) b[0] += v;
 for (thread int& v : n) v *= 2;
@@ -192,7 +192,7 @@ int[3] n = int[3]{1, 2, 3}
 )");
 }
 
-TEST(StatementsTest, ARangeForGoesOverWhatHasBeginAndEnd) {
+TEST(StatementsTest, ARangeForUsesBeginAndEnd) {
   EXPECT_EQ(
       "\n" +
           lines(
@@ -316,7 +316,7 @@ template <> int size_of<float4>() { return 16; })"),
 )");
 }
 
-TEST(StatementsTest, JumpsNeedSomethingAround) {
+TEST(StatementsTest, BreakAndContinueNeedALoop) {
   EXPECT_EQ(faults_of(R"(break;
 continue;
 switch (b[0]) { case 1: continue; })"),
@@ -325,7 +325,7 @@ switch (b[0]) { case 1: continue; })"),
             "error: continue is outside of loops\n");
 }
 
-TEST(StatementsTest, SwitchesAreOverIntegersKnownWhenTranslating) {
+TEST(StatementsTest, CasesAreIntegerConstants) {
   EXPECT_EQ(faults_of(R"(switch (a[0]) { case 1: break; }
 switch (b[0]) { case 1: case 1: break; }
 int k = 3;

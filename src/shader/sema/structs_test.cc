@@ -107,7 +107,7 @@ V u = (*t)
 )");
 }
 
-TEST(StructsTest, ConversionOperatorsAreUsedWhereNumbersAreWanted) {
+TEST(StructsTest, ConversionOperatorsAreUsedForNumbers) {
   EXPECT_EQ("\n" + lines(R"(N n = {3};
 b[0] = n;
 b[1] = n + 1;
@@ -319,7 +319,7 @@ kernel void f(device int* a, constant P& p) { const P c = {1}; c.set(2); p.set(3
             "1: error: cannot write to a const or constant object\n");
 }
 
-TEST(StructsTest, WhatIsNotSupportedIsNamed) {
+TEST(StructsTest, ErrorsNameUnsupportedFeatures) {
   EXPECT_EQ(
       faults(R"(union U { float f; ulong l; };
 kernel void k(device float* a) { U u; u.f = 1; })"),

@@ -21,7 +21,7 @@ kernel "f" void f([[buffer(0)]] device float* a, [[buffer(1)]] device int* b) {
 )");
 }
 
-TEST(TemplatesTest, ArgumentsAreDeducedFromWhatTheyAreOf) {
+TEST(TemplatesTest, ArgumentsAreDeducedFromTypes) {
   EXPECT_EQ("\n" + lines(R"(int n[3] = {1, 2, 3};
 b[0] = length(n) + first(b) + lanes(float4(1)) + int(sum(Pair<int>{1, 2})) + size(Fixed<float, 7>());)",
                          R"(template <typename T, int N> int length(thread T (&v)[N]) { return N; }
@@ -73,7 +73,7 @@ template <Op O> int pick(int x, int y) { if constexpr (O == Op::Add) return x + 
 )");
 }
 
-TEST(TemplatesTest, PacksAreSpreadOut) {
+TEST(TemplatesTest, PacksAreExpanded) {
   EXPECT_EQ("\n" + lowered(R"(template <typename... T> int count(T... t) { return sizeof...(T); }
 template <typename T> T sum(T v) { return v; }
 template <typename T, typename... R> T sum(T v, R... rest) { return v + sum(rest...); }
@@ -124,7 +124,7 @@ kernel "f" void f([[buffer(0)]] device float* a) {
 )");
 }
 
-TEST(TemplatesTest, UnfitArgumentsTakeACandidateOut) {
+TEST(TemplatesTest, ACandidateThatDoesNotMatchIsNotAnError) {
   EXPECT_EQ("\n" + lines(R"(a[0] = twice(2.5f) + twice(3) + has(H{4}) + only(1.5h);)",
                          R"(template <bool B, typename T = void> struct enable_if {};
 template <typename T> struct enable_if<true, T> { using type = T; };
@@ -281,7 +281,7 @@ float2 v
 )");
 }
 
-TEST(TemplatesTest, OverloadsThatDoNotFitAreListed) {
+TEST(TemplatesTest, ErrorsListTheCandidates) {
   EXPECT_EQ(faults(R"(int f(int, float) { return 1; }
 int f(float, int) { return 2; }
 template <typename T> int g(device T*) { return 3; }
@@ -299,7 +299,7 @@ kernel void k(device int* a) { a[0] = f(1, 1); a[1] = f(a, 2); a[2] = g(3); a[3]
             "2: note: not this one: it takes 2 arguments, not 1\n");
 }
 
-TEST(TemplatesTest, FaultsInInstancesSayWhoNeedsThem) {
+TEST(TemplatesTest, ErrorsInInstancesNameTheirUse) {
   EXPECT_EQ(faults(R"(template <typename T> int get(T v) { return v.x; }
 template <typename T> int outer(T v) { return get(v); }
 struct P { int y; };
@@ -321,7 +321,7 @@ kernel void f(device int* a) { a[0] = down(3) + ping(2); })"),
             "3: error: recursion is not supported: \"ping\" calls itself\n");
 }
 
-TEST(TemplatesTest, InstancesThatNeverEndAreRefused) {
+TEST(TemplatesTest, EndlessInstantiationIsRefused) {
   EXPECT_EQ(faults(R"(template <int N> int f() { return f<N + 1>(); }
 template <int N> struct S { static constexpr int v = S<N + 1>::v; };
 kernel void k(device int* a) { a[0] = f<0>(); }

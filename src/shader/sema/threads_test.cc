@@ -4,7 +4,7 @@
 
 namespace kymo::shader {
 
-TEST(ThreadsTest, AtomicsAreDoneWhereTheyStand) {
+TEST(ThreadsTest, AtomicsKeepTheirOrder) {
   EXPECT_EQ("\n" + lowered(R"(enum memory_order { memory_order_relaxed };
 kernel void f(device atomic_uint* n, device atomic<float>* x, device uint* a, uint i [[thread_position_in_grid]]) {
   threadgroup atomic_int local;
@@ -31,7 +31,7 @@ kernel "f" void f([[buffer(0)]] device atomic<uint>* n, [[buffer(1)]] device ato
 )");
 }
 
-TEST(ThreadsTest, CompareExchangeLeavesWhatItFound) {
+TEST(ThreadsTest, CompareExchangeStoresTheOldValue) {
   EXPECT_EQ("\n" + lowered(R"(enum memory_order { memory_order_relaxed };
 kernel void f(device atomic_uint* n, device atomic_float* x) {
   uint expected = 1;
@@ -62,7 +62,7 @@ kernel "f" void f([[buffer(0)]] device atomic<uint>* n, [[buffer(1)]] device ato
 )");
 }
 
-TEST(ThreadsTest, BarriersSayWhichMemory) {
+TEST(ThreadsTest, BarriersNameTheirMemory) {
   EXPECT_EQ(
       "\n" +
           lowered(
@@ -118,7 +118,7 @@ float t = simd_shuffle((*(a + 4)), t)
 )");
 }
 
-TEST(ThreadsTest, CollectivesKeepTheirPlace) {
+TEST(ThreadsTest, CollectivesKeepTheirOrder) {
   EXPECT_EQ("\n" + lines(R"(a[0] = a[1] + simd_sum(a[2]) * a[3];
 if (b[0] > 1) a[1] = total(a[2]);)",
                          R"(float total(float v) { return simd_sum(v); })"),

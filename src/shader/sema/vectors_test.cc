@@ -4,7 +4,7 @@
 
 namespace kymo::shader {
 
-TEST(VectorsTest, ScalarsBesideVectorsAreSplat) {
+TEST(VectorsTest, ScalarOperandsOfVectorsAreSplat) {
   EXPECT_EQ("\n" + lines(R"(float4 v = float4(1);
 v = v * 2;
 v = 2 + v;
@@ -19,7 +19,7 @@ v = (v - float4(1.0f))
 )");
 }
 
-TEST(VectorsTest, ConstructorsTakeAnyMixThatAddsUp) {
+TEST(VectorsTest, ConstructorsTakeScalarsAndVectors) {
   EXPECT_EQ("\n" + lines(R"(float2 p = float2(1, 2);
 float4 v = float4(p, 3, 4);
 v = float4(0, p, 1);
@@ -162,7 +162,7 @@ kernel "f" void f([[buffer(0)]] device packed_float3* p, [[buffer(1)]] device fl
 )");
 }
 
-TEST(VectorsTest, HalfVectorsAreWorkedOutInFloat) {
+TEST(VectorsTest, HalfVectorsAreComputedInFloat) {
   EXPECT_EQ("\n" + lines(R"(half4 h = half4(1.5h);
 h = h * h;
 h = h + 1;
@@ -187,7 +187,7 @@ float2 w = v.xy + v;)"),
             "error: \"float2\" and \"float4\" differ in their number of components\n");
 }
 
-TEST(VectorsTest, SwizzlesNameComponentsThatThereAre) {
+TEST(VectorsTest, SwizzlesOfMissingComponentsAreRefused) {
   EXPECT_EQ(faults_of(R"(float2 v = float2(1);
 v.z = 1;
 v.xg = 1;
@@ -209,7 +209,7 @@ float2 w = float2(v);)"),
             "error: \"float4\" has 4 components: 5 are given\n");
 }
 
-TEST(VectorsTest, AVectorIsNoCondition) {
+TEST(VectorsTest, AVectorIsNotACondition) {
   EXPECT_EQ(
       faults_of(R"(float4 v = float4(1);
 if (v > 1) a[0] = 1;

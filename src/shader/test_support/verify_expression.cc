@@ -204,7 +204,7 @@ const char* call_fault(const Expression& e) {
   return "";
 }
 
-// How many operands a kind has; -1: it says so itself.
+// The number of operands of a kind; -1: it varies.
 int fault_operand_count(ExpressionKind kind) {
   switch (kind) {
     case ExpressionKind::Constant:

@@ -13,7 +13,7 @@
 namespace kymo::shader::ir {
 namespace {
 
-constexpr int kDeepestVerified = 1000;  // of expressions and statements: what nests deeper endangers the stack
+constexpr int kDeepestVerified = 1000;  // of expressions and statements: deeper nesting could overflow the stack
 
 struct VerifyFault {
   std::string text;

@@ -49,7 +49,7 @@ TEST_F(VerifyTest, GoodOperationsPass) {
   EXPECT_EQ(fault(b.construct(b.vector(TypeKind::Float, 4), {f, b.splat(f, 3)})), "");
 }
 
-TEST_F(VerifyTest, OperandsMustFit) {
+TEST_F(VerifyTest, OperandsMustMatch) {
   const Expression *i = variable(TypeKind::Int), *f = variable(TypeKind::Float), *t = variable(TypeKind::Bool),
                    *h = variable(TypeKind::Half), *c = variable(TypeKind::Char);
   EXPECT_EQ(fault(b.binary(Operator::Add, i, f)), "k.1: `(x.1 + x.2)` (binary): the operands have different types");
@@ -86,7 +86,7 @@ TEST_F(VerifyTest, ConstantsHaveTheirTypesBits) {
   EXPECT_EQ(fault(b.constant_int(-1)), "");
 }
 
-TEST_F(VerifyTest, VariablesAreKnownInTheirBlockOnly) {
+TEST_F(VerifyTest, VariablesAreVisibleOnlyInTheirBlock) {
   const Variable& x = b.local("x", kind(TypeKind::Int));
   EXPECT_EQ(fault(b.variable(x)), "k.1: x.1 is used where it is not known");
   EXPECT_EQ(fault(b.block({b.declare(x), b.evaluate(b.variable(x))})), "");
@@ -95,7 +95,7 @@ TEST_F(VerifyTest, VariablesAreKnownInTheirBlockOnly) {
   EXPECT_EQ(fault(b.declare(x)), "k.1: x.1 is declared twice");
 }
 
-TEST_F(VerifyTest, WhatALoopDeclaresBeforeIsKnownInAllOfIt) {
+TEST_F(VerifyTest, VariablesOfTheBeforeBlockAreVisibleInTheWholeLoop) {
   const Variable& x = b.local("x", kind(TypeKind::Bool));
   const Variable& y = b.local("y", kind(TypeKind::Bool));
   Statement* use = b.assign(b.variable(x), b.constant_bool(false));
@@ -114,7 +114,7 @@ TEST_F(VerifyTest, BreakAndContinueNeedALoop) {
   EXPECT_NE(fault(b.switch_(b.constant_int(1), {{{1}, false, {}}, {{1}, false, {}}})), "");
 }
 
-TEST_F(VerifyTest, NobodyWritesToConstants) {
+TEST_F(VerifyTest, ConstantsAreNotWritten) {
   const Variable& value = b.binding(kernel, "v", BindingKind::Value, kind(TypeKind::Int));
   const Variable& buffer =
       b.binding(kernel, "p", BindingKind::Buffer, module.types.pointer(kind(TypeKind::Int), Space::Constant, true));
@@ -125,7 +125,7 @@ TEST_F(VerifyTest, NobodyWritesToConstants) {
   EXPECT_NE(fault(b.assign(b.constant_int(1), b.constant_int(1))), "");
 }
 
-TEST_F(VerifyTest, PackedVectorsAndAtomicsAreNotCalculatedWith) {
+TEST_F(VerifyTest, PackedVectorsAndAtomicsAreNotOperands) {
   const Variable& packed = b.local("p", module.types.vector(kind(TypeKind::Float), 3, true));
   const Variable& atomic = b.local("a", module.types.atomic(kind(TypeKind::Int)));
   kernel.body = {b.declare(packed), b.declare(atomic)};
@@ -156,14 +156,14 @@ TEST_F(VerifyTest, CalleesComeFirst) {
   EXPECT_NE(verify(module), "");
 }
 
-TEST_F(VerifyTest, WhatNestsTooDeepIsSaidInsteadOfFollowed) {
+TEST_F(VerifyTest, DeepNestingIsReported) {
   const Expression* e = b.constant_int(1);
   for (int i = 0; i < 100000; ++i) e = b.binary(Operator::Add, e, b.constant_int(1));
   EXPECT_EQ(fault(e), "k.1: it nests too deep");
   EXPECT_FALSE(print(*e).empty());
 }
 
-TEST_F(VerifyTest, ReturnsFitTheFunction) {
+TEST_F(VerifyTest, ReturnsMatchTheFunction) {
   EXPECT_NE(fault(b.return_(b.constant_int(1))), "");
   EXPECT_EQ(fault(b.return_()), "");
   Function& f = b.function("f", kind(TypeKind::Int));

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kPointerBytes = 8;
 constexpr uint64_t kSmallestAtomic = 4;
-// No layout goes past this: sources may ask for arrays of any size, and nobody shall have to think of overflow.
+// The max size of a layout: sources may declare arrays of any size, and sizes must not overflow.
 constexpr uint64_t kMostBytes = uint64_t{1} << 62;
 
 uint64_t type_times(uint64_t size, uint64_t count) {
@@ -25,7 +25,7 @@ constexpr std::string_view kPlainNames[] = {"void", "bool", "char",  "uchar", "s
                                             "uint", "long", "ulong", "half",  "bfloat", "float"};
 constexpr uint32_t kPlainBytes[] = {0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4};
 
-// `declarator` is what the name of an object would stand among: a pointer to an array is written around it.
+// `declarator` is in the place of the name of an object: a pointer to an array is written around it.
 std::string type_spelled(const Type* type, const std::string& declarator) {
   const auto with_space = [](const std::string& name, const std::string& rest) {
     return rest.empty() || rest.front() != '(' ? name + rest : name + " " + rest;

@@ -41,7 +41,7 @@ TEST_F(TypeTest, ScalarsHaveTheirNaturalSize) {
   }
 }
 
-TEST_F(TypeTest, AVectorOfThreeTakesTheRoomOfFourUnlessPacked) {
+TEST_F(TypeTest, AVectorOfThreeHasTheSizeOfFourUnlessPacked) {
   EXPECT_EQ(vector(TypeKind::Float, 3)->size, 16U);
   EXPECT_EQ(vector(TypeKind::Float, 3)->align, 16U);
   EXPECT_EQ(vector(TypeKind::Half, 2)->size, 4U);
@@ -72,7 +72,7 @@ TEST_F(TypeTest, StructsAreLaidOutAsInC) {
   EXPECT_EQ(made->field("f"), nullptr);
 }
 
-TEST_F(TypeTest, UnionsAreAsLargeAsTheirLargest) {
+TEST_F(TypeTest, UnionsHaveTheSizeOfTheirLargestMember) {
   const Type* made = structure({{"a", vector(TypeKind::UShort, 3, true)}, {"b", scalar(TypeKind::Int)}}, true);
   EXPECT_EQ(made->field("b")->offset, 0U);
   EXPECT_EQ(made->size, 8U);
@@ -83,7 +83,7 @@ TEST_F(TypeTest, AnEmptyStructHasOneByte) {
   EXPECT_EQ(structure({}, false, 16)->size, 16U);
 }
 
-TEST_F(TypeTest, SizesOfImpossibleArraysDoNotWrap) {
+TEST_F(TypeTest, SizesOfHugeArraysDoNotOverflow) {
   const Type* type = scalar(TypeKind::ULong);
   for (int i = 0; i < 8; ++i) {
     const uint64_t before = type->size;
@@ -109,14 +109,14 @@ TEST_F(TypeTest, NamesAreAsMetalSpellsThem) {
   EXPECT_EQ(TypeTable::name(types.array(types.pointer(real, Space::Device), 2)), "device float*[2]");
 }
 
-TEST_F(TypeTest, AScalarIsPutIntoTheShapeOfAnother) {
+TEST_F(TypeTest, WithScalarKeepsTheShape) {
   const Type* integer = scalar(TypeKind::Int);
   EXPECT_EQ(types.with_scalar(vector(TypeKind::Float, 4), integer), vector(TypeKind::Int, 4));
   EXPECT_EQ(types.with_scalar(vector(TypeKind::Float, 4, true), integer), vector(TypeKind::Int, 4));
   EXPECT_EQ(types.with_scalar(scalar(TypeKind::Float), integer), integer);
 }
 
-TEST_F(TypeTest, FitsKnowsTheLimits) {
+TEST_F(TypeTest, FitsChecksTheRangeOfTheType) {
   EXPECT_TRUE(fits(scalar(TypeKind::Char), -128, false));
   EXPECT_FALSE(fits(scalar(TypeKind::Char), 128, false));
   EXPECT_FALSE(fits(scalar(TypeKind::Char), -129, false));

@@ -365,6 +365,65 @@ TEST_F(WholeTest, NobodyRecordsAfterTheEndOfTheRecording) {
   EXPECT_EQ(read_back(file("a.kymo")).count("work"), 1000u);
 }
 
+TEST_F(WholeTest, ADumpAndWhatIsRecoveredCountOnce) {
+  Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("endless"), file("counts")},
+                                   {.policy = "overwrite"});
+  ASSERT_TRUE(wait_until("a flight recorder", [&] { return fs::exists(file("counts")); }));
+  usleep(200'000);
+  process.signal(SIGKILL);
+  process.wait();
+  const Ending once = kymo({"recover", file("a.kymo"), "--json"});
+  EXPECT_EQ(once.code, 0) << once.err;
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+
+  // The files of the recorder again, as if the trace had been a dump of them.
+  const auto events = [&] {
+    const Readback trace = read_back(file("a.kymo"));
+    return trace.ranges.size() + trace.points.size();
+  };
+  const size_t before = events();
+  const std::string folder = memory() + "/kymo-" + std::to_string(geteuid());
+  const Ending info = kymo({"info", file("a.kymo"), "--json"});
+  const size_t at = info.out.find("\"session\": \"");
+  ASSERT_NE(at, std::string::npos) << info.out;
+  fs::copy_file(file("a.kymo"), folder + "/flight-" + info.out.substr(at + 12, 32) + "-1-1-00000000");
+  kymo({"recover", file("a.kymo")});
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+  EXPECT_EQ(events(), before);
+}
+
+TEST_F(WholeTest, ADeletedFlightRecordingIsReported) {
+  const std::string command = program("tries") + "; rm " + file("a.kymo");
+  const Ending ending =
+      kymo({"record", "--strict", "--flight", "30s", "-o", file("a.kymo"), "--", "/bin/sh", "-c", command});
+  EXPECT_EQ(ending.code, 3) << ending.err;
+  EXPECT_THAT(ending.err, HasSubstr("was moved, replaced or deleted while it was written"));
+}
+
+TEST_F(WholeTest, ABusErrorThatSomebodySendsEndsTheProgram) {
+  Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("endless"), file("counts")});
+  ASSERT_TRUE(wait_until("the program to record", [&] { return fs::exists(file("counts")); }));
+  process.signal(SIGBUS);
+  EXPECT_EQ(process.wait().signal, SIGBUS);
+}
+
+TEST_F(WholeTest, ARenamedTraceIsFoundByClean) {
+  kill_recorded(file("a.kymo"));
+  fs::rename(file("a.kymo"), file("b.kymo"));
+  EXPECT_THAT(kymo({"recover", "--clean"}).out, HasSubstr("'kymo recover " + file("b.kymo") + "'"));
+  EXPECT_THAT(left_in_memory(), Not(IsEmpty()));
+  EXPECT_EQ(kymo({"stats", file("b.kymo"), "--strict"}).code, 0);
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
+TEST_F(WholeTest, SegmentsThatWereCutShortAreRemovedByClean) {
+  kill_recorded(file("a.kymo"));
+  const std::string folder = memory() + "/kymo-" + std::to_string(geteuid());
+  for (const std::string& name : left_in_memory()) fs::resize_file(folder + "/" + name, 4096);
+  EXPECT_THAT(kymo({"recover", "--clean"}).out, HasSubstr("removed 1 file"));
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
 TEST_F(WholeTest, KymoDoesNotRecordItself) {
   const Ending ending =
       kymo({"record", "-o", file("a.kymo"), "--", program("tries")}, {.environment = {{"KYMO_TRACE", file("b.kymo")}}});

@@ -41,11 +41,24 @@ std::string target_of(const std::string& link, const std::string& path) {
   return slash == link.npos ? target : link.substr(0, slash + 1) + target;
 }
 
+// The folders on the way: whoever owns a link there decides where the file is.
+void check_folders(const std::string& file, const std::string& path) {
+  for (size_t slash = file.find('/', 1); slash != file.npos; slash = file.find('/', slash + 1)) {
+    const std::string folder = file.substr(0, slash);
+    struct stat status {};
+    if (::lstat(folder.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) continue;
+    if (status.st_uid != ::geteuid() && status.st_uid != 0)
+      throw Error(format("cannot write {}: {} is a symbolic link of another user (uid {}); name the folder itself",
+                         path, folder, status.st_uid));
+  }
+}
+
 }  // namespace
 
 std::string output_path(const std::string& path) {
   std::string file = path;
   for (int links = 0; links <= kMostLinks; ++links) {
+    check_folders(file, path);
     struct stat status {};
     if (::lstat(file.c_str(), &status) != 0) {
       if (errno == ENOENT && !path.empty()) return file;

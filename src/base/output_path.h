@@ -1,8 +1,8 @@
 // The real path of an output file: one rule for traces, exports, dumps and profiles.
 //
 // A symbolic link is followed if it belongs to this user or to root, and stays a link. A link of another user is
-// refused: it could lead to a file that this user may write and the other may not. An existing file must be a regular
-// file: a device, a pipe or a directory is never written or replaced.
+// refused, also among the folders of the path: it could lead to a file that this user may write and the other may not.
+// An existing file must be a regular file: a device, a pipe or a directory is never written or replaced.
 #pragma once
 
 #include <string>

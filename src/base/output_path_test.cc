@@ -36,6 +36,17 @@ class OutputPathTest : public ::testing::Test {
   fs::path folder_;
 };
 
+TEST_F(OutputPathTest, AFolderThatIsALinkOfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a link away";
+  fs::create_directory(folder_ / "real");
+  fs::create_directory_symlink(folder_ / "real", folder_ / "link");
+  EXPECT_EQ(why_not(in_folder("link/file")), "goes to " + in_folder("link/file"));
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::lchown(in_folder("link").c_str(), kNobody, kNobody), 0);
+  EXPECT_THAT(why_not(in_folder("link/file")), HasSubstr("link is a symbolic link of another user (uid 65534)"));
+  EXPECT_THAT(why_not(in_folder("link/new/file")), HasSubstr("symbolic link of another user"));
+}
+
 TEST_F(OutputPathTest, AFileAndANewOneAreThemselves) {
   std::ofstream(in_folder("there"));
   EXPECT_EQ(output_path(in_folder("there")), in_folder("there"));

@@ -36,8 +36,8 @@ std::string with_pid(std::string path) {
 // SESSION:DEVICE:INODE of the trace, then where the first process is (record::Home).
 std::string text_of(const EnvironmentSession& session) {
   const record::Home& home = session.home;
-  return base::format("{}:{}:{}:{}:{}:{}:{}:{}", to_hex(session.id.bytes), session.file_device, session.file_inode,
-                      home.device, home.inode, home.root_device, home.root_inode, home.network);
+  return base::format("{}:{}:{}:{}:{}:{}:{}:{}:{}", to_hex(session.id.bytes), session.file_device, session.file_inode,
+                      home.device, home.inode, home.root_device, home.root_inode, home.mounts, home.network);
 }
 
 std::optional<EnvironmentSession> parent_session() {
@@ -51,10 +51,11 @@ std::optional<EnvironmentSession> parent_session() {
   }
   record::Home& home = session.home;
   const int read =
-      sscanf(text + kSessionDigits, ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64,
+      sscanf(text + kSessionDigits,
+             ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64,
              &session.file_device, &session.file_inode, &home.device, &home.inode, &home.root_device, &home.root_inode,
-             &home.network);
-  if (read != 7) return std::nullopt;
+             &home.mounts, &home.network);
+  if (read != 8) return std::nullopt;
   return session;
 }
 

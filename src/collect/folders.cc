@@ -161,6 +161,22 @@ std::vector<std::string> segments_of_other_versions(Whose whose) {
   return paths;
 }
 
+std::vector<std::string> damaged_segments(Whose whose) {
+  std::vector<std::string> paths;
+  for (const std::string& folder : segment_folders(whose)) {
+    for (const std::string& name : names_in(folder)) {
+      if (!is_segment_name(name)) continue;
+      std::string path = folder + "/" + name;
+      const base::FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+      struct stat status;
+      if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      const bool is_short = static_cast<uint64_t>(status.st_size) < sizeof(record::SegmentHeader);
+      if (is_short && record::lock_segment(file.get(), record::Holder::Owner)) paths.push_back(std::move(path));
+    }
+  }
+  return paths;
+}
+
 void remove_spent_segments() {
   for (FoundSegment& segment :
        find_segments([](const record::SegmentHeader& header) { return header.pid != static_cast<uint32_t>(getpid()); },

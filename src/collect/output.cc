@@ -1,6 +1,7 @@
 #include "collect/output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -202,7 +203,8 @@ void Output::add_to_file(const std::function<void(trace::Writer&)>& write) {
 
 void Output::close() {
   if (flight_.on() && was_dumped_) {
-    dump(end_path(), {});
+    last_dump_ = end_path();
+    dump(last_dump_, {});
     forget_flight();
   }
   while (flight_.on() && !generations_.empty()) {
@@ -215,6 +217,12 @@ void Output::close() {
   drop_all();
   flight_ = {};
   file_->close();
+}
+
+bool Output::is_at_path() const {
+  struct stat status;
+  if (!last_dump_.empty()) return ::stat(last_dump_.c_str(), &status) == 0;
+  return ::stat(path_.c_str(), &status) == 0 && status.st_dev == file_->device() && status.st_ino == file_->inode();
 }
 
 void Output::forget_flight() {

@@ -74,6 +74,8 @@ class Output {
   const std::string& session() const { return session_; }
   // The path to which close() writes the data of a flight recorder.
   std::string end_path() const;
+  // After close(): false if somebody moved, replaced or deleted the file.
+  bool is_at_path() const;
 
  private:
   struct Generation {
@@ -98,6 +100,7 @@ class Output {
   std::deque<Generation> generations_;
   unsigned next_generation_ = 0;
   bool was_dumped_ = false;  // to path_
+  std::string last_dump_;    // by close(); empty: it completed file_
   std::optional<Copy> copy_;
 };
 

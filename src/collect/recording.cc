@@ -1,7 +1,6 @@
 #include "collect/recording.h"
 
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -112,8 +111,8 @@ std::vector<std::pair<std::string, std::string>> Recording::environment() const 
   return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
           {"KYMO_SESSION_FILE",
            base::format("{}:{}:{}", stays ? file.device() : 0, stays ? file.inode() : 0, absolute_path(impl_->path))},
-          {"KYMO_SESSION_HOME",
-           base::format("{}:{}:{}:{}:{}", home.device, home.inode, home.root_device, home.root_inode, home.network)},
+          {"KYMO_SESSION_HOME", base::format("{}:{}:{}:{}:{}:{}", home.device, home.inode, home.root_device,
+                                             home.root_inode, home.mounts, home.network)},
           {"KYMO_POLICY", policy_name(impl_->options.policy)},
           {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
 }
@@ -123,9 +122,6 @@ Progress Recording::progress() const { return impl_->collector.progress(); }
 void Recording::dump(const std::string& path) { impl_->collector.dump(path); }
 
 Progress Recording::finish() {
-  const Output& output = impl_->collector.output();
-  const uint64_t device = output.is_flight() ? 0 : impl_->collector.output().file().device();
-  const uint64_t inode = output.is_flight() ? 0 : impl_->collector.output().file().inode();
   impl_->collector.stop();
   // Processes that still run have been told to stop recording; what they hold is in the file.
   for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());
@@ -133,9 +129,7 @@ Progress Recording::finish() {
   std::error_code moved;  // by somebody, while it was written
   const uintmax_t bytes = std::filesystem::file_size(progress.file, moved);
   if (!moved) progress.bytes = bytes;
-  struct stat status {};
-  const bool is_there = stat(progress.file.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode;
-  progress.is_elsewhere = inode != 0 && !is_there;
+  progress.is_elsewhere = !impl_->collector.output().is_at_path();
   return progress;
 }
 

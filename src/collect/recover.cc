@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <system_error>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -20,6 +23,8 @@
 #include "collect/source.h"
 #include "kymo/error.h"
 #include "trace/reader.h"
+#include "trace/trace_file.h"
+#include "trace/walk.h"
 #include "trace/writer.h"
 
 namespace kymo::collect {
@@ -36,12 +41,24 @@ bool is_known(record::SegmentHeader& header) {
   return header.file_path[0] != '\0';
 }
 
-// Where the process said that its trace is. A flight recorder's trace is another file after each dump.
-bool is_there(const record::SegmentHeader& header) {
-  struct stat status {};
-  return ::stat(header.file_path, &status) == 0 &&
-         (header.file_inode == 0 || (status.st_dev == header.file_device && status.st_ino == header.file_inode));
+// Where the process said that its trace is, or under another name in the same folder. A flight recorder's trace is
+// another file after each dump.
+std::string path_of_trace(const record::SegmentHeader& header) {
+  const auto is_it = [&](const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 &&
+           (header.file_inode == 0 || (status.st_dev == header.file_device && status.st_ino == header.file_inode));
+  };
+  if (is_it(header.file_path)) return header.file_path;
+  if (header.file_inode == 0) return {};
+  std::error_code ignored;
+  const auto folder = std::filesystem::path(header.file_path).parent_path();
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (is_it(entry.path())) return entry.path();
+  return {};
 }
+
+bool is_there(const record::SegmentHeader& header) { return !path_of_trace(header).empty(); }
 
 bool is_named_by(const trace::Reader& reader, const record::SegmentHeader& header) {
   return reader.writers().contains(writer_of(header)) || reader.sessions().contains(to_hex(header.session));
@@ -75,6 +92,29 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
+// Appends what the trace does not have yet. A flight recorder may have dumped to its own path before it was killed.
+void append_missing_chunks(const std::string& path, const std::string& held) {
+  using Key = std::tuple<trace::ChunkType, std::array<uint8_t, 16>, uint64_t, uint64_t>;
+  const auto key = [](const trace::ChunkHeader& header) {
+    return Key{header.type, header.writer.bytes, header.payload_length, header.payload_hash};
+  };
+  const trace::TraceFile from(held, held), to(path, path);
+  std::multiset<Key> has;
+  for (const trace::FoundChunk& chunk : trace::walk_chunks(to, 0, to.size()).chunks) has.insert(key(chunk.header));
+  trace::Writer writer(path, trace::Writer::Mode::Append);
+  std::vector<std::byte> bytes;
+  for (const trace::FoundChunk& chunk : trace::walk_chunks(from, 0, from.size()).chunks) {
+    if (const auto found = has.find(key(chunk.header)); found != has.end()) {
+      has.erase(found);
+      continue;
+    }
+    if (chunk.header.type == trace::ChunkType::Index) continue;  // of chunks that may be missing here
+    bytes.resize(chunk.header.chunk_length());
+    if (from.read(chunk.offset, bytes).size() == bytes.size()) writer.append_chunks(bytes);
+  }
+  writer.close();
+}
+
 // Everything that is left in a dead process's segment. Returns how many events.
 uint64_t bring_in(const trace::Reader& reader, const record::Mapping& mapping, trace::Writer& into) {
   record::SegmentHeader& header = *mapping.header;
@@ -96,7 +136,7 @@ Recovered recover(const std::string& path) {
   for (const std::string& session : std::set<std::string>(reader.sessions())) {
     for (const AbandonedFlight& flight : abandoned_flights(segment_folders(), session)) {
       for (const std::string& held : flight.files) {
-        append_file(path, held);
+        append_missing_chunks(path, held);
         unlink(held.c_str());
       }
       flight.remove();
@@ -190,9 +230,9 @@ Cleaned clean_segments() {
     if (claim(segment.mapping)) {
       const bool known = is_known(header);
       const auto can_be_recovered = [&] {
-        return is_there(header) && is_trace_that(header.file_path, [&](const trace::Reader& reader) {
-                 return is_named_by(reader, header);
-               });
+        const std::string trace = path_of_trace(header);
+        return !trace.empty() &&
+               is_trace_that(trace, [&](const trace::Reader& reader) { return is_named_by(reader, header); });
       };
       if (!has_unread(segment.mapping) || (known && !can_be_recovered())) {
         struct stat status {};
@@ -201,7 +241,7 @@ Cleaned clean_segments() {
         result.bytes += static_cast<uint64_t>(status.st_blocks) * 512;
         ::unlink(segment.path.c_str());
       } else {
-        result.kept.push_back({header.pid, known ? header.file_path : ""});
+        result.kept.push_back({header.pid, known ? path_of_trace(header) : ""});
       }
     } else {
       ++result.live;
@@ -209,6 +249,10 @@ Cleaned clean_segments() {
     record::unmap_segment(segment.mapping);
   }
   clean_flights(result);
+  for (const std::string& path : damaged_segments(Whose::Own)) {
+    ::unlink(path.c_str());
+    ++result.removed;
+  }
   result.of_other_versions = segments_of_other_versions(Whose::Own);
   return result;
 }

@@ -170,6 +170,12 @@ bool leads_to_trace(const std::string& path) {
   return is_file(path, options.file_device, options.file_inode);
 }
 
+// False after a chroot: the path of the trace then leads nowhere.
+bool sees_the_same_files(const record::Home& home) {
+  struct stat root;
+  return stat("/", &root) == 0 && root.st_dev == home.root_device && root.st_ino == home.root_inode;
+}
+
 // In a forked child, at its first record: the same session goes on, with a collector of the child's own.
 bool restart_in_child() noexcept {
   OwnSession& session = own();
@@ -384,11 +390,12 @@ __attribute__((destructor(101))) void at_exit() {
   record::Process* shared = record::process();
   if (shared == nullptr || shared->external.load()) return;
   bool complete = true;
-  const bool wrote = own().by_environment && own().running && own().collector != nullptr && own().pid == getpid();
+  const bool wrote = own().by_environment && own().running && own().pid == getpid();
+  const std::shared_ptr<Collector> collector = wrote ? own().collector : nullptr;
   try {
     close_session();
     finish_earlier(own());
-    if (wrote && !leads_to_trace(own().path))
+    if (collector != nullptr && sees_the_same_files(own().home) && !collector->output().is_at_path())
       base::say_to_user("the trace was moved, replaced or deleted while it was written: ", own().path);
   } catch (const std::exception& error) {
     complete = false;  // the segment keeps what the file would not take, for `kymo recover`

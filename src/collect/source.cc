@@ -67,6 +67,12 @@ bool is_of_records(trace::LossCause cause) {
   }
 }
 
+const char* no_ring_text(uint32_t reason) {
+  if ((reason & record::kNoRingMemory) != 0) return "shared memory was full";
+  if ((reason & record::kNoRingSlot) != 0) return "too many threads at once";
+  return "a signal handler interrupted the first record of its thread";
+}
+
 void wake_blocked(record::SegmentHeader& header) {
   header.progress.fetch_add(1, std::memory_order_seq_cst);
   if (header.blocked_producers.load(std::memory_order_seq_cst) != 0)
@@ -410,8 +416,7 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
   }
   if (const uint64_t count = header_.lost_without_slot.exchange(0); count != 0)
     keep_losses({{trace::LossCause::NoSlot, 0, count, header_.lost_without_slot_first.load(),
-                  header_.lost_without_slot_last.load(),
-                  header_.memory_was_full.load() != 0 ? "shared memory was full" : "too many threads at once"}});
+                  header_.lost_without_slot_last.load(), no_ring_text(header_.no_ring_reason.load())}});
   if (const uint32_t count = header_.unrecorded_children.exchange(0); count != 0)
     keep_losses(
         {{trace::LossCause::Unrecorded, 0, count, 0, 0,

@@ -13,8 +13,11 @@
 namespace kymo::record {
 namespace {
 
+// No lock protects the places: a forked child could inherit it locked.
+constexpr uintptr_t kFree = 0, kTaken = 1;
+
 struct Guarded {
-  std::atomic<uintptr_t> begin;  // 0: a free place
+  std::atomic<uintptr_t> begin;  // kFree, kTaken (being filled in), or the address
   uint64_t bytes;
   uint64_t slots_offset, slot_bytes;  // as the header said before it was gone
   uint32_t slot_capacity, ring_cells;
@@ -41,7 +44,7 @@ void restore_slots(const Guarded& place, char* base) noexcept {
 bool replace_memory(uintptr_t address) noexcept {
   for (Guarded& place : guarded) {
     const uintptr_t begin = place.begin.load(std::memory_order_acquire);
-    if (begin == 0 || address < begin || address >= begin + place.bytes) continue;
+    if (begin <= kTaken || address < begin || address >= begin + place.bytes) continue;
     if (place.cut.exchange(true)) return true;  // another thread has just done it
     auto* const base = reinterpret_cast<char*>(begin);
     if (mmap(base, place.bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
@@ -60,10 +63,13 @@ bool replace_memory(uintptr_t address) noexcept {
 }
 
 void on_bus_error(int number, siginfo_t* info, void* context) noexcept {
-  if (replace_memory(reinterpret_cast<uintptr_t>(info->si_addr))) return;
+  const bool is_fault = info->si_code > 0;  // otherwise somebody has sent the signal
+  if (is_fault && replace_memory(reinterpret_cast<uintptr_t>(info->si_addr))) return;
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(number);
+  if (!is_fault && before.sa_handler == SIG_IGN) return;
   signal(number, SIG_DFL);  // the access is made again, and ends the program as it would have
+  if (!is_fault) raise(number);
 }
 
 void install() noexcept {
@@ -79,15 +85,13 @@ Guarded* find(const Mapping& mapping) noexcept {
   return nullptr;
 }
 
-constinit pthread_mutex_t places = PTHREAD_MUTEX_INITIALIZER;
-
 }  // namespace
 
 void guard_against_cuts(const Mapping& mapping, Side side) noexcept {
   pthread_once(&installed, install);
-  pthread_mutex_lock(&places);
   for (Guarded& place : guarded) {
-    if (place.begin.load(std::memory_order_relaxed) != 0) continue;
+    uintptr_t free = kFree;
+    if (!place.begin.compare_exchange_strong(free, kTaken, std::memory_order_acquire)) continue;
     const SegmentHeader& header = *mapping.header;
     place.bytes = mapping.bytes;
     place.slots_offset = header.slots_offset;
@@ -97,9 +101,8 @@ void guard_against_cuts(const Mapping& mapping, Side side) noexcept {
     place.side = side;
     place.cut.store(false, std::memory_order_relaxed);
     place.begin.store(reinterpret_cast<uintptr_t>(mapping.header), std::memory_order_release);
-    break;
+    return;
   }
-  pthread_mutex_unlock(&places);
 }
 
 bool was_cut(const Mapping& mapping) noexcept {
@@ -112,9 +115,7 @@ bool was_cut(const Mapping& mapping) noexcept {
 }
 
 void end_guard(const Mapping& mapping) noexcept {
-  pthread_mutex_lock(&places);
-  if (Guarded* place = find(mapping)) place->begin.store(0, std::memory_order_release);
-  pthread_mutex_unlock(&places);
+  if (Guarded* place = find(mapping)) place->begin.store(kFree, std::memory_order_release);
 }
 
 }  // namespace kymo::record

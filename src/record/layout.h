@@ -171,6 +171,8 @@ struct Registry {
 inline constexpr uint32_t kMaxSlots = 4096;
 inline constexpr uint32_t kOriginBytes = 8192;
 
+enum NoRing : uint32_t { kNoRingMemory = 1, kNoRingSlot = 2 };
+
 enum class RingPolicy : uint32_t { Block = 0, Drop = 1, Overwrite = 2 };
 enum class TickKind : uint32_t { Monotonic = 1, Tsc = 2, ArmCounter = 3 };  // as trace::ClockKind
 
@@ -209,7 +211,7 @@ struct SegmentHeader {
   std::atomic<uint32_t> slots_used;     // slots from this index on are unused
   std::atomic<uint64_t> lost_without_slot;
   std::atomic<uint64_t> lost_without_slot_first, lost_without_slot_last;
-  std::atomic<uint32_t> memory_was_full;      // a thread got no memory for a ring
+  std::atomic<uint32_t> no_ring_reason;       // why threads got no ring: NoRing bits; 0: only signal handlers got none
   std::atomic<uint32_t> unrecorded_children;  // forked children without a segment
   std::atomic<uint32_t> needs_collector;      // its process has no collector, and may not write the trace
   std::atomic<uint64_t> alive_until;          // ticks: when a collector last saw the process alive

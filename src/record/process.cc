@@ -181,13 +181,13 @@ bool external_options(SegmentOptions& options) noexcept {
     if (*end == ':' && strlen(end) < sizeof options.file_path) strcpy(options.file_path, end + 1);
   }
   if (const char* home = secure_getenv("KYMO_SESSION_HOME"); home != nullptr) {
-    uint64_t numbers[5] = {};
+    uint64_t numbers[6] = {};
     char* end = const_cast<char*>(home);
     for (uint64_t& number : numbers) {
       number = strtoull(end, &end, 10);
       if (*end == ':') ++end;
     }
-    options.home = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]};
+    options.home = {numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]};
   }
   return true;
 }

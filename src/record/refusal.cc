@@ -21,15 +21,17 @@ uint32_t refusal_address(const uint8_t (&session)[16], sockaddr_un& address) noe
   return static_cast<uint32_t>(offsetof(sockaddr_un, sun_path)) + 1 + static_cast<uint32_t>(length);
 }
 
-void send_refusal(const uint8_t (&session)[16], const char* why) noexcept {
+bool send_refusal(const uint8_t (&session)[16], const char* why) noexcept {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return;
+  if (fd < 0) return false;
   constexpr timeval kPatience{0, 200'000};
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
   sockaddr_un address;
   const uint32_t length = refusal_address(session, address);
-  sendto(fd, why, strnlen(why, kMostRefusalBytes), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length);
+  const size_t bytes = strnlen(why, kMostRefusalBytes);
+  const bool is_sent = sendto(fd, why, bytes, MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length) >= 0;
   close(fd);
+  return is_sent;
 }
 
 bool recorder_listens(const uint8_t (&session)[16]) noexcept {

@@ -111,7 +111,8 @@ bool is_in_reach(const Home& home, const char* folder) noexcept {
   if (home.root_inode == 0) return true;
   const Home here = home_of(folder);
   return (here.device == home.device && here.inode == home.inode) ||
-         (here.root_device == home.root_device && here.root_inode == home.root_inode);
+         (here.root_device == home.root_device && here.root_inode == home.root_inode && home.mounts != 0 &&
+          here.mounts == home.mounts);
 }
 
 bool is_open(const Mapping& mapping) noexcept {
@@ -126,7 +127,7 @@ Home home_of(const char* folder) noexcept {
   snprintf(path, sizeof path, "%s/..", folder);
   struct stat root, users;
   if (stat("/", &root) != 0 || stat(path, &users) != 0) return {};
-  return {users.st_dev, users.st_ino, root.st_dev, root.st_ino, network_namespace()};
+  return {users.st_dev, users.st_ino, root.st_dev, root.st_ino, mount_namespace(), network_namespace()};
 }
 
 Outcome segment_folder(char (&path)[kSegmentPathBytes]) noexcept {
@@ -326,6 +327,11 @@ uint64_t process_identity(uint32_t pid) noexcept {
 uint64_t pid_namespace() noexcept {
   struct stat status;
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+uint64_t mount_namespace() noexcept {
+  struct stat status;
+  return stat("/proc/self/ns/mnt", &status) == 0 ? status.st_ino : 0;
 }
 
 uint64_t network_namespace() noexcept {

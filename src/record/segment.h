@@ -15,9 +15,9 @@
 namespace kymo::record {
 
 // Identifies where the collector searches for segments: the folder of the users' folders, and its root folder. With it,
-// a process knows if the collector can find it (chroot, containers). `network` is the collector's network namespace.
+// a process knows if the collector can find it (chroot, containers). `mounts` and `network` are namespaces.
 struct Home {
-  uint64_t device = 0, inode = 0, root_device = 0, root_inode = 0, network = 0;  // 0: not known
+  uint64_t device = 0, inode = 0, root_device = 0, root_inode = 0, mounts = 0, network = 0;  // 0: not known
 };
 Home home_of(const char* folder) noexcept;  // of this process, with its segments in `folder`
 
@@ -64,9 +64,10 @@ bool allocate_slot(Mapping&, const char* path, uint32_t index) noexcept;
 // stack. 0: no such process.
 uint64_t process_identity(uint32_t pid) noexcept;
 
-// The PID and network namespaces of this process, as their inodes. 0: no /proc.
+// The namespaces of this process, as their inodes. 0: no /proc.
 uint64_t pid_namespace() noexcept;
 uint64_t network_namespace() noexcept;
+uint64_t mount_namespace() noexcept;
 
 // The holder of a segment locks one of its bytes: its process the first one, a collector in another process the second
 // one.

@@ -36,7 +36,7 @@ int take_new_slot(Process& shared, SegmentHeader& header) noexcept {
   if (index >= header.slot_capacity) return kNoneLeft;
   if (!allocate_slot(shared.mapping, shared.segment_path, index)) {
     header.slot_state[index].store(static_cast<uint32_t>(SlotState::Unused));
-    header.memory_was_full.store(1, std::memory_order_relaxed);
+    header.no_ring_reason.fetch_or(kNoRingMemory, std::memory_order_relaxed);
     return kNoMemory;
   }
   Slot& slot = slot_page(&header, index)->slot;
@@ -61,6 +61,7 @@ int take_index(Process& shared, SegmentHeader& header) noexcept {
       wait_for_collector(header, take_free))
     return index;
   index = take_new_slot(shared, header);
+  if (index == kNoneLeft) header.no_ring_reason.fetch_or(kNoRingSlot, std::memory_order_relaxed);
   if (index == kNoneLeft && may_wait) wait_for_collector(header, take_free);
   return index;
 }
@@ -84,7 +85,10 @@ SegmentHeader* begin_in_child(Process& shared) noexcept {
   if (!ready || header == nullptr) {
     set_mode(shared, kRecordingBit, false);
     shared.refused = shared.pid;  // what follows is the end of a range that began before this
-    if (!made) send_refusal(shared.options.session, made.why());
+    // The parent's memory came along with the fork, and the parent's collector reports the count.
+    SegmentHeader* const told = shared.parent_mapping.header;
+    if (!made && !send_refusal(shared.options.session, made.why()) && told != nullptr)
+      told->unrecorded_children.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
   if (restart == nullptr) start_recording(shared);

@@ -20,9 +20,15 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kymo)
 install(TARGETS ${libraries} kymo_all EXPORT kymoTargets)
 install(TARGETS kymo_command kymod)
 # kymod as a service of the host, and of a user who wants one alone: `systemctl enable --now kymod`, with --user or without.
+# Their path to kymod is known when they are installed: `cmake --install --prefix` may name another one.
 foreach(kind system user)
-  configure_file(${PROJECT_SOURCE_DIR}/packaging/${kind}/kymod.service.in
-    ${PROJECT_BINARY_DIR}/packaging/${kind}/kymod.service @ONLY)
+  install(CODE "
+    set(KYMO_BINDIR \"${CMAKE_INSTALL_BINDIR}\")
+    if(NOT IS_ABSOLUTE \"\${KYMO_BINDIR}\")
+      get_filename_component(KYMO_BINDIR \"\${CMAKE_INSTALL_PREFIX}/\${KYMO_BINDIR}\" ABSOLUTE)
+    endif()
+    configure_file(\"${PROJECT_SOURCE_DIR}/packaging/${kind}/kymod.service.in\"
+      \"${PROJECT_BINARY_DIR}/packaging/${kind}/kymod.service\" @ONLY)")
   install(FILES ${PROJECT_BINARY_DIR}/packaging/${kind}/kymod.service DESTINATION lib/systemd/${kind})
 endforeach()
 foreach(module kymo_lttng kymo_malloc kymo_plain_cpu)

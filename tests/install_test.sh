@@ -24,6 +24,10 @@ done
 if [[ -e $KYMO_BINARY_DIR/lib/libkymo_lttng.so && ! -e $prefix/lib/libkymo_lttng.so ]]; then
   fail "the module for LTTng is not installed"
 fi
+for kind in system user; do
+  grep -q "^ExecStart=$work/first/bin/kymod" "$prefix/lib/systemd/$kind/kymod.service" ||
+    fail "the $kind service does not start the installed kymod"
+done
 if grep -rq -e "$KYMO_SOURCE_DIR" -e "$work/first" "$prefix/lib/cmake" "$prefix/lib/pkgconfig"; then
   fail "the package names folders of this machine"
 fi

@@ -169,9 +169,10 @@ class [[nodiscard]] Range {
 #define KYMO_JOIN_(a, b) a##b
 #define KYMO_JOIN(a, b) KYMO_JOIN_(a, b)
 // KYMO_RANGE("step {}", i): a range to the end of the scope. The label must be a constant.
-#define KYMO_RANGE(label, ...)                                          \
-  static constinit ::kymo::Site KYMO_JOIN(kymo_site_, __LINE__){label}; \
-  const ::kymo::Range KYMO_JOIN(kymo_range_, __LINE__) { KYMO_JOIN(kymo_site_, __LINE__) __VA_OPT__(, ) __VA_ARGS__ }
+#define KYMO_RANGE(label, ...) KYMO_RANGE_(__COUNTER__, label __VA_OPT__(, ) __VA_ARGS__)
+#define KYMO_RANGE_(number, label, ...)                               \
+  static constinit ::kymo::Site KYMO_JOIN(kymo_site_, number){label}; \
+  const ::kymo::Range KYMO_JOIN(kymo_range_, number) { KYMO_JOIN(kymo_site_, number) __VA_OPT__(, ) __VA_ARGS__ }
 
 // Wraps `f`: each call of it is inside a range. The name is copied.
 template <class F>

@@ -26,7 +26,8 @@
 
 namespace kymo {
 
-// Marks the start of one more iteration of the program's main loop. Any thread may call it; it costs a few ns.
+// Marks the start of one more iteration of the program's main loop, also in the trace ("step 0", "step 1", …). Any
+// thread may call it; it costs a few ns.
 // `--iterations` counts these calls, from 0. Without them it counts ranges whose name begins with "step", "iteration"
 // or "ProfilerStep".
 KYMO_API void step() noexcept;

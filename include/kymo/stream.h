@@ -81,6 +81,8 @@ class KYMO_API Event {
   double elapsed_time(const Event& end) const;
 
  private:
+  EventState& state() const;  // throws Error if the event was moved away
+
   std::unique_ptr<EventState> state_;
 };
 

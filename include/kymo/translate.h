@@ -61,7 +61,8 @@ struct KernelParameter {
   Passing passing = Passing::Address;
   uint32_t index = 0;           // [[buffer(n)]]
   bool reports_errors = false;  // device c10::metal::ErrorMessages*: callers do not pass it
-  bool is_const = false;
+  bool is_const = false;        // declared so
+  bool is_written = false;      // the kernel itself writes to it; not set if only functions that it calls do
   // Of a value, or of the elements of a buffer or of group memory. Numbers, vectors and arrays of one kind of number
   // have `scalar` and `count`; other structures have None.
   Scalar scalar = Scalar::None;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/text.h"
 #include "device/error_buffer.h"
@@ -11,6 +12,21 @@
 
 namespace kymo::device {
 namespace {
+
+// A kernel that declares one may get the other: the same size, and the same kind of number.
+bool is_alike(DType given, DType declared) {
+  return size_of(given) == size_of(declared) && is_floating(given) == is_floating(declared) &&
+         (given == DType::F16) == (declared == DType::F16);
+}
+
+// A tensor of one f64 for `constant float&`: Metal has no such type, so its value is read and passed as a number.
+std::optional<KernelArgument> narrowed_value(const KernelArgument& given, const Parameter& parameter) {
+  if (given.kind() != KernelArgument::Kind::Tensor || parameter.type != DType::F32 || parameter.count != 1) return {};
+  if (parameter.kind == ParameterKind::Buffer && !parameter.is_value) return {};
+  const Tensor& tensor = given.tensor();
+  if (!tensor.is_defined() || tensor.dtype() != DType::F64 || tensor.shape().dimensions() != 0) return {};
+  return KernelArgument(tensor.to_host<double>()[0]);
+}
 
 size_t next_of_kind(const std::vector<Parameter>& parameters, bool buffer, size_t from) {
   while (from < parameters.size() && (parameters[from].kind == ParameterKind::Buffer) != buffer) ++from;
@@ -105,8 +121,12 @@ void Arguments::put(size_t position, const KernelArgument& given) {
 void Arguments::put_buffer(size_t position, const KernelArgument& given) {
   const Parameter& parameter = kernel_.info->parameters[position];
   using Kind = KernelArgument::Kind;
+  if (const auto narrowed = narrowed_value(given, parameter)) return put_buffer(position, *narrowed);
   if (given.kind() == Kind::Tensor) {
-    if (parameter.is_value) check_value_tensor(position, given.tensor());
+    if (parameter.is_value)
+      check_value_tensor(position, given.tensor());
+    else
+      check_elements(position, given.tensor());
     return put_tensor(position, given.tensor());
   }
   if (parameter.is_value) {
@@ -124,6 +144,10 @@ void Arguments::put_buffer(size_t position, const KernelArgument& given) {
   if (given.kind() != Kind::List && !(kernel_.info->is_translated && parameter.type)) {
     throw InvalidArgument(
         base::format("{} is a buffer and takes a tensor; it was given {}", which(position), noun(given)));
+  }
+  if (parameter.is_written) {
+    throw InvalidArgument(
+        base::format("{} is written by the kernel and takes a tensor; it was given {}", which(position), noun(given)));
   }
   std::vector<std::byte> bytes;
   const std::string wrong = store_elements(given, parameter, bytes);
@@ -174,21 +198,31 @@ void Arguments::put_address(size_t position, const Tensor& tensor) {
   indirect_.push_back(address);
 }
 
+// The kernel would read other numbers than the tensor has, or write beyond its end. Signed and unsigned integers of one
+// size are alike, and everything has bytes.
+void Arguments::check_elements(size_t position, const Tensor& tensor) const {
+  const Parameter& parameter = kernel_.info->parameters[position];
+  if (!tensor.is_defined() || !parameter.type || !kernel_.info->is_translated) return;
+  if (*parameter.type == DType::U8 || is_alike(tensor.dtype(), *parameter.type)) return;
+  throw InvalidArgument(base::format("{} points to {}, and was given a tensor of {} {}", which(position),
+                                     name_of(*parameter.type), name_of(tensor.dtype()), tensor.shape().text()));
+}
+
 // A value in a tensor: it must be large enough, and have the type that the kernel expects.
 void Arguments::check_value_tensor(size_t position, const Tensor& tensor) const {
   const Parameter& parameter = kernel_.info->parameters[position];
   if (!tensor.is_defined()) return;  // refused by use()
   const DType given = tensor.dtype();
-  const bool alike = !parameter.type || (size_of(given) == size_of(*parameter.type) &&
-                                         is_floating(given) == is_floating(*parameter.type) &&
-                                         (given == DType::F16) == (*parameter.type == DType::F16));
-  if (alike && tensor.storage()->bytes() - tensor.offset() >= parameter.bytes) return;
+  if ((!parameter.type || is_alike(given, *parameter.type)) &&
+      tensor.storage()->bytes() - tensor.offset() >= parameter.bytes)
+    return;
   throw InvalidArgument(base::format("{} takes {}, {} bytes, and was given a tensor of {} {}", which(position),
                                      type_text(parameter), parameter.bytes, name_of(given), tensor.shape().text()));
 }
 
 void Arguments::put_inline(size_t position, const KernelArgument& given) {
   const Parameter& parameter = kernel_.info->parameters[position];
+  if (const auto narrowed = narrowed_value(given, parameter)) return put_inline(position, *narrowed);
   std::byte* to = room(parameter.inline_bytes);
   std::memset(to, 0, parameter.inline_bytes);
   arguments_[position].data = to;

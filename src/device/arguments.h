@@ -20,8 +20,8 @@ class Storage;
 class Arguments {
  public:
   // Throws InvalidArgument that names the argument: a wrong number of arguments, a tensor for a number or a number for
-  // a tensor, a number that its type cannot hold, a list of the wrong length, a tensor of another device, more group
-  // memory than the device has.
+  // a tensor, a tensor of another type, a number that its type cannot hold, a list of the wrong length, a tensor of
+  // another device, more group memory than the device has.
   Arguments(const KernelState& kernel, std::span<const KernelArgument> given, StreamState& stream);
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
@@ -51,6 +51,7 @@ class Arguments {
   void put_local(size_t position, const KernelArgument& given);
   void fill_value(size_t position, const KernelArgument& given, std::byte* to);
   void put_list(size_t position, std::vector<std::byte> bytes);
+  void check_elements(size_t position, const Tensor& tensor) const;
   void check_value_tensor(size_t position, const Tensor& tensor) const;
   void check_group_memory() const;
   Address use(size_t position, const Tensor& tensor);

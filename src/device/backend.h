@@ -89,6 +89,7 @@ struct Parameter {
 
   // Only for translated kernels. Their buffers and group memory also have the `count` and `bytes` of one element.
   bool is_value = false;                        // of a Buffer: it holds one value, which may be passed as a value
+  bool is_written = false;                      // of a Buffer: the kernel may write to it
   bool is_addresses = false;                    // a value that contains only addresses
   bool reports_errors = false;                  // error_buffer.h: the runtime passes it if the caller does not
   uint32_t value_offset = 0, inline_bytes = 0;  // of an Inline: offset of its value, and size of the structure

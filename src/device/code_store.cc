@@ -17,7 +17,7 @@ namespace kymo::device {
 namespace {
 
 constexpr uint64_t kMagic = 0x45444f434f4d594bull;  // "KYMOCODE"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 4;
 constexpr uint64_t kLongestFile = uint64_t{1} << 30;
 
 // Empty: code must not be stored, or there is no folder for it.
@@ -32,7 +32,7 @@ std::string folder() {
 
 // A translated kernel's flags, and a parameter's.
 enum : uint8_t { kMatchedByKind = 1, kTranslated = 2, kUsesSimdgroups = 4, kTakesGrid = 8 };
-enum : uint8_t { kIsValue = 1, kIsAddresses = 2, kReportsErrors = 4 };
+enum : uint8_t { kIsValue = 1, kIsAddresses = 2, kReportsErrors = 4, kIsWritten = 8 };
 
 void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
   out.string(kernel.name);
@@ -55,7 +55,8 @@ void put_kernel(base::ByteWriter& out, const KernelInfo& kernel) {
     out.varint(parameter.count);
     out.varint(parameter.bytes);
     out.byte(static_cast<uint8_t>((parameter.is_value ? kIsValue : 0) | (parameter.is_addresses ? kIsAddresses : 0) |
-                                  (parameter.reports_errors ? kReportsErrors : 0)));
+                                  (parameter.reports_errors ? kReportsErrors : 0) |
+                                  (parameter.is_written ? kIsWritten : 0)));
     out.varint(parameter.value_offset);
     out.varint(parameter.inline_bytes);
   }
@@ -77,6 +78,7 @@ Parameter take_parameter(base::ByteReader& in) {
   parameter.is_value = (flags & kIsValue) != 0;
   parameter.is_addresses = (flags & kIsAddresses) != 0;
   parameter.reports_errors = (flags & kReportsErrors) != 0;
+  parameter.is_written = (flags & kIsWritten) != 0;
   parameter.value_offset = in.varint_as<uint32_t>("offset");
   parameter.inline_bytes = in.varint_as<uint32_t>("size");
   if (parameter.kind == ParameterKind::Inline && (parameter.value_offset > parameter.inline_bytes ||

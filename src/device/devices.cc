@@ -199,7 +199,7 @@ int device_count() {
   return 0;
 }
 
-bool is_available() { return device_count() > 0; }
+bool is_available() { return !forked_with_devices && device_count() > 0; }
 
 std::vector<BackendReport> list_devices() {
   const DeviceState* current = nullptr;

@@ -94,21 +94,26 @@ Event::~Event() = default;
 Event::Event(Event&&) noexcept = default;
 Event& Event::operator=(Event&&) noexcept = default;
 
-void Event::record() { state_->record(state_->device().current_stream()); }
-void Event::record(Stream stream) { state_->record(stream.state()); }
-void Event::wait() { state_->wait(state_->device().current_stream()); }
-void Event::wait(Stream stream) { state_->wait(stream.state()); }
-bool Event::query() const { return state_->query(); }
-void Event::synchronize() const { state_->synchronize(); }
+EventState& Event::state() const {
+  if (state_ == nullptr) throw Error("this event was moved to another one: use that");
+  return *state_;
+}
+
+void Event::record() { state().record(state().device().current_stream()); }
+void Event::record(Stream stream) { state().record(stream.state()); }
+void Event::wait() { state().wait(state().device().current_stream()); }
+void Event::wait(Stream stream) { state().wait(stream.state()); }
+bool Event::query() const { return state().query(); }
+void Event::synchronize() const { state().synchronize(); }
 
 double Event::elapsed_time(const Event& end) const {
-  DeviceState& device = state_->device();
-  if (&device != &end.state_->device()) {
+  DeviceState& device = state().device();
+  if (&device != &end.state().device()) {
     throw InvalidArgument(
         base::format("cannot measure the time between an event of {} and an event of {}: use events of one device",
-                     device.name(), end.state_->device().name()));
+                     device.name(), end.state().device().name()));
   }
-  const uint64_t first = state_->time("first"), last = end.state_->time("second");
+  const uint64_t first = state().time("first"), last = end.state().time("second");
   const DeviceInfo& info = device.info();
   const uint64_t mask = info.clock_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << info.clock_bits) - 1;
   const uint64_t ticks = (last - first) & mask;

@@ -26,6 +26,20 @@ TEST_P(EventTest, AnEventThatWasNeverRecordedIsNotReachedAndNotWaitedFor) {
   event.wait();
 }
 
+TEST_P(EventTest, AnEventThatWasMovedAwaySaysSo) {
+  Event event(true);
+  Event other = std::move(event);
+  // NOLINTBEGIN(bugprone-use-after-move): that is the point
+  EXPECT_THROW(event.record(), Error);
+  EXPECT_THROW(event.wait(), Error);
+  EXPECT_THROW((void)event.query(), Error);
+  EXPECT_THROW(event.synchronize(), Error);
+  EXPECT_THROW((void)other.elapsed_time(event), Error);
+  // NOLINTEND(bugprone-use-after-move)
+  other.record();
+  other.synchronize();
+}
+
 TEST_P(EventTest, WorkTakesTime) {
   const Tensor x = zeros({1 << 18});
   Event begin(true), end(true);

@@ -54,7 +54,6 @@ class EmptyProgram final : public Program {
 
 std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const CompileOptions& options, Owner owner) {
   device_.check_usable();
-  if (text.empty()) throw InvalidArgument("the source is empty: there is nothing to compile");
   Source source;
   source.language = choose_language(text, device_.info());
   source.text = text;
@@ -105,6 +104,7 @@ std::unique_ptr<Program> LibraryCache::make(const Source& source, const CompileO
 
 std::unique_ptr<Program> LibraryCache::compile(const Source& source, const CompileOptions& options) {
   Accelerator& accelerator = device_.accelerator();
+  if (source.text.empty()) return std::make_unique<EmptyProgram>();
   if (source.language != Language::Metal) return accelerator.compile(source);
   const MetalTranslation translation = translate_metal(source.text, options, device_.info());
   if (translation.kernels.empty()) return std::make_unique<EmptyProgram>();

@@ -32,6 +32,52 @@ kernel void none(device int* out, constant int& a, uint i [[thread_position_in_g
   EXPECT_THAT(out.to_host<int32_t>(), Each(1205 + kArgumentCount));
 }
 
+TEST_P(MetalArgumentTest, TensorsOfAnotherTypeAreRefused) {
+  const ShaderLibrary library = metal(R"(
+kernel void floats(device float* out, device const float* in, uint i [[thread_position_in_grid]]) { out[i] = in[i]; }
+kernel void words(device uint* out, uint i [[thread_position_in_grid]]) { out[i] = i; }
+kernel void pairs(device float2* out, uint i [[thread_position_in_grid]]) { out[i] = float2(i, 1); }
+kernel void bytes(device uchar* out, uint i [[thread_position_in_grid]]) { out[i] = 255; }
+kernel void halves(device half* out, uint i [[thread_position_in_grid]]) { out[i] = i; }
+)");
+  const Tensor floats = zeros({4});
+  const auto refused = [&](const char* name, const Tensor& out) {
+    return refusal([&] { library[name].threads(1)(out); });
+  };
+  EXPECT_THAT(refusal([&] { library["floats"](zeros({4}, DType::I16), floats); }),
+              HasSubstr("argument 1 (out) of kernel \"floats\" points to f32, and was given a tensor of i16 [4]"));
+  EXPECT_THAT(refusal([&] { library["floats"](floats, zeros({4}, DType::I32)); }), HasSubstr("a tensor of i32 [4]"));
+  EXPECT_THAT(refused("words", floats), HasSubstr("points to u32"));
+  EXPECT_THAT(refused("pairs", zeros({4}, DType::I32)), HasSubstr("points to f32"));
+  EXPECT_THAT(refused("halves", zeros({4}, DType::BF16)), HasSubstr("points to f16"));
+  EXPECT_THAT(refused("words", zeros({4}, DType::I32)), HasSubstr("nothing was refused"));
+  EXPECT_THAT(refused("pairs", floats), HasSubstr("nothing was refused"));
+  EXPECT_THAT(refused("bytes", floats), HasSubstr("nothing was refused"));
+}
+
+TEST_P(MetalArgumentTest, OutputsAreTensors) {
+  const ShaderLibrary library = metal(R"(
+kernel void copy(device float* out, device const float* in, constant float* more, uint i [[thread_position_in_grid]]) { out[i] = in[i] + more[i]; }
+)");
+  const Tensor out = zeros({2});
+  const std::vector<float> list{1, 2};
+  EXPECT_THAT(refusal([&] { library["copy"].threads(2)(list, out, out); }),
+              HasSubstr("argument 1 (out) of kernel \"copy\" is written by the kernel and takes a tensor"));
+  EXPECT_THAT(refusal([&] { library["copy"].threads(2)(1.0, out, out); }), HasSubstr("it was given a number"));
+  library["copy"].threads(2)(out, list, list);
+  EXPECT_THAT(out.to_host<float>(), ElementsAre(2, 4));
+}
+
+TEST_P(MetalArgumentTest, ATensorOfOneDoubleIsNarrowed) {
+  const ShaderLibrary library = metal(R"(
+kernel void fill(device float* out, constant float& value, uint i [[thread_position_in_grid]]) { out[i] = value; }
+)");
+  const Tensor out = zeros({3});
+  library["fill"](out, full({}, 2.5, DType::F64));
+  EXPECT_THAT(out.to_host<float>(), Each(2.5f));
+  EXPECT_THAT(refusal([&] { library["fill"](out, full({1}, 2.5, DType::F64)); }), HasSubstr("a tensor of f64 [1]"));
+}
+
 TEST_P(MetalArgumentTest, ManyArguments) {
   const ShaderLibrary library = metal(R"(
 kernel void buffers(device float* out, device const float* a, device const float* b, device const float* c, device const float* d, device const float* e, device const float* f,

@@ -90,9 +90,12 @@ Parameter parameter_of_metal(const shader::KernelParameter& from) {
       break;
   }
   parameter.type = dtype_of_metal(from.scalar);
+  // c10's atomics of small types are made of atomic<uint>: their tensors have another type.
+  if (parameter.kind == ParameterKind::Buffer && from.type.find("atomic") != from.type.npos) parameter.type.reset();
   parameter.count = from.count;
   parameter.bytes = from.bytes;
   parameter.is_value = from.kind == shader::KernelParameter::Kind::Value;
+  parameter.is_written = from.is_written;
   parameter.is_addresses = from.is_addresses;
   parameter.reports_errors = from.reports_errors;
   parameter.value_offset = from.value_offset;

@@ -1,6 +1,7 @@
 #include "ondemand/iterations.h"
 
 #include "base/clock.h"
+#include "kymo/annotate.h"
 #include "kymo/ondemand.h"
 #include "kymo/sink_calls.h"
 #include "ondemand/wake.h"
@@ -104,6 +105,9 @@ uint64_t first_iteration(uint64_t next, uint64_t roundup) noexcept {
 }  // namespace kymo::ondemand
 
 namespace kymo {
-void step() noexcept { ondemand::stepped.begin_one(); }
+void step() noexcept {
+  const uint64_t number = ondemand::stepped.begin_one();
+  mark(Label("step {}", "kymo"), number);
+}
 uint64_t steps() noexcept { return ondemand::stepped.begun(); }
 }  // namespace kymo

@@ -13,10 +13,11 @@ namespace kymo::ondemand {
 // A sequence of iterations, numbered from 0. Any thread can begin one; one thread waits.
 class Iterations {
  public:
-  void begin_one() noexcept {
+  uint64_t begin_one() noexcept {  // returns its number
     // Sequentially consistent with wait_for(), otherwise each of the two could miss the other.
     const uint64_t number = begun_.fetch_add(1, std::memory_order_seq_cst);
     if (__builtin_expect(number >= armed_.load(std::memory_order_seq_cst), 0)) reached(number);
+    return number;
   }
   uint64_t begun() const noexcept { return begun_.load(std::memory_order_relaxed); }
 

@@ -32,6 +32,13 @@ TEST(DepthTest, PopOnAnEmptyStackIsMinusOne) {
   EXPECT_EQ(range_pop(), -1);
 }
 
+TEST(RangeTest, OneLineMayHaveSeveral) {
+  // clang-format off
+  { KYMO_RANGE("outer"); KYMO_RANGE("inner {}", 1); EXPECT_EQ(range_push("a"), 0); }
+  // clang-format on
+  EXPECT_EQ(range_pop(), 0);
+}
+
 TEST(DepthTest, EachThreadHasItsOwn) {
   range_push("outer");
   std::thread([] { EXPECT_EQ(range_push("other"), 0); }).join();

@@ -110,6 +110,47 @@ void reflect_type(KernelParameter& parameter, const Type* type) {
     parameter.scalar = reflect_scalar(row.of);
 }
 
+// The variable whose memory a pointer leads to, if that can be seen without following other variables. Null: not known.
+const ir::Variable* reflect_root(const ir::Expression* pointer) {
+  while (true) {
+    switch (pointer->kind) {
+      case ir::ExpressionKind::Variable:
+        return pointer->variable;
+      case ir::ExpressionKind::PointerAdd:
+      case ir::ExpressionKind::PointerCast:
+        pointer = pointer->operands[0];
+        break;
+      case ir::ExpressionKind::AddressOf:
+      case ir::ExpressionKind::Decay: {
+        const ir::Expression& root = ir::place_root(*pointer->operands[0]);
+        if (root.kind != ir::ExpressionKind::Dereference) return nullptr;
+        pointer = root.operands[0];
+        break;
+      }
+      default:
+        return nullptr;
+    }
+  }
+}
+
+// The pointers through which the function itself writes: `out[i] = …`, and atomic operations.
+std::unordered_set<const ir::Variable*> reflect_written(const ir::Function& kernel) {
+  std::unordered_set<const ir::Variable*> written;
+  walk_block(kernel.body, Overloaded{[&](const ir::Statement& statement) {
+                                       if (statement.kind != ir::StatementKind::Assign) return;
+                                       const ir::Expression& root = ir::place_root(*statement.place);
+                                       if (root.kind == ir::ExpressionKind::Dereference)
+                                         written.insert(reflect_root(root.operands[0]));
+                                     },
+                                     [&](const ir::Expression& expression) {
+                                       if (expression.kind == ir::ExpressionKind::Intrinsic &&
+                                           expression.intrinsic > ir::Intrinsic::AtomicLoad &&
+                                           expression.intrinsic <= ir::Intrinsic::AtomicMax)
+                                         written.insert(reflect_root(expression.operands[0]));
+                                     }});
+  return written;
+}
+
 KernelParameter reflect_parameter(const ir::Binding& binding) {
   KernelParameter parameter;
   const Type* type = binding.variable->type;
@@ -178,7 +219,11 @@ Kernel reflect(const ir::Module&, const ir::Function& kernel) {
   Kernel described;
   described.name = kernel.host_name.empty() ? kernel.name : kernel.host_name;
   described.symbol = legal_name(described.name);
-  for (const ir::Binding& binding : kernel.bindings) described.parameters.push_back(reflect_parameter(binding));
+  const auto written = reflect_written(kernel);
+  for (const ir::Binding& binding : kernel.bindings) {
+    described.parameters.push_back(reflect_parameter(binding));
+    described.parameters.back().is_written = written.contains(binding.variable);
+  }
   const ReflectFacts facts = reflect_facts(kernel);
   described.group_memory = reflect_clamped(facts.group_memory);
   described.uses_simdgroups = facts.uses_simdgroups;

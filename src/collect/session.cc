@@ -150,10 +150,12 @@ void after_fork_in_child() noexcept {
 // collector of a process that it comes from takes it over, as long as that one runs. False: there is no segment.
 bool record_for_relatives(OwnSession& session) noexcept {
   record::Process& shared = *record::process();
-  if (!record::ensure_segment(shared)) {
-    // Its memory came along with the fork, and its collector will tell.
-    if (record::SegmentHeader* parent = shared.parent_mapping.header; parent != nullptr && !session.said_unrecorded)
-      parent->unrecorded_children.fetch_add(1);
+  if (const record::Outcome made = record::ensure_segment(shared); !made) {
+    // The child has inherited this memory. The parent's collector reports the count, if it still runs.
+    record::SegmentHeader* const parent = shared.parent_mapping.header;
+    if (parent == nullptr || session.said_unrecorded) return false;
+    parent->unrecorded_children.fetch_add(1);
+    if (parent->closed.load() != 0) base::say_to_user("not recording: ", made.why());
     return false;
   }
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);

@@ -16,7 +16,7 @@ DecodeAhead::DecodeAhead(const std::vector<trace::EventChunk>& chunks, Decode de
   try {
     for (unsigned i = 0; i < helpers && i + 1 < chunks.size(); ++i) helpers_.emplace_back([this] { help(); });
   } catch (const std::system_error&) {
-    // The system gives no more threads. Fewer do as well: the consumer decodes what nobody else does.
+    // The system gives no more threads. Fewer are enough, because the consumer decodes the chunks that no helper takes.
   }
 }
 
@@ -50,7 +50,7 @@ const DecodeAhead::Item* DecodeAhead::next() {
   return &slot.item;
 }
 
-// Claims the next chunk and decodes it without the lock.
+// Claims the next chunk. Decodes it without holding the lock.
 void DecodeAhead::decode_one(std::unique_lock<std::mutex>& lock) {
   const trace::EventChunk& chunk = chunks_[claimed_];
   Slot& slot = slot_of(claimed_);

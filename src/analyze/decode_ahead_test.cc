@@ -18,7 +18,7 @@ std::vector<trace::EventChunk> numbered_chunks(size_t count) {
   return chunks;
 }
 
-TEST(DecodeAheadTest, ChunksComeInOrderHoweverLongEachTakes) {
+TEST(DecodeAheadTest, ChunksComeInOrderForAnyDecodingTime) {
   const auto chunks = numbered_chunks(200);
   DecodeAhead ahead(
       chunks,
@@ -37,7 +37,7 @@ TEST(DecodeAheadTest, ChunksComeInOrderHoweverLongEachTakes) {
   EXPECT_EQ(ahead.next(), nullptr);
 }
 
-TEST(DecodeAheadTest, AnErrorBelongsToItsChunkOnly) {
+TEST(DecodeAheadTest, ErrorAffectsOnlyItsChunk) {
   const auto chunks = numbered_chunks(10);
   DecodeAhead ahead(
       chunks,
@@ -48,14 +48,14 @@ TEST(DecodeAheadTest, AnErrorBelongsToItsChunkOnly) {
   for (size_t i = 0; i < chunks.size(); ++i) EXPECT_EQ(ahead.next()->error, i == 4 ? "broken" : "");
 }
 
-TEST(DecodeAheadTest, AnythingElseThatIsThrownComesOut) {
+TEST(DecodeAheadTest, OtherExceptionsReachTheCaller) {
   const auto chunks = numbered_chunks(3);
   DecodeAhead ahead(
       chunks, [](const trace::EventChunk&, trace::EventBatch&) { throw std::bad_alloc(); }, 1);
   EXPECT_THROW(ahead.next(), std::bad_alloc);
 }
 
-TEST(DecodeAheadTest, WorksWithoutHelpersAndStopsHalfway) {
+TEST(DecodeAheadTest, WorksWithoutHelpersAndCanStopEarly) {
   const auto chunks = numbered_chunks(50);
   for (unsigned helpers : {0u, 2u}) {
     std::atomic<int> decoded = 0;

@@ -9,12 +9,13 @@ namespace {
 
 constexpr size_t kFirstRoom = 64;
 
-// Nearest rank: the smallest value with at least this share of all at or below it. Zero-based; `count` is not 0.
+// Nearest rank: the smallest value such that at least this share of all values is less or equal. Zero-based; `count` is
+// not 0.
 uint64_t rank_of(uint64_t count, uint64_t percent) {
   return (count / 100) * percent + ((count % 100) * percent + 99) / 100 - 1;
 }
 
-// The value of this rank. A histogram tells which few values it is among, so that not all need to be moved about.
+// The value of this rank. A histogram finds the bucket of the value, so that only a few values must be sorted.
 uint64_t select(std::span<const uint64_t> values, const LogHistogram& histogram, uint64_t rank) {
   const auto [bucket, before] = histogram.locate(rank);
   std::vector<uint64_t> candidates;
@@ -41,11 +42,11 @@ Quantiles exact_quantiles(std::span<double> ns) {
   const auto p99 = ns.begin() + static_cast<ptrdiff_t>(rank_of(ns.size(), 99));
   std::nth_element(ns.begin(), median, ns.end());
   const double median_ns = *median;
-  std::nth_element(median, p99, ns.end());  // what is above the median is behind it by now
+  std::nth_element(median, p99, ns.end());  // all values above the median are after it now
   return {median_ns, *p99, false};
 }
 
-// Buckets of different clocks do not line up, so they are not added up but sorted by what they mean.
+// Buckets of different clocks do not line up. So they are not added up, but sorted by their values in nanoseconds.
 Quantiles histogram_quantiles(std::span<const ScaledDurations> sets) {
   std::vector<std::pair<double, uint64_t>> buckets;
   uint64_t count = 0;
@@ -80,7 +81,7 @@ void ExactBudget::take(uint64_t more) {
     if (kept_ <= in_total_ / 2 || set->room() < kWorthConverting) break;
     set->histogram();
   }
-  // Nothing worth converting was left: let the small ones grow a while before looking again.
+  // No set is worth converting. Let the small sets grow before the next check.
   if (kept_ > in_total_) in_total_ = 2 * kept_;
 }
 
@@ -95,7 +96,7 @@ void Durations::add_slowly(uint64_t ticks) {
       exact_[used_++] = ticks;
       return;
     }
-    budget_.give_back(more);  // to make the room it asked for, this very set was converted
+    budget_.give_back(more);  // take() converted this set to make room
   }
   histogram_->add(ticks);
 }

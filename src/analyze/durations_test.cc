@@ -23,7 +23,7 @@ TEST(DurationsTest, QuantilesAreNearestRank) {
   EXPECT_FALSE(q.approximate);
 }
 
-TEST(DurationsTest, OneDurationIsAllItsQuantiles) {
+TEST(DurationsTest, SingleDurationIsEveryQuantile) {
   ExactBudget budget(kUnlimited, kUnlimited);
   Durations durations(budget);
   durations.add(7);
@@ -68,7 +68,7 @@ TEST(DurationsTest, AgreesWithSorting) {
   }
 }
 
-TEST(DurationsTest, TooManyForOneSetBecomeAHistogramWithinTheStatedError) {
+TEST(DurationsTest, TooManyDurationsBecomeAHistogramWithinTheStatedError) {
   ExactBudget budget(1000, kUnlimited);
   Durations durations(budget);
   for (uint64_t i = 1; i <= 100'000; ++i) durations.add(i);
@@ -81,7 +81,7 @@ TEST(DurationsTest, TooManyForOneSetBecomeAHistogramWithinTheStatedError) {
   EXPECT_NEAR(q.p99_ns, 99'000, 99'000 * LogHistogram::kRelativeError);
 }
 
-TEST(DurationsTest, UpToTheLimitAllStayExact) {
+TEST(DurationsTest, DurationsStayExactUpToTheLimit) {
   ExactBudget budget(1000, kUnlimited);
   Durations durations(budget);
   for (uint64_t i = 0; i < 1000; ++i) durations.add(i);
@@ -90,7 +90,7 @@ TEST(DurationsTest, UpToTheLimitAllStayExact) {
   EXPECT_FALSE(durations.is_exact());
 }
 
-TEST(DurationsTest, WhenTheSumIsTooLargeTheLargestGoFirst) {
+TEST(DurationsTest, LargestSetIsConvertedFirstWhenTheTotalIsTooLarge) {
   ExactBudget budget(kUnlimited, 20'000);
   Durations small(budget), large(budget);
   for (uint64_t i = 0; i < 100; ++i) small.add(i);
@@ -99,7 +99,7 @@ TEST(DurationsTest, WhenTheSumIsTooLargeTheLargestGoFirst) {
   EXPECT_FALSE(large.is_exact());
 }
 
-TEST(DurationsTest, ManySmallSetsAreLeftExact) {
+TEST(DurationsTest, ManySmallSetsStayExact) {
   ExactBudget budget(kUnlimited, 10'000);
   std::deque<Durations> sets;
   for (int i = 0; i < 1000; ++i) {

@@ -22,7 +22,7 @@ TrackKey track_of(const LossSummary& loss) { return {loss.track_kind, loss.track
 
 void add_to(LossSummary& sum, const LossSummary& loss) {
   sum.count += loss.count;
-  if (loss.last_realtime_ns == 0) return;  // its time is not known
+  if (loss.last_realtime_ns == 0) return;  // its time is unknown
   const bool has_time = sum.last_realtime_ns != 0;
   sum.first_realtime_ns = has_time ? std::min(sum.first_realtime_ns, loss.first_realtime_ns) : loss.first_realtime_ns;
   sum.last_realtime_ns = std::max(sum.last_realtime_ns, loss.last_realtime_ns);

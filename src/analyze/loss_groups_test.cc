@@ -15,7 +15,7 @@ LossSummary loss_at(int64_t ns, const std::string& track, uint64_t count = 1) {
   return loss;
 }
 
-TEST(LossGroupsTest, AThousandEqualLossesAreOne) {
+TEST(LossGroupsTest, ThousandEqualLossesAreOneGroup) {
   std::vector<LossSummary> losses;
   for (int64_t i = 0; i < 1000; ++i) losses.push_back(loss_at(5000 - i, "worker"));
   const auto groups = group_losses(losses, LossGroups::ByTrack);
@@ -40,7 +40,7 @@ TEST(LossGroupsTest, TracksAreCombinedOnlyByProcess) {
   EXPECT_EQ(by_process[0].track, "");
 }
 
-TEST(LossGroupsTest, CauseProcessAndDetailStayApart) {
+TEST(LossGroupsTest, DifferentCausesProcessesAndDetailsAreSeparate) {
   std::vector<LossSummary> losses(4, loss_at(1, "a"));
   losses[1].cause = trace::LossCause::RingFull;
   losses[2].pid = 43;
@@ -48,7 +48,7 @@ TEST(LossGroupsTest, CauseProcessAndDetailStayApart) {
   EXPECT_EQ(group_losses(losses, LossGroups::ByProcess).size(), 4u);
 }
 
-TEST(LossGroupsTest, ALossWithoutATimeChangesNoTime) {
+TEST(LossGroupsTest, LossWithoutATimeDoesNotChangeTheTimes) {
   const auto groups = group_losses({loss_at(0, "a"), loss_at(7, "a"), loss_at(0, "a")}, LossGroups::ByTrack);
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(groups[0].first_realtime_ns, 7);

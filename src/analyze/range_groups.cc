@@ -9,7 +9,7 @@ namespace kymo::analyze {
 
 namespace {
 
-// Class ids are given out in order, so a table by id is nearly full; a forged id must not make it huge.
+// Class ids are assigned in order, so a table by id is nearly full. A forged id must not make the table huge.
 size_t table_size(const std::map<uint32_t, trace::EventClass>& classes) {
   constexpr size_t kAlways = 1024;
   const size_t wanted = classes.empty() ? 1 : classes.rbegin()->first + size_t{1};
@@ -19,7 +19,7 @@ size_t table_size(const std::map<uint32_t, trace::EventClass>& classes) {
 constexpr size_t kMaxTexts = 1 << 16;
 
 uint64_t rounded(double ns) {
-  constexpr double kLongest = 9e18;  // some 285 years
+  constexpr double kLongest = 9e18;  // about 285 years
   return static_cast<uint64_t>(std::llround(std::min(ns, kLongest)));
 }
 
@@ -53,7 +53,7 @@ RangeRow make_row(const RangeKey& key, const std::vector<RangeSums*>& parts) {
   const Quantiles q = quantiles(durations);
   row.approximate = q.approximate;
   row.relative_error = q.approximate ? LogHistogram::kRelativeError : 0;
-  // The middle of a bucket may lie outside of what was seen; the truth does not.
+  // The middle of a bucket may lie outside of the observed range. The real value cannot.
   row.median_ns = std::clamp(rounded(q.median_ns), row.min_ns, row.max_ns);
   row.p99_ns = std::clamp(rounded(q.p99_ns), row.min_ns, row.max_ns);
   return row;
@@ -84,7 +84,7 @@ std::vector<RangeRow> RangeGroups::rows() {
     RangeRow row = make_row(key, parts);
     if (row.count != 0) rows.push_back(std::move(row));
   }
-  // Groups come by name, and rows of one length stay in that order.
+  // Groups are sorted by name, and rows with equal totals keep that order.
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
   return rows;
 }

@@ -5,7 +5,7 @@
 namespace kymo::analyze {
 namespace {
 
-TEST(SelfTimeTest, AParentIsLessItsDirectChildrenOnly) {
+TEST(SelfTimeTest, ParentExcludesOnlyItsDirectChildren) {
   SelfTime self;
   EXPECT_EQ(self.of(2, 10), 10u);
   EXPECT_EQ(self.of(1, 30), 20u);
@@ -14,13 +14,13 @@ TEST(SelfTimeTest, AParentIsLessItsDirectChildrenOnly) {
   EXPECT_EQ(self.of(0, 7), 7u) << "the next sibling has none of those children";
 }
 
-TEST(SelfTimeTest, ChildrenLongerThanTheirParentLeaveItZero) {
+TEST(SelfTimeTest, ChildrenLongerThanTheirParentLeaveZeroSelfTime) {
   SelfTime self;
   self.of(1, 50);
   EXPECT_EQ(self.of(0, 20), 0u);
 }
 
-TEST(SelfTimeTest, RecursionOfAnyDepthComesOutRight) {
+TEST(SelfTimeTest, RecursionOfAnyDepthIsCorrect) {
   SelfTime self;
   for (uint32_t depth = UINT16_MAX; depth > 0; --depth) {
     const uint64_t duration = 10ull * (UINT16_MAX - depth + 1);
@@ -28,7 +28,7 @@ TEST(SelfTimeTest, RecursionOfAnyDepthComesOutRight) {
   }
 }
 
-TEST(SelfTimeTest, LanesNestApart) {
+TEST(SelfTimeTest, LanesNestSeparately) {
   SelfTime self;
   EXPECT_EQ(self.of(0, 1, 10), 10u);
   EXPECT_EQ(self.of(3, 1, 20), 20u);
@@ -41,10 +41,10 @@ TEST(SelfTimeTest, AfterAGapOnlyRangesOpenOnBothSidesKeepTheirChildren) {
   SelfTime self;
   self.of(2, 10);
   self.of(1, 30);
-  self.of(2, 4);  // its parent's end is in the gap
+  self.of(2, 4);  // its parent ends in the gap
   std::vector<trace::OpenRange> open(2);
-  open[0].start = 1000;  // since before the gap
-  open[1].start = 5000;  // since inside it
+  open[0].start = 1000;  // open since before the gap
+  open[1].start = 5000;  // opened in the gap
   self.resume(open, 2000);
   EXPECT_EQ(self.of(1, 50), 50u);
   EXPECT_EQ(self.of(0, 200), 120u);

@@ -18,11 +18,11 @@ namespace kymo::analyze {
 
 namespace {
 
-// Adding up is several times faster than decoding, so a few helpers keep one consumer busy.
+// Adding up is several times faster than decoding, so a few helpers are enough for one consumer.
 constexpr unsigned kMaxHelpers = 5;
 constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
 
-// What is kept of a track from one of its chunks to the next.
+// The state of a track between two of its chunks.
 struct TrackState {
   uint32_t writer = 0;
   const trace::ClockMap* clock = nullptr;
@@ -32,7 +32,7 @@ struct TrackState {
   bool begun = false;
   uint32_t ring = 0;
   uint64_t sequence_end = 0;
-  uint64_t last = 0;                   // ticks of the latest event so far
+  uint64_t last = 0;                   // ticks of the last event so far
   std::vector<trace::OpenRange> open;  // after the last chunk
 };
 
@@ -88,7 +88,8 @@ Statistics Computation::run() {
   return std::move(result_);
 }
 
-// What is open where the trace ends lasted until its process was last seen alive, by an event or by its collector.
+// A range that is open at the end of the trace lasts until its process was last seen alive, by an event or by its
+// collector.
 void Computation::add_unfinished() {
   std::vector<int64_t> ends_ns(writers_.size(), std::numeric_limits<int64_t>::min());
   for (const auto& [key, track] : tracks_) {
@@ -125,7 +126,7 @@ void Computation::decode(const trace::EventChunk& chunk, trace::EventBatch& into
   if (by_name && options_.full_text) parts |= trace::kRangeValues;
   reader_.read(chunk, into, parts);
 
-  // Names that come with the event are rare; only the chunks that have some pay for reading values.
+  // Names that are stored with the event are rare. Only chunks that have such names need to read values.
   if (!by_name || options_.full_text) return;
   uint32_t inline_names = 0;
   for (const uint32_t class_id : into.ranges.class_id) inline_names += class_id == trace::kInlineName;
@@ -158,9 +159,9 @@ void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& b
   }
 }
 
-// The loop everything is built around.
+// The hot loop of the computation.
 void Computation::add_ranges(TrackState& track, const trace::Ranges& ranges) {
-  SelfTime self = std::move(track.self);  // a local: its pointer stays in a register
+  SelfTime self = std::move(track.self);  // a local variable, so that its pointer stays in a register
   ClassSlots& slots = *track.slots;
   const uint64_t* const duration = ranges.duration.data();
   const uint32_t* const class_id = ranges.class_id.data();
@@ -170,7 +171,7 @@ void Computation::add_ranges(TrackState& track, const trace::Ranges& ranges) {
   track.self = std::move(self);
 }
 
-// The same with lanes, and with names that depend on the events' values.
+// The same, but with lanes and with names that depend on the values of the events.
 void Computation::add_ranges_by_text(TrackState& track, const trace::Ranges& ranges) {
   const bool has_lanes = !ranges.lane.empty();
   trace::ValueCursor cursor(ranges.values);
@@ -215,7 +216,7 @@ ClassSlots& Computation::slots_of(const trace::WriterInfo& writer, const trace::
   const bool on_device = track.kind == trace::TrackKind::DeviceQueue;
   std::unique_ptr<ClassSlots>& slots = slots_[{writer.id, clock_or_track, across_threads, on_device}];
   if (slots == nullptr) {
-    constexpr uint64_t kManyTicks = uint64_t{1} << 40;  // one tick would lose the digits behind the point
+    constexpr uint64_t kManyTicks = uint64_t{1} << 40;  // a single tick would lose the fraction
     const double tick = clock_of(writer, track.clock).to_ns(kManyTicks) / static_cast<double>(kManyTicks);
     slots = std::make_unique<ClassSlots>(groups_, options_,
                                          ClassSlots::Scope{writer, track, across_threads, across_threads ? 1.0 : tick});

@@ -42,7 +42,7 @@ class StatsTest : public ::testing::Test {
   std::string path = folder / "t.kymo";
 };
 
-TEST_F(StatsTest, TotalsAndSelfTimes) {
+TEST_F(StatsTest, TotalsAndSelfTimesAreComputed) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 1);
   recorder.begin(1, 10, 2);
@@ -69,7 +69,7 @@ TEST_F(StatsTest, TotalsAndSelfTimes) {
   EXPECT_FALSE(inner.approximate);
 }
 
-TEST_F(StatsTest, SelfTimeReachesAcrossChunksAndThreadsDoNotMix) {
+TEST_F(StatsTest, SelfTimeWorksAcrossChunksAndThreadsDoNotMix) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 1);
   for (uint64_t i = 0; i < 10; ++i) {
@@ -85,7 +85,7 @@ TEST_F(StatsTest, SelfTimeReachesAcrossChunksAndThreadsDoNotMix) {
   EXPECT_EQ(row(compute(), "outer").self_ns, 700u);
 }
 
-TEST_F(StatsTest, AMissingChunkDoesNotMoveChildrenToAnotherParent) {
+TEST_F(StatsTest, MissingChunkDoesNotMoveChildrenToAnotherParent) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 1);
   recorder.begin(1, 10, 2);
@@ -99,7 +99,7 @@ TEST_F(StatsTest, AMissingChunkDoesNotMoveChildrenToAnotherParent) {
   EXPECT_EQ(row(compute(), "outer").self_ns, 100u);
 }
 
-TEST_F(StatsTest, ClassesGroupOrFullTexts) {
+TEST_F(StatsTest, RowsAreGroupedByClassOrByFullText) {
   TestRecorder recorder = make();
   for (int64_t i = 0; i < 4; ++i) {
     recorder.begin(1, 100 * static_cast<uint64_t>(i), 3, {i % 2});
@@ -114,7 +114,7 @@ TEST_F(StatsTest, ClassesGroupOrFullTexts) {
   EXPECT_EQ(row(statistics, "step 1").count, 2u);
 }
 
-TEST_F(StatsTest, NamesThatComeWithTheEventAreRowsToo) {
+TEST_F(StatsTest, InlineNamesHaveTheirOwnRows) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, trace::kInlineName, {"made up"});
   recorder.begin(1, 1, 3, {int64_t{5}});
@@ -126,7 +126,7 @@ TEST_F(StatsTest, NamesThatComeWithTheEventAreRowsToo) {
   EXPECT_EQ(row(statistics, "step {}").count, 1u);
 }
 
-TEST_F(StatsTest, TheSameNameInTwoProcessesIsOneRow) {
+TEST_F(StatsTest, SameNameInTwoProcessesIsOneRow) {
   for (uint8_t writer : {1, 2}) {
     TestRecorder recorder(path, writer, 100u + writer,
                           writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
@@ -143,7 +143,7 @@ TEST_F(StatsTest, TheSameNameInTwoProcessesIsOneRow) {
   EXPECT_EQ(statistics.ranges[0].median_ns, 10u);
 }
 
-TEST_F(StatsTest, ByThreadAndByCategory) {
+TEST_F(StatsTest, RowsAreGroupedByThreadOrByCategory) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 1);
   recorder.begin(1, 0, 3, {int64_t{1}});
@@ -185,7 +185,7 @@ TEST_F(StatsTest, RangesAcrossThreadsAreMatchedInAnyOrder) {
   EXPECT_EQ(statistics.unmatched_ends, 1u);
 }
 
-TEST_F(StatsTest, InstantsAndCounters) {
+TEST_F(StatsTest, InstantsAndCountersHaveRows) {
   TestRecorder recorder = make();
   recorder.point(1, 10, PointKind::Instant, 1);
   recorder.point(1, 20, PointKind::Instant, 1);
@@ -208,7 +208,7 @@ TEST_F(StatsTest, InstantsAndCounters) {
   EXPECT_EQ(statistics.other_points, 1u);
 }
 
-TEST_F(StatsTest, UnfinishedRangesHaveRowsOfTheirOwn) {
+TEST_F(StatsTest, UnfinishedRangesHaveTheirOwnRows) {
   TestRecorder recorder = make();
   recorder.begin(1, 0, 1);
   recorder.end(1, 5);
@@ -232,7 +232,7 @@ TEST_F(StatsTest, UnfinishedRangesHaveRowsOfTheirOwn) {
   EXPECT_EQ(statistics.ranges[3].max_ns, 5u) << "what has not ended is in no maximum";
 }
 
-TEST_F(StatsTest, LanesNestApart) {
+TEST_F(StatsTest, LanesNestSeparately) {
   TestRecorder recorder = make();
   recorder.complete(1, 5, 10, 2, 1, 0);
   recorder.complete(1, 6, 12, 2, 1, 1);
@@ -244,7 +244,7 @@ TEST_F(StatsTest, LanesNestApart) {
   EXPECT_EQ(row(statistics, "step {}").self_ns, 23u);
 }
 
-TEST_F(StatsTest, TooManyForExactQuantilesSaysSo) {
+TEST_F(StatsTest, QuantilesOfTooManyRangesAreMarkedAsApproximate) {
   TestRecorder recorder = make();
   for (uint64_t i = 0; i < 5000; ++i) {
     recorder.begin(1, 10'000 * i, 1);
@@ -282,12 +282,12 @@ TEST_F(StatsTest, DamagedChunksAreSkippedAndListed) {
   EXPECT_EQ(statistics.problems[0].offset, damaged.offset);
 }
 
-TEST_F(StatsTest, AnEmptyTraceHasNoRows) {
+TEST_F(StatsTest, EmptyTraceHasNoRows) {
   make().close();
   EXPECT_TRUE(compute().ranges.empty());
 }
 
-TEST_F(StatsTest, WorkOnADeviceIsNotTheHosts) {
+TEST_F(StatsTest, DeviceWorkIsSeparateFromHostWork) {
   TestRecorder recorder = make();
   for (const uint32_t id : {3u, 4u}) {
     trace::Track queue;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kPicosecondsPerNanosecond = 1000;
 
-// Earliest and latest of what was put in.
+// The earliest and the latest time that was added.
 struct Span {
   int64_t first = std::numeric_limits<int64_t>::max();
   int64_t last = std::numeric_limits<int64_t>::min();
@@ -28,7 +28,7 @@ struct Span {
   uint64_t length() const { return is_empty() ? 0 : static_cast<uint64_t>(last) - static_cast<uint64_t>(first); }
 };
 
-// One writer and everything the chunk headers add to it.
+// One writer, with everything that the chunk headers add to it.
 class ProcessBuilder {
  public:
   explicit ProcessBuilder(const trace::WriterInfo& writer) : writer_(writer) {
@@ -97,7 +97,7 @@ class ProcessBuilder {
     return process;
   }
 
-  // What is open behind the last chunk of each track: the head of that chunk says so.
+  // Adds the ranges that are open after the last chunk of each track. The head of that chunk lists them.
   void add_open(const trace::Reader& reader) {
     constexpr size_t kMostNames = 20;
     trace::EventBatch batch;
@@ -106,7 +106,7 @@ class ProcessBuilder {
       try {
         reader.read(*part.last_chunk, batch, trace::kOpenStacks);
       } catch (const Error&) {
-        continue;  // whoever reads its events says so
+        continue;  // the error is reported when its events are read
       }
       const std::vector<trace::OpenRange>& open = batch.closing;
       part.summary.open_count = open.size();
@@ -153,7 +153,7 @@ class ProcessBuilder {
     return trace::full_name(event_class, trace::ValueCursor(values).next(event_class));
   }
 
-  // Null where the track is unknown or its clock cannot be converted.
+  // Null if the track is unknown or its clock cannot be converted.
   const trace::ClockMap* clock_of(uint32_t track_id) const {
     const auto track = writer_.tracks.find(track_id);
     if (track == writer_.tracks.end()) return nullptr;
@@ -204,7 +204,8 @@ Summary summarise(const trace::Reader& reader) {
     if (reader.has_unended_session()) summary.missing.push_back({});
   }
   if (!realtime.is_empty()) summary.begin_realtime_ns = realtime.first;
-  // On one machine the monotonic clock, which nobody sets, tells the length; between machines only the wall clock can.
+  // On one machine the monotonic clock gives the duration, because nobody sets it. Between machines only the wall clock
+  // can.
   summary.duration_ns = (on_one_boot(reader) ? monotonic : realtime).length();
   if (summary.events() != 0) {
     summary.bytes_per_event = static_cast<double>(reader.trace_size()) / static_cast<double>(summary.events());

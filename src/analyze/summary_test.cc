@@ -11,7 +11,7 @@ using trace::testing::kRealtimeZero;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-TEST(SummaryTest, TellsWhatATraceIsWithoutReadingEvents) {
+TEST(SummaryTest, DescribesATraceWithoutReadingEvents) {
   TemporaryFolder folder;
   const std::string path = folder / "t.kymo";
   TestRecorder recorder(path);
@@ -65,7 +65,7 @@ TEST(SummaryTest, TellsWhatATraceIsWithoutReadingEvents) {
   EXPECT_EQ(summary.losses[0].first_realtime_ns, static_cast<int64_t>(kRealtimeZero + 2000));
 }
 
-TEST(SummaryTest, ATraceWithoutEventsHasNoLength) {
+TEST(SummaryTest, TraceWithoutEventsHasNoDuration) {
   TemporaryFolder folder;
   TestRecorder(folder / "t.kymo").close();
   const Summary summary = summarise(trace::Reader(folder / "t.kymo"));
@@ -74,7 +74,7 @@ TEST(SummaryTest, ATraceWithoutEventsHasNoLength) {
   EXPECT_EQ(summary.bytes_per_event, 0);
 }
 
-TEST(SummaryTest, EveryCauseHasWords) {
+TEST(SummaryTest, EveryCauseHasAText) {
   for (uint16_t cause = 1; cause <= static_cast<uint16_t>(trace::LossCause::Unrecorded); ++cause) {
     EXPECT_NE(cause_text(static_cast<trace::LossCause>(cause)), cause_text(static_cast<trace::LossCause>(999)));
   }

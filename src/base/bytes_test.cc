@@ -24,7 +24,7 @@ TEST(BytesTest, FixedIntegersAreLittleEndian) {
   EXPECT_THAT(out.bytes(), testing::ElementsAreArray(bytes({1, 2, 3, 4, 5, 6})));
 }
 
-TEST(BytesTest, VarintsTakeSevenBitsAByte) {
+TEST(BytesTest, VarintsHoldSevenBitsPerByte) {
   ByteWriter out;
   out.varint(0);
   out.varint(127);
@@ -32,7 +32,7 @@ TEST(BytesTest, VarintsTakeSevenBitsAByte) {
   EXPECT_THAT(out.bytes(), testing::ElementsAreArray(bytes({0, 127, 0xac, 0x02})));
 }
 
-TEST(BytesTest, VarintsOfEveryLengthComeBack) {
+TEST(BytesTest, VarintsOfEveryLengthRoundTrip) {
   for (unsigned bits = 0; bits <= 64; ++bits) {
     const uint64_t value = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits);
     ByteWriter out;
@@ -56,7 +56,7 @@ TEST(BytesTest, ReadingPastTheEndIsRefused) {
   EXPECT_THROW(ByteReader(bytes({5, 'a'})).string(), Error);
 }
 
-TEST(BytesTest, AForgedCountIsRefusedBeforeAnythingIsAllocated) {
+TEST(BytesTest, ForgedCountIsRefusedBeforeAllocation) {
   ByteWriter out;
   out.varint(uint64_t{1} << 60);
   out.fixed(uint64_t{0});
@@ -65,7 +65,7 @@ TEST(BytesTest, AForgedCountIsRefusedBeforeAnythingIsAllocated) {
   EXPECT_THROW(ByteReader(bytes({3, 0, 0, 0, 0})).count(2), Error);
 }
 
-TEST(BytesTest, AVarintThatDoesNotFitItsTypeIsRefusedByName) {
+TEST(BytesTest, VarintOutOfRangeIsRefusedWithItsName) {
   ByteWriter out;
   out.varint(70000);
   try {
@@ -76,7 +76,7 @@ TEST(BytesTest, AVarintThatDoesNotFitItsTypeIsRefusedByName) {
   }
 }
 
-TEST(BytesTest, StringsMayHoldAnything) {
+TEST(BytesTest, StringsMayHoldAnyBytes) {
   const std::string text("a\0b\xff", 4);
   ByteWriter out;
   out.string(text);

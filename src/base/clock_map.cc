@@ -9,8 +9,8 @@ namespace {
 
 __extension__ typedef unsigned __int128 WideTicks;
 
-// Exact to some nanoseconds over weeks of a 5 GHz counter. A counter below 16 kHz has fewer, because its rate would not
-// fit into 64 bits.
+// With this many bits, a 5 GHz counter stays exact to a few nanoseconds over weeks. A counter below 16 kHz has fewer
+// bits, because its rate would not fit into 64 bits.
 constexpr unsigned kMostFractionBits = 48;
 
 constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
@@ -22,7 +22,7 @@ int64_t plus(int64_t a, int64_t b) {
   return b > 0 ? kLatest : kEarliest;
 }
 
-// Times of this size are either forged or some centuries from now.
+// A larger time is forged, or centuries from now.
 bool is_plausible(const ClockPair& pair) {
   constexpr uint64_t kCap = uint64_t{1} << 62;
   return pair.monotonic_ns < kCap && pair.realtime_ns < kCap;
@@ -71,7 +71,8 @@ ClockMap::ClockMap(const Counter& counter, std::span<const ClockPair> pairs, Fol
     ns_per_tick_ = static_cast<double>(counter.period_numerator) / static_cast<double>(counter.period_denominator);
   }
 
-  // Half of what the pairs leave of the counter's circle is after them, the other half before.
+  // The pairs cover a part of the counter's wrap-around range. Half of the rest lies after the pairs, the other half
+  // before.
   const uint64_t span = segments_.back().ticks;
   const bool counts_on = wrap_mask_ == ~uint64_t{0};
   latest_offset_ = counts_on ? ~first_ticks_ : span >= wrap_mask_ ? wrap_mask_ : span + (wrap_mask_ - span) / 2;

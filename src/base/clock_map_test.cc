@@ -10,7 +10,7 @@
 namespace kymo::base {
 namespace {
 
-constexpr uint64_t kBoot = 1'700'000'000'000'000'000;  // real time less monotonic time
+constexpr uint64_t kBoot = 1'700'000'000'000'000'000;  // real time minus monotonic time
 
 ClockPair pair(uint64_t ticks, uint64_t ns, uint64_t error = 0) { return {ticks, ns, kBoot + ns, error}; }
 
@@ -18,13 +18,13 @@ ClockMap map_of(const std::vector<ClockPair>& pairs, uint64_t numerator = 1, uin
   return {{numerator, denominator, 64}, pairs};
 }
 
-// Numbers of all sizes, with an eye on the extremes.
+// Random numbers of all sizes, often the two extremes.
 uint64_t wild(std::mt19937_64& random) {
   const uint64_t which = random() % 8;
   return which == 0 ? 0 : which == 1 ? ~uint64_t{0} : random() >> (random() % 64);
 }
 
-TEST(ClockMapTest, OnePairAndAPeriodGoBothWays) {
+TEST(ClockMapTest, OnePairAndAPeriodConvertBothWays) {
   const ClockMap map = map_of({pair(3000, 500'000)});
   EXPECT_TRUE(map.usable());
   EXPECT_EQ(map.to_monotonic_ns(3000), 500'000);
@@ -35,17 +35,17 @@ TEST(ClockMapTest, OnePairAndAPeriodGoBothWays) {
   EXPECT_DOUBLE_EQ(map.to_ns(3), 1.0);
 }
 
-TEST(ClockMapTest, BetweenPairsItFollowsThePairs) {
-  // Stated as 1 ns a tick, but in truth 2, then 4.
+TEST(ClockMapTest, SegmentsBetweenPairsFollowThePairs) {
+  // The stated period is 1 ns per tick. The pairs show 2 ns, then 4 ns.
   const ClockMap map = map_of({pair(1000, 10'000), pair(2000, 12'000), pair(3000, 16'000)}, 1, 1);
   EXPECT_EQ(map.to_monotonic_ns(1500), 11'000);
   EXPECT_EQ(map.to_monotonic_ns(2000), 12'000);
   EXPECT_EQ(map.to_monotonic_ns(2500), 14'000);
-  EXPECT_EQ(map.to_monotonic_ns(3100), 16'100);  // beyond them by the period
+  EXPECT_EQ(map.to_monotonic_ns(3100), 16'100);  // outside the pairs the stated period applies
   EXPECT_EQ(map.to_monotonic_ns(900), 9'900);
 }
 
-TEST(ClockMapTest, AnUnknownPeriodComesFromThePairs) {
+TEST(ClockMapTest, UnknownPeriodIsComputedFromThePairs) {
   const ClockMap map = map_of({pair(1000, 10'000), pair(2000, 12'000)}, 0, 1);
   EXPECT_TRUE(map.usable());
   EXPECT_EQ(map.to_monotonic_ns(3000), 14'000);
@@ -59,20 +59,20 @@ TEST(ClockMapTest, WithoutAPairOrAPeriodItIsNotUsable) {
   EXPECT_EQ(map_of({}, 1, 1).duration_ns(5), 5u);
 }
 
-TEST(ClockMapTest, TheErrorIsTheWorstPairAndHowFarPairsAreOffTheLine) {
+TEST(ClockMapTest, ErrorIsTheMaxPairErrorPlusTheMaxDistanceFromTheLine) {
   EXPECT_EQ(map_of({pair(0, 0, 30)}).error_ns(), 30u);
   EXPECT_EQ(map_of({pair(0, 0, 30), pair(1000, 1000, 40), pair(2000, 2000, 5)}, 1, 1).error_ns(), 40u);
   EXPECT_EQ(map_of({pair(0, 0, 30), pair(1000, 1100, 40), pair(2000, 2000, 5)}, 1, 1).error_ns(), 140u);
 }
 
-TEST(ClockMapTest, AStepOfTheWallClockBendsNoDuration) {
+TEST(ClockMapTest, WallClockStepDoesNotChangeDurations) {
   ClockPair stepped = pair(2000, 2000);
   stepped.realtime_ns += 3'600'000'000'000;
   const ClockMap map = map_of({pair(1000, 1000), stepped}, 1, 1);
   EXPECT_EQ(map.to_realtime_ns(3000) - map.to_realtime_ns(1000), 2000);
 }
 
-TEST(ClockMapTest, ACounterThatWrapsIsTakenAsTheNearestMoment) {
+TEST(ClockMapTest, WrappedCounterIsMappedToTheNearestTime) {
   const ClockMap map({1, 1, 32}, std::vector{pair(0xffff'ff00, 1'000'000), pair(0x100, 1'000'512)});
   EXPECT_EQ(map.to_monotonic_ns(0xffff'ff80), 1'000'128);
   EXPECT_EQ(map.to_monotonic_ns(0x80), 1'000'384);
@@ -88,7 +88,7 @@ TEST(ClockMapTest, StaysExactOverWeeks) {
   EXPECT_NEAR(static_cast<double>(map.to_monotonic_ns(ticks)), static_cast<double>(month), 40);
 }
 
-TEST(ClockMapTest, ASlowCounterIsConvertedToo) {
+TEST(ClockMapTest, SlowCounterIsConverted) {
   for (const uint64_t ns : {uint64_t{100'000}, uint64_t{1'000'000}, uint64_t{3'600'000'000'000}}) {
     const ClockMap map = map_of({pair(10, 5'000)}, ns, 1);
     EXPECT_EQ(map.to_monotonic_ns(13), static_cast<int64_t>(5'000 + 3 * ns));
@@ -96,7 +96,7 @@ TEST(ClockMapTest, ASlowCounterIsConvertedToo) {
   }
 }
 
-TEST(ClockMapTest, IsMonotoneWhateverThePairs) {
+TEST(ClockMapTest, IsMonotonicForAnyPairs) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 300; ++round) {
     std::vector<ClockPair> pairs(random() % 6);
@@ -117,7 +117,7 @@ TEST(ClockMapTest, IsMonotoneWhateverThePairs) {
   }
 }
 
-// The exact time on the line through a pair, with as many bits as it needs.
+// The exact time on the line through a pair, in arithmetic that is wide enough.
 int64_t exact_ns(const ClockPair& at, uint64_t ticks, uint64_t ns, uint64_t in_ticks, uint64_t start_ns) {
   __extension__ using Exact = __int128;
   const Exact numerator = (static_cast<Exact>(ticks) - at.ticks) * ns;
@@ -126,14 +126,14 @@ int64_t exact_ns(const ClockPair& at, uint64_t ticks, uint64_t ns, uint64_t in_t
   return static_cast<int64_t>(whole) + static_cast<int64_t>(start_ns);
 }
 
-TEST(ClockMapTest, TimesOfADeviceAreWithinOneNanosecondOfTheLineThroughItsReading) {
+TEST(ClockMapTest, DeviceTimesAreWithinOneNanosecondOfTheLineThroughTheReading) {
   std::mt19937_64 random(2);
   constexpr uint64_t kPeriods[][2] = {{1, 1}, {10, 1}, {625, 12}, {5'208'333, 100'000}, {1'000'000'000, 19'200'000}};
   for (const auto& [numerator, denominator] : kPeriods) {
     for (int round = 0; round < 1000; ++round) {
       const ClockPair reading = pair(1'000'000'000 + (random() >> 24), 1 + (random() >> 14));
       const ClockMap map({numerator, denominator, 64}, {&reading, 1});
-      // Up to ten seconds before and after it.
+      // Up to ten seconds before and after the pair.
       const uint64_t range = 10'000'000'000 * denominator / numerator;
       const uint64_t ticks = reading.ticks - std::min(reading.ticks, range) + random() % (2 * range);
       const int64_t exact = exact_ns(reading, ticks, numerator, denominator, reading.monotonic_ns);
@@ -146,10 +146,10 @@ TEST(ClockMapTest, TimesOfADeviceAreWithinOneNanosecondOfTheLineThroughItsReadin
   }
 }
 
-TEST(ClockMapTest, TheTimesOfARecordingAreWithinOneNanosecondOfTheLineThroughItsTwoPairs) {
+TEST(ClockMapTest, RecordingTimesAreWithinOneNanosecondOfTheLineThroughBothPairs) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 1000; ++round) {
-    // One second to one day of a counter of 1 MHz to 5 GHz, and a real time that drifts by up to 100 ppm.
+    // One second to one day, a counter of 1 MHz to 5 GHz, and a real time that drifts by up to 100 ppm.
     const uint64_t ns = 1'000'000'000 + random() % 86'400'000'000'000;
     const uint64_t per_second = 1'000'000 + random() % 5'000'000'000;
     const auto run = static_cast<uint64_t>(static_cast<double>(ns) * 1e-9 * static_cast<double>(per_second));
@@ -166,7 +166,7 @@ TEST(ClockMapTest, TheTimesOfARecordingAreWithinOneNanosecondOfTheLineThroughIts
   }
 }
 
-TEST(ClockMapTest, RealTimeIsFollowedWhereThisIsWanted) {
+TEST(ClockMapTest, FollowsRealTimeIfAskedTo) {
   ClockPair later = pair(2000, 2000);
   later.realtime_ns += 500;
   const std::vector<ClockPair> pairs{pair(1000, 1000), later};
@@ -177,7 +177,7 @@ TEST(ClockMapTest, RealTimeIsFollowedWhereThisIsWanted) {
   EXPECT_EQ(realtime.to_monotonic_ns(1000), 1000);
 }
 
-TEST(ClockMapTest, APairOfTheHostsCountersIsBetweenItsReadings) {
+TEST(ClockMapTest, HostClockPairLiesBetweenItsReadings) {
   const uint64_t before = monotonic_ns(), real_before = realtime_ns();
   const ClockPair read = read_clock_pair(monotonic_ns);
   const uint64_t after = monotonic_ns();

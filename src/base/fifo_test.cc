@@ -9,7 +9,7 @@
 namespace kymo::base {
 namespace {
 
-TEST(FifoTest, GivesInTheOrderItTook) {
+TEST(FifoTest, ElementsComeOutInInsertionOrder) {
   Fifo<int> fifo;
   std::deque<int> plain;
   std::mt19937 random(1);
@@ -29,7 +29,7 @@ TEST(FifoTest, GivesInTheOrderItTook) {
   EXPECT_TRUE(fifo.empty());
 }
 
-TEST(FifoTest, TakesWhatCanOnlyBeMoved) {
+TEST(FifoTest, HoldsMoveOnlyTypes) {
   Fifo<std::unique_ptr<int>> fifo;
   for (int i = 0; i < 100; ++i) fifo.push_back(std::make_unique<int>(i));
   for (int i = 0; i < 100; ++i, fifo.pop_front()) EXPECT_EQ(*fifo.front(), i);

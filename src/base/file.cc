@@ -44,7 +44,8 @@ size_t read_at(const FileDescriptor& file, const std::string& path, uint64_t off
 
 namespace {
 
-// A file beyond its limit (ulimit -f) brings a signal that would end the program, besides the error that is enough.
+// If a file would exceed its size limit (ulimit -f), the kernel also sends a signal that ends the program. The error
+// code is enough, so the signal is blocked.
 class WithoutSizeSignal {
  public:
   WithoutSizeSignal() {
@@ -80,7 +81,7 @@ int write_all(int fd, Bytes bytes, size_t& written) {
     if (taken > 0) {
       written += static_cast<size_t>(taken);
     } else if (taken == 0) {
-      return EIO;  // no progress and no reason: never seen, but it must not spin
+      return EIO;  // no progress and no error: never seen, but the loop must not spin
     } else if (errno != EINTR) {
       return errno;
     }

@@ -28,7 +28,7 @@ TEST(FileTest, ReadsAtAnOffsetAndStopsAtTheEnd) {
   EXPECT_EQ(read_at(file, path, 10, room), 0u);
 }
 
-TEST(FileTest, WritingSaysWhatStoppedIt) {
+TEST(FileTest, WriteReturnsTheErrorThatStoppedIt) {
   const FileDescriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   if (!full) GTEST_SKIP() << "no /dev/full here";
   size_t written = 1;
@@ -36,7 +36,7 @@ TEST(FileTest, WritingSaysWhatStoppedIt) {
   EXPECT_EQ(written, 0u);
 }
 
-TEST(FileTest, ADescriptorIsClosedOnce) {
+TEST(FileTest, DescriptorIsClosedOnce) {
   FileDescriptor a(::dup(0));
   const int number = a.get();
   FileDescriptor b(std::move(a));

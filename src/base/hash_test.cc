@@ -5,7 +5,7 @@
 namespace kymo::base {
 namespace {
 
-// The published values: files written elsewhere must verify here.
+// These are the published values. A file that another machine wrote must verify here.
 TEST(HashTest, IsXxh3WithSeedZero) {
   EXPECT_EQ(hash({}), 0x2d06800538d394c2u);
   EXPECT_EQ(hash(as_bytes("a")), 0xe6c632b61e964e1fu);

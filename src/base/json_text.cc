@@ -12,7 +12,7 @@ namespace {
 
 bool is_plain(unsigned char byte) { return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\'; }
 
-// Takes one character that is not plain off the front of `text`.
+// Removes one character that needs escaping from the front of `text` and appends it to `out`.
 void append_escaped(TextBuffer& out, std::string_view& text) {
   const auto byte = static_cast<unsigned char>(text.front());
   size_t taken = 1;

@@ -28,14 +28,14 @@ TEST(TextBufferTest, SeveralTextsAreAppendedInOrder) {
   EXPECT_EQ(out.string().substr(0, 30), "<a long enough text to grow><a");
 }
 
-TEST(JsonTextTest, PlainTextIsLeftAlone) { EXPECT_EQ(json("a b/c"), R"("a b/c")"); }
+TEST(JsonTextTest, PlainTextIsUnchanged) { EXPECT_EQ(json("a b/c"), R"("a b/c")"); }
 
 TEST(JsonTextTest, QuotesBackslashesAndControlsAreEscaped) {
   EXPECT_EQ(json("say \"hi\" \\ \n\t\r"), R"("say \"hi\" \\ \n\t\r")");
   EXPECT_EQ(json(std::string_view("\0\x01\x1f", 3)), R"("\u0000\u0001\u001f")");
 }
 
-TEST(JsonTextTest, Utf8PassesAndWrongBytesAreReplaced) {
+TEST(JsonTextTest, Utf8IsKeptAndInvalidBytesAreReplaced) {
   EXPECT_EQ(json("größe 測 🚀"), "\"größe 測 🚀\"");
   EXPECT_EQ(json("\xFF"), "\"\uFFFD\"");
   EXPECT_EQ(json("a\xC3"), "\"a\uFFFD\"") << "truncated";
@@ -44,19 +44,19 @@ TEST(JsonTextTest, Utf8PassesAndWrongBytesAreReplaced) {
   EXPECT_EQ(json("\xF4\x90\x80\x80"), "\"\uFFFD\uFFFD\uFFFD\uFFFD\"") << "beyond the last code point";
 }
 
-TEST(JsonTextTest, NumbersReadBackTheSame) {
+TEST(JsonTextTest, NumbersRoundTrip) {
   EXPECT_EQ(json(0.1), "0.1");
   EXPECT_EQ(std::stod(json(1.0 / 3)), 1.0 / 3);
   EXPECT_EQ(std::stod(json(std::numeric_limits<double>::max())), std::numeric_limits<double>::max());
 }
 
-TEST(JsonTextTest, WhatJsonHasNoNumberForIsAString) {
+TEST(JsonTextTest, NonFiniteNumbersAreStrings) {
   EXPECT_EQ(json(std::nan("")), R"("NaN")");
   EXPECT_EQ(json(HUGE_VAL), R"("Infinity")");
   EXPECT_EQ(json(-HUGE_VAL), R"("-Infinity")");
 }
 
-TEST(JsonTextTest, ObjectsAndArraysPutTheCommas) {
+TEST(JsonTextTest, ObjectsAndArraysAddCommas) {
   TextBuffer out;
   JsonObject object(out);
   append(object.key("a"), "1");

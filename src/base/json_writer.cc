@@ -58,7 +58,7 @@ void JsonWriter::end(char bracket) {
   out_ += bracket;
 }
 
-// What stands between the last thing written and the next.
+// Writes the separator between the previous item and the next one.
 void JsonWriter::separate() {
   if (after_key_ || empty_.empty()) {
     after_key_ = false;

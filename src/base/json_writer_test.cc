@@ -14,7 +14,7 @@ TEST(JsonWriterTest, QuotesBackslashesAndControlsAreEscaped) {
   EXPECT_EQ(json_string(std::string_view("nul\0nul", 7)), R"("nul\u0000nul")");
 }
 
-TEST(JsonWriterTest, UnicodeStaysAndInvalidBytesAreReplaced) {
+TEST(JsonWriterTest, UnicodeIsKeptAndInvalidBytesAreReplaced) {
   EXPECT_EQ(json_string("größe 🙂"), "\"größe 🙂\"");
   EXPECT_EQ(json_string("a\xFFz"), "\"a\xEF\xBF\xBDz\"");
 }
@@ -47,7 +47,7 @@ TEST(JsonWriterTest, ObjectsAndArraysNest) {
 )");
 }
 
-TEST(JsonWriterTest, OneLineIsOneLine) {
+TEST(JsonWriterTest, OneLineLayoutHasNoLineBreaks) {
   JsonWriter json(JsonWriter::Layout::OneLine);
   json.begin_object();
   json.field("events", 12);
@@ -59,7 +59,7 @@ TEST(JsonWriterTest, OneLineIsOneLine) {
   EXPECT_EQ(json.text(), "{\"events\": 12, \"losses\": [\"a\", \"b\"]}\n");
 }
 
-TEST(JsonWriterTest, NumbersSurviveAndThoseJsonCannotHoldAreNull) {
+TEST(JsonWriterTest, NumbersRoundTripAndNonFiniteNumbersAreNull) {
   JsonWriter json(JsonWriter::Layout::OneLine);
   json.begin_array();
   json.value(0.1);

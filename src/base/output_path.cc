@@ -22,7 +22,7 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
-// Somebody else's file where anybody may put one: what is written there would be theirs to read.
+// A file of another user in a folder where everybody may create files. That user could read what is written there.
 bool is_bait(const std::string& file, const struct stat& status) {
   if (status.st_uid == ::geteuid() || status.st_uid == 0) return false;
   const size_t slash = file.rfind('/');
@@ -41,7 +41,7 @@ std::string target_of(const std::string& link, const std::string& path) {
   return slash == link.npos ? target : link.substr(0, slash + 1) + target;
 }
 
-// The folders on the way: whoever owns a link there decides where the file is.
+// Checks the folders of the path. The owner of a symbolic link in the path decides where the file is written.
 void check_folders(const std::string& file, const std::string& path) {
   for (size_t slash = file.find('/', 1); slash != file.npos; slash = file.find('/', slash + 1)) {
     const std::string folder = file.substr(0, slash);
@@ -74,7 +74,7 @@ std::string output_path(const std::string& path) {
     }
     if (!S_ISLNK(status.st_mode))
       throw Error(format("cannot write {}: it is {}; name a regular file", path, kind_of(status.st_mode)));
-    // /dev/stdout and the like: renaming over it would take the file away from whoever has it open.
+    // /dev/stdout and similar paths. A rename over such a file would take it away from the process that has it open.
     if (file.starts_with("/proc/"))
       throw Error(format("cannot write {}: it stands for a file that is open already; name a regular file", path));
     if (status.st_uid != ::geteuid() && status.st_uid != 0)

@@ -36,7 +36,7 @@ class OutputPathTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(OutputPathTest, AFolderThatIsALinkOfAnotherUserIsRefused) {
+TEST_F(OutputPathTest, FolderThatIsALinkOfAnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a link away";
   fs::create_directory(folder_ / "real");
   fs::create_directory_symlink(folder_ / "real", folder_ / "link");
@@ -47,7 +47,7 @@ TEST_F(OutputPathTest, AFolderThatIsALinkOfAnotherUserIsRefused) {
   EXPECT_THAT(why_not(in_folder("link/new/file")), HasSubstr("symbolic link of another user"));
 }
 
-TEST_F(OutputPathTest, AFileAndANewOneAreThemselves) {
+TEST_F(OutputPathTest, ExistingAndNewFilesAreReturnedUnchanged) {
   std::ofstream(in_folder("there"));
   EXPECT_EQ(output_path(in_folder("there")), in_folder("there"));
   EXPECT_EQ(output_path(in_folder("new")), in_folder("new"));
@@ -59,7 +59,7 @@ TEST_F(OutputPathTest, OwnLinksAreFollowed) {
   EXPECT_EQ(output_path(in_folder("one")), in_folder("new"));
 }
 
-TEST_F(OutputPathTest, LinksOfOthersAreNot) {
+TEST_F(OutputPathTest, LinksOfOtherUsersAreRefused) {
   fs::create_symlink(in_folder("target"), in_folder("link"));
   if (::lchown(in_folder("link").c_str(), 12345, 12345) != 0) GTEST_SKIP() << "only root can give a link away";
   EXPECT_THAT(why_not(in_folder("link")), HasSubstr("it is a symbolic link of another user (uid 12345)"));
@@ -74,7 +74,7 @@ TEST_F(OutputPathTest, OnlyRegularFilesAreWritten) {
   EXPECT_THAT(why_not(""), HasSubstr("cannot write"));
 }
 
-TEST_F(OutputPathTest, LinksThatGoInCirclesEnd) {
+TEST_F(OutputPathTest, CircularLinksAreRefused) {
   fs::create_symlink("b", in_folder("a"));
   fs::create_symlink("a", in_folder("b"));
   EXPECT_THAT(why_not(in_folder("a")), HasSubstr("Too many levels of symbolic links"));

@@ -11,7 +11,8 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Takes one character off the front of `rest`, which must not be empty: a code point, or a byte that is part of none.
+// One character: a code point, or a byte that is not part of a valid one. take_character removes it from the front of
+// `rest`, which must not be empty.
 struct Character {
   std::string_view bytes;
   bool valid;
@@ -24,7 +25,7 @@ Character take_character(std::string_view& rest) {
   return character;
 }
 
-// Controls, and what reorders or breaks the line around it: U+2028 to U+202E and U+2066 to U+2069.
+// Control characters, and characters that reorder or break the line: U+2028 to U+202E and U+2066 to U+2069.
 bool drives_the_terminal(std::string_view character) {
   const auto byte = static_cast<uint8_t>(character.front());
   if (character.size() == 1) return byte < 0x20 || byte == 0x7F;

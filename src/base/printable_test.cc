@@ -5,12 +5,12 @@
 namespace kymo::base {
 namespace {
 
-TEST(PrintableTest, PlainTextAndUnicodeStayAsTheyAre) {
+TEST(PrintableTest, PlainTextAndUnicodeAreUnchanged) {
   EXPECT_EQ(printable("matmul [3, 4]"), "matmul [3, 4]");
   EXPECT_EQ(printable("größe → 測定 🙂"), "größe → 測定 🙂");
 }
 
-TEST(PrintableTest, ANameCannotDriveTheTerminal) {
+TEST(PrintableTest, ControlCharactersAreEscaped) {
   EXPECT_EQ(printable("\x1b[2Jgone"), "\\x1b[2Jgone");
   EXPECT_EQ(printable("two\nlines\tand\r"), "two\\nlines\\tand\\r");
   EXPECT_EQ(printable("\xC2\x9B"
@@ -19,7 +19,7 @@ TEST(PrintableTest, ANameCannotDriveTheTerminal) {
   EXPECT_EQ(printable("a\xE2\x80\xAEtxt"), "a\\xe2\\x80\\xaetxt");
 }
 
-TEST(PrintableTest, BytesThatAreNotUtf8AreShownAsBytes) {
+TEST(PrintableTest, InvalidUtf8IsShownAsBytes) {
   EXPECT_EQ(printable("a\xFFz"), "a\\xffz");
   EXPECT_EQ(printable("cut \xE6\xB8"), "cut \\xe6\\xb8");
   EXPECT_EQ(printable("\xC0\x80"), "\\xc0\\x80");           // overlong
@@ -31,7 +31,7 @@ TEST(PrintableTest, WidthCountsCodePoints) {
   EXPECT_EQ(display_width(""), 0u);
 }
 
-TEST(PrintableTest, ShorteningCutsBetweenCodePointsAndSaysSo) {
+TEST(PrintableTest, ShorteningCutsBetweenCodePointsAndMarksTheCut) {
   EXPECT_EQ(shorten("forward", 7), "forward");
   EXPECT_EQ(shorten("forward", 4), "for…");
   EXPECT_EQ(shorten("größer", 4), "grö…");

@@ -42,7 +42,7 @@ constexpr std::array kByteUnits = {
 
 constexpr uint64_t kTooLarge = ~uint64_t{0};
 
-// A number, decimals allowed, and one of the units; nothing when it is not that. kTooLarge: 2^63 or more.
+// Reads a number, decimals allowed, followed by one of the units. nullopt: anything else. kTooLarge: 2^63 or more.
 std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units) {
   double number = 0;
   const auto [rest, failure] =
@@ -53,7 +53,7 @@ std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units
   for (const Unit& unit : units) {
     if (unit.name != name) continue;
     const double scaled = std::round(number * static_cast<double>(unit.size));
-    if (!std::isfinite(scaled)) return std::nullopt;  // what from_chars reads of "inf" and "nan"
+    if (!std::isfinite(scaled)) return std::nullopt;  // from_chars accepts "inf" and "nan"
     return scaled < 0x1p63 ? static_cast<uint64_t>(scaled) : kTooLarge;
   }
   return std::nullopt;
@@ -91,7 +91,8 @@ Flight parse_flight(std::string_view text) {
   };
   const auto ns = parse(text, kDurationUnits), bytes = parse(text, kByteUnits);
   const bool has_unit = text.find_first_not_of("0123456789.") != std::string_view::npos;
-  if (!ns && !(bytes && has_unit)) throw fail("is neither a time nor a size to keep");  // a bare 30 may be either
+  // 30 without a unit could be either
+  if (!ns && !(bytes && has_unit)) throw fail("is neither a time nor a size to keep");
   const uint64_t amount = ns ? *ns : *bytes;
   if (amount == 0) throw fail("would keep nothing");
   if (amount == kTooLarge) throw fail("is too large");

@@ -18,7 +18,7 @@ TEST(QuantityTest, CountsAreWholeNumbersFromOne) {
     EXPECT_THAT([&] { parse_count(bad); }, ThrowsMessage<InvalidArgument>(HasSubstr("is not a count"))) << bad;
 }
 
-TEST(QuantityTest, AValueThatIsTooLargeHasTheMaximum) {
+TEST(QuantityTest, ErrorForATooLargeValueStatesTheMaximum) {
   EXPECT_THAT(
       [] { parse_count("99999999999999999999"); },
       ThrowsMessage<InvalidArgument>("'99999999999999999999' is too large; the maximum is 18446744073709551615"));
@@ -49,7 +49,7 @@ TEST(QuantityTest, DurationsAreReadInEveryUnit) {
   EXPECT_EQ(parse_duration_ns("0.5h"), 1'800'000'000'000u);
 }
 
-TEST(QuantityTest, AFlightIsATimeOrASize) {
+TEST(QuantityTest, FlightIsATimeOrASize) {
   EXPECT_DOUBLE_EQ(parse_flight("30s").seconds, 30);
   EXPECT_DOUBLE_EQ(parse_flight("2m").seconds, 120);
   EXPECT_DOUBLE_EQ(parse_flight("500ms").seconds, 0.5);
@@ -58,7 +58,7 @@ TEST(QuantityTest, AFlightIsATimeOrASize) {
   EXPECT_EQ(parse_flight("1GiB").seconds, 0);
 }
 
-TEST(QuantityTest, ABadValueIsNamedWithTheFormsThatAreGood) {
+TEST(QuantityTest, ErrorForAnInvalidValueShowsTheValueAndTheValidForms) {
   for (const char* bad : {"", "x", "30", "-5s", "5 parsecs", "1e3s", "inf", "nan s", "0s", "99999999999GB"}) {
     EXPECT_THAT([&] { parse_flight(bad); },
                 ThrowsMessage<InvalidArgument>(AllOf(HasSubstr(bad), HasSubstr("30s"), HasSubstr("64MB"))))

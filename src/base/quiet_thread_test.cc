@@ -8,7 +8,7 @@
 namespace kymo::base {
 namespace {
 
-TEST(QuietThreadTest, BlocksSignalsOfTheThreadAndNotOfItsParent) {
+TEST(QuietThreadTest, BlocksSignalsInTheThreadButNotInItsParent) {
   sigset_t before, after, inside;
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
   std::string name(16, '\0');

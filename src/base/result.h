@@ -54,7 +54,7 @@ class [[nodiscard]] Result<void> {
 
 using Check = Result<void>;
 
-// The first check that found something.
+// The first check that failed.
 inline Check first_refusal(std::initializer_list<Check> checks) {
   for (const Check& check : checks)
     if (!check) return check;

@@ -14,14 +14,14 @@ TEST(ResultTest, HasAValueOrAReason) {
   EXPECT_EQ(bad.reason(), "8 is too many");
 }
 
-TEST(ResultTest, CheckIsTrueIfNothingIsWrong) {
+TEST(ResultTest, CheckIsTrueIfThereIsNoError) {
   EXPECT_TRUE(Check());
   EXPECT_EQ(Check().reason(), "");
   EXPECT_FALSE(Check(Refusal{"wrong"}));
   EXPECT_FALSE(Check(Refusal{""})) << "a reason may be missing, but it is still a refusal";
 }
 
-TEST(ResultTest, FirstRefusalIsTheFirst) {
+TEST(ResultTest, FirstRefusalReturnsTheFirstError) {
   EXPECT_TRUE(first_refusal({Check(), Check()}));
   EXPECT_EQ(first_refusal({Check(), Refusal{"one"}, Refusal{"two"}}).reason(), "one");
 }

@@ -1,4 +1,4 @@
-// For tests that hold a document to its word: the bytes of its worked example.
+// For tests that compare a document with the code: the bytes of its example.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 namespace kymo::base {
 
-// Those of the last block, of lines like "0040  01 00 00 00  | what they are".
+// The bytes of the last block of lines like "0040  01 00 00 00  | what they are".
 inline std::string bytes_of_example(const std::string& document_path) {
   std::ifstream document(document_path);
   std::string line, bytes;

@@ -1,5 +1,5 @@
-// How much a test of random or large input does: all of it in the builds that people use, and a part of it under a
-// sanitizer, where everything takes ten times as long.
+// The amount of work in tests with random or large input: all of it in normal builds, and a part of it under a
+// sanitizer, which makes everything ten times slower.
 #pragma once
 
 namespace kymo::base {

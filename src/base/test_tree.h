@@ -1,7 +1,5 @@
-// Where a test finds the tree it was made from, and what was built with it.
-//
-// Both are looked up when the test runs, from the place of its own program: were they compiled in, no compiler's cache
-// could be used by another clone.
+// The source tree and the build folder of a test. Both are found at run time, from the path of the test program. If the
+// paths were compiled in, another clone could not use the compiler cache.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +10,14 @@
 
 namespace kymo::base {
 
-// built("lib/libkymo.so"): test programs lie in bin/ of the build folder.
+// built("lib/libkymo.so"): test programs are in bin/ of the build folder.
 inline std::string built(const std::string& path) {
   static const std::filesystem::path folder =
       std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
   return (folder / path).string();
 }
 
-// in_tree("docs/format.md"): CMake keeps where the sources of a build folder are.
+// in_tree("docs/format.md"): CMake stores the path of the sources in the build folder.
 inline std::string in_tree(const std::string& path) {
   static const std::filesystem::path folder = [] {
     constexpr std::string_view kKey = "CMAKE_HOME_DIRECTORY:INTERNAL=";

@@ -11,7 +11,7 @@ namespace kymo::base {
 namespace {
 
 constexpr size_t kGap = 2;
-constexpr size_t kNarrowestCut = 12;  // a name that is cut further says nothing
+constexpr size_t kNarrowestCut = 12;  // a shorter part of a name is useless
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace {
 
 using Align = TextTable::Align;
 
-TEST(TextTableTest, NumbersStandRightAndWordsLeft) {
+TEST(TextTableTest, NumbersAreRightAlignedAndWordsLeftAligned) {
   TextTable table({{"total", Align::Right}, {"thread"}, {"name"}});
   table.add({"1.20 s", "main", "step {}"});
   table.add({"3 µs", "worker 1", "copy"});
@@ -19,7 +19,7 @@ TEST(TextTableTest, NumbersStandRightAndWordsLeft) {
             "  3 µs  worker 1  copy\n");
 }
 
-TEST(TextTableTest, NoLineEndsInSpaces) {
+TEST(TextTableTest, LinesHaveNoTrailingSpaces) {
   TextTable table({{"name"}, {"category"}});
   table.add({"step", ""});
   EXPECT_EQ(table.text(), "name  category\nstep\n");
@@ -36,7 +36,7 @@ TEST(TextTableTest, OnlyTheLastColumnIsCutToTheWidth) {
             "1,234,567  a name that…\n");
 }
 
-TEST(TextTableTest, AnIndentIsPartOfTheWidth) {
+TEST(TextTableTest, IndentCountsTowardsTheWidth) {
   TextTable table({{"name"}});
   table.add({"a name that goes on and on"});
   EXPECT_EQ(table.text({.width = 17, .indent = 2}),
@@ -44,9 +44,9 @@ TEST(TextTableTest, AnIndentIsPartOfTheWidth) {
             "  a name that go…\n");
 }
 
-TEST(TextTableTest, ATableWithoutRowsIsItsHeadings) { EXPECT_EQ(TextTable({{"a"}, {"b"}}).text(), "a  b\n"); }
+TEST(TextTableTest, TableWithoutRowsShowsItsHeadings) { EXPECT_EQ(TextTable({{"a"}, {"b"}}).text(), "a  b\n"); }
 
-TEST(TextTableTest, ARowOfTheWrongLengthIsRefused) {
+TEST(TextTableTest, RowOfTheWrongLengthIsRefused) {
   TextTable table({{"a"}, {"b"}});
   EXPECT_THROW(table.add({"1"}), InvalidArgument);
 }

@@ -11,7 +11,7 @@ AsyncRanges::Begin::Begin(const Point& point)
       start_ns(point.time_ns),
       name(point.name),
       values(point.values.begin(), point.values.end()) {
-  texts.reserve(values.size());  // never grows: the views below stay good
+  texts.reserve(values.size());  // never grows, so that the views below stay valid
   for (Value& value : values) {
     if (value.type == trace::FieldType::String) value.text = texts.emplace_back(value.text);
   }
@@ -22,7 +22,7 @@ void AsyncRanges::begin(uint32_t writer, const Point& point) {
   if (!pairs_.begin({writer, point.id}, std::move(begin))) hand_out(point.id, *begin, point.time_ns, nullptr);
 }
 
-// Without an `end_place` it is unfinished.
+// Without an `end_place` the range is unfinished.
 void AsyncRanges::hand_out(uint64_t id, const Begin& begin, int64_t end_ns, const Place* end_place) {
   AsyncRange range;
   range.place = begin.place;

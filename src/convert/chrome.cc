@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kDefaultCategory = "user_annotation";
 
-// Times of events are signed, those of a file are not.
+// Times of events are signed, times in the file are not.
 uint64_t since_1970(int64_t ns) { return static_cast<uint64_t>(std::max<int64_t>(ns, 0)); }
 
 class ChromeExport : public EventVisitor {
@@ -67,7 +67,7 @@ class ChromeExport : public EventVisitor {
   }
 
   void async_range(const AsyncRange& range) override {
-    // The id is local to a pid, so both ends must have the same.
+    // The id is local to a pid, so both ends must have the same pid.
     const Place& end_place = range.end_place->group == range.place->group ? *range.end_place : *range.place;
     const Head head = head_of(range);
     writer_.async_begin(head.category, head.name, row_of(*range.place, 0), since_1970(range.start_ns), range.id);
@@ -100,11 +100,11 @@ class ChromeExport : public EventVisitor {
     writer_.end_event();
   }
 
-  // Viewers tie the ends of a flow together by category, name and id, so all flows have one name and say theirs in
+  // Viewers connect the ends of a flow by category, name and id. So all flows have one name, and their own names are in
   // args.
   void flow(WriteFlow write_flow, uint32_t number, const Point& point) {
     if (number == 0) return;
-    // For a viewer a slice does not hold the moment of its end.
+    // Viewers do not count the end time of a slice as part of the slice.
     const bool at_end = point.time_ns >= point.within_end_ns && point.within_start_ns < point.within_end_ns;
     const int64_t inside = at_end ? point.within_end_ns - 1 : std::max(point.time_ns, point.within_start_ns);
     (writer_.*write_flow)("flow", number, row_of(*point.place, 0), since_1970(inside));
@@ -152,7 +152,7 @@ class ChromeExport : public EventVisitor {
     return {head.category, name_.view()};
   }
 
-  // A lane is given its name when it first appears.
+  // A lane gets its name when it first appears.
   const std::string& row_of(const Place& place, uint16_t lane) {
     std::string& row = lane == 0 ? rows_[place.index] : lane_rows_[{place.index, lane}];
     if (!row.empty()) return row;
@@ -161,7 +161,7 @@ class ChromeExport : public EventVisitor {
     return row = writer_.row(place.group->pid, tid);
   }
 
-  // Escaped once. The name is empty if it differs from event to event.
+  // The text is escaped once. The name is empty if it differs from event to event.
   struct ClassHead {
     std::string category, name;
   };

@@ -32,7 +32,7 @@ void append_array(TextBuffer& out, const Items& items, AppendItem&& append_item)
   array.close();
 }
 
-// Names for programs that read the export; people get sentences from `kymo info`.
+// Names for programs that read the export. People get sentences from `kymo info`.
 std::string_view cause_name(trace::LossCause cause) {
   switch (cause) {
     case trace::LossCause::RingFull:
@@ -124,7 +124,7 @@ void append_process(TextBuffer& out, const trace::WriterInfo& writer) {
   object.close();
 }
 
-// The value of a number among the metadata, where distributed launchers leave it.
+// The value of a numeric metadata entry. Distributed launchers store their numbers there.
 std::optional<uint64_t> metadata_number(const trace::Reader& reader, std::string_view upper, std::string_view lower) {
   for (const auto& [id, writer] : reader.writers()) {
     for (const auto& [key, value] : writer.origin.metadata) {
@@ -137,7 +137,7 @@ std::optional<uint64_t> metadata_number(const trace::Reader& reader, std::string
   return std::nullopt;
 }
 
-// Whoever asked for the trace may have given it one.
+// The program that requested the trace may have given it an id.
 const std::string& trace_id_of(const trace::Origin& origin) {
   for (const auto& [key, value] : origin.metadata)
     if (key == "trace_id") return value;
@@ -165,7 +165,7 @@ uint64_t chrome_start_ns(const trace::Reader& reader) {
 }
 
 void write_chrome_header(CompactChromeWriter& writer, const trace::Reader& reader, const Places& places) {
-  // Early in the file and with a blank after the colon: HTA finds the rank by looking for exactly that.
+  // Early in the file and with a blank after the colon, because HTA searches for exactly this text to find the rank.
   if (const auto rank = metadata_number(reader, "RANK", "rank")) {
     const uint64_t world_size = metadata_number(reader, "WORLD_SIZE", "world_size").value_or(*rank + 1);
     base::format_to(writer.member("distributedInfo"), "{{\"rank\": {}, \"world_size\": {}}}", *rank, world_size);

@@ -20,7 +20,7 @@ using trace::PointKind;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-// Ticks count from kRealtimeZero, which is this much after the base: 1,700,000,000 s modulo 7,889,238 s.
+// Ticks count from kRealtimeZero, which is this long after the base: 1,700,000,000 s modulo 7,889,238 s.
 constexpr uint64_t kZeroAfterBaseUs = 1'700'000'000ull % 7'889'238 * 1'000'000;
 
 std::string microseconds(uint64_t tick) {
@@ -45,7 +45,7 @@ class ChromeTest : public ::testing::Test {
     write_chrome(trace::Reader(path), sink);
     return sink.text();
   }
-  // How often the text occurs.
+  // The number of occurrences of `part`.
   static size_t count(const std::string& text, const std::string& part) {
     size_t found = 0;
     for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
@@ -72,7 +72,7 @@ TEST_F(ChromeTest, RangesAreCompleteSlices) {
   EXPECT_LT(text.find("\"outer\""), text.find("in\\\"ner")) << "a parent comes before its children";
 }
 
-TEST_F(ChromeTest, TimesCountFromTheQuarterOfTheYear) {
+TEST_F(ChromeTest, TimesCountFromTheStartOfTheQuarter) {
   TestRecorder recorder = make();
   recorder.begin(1, 5, 1);
   recorder.end(1, 6);
@@ -82,7 +82,7 @@ TEST_F(ChromeTest, TimesCountFromTheQuarterOfTheYear) {
       HasSubstr("\"baseTimeNanoseconds\": " + std::to_string(1'700'000'000ull / 7'889'238 * 7'889'238) + "000000000,"));
 }
 
-TEST_F(ChromeTest, NamesAreFilledAndOddNumbersAreStrings) {
+TEST_F(ChromeTest, NamePlaceholdersAreFilledAndNonFiniteNumbersAreStrings) {
   TestRecorder recorder = make();
   recorder.begin(1, 1000, 3, {int64_t{7}, std::nan("")});
   recorder.end(1, 2000);
@@ -91,7 +91,7 @@ TEST_F(ChromeTest, NamesAreFilledAndOddNumbersAreStrings) {
   EXPECT_THAT(convert(), HasSubstr(R"("args":{"loss":"NaN"})"));
 }
 
-TEST_F(ChromeTest, UnfinishedRangesLastToTheEndAndSaySo) {
+TEST_F(ChromeTest, UnfinishedRangesLastToTheEndAndAreMarked) {
   TestRecorder recorder = make();
   recorder.begin(1, 1000, 1);
   recorder.cut(1);
@@ -116,7 +116,7 @@ TEST_F(ChromeTest, PointsAreInstantsAndCounters) {
   EXPECT_THAT(text, HasSubstr(R"("args":{"address":"0xbeef"})"));
 }
 
-TEST_F(ChromeTest, AsyncRangesAreAPairWithAnIdOfTheirProcess) {
+TEST_F(ChromeTest, AsyncRangesAreAPairWithAnIdLocalToTheProcess) {
   TestRecorder recorder = make();
   recorder.point(1, 1000, PointKind::AsyncBegin, 5, 26);
   recorder.point(2, 3000, PointKind::AsyncEnd, 5, 26);
@@ -128,11 +128,11 @@ TEST_F(ChromeTest, AsyncRangesAreAPairWithAnIdOfTheirProcess) {
                               R"(,"id2":{"local":"0x1a"}})"));
 }
 
-TEST_F(ChromeTest, OnlyWholeFlowsAreWritten) {
+TEST_F(ChromeTest, OnlyCompleteFlowsAreWritten) {
   TestRecorder recorder = make();
   recorder.begin(1, 1000, 1);
   recorder.point(1, 1000, PointKind::FlowBegin, 5, 7);
-  recorder.point(1, 1500, PointKind::FlowBegin, 5, 8);  // ends nowhere
+  recorder.point(1, 1500, PointKind::FlowBegin, 5, 8);  // has no end
   recorder.point(1, 1600, PointKind::FlowBegin, 5, 9);  // ends outside of any range
   recorder.end(1, 2000);
   recorder.begin(2, 3000, 1);
@@ -153,7 +153,7 @@ TEST_F(ChromeTest, OnlyWholeFlowsAreWritten) {
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":3)"));
 }
 
-TEST_F(ChromeTest, ALaunchPointsToItsWorkOnTheDevice) {
+TEST_F(ChromeTest, LaunchPointsToItsWorkOnTheDevice) {
   TestRecorder recorder = make();
   trace::Track queue;
   queue.id = 3;
@@ -176,7 +176,7 @@ TEST_F(ChromeTest, ALaunchPointsToItsWorkOnTheDevice) {
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":0)"));
 }
 
-TEST_F(ChromeTest, OverlappingRangesGetARowOfTheirOwn) {
+TEST_F(ChromeTest, OverlappingRangesGetTheirOwnRow) {
   TestRecorder recorder = make();
   recorder.complete(1, 1000, 3000, 1);
   recorder.complete(1, 2000, 4000, 1, 0, 1);
@@ -187,7 +187,7 @@ TEST_F(ChromeTest, OverlappingRangesGetARowOfTheirOwn) {
   EXPECT_THAT(text, HasSubstr(R"("pid":100,"tid":10000000,"ts":)" + microseconds(2000)));
 }
 
-TEST_F(ChromeTest, RowsAreNamedAndTheTraceSaysWhereItComesFrom) {
+TEST_F(ChromeTest, RowsAreNamedAndTheTraceStatesItsOrigin) {
   TestRecorder recorder = make();
   const trace::Loss loss{trace::LossCause::RingFull, 1, 12, 5, 9, "burst"};
   recorder.file().losses(recorder.id(), {&loss, 1});
@@ -203,12 +203,12 @@ TEST_F(ChromeTest, RowsAreNamedAndTheTraceSaysWhereItComesFrom) {
   EXPECT_THAT(text, HasSubstr(R"("cost":{"events":1000,"recording_ns":12500,"blocked_ns":77,"collector_cpu_ns":88})"));
 }
 
-TEST_F(ChromeTest, ATraceWithoutEventsIsStillATrace) {
+TEST_F(ChromeTest, TraceWithoutEventsIsValid) {
   make().close();
   EXPECT_THAT(convert(), HasSubstr("\"traceEvents\": ["));
 }
 
-// What another parser makes of it: everything at once, with names that try to break out.
+// Another parser reads a trace with everything in it, including names that try to break out of their strings.
 TEST_F(ChromeTest, PythonReadsItAndSlicesNest) {
   if (std::system("python3 -c 'import json' 2>/dev/null") != 0) GTEST_SKIP() << "no python3 here";
   TestRecorder recorder = make();

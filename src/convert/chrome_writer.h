@@ -126,7 +126,7 @@ class ChromeWriter {
     flow('f', name, id, row, ns);
     out_.append(Dialect::kFlowEnd);
   }
-  // A moment of the whole file, in no row.
+  // An instant of the whole file, not in a row.
   void global_instant(std::string_view name, uint64_t ns) {
     begin('i');
     out_.append(Dialect::kGlobalName, name, Dialect::kRow, Dialect::kPid, "\"\"", Dialect::kTid, "\"\"",

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 constexpr uint64_t kQuarterNs = 7'889'238'000'000'000;
 constexpr uint64_t kBase = 228 * kQuarterNs;
 
-// One of each kind of event, from 5 ns after the base on.
+// Writes one event of each kind, starting 5 ns after the base.
 template <class Dialect>
 std::string everything() {
   StringStream sink;
@@ -52,7 +52,7 @@ std::string everything() {
   return sink.text();
 }
 
-TEST(ChromeWriterTest, TheCompactDialectHasALinePerEvent) {
+TEST(ChromeWriterTest, CompactDialectHasOneLinePerEvent) {
   EXPECT_EQ(everything<CompactDialect>(), R"({
 "schemaVersion": 1,
 "deviceProperties": [],
@@ -79,7 +79,7 @@ TEST(ChromeWriterTest, TheCompactDialectHasALinePerEvent) {
 )");
 }
 
-TEST(ChromeWriterTest, KinetosDialectHasALinePerArgument) {
+TEST(ChromeWriterTest, KinetoDialectHasOneLinePerArgument) {
   const std::string text = everything<KinetoDialect>();
   EXPECT_THAT(text, HasSubstr(R"({
   "schemaVersion": 1,
@@ -123,7 +123,7 @@ TEST(ChromeWriterTest, KinetosDialectHasALinePerArgument) {
 )"));
 }
 
-// Removes the blanks outside of texts, and the unit that only one of them can have.
+// Removes the blanks outside of strings, and the time unit, which differs between the dialects.
 std::string squeezed(const std::string& json) {
   std::string text;
   bool in_text = false;

@@ -34,7 +34,7 @@ std::map<uint16_t, std::vector<uint32_t>> ChunkOrder::lanes(const trace::Ranges&
   return lanes;
 }
 
-// The innermost range that is open must be the first of them to end.
+// Of all open ranges, the innermost must end first.
 void ChunkOrder::match_open(const trace::EventBatch& batch, std::span<const trace::OpenRange> open) {
   const trace::Ranges& ranges = batch.ranges;
   began_before_.assign(ranges.size(), 0);
@@ -54,7 +54,7 @@ void ChunkOrder::match_open(const trace::EventBatch& batch, std::span<const trac
   }
 }
 
-// A range that ends takes in the roots before it that are deeper than itself.
+// When a range ends, the earlier roots that are deeper become its children.
 void ChunkOrder::build_tree(const trace::Ranges& ranges) {
   roots_.clear();
   first_.clear();
@@ -71,7 +71,8 @@ void ChunkOrder::build_tree(const trace::Ranges& ranges) {
   }
 }
 
-// A range that is open after the last event, and was not before the first, took in every root that began after it did.
+// A range that is open after the last event, but was not open before the first, contains every root that began after
+// it.
 void ChunkOrder::add_closing(const trace::EventBatch& batch) {
   const uint32_t ended = static_cast<uint32_t>(selected_.size());
   uint32_t first = ended;
@@ -86,7 +87,7 @@ void ChunkOrder::add_closing(const trace::EventBatch& batch) {
       roots_.pop_back();
     }
     add_node(static_cast<uint32_t>(first_.size()), first);
-    roots_.pop_back();  // the next one is around it in any case: `first` carries over
+    roots_.pop_back();  // the next open range contains it anyway: `first` carries over
   }
 }
 
@@ -97,7 +98,7 @@ void ChunkOrder::add_node(uint32_t node, uint32_t first) {
   roots_.push_back(node);
 }
 
-// Before the first node of a subtree ends, all that begin with it begin, the outermost first.
+// Before the first node of a subtree ends, all nodes that begin with it begin, the outermost first.
 void ChunkOrder::emit(const trace::EventBatch& batch, bool with_points) {
   const trace::Ranges& ranges = batch.ranges;
   const uint32_t range_count = static_cast<uint32_t>(ranges.size());
@@ -112,7 +113,8 @@ void ChunkOrder::emit(const trace::EventBatch& batch, bool with_points) {
   };
   for (uint32_t node = 0; node <= ended; ++node) {
     for (uint32_t begun = outermost_[node]; begun != kNone; begun = inner_[begun]) {
-      // Nodes past the ended ones are open ranges, added from the innermost, the last of `closing`, outwards.
+      // Nodes after the ended ones are open ranges. They were added from the innermost (the last of `closing`)
+      // outwards.
       const uint32_t range =
           begun < ended ? selected_[begun] : range_count + static_cast<uint32_t>(closing_count - 1 - (begun - ended));
       if (begun < ended && began_before(range)) continue;

@@ -42,7 +42,7 @@ trace::OpenRange open_range(uint64_t start, uint32_t class_id = 1) {
   return open;
 }
 
-// "(" and ")" with the range's number for begin and end, "." with its number for a point.
+// "(" and ")" with the number of the range for begin and end, "." with the number of the point.
 std::string text_of(const ChunkOrder& order) {
   std::string text;
   for (const Step& step : order.steps()) {
@@ -59,14 +59,14 @@ TEST(ChunkOrderTest, ParentsBeginBeforeTheirChildren) {
   EXPECT_EQ(text_of(order), "(3 (1 (0 )0 )1 (2 )2 )3 (4 )4 ");
 }
 
-TEST(ChunkOrderTest, OneTickForAllDoesNotConfuseTheTree) {
+TEST(ChunkOrderTest, EqualTicksDoNotChangeTheTree) {
   const auto batch = batch_of({{7, 7, 2}, {7, 7, 2}, {7, 7, 1}, {7, 7, 0}, {7, 7, 0}});
   ChunkOrder order;
   order.arrange(batch, {});
   EXPECT_EQ(text_of(order), "(3 (2 (0 )0 (1 )1 )2 )3 (4 )4 ");
 }
 
-TEST(ChunkOrderTest, RangesOpenBeforeHaveNoBeginHere) {
+TEST(ChunkOrderTest, RangesOpenBeforeTheChunkHaveNoBegin) {
   const auto batch = batch_of({{110, 120, 2}, {50, 130, 1}, {140, 150, 1}});
   const std::vector<trace::OpenRange> open = {open_range(10), open_range(50)};
   ChunkOrder order;
@@ -80,7 +80,7 @@ TEST(ChunkOrderTest, RangesOpenBeforeHaveNoBeginHere) {
   EXPECT_EQ(order.kept_open(), 1u);
 }
 
-TEST(ChunkOrderTest, RangesLeftOpenBeginWhereTheyBegan) {
+TEST(ChunkOrderTest, RangesLeftOpenBeginAtTheirStart) {
   auto batch = batch_of({{1, 2, 0}, {12, 13, 1}, {21, 22, 2}});
   batch.closing = {open_range(10), open_range(20), open_range(30)};
   ChunkOrder order;
@@ -88,7 +88,7 @@ TEST(ChunkOrderTest, RangesLeftOpenBeginWhereTheyBegan) {
   EXPECT_EQ(text_of(order), "(0 )0 (3 (1 )1 (4 (2 )2 (5 ");
 }
 
-TEST(ChunkOrderTest, OpenRangesThatVanishAreNoticed) {
+TEST(ChunkOrderTest, OpenRangesThatVanishAreDetected) {
   auto batch = batch_of({{110, 120, 2}});
   batch.closing = {open_range(10), open_range(99)};
   const std::vector<trace::OpenRange> open = {open_range(10), open_range(50)};
@@ -99,14 +99,14 @@ TEST(ChunkOrderTest, OpenRangesThatVanishAreNoticed) {
   EXPECT_EQ(text_of(order), "(2 (0 )0 ");
 }
 
-TEST(ChunkOrderTest, PointsAreInsideWhatBeginsOrEndsWithThem) {
+TEST(ChunkOrderTest, PointsAreInsideRangesThatBeginOrEndAtTheSameTick) {
   const auto batch = batch_of({{10, 20, 1}, {5, 30, 0}}, {4, 5, 10, 15, 20, 30, 31});
   ChunkOrder order;
   order.arrange(batch, {});
   EXPECT_EQ(text_of(order), ".0 (1 .1 (0 .2 .3 .4 )0 .5 )1 .6 ");
 }
 
-TEST(ChunkOrderTest, LanesAreOrderedApart) {
+TEST(ChunkOrderTest, LanesAreOrderedSeparately) {
   const auto batch = batch_of({{0, 10, 0, 1, 0}, {6, 7, 1, 1, 1}, {5, 15, 0, 1, 1}, {12, 20, 0, 1, 0}});
   ChunkOrder order;
   order.arrange(batch, {});
@@ -117,7 +117,7 @@ TEST(ChunkOrderTest, LanesAreOrderedApart) {
   EXPECT_EQ(text_of(order), "(2 (1 )1 )2 ");
 }
 
-TEST(ChunkOrderTest, NothingGivesNothing) {
+TEST(ChunkOrderTest, EmptyBatchGivesNoSteps) {
   ChunkOrder order;
   order.arrange({}, {});
   EXPECT_TRUE(order.steps().empty());

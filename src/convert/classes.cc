@@ -8,7 +8,7 @@ namespace kymo::convert {
 
 namespace {
 
-// Ids are given out in order, so a table by id is nearly full; a forged one must not make it huge.
+// Ids are assigned in order, so a table by id is nearly full. A forged id must not make the table huge.
 bool belongs_in_table(uint32_t class_id, size_t class_count) { return class_id < 1024 + 4 * class_count; }
 
 constexpr std::string_view kPlace = "{}";

@@ -15,7 +15,7 @@ std::vector<Value> values_of(const std::map<uint32_t, Value>& map) {
   return values;
 }
 
-// Everything that an event refers to comes before the event.
+// Records that an event refers to come before the event.
 void introduce(const trace::WriterInfo& info, trace::Writer& into) {
   into.origin(info.id, info.origin);
   for (const auto& [id, clock] : info.clocks) into.clock(info.id, clock);

@@ -47,7 +47,7 @@ class CopyTest : public ::testing::Test {
     recorder.close();
   }
 
-  // A copy of what `reader` shows.
+  // Makes a copy of what `reader` shows.
   trace::Reader copy_of(const trace::Reader& reader) {
     trace::Writer writer(folder / "copy.kymo", trace::Writer::Mode::Create);
     copy_trace(reader, writer);
@@ -59,12 +59,12 @@ class CopyTest : public ::testing::Test {
   TestRecorder recorder{folder / "whole.kymo"};
 };
 
-TEST_F(CopyTest, ACopyOfAWholeTraceIsTheSame) {
+TEST_F(CopyTest, CopyOfAWholeTraceIsEqual) {
   const trace::Reader whole(folder / "whole.kymo");
   EXPECT_EQ(csv_of(copy_of(whole)), csv_of(whole));
 }
 
-TEST_F(CopyTest, ACopyHoldsExactlyWhatTheWindowShows) {
+TEST_F(CopyTest, CopyContainsExactlyWhatTheWindowShows) {
   for (const auto& [from, to] : {std::pair<uint64_t, uint64_t>{250, 640}, {0, 300}, {900, 5000}, {130, 130}}) {
     trace::Reader reader(folder / "whole.kymo");
     reader.narrow({{recorder.id(), {kMonotonicZero + from, kMonotonicZero + to}}});
@@ -79,7 +79,7 @@ TEST_F(CopyTest, ACopyHoldsExactlyWhatTheWindowShows) {
   }
 }
 
-TEST_F(CopyTest, WhatCannotBeReadIsALossOfTheCopy) {
+TEST_F(CopyTest, UnreadableChunkIsALossInTheCopy) {
   const std::string path = folder / "whole.kymo";
   const trace::EventChunk damaged = trace::Reader(path).event_chunks()[1];
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);

@@ -76,7 +76,7 @@ class CsvWriter : public EventVisitor {
   }
 
  private:
-  // The columns up to the duration.
+  // Appends the columns before the duration.
   void append_beginning(std::string_view kind, const Event& event, int64_t start_ns) {
     const Place& place = *event.place;
     append(out_, kind);
@@ -87,7 +87,7 @@ class CsvWriter : public EventVisitor {
     out_.push_back(',');
     append_integer(out_, place.writer->origin.pid);
     out_.push_back(',');
-    // A queue has its number where a thread has its own.
+    // For a queue, the thread column contains the queue number.
     const bool on_device = place.track->kind == trace::TrackKind::DeviceQueue;
     append_integer(out_, on_device ? place.track->queue : place.track->tid);
     out_.push_back(',');
@@ -111,7 +111,7 @@ class CsvWriter : public EventVisitor {
     if (out_.size() >= kFlushAt) flush();
   }
 
-  // Quoted only where it must be, with quotes doubled.
+  // Quotes the text only if necessary. Quotes inside are doubled.
   void append_field(std::string_view text) {
     const auto is_special = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
     if (std::none_of(text.begin(), text.end(), is_special)) return append(out_, text);

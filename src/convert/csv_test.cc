@@ -12,7 +12,7 @@ using trace::PointKind;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-TEST(CsvTest, OneLineForEachEvent) {
+TEST(CsvTest, EachEventIsOneLine) {
   TemporaryFolder folder;
   const std::string path = folder / "t.kymo";
   TestRecorder recorder(path);

@@ -24,16 +24,16 @@ struct Process {
       : number(number_), classes(writer, next_class) {}
   uint32_t number;
   Classes classes;
-  int64_t end_ns = std::numeric_limits<int64_t>::min();  // of everything it recorded
+  int64_t end_ns = std::numeric_limits<int64_t>::min();  // the latest time of anything it recorded
 };
 
-// What is kept of a track from one of its chunks to the next.
+// The state of a track between two of its chunks.
 struct Track {
   const Place* place = nullptr;
   Process* process = nullptr;
   const trace::ClockMap* clock = nullptr;
-  std::vector<trace::OpenRange> open;  // begun and not ended, outermost first
-  uint64_t last = 0;                   // ticks of the latest event so far
+  std::vector<trace::OpenRange> open;  // not ended yet, outermost first
+  uint64_t last = 0;                   // ticks of the last event so far
 };
 
 class Walk {
@@ -64,7 +64,7 @@ class Walk {
   void finish();
 
   Range ended_range(const Track& track, const trace::Ranges& ranges, uint32_t index);
-  // Its values are good until the next call.
+  // Its values are valid until the next call.
   Range open_range(const Track& track, const trace::OpenRange& open, size_t depth);
   void name(Event& event);
 
@@ -81,7 +81,7 @@ class Walk {
   std::map<std::pair<trace::WriterId, uint32_t>, std::unique_ptr<trace::ClockMap>> clocks_;
   std::map<std::pair<trace::WriterId, uint32_t>, Track> tracks_;
 
-  // Of the chunk that is visited, used again for the next.
+  // Data of the current chunk, reused for the next one.
   ChunkOrder order_;
   ValueRows range_rows_, point_rows_, open_row_;
   trace::Values open_values_;
@@ -90,12 +90,12 @@ class Walk {
   struct Interval {
     int64_t start_ns, end_ns;
   };
-  std::vector<Interval> enclosing_;  // the ranges around the step, kept while there are points
+  std::vector<Interval> enclosing_;  // the ranges around the step, kept only if there are points
 };
 
 WalkReport Walk::run() {
-  // How long each process recorded is in the chunk headers, and perhaps when it was last seen alive; what it left open
-  // lasted until then.
+  // The chunk headers tell how long each process recorded. The trace may also tell when the process was last seen
+  // alive. Ranges that the process left open last until then.
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     if (Track* const track = find_track(chunk)) {
       track->process->end_ns = std::max(track->process->end_ns, to_ns(*track, chunk.last));
@@ -159,7 +159,7 @@ void Walk::visit(Track& track, trace::EventBatch& batch) {
 
   order_.arrange(batch, track.open);
   if (order_.kept_open() < order_.still_open()) {
-    // The chunk contradicts itself: a range is open before it, does not end in it and is not open after it.
+    // The chunk contradicts itself: a range is open before the chunk, does not end in it and is not open after it.
     drop_open(track, order_.kept_open());
     order_.arrange(batch, track.open);
   }
@@ -171,8 +171,8 @@ void Walk::visit(Track& track, trace::EventBatch& batch) {
   track.open = std::move(batch.closing);
 }
 
-// Makes what is open what the chunk says is open. They differ where a chunk between is missing: some ranges ended in
-// the gap, others began in it.
+// Makes the open ranges equal to those that the chunk states. They differ if a chunk in between is missing: some ranges
+// ended in the gap, others began in it.
 void Walk::resume(Track& track, const std::vector<trace::OpenRange>& opening) {
   size_t same = 0;
   while (same < std::min(track.open.size(), opening.size()) && same_range(track.open[same], opening[same])) ++same;
@@ -183,7 +183,7 @@ void Walk::resume(Track& track, const std::vector<trace::OpenRange>& opening) {
   }
 }
 
-// Gives up waiting for the ends of the inner ones. They were open at least until the last event before.
+// Stops waiting for the ends of the inner ranges. They were open at least until the previous event.
 void Walk::drop_open(Track& track, size_t keep) {
   while (track.open.size() > keep) {
     Range range = open_range(track, track.open.back(), track.open.size() - 1);

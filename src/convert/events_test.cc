@@ -18,7 +18,7 @@ using trace::testing::kRealtimeZero;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-// Writes down what it is told, times in ticks.
+// Records the visits as text, with times in ticks.
 class Script : public EventVisitor {
  public:
   void range(const Range& r) override {
@@ -70,7 +70,7 @@ class EventsTest : public ::testing::Test {
   WalkReport report;
 };
 
-TEST_F(EventsTest, RangesComeInTheOrderOfTheProgram) {
+TEST_F(EventsTest, RangesComeInProgramOrder) {
   TestRecorder recorder = make();
   recorder.begin(1, 10, 1);
   recorder.begin(1, 10, 2);
@@ -96,7 +96,7 @@ TEST_F(EventsTest, NamesAreFilledFromValues) {
   EXPECT_EQ(visit().ranges, (Lines{"step 7 10-13", "step -8 11-12", "made up 14-15"}));
 }
 
-TEST_F(EventsTest, ARangeMaySpanChunks) {
+TEST_F(EventsTest, RangeMaySpanChunks) {
   TestRecorder recorder = make();
   recorder.begin(1, 10, 3, {int64_t{1}, 0.5});
   recorder.begin(1, 11, 2);
@@ -114,7 +114,7 @@ TEST_F(EventsTest, ARangeMaySpanChunks) {
   EXPECT_EQ(script.ranges, (Lines{"inner 11-12", "inner 30-31", "outer 20-32", "step 1 10-33"}));
 }
 
-TEST_F(EventsTest, WhatNeverEndsIsUnfinishedAndLastsAsLongAsItsProcess) {
+TEST_F(EventsTest, RangeThatNeverEndsIsUnfinishedAndLastsAsLongAsItsProcess) {
   TestRecorder recorder = make();
   recorder.begin(1, 10, 1);
   recorder.begin(1, 20, 3, {int64_t{4}, 1.0});
@@ -127,7 +127,7 @@ TEST_F(EventsTest, WhatNeverEndsIsUnfinishedAndLastsAsLongAsItsProcess) {
   EXPECT_EQ(script.ranges, (Lines{"inner 15-500", "outer 10-500 unfinished", "step 4 20-500 unfinished"}));
 }
 
-TEST_F(EventsTest, AMissingChunkLeavesEverythingNested) {
+TEST_F(EventsTest, MissingChunkKeepsRangesNested) {
   TestRecorder recorder = make();
   recorder.begin(1, 10, 1);
   recorder.begin(1, 20, 2);
@@ -143,7 +143,7 @@ TEST_F(EventsTest, AMissingChunkLeavesEverythingNested) {
   EXPECT_EQ(script.ranges, (Lines{"inner 20-20 unfinished", "step 5 40-50", "outer 10-60"}));
 }
 
-TEST_F(EventsTest, PointsKnowTheRangeTheyAreIn) {
+TEST_F(EventsTest, PointsKnowTheirEnclosingRange) {
   TestRecorder recorder = make();
   recorder.point(1, 5, PointKind::Instant, 4, 0, {"a"});
   recorder.begin(1, 10, 1);
@@ -156,7 +156,7 @@ TEST_F(EventsTest, PointsKnowTheRangeTheyAreIn) {
   EXPECT_EQ(visit().moments, "request@5! (outer@10 request@10 request@15 @15) request@16! ");
 }
 
-TEST_F(EventsTest, AsyncRangesAreMatchedInWhateverOrderTheyAreRead) {
+TEST_F(EventsTest, AsyncRangesAreMatchedInAnyReadOrder) {
   TestRecorder recorder = make();
   recorder.point(2, 50, PointKind::AsyncEnd, 4, 1, {""});
   recorder.cut(2);
@@ -172,7 +172,7 @@ TEST_F(EventsTest, AsyncRangesAreMatchedInWhateverOrderTheyAreRead) {
   EXPECT_EQ(report.unmatched_ends, 1u);
 }
 
-TEST_F(EventsTest, LanesAreVisitedApart) {
+TEST_F(EventsTest, LanesAreVisitedSeparately) {
   TestRecorder recorder = make();
   recorder.complete(1, 10, 20, 1);
   recorder.complete(1, 15, 16, 2, 1, 1);
@@ -182,7 +182,7 @@ TEST_F(EventsTest, LanesAreVisitedApart) {
   EXPECT_EQ(visit().ranges, (Lines{"outer 10-20", "inner 22-30", "outer 14-25 lane 1", "inner 15-16 lane 1"}));
 }
 
-TEST_F(EventsTest, AnUnknownClassCostsTheNamesOfItsChunkOnly) {
+TEST_F(EventsTest, UnknownClassLosesOnlyTheNamesOfItsChunk) {
   TestRecorder recorder = make();
   recorder.begin(1, 10, 99);
   recorder.end(1, 11);
@@ -195,7 +195,7 @@ TEST_F(EventsTest, AnUnknownClassCostsTheNamesOfItsChunkOnly) {
   EXPECT_EQ(visit().ranges, (Lines{"(unknown class) 10-11", "step {} 12-13", "step 8 14-15"}));
 }
 
-TEST_F(EventsTest, ADamagedChunkIsReportedAndPassedOver) {
+TEST_F(EventsTest, DamagedChunkIsReportedAndSkipped) {
   TestRecorder recorder = make();
   for (int chunk = 0; chunk < 3; ++chunk) {
     recorder.begin(1, 100 * chunk, 1);
@@ -213,7 +213,7 @@ TEST_F(EventsTest, ADamagedChunkIsReportedAndPassedOver) {
   EXPECT_EQ(report.problems[0].offset, damaged.offset);
 }
 
-TEST_F(EventsTest, ATrackWithoutAClockIsAProblem) {
+TEST_F(EventsTest, TrackWithoutAClockIsAProblem) {
   TestRecorder recorder = make();
   trace::Track track;
   track.id = 9;

@@ -18,12 +18,11 @@
 
 namespace kymo::convert {
 
-// ---- FileStream
-// ------------------------------------------------------------------------------------------------------
+// ---- FileStream ----------------------------------------------------------------------------------------------------
 
 namespace {
 
-// What is exported may be made again, a recording not.
+// An export can be made again, a recording cannot.
 void refuse_trace(const std::string& file, const std::string& path) {
   const base::FileDescriptor there(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::array<std::byte, trace::kMagic.size()> beginning;
@@ -38,15 +37,14 @@ FileStream::FileStream(const std::string& path) : file_(path) { refuse_trace(fil
 
 void FileStream::write(std::string_view bytes) { file_.write(base::as_bytes(bytes)); }
 
-// ---- GzipStream
-// ------------------------------------------------------------------------------------------------------
+// ---- GzipStream ----------------------------------------------------------------------------------------------------
 
 namespace {
-// Traces repeat themselves so much that a higher level is several times slower for a tenth of the size.
+// Traces repeat themselves so much that a higher level is several times slower and saves only a tenth of the size.
 constexpr int kLevel = 2;
-constexpr int kGzipWindow = 15 + 16;  // the largest window, and a gzip header
+constexpr int kGzipWindow = 15 + 16;  // the largest window, plus the gzip header
 constexpr int kMemoryLevel = 8;
-constexpr size_t kLargestPiece = 1 << 30;  // zlib counts in 32 bits
+constexpr size_t kLargestPiece = 1 << 30;  // zlib uses 32-bit sizes
 }  // namespace
 
 struct GzipStream::Stream {

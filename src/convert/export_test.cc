@@ -55,7 +55,7 @@ class ExportTest : public ::testing::Test {
   TemporaryFolder folder;
 };
 
-TEST_F(ExportTest, TheEndingChoosesTheFormat) {
+TEST_F(ExportTest, FileNameExtensionSelectsTheFormat) {
   const trace::Reader reader(folder / "t.kymo");
   export_trace(reader, folder / "t.json");
   EXPECT_THAT(contents(folder / "t.json"), StartsWith("{\n\"schemaVersion\": 1"));
@@ -67,7 +67,7 @@ TEST_F(ExportTest, TheEndingChoosesTheFormat) {
   EXPECT_EQ(contents(folder / "t.pftrace"), contents(folder / "t.perfetto-trace"));
 }
 
-TEST_F(ExportTest, GzipHoldsTheSameAsPlain) {
+TEST_F(ExportTest, GzipContainsTheSameAsPlain) {
   const trace::Reader reader(folder / "t.kymo");
   export_trace(reader, folder / "t.json");
   export_trace(reader, folder / "t.json.gz");
@@ -82,7 +82,7 @@ TEST_F(ExportTest, GzipHoldsTheSameAsPlain) {
   EXPECT_EQ(unpacked, plain);
 }
 
-TEST_F(ExportTest, TheFileIsForItsOwnerAndNothingElseIsLeft) {
+TEST_F(ExportTest, OnlyTheOwnerCanReadTheFileAndNoOtherFileIsLeft) {
   export_trace(trace::Reader(folder / "t.kymo"), folder / "t.json");
   struct stat status {};
   ASSERT_EQ(stat((folder / "t.json").c_str(), &status), 0);
@@ -90,7 +90,7 @@ TEST_F(ExportTest, TheFileIsForItsOwnerAndNothingElseIsLeft) {
   EXPECT_EQ(files(), 2u);
 }
 
-TEST_F(ExportTest, AnUnknownEndingNamesTheGoodOnes) {
+TEST_F(ExportTest, ErrorForAnUnknownExtensionListsTheValidOnes) {
   const trace::Reader reader(folder / "t.kymo");
   EXPECT_THROW(export_trace(reader, folder / "t.xml"), InvalidArgument);
   EXPECT_THROW(export_trace(reader, ".json"), InvalidArgument) << "an ending without a name";
@@ -98,7 +98,7 @@ TEST_F(ExportTest, AnUnknownEndingNamesTheGoodOnes) {
               AllOf(HasSubstr("t.xml"), HasSubstr(".json.gz"), HasSubstr(".pftrace"), HasSubstr(".csv")));
 }
 
-TEST_F(ExportTest, APathThatCannotBeWrittenIsNamedWithTheReason) {
+TEST_F(ExportTest, ErrorForAnUnwritablePathStatesTheReason) {
   const trace::Reader reader(folder / "t.kymo");
   EXPECT_THAT(message_of(folder / "nowhere/t.json", reader),
               AllOf(HasSubstr("nowhere/t.json"), HasSubstr("No such file or directory")));
@@ -107,7 +107,7 @@ TEST_F(ExportTest, APathThatCannotBeWrittenIsNamedWithTheReason) {
               AllOf(HasSubstr("taken.json"), HasSubstr("it is a directory")));
 }
 
-TEST_F(ExportTest, ADiskThatFillsUpLeavesWhatWasThere) {
+TEST_F(ExportTest, FullDiskLeavesTheOldFile) {
   const std::string path = folder / "t.json";
   std::ofstream(path) << "old";
   const trace::Reader reader(folder / "t.kymo");

@@ -74,7 +74,7 @@ void Flows::collect_correlations(const trace::Reader& reader) {
     std::copy_if(batch.ranges.correlation.begin(), batch.ranges.correlation.end(), std::back_inserter(ids),
                  [](uint64_t correlation) { return correlation != 0; });
   }
-  pair_up(found, launches_);  // an operation that never reaches a device is whole without one
+  pair_up(found, launches_);  // an operation that never reaches a device is complete without one
 }
 
 uint64_t Flows::pair_up(std::map<trace::WriterId, Ends>& found, PerWriter& into) {

@@ -1,4 +1,4 @@
-// Traces nobody recorded: any times, depths, lanes, classes and values in any order. Exporters must get through them.
+// Traces that no recorder wrote: any times, depths, lanes, classes and values in any order. Exporters must handle them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -49,7 +49,7 @@ void write_wild_trace(const std::string& path, uint64_t seed) {
   recorder.close();
 }
 
-TEST(HostileTest, EveryExporterGetsThroughAnything) {
+TEST(HostileTest, EveryExporterHandlesAnyTrace) {
   TemporaryFolder folder;
   const std::string path = folder / "t.kymo";
   for (uint64_t seed = 1; seed <= 40; ++seed) {

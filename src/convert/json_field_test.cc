@@ -13,7 +13,7 @@ std::string json(trace::FieldType type, uint64_t bits) {
   return out.string();
 }
 
-TEST(JsonFieldTest, ValuesByType) {
+TEST(JsonFieldTest, ValuesAreWrittenByType) {
   EXPECT_EQ(json(trace::FieldType::Int, static_cast<uint64_t>(-5)), "-5");
   EXPECT_EQ(json(trace::FieldType::UInt, UINT64_MAX), "18446744073709551615");
   EXPECT_EQ(json(trace::FieldType::ByteCount, 4096), "4096");

@@ -20,7 +20,7 @@ using namespace perfetto;
 
 namespace {
 
-constexpr uint32_t kFirstSequence = 2;  // 1 describes tracks and clocks
+constexpr uint32_t kFirstSequence = 2;  // sequence 1 describes tracks and clocks
 
 bool has_one_boot(const trace::Reader& reader) {
   const auto& writers = reader.writers();
@@ -114,7 +114,7 @@ class PerfettoWriter : public EventVisitor {
     to.emplace_back(id, time_base_ == TimeBase::Monotonic ? clock::kMonotonic : clock::kRealtime, track_uuid);
   }
 
-  // Relates the clocks by the first moment at which both were read, and says which of them the trace's times are.
+  // Relates the clocks by the first time at which both were read, and states which clock the trace's times use.
   void append_clocks() {
     protozero::pbf_writer trace(out_);
     protozero::pbf_writer written(trace, kPacket);

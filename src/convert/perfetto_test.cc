@@ -46,7 +46,7 @@ class PerfettoTest : public ::testing::Test {
   std::string path = folder / "t.kymo";
 };
 
-TEST_F(PerfettoTest, SlicesNestWhateverTheirTimes) {
+TEST_F(PerfettoTest, SlicesNestForAnyTimes) {
   TestRecorder recorder = make();
   recorder.begin(1, 10, 1);
   recorder.begin(1, 10, 3, {int64_t{1}});
@@ -62,7 +62,7 @@ TEST_F(PerfettoTest, SlicesNestWhateverTheirTimes) {
   EXPECT_EQ(decode().log_of("main"), "(outer@10 (step 1@10 (inner@10 @10) @20) (step 2@20 @20) @20) (outer@20 @20) ");
 }
 
-TEST_F(PerfettoTest, ARangeThatSpansChunksBeginsAtItsTrueTime) {
+TEST_F(PerfettoTest, RangeThatSpansChunksBeginsAtItsTrueTime) {
   TestRecorder recorder = make();
   recorder.begin(1, 10, 1);
   recorder.begin(1, 11, 3, {int64_t{1}});
@@ -95,7 +95,7 @@ TEST_F(PerfettoTest, AnnotationsHaveTheirTypes) {
                                                             "colour string #336699", "address pointer beef"}));
 }
 
-TEST_F(PerfettoTest, LanesAndThreadsAndProcessesAreATree) {
+TEST_F(PerfettoTest, LanesThreadsAndProcessesFormATree) {
   TestRecorder recorder = make();
   recorder.complete(1, 10, 30, 1);
   recorder.complete(1, 25, 26, 1, 1, 1);
@@ -139,9 +139,9 @@ TEST_F(PerfettoTest, OverlappingAsyncRangesDoNotShareATrack) {
   EXPECT_EQ(logs, (std::multiset<std::string>{"(request@10 @30) (request@30 @50) (request@60 ", "(request@20 @40) "}));
 }
 
-TEST_F(PerfettoTest, FlowsAreWholeAndAtTheirOwnTimes) {
+TEST_F(PerfettoTest, FlowsAreCompleteAndAtTheirOwnTimes) {
   TestRecorder recorder = make();
-  recorder.begin(2, 5, 1);  // the receiver has been running since before it was sent
+  recorder.begin(2, 5, 1);  // the receiver has been running since before the send
   recorder.begin(1, 10, 1);
   recorder.point(1, 12, PointKind::FlowBegin, 6, 7);
   recorder.point(1, 13, PointKind::FlowBegin, 6, 8);
@@ -155,7 +155,7 @@ TEST_F(PerfettoTest, FlowsAreWholeAndAtTheirOwnTimes) {
   EXPECT_EQ(decoder.log_of("worker"), "(outer@5 .request@20 @30) ");
 }
 
-TEST_F(PerfettoTest, ALaunchIsTiedToItsWork) {
+TEST_F(PerfettoTest, LaunchIsConnectedToItsWork) {
   TestRecorder recorder = make();
   trace::Track queue;
   queue.id = 3;
@@ -175,7 +175,7 @@ TEST_F(PerfettoTest, ALaunchIsTiedToItsWork) {
   EXPECT_EQ(decoder.tracks.at(decoder.find("compute")->parent).name, "GPU 0 (GPU-a)");
 }
 
-TEST_F(PerfettoTest, OneHostCountsMonotonicTimeSeveralTheWallClock) {
+TEST_F(PerfettoTest, OneHostUsesMonotonicTimeAndSeveralUseTheWallClock) {
   {
     TestRecorder recorder = make();
     recorder.begin(1, 10, 1);

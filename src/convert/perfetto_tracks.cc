@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t kDescriptionSequence = 1;
 
 uint64_t uuid_for(std::string_view text) {
-  return std::max<uint64_t>(1, base::hash(base::as_bytes(text)));  // 0 is Perfetto's own
+  return std::max<uint64_t>(1, base::hash(base::as_bytes(text)));  // Perfetto uses 0 itself
 }
 
 void add_text(protozero::pbf_writer& message, uint32_t field, std::string_view untrusted) {
@@ -59,7 +59,7 @@ void add_thread(protozero::pbf_writer& descriptor, const Place& place) {
 
 struct PerfettoTracks::Description {
   uint64_t uuid = 0, parent = 0;
-  std::string_view name;  // empty: a process or thread, which says its own
+  std::string_view name;  // empty: a process or thread, which has its own name
   const Group* process = nullptr;
   const Place* thread = nullptr;
   bool is_counter = false, counts_bytes = false;
@@ -77,7 +77,7 @@ void PerfettoTracks::describe(const Description& description) {
   if (description.process != nullptr) add_process(descriptor, *description.process);
   if (description.thread != nullptr) add_thread(descriptor, *description.thread);
   if (description.is_counter) {
-    std::string message;  // a nested writer would leave out an empty one, which here says that it is a counter at all
+    std::string message;  // a nested writer would omit an empty message, but this message marks the track as a counter
     if (description.counts_bytes) protozero::pbf_writer(message).add_enum(counter::kUnit, counter::kBytes);
     descriptor.add_message(track::kCounter, message);
   }
@@ -141,7 +141,7 @@ uint64_t PerfettoTracks::async(const AsyncRange& range) {
   const Group& group = *range.place->group;
   auto& tracks = async_[{group.index, range.event_class->index}];
   const int64_t taken_until = range.finished ? range.end_ns : std::numeric_limits<int64_t>::max();
-  // The one that has been free for the shortest time leaves the others for ranges that began earlier.
+  // Take the track that has been free for the shortest time. The others stay free for ranges that began earlier.
   const auto after = tracks.upper_bound(range.start_ns);
   if (after != tracks.begin()) {
     auto free = tracks.extract(std::prev(after));

@@ -29,7 +29,7 @@ std::string track_name(const trace::Track& track) {
 }  // namespace
 
 Places::Places(const trace::Reader& reader) {
-  // Processes first: they keep their pids, devices take what is left.
+  // Processes come first, so that they keep their pids. Devices get the remaining numbers.
   for (const auto& [id, writer] : reader.writers()) process_of(writer);
   for (const auto& [id, writer] : reader.writers()) {
     for (const auto& [track_id, track] : writer.tracks) {
@@ -88,8 +88,7 @@ Group& Places::device_of(const std::string& uuid) {
   return *group;
 }
 
-// A thread id may be shared with a thread of another writer in the same process: before and after exec it is one
-// thread.
+// A thread of another writer in the same process may have the same thread id: before and after exec it is one thread.
 uint64_t Places::claim_tid(Rows& rows, const trace::WriterInfo& writer, const trace::Track& track) {
   if (track.kind == trace::TrackKind::DeviceQueue) return rows.tids.claim(track.queue);
   if (track.kind != trace::TrackKind::Thread) return rows.tids.claim(track.tid);

@@ -31,7 +31,7 @@ class PlacesTest : public ::testing::Test {
   std::string path = folder / "t.kymo";
 };
 
-TEST_F(PlacesTest, ThreadsKeepTheSystemsNumbers) {
+TEST_F(PlacesTest, ThreadsKeepTheirSystemIds) {
   TestRecorder recorder(path);
   recorder.add_thread(1, 101, "main");
   recorder.add_thread(2, 102, "");
@@ -46,7 +46,7 @@ TEST_F(PlacesTest, ThreadsKeepTheSystemsNumbers) {
   EXPECT_EQ(places.find(trace::WriterId{}, 1), nullptr);
 }
 
-TEST_F(PlacesTest, AThreadIdGivenTwiceIsTwoRows) {
+TEST_F(PlacesTest, DuplicateThreadIdGetsItsOwnRow) {
   TestRecorder recorder(path);
   recorder.add_thread(1, 101, "first");
   recorder.add_thread(2, 101, "second");
@@ -57,7 +57,7 @@ TEST_F(PlacesTest, AThreadIdGivenTwiceIsTwoRows) {
   EXPECT_NE(place(places, 1, 2).tid, 101u);
 }
 
-TEST_F(PlacesTest, BeforeAndAfterExecIsOneThread) {
+TEST_F(PlacesTest, ThreadIsTheSameBeforeAndAfterExec) {
   for (uint8_t writer : {1, 2}) {
     TestRecorder recorder(path, writer, 100, writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
     recorder.add_thread(1, 101, "main");
@@ -69,7 +69,7 @@ TEST_F(PlacesTest, BeforeAndAfterExecIsOneThread) {
   EXPECT_EQ(place(places, 1, 1).tid, place(places, 2, 1).tid);
 }
 
-TEST_F(PlacesTest, QueuesOfTwoProcessesMeetOnTheirDevice) {
+TEST_F(PlacesTest, QueuesOfTwoProcessesShareTheirDevice) {
   for (uint8_t writer : {1, 2}) {
     TestRecorder recorder(path, writer, 100u + writer,
                           writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
@@ -86,7 +86,7 @@ TEST_F(PlacesTest, QueuesOfTwoProcessesMeetOnTheirDevice) {
   EXPECT_NE(second.tid, 7u);
 }
 
-TEST_F(PlacesTest, ADeviceDoesNotTakeTheNumberOfAProcess) {
+TEST_F(PlacesTest, DeviceDoesNotTakeTheNumberOfAProcess) {
   TestRecorder recorder(path, 1, 0);
   recorder.add_thread(1, 1, "init");
   recorder.add_track(queue_track(2, "GPU-a", 0));
@@ -97,7 +97,7 @@ TEST_F(PlacesTest, ADeviceDoesNotTakeTheNumberOfAProcess) {
   EXPECT_NE(place(places, 1, 2).group->pid, 0u);
 }
 
-TEST_F(PlacesTest, LanesHaveRowsOfTheirOwn) {
+TEST_F(PlacesTest, LanesHaveTheirOwnRows) {
   TestRecorder recorder(path);
   recorder.add_thread(1, 101, "main");
   recorder.close();

@@ -5,7 +5,7 @@
 namespace kymo::convert {
 namespace {
 
-TEST(RowNumbersTest, TheSystemsNumberIsKeptIfItIsFree) {
+TEST(RowNumbersTest, SystemNumberIsKeptIfItIsFree) {
   RowNumbers numbers;
   EXPECT_EQ(numbers.claim(101), 101u);
   EXPECT_EQ(numbers.claim(0), 0u);
@@ -13,20 +13,20 @@ TEST(RowNumbersTest, TheSystemsNumberIsKeptIfItIsFree) {
   EXPECT_EQ(numbers.claim(101), RowNumbers::kFirstInvented + 1);
 }
 
-TEST(RowNumbersTest, NumbersFitInto32BitsWithSign) {
+TEST(RowNumbersTest, NumbersFitIntoSigned32Bits) {
   RowNumbers numbers;
   EXPECT_EQ(numbers.claim(RowNumbers::kLargest), 2'147'483'647u);
   EXPECT_EQ(numbers.claim(RowNumbers::kLargest + 1), RowNumbers::kFirstInvented);
   EXPECT_EQ(numbers.claim(UINT64_MAX), RowNumbers::kFirstInvented + 1);
 }
 
-TEST(RowNumbersTest, InventedNumbersSkipThoseThatAreTaken) {
+TEST(RowNumbersTest, InventedNumbersSkipUsedOnes) {
   RowNumbers numbers;
   numbers.claim(RowNumbers::kFirstInvented);
   EXPECT_EQ(numbers.invent(), RowNumbers::kFirstInvented + 1);
 }
 
-TEST(RowNumbersTest, TheFirstFreeNumberFromHereOn) {
+TEST(RowNumbersTest, ClaimFromReturnsTheFirstFreeNumber) {
   RowNumbers numbers;
   numbers.claim(1);
   EXPECT_EQ(numbers.claim_from(0), 0u);

@@ -14,7 +14,7 @@ bool on_one_boot(const std::map<trace::WriterId, trace::WriterInfo>& writers) {
   });
 }
 
-// Times of a forged file may be anything.
+// Times in a forged file may have any value, so the arithmetic wraps.
 int64_t wrapping_sum(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -53,7 +53,7 @@ std::map<trace::WriterId, trace::Window> TraceTimes::between(uint64_t from_ns, s
     const int64_t zero = wrapping_difference(first_ns_, ahead);
     const auto at = [zero](uint64_t ns) {
       const int64_t time = wrapping_sum(zero, static_cast<int64_t>(ns));
-      return static_cast<uint64_t>(std::max<int64_t>(time, 1));  // an end at 0 would be none
+      return static_cast<uint64_t>(std::max<int64_t>(time, 1));  // an end at 0 would mean no end
     };
     windows[id] = {at(from_ns), to_ns ? at(*to_ns) : 0};
   }

@@ -14,7 +14,7 @@ void ValueRows::load(const trace::Values& values, std::span<const uint32_t> clas
     lost |= !info.is_known;
     if (lost || info.keys.empty()) continue;
     const auto& row = cursor.next(&info.event_class);
-    lost = cursor.is_short();  // or few bytes would mean any number of values
+    lost = cursor.is_short();  // otherwise a few bytes could stand for any number of values
     if (lost) continue;
     values_.insert(values_.end(), row.begin(), row.end());
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostLike = 3;
 
-// A name as it may stand in a message: it can come from anywhere.
+// Makes a name safe to print in a message. The name can come from any source.
 std::string shown(std::string_view name) {
   constexpr size_t kLongest = 60;
   std::string text(name.substr(0, kLongest));
@@ -46,7 +46,7 @@ std::string what_can_be_counted() {
 }
 
 Event find_event(const std::string& name) {
-  // A name that ends early for C is not the one that was asked for.
+  // C functions would read a name with a zero byte only up to that byte, and find another event.
   if (name.find('\0') == std::string::npos) {
     if (auto event = kernel_event(name)) return *std::move(event);
     if (auto event = processor_event(name)) return *std::move(event);

@@ -40,14 +40,14 @@ std::string message_of(const std::vector<std::string>& names) {
   return "found";
 }
 
-TEST(EventNamesTest, TheUsualFiveComeFirst) {
+TEST(EventNamesTest, FiveCommonEventsComeFirst) {
   std::vector<std::string> names;
   for (const Event& event : kernel_events().first(5)) names.push_back(event.name);
   EXPECT_THAT(names,
               ElementsAre("cycles", "instructions", "pagefaults", "backend-stall-cycles", "frontend-stall-cycles"));
 }
 
-TEST(EventNamesTest, OtherNamesMeanTheSameAndKeepHowTheyWereWritten) {
+TEST(EventNamesTest, AliasesMeanTheSameEventAndKeepTheirSpelling) {
   const auto same = [](std::string_view a, std::string_view b) {
     const auto first = kernel_event(a), second = kernel_event(b);
     return first && second && first->type == second->type && first->config == second->config && first->name == a;
@@ -60,7 +60,7 @@ TEST(EventNamesTest, OtherNamesMeanTheSameAndKeepHowTheyWereWritten) {
   EXPECT_FALSE(kernel_event("cycle").has_value());
 }
 
-TEST(EventNamesTest, CachesAreNamedAsPerfNamesThem) {
+TEST(EventNamesTest, CacheEventsHavePerfNames) {
   const auto event = kernel_event("LLC-load-misses");
   ASSERT_TRUE(event.has_value());
   EXPECT_EQ(event->type, uint32_t{PERF_TYPE_HW_CACHE});
@@ -70,7 +70,7 @@ TEST(EventNamesTest, CachesAreNamedAsPerfNamesThem) {
     EXPECT_TRUE(kernel_event(name).has_value()) << name;
 }
 
-TEST(EventNamesTest, WhatHappensInTheKernelAloneIsCountedThere) {
+TEST(EventNamesTest, KernelOnlyEventsAreCountedInTheKernel) {
   EXPECT_FALSE(kernel_event("context-switches")->exclude_kernel);
   EXPECT_FALSE(kernel_event("cpu-migrations")->exclude_kernel);
   EXPECT_TRUE(kernel_event("page-faults")->exclude_kernel);
@@ -78,7 +78,7 @@ TEST(EventNamesTest, WhatHappensInTheKernelAloneIsCountedThere) {
 }
 
 #if KYMO_HAVE_PFM
-TEST(EventNamesTest, TheProcessorsNamesAreKnownOneByOne) {
+TEST(EventNamesTest, ListedProcessorEventsCanBeLookedUp) {
   const std::vector<std::string> names = processor_event_names();
   if (names.empty()) GTEST_SKIP() << "libpfm4 does not know this processor";
   const auto found = static_cast<size_t>(std::count_if(
@@ -88,7 +88,7 @@ TEST(EventNamesTest, TheProcessorsNamesAreKnownOneByOne) {
   EXPECT_FALSE(processor_event("").has_value());
 }
 
-TEST(EventNamesTest, ModesStandBehindAColon) {
+TEST(EventNamesTest, ModeFollowsAColon) {
   const auto user = processor_event("perf::PERF_COUNT_HW_CPU_CYCLES"), kernel = processor_event("perf::cycles:k");
   ASSERT_TRUE(user && kernel);
   EXPECT_TRUE(user->exclude_kernel);
@@ -97,7 +97,7 @@ TEST(EventNamesTest, ModesStandBehindAColon) {
   EXPECT_TRUE(kernel->exclude_user);
 }
 
-TEST(EventNamesTest, ThreadsMayAskAtOnce) {
+TEST(EventNamesTest, ThreadsMayLookUpConcurrently) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 5; ++i)
     threads.emplace_back([] { EXPECT_TRUE(processor_event("perf::PERF_COUNT_SW_PAGE_FAULTS").has_value()); });
@@ -105,23 +105,23 @@ TEST(EventNamesTest, ThreadsMayAskAtOnce) {
 }
 #endif
 
-TEST(FindEventsTest, NothingIsNothing) { EXPECT_TRUE(find_events({}).empty()); }
+TEST(FindEventsTest, NoNamesGiveNoEvents) { EXPECT_TRUE(find_events({}).empty()); }
 
-TEST(FindEventsTest, AnUnknownNameIsToldWithThoseLikeIt) {
+TEST(FindEventsTest, ErrorForAnUnknownNameListsSimilarNames) {
   EXPECT_THAT(message_of<InvalidArgument>({"instrctions"}),
               AllOf(StartsWith("no performance event \"instrctions\""), HasSubstr("the nearest: instructions")));
   EXPECT_THAT(message_of<InvalidArgument>({"pagefault"}), HasSubstr("the nearest: pagefaults"));
   EXPECT_THAT(message_of<InvalidArgument>({""}), StartsWith("no performance event \"\"; "));
 }
 
-TEST(FindEventsTest, NamesFromAnywhereAreShownSafely) {
+TEST(FindEventsTest, UntrustedNamesAreShownSafely) {
   EXPECT_THAT(message_of<InvalidArgument>({std::string("pagefaults\0x", 12)}), HasSubstr("\"pagefaults?x\""));
   EXPECT_THAT(message_of<InvalidArgument>({"a\nb\x1b[31m"}), AllOf(HasSubstr("\"a?b?[31m\""), Not(HasSubstr("\n"))));
   EXPECT_LT(message_of<InvalidArgument>({std::string(100'000, 'x')}).size(), 2000u);
   EXPECT_THAT(message_of<InvalidArgument>({"%s{}%n::::"}), StartsWith("no performance event"));
 }
 
-TEST(FindEventsTest, TwiceAndTooManyAreRefused) {
+TEST(FindEventsTest, DuplicateAndTooManyEventsAreRefused) {
   KYMO_NEEDS_EVENTS("page-faults");
   EXPECT_EQ(message_of<InvalidArgument>({"page-faults", "page-faults"}),
             "performance event \"page-faults\" is given twice");
@@ -129,7 +129,7 @@ TEST(FindEventsTest, TwiceAndTooManyAreRefused) {
             "9 performance events: at most 8 are counted at once");
 }
 
-TEST(FindEventsTest, WhatTheMachineDoesNotCountIsRefusedWithWhatItDoes) {
+TEST(FindEventsTest, ErrorForAnUnsupportedEventListsSupportedOnes) {
   const Event cycles = *kernel_event("cycles");
   if (try_event(cycles) == 0) GTEST_SKIP() << "this machine counts cycles";
   EXPECT_THAT(message_of<NotAvailable>({"cycles"}), StartsWith("performance event \"cycles\" cannot be counted: "));
@@ -137,14 +137,14 @@ TEST(FindEventsTest, WhatTheMachineDoesNotCountIsRefusedWithWhatItDoes) {
   EXPECT_THAT(message_of<NotAvailable>({"cycles"}), HasSubstr("; countable here: pagefaults, task-clock, "));
 }
 
-TEST(FindEventsTest, CountableOnesAreFound) {
+TEST(FindEventsTest, CountableEventsAreFound) {
   const std::vector<std::string> names = countable_events();
   for (const std::string& name : names) EXPECT_EQ(message_of<NotAvailable>({name}), "found");
   KYMO_NEEDS_EVENTS("page-faults");
   EXPECT_THAT(names, Contains("pagefaults"));
 }
 
-TEST(RefusalTest, SaysWhyAndWhatHelps) {
+TEST(RefusalTest, StatesTheReasonAndTheRemedy) {
   const Event cycles = *kernel_event("cycles");
   const Event faults = *kernel_event("page-faults");
   EXPECT_THAT(refusal(cycles, ENOENT), try_event(cycles) == 0 ? HasSubstr("the processor") : HasSubstr("this machine"));
@@ -155,8 +155,9 @@ TEST(RefusalTest, SaysWhyAndWhatHelps) {
   EXPECT_FALSE(refusal(faults, 12345).empty());
 }
 
-// As the user that has no rights, in a process of its own: 0 where the kernel refuses it and says the remedy.
-TEST(RefusalTest, AUserWithoutRightsCountsItsOwnWorkAndHearsWhatTheKernelsNeeds) {
+// Runs as a user without rights in a child process. The child exits with 0 if the kernel refuses the event and the
+// message states the remedy.
+TEST(RefusalTest, UserWithoutRightsCountsOwnWorkAndGetsTheRemedyForKernelEvents) {
   int paranoid = -1;
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
   if (geteuid() != 0 || paranoid != 2) GTEST_SKIP() << "needs root, and kernel.perf_event_paranoid=2";

@@ -38,7 +38,7 @@ constexpr NamedEvent kUsual[] = {
     {"bus-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES},
 };
 
-// Other names, as perf and the kernel have them, and the one above.
+// Aliases that perf and the kernel use, each with its name above.
 constexpr std::array<const char*, 2> kAliases[] = {
     {"cpu-cycles", "cycles"},
     {"page-faults", "pagefaults"},
@@ -95,7 +95,7 @@ bool same_name(std::string_view a, std::string_view b) {
   return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-// The smallest number of letters to add, leave out or change, to make one of the other.
+// The min number of letters to add, remove or change to turn one name into the other.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -117,7 +117,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 bool only_in_kernel(const Event& event) noexcept {
   if (event.type == PERF_TYPE_TRACEPOINT) return true;
   if (event.type != PERF_TYPE_SOFTWARE) return false;
-  constexpr uint64_t kCgroupSwitches = 11;  // younger than some kernels' headers
+  constexpr uint64_t kCgroupSwitches = 11;  // some kernel headers are older than this event
   return event.config == PERF_COUNT_SW_CONTEXT_SWITCHES || event.config == PERF_COUNT_SW_CPU_MIGRATIONS ||
          event.config == kCgroupSwitches;
 }
@@ -141,7 +141,7 @@ std::optional<Event> kernel_event(std::string_view name) {
 }
 
 std::vector<std::string> names_like(std::string_view name, size_t most) {
-  constexpr size_t kLongestName = 200;  // the work grows with the length, and the name may be anything
+  constexpr size_t kLongestName = 200;  // the cost grows with the length, and the name may be anything
   if (name.empty() || name.size() > kLongestName) return {};
   std::vector<std::string> names = processor_event_names();
   for (const Event& event : kernel_events()) names.push_back(event.name);

@@ -27,7 +27,7 @@ std::optional<long> perf_event_paranoid() {
   return std::strtol(text, nullptr, 10);
 }
 
-// Where not even cycles are known there is no counter at all.
+// If even cycles are unsupported, there are no counters at all.
 bool has_processor_counters() noexcept {
   Event cycles;
   cycles.type = PERF_TYPE_HARDWARE;

@@ -11,7 +11,7 @@ namespace kymo::counters {
 
 namespace {
 
-// libpfm4 says nothing about threads: one at a time.
+// libpfm4 does not document thread safety, so only one thread uses it at a time.
 std::mutex pfm_mutex;
 
 bool pfm_ready() {
@@ -19,7 +19,7 @@ bool pfm_ready() {
   return ready;
 }
 
-// Appends the event as often as it has unit masks, or once.
+// Appends one name per unit mask, or one name if there are no masks.
 void append_names(int index, const pfm_event_info_t& event, std::vector<std::string>& names) {
   bool has_masks = false;
   for (int i = 0; i < event.nattrs; ++i) {
@@ -62,7 +62,7 @@ std::vector<std::string> processor_event_names() {
   std::vector<std::string> names;
   if (!pfm_ready()) return names;
   for (int unit = 0; unit < PFM_PMU_MAX; ++unit) {
-    // The kernel's own are named by kernel_events(), and any number is a raw one.
+    // kernel_events() already has the names of the kernel's own events, and every number is a raw event.
     if (unit == PFM_PMU_PERF_EVENT || unit == PFM_PMU_PERF_EVENT_RAW) continue;
     pfm_pmu_info_t info{};
     info.size = sizeof info;

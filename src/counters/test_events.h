@@ -1,4 +1,4 @@
-// For the tests: what needs an event that this machine does not count is skipped, with the reason.
+// For tests: skips a test that needs an event which this machine does not count, and prints the reason.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -20,14 +20,14 @@ namespace {
 
 std::atomic<uint32_t> forks_seen{0};
 
-// A child has its parent's files, and they go on counting the parent's thread.
+// A child process inherits its parent's files, which continue to count the parent's thread.
 void notice_forks() {
   static const int registered =
       pthread_atfork(nullptr, nullptr, [] { forks_seen.fetch_add(1, std::memory_order_relaxed); });
   static_cast<void>(registered);
 }
 
-// As the kernel writes it.
+// The format in which the kernel returns a group.
 struct GroupRecord {
   uint64_t count, enabled_ns, running_ns;
   std::array<uint64_t, kMaxEvents> values;
@@ -41,7 +41,7 @@ Count difference(const Reading& begin, const Reading& end, size_t event) noexcep
     return {};
   const uint64_t enabled = end.enabled_ns - begin.enabled_ns, running = end.running_ns - begin.running_ns;
   const auto counted = static_cast<double>(end.values[event] - begin.values[event]);
-  if (running >= enabled) return {counted, false, true};  // also where no time passed
+  if (running >= enabled) return {counted, false, true};  // also if no time passed
   if (running == 0) return {};
   return {counted * static_cast<double>(enabled) / static_cast<double>(running), true, true};
 }
@@ -52,7 +52,8 @@ ThreadGroup::ThreadGroup(std::span<const Event> events) {
   notice_forks();
   forks_ = forks_seen.load(std::memory_order_relaxed);
 
-  // The processor's events first: one of them has to lead those that the kernel counts, not the other way round.
+  // The processor's events come first: one of them has to lead the events that the kernel counts, not the other way
+  // round.
   std::iota(positions_.begin(), positions_.end(), uint8_t{0});
   std::stable_partition(positions_.begin(), positions_.begin() + static_cast<ptrdiff_t>(events.size()),
                         [&](uint8_t position) { return is_hardware(events[position]); });
@@ -62,7 +63,7 @@ ThreadGroup::ThreadGroup(std::span<const Event> events) {
     const int file = open_event(event, files_.empty() ? -1 : files_.front());
     if (file < 0) {
       close_all();
-      // What is refused as a member alone is one too many for the processor, or not of its kind.
+      // An event that is refused only as a member of a group is one too many for the processor, or of another kind.
       if (i > 0 && -file == EINVAL && try_event(event) == 0)
         throw NotAvailable(
             base::format("performance event \"{}\" cannot be counted together with the {} before it: the "

@@ -44,7 +44,7 @@ void work_for(std::chrono::milliseconds time) {
            std::chrono::nanoseconds(time).count());
 }
 
-// What a group of these counts while the work is done, on this thread.
+// Counts these events on this thread while `work` runs.
 template <class Work>
 std::vector<Count> count_during(const std::vector<std::string>& names, Work work) {
   const std::vector<Event> events = find_events(names);
@@ -58,17 +58,17 @@ std::vector<Count> count_during(const std::vector<std::string>& names, Work work
   return counts;
 }
 
-TEST(ThreadGroupTest, FreshPagesAreFaults) {
+TEST(ThreadGroupTest, FreshPagesAreCountedAsFaults) {
   KYMO_NEEDS_EVENTS("page-faults");
   constexpr size_t kPages = 300;
   const Count count = count_during(kFaults, [] { touch_fresh_pages(kPages); })[0];
   EXPECT_TRUE(count.known);
   EXPECT_FALSE(count.scaled);
   EXPECT_GE(count.value, kPages);
-  EXPECT_LT(count.value, 10 * kPages);  // sanitizers touch memory of their own
+  EXPECT_LT(count.value, 10 * kPages);  // sanitizers touch additional memory
 }
 
-TEST(ThreadGroupTest, TheTaskClockRunsWhileTheThreadDoes) {
+TEST(ThreadGroupTest, TaskClockRunsOnlyWhileTheThreadRuns) {
   KYMO_NEEDS_EVENTS("task-clock");
   const Count count = count_during({"task-clock"}, [] { work_for(std::chrono::milliseconds(5)); })[0];
   EXPECT_TRUE(count.known);
@@ -78,7 +78,7 @@ TEST(ThreadGroupTest, TheTaskClockRunsWhileTheThreadDoes) {
   EXPECT_LT(asleep.value, 40e6);
 }
 
-TEST(ThreadGroupTest, SleepingSwitchesTheContext) {
+TEST(ThreadGroupTest, SleepsAreCountedAsContextSwitches) {
   KYMO_NEEDS_EVENTS("context-switches");
   const Count count = count_during({"context-switches"}, [] {
     for (int i = 0; i < 20; ++i) std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -87,7 +87,7 @@ TEST(ThreadGroupTest, SleepingSwitchesTheContext) {
   EXPECT_GE(count.value, 20);
 }
 
-TEST(ThreadGroupTest, EveryEventOfAGroupIsInItsPlace) {
+TEST(ThreadGroupTest, EachEventOfAGroupHasItsOwnCount) {
   KYMO_NEEDS_EVENTS("page-faults", "task-clock", "cpu-clock", "alignment-faults", "minor-faults");
   const std::vector<Count> counts = count_during(
       {"alignment-faults", "page-faults", "task-clock", "minor-faults", "cpu-clock"}, [] { touch_fresh_pages(200); });
@@ -104,7 +104,7 @@ TEST(ThreadGroupTest, OtherThreadsAreNotCounted) {
   EXPECT_LT(count.value, 1000);
 }
 
-TEST(ThreadGroupTest, ThreadsHaveTheirOwn) {
+TEST(ThreadGroupTest, ThreadsHaveTheirOwnCounts) {
   KYMO_NEEDS_EVENTS("page-faults");
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
@@ -117,7 +117,7 @@ TEST(ThreadGroupTest, ThreadsHaveTheirOwn) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(ThreadGroupTest, MayOutliveItsThread) {
+TEST(ThreadGroupTest, GroupMayOutliveItsThread) {
   KYMO_NEEDS_EVENTS("page-faults");
   std::unique_ptr<ThreadGroup> group;
   Reading reading;
@@ -130,7 +130,7 @@ TEST(ThreadGroupTest, MayOutliveItsThread) {
   group.reset();
 }
 
-TEST(ThreadGroupTest, InAForkedChildItCountsNothingAndANewOneDoes) {
+TEST(ThreadGroupTest, ForkedChildCountsOnlyWithItsOwnGroup) {
   KYMO_NEEDS_EVENTS("page-faults");
   const std::vector<Event> events = find_events(kFaults);
   ThreadGroup group(events);
@@ -157,12 +157,12 @@ TEST(ThreadGroupTest, InAForkedChildItCountsNothingAndANewOneDoes) {
   EXPECT_TRUE(difference(before, after, 0).known);
 }
 
-TEST(ThreadGroupTest, AGroupHasFromOneToEightEvents) {
+TEST(ThreadGroupTest, GroupHasOneToEightEvents) {
   EXPECT_THROW(ThreadGroup({}), InvalidArgument);
   EXPECT_THROW(ThreadGroup(std::vector<Event>(kMaxEvents + 1)), InvalidArgument);
 }
 
-TEST(ThreadGroupTest, NoMoreFilesIsToldWithTheRemedyAndLeavesNoneOpen) {
+TEST(ThreadGroupTest, FileLimitIsReportedWithTheRemedyAndNoFileStaysOpen) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "UndefinedBehaviorSanitizer opens files itself to look at an object";
 #endif
@@ -210,27 +210,27 @@ TEST(ThreadGroupTest, HardwareAndSoftwareAreCountedTogether) {
 
 Reading reading(uint64_t enabled_ns, uint64_t running_ns, uint64_t value) { return {enabled_ns, running_ns, {value}}; }
 
-TEST(CountTest, IsTheDifferenceWhereTheGroupAlwaysRan) {
+TEST(CountTest, IsTheDifferenceIfTheGroupAlwaysRan) {
   const Count count = difference(reading(100, 100, 5), reading(1100, 1100, 47), 0);
   EXPECT_EQ(count.value, 42);
   EXPECT_TRUE(count.known);
   EXPECT_FALSE(count.scaled);
 }
 
-TEST(CountTest, IsScaledWhereTheCountersWereShared) {
+TEST(CountTest, IsScaledIfTheCountersWereShared) {
   const Count count = difference(reading(1000, 500, 100), reading(5000, 1500, 400), 0);
   EXPECT_EQ(count.value, 300 * 4000. / 1000);
   EXPECT_TRUE(count.known);
   EXPECT_TRUE(count.scaled);
 }
 
-TEST(CountTest, IsUnknownWhereTheGroupNeverRan) {
+TEST(CountTest, IsUnknownIfTheGroupNeverRan) {
   EXPECT_FALSE(difference(reading(100, 100, 5), reading(1100, 100, 5), 0).known);
   EXPECT_FALSE(difference(reading(100, 0, 0), reading(1100, 0, 0), 0).known);
   EXPECT_FALSE(difference({}, {}, 0).known);
 }
 
-TEST(CountTest, NoTimeBetweenTwoReadingsIsKnown) {
+TEST(CountTest, IsKnownIfNoTimePassed) {
   const Count count = difference(reading(100, 100, 5), reading(100, 100, 5), 0);
   EXPECT_TRUE(count.known);
   EXPECT_EQ(count.value, 0);
@@ -245,7 +245,7 @@ TEST(CountTest, IsNeverNegative) {
   EXPECT_FALSE(difference({}, reading(1, 1, 1), kMaxEvents).known);
 }
 
-TEST(CountTest, TheLargestNumbersStayFinite) {
+TEST(CountTest, StaysFiniteForTheLargestNumbers) {
   const Count count = difference({}, reading(UINT64_MAX, 1, UINT64_MAX), 0);
   EXPECT_TRUE(count.known);
   EXPECT_GT(count.value, 1e38);

@@ -14,7 +14,7 @@ namespace kymo::json {
 
 namespace dom = simdjson::dom;
 
-// The two sides of a Value.
+// Converts between a Value and simdjson's element.
 struct Value::Access {
   static_assert(sizeof(Value) == sizeof(dom::element) && std::is_trivially_copyable_v<dom::element>);
 
@@ -30,12 +30,12 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view why) { throw Error(base::format("this is no JSON: {}", why)); }
 
-// simdjson decodes a single half of a surrogate pair to bytes that are not UTF-8.
+// simdjson decodes a lone half of a surrogate pair to bytes that are not UTF-8.
 void check_utf8(std::string_view text) {
   if (!simdjson::validate_utf8(text.data(), text.size())) refuse("a text is not UTF-8");
 }
 
-// What simdjson leaves to its user. The depth is limited already.
+// Checks what simdjson does not check: UTF-8 in texts, and names that occur twice. The depth is already limited.
 void check_texts(const dom::element& element) {  // NOLINT(misc-no-recursion)
   if (std::string_view text; element.get(text) == simdjson::SUCCESS) return check_utf8(text);
   if (dom::array list; element.get(list) == simdjson::SUCCESS) {

@@ -65,7 +65,7 @@ class Scan {
     throw unknown(name);
   }
 
-  // "-top" is not a group of letters but "--top" with one dash.
+  // If "-t" is not an option, "-top" is "--top" with one dash, not a group of letters.
   bool is_misspelt(const std::string& argument) const {
     return !argument.starts_with("--") && argument.size() > 2 && find(argument.substr(0, 2)) == nullptr;
   }
@@ -80,12 +80,12 @@ class Scan {
         base::format("unknown option '{}'{}", name, meant ? base::format("; did you mean {}?", *meant) : ""));
   }
 
-  // Another option is not a value, and neither is what ends the options.
+  // Another option is not a value, and "--", which ends the options, is not a value either.
   bool is_value(const std::string& argument) const {
     return argument != "--" && (!is_option(argument) || find(take_apart(argument).name) == nullptr);
   }
 
-  // True if the next argument is its value.
+  // Returns true if the next argument is the value of this option.
   bool option(const Written& written, const std::string* next) {
     const OptionManual& option = known(written.name);
     switch (option.takes) {
@@ -113,7 +113,7 @@ class Scan {
     if (written.name.starts_with("--"))
       throw InvalidArgument(
           base::format("{} takes no value, but has '{}'; use {}", written.name, *written.value, written.name));
-    read_.push_back(written.name);  // "-qv" is "-q -v"
+    read_.push_back(written.name);  // "-qv" means "-q -v"
     option(take_apart("-" + *written.value), nullptr);
   }
 

@@ -1,6 +1,5 @@
-// The first look at the arguments of a command: finds what is wrong with their form, in the words of Kymo.
-//
-// CLI11 reads the arguments afterwards and finds nothing more to say, except that a required argument is missing.
+// Scans the arguments of a command first and reports errors of their form in Kymo's own words. CLI11 reads the
+// arguments afterwards. The only error left for it is a missing required argument.
 #pragma once
 
 #include <span>

@@ -35,7 +35,7 @@ std::string problem(const std::vector<std::string>& arguments) {
   return "none";
 }
 
-TEST(ArgumentScanTest, AValueMayBeWrittenInEveryForm) {
+TEST(ArgumentScanTest, ValueIsAcceptedInEveryForm) {
   EXPECT_THAT(scan({"--output", "x"}), ElementsAre("--output", "x"));
   EXPECT_THAT(scan({"--output=x=y"}), ElementsAre("--output", "x=y"));
   EXPECT_THAT(scan({"-o", "x"}), ElementsAre("-o", "x"));
@@ -48,12 +48,12 @@ TEST(ArgumentScanTest, AValueMayBeWrittenInEveryForm) {
   EXPECT_THAT(scan({"--pid", "-1"}), ElementsAre("--pid", "-1"));
 }
 
-TEST(ArgumentScanTest, AnEmptyValueIsAValue) {
+TEST(ArgumentScanTest, EmptyValueIsAccepted) {
   EXPECT_THAT(scan({"--output="}), ElementsAre("--output", ""));
   EXPECT_THAT(scan({"--output", ""}), ElementsAre("--output", ""));
 }
 
-TEST(ArgumentScanTest, AnUnknownOptionIsNamedWithTheNearestOne) {
+TEST(ArgumentScanTest, ErrorForAnUnknownOptionSuggestsTheNearestOne) {
   EXPECT_EQ(problem({"--outptu", "x"}), "unknown option '--outptu'; did you mean --output?");
   EXPECT_EQ(problem({"--outptu=x"}), "unknown option '--outptu'; did you mean --output?");
   EXPECT_EQ(problem({"-x"}), "unknown option '-x'");
@@ -61,7 +61,7 @@ TEST(ArgumentScanTest, AnUnknownOptionIsNamedWithTheNearestOne) {
   EXPECT_EQ(problem({"-memory"}), "unknown option '-memory'; did you mean --memory?");
 }
 
-TEST(ArgumentScanTest, AMissingValueIsNamedWithItsForm) {
+TEST(ArgumentScanTest, ErrorForAMissingValueShowsItsForm) {
   EXPECT_EQ(problem({"--output"}), "--output: no value given; use --output FILE");
   EXPECT_EQ(problem({"-o"}), "-o: no value given; use -o FILE");
   EXPECT_EQ(problem({"--output", "--quiet"}), "--output: no value given; use --output FILE");
@@ -69,23 +69,23 @@ TEST(ArgumentScanTest, AMissingValueIsNamedWithItsForm) {
   EXPECT_EQ(problem({"--memory="}), "--memory: the value is empty; use --memory or --memory=sample:SIZE");
 }
 
-TEST(ArgumentScanTest, AFlagTakesNoValue) {
+TEST(ArgumentScanTest, FlagWithAValueIsRefused) {
   EXPECT_EQ(problem({"--quiet=yes"}), "--quiet takes no value, but has 'yes'; use --quiet");
   EXPECT_EQ(problem({"--quiet="}), "--quiet takes no value, but has ''; use --quiet");
 }
 
-TEST(ArgumentScanTest, OnlySomeOptionsMayBeRepeated) {
+TEST(ArgumentScanTest, OnlyRepeatableOptionsMayBeRepeated) {
   EXPECT_THAT(scan({"--pid", "1", "--pid=2"}), ElementsAre("--pid", "1", "--pid", "2"));
   EXPECT_EQ(problem({"--output", "a", "-o", "b"}), "-o is given twice, with 'a' and 'b'; give it once");
 }
 
-TEST(ArgumentScanTest, WhatFollowsTheOptionsIsLeftAsItIs) {
+TEST(ArgumentScanTest, ArgumentsAfterTheOptionsAreUnchanged) {
   EXPECT_THAT(scan({"a", "--", "--unknown", "-x"}), ElementsAre("a", "--", "--unknown", "-x"));
   EXPECT_THAT(scan({"-q", "program", "--unknown"}, Order::OptionsFirst), ElementsAre("-q", "program", "--unknown"));
   EXPECT_THAT(scan({"-", "a"}), ElementsAre("-", "a"));
 }
 
-TEST(ArgumentScanTest, HelpIsShownWhateverElseIsThere) {
+TEST(ArgumentScanTest, HelpOverridesAllOtherArguments) {
   EXPECT_THAT(scan({"--output", "x", "-h", "--unknown"}), ElementsAre("-h"));
 }
 

@@ -23,7 +23,7 @@ class Manual : public CLI::Formatter {
     label("Positionals", "Arguments");
   }
   std::string make_usage(const CLI::App*, std::string) const override { return "\nUsage: " + usage_ + "\n"; }
-  // Without CLI11's "{value}" after a flag with an optional value: the type name already shows the forms.
+  // Leaves out CLI11's "{value}" after a flag with an optional value, because the type name already shows the forms.
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);
     if (const size_t brace = name.find('{'); brace != std::string::npos) name.erase(brace, name.find('}') + 1 - brace);
@@ -62,7 +62,7 @@ namespace {
 // If set, read() stores the options here instead of reading arguments: see manual_of.
 thread_local CommandManual* wanted_manual = nullptr;
 
-// "--output" of "-o,--output".
+// Returns "--output" for "-o,--output".
 std::string long_name(const std::string& flag) { return flag.substr(flag.find(',') + 1); }
 
 OptionManual manual_of_option(const CLI::Option& option) {
@@ -71,7 +71,7 @@ OptionManual manual_of_option(const CLI::Option& option) {
   for (const std::string& name : option.get_snames()) manual.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) manual.names.push_back("--" + name);
   if (manual.is_positional) manual.names = {option.get_name(true)};
-  // A flag has a form only if it may have a value: "[=VALUE]".
+  // A flag has a form only if it may take a value: "[=VALUE]".
   using Takes = OptionManual::Takes;
   const bool is_flag = option.get_expected_min() == 0;
   const std::string form = option.get_type_name();
@@ -111,7 +111,7 @@ void CommandLine::flag(const std::string& flag, bool& target, const std::string&
   impl_->app.add_flag(flag, target, help);
 }
 
-// Without it, CLI11 takes an empty value as it is.
+// An empty value is an error. CLI11 would accept it.
 CLI::Option* CommandLine::Impl::add_text(const std::string& flag, const std::string& form, std::string& target,
                                          const std::string& help) {
   const auto take = [this, flag, form, &target](const std::string& given) {
@@ -233,7 +233,7 @@ std::string CommandLine::unexpected(const std::string& argument) const {
                       has_it ? base::format("; did you mean {} {}?", selects, argument) : "");
 }
 
-// The first required argument or option that is not there, or is empty.
+// Reports the first required argument or option that is missing or empty.
 std::string CommandLine::missing() const {
   for (const CLI::Option* option : std::as_const(impl_->app).get_options()) {
     if (!option->get_required() || (option->count() != 0 && !option->results().front().empty())) continue;

@@ -16,7 +16,7 @@ struct Command {
   int order = 0;
   bool json = false;
 
-  // The message, or nothing if all is well.
+  // Returns the error message, or an empty text if there is no error.
   std::string read(const std::vector<std::string>& arguments) {
     CommandLine line("show", "kymo show FILE [options]", "Shows a file.", "");
     line.argument("FILE", file, "the file");
@@ -46,17 +46,17 @@ TEST(CommandLineTest, ReadsArgumentsAndOptionsInAnyOrder) {
   EXPECT_TRUE(command.json);
 }
 
-TEST(CommandLineTest, AnArgumentThatIsMissingOrEmptyIsNamedWithTheUsage) {
+TEST(CommandLineTest, ErrorForAMissingOrEmptyArgumentShowsTheUsage) {
   EXPECT_EQ(problem({}), "no FILE given. Usage: kymo show FILE [options]");
   EXPECT_EQ(problem({"--json"}), "no FILE given. Usage: kymo show FILE [options]");
   EXPECT_EQ(problem({""}), "no FILE given. Usage: kymo show FILE [options]");
 }
 
-TEST(CommandLineTest, AnUnknownOptionIsReportedBeforeAMissingArgument) {
+TEST(CommandLineTest, UnknownOptionIsReportedBeforeAMissingArgument) {
   EXPECT_EQ(problem({"--jsn"}), "unknown option '--jsn'; did you mean --json?");
 }
 
-TEST(CommandLineTest, AMessageSaysWhatIsWrongThenTheValueThenWhatToDo) {
+TEST(CommandLineTest, ErrorStatesTheProblemTheValueAndTheRemedy) {
   EXPECT_EQ(problem({"a", "b"}), "unexpected argument 'b'");
   EXPECT_EQ(problem({"a", "--", "--b"}), "unexpected argument '--b'");
   EXPECT_EQ(problem({"a", "--json=yes"}), "--json takes no value, but has 'yes'; use --json");
@@ -68,7 +68,7 @@ TEST(CommandLineTest, AMessageSaysWhatIsWrongThenTheValueThenWhatToDo) {
   EXPECT_EQ(problem({"a", "-o", "b", "-o", "c"}), "-o is given twice, with 'b' and 'c'; give it once");
 }
 
-TEST(CommandLineTest, TheManualHasTheFormsAndTheChoices) {
+TEST(CommandLineTest, ManualListsTheFormsAndTheChoices) {
   const CommandManual manual = manual_of([] { Command().read({}); });
   EXPECT_EQ(manual.name, "show");
   EXPECT_FALSE(manual.runs_a_program);

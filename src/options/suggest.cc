@@ -7,7 +7,7 @@
 namespace kymo::options {
 namespace {
 
-// Levenshtein's distance, with one row of its matrix.
+// Levenshtein distance, computed with one row of the matrix.
 size_t edits(std::string_view from, std::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

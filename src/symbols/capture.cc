@@ -14,7 +14,7 @@ namespace kymo::symbols {
 
 namespace {
 
-// The compiler's own unwinder: slower, and right for frames of every form, on any stack.
+// The compiler's unwinder is slower, but handles every form of frame, on any stack.
 struct SlowCapture {
   std::span<uintptr_t> addresses;
   size_t skip, count = 0;
@@ -31,12 +31,12 @@ _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
-// The calling thread's stack, found once a thread. Empty where it cannot be found, and while it is being found.
+// The calling thread's stack, found once per thread. Empty if it cannot be found, and while it is being found.
 unwind::StackBounds own_stack() noexcept {
   thread_local unwind::StackBounds bounds;
   thread_local bool asked = false;
   if (!asked) {
-    asked = true;  // first: the C library may allocate on the way, and whoever watches that may come here again
+    asked = true;  // first: the C library may allocate here, and an allocation hook may call this again
     bounds = unwind::find_own_stack();
   }
   return bounds;
@@ -63,7 +63,7 @@ __attribute__((noinline)) size_t capture(std::span<uintptr_t> addresses, size_t 
     const unwind::Walked walked = unwind::walk(caller, stacks, addresses, skip, unwind::WithoutTable::End);
     if (walked.end == unwind::WalkEnd::Outermost || walked.end == unwind::WalkEnd::Full) return walked.count;
   }
-  SlowCapture slow{addresses, skip == SIZE_MAX ? skip : skip + 1};  // this function's frame comes first
+  SlowCapture slow{addresses, skip == SIZE_MAX ? skip : skip + 1};  // the first frame is this function's
   _Unwind_Backtrace(take_frame, &slow);
   return slow.count;
 }

@@ -40,7 +40,7 @@ Captured descend_and_capture(const TestLibrary& library, Captured captured, int 
   return captured;
 }
 
-// How many of the addresses lie in the library: it has no other function than those of its stack.
+// Counts the addresses in the library. The library has no functions other than those of its stack.
 size_t frames_of(const TestLibrary& library, const Captured& captured) {
   const auto module_of = [](uintptr_t address) {
     Dl_info info{};
@@ -60,7 +60,7 @@ TEST(CaptureTest, UnwindTablesFindFramesWithAndWithoutFramePointers) {
   }
 }
 
-TEST(CaptureTest, FramePointersFindTheSameFramesWhereTheyAreKept) {
+TEST(CaptureTest, FramePointersFindTheSameFramesIfTheyAreKept) {
   const TestLibrary library(KYMO_FRAMES_KEPT);
   const Captured by_tables = descend_and_capture(library, {});
   const Captured by_pointers = descend_and_capture(library, {.method = Method::FramePointers});
@@ -68,7 +68,7 @@ TEST(CaptureTest, FramePointersFindTheSameFramesWhereTheyAreKept) {
   for (size_t i = 0; i <= kFramesOfLibrary; ++i) EXPECT_EQ(by_pointers.addresses[i], by_tables.addresses[i]) << i;
 }
 
-TEST(CaptureTest, FramePointersSurviveCodeWithoutThem) {
+TEST(CaptureTest, FramePointerWalkSurvivesCodeWithoutFramePointers) {
   const TestLibrary library(KYMO_FRAMES_OMITTED);
   const Captured captured = descend_and_capture(library, {.method = Method::FramePointers});
   EXPECT_GE(captured.addresses.size(), 1u);
@@ -84,7 +84,7 @@ __attribute__((noinline)) size_t capture_here(std::span<uintptr_t> addresses, si
   return capture(addresses, skip, method);
 }
 
-TEST_P(CaptureMethodTest, TheFirstFrameIsTheCallersAndEachSkippedIsOneOfThem) {
+TEST_P(CaptureMethodTest, FirstFrameIsTheCallersAndSkipDropsInnermostFrames) {
   uintptr_t return_address = 0;
   std::vector<uintptr_t> all(64), less(64);
   all.resize(capture_here(all, 0, GetParam(), return_address));
@@ -96,14 +96,14 @@ TEST_P(CaptureMethodTest, TheFirstFrameIsTheCallersAndEachSkippedIsOneOfThem) {
   EXPECT_TRUE(std::equal(less.begin() + 1, less.end(), all.begin() + 2));
 }
 
-TEST_P(CaptureMethodTest, NoRoomAndNothingLeftAreNoFrames) {
+TEST_P(CaptureMethodTest, NoRoomOrNoFrameLeftGivesNoFrames) {
   EXPECT_EQ(capture({}, 0, GetParam()), 0u);
   std::vector<uintptr_t> addresses(16);
   EXPECT_EQ(capture(addresses, 100'000, GetParam()), 0u);
   EXPECT_EQ(capture(addresses, SIZE_MAX, GetParam()), 0u);
 }
 
-TEST_P(CaptureMethodTest, WhatDoesNotFitIsCutAtTheOuterEnd) {
+TEST_P(CaptureMethodTest, StackThatDoesNotFitIsCutAtTheOuterEnd) {
   const TestLibrary library(KYMO_FRAMES_KEPT);
   constexpr int kDeep = 3000;
   const Captured whole =
@@ -117,7 +117,7 @@ TEST_P(CaptureMethodTest, WhatDoesNotFitIsCutAtTheOuterEnd) {
   }
 }
 
-TEST_P(CaptureMethodTest, FiveThreadsAtOnceGetTheirOwn) {
+TEST_P(CaptureMethodTest, FiveConcurrentThreadsGetTheirOwnStacks) {
   const TestLibrary library(KYMO_FRAMES_KEPT);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
@@ -132,7 +132,7 @@ TEST_P(CaptureMethodTest, FiveThreadsAtOnceGetTheirOwn) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(CaptureMethodTest, AForkedChildCapturesToo) {
+TEST_P(CaptureMethodTest, ForkedChildCanCapture) {
   const TestLibrary library(KYMO_FRAMES_KEPT);
   const size_t wanted = frames_of(library, descend_and_capture(library, {.method = GetParam()}));
   const pid_t child = fork();
@@ -142,7 +142,7 @@ TEST_P(CaptureMethodTest, AForkedChildCapturesToo) {
   EXPECT_EQ(status, 0);
 }
 
-// The compiler's own unwinder, for comparison.
+// The compiler's unwinder, for comparison.
 std::vector<uintptr_t> stack_by_compiler() {
   std::vector<uintptr_t> addresses;
   _Unwind_Backtrace(
@@ -154,7 +154,7 @@ std::vector<uintptr_t> stack_by_compiler() {
   return addresses;
 }
 
-// Both from one function: all but the innermost frame is the same.
+// Both captures are made in one function, so all frames but the innermost are the same.
 void compare_with_compiler() {
   std::vector<uintptr_t> ours(256), theirs = stack_by_compiler();
   ours.resize(capture(ours, 1, Method::UnwindTables));
@@ -165,7 +165,7 @@ void compare_with_compiler() {
   EXPECT_GE(ours.size(), 3u);
 }
 
-TEST(CaptureTest, UnwindTablesFindWhatTheCompilersUnwinderFinds) {
+TEST(CaptureTest, UnwindTablesFindTheSameFramesAsTheCompilersUnwinder) {
   compare_with_compiler();
   std::thread(compare_with_compiler).join();
   std::thread(compare_with_compiler).join();
@@ -188,7 +188,7 @@ TEST(CaptureTest, UnwindTablesFindWhatTheCompilersUnwinderFinds) {
 
 size_t frames_in_handler = 0;
 
-#if !defined(__SANITIZE_THREAD__)  // which sees that the test itself takes memory in a handler
+#if !defined(__SANITIZE_THREAD__)  // it reports that the test itself allocates in a handler
 #if defined(__x86_64__)
 __attribute__((force_align_arg_pointer))  // emulators do not align a handler's stack
 #endif
@@ -198,7 +198,7 @@ void compare_in_handler(int) {
   frames_in_handler = capture(frames, 0, Method::UnwindTables);
 }
 
-TEST(CaptureTest, TheFrameOfASignalIsCrossed) {
+TEST(CaptureTest, SignalFrameIsCrossed) {
   const auto before = std::signal(SIGUSR1, compare_in_handler);
   raise(SIGUSR1);
   std::signal(SIGUSR1, before);
@@ -216,7 +216,7 @@ void capture_on_other_stack() {
   frames_on_other_stack = capture(addresses, 0, Method::FramePointers);
 }
 
-TEST(CaptureTest, FramePointersFindNothingOnAStackThatIsNotTheThreadsOwn) {
+TEST(CaptureTest, FramePointersFindNothingOnAForeignStack) {
   std::vector<char> stack(256 * 1024);
   getcontext(&other_context);
   other_context.uc_stack.ss_sp = stack.data();
@@ -228,7 +228,7 @@ TEST(CaptureTest, FramePointersFindNothingOnAStackThatIsNotTheThreadsOwn) {
 }
 #endif
 
-TEST(CaptureTest, TheEnvironmentChoosesTheMethod) {
+TEST(CaptureTest, EnvironmentSelectsTheMethod) {
   const auto chosen = [](const char* value) {
     if (value == nullptr)
       unsetenv("KYMO_STACKS");

@@ -1,4 +1,4 @@
-// Debug information that lies: every section of it is damaged, and addresses are still looked up.
+// Damaged debug information: every section is damaged, and addresses are still looked up.
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ void capture_and_look_up(const std::string& path) {
   }
 }
 
-TEST(DamagedDebugInformationTest, IsReadAsFarAsItGoes) {
+TEST(DamagedDebugInformationTest, IsReadAsFarAsPossible) {
   const std::vector<char> good = read_file(KYMO_FRAMES_KEPT);
   const std::vector<Section> sections = debug_sections(good);
   ASSERT_FALSE(sections.empty());
@@ -72,7 +72,7 @@ TEST(DamagedDebugInformationTest, IsReadAsFarAsItGoes) {
   }
 }
 
-TEST(DamagedDebugInformationTest, AFileThatIsGoneIsLookedUpInMemory) {
+TEST(DamagedDebugInformationTest, DeletedFileIsLookedUpInMemory) {
   const std::string path = std::filesystem::temp_directory_path() / ("kymo-gone-" + std::to_string(getpid()) + ".so");
   std::filesystem::copy_file(KYMO_FRAMES_KEPT, path, std::filesystem::copy_options::overwrite_existing);
   const TestLibrary library(path);

@@ -14,7 +14,7 @@ namespace kymo::symbols {
 
 namespace {
 
-constexpr int kDeepest = 200;  // namespaces in namespaces, or functions inlined into each other
+constexpr int kDeepest = 200;  // max depth of nested namespaces, or of functions inlined into each other
 
 // Calls `visit` with each child, in the order of the file, until it returns false.
 template <class Visit>
@@ -56,7 +56,7 @@ struct Place {
   uint32_t line = 0;
 };
 
-// Whole: a compiler that was given a path from where it stood may have written that.
+// Returns an absolute path. A compiler may have stored a path that is relative to its working directory.
 std::string whole_path(Dwarf_Die& unit, const char* path) {
   Dwarf_Attribute attribute;
   const char* folder = nullptr;
@@ -103,7 +103,7 @@ std::string function_name(Dwarf_Die& die) {
   return name != nullptr ? name : "";
 }
 
-// The block or inlined function within `scope` that has the address.
+// Moves `scope` to the block or inlined function in it that contains the address. False: there is none.
 bool step_into(Dwarf_Die& scope, Dwarf_Addr address) {
   bool found = false;
   Dwarf_Die inner;
@@ -160,7 +160,7 @@ AddressRanges units_of(Dwarf* dwarf) {
 }
 
 std::vector<Frame> frames_in(Dwarf_Die& unit, Dwarf_Die& function, Dwarf_Addr address) {
-  std::vector<Dwarf_Die> scopes{function};  // functions alone, outermost first
+  std::vector<Dwarf_Die> scopes{function};  // only functions, outermost first
   Dwarf_Die scope = function;
   for (int depth = 0; depth < kDeepest && step_into(scope, address); ++depth)
     if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine) scopes.push_back(scope);

@@ -17,11 +17,11 @@ namespace kymo::symbols {
 
 namespace {
 
-// Debug files apart are found by their build id alone: libdw's usual way would ask servers too, and wait for them.
+// Separate debug files are found by build id only. libdw's default lookup would also ask servers and wait for them.
 const Dwfl_Callbacks kLookup{dwfl_linux_proc_find_elf, dwfl_build_id_find_debuginfo, nullptr, nullptr};
 const Dwfl_Callbacks kFileLookup{dwfl_build_id_find_elf, dwfl_build_id_find_debuginfo, dwfl_offline_section_address,
                                  nullptr};
-constexpr Dwarf_Addr kFileBegin = 0x1000'0000;  // where a file is said to be loaded, unless it says so itself
+constexpr Dwarf_Addr kFileBegin = 0x1000'0000;  // the assumed load address, unless the file states one
 
 }  // namespace
 
@@ -29,11 +29,11 @@ struct DebugInformation::Impl {
   explicit Impl(const Dwfl_Callbacks& lookup) : dwfl(dwfl_begin(&lookup), dwfl_end) {}
 
   std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl;
-  Dwfl_Module* file = nullptr;  // the single one
+  Dwfl_Module* file = nullptr;  // set if this reads a single file
   std::unordered_map<Dwarf*, AddressRanges> units;
-  std::unordered_map<const void*, AddressRanges> functions;  // by where the unit's own entry lies
+  std::unordered_map<const void*, AddressRanges> functions;  // by the address of the unit's own entry
 
-  std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many
+  std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many symbols
 
   const char* symbol_name_at(Dwfl_Module* module, Dwarf_Addr address) {
     if (SymbolTable::is_worth_while(module)) return symbols.try_emplace(module, module).first->second.at(address);
@@ -42,7 +42,8 @@ struct DebugInformation::Impl {
     return dwfl_module_addrinfo(module, address, &offset, &symbol, nullptr, nullptr, nullptr);
   }
 
-  // By the symbol table; empty where it has none. Without what the compiler calls its copies of a function: "f.cold".
+  // The name from the symbol table; empty if there is none. Drops the suffix of the compiler's copies of a function, as
+  // in "f.cold".
   std::string symbol_at(Dwfl_Module* module, Dwarf_Addr address) {
     const char* const name = symbol_name_at(module, address);
     if (name == nullptr) return {};
@@ -50,8 +51,8 @@ struct DebugInformation::Impl {
     return demangled(std::string(text.substr(0, text.find('.', 1))).c_str());
   }
 
-  // A function that is not seen outside its file has a bare name in the debug information, and a whole one, with what
-  // it is in and takes, in the symbol table.
+  // A function that is local to its file has a short name in the debug information. The symbol table has its full name,
+  // with its namespaces and parameters.
   void complete_name(Dwfl_Module* module, Dwarf_Addr address, std::string& function) {
     if (function.find('(') != std::string::npos) return;
     std::string symbol = symbol_at(module, address);
@@ -62,7 +63,8 @@ struct DebugInformation::Impl {
     Dwfl_Module* const module = dwfl_addrmodule(dwfl.get(), address);
     Dwarf_Addr begin = 0, end = 0;
     dwfl_module_info(module, nullptr, &begin, &end, nullptr, nullptr, nullptr, nullptr);
-    return address >= begin && address < end ? module : nullptr;  // what lies near one is given as well
+    // Libdw also returns a module that is only near the address
+    return address >= begin && address < end ? module : nullptr;
   }
 
   bool unit_at(Dwfl_Module* module, Dwarf* dwarf, Dwarf_Addr address, Dwarf_Addr bias, Dwarf_Die& unit) {
@@ -71,7 +73,7 @@ struct DebugInformation::Impl {
       unit = *found;
       return true;
     }
-    // Some compilers write no table of which unit has an address.
+    // Some compilers write no table that maps addresses to units.
     auto known = units.find(dwarf);
     if (known == units.end()) known = units.emplace(dwarf, units_of(dwarf)).first;
     const auto offset = known->second.at(address);
@@ -102,7 +104,7 @@ DebugInformation::DebugInformation(base::FileDescriptor file, const std::string&
   if (dwfl == nullptr) return;
   dwfl_report_begin(dwfl);
   impl_->file = dwfl_report_elf(dwfl, path.c_str(), path.c_str(), file.get(), kFileBegin, false);
-  if (impl_->file != nullptr) file.release();  // it closes it
+  if (impl_->file != nullptr) file.release();  // libdw closes it
   dwfl_report_end(dwfl, nullptr, nullptr);
 }
 

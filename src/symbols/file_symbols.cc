@@ -16,10 +16,10 @@ namespace kymo::symbols {
 
 namespace {
 
-constexpr size_t kMostFiles = 4096;  // that are open at once; further ones are told by their offsets
+constexpr size_t kMostFiles = 4096;  // max open files; addresses in further files are shown as offsets
 constexpr size_t kLeastIdDigits = 4;
 
-// Nothing that could make the caller wait, or do something by being opened.
+// Opens only a regular file. Another kind of file could block the caller, or opening it could have an effect.
 base::FileDescriptor open_plain_file(const std::string& path) {
   if (!path.starts_with('/') || path.find('\0') != std::string::npos) return {};
   base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -32,7 +32,7 @@ bool is_hexadecimal(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// Where distributions put what they strip from files.
+// Where distributions install what they strip from files.
 std::string debug_file_of(const std::string& build_id) {
   if (build_id.size() < kLeastIdDigits || !is_hexadecimal(build_id)) return {};
   return base::format("/usr/lib/debug/.build-id/{}/{}.debug", build_id.substr(0, 2), build_id.substr(2));
@@ -52,7 +52,7 @@ std::unique_ptr<DebugInformation> open_code(const std::string& path, const std::
 }  // namespace
 
 struct FileSymbols::Impl {
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<DebugInformation>> files;  // null: not to be had
+  std::map<std::pair<std::string, std::string>, std::unique_ptr<DebugInformation>> files;  // null: not available
 };
 
 FileSymbols::FileSymbols() : impl_(std::make_unique<Impl>()) {}
@@ -74,7 +74,7 @@ std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const
     const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
     frames.emplace_back().function = base::format("{}+{:#x}", name, offset);
   }
-  for (Frame& frame : frames) frame.module = path;  // not where its debug information is
+  for (Frame& frame : frames) frame.module = path;  // the file itself, not the file with its debug information
   return frames;
 }
 

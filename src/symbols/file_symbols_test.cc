@@ -18,7 +18,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// A return address in the library, from where it begins.
+// A return address in the library, relative to its beginning.
 uint64_t place_in(const std::string& path) {
   const TestLibrary library(path);
   const std::vector<uintptr_t> stack = stack_in(library, 1);
@@ -41,7 +41,7 @@ TEST(FileSymbolsTest, FunctionsAreFoundInAFileThatIsNotLoaded) {
   }
 }
 
-TEST(FileSymbolsTest, TheSameBuildIsTaken) {
+TEST(FileSymbolsTest, FileOfTheSameBuildIsUsed) {
   const DebugInformation information(base::FileDescriptor(::open(KYMO_FRAMES_KEPT, O_RDONLY | O_CLOEXEC)),
                                      KYMO_FRAMES_KEPT);
   const std::string build_id = information.build_id();
@@ -51,7 +51,7 @@ TEST(FileSymbolsTest, TheSameBuildIsTaken) {
   EXPECT_THAT(frames.back().function, HasSubstr("descend"));
 }
 
-TEST(FileSymbolsTest, TheProgramItselfIsFoundToo) {
+TEST(FileSymbolsTest, ProgramItselfIsFound) {
   const auto here = reinterpret_cast<uintptr_t>(&place_in) + 8;
   Dl_info info{};
   ASSERT_NE(dladdr(reinterpret_cast<const void*>(here), &info), 0);
@@ -62,7 +62,7 @@ TEST(FileSymbolsTest, TheProgramItselfIsFoundToo) {
 }
 #endif
 
-TEST(FileSymbolsTest, AnotherBuildIsNotGuessedFrom) {
+TEST(FileSymbolsTest, FileOfAnotherBuildIsNotUsed) {
   FileSymbols symbols;
   const std::vector<Frame> frames = symbols.at_return_address(KYMO_FRAMES_KEPT, "00112233445566778899", 0x1234);
   ASSERT_EQ(frames.size(), 1u);
@@ -70,7 +70,7 @@ TEST(FileSymbolsTest, AnotherBuildIsNotGuessedFrom) {
   EXPECT_EQ(frames[0].module, KYMO_FRAMES_KEPT);
 }
 
-TEST(FileSymbolsTest, WhatIsNoCodeIsANumberInItsFile) {
+TEST(FileSymbolsTest, AddressWithoutCodeIsShownAsAnOffset) {
   FileSymbols symbols;
   EXPECT_EQ(symbols.at_return_address("/nowhere/libgone.so", "", 16)[0].function, "libgone.so+0x10");
   EXPECT_EQ(symbols.at_return_address("linux-vdso.so.1", "abcd", 16)[0].function, "linux-vdso.so.1+0x10");
@@ -79,8 +79,8 @@ TEST(FileSymbolsTest, WhatIsNoCodeIsANumberInItsFile) {
   EXPECT_THAT(symbols.at_return_address(KYMO_FRAMES_KEPT, "../../etc/passwd", 1)[0].function, HasSubstr("+0x1"));
 }
 
-// Nothing that waits for a writer, and nothing that is no code.
-TEST(FileSymbolsTest, PathsFromAnywhereAreHarmless) {
+// A lookup must not wait for the writer of a pipe, and must not read a file without code.
+TEST(FileSymbolsTest, UntrustedPathsAreHarmless) {
   char folder[] = "/tmp/kymo-symbols-XXXXXX";
   ASSERT_NE(::mkdtemp(folder), nullptr);
   const std::string pipe = std::string(folder) + "/pipe", text = std::string(folder) + "/text.so";

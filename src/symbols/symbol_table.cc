@@ -23,7 +23,7 @@ SymbolTable::SymbolTable(Dwfl_Module* module) {
     if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC) continue;
     symbols_.push_back({address, address + symbol.st_size, name, GELF_ST_BIND(symbol.st_info) == STB_GLOBAL});
   }
-  // Of several names for one place: one that says how long it is, then one that others may use.
+  // If several symbols have one address, the one with the largest size is taken, then a global one.
   std::ranges::sort(symbols_, [](const Symbol& one, const Symbol& other) {
     if (one.begin != other.begin) return one.begin < other.begin;
     if (one.end != other.end) return one.end > other.end;

@@ -12,8 +12,8 @@
 namespace kymo::symbols {
 namespace {
 
-// What is asked the one way and the other: addresses all over the C library.
-TEST(SymbolTableTest, SaysWhatLibdwSays) {
+// Looks up addresses all over the C library, both in the table and with libdw.
+TEST(SymbolTableTest, FindsTheSameSymbolsAsLibdw) {
   const Dwfl_Callbacks lookup{dwfl_linux_proc_find_elf, dwfl_build_id_find_debuginfo, nullptr, nullptr};
   const std::unique_ptr<Dwfl, void (*)(Dwfl*)> dwfl(dwfl_begin(&lookup), dwfl_end);
   dwfl_report_begin(dwfl.get());
@@ -35,7 +35,7 @@ TEST(SymbolTableTest, SaysWhatLibdwSays) {
     same += std::string_view(expected) == name ? 1 : 0;
   }
   EXPECT_GT(asked, 50u);
-  EXPECT_GE(same * 2, asked);  // a place of several names has any of them
+  EXPECT_GE(same * 2, asked);  // if a place has several names, each side may return any of them
   EXPECT_EQ(table.at(1), nullptr);
 }
 

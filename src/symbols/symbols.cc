@@ -15,7 +15,7 @@ namespace kymo::symbols {
 
 namespace {
 
-// How often something was loaded into this process, and unloaded.
+// How often a module was loaded into this process, and unloaded.
 struct LoaderCounts {
   unsigned long long loads = 0, unloads = 0;
 };
@@ -25,7 +25,7 @@ LoaderCounts loader_counts() {
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* argument) {
         *static_cast<LoaderCounts*>(argument) = {info->dlpi_adds, info->dlpi_subs};
-        return 1;  // each module says the same
+        return 1;  // all modules report the same numbers
       },
       &counts);
   return counts;
@@ -33,7 +33,7 @@ LoaderCounts loader_counts() {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// What the loader knows: exported names alone.
+// What the loader knows, which is only the exported names.
 Frame loader_frame(uintptr_t return_address) {
   Frame frame;
   Dl_info info{};
@@ -58,14 +58,14 @@ std::string demangled(const char* name) {
   return status == 0 && text != nullptr ? text.get() : name;
 }
 
-// The answers of the time between two unloadings: an address means one thing then.
+// Answers are kept per era, which is the time between two unloads. Within an era, an address has one meaning.
 struct Symbols::Impl {
   struct Era {
     std::unique_ptr<DebugInformation> information = std::make_unique<DebugInformation>();
     LoaderCounts loaded = loader_counts();
     std::unordered_map<uintptr_t, std::vector<Frame>> known;
   };
-  static constexpr size_t kMostEras = 8;  // that are read from; what they have answered is kept of all
+  static constexpr size_t kMostEras = 8;  // eras with open debug information; the answers of all eras are kept
   std::vector<std::unique_ptr<Era>> eras;
 
   Era& current() {
@@ -80,7 +80,7 @@ struct Symbols::Impl {
     return *eras.back();
   }
 
-  // By what is loaded now, else by what was before.
+  // Looks in the code that is loaded now, then in the code that was loaded before.
   std::vector<Frame> look_up(uintptr_t address) const {
     for (auto era = eras.rbegin(); era != eras.rend() && (*era)->information != nullptr; ++era)
       if (std::vector<Frame> frames = (*era)->information->frames(address); !frames.empty()) return frames;

@@ -41,7 +41,7 @@ Found look_up(const std::string& path, Symbols& symbols, int depth = 1) {
   return found;
 }
 
-// The line of the library's source that says so.
+// The line of the library's source that has this mark.
 uint32_t line_of(const std::string& mark) {
   std::ifstream file(kymo::base::in_tree("src/symbols/test_frames/frames.cc"));
   std::string line;
@@ -52,8 +52,8 @@ uint32_t line_of(const std::string& mark) {
 }
 
 #if KYMO_HAVE_DW
-TEST(SymbolsTest, FunctionsLinesAndWhatWasInlinedAreFound) {
-  Symbols symbols;  // before the library is loaded: it is found when it is needed
+TEST(SymbolsTest, FunctionsLinesAndInlinedCallsAreFound) {
+  Symbols symbols;  // created before the library is loaded: the library is found when it is needed
   for (const char* const path : {KYMO_FRAMES_KEPT, KYMO_FRAMES_OMITTED}) {
     const Found found = look_up(path, symbols);
     ASSERT_EQ(found.stack.size(), 4u);
@@ -80,7 +80,7 @@ TEST(SymbolsTest, FunctionsLinesAndWhatWasInlinedAreFound) {
 }
 #endif
 
-TEST(SymbolsTest, WithoutNamesThereIsTheModuleAndThePlaceInIt) {
+TEST(SymbolsTest, WithoutSymbolsTheModuleAndOffsetAreGiven) {
   Symbols symbols;
   const Found found = look_up(KYMO_FRAMES_STRIPPED, symbols);
   ASSERT_EQ(found.frames.size(), 4u);
@@ -90,7 +90,7 @@ TEST(SymbolsTest, WithoutNamesThereIsTheModuleAndThePlaceInIt) {
   EXPECT_EQ(found.frames[3].function, "frames_descend");  // exported: the loader needs its name
 }
 
-TEST(SymbolsTest, WhatIsNoCodeIsANumber) {
+TEST(SymbolsTest, AddressWithoutCodeIsShownAsANumber) {
   Symbols symbols;
   for (const uintptr_t address : {uintptr_t{0}, uintptr_t{1}, uintptr_t{0x10}, UINTPTR_MAX}) {
     const std::vector<Frame>& frames = symbols.at_return_address(address);
@@ -100,7 +100,7 @@ TEST(SymbolsTest, WhatIsNoCodeIsANumber) {
   }
 }
 
-TEST(SymbolsTest, AnAnswerIsRememberedAndStays) {
+TEST(SymbolsTest, AnswersAreCachedAndStayValid) {
   Symbols symbols;
   const auto here = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
   const std::vector<Frame>* const first = &symbols.at_return_address(here);
@@ -109,15 +109,15 @@ TEST(SymbolsTest, AnAnswerIsRememberedAndStays) {
 }
 
 #if KYMO_HAVE_DW
-TEST(SymbolsTest, CodeInThePlaceOfUnloadedCodeIsNotTakenForIt) {
+TEST(SymbolsTest, NewCodeAtAnOldAddressIsNotMistakenForUnloadedCode) {
   Symbols symbols;
-  for (int i = 0; i < 20; ++i) {  // the loader gives them the same place, by turns
+  for (int i = 0; i < 20; ++i) {  // the loader places them at the same address in turn
     EXPECT_EQ(look_up(KYMO_FRAMES_KEPT, symbols, 0).stack.size(), 3u);
     EXPECT_EQ(look_up(KYMO_FRAMES_OMITTED, symbols, 0).stack.size(), 3u);
   }
 }
 
-TEST(SymbolsTest, AnUnloadedLibraryStaysKnown) {
+TEST(SymbolsTest, UnloadedLibraryStaysKnown) {
   std::unique_ptr<TestLibrary> library = std::make_unique<TestLibrary>(KYMO_FRAMES_KEPT);
   Symbols symbols;
   const std::vector<uintptr_t> stack = stack_in(*library, 1);
@@ -126,7 +126,7 @@ TEST(SymbolsTest, AnUnloadedLibraryStaysKnown) {
 }
 #endif
 
-TEST(SymbolsTest, ThreadsWithTheirOwnAtOnce) {
+TEST(SymbolsTest, ThreadsUseTheirOwnSymbolsConcurrently) {
   std::atomic<size_t> found = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 5; ++i)
@@ -138,7 +138,7 @@ TEST(SymbolsTest, ThreadsWithTheirOwnAtOnce) {
   EXPECT_EQ(found, 5 * 4u);
 }
 
-TEST(SymbolsTest, NamesAreDemangledWhereTheyAreMangled) {
+TEST(SymbolsTest, MangledNamesAreDemangled) {
   EXPECT_EQ(demangled("_ZN4kymo7symbols9demangledEPKc"), "kymo::symbols::demangled(char const*)");
   EXPECT_EQ(demangled("main"), "main");
   EXPECT_EQ(demangled(""), "");

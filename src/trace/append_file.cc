@@ -17,7 +17,7 @@ namespace kymo::trace {
 
 namespace {
 
-// A byte beyond every file: who has the file open holds a shared lock on it.
+// A byte beyond the end of every file. Each process that has the file open holds a shared lock on it.
 constexpr off_t kInUse = off_t{1} << 62;
 
 int set_lock(int fd, short type, int command, off_t start, off_t length) {
@@ -33,11 +33,11 @@ int set_lock(int fd, short type, int command, off_t start, off_t length) {
   return result;
 }
 
-// Until the file is closed. Where there are no such locks, it goes without.
+// The mark lasts until the file is closed. Where such locks are not supported, there is no mark.
 void mark_in_use(int fd) { set_lock(fd, F_RDLCK, F_OFD_SETLKW, kInUse, 1); }
 
-// Holds the whole file against other writers. Belongs to the open file, not to the process, so that two Writers in one
-// process exclude each other too. Failing to lock is no reason not to write.
+// Locks the whole file against other writers. The lock belongs to the open file, not to the process, so that two
+// Writers in one process exclude each other too. If the lock fails, the data is still written.
 class WriteLock {
  public:
   explicit WriteLock(int fd) : fd_(fd), locked_(set_lock(fd, F_WRLCK, F_OFD_SETLKW, 0, kInUse) == 0) {}
@@ -52,7 +52,7 @@ class WriteLock {
   bool locked_;
 };
 
-// Never as 0, 1 or 2: a program that was started without them would print into its trace.
+// Never returns descriptor 0, 1 or 2: a program that was started without them would print into its trace.
 base::FileDescriptor open_to_append(const std::string& path, int flags) {
   constexpr mode_t kOwnerOnly = 0600;
   const int fd = ::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, kOwnerOnly);
@@ -63,14 +63,14 @@ base::FileDescriptor open_to_append(const std::string& path, int flags) {
 
 }  // namespace
 
-// A program may close every descriptor it has, ours too, and open its own files under their numbers.
+// A program may close all its descriptors, including this one, and open its own files under the same numbers.
 void AppendFile::reopen_if_lost() {
   struct stat status {};
   const auto is_ours = [&] {
     return ::fstat(file_.get(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
   };
   if (is_ours()) return;
-  (void)file_.release();  // whatever has that number now is not ours to close
+  (void)file_.release();  // another file has that number now and must not be closed
   file_ = open_to_append(target_, 0);
   if (!file_) throw base::file_error("write", path_, errno);
   if (is_ours()) return mark_in_use(file_.get());
@@ -129,7 +129,7 @@ std::optional<uint64_t> AppendFile::append_if(std::optional<uint64_t> expected_e
   const int error = base::write_all(file_.get(), piece, written);
   if (error == 0) return end;
   if (written > 0 && base::size_of(file_, path_) == end + written) {
-    // Should this fail as well, the file has a torn chunk, which readers get past.
+    // If this fails too, the file has a torn chunk. Readers can skip it.
     [[maybe_unused]] const int cut = ::ftruncate(file_.get(), static_cast<off_t>(end));
   }
   throw base::file_error("write", path_, error);

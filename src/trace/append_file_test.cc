@@ -38,7 +38,7 @@ TEST(AppendFileTest, IsCreatedForItsOwnerOnly) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
-TEST(AppendFileTest, SaysWherePiecesLand) {
+TEST(AppendFileTest, AppendReturnsTheOffsetOfThePiece) {
   testing::TemporaryPath path;
   path.write(kTraceBeginning);
   AppendFile first(path, Existing::Append), second(path, Existing::Append);
@@ -49,7 +49,7 @@ TEST(AppendFileTest, SaysWherePiecesLand) {
   EXPECT_EQ(path.contents(), kTraceBeginning + "defg");
 }
 
-TEST(AppendFileTest, ATraceIsReplacedUnlessSomebodyWritesIt) {
+TEST(AppendFileTest, TraceIsReplacedUnlessItIsBeingWritten) {
   testing::TemporaryPath path;
   path.write(kTraceBeginning + "old");
   {
@@ -62,7 +62,7 @@ TEST(AppendFileTest, ATraceIsReplacedUnlessSomebodyWritesIt) {
   EXPECT_THAT(why_not_opened(path, Existing::Replace), HasSubstr("another recording is writing it"));
 }
 
-TEST(AppendFileTest, WhatIsNotATraceStaysAsItIs) {
+TEST(AppendFileTest, OtherFileIsRefusedAndUnchanged) {
   testing::TemporaryPath path;
   path.write("a letter");
   for (const Existing existing : {Existing::Append, Existing::Replace})
@@ -70,7 +70,7 @@ TEST(AppendFileTest, WhatIsNotATraceStaysAsItIs) {
   EXPECT_EQ(path.contents(), "a letter");
 }
 
-TEST(AppendFileTest, FollowsALinkOfItsUser) {
+TEST(AppendFileTest, FollowsASymbolicLinkOfItsUser) {
   testing::TemporaryPath path, link;
   ::unlink(link.string().c_str());
   ASSERT_EQ(::symlink(path.string().c_str(), link.string().c_str()), 0);
@@ -79,7 +79,7 @@ TEST(AppendFileTest, FollowsALinkOfItsUser) {
   EXPECT_EQ(path.contents(), "x");
 }
 
-TEST(AppendFileTest, RefusesWhatIsNotARegularFile) {
+TEST(AppendFileTest, OnlyRegularFilesAreAccepted) {
   EXPECT_THAT(why_not_opened("/tmp"), HasSubstr("/tmp: it is a directory"));
   EXPECT_THAT(why_not_opened("/dev/null"), HasSubstr("it is a device"));
   EXPECT_THAT(why_not_opened("/nowhere/run.kymo"), HasSubstr("/nowhere/run.kymo: No such file"));
@@ -89,7 +89,7 @@ TEST(AppendFileTest, RefusesWhatIsNotARegularFile) {
   EXPECT_THAT(why_not_opened(path), HasSubstr("it is a pipe"));
 }
 
-TEST(AppendFileTest, PiecesOfSeveralThreadsDoNotMix) {
+TEST(AppendFileTest, PiecesOfConcurrentThreadsDoNotMix) {
   testing::TemporaryPath path;
   const auto append = [&](char letter, AppendFile& file) {
     const std::string piece(1000, letter);
@@ -106,8 +106,8 @@ TEST(AppendFileTest, PiecesOfSeveralThreadsDoNotMix) {
   for (size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], all[i / 1000 * 1000]);
 }
 
-// A limit on the size of files stands in for a full disk.
-TEST(AppendFileTest, APieceThatDoesNotFitIsCutOffAgain) {
+// A limit on the file size simulates a full disk.
+TEST(AppendFileTest, PieceThatDoesNotFitIsRemovedAgain) {
   testing::TemporaryPath path;
   AppendFile file(path, Existing::Replace);
   file.append(base::as_bytes("whole"));
@@ -130,7 +130,7 @@ TEST(AppendFileTest, APieceThatDoesNotFitIsCutOffAgain) {
   EXPECT_EQ(file.append(base::as_bytes("!")), 5u);
 }
 
-TEST(AppendFileTest, AClosedFileTakesNothing) {
+TEST(AppendFileTest, ClosedFileRefusesWrites) {
   testing::TemporaryPath path;
   AppendFile file(path, Existing::Replace);
   file.close();

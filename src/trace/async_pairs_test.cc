@@ -33,7 +33,7 @@ class AsyncPairsTest : public ::testing::Test {
                                          {.waiting = 10, .pairs = 5}};
 };
 
-TEST_F(AsyncPairsTest, EitherMayComeFirst) {
+TEST_F(AsyncPairsTest, BeginAndEndMayComeInAnyOrder) {
   EXPECT_TRUE(pairs.begin({0, 1}, {10}));
   pairs.end({0, 1}, {20});
   pairs.end({0, 2}, {40});
@@ -43,7 +43,7 @@ TEST_F(AsyncPairsTest, EitherMayComeFirst) {
   EXPECT_EQ(pairs.unmatched_ends(), 0u);
 }
 
-TEST_F(AsyncPairsTest, OfTwoEndsTheEarlierCountsInWhateverOrderTheyAreRead) {
+TEST_F(AsyncPairsTest, EarlierOfTwoEndsIsUsedInAnyReadOrder) {
   pairs.begin({0, 1}, {10});
   pairs.end({0, 1}, {50});
   pairs.end({0, 1}, {20});
@@ -65,7 +65,7 @@ TEST_F(AsyncPairsTest, ProcessesHaveTheirOwnHandles) {
   EXPECT_EQ(pairs.unmatched_ends(), 1u);
 }
 
-TEST_F(AsyncPairsTest, BegunTwiceIsRefusedAndEndedBeforeItIsNot) {
+TEST_F(AsyncPairsTest, SecondBeginIsRefusedUntilTheRangeHasEnded) {
   EXPECT_TRUE(pairs.begin({0, 1}, {10}));
   EXPECT_FALSE(pairs.begin({0, 1}, {11}));
   pairs.end({0, 1}, {20});
@@ -75,7 +75,7 @@ TEST_F(AsyncPairsTest, BegunTwiceIsRefusedAndEndedBeforeItIsNot) {
   EXPECT_EQ(seen, (std::vector<Seen>{{1, 10, 20}, {1, 30, 40}}));
 }
 
-TEST_F(AsyncPairsTest, ManyPairsAreHandedOutAsTheyCome) {
+TEST_F(AsyncPairsTest, PairsAreHandedOutWhenManyArePending) {
   for (uint64_t i = 0; i < 20; ++i) {
     pairs.begin({0, i}, {1});
     pairs.end({0, i}, {2});
@@ -85,7 +85,7 @@ TEST_F(AsyncPairsTest, ManyPairsAreHandedOutAsTheyCome) {
   EXPECT_EQ(seen.size(), 20u);
 }
 
-TEST_F(AsyncPairsTest, OnlySoManyWait) {
+TEST_F(AsyncPairsTest, NumberOfPendingBeginsIsLimited) {
   for (uint64_t i = 0; i < 10; ++i) ASSERT_TRUE(pairs.begin({0, i}, {1}));
   EXPECT_FALSE(pairs.begin({0, 10}, {1}));
   pairs.end({0, 10}, {1});

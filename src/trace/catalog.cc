@@ -9,7 +9,7 @@ namespace kymo::trace {
 
 namespace {
 
-// The newest statement of an id counts.
+// The newest record of an id replaces older ones.
 template <typename T>
 void restate(base::ByteReader& in, std::map<uint32_t, T>& known, uint32_t T::*id) {
   for (T& record : read_records<T>(in)) {
@@ -18,7 +18,7 @@ void restate(base::ByteReader& in, std::map<uint32_t, T>& known, uint32_t T::*id
   }
 }
 
-// Ascending, each moment once.
+// Sorts the pairs by ticks and keeps one pair per tick.
 void put_in_order(std::vector<ClockPair>& pairs) {
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const ClockPair& a, const ClockPair& b) { return a.ticks < b.ticks; });
@@ -133,7 +133,7 @@ void Catalog::finish() {
   for (const auto& [id, writer] : writers_) {
     if (!writer.origin.session.empty()) sessions_.insert(writer.origin.session);
   }
-  // An origin without a process announces a session, and is no writer, unless something else came from it.
+  // An origin without a process only announces a session. It is not a writer, unless the file has other data from it.
   std::erase_if(writers_, [this](auto& entry) {
     const auto loose = loose_.find(entry.first);
     const bool announces = !loose->second.recorded && entry.second.origin.pid == 0;

@@ -28,13 +28,13 @@ class Catalog {
   void add(const ChunkHeader&, base::Bytes payload_untrusted);
   void finish();
 
-  // The losses of a writer again, without those that `counts` refuses: forget them, add() or add_losses() all of its
-  // losses chunks, finish().
+  // To read the losses of a writer again without those that `counts` rejects: forget them, add() or add_losses() all
+  // its losses chunks, finish().
   void forget_losses(const WriterId&);
   void add_losses(const WriterId&, base::Bytes payload_untrusted, const std::function<bool(const Loss&)>& counts);
-  // What lies after the window of a writer is no sign of life: its ending says at most this tick.
+  // Limits the ending of a writer to this tick. After its window, the writer does not count as alive.
   void limit_ending(const WriterId&, uint64_t alive_until);
-  // Only the part of its window that is also inside this one counts.
+  // Reduces the window of the writer to its intersection with this one.
   void narrow(const WriterId&, const Window&);
 
   const std::map<WriterId, WriterInfo>& writers() const { return writers_; }

@@ -30,7 +30,7 @@ const WriterInfo& merged(Catalog& catalog) {
   return catalog.writers().at(kWriter);
 }
 
-TEST(CatalogTest, TheNewestStatementOfAnIdCounts) {
+TEST(CatalogTest, NewestRecordOfAnIdIsUsed) {
   Catalog catalog;
   add<EventClass>(catalog, ChunkType::Classes, {{1, "one", "", 0, {}}, {2, "two", "", 0, {}}});
   add<EventClass>(catalog, ChunkType::Classes, {{2, "zwei", "", 0, {}}});
@@ -41,7 +41,7 @@ TEST(CatalogTest, TheNewestStatementOfAnIdCounts) {
   EXPECT_EQ(merged(catalog).costs.at(1).events, 20u);
 }
 
-TEST(CatalogTest, IdsOfTwoWritersAreApart) {
+TEST(CatalogTest, IdsOfTwoWritersAreSeparate) {
   Catalog catalog;
   add<Track>(catalog, ChunkType::Tracks, {{1, TrackKind::Thread, 0, 0, "mine", "", 0, 0}});
   add<Track>(catalog, ChunkType::Tracks, {{1, TrackKind::Thread, 0, 0, "other", "", 0, 0}}, testing::writer_id(2));
@@ -57,7 +57,7 @@ TEST(CatalogTest, LossesAddUpByCauseTrackAndDetail) {
               ElementsAre(Loss{LossCause::RingFull, 1, 12, 50, 200, ""}, Loss{LossCause::RingFull, 2, 1, 0, 0, ""}));
 }
 
-TEST(CatalogTest, ClockPairsAreUnited) {
+TEST(CatalogTest, ClockPairsAreMerged) {
   Catalog catalog;
   const auto with_pairs = [](std::vector<ClockPair> pairs) {
     return std::vector{ClockDomain{1, ClockKind::Tsc, "boot", 1, 3, 64, std::move(pairs)}};
@@ -67,7 +67,7 @@ TEST(CatalogTest, ClockPairsAreUnited) {
   EXPECT_THAT(merged(catalog).clocks.at(1).pairs, ElementsAre(ClockPair{100, 1, 1, 0}, ClockPair{300, 3, 3, 0}));
 }
 
-TEST(CatalogTest, OfOriginsTheFirstCountsWithTheMetadataOfAll) {
+TEST(CatalogTest, FirstOriginIsUsedWithTheMetadataOfAll) {
   Catalog catalog;
   Origin first, second;
   first.pid = 1;
@@ -80,7 +80,7 @@ TEST(CatalogTest, OfOriginsTheFirstCountsWithTheMetadataOfAll) {
   EXPECT_THAT(merged(catalog).origin.metadata, ElementsAre(Pair("a", "1"), Pair("b", "3")));
 }
 
-TEST(CatalogTest, AnOriginWithoutAProcessOnlyAnnouncesItsSession) {
+TEST(CatalogTest, OriginWithoutAProcessOnlyAnnouncesItsSession) {
   Origin announcement;
   announcement.session = "5e55";
   Catalog catalog;
@@ -90,7 +90,7 @@ TEST(CatalogTest, AnOriginWithoutAProcessOnlyAnnouncesItsSession) {
   EXPECT_THAT(catalog.sessions(), ElementsAre("5e55"));
 }
 
-TEST(CatalogTest, AWriterOfEventsIsKnownWhateverItsOriginSays) {
+TEST(CatalogTest, WriterOfEventsIsKeptWhateverItsOriginSays) {
   Catalog catalog;
   add<Origin>(catalog, ChunkType::Origin, {Origin{}});
   catalog.see(kWriter);

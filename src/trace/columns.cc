@@ -34,13 +34,14 @@ constexpr T encoded(T value, T previous) {
   return value;
 }
 
-// Such that the first difference equals the second: evenly spaced values then differ by a constant throughout.
+// The base makes the first difference equal to the second. The differences of evenly spaced values are then constant.
 template <typename T>
 T delta_base(std::span<const T> values) {
   return values.size() < 2 ? values[0] : static_cast<T>(2 * values[0] - values[1]);
 }
 
-// What the planes of a column would look like: which bits are ever set, and which ever differ from the first value's.
+// Tells how the planes of a column would look: which bits are set in any value, and which bits differ from the first
+// value.
 template <typename T>
 struct Shape {
   T ored = 0, varied = 0;
@@ -159,7 +160,7 @@ ColumnsReader::ColumnsReader(base::Bytes directory, base::Bytes planes, ColumnSc
     for (unsigned k = 0; k < entry.plane_count; ++k) {
       const auto storage = static_cast<PlaneStorage>(entries.byte());
       const base::Bytes bytes = stored.take(entries.varint());
-      if (k < kMaxPlanes) entry.planes[k] = {storage, bytes};  // more only in a column of a newer Kymo's
+      if (k < kMaxPlanes) entry.planes[k] = {storage, bytes};  // only a newer version of Kymo writes more planes
     }
   }
 }
@@ -190,7 +191,7 @@ void ColumnsReader::read(Column id, std::span<T> into) const {
   if (entry->plane_count > sizeof(T)) return refuse("has too many planes");
   if (entry->encoding > Encoding::DeltaZigzag) return refuse("has an unknown encoding");
 
-  // Bytes that are the same in all values are put in with the first plane that is not.
+  // Bytes that are equal in all values are merged while the first plane with different bytes is read.
   T constant = 0;
   for (unsigned k = 0; k < entry->plane_count; ++k) {
     const Plane& plane = entry->planes[k];

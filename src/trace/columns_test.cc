@@ -50,14 +50,14 @@ void expect_any_values_come_back() {
   }
 }
 
-TEST(ColumnsTest, AnyValuesComeBack) {
+TEST(ColumnsTest, AnyValuesRoundTrip) {
   expect_any_values_come_back<uint8_t>();
   expect_any_values_come_back<uint16_t>();
   expect_any_values_come_back<uint32_t>();
   expect_any_values_come_back<uint64_t>();
 }
 
-TEST(ColumnsTest, AConstantColumnTakesAFewBytes) {
+TEST(ColumnsTest, ConstantColumnTakesAFewBytes) {
   EXPECT_LE(write(std::vector<uint64_t>(30000, 0), Try::Plain).size(), 10u);
   EXPECT_LE(write(std::vector<uint64_t>(30000, 123456), Try::Plain).size(), 20u);
 }
@@ -68,29 +68,29 @@ TEST(ColumnsTest, EvenlySpacedValuesTakeAFewBytes) {
   EXPECT_LE(write(values, Try::Everything).size(), 30u);
 }
 
-TEST(ColumnsTest, AFewSmallNegativesDoNotCostEightPlanes) {
+TEST(ColumnsTest, FewSmallNegativesDoNotCostEightPlanes) {
   std::mt19937_64 random(2);
   std::vector<uint64_t> values(30000);
   for (uint64_t& value : values) value = random() % 100 - 2;
   EXPECT_LE(write(values, Try::Sign).size(), values.size());
 }
 
-TEST(ColumnsTest, AColumnWithoutValuesIsAbsent) {
+TEST(ColumnsTest, ColumnWithoutValuesIsAbsent) {
   const Written written = write(std::vector<uint64_t>{}, Try::Plain);
   ColumnScratch scratch;
   EXPECT_EQ(ColumnsReader(written.directory.bytes(), written.planes, scratch).count(Column::PointId), 0u);
   EXPECT_THROW(read<uint64_t>(written, 1), Error);
 }
 
-TEST(ColumnsTest, ColumnsOfANewerKymoAreSkipped) {
+TEST(ColumnsTest, ColumnsOfANewerVersionAreSkipped) {
   base::ByteWriter directory;
   directory.varint(2);
-  for (int byte : {200, 77, 9, 5, 0}) directory.byte(static_cast<uint8_t>(byte));  // of nine planes
+  for (int byte : {200, 77, 9, 5, 0}) directory.byte(static_cast<uint8_t>(byte));  // a column with nine planes
   for (int plane = 0; plane < 9; ++plane) {
     directory.byte(66);
     directory.varint(1);
   }
-  for (int byte : {19, 0, 1, 2, 0, 2, 1}) directory.byte(static_cast<uint8_t>(byte));  // PointId: 2 values, all 4
+  for (int byte : {19, 0, 1, 2, 0, 2, 1}) directory.byte(static_cast<uint8_t>(byte));  // PointId: 2 values, both 4
   Written written;
   written.directory = directory;
   written.planes.assign(9, std::byte{99});
@@ -98,9 +98,9 @@ TEST(ColumnsTest, ColumnsOfANewerKymoAreSkipped) {
   EXPECT_EQ(read<uint64_t>(written, 2), std::vector<uint64_t>(2, 4));
 }
 
-TEST(ColumnsTest, WhatDoesNotFitIsRefused) {
+TEST(ColumnsTest, MismatchedColumnsAreRefused) {
   const Written good = write(std::vector<uint64_t>(100, 70000), Try::Plain);
-  EXPECT_THROW(read<uint64_t>(good, 99), Error);   // another count
+  EXPECT_THROW(read<uint64_t>(good, 99), Error);   // wrong number of values
   EXPECT_THROW(read<uint16_t>(good, 100), Error);  // more planes than the type has bytes
   Written cut = good;
   cut.planes.pop_back();

@@ -1,4 +1,4 @@
-// EventEncoder and EventDecoder, which only make sense together.
+// Tests EventEncoder and EventDecoder together, because each needs the other.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -30,7 +30,7 @@ EventBatch decode(const Encoded& encoded, unsigned parts = kEverything) {
   return batch;
 }
 
-TEST(EventCodecTest, AnyBatchComesBackExactly) {
+TEST(EventCodecTest, AnyBatchRoundTrips) {
   std::mt19937_64 random(4);
   EventEncoder encoder;
   EventDecoder decoder;
@@ -73,14 +73,14 @@ TEST(EventCodecTest, EachPartCanBeReadAlone) {
   EXPECT_EQ(decode(encoded, kOpenStacks).opening, batch.opening);
 }
 
-TEST(EventCodecTest, TheHeaderSpansWhatHappenedInTheBatch) {
+TEST(EventCodecTest, HeaderCoversTheTimesOfTheBatch) {
   EventBatch batch = testing::loop_batch(10, 1000);
   batch.opening.resize(1);
   batch.closing.resize(2);
   batch.opening[0].start = batch.closing[0].start = 5;
   batch.closing[1].start = 2000;
   const ChunkHeader header = encode(batch).header;
-  EXPECT_EQ(header.first, 1000u);  // not 5: that range was open before and is open still
+  EXPECT_EQ(header.first, 1000u);  // not 5: that range was open before the batch and is still open
   EXPECT_EQ(header.last, 2000u);
   EXPECT_EQ(header.range_count, 10u);
 
@@ -89,7 +89,7 @@ TEST(EventCodecTest, TheHeaderSpansWhatHappenedInTheBatch) {
   EXPECT_EQ(empty.last, 0u);
 }
 
-TEST(EventCodecTest, SummariesTellEachDepthApart) {
+TEST(EventCodecTest, SummariesSeparateTheDepths) {
   EventBatch batch;
   batch.ranges.end = {110, 130, 140};
   batch.ranges.duration = {5, 15, 40};
@@ -102,12 +102,12 @@ TEST(EventCodecTest, SummariesTellEachDepthApart) {
   EXPECT_EQ(head.summaries, expected);
 }
 
-TEST(EventCodecTest, ATightLoopTakesLessThanAByteARange) {
+TEST(EventCodecTest, TightLoopTakesLessThanOneBytePerRange) {
   EXPECT_LT(encode(testing::loop_batch(32768)).payload.size(), 200u);
 }
 
 TEST(EventCodecTest, RandomRangesTakeLittleMoreThanTheirEntropy) {
-  // Durations and gaps of 20 ns to 1 us and 16 names: 23.9 bits of information a range.
+  // Durations and gaps of 20 ns to 1 us and 16 names: 23.9 bits of information per range.
   std::mt19937_64 random(6);
   EventBatch batch;
   uint64_t now = uint64_t{1} << 50;
@@ -134,15 +134,15 @@ TEST(EventCodecTest, ArraysOfDifferentLengthAreRefused) {
   EXPECT_THROW(encode(batch), InvalidArgument);
 }
 
-TEST(EventCodecTest, ACountThatIsNotTheHeadersIsRefused) {
+TEST(EventCodecTest, CountThatDiffersFromTheHeaderIsRefused) {
   Encoded encoded = encode(testing::loop_batch(100));
-  encoded.header.range_count = kMaxEvents;  // a constant column must not become four million values
+  encoded.header.range_count = kMaxEvents;  // a constant column must not expand to four million values
   EXPECT_THROW(decode(encoded), Error);
   encoded.header.range_count = ~uint32_t{0};
   EXPECT_THROW(decode(encoded), Error);
 }
 
-TEST(EventCodecTest, ACutPayloadIsRefusedAtEveryLength) {
+TEST(EventCodecTest, TruncatedPayloadIsRefusedAtEveryLength) {
   std::mt19937_64 random(7);
   const Encoded encoded = encode(testing::wild_batch(random, 40));
   for (size_t size = 0; size < encoded.payload.size(); ++size) {

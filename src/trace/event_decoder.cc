@@ -13,7 +13,7 @@ namespace kymo::trace {
 
 namespace {
 
-// Characters and kinds are columns of their bytes.
+// Characters and kinds are stored as columns of bytes.
 template <typename T>
 std::span<T> column_view(std::vector<T>& values) {
   return values;
@@ -23,20 +23,20 @@ std::span<uint8_t> column_view(std::vector<PointKind>& values) {
 }
 std::span<uint8_t> column_view(std::string& text) { return {reinterpret_cast<uint8_t*>(text.data()), text.size()}; }
 
-// Resizes without clearing first: a reused vector of the same size is then not filled with zeros in vain.
+// Resizes without clearing first, so that a reused vector of the same size is not filled with zeros for nothing.
 template <typename Container>
 void decode_column(const ColumnsReader& columns, Column id, size_t count, bool wanted, Container& into) {
   into.resize(wanted ? count : 0);
   if (!into.empty()) columns.read(id, column_view(into));
 }
 
-// A column that may be absent and otherwise has a value for each event.
+// A column that is either absent or has one value per event.
 template <typename Container>
 void decode_optional(const ColumnsReader& columns, Column id, size_t count, bool wanted, Container& into) {
   decode_column(columns, id, columns.count(id) > 0 ? count : 0, wanted, into);
 }
 
-// A column whose length is its own.
+// A column that has its own length.
 template <typename Container>
 void decode_stream(const ColumnsReader& columns, Column id, uint32_t cap, bool wanted, Container& into) {
   const uint32_t count = columns.count(id);

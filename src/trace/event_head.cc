@@ -12,7 +12,7 @@ namespace kymo::trace {
 
 namespace {
 
-// Places in the prefix; the hash covers all that follows it up to the end of the head.
+// Offsets in the prefix. The hash covers everything after it up to the end of the head.
 constexpr size_t kHeadLength = 8;
 constexpr size_t kDirectoryLength = 12;
 constexpr size_t kHashed = 8;
@@ -28,7 +28,7 @@ void add(DepthSummary& summary, uint64_t start, uint64_t end, uint64_t duration)
   summary.longest = std::max(summary.longest, duration);
 }
 
-// The common case of a flat loop, apart so that it needs no table and no store per range.
+// A flat loop is the common case. It has its own function because it needs no table and no store per range.
 DepthSummary summarise_one_depth(const Ranges& ranges) {
   DepthSummary summary{.depth = ranges.depth[0], .first = ~uint64_t{0}, .count = ranges.size()};
   for (size_t i = 0; i < ranges.size(); ++i) {

@@ -43,7 +43,8 @@ std::string describe_foreign(base::Bytes beginning) {
   if (text.find_first_not_of('\0') == text.npos) return "it begins with zeros, as files do that lost their contents";
   const bool all_text = std::all_of(text.begin(), text.end(), is_text);
   for (const Signature& signature : kSignatures) {
-    const bool ambiguous = signature.beginning == "\n"sv;  // a protobuf tag, unless text just begins with an empty line
+    // A protobuf tag, or an empty line at the beginning of a text
+    const bool ambiguous = signature.beginning == "\n"sv;
     if (text.starts_with(signature.beginning) && !(ambiguous && all_text)) return signature.description;
   }
   if (all_text) return "it looks like text";

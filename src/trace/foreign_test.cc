@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 
 std::string describe(std::string_view beginning) { return describe_foreign(base::as_bytes(beginning)); }
 
-TEST(ForeignTest, SaysWhatAFileLooksLikeAndWhatToDo) {
+TEST(ForeignTest, StatesWhatTheFileLooksLikeAndWhatToDo) {
   EXPECT_THAT(describe("\x1f\x8b\x08"), HasSubstr("gzip -d"));
   EXPECT_THAT(describe("\x28\xb5\x2f\xfd..."), HasSubstr("zstd -d"));
   EXPECT_THAT(describe("\x7f"

@@ -11,7 +11,7 @@ namespace {
 using base::load;
 using base::store;
 
-// Where the fields lie, from the byte after the magic; the table in docs/format.md counts from the magic.
+// Offsets of the fields, counted from the byte after the magic. The table in docs/format.md counts from the magic.
 enum Place : size_t {
   kType = 0,
   kPayloadVersion = 2,

@@ -1,4 +1,4 @@
-// The worked example of docs/format.md is what the writer writes.
+// The example in docs/format.md must be what the writer writes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace kymo::trace {
 namespace {
 
-TEST(FormatExampleTest, TheDocumentShowsWhatIsWritten) {
+TEST(FormatExampleTest, DocumentShowsWhatIsWritten) {
   WriterId id;
   for (size_t i = 0; i < id.bytes.size(); ++i) id.bytes[i] = static_cast<uint8_t>(0xa0 + i);
   EventBatch batch;

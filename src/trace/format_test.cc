@@ -26,13 +26,13 @@ ChunkHeader some_header() {
   return header;
 }
 
-TEST(FormatTest, AHeaderComesBack) {
+TEST(FormatTest, HeaderRoundTrips) {
   std::array<std::byte, kHeaderBytes> bytes;
   store_header(some_header(), bytes.data());
   EXPECT_EQ(load_header(bytes), some_header());
 }
 
-TEST(FormatTest, EveryFlippedBitOfAHeaderIsSeen) {
+TEST(FormatTest, EveryFlippedBitOfAHeaderIsDetected) {
   std::array<std::byte, kHeaderBytes> bytes;
   store_header(some_header(), bytes.data());
   for (size_t i = 0; i < 8 * kHeaderBytes; ++i) {
@@ -42,13 +42,13 @@ TEST(FormatTest, EveryFlippedBitOfAHeaderIsSeen) {
   }
 }
 
-TEST(FormatTest, AHeaderThatIsCutOffIsNone) {
+TEST(FormatTest, TruncatedHeaderIsRefused) {
   std::array<std::byte, kHeaderBytes> bytes;
   store_header(some_header(), bytes.data());
   EXPECT_FALSE(load_header(base::Bytes(bytes).first(kHeaderBytes - 1)));
 }
 
-TEST(FormatTest, LengthsBeyondTheCapsAreRefusedEvenWithARightHash) {
+TEST(FormatTest, TooLargeLengthsAreRefusedEvenWithAValidHash) {
   std::array<std::byte, kHeaderBytes> bytes;
   const auto accepts = [&](auto change) {
     ChunkHeader header = some_header();

@@ -10,7 +10,7 @@ namespace kymo::trace {
 namespace {
 
 constexpr size_t kPrefixBytes = 16;
-constexpr size_t kFrameLength = 12;  // where in the prefix
+constexpr size_t kFrameLength = 12;  // its offset in the prefix
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void write_index(base::ByteWriter& out, const std::vector<ChunkHeader>& chunks, 
   const size_t begin = out.size();
   out.fixed(covers);
   out.fixed(static_cast<uint32_t>(chunks.size()));
-  out.fixed(uint32_t{0});  // the length of the frame, below
+  out.fixed(uint32_t{0});  // the length of the frame, stored below
   compressor.write(planes, out);
   base::store(out.data() + begin + kFrameLength, static_cast<uint32_t>(out.size() - begin - kPrefixBytes));
   out.pad_to_multiple_of(kAlignment);

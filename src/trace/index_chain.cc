@@ -10,7 +10,7 @@ namespace kymo::trace {
 
 namespace {
 
-// The index chunk that ends here, if one does.
+// The index chunk that ends at `end`, if there is one.
 std::optional<FoundChunk> index_ending_at(const TraceFile& file, uint64_t end) {
   if (end < kHeaderBytes + kFooterBytes) return std::nullopt;
   std::array<std::byte, kFooterBytes> footer;
@@ -23,7 +23,7 @@ std::optional<FoundChunk> index_ending_at(const TraceFile& file, uint64_t end) {
   return FoundChunk{at, *header};
 }
 
-// What the index covers, or nothing where it is wrong.
+// The chunks that the index covers. Empty if the index is wrong.
 std::vector<FoundChunk> covered_by(const TraceFile& file, const FoundChunk& index) {
   std::vector<FoundChunk> chunks;
   try {
@@ -39,7 +39,7 @@ std::vector<FoundChunk> covered_by(const TraceFile& file, const FoundChunk& inde
   } catch (const Error&) {
     return {};
   }
-  // Where locks do not work, somebody's chunk may have come between: then the distances are off.
+  // Where locks do not work, another writer's chunk may lie between these chunks. The offsets are wrong then.
   if (!chunks.empty() && file.header_at(chunks.front().offset) != chunks.front().header) return {};
   return chunks;
 }
@@ -47,7 +47,7 @@ std::vector<FoundChunk> covered_by(const TraceFile& file, const FoundChunk& inde
 }  // namespace
 
 std::vector<FoundChunk> chunks_by_index(const TraceFile& file, uint64_t end) {
-  std::vector<FoundChunk> found;  // backwards
+  std::vector<FoundChunk> found;  // last chunk first
   while (const auto index = index_ending_at(file, end)) {
     const std::vector<FoundChunk> covered = covered_by(file, *index);
     if (covered.empty()) break;

@@ -27,7 +27,7 @@ base::ByteWriter written(const std::vector<ChunkHeader>& headers) {
   return out;
 }
 
-TEST(IndexTest, HeadersComeBackAndSayWhatTheyCover) {
+TEST(IndexTest, HeadersAndCoveredLengthRoundTrip) {
   for (size_t count : {1, 2, 500}) {
     const auto headers = some_headers(count);
     uint64_t covers = 0, expected = 0;
@@ -37,7 +37,7 @@ TEST(IndexTest, HeadersComeBackAndSayWhatTheyCover) {
   }
 }
 
-TEST(IndexTest, TheFooterSaysWhereTheChunkBegins) {
+TEST(IndexTest, FooterTellsWhereTheChunkBegins) {
   const base::ByteWriter index = written(some_headers(10));
   EXPECT_EQ(index.size() % kAlignment, 0u);
   EXPECT_EQ(read_footer(index.bytes().last(kFooterBytes)), kHeaderBytes + index.size());
@@ -45,9 +45,9 @@ TEST(IndexTest, TheFooterSaysWhereTheChunkBegins) {
   EXPECT_EQ(read_footer({}), 0u);
 }
 
-TEST(IndexTest, AnEntryTakesThirtyBytesOrSo) { EXPECT_LT(written(some_headers(4096)).size(), 4096u * 30); }
+TEST(IndexTest, EntryTakesAboutThirtyBytes) { EXPECT_LT(written(some_headers(4096)).size(), 4096u * 30); }
 
-TEST(IndexTest, WhatDoesNotAddUpIsRefused) {
+TEST(IndexTest, InconsistentIndexIsRefused) {
   uint64_t covers = 0;
   base::ByteWriter index = written(some_headers(10));
   base::store(index.data(), uint64_t{8});  // covers

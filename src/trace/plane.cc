@@ -11,9 +11,9 @@ namespace kymo::trace {
 
 namespace {
 
-// Level 1 codes literals by frequency, which is what a plane of noise needs; the faster negative levels do not.
+// Level 1 codes literals by their frequency, which a plane of noise needs. The faster negative levels do not.
 constexpr int kLevel = 1;
-// In noise of few symbols short matches turn up by chance, and cost more than the literals they replace.
+// In noise with few symbols, short matches occur by chance and cost more than the literals they replace.
 constexpr int kShortestMatch = 7;
 constexpr int kMatchTableLog = 12;
 constexpr size_t kSmallestWorthCompressing = 48;

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(RangeTimesTest, ALoopHasConstantGaps) {
+TEST(RangeTimesTest, LoopHasConstantGaps) {
   const std::vector<uint64_t> end{107, 117, 127}, duration{7, 7, 7};
   const std::vector<uint16_t> depth{0, 0, 0};
   std::vector<uint64_t> gap(3);
@@ -21,8 +21,8 @@ TEST(RangeTimesTest, ALoopHasConstantGaps) {
   EXPECT_THAT(gap, ElementsAre(0, 3, 3));
 }
 
-TEST(RangeTimesTest, AParentIsStoredByItsEnd) {
-  // One parent from 100 to 140 around two children.
+TEST(RangeTimesTest, ParentIsStoredByItsEnd) {
+  // One parent from 100 to 140 contains two children.
   const std::vector<uint64_t> end{110, 130, 140}, duration{5, 15, 40};
   const std::vector<uint16_t> depth{1, 1, 0};
   std::vector<uint64_t> gap(3);
@@ -30,14 +30,14 @@ TEST(RangeTimesTest, AParentIsStoredByItsEnd) {
   EXPECT_THAT(gap, ElementsAre(0, 5, 10));
 }
 
-TEST(RangeTimesTest, ARangeOpenedBeforeTheFirstIsStoredByItsEnd) {
+TEST(RangeTimesTest, RangeOpenedBeforeTheFirstIsStoredByItsEnd) {
   const std::vector<uint64_t> end{1000}, duration{999};
   const std::vector<uint16_t> depth{0};
   std::vector<uint64_t> gap(1);
   EXPECT_EQ(to_gaps(end, duration, depth, 1, gap), 1000u);
 }
 
-TEST(RangeTimesTest, AnyTimesComeBack) {
+TEST(RangeTimesTest, AnyTimesRoundTrip) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 500; ++round) {
     const size_t n = 1 + random() % 100, open_before = random() % 3;

@@ -19,7 +19,7 @@ namespace kymo::trace {
 
 namespace {
 
-constexpr size_t kForeignBytes = 512;    // enough to tell what a file is
+constexpr size_t kForeignBytes = 512;    // enough to identify the kind of file
 constexpr size_t kHeadWindow = 4 << 10;  // nearly all heads fit
 
 EventChunk to_event_chunk(const FoundChunk& chunk) {
@@ -37,7 +37,7 @@ EventChunk to_event_chunk(const FoundChunk& chunk) {
           .point_count = header.point_count};
 }
 
-// What reading events keeps from chunk to chunk. One a thread, so that threads can share a Reader.
+// Buffers that reading events reuses from chunk to chunk. There is one per thread, so that threads can share a Reader.
 struct Scratch {
   std::vector<std::byte> bytes;
   EventDecoder decoder;
@@ -70,7 +70,7 @@ struct Reader::Impl {
     const uint64_t walk_to = by_index.empty() ? file_size : by_index.front().offset;
     take_walk(walk_chunks(file, 0, walk_to));
     if (!by_index.empty()) {
-      // What the walk ended with lies in the middle.
+      // The unread end of the walk is not the end of the file, because indexed chunks follow it.
       if (tail) problems.push_back(*std::exchange(tail, std::nullopt));
       for (const FoundChunk& chunk : by_index) take(chunk);
       trace_size = file_size;
@@ -111,7 +111,7 @@ struct Reader::Impl {
                         base::format("the chunk at {} was left out: {}", chunk.offset, why)});
   }
 
-  // The header, read again: the file may not be what it was.
+  // Reads the header again, because the file may have changed.
   FoundChunk find(const EventChunk& chunk) const {
     const auto header = file.header_at(chunk.offset);
     if (!header || header->type != ChunkType::Events || header->chunk_length() != chunk.length) {
@@ -120,7 +120,7 @@ struct Reader::Impl {
     return {chunk.offset, *header};
   }
 
-  // Runs it and says in its errors which chunk of which file they are about.
+  // Runs `work`. Its errors name the chunk and the file.
   auto about(const EventChunk& chunk, auto&& work) const {
     try {
       return work();
@@ -129,7 +129,7 @@ struct Reader::Impl {
     }
   }
 
-  // After each change of the catalog.
+  // Called after each change of the catalog.
   void look_through_windows() {
     view.reset();
     shown_problems = problems;
@@ -174,7 +174,7 @@ struct Reader::Impl {
         catalog.add_losses(chunk.header.writer, file.payload(chunk, bytes),
                            [&](const Loss& loss) { return is_inside(loss, window, windowed->second); });
       } catch (const Error&) {
-        // It is among the problems since it was found.
+        // The problem was reported when the chunk was found.
       }
     }
     catalog.finish();
@@ -212,8 +212,8 @@ struct Reader::Impl {
   std::vector<FoundChunk> loss_chunks;
   std::optional<WindowView> view;  // none: everything is shown as it was recorded
   std::vector<Problem> problems;
-  std::optional<Problem> tail;          // the end of the file, which refresh() may find whole
-  std::vector<Problem> shown_problems;  // all of them
+  std::optional<Problem> tail;          // an incomplete end of the file, which may be complete at the next refresh()
+  std::vector<Problem> shown_problems;  // `problems`, `tail` and the problems of the view
   std::vector<std::byte> bytes;
 };
 

@@ -20,8 +20,7 @@
 
 namespace kymo::trace {
 
-// The content of a chunk header.
-// Of a chunk that a window cuts, the counts and times are those of the part inside.
+// The content of a chunk header. If a window cuts the chunk, counts and times are those of the part inside.
 struct EventChunk {
   uint64_t offset = 0;  // in the file
   uint64_t length = 0;  // with the header
@@ -46,7 +45,7 @@ struct WriterInfo {
   std::vector<Loss> losses;  // merged by cause, track and detail
   std::map<uint32_t, Cost> costs;
   std::optional<Ending> ending;
-  std::optional<Window> window;  // what it stated, and Reader::narrow() left of that
+  std::optional<Window> window;  // the window that it stated, reduced by Reader::narrow()
 
   // True if data is missing: its process still records, or the data is still in shared memory.
   bool lacks_ending() const { return origin.announces_ending != 0 && !ending; }
@@ -86,7 +85,7 @@ class Reader {
   // Reads what was appended since. True if there is more.
   bool refresh();
 
-  // From now on it shows of these writers only what is inside these windows too.
+  // From now on, shows only what is also inside these windows of these writers.
   void narrow(const std::map<WriterId, Window>& windows);
 
   const std::string& path() const;

@@ -1,4 +1,4 @@
-// Writer and Reader over a real file: what is written is read, however the file came about.
+// Writer and Reader with a real file: everything that is written is read, however the file was created.
 #include "trace/reader.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +60,7 @@ std::string why_not_read(const std::string& path) {
   return "";
 }
 
-TEST(ReaderTest, WhatIsWrittenIsRead) {
+TEST(ReaderTest, WrittenRecordsAndEventsAreRead) {
   TemporaryPath path;
   std::mt19937_64 random(9);
   std::vector<EventBatch> batches;
@@ -96,7 +96,7 @@ TEST(ReaderTest, WhatIsWrittenIsRead) {
   for (size_t i = 0; i < read.size(); ++i) EXPECT_TRUE(same(read[i], batches[i]));
 }
 
-TEST(ReaderTest, TheHeaderTellsAboutAChunk) {
+TEST(ReaderTest, ChunkIsDescribedByItsHeader) {
   TemporaryPath path;
   EventBatch batch = loop_batch(100, 1000, 3);
   batch.ring = 4;
@@ -118,7 +118,7 @@ TEST(ReaderTest, TheHeaderTellsAboutAChunk) {
   EXPECT_THAT(reader.summaries(chunk), ::testing::ElementsAre(DepthSummary{0, 1000, 1997, 100, 700, 7}));
 }
 
-TEST(ReaderTest, LongHeadsAreReadWhole) {
+TEST(ReaderTest, LongHeadsAreReadCompletely) {
   TemporaryPath path;
   EventBatch batch = loop_batch(3);
   batch.opening.resize(200);
@@ -132,7 +132,7 @@ TEST(ReaderTest, LongHeadsAreReadWhole) {
   EXPECT_THAT(read.ranges.end, IsEmpty());
 }
 
-TEST(ReaderTest, ConcatenatedTracesAreATrace) {
+TEST(ReaderTest, ConcatenatedTracesAreOneTrace) {
   TemporaryPath path;
   path.write(some_trace(3, kOne) + some_trace(2, kTwo));
   const Reader reader(path);
@@ -170,7 +170,7 @@ TEST(ReaderTest, TwoWritersOfOneFileAreBothRead) {
   EXPECT_THAT(read_all(reader), SizeIs(200));
 }
 
-TEST(ReaderTest, ALongTraceOpensByItsIndexes) {
+TEST(ReaderTest, LongTraceOpensByItsIndexes) {
   TemporaryPath path;
   {
     Writer writer(path, Writer::Mode::Create);
@@ -184,7 +184,7 @@ TEST(ReaderTest, ALongTraceOpensByItsIndexes) {
   EXPECT_TRUE(same(batch, loop_batch(100, 1000 + 1000 * 5000)));
 }
 
-TEST(ReaderTest, AFileWithoutIndexIsWalked) {
+TEST(ReaderTest, FileWithoutAnIndexIsWalked) {
   TemporaryPath path;
   Writer writer(path, Writer::Mode::Create);
   write_some(writer, kOne);
@@ -194,7 +194,7 @@ TEST(ReaderTest, AFileWithoutIndexIsWalked) {
   EXPECT_THAT(reader.problems(), IsEmpty());
 }
 
-TEST(ReaderTest, AGrowingFileIsFollowed) {
+TEST(ReaderTest, GrowingFileIsFollowed) {
   TemporaryPath path;
   Writer writer(path, Writer::Mode::Create);
   write_some(writer, kOne, 1);
@@ -211,7 +211,7 @@ TEST(ReaderTest, AGrowingFileIsFollowed) {
   EXPECT_FALSE(reader.refresh());
 }
 
-TEST(ReaderTest, AnUnfinishedChunkIsReadOnceItIsWhole) {
+TEST(ReaderTest, UnfinishedChunkIsReadWhenItIsComplete) {
   const std::string whole = some_trace();
   TemporaryPath path;
   path.write(whole.substr(0, whole.size() - 20));
@@ -225,7 +225,7 @@ TEST(ReaderTest, AnUnfinishedChunkIsReadOnceItIsWhole) {
   EXPECT_THAT(reader.problems(), IsEmpty());
 }
 
-TEST(ReaderTest, ACutFileIsATraceUpToTheCut) {
+TEST(ReaderTest, TruncatedFileIsReadUpToTheCut) {
   const std::string whole = some_trace();
   TemporaryPath path;
   size_t chunks_before = 0;
@@ -247,7 +247,7 @@ TEST(ReaderTest, ACutFileIsATraceUpToTheCut) {
   EXPECT_EQ(chunks_before, 3u);
 }
 
-TEST(ReaderTest, ADamagedByteCostsAtMostTheChunkItIsIn) {
+TEST(ReaderTest, DamagedByteLosesAtMostItsChunk) {
   const std::string whole = some_trace(5);
   TemporaryPath path;
   for (size_t at = 0; at < whole.size(); at += 3) {
@@ -269,7 +269,7 @@ TEST(ReaderTest, ADamagedByteCostsAtMostTheChunkItIsIn) {
   }
 }
 
-TEST(ReaderTest, ATornChunkWithOthersBehindItCostsOnlyItself) {
+TEST(ReaderTest, TornChunkBeforeOtherChunksLosesOnlyItself) {
   const std::string one = some_trace(2, kOne), two = some_trace(2, kTwo);
   TemporaryPath path;
   for (size_t cut : {8, 20, 100, 104, 150, 300}) {
@@ -296,7 +296,7 @@ TEST(ReaderTest, UnknownChunksAreSkipped) {
   EXPECT_THAT(reader.problems(), IsEmpty());
 }
 
-TEST(ReaderTest, WhatIsNoTraceIsRefusedWithAReason) {
+TEST(ReaderTest, OtherFileIsRefusedWithAReason) {
   TemporaryPath path;
   EXPECT_THAT(why_not_read(path), HasSubstr(path.string() + " is empty"));
   path.write("{\"traceEvents\": []}");
@@ -308,7 +308,7 @@ TEST(ReaderTest, WhatIsNoTraceIsRefusedWithAReason) {
   EXPECT_THAT(why_not_read("/dev/zero"), HasSubstr("not a regular file"));
 }
 
-TEST(ReaderTest, AFileThatIsCutWhileItIsReadGivesErrors) {
+TEST(ReaderTest, FileTruncatedDuringReadingGivesErrors) {
   TemporaryPath path;
   path.write(some_trace());
   Reader reader(path);
@@ -319,7 +319,7 @@ TEST(ReaderTest, AFileThatIsCutWhileItIsReadGivesErrors) {
   EXPECT_THROW(reader.refresh(), Error);
 }
 
-TEST(ReaderTest, ThreadsReadAtOnce) {
+TEST(ReaderTest, ThreadsReadConcurrently) {
   TemporaryPath path;
   path.write(some_trace(200));
   const Reader reader(path);

@@ -81,7 +81,7 @@ class FieldReader {
  public:
   explicit FieldReader(base::ByteReader in) : in_(in) {}
   void operator()(auto&... values) { (get(values), ...); }
-  // A field that records of older versions do not have.
+  // A field that is missing in records of older versions.
   void later(auto& value) {
     if (in_.left() != 0) get(value);
   }
@@ -129,7 +129,7 @@ void write_records(base::ByteWriter& out, std::span<const T> records) {
 template <typename T>
 std::vector<T> read_records(base::ByteReader& in) {
   const size_t count = in.count();
-  std::vector<T> records;  // grows as records turn out to be there
+  std::vector<T> records;  // grows only as records are read, because the count may be forged
   for (size_t i = 0; i < count; ++i) {
     FieldReader reader(in.sub(in.varint()));
     fields(reader, records.emplace_back());

@@ -28,7 +28,7 @@ const Origin kOrigin{"5e55",
                      "0.1.0",
                      {{"k", "v"}, {"", ""}}};
 
-TEST(RecordsTest, EveryKindComesBack) {
+TEST(RecordsTest, EveryKindOfRecordRoundTrips) {
   expect_back<Origin>({kOrigin, Origin{}});
   expect_back<EventClass>(
       {{1, "step {}", "train", 0xff00ff00, {{"", FieldType::Int}, {"bytes", FieldType::ByteCount}}}});
@@ -44,7 +44,7 @@ TEST(RecordsTest, EveryKindComesBack) {
   expect_back<Cost>({});
 }
 
-TEST(RecordsTest, FieldsOfANewerKymoAreSkipped) {
+TEST(RecordsTest, FieldsOfANewerVersionAreSkipped) {
   base::ByteWriter out;
   out.varint(2);
   for (int i = 0; i < 2; ++i) {
@@ -57,7 +57,7 @@ TEST(RecordsTest, FieldsOfANewerKymoAreSkipped) {
   EXPECT_EQ(read_records<Cost>(in), std::vector<Cost>(2, Cost{1, 2, 3, 4, 5}));
 }
 
-TEST(RecordsTest, ACutRecordIsRefusedAtEveryLength) {
+TEST(RecordsTest, TruncatedRecordIsRefusedAtEveryLength) {
   base::ByteWriter out;
   write_records<Origin>(out, std::vector{kOrigin});
   for (size_t size = 0; size < out.size(); ++size) {
@@ -66,7 +66,7 @@ TEST(RecordsTest, ACutRecordIsRefusedAtEveryLength) {
   }
 }
 
-TEST(RecordsTest, AnIdBeyond32BitsIsRefused) {
+TEST(RecordsTest, IdBeyond32BitsIsRefused) {
   base::ByteWriter record, out;
   record.varint(uint64_t{1} << 32);
   record.varint(0);

@@ -19,7 +19,7 @@ namespace kymo::trace::testing {
 inline constexpr uint64_t kMonotonicZero = 5'000'000'000;
 inline constexpr uint64_t kRealtimeZero = 1'700'000'000'000'000'000;
 
-// A folder of its own, removed at the end with what is in it.
+// A temporary folder. It is removed at the end, with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -101,7 +101,7 @@ class TestRecorder {
     ranges.values.text += open.text;
   }
 
-  // A range that comes as a whole, on any lane.
+  // A complete range, on any lane.
   void complete(uint32_t track, uint64_t start, uint64_t end, uint32_t class_id, uint16_t depth = 0, uint16_t lane = 0,
                 uint64_t correlation = 0) {
     add_range(batches_[track].ranges, start, end, class_id, depth, lane, correlation);
@@ -117,7 +117,7 @@ class TestRecorder {
     add(points.values, arguments);
   }
 
-  // Ends the track's chunk. Forgetting it is a chunk that was lost.
+  // Ends the track's chunk and writes it. lose() drops it instead, like a chunk that was lost.
   void cut(uint32_t track) { file_.events(id_, take(track)); }
   void lose(uint32_t track) { take(track); }
 

@@ -1,4 +1,4 @@
-// What the tests of this component share: a file that goes away, and batches of events.
+// Shared by the tests of this component: a temporary file, and batches of events.
 #pragma once
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 namespace kymo::trace::testing {
 
-// A path of its own, removed at the end.
+// A temporary path. The file is removed at the end.
 class TemporaryPath {
  public:
   TemporaryPath() {
@@ -35,7 +35,7 @@ class TemporaryPath {
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void write(const std::string& contents) const {
-    ::unlink(path_.c_str());  // writing over a file waits for the disk
+    ::unlink(path_.c_str());  // overwriting a file waits for the disk
     std::ofstream(path_, std::ios::binary) << contents;
   }
   void append(const std::string& contents) const { std::ofstream(path_, std::ios::binary | std::ios::app) << contents; }
@@ -50,7 +50,7 @@ inline WriterId writer_id(uint8_t number) {
   return id;
 }
 
-// A loop as it is recorded: `count` ranges of one class, 7 ticks long and 3 apart.
+// A recorded loop: `count` ranges of one class, 7 ticks long and 3 ticks apart.
 inline EventBatch loop_batch(size_t count, uint64_t start = 1000, uint32_t track = 1) {
   EventBatch batch;
   batch.track = track;
@@ -63,7 +63,7 @@ inline EventBatch loop_batch(size_t count, uint64_t start = 1000, uint32_t track
   return batch;
 }
 
-// Numbers of all sizes, with an eye on the extremes.
+// Random numbers of all sizes, often the extremes.
 inline uint64_t wild(std::mt19937_64& random) {
   switch (random() % 8) {
     case 0:
@@ -97,7 +97,7 @@ inline std::vector<OpenRange> wild_stack(std::mt19937_64& random) {
   return stack;
 }
 
-// Nothing a program would record: any times, depths, lanes and values in any order.
+// A batch that no program would record: any times, depths, lanes and values in any order.
 inline EventBatch wild_batch(std::mt19937_64& random, size_t most = 300) {
   EventBatch batch;
   batch.track = static_cast<uint32_t>(wild(random));

@@ -1,5 +1,5 @@
-// For fuzzers of what reads a trace, included once by each. Random changes alone would never get past the hashes, so
-// most inputs have theirs made right.
+// For fuzzers of code that reads traces. Each includes it once. Random changes alone would never pass the hash checks,
+// so most inputs get correct hashes.
 #pragma once
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@
 
 namespace kymo::trace::testing {
 
-// Makes every hash right where there is something like a chunk.
+// Corrects all hashes of everything that looks like a chunk.
 inline void seal(std::byte* data, size_t size) {
   for (size_t at = 0; at + kHeaderBytes <= size; ++at) {
     if (std::memcmp(data + at, kMagic.data(), kMagic.size()) != 0) continue;
@@ -40,7 +40,7 @@ inline void seal(std::byte* data, size_t size) {
   }
 }
 
-// Gives the input as a file to `read`, which may refuse it.
+// Passes the input as a file to `read`, which may refuse it.
 template <class Read>
 int read_as_file(const uint8_t* data, size_t size, Read read) {
   const base::FileDescriptor file(::memfd_create("trace", MFD_CLOEXEC));
@@ -49,7 +49,7 @@ int read_as_file(const uint8_t* data, size_t size, Read read) {
   try {
     read("/proc/self/fd/" + std::to_string(file.get()));
   } catch (const Error&) {
-    // Refused with a reason, as it should be.
+    // The input was refused with a reason, which is correct.
   }
   return 0;
 }
@@ -59,7 +59,7 @@ int read_as_file(const uint8_t* data, size_t size, Read read) {
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
-  constexpr unsigned kLeaveDamaged = 8;  // one in
+  constexpr unsigned kLeaveDamaged = 8;  // one input in 8 keeps its wrong hashes
   const size_t changed = LLVMFuzzerMutate(data, size, max_size);
   if (seed % kLeaveDamaged != 0) kymo::trace::testing::seal(reinterpret_cast<std::byte*>(data), changed);
   return changed;

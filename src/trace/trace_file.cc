@@ -12,7 +12,7 @@
 namespace kymo::trace {
 
 TraceFile::TraceFile(const std::string& path, std::string name) : path_(std::move(name)) {
-  // O_NONBLOCK: opening a pipe that nobody writes to would wait.
+  // O_NONBLOCK: opening a pipe without a writer would block.
   file_ = base::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file_) throw base::file_error("read", path_, errno);
   struct stat status {};

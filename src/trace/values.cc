@@ -1,4 +1,4 @@
-// The values of events and what they look like: ValueCursor, full_name and to_text of reader.h.
+// The values of events and their text form: ValueCursor, full_name and to_text of reader.h.
 
 #include <algorithm>
 #include <bit>
@@ -96,7 +96,7 @@ std::string to_text(const ValueCursor::Value& value) {
     case FieldType::Bool:
       return value.bits ? "true" : "false";
   }
-  return base::format("{}", value.bits);  // a type of a newer Kymo's
+  return base::format("{}", value.bits);  // a type of a newer version of Kymo
 }
 
 }  // namespace kymo::trace

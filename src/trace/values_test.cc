@@ -1,4 +1,4 @@
-// ValueCursor, full_name and to_text of reader.h.
+// Tests ValueCursor, full_name and to_text of reader.h.
 #include <gtest/gtest.h>
 
 #include "trace/reader.h"
@@ -8,7 +8,7 @@ namespace {
 
 EventClass event_class(std::string name, std::vector<Field> fields) { return {1, std::move(name), "", 0, fields}; }
 
-TEST(ValuesTest, PlacesAreFilledFromUnnamedFields) {
+TEST(ValuesTest, PlaceholdersAreFilledFromUnnamedFields) {
   const EventClass step =
       event_class("step {} of {}", {{"", FieldType::Int}, {"lr", FieldType::Double}, {"", FieldType::UInt}});
   const Values values{{static_cast<uint64_t>(-7), 10}, {0.5}, ""};
@@ -18,7 +18,7 @@ TEST(ValuesTest, PlacesAreFilledFromUnnamedFields) {
   EXPECT_EQ(row[1].real, 0.5);
 }
 
-TEST(ValuesTest, TheCursorWalksEventsOfDifferentClasses) {
+TEST(ValuesTest, CursorWalksEventsOfDifferentClasses) {
   const EventClass a = event_class("a {}", {{"", FieldType::String}}), b = event_class("b", {});
   const Values values{{2, 3, 4}, {}, "xyabcname"};
   ValueCursor cursor(values);
@@ -28,7 +28,7 @@ TEST(ValuesTest, TheCursorWalksEventsOfDifferentClasses) {
   EXPECT_EQ(full_name(nullptr, cursor.next(nullptr)), "name");
 }
 
-TEST(ValuesTest, StreamsThatAreTooShortGiveZerosAndEmptyStrings) {
+TEST(ValuesTest, TooShortStreamsGiveZerosAndEmptyStrings) {
   const EventClass many =
       event_class("{} {} {}", {{"", FieldType::Int}, {"", FieldType::String}, {"", FieldType::Double}});
   const Values values{{5, ~uint64_t{0}}, {}, "rest"};
@@ -37,14 +37,14 @@ TEST(ValuesTest, StreamsThatAreTooShortGiveZerosAndEmptyStrings) {
   EXPECT_EQ(full_name(&many, cursor.next(&many)), "0  0");
 }
 
-TEST(ValuesTest, AClassNobodyDefinedHasNoName) {
+TEST(ValuesTest, UndefinedClassHasNoName) {
   const Values none;
   ValueCursor cursor(none);
   EXPECT_EQ(full_name(nullptr, cursor.next(nullptr)), "?");
   EXPECT_EQ(full_name(nullptr, {}), "?");
 }
 
-TEST(ValuesTest, PlacesAndFieldsNeedNotMatch) {
+TEST(ValuesTest, PlaceholdersAndFieldsNeedNotMatch) {
   const EventClass more_places = event_class("{} {}", {{"", FieldType::Int}});
   const EventClass more_fields = event_class("plain", {{"", FieldType::Int}});
   const Values values{{1, 2}, {}, ""};

@@ -21,7 +21,7 @@ class Walker {
     return load_header(view(offset, kHeaderWindow));
   }
 
-  // The first place at or after `offset` with a valid header.
+  // The offset of the first valid header at or after `offset`.
   std::optional<uint64_t> find_header(uint64_t offset) {
     const std::string_view magic(reinterpret_cast<const char*>(kMagic.data()), kMagic.size());
     while (offset + kHeaderBytes <= to_) {
@@ -31,13 +31,13 @@ class Walker {
         if (load_header(bytes.subspan(at))) return offset + at;
       }
       if (bytes.size() < kHeaderBytes) break;
-      offset += bytes.size() - kHeaderBytes + 1;  // a header may lie across the edge of the window
+      offset += bytes.size() - kHeaderBytes + 1;  // a header may cross the end of the window
     }
     return std::nullopt;
   }
 
  private:
-  // What is at hand from `offset` on, a header's worth at least where the file has it; else reads a window there.
+  // The loaded bytes from `offset` on. If they are fewer than a header, reads a window there first.
   base::Bytes view(uint64_t offset, size_t window) {
     const bool at_hand = offset >= begin_ && offset + kHeaderBytes <= begin_ + bytes_.size();
     if (!at_hand) {
@@ -69,7 +69,7 @@ Problem foreign_end(uint64_t begin, uint64_t end) {
   return {begin, end - begin, base::format("the last {} bytes are not part of a trace and were skipped", end - begin)};
 }
 
-// Could these be the first bytes of a header that has not been written to its end?
+// True if these may be the first bytes of a header that is not completely written yet.
 bool may_grow_into_header(uint64_t begin, uint64_t end) { return end - begin < kHeaderBytes; }
 
 }  // namespace
@@ -78,7 +78,7 @@ Walk walk_chunks(const TraceFile& file, uint64_t from, uint64_t to) {
   Walker walker(file, to);
   Walk walk;
   uint64_t at = from;
-  bool follows_chunk = false;  // does the last chunk found end here?
+  bool follows_chunk = false;  // true if the last chunk found ends here
   while (at < to) {
     const auto header = walker.header_at(at);
     if (header && header->chunk_length() <= to - at) {
@@ -87,8 +87,8 @@ Walk walk_chunks(const TraceFile& file, uint64_t from, uint64_t to) {
       follows_chunk = true;
       continue;
     }
-    // Not a whole chunk. What comes next may begin inside it, or inside the chunk before, where that was cut off and
-    // others went on appending; a valid header within a chunk that is whole does not occur.
+    // This is not a complete chunk. The next chunk may begin inside it. It may also begin inside the previous chunk, if
+    // that one was cut off and other writers continued to append. A complete chunk never contains a valid header.
     uint64_t search = at + 1;
     if (!header && follows_chunk) search = walk.chunks.back().offset + walk.chunks.back().header.header_length;
     const auto next = walker.find_header(search);

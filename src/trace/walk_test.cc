@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A chunk of an unknown type that says it has `length` bytes of payload, and has `there` of them.
+// A chunk of an unknown type. Its header states `length` bytes of payload, and `there` bytes are present.
 std::string chunk(uint64_t length, uint64_t there) {
   ChunkHeader header;
   header.type = static_cast<ChunkType>(999);
@@ -43,7 +43,7 @@ TEST(WalkTest, GoesFromHeaderToHeader) {
   EXPECT_EQ(found.end, 216u + 904);
 }
 
-TEST(WalkTest, SkipsWhatIsNoChunkWhereverTheNextBegins) {
+TEST(WalkTest, SkipsOtherBytesWhereverTheNextChunkBegins) {
   for (size_t junk : {1, 7, 8, 103, 104, 5000, 300'000}) {
     const Walk found = walk(chunk(8) + std::string(junk, '\x93') + chunk(16));
     EXPECT_THAT(offsets(found), ElementsAre(0, 112 + junk));
@@ -53,7 +53,7 @@ TEST(WalkTest, SkipsWhatIsNoChunkWhereverTheNextBegins) {
   }
 }
 
-TEST(WalkTest, AChunkThatWasCutOffBeforeOthersCameIsLeftOut) {
+TEST(WalkTest, ChunkThatWasCutOffBeforeOtherChunksIsSkipped) {
   const Walk found = walk(chunk(8) + chunk(400, 50) + chunk(16) + chunk(800));
   EXPECT_THAT(offsets(found), ElementsAre(0, 266, 386));
   ASSERT_THAT(found.problems, SizeIs(1));
@@ -61,7 +61,7 @@ TEST(WalkTest, AChunkThatWasCutOffBeforeOthersCameIsLeftOut) {
   EXPECT_EQ(found.problems[0].length, 154u);
 }
 
-TEST(WalkTest, ATornEndEndsTheTrace) {
+TEST(WalkTest, TornChunkEndsTheTrace) {
   const Walk cut_payload = walk(chunk(8) + chunk(400, 50));
   EXPECT_EQ(cut_payload.end, 112u);
   EXPECT_EQ(cut_payload.tail->length, 154u);
@@ -70,7 +70,7 @@ TEST(WalkTest, ATornEndEndsTheTrace) {
   EXPECT_EQ(cut_header.tail->length, 60u);
 }
 
-TEST(WalkTest, ForgedLengthsDoNotTakeForever) {
+TEST(WalkTest, ForgedLengthsDoNotTakeTooLong) {
   std::string contents;
   for (int i = 0; i < 20'000; ++i) contents += chunk(kMaxPayloadBytes, 0);
   const Walk found = walk(contents);

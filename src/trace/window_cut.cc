@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kHighestTick = std::numeric_limits<uint64_t>::max() - 1;
 
-// The first tick of [low, high] for which `past` holds, and high + 1 where there is none.
+// The first tick in [low, high] for which `past` is true, or high + 1 if there is none.
 template <class Past>
 uint64_t first_tick(uint64_t low, uint64_t high, Past past) {
   uint64_t end = high + 1;
@@ -25,14 +25,14 @@ uint64_t first_tick(uint64_t low, uint64_t high, Past past) {
   return low;
 }
 
-// As many ticks as this time has, and some.
+// The number of ticks in this time, plus a margin.
 uint64_t ticks_beyond(const ClockMap& clock, double ns) {
   const double period = clock.to_ns(1);
   const double ticks = ns > 0 && period > 0 ? ns / period * 1.01 + 1024 : 0;
   return ticks < 0x1p63 ? static_cast<uint64_t>(ticks) : uint64_t{1} << 63;
 }
 
-// Events that say what later ones mean are kept wherever they are.
+// Events that define the meaning of later events are kept wherever they are.
 bool is_definition(const EventClass* event_class) { return event_class && event_class->category == "kymo.stack"; }
 
 bool is_kept_outside(PointKind kind, uint64_t id, const EventClass* event_class, bool before,
@@ -62,7 +62,7 @@ void append_row(Values& into, const std::vector<ValueCursor::Value>& row) {
   }
 }
 
-// How deep in the stack an open range stands is its place in the list; all of them are on the first lane.
+// The depth of an open range is its position in the list. All open ranges are on the first lane.
 void end_open_ranges(EventBatch& batch, uint64_t at) {
   Ranges& ranges = batch.ranges;
   const bool lanes = !ranges.lane.empty();
@@ -137,7 +137,7 @@ TickSpan ticks_of_window(const ClockMap& clock, const Window& window, uint64_t l
   const auto to = static_cast<int64_t>(std::min(window.to_ns, kLatest));
   lowest = std::min(lowest, kHighestTick);
   highest = std::clamp(highest, lowest, kHighestTick);
-  // An edge may lie before the first event or after the last.
+  // An edge of the window may lie before the first event or after the last.
   const auto ns_before = static_cast<double>(clock.to_monotonic_ns(lowest)) - static_cast<double>(from);
   const auto ns_after = static_cast<double>(std::max(from, to)) - static_cast<double>(clock.to_monotonic_ns(highest));
   lowest -= std::min(lowest, ticks_beyond(clock, ns_before));
@@ -159,7 +159,7 @@ void note_handles(const Points& points, const TickSpan& span, HandlesOutside& ha
 void cut_open_ranges(EventBatch& batch, const ChunkCut& cut) {
   cut_open(batch.opening, cut.span);
   cut_open(batch.closing, cut.span);
-  if (cut.first_of_ring) batch.opening.clear();  // what began before begins with the window
+  if (cut.first_of_ring) batch.opening.clear();  // ranges that began earlier begin with the window
 }
 
 void cut_batch(EventBatch& batch, const ChunkCut& cut, const HandlesOutside& handles,

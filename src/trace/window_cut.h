@@ -23,11 +23,11 @@ struct TickSpan {
   bool empty() const { return begin >= end; }
 };
 
-// The ticks of a clock inside a window. Exact from the one edge to the other, wherever the events are that lie between
-// `lowest` and `highest`.
+// The ticks of a clock inside a window. All events are between `lowest` and `highest`. The result is exact at both
+// edges, wherever these events are.
 TickSpan ticks_of_window(const ClockMap& clock, const Window& window, uint64_t lowest, uint64_t highest);
 
-// What ranges by handle do outside of the window. Handles without an entry do nothing there.
+// What a range by handle does outside of the window. A handle without an entry does nothing there.
 struct HandleOutside {
   bool begins_after = false, ends_before = false;
 };
@@ -42,7 +42,7 @@ struct ChunkCut {
   bool only_points = false;       // all of its ranges are outside
 };
 
-// Cuts `batch`, which must be complete but for the ranges if `cut.only_points`.
+// Cuts `batch`. It must be complete, except for the ranges if `cut.only_points`.
 void cut_batch(EventBatch& batch, const ChunkCut& cut, const HandlesOutside& handles,
                const std::map<uint32_t, EventClass>& classes);
 

@@ -25,7 +25,7 @@ struct Seen {
   auto operator<=>(const Seen&) const = default;
 };
 
-// All ranges or points that a reader shows, sorted by name and time; a point ends where it starts.
+// All ranges or points that a reader shows, sorted by name and time. The end of a point is its start.
 std::vector<Seen> seen_in(const Reader& reader, bool points) {
   EXPECT_TRUE(reader.problems().empty());
   std::vector<Seen> seen;
@@ -61,7 +61,7 @@ std::vector<Seen> seen_in(const Reader& reader, bool points) {
 
 class WindowTest : public ::testing::Test {
  protected:
-  // The trace, which then states this window. Times are nanoseconds after kMonotonicZero, as ticks are.
+  // Adds this window to the trace and opens the trace. Times are nanoseconds after kMonotonicZero, like ticks.
   Reader through(uint64_t from, uint64_t to) {
     state({kMonotonicZero + from, kMonotonicZero + to});
     return Reader(path);
@@ -84,7 +84,7 @@ class WindowTest : public ::testing::Test {
   TestRecorder recorder{path};
 };
 
-TEST_F(WindowTest, CutsRangesAtBothEdgesAndDropsWhatLiesOutside) {
+TEST_F(WindowTest, RangesAreCutAtBothEdgesAndDroppedOutside) {
   recorder.add_class(1, "step {}", "", {{"", FieldType::Int}});
   recorder.add_thread(1, 10, "main");
   for (int64_t i = 0; i < 10; ++i) {
@@ -103,7 +103,7 @@ TEST_F(WindowTest, CutsRangesAtBothEdgesAndDropsWhatLiesOutside) {
   EXPECT_EQ(reader.event_chunks().back().last, 640u);
 }
 
-TEST_F(WindowTest, ARangeThatSpansEverythingIsThereEvenWhereItsThreadSaidNothing) {
+TEST_F(WindowTest, RangeAroundTheWindowIsShownEvenIfItsThreadRecordedNothingInside) {
   recorder.add_class(1, "epoch");
   recorder.add_class(2, "early");
   recorder.add_thread(1, 10, "main");
@@ -116,7 +116,7 @@ TEST_F(WindowTest, ARangeThatSpansEverythingIsThereEvenWhereItsThreadSaidNothing
   EXPECT_EQ(ranges(through(1000, 2000)), (std::vector<Seen>{{"epoch", 1000, 2000}}));
 }
 
-TEST_F(WindowTest, ARangeThatNeverEndsEndsWithTheSpan) {
+TEST_F(WindowTest, RangeThatNeverEndsIsCutAtTheEndOfTheWindow) {
   recorder.add_class(1, "serve {}", "", {{"", FieldType::String}});
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 10, 1, {std::string("forever")});
@@ -125,7 +125,7 @@ TEST_F(WindowTest, ARangeThatNeverEndsEndsWithTheSpan) {
   EXPECT_EQ(ranges(through(1000, 2000)), (std::vector<Seen>{{"serve forever", 1000, 2000}}));
 }
 
-TEST_F(WindowTest, RandomNestingOverManyChunksIsWhatCuttingEachRangeGives) {
+TEST_F(WindowTest, RandomNestingOverManyChunksEqualsCuttingEachRange) {
   std::mt19937 random(7);
   recorder.close();
   for (int round = 0; round < 30; ++round) {
@@ -160,22 +160,22 @@ TEST_F(WindowTest, RandomNestingOverManyChunksIsWhatCuttingEachRangeGives) {
   }
 }
 
-TEST_F(WindowTest, RangesByHandleAreCutTooWhereverTheirEndsWereRecorded) {
+TEST_F(WindowTest, AsyncRangesAreCutWhereverTheirEndsWereRecorded) {
   for (uint32_t id = 1; id <= 4; ++id) recorder.add_class(id, "request " + std::to_string(id));
   recorder.add_thread(1, 10, "main");
   recorder.add_thread(2, 11, "other");
   recorder.point(1, 10, PointKind::AsyncBegin, 1, 101);
   recorder.point(1, 20, PointKind::AsyncBegin, 2, 102);
   recorder.cut(1);
-  recorder.point(2, 50, PointKind::AsyncEnd, 1, 101);     // over before the span
-  recorder.point(2, 900, PointKind::AsyncBegin, 3, 103);  // after it
-  recorder.point(2, 950, PointKind::AsyncEnd, 2, 102);    // all through it
+  recorder.point(2, 50, PointKind::AsyncEnd, 1, 101);     // ends before the window
+  recorder.point(2, 900, PointKind::AsyncBegin, 3, 103);  // begins after the window
+  recorder.point(2, 950, PointKind::AsyncEnd, 2, 102);    // spans the whole window
   recorder.point(2, 960, PointKind::AsyncEnd, 3, 103);
   recorder.close();
   EXPECT_EQ(points(through(100, 800)), (std::vector<Seen>{{"request 2", 100, 100}, {"request 2", 800, 800}}));
 }
 
-TEST_F(WindowTest, MomentsOutsideAreDroppedButNotWhatLaterOnesNeed) {
+TEST_F(WindowTest, InstantsOutsideAreDroppedExceptDefinitions) {
   recorder.add_class(1, "miss");
   recorder.add_class(2, "stack node", "kymo.stack", {{"node", FieldType::UInt}});
   recorder.add_thread(1, 10, "main");
@@ -187,7 +187,7 @@ TEST_F(WindowTest, MomentsOutsideAreDroppedButNotWhatLaterOnesNeed) {
   EXPECT_EQ(points(through(100, 200)), (std::vector<Seen>{{"miss", 150, 150}, {"stack node", 100, 100}}));
 }
 
-TEST_F(WindowTest, ARangeByHandleThatEndsInAChunkAfterTheWindowIsCutToo) {
+TEST_F(WindowTest, AsyncRangeThatEndsInAChunkAfterTheWindowIsCut) {
   recorder.add_class(1, "request");
   recorder.add_thread(1, 10, "main");
   recorder.point(1, 150, PointKind::AsyncBegin, 1, 101);
@@ -197,13 +197,13 @@ TEST_F(WindowTest, ARangeByHandleThatEndsInAChunkAfterTheWindowIsCutToo) {
   EXPECT_EQ(points(through(100, 800)), (std::vector<Seen>{{"request", 150, 150}, {"request", 800, 800}}));
 }
 
-TEST_F(WindowTest, OnlyLossesInsideCount) {
+TEST_F(WindowTest, OnlyLossesInsideTheWindowCount) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1);
   recorder.end(1, 310);
   recorder.cut(1);
-  // Two of one kind are apart in the file, although a reader adds them up.
+  // The two losses of one kind are separate in the file, although a reader adds them up.
   for (const Loss& loss : {Loss{LossCause::RingFull, 1, 5, 10, 20, ""}, Loss{LossCause::RingFull, 1, 7, 300, 320, ""},
                            Loss{LossCause::RingFull, 1, 9, 641, 700, ""},
                            Loss{LossCause::Overwritten, 1, 3, 0, 0, "its time is not known"}})
@@ -215,7 +215,7 @@ TEST_F(WindowTest, OnlyLossesInsideCount) {
                                {LossCause::Overwritten, 1, 3, 0, 0, "its time is not known"}}));
 }
 
-TEST_F(WindowTest, AWindowThatEndsBeforeItStartsIsEmpty) {
+TEST_F(WindowTest, WindowThatEndsBeforeItStartsIsEmpty) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1);
@@ -224,7 +224,7 @@ TEST_F(WindowTest, AWindowThatEndsBeforeItStartsIsEmpty) {
   EXPECT_TRUE(through(310, 300).event_chunks().empty());
 }
 
-TEST_F(WindowTest, AWindowWithoutEventsIsAnEmptyTrace) {
+TEST_F(WindowTest, WindowWithoutEventsGivesAnEmptyTrace) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1);
@@ -235,8 +235,8 @@ TEST_F(WindowTest, AWindowWithoutEventsIsAnEmptyTrace) {
   EXPECT_TRUE(ranges(reader).empty());
 }
 
-// As a program leaves it that is killed before the end of its window.
-TEST_F(WindowTest, WithoutAnEndItCutsOnlyAtItsStartAndOpenRangesStayOpen) {
+// The state of a trace if the program is killed before the end of its window.
+TEST_F(WindowTest, WindowWithoutAnEndCutsOnlyAtItsStartAndOpenRangesStayOpen) {
   recorder.add_class(1, "outer");
   recorder.add_class(2, "inner");
   recorder.add_thread(1, 10, "main");
@@ -258,7 +258,7 @@ TEST_F(WindowTest, WithoutAnEndItCutsOnlyAtItsStartAndOpenRangesStayOpen) {
   EXPECT_EQ(batch.closing[0].start, 100u);
 }
 
-TEST_F(WindowTest, TheNewestStatementCounts) {
+TEST_F(WindowTest, NewestWindowIsUsed) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1);
@@ -270,7 +270,7 @@ TEST_F(WindowTest, TheNewestStatementCounts) {
   EXPECT_EQ(ranges(through(305, 390)), (std::vector<Seen>{{"r", 305, 310}}));
 }
 
-TEST_F(WindowTest, ItIsOfOneWriterSoThatTracesCanBeJoined) {
+TEST_F(WindowTest, WindowAppliesToOneWriterSoThatTracesCanBeJoined) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1);
@@ -297,7 +297,7 @@ TEST_F(WindowTest, ExtentRecordedShowsEverything) {
   EXPECT_EQ(ranges(Reader(path, path, Extent::Recorded)), (std::vector<Seen>{{"r", 300, 310}}));
 }
 
-TEST_F(WindowTest, PartsThatAreNotWantedStayEmptyInChunksThatAreCut) {
+TEST_F(WindowTest, UnwantedPartsStayEmptyInCutChunks) {
   recorder.add_class(1, "r {}", "", {{"", FieldType::Int}});
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1, {int64_t{7}});
@@ -315,7 +315,7 @@ TEST_F(WindowTest, PartsThatAreNotWantedStayEmptyInChunksThatAreCut) {
   EXPECT_EQ(summaries[0], (DepthSummary{0, 305, 310, 1, 5, 5}));
 }
 
-TEST_F(WindowTest, AChunkWithoutAClockIsAProblemBecauseItsTimeIsNotKnown) {
+TEST_F(WindowTest, ChunkWithoutAClockIsAProblemBecauseItsTimeIsUnknown) {
   recorder.add_class(1, "r");
   recorder.begin(1, 300, 1);
   recorder.end(1, 310);
@@ -326,7 +326,7 @@ TEST_F(WindowTest, AChunkWithoutAClockIsAProblemBecauseItsTimeIsNotKnown) {
   EXPECT_NE(reader.problems()[0].what.find("has no clock"), std::string::npos);
 }
 
-TEST_F(WindowTest, ASignOfLifeAfterTheWindowIsNoneInside) {
+TEST_F(WindowTest, EndOfLifeAfterTheWindowIsCutToTheWindow) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1);
@@ -337,7 +337,7 @@ TEST_F(WindowTest, ASignOfLifeAfterTheWindowIsNoneInside) {
   EXPECT_EQ(through(100, 400).writers().at(recorder.id()).ending->alive_until, 400u);
 }
 
-TEST_F(WindowTest, NarrowLeavesWhatIsInsideBoth) {
+TEST_F(WindowTest, NarrowLeavesTheIntersection) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 100, 1);
@@ -350,7 +350,7 @@ TEST_F(WindowTest, NarrowLeavesWhatIsInsideBoth) {
   EXPECT_EQ(ranges(reader), (std::vector<Seen>{{"r", 300, 700}}));
 }
 
-TEST_F(WindowTest, ARefreshFindsWhatWasStatedMeanwhile) {
+TEST_F(WindowTest, RefreshFindsANewWindow) {
   recorder.add_class(1, "r");
   recorder.add_thread(1, 10, "main");
   recorder.begin(1, 300, 1);

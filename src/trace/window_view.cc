@@ -25,7 +25,7 @@ void keep_only(EventBatch& batch, unsigned parts) {
   if (!(parts & kOpenStacks)) batch.opening.clear(), batch.closing.clear();
 }
 
-// A chunk without events has no time of its own.
+// A chunk without events has no time.
 bool has_time(const EventChunk& chunk) { return chunk.first != 0 || chunk.last != 0; }
 
 }  // namespace
@@ -64,8 +64,8 @@ const WindowView::Seen* WindowView::find(const EventChunk& chunk) const {
   return found != seen_.end() && found->offset == chunk.offset ? &*found : nullptr;
 }
 
-// Goes over the chunks of all writers in file order, three times: for the ticks of each window, for what its outside
-// says about handles, and for what is inside.
+// Goes over the chunks of all writers in file order, three times: to find the ticks of each window, to see which
+// handles begin or end outside, and to select what is inside.
 class WindowView::Builder {
  public:
   Builder(WindowView& view, const std::map<WriterId, WriterInfo>& writers, const Read& read)
@@ -107,7 +107,7 @@ class WindowView::Builder {
       read_(chunk, batch_, kPoints);
       note_handles(batch_.points, *span, *writer->handles);
     } catch (const Error&) {
-      // see() finds the same.
+      // see() reports the same error.
     }
   }
 
@@ -132,7 +132,7 @@ class WindowView::Builder {
 
  private:
   struct ClockState {
-    uint64_t lowest = ~uint64_t{0}, highest = 0;  // of all events
+    uint64_t lowest = ~uint64_t{0}, highest = 0;  // min and max ticks of all events
     TickSpan span;
   };
   struct WriterState {
@@ -157,7 +157,7 @@ class WindowView::Builder {
     return found != writers_.end() ? &found->second : nullptr;
   }
 
-  // Null where the chunk has no clock, or its clock no tick inside the window: nothing is kept of it.
+  // Null if the chunk has no clock, or if its clock has no tick inside the window. Nothing of such a chunk is kept.
   static const TickSpan* span_of_chunk(WriterState* writer, const EventChunk& chunk) {
     const ClockMap* clock = writer != nullptr ? writer->clocks.find(chunk.track) : nullptr;
     if (clock == nullptr) return nullptr;
@@ -165,7 +165,7 @@ class WindowView::Builder {
     return found != writer->spans.end() && !found->second.span.empty() ? &found->second.span : nullptr;
   }
 
-  // False if nothing of it is left.
+  // Returns false if nothing of the chunk is left.
   bool add(EventChunk chunk, const Seen& seen) {
     if (!seen.all_inside) {
       try {
@@ -194,7 +194,7 @@ class WindowView::Builder {
 
   WindowView& view_;
   const Read& read_;
-  std::map<WriterId, WriterState> writers_;  // those that state a window
+  std::map<WriterId, WriterState> writers_;  // only writers with a window
   std::map<RingKey, RingState> rings_;
   EventBatch batch_;
 };

@@ -38,11 +38,11 @@ class WindowView {
   using Read = std::function<void(const EventChunk&, EventBatch&, unsigned parts)>;
 
   // `writers` must outlive the view. `read` reads chunks as they were recorded, and throws kymo::Error for damaged
-  // ones. A damaged chunk at an edge is seen as it was recorded: whoever reads it finds out.
+  // ones. A damaged chunk at an edge is kept as it was recorded, and reading it reports the error.
   WindowView(const std::map<WriterId, WriterInfo>& writers, const std::vector<EventChunk>& recorded, const Read& read);
 
   const std::vector<EventChunk>& chunks() const { return chunks_; }
-  // Chunks that are left out because nobody can say whether they are inside.
+  // Chunks that are left out because it is unknown whether they are inside.
   const std::vector<Problem>& problems() const { return problems_; }
 
   // What cutting a chunk needs.

@@ -28,11 +28,12 @@ struct Writer::Impl {
     try {
       close();
     } catch (const Error&) {
-      // Whoever wants to know calls close().
+      // A caller that needs the error calls close().
     }
   }
 
-  // A chunk is put together in `chunk`, behind room for its header: begin, append the payload, finish and append it.
+  // A chunk is built in `chunk`, after the space for its header: begin, append the payload, finish, then append the
+  // chunk.
   ChunkHeader begin(ChunkType type, const WriterId& writer) {
     chunk.clear();
     chunk.extend(kHeaderBytes);
@@ -56,19 +57,19 @@ struct Writer::Impl {
   void append(ChunkHeader& header) {
     const base::Bytes bytes = finish(header);
     const uint64_t at = file.append(bytes);
-    if (at != end) pending.clear();  // others wrote in between: an index must have no holes
+    if (at != end) pending.clear();  // others wrote in between, and an index must not have gaps
     if (at < end) truncated += end - at;
     end = at + bytes.size();
     written += bytes.size();
     pending.push_back(header);
     if (pending.size() >= kChunksPerIndex) index_quietly();
   }
-  // The chunk before it has been written, and a caller that saw an error would write it again.
+  // The chunk before the index is already written. If the caller saw an error, it would write the chunk again.
   void index_quietly() {
     try {
       index();
     } catch (const Error&) {
-      pending.clear();  // readers walk what no index covers
+      pending.clear();  // readers walk chunks that no index covers
     }
   }
   template <typename T>
@@ -101,8 +102,8 @@ struct Writer::Impl {
   base::ByteWriter chunk;
   EventEncoder encoder;
   PlaneWriter compressor;
-  std::vector<ChunkHeader> pending;  // chunks not yet in an index, which lie directly before `end`
-  uint64_t end = 0;                  // of the last chunk
+  std::vector<ChunkHeader> pending;  // chunks that are not in an index yet and lie directly before `end`
+  uint64_t end = 0;                  // the end of the last chunk
   uint64_t written = 0;
   uint64_t truncated = 0;
   bool closed = false;
@@ -164,7 +165,7 @@ void Writer::ending(const WriterId& writer, const Ending& ending) {
 void Writer::append_chunks(base::Bytes chunks) {
   impl_->end = impl_->file.append(chunks) + chunks.size();
   impl_->written += chunks.size();
-  impl_->pending.clear();  // an index covers what lies directly before it
+  impl_->pending.clear();  // an index covers only chunks directly before it
 }
 
 void Writer::index() { impl_->index(); }

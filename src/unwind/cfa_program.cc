@@ -3,21 +3,21 @@
 namespace kymo::unwind {
 namespace {
 
-// Where a register of the caller is to be found.
+// Where a caller's register was saved.
 struct SavedAt {
   enum class How : uint8_t {
-    Untouched,  // in the register, as it was
-    Lost,       // nowhere: for the return address, the end of the stack
+    Untouched,  // still in the register
+    Lost,       // nowhere; for the return address this means the end of the stack
     ByCfa,      // at CFA + offset
     ByFramePointer,
-    Other,  // somewhere a rule cannot say
+    Other,  // in a place that a rule cannot express
   };
   How how = How::Untouched;
   int64_t offset = 0;
 };
 
 struct CfaRow {
-  bool known = true;  // the CFA is what the next three say
+  bool known = true;  // the next three fields define the CFA
   bool by_frame_pointer = false, loaded = false;
   int64_t cfa_offset = 0;
   SavedAt frame_pointer, return_address;
@@ -38,7 +38,7 @@ class CfaMachine {
   }
 
  private:
-  // Until the row of `address` is complete. False: it cannot be had.
+  // Executes instructions until the row of `address` is complete. Returns false if the row cannot be computed.
   bool execute(ByteReader bytes, uintptr_t address) noexcept {
     while (!bytes.at_end() && location_ <= address) {
       const uint8_t op = bytes.byte();
@@ -64,7 +64,7 @@ class CfaMachine {
   bool execute_long(uint8_t op, ByteReader& bytes) noexcept {
     switch (op) {
       case 0x00:  // DW_CFA_nop
-      case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: a signed return address, which is told by its bits
+      case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: the return address is signed, which its own bits show
         return true;
       case 0x01:  // DW_CFA_set_loc
         return set_location(bytes);
@@ -159,7 +159,7 @@ class CfaMachine {
     }
   }
 
-  // In arithmetic that cannot overflow: a damaged table may say anything.
+  // Unsigned arithmetic, which cannot overflow: a damaged table may contain any value.
   int64_t scaled(uint64_t value) const noexcept {
     return static_cast<int64_t>(value * static_cast<uint64_t>(program_.data_factor));
   }
@@ -197,7 +197,7 @@ class CfaMachine {
     row_.cfa_offset = offset;
   }
 
-  // `register + offset`, alone or loaded from there: what a realigned stack needs. False: anything else.
+  // True if the expression is `register + offset`, or the word at that address. A realigned stack needs these forms.
   static bool simple(ByteReader expression, uint64_t& column, int64_t& offset, bool& loaded) noexcept {
     constexpr uint8_t kRegisterPlus = 0x70, kLoad = 0x06;
     const uint8_t op = expression.byte();
@@ -240,7 +240,8 @@ class CfaMachine {
     if (row_.by_frame_pointer) flags |= Rule::kCfaByFramePointer;
     if (row_.loaded) flags |= Rule::kCfaLoaded;
     if (row_.return_address.how == How::Untouched) flags |= Rule::kReturnInRegister;
-    // A frame pointer that cannot be given back matters only to a caller that needs it, which then is cut there.
+    // If the caller's frame pointer cannot be restored, only a caller that needs it is affected: its stack is cut
+    // there.
     if (row_.frame_pointer.how == How::ByCfa) flags |= Rule::kFramePointerSaved;
     if (row_.frame_pointer.how == How::ByFramePointer) flags |= Rule::kFramePointerSaved | Rule::kSavedByFramePointer;
     made.flags = static_cast<uint8_t>(flags);

@@ -29,7 +29,8 @@ Rule rule_at(uintptr_t offset, const Bytes& function, const Bytes& common = {kDe
 uint8_t offset_of(uint8_t column) { return static_cast<uint8_t>(kOffset + column); }
 
 TEST(CfaProgramTest, RowsFollowThePrologue) {
-  // Two instructions in: 32 bytes taken, both registers saved; then the frame pointer takes over.
+  // After the first instruction, 32 bytes are allocated and both registers are saved. After the second, the CFA depends
+  // on the frame pointer.
   const Bytes function{kAdvance + 1, kDefCfaOffset,   32, offset_of(kFp), 4, offset_of(kRa), 3,
                        kAdvance + 1, kDefCfaRegister, kFp};
   Rule rule = rule_at(0, function);
@@ -46,7 +47,7 @@ TEST(CfaProgramTest, RowsFollowThePrologue) {
   EXPECT_EQ(rule.cfa_offset, 32);
 }
 
-TEST(CfaProgramTest, RestoredRegistersAndRememberedRows) {
+TEST(CfaProgramTest, RegistersAndRowsAreRestored) {
   const uint8_t restore_fp = static_cast<uint8_t>(kRestore + kFp), restore_ra = static_cast<uint8_t>(kRestore + kRa);
   const Bytes function{kDefCfaOffset, 16,           offset_of(kFp), 2,          offset_of(kRa), 1,
                        kAdvance + 4,  kRemember,    restore_fp,     restore_ra, kDefCfaOffset,  0,
@@ -59,7 +60,7 @@ TEST(CfaProgramTest, RestoredRegistersAndRememberedRows) {
 
 TEST(CfaProgramTest, OutermostFrameEndsTheStack) { EXPECT_EQ(rule_at(8, {kUndefined, kRa}).kind, Kind::End); }
 
-TEST(CfaProgramTest, RealignedStack) {
+TEST(CfaProgramTest, RealignedStackHasATableRule) {
   const uint8_t fp_plus = static_cast<uint8_t>(0x70 + kFp);
   const Rule rule =
       rule_at(0, {kDefCfaExpression, 3, fp_plus, 0x78, 0x06, offset_of(kRa), 1, kExpression, kFp, 2, fp_plus, 0});
@@ -69,14 +70,14 @@ TEST(CfaProgramTest, RealignedStack) {
             Rule::kCfaByFramePointer | Rule::kCfaLoaded | Rule::kFramePointerSaved | Rule::kSavedByFramePointer);
 }
 
-TEST(CfaProgramTest, WhatARuleCannotHoldGoesByTheFramePointer) {
+TEST(CfaProgramTest, UnsupportedRowsFallBackToTheFramePointer) {
   EXPECT_EQ(rule_at(0, {kDefCfa, 3, 16, offset_of(kRa), 1}).kind, Kind::FramePointer) << "another register";
   EXPECT_EQ(rule_at(0, {kDefCfaExpression, 2, 0x31, 0x06}).kind, Kind::FramePointer) << "another expression";
   EXPECT_EQ(rule_at(0, {0x09, kRa, 3}).kind, Kind::FramePointer) << "the return address in another register";
   EXPECT_EQ(rule_at(0, {0x3f}).kind, Kind::FramePointer) << "no such instruction";
 }
 
-TEST(CfaProgramTest, DamagedProgramsEnd) {
+TEST(CfaProgramTest, DamagedProgramsTerminate) {
   EXPECT_EQ(rule_at(0, {kDefCfa}).kind, Kind::FramePointer) << "cut off";
   EXPECT_EQ(rule_at(0, {kRestoreState}).kind, Kind::FramePointer) << "nothing was remembered";
   EXPECT_EQ(rule_at(0, Bytes(100, kRemember)).kind, Kind::FramePointer) << "too much was";

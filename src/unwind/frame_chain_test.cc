@@ -21,7 +21,7 @@ std::vector<uintptr_t> walk(const Island& island, uintptr_t frame, size_t skip =
   return addresses;
 }
 
-// Three records, two words apart from each other.
+// Three records with two words between them.
 void make_chain(const Island& island) {
   for (size_t i = 0; i < 3; ++i) {
     island.words()[4 * i] = i < 2 ? island.address(4 * (i + 1)) : 0;
@@ -29,7 +29,7 @@ void make_chain(const Island& island) {
   }
 }
 
-TEST(FrameChainTest, IsFollowedToItsNullEnd) {
+TEST(FrameChainTest, IsFollowedUntilTheNullPointer) {
   const Island island(12);
   make_chain(island);
   EXPECT_THAT(walk(island, island.address(0)), ElementsAre(0x1000, 0x2000, 0x3000));
@@ -38,15 +38,15 @@ TEST(FrameChainTest, IsFollowedToItsNullEnd) {
   EXPECT_THAT(walk(island, island.address(0), 0, 2), ElementsAre(0x1000, 0x2000));
 }
 
-TEST(FrameChainTest, EndsWhereARecordCannotBeOne) {
+TEST(FrameChainTest, EndsAtAnInvalidRecord) {
   const Island island(12);
   const uintptr_t wrong[] = {
-      island.address(0),       // itself: for ever
+      island.address(0),       // the record itself: would never end
       island.address(1),       // within itself
       island.address(4) + 1,   // not aligned
-      island.address(11),      // its second half would lie outside
-      island.address(12),      // outside
-      island.address(0) - 16,  // below
+      island.address(11),      // its second half would be out of bounds
+      island.address(12),      // out of bounds
+      island.address(0) - 16,  // below the bounds
       1,
       UINTPTR_MAX,
       UINTPTR_MAX - 7,
@@ -58,20 +58,20 @@ TEST(FrameChainTest, EndsWhereARecordCannotBeOne) {
     EXPECT_THAT(walk(island, island.address(0)), ElementsAre(0x1000)) << std::hex << caller;
   }
   make_chain(island);
-  island.words()[8] = island.address(0);  // back to the first
+  island.words()[8] = island.address(0);  // back to the first record
   EXPECT_THAT(walk(island, island.address(0)), ElementsAre(0x1000, 0x2000, 0x3000));
   make_chain(island);
-  island.words()[5] = 0;  // returns to nowhere
+  island.words()[5] = 0;  // null return address
   EXPECT_THAT(walk(island, island.address(0)), ElementsAre(0x1000));
 }
 
-TEST(FrameChainTest, NoStackIsNoFrames) {
+TEST(FrameChainTest, NoStackGivesNoFrames) {
   std::vector<uintptr_t> addresses(4);
   EXPECT_EQ(walk_frame_chain(reinterpret_cast<uintptr_t>(&addresses), {}, addresses, 0), 0u);
   EXPECT_EQ(walk_frame_chain(0, {0, UINTPTR_MAX}, {}, 0), 0u);
 }
 
-TEST(FrameChainTest, RandomMemoryIsWalkedWithinItsBounds) {
+TEST(FrameChainTest, RandomMemoryIsWalkedWithinTheBounds) {
   const Island island(64);
   std::mt19937_64 random(1);
   std::vector<uintptr_t> addresses(1000);
@@ -87,7 +87,7 @@ TEST(FrameChainTest, RandomMemoryIsWalkedWithinItsBounds) {
   }
 }
 
-TEST(StackBoundsTest, AThreadsStackHasItsVariables) {
+TEST(StackBoundsTest, ThreadsStackContainsItsVariables) {
   const auto check = [] {
     const auto address = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     EXPECT_TRUE(find_own_stack().hold(address));

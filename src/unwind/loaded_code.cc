@@ -13,14 +13,14 @@ extern "C" int _dl_find_object(void*, struct dl_find_object*) noexcept __attribu
 namespace kymo::unwind {
 namespace {
 
-// The file's header is mapped where the file begins, but for files that were made by hand.
+// The ELF header is mapped at the beginning of the file, except in files that were made by hand.
 bool segments_from_header(LoadedCode& code) noexcept {
   ElfW(Ehdr) header;
   if (code.end - code.begin < sizeof header) return false;
   memcpy(&header, reinterpret_cast<const void*>(code.begin), sizeof header);
   if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(ElfW(Phdr))) return false;
   const size_t bytes = size_t{header.e_phnum} * sizeof(ElfW(Phdr));
-  constexpr size_t kSmallestPage = 4096;  // what is mapped in any case
+  constexpr size_t kSmallestPage = 4096;  // this much is always mapped
   if (header.e_phoff > kSmallestPage || bytes > kSmallestPage - header.e_phoff) return false;
   code.segments = reinterpret_cast<const ElfW(Phdr)*>(code.begin + header.e_phoff);
   code.segment_count = header.e_phnum;

@@ -30,7 +30,7 @@ Node QuickStack::told(Node parent, uintptr_t address, const NodeListener& listen
   return kNoStack;
 }
 
-// The fresh frames join those that are remembered, `kept` of them, from the outside in.
+// Adds the fresh frames to the `kept` remembered ones, from the outermost to the innermost.
 inline __attribute__((always_inline)) Node QuickStack::finish(Node outer, size_t kept, size_t fresh,
                                                               const NodeListener& listener) noexcept {
   kept_ = kept;
@@ -49,8 +49,8 @@ inline __attribute__((always_inline)) Node QuickStack::finish(Node outer, size_t
   return outer;
 }
 
-// Of the outermost `frames`, how many stand outside of the innermost one that reads differently now, and that one. 0:
-// all are as they were.
+// Looks at the outermost `frames` for the innermost one whose words have changed. Returns how many frames there are
+// from the outermost one to that frame, inclusive. 0: no frame has changed.
 KYMO_READS_STACKS inline size_t QuickStack::outside_of_changes(size_t frames) const noexcept {
   while (frames > 0 && frames_[frames - 1].reads.unchanged()) --frames;
   return frames;
@@ -75,8 +75,8 @@ KYMO_READS_STACKS Node QuickStack::capture(Registers at, const ThreadStacks& sta
         if (candidates + fresh > kMostFrames) break;
         return finish(frames_[candidates - 1].node, candidates, fresh, listener);
       }
-      // Up to the change the frames are the same, though not the stack they belong to. Their frame pointers are what
-      // it is now, until one of them restored another.
+      // The frames inside the changed frame are the same, but the stack outside of them is not. Their frame pointer is
+      // the current one, until one of them restored another value.
       while (candidates > changed && fresh < kMostFrames) {
         const Frame& same = frames_[--candidates];
         fresh_[fresh] = same;
@@ -102,9 +102,9 @@ KYMO_READS_STACKS Node QuickStack::capture(Registers at, const ThreadStacks& sta
   return node;
 }
 
-// A handler's stack, with that of what it interrupted. Not remembered.
+// Walks the stack of a signal handler and then the stack that it interrupted. The result is not remembered.
 Node QuickStack::walk_anew(const Registers& at, const ThreadStacks& stacks, const NodeListener& listener) noexcept {
-  const std::span addresses(reinterpret_cast<uintptr_t*>(fresh_), kMostFrames);  // lie where fresh frames would
+  const std::span addresses(reinterpret_cast<uintptr_t*>(fresh_), kMostFrames);  // uses the memory of the fresh frames
   const Walked walked = walk(at, stacks, addresses, 0, WithoutTable::Guess);
   size_t count = walked.count;
   Node node = kRoot;

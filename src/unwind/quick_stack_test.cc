@@ -8,7 +8,8 @@
 namespace kymo::unwind {
 namespace {
 
-// The function stands where the one before stood, and stale words of that one lie in the memory it took with alloca.
+// The frame lies where the frame of the previous call was, and its memory from alloca still holds stale words of that
+// frame.
 TREE_NOINLINE TREE_WITHOUT_FRAME_POINTER void outer_frame(unsigned inner_bytes);
 TREE_NOINLINE TREE_PLAIN void stale(unsigned bytes, unsigned inner_bytes) {
   auto* space = static_cast<volatile char*>(alloca(bytes));
@@ -24,7 +25,7 @@ TREE_NOINLINE TREE_WITHOUT_FRAME_POINTER void outer_frame(unsigned inner_bytes) 
   asm volatile("" ::: "memory");
 }
 
-TEST(QuickStackTest, StaleFramesInAllocatedStackMemoryAreNotTakenForFrames) {
+TEST(QuickStackTest, StaleFramesInAllocaMemoryAreNotUsed) {
   const auto mine = std::make_unique<Watched>();
   watched = mine.get();
   for (unsigned total = 64; total < 1200; total += 16)
@@ -33,8 +34,8 @@ TEST(QuickStackTest, StaleFramesInAllocatedStackMemoryAreNotTakenForFrames) {
   watched = nullptr;
 }
 
-// The same inner frames in the same places, called once with anything in the frame pointer's register, once by a
-// function that needs it to be left.
+// The same inner frames in the same places. They are called once with any value in the frame pointer register, and once
+// by a function that needs the register to keep its value.
 TREE_NOINLINE TREE_WITHOUT_FRAME_POINTER void inner_frames(void*) {
   outer_frame(0);
   asm volatile("" ::: "memory");
@@ -52,7 +53,7 @@ TREE_NOINLINE TREE_PLAIN void needing_it(unsigned bytes) {
   asm volatile("" ::"r"(space) : "memory");
 }
 
-// Two callers of it, so that what was left of one may be taken for the other.
+// Two callers of it, so that the remains of one could be mistaken for the other.
 template <int kWhich>
 TREE_NOINLINE TREE_PLAIN void called_from(unsigned bytes, unsigned inner_bytes) {
   auto* space = static_cast<volatile char*>(alloca(bytes));
@@ -61,7 +62,7 @@ TREE_NOINLINE TREE_PLAIN void called_from(unsigned bytes, unsigned inner_bytes) 
   asm volatile("" ::"r"(space), "i"(kWhich) : "memory");
 }
 
-TEST(QuickStackTest, FramePointerThatNobodyNeededIsNotTakenForTheOneThatSomebodyNeeds) {
+TEST(QuickStackTest, UnneededFramePointerIsNotUsedForACallerThatNeedsIt) {
   const auto mine = std::make_unique<Watched>();
   watched = mine.get();
   for (unsigned bytes = 16; bytes < 320; bytes += 16)
@@ -86,7 +87,7 @@ TREE_NOINLINE TREE_PLAIN void down(unsigned depth) {
   asm volatile("" ::: "memory");
 }
 
-TEST(QuickStackTest, RecursionBeyondTheMostFramesIsCutAndSaysSo) {
+TEST(QuickStackTest, RecursionBeyondMaxFramesIsCutAndMarked) {
   const auto mine = std::make_unique<Watched>();
   watched = mine.get();
   down(4000);
@@ -105,7 +106,7 @@ TEST(QuickStackTest, RecursionBeyondTheMostFramesIsCutAndSaysSo) {
   watched = nullptr;
 }
 
-TEST(QuickStackTest, StackThatIsNotTheThreadsGivesItsInnermostFrameAlone) {
+TEST(QuickStackTest, ForeignStackGivesOnlyItsInnermostFrame) {
   const auto mine = std::make_unique<Watched>();
   watched = mine.get();
   mine->compare = false;
@@ -116,13 +117,13 @@ TEST(QuickStackTest, StackThatIsNotTheThreadsGivesItsInnermostFrameAlone) {
   watched = nullptr;
 }
 
-TEST(QuickStackTest, NothingIsReadBeyondTheBounds) {
+TEST(QuickStackTest, NothingIsReadOutsideTheBounds) {
   const auto mine = std::make_unique<Watched>();
   watched = mine.get();
   mine->compare = false;
   char here;
   const auto sp = reinterpret_cast<uintptr_t>(&here);
-  for (uintptr_t room = 0; room < 4096; room += 8) {  // every frame's words are the first beyond, once
+  for (uintptr_t room = 0; room < 4096; room += 8) {  // each frame's words are once the first ones out of bounds
     mine->stacks.own = {sp - 65536, (sp & ~uintptr_t{7}) + room};
     down(3);
     EXPECT_TRUE(mine->last_root == kCutNoRule || mine->last_root == kRoot) << mine->last_root;
@@ -130,7 +131,7 @@ TEST(QuickStackTest, NothingIsReadBeyondTheBounds) {
   watched = nullptr;
 }
 
-TEST(QuickStackTest, NodeThatCouldNotBeToldIsNotUsed) {
+TEST(QuickStackTest, NodeRejectedByTheListenerIsNotUsed) {
   const auto mine = std::make_unique<Watched>();
   watched = mine.get();
   mine->keep = false;
@@ -148,7 +149,7 @@ TEST(QuickStackTest, NodeThatCouldNotBeToldIsNotUsed) {
 // ---- Signals -------------------------------------------------------------------------------------------------------
 
 #if defined(__x86_64__)
-__attribute__((force_align_arg_pointer))  // a frame of another kind, and emulators do not align a handler's stack
+__attribute__((force_align_arg_pointer))  // makes another kind of frame; also, emulators do not align a handler's stack
 #endif
 void on_signal(int) {
   look();
@@ -166,7 +167,7 @@ void see_handlers_stack(int flags) {
   const auto mine = std::make_unique<Watched>();
   watched = mine.get();
   mine->compare = false;
-  interrupted();  // no handler yet: ignored
+  interrupted();  // no handler yet: the signal is ignored
   struct sigaction action {
   }, before{};
   action.sa_handler = on_signal;
@@ -193,11 +194,11 @@ void see_handlers_stack(int flags) {
   watched = nullptr;
 }
 
-TEST(QuickStackTest, HandlersStackGoesOnWithWhatItInterrupted) {
+TEST(QuickStackTest, HandlerStackContinuesWithTheInterruptedStack) {
   signal(SIGUSR1, SIG_IGN);
   see_handlers_stack(0);
 }
-TEST(QuickStackTest, HandlersStackOnAnAlternateStackToo) {
+TEST(QuickStackTest, HandlerOnAlternateStackContinuesWithTheInterruptedStack) {
   signal(SIGUSR1, SIG_IGN);
   see_handlers_stack(SA_ONSTACK);
 }

@@ -1,5 +1,5 @@
-// The stacks that a thread remembers must be the ones it has: a tree of calls, grown at random, with a look at each
-// step.
+// The stacks that a thread remembers must be its real stacks. The test makes a random tree of calls and captures the
+// stack at each step.
 #include <alloca.h>
 #include <setjmp.h>
 
@@ -61,7 +61,7 @@ TREE_NOINLINE TREE_PLAIN void realigned(Random& random, unsigned depth, Leaves& 
   asm volatile("" ::"r"(space) : "memory");
 }
 TREE_NOINLINE void unoptimised(Random& random, unsigned depth, Leaves& leaves) {
-  std::array<int, 3> values;  // nothing to destroy: longjmp passes here
+  std::array<int, 3> values;  // has no destructor, because longjmp skips this frame
   values.fill(static_cast<int>(depth));
   grow(random, depth, leaves);
 }
@@ -185,7 +185,7 @@ TREE_NOINLINE void plant(unsigned seed, unsigned rounds, unsigned depth) {
   watched = nullptr;
 }
 
-TEST(QuickStackTest, EveryStackOfARandomTreeOfCallsIsTheOneThatOthersFind) {
+TEST(QuickStackTest, StacksOfRandomCallTreesMatchTheOtherUnwinder) {
   for (unsigned seed = 1; seed <= 8; ++seed) plant(seed, 20, 6);
 }
 

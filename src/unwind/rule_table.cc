@@ -23,7 +23,7 @@ constinit std::atomic<uint64_t> unloads_seen{0};
 
 }  // namespace
 
-// Two threads may add the same rule at once: it then has two numbers, which does not matter.
+// Two threads may add the same rule at the same time. The rule then has two numbers, which does no harm.
 uint32_t RuleTable::number_of(const Rule& rule) noexcept {
   if (rule == Rule{}) return 0;
   uint64_t place = rule_hash(rule) % kIndexPlaces;
@@ -51,7 +51,7 @@ const Rule& RuleTable::find(uintptr_t return_address, uintptr_t place) noexcept 
 }
 
 void RuleTable::forget() noexcept {
-  for (auto& word : words_)  // what was never written is not touched: it costs no memory
+  for (auto& word : words_)  // words that were never written are not touched, so they cost no memory
     if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
 }
 
@@ -60,12 +60,12 @@ void forget_after_unloading() noexcept {
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* argument) {
         *static_cast<uint64_t*>(argument) = info->dlpi_subs;
-        return 1;  // each module says the same
+        return 1;  // all modules report the same number
       },
       &unloads);
   if (unloads_seen.load(std::memory_order_acquire) == unloads) return;
   rule_table.forget();
-  unloads_seen.store(unloads, std::memory_order_release);  // last: who sees it finds nothing old
+  unloads_seen.store(unloads, std::memory_order_release);  // last: a thread that sees this value finds no old rules
 }
 
 }  // namespace kymo::unwind

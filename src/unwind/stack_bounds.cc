@@ -9,12 +9,12 @@
 
 #include <cstddef>
 
-extern "C" void* __libc_stack_end;  // of the main thread, by the dynamic linker
+extern "C" void* __libc_stack_end;  // end of the main thread's stack, set by the dynamic linker
 
 namespace kymo::unwind {
 namespace {
 
-// /proc/self/maps without allocating: a line at a time, of which only the addresses at its beginning matter.
+// Reads /proc/self/maps without allocating, line by line. Only the addresses at the beginning of a line matter.
 class Maps {
  public:
   Maps() noexcept : file_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
@@ -24,7 +24,7 @@ class Maps {
   Maps(const Maps&) = delete;
   Maps& operator=(const Maps&) = delete;
 
-  // The mapping that holds `address`; empty: none does.
+  // The mapping that contains `address`; empty if there is none.
   StackBounds find(uintptr_t address) noexcept {
     while (true) {
       StackBounds bounds;
@@ -49,7 +49,7 @@ class Maps {
     }
     return static_cast<unsigned char>(buffer_[at_++]);
   }
-  // In hex; returns the byte behind it.
+  // Reads a hexadecimal number. Returns the byte after it.
   int number(uintptr_t& value) noexcept {
     value = 0;
     int byte = next();
@@ -73,11 +73,12 @@ class Maps {
 StackBounds find_own_stack() noexcept {
   const int error = errno;
   const bool is_main = getpid() == static_cast<pid_t>(syscall(SYS_gettid));
-  // The C library keeps what it knows of a thread at the top of the thread's stack, also of one that it was given.
+  // The C library stores its data about a thread at the top of the thread's stack, even if the program provided the
+  // stack.
   const auto top = is_main ? reinterpret_cast<uintptr_t>(__libc_stack_end) : static_cast<uintptr_t>(pthread_self());
   StackBounds bounds = Maps().find(top);
   if (is_main && bounds.high != 0) {
-    // It grows as it is used.
+    // The main thread's stack grows while it is used.
     constexpr uintptr_t kUnlimited = uintptr_t{1} << 30;
     rlimit limit{};
     const bool known = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

@@ -7,7 +7,7 @@
 namespace kymo::unwind {
 namespace {
 
-constexpr uint32_t kFirstEntries = 512, kMostEntries = 1u << 23;  // 128 MiB: four million stacks of one thread
+constexpr uint32_t kFirstEntries = 512, kMostEntries = 1u << 23;  // 128 MiB: four million stacks per thread
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Node StackTree::child(Node parent, uintptr_t address, bool& fresh) noexcept {
 
 void StackTree::take_back(Node parent, uintptr_t address) noexcept {
   if (entries_ == nullptr) return;
-  // The newest entry ends its run of places, so that none behind it is lost.
+  // The newest entry is the last one of its probe sequence, so its removal does not hide other entries.
   Entry* entry = place_of(parent, address);
   if (entry->node != kFirstNode + used_ - 1) return;
   *entry = {};

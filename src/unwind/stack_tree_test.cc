@@ -7,7 +7,7 @@
 namespace kymo::unwind {
 namespace {
 
-TEST(StackTreeTest, TheSameStackIsTheSameNode) {
+TEST(StackTreeTest, SameStackHasTheSameNode) {
   StackTree tree;
   bool fresh = false;
   const Node outer = tree.child(kRoot, 100, fresh);
@@ -22,7 +22,7 @@ TEST(StackTreeTest, TheSameStackIsTheSameNode) {
   EXPECT_TRUE(fresh);
 }
 
-TEST(StackTreeTest, GrowsAndKeepsItsNumbers) {
+TEST(StackTreeTest, GrowsAndKeepsItsNodeNumbers) {
   StackTree tree;
   std::map<std::pair<Node, uintptr_t>, Node> expected;
   bool fresh = false;
@@ -39,7 +39,7 @@ TEST(StackTreeTest, GrowsAndKeepsItsNumbers) {
   for (const auto& [key, node] : expected) ASSERT_EQ(tree.child(key.first, key.second, fresh), node);
 }
 
-TEST(StackTreeTest, WhatWasTakenBackIsNewAgain) {
+TEST(StackTreeTest, NodeThatWasTakenBackIsNewAgain) {
   StackTree tree;
   bool fresh = false;
   const Node first = tree.child(kRoot, 8, fresh);

@@ -6,11 +6,11 @@
 namespace kymo::unwind {
 namespace {
 
-// How a pointer in a table is written: its format, and what it is relative to.
+// How a table encodes a pointer: its format, and what it is relative to.
 constexpr uint8_t kAbsolute = 0x00, kUnsigned2 = 0x02, kUnsigned4 = 0x03, kUnsigned8 = 0x04;
 constexpr uint8_t kSigned2 = 0x0a, kSigned4 = 0x0b, kSigned8 = 0x0c;
 constexpr uint8_t kFormat = 0x0f, kRelation = 0x70, kToHere = 0x10;
-constexpr uint8_t kSearchTableEncoding = 0x3b;  // signed 4 bytes, relative to the table's own beginning
+constexpr uint8_t kSearchTableEncoding = 0x3b;  // signed 4 bytes, relative to the beginning of the table
 
 uint64_t read_encoded(ByteReader& bytes, uint8_t encoding) noexcept {
   const auto here = reinterpret_cast<uint64_t>(bytes.position());
@@ -40,12 +40,12 @@ uint64_t read_encoded(ByteReader& bytes, uint8_t encoding) noexcept {
       value = static_cast<uint64_t>(bytes.signed_leb());
       break;
     default:
-      bytes.skip(~uint64_t{0});  // not one of those: the reader is no good from here on
+      bytes.skip(~uint64_t{0});  // unknown encoding: makes the reader invalid from here on
   }
   return (encoding & kRelation) == kToHere ? here + value : value;
 }
 
-// The segment that a table lies in: all of it that may be read.
+// The readable part of the segment that contains a table.
 struct TableBounds {
   const uint8_t *begin = nullptr, *end = nullptr;
   bool hold(const uint8_t* at) const noexcept { return at >= begin && at < end; }
@@ -58,7 +58,7 @@ TableBounds bounds_at(const LoadedCode& code, uintptr_t address) noexcept {
   return {begin, begin + segment->p_filesz};
 }
 
-// The entry of the function at `address` in the search table; null: none.
+// The entry of the function at `address` in the search table; null if there is none.
 const uint8_t* search_table(const LoadedCode& code, uintptr_t address) noexcept {
   for (size_t i = 0; i < code.segment_count; ++i) {
     if (code.segments[i].p_type != PT_GNU_EH_FRAME) continue;
@@ -80,7 +80,7 @@ const uint8_t* search_table(const LoadedCode& code, uintptr_t address) noexcept 
       return entry;
     };
     const auto wanted = static_cast<int64_t>(address - at);
-    uint64_t low = 0, high = count;  // the last whose function begins at or before the address
+    uint64_t low = 0, high = count;  // finds the last entry whose function begins at or before the address
     while (high - low > 1) {
       const uint64_t middle = low + (high - low) / 2;
       (entry_at(middle).function <= wanted ? low : high) = middle;
@@ -90,9 +90,9 @@ const uint8_t* search_table(const LoadedCode& code, uintptr_t address) noexcept 
   return nullptr;
 }
 
-// The record at `at`, without its length. Empty: it does not fit.
+// The record at `at`, without its length. Empty if it does not fit.
 ByteReader record_at(const uint8_t* at, const TableBounds& bounds) noexcept {
-  constexpr uint32_t kLongRecord = 0xffffffff;  // more than 4 GiB
+  constexpr uint32_t kLongRecord = 0xffffffff;  // marks a record of more than 4 GiB
   if (!bounds.hold(at)) return {at, at};
   ByteReader reader(at, bounds.end);
   const auto length = reader.fixed<uint32_t>();
@@ -139,7 +139,8 @@ CommonPart read_common(ByteReader reader) noexcept {
   return common;
 }
 
-// What the system has a signal handler return to. Any code may be asked, so no sanitizer is to judge what it reads.
+// The system's code that a signal handler returns to. The address may be in any code, so the sanitizers must not check
+// these reads.
 __attribute__((no_sanitize("address", "thread"))) bool is_signal_trampoline(const LoadedCode& code,
                                                                             uintptr_t address) noexcept {
 #if defined(__aarch64__)

@@ -1,4 +1,4 @@
-// A loaded file whose unwind tables are anything: its bytes are the table, and its code.
+// A loaded file with arbitrary unwind tables: the input bytes are both the table and the code.
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -10,7 +10,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   uint16_t at = 0;
   std::memcpy(&at, data, sizeof at);
-  const std::vector<uint8_t> file(data + sizeof at, data + size);  // of its own, so that a byte beyond is seen
+  // A separate allocation, so that a read past its end is detected
+  const std::vector<uint8_t> file(data + sizeof at, data + size);
   ElfW(Phdr) segments[2] = {};
   segments[0].p_type = PT_LOAD;
   segments[0].p_flags = PF_R | PF_X;

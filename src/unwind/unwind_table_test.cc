@@ -13,7 +13,7 @@
 namespace kymo::unwind {
 namespace {
 
-TEST(UnwindTableTest, NoCodeNoRule) {
+TEST(UnwindTableTest, AddressWithoutCodeHasNoRule) {
   const auto heap = std::make_unique<int>(1);
   static int data = 1;
   const int local = 1;
@@ -24,7 +24,7 @@ TEST(UnwindTableTest, NoCodeNoRule) {
   }
 }
 
-TEST(UnwindTableTest, EveryAddressOfThisProgramsAndTheLibrarysCodeHasSomeRule) {
+TEST(UnwindTableTest, EveryCodeAddressOfTheProgramAndTheCLibraryHasARule) {
   std::set<Rule::Kind> kinds;
   for (const void* inside :
        {reinterpret_cast<const void*>(&find_rule), reinterpret_cast<const void*>(&gnu_get_libc_version)}) {
@@ -44,19 +44,20 @@ TEST(UnwindTableTest, EveryAddressOfThisProgramsAndTheLibrarysCodeHasSomeRule) {
   EXPECT_TRUE(kinds.contains(Rule::Kind::Table));
 }
 
-TEST(UnwindTableTest, RememberedRulesAreTheRulesFound) {
+TEST(UnwindTableTest, CachedRulesEqualTheRulesFound) {
   LoadedCode code;
   ASSERT_TRUE(find_loaded_code(reinterpret_cast<uintptr_t>(&gnu_get_libc_version), code));
   const auto table = std::make_unique<RuleTable>();
   const auto from = reinterpret_cast<uintptr_t>(&gnu_get_libc_version);
   for (int round = 0; round < 3; ++round) {
-    for (uintptr_t at = from; at < from + 400'000 && at < code.end; at += 4)  // more than there are places
+    // More addresses than the table has places
+    for (uintptr_t at = from; at < from + 400'000 && at < code.end; at += 4)
       ASSERT_EQ(table->at(at), find_rule(at - 1, at)) << at - from;
     if (round == 1) table->forget();
   }
 }
 
-TEST(LoadedCodeTest, AFunctionBelongsToItsFile) {
+TEST(LoadedCodeTest, FunctionIsFoundInItsFile) {
   LoadedCode own, library;
   ASSERT_TRUE(find_loaded_code(reinterpret_cast<uintptr_t>(&find_rule), own));
   ASSERT_TRUE(find_loaded_code(reinterpret_cast<uintptr_t>(&gnu_get_libc_version), library));

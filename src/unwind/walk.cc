@@ -10,13 +10,13 @@
 namespace kymo::unwind {
 namespace {
 
-// Where a signal came: between two instructions, not at a call.
+// Where a signal interrupted the thread: between two instructions, not at a call.
 struct Interrupted {
   Registers registers;
-  uintptr_t link = 0;  // the return address in its register, where a processor has one
+  uintptr_t link = 0;  // the return address register, on processors that have one
 };
 
-// What a handler's frame says, `sp` being where its trampoline stands.
+// Reads the interrupted registers from a handler's frame. `sp` is the stack pointer at its trampoline.
 KYMO_READS_STACKS bool interrupted_at(uintptr_t sp, const StackBounds& bounds, Interrupted& found) noexcept {
 #if defined(__aarch64__)
   const uintptr_t context = sp + sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext);
@@ -39,8 +39,8 @@ bool returns_by_register(const Rule& rule) noexcept {
   return rule.kind == Rule::Kind::Table && (rule.flags & Rule::kReturnInRegister) != 0;
 }
 
-// The step of a function that was interrupted before it had put its return address on the stack, or had nothing to put
-// there: its frame may be empty.
+// The step from a function that was interrupted before it stored its return address on the stack, or that never stores
+// it. Its frame may be empty.
 KYMO_READS_STACKS Step step_by_link(const Rule& rule, uintptr_t high, uintptr_t link, Registers& at) noexcept {
   const uintptr_t cfa = plain_cfa(rule, at);
   if ((rule.flags & Rule::kCfaLoaded) != 0 || cfa < at.sp || cfa > high) return Step::Cut;
@@ -63,7 +63,7 @@ KYMO_READS_STACKS Walked walk(const Registers& at, const ThreadStacks& stacks, s
   if (!kCanUnwind || bounds.high == 0) return walked;
   Interrupted now{at};
   now.registers.pc = without_signature(at.pc);
-  bool exact = false;  // the address is where execution stood, not where a call returns to
+  bool exact = false;  // the address is the interrupted instruction, not a return address
   for (;;) {
     if (skip != 0) {
       --skip;
@@ -84,7 +84,7 @@ KYMO_READS_STACKS Walked walk(const Registers& at, const ThreadStacks& stacks, s
     exact = true;
     bounds = stacks.at(now.registers.sp);
     if (bounds.high == 0) return {walked.count, WalkEnd::Elsewhere};
-    // Outwards, as every step: no stack leads round in a circle.
+    // Like every step, this one must go further out, so that a stack cannot lead the walk in a circle.
     if (bounds.hold(handler) ? now.registers.sp <= handler : bounds.high != stacks.own.high)
       return {walked.count, WalkEnd::NoRule};
   }

@@ -33,7 +33,7 @@ __attribute__((noinline)) Addresses descend(size_t depth, size_t room, size_t sk
   return found;
 }
 
-TEST(WalkTest, GoesToTheOutermostFrameOrUntilThereIsNoRoom) {
+TEST(WalkTest, WalksToTheOutermostFrameOrUntilTheBufferIsFull) {
   const ThreadStacks stacks{find_own_stack()};
   const Addresses whole = descend(kDepth, 1000, 0, stacks);
   EXPECT_EQ(whole.walked.end, WalkEnd::Outermost);
@@ -44,7 +44,7 @@ TEST(WalkTest, GoesToTheOutermostFrameOrUntilThereIsNoRoom) {
   EXPECT_EQ(some.all.size(), kDepth);
 }
 
-TEST(WalkTest, LeavesOutTheInnermost) {
+TEST(WalkTest, SkipsTheInnermostFrames) {
   const ThreadStacks stacks{find_own_stack()};
   const size_t frames = descend(kDepth, 1000, 0, stacks).all.size();
   EXPECT_EQ(descend(kDepth, 1000, kDepth, stacks).all.size(), frames - kDepth);
@@ -55,15 +55,15 @@ TEST(WalkTest, LeavesOutTheInnermost) {
   }
 }
 
-TEST(WalkTest, AStackThatIsNotTheThreadsIsNotWalked) {
+TEST(WalkTest, ForeignStackIsNotWalked) {
   const Addresses none = descend(kDepth, 1000, 0, {{64, 128}});
   EXPECT_EQ(none.walked.end, WalkEnd::Elsewhere);
   EXPECT_TRUE(none.all.empty());
 }
 
-// Registers and stacks that are nonsense, with return addresses that have rules: of this program, of the C library, of
-// a handler's trampoline where there is one.
-TEST(WalkTest, NonsenseIsWalkedWithinItsBounds) {
+// Random registers and stacks, with return addresses that have rules: in this program, in the C library, and in a
+// handler's trampoline if there is one.
+TEST(WalkTest, RandomStacksAreWalkedWithinTheirBounds) {
   const std::vector<uintptr_t> real = descend(3, 64, 0, {find_own_stack()}).all;
   std::vector<uintptr_t> code;
   for (const uintptr_t address : real)

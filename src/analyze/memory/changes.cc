@@ -25,17 +25,17 @@ std::string program_of(const trace::Origin& origin) {
 }  // namespace
 
 struct Changes::Impl {
-  // A track, where it stands.
+  // A track and its current position.
   struct Lane {
     TrackChanges changes;
     const trace::ClockMap* clock;
-    std::vector<const trace::EventChunk*> chunks;  // with points, in order
+    std::vector<const trace::EventChunk*> chunks;  // chunks with points, in order
     size_t next_chunk = 0;
     std::vector<MemoryChange> loaded;
     size_t at = 0;
 
     bool is_loaded() const { return at < loaded.size(); }
-    // When its next change is, or not before when.
+    // The time of its next change, or a time that is not later than it.
     int64_t next_ns() const {
       return is_loaded() ? loaded[at].time_ns : clock->to_realtime_ns(chunks[next_chunk]->first);
     }
@@ -51,10 +51,10 @@ struct Changes::Impl {
   std::map<trace::WriterId, std::unique_ptr<ProcessTables>> processes;
   std::map<std::pair<trace::WriterId, uint32_t>, std::unique_ptr<trace::ClockMap>> clocks;
   std::vector<std::unique_ptr<Lane>> lanes;
-  using Waiting = std::pair<int64_t, uint32_t>;  // when, and which lane
+  using Waiting = std::pair<int64_t, uint32_t>;  // time and index of the lane
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
   std::vector<MemoryChange> moment;
-  int64_t last_ns = std::numeric_limits<int64_t>::min();  // a chunk may hold what is earlier than it says
+  int64_t last_ns = std::numeric_limits<int64_t>::min();  // a chunk may contain events earlier than its stated begin
 
   Impl(const trace::Reader& from, std::string only) : reader(from), device(std::move(only)) {
     std::map<std::pair<trace::WriterId, uint32_t>, Lane*> by_track;
@@ -78,7 +78,7 @@ struct Changes::Impl {
     for (uint32_t i = 0; i < lanes.size(); ++i) waiting.emplace(lanes[i]->next_ns(), i);
   }
 
-  // Null: nothing says what the track is, or when its events were.
+  // Null if the trace does not describe the track, or if the track has no usable clock.
   Lane* add_lane(const trace::EventChunk& chunk) {
     const auto writer = reader.writers().find(chunk.writer);
     if (writer == reader.writers().end()) return nullptr;

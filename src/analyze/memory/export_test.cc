@@ -35,7 +35,7 @@ class ExportTest : public ::testing::Test {
     export_profile(trace::Reader(path_), path, options);
     return contents_of(path);
   }
-  // What Python prints of a file, given as sys.argv[1].
+  // The output of a Python program that reads the file as sys.argv[1].
   std::string python(const std::string& name, const std::string& program) {
     const std::string script = folder_ / "script.py";
     std::ofstream(script) << program;
@@ -62,7 +62,7 @@ class ExportTest : public ::testing::Test {
   MemoryTrace trace_{path_};
 };
 
-TEST_F(ExportTest, TheTimelineHasARowForEachMicrosecondWithAChange) {
+TEST_F(ExportTest, TimelineHasOneRowPerMicrosecondWithAChange) {
   two_steps();
   const std::string expected =
       "[[1700000000000001, 1700000000000002, 1700000000000003, 1700000000000005], "
@@ -78,7 +78,7 @@ TEST_F(ExportTest, TheTimelineHasARowForEachMicrosecondWithAChange) {
   EXPECT_EQ(text, expected);
 }
 
-TEST_F(ExportTest, TheRawFormHasEveryChangeAndWhatWasThereBefore) {
+TEST_F(ExportTest, RawFormHasEveryChangeAndTheEarlierAllocations) {
   two_steps();
   EXPECT_EQ(export_as("a.raw.json"),
             "[[-1, 1, 7, 7], [1700000000000001500, 2, 100, 0], [1700000000000002100, 2, 40, 3], "
@@ -165,7 +165,7 @@ print(ascii(values[15]), values[15] == values[16], values[17], len(values[18]), 
             "'gr\\xf6\\xdfe \\ufffd end' True (1, 70000) 2500 True True {}\n");
 }
 
-TEST_F(ExportTest, ThePageIsWholeAndNamesCannotEndItsScript) {
+TEST_F(ExportTest, PageIsCompleteAndNamesCannotEndItsScript) {
   trace_.add_class(40, "</script><script>alert(1)//", "");
   trace_.begin(1, 5, 40);
   trace_.take(1, 10, 0x10, 100);
@@ -178,7 +178,7 @@ TEST_F(ExportTest, ThePageIsWholeAndNamesCannotEndItsScript) {
   EXPECT_THAT(page, Not(HasSubstr("http://")));
   EXPECT_THAT(page, Not(HasSubstr("https://")));
   EXPECT_THAT(page, Not(HasSubstr("@DATA@")));
-  // Its data is JSON.
+  // The data of the page must be JSON.
   EXPECT_EQ(python("a.html", R"(
 import json, re, sys
 page = open(sys.argv[1], encoding='utf-8').read()
@@ -188,7 +188,7 @@ print(data['peak_bytes'], data['times'], data['by_category'], data['ranges'][0],
             "100 [5] [[0, 0, 0, 0, 0, 0, 0, 100]] </script><script>alert(1)// </script><script>alert(1)//\n");
 }
 
-TEST_F(ExportTest, APageOfManyAllocationsFromDeepStacksIsSmall) {
+TEST_F(ExportTest, PageOfManyAllocationsFromDeepStacksIsSmall) {
   trace_.module(1, "/nowhere/" + std::string(200, 'x') + ".so", 0x1000, 0x100000, "");
   for (int64_t i = 0; i < 1'000; ++i) trace_.node(1, 16 + i, i == 0 ? 1 : 15 + i, 0x1000 + 16 * i);
   for (int64_t i = 0; i < base::test_size(100'000); ++i)
@@ -198,7 +198,7 @@ TEST_F(ExportTest, APageOfManyAllocationsFromDeepStacksIsSmall) {
   EXPECT_THAT(page, HasSubstr("… and 899 more"));
 }
 
-TEST_F(ExportTest, TheTraceItselfIsCopied) {
+TEST_F(ExportTest, TraceItselfIsCopied) {
   two_steps();
   const std::string copy = export_as("copy.kymo");
   EXPECT_EQ(copy, contents_of(path_));
@@ -207,7 +207,7 @@ TEST_F(ExportTest, TheTraceItselfIsCopied) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
-TEST_F(ExportTest, WhatCannotBeIsRefusedWithTheRemedy) {
+TEST_F(ExportTest, ImpossibleExportIsRefusedWithTheRemedy) {
   trace_.close();
   const trace::Reader reader(path_);
   EXPECT_THROW(export_profile(reader, folder_ / "a.txt"), InvalidArgument);
@@ -222,7 +222,7 @@ TEST_F(ExportTest, WhatCannotBeIsRefusedWithTheRemedy) {
   EXPECT_EQ(contents_of(folder_ / "a.json"), "");
 }
 
-TEST_F(ExportTest, AFolderThatIsNotThereIsNamed) {
+TEST_F(ExportTest, ErrorForAMissingFolderNamesThePath) {
   two_steps();
   trace_.close();
   try {

@@ -27,7 +27,7 @@ Holder describe_stack(Profile& profile, StackId stack) {
   return holder;
 }
 
-// Empty: there is no stack.
+// Empty if there is no stack.
 std::string text_of(Profile& profile, const Group& group) {
   std::string text;
   for (const symbols::Frame& frame : profile.tables.stacks.frames(static_cast<StackId>(group.key)))
@@ -75,7 +75,7 @@ std::vector<Group> distinct(Profile& profile, GroupBy by, Holding Group::*which,
   constexpr size_t kMostCompared = 2'000;
   std::vector<Group> all = largest(groups_by(profile, by), which, std::numeric_limits<size_t>::max());
   if (by == GroupBy::Stack) {
-    std::map<std::string, size_t> places;  // in `kept`, by what is read
+    std::map<std::string, size_t> places;  // index in `kept`, by the text of the stack
     std::vector<Group> kept;
     for (size_t i = 0; i < all.size(); ++i) {
       std::string text = i < kMostCompared ? text_of(profile, all[i]) : "";
@@ -124,7 +124,8 @@ std::string place_of(const symbols::Frame& frame) {
     return frame.line == 0 ? std::string(file_name(frame.file))
                            : base::format("{}:{}", file_name(frame.file), frame.line);
   const std::string_view module = file_name(frame.module);
-  return frame.function.starts_with(module) ? "" : std::string(module);  // "libfoo.so+0x1234" says it
+  // A name like "libfoo.so+0x1234" already contains it
+  return frame.function.starts_with(module) ? "" : std::string(module);
 }
 
 std::string memory_name(const Profile& profile, size_t memory) {

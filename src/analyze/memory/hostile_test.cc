@@ -1,4 +1,4 @@
-// Traces that no program recorded: nothing in them may do harm.
+// Traces that no program recorded. They must do no harm.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -27,7 +27,7 @@ TEST(HostileTest, AnyTimesAddressesDepthsAndValuesAreRead) {
         for (uint32_t& id : batch.ranges.class_id) id = static_cast<uint32_t>(random() % 14);
         for (uint32_t& id : batch.points.class_id) id = static_cast<uint32_t>(random() % 14);
         for (uint64_t& address : batch.points.id)
-          if (random() % 2 == 0) address %= 8;  // so that some meet
+          if (random() % 2 == 0) address %= 8;  // so that some addresses are equal
         trace.file().events(trace.id(), batch);
       }
       trace.close();
@@ -45,12 +45,12 @@ TEST(HostileTest, AnyTimesAddressesDepthsAndValuesAreRead) {
   }
 }
 
-TEST(HostileTest, AStackThatNamesItselfEnds) {
+TEST(HostileTest, StackThatContainsItselfEnds) {
   const TemporaryFolder folder;
   MemoryTrace trace(folder / "t.kymo");
   trace.node(1, 16, 16, 0x10);
   trace.node(1, 16, 16, 0x10);
-  for (int64_t i = 0; i < 5'000; ++i) trace.node(1, 17, 17, 0x20);  // one deeper each time
+  for (int64_t i = 0; i < 5'000; ++i) trace.node(1, 17, 17, 0x20);  // the stack grows by one frame each time
   trace.node(1, int64_t{1} << 62, 17, 0x30);
   trace.malloc(1, 10, 0x10, 8, int64_t{1} << 62);
   trace.close();
@@ -58,7 +58,7 @@ TEST(HostileTest, AStackThatNamesItselfEnds) {
   EXPECT_EQ(profile.tables.stacks.frames(profile.largest_left.at(0).stack).size(), 5'001u);
 }
 
-TEST(HostileTest, NumbersOfStacksThatRunAwayTakeNoMemory) {
+TEST(HostileTest, HugeStackNumbersTakeNoMemory) {
   const TemporaryFolder folder;
   MemoryTrace trace(folder / "t.kymo");
   int64_t node = 16;

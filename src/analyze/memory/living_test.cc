@@ -8,7 +8,7 @@
 namespace kymo::memory {
 namespace {
 
-TEST(LivingTest, FindsWhatIsThereThroughManyChanges) {
+TEST(LivingTest, FindsLivingBlocksThroughManyChanges) {
   std::mt19937_64 random(11);
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> expected;
   Living living;

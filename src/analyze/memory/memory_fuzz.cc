@@ -1,4 +1,4 @@
-// Takes whatever bytes for a trace and makes every form of a memory profile of it.
+// Reads arbitrary bytes as a trace and makes every form of a memory profile of it.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -16,11 +16,11 @@ namespace {
 
 using namespace kymo;
 
-// A few bytes may stand for millions of equal values. Of many only the profile itself is made, which must stay small;
-// beyond that a fuzzer has better things to do.
+// A few bytes may stand for millions of equal values. For many points only the profile itself is made, which must stay
+// small. With more points, the input is skipped, because it would take too much of the fuzzer's time.
 constexpr uint64_t kManyPoints = 200'000, kMostPoints = 1'000'000;
 
-// Forgets what it is given.
+// Discards its input.
 class NoSink : public convert::ExportStream {
  public:
   void write(std::string_view) override {}
@@ -31,7 +31,7 @@ void expect(bool holds) {
   if (!holds) std::abort();
 }
 
-// What is true of every profile, whatever the trace says.
+// What must hold for every profile, whatever the trace contains.
 void check(const memory::Profile& profile) {
   expect(profile.end_bytes <= profile.peak_bytes);
   expect(profile.left.count <= profile.counts.allocations);
@@ -59,7 +59,7 @@ void profile_everything(const std::string& path) {
   memory::write_page(profile, path, sink);
   memory::write_timeline_json(reader, "", profile.temporaries, sink);
   memory::write_raw_json(reader, "", profile.temporaries, sink);
-  if (profile.memories.size() <= 16) memory::write_snapshot(reader, "", sink);  // reads the trace for each
+  if (profile.memories.size() <= 16) memory::write_snapshot(reader, "", sink);  // reads the trace once per memory
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Random programs, and what is true of them told in the plainest way: every
-// allocation with its whole life in a list.
+// Compares the profiles of random programs with a simple model: a list of all allocations with their lifetimes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,19 +23,19 @@ using namespace kymo::memory::tests;
 using ::testing::HasSubstr;
 
 constexpr uint32_t kThreads = 4;
-constexpr uint64_t kTick = 1'003;  // more than a microsecond, and no whole number of them
+constexpr uint64_t kTick = 1'003;  // more than a microsecond, and not a whole number of them
 
 struct Life {
-  uint64_t taken = 0;                // when, in ticks of kTick: no two changes are at the same time
-  std::optional<uint64_t> returned;  // when
+  uint64_t taken = 0;                // time in ticks of kTick; no two changes have the same time
+  std::optional<uint64_t> returned;  // time
   uint64_t bytes = 0;
   std::string memory, range, stack;
   Category category = Category::Unknown;
-  int outermost = 0, returned_in = 0;  // which outermost range; 0: none
+  int outermost = 0, returned_in = 0;  // the number of the outermost range; 0: none
 };
 
-// One program with four threads that take and give back memory of three kinds,
-// each the others' too, in ranges.
+// A program with four threads. They allocate and free memory of three kinds in ranges. A thread also frees memory of
+// the other threads.
 class RandomProgram {
  public:
   RandomProgram(const std::string& path, unsigned seed) : trace_(path), random_(seed) {
@@ -54,7 +53,7 @@ class RandomProgram {
       const auto thread = static_cast<uint32_t>(1 + random_() % kThreads);
       if (random_() % 3 == 0) change_range(thread);
       ++now_;
-      // Phases of growth and of return, so that the peak is anywhere.
+      // The program alternates between growing and shrinking, so that the peak can be anywhere.
       const bool grows = random_() % 100 < ((i / 400) % 2 == 0 ? 65 : 40);
       if (grows || alive_.empty())
         take(thread);
@@ -71,7 +70,7 @@ class RandomProgram {
 
  private:
   static constexpr int64_t kStacks = 9;
-  static constexpr uint64_t kApart = 1 << 17;  // addresses: further than the largest is long
+  static constexpr uint64_t kApart = 1 << 17;  // distance of addresses: more than the largest block
 
   void change_range(uint32_t thread) {
     if (!open_[thread].empty() && random_() % 2 == 0) return end_range(thread);
@@ -91,7 +90,7 @@ class RandomProgram {
   }
 
   void take(uint32_t thread) {
-    // Addresses come back soon after they were given back, as allocators do it.
+    // Freed addresses are used again soon, as allocators do.
     uint64_t address = 0;
     do address = kApart * (1 + random_() % 400);
     while (alive_.contains(address));
@@ -150,11 +149,11 @@ class RandomProgram {
   int outermosts_ = 0;
   std::map<uint32_t, std::vector<std::string>> open_;
   std::map<uint32_t, int> outermost_;
-  std::map<uint64_t, size_t> alive_;  // by address, which of lives_
+  std::map<uint64_t, size_t> alive_;  // index in lives_ by address
   std::vector<Life> lives_;
 };
 
-// What is to be found, by going through all lives for each question.
+// Computes the expected results by going through all lives for each question.
 class Truth {
  public:
   explicit Truth(std::vector<Life> lives) : lives_(std::move(lives)) {
@@ -272,7 +271,7 @@ void expect_memories(const Profile& profile, const Truth& truth) {
 
 class ModelTest : public ::testing::TestWithParam<unsigned> {};
 
-TEST_P(ModelTest, PeakHoldersLeaksAndTimelineAreTrue) {
+TEST_P(ModelTest, PeakHoldersLeaksAndTimelineMatchTheModel) {
   const TemporaryFolder folder;
   const std::string path = folder / "t.kymo";
   RandomProgram program(path, GetParam());
@@ -298,7 +297,7 @@ TEST_P(ModelTest, PeakHoldersLeaksAndTimelineAreTrue) {
 }
 INSTANTIATE_TEST_SUITE_P(Random, ModelTest, ::testing::Range(1u, 7u));
 
-TEST(ModelFormsTest, EveryFormSaysTheSameAsTheModel) {
+TEST(ModelFormsTest, EveryFormMatchesTheModel) {
   if (std::system("python3 -c 'import pickle' 2>/dev/null") != 0) GTEST_SKIP() << "no python3 here";
   const TemporaryFolder folder;
   const std::string path = folder / "t.kymo";

@@ -23,14 +23,14 @@ using base::JsonObject;
 using base::TextBuffer;
 
 constexpr std::string_view kDataMark = "@DATA@";
-constexpr size_t kMostRowsOnPage = 300;    // largest at the peak, and as many of what was left
-constexpr size_t kMostFramesOnPage = 100;  // of a row: a page with recursion in it stays small
+constexpr size_t kMostRowsOnPage = 300;    // the largest at the peak, and as many of those left at the end
+constexpr size_t kMostFramesOnPage = 100;  // per row: a page with recursion stays small
 
 void append_holding(TextBuffer& out, const Holding& holding) {
   base::format_to(out, "[{},{}]", holding.bytes, holding.count);
 }
 
-// The frames of all rows, each once: rows name them by number.
+// The frames of all rows, each once. Rows refer to them by number.
 class PageFrames {
  public:
   void append_row(TextBuffer& out, const std::vector<symbols::Frame>& frames) {
@@ -63,7 +63,7 @@ class PageFrames {
   std::vector<std::pair<std::string, std::string>> all_;
 };
 
-// Those that a reader of any of the page's tables would want.
+// The rows that any of the page's tables may show.
 std::vector<Group> rows_for_page(const std::vector<Group>& groups) {
   std::vector<Group> rows = largest(groups, &Group::at_peak, kMostRowsOnPage);
   for (Holding Group::*which : {&Group::left, &Group::taken})
@@ -123,7 +123,7 @@ void append_timeline(JsonObject& page, const Profile& profile) {
   append_rows("by_range", [](const TimelinePoint& point) { return point.by_range; });
 }
 
-// The names of what the timeline tells apart, as many as its rows have numbers.
+// The names of the timeline's layers, one for each number in its rows.
 void append_layers(TextBuffer& out, Profile& profile, GroupBy by) {
   JsonArray names(out);
   const std::vector<Group>& groups = groups_by(profile, by);
@@ -189,7 +189,7 @@ std::string page_data(Profile& profile, const std::string& file) {
   hidden.close();
   page.close();
 
-  // Within a page no text may look like the end of its script.
+  // No text in the page may look like the end of its script.
   std::string text;
   text.reserve(out.size());
   for (const char letter : std::string_view(out.data(), out.size())) {

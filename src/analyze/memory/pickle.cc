@@ -8,7 +8,7 @@ namespace kymo::memory {
 
 namespace {
 
-// What a pickle is made of: a program for a machine with a stack.
+// The instructions of a pickle, which is a program for a stack machine.
 enum Operation : unsigned char {
   kProtocol = 0x80,
   kMark = '(',
@@ -32,7 +32,7 @@ enum Operation : unsigned char {
   kLongGet = 'j',
 };
 
-constexpr uint32_t kBatch = 1000;  // items that a reader holds before it puts them into their list
+constexpr uint32_t kBatch = 1000;  // items that a reader keeps before it adds them to their list
 constexpr size_t kMostTexts = 1'000'000;
 constexpr size_t kMostTextBytes = 1 << 20;
 
@@ -89,7 +89,7 @@ void PickleWriter::number(uint64_t value) {
   if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     before_value();
     byte(kLongNumber);
-    byte(9);  // with a zero above: it is not negative
+    byte(9);  // a zero byte follows the value, so that it is not negative
     little_endian(value, 8);
     byte(0);
   } else {
@@ -127,7 +127,7 @@ void PickleWriter::none() {
 
 void PickleWriter::pair(uint64_t first, uint64_t second) {
   before_value();
-  open_.push_back({true});  // the two are no items of what is open
+  open_.push_back({true});  // the two numbers are not items of the open list
   number(first);
   number(second);
   open_.pop_back();

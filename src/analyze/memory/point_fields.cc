@@ -8,7 +8,7 @@ namespace {
 
 using trace::FieldType;
 
-// As PyTorch numbers them.
+// In the order of PyTorch's numbers.
 constexpr std::string_view kDeviceTypes[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga",
                                              "maia", "xla",  "vulkan", "metal",  "xpu",    "mps",   "meta"};
 

@@ -17,7 +17,7 @@ constexpr size_t kMostBlocks = 1'000;
 void add_clamped(uint64_t& sum, uint64_t more) { sum = more > UINT64_MAX - sum ? UINT64_MAX : sum + more; }
 void subtract_clamped(uint64_t& sum, uint64_t less) { sum -= std::min(sum, less); }
 
-// Of each of many equal spans of time, the change after which most was in use.
+// Divides the time into many equal spans. In each span, finds the change after which the most memory was in use.
 class HighestMoments {
  public:
   HighestMoments(int64_t begin_ns, int64_t end_ns, size_t wanted)
@@ -34,7 +34,7 @@ class HighestMoments {
     span = {in_use, event};
   }
 
-  // Their numbers in order. Of few changes all.
+  // The numbers of these changes, in order. If there are few changes, all of them.
   std::vector<uint64_t> events() const {
     std::vector<uint64_t> all;
     if (spans_.empty()) return all;
@@ -84,7 +84,7 @@ class ProfileBuilder : public BlockVisitor {
     if (block.address != 0) {
       each_group(block, [&](Group& group) {
         group.taken.add(block.bytes);
-        if (block.category == Category::Temporary) group.temporary.add(block.bytes);  // it says so itself
+        if (block.category == Category::Temporary) group.temporary.add(block.bytes);  // the allocation states it itself
       });
     }
     moments_.add(block.taken_ns, profile_.end_bytes, event_);
@@ -127,7 +127,7 @@ class ProfileBuilder : public BlockVisitor {
     for (const Block& block : returned_since_peak_) add_at_peak(block);
     keep_largest(profile_.largest_left);
     keep_largest(profile_.largest_at_peak);
-    // What an allocator without addresses held is of no category.
+    // Memory of an allocator without addresses has no category.
     uint64_t known = 0;
     for (const uint64_t bytes : profile_.at_peak) add_clamped(known, bytes);
     add_clamped(profile_.at_peak[static_cast<size_t>(Category::Unknown)],
@@ -198,12 +198,12 @@ class ProfileBuilder : public BlockVisitor {
   Profile& profile_;
   HighestMoments moments_;
   uint64_t event_ = 0, peak_event_ = 0;
-  std::vector<Block> returned_since_peak_;  // of what was alive at it
+  std::vector<Block> returned_since_peak_;  // only blocks that were alive at the peak
   std::vector<Group> stacks_, ranges_;      // by key
   std::unordered_map<uint64_t, Group, base::SeededHash> sizes_;
 };
 
-// The second pass: what was in use after the chosen changes.
+// The second pass: what was in use after the selected changes.
 class TimelineBuilder : public BlockVisitor {
  public:
   TimelineBuilder(Profile& profile, const std::vector<uint64_t>& events)
@@ -235,7 +235,7 @@ class TimelineBuilder : public BlockVisitor {
     timeline_.push_back(now_);
   }
 
-  // Which of the largest groups a key is of.
+  // Finds which of the largest groups a key belongs to.
   class Largest {
    public:
     explicit Largest(const std::vector<Group>& groups) {

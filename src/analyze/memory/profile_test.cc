@@ -40,7 +40,7 @@ class ProfileTest : public ::testing::Test {
   MemoryTrace trace_{path_};
 };
 
-TEST_F(ProfileTest, ATraceWithoutAllocationsIsEmpty) {
+TEST_F(ProfileTest, TraceWithoutAllocationsIsEmpty) {
   trace_.begin(1, 0, kInner);
   trace_.end(1, 10);
   const Profile profile = read({"", 100});
@@ -48,7 +48,7 @@ TEST_F(ProfileTest, ATraceWithoutAllocationsIsEmpty) {
   EXPECT_THAT(profile.timeline, IsEmpty());
 }
 
-TEST_F(ProfileTest, PeakAndWhatWasAliveThen) {
+TEST_F(ProfileTest, PeakAndBlocksAliveAtThePeakAreFound) {
   trace_.take(1, 10, 0x10, 100);
   trace_.take(1, 20, 0x20, 300);
   trace_.take(1, 30, 0x30, 200);
@@ -69,9 +69,9 @@ TEST_F(ProfileTest, PeakAndWhatWasAliveThen) {
   EXPECT_EQ(profile.largest_left[0].address, 0x10u);
 }
 
-TEST_F(ProfileTest, AReturnOnAnotherThreadIsFoundWhicheverIsInTheFileFirst) {
+TEST_F(ProfileTest, FreeOnAnotherThreadIsFoundInAnyFileOrder) {
   trace_.give_back(2, 500, 0x10);
-  trace_.cut(2);  // in the file before what it gives back
+  trace_.cut(2);  // in the file before the allocation that it frees
   trace_.take(1, 100, 0x10, 64);
   trace_.take(1, 600, 0x10, 32);
   const Profile profile = read();
@@ -80,9 +80,9 @@ TEST_F(ProfileTest, AReturnOnAnotherThreadIsFoundWhicheverIsInTheFileFirst) {
   EXPECT_EQ(profile.end_bytes, 32u);
 }
 
-TEST_F(ProfileTest, OnOneTickWhatMakesSenseComesFirst) {
+TEST_F(ProfileTest, ChangesOfOneTickAreAppliedInAConsistentOrder) {
   trace_.take(1, 10, 0x10, 64);
-  trace_.take(1, 20, 0x10, 32);  // the worker gave it back on the same tick
+  trace_.take(1, 20, 0x10, 32);  // the worker freed it on the same tick
   trace_.give_back(2, 20, 0x10);
   trace_.give_back(1, 30, 0x10);
   trace_.give_back(1, 40, 0x20);
@@ -94,7 +94,7 @@ TEST_F(ProfileTest, OnOneTickWhatMakesSenseComesFirst) {
   EXPECT_EQ(profile.peak_bytes, 64u);
 }
 
-TEST_F(ProfileTest, AddressesOfDevicesAndProcessesAreApart) {
+TEST_F(ProfileTest, AddressesOfDevicesAndProcessesAreSeparate) {
   trace_.take(1, 10, 0x10, 64, "cuda:0");
   trace_.take(1, 20, 0x10, 32, "vulkan:0");
   trace_.give_back(1, 30, 0x10, 0, "cuda:0");
@@ -117,7 +117,7 @@ TEST_F(ProfileTest, AddressesOfDevicesAndProcessesAreApart) {
   EXPECT_EQ(one.peak_bytes, 32u);
 }
 
-TEST_F(ProfileTest, AnUnknownDeviceIsRefusedWithThoseThatAreThere) {
+TEST_F(ProfileTest, ErrorForAnUnknownDeviceListsTheDevicesOfTheTrace) {
   trace_.take(1, 10, 0x10, 64, "cuda:0");
   trace_.close();
   try {
@@ -128,20 +128,20 @@ TEST_F(ProfileTest, AnUnknownDeviceIsRefusedWithThoseThatAreThere) {
   }
 }
 
-TEST_F(ProfileTest, WithinOneOutermostRangeIsATemporary) {
+TEST_F(ProfileTest, BlockOfOneOutermostRangeIsTemporary) {
   trace_.begin(1, 100, kStep, {int64_t{1}});
   trace_.begin(1, 110, kInner);
-  trace_.take(1, 120, 0x10, 64);  // given back in the same step, outside the inner range
-  trace_.take(1, 130, 0x20, 32);  // given back in the next step
+  trace_.take(1, 120, 0x10, 64);  // freed in the same step, outside the inner range
+  trace_.take(1, 130, 0x20, 32);  // freed in the next step
   trace_.end(1, 140);
-  trace_.cut(1);  // the step goes on in the next chunk
+  trace_.cut(1);  // the step continues in the next chunk
   trace_.give_back(1, 150, 0x10);
   trace_.end(1, 160);
   trace_.begin(1, 200, kStep, {int64_t{2}});
   trace_.give_back(1, 210, 0x20);
   trace_.take(1, 220, 0x30, 16);
   trace_.end(1, 230);
-  trace_.take(1, 300, 0x40, 8);  // in no range
+  trace_.take(1, 300, 0x40, 8);  // not in a range
   trace_.give_back(1, 310, 0x40);
   const Profile profile = read({"", 100});
   EXPECT_EQ(profile.temporaries, (Temporaries{true}));
@@ -156,7 +156,7 @@ TEST_F(ProfileTest, WithinOneOutermostRangeIsATemporary) {
   EXPECT_EQ(profile.timeline[0].bytes[static_cast<size_t>(Category::Temporary)], 64u);
 }
 
-TEST_F(ProfileTest, ACategoryThatIsToldIsKept) {
+TEST_F(ProfileTest, StatedCategoryIsKept) {
   trace_.begin(1, 100, kInner);
   trace_.told(1, 110, 0x10, 100, "parameter");
   trace_.told(1, 120, 0x20, 10, "OPTIMIZER_STATE");
@@ -168,7 +168,7 @@ TEST_F(ProfileTest, ACategoryThatIsToldIsKept) {
   EXPECT_THAT(profile.temporaries, IsEmpty());
 }
 
-TEST_F(ProfileTest, TheScopeGuardProfilersFormIsRead) {
+TEST_F(ProfileTest, ScopeGuardProfilerFormatIsRead) {
   trace::Frame run{1, 1, 0, "run()", "/src/b.cc", 3}, main{2, 1, 0, "main", "", 0};
   trace_.file().stacks(trace_.id(), std::vector<trace::Module>{{1, "/bin/x", "", 0, 0}}, std::vector{run, main},
                        std::vector<trace::Stack>{{1, {1, 2}}});
@@ -193,10 +193,10 @@ TEST_F(ProfileTest, TheScopeGuardProfilersFormIsRead) {
   EXPECT_EQ(place_of(holder.frames[1]), "x");
 }
 
-TEST_F(ProfileTest, StacksOfTheHeapAreTheSameOnAllThreads) {
+TEST_F(ProfileTest, HeapStacksAreTheSameOnAllThreads) {
   trace_.module(1, "/nowhere/libgone.so", 0x1000, 0x1000, "0123");
   for (const uint32_t track : {1u, 2u}) {
-    const int64_t first = track == 1 ? 16 : 40;  // numbers are a track's own
+    const int64_t first = track == 1 ? 16 : 40;  // each track has its own numbers
     trace_.node(track, first, 1, 0x1100);
     trace_.node(track, first + 1, first, 0x1200);
     trace_.malloc(track, 10 * track, 0x10 * track, 100, first + 1);
@@ -204,7 +204,7 @@ TEST_F(ProfileTest, StacksOfTheHeapAreTheSameOnAllThreads) {
   trace_.node(1, 18, 2, 0x9000);
   trace_.malloc(1, 40, 0x50, 1, 18);
   trace_.malloc(1, 50, 0x60, 2, 0);
-  trace_.malloc(1, 60, 0x70, 4, 777);  // never told
+  trace_.malloc(1, 60, 0x70, 4, 777);  // this stack was never defined
   Profile profile = read();
   EXPECT_EQ(profile.tables.memories.at(0).device, "heap");
   ASSERT_EQ(profile.by_stack.size(), 3u);
@@ -221,7 +221,7 @@ TEST_F(ProfileTest, StacksOfTheHeapAreTheSameOnAllThreads) {
   EXPECT_THAT(cut.frames[1].function, HasSubstr("without unwind tables"));
 }
 
-TEST_F(ProfileTest, CodeInThePlaceOfUnloadedCodeIsApart) {
+TEST_F(ProfileTest, NewCodeAtAnOldAddressIsSeparate) {
   trace_.module(1, "/nowhere/liba.so", 0x1000, 0x1000, "");
   trace_.node(1, 16, 1, 0x1100);
   trace_.malloc(1, 10, 0x10, 2, 16);
@@ -234,7 +234,7 @@ TEST_F(ProfileTest, CodeInThePlaceOfUnloadedCodeIsApart) {
   EXPECT_EQ(describe(profile, profile.by_stack[1], GroupBy::Stack).name, "libb.so+0x100");
 }
 
-TEST_F(ProfileTest, ASampleStandsForItsWeight) {
+TEST_F(ProfileTest, SampleCountsWithItsWeight) {
   trace_.point(1, 10, PointKind::Allocation, kSampled, 0x10, {int64_t{100}, int64_t{0}, int64_t{512'000}});
   trace_.free(1, 20, 0x10);
   const Profile profile = read();
@@ -243,7 +243,7 @@ TEST_F(ProfileTest, ASampleStandsForItsWeight) {
   EXPECT_EQ(profile.end_bytes, 0u);
 }
 
-TEST_F(ProfileTest, WithoutAddressesSizesAreSummedUp) {
+TEST_F(ProfileTest, SizesWithoutAddressesAreAddedUp) {
   trace_.take(1, 10, 0, 64);
   trace_.take(1, 20, 0, 64);
   trace_.give_back(1, 30, 0, 96);
@@ -256,14 +256,14 @@ TEST_F(ProfileTest, WithoutAddressesSizesAreSummedUp) {
   EXPECT_EQ(profile.timeline.back().bytes, BytesByCategory{});
 }
 
-TEST_F(ProfileTest, AbsurdSizesDoNotWrap) {
+TEST_F(ProfileTest, HugeSizesDoNotOverflow) {
   for (uint64_t i = 1; i < 5; ++i) trace_.take(1, i, i, INT64_MAX);
   for (uint64_t i = 1; i < 5; ++i) trace_.give_back(1, 10 + i, i);
   const Profile profile = read({"", 10});
   EXPECT_EQ(profile.peak_bytes, UINT64_MAX);
 }
 
-TEST_F(ProfileTest, ADamagedChunkIsToldOfAndTheRestIsRead) {
+TEST_F(ProfileTest, DamagedChunkIsReportedAndTheRestIsRead) {
   trace_.take(1, 10, 0x10, 64);
   trace_.cut(1);
   trace_.take(1, 20, 0x20, 32);
@@ -279,8 +279,8 @@ TEST_F(ProfileTest, ADamagedChunkIsToldOfAndTheRestIsRead) {
   EXPECT_EQ(profile.problems.size(), 1u);
 }
 
-// Two threads, random order: against a map of what is alive.
-TEST_F(ProfileTest, RandomChangesAgreeWithAMap) {
+// Compares random changes on two threads with a map of what is alive.
+TEST_F(ProfileTest, RandomChangesMatchAMap) {
   std::mt19937_64 random(5);
   std::map<uint64_t, uint64_t> alive;
   std::vector<uint64_t> sums;
@@ -326,7 +326,7 @@ TEST_F(ProfileTest, RandomChangesAgreeWithAMap) {
   EXPECT_EQ(profile.timeline.back().bytes[static_cast<size_t>(Category::Unknown)], sum);
 }
 
-TEST(CategoryTest, NamesAreReadInAnyLetters) {
+TEST(CategoryTest, NamesAreCaseInsensitive) {
   EXPECT_EQ(category_named("PARAMETER"), Category::Parameter);
   EXPECT_EQ(category_named("optimizer state"), Category::OptimizerState);
   EXPECT_EQ(category_named("Autograd-Detail"), Category::AutogradDetail);
@@ -336,7 +336,7 @@ TEST(CategoryTest, NamesAreReadInAnyLetters) {
     EXPECT_EQ(category_named(category_name(static_cast<Category>(i))), static_cast<Category>(i));
 }
 
-TEST(FirstTellingFrameTest, IsTheOneThatIsNotTheStandardLibrarysOwn) {
+TEST(FirstTellingFrameTest, SkipsTheStandardLibrary) {
   const auto first = [](std::vector<std::string> functions) {
     std::vector<symbols::Frame> frames;
     for (std::string& function : functions) frames.emplace_back().function = std::move(function);

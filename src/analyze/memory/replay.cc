@@ -17,8 +17,8 @@ class Replay {
   Replay(BlockVisitor& visitor, const Temporaries* temporaries, uint64_t most_alive)
       : visitor_(visitor), temporaries_(temporaries), most_alive_(most_alive) {}
 
-  // Changes of one tick on several threads come in no order: the one that makes sense goes first. An address is taken
-  // when it is free and given back when it is not.
+  // Changes with the same tick on several threads have no order. The first consistent change is applied first: an
+  // address is allocated if it is free, and freed if it is not.
   void apply(std::span<const MemoryChange> moment) {
     if (moment.size() == 1 || moment.size() > kMostUntangled) {
       for (const MemoryChange& change : moment) apply(change);
@@ -40,7 +40,7 @@ class Replay {
     }
   }
 
-  // Before what happens at `now_ns`: processes that ended earlier take their memory along.
+  // Called before the changes at `now_ns`. Processes that ended earlier lose their memory.
   void end_processes(const Tables& tables, int64_t now_ns) {
     for (uint32_t process = 0; process < tables.processes.size(); ++process) {
       const int64_t end_ns = tables.processes[process].end_ns;
@@ -102,7 +102,7 @@ class Replay {
       block.category =
           change.category == Category::Unknown && is_temporary(block.number) ? Category::Temporary : change.category;
       living_.insert(block);
-    } else {  // of nobody: it cannot be told whose bytes come back
+    } else {  // belongs to no stack or range, because it is unknown whose bytes are returned
       block.stack = 0;
       block.range = block.outermost = 0;
       uint64_t& sum = sum_of(change.memory);
@@ -154,7 +154,7 @@ class Replay {
   const Temporaries* temporaries_;
   const uint64_t most_alive_;
   Living living_;
-  std::vector<uint64_t> sums_;  // of allocators that do not say where, by memory
+  std::vector<uint64_t> sums_;  // of allocators without addresses, by memory
   std::vector<const MemoryChange*> waiting_;
   std::vector<bool> has_ended_;  // by process
   ReplayCounts counts_;

@@ -13,13 +13,13 @@ namespace {
 
 constexpr uint64_t kAreaBytes = 2 << 20;
 constexpr uint64_t kEndOfAreas = (uint64_t{1} << 63) - kAreaBytes;
-constexpr size_t kMostFrames = 10'000'000;  // of all stacks; further ones stay empty
+constexpr size_t kMostFrames = 10'000'000;  // of all stacks; further stacks stay empty
 
-// Viewers reckon with numbers that have a sign: blocks beyond are left out.
+// Viewers use signed numbers, so blocks beyond their range are left out.
 bool is_shown(const Block& block) { return block.address != 0 && block.address < kEndOfAreas; }
 uint64_t shown_bytes(const Block& block) { return std::min(block.bytes, kEndOfAreas - block.address); }
 
-// Where blocks lay, in whole areas, neighbours joined.
+// The memory areas that contained blocks. Areas have a fixed granularity, and adjacent ones are joined.
 class Areas {
  public:
   void add(const Block& block) {
@@ -45,7 +45,7 @@ class Areas {
   };
   const std::map<uint64_t, Area>& all() const { return areas_; }
 
-  // The area of an address that was added, when it is asked for the first time; else the end.
+  // The area of an address that was added, at the first query for this area. The end iterator at later queries.
   std::map<uint64_t, Area>::const_iterator first_use(uint64_t address) {
     if (last_begin_ <= address && address < last_end_ && last_is_used_) return areas_.end();
     const auto found = std::prev(areas_.upper_bound(address));
@@ -56,7 +56,7 @@ class Areas {
   }
 
  private:
-  std::map<uint64_t, Area> areas_;  // by where they begin
+  std::map<uint64_t, Area> areas_;  // by begin address
   uint64_t last_begin_ = 1, last_end_ = 0;
   bool last_is_used_ = false;
 };
@@ -66,7 +66,7 @@ struct SnapshotMemory {
   std::vector<Block> left;  // by address
 };
 
-// The first pass.
+// The first pass: finds the areas and the blocks that are left.
 class AreaFinder : public BlockVisitor {
  public:
   void taken(const Block& block) override {
@@ -98,7 +98,7 @@ class SnapshotWriter : public BlockVisitor {
     finder.memories.resize(tables_->memories.size());
 
     pickle_.begin_dict();
-    pickle_.key("device_traces");  // first, as what is shared first is named in the fewest bytes
+    pickle_.key("device_traces");  // first, because texts that are shared first get the shortest references
     pickle_.begin_list();
     for (memory_ = 0; memory_ < finder.memories.size(); ++memory_) {
       areas_ = &finder.memories[memory_].areas;
@@ -213,7 +213,7 @@ class SnapshotWriter : public BlockVisitor {
     }
   }
 
-  // Blocks of a sample stand for more than there is room for.
+  // A sampled block stands for more bytes than there is room for.
   static uint64_t size_within(std::vector<Block>::iterator block, std::vector<Block>::iterator all_end, uint64_t end) {
     const auto next = std::next(block);
     const uint64_t limit = next == all_end ? end : std::min(end, next->address);
@@ -236,7 +236,7 @@ class SnapshotWriter : public BlockVisitor {
   PickleWriter pickle_;
   Tables* tables_ = nullptr;
   size_t memory_ = 0;
-  Areas* areas_ = nullptr;  // of this memory
+  Areas* areas_ = nullptr;  // areas of the current memory
   std::unordered_map<StackId, uint32_t> frames_;
   size_t frames_written_ = 0;
 };

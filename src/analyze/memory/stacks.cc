@@ -9,9 +9,9 @@ namespace kymo::memory {
 
 namespace {
 
-constexpr size_t kMostStackNodes = 16'000'000;  // a gigabyte of them: a trace is not trusted to have less
+constexpr size_t kMostStackNodes = 16'000'000;  // a gigabyte of nodes, because a trace may contain any number of them
 constexpr size_t kMostFilesOfAProcess = 10'000;
-constexpr size_t kMostFramesOfAStack = 10'000;  // more than any recorder follows
+constexpr size_t kMostFramesOfAStack = 10'000;  // more than any recorder captures
 
 constexpr uint64_t spread(uint64_t bits) {
   bits *= 0x9E3779B97F4A7C15u;
@@ -75,7 +75,7 @@ void Stacks::loaded(uint32_t process_number, std::string path, std::string build
     takes_a_place |= !same && base < file.base + file.size && file.base < base + size;
   }
   if (is_known || one.files.size() >= kMostFilesOfAProcess) return;
-  if (takes_a_place) ++one.era;  // addresses there mean something else from now on
+  if (takes_a_place) ++one.era;  // from now on, these addresses have another meaning
   one.files.push_back({std::move(path), std::move(build_id), base, size, one.era});
 }
 
@@ -104,8 +104,8 @@ StackId Stacks::listed(uint32_t process_number, const trace::WriterInfo& writer,
   return id;
 }
 
-// What was loaded there when the address was met: a file is stated before the first address in it, or, by another
-// thread, a moment later.
+// The file that was loaded at this address when the address was recorded. A file is stated before the first address in
+// it, or a moment later by another thread.
 const Stacks::LoadedFile* Stacks::file_at(const Place& place) const {
   if (place.process >= processes_.size() || place.value == 0) return nullptr;
   const LoadedFile* found = nullptr;
@@ -147,7 +147,7 @@ std::vector<symbols::Frame> Stacks::frames(StackId stack) {
 }
 
 size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
-  // The C library's, the C++ library's, and the wrappers of common libraries and languages.
+  // Functions of the C library, of the C++ library, and wrappers of common libraries and languages.
   constexpr std::string_view kAllocating[] = {"operator new",     "malloc",
                                               "calloc",           "realloc",
                                               "posix_memalign",   "aligned_alloc",
@@ -168,7 +168,7 @@ size_t first_informative_frame(const std::vector<symbols::Frame>& frames) {
                                               "c10::StorageImpl", "c10::DefaultMobileCPUAllocator"};
   const auto is_allocating = [&](const symbols::Frame& frame) {
     const std::string_view function = frame.function;
-    // A template's name has its result before it: "at::TensorBase at::detail::_empty_generic<long>(…)".
+    // The name of a template function begins with its result: "at::TensorBase at::detail::_empty_generic<long>(…)".
     const size_t arguments = std::min(function.find('('), function.size());
     const auto begins_name = [&](std::string_view begin) {
       if (function.starts_with(begin)) return true;

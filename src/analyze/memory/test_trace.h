@@ -1,4 +1,4 @@
-// For the tests: traces with allocations, written the way each source of them does.
+// For tests: traces with allocations, in the form of each source of allocations.
 #pragma once
 
 #include <string>

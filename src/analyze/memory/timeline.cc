@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kNever = SIZE_MAX;
 
-// Sizes are anybody's word: a sum of them stays at its ends instead of wrapping.
+// The sizes are not trusted. So a sum of them stops at its min or max instead of wrapping.
 class InUse {
  public:
   void add(uint64_t bytes) { bytes_ = bytes > UINT64_MAX - bytes_ ? UINT64_MAX : bytes_ + bytes; }
@@ -34,8 +34,8 @@ void sort_by_size(std::vector<size_t>& which, std::span<const Change> changes) {
 Timeline make_timeline(std::span<const Change> changes) {
   Timeline timeline;
   timeline.in_use.reserve(changes.size());
-  std::unordered_map<uint64_t, size_t, base::SeededHash> alive;  // by address, the change that took it
-  std::vector<size_t> freed_at(changes.size(), kNever);          // by the change that took it
+  std::unordered_map<uint64_t, size_t, base::SeededHash> alive;  // by address: the change that allocated it
+  std::vector<size_t> freed_at(changes.size(), kNever);          // by the change that allocated it
   InUse in_use;
   uint64_t anonymous = 0;
 

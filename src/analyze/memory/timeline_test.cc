@@ -12,14 +12,14 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(TimelineTest, NothingHappenedIsEmpty) {
+TEST(TimelineTest, NoChangesGiveAnEmptyTimeline) {
   const Timeline timeline = make_timeline({});
   EXPECT_THAT(timeline.in_use, IsEmpty());
   EXPECT_EQ(timeline.peak_bytes, 0u);
   EXPECT_THAT(timeline.alive_at_peak, IsEmpty());
 }
 
-TEST(TimelineTest, PeakAndWhatWasAliveThen) {
+TEST(TimelineTest, PeakAndAllocationsAliveAtThePeakAreFound) {
   const std::vector<Change> changes = {{1, 0x10, 100},  {2, 0x20, 300}, {3, 0x30, 200},
                                        {4, 0x20, -300}, {5, 0x40, 50},  {6, 0x30, -200}};
   const Timeline timeline = make_timeline(changes);
@@ -31,7 +31,7 @@ TEST(TimelineTest, PeakAndWhatWasAliveThen) {
   EXPECT_EQ(timeline.unknown_frees, 0u);
 }
 
-TEST(TimelineTest, TheFirstOfEqualPeaksIsTheOne) {
+TEST(TimelineTest, FirstOfEqualPeaksIsUsed) {
   const std::vector<Change> changes = {{1, 0x10, 8}, {2, 0x10, -8}, {3, 0x20, 8}};
   const Timeline timeline = make_timeline(changes);
   EXPECT_EQ(timeline.peak_at, 0u);
@@ -39,14 +39,14 @@ TEST(TimelineTest, TheFirstOfEqualPeaksIsTheOne) {
   EXPECT_THAT(timeline.never_freed, ElementsAre(2));
 }
 
-TEST(TimelineTest, ReturnOfWhatWasTakenBeforeChangesNothing) {
+TEST(TimelineTest, FreeOfAnUnknownAddressChangesNothing) {
   const std::vector<Change> changes = {{1, 0x10, -64}, {2, 0x20, 32}, {3, 0x30, -16}};
   const Timeline timeline = make_timeline(changes);
   EXPECT_THAT(timeline.in_use, ElementsAre(0, 32, 32));
   EXPECT_EQ(timeline.unknown_frees, 2u);
 }
 
-TEST(TimelineTest, AddressTakenAgainCountsAsFreed) {
+TEST(TimelineTest, ReusedAddressCountsAsFreed) {
   const std::vector<Change> changes = {{1, 0x10, 64}, {2, 0x10, 32}, {3, 0x10, -32}, {4, 0x10, -64}};
   const Timeline timeline = make_timeline(changes);
   EXPECT_THAT(timeline.in_use, ElementsAre(64, 32, 0, 0));
@@ -55,12 +55,12 @@ TEST(TimelineTest, AddressTakenAgainCountsAsFreed) {
   EXPECT_THAT(timeline.never_freed, IsEmpty());
 }
 
-TEST(TimelineTest, ReturnGivesBackWhatWasTakenWhateverItSays) {
+TEST(TimelineTest, FreeReturnsTheAllocatedSizeWhateverItStates) {
   const std::vector<Change> changes = {{1, 0x10, 64}, {2, 0x10, -1000}};
   EXPECT_THAT(make_timeline(changes).in_use, ElementsAre(64, 0));
 }
 
-TEST(TimelineTest, WithoutAddressesSizesAreSummedUp) {
+TEST(TimelineTest, SizesWithoutAddressesAreAddedUp) {
   const std::vector<Change> changes = {{1, 0, 64}, {2, 0, 64}, {3, 0, -96}, {4, 0, -96}};
   const Timeline timeline = make_timeline(changes);
   EXPECT_THAT(timeline.in_use, ElementsAre(64, 128, 32, 0));
@@ -68,7 +68,7 @@ TEST(TimelineTest, WithoutAddressesSizesAreSummedUp) {
   EXPECT_THAT(timeline.alive_at_peak, IsEmpty());
 }
 
-TEST(TimelineTest, AbsurdSizesDoNotWrap) {
+TEST(TimelineTest, HugeSizesDoNotOverflow) {
   const std::vector<Change> changes = {{1, 1, INT64_MAX}, {2, 2, INT64_MAX}, {3, 3, INT64_MAX},
                                        {4, 4, INT64_MIN}, {5, 0, INT64_MIN}, {6, 1, INT64_MIN}};
   const Timeline timeline = make_timeline(changes);
@@ -76,7 +76,7 @@ TEST(TimelineTest, AbsurdSizesDoNotWrap) {
   EXPECT_EQ(timeline.unknown_frees, 2u);
 }
 
-TEST(TimelineTest, RandomChangesAgreeWithAMapOfWhatIsAlive) {
+TEST(TimelineTest, RandomChangesMatchAMapOfLiveAllocations) {
   std::mt19937_64 random(7);
   std::vector<Change> changes;
   for (uint64_t time = 0; time < 20'000; ++time) {

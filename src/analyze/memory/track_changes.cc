@@ -7,9 +7,9 @@ namespace kymo::memory {
 
 namespace {
 
-constexpr size_t kMostRangeNames = 65'536;  // of a process; further ones are one
+constexpr size_t kMostRangeNames = 65'536;  // per process; further names are combined
 constexpr std::string_view kOtherNames = "(other names)";
-constexpr uint64_t kFirstStackNode = 16;  // those below say how a stack ends
+constexpr uint64_t kFirstStackNode = 16;  // smaller numbers tell how a stack ends
 constexpr uint64_t kNodesAhead = 65'536;
 constexpr size_t kMostMemories = 4'096;
 
@@ -54,7 +54,7 @@ void TrackChanges::read(const trace::Reader& reader, const trace::EventChunk& ch
 
   order_.arrange(batch_, batch_.opening);
   if (order_.kept_open() < order_.still_open()) {
-    // The chunk contradicts itself: something that is open before neither ends in it nor is open after.
+    // The chunk contradicts itself: a range is open before the chunk, does not end in it and is not open after it.
     batch_.opening.resize(order_.kept_open());
     order_.arrange(batch_, batch_.opening);
   }
@@ -82,7 +82,7 @@ void TrackChanges::read(const trace::Reader& reader, const trace::EventChunk& ch
 }
 
 void TrackChanges::begin(uint64_t start, uint32_t range) {
-  // One that goes on from the chunk before is the same as there.
+  // A range that continues from the previous chunk keeps its number.
   if (open_.empty() && (outermost_ == 0 || start != outermost_start_)) {
     outermost_ = ++next_outermost_;
     outermost_start_ = start;
@@ -150,11 +150,11 @@ void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
 }
 
 void TrackChanges::add_node(const PointFields& fields, std::span<const Value> row) {
-  const uint64_t node = fields.node(row).value_or(0);  // a row may be shorter than its class says
+  const uint64_t node = fields.node(row).value_or(0);  // a row may be shorter than its class states
   if (node < kFirstStackNode) return;
   const StackId stack =
       process_.tables.stacks.called(stack_at(fields.parent(row)), process_.number, fields.address(row));
-  if (node >= 2 * ++told_nodes_ + kNodesAhead) {  // numbers are given in order, but not everyone's word is good
+  if (node >= 2 * ++told_nodes_ + kNodesAhead) {  // numbers are assigned in order, but may be forged
     far_nodes_[node] = stack;
     return;
   }

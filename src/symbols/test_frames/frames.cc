@@ -1,5 +1,5 @@
-// A library of functions to be found on a stack. Compiled with frame pointers, without them, and without debug
-// information (CMakeLists.txt); its tests load it.
+// A library of functions that tests find on a stack. It is compiled with frame pointers, without them, and without
+// debug information (CMakeLists.txt); its tests load it.
 #include "symbols/test_frames/frames.h"
 
 namespace frames {
@@ -8,7 +8,7 @@ namespace {
 
 inline __attribute__((always_inline)) int call(Callback callback, void* argument) {
   const int result = callback(argument);  // line: callback
-  asm volatile("" ::: "memory");          // not a tail call, which leaves no frame
+  asm volatile("" ::: "memory");          // prevents a tail call, which leaves no frame
   return result + 1;
 }
 

@@ -1,4 +1,4 @@
-// The device work of a whole program, captured, looked at and replayed by the command.
+// The device work of a complete program: captured, inspected and replayed by the command.
 #include <filesystem>
 
 #include "kymo/device.h"
@@ -10,11 +10,11 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// Programs use the first device that they can; this looks for one that is no Vulkan on a processor, as that may be one
-// that only a test program can use.
+// Programs use the first device that they can use. This looks for one that is not Vulkan on a CPU, because that may be
+// a device that only a test program can use.
 std::string some_device() {
   const char* found = getenv("OCL_ICD_FILENAMES");
-  const std::string drivers = found != nullptr ? found : "";  // ocl-icd cuts it, in the environment itself
+  const std::string drivers = found != nullptr ? found : "";  // ocl-icd truncates it in the environment
   std::string name;
   for (const auto& backend : device::list_devices())
     if (backend.backend != "vulkan" && !backend.devices.empty() && name.empty()) name = backend.devices[0].name;
@@ -40,7 +40,7 @@ class CaptureCommandTest : public EndToEnd {
   const std::string device_ = some_device();
 };
 
-TEST_F(CaptureCommandTest, AProgramsWorkIsReplayedBitForBit) {
+TEST_F(CaptureCommandTest, TheWorkOfAProgramIsReplayedBitForBit) {
   const Ending captured = capture_denoise();
   ASSERT_EQ(captured.code, 0) << captured.err;
   ASSERT_TRUE(fs::exists(file("0000-denoise.kycap/manifest.json")));
@@ -66,7 +66,7 @@ TEST_F(CaptureCommandTest, AProgramsWorkIsReplayedBitForBit) {
   EXPECT_THAT(json.out, HasSubstr("\"mismatches\": []"));
 }
 
-TEST_F(CaptureCommandTest, WithoutLeaveThereIsNoCapture) {
+TEST_F(CaptureCommandTest, WithoutPermissionThereIsNoCapture) {
   ASSERT_EQ(run_here({program("kymo_denoise")}, {{"KYMO_CAPTURE_ENABLED", "0"}}).code, 0);
   EXPECT_FALSE(fs::exists(file("0000-denoise.kycap")));
 }

@@ -1,4 +1,4 @@
-// What is recorded comes back as it was said: names, arguments, counters, flows, threads; and within bounds.
+// What is recorded is read back unchanged: names, arguments, counters, flows, threads; and within limits.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -23,7 +23,7 @@ class ContentsTest : public EndToEnd {
   }
 };
 
-TEST_F(ContentsTest, MoreNamesThanAnyRegistryHolds) {
+TEST_F(ContentsTest, MoreNamesThanTheRegistryHoldsAreRecorded) {
   const Readback trace = record("names");
   EXPECT_TRUE(sound_and_complete(trace));
   constexpr size_t kNames = 100000, kLate = 400;
@@ -41,7 +41,7 @@ TEST_F(ContentsTest, MoreNamesThanAnyRegistryHolds) {
   }
 }
 
-TEST_F(ContentsTest, TextsOfAMegabyteAreCutAndCounted) {
+TEST_F(ContentsTest, TextsOfAMegabyteAreTruncatedAndCounted) {
   const Readback trace = record("long");
   EXPECT_TRUE(sound(trace));
   ASSERT_EQ(trace.ranges.size(), 12u);
@@ -63,7 +63,7 @@ TEST_F(ContentsTest, TextsOfAMegabyteAreCutAndCounted) {
   EXPECT_EQ(trace.lost(), 20u);
 }
 
-TEST_F(ContentsTest, MoreArgumentsThanAnEventKeepsAreCounted) {
+TEST_F(ContentsTest, TooManyArgumentsAreCounted) {
   const Readback trace = record("arguments");
   EXPECT_TRUE(sound(trace));
   const auto few = trace.ranges_named("few"), many = trace.ranges_named("many");
@@ -71,7 +71,7 @@ TEST_F(ContentsTest, MoreArgumentsThanAnEventKeepsAreCounted) {
   ASSERT_EQ(many.size(), 1u) << trace.summary();
   EXPECT_EQ(trace.detail_of(*few[0]).arguments.size(), 20u);
   auto kept = trace.detail_of(*many[0]).arguments;
-  std::erase_if(kept, [](const Argument& argument) { return argument.name.empty(); });  // its name, where carried
+  std::erase_if(kept, [](const Argument& argument) { return argument.name.empty(); });  // its name, if carried
   ASSERT_GE(kept.size(), 31u);
   for (size_t i = 0; i < kept.size(); ++i) {
     EXPECT_EQ(kept[i].name, "argument " + std::to_string(i));
@@ -80,7 +80,7 @@ TEST_F(ContentsTest, MoreArgumentsThanAnEventKeepsAreCounted) {
   EXPECT_TRUE(kept.size() == 40 || trace.lost() > 0) << "what is cut is counted";
 }
 
-TEST_F(ContentsTest, ArgumentsOfEveryType) {
+TEST_F(ContentsTest, ArgumentsOfEveryTypeAreRecorded) {
   const Readback trace = record("types");
   EXPECT_TRUE(sound_and_complete(trace));
   ASSERT_EQ(trace.points_count("types"), 1u);
@@ -113,7 +113,7 @@ TEST_F(ContentsTest, ArgumentsOfEveryType) {
   EXPECT_EQ(by_name["pointer"].bits, trace.points_named("types again")[0]->number);
 }
 
-TEST_F(ContentsTest, PlacesInANameAreFilledWhenItIsRead) {
+TEST_F(ContentsTest, PlaceholdersInANameAreFilledByTheReader) {
   const Readback trace = record("types");
   const auto steps = trace.ranges_named("step {} of {}: {}");
   ASSERT_EQ(steps.size(), 3u) << trace.summary();
@@ -131,7 +131,7 @@ TEST_F(ContentsTest, PlacesInANameAreFilledWhenItIsRead) {
   EXPECT_EQ(trace.count("called"), 1u);
 }
 
-TEST_F(ContentsTest, CategoriesAndColours) {
+TEST_F(ContentsTest, CategoriesAndColoursAreRecorded) {
   const Readback trace = record("types");
   const auto coloured = trace.ranges_named("coloured");
   ASSERT_EQ(coloured.size(), 2u);
@@ -141,7 +141,7 @@ TEST_F(ContentsTest, CategoriesAndColours) {
   EXPECT_EQ(trace.detail_of(*coloured[1]).colour, 0u);
 }
 
-TEST_F(ContentsTest, CountersFlowsAndThreadNames) {
+TEST_F(ContentsTest, CountersFlowsAndThreadNamesAreRecorded) {
   const Readback trace = record("moments");
   EXPECT_TRUE(sound_and_complete(trace));
   const auto queue = trace.points_named("queue"), load = trace.points_named("load"), size = trace.points_named("size");
@@ -165,7 +165,7 @@ TEST_F(ContentsTest, CountersFlowsAndThreadNames) {
   EXPECT_EQ(names, (std::set<std::string>{"the main thread, whose name is much too long to", "renamed"}));
 }
 
-TEST_F(ContentsTest, RangesAcrossThreads) {
+TEST_F(ContentsTest, RangesAcrossThreadsAreRecorded) {
   const Readback trace = record("across");
   EXPECT_TRUE(sound_and_complete(trace));
   std::map<uint64_t, std::pair<uint32_t, uint64_t>> begun;  // by handle: where and when
@@ -187,7 +187,7 @@ TEST_F(ContentsTest, RangesAcrossThreads) {
   EXPECT_EQ(ended.size(), 3u);
 }
 
-TEST_F(ContentsTest, MistakesAreInTheLedgerAndHarmNothing) {
+TEST_F(ContentsTest, MistakesAreInTheLedgerAndDoNoHarm) {
   const Readback trace = record("mistakes");
   EXPECT_TRUE(sound(trace));
   EXPECT_EQ(trace.lost(LossCause::UnknownRange), 5u) << trace.summary();
@@ -196,7 +196,7 @@ TEST_F(ContentsTest, MistakesAreInTheLedgerAndHarmNothing) {
   EXPECT_EQ(trace.count("fine"), 1u);
 }
 
-TEST_F(ContentsTest, ProgramInC) {
+TEST_F(ContentsTest, AProgramInCIsRecorded) {
   const Ending ending = run_traced(file("a.kymo"), {program("plain")});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   const Readback trace = read_back(file("a.kymo"), Detail::Arguments);

@@ -1,4 +1,4 @@
-// The daemon among users, namespaces and guests that behave badly: real processes, and what each of them gets.
+// The daemon with several users, namespaces and clients that behave badly: real processes, and what each of them gets.
 #include <sys/un.h>
 
 #include "ondemand.h"
@@ -15,7 +15,7 @@ constexpr uid_t kHer = 65533, kHim = 65532;
 
 class DaemonTest : public WithDaemon {
  protected:
-  // A connection that says nothing.
+  // A connection that sends nothing.
   static Socket silent(const std::string& path) {
     Socket socket(AF_UNIX, SOCK_SEQPACKET);
     sockaddr_un address{};
@@ -67,7 +67,7 @@ class TwoUsersTest : public DaemonTest {
   }
 };
 
-TEST_F(TwoUsersTest, EachSeesAndTriggersItsOwnAndRootBoth) {
+TEST_F(TwoUsersTest, EachUserSeesAndTriggersTheirOwnProgramsAndRootSeesAll) {
   struct stat status {};
   ASSERT_EQ(stat(socket().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0666u) << "everybody may connect, and is told apart then";
@@ -91,7 +91,7 @@ TEST_F(TwoUsersTest, EachSeesAndTriggersItsOwnAndRootBoth) {
   expect_private(trace_in("all", his), kHim);
 }
 
-TEST_F(TwoUsersTest, WhatIsAskedForGoesOnlyWhereTheProgramsUserMayWrite) {
+TEST_F(TwoUsersTest, TracesGoOnlyWhereTheUserOfTheProgramMayWrite) {
   const Process hers = serve_as(kHer), his = serve_as(kHim);
   const Ending asked = trigger_as(0, "serves", "hers");
   EXPECT_EQ(asked.code, 1) << asked.out << asked.err;
@@ -99,7 +99,7 @@ TEST_F(TwoUsersTest, WhatIsAskedForGoesOnlyWhereTheProgramsUserMayWrite) {
   EXPECT_FALSE(std::filesystem::exists(trace_in("hers", his)));
 }
 
-TEST_F(TwoUsersTest, NobodyTakesBackWhatAnotherAskedFor) {
+TEST_F(TwoUsersTest, AUserCannotCancelTheRequestOfAnotherUser) {
   const Process hers = serve_as(kHer);
   EXPECT_EQ(kymo_as(kHer, {"trigger", "--all", "--duration", "1h", "--no-wait", "-o", file("hers/x.kymo")}).code, 0);
   wait_until_doing(hers, "recording");
@@ -109,7 +109,7 @@ TEST_F(TwoUsersTest, NobodyTakesBackWhatAnotherAskedFor) {
   EXPECT_EQ(kymo_as(kHer, {"cancel", "--all"}).code, 0);
 }
 
-TEST_F(TwoUsersTest, UsersOwnDaemonIsForThatUserAlone) {
+TEST_F(TwoUsersTest, ADaemonOfAUserServesOnlyThatUser) {
   const Environment hers = {{"XDG_RUNTIME_DIR", file("hers")}, {"KYMO_DAEMON", "1"}};
   const Process daemon = start({program("kymod"), "--quiet"}, {.environment = hers, .user = kHer});
   const Process served = start({program("serves")}, {.environment = hers, .user = kHer});
@@ -128,13 +128,13 @@ TEST_F(TwoUsersTest, UsersOwnDaemonIsForThatUserAlone) {
   EXPECT_EQ(refused.code, 1) << refused.out;
   chmod(file("hers").c_str(), 0755);
   chmod(file("hers/kymo").c_str(), 0755);
-  chmod(path.c_str(), 0666);  // even where the way to it is open
+  chmod(path.c_str(), 0666);  // even if the path to it is open
   const Ending told = run(ps, {.environment = {}, .user = kHim});
   EXPECT_EQ(told.code, 1) << told.out;
   EXPECT_THAT(told.err, HasSubstr("65533")) << "whose it is";
 }
 
-TEST_F(TwoUsersTest, ProgramTrustsNoDaemonOfSomebodyElse) {
+TEST_F(TwoUsersTest, AProgramDoesNotTrustADaemonOfAnotherUser) {
   const std::string path = file("his/kymod.sock");
   const Process daemon = start({program("kymod"), "--quiet", "--socket", path}, {.environment = {}, .user = kHim});
   chmod(file("his").c_str(), 0755);
@@ -150,7 +150,7 @@ TEST_F(TwoUsersTest, ProgramTrustsNoDaemonOfSomebodyElse) {
 
 // ---- Namespaces ----------------------------------------------------------------------------------------------------
 
-TEST_F(DaemonTest, ProgramInANetworkNamespaceOfItsOwnIsServedByAPath) {
+TEST_F(DaemonTest, AProgramInItsOwnNetworkNamespaceIsServedByAPath) {
   if (run({"/usr/bin/unshare", "-n", "/bin/true"}).code != 0) GTEST_SKIP() << "no network namespace can be made here";
   const Process served =
       start({"/usr/bin/unshare", "-n", program("serves")}, {.environment = {{"KYMO_DAEMON", socket()}}});
@@ -160,20 +160,20 @@ TEST_F(DaemonTest, ProgramInANetworkNamespaceOfItsOwnIsServedByAPath) {
   EXPECT_TRUE(std::filesystem::exists(trace_of(served)));
 }
 
-TEST_F(DaemonTest, ProgramInAPidNamespaceOfItsOwnIsKnownByBothItsNumbers) {
+TEST_F(DaemonTest, AProgramInItsOwnPidNamespaceIsKnownByBothPids) {
   if (run({"/usr/bin/unshare", "-p", "-f", "/bin/true"}).code != 0) GTEST_SKIP() << "no pid namespace can be made here";
   const Process outer =
       start({"/usr/bin/unshare", "-p", "-f", program("serves")}, {.environment = {{"KYMO_DAEMON", socket()}}});
-  wait_until_connected(outer);  // whose child it is
+  wait_until_connected(outer);  // the program is its child
   const Ending done = trigger_all();
   EXPECT_EQ(done.code, 0) << done.out << done.err;
   EXPECT_TRUE(std::filesystem::exists(file("t-1.kymo"))) << "named by the number that the program knows";
   EXPECT_THAT(done.out, HasSubstr(file("t-1.kymo")));
 }
 
-// ---- Bad guests ----------------------------------------------------------------------------------------------------
+// ---- Bad clients ---------------------------------------------------------------------------------------------------
 
-TEST_F(DaemonTest, HundredsThatSayNothingKeepNobodyFromBeingServed) {
+TEST_F(DaemonTest, HundredsOfSilentClientsDoNotBlockOthers) {
   const Process served = serve();
   std::vector<Socket> guests;
   for (int i = 0; i < 300; ++i) guests.push_back(silent(socket()));
@@ -181,7 +181,7 @@ TEST_F(DaemonTest, HundredsThatSayNothingKeepNobodyFromBeingServed) {
   EXPECT_EQ(done.code, 0) << done.out << done.err;
 }
 
-TEST_F(DaemonTest, WithoutDescriptorsItRefusesAndServesWhoIsThere) {
+TEST_F(DaemonTest, WithoutFreeDescriptorsItRefusesAndServesExistingClients) {
   kill_daemon();
   daemon_.emplace(start({"/bin/sh", "-c", "ulimit -n 32 && exec " + program("kymod") + " --socket " + socket()}));
   wait_until("the daemon", [this] { return kymo({"ps"}).code == 0; });
@@ -200,7 +200,7 @@ TEST_F(DaemonTest, WithoutDescriptorsItRefusesAndServesWhoIsThere) {
   EXPECT_EQ(trigger_all().code, 0);
 }
 
-TEST_F(DaemonTest, CommandThatDoesNotReadHurtsNobody) {
+TEST_F(DaemonTest, ACommandThatDoesNotReadDoesNotAffectOthers) {
   const Process served = serve();
   Process stopped = start_kymo({"trigger", "--all", "--duration", "500ms", "-o", pattern()});
   wait_until_doing(served, "recording");
@@ -212,7 +212,7 @@ TEST_F(DaemonTest, CommandThatDoesNotReadHurtsNobody) {
   EXPECT_EQ(stopped.wait().code, 0) << "it was kept for it";
 }
 
-TEST_F(DaemonTest, AllProgramsFindADaemonThatIsKilledOverAndOver) {
+TEST_F(DaemonTest, AllProgramsReconnectToADaemonThatIsKilledRepeatedly) {
   std::vector<Process> programs;
   for (int i = 0; i < 5; ++i) programs.push_back(serve());
   for (int i = 0; i < 3; ++i) {
@@ -225,7 +225,7 @@ TEST_F(DaemonTest, AllProgramsFindADaemonThatIsKilledOverAndOver) {
   for (const Process& one : programs) EXPECT_TRUE(std::filesystem::exists(trace_of(one)));
 }
 
-TEST_F(DaemonTest, StoppedInTheMiddleItLeavesNoSocketAndTheTraceIsCompleted) {
+TEST_F(DaemonTest, StoppingItDuringATraceLeavesNoSocketAndTheTraceIsCompleted) {
   const Process served = serve();
   EXPECT_EQ(kymo({"trigger", "--all", "--duration", "300ms", "--no-wait", "-o", pattern()}).code, 0);
   daemon_->signal(SIGTERM);
@@ -237,7 +237,7 @@ TEST_F(DaemonTest, StoppedInTheMiddleItLeavesNoSocketAndTheTraceIsCompleted) {
 
 // ---- Outputs -------------------------------------------------------------------------------------------------------
 
-TEST_F(DaemonTest, LinkInPlaceOfTheOutputIsNotFollowed) {
+TEST_F(DaemonTest, ASymlinkAtTheOutputIsNotFollowed) {
   const Process served = serve();
   write_file(file("victim"), "precious");
   std::filesystem::create_symlink(file("victim"), trace_of(served));
@@ -247,7 +247,7 @@ TEST_F(DaemonTest, LinkInPlaceOfTheOutputIsNotFollowed) {
   EXPECT_EQ(contents_of(file("victim")), "precious");
 }
 
-TEST_F(DaemonTest, LinkThatLeadsOutOfTheAllowedFolderIsRefused) {
+TEST_F(DaemonTest, ASymlinkOutOfTheAllowedFolderIsRefused) {
   kill_daemon();
   for (const char* name : {"allowed", "elsewhere"}) std::filesystem::create_directory(file(name));
   std::filesystem::create_symlink(file("elsewhere"), file("allowed/link"));

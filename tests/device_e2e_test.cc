@@ -1,4 +1,4 @@
-// Work on real devices, from a program that only uses them to what is in its trace.
+// Work on real devices: from a program that only uses them, to the contents of its trace.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ using trace::TrackKind;
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// Looking for OpenCL devices cuts OCL_ICD_FILENAMES at its first colon, in the environment itself (ocl-icd's doing):
-// the programs that are started here are to see it whole.
+// Searching for OpenCL devices truncates OCL_ICD_FILENAMES at its first colon, in the environment (ocl-icd does this).
+// The programs that are started here must get the complete value.
 std::vector<std::string> devices() {
   const char* found = getenv("OCL_ICD_FILENAMES");
   const std::string drivers = found != nullptr ? found : "";
@@ -68,7 +68,7 @@ std::string device_test_name(const ::testing::TestParamInfo<std::string>& info) 
 }
 INSTANTIATE_TEST_SUITE_P(, DeviceWorkTest, ::testing::ValuesIn(devices()), device_test_name);
 
-TEST_P(DeviceWorkTest, EveryOperationIsOnItsQueuesTrack) {
+TEST_P(DeviceWorkTest, EveryOperationIsOnTheTrackOfItsQueue) {
   const Ending ending = run_on_device(file("a.kymo"), {});
   ASSERT_EQ(ending.code, 0) << ending.err;
   const Readback trace = read_back(file("a.kymo"), Detail::Arguments);
@@ -96,7 +96,7 @@ TEST_P(DeviceWorkTest, EveryOperationIsOnItsQueuesTrack) {
   ASSERT_EQ(down.size(), 1u);
   ASSERT_EQ(fills.size(), 3u);
   EXPECT_EQ(number(trace, *down[0], "bytes"), kMiB);
-  // A device that times submissions has no rate of a copy that shared one.
+  // A device that times submissions has no rate for a copy that shared a submission.
   const auto& arguments = trace.detail_of(*down[0]).arguments;
   if (std::ranges::find(arguments, "operations_in_this_time", &Argument::name) == arguments.end())
     EXPECT_GT(real(trace, *down[0], "GB_per_s"), 0);
@@ -105,7 +105,7 @@ TEST_P(DeviceWorkTest, EveryOperationIsOnItsQueuesTrack) {
   EXPECT_EQ(number(trace, *fills[0], "bytes"), kMiB);
 }
 
-TEST_P(DeviceWorkTest, EachLaunchIsTiedToItsWork) {
+TEST_P(DeviceWorkTest, EachLaunchIsLinkedToItsWork) {
   ASSERT_EQ(run_on_device(file("a.kymo"), {}).code, 0);
   const Readback trace = read_back(file("a.kymo"), Detail::Arguments);
   std::map<uint64_t, const Event*> launches;
@@ -116,7 +116,7 @@ TEST_P(DeviceWorkTest, EachLaunchIsTiedToItsWork) {
     EXPECT_EQ(launches.count(kernel->correlation), 1u);
 }
 
-TEST_P(DeviceWorkTest, DeviceTimesFallBetweenTheHostsWithinTheStatedError) {
+TEST_P(DeviceWorkTest, DeviceTimesAreBetweenTheHostTimesWithinTheStatedError) {
   const Ending ending = run_on_device(file("a.kymo"), {});
   ASSERT_EQ(ending.code, 0) << ending.err;
   uint64_t begin = 0, end = 0;
@@ -130,7 +130,7 @@ TEST_P(DeviceWorkTest, DeviceTimesFallBetweenTheHostsWithinTheStatedError) {
     const double error = static_cast<double>(clock.error_ns()) + 1000;
     const auto started = static_cast<double>(clock.to_realtime_ns(kernel->start));
     const auto ended = static_cast<double>(clock.to_realtime_ns(kernel->end));
-    if (ended < static_cast<double>(begin)) continue;  // the one before
+    if (ended < static_cast<double>(begin)) continue;  // the previous one
     EXPECT_GE(started, static_cast<double>(begin) - error);
     EXPECT_LE(ended, static_cast<double>(end) + error);
     EXPECT_LT(clock.error_ns(), 1'000'000u) << "a millisecond is no use to anyone";
@@ -139,7 +139,7 @@ TEST_P(DeviceWorkTest, DeviceTimesFallBetweenTheHostsWithinTheStatedError) {
   EXPECT_GE(seen, 40u);
 }
 
-TEST_P(DeviceWorkTest, AllocationsAreToldWithTheirBytes) {
+TEST_P(DeviceWorkTest, AllocationsAreReportedWithTheirBytes) {
   ASSERT_EQ(run_on_device(file("a.kymo"), {}).code, 0);
   const Readback trace = read_back(file("a.kymo"), Detail::Arguments);
   size_t allocations = 0, frees = 0;
@@ -168,7 +168,7 @@ TEST_P(DeviceWorkTest, DeviceRangesMayOverlap) {
   }
 }
 
-TEST_P(DeviceWorkTest, SessionsGetTheirOwnWorkAndAllOfIt) {
+TEST_P(DeviceWorkTest, EachSessionHasAllOfItsOwnWork) {
   const Ending ending = run({program("device_work"), "sessions", file("a.kymo"), file("b.kymo")},
                             {.environment = {{"KYMO_DEVICE", GetParam()}}});
   ASSERT_EQ(ending.code, 0) << ending.err;
@@ -182,13 +182,13 @@ TEST_P(DeviceWorkTest, SessionsGetTheirOwnWorkAndAllOfIt) {
 TEST_P(DeviceWorkTest, AForkedChildIsRefusedAndStillRecords) {
   const Ending ending = run_on_device(file("a.kymo"), {"child"});
   EXPECT_EQ(ending.code, 7) << ending.err;
-  collect::recover(file("a.kymo"));  // the child left by _exit
+  collect::recover(file("a.kymo"));  // the child ended with _exit
   const Readback trace = read_back(file("a.kymo"));
   EXPECT_EQ(trace.points_count("in the child"), 1u);
   EXPECT_EQ(on(trace, "scale", TrackKind::DeviceQueue).size(), 41u);
 }
 
-TEST_P(DeviceWorkTest, KymoRecordSeesTheSame) {
+TEST_P(DeviceWorkTest, KymoRecordRecordsTheSame) {
   const Ending ending = run({program("kymo"), "record", "-o", file("a.kymo"), "--", program("device_work")},
                             {.environment = {{"KYMO_DEVICE", GetParam()}}});
   ASSERT_EQ(ending.code, 0) << ending.err;
@@ -197,7 +197,7 @@ TEST_P(DeviceWorkTest, KymoRecordSeesTheSame) {
   EXPECT_EQ(on(trace, "scale", TrackKind::DeviceQueue).size(), 41u);
 }
 
-TEST_P(DeviceWorkTest, CompiledCodeOnDiskIsUsedAndRebuiltWhereItIsDamaged) {
+TEST_P(DeviceWorkTest, CompiledCodeOnDiskIsUsedAndRebuiltIfItIsDamaged) {
   const Environment cache = {{"KYMO_CACHE_DIR", file("cache")}};
   const auto files = [&] {
     std::map<std::string, std::string> found;
@@ -216,16 +216,16 @@ TEST_P(DeviceWorkTest, CompiledCodeOnDiskIsUsedAndRebuiltWhereItIsDamaged) {
   for (const auto& [path, contents] : files()) EXPECT_GT(contents.size(), first.at(path).size() / 2) << path;
 }
 
-// A fault on CUDA ends the context's use, so it needs a process of its own. Devices on the processor would fault as the
-// process itself.
-TEST_P(DeviceWorkTest, AKernelsFaultIsReportedAndStays) {
+// After a fault on CUDA the context cannot be used any more, so the test needs its own process. On a device that runs
+// on the CPU, the process itself would fault.
+TEST_P(DeviceWorkTest, AKernelFaultIsReportedAndPersists) {
   if (!GetParam().starts_with("cuda"))
     GTEST_SKIP() << "kernels of " << GetParam() << " run inside the process, or their driver recovers";
   const Ending ending = run({program("device_fault")}, {.environment = {{"KYMO_DEVICE", GetParam()}}});
   ASSERT_EQ(ending.code, 0) << ending.err;
   EXPECT_THAT(ending.out, ::testing::HasSubstr("synchronize: DeviceError: "));
   EXPECT_THAT(ending.out, ::testing::HasSubstr("again: DeviceError: "));
-  // Whether a driver lets the process begin anew is its own affair; that it is said is ours.
+  // The driver decides if the process can start again. The test only checks that this is reported.
   EXPECT_THAT(ending.out,
               ::testing::AnyOf(::testing::HasSubstr("reset: fine"), ::testing::HasSubstr("restart the process")));
   EXPECT_THAT(ending.out, ::testing::Not(::testing::HasSubstr("after: fine")));
@@ -233,7 +233,7 @@ TEST_P(DeviceWorkTest, AKernelsFaultIsReportedAndStays) {
 
 class NoDeviceTest : public EndToEnd {};
 
-TEST_F(NoDeviceTest, AProgramIsToldWhatIsMissing) {
+TEST_F(NoDeviceTest, AProgramGetsTheReasonIfNoDeviceIsAvailable) {
   const std::string missing = "/nonexistent/library.so";
   const Ending ending = run({program("device_work")}, {.environment = {{"KYMO_OPENCL_LIBRARY", missing},
                                                                        {"KYMO_VULKAN_LIBRARY", missing},
@@ -243,7 +243,7 @@ TEST_F(NoDeviceTest, AProgramIsToldWhatIsMissing) {
   EXPECT_THAT(ending.err, ::testing::HasSubstr("opencl"));
 }
 
-TEST_F(NoDeviceTest, ADeviceThatIsNoneIsRefused) {
+TEST_F(NoDeviceTest, AnUnknownDeviceIsRefused) {
   const Ending ending = run({program("device_work")}, {.environment = {{"KYMO_DEVICE", "opencl:99"}}});
   EXPECT_EQ(ending.code, 77);
 }

@@ -1,4 +1,4 @@
-// `kymo doctor` and other users: why a program is not to be seen, and from whom it is to be hidden.
+// `kymo doctor`, and other users: why a program is not listed, and which users must not see it.
 #include "ondemand.h"
 
 namespace kymo::e2e {
@@ -14,7 +14,7 @@ class DoctorTest : public WithDaemon {
   Ending examine(const Process& process) { return kymo({"doctor", std::to_string(process.pid())}); }
 };
 
-TEST_F(DoctorTest, ProgramThatIsConnectedIsWell) {
+TEST_F(DoctorTest, AConnectedProgramIsGood) {
   const Process program = serve();
   const Ending good = examine(program);
   EXPECT_EQ(good.code, 0) << good.out << good.err;
@@ -22,7 +22,7 @@ TEST_F(DoctorTest, ProgramThatIsConnectedIsWell) {
   EXPECT_THAT(good.out, Not(HasSubstr("bad")));
 }
 
-TEST_F(DoctorTest, VariableThatIsNotSetIsNamed) {
+TEST_F(DoctorTest, AnUnsetVariableIsReported) {
   const Process unasked = start({program("serves")});
   wait_until("its library", [&] { return examine(unasked).out.find("ondemand is loaded") != std::string::npos; });
   const Ending bad = examine(unasked);
@@ -31,14 +31,14 @@ TEST_F(DoctorTest, VariableThatIsNotSetIsNamed) {
   EXPECT_THAT(kymo({"doctor"}).out, HasSubstr("not connected")) << "without a number, whoever is there";
 }
 
-TEST_F(DoctorTest, SocketWhereNoDaemonIsIsNamed) {
+TEST_F(DoctorTest, ASocketWithoutADaemonIsReported) {
   const Process astray = start({program("serves")}, {.environment = {{"KYMO_DAEMON", file("elsewhere.sock")}}});
   wait_until("its agent", [&] { return examine(astray).out.find("kymo-agent runs") != std::string::npos; });
   EXPECT_THAT(examine(astray).out,
               HasSubstr("it looks at " + file("elsewhere.sock") + ", but the daemon is at " + socket()));
 }
 
-TEST_F(DoctorTest, ProgramThatIsStoppedIsNamed) {
+TEST_F(DoctorTest, AStoppedProgramIsReported) {
   const Process program =
       start({kymo::e2e::program("serves")}, {.environment = {{"KYMO_DAEMON", file("elsewhere.sock")}}});
   program.signal(SIGSTOP);
@@ -55,8 +55,8 @@ TEST_F(DoctorTest, WorksWithoutADaemon) {
   EXPECT_THAT(examined.out, HasSubstr("\"verdict\": \"bad\""));
 }
 
-TEST_F(DoctorTest, ContainerWithoutTheSocketIsNamed) {
-  // A folder of its own over the socket's, as a container has.
+TEST_F(DoctorTest, AContainerWithoutTheSocketIsReported) {
+  // Another folder is mounted over the folder of the socket, as in a container.
   const std::string script = "mount -t tmpfs none " + file("run") + " && exec " + program("serves");
   if (run({"/usr/bin/env", "unshare", "-m", "true"}).code != 0) GTEST_SKIP() << "no mount namespace can be made here";
   const Process hidden =

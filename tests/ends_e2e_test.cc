@@ -1,4 +1,4 @@
-// Whatever way a process ends, and its collector, everything recorded before is in the file: exactly once.
+// However a process or its collector ends, everything that was recorded before is in the file, exactly once.
 #include <signal.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@
 namespace kymo::e2e {
 namespace {
 
-constexpr size_t kCount = 20000;  // more than one piece for a ring of the default size
+constexpr size_t kCount = 20000;  // with the default size, more than one piece of a ring
 
 class EndsTest : public EndToEnd, public ::testing::WithParamInterface<std::tuple<Collector, std::string>> {
  protected:
@@ -27,7 +27,7 @@ class EndsTest : public EndToEnd, public ::testing::WithParamInterface<std::tupl
   }
 };
 
-TEST_P(EndsTest, EverythingRecordedBeforeIsInTheFile) {
+TEST_P(EndsTest, EverythingRecordedBeforeTheEndIsInTheFile) {
   const auto& [collector, how] = GetParam();
   const Ending ending = run_recorded(collector, file("a.kymo"), {program("ends"), how, std::to_string(kCount)});
   const bool orderly = how == "return" || how == "exit";
@@ -74,7 +74,7 @@ std::string busy_end_name(const ::testing::TestParamInfo<const char*>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(, BusyEndTest, ::testing::Values("busy", "exit_in_thread"), busy_end_name);
 
-TEST_P(BusyEndTest, ThreadsThatNeverStopRecordingHoldNothingUp) {
+TEST_P(BusyEndTest, ThreadsThatNeverStopRecordingDoNotDelayTheEnd) {
   for (int round = 0; round < 5; ++round) {
     std::filesystem::remove(file("a.kymo"));
     const Ending ending = run_traced(file("a.kymo"), {program("ends"), GetParam(), "1000"});
@@ -92,7 +92,7 @@ TEST_P(BusyEndTest, ThreadsThatNeverStopRecordingHoldNothingUp) {
 
 class KillTest : public EitherCollector {
  protected:
-  // `endless`, from when both of its threads record.
+  // Starts `endless`, and returns when both of its threads record.
   Process start_endless(const std::string& trace, const std::string& counts_path, const RecordOptions& options = {}) {
     counts_ = map_counts(counts_path.c_str());
     auto process = start_recorded(GetParam(), trace, {program("endless"), counts_path}, options);
@@ -103,7 +103,7 @@ class KillTest : public EitherCollector {
 };
 INSTANTIATE_TEST_SUITE_P(, KillTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
 
-TEST_P(KillTest, AtAnyMomentLosesNothingAndCountsNothingTwice) {
+TEST_P(KillTest, KillingAtAnyTimeLosesNothingAndCountsNothingTwice) {
   std::mt19937 random(1);
   for (int round = 0; round < 15; ++round) {
     SCOPED_TRACE(round);
@@ -130,7 +130,7 @@ TEST_P(KillTest, AtAnyMomentLosesNothingAndCountsNothingTwice) {
   }
 }
 
-TEST_P(KillTest, WithALargeRingFullOfArguments) {
+TEST_P(KillTest, KillingWithALargeRingFullOfArgumentsLosesNothing) {
   Counts* counts = map_counts(file("counts").c_str());
   run_recorded(GetParam(), file("a.kymo"), {program("burst"), file("counts"), "60000", "10", "killed"},
                {.policy = "block", .ring_bytes = 64 << 20});
@@ -142,7 +142,7 @@ TEST_P(KillTest, WithALargeRingFullOfArguments) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_P(KillTest, WhileThreadsComeAndGo) {
+TEST_P(KillTest, KillingWhileThreadsStartAndEndLosesNothing) {
   std::mt19937 random(2);
   for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
@@ -166,8 +166,8 @@ TEST_P(KillTest, WhileThreadsComeAndGo) {
   }
 }
 
-// Everybody at once: parents, children, and the collector where it is a process.
-TEST_P(KillTest, AWholeFamily) {
+// Kills all processes at the same time: parents, children, and the collector if it is a process.
+TEST_P(KillTest, KillingAllProcessesAtOnceLosesNothing) {
   std::mt19937 random(3);
   for (int round = 0; round < 10; ++round) {
     SCOPED_TRACE(round);
@@ -177,7 +177,7 @@ TEST_P(KillTest, AWholeFamily) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 40000));
     kill(-process.pid(), SIGKILL);
     process.wait();
-    // Only the eldest is ours to wait for: the others die in their own time.
+    // Only the first process is our child, so only it can be waited for. The others end at their own time.
     EXPECT_TRUE(wait_until("all of them gone", [&] {
       collect::recover(trace_path);
       return left_in_memory().empty();
@@ -192,10 +192,9 @@ TEST_P(KillTest, AWholeFamily) {
   }
 }
 
-// ---- More than one who brings home
-// -----------------------------------------------------------------------------------
+// ---- Several processes that recover --------------------------------------------------------------------------------
 
-TEST_F(EndToEnd, SeveralWhoRecoverAtOnceCountNothingTwice) {
+TEST_F(EndToEnd, RecoveringSeveralTimesAtOnceCountsNothingTwice) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   for (int round = 0; round < 10; ++round) {
     SCOPED_TRACE(round);
@@ -213,14 +212,14 @@ TEST_F(EndToEnd, SeveralWhoRecoverAtOnceCountNothingTwice) {
   }
 }
 
-// `kymo info` on a file that grows brings home what it can, as `kymo record` does: a dead child is nobody's twice.
+// `kymo info` on a file that grows recovers what it can, as `kymo record` does. Both must not count a dead child twice.
 TEST_F(EndToEnd, RecoveringAFileThatIsBeingRecordedCountsNothingTwice) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   auto process = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("forks"), "many", "200"});
   while (!process.ended()) {
     try {
       collect::recover(file("a.kymo"));
-    } catch (const Error&) {  // nothing in it yet
+    } catch (const Error&) {  // the file is still empty
     }
   }
   EXPECT_EQ(process.wait().code, 0);
@@ -231,7 +230,7 @@ TEST_F(EndToEnd, RecoveringAFileThatIsBeingRecordedCountsNothingTwice) {
   EXPECT_EQ(trace.count("child"), 60u * 200u);
 }
 
-TEST_F(EndToEnd, CollectorKilledAndTheProgramGoesOn) {
+TEST_F(EndToEnd, AProgramContinuesAfterItsCollectorIsKilled) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   Counts* counts = map_counts(file("counts").c_str());
   auto process = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("endless"), file("counts")});
@@ -260,9 +259,9 @@ TEST_F(EndToEnd, CollectorKilledAndTheProgramGoesOn) {
   EXPECT_TRUE(numbered_in_order(trace, "numbered"));
 }
 
-TEST_F(EndToEnd, ProgramKilledAfterItsSessionIsOverLeavesNothing) {
+TEST_F(EndToEnd, AProgramThatIsKilledAfterItsSessionLeavesNothing) {
   ASSERT_EQ(run({program("sessions"), folder(), "1"}).code, 0);
-  // An orderly end, then the same with a process that is killed between sessions.
+  // A normal end, then the same with a process that is killed between sessions.
   auto process = start({program("forks"), "after-session", "100", file("a.kymo")});
   EXPECT_EQ(process.wait().code, 0);
   collect::recover(file("a.kymo"));

@@ -1,4 +1,4 @@
-// The example for authors of engines: it runs, its results are right, and the trace has what it reported.
+// The example for authors of engines: it runs, its results are correct, and the trace has what it reported.
 #include "kymo/device.h"
 #include "support.h"
 
@@ -10,7 +10,7 @@ using ::testing::HasSubstr;
 
 class EngineTest : public EndToEnd {
  protected:
-  // A device that a plain program can use: Vulkan on a processor may be one that only a test program can.
+  // A device that a plain program can use. Vulkan on a CPU may be a device that only a test program can use.
   static std::string some_device() {
     for (const auto& backend : device::list_devices())
       if (backend.backend != "vulkan" && !backend.devices.empty()) return backend.devices[0].name;
@@ -20,7 +20,7 @@ class EngineTest : public EndToEnd {
 
 TEST_F(EngineTest, TheExampleProfilesItself) {
   const char* found = getenv("OCL_ICD_FILENAMES");
-  const std::string drivers = found != nullptr ? found : "";  // ocl-icd cuts it, in the environment itself
+  const std::string drivers = found != nullptr ? found : "";  // ocl-icd truncates it in the environment
   const std::string device = some_device();
   if (!drivers.empty()) setenv("OCL_ICD_FILENAMES", drivers.c_str(), 1);
   if (device.empty()) GTEST_SKIP() << "no device here";

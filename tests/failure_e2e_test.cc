@@ -1,4 +1,4 @@
-// What cannot work says so, clearly and once, and the program runs on unharmed.
+// A failure is reported clearly and once, and the program continues unharmed.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -27,7 +27,7 @@ AssertionResult has(const std::string& text, const std::string& part) {
 
 class FailureTest : public EndToEnd {
  protected:
-  // A Session and KYMO_TRACE both fail for `reason`, naming `what`, and the program does its work.
+  // A Session and KYMO_TRACE both fail with `reason` and report `what`, and the program does its work.
   void expect_refused(const std::string& trace, const std::string& what, const std::string& reason,
                       const std::string& kind = "error", StartOptions options = {}) {
     const Ending from_code = run({program("tries"), trace}, options);
@@ -52,21 +52,21 @@ class FailureTest : public EndToEnd {
 
 // ---- The file ------------------------------------------------------------------------------------------------------
 
-TEST_F(FailureTest, FolderThatIsNotThere) {
+TEST_F(FailureTest, AMissingFolderIsRefused) {
   expect_refused(file("nowhere/a.kymo"), file("nowhere/a.kymo"), "No such file or directory");
 }
 
-TEST_F(FailureTest, PathThatIsAFolder) { expect_refused(folder(), folder(), "directory"); }
+TEST_F(FailureTest, APathThatIsAFolderIsRefused) { expect_refused(folder(), folder(), "directory"); }
 
-TEST_F(FailureTest, PathThatIsAPipe) {
+TEST_F(FailureTest, APathThatIsAPipeIsRefused) {
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
   expect_refused(file("pipe"), file("pipe"), "pipe");
 }
 
-TEST_F(FailureTest, FolderWithoutPermission) {
+TEST_F(FailureTest, AFolderWithoutPermissionIsRefused) {
   StartOptions options;
   if (geteuid() == 0) {
-    // Nothing is forbidden to root: another user tries.
+    // root may write everywhere, so another user tries.
     if (access(program("tries").c_str(), X_OK) != 0) GTEST_SKIP() << "the program is not there";
     options.user = kNobody;
     for (const std::string& path : {folder(), memory()}) ASSERT_EQ(chmod(path.c_str(), 0777), 0);
@@ -78,7 +78,7 @@ TEST_F(FailureTest, FolderWithoutPermission) {
   EXPECT_TRUE(fs::is_empty(file("closed")));
 }
 
-TEST_F(FailureTest, OptionsThatMakeNoSense) {
+TEST_F(FailureTest, InvalidOptionsAreReported) {
   const auto complaint = [&](const std::string& name, const std::string& value) {
     const Ending ending = run_traced(file("a.kymo"), {program("tries")}, {{name, value}});
     EXPECT_EQ(ending.code, 0);
@@ -94,20 +94,20 @@ TEST_F(FailureTest, OptionsThatMakeNoSense) {
 
 // ---- Shared memory -------------------------------------------------------------------------------------------------
 
-TEST_F(FailureTest, SharedMemoryThatIsNotThere) {
+TEST_F(FailureTest, MissingSharedMemoryIsReported) {
   StartOptions options;
   options.environment = {{"KYMO_SHM_DIR", file("nowhere")}};
   expect_refused(file("a.kymo"), file("nowhere"), "No such file or directory", "not available", options);
 }
 
-TEST_F(FailureTest, SharedMemoryFolderOfSomeoneElses) {
+TEST_F(FailureTest, ASharedMemoryFolderThatOthersMayWriteIsRefused) {
   const std::string open_to_all = memory() + "/kymo-" + std::to_string(geteuid());
   ASSERT_EQ(mkdir(open_to_all.c_str(), 0700), 0);
   ASSERT_EQ(chmod(open_to_all.c_str(), 0777), 0);
   expect_refused(file("a.kymo"), open_to_all, "want 0700", "not available");
 }
 
-// A memory of a few pages, mounted for the test.
+// Shared memory of a few pages, mounted for the test.
 class SmallMemoryTest : public FailureTest {
  protected:
   bool mount_small(const std::string& path, const std::string& size) {
@@ -124,7 +124,7 @@ class SmallMemoryTest : public FailureTest {
   std::vector<std::string> mounted_;
 };
 
-TEST_F(SmallMemoryTest, SharedMemoryTooSmallToBegin) {
+TEST_F(SmallMemoryTest, SharedMemoryTooSmallToStartIsReported) {
   if (!mount_small(file("small"), "64k")) GTEST_SKIP() << "mounting a tmpfs needs root";
   StartOptions options;
   options.environment = {{"KYMO_SHM_DIR", file("small")}};
@@ -132,8 +132,8 @@ TEST_F(SmallMemoryTest, SharedMemoryTooSmallToBegin) {
   EXPECT_TRUE(fs::is_empty(file("small/kymo-" + std::to_string(geteuid())))) << "what was begun is gone again";
 }
 
-// Room to begin with, and for no ring at all: what would have been recorded is counted.
-TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAnyThread) {
+// Enough memory to start, but for no ring: the events that could not be recorded are counted.
+TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAnyThreadIsCounted) {
   if (!mount_small(file("small"), "1m")) GTEST_SKIP() << "mounting a tmpfs needs root";
   const Ending ending =
       run_traced(file("a.kymo"), {program("threads"), "at-once", "2"}, {{"KYMO_SHM_DIR", file("small")}});
@@ -143,8 +143,8 @@ TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAnyThread) {
   EXPECT_EQ(trace.lost(trace::LossCause::NoSlot), 4u * 2u) << trace.summary();
 }
 
-// Room to begin with and for a few rings: the other threads are counted.
-TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAllThreads) {
+// Enough memory to start and for a few rings: the other threads are counted.
+TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAllThreadsIsCounted) {
   if (!mount_small(file("small"), "6m")) GTEST_SKIP() << "mounting a tmpfs needs root";
   const Ending ending =
       run_traced(file("a.kymo"), {program("threads"), "at-once", "8"}, {{"KYMO_SHM_DIR", file("small")}});
@@ -157,7 +157,7 @@ TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAllThreads) {
   EXPECT_EQ(trace.ranges.size() + trace.points.size() + trace.lost(), 4u * 8u) << trace.summary();
 }
 
-TEST_F(SmallMemoryTest, DiskFullAllAlong) {
+TEST_F(SmallMemoryTest, WithADiskFullFromTheStartEventsAreRecoveredOrCounted) {
   if (!mount_small(file("disk"), "32k")) GTEST_SKIP() << "mounting a tmpfs needs root";
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending =
@@ -167,9 +167,9 @@ TEST_F(SmallMemoryTest, DiskFullAllAlong) {
   EXPECT_TRUE(sound(before)) << "a full disk tears no chunk";
   EXPECT_LT(before.ranges.size(), counts->done[0]) << "this test wants a disk that is too small";
 
-  // Somebody makes room.
+  // Someone frees space.
   fs::copy_file(file("disk/a.kymo"), file("a.kymo"));
-  fs::remove(file("disk/a.kymo"));  // the copy is all that is left of the trace
+  fs::remove(file("disk/a.kymo"));  // the copy is the only trace that is left
   EXPECT_EQ(collect::recover(file("a.kymo")).processes, 1u);
   const Readback after = read_back(file("a.kymo"));
   EXPECT_TRUE(sound(after));
@@ -179,7 +179,7 @@ TEST_F(SmallMemoryTest, DiskFullAllAlong) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(SmallMemoryTest, DiskFullUnderKymoRecord) {
+TEST_F(SmallMemoryTest, WithAFullDiskUnderKymoRecordEventsAreRecoveredOrCounted) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   if (!mount_small(file("disk"), "32k")) GTEST_SKIP() << "mounting a tmpfs needs root";
   Counts* counts = map_counts(file("counts").c_str());
@@ -191,7 +191,7 @@ TEST_F(SmallMemoryTest, DiskFullUnderKymoRecord) {
   EXPECT_EQ(counts->done[1], 20000u) << "the program did all of its work";
 
   fs::copy_file(file("disk/a.kymo"), file("a.kymo"));
-  fs::remove(file("disk/a.kymo"));  // else it is a copy
+  fs::remove(file("disk/a.kymo"));  // otherwise it is a copy
   EXPECT_EQ(collect::recover(file("a.kymo")).processes, 1u);
   const Readback trace = read_back(file("a.kymo"));
   EXPECT_TRUE(sound(trace));
@@ -201,9 +201,9 @@ TEST_F(SmallMemoryTest, DiskFullUnderKymoRecord) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-// ---- A file that takes no more -------------------------------------------------------------------------------------
+// ---- A file that cannot grow ---------------------------------------------------------------------------------------
 
-TEST_F(FailureTest, FullDiskIsToldByCloseAndLosesNothing) {
+TEST_F(FailureTest, AFullDiskIsReportedByCloseAndLosesNothing) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run({program("full_disk"), file("a.kymo"), "20000", file("counts")});
   EXPECT_EQ(ending.code, 3) << "close() throws; " << ending.signal << ending.err;
@@ -219,7 +219,7 @@ TEST_F(FailureTest, FullDiskIsToldByCloseAndLosesNothing) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(FailureTest, FullDiskHoldsNobodyUpForLongAndIsCounted) {
+TEST_F(FailureTest, AFullDiskDoesNotBlockForLongAndIsCounted) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run({program("full_disk"), file("a.kymo"), "200000", file("counts")});
   EXPECT_EQ(ending.code, 3) << ending.signal << ending.err;
@@ -231,9 +231,9 @@ TEST_F(FailureTest, FullDiskHoldsNobodyUpForLongAndIsCounted) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-// ---- Programs that are careless with descriptors -------------------------------------------------------------------
+// ---- Programs that close descriptors -------------------------------------------------------------------------------
 
-TEST_F(FailureTest, ProgramThatClosesEveryDescriptor) {
+TEST_F(FailureTest, AProgramThatClosesEveryDescriptorIsRecorded) {
   const Ending ending = run({program("closes_files"), file("own"), file("a.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   for (int i = 0; i < 16; ++i)
@@ -247,7 +247,7 @@ TEST_F(FailureTest, ProgramThatClosesEveryDescriptor) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(FailureTest, ProgramWithoutStandardStreams) {
+TEST_F(FailureTest, AProgramWithoutStandardStreamsIsRecorded) {
   const Ending ending =
       run({program("no_streams")}, {.environment = {{"KYMO_TRACE", file("a.kymo")}}, .closed_streams = true});
   EXPECT_EQ(ending.code, 0) << ending.signal;

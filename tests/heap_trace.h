@@ -1,4 +1,4 @@
-// The heap in a trace, read back: what `kymo record --memory` made of a program of unmodified/.
+// The heap in a trace, read back: what `kymo record --memory` recorded of a program of unmodified/.
 #pragma once
 
 #include <unistd.h>
@@ -17,7 +17,7 @@
 
 namespace kymo::e2e {
 
-// As unmodified/heap.cc has them.
+// The same values as in unmodified/heap.cc.
 inline constexpr uint64_t kEarly = 70'001, kApple = 70'003, kPear = 70'009, kPlum = 70'019, kCalloc = 70'020,
                           kAligned = 80'064;
 inline constexpr uint64_t kFirstNode = 16, kRoot = 1, kCutElsewhere = 3;
@@ -27,7 +27,7 @@ struct HeapEvent {
   uint64_t time = 0, address = 0, bytes = 0, node = 0, weight = 0, pid = 0;
   uint32_t track = 0;
   std::vector<uint64_t> stack;  // innermost first
-  uint64_t root = 0;            // what it hangs from
+  uint64_t root = 0;            // the root node of the stack
 };
 
 struct Module {
@@ -36,7 +36,7 @@ struct Module {
 };
 
 struct Heap {
-  std::vector<HeapEvent> events;  // in the order of time
+  std::vector<HeapEvent> events;  // sorted by time
   std::vector<Module> modules;
   size_t unknown_nodes = 0, code_of_no_module = 0;
 
@@ -58,7 +58,7 @@ inline std::string text_argument(const EventDetail& detail, const std::string& n
   return {};
 }
 
-// Every node must have been told before it is named, and every address must lie in a module.
+// Every node must be recorded before it is used, and every address must be in a module.
 inline Heap heap_of(const Readback& trace) {
   Heap heap;
   std::map<std::pair<uint32_t, uint64_t>, std::pair<uint64_t, uint64_t>> nodes;  // by track and node
@@ -104,7 +104,8 @@ inline Heap heap_of(const Readback& trace) {
   return heap;
 }
 
-// What lives after each event, by address; an address that is given twice without a return between is a fault.
+// The live blocks after each event, by address. An address that is allocated twice without a free in between is an
+// error.
 struct Living {
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> bytes;  // by process and address
   size_t doubles = 0, unknown_returns = 0;
@@ -154,14 +155,14 @@ class MallocTest : public EndToEnd {
     record(words, mode);
     return read();
   }
-  // Whether it was made before main() by code of the loader that some systems have no unwind tables for.
+  // True if it was allocated before main() by code of the loader, for which some systems have no unwind tables.
   static bool begun_by_loader(const Heap& heap, const HeapEvent& event) {
     return std::any_of(heap.modules.begin(), heap.modules.end(), [&](const auto& module) {
       return module.path.find("/ld-") != std::string::npos && !event.stack.empty() &&
              event.stack.back() - module.base < module.size;
     });
   }
-  // Do these functions call each other at the inner end of the stack, innermost first?
+  // True if these functions call each other at the inner end of the stack, innermost first.
   ::testing::AssertionResult begins_with(const HeapEvent& event, const Words& names, size_t skip = 0) const {
     constexpr uint64_t kMostBytes = 600;  // of a function here
     for (size_t i = 0; i < names.size(); ++i) {

@@ -1,7 +1,8 @@
-// The peers' protocols with real processes: kymod in dynolog's place, a stand-in for libkineto's programs
-// (unmodified/kineto_peer.cc), one for dyno, and Kymo's own programs when they are told to speak as libkineto does.
+// The peers' protocols with real processes: kymod in the place of dynolog, a stand-in for programs with libkineto
+// (unmodified/kineto_peer.cc), one for dyno, and Kymo's own programs when they are told to use the protocol of
+// libkineto.
 //
-// Each test has a network of its own, because the names and the port are the same everywhere.
+// Each test has its own network, because the names and the port are the same everywhere.
 #include <algorithm>
 
 #include "ondemand.h"
@@ -27,7 +28,7 @@ class KinetoTest : public WithDaemon {
     wait_until_connected(peer);
     return peer;
   }
-  // What a stand-in writes: the text by which it was asked.
+  // The text of the request, which a stand-in writes to its file.
   std::string text_in(const std::string& path) {
     wait_until(path, [&] { return std::filesystem::exists(path); });
     return contents_of(path);
@@ -37,7 +38,7 @@ class KinetoTest : public WithDaemon {
   }
 };
 
-// Found by a name, or by a file in a folder.
+// Connected by a name, or by a file in a folder.
 class KinetoPeersTest : public KinetoTest, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
@@ -67,7 +68,7 @@ TEST_P(KinetoPeersTest, DynoTriggersByTimeByIterationAndForMemory) {
   wait_until_doing(peer, "idle");
   gputrace({"ACTIVITIES_LOG_FILE=" + file("steps.json"), "PROFILE_START_ITERATION=0",
             "PROFILE_START_ITERATION_ROUNDUP=10", "ACTIVITIES_ITERATIONS=3"},
-           getpid());  // a parent's pid selects it too
+           getpid());  // the pid of a parent selects it too
   EXPECT_THAT(text_in(numbered("steps", peer)), HasSubstr("PROFILE_START_ITERATION_ROUNDUP=10\n"));
   wait_until_doing(peer, "idle");
   gputrace({"PROFILE_PROFILE_MEMORY=true", "PROFILE_MEMORY=true", "PROFILE_MEMORY_DURATION_MSECS=100",
@@ -76,7 +77,7 @@ TEST_P(KinetoPeersTest, DynoTriggersByTimeByIterationAndForMemory) {
   EXPECT_THAT(text_in(file("memory.pickle")), HasSubstr("PROFILE_MEMORY_DURATION_MSECS=100\n"));
 }
 
-TEST_P(KinetoPeersTest, KymoTriggersByTimeByIterationAndForMemoryAndHearsOfTheOutcome) {
+TEST_P(KinetoPeersTest, KymoTriggersByTimeByIterationAndForMemoryAndGetsTheResult) {
   const Process peer = start_peer();
   const auto asked = [&](Words words) {
     words.insert(words.begin(), {"trigger", "--pid", std::to_string(peer.pid())});
@@ -98,7 +99,7 @@ TEST_P(KinetoPeersTest, KymoTriggersByTimeByIterationAndForMemoryAndHearsOfTheOu
 INSTANTIATE_TEST_SUITE_P(Found, KinetoPeersTest, ::testing::Values("Name", "Path"),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST_F(KinetoTest, JobsHaveSixtyFourBitsAndOthersAreNotMeant) {
+TEST_F(KinetoTest, JobIdsHaveSixtyFourBitsAndSelectOnlyTheirPrograms) {
   const Process peer = start_peer({{"SLURM_JOB_ID", "5000000000"}}), other = start_peer();
   const std::string file_line = "ACTIVITIES_LOG_FILE=" + file("job.json");
   EXPECT_THAT(gputrace({file_line}, 0, 5'000'000'000),
@@ -107,8 +108,8 @@ TEST_F(KinetoTest, JobsHaveSixtyFourBitsAndOthersAreNotMeant) {
   EXPECT_THAT(gputrace({file_line}, 0, 77), HasSubstr("\"processesMatched\":[]"));
 }
 
-// Everything by which the peers' daemon and their programs can be ended, made deaf or misled.
-TEST_F(KinetoTest, NothingThatIsSentEndsTheDaemonOrAProgram) {
+// Sends everything that can end, block or mislead the peers' daemon and their programs.
+TEST_F(KinetoTest, NoMessageEndsTheDaemonOrAProgram) {
   const Process peer = start_peer();
   const std::vector<std::string> before = abstract_names("dynoconfigclient");
   const Process ours = start({program("serves")}, {.environment = {{"KINETO_USE_DAEMON", "1"}}});
@@ -138,7 +139,7 @@ TEST_F(KinetoTest, NothingThatIsSentEndsTheDaemonOrAProgram) {
   const uint32_t two_gigabytes = 0x7fffffff;
   send(idle[0].fd(), &two_gigabytes, sizeof two_gigabytes, MSG_NOSIGNAL);
   for (int i = 0; i < 5; ++i) {
-    const auto hasty = connected_to_dyno();  // does not wait for its answer
+    const auto hasty = connected_to_dyno();  // does not wait for the answer
     const std::string call = std::string("\x13\0\0\0", 4) + "{\"fn\":\"getVersion\"}";
     send(hasty->fd(), call.data(), call.size(), MSG_NOSIGNAL);
   }
@@ -152,7 +153,7 @@ TEST_F(KinetoTest, NothingThatIsSentEndsTheDaemonOrAProgram) {
   EXPECT_FALSE(std::filesystem::exists(numbered("forged", ours)));
 }
 
-TEST_F(KinetoTest, FromTheNetworkOnlyWhoHasTheTokenIsServed) {
+TEST_F(KinetoTest, FromTheNetworkOnlyClientsWithTheTokenAreServed) {
   kill_daemon();
   const Ending refused = run({program("kymod"), "--socket", socket(), "--dynolog", "--dynolog-address", "0.0.0.0"});
   EXPECT_EQ(refused.code, 1);
@@ -171,7 +172,7 @@ TEST_F(KinetoTest, FromTheNetworkOnlyWhoHasTheTokenIsServed) {
   EXPECT_THAT(text_in(numbered("far", peer)), HasSubstr("far.json"));
 }
 
-TEST_F(KinetoTest, NamesAreNotSeenFromAnotherNetworkButFilesAre) {
+TEST_F(KinetoTest, NamesAreNotVisibleFromAnotherNetworkButFilesAre) {
   const Process astray =
       start({"/usr/bin/unshare", "-n", program("serves")}, {.environment = {{"KINETO_USE_DAEMON", "1"}}});
   const std::string pid = std::to_string(astray.pid());
@@ -189,9 +190,9 @@ TEST_F(KinetoTest, NamesAreNotSeenFromAnotherNetworkButFilesAre) {
   wait_until_connected(found);
 }
 
-// Both of Kymo's ends, as if each had the other's peer before it. It takes as long as the protocol does: a program asks
-// every five seconds.
-TEST_F(KinetoTest, KymosOwnEndsSpeakItWithEachOther) {
+// Both ends are Kymo's; each behaves as if the other were its peer. It takes as long as the protocol needs: a program
+// asks every five seconds.
+TEST_F(KinetoTest, BothEndsOfKymoUseTheProtocolWithEachOther) {
   const Environment as_libkineto = {{"KINETO_USE_DAEMON", "1"}};
   const Process by_dyno = start({program("serves")}, {.environment = as_libkineto});
   const Process by_kymo = start({program("serves")}, {.environment = as_libkineto});
@@ -208,7 +209,7 @@ TEST_F(KinetoTest, KymosOwnEndsSpeakItWithEachOther) {
   EXPECT_THAT(done.out, HasSubstr(numbered("kymo", by_kymo)));
   EXPECT_THAT(contents_of(numbered("kymo", by_kymo)), HasSubstr("request"));
   EXPECT_THAT(text_in(numbered("dyno", by_dyno)), HasSubstr("request"));
-  // One that is connected in both ways is asked in the better one, once.
+  // A program that is connected both ways is asked once, in the better way.
   const Ending twice = kymo({"trigger", "--pid", std::to_string(both.pid()), "--duration", "20ms", "-o", pattern()});
   EXPECT_EQ(twice.code, 0) << twice.out << twice.err;
   EXPECT_TRUE(std::filesystem::exists(trace_of(both)));

@@ -1,4 +1,4 @@
-// The heap of programs that were not written for Kymo: what `kymo record --memory` says of it.
+// The heap of programs that were not written for Kymo: what `kymo record --memory` reports about it.
 #include <unistd.h>
 
 #include <map>
@@ -20,7 +20,7 @@ TEST_F(MallocTest, CountsSizesAndStacksAreExact) {
     EXPECT_EQ(event.root, kRoot) << "every stack is whole";
   }
   expect_stacks(heap, kApple, {"apple", "basket", "picker"});
-  expect_stacks(heap, kPear, {"pear", "basket", "picker"}, 1);  // operator new first
+  expect_stacks(heap, kPear, {"pear", "basket", "picker"}, 1);  // the first frame is operator new
   expect_stacks(heap, kPlum, {"plum", "basket", "picker"});
   const Living living = living_of(heap);
   EXPECT_EQ(living.doubles, 0u);
@@ -30,7 +30,7 @@ TEST_F(MallocTest, CountsSizesAndStacksAreExact) {
   EXPECT_EQ(left[kPear] + left[kPlum] + left[kEarly], 0u);
 }
 
-TEST_F(MallocTest, ModulesSayWhoseCodeItIs) {
+TEST_F(MallocTest, ModulesContainTheCodeAddresses) {
   const Heap heap = record_and_read({program("heap"), "known", "30"});
   std::set<std::string> names;
   for (const Module& module : heap.modules) names.insert(module.path.substr(module.path.rfind('/') + 1));
@@ -54,14 +54,14 @@ TEST_F(MallocTest, ThreadsRecordOnTheirOwnTracks) {
   EXPECT_EQ(living_of(heap).doubles, 0u) << "a return is recorded before the next one may have the place";
 }
 
-TEST_F(MallocTest, ThreadsThatComeAndGo) {
+TEST_F(MallocTest, ThreadsThatStartAndEndAreRecorded) {
   const Heap heap = record_and_read({program("heap"), "many-threads", "200"});
   EXPECT_EQ(heap.count(kApple), 200u);
   EXPECT_EQ(heap.count(kPlum), 200u);
   expect_stacks(heap, kApple, {"apple", "basket", "picker"});
 }
 
-TEST_F(MallocTest, ReallocIsAReturnAndAnAllocation) {
+TEST_F(MallocTest, ReallocIsAFreeAndAnAllocation) {
   const Heap heap = record_and_read({program("heap"), "grow", "50"});
   EXPECT_EQ(heap.count(200), 50u);
   EXPECT_EQ(heap.count(600 * 3), 50u);
@@ -72,7 +72,7 @@ TEST_F(MallocTest, ReallocIsAReturnAndAnAllocation) {
   expect_stacks(heap, 1800, {"grower"});
 }
 
-TEST_F(MallocTest, EveryWayToAllocateIsThere) {
+TEST_F(MallocTest, EveryAllocationFunctionIsRecorded) {
   const Heap heap = record_and_read({program("heap"), "all"});
   EXPECT_EQ(heap.count(kCalloc), 1u);
   EXPECT_EQ(heap.count(kAligned), 4u) << "posix_memalign, aligned_alloc, memalign, valloc";
@@ -80,7 +80,7 @@ TEST_F(MallocTest, EveryWayToAllocateIsThere) {
   EXPECT_EQ(heap.count((kAligned + page - 1) / page * page), 1u) << "pvalloc, in whole pages";
 }
 
-TEST_F(MallocTest, FramesThatAreLeftByLongjmpOrException) {
+TEST_F(MallocTest, FramesLeftByLongjmpOrExceptionDoNotAffectStacks) {
   const Heap heap = record_and_read({program("heap"), "leave", "400"});
   EXPECT_EQ(heap.count(kApple), 400u);
   EXPECT_EQ(heap.count(kPear), 200u);
@@ -90,7 +90,7 @@ TEST_F(MallocTest, FramesThatAreLeftByLongjmpOrException) {
   expect_stacks(heap, kPlum, {"plum", "leaver"});
 }
 
-TEST_F(MallocTest, SamplesStandForTheWhole) {
+TEST_F(MallocTest, SampleWeightsAddUpToTheTotal) {
   const Heap heap = record_and_read({program("heap"), "threads", "30000"}, "--memory=sample:512k");
   uint64_t samples = 0, weight = 0, returns = 0;
   for (const HeapEvent& event : heap.events) {
@@ -107,28 +107,28 @@ TEST_F(MallocTest, SamplesStandForTheWhole) {
   EXPECT_EQ(living_of(heap).unknown_returns, 0u);
 }
 
-TEST_F(MallocTest, SwitchedOffAndOnWhileRunning) {
+TEST_F(MallocTest, RecordingCanBeTurnedOffAndOnAtRunTime) {
   const Heap heap = record_and_read({program("heap"), "switched", "100"});
   EXPECT_EQ(heap.count(kApple), 100u);
   EXPECT_EQ(heap.count(kPear), 0u);
   EXPECT_EQ(heap.count(kPlum), 100u);
 }
 
-TEST_F(MallocTest, WithoutMemoryNothingOfTheHeapIsRecorded) {
+TEST_F(MallocTest, WithModeOffTheHeapIsNotRecorded) {
   const Ending ending = run({program("kymo"), "record", "-o", trace_file(), "--", program("heap"), "known", "30"},
                             {{{"LD_PRELOAD", library()}, {"KYMO_MALLOC", "off"}}});
   EXPECT_EQ(ending.code, 0);
   EXPECT_TRUE(read_back(trace_file()).points.empty());
 }
 
-TEST_F(MallocTest, PreloadedWithoutARecordingAProgramRunsOn) {
+TEST_F(MallocTest, APreloadedProgramRunsWithoutARecording) {
   const Ending ending = run({program("heap"), "all"}, {{{"LD_PRELOAD", library()}}});
   EXPECT_EQ(ending.code, 0) << ending.err;
   EXPECT_EQ(ending.err, "");
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(MallocTest, ModeThatMakesNoSenseIsSaidAndNothingIsRecorded) {
+TEST_F(MallocTest, AnInvalidModeIsReportedAndNothingIsRecorded) {
   const Ending ending = run({program("heap"), "known"}, {{{"LD_PRELOAD", library()}, {"KYMO_MALLOC", "some"}}});
   EXPECT_EQ(ending.code, 0);
   EXPECT_THAT(ending.err, ::testing::HasSubstr("KYMO_MALLOC=some: want all, off or sample:BYTES"));

@@ -1,4 +1,4 @@
-// The heap of programs that make it hard: that fork, are killed, allocate in signal handlers, unload their code.
+// The heap of difficult programs: they fork, are killed, allocate in signal handlers, unload their code.
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 class HardHeapTest : public MallocTest {};
 
-TEST_F(HardHeapTest, ForkedChildrenGoOnInTheSameTrace) {
+TEST_F(HardHeapTest, ForkedChildrenContinueInTheSameTrace) {
   const Heap heap = record_and_read({program("heap"), "forks", "300"});
   std::set<uint64_t> pids;
   for (const HeapEvent& event : heap.events)
@@ -24,7 +24,7 @@ TEST_F(HardHeapTest, ForkedChildrenGoOnInTheSameTrace) {
   expect_stacks(heap, kApple, {"apple", "basket", "picker"});
 }
 
-TEST_F(HardHeapTest, KilledProgramLosesNothing) {
+TEST_F(HardHeapTest, AKilledProgramLosesNothing) {
   Process recorder = start({program("kymo"), "record", "--quiet", "-o", trace_file(), "--memory", "--", program("heap"),
                             "endless", "0", file("counts")});
   Counts* counts = map_counts(file("counts").c_str());
@@ -38,18 +38,18 @@ TEST_F(HardHeapTest, KilledProgramLosesNothing) {
   EXPECT_LE(heap.count(kApple), done + 1);
 }
 
-// As the first thing they do, before they allocate: the C library allocates then, under a lock.
-TEST_F(HardHeapTest, ThreadsMayAskForTheirStacks) {
+// The threads do it first, before they allocate. The C library then allocates under a lock.
+TEST_F(HardHeapTest, ThreadsMayQueryTheirStacks) {
   const Heap heap = record_and_read({program("early"), "20"});
   EXPECT_GT(heap.events.size(), 20u);
 }
 
-TEST_F(HardHeapTest, WhatLibrariesAllocateBeforeMainIsSeen) {
+TEST_F(HardHeapTest, AllocationsOfLibrariesBeforeMainAreRecorded) {
   const Heap heap = record_and_read({program("early")});
   EXPECT_EQ(heap.count(50 << 20), 1u);
 }
 
-TEST_F(HardHeapTest, NothingOfKymosOwnIsInTheHeap) {
+TEST_F(HardHeapTest, AllocationsOfKymoAreNotInTheHeap) {
   const Heap heap = record_and_read({program("early")});
   EXPECT_EQ(heap.count(72'704), 0u) << "the C++ library's memory for exceptions";
 }
@@ -70,7 +70,7 @@ TEST_F(HardHeapTest, HandlersMayAllocate) {
   EXPECT_EQ(living_of(heap).doubles, 0u);
 }
 
-TEST_F(HardHeapTest, LibrariesThatComeAndGo) {
+TEST_F(HardHeapTest, LibrariesMayBeLoadedAndUnloaded) {
   const Heap heap = record_and_read({program("heap"), "loads", "20", program("heap_plugin.so")});
   EXPECT_EQ(heap.count(kApple), 20u);
   EXPECT_EQ(heap.count(70'051), 20u) << "allocated by the library's own constructor";
@@ -81,14 +81,14 @@ TEST_F(HardHeapTest, LibrariesThatComeAndGo) {
   }
 }
 
-TEST_F(HardHeapTest, StaticProgramRunsUnrecordedAndThatIsSaid) {
+TEST_F(HardHeapTest, AStaticProgramRunsUnrecordedAndThisIsReported) {
   if (access(program("heap_static").c_str(), X_OK) != 0) GTEST_SKIP() << "no static C library here";
   const Ending ending = run({program("kymo"), "record", "-o", trace_file(), "--memory", "--", program("heap_static")});
   EXPECT_EQ(ending.code, 7) << "its own";
   EXPECT_THAT(ending.err, ::testing::HasSubstr("no program loaded the library of Kymo"));
 }
 
-TEST_F(HardHeapTest, ProgramWithACollectorOfItsOwnIsRecordedByIt) {
+TEST_F(HardHeapTest, AProgramWithItsOwnCollectorIsRecordedByIt) {
   const Ending ending =
       run({program("threads"), "at-once", "60"}, {{{"LD_PRELOAD", library()}, {"KYMO_TRACE", trace_file()}}});
   EXPECT_EQ(ending.code, 0) << ending.err << ending.signal;
@@ -98,7 +98,7 @@ TEST_F(HardHeapTest, ProgramWithACollectorOfItsOwnIsRecordedByIt) {
   for (const TrackInfo& track : readback_.tracks) EXPECT_NE(track.track.name, "kymo-collector") << "Kymo's own thread";
 }
 
-TEST_F(HardHeapTest, ForkedChildrenWithCollectorsOfTheirOwn) {
+TEST_F(HardHeapTest, ForkedChildrenWithTheirOwnCollectorsAreRecorded) {
   for (const char* how : {"nested", "exec"}) {
     const Ending ending = run({program("forks"), how, "100"}, {{{"LD_PRELOAD", library()}, {"KYMO_TRACE", file(how)}}});
     EXPECT_EQ(ending.code, 0) << how << ending.err << ending.signal;
@@ -110,7 +110,7 @@ TEST_F(HardHeapTest, ForkedChildrenWithCollectorsOfTheirOwn) {
   }
 }
 
-TEST_F(HardHeapTest, SessionAfterSessionEachTraceHasItsOwnStacks) {
+TEST_F(HardHeapTest, EachTraceOfSeveralSessionsHasItsOwnStacks) {
   constexpr int kSessions = 8;
   const Ending ending = run({program("threads"), "toggling", std::to_string(kSessions), folder(), file("counts")},
                             {{{"LD_PRELOAD", library()}}});
@@ -124,7 +124,7 @@ TEST_F(HardHeapTest, SessionAfterSessionEachTraceHasItsOwnStacks) {
   }
 }
 
-TEST_F(HardHeapTest, SmallRingsAndAllPoliciesKeepStacksWhole) {
+TEST_F(HardHeapTest, SmallRingsAndAllPoliciesKeepStacksComplete) {
   for (const char* policy : {"block", "drop", "overwrite"}) {
     const Ending ending = run({program("kymo"), "record", "--quiet", "--policy", policy, "--ring-size", "64KiB", "-o",
                                trace_file(), "--memory", "--", program("heap"), "threads", "3000"});
@@ -141,7 +141,7 @@ TEST_F(HardHeapTest, SmallRingsAndAllPoliciesKeepStacksWhole) {
   }
 }
 
-TEST_F(HardHeapTest, FibersGiveTheirInnermostFrame) {
+TEST_F(HardHeapTest, FibersHaveTheirInnermostFrame) {
   const Heap heap = record_and_read({program("heap"), "fibers", "50"});
   EXPECT_EQ(heap.count(kApple), 50u);
   EXPECT_EQ(heap.count(kPear), 50u);
@@ -152,7 +152,7 @@ TEST_F(HardHeapTest, FibersGiveTheirInnermostFrame) {
   }
 }
 
-TEST_F(HardHeapTest, ThreadsWithTheLeastStackThereIs) {
+TEST_F(HardHeapTest, ThreadsWithTheMinStackSizeAreRecorded) {
   const Heap heap = record_and_read({program("heap"), "small-stacks", "50"});
   EXPECT_EQ(heap.count(kPlum), 50u);
   expect_stacks(heap, kPlum, {"plum"});

@@ -1,4 +1,4 @@
-// `kymo memory` on what was recorded of a program that knows nothing of Kymo.
+// `kymo memory` on a recording of a program that does not know Kymo.
 #include <signal.h>
 
 #include "base/test_tree.h"
@@ -29,14 +29,14 @@ class MemoryTest : public MallocTest {
     EXPECT_EQ(ending.err, "");
     return ending.out;
   }
-  // The line of a table that has this text.
+  // The line of a table that contains this text.
   static std::string line_with(const std::string& text, const std::string& part) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);)
       if (line.find(part) != std::string::npos) return line;
     return "no line with " + part + " in:\n" + text;
   }
-  // Of the row of this function in what --json says.
+  // The value from the row of this function in the output of --json.
   static double bytes_in(const std::string& json, const std::string& function, const std::string& what) {
     size_t at = json.find(function + "\",\n      \"at_peak\"");
     for (const std::string& part : {"\"" + what + "\": {", std::string("\"bytes\": ")})
@@ -58,7 +58,7 @@ class MemoryTest : public MallocTest {
   }
 };
 
-TEST_F(MemoryTest, WhatWasNeverReturnedIsToldByItsFunction) {
+TEST_F(MemoryTest, MemoryThatIsNeverFreedIsReportedByFunction) {
   record({program("heap"), "known", "300"});
   EXPECT_THAT(line_with(kymo_memory({"--leaks", "--by", "size"}), "70003 bytes"), HasSubstr("7.0 MB"));
   if (!kHaveNames) GTEST_SKIP() << kNoNames;
@@ -70,13 +70,13 @@ TEST_F(MemoryTest, WhatWasNeverReturnedIsToldByItsFunction) {
   EXPECT_EQ(text.find("pear()"), std::string::npos) << "all were freed";
 }
 
-TEST_F(MemoryTest, ThreadsThatGiveBackWhatOthersTookAreFollowed) {
+TEST_F(MemoryTest, MemoryFreedByAnotherThreadIsTracked) {
   record({program("heap"), "threads", "2000"});
   const std::string text = kymo_memory({});
   EXPECT_EQ(text.find("allocated again"), std::string::npos) << text;
 }
 
-TEST_F(MemoryTest, EveryFormIsAsItsReadersExpectIt) {
+TEST_F(MemoryTest, EveryOutputFormatIsValid) {
   record({program("heap"), "known", "300"});
   for (const char* const name :
        {"m.html", "m.json", "m.raw.json", "m.json.gz", "m.raw.json.gz", "m.pickle", "m.kymo"}) {
@@ -97,7 +97,7 @@ TEST_F(MemoryTest, EveryFormIsAsItsReadersExpectIt) {
   EXPECT_EQ(apples.out, "100 True\n") << apples.err;
 }
 
-// The page in a browser that reaches no network, with a script at its end that uses everything on it.
+// The page in a browser without network, with a script at its end that uses everything on the page.
 TEST_F(MemoryTest, ThePageWorksInABrowser) {
   const std::string browser = find_program({"chromium", "chromium-browser", "google-chrome"});
   if (browser.empty()) GTEST_SKIP() << "no chromium here";
@@ -129,8 +129,9 @@ TEST_F(MemoryTest, ThePageWorksInABrowser) {
                                                   "errors: 0\n</pre>"));
 }
 
-// Each sample stands for its bytes by its chance: of a thousand the sum is within a fifth, but once in many years.
-TEST_F(MemoryTest, ASampleIsSaidToBeOneAndItsSumsAreCloseToTheTruth) {
+// Each sample represents bytes by its probability. The sum of a thousand samples is within a fifth of the true value,
+// except once in many years.
+TEST_F(MemoryTest, ASampleIsMarkedAsOneAndItsSumsAreCloseToTheTrueValues) {
   constexpr double kCount = 1'000;
   record({program("heap"), "known", "3000"}, "--memory=sample:100k");
   EXPECT_THAT(kymo_memory({}), HasSubstr("estimated from a sample"));
@@ -146,8 +147,8 @@ TEST_F(MemoryTest, ASampleIsSaidToBeOneAndItsSumsAreCloseToTheTruth) {
   EXPECT_EQ(bytes_in(json, "plum()", "never_returned"), 0);
 }
 
-// Of the category i the program takes 2^i MB; of what no category is called, it is not known.
-TEST_F(MemoryTest, CategoriesThatAProgramTellsAreKept) {
+// The program allocates 2^i MB of category i. The category of all other memory is not known.
+TEST_F(MemoryTest, CategoriesOfAProgramAreKept) {
   ASSERT_EQ(run_recorded(Collector::KymoRecord, trace_file(), {program("tells_memory")}).code, 0);
   const std::string text = kymo_memory({});
   EXPECT_THAT(text, HasSubstr(": 1.0 MB parameter, 2.0 MB optimizer state, 4.0 MB input, 8.0 MB temporary, "
@@ -156,7 +157,7 @@ TEST_F(MemoryTest, CategoriesThatAProgramTellsAreKept) {
   EXPECT_EQ(kymo_memory({"--leaks"}).find("never freed:"), std::string::npos);
 }
 
-TEST_F(MemoryTest, TheEdgeProfilersAllocationsAreSeen) {
+TEST_F(MemoryTest, AllocationsOfTheEdgeProfilerAreRecorded) {
   ASSERT_EQ(run({program("tells_memory"), trace_file()}).code, 0);
   const std::string text = kymo_memory({"--by", "range"});
   EXPECT_THAT(text, HasSubstr("peak 350 kB"));
@@ -166,7 +167,7 @@ TEST_F(MemoryTest, TheEdgeProfilersAllocationsAreSeen) {
   EXPECT_THAT(line_with(text, " inner"), HasSubstr("50.0 kB"));
 }
 
-TEST_F(MemoryTest, OfAKilledProgramEverythingIsThere) {
+TEST_F(MemoryTest, EverythingOfAKilledProgramIsRecorded) {
   Process recorder = start({program("kymo"), "record", "--quiet", "-o", trace_file(), "--memory", "--", program("heap"),
                             "endless", "0", file("counts")});
   Counts* counts = map_counts(file("counts").c_str());
@@ -180,7 +181,7 @@ TEST_F(MemoryTest, OfAKilledProgramEverythingIsThere) {
   EXPECT_LE(bytes, (done + 1) * kApple);
 }
 
-TEST_F(MemoryTest, FunctionsAreNamedAsFarAsTheirFileTells) {
+TEST_F(MemoryTest, FunctionsAreNamedAsFarAsTheirFileAllows) {
   const std::string strip = find_program({"strip"});
   if (strip.empty()) GTEST_SKIP() << "no strip here";
   if (!kHaveNames) GTEST_SKIP() << kNoNames;

@@ -1,4 +1,4 @@
-// For tests of programs that are asked for traces: a real daemon, real programs, and the commands as a user types them.
+// For tests of traces on request: a real daemon, real programs, and the commands as a user types them.
 #pragma once
 
 #include <signal.h>
@@ -59,7 +59,7 @@ class WithDaemon : public EndToEnd {
     wait_until("the program at the daemon", [&] { return kymo({"ps", "--pid", pid}).code == 0; });
   }
 
-  // What a process is shown to do: "idle", "recording".
+  // The state that is listed for a process: "idle", "recording".
   std::string doing(pid_t pid) {
     const Ending listed = kymo({"ps", "--pid", std::to_string(pid), "--json"});
     const size_t at = listed.out.find("\"state\": \"");
@@ -75,7 +75,7 @@ class WithDaemon : public EndToEnd {
     return file("t-" + std::to_string(process.pid()) + ending);
   }
 
-  // Fails the test where python3 does not agree; `arguments` are its sys.argv[1:].
+  // Fails the test if python3 does not agree; `arguments` are its sys.argv[1:].
   void expect_python(const std::string& code, const Words& arguments = {}) {
     Words words = {"/usr/bin/env", "python3", "-c", code};
     words.insert(words.end(), arguments.begin(), arguments.end());

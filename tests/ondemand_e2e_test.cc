@@ -1,4 +1,4 @@
-// Running programs are asked for traces: which of them, of which time, of what, and to which files.
+// Traces of running programs on request: which programs, which time, which contents, and which files.
 #include <algorithm>
 #include <ctime>
 
@@ -20,7 +20,7 @@ class OnDemandTest : public WithDaemon {
     clock_gettime(CLOCK_REALTIME, &now);
     return (static_cast<uint64_t>(now.tv_sec) + seconds) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
   }
-  // As `--start-at` takes it.
+  // In the form that `--start-at` accepts.
   static std::string as_start(uint64_t ns) {
     std::string fraction = std::to_string(ns % 1'000'000'000);
     fraction.insert(0, 9 - fraction.size(), '0');
@@ -28,7 +28,7 @@ class OnDemandTest : public WithDaemon {
   }
 };
 
-TEST_F(OnDemandTest, ProgramsThatAreConnectedAreListed) {
+TEST_F(OnDemandTest, ConnectedProgramsAreListed) {
   EXPECT_THAT(kymo({"ps"}).err, HasSubstr("no program is connected; start one with KYMO_DAEMON=1"));
   const Process program = serve({}, {{"SLURM_JOB_ID", "77"}});
   const Ending listed = kymo({"ps"});
@@ -41,7 +41,7 @@ TEST_F(OnDemandTest, ProgramsThatAreConnectedAreListed) {
   EXPECT_EQ(kymo({"ps", "--job", "77"}).code, 0);
 }
 
-TEST_F(OnDemandTest, ListIsJsonForOtherPrograms) {
+TEST_F(OnDemandTest, TheListIsAvailableAsJson) {
   const Process program = serve({}, {{"SLURM_JOB_ID", "a \"b\""}});
   write_file(file("ps.json"), kymo({"ps", "--json"}).out);
   expect_python(
@@ -53,7 +53,7 @@ TEST_F(OnDemandTest, ListIsJsonForOtherPrograms) {
       {file("ps.json"), std::to_string(program.pid())});
 }
 
-TEST_F(OnDemandTest, TraceIsThereWhenTheCommandReturns) {
+TEST_F(OnDemandTest, TheTraceExistsWhenTheCommandReturns) {
   const Process program = serve();
   const Ending done = kymo({"trigger", "--all", "--duration", "1s", "-o", pattern()});
   EXPECT_EQ(done.code, 0) << done.out << done.err;
@@ -70,14 +70,14 @@ TEST_F(OnDemandTest, TraceIsThereWhenTheCommandReturns) {
   EXPECT_EQ(program.errors(), "") << "the library never prints";
 }
 
-// By the host's clock. On a machine that has no time for it a program may be late, and then says so.
-TEST_F(OnDemandTest, TracesOfManyProcessesCoverExactlyTheSpanAskedFor) {
+// By the host's clock. On a busy machine a program may be late, and then its trace says so.
+TEST_F(OnDemandTest, TracesOfManyProcessesCoverExactlyTheRequestedTime) {
   constexpr uint64_t kSpan = 200'000'000, kClockError = 10'000;
   std::vector<Process> programs;
   for (int i = 0; i < 3; ++i) programs.push_back(serve());
   uint64_t from = 0;
   Ending done;
-  for (uint64_t ahead = 1; done.code != 0 && ahead < 100; ahead *= 5) {  // the command itself may take that long
+  for (uint64_t ahead = 1; done.code != 0 && ahead < 100; ahead *= 5) {  // the command itself may take this long
     from = seconds_from_now(ahead);
     done = kymo({"trigger", "--name", "serves", "--start-at", as_start(from), "--duration", "200ms", "-o", pattern()});
   }
@@ -96,7 +96,7 @@ TEST_F(OnDemandTest, TracesOfManyProcessesCoverExactlyTheSpanAskedFor) {
     }
     EXPECT_GE(first + kClockError, from);
     EXPECT_LE(last, from + kSpan + kClockError);
-    if (trace.lost() == 0) {  // it was there in time: requests follow one another, so both edges are met
+    if (trace.lost() == 0) {  // it was in time: requests follow each other, so both edges are met
       EXPECT_LT(first, from + kSpan / 4);
       EXPECT_GT(last, from + kSpan * 3 / 4);
     }
@@ -104,7 +104,7 @@ TEST_F(OnDemandTest, TracesOfManyProcessesCoverExactlyTheSpanAskedFor) {
   }
 }
 
-TEST_F(OnDemandTest, IterationsAreCountedOrSeen) {
+TEST_F(OnDemandTest, IterationsAreCountedByStepsOrByRanges) {
   const Process counted = serve();
   const Process seen = serve({"ranges"});
   const Ending done = kymo({"trigger", "--all", "--iterations", "10", "--roundup", "5", "-o", pattern()});
@@ -117,7 +117,7 @@ TEST_F(OnDemandTest, IterationsAreCountedOrSeen) {
   EXPECT_LE(steps, 11u) << "the next one begins where the last one ends";
 }
 
-TEST_F(OnDemandTest, WhatWasIsGivenByAFlightRecorder) {
+TEST_F(OnDemandTest, AFlightRecorderProvidesThePast) {
   const Process flying = serve({}, {{"KYMO_FLIGHT", "10s"}});
   const Process plain = serve();
   const Ending done = kymo({"trigger", "--all", "--last", "30s", "-o", pattern()});
@@ -127,7 +127,7 @@ TEST_F(OnDemandTest, WhatWasIsGivenByAFlightRecorder) {
   EXPECT_FALSE(std::filesystem::exists(trace_of(plain)));
 }
 
-TEST_F(OnDemandTest, ProgramIsToldWhatTheTraceShallHold) {
+TEST_F(OnDemandTest, AProgramIsToldWhatTheTraceMustContain) {
   const Process program = serve();
   const auto told = [&](const Words& flags) {
     Words words = {"trigger", "--all", "--iterations", "20", "-o", pattern()};
@@ -150,7 +150,7 @@ TEST_F(OnDemandTest, ProgramIsToldWhatTheTraceShallHold) {
   EXPECT_EQ(told({"--shapes", "--memory", "--stack", "--flops", "--modules"}), 31u);
 }
 
-TEST_F(OnDemandTest, EndingOfTheNameIsTheFormat) {
+TEST_F(OnDemandTest, TheFileExtensionSelectsTheFormat) {
   const Process program = serve();
   const auto trigger = [&](const std::string& ending) {
     const Ending done = kymo({"trigger", "--all", "--iterations", "20", "-o", pattern(ending)});
@@ -169,7 +169,7 @@ TEST_F(OnDemandTest, EndingOfTheNameIsTheFormat) {
     EXPECT_NE(entry.path().extension(), ".part") << "left behind: " << entry.path();
 }
 
-TEST_F(OnDemandTest, MemoryProfilesAreWrittenInTheirForms) {
+TEST_F(OnDemandTest, MemoryProfilesAreWrittenInTheirFormats) {
   const Process program = serve({"allocates"});
   const auto profile = [&](const std::string& ending) {
     const Ending done = kymo({"trigger", "--all", "--memory-profile", "--duration", "500ms", "-o", pattern(ending)});
@@ -186,7 +186,7 @@ TEST_F(OnDemandTest, MemoryProfilesAreWrittenInTheirForms) {
   EXPECT_THAT(run({kymo::e2e::program("kymo"), "memory", profile(".kymo")}).out, HasSubstr("never freed"));
 }
 
-TEST_F(OnDemandTest, PatternNamesTheFiles) {
+TEST_F(OnDemandTest, ThePatternNamesTheFiles) {
   const Process program = serve();
   std::filesystem::create_directory(file("serves"));
   const Ending done = kymo({"trigger", "--all", "--duration", "10ms", "-o", file("{name}/{pid} {time}.kymo")});
@@ -200,7 +200,7 @@ TEST_F(OnDemandTest, PatternNamesTheFiles) {
   EXPECT_EQ(files, 1u);
 }
 
-TEST_F(OnDemandTest, ForkedChildrenAreProgramsOfTheSameName) {
+TEST_F(OnDemandTest, ForkedChildrenAreProgramsWithTheSameName) {
   const Process parent = serve({"forks"});
   const auto listed = [this] {
     const std::string out = kymo({"ps", "--name", "serves"}).out;

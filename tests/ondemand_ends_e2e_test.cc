@@ -1,4 +1,4 @@
-// How a request ends that is not simply carried out: taken back, refused, cut short by a program or daemon that dies.
+// Requests that do not end normally: cancelled, refused, or interrupted because a program or daemon dies.
 #include "ondemand.h"
 #include "readback.h"
 
@@ -16,7 +16,7 @@ class OnDemandEndsTest : public WithDaemon {
   }
 };
 
-TEST_F(OnDemandEndsTest, NothingMatchedHasAReasonAndAStatusOfItsOwn) {
+TEST_F(OnDemandEndsTest, NoMatchHasItsOwnReasonAndStatus) {
   const Process program = serve();
   const Ending none = kymo({"trigger", "--name", "nobody"});
   EXPECT_EQ(none.code, 3);
@@ -24,7 +24,7 @@ TEST_F(OnDemandEndsTest, NothingMatchedHasAReasonAndAStatusOfItsOwn) {
   EXPECT_EQ(kymo({"trigger", "--pid", std::to_string(getpid() == 1 ? 2 : 1)}).code, 3);
 }
 
-TEST_F(OnDemandEndsTest, InterruptedCommandTakesItsRequestBack) {
+TEST_F(OnDemandEndsTest, AnInterruptedCommandCancelsItsRequest) {
   const Process program = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
   wait_until_doing(program, "recording");
@@ -36,7 +36,7 @@ TEST_F(OnDemandEndsTest, InterruptedCommandTakesItsRequestBack) {
   EXPECT_FALSE(anything_left(program));
 }
 
-TEST_F(OnDemandEndsTest, RequestIsMadeWithoutWaitingAndCancelledLater) {
+TEST_F(OnDemandEndsTest, ARequestIsMadeWithoutWaitingAndCancelledLater) {
   const Process program = serve();
   const Ending asked = kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()});
   EXPECT_EQ(asked.code, 0) << asked.err;
@@ -50,7 +50,7 @@ TEST_F(OnDemandEndsTest, RequestIsMadeWithoutWaitingAndCancelledLater) {
   EXPECT_FALSE(anything_left(program));
 }
 
-TEST_F(OnDemandEndsTest, RequestForLaterIsTakenBackBeforeItBegins) {
+TEST_F(OnDemandEndsTest, ARequestForLaterIsCancelledBeforeItStarts) {
   const Process program = serve();
   const Ending asked =
       kymo({"trigger", "--all", "--start-at", "+1h", "--duration", "1s", "--no-wait", "-o", pattern()});
@@ -62,7 +62,7 @@ TEST_F(OnDemandEndsTest, RequestForLaterIsTakenBackBeforeItBegins) {
   EXPECT_EQ(kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()}).code, 0) << "and is free again";
 }
 
-TEST_F(OnDemandEndsTest, ProgramThatIsBusySaysSo) {
+TEST_F(OnDemandEndsTest, ABusyProgramReportsIt) {
   const Process program = serve();
   EXPECT_EQ(kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()}).code, 0);
   wait_until_doing(program, "recording");
@@ -73,7 +73,7 @@ TEST_F(OnDemandEndsTest, ProgramThatIsBusySaysSo) {
   EXPECT_THAT(examined.out, HasSubstr("but busy: recording"));
 }
 
-TEST_F(OnDemandEndsTest, OfTwoCommandsAtOnceOneIsServedAndTheOtherToldWhy) {
+TEST_F(OnDemandEndsTest, OneOfTwoCommandsAtOnceIsServedAndTheOtherGetsTheReason) {
   const Process program = serve();
   const Words words = {"trigger", "--all", "--duration", "300ms", "-o"};
   const auto with = [&words](const std::string& output) {
@@ -83,13 +83,13 @@ TEST_F(OnDemandEndsTest, OfTwoCommandsAtOnceOneIsServedAndTheOtherToldWhy) {
   };
   Process one = start_kymo(with(pattern())), other = start_kymo(with(pattern(".json")));
   const Ending first = one.wait(), second = other.wait();
-  // One may be through before the other has begun.
+  // One may be finished before the other has started.
   EXPECT_TRUE(first.code == 0 || second.code == 0) << first.out << second.out;
   for (const Ending& ending : {first, second})
     EXPECT_THAT(ending.out, HasSubstr(ending.code == 0 ? "finished" : "busy")) << ending.err;
 }
 
-TEST_F(OnDemandEndsTest, ProgramsOwnReasonReachesTheUser) {
+TEST_F(OnDemandEndsTest, TheReasonFromTheProgramReachesTheUser) {
   const Process program = serve({"refuses"});
   const Ending done = kymo({"trigger", "--all", "--duration", "10ms", "-o", pattern()});
   EXPECT_EQ(done.code, 1);
@@ -97,7 +97,7 @@ TEST_F(OnDemandEndsTest, ProgramsOwnReasonReachesTheUser) {
   EXPECT_FALSE(anything_left(program));
 }
 
-TEST_F(OnDemandEndsTest, ProgramThatIsKilledMeanwhileHurtsNobodyElse) {
+TEST_F(OnDemandEndsTest, AProgramThatIsKilledDoesNotAffectOthers) {
   const Process lives = serve();
   const Process dies = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1s", "-o", pattern()});
@@ -109,11 +109,11 @@ TEST_F(OnDemandEndsTest, ProgramThatIsKilledMeanwhileHurtsNobodyElse) {
   EXPECT_GT(read_back(trace_of(lives)).count("request"), 0u);
 }
 
-TEST_F(OnDemandEndsTest, KilledProgramLeavesATraceThatSaysWhereItsSpanStartsAndThatItHasNoEnd) {
+TEST_F(OnDemandEndsTest, TheTraceOfAKilledProgramHasTheStartOfItsWindowAndNoEnd) {
   const Process dies = serve();
   Process waiting = start_kymo({"trigger", "--all", "--start-at", "+1s", "--duration", "1h", "-o", pattern()});
   wait_until_doing(dies, "recording");
-  usleep(500'000);  // for a request, also on a busy machine
+  usleep(500'000);  // enough for a request, also on a busy machine
   dies.signal(SIGKILL);
   EXPECT_EQ(waiting.wait().code, 1);
   const std::string part = trace_of(dies) + ".part";
@@ -131,11 +131,11 @@ TEST_F(OnDemandEndsTest, KilledProgramLeavesATraceThatSaysWhereItsSpanStartsAndT
   EXPECT_EQ(read_back(file("cut.kymo")).count("request"), trace.count("request"));
 }
 
-TEST_F(OnDemandEndsTest, ProgramThatEndsMeanwhileCompletesItsTrace) {
+TEST_F(OnDemandEndsTest, AProgramThatEndsDuringATraceCompletesIt) {
   Process program = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
   wait_until_doing(program, "recording");
-  usleep(500'000);  // for a request, also on a busy machine
+  usleep(500'000);  // enough for a request, also on a busy machine
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait().code, 0);
   const Ending ended = waiting.wait();
@@ -146,7 +146,7 @@ TEST_F(OnDemandEndsTest, ProgramThatEndsMeanwhileCompletesItsTrace) {
   EXPECT_GT(trace.count("request"), 0u);
 }
 
-TEST_F(OnDemandEndsTest, ProgramsFindADaemonThatWasStartedAgain) {
+TEST_F(OnDemandEndsTest, ProgramsReconnectToARestartedDaemon) {
   const Process program = serve();
   kill_daemon();
   EXPECT_EQ(kymo({"ps"}).code, 1);
@@ -156,7 +156,7 @@ TEST_F(OnDemandEndsTest, ProgramsFindADaemonThatWasStartedAgain) {
   EXPECT_EQ(done.code, 0) << done.out << done.err;
 }
 
-TEST_F(OnDemandEndsTest, TraceOutlivesTheDaemonThatAskedForIt) {
+TEST_F(OnDemandEndsTest, ATraceSurvivesTheDaemonThatRequestedIt) {
   const Process program = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1s", "-o", pattern()});
   wait_until_doing(program, "recording");
@@ -170,7 +170,7 @@ TEST_F(OnDemandEndsTest, TraceOutlivesTheDaemonThatAskedForIt) {
   EXPECT_GT(read_back(trace_of(program)).count("request"), 0u);
 }
 
-TEST_F(OnDemandEndsTest, DaemonThatIsNewTakesBackWhatTheOneBeforeAskedFor) {
+TEST_F(OnDemandEndsTest, ANewDaemonCancelsTheRequestsOfThePreviousOne) {
   const Process program = serve();
   EXPECT_EQ(kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()}).code, 0);
   wait_until_doing(program, "recording");
@@ -183,14 +183,14 @@ TEST_F(OnDemandEndsTest, DaemonThatIsNewTakesBackWhatTheOneBeforeAskedFor) {
   EXPECT_FALSE(anything_left(program));
 }
 
-TEST_F(OnDemandEndsTest, FolderThatIsNotThereIsTheProgramsAnswer) {
+TEST_F(OnDemandEndsTest, AMissingFolderIsReportedByTheProgram) {
   const Process program = serve();
   const Ending done = kymo({"trigger", "--all", "--duration", "10ms", "-o", file("none/t-{pid}.kymo")});
   EXPECT_EQ(done.code, 1);
   EXPECT_THAT(done.out, HasSubstr("make the folder first"));
 }
 
-TEST_F(OnDemandEndsTest, FolderThatTheDaemonDoesNotAllowIsRefusedForAll) {
+TEST_F(OnDemandEndsTest, AFolderThatTheDaemonDoesNotAllowIsRefusedForAll) {
   const Process program = serve();
   kill_daemon();
   std::filesystem::create_directory(file("allowed"));

@@ -1,4 +1,4 @@
-// What a memory profile holds that a running program is asked for: its heap, and what it takes of devices.
+// The contents of a memory profile that a running program writes on request: its heap, and its device memory.
 #include "base/test_tree.h"
 #include "ondemand.h"
 #include "readback.h"
@@ -16,7 +16,7 @@ class OnDemandMemoryTest : public WithDaemon {
     });
     return process;
   }
-  // A machine that is very busy may let the program take nothing meanwhile: asked again then.
+  // On a very busy machine the program may allocate nothing during this time. Then it is asked again.
   void ask_for_profile(const std::string& output) {
     wait_until("a profile with something in it", [&] {
       return kymo({"trigger", "--all", "--memory-profile", "--duration", "100ms", "-o", output}).code == 0;
@@ -30,7 +30,7 @@ class OnDemandMemoryTest : public WithDaemon {
   }
 };
 
-TEST_F(OnDemandMemoryTest, HeapIsInItWhereTheLibraryIsPreloadedAndInATraceOnlyIfAskedFor) {
+TEST_F(OnDemandMemoryTest, TheHeapIsInAProfileIfTheLibraryIsPreloadedAndInATraceOnlyOnRequest) {
   const std::string library = kymo::base::built("lib/libkymo_malloc.so");
   if (access(library.c_str(), R_OK) != 0) GTEST_SKIP() << "libkymo_malloc.so is not built";
   const Process process = hold("heap", {{"LD_PRELOAD", library}});
@@ -43,14 +43,14 @@ TEST_F(OnDemandMemoryTest, HeapIsInItWhereTheLibraryIsPreloadedAndInATraceOnlyIf
   EXPECT_TRUE(contents_of(trace_of(process, ".pickle")).starts_with("\x80"));
 }
 
-TEST_F(OnDemandMemoryTest, WhatIsTakenOfADeviceIsInIt) {
+TEST_F(OnDemandMemoryTest, DeviceMemoryIsInTheProfile) {
   Process process = hold("device");
   if (process.ended()) GTEST_SKIP() << "no device here";
   ask_for_profile(pattern());
   EXPECT_FALSE(read_back(trace_of(process)).points.empty());
 }
 
-TEST_F(OnDemandMemoryTest, WithoutAnyOfItTheRemedyIsSaid) {
+TEST_F(OnDemandMemoryTest, WithoutDataTheRemedyIsReported) {
   const Process process = hold("heap");
   const Ending done = kymo({"trigger", "--all", "--memory-profile", "--duration", "20ms", "-o", pattern()});
   EXPECT_EQ(done.code, 1);

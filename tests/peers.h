@@ -1,4 +1,4 @@
-// For tests of the peers' protocols: a network of the test's own, and dyno's end of its calls, written from the bytes.
+// For tests of the peers' protocols: the test's own network, and dyno's side of the protocol, written from the bytes.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@
 namespace kymo::e2e {
 
 inline constexpr const char* kLoopback = "127.0.0.1";
-inline constexpr const char* kFarAddress = "10.77.0.1";  // of this host, but not its loopback's
+inline constexpr const char* kFarAddress = "10.77.0.1";  // of this host, but not of its loopback
 inline constexpr uint16_t kDynoPort = 1778;
 
 // A descriptor that is closed at the end.
@@ -37,7 +37,7 @@ class Socket {
   int fd_;
 };
 
-// This process leaves for a network namespace of its own, in which both addresses above are its own. False: it may not.
+// Moves this process into its own network namespace, which has both addresses above. False: not permitted.
 inline bool enter_own_network() {
   if (unshare(CLONE_NEWNET) != 0) return false;
   const Socket socket(AF_INET, SOCK_DGRAM);
@@ -63,7 +63,7 @@ inline std::optional<Socket> connected_to_dyno(const char* host = kLoopback) {
   return socket;
 }
 
-// What a call is answered with; empty: the connection ended without.
+// The reply to a call; empty: the connection ended without one.
 inline std::string dyno(const std::string& json, const char* host = kLoopback) {
   const auto socket = connected_to_dyno(host);
   if (!socket) return "no connection";
@@ -78,7 +78,7 @@ inline std::string dyno(const std::string& json, const char* host = kLoopback) {
   return reply.size() < sizeof length ? "" : reply.substr(sizeof length);
 }
 
-// `dyno gputrace`: its lines, each with its end, of the processes that have this pid (0: all) and job.
+// `dyno gputrace`: sends these lines, each with its line end, to the processes with this pid (0: all) and job.
 inline std::string gputrace(const std::vector<std::string>& lines, int64_t pid = 0, int64_t job = 0,
                             const std::string& more = "", const char* host = kLoopback) {
   std::string config;
@@ -88,7 +88,7 @@ inline std::string gputrace(const std::vector<std::string>& lines, int64_t pid =
               host);
 }
 
-// Names in the abstract namespace that begin so, each without its first NUL and with its last.
+// Names in the abstract namespace with this prefix, each without its first NUL and with its last.
 inline std::vector<std::string> abstract_names(const std::string& beginning) {
   std::ifstream table("/proc/net/unix");
   std::vector<std::string> names;
@@ -111,7 +111,7 @@ inline bool send_datagram(const Socket& from, const std::string& abstract_name, 
                 reinterpret_cast<sockaddr*>(&address), length) >= 0;
 }
 
-// A message of the fabric, whose header says that its payload has `length` bytes.
+// A message of the fabric. Its header says that the payload has `length` bytes.
 inline std::string fabric_message(const std::string& type, const std::string& payload, uint64_t length) {
   std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
   bytes += type + std::string(32 - type.size(), '\0');
@@ -121,7 +121,7 @@ inline std::string fabric_message(const std::string& type, const std::string& pa
   return fabric_message(type, payload, payload.size());
 }
 
-// A question for a config: which pids, of how many.
+// A request for a config: `count` is the stated number of pids.
 inline std::string fabric_question(int32_t count, const std::vector<int32_t>& pids) {
   const int32_t head[4] = {3, count, 0, 0};
   std::string payload(reinterpret_cast<const char*>(head), sizeof head);

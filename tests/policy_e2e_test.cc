@@ -1,4 +1,4 @@
-// What happens when a ring is full: wait, drop, or overwrite; and when nobody reads it at all.
+// What happens if a ring is full: wait, drop or overwrite; and if nobody reads it at all.
 #include <signal.h>
 
 #include <set>
@@ -17,7 +17,7 @@ constexpr uint64_t kSmallRing = 64 << 10;
 class PolicyTest : public EitherCollector {};
 INSTANTIATE_TEST_SUITE_P(, PolicyTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
 
-// "level 7" is at depth 7: a range is in the file with everything around it, or not at all.
+// "level 7" is at depth 7: a range is in the file with all ranges around it, or not at all.
 void expect_levels_at_their_depth(const Readback& trace) {
   for (const Event& event : trace.ranges) {
     const std::string& name = trace.name_of(event);
@@ -47,7 +47,7 @@ TEST_P(PolicyTest, BlockLosesNothingAndShowsTheWait) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_P(PolicyTest, DropCountsWhatItDrops) {
+TEST_P(PolicyTest, DropCountsDroppedRecords) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("burst"), file("counts"), "40000", "10"},
                                      {.policy = "drop", .ring_bytes = kSmallRing});
@@ -63,8 +63,8 @@ TEST_P(PolicyTest, DropCountsWhatItDrops) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-// More ranges open at once than a full ring has places for their ends.
-TEST_P(PolicyTest, DropKeepsTheNestingOfDeepTowers) {
+// More open ranges than a full ring has space for their ends.
+TEST_P(PolicyTest, DropKeepsTheNestingOfDeepRanges) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("burst"), file("counts"), "1500", "300"},
                                      {.policy = "drop", .ring_bytes = kSmallRing});
@@ -77,7 +77,7 @@ TEST_P(PolicyTest, DropKeepsTheNestingOfDeepTowers) {
   expect_levels_at_their_depth(trace);
 }
 
-TEST_F(EndToEnd, StoppedCollectorHoldsTheProgramUpForASecondOnly) {
+TEST_F(EndToEnd, AStoppedCollectorBlocksTheProgramForOnlyOneSecond) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   Counts* counts = map_counts(file("counts").c_str());
   auto process = start_recorded(Collector::KymoRecord, file("a.kymo"), {program("endless"), file("counts")},
@@ -126,7 +126,7 @@ class FlightTest : public EndToEnd {
     return run({program("flight"), file("a.kymo"), file("dump.kymo"), std::to_string(kCount), how});
   }
 
-  // The last turns up to `end` are there, each once, and far from all.
+  // The last turns up to `end` are there once each, and much less than all turns.
   void expect_last_turns(const Readback& trace, uint64_t end) {
     EXPECT_TRUE(sound(trace));
     std::set<uint64_t> numbers;
@@ -140,7 +140,7 @@ class FlightTest : public EndToEnd {
   }
 };
 
-TEST_F(FlightTest, HoldsTheLastPartAndDumpsItOnTheWay) {
+TEST_F(FlightTest, KeepsTheLastPartAndDumpsItAtRunTime) {
   const Ending ending = fly("dump");
   ASSERT_EQ(ending.code, 0) << ending.signal << ending.err;
   expect_last_turns(read_back(file("dump.kymo")), kCount / 2);
@@ -157,7 +157,7 @@ TEST_F(FlightTest, DumpsOnASignal) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(FlightTest, OutlivesAKilledProcess) {
+TEST_F(FlightTest, SurvivesAKilledProcess) {
   EXPECT_EQ(fly("kill").signal, SIGKILL);
   collect::recover(file("a.kymo"));
   expect_last_turns(read_back(file("a.kymo")), kCount);
@@ -182,7 +182,7 @@ TEST_F(FlightTest, KymoRecordDumpsWhileTheProgramRuns) {
   EXPECT_FALSE(process.ended());
   counts->stop = 1;
   EXPECT_EQ(process.wait().code, 0);
-  // What was asked for stays; the end goes beside it.
+  // The requested dump is kept. The dump at the end goes into another file next to it.
   EXPECT_GE(last_number(), asked_at - 1);
   EXPECT_LT(last_number(), counts->done[1] - 1);
   EXPECT_TRUE(sound(read_back(file("a.end.kymo"))));
@@ -190,7 +190,7 @@ TEST_F(FlightTest, KymoRecordDumpsWhileTheProgramRuns) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_P(PolicyTest, OverwriteKeepsTheEndAndKnowsItsThread) {
+TEST_P(PolicyTest, OverwriteKeepsTheLastPartAndKnowsItsThread) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("burst"), file("counts"), "40000", "10"},
                                      {.policy = "overwrite", .ring_bytes = kSmallRing});

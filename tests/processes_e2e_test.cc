@@ -33,7 +33,7 @@ std::set<uint64_t> pids_of(const Readback& trace, const std::string& name) {
   return pids;
 }
 
-TEST_P(ProcessesTest, ForkedChildrenAndTheirsGoOnRecording) {
+TEST_P(ProcessesTest, ForkedChildrenAndGrandchildrenContinueRecording) {
   const Readback trace = record("nested");
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.origins.size(), 4u) << trace.summary();
@@ -56,7 +56,7 @@ TEST_P(ProcessesTest, ForkedChildrenAndTheirsGoOnRecording) {
     EXPECT_TRUE(origin.pid != child || origin.parent_pid == parent) << origin.parent_pid;
 }
 
-TEST_P(ProcessesTest, ForkBesideThreadsThatRecord) {
+TEST_P(ProcessesTest, ForkWhileOtherThreadsRecordLosesNothing) {
   const Readback trace = record("threads");
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.origins.size(), 21u);
@@ -77,14 +77,14 @@ TEST_P(ProcessesTest, ChildrenThatRecordNothingChangeNothing) {
   EXPECT_EQ(pids_of(trace, "parent").size(), 1u);
 }
 
-TEST_P(ProcessesTest, ManyShortChildren) {
+TEST_P(ProcessesTest, ManyShortChildrenAreRecorded) {
   const Readback trace = record("many");
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.count("child"), 60 * kCount);
   EXPECT_EQ(pids_of(trace, "child").size(), 60u);
 }
 
-TEST_P(ProcessesTest, ForkAndExec) {
+TEST_P(ProcessesTest, ForkAndExecAreRecorded) {
   const Readback trace = record("exec");
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.count("parent"), 2 * kCount);
@@ -92,7 +92,7 @@ TEST_P(ProcessesTest, ForkAndExec) {
   EXPECT_NE(pids_of(trace, "leaf"), pids_of(trace, "parent"));
 }
 
-TEST_P(ProcessesTest, ExecInPlaceIsAnotherProgramUnderTheSameId) {
+TEST_P(ProcessesTest, ExecWithoutForkIsAnotherProgramWithTheSamePid) {
   const Readback trace = record("in-place");
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.count("parent"), kCount);
@@ -101,7 +101,7 @@ TEST_P(ProcessesTest, ExecInPlaceIsAnotherProgramUnderTheSameId) {
   EXPECT_EQ(trace.origins.size(), 2u);
 }
 
-TEST_P(ProcessesTest, SpawnedPrograms) {
+TEST_P(ProcessesTest, SpawnedProgramsAreRecorded) {
   const Readback trace = record("spawn");
   EXPECT_TRUE(sound_and_complete(trace));
   EXPECT_EQ(trace.count("parent"), 2 * kCount);
@@ -111,7 +111,7 @@ TEST_P(ProcessesTest, SpawnedPrograms) {
 
 class ForkTest : public EndToEnd {};
 
-TEST_F(ForkTest, RangeOfASessionThatIsOverEndsInAChildUnnoticed) {
+TEST_F(ForkTest, TheEndOfARangeFromAnEndedSessionIsIgnoredInAChild) {
   const Ending ending = run({program("forks"), "after-session", "100", file("a.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.err;
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
@@ -121,7 +121,7 @@ TEST_F(ForkTest, RangeOfASessionThatIsOverEndsInAChildUnnoticed) {
   EXPECT_EQ(trace.count("child"), 0u);
 }
 
-TEST_F(ForkTest, ForkHandlerOfTheProgramsMayRecord) {
+TEST_F(ForkTest, AForkHandlerOfTheProgramMayRecord) {
   const Ending ending = run({program("forks"), "handler", "100", file("a.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   collect::recover(file("a.kymo"));

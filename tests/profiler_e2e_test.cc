@@ -1,4 +1,4 @@
-// The profiler of programs that know nothing of it: masks in the environment, tables at the end, SIGINT, fork.
+// The profiler in programs that do not know it: masks in the environment, tables at the end, SIGINT, fork.
 #include <signal.h>
 
 #include <regex>
@@ -21,7 +21,7 @@ size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Times and the device are what they are.
+// Replaces times and the device, which vary.
 std::string without_times(const std::string& text) {
   const std::string times = std::regex_replace(text, std::regex(" +[0-9]+\\.[0-9]+(?= )"), " T");
   const std::string devices = std::regex_replace(times, std::regex("(cuda|opencl|vulkan):[0-9]+:"), "device:");
@@ -41,7 +41,7 @@ class ProfilerEndToEnd : public EndToEnd {
 #define SKIP_WITHOUT_DEVICE() \
   if (no_device_) GTEST_SKIP() << "no device here"
 
-TEST_F(ProfilerEndToEnd, TablesArePrintedAtTheEndOnce) {
+TEST_F(ProfilerEndToEnd, TablesArePrintedOnceAtTheEnd) {
   const Ending ending = profiled("exit", {{"KYMO_PROFILE_LOG", "statistics"}});
   SKIP_WITHOUT_DEVICE();
   EXPECT_EQ(ending.code, 0);
@@ -54,7 +54,7 @@ TEST_F(ProfilerEndToEnd, TablesArePrintedAtTheEndOnce) {
   EXPECT_EQ(count_of(text, "Operations: "), 1u);
 }
 
-TEST_F(ProfilerEndToEnd, ATableIsPrintedOnlyWhereItIsAskedFor) {
+TEST_F(ProfilerEndToEnd, ATableIsPrintedOnlyOnRequest) {
   const Ending ending = profiled("exit", {{"KYMO_PROFILE_LOG", "0x20"}});
   SKIP_WITHOUT_DEVICE();
   EXPECT_THAT(ending.err, HasSubstr("\nCopies: 2 copies (128 B), 0 of scalars\n"));
@@ -62,7 +62,7 @@ TEST_F(ProfilerEndToEnd, ATableIsPrintedOnlyWhereItIsAskedFor) {
   EXPECT_THAT(ending.err, Not(HasSubstr("fallbacks")));
 }
 
-TEST_F(ProfilerEndToEnd, LinesOfTheLogAreCompleteAtTheEnd) {
+TEST_F(ProfilerEndToEnd, LogLinesAreCompleteAtTheEnd) {
   const Ending ending = profiled("exit", {{"KYMO_PROFILE_LOG", "operations,gpu-time"}});
   SKIP_WITHOUT_DEVICE();
   const std::string text = std::regex_replace(without_times(ending.err), std::regex("gpu= ?T ms"), "T");
@@ -71,7 +71,7 @@ TEST_F(ProfilerEndToEnd, LinesOfTheLogAreCompleteAtTheEnd) {
   EXPECT_THAT(ending.err, HasSubstr("(id=G1, run=1, gpu="));
 }
 
-TEST_F(ProfilerEndToEnd, ABadMaskIsOneLineAndTurnsNothingOn) {
+TEST_F(ProfilerEndToEnd, AnInvalidMaskPrintsOneLineAndTurnsNothingOn) {
   const Ending ending = profiled("exit", {{"KYMO_PROFILE_LOG", "statistics"}, {"KYMO_SIGNPOSTS", "everything"}});
   SKIP_WITHOUT_DEVICE();
   EXPECT_EQ(ending.code, 0);
@@ -80,7 +80,7 @@ TEST_F(ProfilerEndToEnd, ABadMaskIsOneLineAndTurnsNothingOn) {
   EXPECT_EQ(count_of(ending.err, "\n"), 1u);
 }
 
-TEST_F(ProfilerEndToEnd, AProgramThatIsInterruptedPrintsAndDiesOfIt) {
+TEST_F(ProfilerEndToEnd, AnInterruptedProgramPrintsAndEndsByTheSignal) {
   Process sleeping = start({program("profiled"), "sleep"}, {{{"KYMO_PROFILE_LOG", "statistics"}}});
   wait_until("it has done its work", [&] { return sleeping.ended() || sleeping.errors() == "ready\n"; });
   if (!sleeping.ended()) sleeping.signal(SIGINT);
@@ -90,14 +90,14 @@ TEST_F(ProfilerEndToEnd, AProgramThatIsInterruptedPrintsAndDiesOfIt) {
   EXPECT_EQ(count_of(ending.err, "\nOperations: 1 named operation, 2 kernels\n"), 1u) << ending.err;
 }
 
-TEST_F(ProfilerEndToEnd, TheProgramsOwnHandlerIsCalledAndTheProgramGoesOn) {
+TEST_F(ProfilerEndToEnd, TheHandlerOfTheProgramIsCalledAndTheProgramContinues) {
   const Ending ending = profiled("handled", {});
   SKIP_WITHOUT_DEVICE();
   EXPECT_EQ(ending.code, 0) << ending.err;
   EXPECT_EQ(count_of(ending.err, "Operations: 1 named operation, 2 kernels\n"), 1u) << ending.err;
 }
 
-TEST_F(ProfilerEndToEnd, AnInterruptThatIsIgnoredStaysIgnored) {
+TEST_F(ProfilerEndToEnd, AnIgnoredInterruptStaysIgnored) {
   const Ending ending = profiled("ignored", {});
   SKIP_WITHOUT_DEVICE();
   EXPECT_EQ(ending.code, 0) << ending.err;

@@ -1,4 +1,4 @@
-// Work on a device, from a program's calls to what the commands make of it.
+// Work on a device: from the calls of a program to the output of the commands.
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using trace::TrackKind;
 
 constexpr size_t kKernels = 100, kCopies = 10;
-constexpr int64_t kKernelNs = 30'000, kKernelStepNs = 40'000;  // as the program has them
+constexpr int64_t kKernelNs = 30'000, kKernelStepNs = 40'000;  // the same values as in the program
 
 class QueuesTest : public EitherCollector {
  protected:
@@ -59,21 +59,21 @@ class QueuesTest : public EitherCollector {
 };
 INSTANTIATE_TEST_SUITE_P(, QueuesTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
 
-TEST_P(QueuesTest, WhatADeviceDidIsInTheFile) {
+TEST_P(QueuesTest, DeviceWorkIsInTheFile) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("queues"), "all"});
   ASSERT_EQ(ending.code, 0) << ending.err;
   expect_everything(read_back(file("a.kymo")));
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_P(QueuesTest, AProcessThatIsKilledLosesNothing) {
+TEST_P(QueuesTest, AKilledProcessLosesNothing) {
   run_recorded(GetParam(), file("a.kymo"), {program("queues"), "kill"});
   collect::recover(file("a.kymo"));
   expect_everything(read_back(file("a.kymo")));
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_P(QueuesTest, AForkedChildsQueuesAreItsOwn) {
+TEST_P(QueuesTest, AForkedChildHasItsOwnQueues) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("queues"), "fork"});
   ASSERT_EQ(ending.code, 0) << ending.err;
   const Readback trace = read_back(file("a.kymo"));
@@ -101,7 +101,7 @@ class QueueFilesTest : public EndToEnd {
   }
 };
 
-TEST_F(QueueFilesTest, TimesAreTheHostsWithinTheStatedError) {
+TEST_F(QueueFilesTest, TimesAreHostTimesWithinTheStatedError) {
   ASSERT_EQ(run_traced(file("a.kymo"), {program("queues"), "all"}).code, 0);
   const trace::Reader reader(file("a.kymo"));
   convert::StringStream csv;
@@ -147,7 +147,7 @@ TEST_F(QueueFilesTest, ViewersDrawAnArrowFromEachLaunchToItsWork) {
   EXPECT_THAT(json.text(), HasSubstr(R"("args":{"device":0,"context":7,"stream":0,"correlation":)"));
 }
 
-TEST_F(QueueFilesTest, AQueueServesSessionAfterSessionAndIsFlushedAtTheEndOfEach) {
+TEST_F(QueueFilesTest, AQueueIsUsedInSeveralSessionsAndFlushedAtTheEndOfEach) {
   const Ending ending = run({program("queues"), "sessions", folder()});
   ASSERT_EQ(ending.code, 0) << ending.err;
   EXPECT_EQ(ending.out, "2\n");
@@ -160,7 +160,7 @@ TEST_F(QueueFilesTest, AQueueServesSessionAfterSessionAndIsFlushedAtTheEndOfEach
   }
 }
 
-TEST_F(QueueFilesTest, InfoAndStatsTellQueuesFromThreads) {
+TEST_F(QueueFilesTest, InfoAndStatsDistinguishQueuesFromThreads) {
   if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
   ASSERT_EQ(run_traced(file("a.kymo"), {program("queues"), "all"}).code, 0);
   const Ending info = run({program("kymo"), "info", file("a.kymo")});

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr size_t kMostFaults = 20;
 
-// The ranges of one track as they come, children before parents.
+// The ranges of one track in the order of the file: children before parents.
 class Nesting {
  public:
   // Null: it fits.
@@ -148,7 +148,7 @@ class Reading {
     return event_class == nullptr || event_class->name == "{}";
   }
 
-  // Name, number and, where wanted, everything else that the next event of a batch carries.
+  // The name, the number and, if requested, everything else that the next event of a batch carries.
   void describe(Event& event, const trace::EventClass* event_class, trace::ValueCursor& cursor) {
     const auto& row = cursor.next(event_class);
     event.name = intern(carries_its_name(event_class) ? trace::full_name(event_class, row) : event_class->name);

@@ -1,7 +1,7 @@
-// A trace read back whole, and checked on the way: what every trace must hold, whatever was recorded.
+// A trace that is read back completely. The rules that hold for every trace are checked during this.
 //
 // Checked: nothing is damaged; no record of a ring is there twice; every event's class and track is described; each
-// piece of a track goes on where the one before ended; ranges on a lane of a track nest, by their times and by their
+// piece of a track continues where the one before ended; ranges on a lane of a track nest, by their times and by their
 // depths.
 #pragma once
 
@@ -37,7 +37,7 @@ struct Event {
 };
 
 struct EventDetail {
-  std::string text, category;  // the name with its places filled
+  std::string text, category;  // the name with its placeholders filled
   uint32_t colour = 0;
   std::vector<Argument> arguments;
 };
@@ -49,26 +49,26 @@ struct TrackInfo {
 };
 
 struct Readback {
-  std::vector<Event> ranges, points;  // of each track in order
+  std::vector<Event> ranges, points;  // sorted within each track
   std::vector<EventDetail> details;
   std::vector<TrackInfo> tracks;
-  std::vector<trace::Origin> origins;  // one a writer
+  std::vector<trace::Origin> origins;  // one per writer
   std::vector<trace::Loss> losses;
   std::vector<std::string> names;
-  std::vector<std::string> faults;  // what is wrong with the trace: nothing, one hopes
+  std::vector<std::string> faults;  // what is wrong with the trace; should be empty
 
   const std::string& name_of(const Event& event) const { return names[event.name]; }
   const EventDetail& detail_of(const Event& event) const { return details[event.detail]; }
   uint64_t pid_of(const Event& event) const { return tracks[event.track].pid; }
 
-  // Ranges, and points, of this name (that of the class: "step {}"); `pid` 0: of any process.
+  // Ranges, and points, with this name (that of the class: "step {}"); `pid` 0: of any process.
   std::vector<const Event*> ranges_named(const std::string& name, uint64_t pid = 0) const;
   std::vector<const Event*> points_named(const std::string& name, uint64_t pid = 0) const;
   size_t count(const std::string& name, uint64_t pid = 0) const { return ranges_named(name, pid).size(); }
   size_t points_count(const std::string& name, uint64_t pid = 0) const { return points_named(name, pid).size(); }
   size_t open_count(const std::string& name) const;
 
-  uint64_t lost() const;  // all of it
+  uint64_t lost() const;  // the total
   uint64_t lost(trace::LossCause cause) const;
   std::string summary() const;  // for messages: names and counts, losses, faults
 };
@@ -78,10 +78,10 @@ enum class Detail { Counts, Arguments };
 Readback read_back(const std::string& path, Detail detail = Detail::Counts);
 Readback read_back(const trace::Reader& reader, Detail detail = Detail::Counts);
 
-// For EXPECT_TRUE: nothing is wrong with it, and nothing was lost.
+// For EXPECT_TRUE: nothing is wrong with the trace, and nothing was lost.
 ::testing::AssertionResult sound(const Readback& trace);
 ::testing::AssertionResult sound_and_complete(const Readback& trace);
-// The ranges of this name carry 0, 1, 2, … in order; `first` other than 0: from there on.
+// The ranges with this name carry 0, 1, 2, … in order; with `first`, they start at `first`.
 ::testing::AssertionResult numbered_in_order(const Readback& trace, const std::string& name, uint64_t first = 0);
 
 }  // namespace kymo::e2e

@@ -1,4 +1,4 @@
-// Recording a program without a change to it, and recording from code: on and off, into one file and the next.
+// Recording a program without changing it, and recording from code: on and off, into one file and then another.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace {
 
 class SessionTest : public EndToEnd {};
 
-TEST_F(SessionTest, EnvironmentRecordsAProgramAsItIs) {
+TEST_F(SessionTest, KymoTraceRecordsAnUnchangedProgram) {
   const Ending ending = run_traced(file("a.kymo"), {program("ends"), "return", "100"});
   EXPECT_EQ(ending.code, 0);
   EXPECT_EQ(ending.err, "") << "the library never prints";
@@ -33,7 +33,7 @@ TEST_F(SessionTest, EnvironmentRecordsAProgramAsItIs) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(SessionTest, PlaceInThePathIsTheProcessId) {
+TEST_F(SessionTest, ThePlaceholderInThePathIsTheProcessId) {
   auto process = start({program("ends"), "return", "10"}, {.environment = {{"KYMO_TRACE", file("%p.kymo")}}});
   const auto pid = process.pid();
   EXPECT_EQ(process.wait().code, 0);
@@ -42,12 +42,12 @@ TEST_F(SessionTest, PlaceInThePathIsTheProcessId) {
   EXPECT_EQ(trace.count("work"), 10u);
 }
 
-TEST_F(SessionTest, WithoutBeingAskedNothingIsRecordedAndNothingIsLeft) {
+TEST_F(SessionTest, WithoutARequestNothingIsRecordedAndNothingIsLeft) {
   EXPECT_EQ(run({program("ends"), "return", "100"}).code, 0);
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(SessionTest, EachRunAddsToItsFile) {
+TEST_F(SessionTest, EachRunAppendsToTheFile) {
   run_traced(file("a.kymo"), {program("ends"), "return", "100"});
   run_traced(file("a.kymo"), {program("ends"), "return", "10"});
   const Readback trace = read_back(file("a.kymo"));
@@ -56,7 +56,7 @@ TEST_F(SessionTest, EachRunAddsToItsFile) {
   EXPECT_EQ(trace.origins.size(), 2u);
 }
 
-TEST_F(SessionTest, SessionInTheCodeGivesWayToOneFromOutside) {
+TEST_F(SessionTest, ASessionInTheCodeIsIgnoredIfTheEnvironmentStartedOne) {
   const Ending ending = run_traced(file("outside.kymo"), {program("tries"), file("inside.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   EXPECT_EQ(ending.out, "done, still recording\n");
@@ -66,7 +66,7 @@ TEST_F(SessionTest, SessionInTheCodeGivesWayToOneFromOutside) {
   EXPECT_FALSE(std::filesystem::exists(file("inside.kymo")));
 }
 
-TEST_F(SessionTest, FilesAreTheUsersAlone) {
+TEST_F(SessionTest, FilesAreAccessibleOnlyToTheUser) {
   run_traced(file("a.kymo"), {program("ends"), "kill", "10"});
   struct stat status {};
   ASSERT_EQ(stat(file("a.kymo").c_str(), &status), 0);
@@ -79,7 +79,7 @@ TEST_F(SessionTest, FilesAreTheUsersAlone) {
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
 
-TEST_F(SessionTest, EachSessionFromCodeHasWhatHappenedInIt) {
+TEST_F(SessionTest, EachSessionFromCodeHasItsOwnEvents) {
   constexpr int kSessions = 20;
   const Ending ending = run({program("sessions"), folder(), std::to_string(kSessions)});
   ASSERT_EQ(ending.code, 0) << ending.err;
@@ -102,7 +102,7 @@ TEST_F(SessionTest, EachSessionFromCodeHasWhatHappenedInIt) {
   }
 }
 
-TEST_F(SessionTest, WhatAKilledProcessHeldGoesToTheSessionThatRan) {
+TEST_F(SessionTest, TheDataOfAKilledProcessGoesToItsLastSession) {
   EXPECT_EQ(run({program("sessions"), folder(), "2", "killed"}).signal, SIGKILL);
   EXPECT_EQ(collect::recover(file("0.kymo")).processes, 0u);
   EXPECT_EQ(collect::recover(file("1.kymo")).processes, 1u);
@@ -115,9 +115,9 @@ TEST_F(SessionTest, WhatAKilledProcessHeldGoesToTheSessionThatRan) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-// ---- Files put together, and read while they grow ------------------------------------------------------------------
+// ---- Concatenated files, and files that are read while they grow ---------------------------------------------------
 
-TEST_F(SessionTest, TracesOneBehindTheOtherAreATrace) {
+TEST_F(SessionTest, ConcatenatedTracesAreATrace) {
   run_traced(file("a.kymo"), {program("ends"), "return", "100"});
   run_traced(file("b.kymo"), {program("ends"), "return", "50"});
   write_file(file("c.kymo"), contents_of(file("a.kymo")) + contents_of(file("b.kymo")));
@@ -128,7 +128,7 @@ TEST_F(SessionTest, TracesOneBehindTheOtherAreATrace) {
   EXPECT_EQ(both.count("main"), 2u);
 }
 
-TEST_F(SessionTest, TracesOfOneProcessOneBehindTheOtherAreATrace) {
+TEST_F(SessionTest, ConcatenatedTracesOfOneProcessAreATrace) {
   ASSERT_EQ(run({program("sessions"), folder(), "6"}).code, 0);
   write_file(file("both.kymo"), contents_of(file("4.kymo")) + contents_of(file("5.kymo")));
   const Readback both = read_back(file("both.kymo"));
@@ -137,7 +137,7 @@ TEST_F(SessionTest, TracesOfOneProcessOneBehindTheOtherAreATrace) {
   EXPECT_EQ(both.tracks.size(), 4u) << "two threads in each session";
 }
 
-TEST_F(SessionTest, ReaderFollowsAFileThatGrows) {
+TEST_F(SessionTest, AReaderFollowsAFileThatGrows) {
   Counts* counts = map_counts(file("counts").c_str());
   auto process = start({program("endless"), file("counts")}, {.environment = {{"KYMO_TRACE", file("a.kymo")}}});
   ASSERT_TRUE(wait_until("a first chunk of events", [&] {

@@ -1,4 +1,4 @@
-// Sinks with the tools they are for: what a program annotates is heard by each, in its words.
+// Sinks with their tools: each tool receives the annotations of a program, in its own form.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -32,7 +32,7 @@ class SinksE2eTest : public EndToEnd {
     return run({program(name)}, {.environment = more});
   }
   Words shell(const std::string& script) { return {"/bin/bash", "-c", script}; }
-  // With mounts of its own, which are gone with it: the machine's stay as they are. Needs root.
+  // With its own mounts, which end with it: the mounts of the machine do not change. Needs root.
   Words shell_apart(const std::string& script) { return {"/usr/bin/unshare", "--mount", "/bin/bash", "-ec", script}; }
   bool can_mount_tracing() {
     return geteuid() == 0 && run(shell_apart("mount -t tracefs nodev /sys/kernel/tracing")).code == 0;
@@ -45,7 +45,7 @@ class SinksE2eTest : public EndToEnd {
 
 // ---- KYMO_SINKS ----------------------------------------------------------------------------------------------------
 
-TEST_F(SinksE2eTest, ABadNameIsOneLineAndTheProgramRunsOn) {
+TEST_F(SinksE2eTest, AnInvalidNamePrintsOneLineAndTheProgramContinues) {
   for (const char* name : {"annotates", "annotates_static"}) {
     const Ending ending = annotate("usdt, nonsense", name);
     EXPECT_EQ(ending.code, 0);
@@ -53,7 +53,7 @@ TEST_F(SinksE2eTest, ABadNameIsOneLineAndTheProgramRunsOn) {
   }
 }
 
-TEST_F(SinksE2eTest, NobodyListeningIsNoTrouble) {
+TEST_F(SinksE2eTest, ASinkWithoutAListenerDoesNoHarm) {
   for (const SinkReport& report : list_sinks()) {
     if (!report.absent.empty()) continue;
     EXPECT_EQ(annotate(report.name).code, 0) << report.name;
@@ -61,7 +61,7 @@ TEST_F(SinksE2eTest, NobodyListeningIsNoTrouble) {
   }
 }
 
-TEST_F(SinksE2eTest, ARecordingAndSinksHearTheSame) {
+TEST_F(SinksE2eTest, ARecordingAndSinksGetTheSame) {
   if (!why_absent("usdt").empty()) GTEST_SKIP() << why_absent("usdt");
   const Ending ending = run_traced(file("a.kymo"), {program("annotates")}, {{"KYMO_SINKS", "usdt"}});
   EXPECT_EQ(ending.code, 0);
@@ -132,7 +132,7 @@ TEST_F(SinksE2eTest, BpftraceReadsTheTexts) {
                                      " " + file("script.bt")));
   bool heard = false;
   wait_until("bpftrace to hear it", [&] {
-    annotate("usdt");  // until it has attached itself
+    annotate("usdt");  // runs until bpftrace has attached itself
     heard = contents_of(file("heard")).find("scale ran 1500 ns") != std::string::npos;
     return heard || tracer.ended();
   });
@@ -147,7 +147,7 @@ TEST_F(SinksE2eTest, LttngRecordsTheTracepoints) {
   if (!on_path("lttng") || !on_path("babeltrace2")) GTEST_SKIP() << "lttng or babeltrace2 is not installed";
   for (const char* name : {"annotates", "annotates_static"}) {
     const std::string home = file(std::string("lttng-") + name), trace = home + "/trace";
-    // A session daemon of the test's own: by its home, and for root, whose daemon is the system's, by its own /run.
+    // The test's own session daemon: it has its own home and, for root, whose daemon is the system's, its own /run.
     const std::string script = "export LTTNG_HOME=" + home + "; mkdir " + home +
                                "; lttng-sessiond --no-kernel --background --pidfile=" + home + "/pid >" + home +
                                "/log 2>&1; trap 'kill $(cat " + home +
@@ -182,7 +182,7 @@ TEST_F(SinksE2eTest, LttngRecordsTheTracepoints) {
 
 // ---- trace-marker --------------------------------------------------------------------------------------------------
 
-TEST_F(SinksE2eTest, TheKernelsTraceHasTheLines) {
+TEST_F(SinksE2eTest, TheKernelTraceHasTheLines) {
   if (!can_mount_tracing()) GTEST_SKIP() << "needs root and the kernel's tracing file system";
   const Ending ending =
       run(shell_apart("mount -t tracefs nodev /sys/kernel/tracing; KYMO_SINKS=trace-marker " + program("annotates") +
@@ -212,7 +212,7 @@ TEST_F(SinksE2eTest, AProgramThatClosesEveryDescriptorKeepsItsOwnFiles) {
   for (int i = 0; i < 16; ++i) EXPECT_EQ(contents_of(file("own") + std::to_string(i)), "mine\nmine\n");
 }
 
-TEST_F(SinksE2eTest, WithoutTheKernelsTraceThereIsNoMarker) {
+TEST_F(SinksE2eTest, WithoutTheKernelTraceThereIsNoMarker) {
   if (why_absent("trace-marker").empty()) GTEST_SKIP() << "it is here";
   const Ending ending = run({program("annotates"), "trace-marker"});
   EXPECT_EQ(ending.code, 1);
@@ -221,7 +221,7 @@ TEST_F(SinksE2eTest, WithoutTheKernelsTraceThereIsNoMarker) {
 
 // ---- nvtx ----------------------------------------------------------------------------------------------------------
 
-TEST_F(SinksE2eTest, AToolThatNvtxLoadsHearsTheDomain) {
+TEST_F(SinksE2eTest, AToolLoadedByNvtxReceivesTheDomain) {
   if (const std::string why = why_absent("nvtx"); !why.empty()) GTEST_SKIP() << why;
   for (const char* name : {"annotates", "annotates_static"}) {
     const Ending ending = annotate(
@@ -243,8 +243,8 @@ TEST_F(SinksE2eTest, AToolThatNvtxLoadsHearsTheDomain) {
   }
 }
 
-// Each of them reads KYMO_SINKS when it is loaded, and links no more of Kymo than its annotations need.
-TEST_F(SinksE2eTest, SeveralCopiesOfTheLibraryAreHeardOnce) {
+// Each copy reads KYMO_SINKS when it is loaded, and links only the parts of Kymo that its annotations need.
+TEST_F(SinksE2eTest, SeveralCopiesOfTheLibrarySendOnce) {
   if (const std::string why = why_absent("nvtx"); !why.empty()) GTEST_SKIP() << why;
   constexpr int kCount = 20, kThreads = 4;
   for (const char* second : {"plugin_two.so", "plugin_shared.so"}) {

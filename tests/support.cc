@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLimit = std::chrono::seconds(100);  // only what hangs takes so long
+constexpr auto kLimit = std::chrono::seconds(100);  // only reached by a hang
 constexpr auto kLook = std::chrono::milliseconds(1);
 
 std::string make_folder(const std::string& base) {
@@ -32,7 +32,7 @@ std::string make_folder(const std::string& base) {
   return mkdtemp(name.data()) != nullptr ? name : std::string();
 }
 
-// Shared memory where there is enough of it (a container may have little), a folder otherwise.
+// Shared memory if there is enough of it (a container may have little), otherwise a folder.
 std::string make_memory_folder(const std::string& otherwise) {
   constexpr uint64_t kEnough = 1 << 30;
   struct statvfs status {};
@@ -88,7 +88,7 @@ Process::Process(const Words& words, const StartOptions& options, std::string pr
   pid_ = fork();
   if (pid_ == 0) become(words, options, prefix_);
   if (pid_ < 0) ADD_FAILURE() << "cannot fork: " << std::strerror(errno);
-  setpgid(pid_, pid_);  // whoever comes first
+  setpgid(pid_, pid_);  // the parent or the child, depending on which runs first
 }
 
 Process::~Process() {

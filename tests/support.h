@@ -1,7 +1,7 @@
-// What the end-to-end tests share: a folder of their own, programs to start in it, and patience.
+// Shared by the end-to-end tests: a folder for each test, programs to start in it, and waiting.
 //
-// Every test has its own shared memory ($KYMO_SHM_DIR), so that tests run side by side and can see what was left
-// behind. Nothing here measures time; waits are bounded by a limit that only a hang reaches.
+// Every test has its own shared memory ($KYMO_SHM_DIR), so that tests can run at the same time and can see what was
+// left behind. Nothing here measures time; waits are bounded by a limit that only a hang reaches.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,25 +18,25 @@ namespace kymo::e2e {
 using Words = std::vector<std::string>;
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-std::string program(const std::string& name);  // as it was built: its path
-bool have_kymo();                              // is the `kymo` command built?
+std::string program(const std::string& name);  // the path of the built program
+bool have_kymo();                              // true if the `kymo` command is built
 std::string contents_of(const std::string& path);
 void write_file(const std::string& path, const std::string& contents);
 
-// How a program ended, and what it said.
+// How a program ended, and what it printed.
 struct Ending {
-  int code = -1;   // its exit code; -1 when a signal ended it
-  int signal = 0;  // which
+  int code = -1;   // its exit code; -1 if a signal ended it
+  int signal = 0;  // the signal
   std::string out, err;
 };
 
 struct StartOptions {
   Environment environment;      // added to this process's own
   bool closed_streams = false;  // starts without descriptors 0, 1 and 2
-  uid_t user = 0;               // not 0: runs as this one (needs root)
+  uid_t user = 0;               // not 0: runs as this user (needs root)
 };
 
-// A program that runs, in a process group of its own, which is killed when this goes out of scope.
+// A running program in its own process group. The group is killed when this object goes out of scope.
 class Process {
  public:
   // Its output goes to PREFIX.out and PREFIX.err.
@@ -48,7 +48,7 @@ class Process {
   pid_t pid() const { return pid_; }
   void signal(int number) const;
   bool ended();
-  Ending wait();  // fails the test when the program does not end
+  Ending wait();  // fails the test if the program does not end
   std::string errors() const { return contents_of(prefix_ + ".err"); }
 
  private:
@@ -58,7 +58,7 @@ class Process {
   std::string prefix_;
 };
 
-// Asks again and again until it holds; fails the test, naming `what`, when it never does.
+// Checks repeatedly until it holds. If it never does, fails the test with `what` in the message.
 bool wait_until(const std::string& what, const std::function<bool()>& holds);
 
 // Who collects what a program records.
@@ -68,7 +68,7 @@ void PrintTo(Collector collector, std::ostream* out);
 
 struct RecordOptions {
   std::string policy;       // empty: block
-  uint64_t ring_bytes = 0;  // 0: as it comes
+  uint64_t ring_bytes = 0;  // 0: the default
 };
 
 class EndToEnd : public ::testing::Test {
@@ -79,11 +79,11 @@ class EndToEnd : public ::testing::Test {
   const std::string& folder() const { return folder_; }
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
   const std::string& memory() const { return memory_; }
-  std::vector<std::string> left_in_memory() const;  // names of segments and the like
+  std::vector<std::string> left_in_memory() const;  // names of segments and other files
 
   Process start(const Words& words, const StartOptions& options = {});
   Ending run(const Words& words, const StartOptions& options = {});
-  // Recorded into `trace`, by the one or the other. Skips the test where there is no `kymo` command.
+  // Records into `trace` with the given collector. Skips the test if there is no `kymo` command.
   Process start_recorded(Collector collector, const std::string& trace, const Words& words,
                          const RecordOptions& options = {});
   Ending run_recorded(Collector collector, const std::string& trace, const Words& words,

@@ -1,5 +1,4 @@
-// Threads that come and go, signal handlers, the last moments of threads and programs, and several copies of the
-// library.
+// Threads that start and end, signal handlers, the end of threads and programs, and several copies of the library.
 #include <map>
 #include <set>
 
@@ -13,7 +12,7 @@ namespace {
 class ThreadsTest : public EitherCollector {};
 INSTANTIATE_TEST_SUITE_P(, ThreadsTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
 
-TEST_P(ThreadsTest, TenThousandShortOnes) {
+TEST_P(ThreadsTest, TenThousandShortThreadsAreRecorded) {
   constexpr size_t kThreads = 10000;
   const Ending ending =
       run_recorded(GetParam(), file("a.kymo"), {program("threads"), "many", std::to_string(kThreads), file("counts")});
@@ -33,9 +32,9 @@ TEST_P(ThreadsTest, TenThousandShortOnes) {
   for (const auto& [track, count] : ranges) ASSERT_EQ(count, 3u) << "of thread " << track;
 }
 
-// Whoever finds no place is counted: each of its ranges and marks once.
-TEST_P(ThreadsTest, MoreAtOnceThanThereArePlacesFor) {
-  constexpr size_t kThreads = 4200;  // places: 4096
+// A thread that gets no slot is counted: each of its ranges and marks once.
+TEST_P(ThreadsTest, MoreThreadsThanSlotsAreCounted) {
+  constexpr size_t kThreads = 4200;  // there are 4096 slots
   const Ending ending =
       run_recorded(GetParam(), file("a.kymo"), {program("threads"), "at-once", std::to_string(kThreads)},
                    {.policy = "drop", .ring_bytes = 64 << 10});
@@ -49,7 +48,7 @@ TEST_P(ThreadsTest, MoreAtOnceThanThereArePlacesFor) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_F(EndToEnd, ThreadsComeAndGoWhileSessionsStartAndStop) {
+TEST_F(EndToEnd, ThreadsStartAndEndWhileSessionsStartAndStop) {
   constexpr int kSessions = 30;
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run({program("threads"), "toggling", std::to_string(kSessions), folder(), file("counts")});
@@ -60,7 +59,7 @@ TEST_F(EndToEnd, ThreadsComeAndGoWhileSessionsStartAndStop) {
     SCOPED_TRACE(i);
     const Readback trace = read_back(file(std::to_string(i) + ".kymo"));
     EXPECT_TRUE(sound_and_complete(trace));
-    // At least those that began and ended inside.
+    // At least the threads that started and ended inside the session.
     EXPECT_GE(trace.count("short"), 20u) << trace.summary();
     EXPECT_GE(trace.count("part"), 2 * trace.count("short"));
     for (const TrackInfo& info : trace.tracks) EXPECT_NE(info.track.tid, 0u);
@@ -74,8 +73,8 @@ TEST_F(EndToEnd, ThreadsComeAndGoWhileSessionsStartAndStop) {
 class SignalsTest : public EitherCollector {};
 INSTANTIATE_TEST_SUITE_P(, SignalsTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
 
-// `unheard`: what handlers may have lost, because their thread waited for the collector and its buffer for them was
-// full.
+// `unheard`: the number of records that handlers lost, because their thread waited for the collector and its side
+// buffer was full.
 void expect_loop_and_handler(const Readback& trace, const Counts& counts, uint64_t unheard) {
   EXPECT_TRUE(sound(trace));
   EXPECT_GT(counts.done[0], 100u) << "this test wants to be interrupted";
@@ -89,8 +88,8 @@ void expect_loop_and_handler(const Readback& trace, const Counts& counts, uint64
   for (const Event* event : trace.ranges_named("inner")) ASSERT_EQ(event->depth, 1);
 }
 
-// A ring that holds it all: nobody ever waits.
-TEST_P(SignalsTest, HandlerThatInterruptsRecordingRecordsToo) {
+// A ring that holds everything: no thread ever waits.
+TEST_P(SignalsTest, AHandlerThatInterruptsRecordingRecordsToo) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("signals"), "loop", file("counts"), "300000"},
                                      {.policy = "block", .ring_bytes = 64 << 20});
@@ -99,8 +98,8 @@ TEST_P(SignalsTest, HandlerThatInterruptsRecordingRecordsToo) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-// The smallest ring: the handler meets a thread that waits, over and over.
-TEST_P(SignalsTest, HandlerThatInterruptsAThreadThatWaits) {
+// The smallest ring: the handler interrupts a waiting thread again and again.
+TEST_P(SignalsTest, AHandlerThatInterruptsAWaitingThreadRecordsToo) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("signals"), "loop", file("counts"), "100000"},
                                      {.policy = "block", .ring_bytes = 64 << 10});
@@ -111,7 +110,7 @@ TEST_P(SignalsTest, HandlerThatInterruptsAThreadThatWaits) {
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());
 }
 
-TEST_P(SignalsTest, HandlerWhoseRecordIsTheThreadsFirst) {
+TEST_P(SignalsTest, TheFirstRecordOfAThreadMayBeInAHandler) {
   Counts* counts = map_counts(file("counts").c_str());
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("signals"), "first", file("counts")});
   ASSERT_EQ(ending.code, 0) << "signal " << ending.signal << ending.err;
@@ -121,12 +120,12 @@ TEST_P(SignalsTest, HandlerWhoseRecordIsTheThreadsFirst) {
   EXPECT_GT(trace.points_count("first"), 0u);
 }
 
-// ---- The last moments ----------------------------------------------------------------------------------------------
+// ---- The end of threads and programs -------------------------------------------------------------------------------
 
 class LateTest : public EitherCollector {};
 INSTANTIATE_TEST_SUITE_P(, LateTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
 
-TEST_P(LateTest, DestructorsOfThreadsAndOfTheProgramRecord) {
+TEST_P(LateTest, DestructorsOfThreadsAndOfTheProgramMayRecord) {
   constexpr size_t kThreads = 50;
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("late")});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
@@ -193,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(, PluginsTest,
                                                               std::pair("plugin_shared.so", "plugin_two.so"))),
                          plugins_name);
 
-TEST_F(EndToEnd, PluginsUnrecordedStillAgreeOnDepth) {
+TEST_F(EndToEnd, UnrecordedPluginsStillAgreeOnDepth) {
   const Ending ending = run({program("plugin_host"), program("plugin_one.so"), program("plugin_two.so"), "100"});
   EXPECT_EQ(ending.code, 0) << ending.err;
   EXPECT_THAT(left_in_memory(), ::testing::IsEmpty());

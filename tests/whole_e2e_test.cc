@@ -1,4 +1,4 @@
-// Whether a trace holds everything, and that it says so where it does not.
+// A trace contains everything, or says what is missing.
 #include <signal.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ class WholeTest : public EndToEnd {
     words.insert(words.begin(), program("kymo"));
     return run(words, options);
   }
-  // A program that was killed while it recorded by itself; what it left is in shared memory.
+  // Kills a program that recorded itself. Its data is left in shared memory.
   void kill_recorded(const std::string& trace) {
     Process process = start_recorded(Collector::InProgram, trace, {program("open"), "hang"});
     ASSERT_TRUE(wait_until("the program to be stuck", [&] { return fs::exists(trace) && !left_in_memory().empty(); }));
@@ -45,7 +45,7 @@ class OpenRangesTest : public EitherCollector {};
 INSTANTIATE_TEST_SUITE_P(, OpenRangesTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord),
                          collector_name);
 
-TEST_P(OpenRangesTest, OneThreadThatNeverEndsItsRangesStopsNobody) {
+TEST_P(OpenRangesTest, AThreadThatNeverEndsItsRangesDoesNotBlockOthers) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "many", "200000"});
   ASSERT_EQ(ending.code, 0) << ending.err;
   const Readback trace = read_back(file("a.kymo"));
@@ -56,7 +56,7 @@ TEST_P(OpenRangesTest, OneThreadThatNeverEndsItsRangesStopsNobody) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_P(OpenRangesTest, NorDoesOneWithManyValues) {
+TEST_P(OpenRangesTest, OpenRangesWithManyValuesDoNotBlockOthers) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "texts", "20000"});
   ASSERT_EQ(ending.code, 0) << ending.err;
   const Readback trace = read_back(file("a.kymo"));
@@ -64,7 +64,7 @@ TEST_P(OpenRangesTest, NorDoesOneWithManyValues) {
   EXPECT_EQ(trace.lost(), 0u) << trace.summary();
 }
 
-TEST_P(OpenRangesTest, RangesBeyondTheLimitEndToo) {
+TEST_P(OpenRangesTest, RangesAboveTheLimitEndToo) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "pops", "100000"});
   ASSERT_EQ(ending.code, 0) << ending.err;
   const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--json", "--strict"});
@@ -73,7 +73,7 @@ TEST_P(OpenRangesTest, RangesBeyondTheLimitEndToo) {
               AllOf(HasSubstr("\"count\": 8192"), HasSubstr("\"count\": 91808"), HasSubstr("\"unfinished\": 0")));
 }
 
-TEST_F(WholeTest, WhatAKilledProgramWasDoingIsShownByName) {
+TEST_F(WholeTest, TheOpenRangesOfAKilledProgramAreShownByName) {
   Process process = start({program("kymo"), "record", "-o", file("a.kymo"), "--", program("open"), "hang"});
   ASSERT_TRUE(wait_until("a segment", [&] { return !left_in_memory().empty(); }));
   usleep(300'000);
@@ -86,7 +86,7 @@ TEST_F(WholeTest, WhatAKilledProgramWasDoingIsShownByName) {
   ASSERT_EQ(kymo({"export", file("a.kymo"), "-o", file("a.json")}).code, 0);
   const std::string json = contents_of(file("a.json"));
   EXPECT_THAT(json, AllOf(HasSubstr("\"stuck 7\""), HasSubstr("\"finished\":false")));
-  // Until it was last seen alive, and not for no time at all.
+  // They last until the program was last seen alive; their duration is not zero.
   ASSERT_EQ(kymo({"export", file("a.kymo"), "-o", file("a.csv")}).code, 0);
   const std::string csv = contents_of(file("a.csv"));
   const size_t row = csv.find("range,outer,");
@@ -97,19 +97,19 @@ TEST_F(WholeTest, WhatAKilledProgramWasDoingIsShownByName) {
   EXPECT_GT(std::stoull(cells.at(8)), 100'000'000u) << csv;
 }
 
-TEST_P(OpenRangesTest, ASegmentThatIsCutShortEndsNobody) {
+TEST_P(OpenRangesTest, ATruncatedSegmentDoesNotEndTheProgram) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "cuts"});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   EXPECT_THAT(ending.out, HasSubstr("went on"));
   EXPECT_THAT(ending.err, HasSubstr("was cut short"));
   const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--strict"});
-  if (GetParam() == Collector::KymoRecord && stats.out.find("before") != std::string::npos) {  // it was seen in time
+  if (GetParam() == Collector::KymoRecord && stats.out.find("before") != std::string::npos) {  // read in time
     EXPECT_EQ(stats.code, 3) << stats.out;
     EXPECT_THAT(stats.err, HasSubstr("was cut short"));
   }
 }
 
-TEST_F(WholeTest, ASecondProgramAddsToTheTrace) {
+TEST_F(WholeTest, ASecondProgramAppendsToTheTrace) {
   const std::string both = program("tries") + "; " + program("tries");
   const Ending ending = run({"/bin/sh", "-c", both}, {.environment = {{"KYMO_TRACE", file("a.kymo")}}});
   ASSERT_EQ(ending.code, 0) << ending.err;
@@ -119,7 +119,7 @@ TEST_F(WholeTest, ASecondProgramAddsToTheTrace) {
   EXPECT_EQ(trace.count("work"), 2000u);
 }
 
-TEST_F(WholeTest, AFileThatIsNotATraceIsLeftAlone) {
+TEST_F(WholeTest, AFileThatIsNotATraceIsNotChanged) {
   write_file(file("notes.txt"), "mine");
   const Ending by_environment = run({program("tries")}, {.environment = {{"KYMO_TRACE", file("notes.txt")}}});
   EXPECT_EQ(by_environment.code, 0);
@@ -128,7 +128,7 @@ TEST_F(WholeTest, AFileThatIsNotATraceIsLeftAlone) {
   EXPECT_EQ(contents_of(file("notes.txt")), "mine");
 }
 
-TEST_F(WholeTest, AnExportReplacesNoTrace) {
+TEST_F(WholeTest, AnExportDoesNotReplaceATrace) {
   ASSERT_EQ(kymo({"record", "-o", file("run.json"), "--", program("tries")}).code, 0);
   fs::create_symlink("run.json", file("link.csv"));
   for (const char* name : {"run.json", "link.csv"}) {
@@ -139,13 +139,13 @@ TEST_F(WholeTest, AnExportReplacesNoTrace) {
   EXPECT_EQ(read_back(file("run.json")).count("work"), 1000u);
 }
 
-TEST_F(WholeTest, ALimitOnTheSizeOfFilesEndsNobody) {
+TEST_F(WholeTest, AFileSizeLimitDoesNotEndTheProgram) {
   for (const std::string limit : {"0", "100"}) {
     const std::string set = "ulimit -f " + limit + "; exec ";
     const Ending by_itself = run({"/bin/sh", "-c", set + program("open") + " many 300000"},
                                  {.environment = {{"KYMO_TRACE", file("a" + limit + ".kymo")}}});
     EXPECT_EQ(by_itself.code, 0) << by_itself.signal << by_itself.err;
-    if (limit != "0") {  // which is the limit of what it says, too
+    if (limit != "0") {  // a limit of 0 applies to its messages too
       EXPECT_THAT(by_itself.err, HasSubstr("kymo: "));
     }
     const Ending recorded = run({"/bin/sh", "-c",
@@ -165,8 +165,8 @@ TEST_F(WholeTest, AProgramThatCannotRecordIsInTheLedger) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-// A header that its process, or anybody else, changes while it is read.
-TEST_F(WholeTest, ASegmentsHeaderMayTurnIntoAnything) {
+// The process, or another one, changes the header while it is read.
+TEST_F(WholeTest, ASegmentHeaderMayContainAnything) {
   for (const int offset : {16, 24, 32, 40, 44, 120}) {
     Process process = start({program("kymo"), "record", "-o", file("a.kymo"), "--", program("open"), "hang"});
     ASSERT_TRUE(wait_until("a segment", [&] { return !left_in_memory().empty(); }));
@@ -186,7 +186,7 @@ TEST_F(WholeTest, ASegmentsHeaderMayTurnIntoAnything) {
   }
 }
 
-TEST_F(WholeTest, WhatARunningProgramDoesIsShownUntilNow) {
+TEST_F(WholeTest, OpenRangesOfARunningProgramLastUntilNow) {
   Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("open"), "hang"});
   ASSERT_TRUE(wait_until("a segment", [&] { return fs::exists(file("a.kymo")) && !left_in_memory().empty(); }));
   sleep(2);
@@ -197,7 +197,7 @@ TEST_F(WholeTest, WhatARunningProgramDoesIsShownUntilNow) {
   EXPECT_GT(std::stoull(stats.out.substr(total + 12)), 1'000'000'000u) << stats.out;
 }
 
-TEST_F(WholeTest, ARelativeTraceStaysWhereItWas) {
+TEST_F(WholeTest, ARelativePathStaysValidAfterAChangeOfFolder) {
   const std::string command = "cd " + folder() + " && exec " + program("open") + " moves " + program("tries");
   const Ending ending = run({"/bin/sh", "-c", command}, {.environment = {{"KYMO_TRACE", "a.kymo"}}});
   ASSERT_EQ(ending.code, 0) << ending.err;
@@ -208,7 +208,7 @@ TEST_F(WholeTest, ARelativeTraceStaysWhereItWas) {
   EXPECT_EQ(trace.count("work"), 1000u);
 }
 
-TEST_P(OpenRangesTest, ForkedChildrenMayBeginOnSeveralThreadsAtOnce) {
+TEST_P(OpenRangesTest, ForkedChildrenMayStartOnSeveralThreadsAtOnce) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("forks"), "racing", "10"});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--strict", "--json"});
@@ -220,7 +220,7 @@ TEST_P(OpenRangesTest, ForkedChildrenMayBeginOnSeveralThreadsAtOnce) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_P(OpenRangesTest, ATraceThatIsMovedMeanwhileStaysWhole) {
+TEST_P(OpenRangesTest, ATraceThatIsMovedDuringTheRecordingIsComplete) {
   const Ending ending =
       run_recorded(GetParam(), file("a.kymo"), {program("forks"), "moved", "100", file("a.kymo"), file("b.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.err;
@@ -254,7 +254,7 @@ TEST_F(WholeTest, ATraceThatIsBeingWrittenIsNotReplaced) {
   EXPECT_EQ(read_back(file("a.kymo")).origins.size(), 1u);
 }
 
-TEST_F(WholeTest, ACopyTakesNothingFromTheOriginal) {
+TEST_F(WholeTest, ReadingACopyKeepsTheDataForTheOriginal) {
   kill_recorded(file("a.kymo"));
   fs::copy_file(file("a.kymo"), file("b.kymo"));
   const Ending copy = kymo({"stats", file("b.kymo"), "--strict"});
@@ -269,7 +269,7 @@ TEST_F(WholeTest, ACopyTakesNothingFromTheOriginal) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_F(WholeTest, WhatIsGoneIsSaid) {
+TEST_F(WholeTest, MissingDataIsReported) {
   kill_recorded(file("a.kymo"));
   fs::remove_all(memory());
   fs::create_directory(memory());
@@ -282,7 +282,7 @@ TEST_F(WholeTest, WhatIsGoneIsSaid) {
   EXPECT_THAT(recover.err, HasSubstr("missing: the last events of process"));
 }
 
-TEST_F(WholeTest, WhatBelongsToNoTraceAnyMoreIsRemoved) {
+TEST_F(WholeTest, DataWithoutATraceIsRemoved) {
   kill_recorded(file("a.kymo"));
   const Ending kept = kymo({"recover", "--clean"});
   EXPECT_EQ(kept.code, 0) << kept.err;
@@ -294,7 +294,7 @@ TEST_F(WholeTest, WhatBelongsToNoTraceAnyMoreIsRemoved) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_F(WholeTest, WhatBelongsToAReplacedTraceIsRemoved) {
+TEST_F(WholeTest, DataOfAReplacedTraceIsRemoved) {
   kill_recorded(file("a.kymo"));
   const Ending second = kymo({"record", "-o", file("a.kymo"), "--", program("tries")});
   EXPECT_EQ(second.code, 0) << second.err;
@@ -302,7 +302,7 @@ TEST_F(WholeTest, WhatBelongsToAReplacedTraceIsRemoved) {
   const Ending info = kymo({"info", file("a.kymo"), "--strict"});
   EXPECT_EQ(info.code, 0) << info.err;
 
-  // Replaced by something else than a recording.
+  // Replaced by a file that is not a recording.
   fs::remove(file("a.kymo"));
   kill_recorded(file("a.kymo"));
   write_file(file("a.kymo"), "");
@@ -311,7 +311,7 @@ TEST_F(WholeTest, WhatBelongsToAReplacedTraceIsRemoved) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_F(WholeTest, WhatAFlightRecorderLeftIsRemovedWithItsTrace) {
+TEST_F(WholeTest, TheFilesOfAFlightRecorderAreRemovedWithItsTrace) {
   for (const Collector collector : {Collector::InProgram, Collector::KymoRecord}) {
     Process process =
         start_recorded(collector, file("a.kymo"), {program("endless"), file("counts")}, {.policy = "overwrite"});
@@ -333,7 +333,7 @@ TEST_F(WholeTest, WhatAFlightRecorderLeftIsRemovedWithItsTrace) {
   }
 }
 
-TEST_F(WholeTest, ATruncatedTraceSaysSoAndKeepsItsNames) {
+TEST_F(WholeTest, ATruncatedTraceReportsItAndKeepsItsNames) {
   for (const Collector collector : {Collector::InProgram, Collector::KymoRecord}) {
     Process process = start_recorded(collector, file("a.kymo"), {program("endless"), file("counts")});
     ASSERT_TRUE(wait_until("events in the file",
@@ -352,7 +352,7 @@ TEST_F(WholeTest, ATruncatedTraceSaysSoAndKeepsItsNames) {
   }
 }
 
-TEST_F(WholeTest, NobodyRecordsAfterTheEndOfTheRecording) {
+TEST_F(WholeTest, NoProgramRecordsAfterTheEndOfTheRecording) {
   const std::string later = "setsid sh -c 'while [ ! -e " + file("go") + " ]; do sleep 0.01; done; " +
                             program("tries") + "; echo > " + file("done") + "' &";
   const Ending ending = kymo({"record", "-o", file("a.kymo"), "--", "/bin/sh", "-c", program("tries") + "; " + later});
@@ -365,7 +365,7 @@ TEST_F(WholeTest, NobodyRecordsAfterTheEndOfTheRecording) {
   EXPECT_EQ(read_back(file("a.kymo")).count("work"), 1000u);
 }
 
-TEST_F(WholeTest, ADumpAndWhatIsRecoveredCountOnce) {
+TEST_F(WholeTest, ADumpAndRecoveredDataAreCountedOnce) {
   Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("endless"), file("counts")},
                                    {.policy = "overwrite"});
   ASSERT_TRUE(wait_until("a flight recorder", [&] { return fs::exists(file("counts")); }));
@@ -376,7 +376,7 @@ TEST_F(WholeTest, ADumpAndWhatIsRecoveredCountOnce) {
   EXPECT_EQ(once.code, 0) << once.err;
   EXPECT_THAT(left_in_memory(), IsEmpty());
 
-  // The files of the recorder again, as if the trace had been a dump of them.
+  // Restores the files of the recorder, as if the trace had been a dump of them.
   const auto events = [&] {
     const Readback trace = read_back(file("a.kymo"));
     return trace.ranges.size() + trace.points.size();
@@ -400,7 +400,7 @@ TEST_F(WholeTest, ADeletedFlightRecordingIsReported) {
   EXPECT_THAT(ending.err, HasSubstr("was moved, replaced or deleted while it was written"));
 }
 
-TEST_F(WholeTest, ABusErrorThatSomebodySendsEndsTheProgram) {
+TEST_F(WholeTest, ABusErrorSentByAnotherProcessEndsTheProgram) {
   Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("endless"), file("counts")});
   ASSERT_TRUE(wait_until("the program to record", [&] { return fs::exists(file("counts")); }));
   process.signal(SIGBUS);
@@ -416,7 +416,7 @@ TEST_F(WholeTest, ARenamedTraceIsFoundByClean) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_F(WholeTest, SegmentsThatWereCutShortAreRemovedByClean) {
+TEST_F(WholeTest, TruncatedSegmentsAreRemovedByClean) {
   kill_recorded(file("a.kymo"));
   const std::string folder = memory() + "/kymo-" + std::to_string(geteuid());
   for (const std::string& name : left_in_memory()) fs::resize_file(folder + "/" + name, 4096);
@@ -432,7 +432,7 @@ TEST_F(WholeTest, KymoDoesNotRecordItself) {
   EXPECT_EQ(read_back(file("a.kymo")).count("work"), 1000u);
 }
 
-TEST_F(WholeTest, ATraceThatCannotBeWrittenIsReadWhole) {
+TEST_F(WholeTest, AReadOnlyTraceIsReadCompletely) {
   kill_recorded(file("a.kymo"));
   fs::permissions(file("a.kymo"), fs::perms::owner_read);
   if (access(file("a.kymo").c_str(), W_OK) == 0) GTEST_SKIP() << "root may write everything";

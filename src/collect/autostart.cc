@@ -23,7 +23,7 @@ extern "C" __attribute__((weak)) const char kymo_is_kymo_itself;
 namespace kymo::collect {
 namespace {
 
-// Set by the first process, for those that it starts. They add to its file.
+// Set by the first process, for the processes that it starts. They append to its file.
 constexpr const char* kRootVariable = "KYMO_TRACE_SESSION";
 constexpr size_t kSessionDigits = 32;
 
@@ -33,7 +33,7 @@ std::string with_pid(std::string path) {
   return path;
 }
 
-// SESSION:DEVICE:INODE of the trace, then where the first process is (record::Home).
+// SESSION:DEVICE:INODE of the trace, then the home of the first process (record::Home).
 std::string text_of(const EnvironmentSession& session) {
   const record::Home& home = session.home;
   return base::format("{}:{}:{}:{}:{}:{}:{}:{}:{}", to_hex(session.id.bytes), session.file_device, session.file_inode,
@@ -59,7 +59,7 @@ std::optional<EnvironmentSession> parent_session() {
   return session;
 }
 
-// False if the trace was moved or replaced and the first process has ended: then this process starts a trace itself.
+// False if the trace was moved or replaced and the first process has ended. Then this process starts its own trace.
 bool can_join(const std::string& path, const EnvironmentSession& first) {
   const bool may_have_ended = first.home.network != 0 && first.home.network == record::network_namespace();
   return is_file(path, first.file_device, first.file_inode) || !may_have_ended ||
@@ -67,13 +67,13 @@ bool can_join(const std::string& path, const EnvironmentSession& first) {
 }
 
 __attribute__((constructor(102))) void autostart() {
-  // Not in a program that has more rights than whoever starts it: it would write where they say.
+  // Not in a program with more rights than the user who starts it: it would write to any path that the user sets.
   const char* wanted = base::environment("KYMO_TRACE");
   if (wanted == nullptr || *wanted == '\0' || base::environment("KYMO_SESSION") != nullptr) return;
   if (&kymo_is_kymo_itself != nullptr) return;
   if (session_taken()) return;  // by another copy of the library in this process
   try {
-    // Once for all: this program, and those it starts, may go to another folder first.
+    // The path is made absolute once: this program and the programs it starts may change the folder before they use it.
     const std::string pattern = absolute_path(wanted);
     setenv("KYMO_TRACE", pattern.c_str(), 1);
     const std::string path = with_pid(pattern);
@@ -84,7 +84,7 @@ __attribute__((constructor(102))) void autostart() {
       setenv(kRootVariable, text_of(start_environment_session(path, options_from_environment())).c_str(), 1);
     }
   } catch (const std::exception& error) {
-    // Asked for in so many words, and not to be had: the program runs on, and whoever asked is told.
+    // The user asked for this recording and it is not available. The program continues, and the user gets a message.
     base::say_to_user("not recording: ", error.what());
   }
 }

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::nanoseconds kShortestNap = 200us, kLongestNap = 20ms, kNapAmongMany = 1ms;
 constexpr auto kDiscoverEvery = 20ms;
 constexpr auto kNoteEvery = 1s;
-constexpr auto kRetryAfter = 100ms;  // a file that took no more
+constexpr auto kRetryAfter = 100ms;  // after a failed write to the file
 
 void sleep_on(record::SegmentHeader& header, uint32_t seen, std::chrono::nanoseconds at_most) {
   const timespec timeout{0, static_cast<long>(at_most.count())};
@@ -44,7 +44,7 @@ Collector::Collector(std::unique_ptr<Output> output, Discover discover)
 Collector::~Collector() {
   try {
     stop();
-  } catch (...) {  // stop() is there for those who want to know
+  } catch (...) {  // a caller that needs the error calls stop()
   }
 }
 
@@ -80,7 +80,7 @@ void Collector::add_refused(uint64_t pid, const std::string& why) {
 void Collector::remove(Source& source) {
   source.drain(output_->writer(), true);
   source.finish(output_->writer(), base::clock_ns(CLOCK_THREAD_CPUTIME_ID));
-  // A flight recorder may have let go of all the rest by its end.
+  // At its end, a flight recorder may have discarded all other data of this source.
   if (output_->is_flight()) output_->file().ending(source.id(), source.ending_now());
   removed_events_ += source.events();
   removed_lost_ += source.lost();
@@ -108,10 +108,11 @@ void Collector::wait(uint32_t seen) {
     std::this_thread::sleep_for(2ms);
     return;
   }
-  // One futex can be slept on; with more than one process the others are looked at soon enough.
+  // The thread can sleep on only one futex. With more than one process, the sleep is short, so the others do not wait
+  // long.
   sleep_on(sources_.front()->header(), seen, sources_.size() == 1 ? nap_ : std::min(nap_, kNapAmongMany));
-  // A ring should be found when it is worth reading (a quarter) and before it is half full: its thread would wake us
-  // then, which costs it a system call.
+  // A ring should be read when it is a quarter full, because that is enough for a chunk. It must be read before it is
+  // half full, because then its thread wakes us, and that costs the thread a system call.
   double fullest = 0;
   for (const auto& source : sources_) fullest = std::max(fullest, source->fullest());
   if (fullest > 3.0 / 8) nap_ = std::max(nap_ / 2, kShortestNap);
@@ -152,7 +153,7 @@ void Collector::run() {
     }
     try {
       update_progress();
-    } catch (const std::bad_alloc&) {  // a program at its limit of memory
+    } catch (const std::bad_alloc&) {  // a program at its memory limit
       if (!failure_) failure_ = std::current_exception();
     }
     if (failure_)
@@ -163,7 +164,8 @@ void Collector::run() {
   cpu_ns_ = base::clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-// Somebody truncated the file: it has lost the names, and what they belonged to. The rest can be read again after this.
+// Someone truncated the file: it has lost the names and the events that use them. After this, the rest can be read
+// again.
 void Collector::restate_if_truncated() {
   const uint64_t bytes = output_->writer().take_truncated_bytes();
   if (bytes == 0) return;
@@ -204,7 +206,7 @@ void Collector::stop() {
   if (!complete_) complete();
 }
 
-// With a pair of clocks from now: a clock of unknown rate can be read only between two.
+// Also writes a clock pair of now: with a clock of unknown rate, a reader can convert only times between two pairs.
 void Collector::read_all() {
   pass(true);
   for (auto& source : sources_) source->note(output_->writer());
@@ -221,7 +223,7 @@ void Collector::answer_dumps() {
     try {
       read_all();
       output_->dump(output_->path(), endings());
-    } catch (const std::exception&) {  // nobody waits for this one; what is held stays held
+    } catch (const std::exception&) {  // nobody waits for this dump; the flight recorder keeps its data
     }
   }
   std::unique_lock lock(mutex_);
@@ -275,7 +277,7 @@ void Collector::answer_window() {
   write_window();
 }
 
-// With the mutex. A request that fails stays, for the next pass.
+// Needs the mutex. A request that fails stays pending for the next pass.
 void Collector::write_window() {
   if (!window_asked_) return;
   const auto& [window, late_ns] = *window_asked_;

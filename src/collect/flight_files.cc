@@ -27,7 +27,7 @@ std::string stem_of_this_process(const std::string& folder, const std::string& s
 }
 
 struct Name {
-  std::string stem;  // what all names of one flight recorder begin with
+  std::string stem;  // the common prefix of all names of one flight recorder
   std::string session;
   uint32_t pid;
   unsigned long long identity;
@@ -79,7 +79,7 @@ std::vector<AbandonedFlight> abandoned_flights(const std::vector<std::string>& f
         flight.trace = std::filesystem::read_symlink(entry.path(), ignored);
       } else {
         flight.files.push_back(entry.path());
-        // A process of another PID namespace holds its newest file.
+        // For a process in another PID namespace: it still holds its newest file.
         found.is_alive |= trace::is_being_written(entry.path());
       }
       found.is_alive |= record::process_identity(name->pid) == name->identity;

@@ -41,7 +41,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 std::string to_hex(const uint8_t (&id)[16]) { return base::hex(id); }
 
 std::string absolute_path(const std::string& path) {
-  std::error_code unknown;  // where the working folder is gone: opening the file says so
+  std::error_code unknown;  // if the working folder does not exist any more, opening the file reports it
   const std::filesystem::path whole = std::filesystem::absolute(path, unknown);
   return path.empty() || unknown ? path : whole.lexically_normal().string();
 }
@@ -106,15 +106,15 @@ std::vector<FoundSegment> find_segments(const std::function<bool(const record::S
 }
 
 bool claim(const record::Mapping& mapping) {
-  // The kernel may let go of a killed process's lock some time after the process itself is gone.
+  // The kernel may release the lock of a killed process some time after the process has ended.
   using namespace std::chrono_literals;
   const record::SegmentHeader& header = *mapping.header;
-  // 0: /proc could not be read, then or now, and the lock alone tells.
+  // 0: /proc could not be read, then or now. Then only the lock shows if the process runs.
   const auto runs = [&] {
     const uint64_t identity = record::process_identity(header.pid);
     return identity != 0 && identity == header.process_identity;
   };
-  // A process of another PID namespace is none of ours to look for: its lock has not been left behind.
+  // A process in another PID namespace cannot be checked here. If its lock is held, it is alive.
   const bool may_be_dying = header.pid_namespace == record::pid_namespace();
   const auto give_up = std::chrono::steady_clock::now() + 500ms;
   while (!record::lock_segment(mapping.fd, record::Holder::Owner)) {
@@ -124,12 +124,12 @@ bool claim(const record::Mapping& mapping) {
   if (may_be_dying && runs()) return false;  // it has closed all its files
   struct stat status;
   return record::lock_segment(mapping.fd, record::Holder::Collector) && fstat(mapping.fd, &status) == 0 &&
-         status.st_nlink != 0;  // who was here before us has brought it home
+         status.st_nlink != 0;  // 0: a collector before us has recovered it and removed the file
 }
 
 bool has_unread(const record::Mapping& mapping) {
   record::SegmentHeader& header = *mapping.header;
-  if (header.closed.load() != 0) return false;  // its collector was done with it
+  if (header.closed.load() != 0) return false;  // its collector has finished with it
   if (header.lost_without_slot.load() != 0) return true;
   const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), mapping.geometry.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {

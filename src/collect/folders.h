@@ -42,7 +42,7 @@ std::vector<FoundSegment> find_segments(const std::function<bool(const record::S
 // The paths of segments of other versions of Kymo, whose records this one cannot read.
 std::vector<std::string> segments_of_other_versions(Whose whose);
 
-// The paths of segments that somebody cut short, whose process has ended: nothing in them can be read.
+// The paths of truncated segments whose process has ended: nothing in them can be read.
 std::vector<std::string> damaged_segments(Whose whose);
 
 // Removes the segments of dead processes that have no unread data.

@@ -1,4 +1,5 @@
-// Who recorded: from the segment's header, which is there when the process is not, and from /proc while it is.
+// Describes the process that recorded: from the segment's header, which outlives the process, and from /proc while it
+// runs.
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -30,7 +31,8 @@ std::vector<std::string> split_at_nul(std::string_view text) {
   return pieces;
 }
 
-// Variables that change how a program runs, and nothing that may be a secret. `kymo record` sets some for itself.
+// Variables that change how a program runs, and none that may contain a secret. Variables that `kymo record` sets
+// itself are excluded.
 bool of_interest(std::string_view variable) {
   constexpr std::array<std::string_view, 3> kOwn{"KYMO_SESSION", "KYMO_POLICY=", "KYMO_RING_BYTES="};
   for (const std::string_view own : kOwn)

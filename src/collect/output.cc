@@ -22,7 +22,7 @@ namespace kymo::collect {
 namespace {
 
 constexpr unsigned kGenerations = 8;
-constexpr uint64_t kMostFlightBytes = 256 << 20;  // a flight recorder by time alone still has a bound
+constexpr uint64_t kMostFlightBytes = 256 << 20;  // the limit of a flight recorder that is limited only by time
 using Clock = std::chrono::steady_clock;
 
 class File {
@@ -34,7 +34,7 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  // Returns how much.
+  // Returns the number of bytes.
   uint64_t append(const File& other, uint64_t from = 0) {
     std::array<char, 1 << 16> buffer;
     uint64_t sum = 0;
@@ -90,7 +90,7 @@ void Output::begin_generation() {
   const std::string folder = segment_folder();
   if (link_.empty()) {
     link_ = flight_link(folder, session_);
-    // Without it the files are recovered all the same. They only stay longer if the trace is deleted.
+    // If this fails, the files can still be recovered. They only stay longer if the trace is deleted.
     [[maybe_unused]] const int made = symlink(absolute_path(path_).c_str(), link_.c_str());
   }
   std::string path = flight_file(folder, session_, next_generation_++);

@@ -74,7 +74,7 @@ class Output {
   const std::string& session() const { return session_; }
   // The path to which close() writes the data of a flight recorder.
   std::string end_path() const;
-  // After close(): false if somebody moved, replaced or deleted the file.
+  // After close(): false if someone moved, replaced or deleted the file.
   bool is_at_path() const;
 
  private:

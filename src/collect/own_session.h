@@ -54,7 +54,7 @@ struct EnvironmentSession {
 EnvironmentSession start_environment_session(const std::string& path, const SessionOptions& options);
 
 // In a process that the first one has started. If it cannot write the trace (it has changed its user, or its path leads
-// to another file), it records all the same, and the first process collects its data. Throws kymo::Error if that is
+// to another file), it still records, and the first process collects its data. Throws kymo::Error if that is
 // not possible either; the first process has got a report then.
 void join_environment_session(const std::string& path, const SessionOptions& options, const EnvironmentSession& joined);
 

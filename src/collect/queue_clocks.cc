@@ -11,13 +11,13 @@ uint64_t mask_of(uint32_t bits) { return bits > 0 && bits < 64 ? (uint64_t{1} <<
 
 bool by_ticks(const trace::ClockPair& a, const trace::ClockPair& b) { return a.ticks < b.ticks; }
 
-// For restating: a day of one pair a second must not add up.
+// The pairs are for writing the clock again. One pair per second for a day must not accumulate.
 void keep_first_and_newest(std::vector<trace::ClockPair>& pairs) {
   const auto [first, newest] = std::minmax_element(pairs.begin(), pairs.end(), by_ticks);
   pairs = first == newest ? std::vector{*first} : std::vector{*first, *newest};
 }
 
-// The number nearest to `near` that has these low bits.
+// The number nearest to `near` with these low bits.
 uint64_t nearest(uint64_t ticks, uint64_t near, uint64_t mask) {
   const uint64_t ahead = (ticks - near) & mask;
   const uint64_t extended = near + ahead;

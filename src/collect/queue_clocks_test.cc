@@ -8,7 +8,7 @@ namespace {
 using trace::ClockDomain;
 using trace::ClockPair;
 
-TEST(QueueClocksTest, QueuesOfOneClockShareIt) {
+TEST(QueueClocksTest, QueuesWithEqualKeysShareAClock) {
   QueueClocks clocks(2);
   QueueClock& first = clocks.find({"GPU-1", 5, 40, 3, 64});
   EXPECT_EQ(first.id(), 2u);
@@ -19,7 +19,7 @@ TEST(QueueClocksTest, QueuesOfOneClockShareIt) {
   EXPECT_EQ(clocks.find(uint32_t{9}), nullptr);
 }
 
-TEST(QueueClocksTest, PairsAreToldAscendingAndOnce) {
+TEST(QueueClocksTest, PairsAreReportedOnceAndAscending) {
   QueueClocks clocks(2);
   QueueClock& clock = clocks.find({"GPU-1", 1, 40, 3, 64});
   clock.add_pair({300, 4000, 9000, 5});
@@ -41,7 +41,7 @@ TEST(QueueClocksTest, PairsAreToldAscendingAndOnce) {
   EXPECT_EQ(clock.whole().pairs, (std::vector<ClockPair>{{100, 1000, 6000, 5}, {500, 7000, 12000, 5}}));
 }
 
-TEST(QueueClocksTest, ACounterThatWrapsGoesOn) {
+TEST(QueueClocksTest, ACounterThatWrapsContinues) {
   QueueClocks clocks(2);
   QueueClock& clock = clocks.find({"GPU-1", 1, 10, 1, 16});
   EXPECT_EQ(clock.extend(0xfff0), 0xfff0u);
@@ -51,11 +51,11 @@ TEST(QueueClocksTest, ACounterThatWrapsGoesOn) {
   EXPECT_TRUE(clock.is_backwards(clock.elapsed(0x20, 0x10)));
 }
 
-TEST(QueueClocksTest, APairSaysWhereACounterStandsAfterALongSilence) {
+TEST(QueueClocksTest, APairGivesThePositionOfACounterAfterALongPause) {
   QueueClocks clocks(2);
   QueueClock& clock = clocks.find({"GPU-1", 1, 10, 1, 16});
   clock.add_pair({100, 1000, 0, 5});
-  clock.add_pair({(100 + 500'000) & 0xffff, 5'001'000, 0, 5});  // seven times round
+  clock.add_pair({(100 + 500'000) & 0xffff, 5'001'000, 0, 5});  // the counter wrapped seven times
   ClockDomain told;
   ASSERT_TRUE(clock.changes(told));
   EXPECT_EQ(told.pairs[1].ticks, 500'100u);
@@ -63,7 +63,7 @@ TEST(QueueClocksTest, APairSaysWhereACounterStandsAfterALongSilence) {
   EXPECT_EQ(clock.extend((500'200) & 0xffff), 500'200u);
 }
 
-TEST(QueueClocksTest, ALaterCollectorGoesOnWithWhatTheFileHas) {
+TEST(QueueClocksTest, ALaterCollectorContinuesWithTheClocksOfTheFile) {
   QueueClocks clocks(2);
   ClockDomain host, device;
   host.id = 1;

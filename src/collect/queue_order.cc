@@ -7,7 +7,7 @@
 namespace kymo::collect {
 namespace {
 
-using Permutation = std::vector<uint32_t>;  // new place -> old place
+using Permutation = std::vector<uint32_t>;  // new index -> old index
 
 template <class T>
 void permute(std::vector<T>& column, const Permutation& order) {
@@ -17,7 +17,7 @@ void permute(std::vector<T>& column, const Permutation& order) {
   column = std::move(moved);
 }
 
-// Where the values of each range begin in the streams; one more at the end.
+// Where the values of each range start in the streams, and one more entry for the end.
 struct Place {
   size_t ints = 0, doubles = 0, text = 0;
 };

@@ -37,7 +37,7 @@ class QueueOrderTest : public ::testing::Test {
   QueueOrder order;
 };
 
-TEST_F(QueueOrderTest, WhatRunsInOrderNeedsNoLanes) {
+TEST_F(QueueOrderTest, SpansInOrderNeedNoLanes) {
   add(10, 20, "a");
   add(20, 30, "b");
   add(35, 35, "c");
@@ -49,7 +49,7 @@ TEST_F(QueueOrderTest, WhatRunsInOrderNeedsNoLanes) {
   EXPECT_TRUE(ranges.lane.empty());
 }
 
-TEST_F(QueueOrderTest, WhatOverlapsGetsTheFirstFreeLane) {
+TEST_F(QueueOrderTest, OverlappingSpansGetTheFirstFreeLane) {
   add(0, 100, "a");
   add(10, 20, "b");
   add(15, 30, "c");
@@ -60,7 +60,7 @@ TEST_F(QueueOrderTest, WhatOverlapsGetsTheFirstFreeLane) {
   EXPECT_EQ(ranges.lane, (std::vector<uint16_t>{1, 2, 1, 0, 0}));
 }
 
-TEST_F(QueueOrderTest, EverythingOfARangeMovesWithIt) {
+TEST_F(QueueOrderTest, TheValuesOfARangeMoveWithIt) {
   add(50, 60, "second");
   add(10, 20, "first one");
   add(70, 80, "");
@@ -73,7 +73,7 @@ TEST_F(QueueOrderTest, EverythingOfARangeMovesWithIt) {
   EXPECT_EQ(ranges.values.text, "first onesecond");
 }
 
-TEST_F(QueueOrderTest, WhatComesTooLateForItsBatchStandsBesideIt) {
+TEST_F(QueueOrderTest, ASpanThatIsTooLateForItsBatchGetsAnotherLane) {
   add(50, 60, "a");
   order.arrange(ranges, classes);
   next_batch();

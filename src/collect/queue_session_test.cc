@@ -1,4 +1,4 @@
-// Queues of this very process, through sessions: what they record is in the file, at the right time, or counted.
+// Queues of this process, through sessions: their records are in the file, at the correct time, or counted.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kNumerator = 40, kDenominator = 3;
 constexpr uint64_t kMonotonic = 5'000'000'000'000, kRealtime = 1'700'000'000'000'000'000;
-constexpr uint64_t kTicks = 375'000'000;  // the device's counter then
+constexpr uint64_t kTicks = 375'000'000;  // the device's counter at that time
 
 class QueueSessionTest : public ::testing::Test {
  protected:
@@ -35,13 +35,13 @@ class QueueSessionTest : public ::testing::Test {
     return {name, "GPU-1", 3, queue, 1, kNumerator, kDenominator, 0, 0};
   }
 
-  // What a file says of its queues.
+  // What a file contains about its queues.
   struct Seen {
     std::map<std::string, trace::Track> tracks;        // by name
     std::map<std::string, trace::ClockDomain> clocks;  // by the name of the queue
-    std::map<std::string, trace::Ranges> ranges;       // likewise
-    std::map<trace::LossCause, trace::Loss> losses;    // on queues, and on nobody
-    std::map<std::string, uint64_t> points;            // on queues, by the queue
+    std::map<std::string, trace::Ranges> ranges;       // by the name of the queue
+    std::map<trace::LossCause, trace::Loss> losses;    // of queues, or without a track
+    std::map<std::string, uint64_t> points;            // on queues, by the name of the queue
   };
   static Seen look(const std::string& path) {
     Seen seen;
@@ -114,7 +114,7 @@ TEST_F(QueueSessionTest, QueuesOfADeviceShareAClock) {
   EXPECT_EQ(seen.clocks.at("one").pairs.size(), 2u);
 }
 
-TEST_F(QueueSessionTest, AQueueStatesItselfInEachSession) {
+TEST_F(QueueSessionTest, AQueueDescribesItselfInEachSession) {
   QueueTrack queue(info()), idle(info("idle", 1));
   queue.clock_pair(kTicks, kMonotonic, kRealtime, 70);
   idle.clock_pair(kTicks, kMonotonic, kRealtime, 70);
@@ -130,7 +130,7 @@ TEST_F(QueueSessionTest, AQueueStatesItselfInEachSession) {
   }
 }
 
-TEST_F(QueueSessionTest, ASlotServesQueuesAndThreadsInTurn) {
+TEST_F(QueueSessionTest, ASlotIsUsedByQueuesAndThreadsInTurn) {
   Session session(file());
   for (uint64_t i = 0; i < 200; ++i) {
     QueueTrack queue(info(("queue " + std::to_string(i)).c_str(), i));
@@ -159,7 +159,7 @@ TEST_F(QueueSessionTest, RangesByHandleBelongToTheirSession) {
   EXPECT_TRUE(seen.losses.empty());
 }
 
-TEST_F(QueueSessionTest, WhatIsLostIsCountedAtATimeOfTheDevice) {
+TEST_F(QueueSessionTest, LossesAreCountedAtADeviceTime) {
   Session session(file());
   QueueTrack queue(info());
   queue.clock_pair(kTicks, kMonotonic, kRealtime, 70);
@@ -177,7 +177,7 @@ TEST_F(QueueSessionTest, WhatIsLostIsCountedAtATimeOfTheDevice) {
   EXPECT_EQ(seen.ranges.at("compute").size(), 1u);
 }
 
-TEST_F(QueueSessionTest, ALossAloneHasItsTrackToo) {
+TEST_F(QueueSessionTest, AQueueWithOnlyALossHasATrack) {
   Session session(file());
   QueueTrack queue(info());
   queue.lost(5);
@@ -185,7 +185,7 @@ TEST_F(QueueSessionTest, ALossAloneHasItsTrackToo) {
   EXPECT_EQ(look(file()).losses.at(trace::LossCause::Clock).track, look(file()).tracks.at("compute").id);
 }
 
-// A session whose collector reads nothing before the end.
+// A session whose collector reads nothing before its end.
 class HeldSession {
  public:
   HeldSession(const std::string& path, const SessionOptions& options) {
@@ -211,7 +211,7 @@ class HeldSession {
   std::unique_ptr<collect::Collector> collector_;
 };
 
-// More than a ring holds.
+// More than fits into a ring.
 constexpr uint64_t kMany = 400'000;
 
 void flood(QueueTrack& queue) {
@@ -219,7 +219,7 @@ void flood(QueueTrack& queue) {
   for (uint64_t i = 0; i < kMany; ++i) queue.span("kernel", kTicks + 10 * i, kTicks + 10 * i + 5, i + 1);
 }
 
-TEST_F(QueueSessionTest, PolicyDropCountsWhatItDrops) {
+TEST_F(QueueSessionTest, PolicyDropCountsDroppedRecords) {
   SessionOptions options;
   options.policy = Policy::Drop;
   options.ring_bytes = 64 << 10;
@@ -250,7 +250,7 @@ TEST_F(QueueSessionTest, PolicyBlockLosesNothing) {
   EXPECT_TRUE(std::is_sorted(seen.ranges.at("compute").end.begin(), seen.ranges.at("compute").end.end()));
 }
 
-TEST_F(QueueSessionTest, PolicyOverwriteKnowsWhoseTheLastOnesAre) {
+TEST_F(QueueSessionTest, PolicyOverwriteKnowsTheQueueOfTheLastRecords) {
   SessionOptions options;
   options.policy = Policy::Overwrite;
   options.ring_bytes = 64 << 10;
@@ -272,7 +272,7 @@ struct Harvest {
   int calls = 0;
 };
 
-TEST_F(QueueSessionTest, WhatIsFlushedWhenTheSessionEndsIsInIt) {
+TEST_F(QueueSessionTest, RecordsOfTheFlushCallbackAreInTheSession) {
   Harvest harvest{QueueTrack(info())};
   const auto flush = [](void* context) {
     auto& mine = *static_cast<Harvest*>(context);

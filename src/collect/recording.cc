@@ -20,7 +20,7 @@
 
 namespace kymo::collect {
 
-// What the recording's thread knows of one recorded process.
+// What the thread of the recording knows about one recorded process.
 struct Recorded {
   FoundSegment segment;
   Source* source = nullptr;
@@ -43,19 +43,19 @@ struct Recording::Impl {
                   }) {
     announce();
     replaced.remove();
-    home = record::home_of(segment_folder().c_str());  // throws here rather than in the program that is to be recorded
+    home = record::home_of(segment_folder().c_str());  // throws here and not in the recorded program
     remove_spent_segments();
     collector.start();
   }
 
-  // Should this process be killed before a program has joined, the file still says which session it is for.
+  // If this process is killed before a program has joined, the file still contains its session.
   void announce() {
     trace::WriterId nobody;
     std::copy(std::begin(session.bytes), std::end(session.bytes), nobody.bytes.begin());
     collector.announce(nobody);
   }
 
-  // New segments of this session join; those whose process has ended are read to their end and removed.
+  // Adds new segments of this session. Segments whose process has ended are drained and removed.
   void discover() {
     auto found = find_segments(
         [this](const record::SegmentHeader& header) {
@@ -64,7 +64,7 @@ struct Recording::Impl {
         {.seen = &seen});
     for (FoundSegment& segment : found) {
       if (!record::lock_segment(segment.mapping.fd, record::Holder::Collector)) {
-        record::unmap_segment(segment.mapping);  // someone recovers it into this very file
+        record::unmap_segment(segment.mapping);  // someone is recovering it into this file
         continue;
       }
       record::guard_against_cuts(segment.mapping, record::Side::Collector);
@@ -93,8 +93,8 @@ struct Recording::Impl {
   Refusals refusals;
   LeftOver replaced;
   record::Home home;
-  std::vector<Recorded> known;  // that still run; the collector's thread's
-  std::set<std::string> seen;   // names of segments looked at
+  std::vector<Recorded> known;  // processes that still run; only the collector's thread uses it
+  std::set<std::string> seen;   // names of segments that were inspected
   Collector collector;
 };
 
@@ -106,7 +106,7 @@ Recording::~Recording() = default;
 std::vector<std::pair<std::string, std::string>> Recording::environment() const {
   const trace::Writer& file = impl_->collector.output().file();
   const record::Home& home = impl_->home;
-  // A flight recorder's file is another one after each dump: it is known only by its path.
+  // A flight recorder has another file after each dump, so only its path identifies it.
   const bool stays = !impl_->collector.output().is_flight();
   return {{"KYMO_SESSION", to_hex(impl_->session.bytes)},
           {"KYMO_SESSION_FILE",
@@ -123,10 +123,10 @@ void Recording::dump(const std::string& path) { impl_->collector.dump(path); }
 
 Progress Recording::finish() {
   impl_->collector.stop();
-  // Processes that still run have been told to stop recording; what they hold is in the file.
+  // Processes that still run were told to stop recording. Their data is in the file.
   for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());
   Progress progress = impl_->collector.progress();
-  std::error_code moved;  // by somebody, while it was written
+  std::error_code moved;  // set if someone moved the file while it was written
   const uintmax_t bytes = std::filesystem::file_size(progress.file, moved);
   if (!moved) progress.bytes = bytes;
   progress.is_elsewhere = !impl_->collector.output().is_at_path();

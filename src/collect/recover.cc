@@ -41,8 +41,8 @@ bool is_known(record::SegmentHeader& header) {
   return header.file_path[0] != '\0';
 }
 
-// Where the process said that its trace is, or under another name in the same folder. A flight recorder's trace is
-// another file after each dump.
+// The path that the process stored, or another file in the same folder. A flight recorder has another trace file after
+// each dump.
 std::string path_of_trace(const record::SegmentHeader& header) {
   const auto is_it = [&](const std::string& path) {
     struct stat status {};
@@ -64,13 +64,13 @@ bool is_named_by(const trace::Reader& reader, const record::SegmentHeader& heade
   return reader.writers().contains(writer_of(header)) || reader.sessions().contains(to_hex(header.session));
 }
 
-// Segments of the processes that a trace names.
+// Segments of the processes that are in a trace.
 std::vector<FoundSegment> segments_of(const trace::Reader& reader, record::Sharing sharing) {
   return find_segments([&](const record::SegmentHeader& header) { return is_named_by(reader, header); },
                        {.sharing = sharing});
 }
 
-// True if the file at `path` is a trace that `names` the data in question. Another recording may have replaced it.
+// True if the file at `path` is a trace and `names` accepts it. Another recording may have replaced it.
 template <typename Names>
 bool is_trace_that(const std::string& path, const Names& names) {
   try {
@@ -80,7 +80,7 @@ bool is_trace_that(const std::string& path, const Names& names) {
   }
 }
 
-// Is this the trace that the process recorded, or all that is left of it?
+// True if this is the trace that the process recorded, or if that trace does not exist any more.
 bool belongs_to(record::SegmentHeader& header, const struct stat& file) {
   if (header.file_inode == 0 || (header.file_device == file.st_dev && header.file_inode == file.st_ino)) return true;
   return is_known(header) && !is_there(header);
@@ -92,7 +92,8 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-// Appends what the trace does not have yet. A flight recorder may have dumped to its own path before it was killed.
+// Appends the chunks that the trace does not have yet. A flight recorder may have dumped to its own path before it was
+// killed.
 void append_missing_chunks(const std::string& path, const std::string& held) {
   using Key = std::tuple<trace::ChunkType, std::array<uint8_t, 16>, uint64_t, uint64_t>;
   const auto key = [](const trace::ChunkHeader& header) {
@@ -108,14 +109,14 @@ void append_missing_chunks(const std::string& path, const std::string& held) {
       has.erase(found);
       continue;
     }
-    if (chunk.header.type == trace::ChunkType::Index) continue;  // of chunks that may be missing here
+    if (chunk.header.type == trace::ChunkType::Index) continue;  // the index lists chunks that may be missing here
     bytes.resize(chunk.header.chunk_length());
     if (from.read(chunk.offset, bytes).size() == bytes.size()) writer.append_chunks(bytes);
   }
   writer.close();
 }
 
-// Everything that is left in a dead process's segment. Returns how many events.
+// Adds all data that is left in a dead process's segment. Returns the number of events.
 uint64_t bring_in(const trace::Reader& reader, const record::Mapping& mapping, trace::Writer& into) {
   record::SegmentHeader& header = *mapping.header;
   Source source(header, origin_of(header), Source::From::Beginning, mapping.geometry);
@@ -160,7 +161,7 @@ Recovered recover(const std::string& path) {
       const bool complete = header.closed.load() != 0;
       if (claimed && !complete) {
         file();
-        reader.refresh();  // whoever was here before us may have written
+        reader.refresh();  // another process that claimed it before us may have written
         result.events += bring_in(reader, segment.mapping, file());
         ++result.processes;
       }
@@ -263,7 +264,7 @@ LeftOver::LeftOver(const std::string& path) noexcept {
     sessions_ = trace::Reader(path, path, trace::Extent::Recorded).sessions();
     device_ = status.st_dev;
     inode_ = status.st_ino;
-  } catch (const std::exception&) {  // not a trace, or not there
+  } catch (const std::exception&) {  // not a trace, or not found
   }
 }
 

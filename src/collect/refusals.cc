@@ -14,7 +14,7 @@
 namespace kymo::collect {
 namespace {
 
-constexpr size_t kMostAtOnce = 256;  // somebody may send without end
+constexpr size_t kMostAtOnce = 256;  // someone may send without end
 
 }  // namespace
 

@@ -11,7 +11,7 @@
 namespace kymo::collect {
 namespace {
 
-TEST(RefusalsTest, TheRecorderHearsWhoCouldNotRecordAndWhy) {
+TEST(RefusalsTest, TheRecorderReceivesThePidAndTheReason) {
   const SessionId session = new_session_id();
   Refusals refusals(session);
   EXPECT_TRUE(refusals.take().empty());
@@ -31,7 +31,7 @@ TEST(RefusalsTest, TheRecorderHearsWhoCouldNotRecordAndWhy) {
   EXPECT_TRUE(refusals.take().empty());
 }
 
-TEST(RefusalsTest, WithoutARecorderNobodyWaits) { record::send_refusal(new_session_id().bytes, "no room"); }
+TEST(RefusalsTest, SendingWithoutARecorderDoesNotWait) { record::send_refusal(new_session_id().bytes, "no room"); }
 
 }  // namespace
 }  // namespace kymo::collect

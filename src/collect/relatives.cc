@@ -35,7 +35,7 @@ void Relatives::look(Collector& collector, bool now) {
   });
   if (reader_) reader_->refresh();
   for (FoundSegment& segment : found) look_at(collector, segment);
-  // Where they come and go quickly, what they leave must not add up.
+  // If processes start and end quickly, their segments must not accumulate.
   pause_ = collected_ != before ? kLookAgain : kLookEvery;
 }
 
@@ -49,7 +49,7 @@ void Relatives::look_at(Collector& collector, FoundSegment& segment) {
   record::guard_against_cuts(segment.mapping, record::Side::Collector);
   auto source = std::make_unique<Source>(header, origin_of(header), Source::From::Beginning, segment.mapping.geometry);
   if (!wants_us) {
-    try {  // its own collector may have got further than the segment says
+    try {  // its own collector may have written more than the segment says
       if (!reader_) reader_.emplace(path_, path_, trace::Extent::Recorded);
       source->resume(resume_of(*reader_, source->id()));
     } catch (const Error&) {

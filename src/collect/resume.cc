@@ -10,7 +10,8 @@
 namespace kymo::collect {
 namespace {
 
-// Of the track that had the ring last. Only what is open near the limit can have some beyond it.
+// For the last track that owned the ring. Ranges above the limit are possible only if the open ranges are near the
+// limit.
 uint64_t beyond_limit(const trace::Reader& reader, const trace::EventChunk& last,
                       const std::vector<trace::OpenRange>& open) {
   size_t bytes = 0;
@@ -49,7 +50,7 @@ Resume resume_of(const trace::Reader& reader, const trace::WriterId& writer) {
     trace::EventBatch batch;
     try {
       reader.read(*chunk, batch, trace::kOpenStacks);
-    } catch (const Error&) {  // damaged: the ranges that were open in it have lost their beginnings
+    } catch (const Error&) {  // damaged: the ranges that were open in it have lost their starts
     }
     trace::Track track;
     const auto described = known.tracks.find(chunk->track);

@@ -40,19 +40,19 @@ PointKind point_kind(Kind kind) {
   }
 }
 
-// Without giving the memory back.
+// Keeps the memory.
 void clear(trace::Values& values) {
   values.ints.clear();
   values.doubles.clear();
   values.text.clear();
 }
 
-// In the head of a chunk, at most.
+// The max size in the head of a chunk.
 size_t stated_bytes(const trace::Values& values) {
   return values.ints.size() * 10 + values.doubles.size() * 8 + values.text.size();
 }
 
-// Handles that no program has: by track, and by how many such ranges are open around it.
+// Handles that no program has: made of the track and the number of such ranges around it.
 constexpr uint64_t kBeyondLimit = uint64_t{1} << 63;
 uint64_t handle_beyond_limit(uint32_t track, uint64_t level) {
   return kBeyondLimit | uint64_t{track & 0x7fffffff} << 32 | (level & 0xffffffff);
@@ -169,7 +169,7 @@ void RingDecoder::begin_track(trace::Track track) {
   new_owner_ = cells_lost_ = false;
 }
 
-// Takes the payload words apart by the fields of the class. False: they do not fit together, and `into` is as it was.
+// Splits the payload words by the fields of the class. False: they do not match, and `into` is unchanged.
 bool RingDecoder::put_values(const trace::EventClass& event_class, trace::Values& into, size_t skip_words) const {
   const size_t ints = into.ints.size(), doubles = into.doubles.size(), text = into.text.size();
   size_t at = skip_words;
@@ -196,14 +196,14 @@ bool RingDecoder::put_values(const trace::EventClass& event_class, trace::Values
 }
 
 void RingDecoder::begin(uint64_t time, uint32_t class_id) {
-  // A record's text is at most as long as the record.
+  // The text of a record is not longer than the record.
   if (beyond_limit_ != 0 || stack_.size() >= kMostNested ||
       open_value_bytes_ + words_.size() * 10 > kMostNestedValueBytes)
     return begin_beyond_limit(time, class_id);
   const trace::EventClass* event_class = class_id == trace::kInlineName ? &inline_name_ : classes_.find(class_id);
   trace::Values& values = next_open_values();
   if (event_class == nullptr || !put_values(*event_class, values, 0)) {
-    // Its end will come: the range stays, as one without a name.
+    // Its end will follow, so the range stays, without a name.
     damaged(time);
     class_id = trace::kInlineName;
     values.ints.push_back(0);
@@ -234,7 +234,7 @@ void RingDecoder::add_range(uint64_t start, uint64_t end, uint32_t class_id) {
 
 void RingDecoder::end(uint64_t time) {
   if (beyond_limit_ != 0) return end_beyond_limit(time);
-  if (stack_.empty()) return;  // begun before anything recorded: not a loss
+  if (stack_.empty()) return;  // it began before the recording: not a loss
   const Open open = stack_.back();
   stack_.pop_back();
   add_range(open.start, time, open.class_id);
@@ -307,7 +307,7 @@ void RingDecoder::special(Kind kind, uint64_t time) {
       break;
     case Kind::Loss: {
       trace::Loss loss{static_cast<LossCause>(word_at(0)), track_.id, word_at(1), word_at(2), word_at(3), ""};
-      if (clock_ != nullptr && loss.last != 0) {  // 0: nobody knows when
+      if (clock_ != nullptr && loss.last != 0) {  // 0: the time is not known
         loss.first = clock_->extend(loss.first);
         loss.last = clock_->extend(loss.last);
       }
@@ -333,7 +333,7 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
   if (range_count_ != 0) ended_before_ = batch_.ranges.end[range_count_ - 1];
   batch_.ranges.lane.clear();
   batch_.ranges.correlation.clear();
-  size_ranges((to - from + stack_.size()) / 2);  // a range takes two cells, and one when its beginning came earlier
+  size_ranges((to - from + stack_.size()) / 2);  // a range has two cells, or one if its start was in an earlier batch
   range_count_ = 0;
   clear(batch_.ranges.values);
   batch_.points = {};
@@ -345,7 +345,7 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
     const uint64_t time = cells[at & mask].time.load(std::memory_order_relaxed);
     const uint64_t word = cells[at & mask].word.load(std::memory_order_relaxed);
     const Kind kind = record::kind_of(word);
-    // The two that matter, first: a loop of plain ranges sees nothing else.
+    // The two most frequent kinds first: a loop of plain ranges has only these.
     if (kind == Kind::End) {
       end(time);
       ++at;
@@ -357,9 +357,9 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
       ++at;
       continue;
     }
-    if (kind == Kind::Sync && at != from) break;  // another thread, or another stretch: a batch of its own
+    if (kind == Kind::Sync && at != from) break;  // another thread or another recording: it gets its own batch
     const uint32_t payload = record::payload_cells_of(word);
-    if (payload >= to - at) {  // cut off, or nonsense: nothing behind it can be trusted
+    if (payload >= to - at) {  // truncated or damaged: the cells after it cannot be trusted
       damaged(time);
       at = to;
       break;
@@ -391,7 +391,7 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
 
 void RingDecoder::decode_aside(const Cell* cells, uint32_t count, uint64_t lost_ends, uint64_t sequence) {
   decode(cells, record::kSideCells - 1, 0, count);
-  // When they ended is not known; not before the last that is.
+  // The times of these ends are not known. They are not before the last known time.
   const uint64_t time = count != 0 ? cells[count - 1].time.load(std::memory_order_relaxed) : 0;
   for (; lost_ends != 0 && beyond_limit_ != 0; --lost_ends) end_beyond_limit(time);
   size_t room = range_count_ + std::min<uint64_t>(lost_ends, stack_.size());

@@ -16,7 +16,7 @@ using record::Kind;
 using trace::LossCause;
 using trace::PointKind;
 
-TEST_F(RingDecoderTest, RangesComeInTheOrderOfTheirEndsWithDepths) {
+TEST_F(RingDecoderTest, RangesAreSortedByEndAndHaveDepths) {
   const uint32_t outer = add_class("outer"), inner = add_class("inner");
   begin_thread(77);
   put(10, Kind::Begin, outer);
@@ -50,14 +50,14 @@ TEST_F(RingDecoderTest, ARangeMayBeginInOneBatchAndEndInAnother) {
   EXPECT_TRUE(batch.closing.empty());
 }
 
-TEST_F(RingDecoderTest, AnEndOfWhatBeganBeforeRecordingIsNoLoss) {
+TEST_F(RingDecoderTest, AnEndOfARangeFromBeforeTheRecordingIsNotALoss) {
   begin_thread(1);
   put(10, Kind::End);
   EXPECT_EQ(decode().ranges.size(), 0u);
   EXPECT_TRUE(decoder.take_losses().empty());
 }
 
-TEST_F(RingDecoderTest, TheNextThreadOfARingIsAnotherBatchAndTrack) {
+TEST_F(RingDecoderTest, TheNextThreadOfARingGetsAnotherBatchAndTrack) {
   const uint32_t id = add_class("r");
   begin_thread(1);
   put(10, Kind::Begin, id);
@@ -73,7 +73,7 @@ TEST_F(RingDecoderTest, TheNextThreadOfARingIsAnotherBatchAndTrack) {
   EXPECT_EQ(batch.ranges.depth, (std::vector<uint16_t>{0}));
 }
 
-TEST_F(RingDecoderTest, ArgumentsAreTakenApartByType) {
+TEST_F(RingDecoderTest, ArgumentsAreSplitByType) {
   const kymo_arg integer{"n", {}, 0, KYMO_INT}, real{"x", {}, 0, KYMO_DOUBLE}, text{"s", {}, 0, KYMO_STRING};
   const uint32_t id = add_class("m", {integer, text, real});
   begin_thread(1);
@@ -86,11 +86,11 @@ TEST_F(RingDecoderTest, ArgumentsAreTakenApartByType) {
   EXPECT_EQ(points.values.text, "ten chars!");
 }
 
-TEST_F(RingDecoderTest, APayloadThatDoesNotFitItsClassIsCountedAndTheRestGoesOn) {
+TEST_F(RingDecoderTest, APayloadThatDoesNotMatchItsClassIsCountedAndDecodingContinues) {
   const kymo_arg text{"s", {}, 0, KYMO_STRING};
   const uint32_t id = add_class("m", {text}), plain = add_class("plain");
   begin_thread(1);
-  put(10, Kind::Begin, id, {1 << 20, 0});  // a text of a megabyte in one word
+  put(10, Kind::Begin, id, {1 << 20, 0});  // a text of one megabyte in one word
   put(11, Kind::End);
   put(12, Kind::Begin, plain);
   put(13, Kind::End);
@@ -114,7 +114,7 @@ TEST_F(RingDecoderTest, AnAsyncEndWithoutStartIsReportedOnceAllRingsWereRead) {
   EXPECT_EQ(unknown[0].cause, LossCause::UnknownRange);
 }
 
-TEST_F(RingDecoderTest, BlockedTimeIsARangeOfItsOwn) {
+TEST_F(RingDecoderTest, BlockedTimeIsASeparateRange) {
   begin_thread(1);
   put(50, Kind::Blocked, 0, {20});
   const auto& batch = decode();
@@ -123,7 +123,7 @@ TEST_F(RingDecoderTest, BlockedTimeIsARangeOfItsOwn) {
   EXPECT_EQ(decoder.blocked_ticks(), 30u);
 }
 
-TEST_F(RingDecoderTest, AnyBytesAreSurvived) {
+TEST_F(RingDecoderTest, RandomBytesDoNotCrash) {
   const kymo_arg text{"s", {}, 0, KYMO_STRING}, real{nullptr, {}, 0, KYMO_DOUBLE};
   add_class("a", {text, real});
   add_class("b");
@@ -139,7 +139,7 @@ TEST_F(RingDecoderTest, AnyBytesAreSurvived) {
   }
 }
 
-TEST(ClassTableTest, DamagedEntriesAreNotBelieved) {
+TEST(ClassTableTest, DamagedEntriesAreIgnored) {
   auto registry = std::make_unique<record::Registry>();
   const kymo_label label{"name", "cat", 4, 3, 0};
   const uint32_t id = record::find_class(*registry, label, nullptr, 0, record::signature_of(label, nullptr, 0));

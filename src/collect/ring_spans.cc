@@ -1,4 +1,4 @@
-// The decoder's part for ranges that come in one record, and for rings that are a device queue's.
+// The part of the decoder for ranges in one record, and for rings of device queues.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kStartWord = 0, kCorrelationWord = 1, kSpanWords = 2;  // then its values
 constexpr size_t kQueueWords = 6;                                       // then name and uuid
 
-// A string of a payload: its length, its bytes. Moves `at` behind it.
+// A string of a payload: its length, then its bytes. Moves `at` past it.
 std::string take_text(const std::vector<uint64_t>& words, size_t& at) {
   if (at >= words.size()) return {};
   const uint64_t length = std::min<uint64_t>(words[at], (words.size() - at - 1) * 8);
@@ -37,7 +37,8 @@ void RingDecoder::begin_queue(uint64_t time) {
   track.name = take_text(words_, at);
   track.device_uuid = take_text(words_, at);
 
-  // A flight recorder's queue says again and again who it is; another one comes after a Sync, or where cells were lost.
+  // The queue of a flight recorder describes itself repeatedly. Another queue comes only after a Sync, or after lost
+  // cells.
   track.id = track_.id;
   track.clock = track_.clock;
   const bool same = clock_ != nullptr && track == track_;
@@ -85,8 +86,8 @@ void RingDecoder::span_on_thread(uint64_t start, uint64_t end, uint32_t class_id
   lane[range_count_ - 1] = lanes_.take(start, end, 1);
 }
 
-// What ended on this thread since `start` was inside the call: one level down with it. False: something began before
-// and ended or goes on after, or is in the file already.
+// Ranges that ended on this thread since `start` are inside the call, so their depth is one more. False: a range began
+// before `start` and ended or continues after it, or is already in the file.
 bool RingDecoder::put_inside_span(uint64_t start) {
   trace::Ranges& ranges = batch_.ranges;
   if (!stack_.empty() && stack_.back().start > start) return false;
@@ -100,7 +101,7 @@ bool RingDecoder::put_inside_span(uint64_t start) {
   return true;
 }
 
-// The column is there from the first range that has one.
+// The column exists from the first range that has a correlation.
 void RingDecoder::correlate(uint64_t correlation) {
   if (correlation == 0) return;
   std::vector<uint64_t>& column = batch_.ranges.correlation;

@@ -1,4 +1,4 @@
-// Ranges in one record, on threads and on devices' queues.
+// Ranges in one record, on threads and on device queues.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -52,10 +52,10 @@ TEST_F(ThreadSpanTest, TakesItsArguments) {
   EXPECT_EQ(decoder.take_losses().size(), 2u) << "one whose text is too long, one without a start";
 }
 
-TEST_F(ThreadSpanTest, GoesAroundWhatEndedInsideIt) {
+TEST_F(ThreadSpanTest, ContainsTheRangesThatEndedInsideIt) {
   const uint32_t inner = add_class("inner"), deeper = add_class("deeper"), call = add_class("call");
   begin_thread(1);
-  span(1, 10, inner);  // before it
+  span(1, 10, inner);  // before the call
   put(12, Kind::Begin, inner);
   span(13, 14, deeper);
   put(15, Kind::End);
@@ -66,21 +66,21 @@ TEST_F(ThreadSpanTest, GoesAroundWhatEndedInsideIt) {
   EXPECT_TRUE(batch.ranges.lane.empty());
 }
 
-TEST_F(ThreadSpanTest, StandsBesideWhatItDoesNotHold) {
+TEST_F(ThreadSpanTest, GetsAnotherLaneIfItDoesNotNest) {
   const uint32_t id = add_class("r");
   begin_thread(1);
   span(10, 20, id);
-  span(15, 25, id);  // half of it
+  span(15, 25, id);  // overlaps half of it
   EXPECT_EQ(decode().ranges.lane, (std::vector<uint16_t>{0, 1}));
-  span(22, 30, id);  // begun before what is in the file already
+  span(22, 30, id);  // began before a range that is already in the file
   EXPECT_EQ(decode().ranges.lane, (std::vector<uint16_t>{2}));
   put(40, Kind::Begin, id);
-  span(35, 50, id);  // around one that is open still
+  span(35, 50, id);  // around a range that is still open
   span(50, 60, id);
   EXPECT_EQ(decode().ranges.lane, (std::vector<uint16_t>{1, 0}));
 }
 
-TEST_F(QueueSpanTest, AQueueIsATrackWithAClockOfItsOwn) {
+TEST_F(QueueSpanTest, AQueueIsATrackWithItsOwnClock) {
   const uint32_t id = add_class("kernel");
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(4, "compute", "GPU-1111");
@@ -104,7 +104,7 @@ TEST_F(QueueSpanTest, AQueueIsATrackWithAClockOfItsOwn) {
   EXPECT_EQ(domain.period_denominator, 3u);
 }
 
-TEST_F(QueueSpanTest, OverlappingSpansComeByTheirEndsOnLanes) {
+TEST_F(QueueSpanTest, OverlappingSpansAreSortedByEndAndGetLanes) {
   const uint32_t a = add_class("a"), b = add_class("b");
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(1, "q", "GPU");
@@ -116,7 +116,7 @@ TEST_F(QueueSpanTest, OverlappingSpansComeByTheirEndsOnLanes) {
   EXPECT_EQ(batch.ranges.correlation, (std::vector<uint64_t>{2, 1}));
 }
 
-TEST_F(QueueSpanTest, AWaitForTheCollectorIsCountedAndNotDrawn) {
+TEST_F(QueueSpanTest, AWaitForTheCollectorIsCountedAndIsNotARange) {
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(1, "q", "GPU");
   put(50, Kind::Blocked, 0, {20});
@@ -124,7 +124,7 @@ TEST_F(QueueSpanTest, AWaitForTheCollectorIsCountedAndNotDrawn) {
   EXPECT_EQ(decoder.blocked_ticks(), 30u);
 }
 
-TEST_F(QueueSpanTest, WhatMakesNoSenseIsCountedAtADeviceTime) {
+TEST_F(QueueSpanTest, InvalidSpansAreCountedAtADeviceTime) {
   const uint32_t id = add_class("kernel");
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(1, "q", "GPU");
@@ -137,7 +137,7 @@ TEST_F(QueueSpanTest, WhatMakesNoSenseIsCountedAtADeviceTime) {
   for (const auto& loss : losses) EXPECT_EQ(loss.first, 8000u);
 }
 
-TEST_F(QueueSpanTest, ACounterThatWrapsGoesOn) {
+TEST_F(QueueSpanTest, ACounterThatWrapsContinues) {
   const uint32_t id = add_class("kernel");
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(1, "q", "GPU", 16);
@@ -150,7 +150,7 @@ TEST_F(QueueSpanTest, ACounterThatWrapsGoesOn) {
   EXPECT_TRUE(batch.ranges.lane.empty());
 }
 
-TEST_F(QueueSpanTest, AThreadMayHaveTheRingAfterAQueue) {
+TEST_F(QueueSpanTest, AThreadMayUseTheRingAfterAQueue) {
   const uint32_t id = add_class("r");
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(1, "q", "GPU");
@@ -167,7 +167,7 @@ TEST_F(QueueSpanTest, AThreadMayHaveTheRingAfterAQueue) {
   EXPECT_EQ(track.kind, TrackKind::Thread);
 }
 
-TEST_F(QueueSpanTest, AFlightRecordersQueueMayRepeatItself) {
+TEST_F(QueueSpanTest, TheQueueOfAFlightRecorderMayDescribeItselfAgain) {
   const uint32_t id = add_class("kernel");
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(1, "q", "GPU");
@@ -195,7 +195,7 @@ TEST_F(QueueSpanTest, AFlightRecordersQueueMayRepeatItself) {
   EXPECT_EQ(losses[0].track, decoder.track());
 }
 
-TEST_F(QueueSpanTest, ALaterCollectorGoesOnInTheMiddle) {
+TEST_F(QueueSpanTest, ALaterCollectorContinuesInTheMiddle) {
   const uint32_t id = add_class("kernel");
   trace::ClockDomain domain;
   domain.id = 3;
@@ -216,7 +216,7 @@ TEST_F(QueueSpanTest, ALaterCollectorGoesOnInTheMiddle) {
   EXPECT_EQ(clocks.find(uint32_t{3})->whole().pairs.size(), 2u);
 }
 
-TEST_F(QueueSpanTest, AnyBytesAreSurvived) {
+TEST_F(QueueSpanTest, RandomBytesDoNotCrash) {
   const kymo_arg text{"s", {}, 0, KYMO_STRING}, real{nullptr, {}, 0, KYMO_DOUBLE};
   add_class("a", {text, real});
   add_class("b");

@@ -27,23 +27,23 @@
 namespace kymo::collect {
 namespace {
 
-// The one session of this process. Never destroyed: threads may record while the program's last destructors run.
+// The only session of this process. Never destroyed: threads may record while the program's last destructors run.
 struct OwnSession {
   std::mutex mutex;
-  pid_t pid = 0;  // whose collector it is: a forked child has none until its first record
+  pid_t pid = 0;  // of the process that has the collector; a forked child has none until its first record
   bool running = false;
-  bool said_unrecorded = false;  // of this process, in the trace
+  bool said_unrecorded = false;  // the trace already says that this process could not record
   std::atomic<bool> by_environment{false};
   std::atomic<bool> has_forked{false};
   std::string path;
   SessionOptions options;
   SessionId id{};
-  record::Home home;                      // of the process that began it
-  std::shared_ptr<Refusals> refusals;     // from the processes that this one starts; null if it began no KYMO_TRACE
-  std::shared_ptr<Collector> collector;   // who asks it for something holds it too, while the session may end
-  std::shared_ptr<Collector> unfinished;  // of a session whose file would not take all: a full disk
+  record::Home home;                      // of the process that started the session
+  std::shared_ptr<Refusals> refusals;     // from the processes that this one starts; null without KYMO_TRACE
+  std::shared_ptr<Collector> collector;   // shared with callers that use it, because the session may end meanwhile
+  std::shared_ptr<Collector> unfinished;  // of an earlier session whose file could not take everything: a full disk
   struct sigaction old_action {};
-  std::atomic<bool> dump_asked{false};  // by a signal
+  std::atomic<bool> dump_asked{false};  // set by a signal
 };
 
 OwnSession& own() {
@@ -60,7 +60,7 @@ record::Process& this_process() {
 
 void on_dump_signal(int) { own().dump_asked.store(true); }
 
-// In a forked child that gets no segment: the trace says at least that there was one.
+// For a forked child that gets no segment: the trace shows at least that the child existed.
 void say_unrecorded(trace::Writer& file, const OwnSession& session, const char* why) {
   const SessionId id = new_session_id();
   trace::WriterId writer;
@@ -85,7 +85,7 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   auto output = std::make_unique<Output>(session.path, mode, flight_options(session.options), to_hex(session.id.bytes));
   shared.options = record::SegmentOptions(segment_options(session.options, session.id));
   shared.options.home = session.home;
-  if (!output->is_flight()) {  // its file is another one after each dump
+  if (!output->is_flight()) {  // a flight recorder has another file after each dump
     shared.options.file_device = output->file().device();
     shared.options.file_inode = output->file().inode();
   }
@@ -102,7 +102,8 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   if (!session.running) shared.options.home = session.home = record::home_of(segment_folder().c_str());
   header = shared.segment.load(std::memory_order_acquire);
   if (had_segment) {
-    // The segment of an earlier session: its rings stay as large as they are, the rest is the new session's.
+    // The segment of an earlier session: the size of its rings does not change; everything else is set for the new
+    // session.
     std::copy(std::begin(session.id.bytes), std::end(session.id.bytes), std::begin(header->session));
     const SessionId writer = new_session_id();
     std::copy(std::begin(writer.bytes), std::end(writer.bytes), std::begin(header->writer));
@@ -118,7 +119,7 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
           for (const Refusal& refusal : refusals->take()) collector.add_refused(refusal.pid, refusal.why);
           if (is_last) refusals->close();
         }
-        // Looking costs as much as there are other programs: only who may have relatives does.
+        // A search costs time for each other program. So only a process that may have relatives searches.
         if (own().has_forked.load() || own().by_environment.load()) relatives->look(collector, is_last);
         if (!record::was_cut(shared.mapping)) return;
         for (auto& source : collector.sources())
@@ -132,13 +133,13 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   session.collector->start();
 }
 
-// The parent's collector thread is not in the child: what stands for it here is let go of, not joined.
+// The parent's collector thread does not exist in the child. So its object is abandoned here, not joined.
 void after_fork_in_child() noexcept {
   OwnSession& session = own();
-  if (session.pid == getpid()) return;  // a handler of the program's was before us, and has recorded
+  if (session.pid == getpid()) return;  // a handler of the program ran before us and has recorded
   new (&session.mutex) std::mutex;
   if (session.refusals) session.refusals->close();
-  // Never destroyed: what stands for the thread here would be joined. The other copies went with their threads.
+  // Never destroyed: its destructor would join the thread. The other references went away with their threads.
   for (auto* held : {&session.collector, &session.unfinished}) {
     if (!*held) continue;
     auto* const kept = new std::shared_ptr<Collector>(std::move(*held));
@@ -146,8 +147,8 @@ void after_fork_in_child() noexcept {
   }
 }
 
-// The child may not write the trace: it has given up its rights, or the file is gone. It records all the same, and the
-// collector of a process that it comes from takes it over, as long as that one runs. False: there is no segment.
+// The child may not write the trace: it has dropped its rights, or the file does not exist any more. It still records,
+// and the collector of one of its ancestors takes its data while that one runs. False: there is no segment.
 bool record_for_relatives(OwnSession& session) noexcept {
   record::Process& shared = *record::process();
   if (const record::Outcome made = record::ensure_segment(shared); !made) {
@@ -166,25 +167,25 @@ bool record_for_relatives(OwnSession& session) noexcept {
   return true;
 }
 
-// A flight recorder's trace is another file after each dump: its inode is not known.
+// A flight recorder has another trace file after each dump, so its inode is not known.
 bool leads_to_trace(const std::string& path) {
   const record::SegmentOptions& options = record::process()->options;
   return is_file(path, options.file_device, options.file_inode);
 }
 
-// False after a chroot: the path of the trace then leads nowhere.
+// False after a chroot: then the path does not lead to the trace.
 bool sees_the_same_files(const record::Home& home) {
   struct stat root;
   return stat("/", &root) == 0 && root.st_dev == home.root_device && root.st_ino == home.root_inode;
 }
 
-// In a forked child, at its first record: the same session goes on, with a collector of the child's own.
+// In a forked child, at its first record: the session continues, with the child's own collector.
 bool restart_in_child() noexcept {
   OwnSession& session = own();
   after_fork_in_child();
   session.said_unrecorded = false;
   try {
-    // Where its path leads elsewhere (chroot, a file that was moved), what is written there would not be in the trace.
+    // If the path leads to another file (chroot, a moved file), data written there would not be in the trace.
     if (!leads_to_trace(session.path)) return record_for_relatives(session);
     start_collector(session, trace::Writer::Mode::Append);
     return true;
@@ -193,7 +194,7 @@ bool restart_in_child() noexcept {
   }
 }
 
-// The segment holds what the file would not take until it does.
+// The segment keeps the data that the file could not take, until the file takes it.
 void finish_earlier(OwnSession& session) {
   if (!session.unfinished) return;
   session.unfinished->stop();
@@ -321,7 +322,7 @@ EnvironmentSession start_environment_session(const std::string& path, const Sess
   started.id = new_session_id();
   try {
     session.refusals = std::make_shared<Refusals>(started.id);
-  } catch (const Error&) {  // processes that cannot record say so on standard error only
+  } catch (const Error&) {  // processes that cannot record report this only on standard error
   }
   try {
     start_session(path, options, StartMode::Append, &started.id);
@@ -381,7 +382,8 @@ void close_session(Ending ending) {
   if (session.running) stop_session(session);
 }
 
-// After the program's own destructors, which may still record: what is left goes into the file, and the segment goes.
+// Runs after the program's own destructors, which may still record. Writes the remaining data to the file and removes
+// the segment.
 void drop_unfinished_session() noexcept {
   OwnSession& session = own();
   const std::lock_guard lock(session.mutex);
@@ -400,11 +402,11 @@ __attribute__((destructor(101))) void at_exit() {
     if (collector != nullptr && sees_the_same_files(own().home) && !collector->output().is_at_path())
       base::say_to_user("the trace was moved, replaced or deleted while it was written: ", own().path);
   } catch (const std::exception& error) {
-    complete = false;  // the segment keeps what the file would not take, for `kymo recover`
+    complete = false;  // the segment keeps the data that the file could not take, for `kymo recover`
     if (own().by_environment) base::say_to_user("the trace is not complete: ", error.what());
   }
   record::SegmentHeader* const header = shared->segment.load();
-  // The process that collects for it removes it, unless that one has ended before.
+  // The process that collects for it removes the segment, unless that process has ended.
   if (header != nullptr && header->needs_collector.load() != 0 && header->closed.load() == 0) return;
   if (complete && header != nullptr && shared->session.load() == nullptr) unlink(shared->segment_path);
 }
@@ -415,7 +417,7 @@ namespace kymo {
 namespace {
 constinit std::atomic<void (*)(int)> give_way{nullptr};
 
-// While a session of the program's own begins.
+// Active while a session of the program starts.
 class GiveWay {
  public:
   GiveWay() {
@@ -449,7 +451,7 @@ Session::Session(const std::string& path, const SessionOptions& options) : impl_
 Session::~Session() {
   try {
     close();
-  } catch (const std::exception&) {  // close() is there for those who want to know
+  } catch (const std::exception&) {  // a caller that needs the error calls close()
   }
 }
 

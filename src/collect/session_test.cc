@@ -1,4 +1,5 @@
-// Sessions of this very process: what is recorded between their two ends is in their file, and nothing else.
+// Sessions of this process: a file contains what was recorded between the start and the end of its session, and nothing
+// else.
 #include "kymo/session.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ class SessionTest : public ::testing::Test {
 
   std::string file(const std::string& name = "a.kymo") const { return folder + "/" + name; }
 
-  // How often each name is in a file, whole ranges and marks alike.
+  // How often each name is in a file, for ranges and marks.
   static std::map<std::string, uint64_t> names_in(const std::string& path) {
     const trace::Reader reader(path);
     EXPECT_TRUE(reader.problems().empty());
@@ -63,7 +64,7 @@ class SessionTest : public ::testing::Test {
   std::string folder;
 };
 
-TEST_F(SessionTest, HoldsWhatHappenedBetweenItsEnds) {
+TEST_F(SessionTest, ContainsWhatWasRecordedBetweenItsStartAndEnd) {
   mark("before");
   {
     Session session(file());
@@ -83,7 +84,7 @@ TEST_F(SessionTest, HoldsWhatHappenedBetweenItsEnds) {
   EXPECT_FALSE(names.contains("after"));
 }
 
-TEST_F(SessionTest, ComesAndGoesAnyNumberOfTimes) {
+TEST_F(SessionTest, MayBeStartedAndEndedManyTimes) {
   for (int round = 0; round < 20; ++round) {
     range_push("open across");
     Session session(file());
@@ -98,7 +99,7 @@ TEST_F(SessionTest, ComesAndGoesAnyNumberOfTimes) {
   }
 }
 
-TEST_F(SessionTest, ASecondOneAtTheSameTimeIsRefusedAndTheFirstGoesOn) {
+TEST_F(SessionTest, ASecondSessionIsRefusedAndTheFirstContinues) {
   Session session(file());
   EXPECT_THROW(Session(file("b.kymo")), Error);
   mark("still here");
@@ -106,7 +107,7 @@ TEST_F(SessionTest, ASecondOneAtTheSameTimeIsRefusedAndTheFirstGoesOn) {
   EXPECT_EQ(names_in(file()).at("still here"), 1u);
 }
 
-TEST_F(SessionTest, AnUnwritablePathSaysWhichAndWhy) {
+TEST_F(SessionTest, AnUnwritablePathIsReportedWithTheReason) {
   try {
     Session session("/no/such/folder/a.kymo");
     FAIL();
@@ -118,7 +119,7 @@ TEST_F(SessionTest, AnUnwritablePathSaysWhichAndWhy) {
   Session works(file());
 }
 
-TEST_F(SessionTest, OptionsOutOfRangeAreNamed) {
+TEST_F(SessionTest, OptionsOutOfRangeAreRefused) {
   EXPECT_THROW(Session(file(), {.ring_bytes = 1000}), InvalidArgument);
   EXPECT_THROW(Session(file(), {.flight_seconds = -1}), InvalidArgument);
 }
@@ -142,7 +143,7 @@ TEST_F(SessionTest, ManyThreadsLoseNothing) {
   EXPECT_EQ(losses_in(file()), 0u);
 }
 
-TEST_F(SessionTest, StartsAndStopsUnderThreadsThatRecord) {
+TEST_F(SessionTest, StartsAndStopsWhileThreadsRecord) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
@@ -199,7 +200,7 @@ TEST_F(SessionTest, AFlightRecorderKeepsTheLastPartAndDumpsOnDemand) {
   EXPECT_THROW(dump(file("late.kymo")), Error);
 }
 
-TEST_F(SessionTest, AWindowThatIsStatedMeanwhileIsWhatTheTraceShows) {
+TEST_F(SessionTest, AWindowStatedDuringTheSessionLimitsTheTrace) {
   Session session(file());
   mark("before");
   const uint64_t from = base::monotonic_ns();
@@ -219,7 +220,7 @@ TEST_F(SessionTest, AWindowThatIsStatedMeanwhileIsWhatTheTraceShows) {
   EXPECT_EQ(writer.losses[0].detail, "recording began 1.500 ms after the start that was asked for");
 }
 
-TEST_F(SessionTest, AWindowOfACopyOfTheFlightRecorderIsInTheCopy) {
+TEST_F(SessionTest, AWindowStatedDuringAFlightCopyIsInTheCopy) {
   SessionOptions options;
   options.flight_seconds = 30;
   Session session(file(), options);

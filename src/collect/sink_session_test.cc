@@ -1,4 +1,4 @@
-// Annotations that a recording and sinks hear, and those that one of them hears: each is whole where it began.
+// Annotations that go to a recording and to sinks, or to only one of them: a range ends where it started.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ class SinkSessionTest : public ::testing::Test {
   }
   std::string file() const { return folder_ + "/a.kymo"; }
 
-  // The names of the ranges in the file with their depths, in the order of their ends; then how many points.
+  // The names of the ranges in the file with their depths, sorted by end; then the number of points.
   std::vector<std::string> recorded() const {
     const trace::Reader reader(file());
     EXPECT_TRUE(reader.problems().empty());
@@ -74,7 +74,7 @@ class SinkSessionTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(SinkSessionTest, BothHearTheSame) {
+TEST_F(SinkSessionTest, RecordingAndSinkGetTheSame) {
   kymo_add_sink(&kTestSink);
   {
     const Session session(file());
@@ -90,7 +90,7 @@ TEST_F(SinkSessionTest, BothHearTheSame) {
   EXPECT_THAT(recorded(), ElementsAre("2 push", "1 label", "0 site", "4 points"));
 }
 
-TEST_F(SinkSessionTest, ARangeThatOnlySinksHeardBeginEndsOnlyForThem) {
+TEST_F(SinkSessionTest, ARangeThatStartedOnlyForSinksEndsOnlyForThem) {
   kymo_add_sink(&kTestSink);
   std::unique_ptr<Session> session;
   range_push("pushed before");
@@ -109,7 +109,7 @@ TEST_F(SinkSessionTest, ARangeThatOnlySinksHeardBeginEndsOnlyForThem) {
   EXPECT_THAT(recorded(), ElementsAre("0 recorded", "0 recorded too", "0 points"));
 }
 
-TEST_F(SinkSessionTest, ARangeWhoseRecordingIsOverStillEndsForSinks) {
+TEST_F(SinkSessionTest, ARangeWhoseRecordingHasEndedStillEndsForSinks) {
   kymo_add_sink(&kTestSink);
   auto session = std::make_unique<Session>(file());
   {
@@ -121,7 +121,7 @@ TEST_F(SinkSessionTest, ARangeWhoseRecordingIsOverStillEndsForSinks) {
   EXPECT_THAT(sink_heard, ElementsAre("scope", "pushed", "pop", "pop"));
 }
 
-TEST_F(SinkSessionTest, ARangeThatOnlyTheRecordingHeardBeginEndsOnlyThere) {
+TEST_F(SinkSessionTest, ARangeThatStartedOnlyInTheRecordingEndsOnlyThere) {
   {
     const Session session(file());
     KYMO_RANGE("scope");

@@ -22,12 +22,12 @@ using record::SlotState;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kMostCells = 1 << 16;                    // in one chunk
-constexpr auto kPatience = std::chrono::milliseconds(500);  // how long a few records may wait for company
-constexpr unsigned kMostAttempts = 16;                      // to copy from a ring whose thread overtakes us
+constexpr auto kPatience = std::chrono::milliseconds(500);  // how long a few records may wait for more
+constexpr unsigned kMostAttempts = 16;                      // to copy from a ring while its thread overtakes us
 constexpr uint32_t kClockId = 1;
-constexpr uint64_t kRestateEvery = 60;  // notes: a chunk of classes that is damaged costs a minute at most
+constexpr uint64_t kRestateEvery = 60;  // notes: a damaged chunk of classes costs at most a minute of data
 
-// What storing one record costs here: nearly all of it is the clock.
+// The cost of storing one record here. Nearly all of it is reading the clock.
 uint64_t picoseconds_per_record() {
   constexpr int kReads = 2000;
   uint64_t sum = 0;
@@ -53,7 +53,7 @@ trace::ClockDomain clock_of(const record::SegmentHeader& header) {
   return domain;
 }
 
-// Was it a record that was lost, whatever it said? The other causes are about what was recorded.
+// True if the cause means that a record was lost. The other causes concern data that was recorded.
 bool is_of_records(trace::LossCause cause) {
   switch (cause) {
     case trace::LossCause::RingFull:
@@ -140,7 +140,7 @@ Source::Ring& Source::ring(uint32_t index) {
 }
 
 void Source::introduce(trace::Writer& writer) {
-  introduced_ = false;  // should the file take no more, the next drain says it
+  introduced_ = false;  // if the write fails, the next drain repeats it
   writer.origin(id_, origin_);
   writer.clock(id_, clock_);
   for (const QueueClock& clock : queue_clocks_.all()) {
@@ -180,7 +180,7 @@ double Source::fullest() const {
   return static_cast<double>(most) / geometry_.ring_cells;
 }
 
-// Few records make a poor chunk, and nothing is lost by leaving them where they are for a moment.
+// A few records make an inefficient chunk. They can stay in the ring for a short time without loss.
 bool Source::worth_reading(Ring& ring, const Slot& slot, uint64_t head, uint32_t state, bool everything) {
   const uint64_t unread = head - ring.position;
   if (ring.decoded != ring.position) return true;
@@ -235,18 +235,19 @@ void Source::decode_next(Ring& ring, Slot& slot, uint32_t index, uint64_t& head)
   const bool overwrite =
       header_.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(record::RingPolicy::Overwrite);
   if (!overwrite) {
-    if (head - ring.position > capacity) {  // a damaged slot: no thread runs this far ahead
+    if (head - ring.position > capacity) {  // a damaged slot: no thread can be this far ahead
       ring.decoder.lose_cells(head - ring.position, slot.tid.load(), "");
       ring.position = head;
     }
-    // A large ring is read in pieces that end where a block does: no record crosses that.
+    // A large ring is read in pieces that end at a block's end: no record crosses it.
     const uint64_t cut = std::max((ring.position + kMostCells) / block, ring.position / block + 1) * block;
     ring.decoded = ring.decoder.decode(cells, mask, ring.position, std::min(head, cut));
     account(ring, ring.decoded - ring.position);
     return;
   }
-  // Copied first, and then asked how far the thread has come meanwhile: what it may have touched does not count. Where
-  // it has overtaken us altogether, as it does when this thread is not let run, a shorter and newer piece is tried.
+  // Copies the cells first, then reads how far the thread has moved. Cells that it may have overwritten meanwhile are
+  // not used. If the thread has overwritten all of them, because this thread did not get CPU time, a shorter and newer
+  // piece is tried.
   if (copy_.size() != capacity) copy_ = std::vector<record::Cell>(capacity);
   uint64_t from = ring.position, safe = 0;
   for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
@@ -291,7 +292,7 @@ void Source::flush_clocks(trace::Writer& writer) {
   }
 }
 
-// Everything that the batch refers to goes before it.
+// Writes everything that the batch refers to, before the batch.
 void Source::flush_catalog(trace::Writer& writer) {
   const auto write = [](auto& list, auto&& put) {
     if (list.empty()) return;
@@ -326,7 +327,7 @@ void Source::write_decoded(trace::Writer& writer, Ring& ring) {
   }
   keep_losses(ring.decoder.take_losses());
   flush_catalog(writer);
-  // Also when it only says what is open now, or whose the ring is: recovery goes by the last chunk of a ring.
+  // Written also if it only states the open ranges or the owner of the ring: recovery uses the last chunk of a ring.
   if (ring.decoder.batch_has_events() || new_track || batch.opening != batch.closing) write_events(writer, batch);
   ring.position = ring.decoded;
 }
@@ -337,12 +338,12 @@ void Source::write_events(trace::Writer& writer, const trace::EventBatch& batch)
     writer.events(id_, batch);
     events_ += count;
   } catch (const InvalidArgument& error) {
-    // No chunk can hold it, now or later: that costs these events and no others.
+    // No chunk can hold it, now or later. Only these events are lost.
     keep_losses({{trace::LossCause::WriteFailed, batch.track, count, 0, 0, error.what()}});
   }
 }
 
-// What signal handlers left aside, of a thread that will not move it into its ring any more.
+// Reads the side buffer of a thread that will not move it into its ring any more.
 void Source::drain_side(trace::Writer& writer, Ring& ring, uint32_t index) {
   record::SlotPage& page = *slot_page(index);
   const uint32_t count = std::min(page.slot.side_count.load(std::memory_order_acquire), record::kSideCells);
@@ -363,11 +364,11 @@ void Source::take_slot_losses(Slot& slot, uint32_t track) {
   }
 }
 
-// ---- Now and then, and at the end ----------------------------------------------------------------------------------
+// ---- Repeatedly, and at the end ------------------------------------------------------------------------------------
 
 void Source::add_pair() { clock_.pairs.push_back(record::read_pair()); }
 
-// An end without a start is what is left of a range whose start was lost: counted once.
+// An end without a start belongs to a range whose start was lost: it is counted once.
 void Source::keep_unknown_ends() {
   std::vector<trace::Loss> unknown = handles_.unknown_ends();
   const uint64_t explained = std::min<uint64_t>(unknown.size(), dropped_ - std::min(dropped_, explained_));
@@ -381,7 +382,8 @@ void Source::note(trace::Writer& writer) {
   add_pair();
   trace::ClockDomain newest = clock_;
   newest.pairs = {clock_.pairs.back()};
-  // The first and the newest are kept for restating; a day of one pair a second must not add up.
+  // Only the first and the newest pair are kept, for writing the clock again. One pair per second for a day must not
+  // accumulate.
   clock_.pairs = {clock_.pairs.front(), clock_.pairs.back()};
   writer.clock(id_, newest);
   if (++notes_ % kRestateEvery == 0) introduce(writer);

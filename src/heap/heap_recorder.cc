@@ -71,7 +71,7 @@ bool tell_node(void*, Node node, Node parent, uintptr_t address) noexcept {
   return record::store_record(Kind::Instant, class_id, payload);
 }
 
-// Another recording, another ring, unloaded code: the readers to come know none of the nodes.
+// After a new recording, a new ring or unloaded code, the readers do not know any of the nodes.
 __attribute__((noinline)) bool begin_anew(HeapThread& thread) noexcept {
   const GuardAs own(HeapGuard::OwnWork);
   record::Slot* slot = record::enter_ring();
@@ -88,7 +88,7 @@ __attribute__((noinline)) bool begin_anew(HeapThread& thread) noexcept {
   thread.code_changes = code_changes.load(std::memory_order_relaxed);
   thread.told_until = ~uint64_t{0};
   if (header->policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(record::RingPolicy::Overwrite)) {
-    // What a flight recorder keeps must hold its nodes too: they are told anew as it goes round.
+    // The data that a flight recorder keeps must contain its nodes too. So they are written again as the ring wraps.
     thread.told_until = slot->head.load(std::memory_order_relaxed) + (slot->mask + 1) / 4;
     forget_stated_code();
   }
@@ -102,11 +102,11 @@ inline bool is_current(const HeapThread& thread) noexcept {
          thread.code_changes == code_changes.load(std::memory_order_relaxed);
 }
 
-// A thread has one from its first record on, a forked child's from its first in the child.
+// A thread has a ring from its first record on. In a forked child, it has one from its first record in the child.
 inline bool has_ring() noexcept { return record::this_slot != nullptr && record::this_slot->cells != nullptr; }
 
-// Getting one may allocate: a forked child whose collector is its own starts that anew. False: there is none, which is
-// counted, or this is such an allocation.
+// Getting a ring may allocate: a forked child with its own collector starts the collector again. False: there is no
+// ring (this is counted), or the call is for such an allocation.
 __attribute__((noinline)) bool enter_ring_unseen() noexcept {
   const GuardAs own(HeapGuard::OwnWork);
   return record::enter_ring() != nullptr;
@@ -128,7 +128,7 @@ __attribute__((noinline)) void look_for_alternate_stack(HeapThread& thread) noex
 
 Node stack_of(HeapThread& thread, const Registers& caller) noexcept {
   if (__builtin_expect(!is_current(thread), 0) && !begin_anew(thread)) return kNoStack;
-  // A handler that came between a store of the program's own: its nodes might find no place aside.
+  // A signal handler has interrupted a store of the program: its nodes may not fit into the side buffer.
   if (thread.slot->busy.load(std::memory_order_relaxed) != 0) return kNoStack;
   if (__builtin_expect(!thread.stacks.own.hold(caller.sp), 0)) look_for_alternate_stack(thread);
   return thread.stack.capture(caller, thread.stacks, {tell_node, nullptr});
@@ -159,7 +159,7 @@ void store_sample(uintptr_t address, size_t bytes, Node node, uint64_t mean) noe
   if (!record::store_record(Kind::Allocation, class_id, payload)) sampled.remove(address);
 }
 
-// Neither in Kymo's own work nor on a thread that is gone, which has nothing left to record with.
+// False inside Kymo's own work, and on a thread that has ended, which has nothing left to record with.
 inline bool may_record() noexcept {
   if (__builtin_expect(heap_guard < HeapGuard::OwnWork, 1)) return true;
   if (heap_guard == HeapGuard::Gone) count_as_lost();

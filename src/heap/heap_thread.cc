@@ -23,7 +23,7 @@ constinit bool heap_key_made = false;
 
 void make_heap_key() noexcept { heap_key_made = pthread_key_create(&heap_key, release_heap_thread) == 0; }
 
-// Other exit hooks of the thread return memory too, so this one waits until the last round of them.
+// Other exit hooks of the thread free memory too, so this one waits until their last round.
 void release_heap_thread(void* pointer) noexcept {
   auto* thread = static_cast<HeapThread*>(pointer);
   heap_guard = HeapGuard::OwnWork;

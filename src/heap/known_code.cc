@@ -14,20 +14,21 @@ namespace {
 using unwind::kMostBuildIdBytes;
 
 constexpr uint32_t kStatedPlaces = 4096;
-constinit std::atomic<uintptr_t> stated[kStatedPlaces] = {};  // where they begin, by hash
+constinit std::atomic<uintptr_t> stated[kStatedPlaces] = {};  // where the recorded files begin, by hash
 
 constexpr char kModuleName[] = "module";
 constexpr char kModuleCategory[] = "kymo.stack";
 constinit kymo_site module_site{{kModuleName, kModuleCategory, sizeof kModuleName - 1, sizeof kModuleCategory - 1, 0},
                                 {}};
 
-// The record was dropped: whoever meets the file next states it. Others behind this place may be stated twice then.
+// The record was dropped, so the next stack through this file records the file again. Files after this place in the
+// table may be recorded twice then.
 void give_up_statement(uintptr_t begin) noexcept {
   for (auto& place : stated)
     if (place.load(std::memory_order_relaxed) == begin) place.store(0, std::memory_order_relaxed);
 }
 
-// True: it is the caller's to state. A table that is full says so every time: better twice than not at all.
+// True: the caller must record the file. If the table is full, always true: twice is better than not at all.
 bool claim_statement(uintptr_t begin) noexcept {
   uint64_t place = (begin * 0x9e3779b97f4a7c15u) >> 52;
   static_assert(kStatedPlaces == 1 << 12);
@@ -44,7 +45,7 @@ constexpr kymo_arg module_field(const char* name, kymo_type type) { return {name
 constexpr kymo_arg kModuleFields[] = {module_field("path", KYMO_STRING), module_field("base", KYMO_POINTER),
                                       module_field("size", KYMO_BYTES), module_field("build_id", KYMO_STRING)};
 
-// The record's words. Small: this may stand on a signal handler's stack.
+// The words of the record. It is small, because it may be on the stack of a signal handler.
 class ModuleWords {
  public:
   static constexpr uint32_t kMostPathBytes = 768;

@@ -5,9 +5,9 @@
 namespace kymo::heap {
 namespace {
 
-// The two functions of libm that are needed, so that no program is given libm for our sake. Good to nine digits.
+// The two functions of libm that are needed, so that Kymo does not make programs load libm. Exact to nine digits.
 
-// Of a number in (0, 1].
+// For a number in (0, 1].
 double natural_logarithm(double value) noexcept {
   constexpr double kLogarithmOfTwo = 0.69314718055994530942, kRootOfHalf = 0.70710678118654752440;
   const auto bits = std::bit_cast<uint64_t>(value);
@@ -23,11 +23,11 @@ double natural_logarithm(double value) noexcept {
   return 2 * z * sum + static_cast<double>(exponent) * kLogarithmOfTwo;
 }
 
-// 1 - e^-x of an x > 0.
+// 1 - e^-x for x > 0.
 double share_within(double x) noexcept {
   constexpr double kCertain = 40;
   if (x >= kCertain) return 1;
-  // Halved until the series is short, then doubled back: 1 - e^-2y = s (2 - s) for s = 1 - e^-y.
+  // x is halved until the series is short. The result is doubled back: 1 - e^-2y = s (2 - s) for s = 1 - e^-y.
   int halvings = 0;
   for (; x > 0.125; x /= 2) ++halvings;
   double share = 0;
@@ -48,7 +48,7 @@ int64_t Sampler::draw(uint64_t mean) noexcept {
   return static_cast<int64_t>(-natural_logarithm(chance) * static_cast<double>(mean < kMostMean ? mean : kMostMean));
 }
 
-// What is left of a distance behind an allocation is distributed as a new one: it may as well be drawn anew.
+// The rest of a distance after an allocation has the same distribution as a new distance. So a new one is drawn.
 bool Sampler::begin_next(int64_t step, uint64_t mean) noexcept {
   if (!begun_) {
     begun_ = true;

@@ -15,7 +15,7 @@
 namespace kymo::heap {
 namespace {
 
-TEST(SamplerTest, EachSizeIsSampledByItsChanceAndTheWeightsAddUp) {
+TEST(SamplerTest, EachSizeIsSampledWithItsProbabilityAndTheWeightsAddUp) {
   constexpr uint64_t kMean = 4096;
   for (const uint64_t bytes : {uint64_t{16}, uint64_t{500}, uint64_t{4096}, uint64_t{100'000}}) {
     Sampler sampler(bytes);
@@ -29,7 +29,7 @@ TEST(SamplerTest, EachSizeIsSampledByItsChanceAndTheWeightsAddUp) {
   }
 }
 
-TEST(SamplerTest, WeightsAreSizesByTheirChance) {
+TEST(SamplerTest, WeightsAreSizesDividedByTheirProbability) {
   for (const double mean : {100.0, 4096.0, 524288.0}) {
     for (double bytes = 1; bytes < 1e9; bytes *= 3.7) {
       const double expected = bytes / -std::expm1(-bytes / mean);
@@ -42,13 +42,13 @@ TEST(SamplerTest, WeightsAreSizesByTheirChance) {
   EXPECT_EQ(sample_weight(1 << 30, 4096), 1u << 30);
 }
 
-TEST(SamplerTest, HugeSizesAreTakenAndDoNoHarm) {
+TEST(SamplerTest, HugeSizesAreSampledAndDoNoHarm) {
   Sampler sampler;
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(sampler.takes(~uint64_t{0}, 4096));
   sampler.takes(0, 4096);
 }
 
-TEST(SampledSetTest, WhatIsInItIsFoundOnce) {
+TEST(SampledSetTest, AnAddressIsFoundOnce) {
   const auto set = std::make_unique<SampledSet>();
   EXPECT_FALSE(set->remove(4096));
   EXPECT_TRUE(set->add(4096));
@@ -56,7 +56,7 @@ TEST(SampledSetTest, WhatIsInItIsFoundOnce) {
   EXPECT_FALSE(set->remove(4096));
 }
 
-TEST(SampledSetTest, HoldsThousandsAndSaysWhenItIsFull) {
+TEST(SampledSetTest, HoldsThousandsAndReportsWhenItIsFull) {
   const auto set = std::make_unique<SampledSet>();
   std::set<uintptr_t> inside;
   size_t before_the_first_refusal = 0;
@@ -72,7 +72,7 @@ TEST(SampledSetTest, HoldsThousandsAndSaysWhenItIsFull) {
   for (const uintptr_t address : inside) ASSERT_FALSE(set->remove(address));
 }
 
-TEST(SampledSetTest, ThreadsTakeOutWhatOthersPutIn) {
+TEST(SampledSetTest, ThreadsAddAndRemoveAtTheSameTime) {
   const auto set = std::make_unique<SampledSet>();
   std::vector<std::thread> threads;
   for (uintptr_t i = 0; i < 4; ++i)
@@ -85,7 +85,7 @@ TEST(SampledSetTest, ThreadsTakeOutWhatOthersPutIn) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(HeapModeTest, WhatCanBeAskedFor) {
+TEST(HeapModeTest, ValidModesAreParsed) {
   const auto bytes_of = [](const char* text) {
     HeapMode mode;
     EXPECT_TRUE(parse_heap_mode(text, mode)) << text;
@@ -105,7 +105,7 @@ TEST(HeapModeTest, WhatCanBeAskedFor) {
   EXPECT_FALSE(mode.on);
 }
 
-TEST(HeapModeTest, WhatCannot) {
+TEST(HeapModeTest, InvalidModesAreRefused) {
   for (const char* text : {"", "some", "sample", "sample:", "sample:0", "sample:-1", "sample:k", "sample:5x",
                            "sample:5kk", "sample:5 k", "sample:99999999999999999999", "sample:2000G", "allx"}) {
     HeapMode mode{17, false};

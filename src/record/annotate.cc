@@ -24,7 +24,7 @@ __attribute__((noinline)) int store_any(Kind kind, const kymo_label& label, cons
   return result;
 }
 
-// Hands `result` through, as store_cell does.
+// Returns `result` unchanged, as store_cell does.
 inline int store(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, const uint64_t* id,
                  int result = 0) noexcept {
   const uint32_t class_id = count == 0 && id == nullptr ? recent_class(label) : 0;
@@ -42,13 +42,13 @@ __attribute__((noinline)) void begin_at_new_site(kymo_site& site, const kymo_arg
               nullptr);
 }
 
-// A signal handler may have moved the thread into the segment between our look at its slot and our count.
+// A signal handler may have moved the thread into the segment after we read its slot and before we counted.
 void follow_depth(const Slot* slot) noexcept {
   order_for_signals();
   if (__builtin_expect(this_slot != slot && this_slot != nullptr, 0)) this_slot->depth = slot->depth;
 }
 
-// A thread whose first call this is gets into the segment for it, so that the loss has a thread.
+// If this is the thread's first call, the thread gets a slot in the segment, so that the loss has a thread.
 void lose(uint32_t cause) noexcept {
   if (Slot* slot = enter_ring()) count_loss(*slot, cause, 1);
 }
@@ -57,7 +57,7 @@ __attribute__((noinline)) int first_push(const kymo_label* label, const kymo_arg
   return find_slot() != nullptr ? kymo_range_push_label(label, args, count) : 0;
 }
 
-// Or the first call of a thread, in this copy of the library.
+// Also called for the first call of a thread in this copy of the library.
 __attribute__((noinline)) int unmatched_pop() noexcept {
   Slot* slot = find_slot();
   if (slot != nullptr && slot->depth != 0) return kymo_range_pop();
@@ -67,7 +67,8 @@ __attribute__((noinline)) int unmatched_pop() noexcept {
 
 bool site_has_class(uint32_t class_id) noexcept { return class_id - 1 < kInlineSite - 1; }
 
-// ---- The ways of annotations that sinks hear; the others only look at a bit. A range's time is without the sinks'.
+// ---- Annotations with sinks. Without sinks, only one bit is tested. The time of a range excludes the time of the
+// sinks.
 
 __attribute__((noinline)) void begin_with_sinks(kymo_site& site, const kymo_arg* args, uint32_t count,
                                                 uint32_t heard_by) noexcept {
@@ -146,7 +147,7 @@ void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint3
 
 void kymo_end_heard(uint32_t heard_by) {
   if (__builtin_expect(heard_by != kRecordingBit, 0)) return end_with_sinks(heard_by);
-  if (recording()) store_cell(Kind::End, 0);  // not when the recording it began in is over
+  if (recording()) store_cell(Kind::End, 0);  // not if the recording in which the range began has ended
 }
 
 void kymo_begin(kymo_site* site) { kymo_begin_heard(site, heard()); }
@@ -253,7 +254,7 @@ void kymo_set_thread_name(const char* name) {
   memset(slot->name, 0, sizeof slot->name);
   memcpy(slot->name, name, length);
   slot->name_length = static_cast<uint32_t>(length);
-  // In the segment already: the name is said anew. Otherwise the thread's first record says it.
+  // The thread is already in the segment: record the name again. Otherwise the thread's first record contains it.
   if (slot->index != kPrivateSlot && recording()) {
     kymo_arg text{nullptr, {}, static_cast<uint32_t>(length), KYMO_STRING};
     text.value.as_text = slot->name;

@@ -1,4 +1,4 @@
-// Annotating while nothing records: depths are true, nothing is stored, nothing is made.
+// Annotations while nothing records: depths are correct, nothing is stored, nothing is created.
 #include "kymo/annotate.h"
 
 #include <gtest/gtest.h>
@@ -32,20 +32,20 @@ TEST(DepthTest, PopOnAnEmptyStackIsMinusOne) {
   EXPECT_EQ(range_pop(), -1);
 }
 
-TEST(RangeTest, OneLineMayHaveSeveral) {
+TEST(RangeTest, OneLineMayHaveSeveralRanges) {
   // clang-format off
   { KYMO_RANGE("outer"); KYMO_RANGE("inner {}", 1); EXPECT_EQ(range_push("a"), 0); }
   // clang-format on
   EXPECT_EQ(range_pop(), 0);
 }
 
-TEST(DepthTest, EachThreadHasItsOwn) {
+TEST(DepthTest, EachThreadHasItsOwnDepth) {
   range_push("outer");
   std::thread([] { EXPECT_EQ(range_push("other"), 0); }).join();
   EXPECT_EQ(range_pop(), 0);
 }
 
-TEST(DepthTest, ScopedRangesDoNotCount) {
+TEST(DepthTest, ScopedRangesDoNotChangeTheDepth) {
   KYMO_RANGE("scope");
   EXPECT_EQ(range_push("a"), 0);
   EXPECT_EQ(range_pop(), 0);
@@ -62,7 +62,7 @@ TEST(HandleTest, HandlesAreUniqueAndNeverZero) {
   range_end(RangeId{12345});  // nothing records: nothing happens
 }
 
-TEST(OffTest, NothingIsMadeWhileNothingRecords) {
+TEST(OffTest, NothingIsCreatedWhileNothingRecords) {
   for (int i = 0; i < 100; ++i) {
     KYMO_RANGE("r {}", i);
     mark("m");
@@ -81,7 +81,7 @@ TEST(RangedTest, WrapsAnyCallable) {
   EXPECT_EQ(&append("x"), &text);
 }
 
-TEST(ForbiddenTest, AThreadOfKymosOwnHasNoSlot) {
+TEST(ForbiddenTest, AnInternalThreadHasNoSlot) {
   std::thread([] {
     forbid_recording_on_this_thread();
     EXPECT_EQ(find_slot(), nullptr);

@@ -13,13 +13,13 @@
 namespace kymo::record {
 namespace {
 
-// No lock protects the places: a forked child could inherit it locked.
+// The places have no lock: a forked child could inherit it locked.
 constexpr uintptr_t kFree = 0, kTaken = 1;
 
 struct Guarded {
   std::atomic<uintptr_t> begin;  // kFree, kTaken (being filled in), or the address
   uint64_t bytes;
-  uint64_t slots_offset, slot_bytes;  // as the header said before it was gone
+  uint64_t slots_offset, slot_bytes;  // as they were in the header before it was truncated
   uint32_t slot_capacity, ring_cells;
   Side side;
   std::atomic<bool> cut;
@@ -30,7 +30,7 @@ constinit Guarded guarded[kMostGuarded] = {};
 constinit struct sigaction before {};
 constinit pthread_once_t installed = PTHREAD_ONCE_INIT;
 
-// A thread may be in the middle of a store: what it reads from its slot must lead into the ring.
+// A thread may be in the middle of a store, so the values in its slot must point into the ring.
 void restore_slots(const Guarded& place, char* base) noexcept {
   for (uint32_t i = 0; i < place.slot_capacity; ++i) {
     char* const page = base + place.slots_offset + i * place.slot_bytes;
@@ -45,7 +45,7 @@ bool replace_memory(uintptr_t address) noexcept {
   for (Guarded& place : guarded) {
     const uintptr_t begin = place.begin.load(std::memory_order_acquire);
     if (begin <= kTaken || address < begin || address >= begin + place.bytes) continue;
-    if (place.cut.exchange(true)) return true;  // another thread has just done it
+    if (place.cut.exchange(true)) return true;  // another thread has just replaced it
     auto* const base = reinterpret_cast<char*>(begin);
     if (mmap(base, place.bytes, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
              0) == MAP_FAILED)
@@ -63,12 +63,12 @@ bool replace_memory(uintptr_t address) noexcept {
 }
 
 void on_bus_error(int number, siginfo_t* info, void* context) noexcept {
-  const bool is_fault = info->si_code > 0;  // otherwise somebody has sent the signal
+  const bool is_fault = info->si_code > 0;  // otherwise someone sent the signal
   if (is_fault && replace_memory(reinterpret_cast<uintptr_t>(info->si_addr))) return;
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(number);
   if (!is_fault && before.sa_handler == SIG_IGN) return;
-  signal(number, SIG_DFL);  // the access is made again, and ends the program as it would have
+  signal(number, SIG_DFL);  // the access is repeated, and the default action ends the program
   if (!is_fault) raise(number);
 }
 
@@ -109,7 +109,7 @@ bool was_cut(const Mapping& mapping) noexcept {
   const Guarded* place = find(mapping);
   if (place != nullptr && place->cut.load(std::memory_order_acquire)) return true;
   struct stat status;
-  // The program may have closed the descriptor, and have a file of its own under the number.
+  // The program may have closed the descriptor, and its number may be another file of the program now.
   return fstat(mapping.fd, &status) == 0 && status.st_dev == mapping.device && status.st_ino == mapping.inode &&
          static_cast<uint64_t>(status.st_size) < mapping.bytes;
 }

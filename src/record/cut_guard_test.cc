@@ -39,7 +39,7 @@ class CutGuardTest : public ::testing::Test {
   char path_[kSegmentPathBytes];
 };
 
-TEST_F(CutGuardTest, ACutSegmentIsMemoryOfItsOwnFromThenOn) {
+TEST_F(CutGuardTest, ATruncatedSegmentIsReplacedByPrivateMemory) {
   guard_against_cuts(mapping_, Side::Program);
   ASSERT_TRUE(allocate_slot(mapping_, path_, 0));
   const uint32_t ring_cells = mapping_.header->ring_cells;
@@ -55,14 +55,14 @@ TEST_F(CutGuardTest, ACutSegmentIsMemoryOfItsOwnFromThenOn) {
   EXPECT_EQ(mapping_.header->closed.load(), 1u);
 }
 
-TEST_F(CutGuardTest, ACollectorReadsNothingMore) {
+TEST_F(CutGuardTest, ACollectorReadsNothingAfterTruncation) {
   guard_against_cuts(mapping_, Side::Collector);
   ASSERT_EQ(::ftruncate(mapping_.fd, 0), 0);
   EXPECT_EQ(mapping_.header->slots_used.load(), 0u);
   EXPECT_TRUE(was_cut(mapping_));
 }
 
-TEST_F(CutGuardTest, OtherBusErrorsAreWhatTheyWere) {
+TEST_F(CutGuardTest, OtherBusErrorsAreNotHandled) {
   guard_against_cuts(mapping_, Side::Program);
   EXPECT_EXIT(
       {
@@ -74,7 +74,7 @@ TEST_F(CutGuardTest, OtherBusErrorsAreWhatTheyWere) {
         if (::ftruncate(file, 0) != 0) ::_exit(0);
         memory[0] = 1;
       },
-      [](int status) {  // a sanitizer's handler, which was there before, exits
+      [](int status) {  // a sanitizer's handler, which was installed before, exits
         return WIFSIGNALED(status) ? WTERMSIG(status) == SIGBUS : WEXITSTATUS(status) != 0;
       },
       "");

@@ -22,7 +22,7 @@ using namespace kymo::record;
 extern "C" {
 
 uint64_t kymo_ticks(void) {
-  process();  // the first call of all asks the processor what it has
+  process();  // the first call of the process asks the CPU for its features
   return ticks();
 }
 

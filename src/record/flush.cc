@@ -18,7 +18,7 @@ class Lock {
   pthread_mutex_t& mutex_;
 };
 
-// What a callback needs (a driver, a static object) may be gone after this, so it is the last time.
+// This is the last time: objects that a callback needs (a driver, a static object) may not exist after this.
 void flush_at_exit() noexcept {
   Process* shared = process();
   if (shared == nullptr) return;

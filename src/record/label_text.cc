@@ -47,7 +47,7 @@ class LabelWriter {
   bool cut_ = false;
 };
 
-// The fewest digits that read back as the same number; an exponent only where there would be many zeros.
+// The min number of digits that reads back as the same number. An exponent is used only to avoid many zeros.
 void LabelWriter::put_double(double value) noexcept {
   constexpr double kSmall = 1e-4, kLarge = 1e16;
   const double size = value < 0 ? -value : value;
@@ -90,7 +90,7 @@ void LabelWriter::put_value(const kymo_arg& arg) noexcept {
   }
 }
 
-// Where the next "{}" is; `length`: there is none.
+// The position of the next "{}"; `length`: not found.
 size_t find_place(const char* name, size_t from, size_t length) noexcept {
   while (from + 1 < length && !(name[from] == '{' && name[from + 1] == '}')) ++from;
   return from + 1 < length ? from : length;

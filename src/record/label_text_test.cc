@@ -20,7 +20,7 @@ std::string text_of(std::string_view name, const Args&... args) {
   return {text, length};
 }
 
-TEST(LabelTextTest, UnnamedArgumentsFillThePlaces) {
+TEST(LabelTextTest, UnnamedArgumentsFillThePlaceholders) {
   EXPECT_EQ(text_of("plain"), "plain");
   EXPECT_EQ(text_of("step {}", 7), "step 7");
   EXPECT_EQ(text_of("{}{}{}", -1, 2u, "three"), "-12three");
@@ -32,7 +32,7 @@ TEST(LabelTextTest, UnnamedArgumentsFillThePlaces) {
   EXPECT_EQ(text_of("", 1), "");
 }
 
-TEST(LabelTextTest, EveryTypeLooksAsItDoesInATrace) {
+TEST(LabelTextTest, EveryTypeIsFormattedAsInATrace) {
   EXPECT_EQ(text_of("{}", std::numeric_limits<int64_t>::min()), "-9223372036854775808");
   EXPECT_EQ(text_of("{}", ~uint64_t{0}), "18446744073709551615");
   EXPECT_EQ(text_of("{} {}", true, false), "true false");
@@ -58,7 +58,7 @@ TEST(LabelTextTest, NumbersHaveTheFewestDigits) {
   EXPECT_EQ(text_of("{}", std::nan("")), "nan");
 }
 
-TEST(LabelTextTest, WhatIsTooLongIsCutBetweenCharacters) {
+TEST(LabelTextTest, LongTextIsTruncatedBetweenCharacters) {
   EXPECT_EQ(text_of(std::string(511, 'a')), std::string(511, 'a'));
   EXPECT_EQ(text_of(std::string(512, 'a')), std::string(511, 'a'));
   EXPECT_EQ(text_of("{}", std::string(9000, 'b')), std::string(511, 'b'));
@@ -73,7 +73,7 @@ TEST(LabelTextTest, ALabelWithoutANameIsEmpty) {
   EXPECT_STREQ(text, "");
 }
 
-TEST(CounterValueTest, IsTheArgumentValueOrTheFirst) {
+TEST(CounterValueTest, IsTheArgumentNamedValueOrTheFirstOne) {
   const auto value_of = [](auto... args) {
     const kymo_arg list[] = {args...};
     return counter_value(list, sizeof...(args));

@@ -6,8 +6,8 @@
 namespace kymo::record {
 namespace {
 
-constexpr uint64_t kRun = 1024;  // numbers a thread takes from the process at once
-// From its lowest bits: the recording, the sinks, the number.
+constexpr uint64_t kRun = 1024;  // numbers that a thread takes from the process at once
+// From the lowest bits: the recording, the sinks, the number.
 constexpr uint32_t kSinkShift = 8, kHandleShift = kSinkShift + kMaxSinks;
 constexpr uint64_t kTagMask = (1 << kSinkShift) - 1;
 
@@ -36,7 +36,7 @@ uint64_t next_number() noexcept {
 uint64_t next_handle(bool recorded, uint32_t sinks) noexcept {
   Process* shared = process();
   if (shared == nullptr) return uint64_t{1} << kHandleShift;
-  // A forked child that has not recorded yet: its recording begins with the segment, and the handle must name that one.
+  // A forked child that has not recorded yet: its recording starts with its segment, and the handle must refer to it.
   if (recorded && shared->segment.load(std::memory_order_relaxed) == nullptr) enter_ring();
   return take(*shared) << kHandleShift | uint64_t{sinks} << kSinkShift | (recorded ? recording_tag(*shared) : 0);
 }

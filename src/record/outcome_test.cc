@@ -7,13 +7,13 @@
 namespace kymo::record {
 namespace {
 
-TEST(OutcomeTest, SucceedsWithoutAText) {
+TEST(OutcomeTest, SuccessHasNoText) {
   const Outcome outcome;
   EXPECT_TRUE(outcome);
   EXPECT_STREQ(outcome.why(), "");
 }
 
-TEST(OutcomeTest, AFailureSaysWhy) {
+TEST(OutcomeTest, AFailureHasAReason) {
   const Outcome outcome = Outcome::failure("%s: error %d", "/dev/shm", 28);
   EXPECT_FALSE(outcome);
   EXPECT_STREQ(outcome.why(), "/dev/shm: error 28");
@@ -25,7 +25,7 @@ TEST(OutcomeTest, SeveralFailuresAreOneLine) {
   EXPECT_STREQ(outcome.why(), "/dev/shm: full; /tmp: full");
 }
 
-TEST(OutcomeTest, ALongTextIsCutOff) {
+TEST(OutcomeTest, ALongTextIsTruncated) {
   const std::string long_text(5000, 'x');
   Outcome outcome = Outcome::failure("%s", long_text.c_str());
   EXPECT_EQ(std::string(outcome.why()), std::string(1023, 'x'));

@@ -18,14 +18,14 @@
 #include "record/sinks.h"
 #include "record/thread.h"
 
-// This copy's mode mask: what the inlined guards of kymo/kymo.h test.
+// The mode mask of this copy. The inlined guards of kymo/kymo.h test it.
 extern "C" {
 __attribute__((visibility("default"))) constinit std::atomic<uint32_t> kymo_mode{0};
 
-// What a note points to. One in each copy, and not shared between them even where the dynamic linker could.
+// The target of a note. Each copy has one. Copies do not share it, even if the dynamic linker could merge them.
 struct KymoCopy {
   std::atomic<kymo::record::Process*> process;
-  std::atomic<uint32_t> electing;  // of the copy at the lowest address: held while a Process is made
+  std::atomic<uint32_t> electing;  // in the copy at the lowest address: held while a Process is created
 };
 __attribute__((visibility("hidden"), used)) constinit KymoCopy kymo_this_copy{};
 }
@@ -69,7 +69,7 @@ KymoCopy* copy_in_notes(const char* notes, size_t bytes) noexcept {
 }
 
 struct Copies {
-  KymoCopy* lowest = nullptr;  // the same for whoever asks: where a process is made, one at a time
+  KymoCopy* lowest = nullptr;  // the same for every caller: only one at a time may create a Process
   Process* process = nullptr;
 };
 
@@ -90,7 +90,7 @@ Process* make_process() noexcept {
   void* memory =
       mmap(nullptr, round_up(sizeof(Process), kPage), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  auto* made = static_cast<Process*>(memory);  // all zero is its first state
+  auto* made = static_cast<Process*>(memory);  // all zero is the initial state
   made->version = kProcessVersion;
   made->options = SegmentOptions{};
   made->mapping.fd = -1;
@@ -103,21 +103,21 @@ Process* make_process() noexcept {
   return made;
 }
 
-// The thread-exit hook and the fork handlers point into this copy: it must not be unloaded. Where the program tries,
-// its code stays.
+// The thread-exit hook and the fork handlers point into this copy, so it must not be unloaded. If the program tries to,
+// the code stays.
 void pin_this_copy() noexcept {
   Dl_info where;
   if (dladdr(&kymo_this_copy, &where) != 0 && where.dli_fname != nullptr)
     dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-// Set when this copy has joined; kymo_this_copy.process may be set earlier, by another copy that made the Process.
+// Set when this copy has joined. kymo_this_copy.process may be set earlier, by another copy that created the Process.
 constinit std::atomic<Process*> joined{nullptr};
 constinit std::atomic<uint32_t> joining{0};
 
 void add_this_copy(Process& shared) noexcept {
   const uint32_t place = shared.copy_count.fetch_add(1, std::memory_order_acq_rel);
-  if (place >= kMaxCopies) return;  // the sixty-fifth copy stays off
+  if (place >= kMaxCopies) return;  // the sixty-fifth copy does not record
   shared.copies[place].slot.store(this_slot_address, std::memory_order_release);
   shared.copies[place].mode.store(&kymo_mode, std::memory_order_release);
   kymo_mode.store(shared.mode.load(std::memory_order_acquire), std::memory_order_relaxed);
@@ -155,7 +155,7 @@ Process* join() noexcept {
   return shared;
 }
 
-// `kymo record` started this process, or one of its parents: the session, the policy and the ring's size are in the
+// `kymo record` started this process, or one of its parents. The session, the policy and the ring size are in the
 // environment.
 bool external_options(SegmentOptions& options) noexcept {
   const char* text = secure_getenv("KYMO_SESSION");
@@ -192,13 +192,15 @@ bool external_options(SegmentOptions& options) noexcept {
   return true;
 }
 
-// True if `kymo record` has ended, and this program, which it or a child of it started, still has its environment.
+// True if `kymo record` has ended, but this program still has its environment. `kymo record` or a child of it started
+// the program.
 bool is_over(const SegmentOptions& options) noexcept {
   return options.home.network != 0 && options.home.network == network_namespace() && !recorder_listens(options.session);
 }
 
-// A forked child's call sites hold ids that its parent's registry gave them. The parent may be adding to it as we copy:
-// the counters go last, so that they lie behind everything copied before. False: shared memory is full.
+// The call sites of a forked child have ids from its parent's registry. The parent may add to the registry during the
+// copy. So the counters are copied last: then they cover everything that was copied before. False: shared memory is
+// full.
 bool inherit_classes(Process& shared) noexcept {
   if (shared.parent_mapping.header == nullptr) return true;
   const Registry& from = shared.parent_mapping.header->registry;
@@ -218,7 +220,7 @@ bool inherit_classes(Process& shared) noexcept {
   return true;
 }
 
-// With the lock on the segment.
+// Also takes the lock on the segment.
 Outcome make_segment(Process& shared) noexcept {
   if (const Outcome made = create_segment(shared.options, shared.mapping, shared.segment_path); !made) return made;
   if (!inherit_classes(shared)) {
@@ -231,15 +233,15 @@ Outcome make_segment(Process& shared) noexcept {
   return {};
 }
 
-// When the copy is loaded: a recorded program's process is in the trace even if it annotates nothing.
+// Runs when the copy is loaded: the process of a recorded program is in the trace even if it annotates nothing.
 __attribute__((constructor(101))) void on_load(int, char**, char** environment) noexcept {
-  if (environ == nullptr) environ = environment;  // a library that is initialized before the C library itself
+  if (environ == nullptr) environ = environment;  // for a library that is initialized before the C library
   Process* shared = process();
   if (shared == nullptr) return;
   if (shared->segment.load(std::memory_order_acquire) != nullptr || !external_options(shared->options)) return;
   if (is_over(shared->options)) return;
   if (const Outcome made = ensure_segment(*shared); !made) {
-    // Standard error may be a file at its limit (ulimit -f), and the program must not end for this.
+    // Standard error may be a file at its size limit (ulimit -f). The program must not end because of this.
     sigset_t size, before;
     sigemptyset(&size);
     sigaddset(&size, SIGXFSZ);
@@ -289,8 +291,8 @@ void start_recording(Process& shared) noexcept {
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   header->closed.store(0, std::memory_order_relaxed);
   header->epoch.store(shared.epoch.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  // Sends every thread through its slow path once, which finds the new epoch. A thread that is on it right now looks at
-  // the epoch again after it has set its limit: one of the two stores comes last.
+  // Sends every thread through its slow path once, where it finds the new epoch. A thread that is on the slow path now
+  // reads the epoch again after it has set its limit: one of the two stores comes last.
   const uint32_t used = header->slots_used.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < used; ++i)
     if (has_memory(*header, i)) slot_page(header, i)->slot.limit.store(0, std::memory_order_seq_cst);
@@ -302,8 +304,8 @@ void stop_recording(Process& shared) noexcept { set_mode(shared, kRecordingBit, 
 void after_fork_in_child() noexcept {
   Process* shared = joined.load(std::memory_order_acquire);
   if (shared == nullptr) return;
-  if (shared->pid == static_cast<uint32_t>(getpid())) return;  // another copy's handler was first
-  // A process that got no segment records nothing. Its child tries again, so that it is counted too.
+  if (shared->pid == static_cast<uint32_t>(getpid())) return;  // the handler of another copy ran first
+  // A process that got no segment records nothing. Its child tries again, so that the child is counted too.
   if (shared->refused.load(std::memory_order_relaxed) == shared->pid) set_mode(*shared, kRecordingBit, true);
   shared->pid = static_cast<uint32_t>(getpid());
   shared->segment_lock.store(0, std::memory_order_relaxed);
@@ -312,7 +314,7 @@ void after_fork_in_child() noexcept {
   leave_parents_slot(*shared);
   leave_parents_sinks(*shared);
   if (shared->segment.load(std::memory_order_relaxed) == nullptr) return;
-  // The lock on the parent's segment is not inherited; only its file is, and the child must not keep that.
+  // The lock on the parent's segment is not inherited. Its file is, and the child must not keep it open.
   close(shared->mapping.fd);
   shared->parent_mapping = shared->mapping;
   shared->parent_mapping.fd = -1;

@@ -22,7 +22,7 @@ namespace kymo::record {
 namespace {
 
 constexpr uint32_t kPairCells = 3;
-constexpr uint32_t kFixedWords = 6;  // of a statement, before its texts
+constexpr uint32_t kFixedWords = 6;  // of a statement, before its text
 
 uint32_t text_words(const char* text) noexcept { return 1 + static_cast<uint32_t>((strlen(text) + 7) / 8); }
 
@@ -36,7 +36,7 @@ void copy_text(char* to, const char* from, size_t room) noexcept {
   to[length] = '\0';
 }
 
-// The queue's slot, for a queue of this process that may record now. Null: it may not.
+// The slot of the queue, if the queue belongs to this process and may record now. Otherwise null.
 Slot* slot_for_recording(kymo_queue* queue) noexcept {
   if (!recording() || queue == nullptr) return nullptr;
   Process* shared = process();
@@ -44,7 +44,7 @@ Slot* slot_for_recording(kymo_queue* queue) noexcept {
   if (__builtin_expect(queue->slot != nullptr, 1)) return queue->slot;
   SegmentHeader* header = segment_for_recording(*shared);
   if (header == nullptr) return nullptr;
-  // Having found none, it looks again only after a while: it must not wait anew for every record.
+  // After a failure, it tries again only after some time: it must not wait again for every record.
   const uint64_t now = base::clock_ns(CLOCK_MONOTONIC_COARSE);
   Slot* slot = now < queue->retry_at ? nullptr : take_slot(*shared, *header);
   if (slot == nullptr) {
@@ -59,7 +59,7 @@ Slot* slot_for_recording(kymo_queue* queue) noexcept {
   return queue->slot = slot;
 }
 
-// Room for so many cells at the slot's head, which is busy then. False: the record is not to be stored.
+// Makes space for `cells` at the slot's head and sets the slot busy. False: the record must not be stored.
 bool make_room_on(Slot& slot, Kind kind, uint32_t cells) noexcept {
   slot.busy.store(1, std::memory_order_relaxed);
   while (__builtin_expect(
@@ -78,7 +78,7 @@ void store_on(Slot& slot, Kind kind, uint32_t class_id, uint64_t time, const uin
   slot.busy.store(0, std::memory_order_relaxed);
 }
 
-// `first` words of the payload, then what the event carries.
+// Stores the words `first`, then the payload of the event.
 void store_found(Slot& slot, Kind kind, const FoundClass& found, const kymo_label& label, const kymo_arg* args,
                  uint32_t count, uint64_t time, const uint64_t* first, uint32_t first_count) noexcept {
   Payload payload;
@@ -93,7 +93,7 @@ void store_labelled(Slot& slot, Kind kind, const kymo_label& label, const kymo_a
   store_found(slot, kind, found, label, args, count, time, first, first_count);
 }
 
-// How far it is from one time to another on a counter that may wrap.
+// The distance between two times on a counter that may wrap.
 uint64_t elapsed(const kymo_queue& queue, uint64_t from, uint64_t to) noexcept {
   return (to - from) & (queue.wrap_bits < 64 ? (uint64_t{1} << queue.wrap_bits) - 1 : ~uint64_t{0});
 }
@@ -102,7 +102,7 @@ bool is_backwards(const kymo_queue& queue, uint64_t ticks) noexcept {
   return ticks >> (queue.wrap_bits < 64 ? queue.wrap_bits - 1 : 63) != 0;
 }
 
-// It needs a track: where the queue has not said yet in this recording who it is, it says so now.
+// A loss needs a track. If the queue has not described itself in this recording yet, it does so now.
 void lose(Slot& slot, uint64_t count) noexcept {
   const SegmentHeader& header = *process()->segment.load(std::memory_order_acquire);
   if (slot.epoch != header.epoch.load(std::memory_order_relaxed) && make_room_on(slot, Kind::Loss, 1))
@@ -156,7 +156,7 @@ kymo_queue* kymo_queue_open(const kymo_queue_info* info) {
   if (shared == nullptr || info == nullptr) return nullptr;
   void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  auto* queue = static_cast<kymo_queue*>(memory);  // all zero is its first state
+  auto* queue = static_cast<kymo_queue*>(memory);  // all zero is the initial state
   queue->context = info->context;
   queue->queue = info->queue;
   queue->clock = info->clock;
@@ -220,7 +220,7 @@ void kymo_queue_clock_pair(kymo_queue* queue, uint64_t ticks, uint64_t monotonic
     ++queue->pair_count;
   queue->pairs[queue->pair_count - 1] = {ticks, monotonic_ns, realtime_ns, error_ns};
   if (queue->last_time == 0) queue->last_time = ticks;
-  if (queue->slot == nullptr) return;  // what it states first will have it
+  if (queue->slot == nullptr) return;  // its first statement will contain the pair
   Slot* slot = slot_for_recording(queue);
   if (slot == nullptr) return;
   const uint64_t payload[4] = {ticks, monotonic_ns, realtime_ns, error_ns};

@@ -1,4 +1,4 @@
-// Queues while nothing records, numbers, and what is called before a session ends.
+// Queues while nothing records, numbers, and the flush callbacks.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace {
 
 kymo_queue_info info() { return {"compute", "GPU-1", 0, 0, 1, 1, 1, 0, 0}; }
 
-TEST(QueueTest, NothingIsMadeWhileNothingRecords) {
+TEST(QueueTest, NothingIsCreatedWhileNothingRecords) {
   QueueTrack queue(info());
   ASSERT_NE(queue.get(), nullptr);
   queue.span("kernel", 10, 20, 1);
@@ -31,7 +31,7 @@ TEST(QueueTest, NothingIsMadeWhileNothingRecords) {
   EXPECT_EQ(process()->segment.load(), nullptr);
 }
 
-TEST(QueueTest, AQueueThatIsNotThereIsSilent) {
+TEST(QueueTest, ANullQueueIsIgnored) {
   const Label label("kernel");
   EXPECT_EQ(kymo_queue_open(nullptr), nullptr);
   kymo_queue_span(nullptr, &label, nullptr, 0, 1, 2, 0);
@@ -63,11 +63,11 @@ struct Calls {
 void call(void* context) {
   auto& calls = *static_cast<Calls*>(context);
   ++calls.count;
-  run_flush(*process());  // a session that ends inside of it: not once more
+  run_flush(*process());  // as if a session ended inside the callback: it must not be called again
   if (calls.removes_itself) kymo_remove_flush(call, context);
 }
 
-TEST(FlushTest, EachIsCalledOnceUntilItIsRemoved) {
+TEST(FlushTest, EachCallbackIsCalledOnceUntilItIsRemoved) {
   Calls first, second{.removes_itself = true};
   ASSERT_TRUE(kymo_on_flush(call, &first));
   ASSERT_TRUE(kymo_on_flush(call, &second));
@@ -81,7 +81,7 @@ TEST(FlushTest, EachIsCalledOnceUntilItIsRemoved) {
   EXPECT_EQ(first.count, 2);
 }
 
-TEST(FlushTest, ThereIsAPlaceForSixtyFour) {
+TEST(FlushTest, MaxNumberOfCallbacksIsSixtyFour) {
   std::vector<Calls> calls(kMaxFlushHooks + 1);
   for (uint32_t i = 0; i < kMaxFlushHooks; ++i) EXPECT_TRUE(kymo_on_flush(call, &calls[i]));
   EXPECT_FALSE(kymo_on_flush(call, &calls.back()));
@@ -89,7 +89,7 @@ TEST(FlushTest, ThereIsAPlaceForSixtyFour) {
   EXPECT_FALSE(kymo_on_flush(nullptr, nullptr));
 }
 
-TEST(FlushTest, AForkedChildHasNone) {
+TEST(FlushTest, AForkedChildHasNoCallbacks) {
   Calls calls;
   ASSERT_TRUE(kymo_on_flush(call, &calls));
   const pid_t child = fork();

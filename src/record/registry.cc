@@ -11,7 +11,7 @@ constexpr uint32_t kReservedClasses = 256;
 constexpr uint32_t kReservedBytes = 64 << 10;
 constexpr uint32_t kMaxArgs = 32;
 
-// Its pages get their memory. 0, or why not: EINVAL where the kernel is too old to be asked.
+// Allocates the memory of the pages. Returns 0, or the error: EINVAL if the kernel is too old for this.
 int populate(const char* from, size_t bytes) noexcept {
 #ifdef MADV_POPULATE_WRITE
   const auto begin = reinterpret_cast<uintptr_t>(from) / kPage * kPage;
@@ -47,7 +47,7 @@ const ClassEntry* entry_of(const Registry& registry, uint32_t class_id) noexcept
   return offset != 0 ? reinterpret_cast<const ClassEntry*>(registry.arena + offset - 1) : nullptr;
 }
 
-// Writes the entry's bytes in their one form, so that two entries are the same class exactly when they are equal.
+// Writes the bytes of the entry in canonical form: two entries are the same class if and only if their bytes are equal.
 size_t entry_bytes(const kymo_label& label, const kymo_arg* args, uint32_t count) noexcept {
   size_t bytes = sizeof(ClassEntry) + count * sizeof(ClassField) + label.name_length + label.category_length;
   for (uint32_t i = 0; i < count; ++i) bytes += field_name_length(args[i]);
@@ -80,7 +80,7 @@ void write_entry(char* at, size_t bytes, uint64_t hash, const kymo_label& label,
   for (uint32_t i = 0; i < count; ++i) put(args[i].name, field_name_length(args[i]));
 }
 
-// Compares what is registered with what is asked for, without building an entry.
+// Compares a registered entry with a label and its arguments, without building an entry.
 bool matches(const ClassEntry& entry, uint64_t hash, const kymo_label& label, const kymo_arg* args,
              uint32_t count) noexcept {
   if (entry.hash != hash || entry.colour != label.colour || entry.name_length != label.name_length ||
@@ -101,7 +101,7 @@ bool matches(const ClassEntry& entry, uint64_t hash, const kymo_label& label, co
   return true;
 }
 
-// Takes `amount` from a counter that must not pass `most`. False: there is not so much left.
+// Takes `amount` from a counter whose max is `most`. False: not enough is left.
 bool take(std::atomic<uint32_t>& counter, uint32_t amount, uint32_t most, uint32_t& taken_from) noexcept {
   taken_from = counter.load(std::memory_order_relaxed);
   do {
@@ -141,7 +141,7 @@ uint32_t find_class(Registry& registry, const kymo_label& label, const kymo_arg*
 
   const auto bytes = static_cast<uint32_t>(entry_bytes(label, args, count));
   uint32_t offset = 0, before = 0;
-  // First the memory: a name that finds none takes no number, however often it is tried.
+  // Allocate the memory first: a name without memory must not use up an id, however often it is tried.
   const uint32_t next = registry.arena_used.load(std::memory_order_acquire);
   if (next > kArenaBytes - bytes || !make_arena(registry, next, bytes)) return 0;
   if (!take(registry.arena_used, bytes, reserve ? kArenaBytes : kArenaBytes - kReservedBytes, offset)) return 0;
@@ -150,7 +150,8 @@ uint32_t find_class(Registry& registry, const kymo_label& label, const kymo_arg*
   const uint32_t id = before + 1;
   write_entry(registry.arena + offset, bytes, hash, label, args, count);
   registry.offsets[id].store(offset + 1, std::memory_order_release);
-  // Two threads may register the same class at once: it then has two ids, which every reader takes for one name.
+  // Two threads may register the same class at the same time. Then it has two ids, and every reader treats them as one
+  // name.
   for (uint32_t probe = 0; probe < kIndexEntries; ++probe, place = (place + 1) % kIndexEntries) {
     uint32_t expected = 0;
     if (registry.index[place].compare_exchange_strong(expected, id, std::memory_order_acq_rel)) break;
@@ -165,7 +166,7 @@ bool arena_comes_when_needed(const Registry& registry) noexcept {
 bool make_arena(const Registry& registry, uint32_t offset, uint32_t bytes) noexcept {
   if (offset + bytes <= kArenaAtOnce) return true;
   const int error = populate(registry.arena + offset, bytes);
-  return error == 0 || error == EINVAL;  // an older kernel: all of it is there
+  return error == 0 || error == EINVAL;  // EINVAL: on an older kernel, all of the memory exists already
 }
 
 const char* class_name(const Registry& registry, uint32_t class_id) noexcept {

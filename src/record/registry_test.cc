@@ -55,7 +55,7 @@ TEST_F(RegistryTest, EmptyNameIsAName) {
   EXPECT_EQ(find(*registry, label("")), id);
 }
 
-TEST_F(RegistryTest, NamesPastTheBoundAreRefusedButTheReserveIsKept) {
+TEST_F(RegistryTest, NamesPastTheLimitAreRefusedButTheReserveIsKept) {
   uint32_t taken = 0;
   for (uint32_t i = 0; i < 2 * kMaxClasses; ++i) taken += find(*registry, label("name " + std::to_string(i))) != 0;
   EXPECT_LT(taken, kMaxClasses);
@@ -70,7 +70,7 @@ TEST_F(RegistryTest, ATooLongNameIsRefused) {
   EXPECT_EQ(find(*registry, label(std::string(kMaxInternedName + 1, 'x'))), 0u);
 }
 
-TEST_F(RegistryTest, ThreadsRegisteringTheSameNamesAgreeAfterwards) {
+TEST_F(RegistryTest, ThreadsRegisteringTheSameNamesFindThem) {
   constexpr int kThreads = 4, kNames = 500;
   std::vector<std::vector<uint32_t>> ids(kThreads, std::vector<uint32_t>(kNames));
   std::vector<std::thread> threads;

@@ -18,7 +18,7 @@
 namespace kymo::record {
 namespace {
 
-// One candidate folder: made 0700 if need be, and refused if someone else could have made it.
+// One candidate folder. Creates it with mode 0700 if needed. Refuses it if another user could have created it.
 Outcome try_folder(const char* base, char (&path)[kSegmentPathBytes]) noexcept {
   const int length = snprintf(path, sizeof path, "%s/kymo-%u", base, static_cast<unsigned>(geteuid()));
   if (length < 0 || static_cast<size_t>(length) + 40 > sizeof path)
@@ -36,7 +36,7 @@ void put_hex(char* out, const uint8_t* bytes, size_t count) noexcept {
   for (size_t i = 0; i < count; ++i) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-// What a collector cannot ask /proc for once the process is gone.
+// What a collector cannot read from /proc after the process has ended.
 void fill_origin(SegmentHeader& header) noexcept {
   const ssize_t executable = readlink("/proc/self/exe", header.origin, kOriginBytes - 1);
   size_t used = executable > 0 ? static_cast<size_t>(executable) : 0;
@@ -54,7 +54,7 @@ void fill_origin(SegmentHeader& header) noexcept {
   header.origin_bytes = static_cast<uint32_t>(used);
 }
 
-// A program started without its standard files would otherwise print into its own segment.
+// Without this, a program that was started without its standard files would print into its own segment.
 int open_above_streams(const char* path, int flags) noexcept {
   const int fd = open(path, flags, 0600);
   if (fd < 0 || fd > STDERR_FILENO) return fd;
@@ -72,8 +72,8 @@ struct flock lock_of(Holder holder) noexcept {
   return lock;
 }
 
-// How large a segment may be: a file beyond its limit would end the program by a signal, and a mapping beyond its own
-// would not come about.
+// The max size of a segment. A file above its limit would end the program by a signal. A mapping above its limit would
+// fail.
 uint64_t most_bytes() noexcept {
   uint64_t most = ~uint64_t{0};
   rlimit limit{};
@@ -85,7 +85,7 @@ uint64_t most_bytes() noexcept {
       if (read(fd, text, sizeof text - 1) > 0) used = strtoull(text, nullptr, 10) * kPage;
       close(fd);
     }
-    // A quarter of what is left: the program needs the rest.
+    // Use a quarter of what is left: the program needs the rest.
     const uint64_t left = limit.rlim_cur > used ? (limit.rlim_cur - used) / 4 : 0;
     if (left < most) most = left;
   }
@@ -97,7 +97,7 @@ struct Capacity {
   uint64_t ring_bytes;
 };
 
-// As many threads as there are places for, and smaller rings where that is few.
+// As many threads as fit. If only few fit, the rings are smaller.
 Capacity capacity_within(uint64_t bytes, uint64_t header_bytes, uint64_t ring_bytes) noexcept {
   constexpr uint64_t kFew = 64;
   const uint64_t left = bytes > header_bytes ? bytes - header_bytes : 0;
@@ -106,7 +106,7 @@ Capacity capacity_within(uint64_t bytes, uint64_t header_bytes, uint64_t ring_by
   return {static_cast<uint32_t>(slots < kMaxSlots ? slots : kMaxSlots), ring_bytes};
 }
 
-// Can the collector find what is in `folder`? It sees the same one, or the same files everywhere.
+// True if the collector can find the files in `folder`: it sees the same folder, or the same files everywhere.
 bool is_in_reach(const Home& home, const char* folder) noexcept {
   if (home.root_inode == 0) return true;
   const Home here = home_of(folder);
@@ -154,9 +154,9 @@ Outcome create_segment(const SegmentOptions& options, Mapping& mapping, char (&p
   uint8_t name[16];
   if (getrandom(name, sizeof name, 0) != sizeof name) return Outcome::failure("no random numbers: %s", strerror(errno));
   const size_t folder = strlen(path);
-  // Without a name until it is complete: if the process is killed meanwhile, nothing is left. If the file system has no
-  // such files, or there is no /proc to name them by, it has its name from the beginning, and readers look again until
-  // they find the magic in it.
+  // The file has no name until it is complete: if the process is killed before that, nothing is left behind. If the
+  // file system does not support such files, or there is no /proc to name them, the file has its name from the start.
+  // Then readers look again until they find the magic in it.
   const bool can_be_named_later = access("/proc/self/fd", X_OK) == 0;
   int fd = can_be_named_later ? open_above_streams(path, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
   bool named = false;
@@ -251,7 +251,7 @@ bool map_segment(int fd, Mapping& mapping, Sharing sharing) noexcept {
   if (memory == MAP_FAILED) return false;
   auto& header = *static_cast<SegmentHeader*>(memory);
   const uint64_t magic = std::atomic_ref<uint64_t>(header.magic).load(std::memory_order_acquire);
-  const Geometry geometry = geometry_of(header);  // once: its process, or anybody, may be changing it
+  const Geometry geometry = geometry_of(header);  // read once: its process, or any other process, may change it
   const uint64_t ring_bytes = uint64_t{geometry.ring_cells} * sizeof(Cell);
   const uint64_t header_bytes = round_up(sizeof(SegmentHeader), kPage);
   const bool valid = magic == kSegmentMagic && header.version == kSegmentVersion && header.segment_bytes == bytes &&
@@ -280,12 +280,12 @@ void unmap_segment(Mapping& mapping) noexcept {
 bool allocate_slot(Mapping& mapping, const char* path, uint32_t index) noexcept {
   const SegmentHeader& header = *mapping.header;
   if (!is_open(mapping)) {
-    mapping.fd = open_above_streams(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);  // the old number may be another file's now
+    mapping.fd = open_above_streams(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);  // the old number may be another file now
     if (!is_open(mapping)) return false;
     lock_segment(mapping.fd, Holder::Owner);
   }
   const auto offset = static_cast<off_t>(header.slots_offset + uint64_t{index} * header.slot_bytes);
-  // Not posix_fallocate: where the file system cannot reserve, that would write every page, and /dev/shm can.
+  // Not posix_fallocate: if the file system cannot reserve, it writes every page. /dev/shm can reserve.
   while (fallocate(mapping.fd, 0, offset, static_cast<off_t>(header.slot_bytes)) != 0) {
     if (errno == EINTR) continue;
     if (errno != EOPNOTSUPP) return false;
@@ -293,7 +293,8 @@ bool allocate_slot(Mapping& mapping, const char* path, uint32_t index) noexcept 
     break;
   }
 #ifdef MADV_POPULATE_WRITE
-  // One call instead of a page fault every 256 records of the first round. Older kernels refuse; the faults then do it.
+  // One call, instead of a page fault every 256 records in the first lap. Older kernels reject it; then the page faults
+  // do the work.
   madvise(reinterpret_cast<char*>(mapping.header) + offset, header.slot_bytes, MADV_POPULATE_WRITE);
 #endif
   return true;
@@ -309,11 +310,11 @@ uint64_t process_identity(uint32_t pid) noexcept {
   close(fd);
   if (length <= 0) return 0;
   text[length] = '\0';
-  // The command's name may hold anything, a ')' too: the fields begin after the last one.
+  // The command name may contain anything, also a ')'. The fields start after the last ')'.
   const char* cursor = strrchr(text, ')');
   if (cursor == nullptr) return 0;
-  if (cursor[1] == ' ' && (cursor[2] == 'Z' || cursor[2] == 'X')) return 0;  // a zombie records nothing more
-  constexpr int kStartTime = 20, kStartStack = 26;  // fields after the name, the state being the first
+  if (cursor[1] == ' ' && (cursor[2] == 'Z' || cursor[2] == 'X')) return 0;  // a zombie does not record any more
+  constexpr int kStartTime = 20, kStartStack = 26;  // fields after the name; the state is the first
   uint64_t identity = 0;
   for (int field = 1; field <= kStartStack; ++field) {
     cursor = strchr(cursor + 1, ' ');

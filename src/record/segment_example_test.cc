@@ -1,4 +1,4 @@
-// The example of docs/segment.md is what a thread writes, and the page names the version of the code.
+// The example in docs/segment.md is what a thread writes, and the page names the version of the code.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <stdlib.h>

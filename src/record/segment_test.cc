@@ -48,7 +48,7 @@ TEST_F(SegmentTest, IsPrivateToTheUser) {
   EXPECT_EQ(status.st_mode & 0777, 0700u);
 }
 
-TEST_F(SegmentTest, AFolderOthersMayEnterIsRefused) {
+TEST_F(SegmentTest, AFolderThatOthersMayEnterIsRefused) {
   const std::string folder = base + "/kymo-" + std::to_string(geteuid());
   ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
   ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
@@ -56,13 +56,13 @@ TEST_F(SegmentTest, AFolderOthersMayEnterIsRefused) {
   EXPECT_NE(std::string(outcome.why()).find(folder), std::string::npos) << outcome.why();
 }
 
-TEST_F(SegmentTest, AMissingFolderSaysSo) {
+TEST_F(SegmentTest, AMissingFolderIsReported) {
   setenv("KYMO_SHM_DIR", (base + "/nowhere").c_str(), 1);
   EXPECT_FALSE(create());
   EXPECT_NE(std::string(outcome.why()).find("No such file"), std::string::npos) << outcome.why();
 }
 
-TEST_F(SegmentTest, IsFoundAgainByItsBytes) {
+TEST_F(SegmentTest, IsFoundByItsBytes) {
   ASSERT_TRUE(create()) << outcome.why();
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   Mapping again;
@@ -73,7 +73,7 @@ TEST_F(SegmentTest, IsFoundAgainByItsBytes) {
   unmap_segment(again);
 }
 
-TEST_F(SegmentTest, TakesMemoryForNamesWhenTheyCome) {
+TEST_F(SegmentTest, AllocatesMemoryForNamesWhenTheyAreRegistered) {
   ASSERT_TRUE(create()) << outcome.why();
   if (!arena_comes_when_needed(mapping.header->registry)) GTEST_SKIP() << "this kernel cannot be asked for pages";
   const auto bytes = [&] {
@@ -91,8 +91,8 @@ TEST_F(SegmentTest, TakesMemoryForNamesWhenTheyCome) {
   EXPECT_GT(bytes(), uint64_t{512} << 10);
 }
 
-TEST_F(SegmentTest, NamesThatFindNoMoreMemoryAreRefusedNotFatal) {
-  // What is short is the size that the file may have: a page that lies behind its end cannot be had.
+TEST_F(SegmentTest, NamesWithoutMemoryAreRefusedAndNotFatal) {
+  // The file's size is the limit here: a page after its end cannot be allocated.
   ASSERT_TRUE(create()) << outcome.why();
   Registry& registry = mapping.header->registry;
   if (!arena_comes_when_needed(registry)) GTEST_SKIP() << "this kernel cannot be asked for pages";
@@ -130,7 +130,7 @@ TEST_F(SegmentTest, DamagedSizesAreRefused) {
   EXPECT_FALSE(maps());
 }
 
-TEST_F(SegmentTest, ADeadProcessIsToldFromALiveOne) {
+TEST_F(SegmentTest, ADeadProcessIsDistinguishedFromALiveOne) {
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
   const pid_t child = fork();
@@ -152,7 +152,7 @@ TEST_F(SegmentTest, ADeadProcessIsToldFromALiveOne) {
   close(pipe_ends[1]);
 }
 
-TEST(ProcessIdentityTest, IsStableAndNotShared) {
+TEST(ProcessIdentityTest, IsStableAndZeroForAMissingProcess) {
   EXPECT_NE(process_identity(static_cast<uint32_t>(getpid())), 0u);
   EXPECT_EQ(process_identity(static_cast<uint32_t>(getpid())), process_identity(static_cast<uint32_t>(getpid())));
   EXPECT_EQ(process_identity(0x7ffffff0), 0u);

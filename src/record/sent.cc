@@ -7,14 +7,14 @@
 
 namespace kymo::record {
 
-// The count first: a signal handler's ranges come on top of ours, and are gone when it is.
+// The count first: the ranges of a signal handler are added above ours, and are removed when it returns.
 void Sent::add(int depth, SinkMask sinks, bool scope) noexcept {
   const uint32_t index = count_++;
   order_for_signals();
   entries_[index] = {depth, sinks, scope};
 }
 
-// Mostly the last one. The others move down where a program ends its ranges in an order of its own.
+// Usually this is the last entry. The others move down if a program ends its ranges in another order.
 SinkMask Sent::take(uint32_t index) noexcept {
   const SinkMask sinks = entries_[index].sinks;
   for (uint32_t i = index; i + 1 < count_; ++i) entries_[i] = entries_[i + 1];

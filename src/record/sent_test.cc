@@ -1,4 +1,4 @@
-// A sink hears the end of what it heard begin, and of nothing else, whenever sinks come and go.
+// A sink gets the ends of exactly those ranges whose start it got, also when sinks are turned on and off.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 using SentTest = SinksTest;
 
-TEST_F(SentTest, ARangeEndsForWhoHeardItBegin) {
+TEST_F(SentTest, ARangeEndsForTheSinksThatGotItsStart) {
   const RangeId before = range_start("before");
   range_push("outer");
   {
@@ -37,7 +37,7 @@ TEST_F(SentTest, ARangeEndsForWhoHeardItBegin) {
   EXPECT_THAT(Second::ear.take(), ElementsAre("push inner", "pop"));
 }
 
-TEST_F(SentTest, WhatBeganUnheardEndsUnheard) {
+TEST_F(SentTest, ARangeStartedWithoutSinksEndsWithoutThem) {
   kymo_remove_sink(&First::kSink);
   const RangeId started = range_start("started");
   range_push("pushed");
@@ -51,7 +51,7 @@ TEST_F(SentTest, WhatBeganUnheardEndsUnheard) {
   EXPECT_THAT(First::ear.take(), ElementsAre("mark on"));
 }
 
-TEST_F(SentTest, WhatWasPoppedWhileOffIsEndedLater) {
+TEST_F(SentTest, ARangePoppedWhileSinksAreOffIsEndedLater) {
   range_push("a");
   range_push("b");
   kymo_remove_sink(&First::kSink);
@@ -59,7 +59,7 @@ TEST_F(SentTest, WhatWasPoppedWhileOffIsEndedLater) {
   range_push("unheard");
   kymo_add_sink(&First::kSink);
   EXPECT_THAT(First::ear.take(), ElementsAre("push a", "push b"));
-  range_push("c");  // at the depth 2: neither a nor b is told from "unheard" yet
+  range_push("c");  // at depth 2: a and b cannot be distinguished from "unheard" yet
   range_pop();
   EXPECT_EQ(range_pop(), 1);
   EXPECT_EQ(range_pop(), 0);
@@ -72,7 +72,7 @@ TEST_F(SentTest, WhatWasPoppedWhileOffIsEndedLater) {
   EXPECT_THAT(First::ear.take(), ElementsAre("push d", "pop", "push e", "pop"));
 }
 
-TEST_F(SentTest, ScopesAndPushesThatCrossStayBalanced) {
+TEST_F(SentTest, ScopesAndPushesThatOverlapStayBalanced) {
   range_push("a");
   {
     KYMO_RANGE("scope");
@@ -83,7 +83,7 @@ TEST_F(SentTest, ScopesAndPushesThatCrossStayBalanced) {
   EXPECT_THAT(First::ear.take(), ElementsAre("push a", "push scope", "pop", "push b", "pop", "pop"));
 }
 
-TEST_F(SentTest, DeeperThanThereIsRoomIsNotSentAndDoesNoHarm) {
+TEST_F(SentTest, RangesAboveTheMaxDepthAreNotSentAndDoNoHarm) {
   constexpr int kDeep = 1000;
   const auto nest = [](const auto& again, int left) -> void {
     if (left == 0) return;
@@ -102,7 +102,7 @@ TEST_F(SentTest, DeeperThanThereIsRoomIsNotSentAndDoesNoHarm) {
   EXPECT_THAT(First::ear.take(), ElementsAre("push after", "pop"));
 }
 
-TEST_F(SentTest, OneThatDoesNotListenHearsNothingAndNoEnds) {
+TEST_F(SentTest, ASinkThatDoesNotListenGetsNoStartsAndNoEnds) {
   kymo_add_sink(&Second::kSink);
   First::listens = false;
   range_push("a");
@@ -114,7 +114,7 @@ TEST_F(SentTest, OneThatDoesNotListenHearsNothingAndNoEnds) {
   EXPECT_THAT(Second::ear.take(), ElementsAre("push a", "start s", "end", "pop"));
 }
 
-TEST_F(SentTest, EachThreadIsHeardInItsOrderWhileSinksComeAndGo) {
+TEST_F(SentTest, EachThreadIsSentInOrderWhileSinksAreTurnedOnAndOff) {
   constexpr int kRounds = 2000;
   std::atomic<bool> done{false};
   std::thread switching([&] {
@@ -146,7 +146,7 @@ TEST_F(SentTest, EachThreadIsHeardInItsOrderWhileSinksComeAndGo) {
   switching.join();
 }
 
-TEST_F(SentTest, AForkedChildEndsNothingOfItsParents) {
+TEST_F(SentTest, AForkedChildDoesNotEndRangesOfItsParent) {
   range_push("parent's");
   const RangeId started = range_start("parent's");
   const pid_t child = fork();

@@ -13,8 +13,8 @@
 namespace kymo::record {
 namespace {
 
-// Calls of sinks, one inside another never: what a sink annotates itself, or what a signal handler does that
-// interrupted it, would find the tool in the middle of something. Whoever annotates keeps its errno.
+// Calls of sinks. They never nest: if a sink annotates, or a signal handler that interrupted it does, the tool may be
+// in the middle of an operation. The errno of the caller is kept.
 class SinkCalls {
  public:
   SinkCalls(Process& shared, Sent& sent) noexcept : shared_(shared), sent_(sent), allowed_(!sent.inside()) {
@@ -31,8 +31,8 @@ class SinkCalls {
 
   bool allowed() const noexcept { return allowed_; }
 
-  // Those that are on. What begins goes to the sinks that were asked, whether or not they are on by now: only so is it
-  // known who heard it.
+  // The sinks that are on. A start goes to the sinks in the given mask, even if they were turned off since. Only then
+  // is it known which sinks got it.
   uint32_t on() const noexcept { return shared_.sinks_on.load(std::memory_order_acquire); }
 
   template <class Call>
@@ -62,7 +62,7 @@ class SinkCalls {
       if (sink.range_pop != nullptr) sink.range_pop();
     });
   }
-  // What was popped while nobody heard.
+  // Ends the ranges that were popped while no sink was on.
   void end_stale(int depth) noexcept {
     for (SinkMask sinks = 0; sent_.pop_stale(depth, sinks);) pop(sinks);
   }
@@ -74,7 +74,7 @@ class SinkCalls {
   const int errno_ = errno;
 };
 
-// A thread of Kymo's own sends nothing: `send` is not called.
+// A thread of Kymo sends nothing: `send` is not called.
 template <class Send>
 void with_sent(bool make, Send send) noexcept {
   if (own_slot() == nullptr) return;
@@ -96,7 +96,7 @@ class SinksLock {
   std::atomic<uint32_t>& lock_;
 };
 
-// Its place, or the first that is nobody's; kMaxSinks: there is none.
+// The index of the sink, or the first free one; kMaxSinks: the table is full.
 uint32_t sink_place(const Process& shared, const kymo_sink* sink) noexcept {
   uint32_t place = 0;
   while (place < kMaxSinks && shared.sinks[place].load(std::memory_order_acquire) != sink &&

@@ -1,4 +1,4 @@
-// Sinks hear what is annotated, in every form and from everywhere.
+// Sinks receive annotations of every form, from everywhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST_F(SinksTest, EveryFormIsHeard) {
+TEST_F(SinksTest, EveryFormIsReceived) {
   range_push("pushed {}", 1);
   kymo_range_push("in C");
   { KYMO_RANGE("at a site"); }
@@ -47,7 +47,7 @@ TEST_F(SinksTest, EveryFormIsHeard) {
                           "C = -1.000000", "C = 0.500000", "pop", "pop"));
 }
 
-TEST_F(SinksTest, ScopesOfCAreHeard) {
+TEST_F(SinksTest, ScopesOfCAreReceived) {
   static kymo_site site = {{"in C {}", nullptr, 7, 0, 0}, {}};
   kymo_arg arg{nullptr, {}, 0, KYMO_INT};
   arg.value.as_int = 4;
@@ -62,7 +62,7 @@ TEST_F(SinksTest, ScopesOfCAreHeard) {
   EXPECT_THAT(First::ear.take(), ElementsAre("push in C {}", "push in C 4", "pop", "pop", "push by label", "pop"));
 }
 
-TEST_F(SinksTest, NothingIsHeardAfterTheLastWentAndNothingWasMade) {
+TEST_F(SinksTest, NothingIsSentOrCreatedAfterTheLastSinkIsRemoved) {
   kymo_remove_sink(&First::kSink);
   EXPECT_EQ(kymo_mode.load(), 0u);
   range_push("a");
@@ -73,7 +73,7 @@ TEST_F(SinksTest, NothingIsHeardAfterTheLastWentAndNothingWasMade) {
   EXPECT_EQ(process()->segment.load(), nullptr);
 }
 
-TEST_F(SinksTest, AddingTwiceIsOnce) {
+TEST_F(SinksTest, AddingASinkTwiceAddsItOnce) {
   EXPECT_EQ(kymo_add_sink(&First::kSink), 1);
   mark("m");
   EXPECT_THAT(First::ear.take(), ElementsAre("mark m"));
@@ -84,8 +84,8 @@ TEST_F(SinksTest, AddingTwiceIsOnce) {
   EXPECT_EQ(kymo_add_sink(nullptr), 0);
 }
 
-TEST_F(SinksTest, ThereIsRoomForEightDifferentOnes) {
-  const pid_t child = fork();  // places are for good
+TEST_F(SinksTest, MaxNumberOfSinksIsEight) {
+  const pid_t child = fork();  // a place is never released
   if (child == 0) {
     static kymo_sink more[kMaxSinks] = {};
     int added = 0;
@@ -100,7 +100,7 @@ TEST_F(SinksTest, ThereIsRoomForEightDifferentOnes) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(SinksTest, WhatASinkAnnotatesItselfIsNotSent) {
+TEST_F(SinksTest, AnnotationsOfASinkAreNotSent) {
   First::inside = [] {
     KYMO_RANGE("inside");
     range_push("inside");
@@ -114,14 +114,14 @@ TEST_F(SinksTest, WhatASinkAnnotatesItselfIsNotSent) {
   EXPECT_THAT(First::ear.take(), ElementsAre("push outside", "mark m", "pop"));
 }
 
-TEST_F(SinksTest, TheProgramKeepsItsErrno) {
+TEST_F(SinksTest, TheErrnoOfTheProgramIsKept) {
   First::inside = [] { errno = EIO; };
   errno = EINTR;
   { KYMO_RANGE("r"); }
   EXPECT_EQ(errno, EINTR);
 }
 
-TEST_F(SinksTest, SignpostsAreHeardOnAnyThread) {
+TEST_F(SinksTest, SignpostsAreReceivedFromAnyThread) {
   kymo_signpost post{};
   post.name = "scale and more";
   post.name_length = 5;
@@ -140,7 +140,7 @@ TEST_F(SinksTest, SignpostsAreHeardOnAnyThread) {
   kymo_send_signpost(nullptr, 0);
 }
 
-TEST_F(SinksTest, MessagesAreWantedWhereSomeSinkThatIsOnWantsThem) {
+TEST_F(SinksTest, MessagesAreWantedIfASinkThatIsOnWantsThem) {
   EXPECT_EQ(kymo_sinks_want_messages(), 0);
   kymo_add_sink(&Second::kSink);
   EXPECT_NE(kymo_sinks_want_messages(), 0);
@@ -157,7 +157,7 @@ TEST_F(SinksTest, ARangeMayEndOnAnotherThread) {
   EXPECT_THAT(First::ear.take(), ElementsAre("start across"));
 }
 
-// Signal handlers may call these: they only count.
+// Signal handlers may call these functions: they only count.
 std::atomic<int> counted_pushes, counted_pops, counted_marks;
 std::atomic<bool> interrupts;
 constexpr kymo_sink kCounting = {
@@ -179,7 +179,7 @@ constexpr kymo_sink kCounting = {
     .listens = nullptr,
 };
 
-TEST_F(SinksTest, ASignalHandlerIsHeardButNotInTheMiddleOfASink) {
+TEST_F(SinksTest, ASignalHandlerIsReceivedButNotInsideACallOfASink) {
   kymo_remove_sink(&First::kSink);
   kymo_add_sink(&kCounting);
   struct sigaction action {};

@@ -10,7 +10,7 @@
 namespace kymo::record {
 namespace {
 
-constexpr uint32_t kRetiredBacklog = 32;  // retired slots that make a newcomer wait for the collector first
+constexpr uint32_t kRetiredBacklog = 32;  // with this many retired slots, a new thread first waits for the collector
 constexpr int kNoneLeft = -1, kNoMemory = -2;
 
 bool change_state(SegmentHeader& header, uint32_t index, SlotState from, SlotState to) noexcept {
@@ -27,8 +27,8 @@ int take_free_slot(SegmentHeader& header) noexcept {
   return kNoneLeft;
 }
 
-// A slot nobody had before: its memory comes now, before anyone looks at it. Threads that do this at once do not wait
-// for each other.
+// A slot that was never used. Its memory is allocated now, before anyone reads it. Threads that do this at the same
+// time do not wait for each other.
 int take_new_slot(Process& shared, SegmentHeader& header) noexcept {
   uint32_t index = header.slots_used.load(std::memory_order_acquire);
   while (index < header.slot_capacity && !change_state(header, index, SlotState::Unused, SlotState::Allocating))
@@ -56,7 +56,7 @@ int take_index(Process& shared, SegmentHeader& header) noexcept {
   const auto take_free = [&] { return (index = take_free_slot(header)) >= 0; };
   const bool may_wait = header.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(RingPolicy::Block) &&
                         header.collector_attached.load(std::memory_order_relaxed) != 0;
-  // Threads that come and go faster than the collector looks must not make the segment grow without bound.
+  // If threads start and end faster than the collector reads, the segment must not grow without limit.
   if (may_wait && header.retired_slots.load(std::memory_order_relaxed) >= kRetiredBacklog &&
       wait_for_collector(header, take_free))
     return index;
@@ -70,7 +70,7 @@ int take_index(Process& shared, SegmentHeader& header) noexcept {
 
 namespace {
 
-// Under restart_lock: several threads of a forked child may record their first event at once.
+// Needs restart_lock: several threads of a forked child may record their first event at the same time.
 SegmentHeader* begin_in_child(Process& shared) noexcept {
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   if (header != nullptr || shared.refused == shared.pid) return header;
@@ -84,8 +84,8 @@ SegmentHeader* begin_in_child(Process& shared) noexcept {
   header = shared.segment.load(std::memory_order_acquire);
   if (!ready || header == nullptr) {
     set_mode(shared, kRecordingBit, false);
-    shared.refused = shared.pid;  // what follows is the end of a range that began before this
-    // The parent's memory came along with the fork, and the parent's collector reports the count.
+    shared.refused = shared.pid;  // later records are ends of ranges that began before this
+    // The child has inherited the parent's mapping, and the parent's collector reports the count.
     SegmentHeader* const told = shared.parent_mapping.header;
     if (!made && !send_refusal(shared.options.session, made.why()) && told != nullptr)
       told->unrecorded_children.fetch_add(1, std::memory_order_relaxed);
@@ -98,7 +98,7 @@ SegmentHeader* begin_in_child(Process& shared) noexcept {
 }  // namespace
 
 SegmentHeader* segment_for_recording(Process& shared) noexcept {
-  // While the lock is held the segment may be there already, but nobody collects it yet.
+  // While the lock is held, the segment may exist already, but nobody collects it yet.
   SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   if (header != nullptr && shared.restart_lock.load(std::memory_order_acquire) == 0) return header;
   while (shared.restart_lock.exchange(1, std::memory_order_acquire) != 0) sched_yield();
@@ -128,7 +128,8 @@ Slot* take_slot(Process& shared, SegmentHeader& header) noexcept {
 void give_back_slot(Slot& slot, SegmentHeader& header) noexcept {
   end_owner(slot, header);
   slot.busy.store(0, std::memory_order_relaxed);
-  // Nothing unread: the next one may have it at once. Otherwise the collector frees it when it has read it.
+  // If everything is read, the next owner may have the slot immediately. Otherwise the collector frees it after reading
+  // it.
   const bool unread = slot.head.load(std::memory_order_relaxed) != slot.tail.load(std::memory_order_acquire) ||
                       slot.side_count.load(std::memory_order_relaxed) != 0 || slot.lost_ends != 0 ||
                       slot.loss_pending.load(std::memory_order_relaxed) != 0;

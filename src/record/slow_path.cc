@@ -14,7 +14,8 @@
 namespace kymo::record {
 namespace {
 
-// Records of its own that a slot writes about itself need no check for room: a fresh block, or a ring read to its end.
+// The records that describe the slot's owner need no check for space: the block is new, or the ring was read to its
+// end.
 void begin_thread(Slot& slot) noexcept {
   const uint64_t identity[2] = {slot.tid.load(std::memory_order_relaxed), static_cast<uint64_t>(slot.depth)};
   push_cells(slot, Kind::ThreadBegin, 0, identity, 1);
@@ -41,7 +42,7 @@ SegmentHeader& header_of(Process& shared) noexcept { return *shared.segment.load
 
 uint64_t capacity_of(const Slot& slot) noexcept { return slot.mask + 1; }
 
-// The next block's end, or as far as the collector has read.
+// The end of the block at the head, or the end of the space that the collector has read, if that comes first.
 uint64_t reach(const Slot& slot, bool overwrite) noexcept {
   const uint64_t block = capacity_of(slot) / kBlocks;
   const uint64_t block_end = (slot.head.load(std::memory_order_relaxed) / block + 1) * block;
@@ -54,7 +55,7 @@ bool fits(const Slot& slot, uint64_t cells) noexcept {
   return slot.head.load(std::memory_order_relaxed) + cells <= slot.limit.load(std::memory_order_relaxed);
 }
 
-// Room for `cells` in one block, padding the rest of this one where they do not fit. False: the ring is full.
+// Makes space for `cells` in one block. If they do not fit into this one, pads the rest of it. False: the ring is full.
 bool advance(Slot& slot, SegmentHeader& header, uint64_t cells) noexcept {
   const bool overwrite = header.policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(RingPolicy::Overwrite);
   const uint64_t block = capacity_of(slot) / kBlocks;
@@ -74,8 +75,9 @@ void push_blocked(Slot& slot, uint64_t from, uint64_t to) noexcept {
   push_at(slot, slot.head.load(std::memory_order_relaxed), to, make_word(Kind::Blocked, 1, 0), payload, 1);
 }
 
-// What a handler, or an end that found the ring full, left aside. All of it or nothing. `waiting`: since when the
-// thread waits for the collector, if it does; what handlers recorded meanwhile cuts the wait in two.
+// Moves the side buffer into the ring: records of a signal handler, and ends that found the ring full. Moves all of it
+// or nothing. `waiting`: since when the thread waits for the collector, if it waits. Records of handlers during the
+// wait split it in two.
 bool move_side(Slot& slot, SegmentHeader& header, uint64_t* waiting = nullptr) noexcept {
   uint32_t count = slot.side_count.load(std::memory_order_relaxed);
   if (count == 0) return true;
@@ -96,7 +98,7 @@ bool move_side(Slot& slot, SegmentHeader& header, uint64_t* waiting = nullptr) n
       cell.word.store(page->side[i].word.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
     if (waiting != nullptr) *waiting = ticks();
-    // Another handler may have added to it: once more then.
+    // Another handler may have added to it: repeat.
   } while (!slot.side_count.compare_exchange_strong(count, 0, std::memory_order_relaxed));
   slot.side_open = 0;
   slot.head.store(head + count, std::memory_order_release);
@@ -135,7 +137,8 @@ bool open_epoch(Slot& slot, SegmentHeader& header) noexcept {
   return true;
 }
 
-// What a flight recorder keeps must say whose it is: a thread's slot tells, a queue says it anew in each block.
+// The records that a flight recorder keeps must show their owner. For a thread, the slot shows it. A queue states it
+// again in each block.
 bool restate_queue(Slot& slot, SegmentHeader& header, uint64_t cells) noexcept {
   if (slot.queue == nullptr || slot.head.load(std::memory_order_relaxed) < slot.stated_before) return true;
   if (header.policy.load(std::memory_order_relaxed) != static_cast<uint32_t>(RingPolicy::Overwrite)) return true;
@@ -144,7 +147,7 @@ bool restate_queue(Slot& slot, SegmentHeader& header, uint64_t cells) noexcept {
   return true;
 }
 
-// Ends that not even the side buffer took: the ranges they belong to are in the file and must not stay open.
+// Ends that did not fit even into the side buffer. Their ranges are in the file and must not stay open.
 bool write_lost_ends(Slot& slot, SegmentHeader& header, uint64_t* waiting) noexcept {
   for (; slot.lost_ends.load(std::memory_order_relaxed) != 0; slot.lost_ends.fetch_sub(1, std::memory_order_relaxed)) {
     if (!advance(slot, header, 1)) return false;
@@ -165,10 +168,10 @@ bool try_room(Slot& slot, SegmentHeader& header, uint64_t cells, uint64_t* waiti
   return true;
 }
 
-// A range whose beginning was dropped is dropped whole: what it holds, and its end.
+// If the start of a range was dropped, the complete range is dropped: its contents and its end.
 Slot* drop(Slot& slot, Kind kind, uint32_t cause) noexcept {
   if (kind == Kind::End && slot.dropped_depth == 0) {
-    // Its beginning is in the file, so its end must be too: the side buffer keeps it, or at least its count.
+    // The start is in the file, so the end must be there too: the side buffer keeps the end, or at least counts it.
     store_aside(slot, kind, 0, nullptr, 0);
   } else {
     if (kind == Kind::Begin) ++slot.dropped_depth;
@@ -186,7 +189,7 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
   if (slot->index == kPrivateSlot) {
     Slot* entered = this_slot;
     if (entered != slot) {
-      // A signal handler got the thread into the segment between our look at its slot and now.
+      // A signal handler moved the thread into the segment after we read its slot.
       slot->busy.store(0, std::memory_order_relaxed);
       entered->busy.store(1, std::memory_order_relaxed);
     } else if ((entered = enter_segment(shared, *slot, kind)) == nullptr) {
@@ -214,7 +217,7 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
   if (had_room) return slot;
 
   if (header.closed.load(std::memory_order_acquire) != 0) {
-    stop_recording(shared);  // the collector has gone, and said so: there is nobody to store for
+    stop_recording(shared);  // the collector has closed the segment: nobody reads it any more
     slot->busy.store(0, std::memory_order_relaxed);
     return nullptr;
   }
@@ -222,14 +225,14 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
     wake_collector(header);
     return drop(*slot, kind, kLossRingFull);
   }
-  // Having waited in vain once, a thread asks again only when the collector has moved: it must not lose a second a
-  // record.
+  // After one wait without success, a thread tries again only when the collector has made progress: it must not lose a
+  // second per record.
   const bool gave_up = slot->losses[kLossCollectorStalled].load(std::memory_order_relaxed) != 0;
   const uint64_t began = ticks();
   uint64_t waiting = began;
   const auto ready = [&] { return try_room(*slot, header, cells, &waiting); };
   if (gave_up || !wait_for_collector(header, ready)) return drop(*slot, kind, kLossCollectorStalled);
-  const uint64_t now = ticks();  // before the look at the limit, which a handler lowers: what it recorded goes first
+  const uint64_t now = ticks();  // before the limit is read: a handler lowers it, and its record goes first
   slot->blocked_ticks.fetch_add(now - began, std::memory_order_relaxed);
   if (fits(*slot, cells + 2)) push_blocked(*slot, waiting, now);
   return slot;
@@ -245,7 +248,7 @@ Slot* enter_ring() noexcept {
 }
 
 void count_loss(Slot& slot, uint32_t cause, uint32_t count) noexcept {
-  // On the clock of what was lost.
+  // On the clock of the lost events.
   const uint64_t now = slot.queue != nullptr ? slot.queue->last_time : ticks();
   slot.losses[cause].fetch_add(count, std::memory_order_relaxed);
   if (slot.loss_pending.fetch_add(count, std::memory_order_relaxed) == 0)
@@ -265,7 +268,7 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
   }
   const uint32_t level = slot.busy.fetch_add(1, std::memory_order_relaxed);
   const uint32_t count = slot.side_count.load(std::memory_order_relaxed);
-  // A range goes in only where its end will find a place too, and all that it holds is dropped with it otherwise.
+  // A range is stored only if there is also space for its end. Otherwise its contents are dropped with it.
   const uint32_t kept_for_ends = slot.side_open + (kind == Kind::Begin ? 1 : 0);
   const uint32_t wanted = kind == Kind::End ? 1 : 1 + payload_cells + kept_for_ends;
   const bool full = level > 1 || count + wanted > kSideCells;
@@ -288,7 +291,7 @@ void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* paylo
     }
     slot.side_count.store(count + 1 + payload_cells, std::memory_order_release);
   }
-  slot.limit.store(0, std::memory_order_relaxed);  // the thread's next record moves it into the ring
+  slot.limit.store(0, std::memory_order_relaxed);  // the next record of the thread moves it into the ring
   slot.busy.store(level, std::memory_order_relaxed);
 }
 

@@ -1,4 +1,4 @@
-// The slow path of a store, with this test in the collector's place: it moves the tails, or does not.
+// The slow path of a store. This test acts as the collector: it moves the tails, or does not.
 #include "record/slow_path.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ class SlowPathTest : public ::testing::Test {
   uint64_t block() const { return capacity() / kBlocks; }
   uint32_t lost(uint32_t cause) const { return slot_->losses[cause].load(); }
 
-  // As a store does it when the fast path finds no room. False: the record was not to be stored.
+  // Like a store when the fast path finds no space. False: the record must not be stored.
   bool store(Kind kind, uint32_t payload_cells = 0, uint32_t class_id = 1) {
     slot_->busy = 1;
     Slot* const with_room = make_room(slot_, kind, 1 + payload_cells);
@@ -78,7 +78,7 @@ class SlowPathTest : public ::testing::Test {
     slot_->busy = 0;
     return true;
   }
-  // Until the ring takes no more; how many it took.
+  // Stores until the ring is full. Returns the number of stored records.
   uint64_t fill(Kind kind = Kind::Instant) {
     uint64_t stored = 0;
     while (store(kind)) {
@@ -91,7 +91,7 @@ class SlowPathTest : public ::testing::Test {
   }
 
   void read_everything() { slot_->tail = slot_->head.load(); }
-  // What lies in the ring from `from` on, padding left out.
+  // The records in the ring from `from` on, without padding.
   std::vector<Record> records(uint64_t from) const {
     std::vector<Record> found;
     for (uint64_t at = from; at < slot_->head;) {
@@ -117,7 +117,7 @@ class SlowPathTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(SlowPathTest, TheFirstRecordOfAThreadSaysWhoseTheRingIs) {
+TEST_F(SlowPathTest, TheFirstRecordOfAThreadIdentifiesTheOwnerOfTheRing) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant, 1, 9));
     const std::vector<Record> all = records(0);
@@ -149,7 +149,7 @@ TEST_F(SlowPathTest, NoRecordCrossesTheEndOfABlock) {
   });
 }
 
-TEST_F(SlowPathTest, AFullRingDropsAndTheNextRecordThatFitsBringsTheCount) {
+TEST_F(SlowPathTest, AFullRingDropsAndTheNextRecordThatFitsReportsTheCount) {
   record_with(RingPolicy::Drop, [&] {
     const uint64_t stored = fill();
     EXPECT_LE(stored, capacity());
@@ -168,7 +168,7 @@ TEST_F(SlowPathTest, AFullRingDropsAndTheNextRecordThatFitsBringsTheCount) {
   });
 }
 
-TEST_F(SlowPathTest, ARangeWhoseBeginningWasDroppedIsDroppedWhole) {
+TEST_F(SlowPathTest, ARangeWhoseStartWasDroppedIsDroppedCompletely) {
   record_with(RingPolicy::Drop, [&] {
     fill();
     EXPECT_FALSE(store(Kind::Begin));
@@ -186,7 +186,7 @@ TEST_F(SlowPathTest, ARangeWhoseBeginningWasDroppedIsDroppedWhole) {
 
 TEST_F(SlowPathTest, TheEndOfARangeInTheRingIsNeverLost) {
   record_with(RingPolicy::Drop, [&] {
-    constexpr uint64_t kOpen = 3 * kSideCells;  // more ends than the side buffer takes
+    constexpr uint64_t kOpen = 3 * kSideCells;  // more ends than fit into the side buffer
     for (uint64_t i = 0; i < kOpen; ++i) ASSERT_TRUE(store(Kind::Begin));
     fill();
     for (uint64_t i = 0; i < kOpen; ++i) EXPECT_FALSE(store(Kind::End));
@@ -202,7 +202,7 @@ TEST_F(SlowPathTest, TheEndOfARangeInTheRingIsNeverLost) {
   });
 }
 
-TEST_F(SlowPathTest, PolicyOverwriteAlwaysHasRoom) {
+TEST_F(SlowPathTest, PolicyOverwriteAlwaysHasSpace) {
   record_with(RingPolicy::Overwrite, [&] {
     for (uint64_t i = 0; i < 3 * capacity(); ++i) ASSERT_TRUE(store(Kind::Instant));
     EXPECT_GT(slot_->head, 3 * capacity());
@@ -211,7 +211,7 @@ TEST_F(SlowPathTest, PolicyOverwriteAlwaysHasRoom) {
   });
 }
 
-TEST_F(SlowPathTest, PolicyBlockWaitsAsLongAsTheCollectorAdvances) {
+TEST_F(SlowPathTest, PolicyBlockWaitsWhileTheCollectorMakesProgress) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     while (slot_->head + 1 <= capacity()) ASSERT_TRUE(store(Kind::Instant));
@@ -230,7 +230,7 @@ TEST_F(SlowPathTest, PolicyBlockWaitsAsLongAsTheCollectorAdvances) {
   });
 }
 
-TEST_F(SlowPathTest, ACollectorThatDoesNothingIsWaitedForOnce) {
+TEST_F(SlowPathTest, AThreadWaitsOnlyOnceForAStalledCollector) {
   record_with(RingPolicy::Block, [&] {
     while (slot_->index == kPrivateSlot || slot_->head + 1 <= capacity()) ASSERT_TRUE(store(Kind::Instant));
     EXPECT_FALSE(store(Kind::Instant)) << "after a second of patience";
@@ -246,7 +246,7 @@ TEST_F(SlowPathTest, ACollectorThatDoesNothingIsWaitedForOnce) {
   });
 }
 
-TEST_F(SlowPathTest, ACollectorThatHasClosedEndsTheRecording) {
+TEST_F(SlowPathTest, AClosedSegmentEndsTheRecording) {
   record_with(RingPolicy::Block, [&] {
     while (slot_->index == kPrivateSlot || slot_->head + 1 <= capacity()) ASSERT_TRUE(store(Kind::Instant));
     header().closed = 1;
@@ -256,7 +256,7 @@ TEST_F(SlowPathTest, ACollectorThatHasClosedEndsTheRecording) {
   });
 }
 
-TEST_F(SlowPathTest, WhatAHandlerLeftAsideGoesFirst) {
+TEST_F(SlowPathTest, RecordsInTheSideBufferGoFirst) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;
@@ -275,7 +275,7 @@ TEST_F(SlowPathTest, WhatAHandlerLeftAsideGoesFirst) {
   });
 }
 
-TEST_F(SlowPathTest, TheSideBufferTakesARangeOnlyWithAPlaceForItsEnd) {
+TEST_F(SlowPathTest, TheSideBufferTakesARangeOnlyWithSpaceForItsEnd) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;
@@ -294,10 +294,10 @@ TEST_F(SlowPathTest, TheSideBufferTakesARangeOnlyWithAPlaceForItsEnd) {
   });
 }
 
-TEST_F(SlowPathTest, AHandlerWithinAHandlerIsCounted) {
+TEST_F(SlowPathTest, AHandlerInsideAHandlerIsCounted) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
-    slot_->busy = 2;  // the second handler interrupts the first one's store
+    slot_->busy = 2;  // the second handler interrupts the store of the first one
     store_aside(*slot_, Kind::Instant, 1, nullptr, 0);
     EXPECT_EQ(slot_->side_count, 0u);
     EXPECT_EQ(lost(kLossSignalBufferFull), 1u);
@@ -306,7 +306,7 @@ TEST_F(SlowPathTest, AHandlerWithinAHandlerIsCounted) {
   });
 }
 
-TEST_F(SlowPathTest, ANewRecordingBeginsWithTheDepth) {
+TEST_F(SlowPathTest, ANewRecordingStartsWithTheDepth) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;
@@ -320,7 +320,7 @@ TEST_F(SlowPathTest, ANewRecordingBeginsWithTheDepth) {
   });
 }
 
-TEST_F(SlowPathTest, TheEndOfAThreadBringsWhatItStillHasToSay) {
+TEST_F(SlowPathTest, TheEndOfAThreadWritesItsPendingRecords) {
   record_with(RingPolicy::Block, [&] {
     ASSERT_TRUE(store(Kind::Instant));
     const uint64_t head = slot_->head;

@@ -8,7 +8,7 @@
 namespace kymo::record {
 namespace {
 
-// The way of a name that the thread has not used lately. Apart, so that the other way needs no stack.
+// For a name that the thread has not used recently. A separate function, so that the fast case needs no stack.
 __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label, const kymo_arg* args, uint32_t count,
                                                          uint64_t signature, SlotPage* page,
                                                          CachedName* place) noexcept {
@@ -16,7 +16,7 @@ __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label
   if (shared == nullptr) return {0, false};
   SegmentHeader* header = shared->segment.load(std::memory_order_acquire);
   if (header == nullptr) {
-    // A forked child that has not recorded yet: its first event makes the segment.
+    // A forked child that has not recorded yet: its first event creates the segment.
     if (enter_ring() == nullptr) return {0, true};
     header = shared->segment.load(std::memory_order_acquire);
     if (header == nullptr) return {0, true};
@@ -27,7 +27,7 @@ __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label
     if (place != nullptr) fill(page->slot, *place, {signature, class_name(registry, id), label.name_length, id});
     return {id, false};
   }
-  // Past the bound: the same class for all such names, whose one place is filled with each event's own.
+  // Above the limit, all such names share one class. It has one placeholder, which each event fills with its own name.
   kymo_arg shifted[kMaxStoredArgs + 1];
   shifted[0] = {nullptr, {}, 0, KYMO_STRING};
   if (count > kMaxStoredArgs - 1) count = kMaxStoredArgs - 1;
@@ -51,7 +51,7 @@ bool store_words(Kind kind, uint32_t class_id, const uint64_t* words, uint32_t c
   order_for_signals();
   uint64_t time = ticks();
   uint64_t head = slot->head.load(std::memory_order_relaxed);
-  // A span's end is when the call came here: that its thread was given a ring only now is not the call's time.
+  // A span ends when the call arrives here. The time to get a ring for the thread does not belong to the call.
   const bool keep_time = kind == Kind::Span && slot->index == kPrivateSlot;
   while (__builtin_expect(head + 1 + cells > slot->limit.load(std::memory_order_relaxed), 0)) {
     slot = make_room(slot, kind, 1 + cells);

@@ -15,10 +15,10 @@ namespace {
 thread_local constinit bool forbidden __attribute__((tls_model("initial-exec"))) = false;
 thread_local constinit int parting_depth __attribute__((tls_model("initial-exec"))) = 0;
 
-// In the place of a thread's slot: it is Kymo's own and may not record, whichever copy of the library asks.
+// Stored instead of a slot: the thread belongs to Kymo and may not record, for every copy of the library.
 Slot* const kForbiddenSlot = reinterpret_cast<Slot*>(1);
 
-// All copies of the library in this process see the thread's new slot at once.
+// All copies of the library in this process see the thread's new slot immediately.
 void set_this_slot(Process& shared, Slot* slot) noexcept {
   const uint32_t count = shared.copy_count.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
@@ -37,11 +37,11 @@ Slot* make_private_slot() noexcept {
 
 }  // namespace
 
-// From the private slot to one in the segment. Null: there is none to be had.
+// From the private slot to one in the segment. Null: none is available.
 Slot* enter_segment(Process& shared, Slot& from, Kind kind) noexcept {
   SegmentHeader* header = segment_for_recording(shared);
   if (header == nullptr) return nullptr;
-  // Having found none, a thread looks again only after a while: it must not wait anew for every record.
+  // After a failure, a thread tries again only after some time: it must not wait again for every record.
   const uint64_t now = base::clock_ns(CLOCK_MONOTONIC_COARSE);
   Slot* slot = now < from.retry_at ? nullptr : take_slot(shared, *header);
   if (slot == nullptr) {
@@ -100,7 +100,7 @@ void leave_parents_slot(Process& shared) noexcept {
   auto* slot = static_cast<Slot*>(pthread_getspecific(shared.slot_key));
   if (slot == nullptr || slot == kForbiddenSlot) return;
   if (slot->index == kPrivateSlot) {
-    slot->next_handle = slot->last_handle = 0;  // the rest of a run of the parent's
+    slot->next_handle = slot->last_handle = 0;  // the rest of a range of numbers that the parent took
     return;
   }
   parting_depth = slot->depth;

@@ -13,7 +13,7 @@ void wake_collector(SegmentHeader& header) noexcept {
 }
 
 void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept {
-  constexpr timespec kNap{0, 2'000'000};  // should a wake-up be missed
+  constexpr timespec kNap{0, 2'000'000};  // in case a wake-up is missed
   syscall(SYS_futex, &header.progress, FUTEX_WAIT, seen, &kNap, nullptr, 0);
 }
 

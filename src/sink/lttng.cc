@@ -1,5 +1,5 @@
-// The sink "lttng": a module beside this library, which is loaded when it is asked for. LTTng-UST starts threads of its
-// own when it is loaded; nobody has them who did not ask.
+// The sink "lttng": a module next to this library, which is loaded on request. LTTng-UST starts its own threads when it
+// is loaded. Programs that did not request the sink do not have these threads.
 #include "base/text.h"
 #include "sink/builtin.h"
 
@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside this library; beside the program, or in the lib/ of its tree; where the linker was told to look.
+// Searches next to this library, next to the program, in the lib/ of the program's tree, and in the library folder of
+// the installation.
 std::optional<fs::path> find_lttng_module() {
   std::vector<fs::path> folders;
   Dl_info here;
@@ -43,7 +44,7 @@ std::string lttng_absent() {
 
 const kymo_sink& open_lttng() {
   const auto fail = [](const std::string& why) { return not_available("lttng", why); };
-  static const kymo_sink* opened = nullptr;  // by whoever was first: the linker gives everybody the same
+  static const kymo_sink* opened = nullptr;  // set by the first call; the linker returns the same module to all
   if (opened != nullptr) return *opened;
   const auto file = find_lttng_module();
   if (!file) throw fail(lttng_absent());

@@ -1,5 +1,5 @@
-// The sink "nvtx": ranges and marks in the domain "kymo", for whichever tool NVTX was told to load
-// (NVTX_INJECTION64_PATH, which Nsight Systems sets). Without one its calls do nothing.
+// The sink "nvtx": ranges and marks in the domain "kymo", for the tool that NVTX is told to load
+// (NVTX_INJECTION64_PATH, which Nsight Systems sets). Without a tool its calls do nothing.
 #include "sink/builtin.h"
 
 #if KYMO_HAVE_NVTX
@@ -90,7 +90,7 @@ constexpr kymo_sink kNvtxSink = {
     .interval_end = [](const kymo_signpost* signpost) { end_nvtx_range(nvtx_executions, signpost->execution); },
     .event = nvtx_event,
     .wants_messages = 1,
-    .listens = [](kymo_sink_interest) -> int { return nvtx_domain() != nullptr ? 1 : 0; },  // null: no tool made it
+    .listens = [](kymo_sink_interest) -> int { return nvtx_domain() != nullptr ? 1 : 0; },  // null: no tool created it
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 using Table = OpenRanges<uint64_t>;
 
-TEST(OpenRangesTest, GivesBackWhatWasPutInOnce) {
+TEST(OpenRangesTest, AValueIsReturnedOnce) {
   const auto table = std::make_unique<Table>();
   EXPECT_TRUE(table->add(256, 7));
   EXPECT_TRUE(table->add(512, 8));
@@ -21,7 +21,7 @@ TEST(OpenRangesTest, GivesBackWhatWasPutInOnce) {
   EXPECT_EQ(table->take(768), std::nullopt);
 }
 
-TEST(OpenRangesTest, WhatFindsNoRoomIsLeftOut) {
+TEST(OpenRangesTest, RangesWithoutAFreePlaceAreOmitted) {
   const auto table = std::make_unique<Table>();
   uint64_t added = 0;
   for (uint64_t handle = 1; handle <= 2 * Table::kPlaces; ++handle) added += table->add(handle, handle) ? 1 : 0;
@@ -37,7 +37,7 @@ TEST(OpenRangesTest, WhatFindsNoRoomIsLeftOut) {
   EXPECT_TRUE(table->add(1, 1)) << "all is free again";
 }
 
-TEST(OpenRangesTest, ThreadsDoNotMeet) {
+TEST(OpenRangesTest, ThreadsDoNotInterfere) {
   const auto table = std::make_unique<Table>();
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t)

@@ -1,4 +1,4 @@
-// list_sinks, set_sinks and KYMO_SINKS: which of the sinks that Kymo brings are on.
+// list_sinks, set_sinks and KYMO_SINKS: which built-in sinks of Kymo are on.
 #include "record/sinks.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ namespace kymo {
 namespace sink {
 namespace {
 
-std::mutex sinks_mutex;  // of set_sinks: what it reads first, it changes later
+std::mutex sinks_mutex;  // for set_sinks: it reads the state and changes it later
 
 std::array<BuiltinSink, 4> builtin_sinks() { return {usdt(), lttng(), trace_marker(), nvtx()}; }
 
@@ -51,14 +51,15 @@ std::vector<BuiltinSink> parse_sinks(std::string_view names) {
   return found;
 }
 
-// Another copy of the library in this process may have it already: one is enough.
+// Another copy of the library in this process may have the sink already: one is enough.
 const kymo_sink& sink_to_add(const BuiltinSink& builtin) {
   bool on = false;
   const kymo_sink* known = record::sink_named(builtin.name, on);
   return known != nullptr ? *known : builtin.open();
 }
 
-// Whoever is loaded first reads it, for all copies of the library: what the program sets later stays.
+// The copy that is loaded first reads the variable, for all copies of the library. Later changes by the program are
+// kept.
 __attribute__((constructor(103))) void sinks_from_environment() {
   const char* wanted = base::environment("KYMO_SINKS");
   if (wanted == nullptr || *wanted == '\0') return;
@@ -67,7 +68,7 @@ __attribute__((constructor(103))) void sinks_from_environment() {
   try {
     set_sinks(wanted);
   } catch (const std::exception& error) {
-    // Asked for in so many words, and not to be had: the program runs on, and whoever asked is told.
+    // The user asked for a sink that is not available. The program continues, and the user gets a message.
     fprintf(stderr, "kymo: KYMO_SINKS: %s\n", error.what());
   }
 }

@@ -1,4 +1,4 @@
-// list_sinks and set_sinks; tests/sinks_e2e_test.cc has the tools that listen.
+// list_sinks and set_sinks. tests/sinks_e2e_test.cc tests the tools that listen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::vector<std::string> names_of_sinks_on() {
   return on;
 }
 
-// One that can be had here without anybody's leave; empty: none was built in.
+// A sink that is available here and needs no permission; empty: none was built in.
 std::string some_sink() {
   for (const SinkReport& report : list_sinks())
     if (report.absent.empty() && (report.name == "usdt" || report.name == "nvtx")) return report.name;
@@ -54,7 +54,7 @@ TEST_F(SetSinksTest, AllAreListedAndNoneIsOn) {
   EXPECT_THAT(names, ElementsAre("usdt", "lttng", "trace-marker", "nvtx"));
 }
 
-TEST_F(SetSinksTest, TheseAndNoOthers) {
+TEST_F(SetSinksTest, TheGivenSinksAreOnAndAllOthersAreOff) {
   const std::string name = some_sink();
   if (name.empty()) GTEST_SKIP() << "no sink was built in";
   set_sinks(name);
@@ -77,7 +77,7 @@ TEST_F(SetSinksTest, CaseAndBlanksDoNotMatter) {
   EXPECT_THAT(names_of_sinks_on(), ElementsAre(plain));
 }
 
-TEST_F(SetSinksTest, AWrongNameIsRefusedBeforeAnythingChanges) {
+TEST_F(SetSinksTest, AnUnknownNameIsRefusedBeforeAnythingChanges) {
   const std::string name = some_sink();
   set_sinks(name);
   const auto before = names_of_sinks_on();
@@ -87,7 +87,7 @@ TEST_F(SetSinksTest, AWrongNameIsRefusedBeforeAnythingChanges) {
   EXPECT_EQ(names_of_sinks_on(), before);
 }
 
-TEST_F(SetSinksTest, OneThatCannotBeHadIsRefusedWithTheReason) {
+TEST_F(SetSinksTest, AnUnavailableSinkIsRefusedWithTheReason) {
   for (const SinkReport& report : list_sinks()) {
     if (report.absent.empty()) continue;
     EXPECT_THAT(complaint<NotAvailable>(report.name), HasSubstr(report.absent));
@@ -96,7 +96,7 @@ TEST_F(SetSinksTest, OneThatCannotBeHadIsRefusedWithTheReason) {
   EXPECT_THAT(names_of_sinks_on(), ElementsAre());
 }
 
-TEST_F(SetSinksTest, TheProgramsOwnStay) {
+TEST_F(SetSinksTest, SinksOfTheProgramStayOn) {
   static int marks = 0;
   static constexpr kymo_sink kOwn = {.name = "the program's own",
                                      .range_push = nullptr,

@@ -1,5 +1,6 @@
-// The sink "trace-marker": lines in the kernel's own trace, beside its scheduling and its interrupts, in the form that
-// readers of ftrace know: B and E a range of a thread, S and F one across threads, I an instant, C a counter.
+// The sink "trace-marker": lines in the kernel's own trace, next to its scheduling and its interrupts, in the form that
+// readers of ftrace know: B and E for a range of a thread, S and F for one across threads, I for an instant, C for a
+// counter.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -19,10 +20,11 @@ namespace kymo::sink {
 namespace {
 
 constexpr std::array kMarkerPaths = {"/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker"};
-constexpr size_t kMarkerLine = 640;  // a text, and what is around it
+constexpr size_t kMarkerLine = 640;  // a text, and the fields around it
 constexpr size_t kStartedName = 128;
 
-// Never as 0, 1 or 2: a program that was started without them would print into the trace. -1: errno says why.
+// Never returns 0, 1 or 2: a program that was started without these would print into the trace. -1: errno has the
+// reason.
 int open_marker() noexcept {
   int first_error = 0;
   for (const char* path : kMarkerPaths) {
@@ -63,7 +65,7 @@ class Marker {
   }
   bool is_open() const noexcept { return fd_.load(std::memory_order_acquire) >= 0; }
 
-  // A program may close every descriptor it has, this one too, and open its own files under its number.
+  // A program may close all its descriptors, also this one, and open its own files under the same number.
   void write_line(const StackText<kMarkerLine>& line) noexcept {
     if (!is_ours() && (!open_file() || !is_ours())) return;
     (void)!write(fd_.load(std::memory_order_acquire), line.text(), line.size());
@@ -91,10 +93,10 @@ constinit OpenRanges<StartedName> marker_ranges;
 
 class MarkerLine {
  public:
-  // After a fork it is another process: asked each time.
+  // The pid is read each time: after a fork it is another one.
   explicit MarkerLine(char kind) noexcept { line_.put(&kind, 1).put("|").put_number(getpid()); }
 
-  // Not with what parts the fields, or lines.
+  // Replaces the characters that separate fields or lines.
   MarkerLine& field(const char* text, size_t length) noexcept {
     line_.put("|");
     const size_t from = line_.size();

@@ -1,16 +1,16 @@
-// The sink "usdt": probes that tracers attach to while the program runs. A probe nobody is attached to costs a test of
-// its semaphore, a word in the program that the tracer counts up.
+// The sink "usdt": probes that tracers attach to while the program runs. A probe without a tracer costs a test of its
+// semaphore, a word in the program that the tracer increments.
 #include "sink/builtin.h"
 #include "sink/text.h"
 
 #if KYMO_HAVE_SDT
 #define _SDT_HAS_SEMAPHORES 1
-#define STAP_SDT_ARG_CONSTRAINT nr  // in registers: not every tracer follows an address
+#define STAP_SDT_ARG_CONSTRAINT nr  // in registers: not every tracer can follow an address
 #include <sys/sdt.h>
 
 #include <bit>
 
-// The names are those that the macros make of provider and probe.
+// The macros form these names from provider and probe.
 #define KYMO_SEMAPHORE(probe) \
   __attribute__((section(".probes"), visibility("hidden"), used)) volatile unsigned short kymo_##probe##_semaphore = 0;
 extern "C" {

@@ -1,4 +1,4 @@
-// Makes one of every annotation, and signposts as the profiler of devices does, for whichever sinks are on.
+// Makes one annotation of every kind, and signposts as the device profiler does, for the sinks that are on.
 //
 //   annotates [SINKS]      turns these on itself
 #include <cstdio>

@@ -1,7 +1,7 @@
-// Records more than a ring holds, faster than anyone reads: burst COUNTS TOWERS DEPTH.
+// Records more than a ring holds, faster than a collector reads: burst COUNTS TOWERS DEPTH.
 //
-// A tower is DEPTH ranges inside each other, "level 0", "level 1", …, with a "top" mark in the innermost. done[0]
-// counts the ranges, done[1] the marks. With a fourth word, is killed at the end.
+// A tower is DEPTH nested ranges, "level 0", "level 1", …, with a "top" mark in the innermost. done[0] counts the
+// ranges, done[1] the marks. With a fourth argument, the program is killed at the end.
 #include <signal.h>
 #include <unistd.h>
 

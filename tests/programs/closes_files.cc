@@ -1,7 +1,8 @@
-// Closes every descriptor it did not open, as daemons do, and goes on with files of its own: closes_files OWN TRACE.
+// Closes every descriptor that it did not open, as daemons do, and continues with its own files: closes_files OWN
+// TRACE.
 //
-// Makes 1000 "early" ranges before, 1000 "late" ones after, on a thread that begins then, and 1000 "child" ones in a
-// forked child. Its own files are OWN0, OWN1, …: each gets a line before recording ends and one after.
+// Makes 1000 "early" ranges before. After, it makes 1000 "late" ones on a thread that starts then, and 1000 "child"
+// ones in a forked child. Its own files are OWN0, OWN1, …: each gets a line before recording ends and one after.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Records everything there is to record: contents WHAT.
+// Records everything that can be recorded: contents WHAT.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// More names than the registry has places for, and then names with categories that it has no place for either.
+// More names than the registry has space for, and then names with categories, for which it has no space either.
 void names() {
   for (int i = 0; i < 100000; ++i) {
     const kymo::Range range{"name " + std::to_string(i)};
@@ -61,7 +61,7 @@ void types() {
   for (int i = 0; i < 3; ++i) {
     KYMO_RANGE("step {} of {}: {}", i, 3u, "ok", kymo::arg("extra", i * 1.5));
   }
-  kymo::mark("{} and {} and {}", 1);  // fewer arguments than places
+  kymo::mark("{} and {} and {}", 1);  // fewer arguments than placeholders
   kymo::mark("one {}", 1, 2);         // more
   { const kymo::Range coloured{kymo::Label("coloured", "a category", kymo::colour::kTeal)}; }
   { const kymo::Range coloured{kymo::Label("coloured", "another category")}; }
@@ -89,7 +89,7 @@ void moments() {
   kymo::flow_end("request", 42);
 }
 
-// Ranges that end where they did not begin.
+// Ranges that end on another thread than they started on.
 void across_threads() {
   std::vector<kymo::RangeId> ids(3000);
   std::thread([&] {
@@ -103,7 +103,7 @@ void across_threads() {
   for (auto& thread : threads) thread.join();
 }
 
-// Calls that make no sense, to be counted: 3 ends too many, 2 of handles that nobody got, 5 pops too many.
+// Invalid calls, which must be counted: 3 extra ends, 2 ends of unknown handles, 5 extra pops.
 void mistakes() {
   const auto id = kymo::range_start("once");
   for (int i = 0; i < 4; ++i) kymo::range_end(id);

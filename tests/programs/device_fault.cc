@@ -1,5 +1,5 @@
-// A kernel that writes where it may not, on CUDA (KYMO_DEVICE). Says what each call after it throws: the wait that
-// finds it, one more, and reset().
+// A kernel that writes to an invalid address, on CUDA (KYMO_DEVICE). Prints what each later call throws: the wait that
+// detects it, a second one, and reset().
 #include <cstdio>
 #include <string>
 

@@ -1,6 +1,6 @@
 // Work on a real device (KYMO_DEVICE): 40 kernels, 3 fills, 2 copies up, 1 down, on the default stream and another, two
-// device ranges, 5 allocations. Prints host times around it. With "child" a forked child tries the device, too; with
-// "sessions FILE FILE" two sessions record half each.
+// device ranges, 5 allocations. Prints host times around it. With "child", a forked child tries to use the device too.
+// With "sessions FILE FILE", two sessions record half each.
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,13 +59,13 @@ void work(const Kernel& scale, const std::vector<float>& ones, int kernels) {
 int main(int argc, char** argv) try {
   const std::vector<float> ones(kElements, 1.0f);
   const Kernel scale = compile_shader(source())["scale"];
-  scale(from_host(std::vector<float>{1}), 1);  // whatever a driver does the first time
+  scale(from_host(std::vector<float>{1}), 1);  // so that the work of the driver at the first use is done
   synchronize();
   if (argc == 4 && strcmp(argv[1], "sessions") == 0) {
     for (int i = 2; i < 4; ++i) {
       kymo::Session session(argv[i]);
       work(scale, ones, 20);
-      session.close();  // without a synchronize: what is under way gets in
+      session.close();  // without a synchronize: pending work must be in the session
     }
     return 0;
   }

@@ -1,7 +1,7 @@
-// Records on two threads until it is told to stop, and keeps count where a test can see it: endless COUNTS.
+// Records on two threads until it is told to stop, and counts where a test can see it: endless COUNTS.
 //
 // One thread makes "plain" ranges, the other "numbered" ones, which carry 0, 1, 2, …; each inside an "outer" range. A
-// range is counted once it has ended.
+// range is counted after it has ended.
 #include <unistd.h>
 
 #include <thread>
@@ -12,7 +12,7 @@
 int main(int argc, char** argv) {
   kymo::e2e::Counts* counts = argc == 2 ? kymo::e2e::map_counts(argv[1]) : nullptr;
   if (counts == nullptr) return 2;
-  alarm(120);  // should the test die
+  alarm(120);  // in case the test dies
   counts->pid = static_cast<uint32_t>(getpid());
   std::thread plain([counts] {
     KYMO_RANGE("outer");

@@ -1,7 +1,8 @@
-// Records some ranges and ends in the way it is told: ends HOW COUNT.
+// Records some ranges and ends in the given way: ends HOW COUNT.
 //
-// Main makes COUNT "work", each with an "inner" in it, all inside "main"; a thread that is gone by the end makes COUNT
-// "thread work". "busy" and "exit_in_thread" leave threads behind that never stop recording "background".
+// The main thread makes COUNT "work" ranges, each with an "inner" in it, all inside "main". A thread that has ended
+// before makes COUNT "thread work" ranges. "busy" and "exit_in_thread" leave threads that never stop recording
+// "background".
 #include <unistd.h>
 
 #include <csignal>

@@ -1,8 +1,8 @@
 // A flight recorder: flight TRACE DUMP COUNT HOW.
 //
-// Makes COUNT "turn" ranges that carry 0, 1, 2, … and something that does not compress. Half-way, HOW decides: "dump"
-// calls kymo::dump(DUMP), "signal" sends itself the session's dump signal and waits until the trace is there, which it
-// then renames to DUMP. "kill" kills itself at the end.
+// Makes COUNT "turn" ranges that carry 0, 1, 2, … and data that does not compress. In the middle, HOW decides: "dump"
+// calls kymo::dump(DUMP); "signal" sends itself the session's dump signal, waits until the trace exists, and renames it
+// to DUMP. "kill" kills itself at the end.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>

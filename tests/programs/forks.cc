@@ -1,7 +1,7 @@
 // Records in more than one process: forks HOW COUNT.
 //
-// A process that is to be in the trace makes COUNT ranges, named after what it is. Checks that the depths which the
-// calls return go on in a child where they were in its parent. exec'd programs are this one again, as "leaf".
+// Each process that must be in the trace makes COUNT ranges, named after its role. Checks that the depths that the
+// calls return continue in a child from its parent. Programs started by exec are this program again, as "leaf".
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -31,7 +31,7 @@ void work(const char* name) {
   for (int i = 0; i < count; ++i) {
     const kymo::Range range{name};
     kymo::mark("beat");
-    KYMO_RANGE("site");  // which a child finds with the class that its parent gave it
+    KYMO_RANGE("site");  // a child finds this site with the class that its parent registered
   }
 }
 
@@ -40,7 +40,7 @@ void wait_for(pid_t child) {
   expect(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-// Every second one the hard way.
+// Every second child ends with _exit, without cleanup.
 [[noreturn]] void leave(int which) {
   if (which % 2 == 0) std::exit(0);
   _exit(0);
@@ -85,7 +85,7 @@ int nested_forks() {
   return 0;
 }
 
-// Children of a process whose other threads are recording.
+// Children of a process whose other threads record.
 int forks_beside_threads() {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
@@ -111,7 +111,7 @@ int forks_beside_threads() {
   return 0;
 }
 
-// A child that gives up root's rights before it records, as a server's workers do.
+// A child that drops root's rights before it records, as the workers of a server do.
 int changes_user() {
   constexpr unsigned kNobody = 65534;
   work("parent");
@@ -139,7 +139,7 @@ int changes_user_and_program() {
   return 0;
 }
 
-// Children whose threads all record at once, before anything else in them has; and one that begins with a range across
+// Children whose threads all record their first event at the same time, and one that starts with a range across
 // threads.
 int racing_children() {
   work("parent");
@@ -169,7 +169,7 @@ int racing_children() {
   return 0;
 }
 
-// A child that sees other files from then on, as a server's workers do.
+// A child that sees other files from now on, as the workers of a server do.
 int enters_jail(const char* jail) {
   work("parent");
   const pid_t child = fork();
@@ -188,7 +188,7 @@ int enters_jail(const char* jail) {
   return 0;
 }
 
-// Children of a process whose trace somebody has moved.
+// Children of a process whose trace was moved.
 int moves_trace(const char* from, const char* to) {
   work("parent");
   expect(rename(from, to) == 0);
@@ -204,7 +204,7 @@ int moves_trace(const char* from, const char* to) {
   return 0;
 }
 
-// Children that record nothing and end in an orderly way are none of the recording's business.
+// Children that record nothing and end normally. They must not change the recording.
 int silent_children() {
   for (int i = 0; i < 10; ++i) {
     work("parent");
@@ -215,7 +215,7 @@ int silent_children() {
   return std::system("true");
 }
 
-// One short-lived child after the other.
+// One short-lived child after another.
 int many_children() {
   for (int i = 0; i < 60; ++i) {
     const pid_t child = fork();
@@ -255,7 +255,7 @@ int spawn() {
   return 0;
 }
 
-// A range begun in a session that is over by the time of the fork ends in the child, where nothing is recorded.
+// A range of a session that has ended before the fork. It ends in the child, where nothing is recorded.
 int fork_after_session(const std::string& path) {
   std::optional<kymo::Range> range;
   kymo::Session session(path);
@@ -273,7 +273,7 @@ int fork_after_session(const std::string& path) {
   return 0;
 }
 
-// The program's own fork handler records, and was there before Kymo's.
+// The program's own fork handler records. It was registered before Kymo's.
 int record_in_fork_handler(const std::string& path) {
   expect(pthread_atfork(nullptr, nullptr, [] { work("handler"); }) == 0);
   kymo::Session session(path);

@@ -1,7 +1,7 @@
-// Its disk is full: full_disk TRACE COUNT COUNTS.
+// A program with a full disk: full_disk TRACE COUNT COUNTS.
 //
-// Once recording has begun, no file of this process may grow. Makes COUNT "work" ranges that carry 0, 1, 2, …, closes
-// the session, and prints what it is told. done[0] counts the ranges.
+// After the recording has started, no file of this process may grow. Makes COUNT "work" ranges that carry 0, 1, 2, …,
+// closes the session, and prints the error. done[0] counts the ranges.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Takes memory and gives it back until SIGTERM: holds heap, or holds device. 77: there is no device.
+// Allocates and frees memory until SIGTERM: holds heap, or holds device. Exit code 77: there is no device.
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ void take_from_device() { const kymo::device::Tensor taken = kymo::device::zeros
 int main(int argc, char** argv) try {
   if (argc != 2) return 2;
   signal(SIGTERM, [](int) { told_to_stop = 1; });
-  alarm(300);  // should the test die
+  alarm(300);  // in case the test dies
   const bool on_device = std::strcmp(argv[1], "device") == 0;
   while (told_to_stop == 0) {
     if (on_device)

@@ -1,5 +1,5 @@
-// Records in the last moments of threads and of the program: in thread-local destructors, in the destructors of pthread
-// keys (one older and one newer than Kymo's), in atexit handlers and in static destructors.
+// Records at the end of threads and of the program: in thread-local destructors, in the destructors of pthread keys
+// (one older and one newer than Kymo's), in atexit handlers and in static destructors.
 #include <pthread.h>
 
 #include <cstdlib>
@@ -27,7 +27,7 @@ pthread_key_t older, newer;
 void make_older_key() {
   pthread_key_create(&older, [](void*) { const RecordsAtItsEnd now("older key"); });
 }
-// Before the constructors of shared libraries.
+// Runs before the constructors of shared libraries.
 [[gnu::used, gnu::section(".preinit_array")]] void (*const before_all)() = make_older_key;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Started without standard streams, writes to them all the same, as programs do.
+// Is started without standard streams and still writes to them, as programs do.
 #include <unistd.h>
 
 #include "kymo/annotate.h"

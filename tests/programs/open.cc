@@ -1,11 +1,11 @@
-// Opens ranges that do not end as they should: open HOW.
+// Opens ranges that do not end normally: open HOW.
 //
 //   many N      N ranges on one thread that never end, while another thread records 1000 that do
 //   texts N     the same with a kilobyte of text each
-//   pops N      N ranges inside each other that all end
-//   hang        says "stuck" inside of two ranges, and waits to be killed
-//   cuts        empties all segments, and goes on recording
-//   moves PROGRAM   goes to another folder, and becomes the program
+//   pops N      N nested ranges that all end
+//   hang        prints "stuck" inside two ranges, and waits to be killed
+//   cuts        truncates all segments, and continues recording
+//   moves PROGRAM   changes its folder, and executes the program
 #include <unistd.h>
 
 #include <cstdio>
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 1000; ++i) {
       KYMO_RANGE("before");
     }
-    usleep(200'000);  // until its collector has seen it
+    usleep(200'000);  // until its collector has found it
     for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("KYMO_SHM_DIR")))
       if (entry.is_regular_file() && truncate(entry.path().c_str(), 0) != 0) return 1;
     for (int i = 0; i < 100000; ++i) {

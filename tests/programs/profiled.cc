@@ -1,10 +1,10 @@
 // A little work on the best device, for the profiler: a fill, 3 kernels in a named operation, 1 copy up, 1 down, and
-// the host in the device's place once. Exits with 77 where there is no device. Then, by its argument:
+// one fallback to the host. Exits with 77 if there is no device. Then, depending on its argument:
 //
 //   exit        returns
 //   fork        a forked child exits, too
-//   sleep       says "ready" on standard error and sleeps until a signal ends it
-//   handled     has a handler for SIGINT when statistics are asked for, raises it, and goes on
+//   sleep       prints "ready" to standard error and sleeps until a signal ends it
+//   handled     has a handler for SIGINT when statistics are turned on, raises it, and continues
 //   ignored     the same with SIGINT ignored
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-// Work on a device that is not there, at times that a test can tell: queues [all|kill|fork|sessions FILE].
+// Work on a simulated device, at times that a test can compute: queues [all|kill|fork|sessions FILE].
 //
-// The device's clock is CLOCK_MONOTONIC at 3 ticks in 40 ns (75 MHz), from a zero of its own, and counts 64 bits, or 32
-// on the second device. Operations take whole tens of microseconds.
+// The device's clock is CLOCK_MONOTONIC at 3 ticks in 40 ns (75 MHz), with its own zero. It counts 64 bits, or 32 on
+// the second device. Durations of operations are multiples of ten microseconds.
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr uint64_t kNumerator = 40, kDenominator = 3;  // nanoseconds a tick
+constexpr uint64_t kNumerator = 40, kDenominator = 3;  // nanoseconds per tick
 constexpr uint64_t kZero = 1'000'000;                  // the device's counter when the host's clock was 0
 constexpr uint64_t kError = 250;
 constexpr int kKernels = 100;
@@ -34,7 +34,7 @@ kymo_queue_info info_of(const char* name, uint64_t queue) {
 }
 
 void pair_clocks(kymo::QueueTrack& queue) {
-  // A moment that is a whole number of ticks on both.
+  // A time that is a whole number of ticks on both clocks.
   const uint64_t monotonic = now(CLOCK_MONOTONIC) / kNumerator * kNumerator;
   queue.clock_pair(to_device(monotonic), monotonic, now(CLOCK_REALTIME), kError);
 }
@@ -59,7 +59,7 @@ void record_all() {
     KYMO_RANGE("submit");
     for (int i = 0; i < kKernels; ++i) launch(compute, i, device_time);
   }
-  // Copies overlap, and come in the order of their launches, not of their ends.
+  // Copies overlap, and are recorded in the order of their launches, not of their ends.
   for (uint64_t i = 0; i < 10; ++i) {
     const uint64_t start = began + i * 3000;
     copy.span(kymo::Label("copy", "copy"), start, start + (i % 2 == 0 ? 4500 : 750), 0, kymo::bytes("bytes", 4096 * i));
@@ -78,7 +78,7 @@ void record_all() {
 
 void count_one(void* context) { ++*static_cast<int*>(context); }
 
-// The queue is opened once and is used in two sessions; what was asked for its times only at the end is in there too.
+// The queue is opened once and used in two sessions. Work whose times are queried only at the end is in them too.
 void record_sessions(const std::string& folder) {
   static kymo::QueueTrack queue(info_of("compute", 0));
   static uint64_t device_time = to_device(now(CLOCK_MONOTONIC));

@@ -1,9 +1,9 @@
-// A server that can be asked for a trace: one request after the other until SIGTERM, each a range that says what the
-// present trace was asked to hold besides times.
+// A server that can be asked for a trace. It handles one request after another until SIGTERM. Each is a range that says
+// what the current trace must contain besides times.
 //
 //   serves             begins each request with kymo::step()
 //   serves ranges      names its ranges "step" instead
-//   serves allocates   takes memory in each request; every tenth is never given back
+//   serves allocates   allocates memory in each request; every tenth block is never freed
 //   serves forks       has two children that serve as well
 //   serves refuses     has a client that throws when a trace begins
 #include <signal.h>
@@ -23,7 +23,7 @@ namespace {
 
 volatile sig_atomic_t told_to_stop = 0;
 
-// What is asked for, a bit each in the order of prepare()'s parameters. It comes from another thread.
+// What is requested: one bit each, in the order of prepare()'s parameters. Another thread sets it.
 std::atomic<uint64_t> asked_for{0};
 
 class Listener : public kymo::ondemand::Client {
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   const Listener listener(how == "refuses");
   for (int child = 0; how == "forks" && child < 2; ++child)
     if (fork() == 0) break;
-  alarm(300);  // should the test die
+  alarm(300);  // in case the test dies
   serve(how);
   return 0;
 }

@@ -1,7 +1,7 @@
 // Starts and stops recording from code, many times, each time into another file: sessions FOLDER COUNT.
 //
 // File i gets i + 1 times "inside" with a "nested" in it. What is recorded outside, or only half inside, belongs to no
-// file. Checks the depths that the calls return. With a third word, is killed inside the last session.
+// file. Checks the depths that the calls return. With a third argument, the program is killed inside the last session.
 #include <unistd.h>
 
 #include <csignal>
@@ -26,7 +26,7 @@ void inside(int times, int depth) {
   }
 }
 
-// One at a time, and a flight recorder is something else.
+// Only one session at a time; and dump() needs a flight recorder.
 void expect_refusals(const std::string& path) {
   int refused = 0;
   try {
@@ -61,9 +61,9 @@ int main(int argc, char** argv) {
     expect(kymo::is_recording());
     expect_refusals(folder + "/second.kymo");
     kymo::range_end(across);         // started while nothing, or another session, recorded
-    expect(kymo::range_pop() == 1);  // no beginning in the file, and no loss
+    expect(kymo::range_pop() == 1);  // its start is not in the file; this is not a loss
     if (i % 2 == 1) expect(kymo::range_pop() == 0);
-    const int depth = i % 2 == 1 ? 0 : 1;  // the calls count what is open; the file only what it has seen begin
+    const int depth = i % 2 == 1 ? 0 : 1;  // the calls count all open ranges; the file only those whose start it has
     inside(i, depth);
     std::thread([] { inside(1, 0); }).join();
     across = kymo::range_start("across");

@@ -1,8 +1,9 @@
 // Records in signal handlers: signals loop COUNTS TURNS, or signals first COUNTS.
 //
-// "loop": a timer interrupts a thread that does nothing but record. done[0] counts the handler's runs, each an
-// "in handler" with a "deeper" and a mark in it; done[1] the loop's turns, each an "outer" with an "inner" in it.
-// "first": threads whose first record is a handler's, while they are inside a call of Kymo's. done[0] counts the marks.
+// "loop": a timer interrupts a thread that only records. done[0] counts the runs of the handler, each an "in handler"
+// with a "deeper" and a mark in it. done[1] counts the turns of the loop, each an "outer" with an "inner" in it.
+// "first": threads whose first record is made by a handler, while they are inside a call of Kymo. done[0] counts the
+// marks.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -65,7 +66,7 @@ void handle_first(int) {
   handled = true;
 }
 
-// A thread that only names itself has no ring; the handler's mark gets it one, under the feet of the call.
+// A thread that only sets its name has no ring. The mark of the handler gets it one, while the call is running.
 int first() {
   install(SIGUSR1, handle_first);
   for (int i = 0; i < 300; ++i) {

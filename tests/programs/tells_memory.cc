@@ -1,6 +1,6 @@
-// Takes memory of each category and tells of it: through the C interface, and to the profiler of an engine.
+// Allocates memory of each category and reports it: through the C interface, and to the profiler of an engine.
 //
-//   tells_memory [FILE]      FILE.kymo: what the profiler writes
+//   tells_memory [FILE]      FILE.kymo: the output of the profiler
 #include <array>
 #include <string>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr std::array kNames = {"PARAMETER",  "OPTIMIZER_STATE", "INPUT",           "TEMPORARY",
                                "ACTIVATION", "GRADIENT",        "AUTOGRAD_DETAIL", "something else"};
 
-// Of the category i there are 2^i MB, so that any sum says what it is of.
+// Category i has 2^i MB, so that every sum shows its parts.
 void tell_by_category() {
   const kymo::Label label("tensor", "memory");
   for (uint64_t i = 0; i < kNames.size(); ++i) {
@@ -26,7 +26,7 @@ void tell_by_category() {
   for (uint64_t i = 0; i < kNames.size(); ++i) kymo_free(&label, nothing, std::size(nothing), 0x1000 * (i + 1));
 }
 
-// What is given back within the outermost operation is a temporary, the rest is not known.
+// Memory that is freed within the outermost operation is temporary. The category of the rest is not known.
 void tell_profiler(const std::string& file) {
   const kymo::edge::Module module;
   kymo::EdgeProfiler profiler(module, {.profile_memory = true, .kymo_file = file});

@@ -1,8 +1,9 @@
-// Threads that come and go: threads many COUNT COUNTS, threads at-once COUNT, or threads toggling COUNT FOLDER COUNTS.
+// Threads that start and end: threads many COUNT COUNTS, threads at-once COUNT, or threads toggling COUNT FOLDER
+// COUNTS.
 //
 // Each makes a "short" range with two "part" in it and a mark. "many" has a few at a time, each of which ends inside a
-// "left open"; "at-once" has all of them at the same time; "toggling" starts and stops COUNT sessions, into
-// FOLDER/i.kymo, while threads come and go. done[0] counts the "short".
+// "left open". "at-once" has all of them at the same time. "toggling" starts and stops COUNT sessions, into
+// FOLDER/i.kymo, while threads start and end. done[0] counts the "short".
 #include <unistd.h>
 
 #include <atomic>
@@ -42,7 +43,7 @@ int many(int count, kymo::e2e::Counts& counts) {
   return 0;
 }
 
-// None ends before all have recorded.
+// No thread ends before all have recorded.
 int at_once(int count) {
   std::latch all(count);
   std::vector<std::thread> threads;

@@ -1,6 +1,6 @@
-// Tries to record into the file it is told, and runs on when that does not work: tries [TRACE].
+// Tries to record into the given file, and continues if that fails: tries [TRACE].
 //
-// Says what went wrong on standard output; without TRACE, records into whatever the environment asks for.
+// Prints the error to standard output. Without TRACE, records into the file that the environment sets.
 #include <cstdio>
 #include <memory>
 

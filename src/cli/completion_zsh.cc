@@ -20,8 +20,8 @@ std::string choices_action(const std::vector<std::string>& choices) {
   return base::format("({})", base::join(choices, " "));
 }
 
-// How _arguments is told where the value of an option is: "--by=" and "-o+" may have it in the same word or in the
-// next, "--memory=-" only in the same word.
+// Tells _arguments where the value of an option is: for "--by=" and "-o+" in the same word or in the next one, for
+// "--memory=-" only in the same word.
 std::string name_and_place(const std::string& name, Takes takes) {
   if (takes == Takes::Nothing) return name;
   if (takes == Takes::MaybeValue) return name + "=-";

@@ -1,4 +1,4 @@
-// `kymo daemon`: kymod in the foreground, for a look or for a machine without systemd.
+// `kymo daemon`: kymod in the foreground, to try it out or for a machine without systemd.
 #include "daemon/daemon.h"
 
 #include "cli/commands.h"

@@ -24,7 +24,7 @@ std::string link_failure(const std::string& socket) {
 
 TEST(DaemonSocketTest, GivenSocketIsTheOnlyOne) { EXPECT_THAT(daemon_sockets("/x/y"), ElementsAre("/x/y")); }
 
-TEST(DaemonSocketTest, OwnDaemonComesBeforeTheHosts) {
+TEST(DaemonSocketTest, DaemonOfTheUserComesBeforeTheDaemonOfTheHost) {
   unsetenv("KYMO_DAEMON");
   setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
   EXPECT_THAT(daemon_sockets(""), ElementsAre("/run/user/7/kymo/kymod.sock", "/run/kymo/kymod.sock"));
@@ -48,7 +48,7 @@ TEST(DaemonSocketTest, SaysWhyThereIsNoDaemon) {
 
 TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
-  // Whoever begins to listen is who the kernel names.
+  // The kernel reports the user that called listen().
   char folder[] = "/tmp/kymo-cli-XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);
   ASSERT_EQ(chmod(folder, 01777), 0);
@@ -77,7 +77,7 @@ TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(DaemonLinkTest, SaysWhoItIsAndLearnsWhoTheDaemonIs) {
+TEST(DaemonLinkTest, SendsHelloAndReceivesWelcome) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; });
   const DaemonLink link(daemon.path());
   EXPECT_EQ(link.welcome().kymo_version, "9.9");
@@ -87,7 +87,7 @@ TEST(DaemonLinkTest, SaysWhoItIsAndLearnsWhoTheDaemonIs) {
   EXPECT_EQ(hello.pid, getpid());
 }
 
-TEST(DaemonLinkTest, AnswerInPartsIsGathered) {
+TEST(DaemonLinkTest, AnswerInPartsIsCollected) {
   TestDaemon daemon([](const auto&) {
     return TestDaemon::Replies{wire::ListReply{{{.pid = 1}}, true}, wire::Ping{7},
                                wire::ListReply{{{.pid = 2}}, false}};
@@ -98,7 +98,7 @@ TEST(DaemonLinkTest, AnswerInPartsIsGathered) {
   EXPECT_EQ(parts[1].processes[0].pid, 2);
 }
 
-TEST(DaemonLinkTest, RefusalIsAnErrorInTheDaemonsWords) {
+TEST(DaemonLinkTest, RefusalIsAnErrorWithTheTextOfTheDaemon) {
   TestDaemon daemon([](const auto&) {
     return TestDaemon::Replies{wire::Refused{wire::RefusedCode::Limit, 32, "64 triggers are enough"}};
   });
@@ -112,7 +112,7 @@ TEST(DaemonLinkTest, RefusalIsAnErrorInTheDaemonsWords) {
   EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), ConnectionLost);
 }
 
-TEST(DaemonLinkTest, WelcomeMayBeRefused) {
+TEST(DaemonLinkTest, RefusedHelloIsAnError) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; },
                     wire::Refused{wire::RefusedCode::Version, 1, "it speaks version 1, and 2 is spoken here"});
   EXPECT_THAT(link_failure(daemon.path()), HasSubstr("2 is spoken here"));
@@ -124,13 +124,13 @@ TEST(DaemonLinkTest, DaemonOfAnotherVersionIsAnError) {
             "kymod has version 1 of Kymo's protocol, but this command has version 2; update kymod");
 }
 
-TEST(DaemonLinkTest, AnotherAnswerThanAskedForIsNotTaken) {
+TEST(DaemonLinkTest, AnswerOfAnotherTypeIsAnError) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{wire::DoctorReply{}}; });
   DaemonLink link(daemon.path());
   EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), Error);
 }
 
-TEST(DaemonLinkTest, AnswerThatNeverEndsIsGivenUp) {
+TEST(DaemonLinkTest, AnswerWithoutEndIsAnError) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies(5000, wire::ListReply{{}, true}); });
   DaemonLink link(daemon.path());
   EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), Error);

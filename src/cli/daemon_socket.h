@@ -1,6 +1,6 @@
 // Finds kymod: the paths where it may listen, whether it does, and whether the listener can be trusted.
 //
-// client/connect.h connects and decides; here are the words for the user.
+// client/connect.h connects and decides; this file has the messages for the user.
 #pragma once
 
 #include <sys/types.h>

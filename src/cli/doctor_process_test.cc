@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using wire::Verdict;
 
-// A process that does nothing, with an environment of its own.
+// A process that does nothing, with its own environment.
 class Sleeper {
  public:
   explicit Sleeper(std::vector<std::string> environment) {
@@ -33,7 +33,7 @@ class Sleeper {
     char name[] = "sleep", time[] = "1000";
     char* words[] = {name, time, nullptr};
     if (posix_spawn(&pid_, "/bin/sleep", nullptr, nullptr, words, variables.data()) != 0) pid_ = -1;
-    // It runs before the kernel shows with what.
+    // The process starts before the kernel shows its environment.
     while (pid_ > 0 && !daemon::start_variable(pid_, "IS_THERE").value) std::this_thread::yield();
   }
   ~Sleeper() {
@@ -61,14 +61,14 @@ const wire::Finding* finding_named(const Findings& findings, const std::string& 
   return ::testing::AssertionSuccess();
 }
 
-TEST(DoctorProcessTest, ProcessThatIsNotThere) {
+TEST(DoctorProcessTest, MissingProcessIsReported) {
   pid_t gone = fork();
   if (gone == 0) _exit(0);
   waitpid(gone, nullptr, 0);
   EXPECT_TRUE(says(examine_process(gone, {}), "process", Verdict::Bad, "there is no process"));
 }
 
-TEST(DoctorProcessTest, VariableThatWasNotSetIsTheReason) {
+TEST(DoctorProcessTest, UnsetVariableIsReportedAsTheReason) {
   const Sleeper sleeper({"HOME=/"});
   const Findings findings = examine_process(sleeper.pid(), {});
   EXPECT_TRUE(says(findings, "process", Verdict::Good, "sleep"));
@@ -77,14 +77,14 @@ TEST(DoctorProcessTest, VariableThatWasNotSetIsTheReason) {
   EXPECT_EQ(finding_named(findings, "agent"), nullptr);
 }
 
-TEST(DoctorProcessTest, ProgramWithoutTheLibraryIsTold) {
+TEST(DoctorProcessTest, ProgramWithoutTheLibraryIsReported) {
   const Sleeper sleeper({"KYMO_DAEMON=1"});
   const Findings findings = examine_process(sleeper.pid(), {});
   EXPECT_TRUE(says(findings, "variable", Verdict::Good, "KYMO_DAEMON=1"));
   EXPECT_TRUE(says(findings, "library", Verdict::Bad, "neither libkymo_ondemand"));
 }
 
-TEST(DoctorProcessTest, ProgramThatLooksElsewhereIsTold) {
+TEST(DoctorProcessTest, ProgramThatUsesAnotherSocketIsReported) {
   const Sleeper sleeper({"KYMO_DAEMON=/elsewhere.sock"});
   EXPECT_TRUE(says(examine_process(sleeper.pid(), {{"/here.sock", geteuid()}}), "socket", Verdict::Bad,
                    "it looks at /elsewhere.sock, but the daemon is at /here.sock"));
@@ -93,7 +93,7 @@ TEST(DoctorProcessTest, ProgramThatLooksElsewhereIsTold) {
                    "the program trusts only"));
 }
 
-TEST(DoctorProcessTest, FolderThatOthersCanChangeIsTold) {
+TEST(DoctorProcessTest, FolderThatOthersCanChangeIsReported) {
   std::string folder = (std::filesystem::temp_directory_path() / "kymo-doctor-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const std::string socket = folder + "/kymod.sock";
@@ -105,13 +105,13 @@ TEST(DoctorProcessTest, FolderThatOthersCanChangeIsTold) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(DoctorProcessTest, RuntimeFolderIsTheOneOfTheProcess) {
+TEST(DoctorProcessTest, RuntimeFolderIsReadFromTheProcess) {
   const Sleeper sleeper({"KYMO_DAEMON=1", "XDG_RUNTIME_DIR=/its/own"});
   EXPECT_TRUE(says(examine_process(sleeper.pid(), {{"/its/own/kymo/kymod.sock", geteuid()}}), "socket", Verdict::Good,
                    "it looks at /its/own/kymo/kymod.sock"));
 }
 
-TEST(DoctorProcessTest, LibkinetosProgramNeedsDynolog) {
+TEST(DoctorProcessTest, ProgramWithLibkinetoNeedsDynolog) {
   const Sleeper sleeper({"KINETO_USE_DAEMON=1", "KINETO_IPC_SOCKET_DIR=/nowhere", "SLURM_JOB_ID=77"});
   const Findings findings = examine_process(sleeper.pid(), {});
   EXPECT_TRUE(says(findings, "variable", Verdict::Good, "KINETO_USE_DAEMON"));
@@ -119,12 +119,12 @@ TEST(DoctorProcessTest, LibkinetosProgramNeedsDynolog) {
   EXPECT_TRUE(says(findings, "job", Verdict::Good, "--job 77 finds it"));
 }
 
-TEST(DoctorProcessTest, RecordingThatRunsAlreadyIsTold) {
+TEST(DoctorProcessTest, RunningRecordingIsReported) {
   const Sleeper sleeper({"KYMO_DAEMON=1", "KYMO_TRACE=/tmp/x.kymo"});
   EXPECT_TRUE(says(examine_process(sleeper.pid(), {}), "recording", Verdict::Doubtful, "/tmp/x.kymo"));
 }
 
-TEST(DoctorProcessTest, StoppedProcessAnswersNobody) {
+TEST(DoctorProcessTest, StoppedProcessIsReported) {
   const Sleeper sleeper({});
   kill(sleeper.pid(), SIGSTOP);
   int status = 0;
@@ -133,7 +133,7 @@ TEST(DoctorProcessTest, StoppedProcessAnswersNobody) {
   EXPECT_TRUE(says(examine_process(sleeper.pid(), {}), "process", Verdict::Bad, "is stopped"));
 }
 
-TEST(DoctorProcessTest, StrangersProcessIsTheStrangers) {
+TEST(DoctorProcessTest, ProcessOfAnotherUserIsReported) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
   const Sleeper sleeper({});
   const pid_t stranger = fork();
@@ -160,12 +160,12 @@ TEST(ProcessViewTest, AgentIsFoundByItsThread) {
   agent.join();
 }
 
-TEST(ProcessViewTest, FileIsTheSameOneWhereTheRootIs) {
+TEST(ProcessViewTest, FileIsTheSameInTheSameRoot) {
   EXPECT_EQ(sees_same_file(getpid(), "/proc/self/exe"), true);
   EXPECT_EQ(sees_same_file(getpid(), "/nowhere"), std::nullopt);
 }
 
-TEST(ProcessViewTest, OwnProcessesHoldThisOne) { EXPECT_THAT(own_processes(), ::testing::Contains(getpid())); }
+TEST(ProcessViewTest, OwnProcessesIncludeThisProcess) { EXPECT_THAT(own_processes(), ::testing::Contains(getpid())); }
 
 }  // namespace
 }  // namespace kymo::cli

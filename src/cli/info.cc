@@ -87,7 +87,7 @@ std::string window_of(const ProcessSummary& process) {
                       duration_text(to_ns - std::min(from_ns, to_ns)));
 }
 
-// What is known of a process, as labels and values.
+// What is known about a process, as labels and values.
 std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& process) {
   const trace::Origin& origin = process.origin;
   std::vector<std::pair<std::string, std::string>> facts = {

@@ -37,13 +37,13 @@ std::string shown(const Ledger& ledger) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(LedgerTest, AnEmptyLedgerSaysNothing) {
+TEST(LedgerTest, EmptyLedgerPrintsNothing) {
   const Ledger ledger(analyze::Summary{});
   EXPECT_TRUE(ledger.empty());
   EXPECT_EQ(shown(ledger), "");
 }
 
-TEST(LedgerTest, ALossIsTold) {
+TEST(LedgerTest, LossIsPrinted) {
   const Ledger ledger(summary_with(loss_of(trace::LossCause::RingFull, 1'024)));
   EXPECT_FALSE(ledger.empty());
   EXPECT_EQ(shown(ledger),
@@ -51,13 +51,13 @@ TEST(LedgerTest, ALossIsTold) {
             "between +1.20 s and +1.35 s\n");
 }
 
-TEST(LedgerTest, TheProcessIsNamedWhereThereAreSeveral) {
+TEST(LedgerTest, ProcessIsNamedIfThereAreSeveral) {
   analyze::Summary summary = summary_with(loss_of(trace::LossCause::UnmatchedPop, 1));
   summary.processes.resize(2);
   EXPECT_THAT(shown(Ledger(summary)), HasSubstr("1 pop on thread 'worker' of process 42 without a push"));
 }
 
-TEST(LedgerTest, AMomentWithoutAClockIsLeftOut) {
+TEST(LedgerTest, UnknownTimeIsOmitted) {
   analyze::LossSummary loss = loss_of(trace::LossCause::Clock, 2);
   loss.first_realtime_ns = loss.last_realtime_ns = 0;
   loss.detail = "device \x1b[0m";
@@ -88,24 +88,24 @@ TEST(LedgerTest, LossesOfOneCauseAndProcessAreOneLine) {
   EXPECT_EQ(ledger.count(trace::LossCause::RingFull), 1001u);
 }
 
-TEST(LedgerTest, AQueueIsCalledOne) {
+TEST(LedgerTest, DeviceQueueIsCalledQueue) {
   analyze::LossSummary loss = loss_of(trace::LossCause::RingFull, 1);
   loss.track_kind = trace::TrackKind::DeviceQueue;
   EXPECT_THAT(shown(Ledger(summary_with(loss))), HasSubstr("1 event on queue 'worker' because"));
 }
 
-TEST(LedgerTest, ACauseOfANewerVersionIsStillTold) {
+TEST(LedgerTest, CauseOfANewerVersionIsStillPrinted) {
   EXPECT_THAT(shown(Ledger(summary_with(loss_of(trace::LossCause{999}, 3)))),
               HasSubstr("3 events on thread 'worker' for a reason this version does not know"));
 }
 
-TEST(LedgerTest, DamageIsTold) {
+TEST(LedgerTest, DamageIsPrinted) {
   analyze::Summary summary;
   summary.problems = {{4'096, 120, "120 bytes at 4096 are damaged"}};
   EXPECT_EQ(shown(Ledger(summary)), "damaged: 120 bytes at 4096 are damaged\n");
 }
 
-TEST(LedgerTest, ALongLedgerIsCutAndSaysSo) {
+TEST(LedgerTest, LongLedgerIsTruncatedWithANote) {
   analyze::Summary summary;
   summary.problems.assign(30, {0, 1, "torn"});
   const std::string text = shown(Ledger(summary));
@@ -113,7 +113,7 @@ TEST(LedgerTest, ALongLedgerIsCutAndSaysSo) {
   EXPECT_THAT(text, HasSubstr("… and 11 more"));
 }
 
-TEST(LedgerTest, JsonHasTheNumbersAndTheWords) {
+TEST(LedgerTest, JsonHasTheFieldsOfALoss) {
   base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   Ledger(summary_with(loss_of(trace::LossCause::RingFull, 7))).write(json);

@@ -58,35 +58,35 @@ class ProgramTest : public ::testing::Test {
   sigset_t no_signals_;
 };
 
-TEST_F(ProgramTest, TheExitCodeComesThrough) {
+TEST_F(ProgramTest, ExitCodeIsReturned) {
   Program program = start({"sh", "-c", "exit 7"});
   EXPECT_EQ(wait_for(program).exit_code(), 7);
-  EXPECT_EQ(wait_for(program).exit_code(), 7);  // as often as one asks
+  EXPECT_EQ(wait_for(program).exit_code(), 7);  // the same on every call
 }
 
-TEST_F(ProgramTest, ADeathBySignalIs128AndTheSignal) {
+TEST_F(ProgramTest, ExitCodeAfterASignalIs128PlusTheSignal) {
   Program program = start({"sh", "-c", "kill -9 $$"});
   const Ending ending = wait_for(program);
   EXPECT_EQ(ending.signal, SIGKILL);
   EXPECT_EQ(ending.exit_code(), 137);
-  program.signal(SIGTERM);  // too late: of no effect
+  program.signal(SIGTERM);  // too late: no effect
 }
 
-TEST_F(ProgramTest, AdditionsReplaceWhatTheEnvironmentHad) {
+TEST_F(ProgramTest, AdditionsReplaceExistingVariables) {
   ::setenv("KYMO_PROGRAM_TEST", "old", 1);
   Program program = start({"sh", "-c", "test \"$KYMO_PROGRAM_TEST\" = new"}, {{"KYMO_PROGRAM_TEST", "new"}});
   EXPECT_EQ(wait_for(program).exit_code(), 0);
   ::unsetenv("KYMO_PROGRAM_TEST");
 }
 
-TEST_F(ProgramTest, SignalsReachIt) {
+TEST_F(ProgramTest, SignalsReachTheProgram) {
   Program program = start({"sleep", "60"});
   EXPECT_EQ(program.ended(), std::nullopt);
   program.signal(SIGTERM);
   EXPECT_EQ(wait_for(program).signal, SIGTERM);
 }
 
-TEST_F(ProgramTest, WhatIsNotThereIs127) {
+TEST_F(ProgramTest, MissingProgramGives127) {
   EXPECT_EQ(exit_code_of_failure([] { find_program("no-such-program-anywhere"); },
                                  "cannot run 'no-such-program-anywhere': No such file or directory"),
             127);
@@ -94,18 +94,18 @@ TEST_F(ProgramTest, WhatIsNotThereIs127) {
   EXPECT_EQ(exit_code_of_failure([] { find_program(""); }, "cannot run ''"), 127);
 }
 
-TEST_F(ProgramTest, WhatCannotBeRunIs126) {
+TEST_F(ProgramTest, ProgramThatCannotBeRunGives126) {
   const std::string plain = script("plain", "text", false);
   EXPECT_EQ(exit_code_of_failure([&] { find_program(plain); }, "Permission denied"), 126);
   EXPECT_EQ(exit_code_of_failure([&] { find_program(folder_.string()); }, "Permission denied"), 126);
 }
 
-TEST_F(ProgramTest, AScriptWithoutAFirstLineIsTheShells) {
+TEST_F(ProgramTest, ScriptWithoutAnInterpreterLineRunsInTheShell) {
   Program program = start({script("bare", "exit $1\n"), "5"});
   EXPECT_EQ(wait_for(program).exit_code(), 5);
 }
 
-TEST_F(ProgramTest, AMissingInterpreterIsNamedAsTheReason) {
+TEST_F(ProgramTest, MissingInterpreterIsReportedAsTheReason) {
   const std::string orphan = script("orphan", "#!/no/such/interpreter\n");
   EXPECT_EQ(exit_code_of_failure([&] { start({orphan}); }, "its interpreter is not found"), 127);
 }

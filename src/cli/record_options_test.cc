@@ -20,7 +20,7 @@ TEST(RecordOptionsTest, TheProgramFollowsTheDashes) {
   EXPECT_FALSE(options->json);
 }
 
-TEST(RecordOptionsTest, WithoutDashesItBeginsWithTheFirstWordThatIsNoOption) {
+TEST(RecordOptionsTest, WithoutDashesTheProgramIsTheFirstWordThatIsNotAnOption) {
   const auto options = read_record_options({"--quiet", "stats", "--help", "--", "-o"});
   EXPECT_THAT(options->program, ElementsAre("stats", "--help", "--", "-o"));
   EXPECT_TRUE(options->quiet);
@@ -30,14 +30,14 @@ TEST(RecordOptionsTest, TheFileIsNamedAfterTheProgram) {
   EXPECT_EQ(read_record_options({"--", "bin/train"})->output, "train.kymo");
 }
 
-TEST(RecordOptionsTest, PoliciesAndSizes) {
+TEST(RecordOptionsTest, PolicyAndRingSizeAreRead) {
   const auto options = read_record_options({"--policy", "drop", "--ring-size", "1MB", "--", "x"});
   EXPECT_EQ(options->session.policy, Policy::Drop);
   EXPECT_EQ(options->session.ring_bytes, 1u << 20);  // rounded up
   EXPECT_FALSE(options->flight);
 }
 
-TEST(RecordOptionsTest, TheHeapIsRecordedWholeOrByASample) {
+TEST(RecordOptionsTest, HeapIsRecordedCompletelyOrSampled) {
   EXPECT_EQ(read_record_options({"--", "x"})->memory, "");
   const auto all = read_record_options({"--memory", "x", "--memory=y"});
   EXPECT_EQ(all->memory, "all");
@@ -55,7 +55,7 @@ TEST(RecordOptionsTest, TheHeapIsRecordedWholeOrByASample) {
       ThrowsMessage<options::UsageError>(HasSubstr("'off'")));
 }
 
-TEST(RecordOptionsTest, AFlightMayHaveATimeAndASize) {
+TEST(RecordOptionsTest, FlightCanHaveATimeAndASize) {
   const auto options = read_record_options({"--flight", "30s", "--flight", "64MB", "./server", "x"});
   EXPECT_TRUE(options->flight);
   EXPECT_DOUBLE_EQ(options->session.flight_seconds, 30);
@@ -63,7 +63,7 @@ TEST(RecordOptionsTest, AFlightMayHaveATimeAndASize) {
   EXPECT_THAT(options->program, ElementsAre("./server", "x"));
 }
 
-TEST(RecordOptionsTest, WhatIsWrongIsNamed) {
+TEST(RecordOptionsTest, ErrorsNameTheWrongOption) {
   EXPECT_THAT([] { read_record_options({}); },
               ThrowsMessage<options::UsageError>("no program given. Usage: kymo record [options] -- PROGRAM [args]"));
   EXPECT_THAT([] { read_record_options({"--"}); },

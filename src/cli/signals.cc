@@ -29,7 +29,7 @@ std::optional<SignalInbox::Message> SignalInbox::wait(std::chrono::milliseconds 
   const timespec timeout{seconds.count(), std::chrono::nanoseconds(limit - seconds).count()};
   siginfo_t info{};
   const int signal = ::sigtimedwait(&awaited_, &info, &timeout);
-  if (signal < 0) return std::nullopt;  // in time none came, or a signal not awaited interrupted: the caller comes back
+  if (signal < 0) return std::nullopt;  // timeout, or interrupted by another signal: the caller calls again
   return Message{signal, info.si_code <= 0};
 }
 

@@ -1,6 +1,6 @@
 // Signals as messages: blocked on the calling thread and those it starts later, and read one at a time.
 //
-// Nothing runs in a handler, so whatever a signal makes kymo do is ordinary code.
+// Nothing runs in a signal handler, so the reaction to a signal is ordinary code.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@ namespace kymo::cli {
 class SignalInbox {
  public:
   explicit SignalInbox(std::initializer_list<int> signals);
-  ~SignalInbox();  // puts the mask back; what was not read by then is dropped
+  ~SignalInbox();  // restores the mask; signals that were not read are dropped
   SignalInbox(const SignalInbox&) = delete;
   SignalInbox& operator=(const SignalInbox&) = delete;
 
   struct Message {
     int signal = 0;
-    bool from_process = false;  // sent by kill(); false: by the kernel, Ctrl-C on the terminal say
+    bool from_process = false;  // sent by kill(); false: by the kernel, for example Ctrl-C on the terminal
   };
   // The next signal, or nothing if none arrives in time.
   std::optional<Message> wait(std::chrono::milliseconds limit);

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SignalsTest, ASignalIsReadInsteadOfKilling) {
+TEST(SignalsTest, SignalIsReadAndDoesNotKill) {
   SignalInbox inbox({SIGUSR1, SIGTERM});
   ::kill(::getpid(), SIGTERM);
   const auto message = inbox.wait(1000ms);
@@ -18,12 +18,12 @@ TEST(SignalsTest, ASignalIsReadInsteadOfKilling) {
   EXPECT_TRUE(message->from_process);
 }
 
-TEST(SignalsTest, WithoutASignalTheWaitEnds) {
+TEST(SignalsTest, WaitTimesOutWithoutASignal) {
   SignalInbox inbox({SIGUSR1});
   EXPECT_FALSE(inbox.wait(1ms).has_value());
 }
 
-TEST(SignalsTest, TheMaskIsPutBackAndProgramsGetTheOriginalOne) {
+TEST(SignalsTest, MaskIsRestoredAndProgramsGetTheOriginalMask) {
   sigset_t mask;
   {
     SignalInbox inbox({SIGUSR1});

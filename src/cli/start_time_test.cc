@@ -23,12 +23,12 @@ class StartTimeTest : public ::testing::Test {
   }
 };
 
-TEST_F(StartTimeTest, PlusIsFromNow) {
+TEST_F(StartTimeTest, PlusIsRelativeToNow) {
   EXPECT_EQ(parse_start_time("+10s", kStartNow), kStartNow + 10 * kStartSecond);
   EXPECT_EQ(parse_start_time("+250ms", kStartNow), kStartNow + kStartSecond / 4);
 }
 
-TEST_F(StartTimeTest, TimeOfTodayIsLocal) {
+TEST_F(StartTimeTest, TimeWithoutADateIsTodayInLocalTime) {
   EXPECT_EQ(parse_start_time("14:30", kStartNow), kStartNow + 1800 * kStartSecond);
   EXPECT_EQ(parse_start_time("14:00:05.25", kStartNow), kStartNow + 5 * kStartSecond + kStartSecond / 4);
   set_zone("XYZ-2");  // two hours before: it is 16:00
@@ -36,12 +36,12 @@ TEST_F(StartTimeTest, TimeOfTodayIsLocal) {
   EXPECT_EQ(parse_start_time("14:30Z", kStartNow), kStartNow + 1800 * kStartSecond);
 }
 
-TEST_F(StartTimeTest, DateMayStandBefore) {
+TEST_F(StartTimeTest, DateCanPrecedeTheTime) {
   EXPECT_EQ(parse_start_time("2026-02-01 14:00", kStartNow), kStartNow + 86'400 * kStartSecond);
   EXPECT_EQ(parse_start_time("2026-02-01T14:00:00Z", kStartNow), kStartNow + 86'400 * kStartSecond);
 }
 
-TEST_F(StartTimeTest, UnixTimeHasAnAt) {
+TEST_F(StartTimeTest, UnixTimeStartsWithAnAtSign) {
   EXPECT_EQ(parse_start_time("@1769868001.5", kStartNow), kStartNow + kStartSecond * 3 / 2);
 }
 

@@ -215,7 +215,7 @@ std::string as_json(Statistics statistics, const Options& options, const Ledger&
   }
   json.end_array();
   json.field("unfinished", statistics.unfinished);
-  // Some of those that the recorder has counted as lost are in the trace, others are not.
+  // Some of the ends that the recorder counted as lost are in the trace, others are not.
   json.field("unmatched_ends", std::max(statistics.unmatched_ends, ledger.count(trace::LossCause::UnknownRange)));
   json.field("other_points", statistics.other_points);
   ledger.write(json);

@@ -79,7 +79,7 @@ void say(std::string_view line) { say_with("kymo:", line); }
 
 namespace {
 
-// Errors name files, whose names may hold anything; lines stay lines.
+// Errors contain file names, which may contain any character. Line breaks in `text` are kept.
 std::string printable_lines(std::string_view text) {
   std::string result;
   while (true) {

@@ -1,7 +1,7 @@
-// Where a command's words go, and what may be done there.
+// The output of a command, and what the terminal supports.
 //
-// Results go to standard output, everything said about them to standard error. Colours, cut names and moving lines are
-// for terminals only; into a pipe or a file goes plain, whole text. NO_COLOR in the environment turns colours off.
+// Results go to standard output, messages about them to standard error. Colours, truncated names and status lines are
+// for terminals only; a pipe or a file gets plain, complete text. NO_COLOR in the environment turns colours off.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ enum class Stream { Output = 1, Error = 2 };  // the file descriptors
 
 bool is_terminal(Stream stream);
 
-// Columns, where it is a terminal: COLUMNS in the environment, or what the terminal says.
+// The number of columns if it is a terminal: COLUMNS in the environment, or what the terminal reports.
 std::optional<size_t> terminal_width(Stream stream);
 
-// `text` as it should look on `stream`: unchanged where there are no colours.
+// `text` for `stream`: unchanged if there are no colours.
 enum class Colour { Bold, Dim, Red, Yellow, Green };
 std::string coloured(std::string_view text, Colour colour, Stream stream);
 
@@ -32,13 +32,13 @@ using base::print;  // to standard output
 
 // Writes "kymo: `line`" to standard error; never fails.
 void say(std::string_view line);
-void say_error(std::string_view line);    // the same in red, for what ends the command
-void say_warning(std::string_view line);  // the same in yellow, for what does not
+void say_error(std::string_view line);    // the same in red, for errors that end the command
+void say_warning(std::string_view line);  // the same in yellow, for problems that do not end it
 
 // Writes to standard error as it is; never fails.
 void print_error(std::string_view text);
 
-// A line on standard error that is overwritten by the next: of no effect where that is not a terminal.
+// A line on standard error that the next one overwrites. Has no effect if it is not a terminal.
 class StatusLine {
  public:
   explicit StatusLine(bool wanted) : shown_(wanted && is_terminal(Stream::Error)) {}

@@ -1,4 +1,4 @@
-// A daemon for tests of commands: listens at a real socket and answers as the test says.
+// A daemon for tests of commands: listens at a real socket and gives the answers of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ class TestDaemon {
   using Replies = std::vector<wire::Message>;  // with the request's serial
   using Answer = std::function<Replies(const wire::Message&)>;
 
-  // Hello is answered by `welcome`, everything else by `answer`; after a Refused the connection ends. One connection
-  // after the other, each until its peer leaves.
+  // Hello is answered by `welcome`, everything else by `answer`; after a Refused the connection ends. Serves one
+  // connection at a time, until its peer disconnects.
   explicit TestDaemon(Answer answer, wire::Message welcome = wire::Welcome{.daemon_pid = 1, .kymo_version = "9.9"})
       : answer_(std::move(answer)), welcome_(std::move(welcome)) {
     std::string name = (std::filesystem::temp_directory_path() / "kymo-cli-XXXXXX").string();

@@ -20,7 +20,7 @@ std::string trigger_problem(const Arguments& arguments) {
   return "";
 }
 
-TEST(TriggerOptionsTest, OneSecondOfAllUnlessSaid) {
+TEST(TriggerOptionsTest, DefaultDurationIsOneSecond) {
   const auto options = triggered({"--all"});
   EXPECT_EQ(options.trigger.options.duration_ns, 1'000'000'000u);
   EXPECT_EQ(options.trigger.selection, wire::Selection{});
@@ -29,7 +29,7 @@ TEST(TriggerOptionsTest, OneSecondOfAllUnlessSaid) {
   EXPECT_TRUE(options.trigger.follow);
 }
 
-TEST(TriggerOptionsTest, ProcessesAreNamedInManyWays) {
+TEST(TriggerOptionsTest, ProcessesAreSelectedByPidNameAndJob) {
   const auto selection =
       triggered({"--pid", "7", "--pid", "8", "--name", "train", "--job", "j1", "--limit", "3"}).trigger;
   EXPECT_EQ(selection.selection, (wire::Selection{{7, 8}, {"train"}, "j1"}));
@@ -47,7 +47,7 @@ TEST(TriggerOptionsTest, WindowIsADurationOrIterationsOrThePast) {
   EXPECT_EQ(triggered({"--all", "--start-at", "+2s"}).trigger.options.start_at_ns, kTriggerNow + 2'000'000'000);
 }
 
-TEST(TriggerOptionsTest, FlagsAddUp) {
+TEST(TriggerOptionsTest, FlagsAreCombined) {
   EXPECT_EQ(triggered({"--all", "--shapes", "--stack"}).trigger.options.flags, wire::kWithShapes | wire::kWithStack);
   EXPECT_EQ(triggered({"--all", "--memory", "--flops", "--modules"}).trigger.options.flags,
             wire::kWithMemory | wire::kWithFlops | wire::kWithModules);
@@ -55,7 +55,7 @@ TEST(TriggerOptionsTest, FlagsAddUp) {
   EXPECT_EQ(triggered({"--all", "--memory-profile"}).trigger.kind, wire::RequestKind::Memory);
 }
 
-TEST(TriggerOptionsTest, NonsenseIsSaid) {
+TEST(TriggerOptionsTest, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(trigger_problem({}), "no processes given; use --pid, --name, --job or --all");
   EXPECT_EQ(trigger_problem({"--all", "--pid", "7"}), "--all cannot be used with --pid, --name or --job");
   EXPECT_EQ(trigger_problem({"--pid", "0"}), "--pid: '0' is not a process id; give a number, such as 4711");
@@ -82,7 +82,7 @@ TEST(TriggerOptionsTest, NonsenseIsSaid) {
             ".perfetto-trace, .csv");
 }
 
-TEST(TriggerOptionsTest, EndingIsTheFormat) {
+TEST(TriggerOptionsTest, FileExtensionSelectsTheFormat) {
   EXPECT_EQ(format_of_output("a.kymo", wire::RequestKind::Trace), TraceFormat::Kymo);
   EXPECT_EQ(format_of_output("a.json.gz", wire::RequestKind::Trace), TraceFormat::KinetoJson);
   EXPECT_EQ(format_of_output("a.perfetto-trace", wire::RequestKind::Trace), TraceFormat::Perfetto);
@@ -91,7 +91,7 @@ TEST(TriggerOptionsTest, EndingIsTheFormat) {
   EXPECT_THROW(format_of_output("a.pickle", wire::RequestKind::Trace), InvalidArgument);
 }
 
-TEST(TriggerOptionsTest, OutputIsSeenFromThePresentFolder) {
+TEST(TriggerOptionsTest, RelativeOutputStartsAtTheCurrentFolder) {
   TriggerOptions options;
   EXPECT_EQ(output_pattern(options, "/home/a", {}), "/home/a/{name}-{pid}-{time}.kymo");
   EXPECT_EQ(output_pattern(options, "/odd{x}", {}), "/odd{{x}}/{name}-{pid}-{time}.kymo");
@@ -103,7 +103,7 @@ TEST(TriggerOptionsTest, OutputIsSeenFromThePresentFolder) {
   EXPECT_EQ(output_pattern(options, "/home/a", {}), "/data/{pid}.json");
 }
 
-TEST(TriggerOptionsTest, UnaskedOutputLiesInAnAllowedFolder) {
+TEST(TriggerOptionsTest, DefaultOutputIsInAnAllowedFolder) {
   const TriggerOptions options;
   EXPECT_EQ(output_pattern(options, "/home/a", {"/data", "/home"}), "/home/a/{name}-{pid}-{time}.kymo");
   EXPECT_EQ(output_pattern(options, "/homes", {"/data", "/home"}), "/data/{name}-{pid}-{time}.kymo");

@@ -38,7 +38,7 @@ class TriggerProgress {
   bool is_over() const;   // it has ended in every process, with success or not
   bool all_good() const;  // … and has written its trace
 
-  // "████░░░░ 50 %  recording, 1 of 3 done", at `now_ns` of CLOCK_REALTIME; of narrow terminals, only the words.
+  // "████░░░░ 50 %  recording, 1 of 3 done", at `now_ns` of CLOCK_REALTIME; on narrow terminals, only the text.
   std::string bar(uint64_t now_ns, std::optional<size_t> columns = std::nullopt) const;
 
   // A line for each process.

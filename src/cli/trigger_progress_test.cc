@@ -32,7 +32,7 @@ TEST(TriggerProgressTest, OverWhenEveryProcessHasEnded) {
   EXPECT_TRUE(progress.all_good());
 }
 
-TEST(TriggerProgressTest, OneThatFailedIsNotAllGood) {
+TEST(TriggerProgressTest, BusyProcessIsNotSuccess) {
   TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Finished), 1);
   progress.take(update_of(78, RequestState::Busy, 0), 1);
@@ -40,7 +40,7 @@ TEST(TriggerProgressTest, OneThatFailedIsNotAllGood) {
   EXPECT_FALSE(progress.all_good());
 }
 
-TEST(TriggerProgressTest, BarFollowsTheClockWhereProcessesSayNothing) {
+TEST(TriggerProgressTest, BarFollowsTheClockIfProcessesReportNoProgress) {
   TriggerProgress progress({.duration_ns = 10 * kProgressSecond}, two_targets());
   EXPECT_EQ(progress.bar(0), "░░░░░░░░░░░░░░░░░░░░   0 %  queued, 0 of 2 done");
   progress.take(update_of(77, RequestState::Recording), 100 * kProgressSecond);
@@ -51,12 +51,12 @@ TEST(TriggerProgressTest, BarFollowsTheClockWhereProcessesSayNothing) {
   EXPECT_EQ(progress.bar(111 * kProgressSecond), "███████████████████░  95 %  writing, 1 of 2 done");
 }
 
-TEST(TriggerProgressTest, NarrowTerminalHasTheWordsAlone) {
+TEST(TriggerProgressTest, NarrowTerminalShowsOnlyTheText) {
   const TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
   EXPECT_EQ(progress.bar(0, 40), "   0 %  queued, 0 of 2 done");
 }
 
-TEST(TriggerProgressTest, BarCountsDownToAStartThatWasAskedFor) {
+TEST(TriggerProgressTest, BarCountsDownToTheRequestedStart) {
   TriggerProgress progress({.start_at_ns = 100 * kProgressSecond, .duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Waiting), 90 * kProgressSecond);
   progress.take(update_of(78, RequestState::Waiting), 90 * kProgressSecond);
@@ -80,14 +80,14 @@ TEST(TriggerProgressTest, TableHasALineForEachProcess) {
             " 78  failed                                   the disk is full\\n\\x1b[31m\n");
 }
 
-TEST(TriggerProgressTest, ProcessesAreInTheOrderOfTheirNumbers) {
+TEST(TriggerProgressTest, ProcessesAreSortedByPid) {
   const TriggerProgress progress({},
                                  {{5, {{78, 9, RequestState::Queued, "", ""}, {7, 9, RequestState::Queued, "", ""}}}});
   ASSERT_EQ(progress.targets().size(), 2u);
   EXPECT_EQ(progress.targets()[0].pid, 7);
 }
 
-TEST(TriggerProgressTest, TraceThatIsShorterThanAskedForSaysWhyBesideItsFile) {
+TEST(TriggerProgressTest, TableShowsWhyATraceIsShorterThanRequested) {
   TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
   auto written = update_of(77, RequestState::Finished);
   written.error = "the program ended";
@@ -95,7 +95,7 @@ TEST(TriggerProgressTest, TraceThatIsShorterThanAskedForSaysWhyBesideItsFile) {
   EXPECT_THAT(progress.table(), HasSubstr("/tmp/a-77.kymo (the program ended)\n"));
 }
 
-TEST(TriggerProgressTest, WhatNobodyCountedIsNoNumber) {
+TEST(TriggerProgressTest, UnknownCountsAreShownAsADashOrNull) {
   TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
   auto written = update_of(77, RequestState::Finished);
   written.events = written.losses = wire::kUnknownCount;
@@ -108,7 +108,7 @@ TEST(TriggerProgressTest, WhatNobodyCountedIsNoNumber) {
   EXPECT_THAT(json.text(), HasSubstr(R"("events": null, "lost": null)"));
 }
 
-TEST(TriggerProgressTest, UpdatesOfOthersAreDropped) {
+TEST(TriggerProgressTest, UpdatesOfOtherTriggersAndProcessesAreDropped) {
   TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
   auto foreign = update_of(77, RequestState::Finished, 0);
   foreign.trigger_id = 6;
@@ -119,7 +119,7 @@ TEST(TriggerProgressTest, UpdatesOfOthersAreDropped) {
   EXPECT_THAT(progress.bar(1), HasSubstr("0 of 2"));
 }
 
-TEST(TriggerProgressTest, JsonHasWhatTheTableHas) {
+TEST(TriggerProgressTest, JsonHasTheContentOfTheTable) {
   TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Finished), 1);
   base::JsonWriter json(base::JsonWriter::Layout::OneLine);

@@ -11,7 +11,7 @@ namespace kymo::cli {
 
 std::string count_text(uint64_t count);  // 1,234,567
 
-// "1 event", "1,024 events". Where the plural is not an s away, give it.
+// "1 event", "1,024 events". Pass the plural if it is not formed with an s.
 std::string count_of(uint64_t count, std::string_view one, std::string_view many = {});
 
 std::string bytes_text(uint64_t bytes);       // 812 B, 1.2 MB, 128 GB

@@ -44,13 +44,13 @@ TEST(UnitsTest, DurationsKeepThreeDigitsAndNeverShowAThousandOfAUnit) {
   EXPECT_EQ(duration_text(7'380'000'000'000), "2 h 03 min");
 }
 
-TEST(UnitsTest, OffsetsCarryTheirSign) {
+TEST(UnitsTest, OffsetsHaveASign) {
   EXPECT_EQ(offset_text(1'200'000'000), "+1.20 s");
   EXPECT_EQ(offset_text(-500), "-500 ns");
   EXPECT_EQ(offset_text(0), "+0 ns");
 }
 
-TEST(UnitsTest, CounterValuesAreWholeWhereTheyAre) {
+TEST(UnitsTest, WholeCounterValuesHaveNoFraction) {
   EXPECT_EQ(number_text(1'048'576), "1,048,576");
   EXPECT_EQ(number_text(-12), "-12");
   EXPECT_EQ(number_text(0.25), "0.25");

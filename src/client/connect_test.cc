@@ -26,7 +26,7 @@ class ConnectTest : public ::testing::Test {
   }
   ~ConnectTest() override { std::filesystem::remove_all(folder); }
 
-  // A socket at `path`, as a daemon has it.
+  // A socket at `path`, like that of a daemon.
   base::FileDescriptor bind_there(bool listens) const {
     base::FileDescriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
@@ -51,7 +51,7 @@ TEST_F(ConnectTest, ADaemonOfThisUserIsTrusted) {
   EXPECT_TRUE(connection.socket);
 }
 
-TEST_F(ConnectTest, WhatIsNotADaemonHasAStateOfItsOwn) {
+TEST_F(ConnectTest, EachFailureHasItsOwnState) {
   EXPECT_EQ(state(), State::NotThere);
   { const auto bound = bind_there(false); }
   EXPECT_EQ(state(), State::Refused);

@@ -93,8 +93,7 @@ bool Connection::may_send_another() {
 void Connection::send(const wire::Message& message, uint32_t serial) {
   if (is_closed_) return;
   auto packet = wire::message_packet(message, serial);
-  if (!packet)
-    return;  // too large for a message: the sender of it checks that first, and it is not the fault of the peer
+  if (!packet) return;  // too large for a message: callers check that first, and it is not the fault of the peer
   if (waiting_.empty()) {
     const ssize_t sent = ::send(socket_.get(), packet->data(), packet->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return;

@@ -40,7 +40,7 @@ std::string read_token(const std::string& path) {
   return token;
 }
 
-// Takes the same time wherever the texts differ.
+// Takes the same time no matter where the texts differ.
 bool is_same_token(std::string_view one, std::string_view other) {
   if (one.size() != other.size()) return false;
   unsigned char differs = 0;

@@ -1,5 +1,5 @@
-// Every datagram and every call that ends the daemon in whose place this one stands, or makes it deaf: this one lives
-// on and serves everybody else.
+// Datagrams and calls that crash dynolog, or make it stop answering. kymod replaces dynolog: it must survive all of
+// them and continue to serve other peers.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,7 +65,7 @@ TEST_F(DynologHostileTest, ADatagramFromASocketWithoutANameIsIgnored) {
   EXPECT_TRUE(testing::wait_until([&] { return daemon->log().find("no name") != std::string::npos; }));
 }
 
-TEST_F(DynologHostileTest, LengthsAndCountsThatLieAreIgnored) {
+TEST_F(DynologHostileTest, DatagramsWithWrongLengthsOrCountsAreIgnored) {
   TestKineto liar;
   liar.send_bytes(with(good(), 0, uint64_t{1} << 62));
   liar.send_bytes(with(good(), wire::kFabricHeaderBytes + 4, static_cast<uint32_t>(-5)));
@@ -80,7 +80,7 @@ TEST_F(DynologHostileTest, LengthsAndCountsThatLieAreIgnored) {
   EXPECT_EQ(liar.poll(), "");
 }
 
-TEST_F(DynologHostileTest, DatagramsOfARealProgramWithOthersPidsAreIgnored) {
+TEST_F(DynologHostileTest, RealDatagramsWithThePidOfAnotherProcessAreIgnored) {
   std::ifstream file(kymo::base::in_tree("tests/data/kineto/ondemand-datagrams.txt"));
   TestKineto replay;
   int replayed = 0;
@@ -99,10 +99,10 @@ TEST_F(DynologHostileTest, AFloodOfDatagramsDoesNotFillTheLog) {
   for (int i = 0; i < 3000; ++i) flood.send_bytes(with(good(), 0, uint64_t{1} << 62));
   flood.receive(100);
   EXPECT_LT(daemon->log().size(), 8192u);
-  sleep(1);  // the user's allowance comes back
+  sleep(1);  // until the user's rate limit allows datagrams again
 }
 
-TEST_F(DynologHostileTest, ALinkInPlaceOfASocketLeadsToNobodyElse) {
+TEST_F(DynologHostileTest, NoReplyIsSentThroughALinkToTheSocketOfAnotherUser) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
   chmod(folder->path().c_str(), 0777);
   const std::string own = folder->file("own"), victims = folder->file("victim");
@@ -126,7 +126,7 @@ TEST_F(DynologHostileTest, ALinkInPlaceOfASocketLeadsToNobodyElse) {
         sendto(socket.get(), datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr*>(&address->address),
                address->length);
         unlink(own.c_str());
-        link(victims.c_str(), own.c_str());  // not even without a link
+        link(victims.c_str(), own.c_str());  // the same with a hard link
         sendto(socket.get(), datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr*>(&address->address),
                address->length);
         return 0;
@@ -136,7 +136,7 @@ TEST_F(DynologHostileTest, ALinkInPlaceOfASocketLeadsToNobodyElse) {
   EXPECT_FALSE(testing::is_readable(victim.get(), 200));
 }
 
-TEST_F(DynologHostileTest, AnIdleCallBlocksNobodyAndIsEnded) {
+TEST_F(DynologHostileTest, IdleConnectionsAreClosedAndDoNotBlockOthers) {
   std::vector<base::FileDescriptor> idle;
   for (int i = 0; i < 100; ++i) idle.push_back(connect_to_port(wire::kRpcPort));
   EXPECT_EQ(call(wire::kRpcPort, R"({"fn":"getStatus"})"), R"({"status":1})");
@@ -145,7 +145,7 @@ TEST_F(DynologHostileTest, AnIdleCallBlocksNobodyAndIsEnded) {
   EXPECT_LE(recv(idle.back().get(), &byte, 1, 0), 0);
 }
 
-TEST_F(DynologHostileTest, WhoLeavesBeforeItsReplyHurtsNobody) {
+TEST_F(DynologHostileTest, ClientThatDisconnectsBeforeItsReplyDoesNotAffectOthers) {
   for (int i = 0; i < 20; ++i) {
     const auto socket = connect_to_port(wire::kRpcPort);
     const auto frame = wire::rpc_frame(R"({"fn":"getVersion"})");
@@ -154,7 +154,7 @@ TEST_F(DynologHostileTest, WhoLeavesBeforeItsReplyHurtsNobody) {
   EXPECT_EQ(call(wire::kRpcPort, R"({"fn":"getStatus"})"), R"({"status":1})") << "who comes after them is served";
 }
 
-TEST_F(DynologHostileTest, ALengthOfTwoGigabytesEndsTheCall) {
+TEST_F(DynologHostileTest, FrameLengthOfTwoGigabytesClosesTheConnection) {
   for (const uint32_t length : {0x7fffffffu, 0xffffffffu}) {
     const auto socket = connect_to_port(wire::kRpcPort);
     send(socket.get(), &length, sizeof length, MSG_NOSIGNAL);
@@ -164,12 +164,12 @@ TEST_F(DynologHostileTest, ALengthOfTwoGigabytesEndsTheCall) {
   }
 }
 
-TEST_F(DynologHostileTest, WhatIsNoJsonEndsTheCall) {
+TEST_F(DynologHostileTest, InvalidJsonClosesTheConnection) {
   EXPECT_EQ(call(wire::kRpcPort, "{"), std::nullopt);
   EXPECT_EQ(call(wire::kRpcPort, std::string(100'000, '[')), std::nullopt);
 }
 
-TEST_F(DynologHostileTest, FromTheNetworkOnlyATokenCounts) {
+TEST_F(DynologHostileTest, NetworkAddressNeedsAPrivateTokenFile) {
   const TestFolder other;
   const auto refusal = [&](const std::string& token_file) -> std::string {
     DaemonOptions options;

@@ -1,5 +1,5 @@
-// The daemon in dynolog's place: a stand-in for libkineto and one for dyno, written from the protocol, in a network
-// namespace of their own.
+// The daemon as a replacement for dynolog. Test versions of libkineto and dyno, written from the protocol, talk to it
+// in their own network namespace.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ class DynologTest : public ::testing::Test {
   std::optional<TestDaemon> daemon;
 };
 
-TEST_F(DynologTest, AProgramThatAsksIsListedAndTriggeredByDyno) {
+TEST_F(DynologTest, ProgramThatPollsIsListedAndCanBeTriggeredByDyno) {
   TestKineto program;
   EXPECT_EQ(program.poll(), "");
   TestPeer command = TestPeer::tool(daemon->socket());
@@ -74,10 +74,10 @@ TEST_F(DynologTest, AProgramThatAsksIsListedAndTriggeredByDyno) {
   ASSERT_TRUE(config);
   EXPECT_THAT(*config, HasSubstr("\n    ACTIVITIES_LOG_FILE=/tmp/x.json\n"));
   EXPECT_THAT(*config, HasSubstr("\n    REQUEST_TRACE_ID="));
-  EXPECT_EQ(program.poll(), "");  // once
+  EXPECT_EQ(program.poll(), "");  // only once
 }
 
-TEST_F(DynologTest, ATriggerOfKymoReachesItAndItsFileIsFoundAndTold) {
+TEST_F(DynologTest, KymoTriggerReachesAKinetoProgramAndReportsItsFile) {
   TestKineto program;
   program.poll();
   TestPeer command = TestPeer::tool(daemon->socket());
@@ -101,7 +101,7 @@ TEST_F(DynologTest, ATriggerOfKymoReachesItAndItsFileIsFoundAndTold) {
   EXPECT_EQ(update->events, wire::kUnknownCount);
 }
 
-TEST_F(DynologTest, ATraceThatNeverCameIsToldAsFailed) {
+TEST_F(DynologTest, MissingTraceFileIsReportedAsFailed) {
   TestKineto program;
   program.poll();
   TestPeer command = TestPeer::tool(daemon->socket());
@@ -116,7 +116,7 @@ TEST_F(DynologTest, ATraceThatNeverCameIsToldAsFailed) {
   EXPECT_THAT(update->error, HasSubstr("but " + folder->file("trace_")));
 }
 
-TEST_F(DynologTest, WhatItHasNotAskedForYetCanBeCancelled) {
+TEST_F(DynologTest, RequestThatWasNotPolledYetCanBeCancelled) {
   TestKineto program;
   program.poll();
   TestPeer command = TestPeer::tool(daemon->socket());
@@ -128,7 +128,7 @@ TEST_F(DynologTest, WhatItHasNotAskedForYetCanBeCancelled) {
   EXPECT_EQ(program.poll(), "");
 }
 
-TEST_F(DynologTest, DynoAlsoReachesProgramsOfKymo) {
+TEST_F(DynologTest, DynoAlsoTriggersProgramsWithAKymoAgent) {
   TestPeer program = TestPeer::agent(daemon->socket(), "train");
   EXPECT_THAT(triggered(request("/tmp/a.b.json")).activities_triggered, ElementsAre(getpid()));
   const auto start = program.expect<wire::Start>();
@@ -138,7 +138,7 @@ TEST_F(DynologTest, DynoAlsoReachesProgramsOfKymo) {
   EXPECT_EQ(start->options.duration_ns, 500'000'000u);
 }
 
-TEST_F(DynologTest, JobsHaveSixtyFourBits) {
+TEST_F(DynologTest, JobIdsHave64Bits) {
   TestKineto program;
   program.poll(wire::kFabricActivities, 5'000'000'000);
   EXPECT_THAT(triggered(request("/tmp/x.json")).matched, IsEmpty());
@@ -161,7 +161,7 @@ TEST_F(DynologTest, TheOtherCallsAreAnswered) {
   EXPECT_EQ(call(wire::kRpcPort, R"({"fn":"setKinetOnDemandRequest"})"), R"({"status":"failed"})");
 }
 
-TEST_F(DynologTest, AConfigThatCannotBeReadIsRefusedAndNotHandedOn) {
+TEST_F(DynologTest, InvalidConfigIsRefusedAndNotForwarded) {
   TestKineto program;
   program.poll();
   const auto reply =
@@ -170,7 +170,7 @@ TEST_F(DynologTest, AConfigThatCannotBeReadIsRefusedAndNotHandedOn) {
   EXPECT_EQ(program.poll(), "");
 }
 
-TEST_F(DynologTest, AnotherUserIsHandedNothingAndTriggersNothing) {
+TEST_F(DynologTest, AnotherUserGetsNoConfigAndCannotTrigger) {
   TestKineto program;
   program.poll();
   Child other(
@@ -189,7 +189,7 @@ TEST_F(DynologTest, AnotherUserIsHandedNothingAndTriggersNothing) {
   EXPECT_EQ(program.poll(), "");
 }
 
-TEST_F(DynologTest, SocketsInAFolderServeTheSame) {
+TEST_F(DynologTest, SocketsInAFolderWorkLikeAbstractSockets) {
   TestFolder other;
   std::filesystem::create_directory(other.file("ipc"));
   TestDaemon in_folder(other, [&](DaemonOptions& options) {
@@ -207,7 +207,7 @@ TEST_F(DynologTest, SocketsInAFolderServeTheSame) {
   EXPECT_FALSE(std::filesystem::exists(other.file("ipc/dynolog")));
 }
 
-TEST_F(DynologTest, WhoeverHasTheNameKeepsNobodyFromKymosOwnProtocolAndLosesItAtItsEnd) {
+TEST_F(DynologTest, TakenNameDoesNotBlockKymosProtocolAndIsUsedWhenItIsFree) {
   const TestFolder other;
   TestDaemon second(other, [](DaemonOptions& options) { options.dynolog = true; });
   EXPECT_THAT(second.log(), HasSubstr("@dynolog: another daemon is already there; kymod tries again"));

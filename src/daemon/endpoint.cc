@@ -45,7 +45,8 @@ Endpoint::Endpoint(EndpointOptions options) : options_(std::move(options)) {
 
 Endpoint::~Endpoint() { unlink(options_.path.c_str()); }
 
-// Sets these permissions independent of the umask. Opens a folder for all that a daemon created for one user.
+// Sets these permissions independent of the umask. If this daemon is for all users, also opens a folder that was
+// created for one user.
 void Endpoint::make_folder() const {
   const std::string folder = folder_of(options_.path);
   const mode_t mode = options_.is_for_all ? 0755 : 0700;

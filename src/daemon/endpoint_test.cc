@@ -34,20 +34,20 @@ class EndpointFolderTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(EndpointFolderTest, TheFolderIsOpenForAllWhateverTheUmaskIs) {
+TEST_F(EndpointFolderTest, SharedFolderIsAccessibleToAllRegardlessOfTheUmask) {
   const mode_t before = ::umask(0077);
   const Endpoint endpoint(options(true));
   ::umask(before);
   EXPECT_EQ(mode_of_folder(), 0755u);
 }
 
-TEST_F(EndpointFolderTest, OneThatWasClosedToOthersIsOpened) {
+TEST_F(EndpointFolderTest, PrivateFolderIsOpenedForASharedDaemon) {
   ASSERT_EQ(::mkdir(made().c_str(), 0700), 0);
   const Endpoint endpoint(options(true));
   EXPECT_EQ(mode_of_folder(), 0755u);
 }
 
-TEST_F(EndpointFolderTest, AUsersOwnIsForTheUserAlone) {
+TEST_F(EndpointFolderTest, FolderOfAUserDaemonIsPrivate) {
   const mode_t before = ::umask(0);
   const Endpoint endpoint(options(false));
   ::umask(before);

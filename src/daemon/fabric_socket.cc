@@ -29,7 +29,7 @@ Taken taken(const std::string& where) {
   return Taken(base::format("cannot serve programs with libkineto at {}: another daemon is already there", where));
 }
 
-// The socket file at `path`, as the process sees it that sent from there; nothing if it is not its user's.
+// The socket file at `path`, as the sender's process sees it; empty if it does not belong to the sender's user.
 base::FileDescriptor socket_of(const FabricSender& sender, const std::string& path) {
   const std::string as_it_sees = base::format("/proc/{}/root{}", sender.credentials.pid, path);
   base::FileDescriptor file(open(as_it_sees.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -149,7 +149,7 @@ bool FabricSocket::answer(const FabricSender& sender, const wire::FabricReply& r
   if (!peer->is_abstract) {
     file = socket_of(sender, peer->name);
     if (!file) return false;
-    // Through its descriptor, so that it is the file that was checked.
+    // Use the path of the descriptor, so that the answer goes to the file that was checked.
     const std::string path = base::format("/proc/self/fd/{}", file.get());
     address = {};
     address.sun_family = AF_UNIX;

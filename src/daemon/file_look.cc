@@ -12,11 +12,11 @@ namespace kymo::daemon {
 namespace {
 
 constexpr std::chrono::seconds kLongestLook{1};
-constexpr int kMostLooks = 4;  // that hang
+constexpr int kMostLooks = 4;  // max checks that hang
 
 std::atomic<int> looks_begun{0};
 
-// Lives as long as the last of the two who use it.
+// Shared by the caller and the thread; it exists until both are done with it.
 struct Look {
   std::mutex mutex;
   std::condition_variable changed;
@@ -41,7 +41,7 @@ std::optional<struct stat> look_at(const std::string& path) {
   const auto shared = std::make_shared<Look>();
   ++looks_begun;
   try {
-    std::thread([shared, path] { look(*shared, path); }).detach();  // it may never come back
+    std::thread([shared, path] { look(*shared, path); }).detach();  // it may never return
   } catch (const std::system_error&) {
     --looks_begun;
     return std::nullopt;

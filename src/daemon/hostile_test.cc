@@ -1,4 +1,4 @@
-// Peers that lie, flood, say nothing or never read: they are dropped, and everyone else is served as before.
+// Peers that send wrong data, flood, send nothing or never read: they are dropped, and all others are still served.
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ class HostileTest : public ::testing::Test {
   TestDaemon daemon{folder};
 };
 
-TEST_F(HostileTest, WhatIsNoMessageEndsTheConnection) {
+TEST_F(HostileTest, InvalidPacketClosesTheConnection) {
   for (const size_t size : {1, 15, 16, 4096, 65537, 150'000}) {
     TestPeer peer(daemon.socket());
     peer.send_bytes(std::vector<std::byte>(size, std::byte{0x5a}));
@@ -47,7 +47,7 @@ TEST_F(HostileTest, WhatIsNoMessageEndsTheConnection) {
   expect_served();
 }
 
-TEST_F(HostileTest, AMessageThatMakesNoSenseIsRefusedAndTheConnectionGoesOn) {
+TEST_F(HostileTest, UnknownOrMalformedMessageIsRefusedAndTheConnectionContinues) {
   TestPeer peer = TestPeer::tool(daemon.socket());
   auto unknown = *wire::message_packet(wire::Ping{1}, 9);
   base::store(unknown.data() + 4, uint16_t{0x7777});
@@ -61,14 +61,14 @@ TEST_F(HostileTest, AMessageThatMakesNoSenseIsRefusedAndTheConnectionGoesOn) {
   EXPECT_EQ(peer.expect<wire::Pong>()->token, 5u);
 }
 
-TEST_F(HostileTest, NobodyIsHeardBeforeItsHello) {
+TEST_F(HostileTest, RequestBeforeHelloIsRefused) {
   TestPeer peer(daemon.socket());
   peer.send(wire::List{});
   EXPECT_EQ(peer.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
   EXPECT_TRUE(peer.has_ended());
 }
 
-TEST_F(HostileTest, AProgramCannotClaimToBeAnother) {
+TEST_F(HostileTest, ProgramCannotClaimAnotherPid) {
   TestPeer peer(daemon.socket());
   wire::Hello hello = TestPeer::hello(wire::Role::Agent);
   hello.pid = 1;
@@ -79,9 +79,9 @@ TEST_F(HostileTest, AProgramCannotClaimToBeAnother) {
   EXPECT_TRUE(peer.has_ended());
 }
 
-TEST_F(HostileTest, AProgramWithTheRightsOfSeveralUsersIsNobodys) {
+TEST_F(HostileTest, ProgramWithTheRightsOfSeveralUsersIsRefused) {
   Child borrows([&] {
-    if (seteuid(kOtherUser) != 0) return 2;  // root still, in its real number
+    if (seteuid(kOtherUser) != 0) return 2;  // its real user id is still root
     TestPeer peer(daemon.socket());
     peer.send(TestPeer::hello(wire::Role::Agent));
     const auto refused = peer.expect<wire::Refused>();
@@ -90,7 +90,7 @@ TEST_F(HostileTest, AProgramWithTheRightsOfSeveralUsersIsNobodys) {
   EXPECT_EQ(borrows.wait(), 0);
 }
 
-TEST_F(HostileTest, PatternsThatTakeLongAndTooManyOfThemAreRefused) {
+TEST_F(HostileTest, TooLongAndTooManyNamePatternsAreRefused) {
   const TestPeer program = TestPeer::agent(daemon.socket(), "train-7");
   TestPeer command = TestPeer::tool(daemon.socket());
   const auto listed = [&](std::vector<std::string> names) {
@@ -109,7 +109,7 @@ TEST_F(HostileTest, PatternsThatTakeLongAndTooManyOfThemAreRefused) {
   EXPECT_EQ(listed(std::vector<std::string>(65, "x")), -1);
 }
 
-TEST_F(HostileTest, WhatGrowsBeyondAMessageIsRefusedAndEndsNobodysConnection) {
+TEST_F(HostileTest, OutputThatExpandsBeyondTheLimitIsRefusedAndNoConnectionEnds) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   TestPeer command = TestPeer::tool(daemon.socket());
   std::string output = "/tmp/";
@@ -120,7 +120,7 @@ TEST_F(HostileTest, WhatGrowsBeyondAMessageIsRefusedAndEndsNobodysConnection) {
   EXPECT_EQ(program.expect<wire::Pong>()->token, 3u);
 }
 
-TEST(UnreadSumTest, OneUserCannotTakeAllAndRootIsNotKeptOut) {
+TEST(UnreadSumTest, OneUserCannotUseTheWholeLimitAndRootIsNotLockedOut) {
   UnreadSum sum;
   constexpr size_t kMegabyte = 1 << 20;
   EXPECT_TRUE(sum.take(1, 16 * kMegabyte));
@@ -132,7 +132,7 @@ TEST(UnreadSumTest, OneUserCannotTakeAllAndRootIsNotKeptOut) {
   EXPECT_TRUE(sum.take(5, kMegabyte));
 }
 
-TEST_F(HostileTest, AVersionFromTheFutureIsRefusedWithTheReason) {
+TEST_F(HostileTest, NewerVersionIsRefusedWithTheReason) {
   TestPeer peer(daemon.socket());
   wire::Hello hello = TestPeer::hello(wire::Role::Tool);
   hello.version = hello.oldest_version = 99;
@@ -143,7 +143,7 @@ TEST_F(HostileTest, AVersionFromTheFutureIsRefusedWithTheReason) {
   EXPECT_EQ(refused->text, "the command has version 99 of Kymo's protocol, but kymod has version 2; update kymod");
 }
 
-TEST_F(HostileTest, AVersionOfThePastIsRefusedAndLoggedInOneLine) {
+TEST_F(HostileTest, OlderVersionIsRefusedAndLoggedInOneLine) {
   TestPeer peer(daemon.socket());
   wire::Hello hello = TestPeer::hello(wire::Role::Agent);
   hello.version = hello.oldest_version = 1;
@@ -167,7 +167,7 @@ TEST_F(HostileTest, ARequestOfAnUnknownKindIsRefused) {
   EXPECT_EQ(refused->text, "kymod does not know requests of kind 9; update kymod");
 }
 
-TEST_F(HostileTest, AProgramMayNotTriggerNorACommandAnswer) {
+TEST_F(HostileTest, ProgramsCannotTriggerAndCommandsCannotAnswer) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   program.send(trace_into("/tmp/x.kymo"));
   EXPECT_EQ(program.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
@@ -176,7 +176,7 @@ TEST_F(HostileTest, AProgramMayNotTriggerNorACommandAnswer) {
   EXPECT_EQ(command.expect<wire::Refused>()->code, wire::RefusedCode::NotAllowed);
 }
 
-TEST_F(HostileTest, AFloodEndsTheConnectionThatSendsIt) {
+TEST_F(HostileTest, FloodClosesTheConnectionOfItsSender) {
   TestPeer peer = TestPeer::tool(daemon.socket());
   const auto most = static_cast<int>(ConnectionLimits().messages_at_once) * 20;
   int sent = 0;
@@ -190,7 +190,7 @@ TEST_F(HostileTest, APeerThatNeverReadsIsDroppedAndOthersAreServed) {
   std::vector<TestPeer> programs;
   for (int i = 0; i < 100; ++i) programs.push_back(TestPeer::agent(daemon.socket(), std::string(500, 'x')));
   TestPeer peer = TestPeer::tool(daemon.socket());
-  // Each list is some 60 KB; nobody takes them.
+  // Each list is about 60 KB, and the peer does not read them.
   for (int i = 0; i < 500 && peer.send(wire::List{}); ++i) {
   }
   EXPECT_TRUE(testing::wait_until([&] { return daemon.log().find("does not read") != std::string::npos; }))
@@ -198,13 +198,13 @@ TEST_F(HostileTest, APeerThatNeverReadsIsDroppedAndOthersAreServed) {
   expect_served();
 }
 
-TEST_F(HostileTest, WhoSaysNothingIsDroppedAfterAWhile) {
+TEST_F(HostileTest, PeerWithoutHelloIsDroppedAfterATimeout) {
   TestPeer silent(daemon.socket());
   EXPECT_TRUE(silent.has_ended());
   EXPECT_THAT(daemon.log(), HasSubstr("did not send Hello"));
 }
 
-TEST_F(HostileTest, AnotherUserSeesTriggersAndCancelsNothingOfThisOne) {
+TEST_F(HostileTest, UserCannotSeeTriggerOrCancelProgramsOfAnotherUser) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   TestPeer own = TestPeer::tool(daemon.socket());
   own.send(trace_into("/tmp/x.kymo"));
@@ -225,7 +225,7 @@ TEST_F(HostileTest, AnotherUserSeesTriggersAndCancelsNothingOfThisOne) {
         command.send(wire::Doctor{getppid()});
         const auto findings = command.expect<wire::DoctorReply>()->findings;
         EXPECT_THAT(findings.back().text, HasSubstr("belongs to"));
-        // Its own are its own.
+        // It sees its own programs.
         const TestPeer mine = TestPeer::agent(daemon.socket(), "mine");
         EXPECT_THAT(command.names(), ElementsAre("mine"));
         return ::testing::Test::HasFailure() ? 1 : 0;
@@ -236,7 +236,7 @@ TEST_F(HostileTest, AnotherUserSeesTriggersAndCancelsNothingOfThisOne) {
   EXPECT_TRUE(own.expect<wire::Pong>());
 }
 
-TEST_F(HostileTest, RootSeesAndTriggersEveryUsersPrograms) {
+TEST_F(HostileTest, RootSeesAndTriggersProgramsOfAllUsers) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   Child other(
@@ -257,10 +257,10 @@ TEST_F(HostileTest, RootSeesAndTriggersEveryUsersPrograms) {
   close(ready[1]);
 }
 
-TEST_F(HostileTest, AUsersOwnDaemonRefusesOthers) {
+TEST_F(HostileTest, DaemonOfOneUserRefusesOtherUsers) {
   TestFolder own;
   TestDaemon mine(own, [](DaemonOptions& options) { options.is_for_user = true; });
-  chmod(mine.socket().c_str(), 0666);  // even where the way to it is open
+  chmod(mine.socket().c_str(), 0666);  // even if every user can reach the socket
   Child other(
       [&] {
         TestPeer peer(mine.socket());
@@ -271,7 +271,7 @@ TEST_F(HostileTest, AUsersOwnDaemonRefusesOthers) {
   EXPECT_EQ(other.wait(), 0);
 }
 
-TEST(EndpointTest, AFolderThatOthersCanWriteOrThatIsALinkIsRefused) {
+TEST(EndpointTest, UnsafeOrInvalidSocketPathIsRefused) {
   const TestFolder folder;
   const auto refusal = [](const std::string& socket) -> std::string {
     DaemonOptions options;

@@ -14,7 +14,7 @@ constexpr uint64_t kLeastLeadMs = 1'500;
 
 uint64_t in_ms(uint64_t ns) { return (ns + kNsPerMs - 1) / kNsPerMs; }
 
-// With .json at its end, and without a pid before it, because libkineto puts it there.
+// The path ends in .json, without the pid before it, because libkineto adds the pid there.
 std::string kineto_output(std::string path, int32_t pid) {
   for (const std::string_view ending : {".kymo", ".pftrace", ".csv", ".gz"})
     if (path.ends_with(ending)) path.erase(path.size() - ending.size());
@@ -55,7 +55,7 @@ wire::TraceRequest kineto_request(const Program& program, const ProgramRequest& 
   return config;
 }
 
-// As wire::path_with_pid does it, but with a place instead of a pid.
+// Same as wire::path_with_pid, but with the placeholder {pid} instead of a pid.
 std::string with_pid_place(const std::string& path) {
   std::string escaped;
   for (const char c : path) escaped.append(c == '{' || c == '}' ? 2 : 1, c);

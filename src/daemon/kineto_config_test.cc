@@ -38,7 +38,7 @@ class KinetoConfigTest : public ::testing::Test {
   bool is_late = false;
 };
 
-TEST_F(KinetoConfigTest, ADurationAndItsFlagsAreSaid) {
+TEST_F(KinetoConfigTest, DurationAndFlagsAreInTheConfig) {
   const auto config =
       told({.duration_ns = 1'500'000'001, .output = "/tmp/a.json", .flags = wire::kWithStack | wire::kWithShapes});
   EXPECT_EQ(config.duration_ms, 1501u);
@@ -48,7 +48,7 @@ TEST_F(KinetoConfigTest, ADurationAndItsFlagsAreSaid) {
   EXPECT_EQ(config.trace_id, "77");
 }
 
-TEST_F(KinetoConfigTest, TheFileHasThePidOnceHoweverThePatternIs) {
+TEST_F(KinetoConfigTest, FileNameHasThePidOnceAtItsEnd) {
   told({.duration_ns = 1, .output = "/tmp/a.json"});
   EXPECT_EQ(path, "/tmp/a_42.json");
   told({.duration_ns = 1, .output = "/tmp/a_{pid}.kymo"});
@@ -57,28 +57,28 @@ TEST_F(KinetoConfigTest, TheFileHasThePidOnceHoweverThePatternIs) {
   EXPECT_EQ(path, "/tmp/python3-42-now_42.json");
 }
 
-TEST_F(KinetoConfigTest, IterationsAreSaid) {
+TEST_F(KinetoConfigTest, IterationsAreInTheConfig) {
   const auto config = told({.iterations = 3, .iteration_roundup = 100, .output = "/tmp/a.json"});
   EXPECT_TRUE(config.by_iterations());
   EXPECT_EQ(config.iterations, 3u);
   EXPECT_EQ(config.iteration_roundup, 100u);
 }
 
-TEST_F(KinetoConfigTest, ATimeThatIsTooNearForAProgramThatAsksNowAndThenMeansNow) {
+TEST_F(KinetoConfigTest, StartTimeThatIsTooCloseForAPollingProgramMeansNow) {
   EXPECT_EQ(told({.start_at_ns = 2'000'000'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms, 2'000'000u);
   EXPECT_FALSE(is_late);
   EXPECT_EQ(told({.start_at_ns = 1'000'500'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms, 0u);
   EXPECT_TRUE(is_late);
 }
 
-TEST_F(KinetoConfigTest, ASnapshotOfMemoryKeepsItsPath) {
+TEST_F(KinetoConfigTest, MemorySnapshotKeepsItsPath) {
   const auto config = told({.duration_ns = 2'000'000'000, .output = "/tmp/{pid}.pickle"}, wire::RequestKind::Memory);
   EXPECT_TRUE(config.memory_snapshot);
   EXPECT_EQ(config.memory_duration_ms, 2000u);
   EXPECT_EQ(path, "/tmp/42.pickle");
 }
 
-TEST_F(KinetoConfigTest, WhatIsPastAndWhatAConfigCannotSayAreRefused) {
+TEST_F(KinetoConfigTest, PastEventsAndInexpressiblePathsAreRefused) {
   EXPECT_THAT(kineto_order(program, {1, wire::RequestKind::Trace, {.last_ns = 5, .output = "/tmp/a"}}, 0).reason(),
               HasSubstr("does not keep past events"));
   EXPECT_THAT(
@@ -86,7 +86,7 @@ TEST_F(KinetoConfigTest, WhatIsPastAndWhatAConfigCannotSayAreRefused) {
       HasSubstr("no way to say"));
 }
 
-TEST_F(KinetoConfigTest, WhatDynoAsksForIsHandedOutAsItIs) {
+TEST_F(KinetoConfigTest, ConfigOfDynoIsForwardedUnchanged) {
   wire::GpuTraceOptions options;
   options.log_file = "/tmp/x.pt.trace.json";
   const std::string text = *wire::gputrace_config(options);

@@ -26,7 +26,7 @@ wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {
   return entry;
 }
 
-// The file that it wrote since then, as it sees the path itself; its size.
+// The size of the file that the program wrote since then. The path is resolved in the program's own root first.
 std::optional<uint64_t> written_file(const Program& program, const std::string& path, uint64_t since_ns) {
   auto status = look_at(base::format("/proc/{}/root{}", program.entry().pid, path));
   if (!status) status = look_at(path);

@@ -17,7 +17,7 @@ namespace kymo::daemon {
 
 class KinetoProgram : public Program {
  public:
-  // Where a request is, and its end. Never called from within start() or cancel().
+  // The state of a request, and its end. Never called from within start() or cancel().
   struct Reports {
     std::function<void(const wire::Status&)> status;
     std::function<void(const wire::Done&)> done;
@@ -54,7 +54,7 @@ class KinetoProgram : public Program {
   Reports reports_;
   Loop::Clock::time_point seen_;
   std::optional<ProgramRequest> waiting_;
-  std::optional<KinetoOrder> order_;  // what asked() gave out last
+  std::optional<KinetoOrder> order_;  // what asked() returned last
   std::optional<Handed> handed_;
   Loop::Timer ending_;
 };

@@ -12,7 +12,7 @@ namespace kymo::daemon {
 
 class Log {
  public:
-  // `quiet` keeps say() silent, not warn().
+  // With `quiet`, say() prints nothing; warn() still prints.
   explicit Log(bool quiet = false) : quiet_(quiet) {}
 
   void say(std::string_view line);
@@ -21,7 +21,7 @@ class Log {
  private:
   bool quiet_;
   uint64_t left_out_ = 0;
-  int room_ = 0;  // warnings that may still be said in this second
+  int room_ = 0;  // warnings that may still be printed in this second
   std::chrono::steady_clock::time_point filled_at_{};
 };
 

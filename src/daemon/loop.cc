@@ -104,14 +104,14 @@ void Loop::round() {
     const uint64_t number = events[static_cast<size_t>(i)].data.u64;  // a copy: epoll_event is packed on x86-64
     const auto found = watched_.find(number);
     if (found == watched_.end()) continue;
-    const std::shared_ptr<Watched> watched = found->second;  // it may end itself
+    const std::shared_ptr<Watched> watched = found->second;  // the handler may end its own watch
     guarded([&] { watched->handler(events[static_cast<size_t>(i)].events); });
   }
   fire_timers();
   run_later();
 }
 
-// Rounded up: waking before a deadline would be waking twice.
+// Rounded up: a wake-up before the deadline would need a second wake-up.
 int Loop::timeout_ms() const {
   if (timers_.empty()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first.first - Clock::now()).count();

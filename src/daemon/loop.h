@@ -24,7 +24,7 @@ class Loop {
   using Handler = std::function<void(uint32_t events)>;  // EPOLLIN and so on
   using Action = std::function<void()>;
 
-  // Ends what it stands for when it goes away. Must not outlive its loop.
+  // Ends its watch or deadline when it is destroyed. Must not outlive its loop.
   class Watch {
    public:
     Watch() = default;
@@ -46,7 +46,7 @@ class Loop {
     Timer& operator=(Timer&& other) noexcept;
     ~Timer() { reset(); }
     void reset();
-    explicit operator bool() const { return loop_ != nullptr; }  // it was set; it may have gone off since
+    explicit operator bool() const { return loop_ != nullptr; }  // it was set; it may have fired since
 
    private:
     friend class Loop;
@@ -56,7 +56,7 @@ class Loop {
 
   explicit Loop(Log& log);
 
-  // The descriptor stays the caller's, open for as long as the watch. Throws kymo::Error.
+  // The caller keeps the descriptor, and keeps it open as long as the watch exists. Throws kymo::Error.
   Watch watch(int fd, uint32_t events, Handler handler);
   Timer at(Clock::time_point when, Action action);
   Timer in(Clock::duration delay, Action action) { return at(Clock::now() + delay, std::move(action)); }

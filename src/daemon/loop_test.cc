@@ -26,7 +26,7 @@ class LoopTest : public ::testing::Test {
   int ends[2] = {};
 };
 
-TEST_F(LoopTest, DeadlinesComeInTheirOrderAndOnesThatWereEndedDoNot) {
+TEST_F(LoopTest, DeadlinesFireInOrderAndCancelledOnesDoNotFire) {
   std::string order;
   const auto now = Loop::Clock::now();
   const auto third = loop.at(now + milliseconds(3), [&] {
@@ -61,7 +61,7 @@ TEST_F(LoopTest, AHandlerMayEndItsOwnWatchAndOthers) {
   close(other[1]);
 }
 
-TEST_F(LoopTest, WhatAHandlerThrowsEndsNothingElse) {
+TEST_F(LoopTest, ExceptionOfAHandlerIsLoggedAndTheLoopContinues) {
   ::testing::internal::CaptureStderr();
   const auto now = Loop::Clock::now();
   const auto thrown = loop.at(now, [] { throw std::runtime_error("broken"); });
@@ -70,7 +70,7 @@ TEST_F(LoopTest, WhatAHandlerThrowsEndsNothingElse) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "kymod: broken\n");
 }
 
-TEST_F(LoopTest, WhatIsPutOffHappensAfterTheRound) {
+TEST_F(LoopTest, LaterRunsAfterTheCurrentRound) {
   std::string order;
   const auto timer = loop.in(milliseconds(0), [&] {
     loop.later([&] {
@@ -83,7 +83,7 @@ TEST_F(LoopTest, WhatIsPutOffHappensAfterTheRound) {
   EXPECT_EQ(order, "now later");
 }
 
-TEST(LogTest, WarningsAreAFewASecondAndControlCharactersAreNotPassedOn) {
+TEST(LogTest, WarningsAreRateLimitedAndControlCharactersAreReplaced) {
   ::testing::internal::CaptureStderr();
   Log log;
   for (int i = 0; i < 100; ++i) log.warn("a\x1b[31mb\nc");

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(OutputTest, APathIsAbsoluteAndLeadsNowhereElse) {
+TEST(OutputTest, PathWithDotDotOrAnUnknownPlaceholderIsRefused) {
   EXPECT_TRUE(check_output("/data/{name}.kymo", {}));
   EXPECT_THAT(check_output("/data/../etc/x", {}).reason(), HasSubstr("must not contain \"..\""));
   EXPECT_THAT(check_output("/data/x/..", {}).reason(), HasSubstr("must not contain \"..\""));
@@ -22,14 +22,14 @@ TEST(OutputTest, APathIsAbsoluteAndLeadsNowhereElse) {
   EXPECT_TRUE(check_output("/data/a..b.kymo", {}));
 }
 
-TEST(OutputTest, WhereThereAreFoldersItIsBelowOneOfThem) {
+TEST(OutputTest, PathMustBeBelowAnAllowedFolder) {
   EXPECT_TRUE(check_output("/data/x.kymo", {"/tmp", "/data/"}));
   EXPECT_THAT(check_output("/database/x.kymo", {"/data"}).reason(),
               HasSubstr("traces are allowed only below /data, not at /database"));
   EXPECT_FALSE(check_output("/{host}/x.kymo", {"/data"}));
 }
 
-TEST(OutputTest, TheTimeIsFilledInAndBracesThatWereMeantStay) {
+TEST(OutputTest, TimeIsFilledInAndEscapedBracesStay) {
   EXPECT_EQ(with_time("/{{time}}/{time}{pid}", 1'000'000'000'007'654'321), "/{{time}}/20010909-014640.007{pid}");
 }
 
@@ -40,7 +40,7 @@ TEST(OutputTest, ARecordingEndsAtAKnownTimeUnlessItCountsIterations) {
   EXPECT_GE(end_of({.duration_ns = 500}), now + 500);
 }
 
-TEST(FileLookTest, TellsWhatIsThereAndNotWhereALinkLeads) {
+TEST(FileLookTest, ReturnsTheStatusOfThePathWithoutFollowingLinks) {
   const std::string folder = ::testing::TempDir() + "kymod-look-" + std::to_string(getpid());
   ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
   ASSERT_EQ(symlink("/", (folder + "/link").c_str()), 0);

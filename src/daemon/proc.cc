@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostOfAFile = 1 << 20;
 constexpr size_t kLongestCommandLine = 512;
 
-// Files of /proc have no size: read until there is no more, or enough.
+// Files of /proc report no size: read until the end, or up to `most` bytes.
 std::optional<std::string> proc_file(const std::string& path, size_t most = kMostOfAFile) {
   const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
@@ -45,7 +45,7 @@ struct ProcStat {
   uint64_t started = 0;
 };
 
-// The name stands in brackets and may hold brackets itself: the last one counts.
+// The name is in brackets and may contain brackets itself: the last bracket ends it.
 std::optional<ProcStat> read_stat(pid_t pid) {
   const auto text = proc_file(proc_path(pid, "stat"));
   if (!text) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<ProcStat> read_stat(pid_t pid) {
   return stat;
 }
 
-// A line of /proc/PID/status behind its "Key:".
+// The part after "Key:" of a line of /proc/PID/status.
 std::string status_line(const std::string& status, const std::string& key) {
   size_t at = status.starts_with(key) ? 0 : status.find("\n" + key);
   if (at == status.npos) return {};

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ProcTest, AProcessIsWhatTheKernelSays) {
+TEST(ProcTest, ReadsTheFactsOfAProcess) {
   const auto facts = read_process(getpid());
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->uid, geteuid());
@@ -30,7 +30,7 @@ TEST(ProcTest, AProcessIsWhatTheKernelSays) {
   EXPECT_FALSE(read_process(999'999'999));
 }
 
-TEST(ProcTest, ANameWithBracketsAndBlanksIsRead) {
+TEST(ProcTest, NameWithBracketsAndSpacesIsRead) {
   char before[16] = {};
   prctl(PR_GET_NAME, before);
   prctl(PR_SET_NAME, "a) R 1 (b");
@@ -41,7 +41,7 @@ TEST(ProcTest, ANameWithBracketsAndBlanksIsRead) {
   EXPECT_EQ(facts->parents.empty() ? 1 : facts->parents[0], getppid());
 }
 
-TEST(ProcTest, OneThatHasEndedIsNotAliveEvenIfItIsNotForgotten) {
+TEST(ProcTest, ZombieIsNotAlive) {
   const pid_t pid = fork();
   if (pid == 0) _exit(0);
   siginfo_t info{};
@@ -52,7 +52,7 @@ TEST(ProcTest, OneThatHasEndedIsNotAliveEvenIfItIsNotForgotten) {
   waitpid(pid, nullptr, 0);
 }
 
-TEST(CredentialsTest, AClaimIsHeldAgainstTheKernelsWord) {
+TEST(CredentialsTest, ClaimedPidIsCheckedAgainstTheKernel) {
   const ucred own{getpid(), geteuid(), getegid()};
   EXPECT_TRUE(verified_process(own, getpid()));
   EXPECT_THAT(verified_process(own, 1).reason(), HasSubstr("claims to have pid 1"));
@@ -74,7 +74,7 @@ TEST(TcpAddressTest, AddressesAreReadAndWritten) {
     EXPECT_THROW(parse_tcp_addresses(bad, 1), InvalidArgument) << bad;
 }
 
-TEST(TcpAddressTest, ThePeersUserIsKnownWhileItHoldsItsEnd) {
+TEST(TcpAddressTest, UserOfThePeerIsKnownUntilThePeerClosesItsSocket) {
   base::FileDescriptor listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto any = parse_tcp_addresses("127.0.0.1:0", 0)[0];
   ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&any.address), any.length), 0);

@@ -1,4 +1,4 @@
-// A program that can be asked for a trace, by whichever protocol it is connected.
+// A program that can be asked for a trace, with either protocol.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct ProgramRequest {
   uint64_t id = 0;
   wire::RequestKind kind = wire::RequestKind::Trace;
   wire::TraceOptions options = {};
-  std::string kineto_config = {};  // libkineto's text where it was given as such; empty: made from the options
+  std::string kineto_config = {};  // libkineto's text, if the request came as one; empty: made from the options
 };
 
 class Program {
@@ -29,14 +29,14 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Its pid is the kernel's word, its parents are read from /proc; name and job are what it says.
+  // The pid comes from the kernel and the parents from /proc. Name and job are what the program reports.
   const wire::ProcessEntry& entry() const { return entry_; }
   wire::ProcessEntry& entry() { return entry_; }
   uint64_t started() const { return started_; }     // ProcessFacts::started
-  int32_t inner_pid() const { return inner_pid_; }  // in its own namespace, by which it names its files
+  int32_t inner_pid() const { return inner_pid_; }  // in its own namespace; its file names contain this one
   bool is_busy() const { return entry_.request_id != 0; }
 
-  // How a request ends that this program cannot take on; nothing where it can.
+  // The outcome if this program cannot accept the request; nothing if it can.
   virtual std::optional<wire::Done> objection(const ProgramRequest& request) const = 0;
   // Where the trace will be; empty: not known.
   virtual std::string path_of(const ProgramRequest& request) const = 0;
@@ -52,8 +52,8 @@ class Program {
   int32_t inner_pid_;
 };
 
-// All that are connected, by a number that is never used again. They belong to whoever speaks with them, and are
-// removed before they go.
+// All connected programs, by a number that is never reused. The objects that communicate with them own them, and remove
+// them from here before they destroy them.
 class Programs {
  public:
   uint64_t add(Program& program) { return all_.emplace(++last_, &program).first->first; }
@@ -71,16 +71,16 @@ class Programs {
   uint64_t last_ = 0;
 };
 
-// One of libkineto has no connection that would tell of its end; its process is looked for.
+// A program with libkineto has no connection that would show its end, so this checks whether its process exists.
 bool is_there(const Program& program);
 
-// Refused: more than is looked for.
+// Refused: too many names, or a name that is too long.
 base::Check check_selection(const wire::Selection& selection);
 
-// Whether `selection` means this one; not whether whoever asks may see it.
+// Whether `selection` matches this program. Does not check whether the requester may see it.
 bool selects(const wire::Selection& selection, const wire::ProcessEntry& entry);
 
-// Why nothing was found that `selection` means among what `asker` may see, and what to do.
+// Why no program that `asker` may see matches `selection`, and what to do.
 std::string nothing_found(const wire::Selection& selection, const Programs& programs, const Asker& asker);
 
 }  // namespace kymo::daemon

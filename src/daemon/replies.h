@@ -1,4 +1,4 @@
-// Replies that are longer than a message: sent as several, all but the last saying that more follow.
+// Replies that are longer than a message: sent as several messages, all except the last with `more` set.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,12 @@
 
 namespace kymo::daemon {
 
-// `empty` is the reply without its items, of which `list` is the member that takes them. Each part goes to `send`.
+// `empty` is the reply without its items; `list` is the member for the items. Each part is passed to `send`.
 template <class Reply, class Item>
 void send_in_parts(const Reply& empty, std::vector<Item> Reply::*list, std::vector<Item> items,
                    const std::function<void(Reply)>& send) {
-  constexpr size_t kRoom = wire::kLargestMessage - 8 * 1024;  // the rest of the message, a long text in it
+  // Leaves space for the rest of the message, which may have a long text.
+  constexpr size_t kRoom = wire::kLargestMessage - 8 * 1024;
   Reply part = empty;
   size_t used = 0;
   for (Item& item : items) {

@@ -1,4 +1,4 @@
-// The socket that dyno connects to: one request and one reply a connection, any number of them at a time.
+// The socket that dyno connects to: one request and one reply per connection, many connections at a time.
 //
 // Nothing blocks: a connection has a few seconds for its whole request, and uses memory only for what has arrived. If
 // there are too many connections, the one that has been idle longest is closed.
@@ -20,10 +20,10 @@ namespace kymo::daemon {
 
 class RpcServer {
  public:
-  // The reply to a request; empty: none, the connection is closed. The user who asks is known where the connection is
-  // within this host.
+  // The reply to a request; empty: no reply, the connection is closed. The user is known only for a local connection.
   using Answer = std::function<std::string(std::string_view request, std::optional<uint32_t> uid)>;
-  // Listens at every address that is there. Throws Taken where one is, and kymo::Error where none is there.
+  // Listens at every address that this host has. Throws Taken if one of them is in use, and kymo::Error if the host has
+  // none of them.
   RpcServer(Loop& loop, Log& log, const std::vector<TcpAddress>& addresses, Answer answer);
 
  private:
@@ -45,7 +45,7 @@ class RpcServer {
   void add(base::FileDescriptor socket, std::optional<uint32_t> uid);
   void drop_one();
   void handle(uint64_t id, uint32_t events);
-  bool receive(Caller& caller);  // false: it is over
+  bool receive(Caller& caller);  // false: the connection has ended
   bool send_reply(Caller& caller);
 
   Loop& loop_;

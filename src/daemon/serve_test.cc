@@ -1,4 +1,4 @@
-// A real daemon, programs and commands: what each of them is told, whatever the others do.
+// A real daemon with programs and commands: which messages each of them gets while the others act.
 #include <sys/stat.h>
 
 #include <csignal>
@@ -35,7 +35,7 @@ class ServeTest : public ::testing::Test {
   TestDaemon daemon{folder};
 };
 
-TEST_F(ServeTest, AProgramIsListedWithWhatTheKernelSaysOfIt) {
+TEST_F(ServeTest, ProgramIsListedWithItsFacts) {
   const TestPeer program = TestPeer::agent(daemon.socket(), "train", "job7");
   TestPeer command = TestPeer::tool(daemon.socket());
   const auto entries = command.list();
@@ -49,7 +49,7 @@ TEST_F(ServeTest, AProgramIsListedWithWhatTheKernelSaysOfIt) {
   EXPECT_GT(entries[0].started_at_ns, 0u);
 }
 
-TEST_F(ServeTest, AProgramThatLeavesIsNotListedAnyMore) {
+TEST_F(ServeTest, ProgramThatDisconnectsIsNoLongerListed) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   TestPeer command = TestPeer::tool(daemon.socket());
   EXPECT_THAT(command.names(), ElementsAre("train"));
@@ -57,7 +57,7 @@ TEST_F(ServeTest, AProgramThatLeavesIsNotListedAnyMore) {
   EXPECT_TRUE(testing::wait_until([&] { return command.names().empty(); }));
 }
 
-TEST_F(ServeTest, ATriggerReachesEveryProgramAndItsCommandHearsOfEach) {
+TEST_F(ServeTest, TriggerReachesAllProgramsAndTheCommandGetsTheirUpdates) {
   TestPeer one = TestPeer::agent(daemon.socket(), "one"), two = TestPeer::agent(daemon.socket(), "two");
   TestPeer command = TestPeer::tool(daemon.socket());
   command.send(trace_into("/tmp/{name}-{pid}-{time}.kymo"), 5);
@@ -82,7 +82,7 @@ TEST_F(ServeTest, ATriggerReachesEveryProgramAndItsCommandHearsOfEach) {
   EXPECT_THAT(events, UnorderedElementsAre(100u, 200u));
 }
 
-TEST_F(ServeTest, APatternsTimeIsFilledInSoThatAllWriteTheSame) {
+TEST_F(ServeTest, TimeInTheOutputPatternIsFilledInByTheDaemon) {
   TestPeer program = TestPeer::agent(daemon.socket(), "one");
   TestPeer command = TestPeer::tool(daemon.socket());
   command.send(trace_into("/tmp/{{time}}-{time}-{pid}.kymo"));
@@ -92,7 +92,7 @@ TEST_F(ServeTest, APatternsTimeIsFilledInSoThatAllWriteTheSame) {
               ::testing::MatchesRegex("/tmp/\\{\\{time\\}\\}-[0-9]+-[0-9]+\\.[0-9]+-\\{pid\\}\\.kymo"));
 }
 
-TEST_F(ServeTest, WhereNothingMatchesTheCommandIsToldWhy) {
+TEST_F(ServeTest, ReplySaysWhyNoProgramMatches) {
   TestPeer command = TestPeer::tool(daemon.socket());
   const auto why = [&](const wire::Selection& selection) {
     wire::Trigger trigger = trace_into("/tmp/x.kymo");
@@ -110,7 +110,7 @@ TEST_F(ServeTest, WhereNothingMatchesTheCommandIsToldWhy) {
   EXPECT_THAT(why({{999'999'999}, {}, {}}), HasSubstr("there is no process 999999999"));
 }
 
-TEST_F(ServeTest, AnOutputThatLeadsUpwardsIsRefused) {
+TEST_F(ServeTest, OutputWithDotDotIsRefused) {
   TestPeer command = TestPeer::tool(daemon.socket());
   command.send(trace_into("/tmp/../etc/passwd"), 3);
   const auto packet = command.receive();
@@ -119,7 +119,7 @@ TEST_F(ServeTest, AnOutputThatLeadsUpwardsIsRefused) {
   EXPECT_THAT(std::get<wire::Refused>(packet->message).text, HasSubstr("must not contain \"..\""));
 }
 
-TEST_F(ServeTest, AProgramThatDiesEndsItsTargetAndSaysWhatIsLeft) {
+TEST_F(ServeTest, TargetOfADeadProgramFailsAndItsPartialTraceIsReported) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   TestPeer command = TestPeer::tool(daemon.socket());
   const std::string output = folder.file("trace.kymo");
@@ -138,7 +138,7 @@ TEST_F(ServeTest, AProgramThatDiesEndsItsTargetAndSaysWhatIsLeft) {
   EXPECT_EQ(update->error, "it died; what it recorded before is in " + part);
 }
 
-TEST_F(ServeTest, ACommandThatGoesAwayHurtsNobody) {
+TEST_F(ServeTest, TriggerContinuesAfterItsCommandDisconnects) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   {
     TestPeer command = TestPeer::tool(daemon.socket());
@@ -150,7 +150,7 @@ TEST_F(ServeTest, ACommandThatGoesAwayHurtsNobody) {
   EXPECT_THAT(TestPeer::tool(daemon.socket()).names(), ElementsAre("train"));
 }
 
-TEST_F(ServeTest, ACancelledTriggerEndsWhenItsProgramsSaySo) {
+TEST_F(ServeTest, CancelledTriggerEndsWhenItsProgramsConfirm) {
   TestPeer program = TestPeer::agent(daemon.socket(), "train");
   TestPeer command = TestPeer::tool(daemon.socket()), other = TestPeer::tool(daemon.socket());
   command.send(trace_into("/tmp/x.kymo"));
@@ -166,7 +166,7 @@ TEST_F(ServeTest, ACancelledTriggerEndsWhenItsProgramsSaySo) {
   EXPECT_THAT(other.expect<wire::TriggerReply>()->text, HasSubstr("or has ended"));
 }
 
-TEST_F(ServeTest, OnlyTheProgramThatWasAskedCanAnswer) {
+TEST_F(ServeTest, OnlyTheRequestedProgramCanAnswer) {
   TestPeer asked = TestPeer::agent(daemon.socket(), "asked"), forger = TestPeer::agent(daemon.socket(), "forger");
   TestPeer command = TestPeer::tool(daemon.socket());
   wire::Trigger trigger = trace_into("/tmp/x.kymo");
@@ -181,7 +181,7 @@ TEST_F(ServeTest, OnlyTheProgramThatWasAskedCanAnswer) {
   EXPECT_EQ(command.expect<wire::TriggerUpdate>()->path, "/tmp/true.kymo");
 }
 
-TEST_F(ServeTest, AfterARestartProgramsThatTellOfTheirJobAreBusyAndCanBeCancelled) {
+TEST_F(ServeTest, RequestsReportedAfterARestartAreBusyAndCanBeCancelled) {
   uint64_t id = 0;
   {
     TestPeer program = TestPeer::agent(daemon.socket(), "train");
@@ -197,12 +197,12 @@ TEST_F(ServeTest, AfterARestartProgramsThatTellOfTheirJobAreBusyAndCanBeCancelle
   command.send(wire::CancelTrigger{trigger_of(id)});
   EXPECT_EQ(command.expect<wire::TriggerReply>()->targets.size(), 1u);
   EXPECT_EQ(program.expect<wire::Cancel>()->id, id);
-  // Numbers go on where the last daemon stopped.
+  // Trigger numbers continue after those of the last daemon.
   command.send(trace_into("/tmp/y.kymo"));
   EXPECT_GT(command.expect<wire::TriggerReply>()->trigger_id, trigger_of(id));
 }
 
-TEST_F(ServeTest, ASecondDaemonIsKeptAwayAndAStoppedOneLeavesNoSocket) {
+TEST_F(ServeTest, SecondDaemonIsRefusedAndAStoppedDaemonRemovesItsSocket) {
   DaemonOptions options;
   options.socket = daemon.socket();
   try {
@@ -217,7 +217,7 @@ TEST_F(ServeTest, ASecondDaemonIsKeptAwayAndAStoppedOneLeavesNoSocket) {
   EXPECT_NE(lstat(options.socket.c_str(), &status), 0);
 }
 
-TEST_F(ServeTest, TwoHundredProgramsAreAskedAtOnce) {
+TEST_F(ServeTest, TriggerReaches200ProgramsAtOnce) {
   std::vector<TestPeer> programs;
   for (int i = 0; i < 200; ++i) programs.push_back(TestPeer::agent(daemon.socket(), std::string(300, 'x')));
   TestPeer command = TestPeer::tool(daemon.socket());

@@ -17,7 +17,7 @@ namespace kymo::daemon {
 struct ServerLimits {
   size_t most_connections = 8192;
   size_t most_of_a_user = 4096;
-  size_t kept_for_root = 256;              // beyond those
+  size_t kept_for_root = 256;              // in addition to those
   std::chrono::milliseconds hello{5'000};  // until a peer says who it is
   ConnectionLimits connection;
 };
@@ -38,7 +38,7 @@ class Server {
     std::unique_ptr<Connection> connection;
     ucred credentials{};
     Loop::Timer hello_deadline;
-    std::optional<wire::Role> role;         // once it said
+    std::optional<wire::Role> role;         // after its Hello
     std::unique_ptr<AgentProgram> program;  // of an agent
     uint64_t program_id = 0;
   };

@@ -1,4 +1,4 @@
-// The means of the daemon's tests: test_support.h.
+// Helpers for the daemon's tests: test_support.h.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -161,7 +161,7 @@ bool TestPeer::send_bytes(base::Bytes bytes) {
 
 std::optional<wire::Packet> TestPeer::receive() {
   std::vector<std::byte> buffer(wire::kLargestMessage);
-  for (int tries = 0; tries < 2; ++tries) {  // a reset may come before what was sent
+  for (int tries = 0; tries < 2; ++tries) {  // a reset may be reported before the received data
     if (!is_readable(fd())) return std::nullopt;
     const ssize_t size = recv(fd(), buffer.data(), buffer.size(), 0);
     if (size == 0) return std::nullopt;

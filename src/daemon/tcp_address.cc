@@ -80,7 +80,7 @@ std::optional<TcpAddress> address_by(int (*ask)(int, sockaddr*, socklen_t*), int
   return address;
 }
 
-// As /proc/net/tcp writes it: the address in words of four bytes, each as a number of this machine.
+// The format of /proc/net/tcp: the address in words of four bytes, each in the byte order of this machine.
 std::string table_form(const TcpAddress& address) {
   std::string text;
   if (address.address.ss_family == AF_INET) {
@@ -96,7 +96,7 @@ std::string table_form(const TcpAddress& address) {
   return text + base::format(":{:04X}", ntohs(v6.sin6_port));
 }
 
-// As /proc/net/tcp has it: all connections of the host are looked through.
+// The owner according to /proc/net/tcp. This searches all connections of the host.
 std::optional<uint32_t> owner_in_table(const TcpAddress& peer, const TcpAddress& own) {
   const std::string local = table_form(peer), remote = table_form(own);
   std::ifstream table(peer.address.ss_family == AF_INET ? "/proc/net/tcp" : "/proc/net/tcp6");

@@ -1,6 +1,6 @@
-// What the daemon's tests share: a real daemon in a process of its own, and both kinds of peers that talk to it.
+// Helpers for the daemon's tests: a real daemon in its own process, and both kinds of peers that talk to it.
 //
-// Nothing here measures time; waits are bounded by a limit that only a hang reaches.
+// Nothing here measures time. Waits have a limit that is reached only if something hangs.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,10 +21,10 @@ namespace kymo::daemon::testing {
 inline constexpr int kPatienceMs = 30'000;
 inline constexpr uid_t kOtherUser = 65534;
 
-bool wait_until(const std::function<bool()>& holds);  // false: it never did
+bool wait_until(const std::function<bool()>& holds);  // false: it did not hold in time
 bool is_readable(int fd, int limit_ms = kPatienceMs);
 
-// A folder that is gone afterwards; others may enter it.
+// A folder that is removed afterwards. Other users may enter it.
 class TestFolder {
  public:
   TestFolder();
@@ -36,7 +36,7 @@ class TestFolder {
   std::string path_;
 };
 
-// A process of the test's own that runs `work` and ends with what that returns; killed when this goes out of scope.
+// A child process that runs `work` and exits with its result. It is killed when this object goes out of scope.
 class Child {
  public:
   explicit Child(const std::function<int()>& work, uid_t user = 0);
@@ -51,7 +51,7 @@ class Child {
   pid_t pid_;
 };
 
-// A daemon. What it says is in FOLDER/log.
+// A daemon. Its output is in FOLDER/log.
 class TestDaemon {
  public:
   explicit TestDaemon(const TestFolder& folder, std::function<void(DaemonOptions&)> change = {});
@@ -59,8 +59,8 @@ class TestDaemon {
   pid_t pid() const { return process_->pid(); }
   bool is_alive() const;
   std::string log() const;
-  void restart(int signal);  // ends it so, and starts another
-  int stop();                // by SIGTERM: its exit code
+  void restart(int signal);  // ends it with this signal, and starts another
+  int stop();                // with SIGTERM; returns its exit code
 
  private:
   void start();
@@ -72,7 +72,7 @@ class TestDaemon {
 // One end of Kymo's protocol.
 class TestPeer {
  public:
-  explicit TestPeer(const std::string& socket);  // connects and says nothing
+  explicit TestPeer(const std::string& socket);  // connects and sends nothing
   static TestPeer agent(const std::string& socket, const std::string& name, const std::string& job = "");
   static TestPeer tool(const std::string& socket);
   static wire::Hello hello(wire::Role role);
@@ -80,7 +80,7 @@ class TestPeer {
   int fd() const { return socket_.get(); }
   bool send(const wire::Message& message, uint32_t serial = 0);
   bool send_bytes(base::Bytes bytes);
-  // The next message; nothing: the connection has ended, or none came.
+  // The next message; nothing if the connection has ended or no message came.
   std::optional<wire::Packet> receive();
   template <class M>
   std::optional<M> expect() {
@@ -90,27 +90,27 @@ class TestPeer {
                   << (packet ? wire::name_of(static_cast<wire::MessageType>(packet->type)) : "nothing");
     return std::nullopt;
   }
-  bool has_ended();  // the daemon closed it, as soon as what it sent before is read
+  bool has_ended();  // whether the daemon closed it; first reads what the daemon sent before
   void close() { socket_.reset(); }
 
   std::vector<wire::ProcessEntry> list();
-  // Programs that the daemon shows to this one, by name.
+  // The names of the programs that the daemon lists for this peer.
   std::vector<std::string> names();
 
  private:
   base::FileDescriptor socket_;
 };
 
-// A trace of a second into `output`.
+// A trace of one second into `output`.
 wire::Trigger trace_into(const std::string& output);
 
-// One end of Kineto's fabric, as libkineto is: a datagram socket with a name. `folder` empty: the abstract namespace.
+// A client of Kineto's fabric, like libkineto: a datagram socket with a name. `folder` empty: the abstract namespace.
 class TestKineto {
  public:
   explicit TestKineto(const std::string& folder = "", const std::string& daemon_folder = "same");
   void send(const wire::FabricRequest& request);
   void send_bytes(base::Bytes bytes);
-  // A request of this process, and the config it gets; nothing: no answer came.
+  // Sends a request for this process and returns the config; nothing if no answer came.
   std::optional<std::string> poll(uint32_t ready_for = wire::kFabricActivities, int64_t job = 0);
   std::optional<wire::FabricReply> receive(int limit_ms = kPatienceMs);
 
@@ -119,11 +119,11 @@ class TestKineto {
   base::FileDescriptor socket_;
 };
 
-// A call of dyno: what it gets back, or nothing where the connection ended without.
+// A call like that of dyno. Returns the reply, or nothing if the connection ended without one.
 std::optional<std::string> call(int port, const std::string& json);
 base::FileDescriptor connect_to_port(int port);
 
-// This process leaves for a network namespace of its own, with a loopback device that is up. False: it may not.
+// Moves this process to its own network namespace and enables the loopback device there. False: not permitted.
 bool enter_own_network();
 
 }  // namespace kymo::daemon::testing

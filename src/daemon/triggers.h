@@ -26,7 +26,8 @@ struct TriggerLimits {
   std::chrono::milliseconds writing{120'000};  // from the end of the recording, or its last message, to the outcome
 };
 
-// A request's id holds its trigger's and its number in it, so that a daemon that was restarted knows them again.
+// A request's id contains the id of its trigger and its number in the trigger, so that a restarted daemon recognizes
+// it.
 inline constexpr unsigned kTargetBits = 20;
 inline constexpr size_t kMostTargets = size_t{1} << kTargetBits;
 constexpr uint64_t trigger_of(uint64_t request_id) { return request_id >> kTargetBits; }
@@ -39,23 +40,24 @@ class Triggers {
     uint64_t client = 0;
     uint32_t serial = 0;
   };
-  // False: it is not there any more.
+  // False: the client has disconnected.
   using Tell = std::function<bool(const Listener&, const wire::TriggerUpdate&)>;
   Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, Tell tell);
 
   struct Started {
-    uint64_t id = 0;  // 0: nothing was begun, `text` says why
+    uint64_t id = 0;  // 0: nothing was started, `text` says why
     std::vector<wire::TriggerTarget> targets;
     std::string text;
     std::optional<wire::RefusedCode> refused = {};  // refused for a reason other than the selected programs
   };
-  // `kineto_config`: see ProgramRequest. `only`: of these programs; empty: of all.
+  // `kineto_config`: see ProgramRequest. `only`: selects only from these programs; empty: from all.
   Started begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
                 const std::string& kineto_config = {}, const std::vector<uint64_t>& only = {});
-  // 0: all that the asker may cancel.
+  // `trigger_id` 0: all triggers that the asker may cancel.
   Started cancel(uint64_t trigger_id, const Asker& asker);
 
-  // What a program says of a request. One that is not asked of this program is remembered as what it is busy with.
+  // What a program reports about a request. If this daemon did not send the request, the program is still shown as busy
+  // with it.
   void status(uint64_t program, const wire::Status& status);
   void done(uint64_t program, const wire::Done& done);
   void program_left(uint64_t program);
@@ -76,7 +78,7 @@ class Triggers {
     uint32_t uid = 0;  // who asked
     Listener listener;
     size_t left = 0;
-    uint64_t end_ns = 0;  // CLOCK_REALTIME, when the recording is over; 0: not known
+    uint64_t end_ns = 0;  // CLOCK_REALTIME, when the recording ends; 0: not known
     std::vector<Target> targets;
   };
   struct Place {

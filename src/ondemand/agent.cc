@@ -43,14 +43,14 @@ void Agent::start() {
   wake_.open();
   std::thread thread = base::quiet_thread("kymo-agent", [this] { run(); });
   thread_.store(thread.get_id());
-  thread.detach();  // the process may end around it
+  thread.detach();  // the process may end while it runs
 }
 
 void Agent::run() {
   record::forbid_recording_on_this_thread();
   awake_.lock();
   has_started_.store(true);
-  stop_watching_ranges();  // a forked child's parent may have
+  stop_watching_ranges();  // in a forked child: the parent may have watched them
   if (options_.wait_first_ms != 0) {
     pollfd file{wake_.file(), POLLIN, 0};
     awake_.unlock();
@@ -76,7 +76,7 @@ void Agent::run() {
   changed_.notify_all();
 }
 
-// One sleep, and the handling of what woke it.
+// Sleeps once, and handles the events that woke it.
 void Agent::sleep() {
   std::vector<pollfd> files{{wake_.file(), POLLIN, 0}};
   link_.add_files(files);
@@ -122,7 +122,7 @@ void Agent::pass(const std::vector<pollfd>& files) {
   }
 }
 
-// The program has closed every descriptor, and may be about to open its own: the agent opens its own after those.
+// The program has closed all descriptors and may be about to open its own, so the agent waits before it opens its own.
 void Agent::take_files_again() {
   awake_.unlock();
   poll(nullptr, 0, kClosingMilliseconds);
@@ -137,7 +137,7 @@ uint64_t Agent::due_ns() const {
   uint64_t due = std::min(link_.due_ns(), fabric_.due_ns());
   if (wake_.file() < 0) due = std::min(due, now + kLookAtClock);
   if (job_ == nullptr) return due;
-  // The time of day may be set while a job waits for one: never slept through for long.
+  // The clock may be set while a job waits for a time of day, so this never sleeps long.
   if (const uint64_t at = job_->due_realtime_ns(); at != 0) {
     const uint64_t real = base::realtime_ns();
     due = std::min(due, now + std::min(at - std::min(at, real), kLookAtClock));

@@ -1,4 +1,4 @@
-// What a flight recorder keeps of the past, and traces that are asked for while it runs.
+// Which past events a flight recorder keeps, and traces that are requested while it runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class AgentFlightTest : public testing::WithDaemon {
   std::map<std::string, std::string> flight(const std::string& size) const {
     return {{"KYMO_FLIGHT", size}, {"KYMO_TRACE_DIR", folder}};
   }
-  // A clock whose rate is not known can be read only between two pairs.
+  // Times of a clock with an unknown rate can be converted only between two pairs.
   static bool clocks_can_be_read(const std::string& path) {
     const trace::Reader reader(path);
     for (const auto& [id, writer] : reader.writers())
@@ -35,7 +35,7 @@ class AgentFlightTest : public testing::WithDaemon {
   wire::Start last(uint64_t ms) const { return {2, {.last_ns = ms * kMs, .output = file("last-{pid}.kymo")}}; }
 };
 
-TEST_F(AgentFlightTest, ThePastIsThereAlsoAfterATraceThatWasAskedFor) {
+TEST_F(AgentFlightTest, FlightRecorderKeepsPastEventsAcrossARequestedTrace) {
   Program program(
       socket,
       [this](const std::atomic<bool>& over) {
@@ -70,7 +70,7 @@ TEST_F(AgentFlightTest, ThePastIsThereAlsoAfterATraceThatWasAskedFor) {
   EXPECT_EQ(files_there().size(), 3u) << "the flight recorder's own file is gone";
 }
 
-TEST_F(AgentFlightTest, NoLinkIsFollowedOnTheWay) {
+TEST_F(AgentFlightTest, LinksAreNotFollowed) {
   Program program(socket, work_in_ranges, flight("1MB"));
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -84,7 +84,7 @@ TEST_F(AgentFlightTest, NoLinkIsFollowedOnTheWay) {
   EXPECT_EQ(std::filesystem::file_size(file("precious")), 4u);
 }
 
-TEST_F(AgentFlightTest, ATraceMayBeLongerThanWhatTheFlightRecorderKeeps) {
+TEST_F(AgentFlightTest, RequestedTraceCanBeLongerThanTheFlightRecorder) {
   Program program(
       socket,
       [](const std::atomic<bool>& over) {
@@ -118,7 +118,7 @@ TEST_F(AgentFlightTest, ATraceMayBeLongerThanWhatTheFlightRecorderKeeps) {
   }
 }
 
-TEST_F(AgentFlightTest, TheProgramsOwnSessionEndsBothAndTheFlightRecorderComesBack) {
+TEST_F(AgentFlightTest, ProgramsOwnSessionEndsBothAndTheFlightRecorderRestarts) {
   Program program(
       socket,
       [this](const std::atomic<bool>& over) {
@@ -138,7 +138,8 @@ TEST_F(AgentFlightTest, TheProgramsOwnSessionEndsBothAndTheFlightRecorderComesBa
   EXPECT_NE(done->error.find("a recording of its own"), std::string::npos) << done->error;
   RequestState state = RequestState::Failed;
   const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (state == RequestState::Failed && std::chrono::steady_clock::now() < patience) {  // the program's own is over
+  // Until the program's own session has ended.
+  while (state == RequestState::Failed && std::chrono::steady_clock::now() < patience) {
     agent->send(last(60'000));
     const auto again = agent->next_of<wire::Done>();
     ASSERT_TRUE(again);
@@ -148,7 +149,7 @@ TEST_F(AgentFlightTest, TheProgramsOwnSessionEndsBothAndTheFlightRecorderComesBa
   EXPECT_EQ(state, RequestState::Finished);
 }
 
-TEST_F(AgentFlightTest, WithoutAFlightRecorderThePastIsRefusedWithTheRemedy) {
+TEST_F(AgentFlightTest, LastWithoutAFlightRecorderIsRefusedWithARemedy) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);

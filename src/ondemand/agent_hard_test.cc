@@ -1,4 +1,4 @@
-// Programs that do what programs do: close descriptors, become others, start others, have many threads, little room.
+// Programs that close descriptors, execute or start other programs, have many threads, or little disk space.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -31,7 +31,7 @@ class AgentHardTest : public testing::WithDaemon {
     WithDaemon::TearDown();
   }
 
-  // This program once more, as another process image: its agent starts when it is loaded, and it runs no test.
+  // Runs this program again as a new process image. Its agent starts when the image is loaded, and it runs no tests.
   static int run_image(const std::string& image) {
     const pid_t pid = fork();
     if (pid == 0) {
@@ -55,10 +55,10 @@ class AgentHardTest : public testing::WithDaemon {
     return ::testing::internal::GetCapturedStderr();
   }
 
-  std::string disk;  // a small one of the test's own
+  std::string disk;  // a small disk, mounted by the test
 };
 
-TEST_F(AgentHardTest, AProgramThatClosesAllDescriptorsKeepsItsOwnFilesAndIsTracedAllTheSame) {
+TEST_F(AgentHardTest, ProgramThatClosesAllDescriptorsKeepsItsFilesAndCanBeTraced) {
   constexpr int kFiles = 150;
   Program program(socket, [this](const std::atomic<bool>& over) {
     while (!std::filesystem::exists(file("go"))) usleep(1000);
@@ -72,7 +72,7 @@ TEST_F(AgentHardTest, AProgramThatClosesAllDescriptorsKeepsItsOwnFilesAndIsTrace
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
   std::ofstream(file("go")) << "now";
-  while (agent->next()) {  // it has noticed
+  while (agent->next()) {  // until it has noticed
   }
   agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -84,7 +84,7 @@ TEST_F(AgentHardTest, AProgramThatClosesAllDescriptorsKeepsItsOwnFilesAndIsTrace
   for (int i = 0; i < kFiles; ++i) EXPECT_EQ(std::filesystem::file_size(file("own" + std::to_string(i))), 4u);
 }
 
-TEST_F(AgentHardTest, AnotherProgramInItsPlaceGetsNoDescriptorsAndConnectsForItself) {
+TEST_F(AgentHardTest, ExecutedProgramInheritsNoDescriptorsAndConnectsItself) {
   Program program(socket, [](const std::atomic<bool>&) {
     while (!is_recording()) usleep(1000);
     execl("/bin/sleep", "sleep", "60", nullptr);
@@ -105,7 +105,7 @@ TEST_F(AgentHardTest, AnotherProgramInItsPlaceGetsNoDescriptorsAndConnectsForIts
   }
   Program other(socket, [](const std::atomic<bool>&) { become("/proc/self/exe"); });
   std::string command_line;
-  // The image before it may or may not have come so far.
+  // The process image before exec may have connected too.
   while (command_line.find("--gtest_filter=none") == std::string::npos) {
     auto connection = daemon->accept();
     ASSERT_TRUE(connection);
@@ -116,7 +116,7 @@ TEST_F(AgentHardTest, AnotherProgramInItsPlaceGetsNoDescriptorsAndConnectsForIts
   }
 }
 
-TEST_F(AgentHardTest, ProgramsThatItStartsDoNotDisturbATrace) {
+TEST_F(AgentHardTest, ChildProgramsDoNotDisturbATrace) {
   Program program(socket, [](const std::atomic<bool>& over) {
     while (!over) {
       KYMO_RANGE("work");
@@ -143,7 +143,7 @@ TEST_F(AgentHardTest, ProgramsThatItStartsDoNotDisturbATrace) {
   EXPECT_FALSE(somebody_knocks()) << "a child between fork and exec has no agent";
 }
 
-TEST_F(AgentHardTest, AThousandThreads) {
+TEST_F(AgentHardTest, EventsOfAThousandThreadsAreRecordedOrCountedAsLost) {
   constexpr int kThreads = base::test_size(1000);
   Program program(socket, [](const std::atomic<bool>& over) {
     std::vector<std::thread> threads;
@@ -167,7 +167,7 @@ TEST_F(AgentHardTest, AThousandThreads) {
 
 // ---- Rights
 
-TEST_F(AgentHardTest, AProgramWithMoreRightsThanWhoeverStartsItHasNoAgent) {
+TEST_F(AgentHardTest, SetUserIdProgramHasNoAgent) {
   struct statvfs where {};
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to make a program of another user's";
   if (statvfs(folder.c_str(), &where) != 0 || (where.f_flag & ST_NOSUID) != 0)
@@ -183,12 +183,12 @@ TEST_F(AgentHardTest, AProgramWithMoreRightsThanWhoeverStartsItHasNoAgent) {
   EXPECT_EQ(run_image(image), 0);
   EXPECT_TRUE(somebody_knocks());
   ASSERT_EQ(chmod(image.c_str(), 04755), 0);
-  run_image(image);  // how it ends is not looked at: a sanitizer has its own troubles there
+  run_image(image);  // the exit status is ignored: sanitizers may fail in a set-user-ID program
   EXPECT_FALSE(somebody_knocks());
   unsetenv("KYMO_DAEMON");
 }
 
-TEST_F(AgentHardTest, AValueThatIsNoDaemonIsSaidInOneLineAndHarmsNothing) {
+TEST_F(AgentHardTest, InvalidDaemonValuePrintsOneLineAndTheProgramContinues) {
   for (const std::string& value : {std::string("run/kymod.sock"), "/" + std::string(200, 'x') + "/d.sock"}) {
     setenv("KYMO_DAEMON", value.c_str(), 1);
     const std::string said = printed_by([] { EXPECT_EQ(run_image("/proc/self/exe"), 0); });
@@ -203,9 +203,9 @@ TEST_F(AgentHardTest, AValueThatIsNoDaemonIsSaidInOneLineAndHarmsNothing) {
   unsetenv("KYMO_DAEMON");
 }
 
-// ---- No room
+// ---- No space
 
-// Enough that it does not compress to nothing.
+// Enough data that does not compress well.
 void much_work(const std::atomic<bool>& over) {
   for (uint64_t i = 1; !over; ++i) {
     for (uint64_t k = 0; k < 100; ++k) {
@@ -215,7 +215,7 @@ void much_work(const std::atomic<bool>& over) {
   }
 }
 
-TEST_F(AgentHardTest, AFullDiskIsSaidAndTheProgramGoesOn) {
+TEST_F(AgentHardTest, FullDiskIsReportedAndTheProgramContinues) {
   disk = file("disk");
   std::filesystem::create_directory(disk);
   if (mount("none", disk.c_str(), "tmpfs", 0, "size=64k,mode=0700") != 0)
@@ -237,7 +237,7 @@ TEST_F(AgentHardTest, AFullDiskIsSaidAndTheProgramGoesOn) {
   EXPECT_EQ(program.end(), 0);
 }
 
-TEST_F(AgentHardTest, AFileThatMayNotGrowIsSaidAndTheProgramGoesOn) {
+TEST_F(AgentHardTest, FileSizeLimitIsReportedAndTheProgramContinues) {
   Program program(socket, [](const std::atomic<bool>& over) {
     const rlimit little{64 << 10, 64 << 10};
     setrlimit(RLIMIT_FSIZE, &little);

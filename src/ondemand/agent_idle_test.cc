@@ -1,4 +1,4 @@
-// While nothing is asked for the agent's thread does not run at all, whether there is a daemon or not.
+// Without requests, the agent's thread does not run at all, with or without a daemon.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -33,7 +33,7 @@ class AgentIdleTest : public ::testing::Test {
     std::getline(file, line);
     return line;
   }
-  // How often it has gone to sleep so far.
+  // How many times it has gone to sleep so far.
   static uint64_t sleeps() {
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
       if (first_line(entry.path() / "comm") != "kymo-agent") continue;
@@ -43,7 +43,7 @@ class AgentIdleTest : public ::testing::Test {
     }
     return 0;
   }
-  // Until it has done what there is to do when it starts.
+  // Waits until its work at start is done.
   static uint64_t sleeps_when_settled() {
     uint64_t before = 0, now = 0;
     while (now == 0 || now != before) {
@@ -58,7 +58,7 @@ class AgentIdleTest : public ::testing::Test {
   Agent* agent = nullptr;
 };
 
-TEST_F(AgentIdleTest, ConnectedItSleepsUntilItIsSpokenTo) {
+TEST_F(AgentIdleTest, ConnectedAgentSleepsUntilAMessageArrives) {
   std::filesystem::create_directory(folder + "/run");
   testing::StandInDaemon daemon(socket);
   start_agent();
@@ -71,7 +71,7 @@ TEST_F(AgentIdleTest, ConnectedItSleepsUntilItIsSpokenTo) {
   EXPECT_TRUE(connection->next_of<wire::Pong>());
 }
 
-TEST_F(AgentIdleTest, WithoutADaemonItSleepsUntilOneComes) {
+TEST_F(AgentIdleTest, AgentWithoutADaemonSleepsUntilOneStarts) {
   start_agent();
   const uint64_t before = sleeps_when_settled();
   usleep(400'000);
@@ -81,10 +81,10 @@ TEST_F(AgentIdleTest, WithoutADaemonItSleepsUntilOneComes) {
   EXPECT_TRUE(daemon.accept_agent());
 }
 
-TEST_F(AgentIdleTest, ADaemonThatIsDeadIsNotAskedOverAndOver) {
+TEST_F(AgentIdleTest, DeadDaemonIsNotPolled) {
   std::filesystem::create_directory(folder + "/run");
   testing::StandInDaemon daemon(socket);
-  daemon.stop_listening();  // the socket's file stays
+  daemon.stop_listening();  // the socket file remains
   start_agent();
   uint64_t before = 0, now = 1;
   for (int i = 0; i < 100 && now != before; ++i) {  // it tries a few times, for a daemon that is about to listen

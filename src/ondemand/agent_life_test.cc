@@ -1,4 +1,4 @@
-// What becomes of a trace when the daemon or the program goes away, forks, or records itself.
+// What happens to a trace when the daemon ends, or when the program ends, forks, or starts its own recording.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ using wire::RequestState;
 
 using AgentLifeTest = testing::WithDaemon;
 
-TEST_F(AgentLifeTest, FoundAgainWhenTheDaemonIsRestartedAndTheRunningJobsResultIsTold) {
+TEST_F(AgentLifeTest, ReconnectsToARestartedDaemonAndReportsTheRunningJob) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -46,7 +46,7 @@ TEST_F(AgentLifeTest, FoundAgainWhenTheDaemonIsRestartedAndTheRunningJobsResultI
   EXPECT_EQ(done->state, RequestState::Finished) << done->error;
 }
 
-TEST_F(AgentLifeTest, AResultThatNobodyHeardIsToldToTheNextDaemon) {
+TEST_F(AgentLifeTest, UnsentResultIsSentToTheNextDaemon) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -63,7 +63,7 @@ TEST_F(AgentLifeTest, AResultThatNobodyHeardIsToldToTheNextDaemon) {
   EXPECT_EQ(done->state, RequestState::Finished) << done->error;
 }
 
-TEST_F(AgentLifeTest, FindsADaemonThatComesLater) {
+TEST_F(AgentLifeTest, FindsADaemonThatStartsLater) {
   daemon->stop_listening();
   unlink(socket.c_str());
   Program program(socket, work_in_ranges);
@@ -71,7 +71,7 @@ TEST_F(AgentLifeTest, FindsADaemonThatComesLater) {
   EXPECT_TRUE(daemon->accept_agent());
 }
 
-TEST_F(AgentLifeTest, AForkedChildHasAnAgentOfItsOwnAndTheParentsTraceIsTheParents) {
+TEST_F(AgentLifeTest, ForkedChildHasItsOwnAgentAndItsOwnTrace) {
   Program program(socket, [](const std::atomic<bool>& over) {
     const pid_t child = fork();
     if (child == 0) prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -100,7 +100,7 @@ TEST_F(AgentLifeTest, AForkedChildHasAnAgentOfItsOwnAndTheParentsTraceIsTheParen
   EXPECT_TRUE(names_in_trace(childs->path).contains("child"));
 }
 
-TEST_F(AgentLifeTest, AChildForkedInTheMiddleOfATraceIsNotInIt) {
+TEST_F(AgentLifeTest, ChildForkedDuringATraceIsNotInTheTrace) {
   Program program(socket, [](const std::atomic<bool>& over) {
     while (!over) {
       KYMO_RANGE("parent");
@@ -122,7 +122,7 @@ TEST_F(AgentLifeTest, AChildForkedInTheMiddleOfATraceIsNotInIt) {
   EXPECT_EQ(trace::Reader(done->path).writers().size(), 1u);
 }
 
-TEST_F(AgentLifeTest, WhenTheProgramEndsItsTraceSoFarIsCompletedAndTold) {
+TEST_F(AgentLifeTest, TraceOfAProgramThatEndsIsCompletedAndReported) {
   Program program(socket, [](const std::atomic<bool>& over) {
     work_in_ranges(over);
     for (int i = 0; i < 10; ++i) Range last{"work"};
@@ -140,7 +140,7 @@ TEST_F(AgentLifeTest, WhenTheProgramEndsItsTraceSoFarIsCompletedAndTold) {
   EXPECT_FALSE(agent->next()) << "it hangs up";
 }
 
-TEST_F(AgentLifeTest, KilledItLeavesThePartThatWasRecorded) {
+TEST_F(AgentLifeTest, KilledProgramLeavesItsPartialTrace) {
   Program program(socket, [this](const std::atomic<bool>& over) {
     while (!is_recording()) usleep(200);
     for (int i = 0; i < 10; ++i) Range range{"work"};
@@ -164,12 +164,12 @@ TEST_F(AgentLifeTest, KilledItLeavesThePartThatWasRecorded) {
   ASSERT_TRUE(std::filesystem::exists(part));
   EXPECT_NE(window()->from_ns, 0u);
   EXPECT_EQ(window()->to_ns, 0u) << "its end was not reached";
-  // As any command does that is given the file.
+  // Every command that opens the file does this.
   EXPECT_EQ(collect::recover(part).processes, 1u);
   EXPECT_GE(names_in_trace(part)["work"], 10u);
 }
 
-TEST_F(AgentLifeTest, TheProgramsOwnSessionWins) {
+TEST_F(AgentLifeTest, ProgramsOwnSessionEndsARequestedTrace) {
   Program program(socket, [this](const std::atomic<bool>& over) {
     while (!is_recording()) usleep(200);
     for (int i = 0; !over; ++i) {
@@ -188,7 +188,7 @@ TEST_F(AgentLifeTest, TheProgramsOwnSessionWins) {
   EXPECT_TRUE(std::filesystem::exists(file("own.kymo")));
 }
 
-TEST_F(AgentLifeTest, ARunningSessionOfTheProgramsIsNotDisturbed) {
+TEST_F(AgentLifeTest, RequestDuringTheProgramsOwnSessionIsRefused) {
   Program program(socket, [this](const std::atomic<bool>& over) {
     Session session(file("own.kymo"));
     work_in_ranges(over);

@@ -1,4 +1,4 @@
-// Profiles of memory, asked for by a daemon and from code: what is in them, in every form, and who writes it.
+// Memory profiles, requested by a daemon or from code: their contents in every format, and who writes them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -49,13 +49,13 @@ std::string text_of(const std::string& path) {
 
 class AgentMemoryTest : public testing::WithDaemon {
  protected:
-  // Into m7 with this ending.
+  // Writes to m7 with this file extension.
   wire::Start memory(const std::string& ending, uint64_t duration_ms) const {
     return {7, {.duration_ns = duration_ms * kMs, .output = file("m{request}" + ending)}, wire::RequestKind::Memory};
   }
 };
 
-TEST_F(AgentMemoryTest, EveryFormByTheNameOfTheFile) {
+TEST_F(AgentMemoryTest, FileNameSelectsTheFormat) {
   Program program(socket, allocate);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -85,7 +85,7 @@ TEST_F(AgentMemoryTest, EveryFormByTheNameOfTheFile) {
   EXPECT_EQ(profile.peak_bytes, static_cast<uint64_t>(kBytes));
 }
 
-TEST_F(AgentMemoryTest, AnEndingThatIsNoFormIsRefusedBeforeAnythingIsRecorded) {
+TEST_F(AgentMemoryTest, UnknownFileExtensionIsRefusedBeforeRecording) {
   Program program(socket, allocate);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -98,7 +98,7 @@ TEST_F(AgentMemoryTest, AnEndingThatIsNoFormIsRefusedBeforeAnythingIsRecorded) {
   EXPECT_TRUE(files_there().empty());
 }
 
-TEST_F(AgentMemoryTest, NothingAllocatedIsSaidWithTheRemedyAndLeavesNothing) {
+TEST_F(AgentMemoryTest, ProfileWithoutAllocationsFailsWithARemedyAndLeavesNoFile) {
   Program program(socket, testing::work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -112,7 +112,7 @@ TEST_F(AgentMemoryTest, NothingAllocatedIsSaidWithTheRemedyAndLeavesNothing) {
   }
 }
 
-TEST_F(AgentMemoryTest, AKindThatItDoesNotKnowIsRefused) {
+TEST_F(AgentMemoryTest, UnknownRequestKindIsRefused) {
   Program program(socket, allocate);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -141,7 +141,7 @@ struct Framework : Client {
   }
 };
 
-TEST_F(AgentMemoryTest, AClientIsCalledAndItsProfileIsTheResultWhereThereIsNoOther) {
+TEST_F(AgentMemoryTest, ClientIsCalledAndItsProfileIsTheResultIfThereIsNoOther) {
   Program program(socket, [](const std::atomic<bool>& over) {
     Registration<Framework> framework;
     testing::work_in_ranges(over);
@@ -160,7 +160,7 @@ TEST_F(AgentMemoryTest, AClientIsCalledAndItsProfileIsTheResultWhereThereIsNoOth
   EXPECT_EQ(program.end(), 0);
 }
 
-TEST_F(AgentMemoryTest, ATraceWithMemoryHoldsTheAllocations) {
+TEST_F(AgentMemoryTest, TraceWithMemoryContainsTheAllocations) {
   Program program(socket, allocate);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -180,7 +180,7 @@ TEST_F(AgentMemoryTest, ATraceWithMemoryHoldsTheAllocations) {
 
 // ---- From code
 
-TEST(CodeMemoryTest, ProfileIsExportedWhileItRunsAndAfterwardsAsOftenAsOneLikes) {
+TEST(CodeMemoryTest, ProfileCanBeExportedSeveralTimesAfterItEnds) {
   char pattern[] = "/tmp/kymo-code-memory-XXXXXX";
   const std::string folder = mkdtemp(pattern);
   EXPECT_THROW(export_memory_profile(folder + "/m.html"), Error) << "there is none yet";
@@ -203,7 +203,7 @@ TEST(CodeMemoryTest, ProfileIsExportedWhileItRunsAndAfterwardsAsOftenAsOneLikes)
   std::filesystem::remove_all(folder);
 }
 
-TEST(CodeMemoryTest, WhileItRunsEverythingUntilThenIsInIt) {
+TEST(CodeMemoryTest, ExportOfARunningProfileContainsAllAllocationsSoFar) {
   char pattern[] = "/tmp/kymo-code-memory-XXXXXX";
   const std::string folder = mkdtemp(pattern);
   start_memory_profile();
@@ -218,7 +218,7 @@ TEST(CodeMemoryTest, WhileItRunsEverythingUntilThenIsInIt) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(CodeMemoryTest, ClientsWriteBesideIt) {
+TEST(CodeMemoryTest, ClientsWriteNextToTheProfile) {
   char pattern[] = "/tmp/kymo-code-memory-XXXXXX";
   const std::string folder = mkdtemp(pattern);
   Registration<Framework> framework;

@@ -1,4 +1,4 @@
-// What the agent does when it is asked for a trace: real processes, against a daemon that the test plays.
+// What the agent does when a trace is requested: real processes, with a daemon that the test simulates.
 #include "ondemand/agent.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using wire::RequestState;
 
 using AgentTest = testing::WithDaemon;
 
-TEST_F(AgentTest, SaysWhoItIs) {
+TEST_F(AgentTest, HelloDescribesTheProgram) {
   Program program(socket, work_in_ranges);
   wire::Hello hello;
   ASSERT_TRUE(daemon->accept_agent(&hello));
@@ -38,7 +38,7 @@ TEST_F(AgentTest, SaysWhoItIs) {
   EXPECT_EQ(program.end(), 0);
 }
 
-TEST_F(AgentTest, ATraceNowIsThereForAsLongAsWasAskedAndItsResultIsTold) {
+TEST_F(AgentTest, TraceHasTheRequestedDurationAndItsResultIsReported) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -59,7 +59,7 @@ TEST_F(AgentTest, ATraceNowIsThereForAsLongAsWasAskedAndItsResultIsTold) {
   EXPECT_EQ(program.end(), 0);
 }
 
-TEST_F(AgentTest, AGivenStartIsArmedEarlyAndTheTraceIsExactlyThatSpan) {
+TEST_F(AgentTest, TraceWithAStartTimeIsArmedEarlyAndHasExactlyThatSpan) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -70,7 +70,7 @@ TEST_F(AgentTest, AGivenStartIsArmedEarlyAndTheTraceIsExactlyThatSpan) {
     agent->send(start);
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
-    // On a machine that is very busy it may come too late: then it says so.
+    // On a very busy machine it may start too late; then it reports that.
     ASSERT_EQ(done->state, RequestState::Finished) << done->error;
     EXPECT_EQ(done->took_ns, 100 * kMs);
     was_in_time = done->late_ns == 0;
@@ -81,7 +81,7 @@ TEST_F(AgentTest, AGivenStartIsArmedEarlyAndTheTraceIsExactlyThatSpan) {
   EXPECT_TRUE(was_in_time) << "it is armed before";
 }
 
-TEST_F(AgentTest, OtherFormsByTheNameOfTheFile) {
+TEST_F(AgentTest, FileNameSelectsTheFormat) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -98,7 +98,7 @@ TEST_F(AgentTest, OtherFormsByTheNameOfTheFile) {
   EXPECT_EQ(files_there().size(), 4u);
 }
 
-TEST_F(AgentTest, IterationsAreWholeAndBeginAtTheMultipleThatWasAsked) {
+TEST_F(AgentTest, IterationsAreCompleteAndStartAtTheRequestedMultiple) {
   Program program(socket, work_in_steps);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -110,14 +110,15 @@ TEST_F(AgentTest, IterationsAreWholeAndBeginAtTheMultipleThatWasAsked) {
   std::vector<int> numbers;
   for (const auto& [name, count] : names_in_trace(done->path)) numbers.push_back(std::stoi(name.substr(5)));
   std::sort(numbers.begin(), numbers.end());
-  // The range of the iteration before ends, and that of the one after begins, within some nanoseconds of the step.
+  // The range of the previous iteration ends, and the range of the next one begins, within a few nanoseconds of the
+  // step.
   ASSERT_GE(numbers.size(), 5u);
   ASSERT_LE(numbers.size(), 6u);
   EXPECT_EQ(numbers.front() % 50, 0);
   EXPECT_EQ(numbers.back() - numbers.front() + 1, static_cast<int>(numbers.size()));
 }
 
-TEST_F(AgentTest, IterationsAreSeenInRangesWhereTheProgramNeverCallsStep) {
+TEST_F(AgentTest, IterationsAreCountedByRangesIfTheProgramNeverCallsStep) {
   Program program(socket, [](const std::atomic<bool>& over) {
     for (int i = 0; !over; ++i) {
       Range iteration{"iteration {}", i};
@@ -135,7 +136,7 @@ TEST_F(AgentTest, IterationsAreSeenInRangesWhereTheProgramNeverCallsStep) {
   EXPECT_LE(names.size(), 4u);
 }
 
-TEST_F(AgentTest, ASecondRequestIsToldThatItIsBusyAndTheFirstGoesOn) {
+TEST_F(AgentTest, SecondRequestIsAnsweredWithBusyAndTheFirstContinues) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -153,7 +154,7 @@ TEST_F(AgentTest, ASecondRequestIsToldThatItIsBusyAndTheFirstGoesOn) {
   EXPECT_EQ(done->state, RequestState::Finished) << done->error;
 }
 
-TEST_F(AgentTest, CancelledItLeavesNothingBehind) {
+TEST_F(AgentTest, CancelledTraceLeavesNoFile) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -168,7 +169,7 @@ TEST_F(AgentTest, CancelledItLeavesNothingBehind) {
   EXPECT_TRUE(agent->next_of<wire::Refused>()) << "there is nothing to cancel any more";
 }
 
-TEST_F(AgentTest, WhatCannotBeWrittenIsSaidAndTheProgramGoesOn) {
+TEST_F(AgentTest, UnwritableOutputIsReportedAndTheProgramContinues) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent(nullptr, {folder});
   ASSERT_TRUE(agent);
@@ -191,7 +192,7 @@ TEST_F(AgentTest, WhatCannotBeWrittenIsSaidAndTheProgramGoesOn) {
   EXPECT_EQ(agent->next_of<wire::Done>()->state, RequestState::Finished);
 }
 
-TEST_F(AgentTest, OptionsThatItDoesNotKnowAreRefused) {
+TEST_F(AgentTest, UnsupportedOptionsAreRefused) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
@@ -206,18 +207,18 @@ TEST_F(AgentTest, OptionsThatItDoesNotKnowAreRefused) {
   EXPECT_EQ(agent->next_of<wire::Done>()->state, RequestState::Failed);
 }
 
-TEST_F(AgentTest, HostileMessagesAreAnsweredOrEndTheConnectionAndNothingElse) {
+TEST_F(AgentTest, InvalidMessagesAreRefusedOrOnlyCloseTheConnection) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
   auto packet = *wire::message_packet(start_for(10));
-  packet[4] = std::byte{0xff};  // a type that is none
+  packet[4] = std::byte{0xff};  // an unknown type
   agent->send_bytes(packet);
   EXPECT_TRUE(agent->next_of<wire::Refused>());
   packet = *wire::message_packet(start_for(10));
   packet.resize(packet.size() - 3);
   agent->throw_bytes(packet);
-  agent->throw_bytes(std::vector<std::byte>(100, std::byte{0x41}));  // no message at all
+  agent->throw_bytes(std::vector<std::byte>(100, std::byte{0x41}));  // not a message
   while (agent->next()) {
   }
   agent = daemon->accept_agent();
@@ -262,7 +263,7 @@ struct Throwing : Client {
   void start() override { throw Error("the framework is not ready"); }
 };
 
-TEST_F(AgentTest, AClientThatThrowsEndsThatTraceAndWhoAskedIsToldWhatItSaid) {
+TEST_F(AgentTest, ExceptionOfAClientFailsTheTraceAndIsReported) {
   Program program(socket, [](const std::atomic<bool>& over) {
     static Throwing client;
     register_client(client);

@@ -1,4 +1,4 @@
-// The agent as a thread of the test's own process, beside threads that record and step.
+// The agent as a thread of the test's own process, together with threads that record and call step().
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -48,7 +48,7 @@ class AgentThreadTest : public ::testing::Test {
   std::vector<std::thread> threads;
 };
 
-TEST_F(AgentThreadTest, TracesByTimeAndByIterationsOneAfterTheOther) {
+TEST_F(AgentThreadTest, TracesByTimeAndByIterationsAlternate) {
   auto connection = daemon->accept_agent();
   ASSERT_TRUE(connection);
   for (uint64_t id = 1; id <= 6; ++id) {
@@ -65,7 +65,7 @@ TEST_F(AgentThreadTest, TracesByTimeAndByIterationsOneAfterTheOther) {
   }
 }
 
-TEST_F(AgentThreadTest, CodeAndRequestsTakeTurns) {
+TEST_F(AgentThreadTest, OnlyOneOfCodeAndRequestRecordsAtATime) {
   auto connection = daemon->accept_agent();
   ASSERT_TRUE(connection);
   start(folder + "/code.kymo");
@@ -86,7 +86,7 @@ TEST_F(AgentThreadTest, CodeAndRequestsTakeTurns) {
   EXPECT_EQ(connection->next_of<wire::Done>()->state, wire::RequestState::Cancelled);
 }
 
-TEST_F(AgentThreadTest, SessionsOfTheProgramComeAtAnyMoment) {
+TEST_F(AgentThreadTest, RequestsAreAnsweredWhileTheProgramStartsSessions) {
   auto connection = daemon->accept_agent();
   ASSERT_TRUE(connection);
   std::thread program([&] {
@@ -97,7 +97,7 @@ TEST_F(AgentThreadTest, SessionsOfTheProgramComeAtAnyMoment) {
   });
   for (uint64_t id = 1; id <= 10; ++id) {
     connection->send(wire::Start{id, {.duration_ns = 5'000'000, .output = folder + "/a.kymo"}});
-    EXPECT_TRUE(connection->next_of<wire::Done>());  // finished, cut short or refused: answered
+    EXPECT_TRUE(connection->next_of<wire::Done>());  // it may finish, end early or be refused, but is always answered
   }
   program.join();
 }
@@ -114,7 +114,7 @@ class AgentThreadFlightTest : public AgentThreadTest {
   }
 };
 
-TEST_F(AgentThreadFlightTest, TracesThePastAndSessionsOfTheProgramOneAfterTheOther) {
+TEST_F(AgentThreadFlightTest, RequestsAreAnsweredWithAFlightRecorderAndProgramSessions) {
   auto connection = daemon->accept_agent();
   ASSERT_TRUE(connection);
   for (uint64_t id = 1; id <= 9; ++id) {
@@ -122,7 +122,7 @@ TEST_F(AgentThreadFlightTest, TracesThePastAndSessionsOfTheProgramOneAfterTheOth
     (id % 3 == 0 ? asked.options.last_ns : asked.options.duration_ns) = 20'000'000;
     connection->send(asked);
     if (id % 3 != 2) Session(folder + "/own.kymo").close();
-    EXPECT_TRUE(connection->next_of<wire::Done>());  // finished, cut short or refused: answered
+    EXPECT_TRUE(connection->next_of<wire::Done>());  // it may finish, end early or be refused, but is always answered
   }
 }
 

@@ -1,4 +1,4 @@
-// A daemon of another protocol version: the program's user reads one line, and the next daemon is found.
+// A daemon with another protocol version: the program prints one line for its user, and finds the next daemon.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using testing::work_in_ranges;
 
 class AgentVersionTest : public testing::WithDaemon {
  protected:
-  // What a program prints to whom each daemon answers Hello so.
+  // What a program prints if each daemon answers its Hello with this message.
   std::string printed_after(const wire::Message& answer) {
     ::testing::internal::CaptureStderr();
     {
@@ -39,12 +39,12 @@ class AgentVersionTest : public testing::WithDaemon {
   static constexpr int kSilenceMs = 200;
 };
 
-TEST_F(AgentVersionTest, ARefusalIsPrintedOnceInTheDaemonsWords) {
+TEST_F(AgentVersionTest, RefusalTextOfTheDaemonIsPrintedOnce) {
   EXPECT_EQ(printed_after(wire::Refused{wire::RefusedCode::Version, 1, "the program has\nversion 2"}),
             "kymo: cannot use kymod: the program has\\nversion 2\n");
 }
 
-TEST_F(AgentVersionTest, AWelcomeOfAnotherVersionIsNotTaken) {
+TEST_F(AgentVersionTest, WelcomeOfAnotherVersionIsRejected) {
   EXPECT_EQ(printed_after(wire::Welcome{.version = 1}),
             "kymo: cannot use kymod: kymod has version 1 of Kymo's protocol, but this program has version 2; "
             "update kymod\n");

@@ -1,5 +1,5 @@
-// KYMO_DAEMON or KINETO_USE_DAEMON start the agent in any program that links Kymo's on-demand part, and it goes along
-// when the program forks and ends.
+// KYMO_DAEMON or KINETO_USE_DAEMON start the agent in any program that links Kymo's on-demand part. This file also
+// handles the agent when the program forks and when it ends.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr int kExitMilliseconds = 2000;
 constexpr int kChildWaitsMilliseconds = 20;
 
-// Never destroyed, as the agent: its thread may outlive the program's last destructors.
+// Never destroyed, like the agent, because the agent's thread may outlive the program's last destructors.
 struct TheAgent {
   std::mutex mutex;
   Agent* agent = nullptr;
@@ -84,7 +84,7 @@ void start_agent() {
   TheAgent& held = the_agent();
   const std::lock_guard lock(held.mutex);
   if (held.agent != nullptr || held.is_ending) return;
-  // The session's own handlers first: their work in a child must be done before ours.
+  // Register the session's handlers first: in a child, they must run before ours.
   collect::follow_forks();
   static const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   (void)registered;
@@ -99,7 +99,7 @@ __attribute__((constructor(104))) void start_by_environment() {
   init();
 }
 
-// Before the session's own end, and after the program's own destructors.
+// Runs before the session's own end and after the program's own destructors.
 __attribute__((destructor(104))) void end_agent() {
   TheAgent& held = the_agent();
   Agent* agent = nullptr;

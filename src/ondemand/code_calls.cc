@@ -29,7 +29,7 @@ struct CodeCalls {
   Running running = Running::Nothing;
   TraceFlags flags;
   std::optional<OutputFile> file;  // of the trace, or of the last memory profile's recording
-  bool has_memory = false;         // file.part() is one
+  bool has_memory = false;         // file.part() is a memory profile
 };
 CodeCalls& code_calls() {
   static CodeCalls* const calls = new CodeCalls;
@@ -142,7 +142,7 @@ void export_memory_profile(const std::string& path) {
   const std::string whole = whole_path(path);
   OutputFile file(whole, {});
   if (calls.running == Running::Memory) collect::flush_session();
-  // A copy: the recording may go on, and may be exported in another form too.
+  // Export a copy: the recording may continue, and may be exported again in another format.
   std::filesystem::copy_file(calls.file->part(), file.part(), std::filesystem::copy_options::overwrite_existing);
   write_memory_profile(file);
 }
@@ -152,7 +152,7 @@ void forget_code_calls() noexcept {
   new (&calls.mutex) std::mutex;
   calls.running = Running::Nothing;
   calls.has_memory = false;
-  if (calls.file) calls.file->forget();  // the parent's
+  if (calls.file) calls.file->forget();  // it belongs to the parent
   calls.file.reset();
 }
 

@@ -1,4 +1,4 @@
-// A program with KINETO_USE_DAEMON, and a daemon of the peers' that the test plays.
+// A program with KINETO_USE_DAEMON, and a dynolog daemon that the test simulates.
 #include "ondemand/fabric_poll.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ class FabricPollTest : public ::testing::Test {
     EXPECT_EQ(bind(file.get(), reinterpret_cast<const sockaddr*>(&address.address), address.length), 0);
     return file;
   }
-  // The next question, and who asked.
+  // The next poll. Stores its sender in `asker`.
   std::optional<wire::FabricPoll> next_poll(int milliseconds = 20'000) {
     pollfd file{daemon.get(), POLLIN, 0};
     if (poll(&file, 1, milliseconds) != 1) return std::nullopt;
@@ -71,7 +71,7 @@ class FabricPollTest : public ::testing::Test {
   socklen_t asker_length = 0;
 };
 
-TEST_F(FabricPollTest, AsksAtOnceWithItsParentsAndSaysWhenItIsBusy) {
+TEST_F(FabricPollTest, PollsAtOnceWithItsParentsAndReportsWhetherItIsBusy) {
   FabricPoller poller([](const std::string&) {});
   ASSERT_TRUE(poller.open());
   poller.ask(false);
@@ -87,7 +87,7 @@ TEST_F(FabricPollTest, AsksAtOnceWithItsParentsAndSaysWhenItIsBusy) {
   EXPECT_EQ(next_poll()->ready_for, 0u);
 }
 
-TEST_F(FabricPollTest, OnlyTheDaemonsOwnAnswersAreRead) {
+TEST_F(FabricPollTest, OnlyAnswersOfTheDaemonAreAccepted) {
   std::vector<std::string> texts;
   FabricPoller poller([&](const std::string& text) { texts.push_back(text); });
   ASSERT_TRUE(poller.open());
@@ -108,7 +108,7 @@ TEST_F(FabricPollTest, OnlyTheDaemonsOwnAnswersAreRead) {
   EXPECT_EQ(texts, std::vector<std::string>{"good"});
 }
 
-TEST_F(FabricPollTest, TheFolderMayBeSpeltOtherwiseThanByTheDaemon) {
+TEST_F(FabricPollTest, FolderCanBeSpelledDifferentlyThanByTheDaemon) {
   std::vector<std::string> texts;
   FabricPoller poller([&](const std::string& text) { texts.push_back(text); });
   setenv("KINETO_IPC_SOCKET_DIR", (folder + "/").c_str(), 1);
@@ -120,7 +120,7 @@ TEST_F(FabricPollTest, TheFolderMayBeSpeltOtherwiseThanByTheDaemon) {
   EXPECT_EQ(texts, std::vector<std::string>{"good"});
 }
 
-TEST_F(FabricPollTest, ItsSocketGoesWithIt) {
+TEST_F(FabricPollTest, SocketFileIsRemovedWithThePoller) {
   {
     FabricPoller poller([](const std::string&) {});
     ASSERT_TRUE(poller.open());
@@ -129,7 +129,7 @@ TEST_F(FabricPollTest, ItsSocketGoesWithIt) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
-TEST_F(FabricPollTest, AProgramIsTriggeredByAConfigAndWritesWhereThePeersWould) {
+TEST_F(FabricPollTest, ConfigTriggersATraceAtThePathThatLibkinetoWouldUse) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer lets no child of a program with threads have threads";
 #endif
@@ -159,7 +159,7 @@ TEST_F(FabricPollTest, AProgramIsTriggeredByAConfigAndWritesWhereThePeersWould) 
   EXPECT_NE(text.find("\"trace_id\": \"42\""), std::string::npos);
 }
 
-TEST(ConfigJobTest, WhatTheTextSaysIsWhatIsDone) {
+TEST(ConfigJobTest, ConfigTextBecomesAJob) {
   const auto by_time = job_of_config("ACTIVITIES_LOG_FILE=/tmp/a.json\nACTIVITIES_DURATION_MSECS=300\n");
   ASSERT_TRUE(by_time);
   EXPECT_EQ(by_time->duration_ns, 300'000'000u);
@@ -185,7 +185,7 @@ TEST(ConfigJobTest, WhatTheTextSaysIsWhatIsDone) {
   EXPECT_FALSE(job_of_config("PROFILE_START_TIME=1000\n"));
 }
 
-TEST(ConfigJobTest, WhatTheHostsFileSaysCountsUnlessTheTextSaysOtherwise) {
+TEST(ConfigJobTest, ConfigTextOverridesTheBaseConfig) {
   char path[] = "/tmp/kymo-base-config-XXXXXX";
   close(mkstemp(path));
   setenv("KINETO_CONFIG", path, 1);
@@ -201,8 +201,8 @@ TEST(ConfigJobTest, WhatTheHostsFileSaysCountsUnlessTheTextSaysOtherwise) {
   unlink(path);
 }
 
-// Every line that the peers' command writes, and every other key there is.
-TEST(ConfigJobTest, EveryKeyIsUnderstood) {
+// Every line that dyno writes, and all other keys.
+TEST(ConfigJobTest, AllKeysAreKnown) {
   const auto job = job_of_config(
       "ACTIVITIES_LOG_FILE=/tmp/x.pt.trace.json\nACTIVITIES_DURATION_SECS=2\nACTIVITIES_WARMUP_PERIOD_SECS=5\n"
       "PROFILE_START_TIME=0\nACTIVITY_TYPES=cpu_op,kernel\nACTIVITIES_ENABLED=yes\nACTIVITIES_MAX_GPU_BUFFER_SIZE_MB="
@@ -228,8 +228,8 @@ TEST(ConfigJobTest, EveryKeyIsUnderstood) {
   EXPECT_EQ(job_of_config("PROFILE_MEMORY=true\nACTIVITIES_LOG_FILE=/tmp/m.pickle\n")->output, "/tmp/m.pickle");
 }
 
-// Nobody knows who asks: only where Kineto writes, whatever the path looks like.
-TEST(ConfigJobTest, OnlyWritesWhereKinetoDoes) {
+// The requester is unknown. So a trace is written only to the folders that Kineto uses, for every form of path.
+TEST(ConfigJobTest, WritesOnlyToTheFoldersOfKineto) {
   const auto why_not = [](const std::string& path) -> std::string {
     const auto job = job_of_config("ACTIVITIES_LOG_FILE=" + path + "\nACTIVITIES_DURATION_MSECS=300\n");
     try {

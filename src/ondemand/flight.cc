@@ -55,8 +55,7 @@ void start_flight() noexcept {
   try {
     if (collect::session_taken()) return;
     state.path = flight_path();
-    unlink(
-        state.path.c_str());  // of a process that had this pid, and was this user's: else it stays, and is in the way
+    unlink(state.path.c_str());  // left by an earlier process with this pid; if another user owns it, open() fails
     const base::FileDescriptor created(
         open(state.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!created) throw Error(base::format("cannot write {}: {}", state.path, strerror(errno)));

@@ -12,7 +12,7 @@
 namespace kymo::ondemand {
 namespace {
 
-// "anon_inode:inotify": descriptors of this kind have no inode of their own. Nothing where /proc is not there.
+// "anon_inode:inotify": descriptors of this kind have no inode of their own. Empty if /proc is not available.
 std::string kind_of(int fd) {
   char text[64];
   const ssize_t got = readlink(base::format("/proc/self/fd/{}", fd).c_str(), text, sizeof text);

@@ -12,7 +12,7 @@
 namespace kymo::ondemand {
 namespace {
 
-TEST(IterationsTest, TheMomentsOfTheTwoThatAreWaitedForAreStored) {
+TEST(IterationsTest, StartTimesOfTheTwoAwaitedIterationsAreStored) {
   Iterations iterations;
   for (int i = 0; i < 3; ++i) iterations.begin_one();
   const uint64_t before = base::monotonic_ns();
@@ -29,14 +29,14 @@ TEST(IterationsTest, TheMomentsOfTheTwoThatAreWaitedForAreStored) {
   EXPECT_EQ(iterations.begun(), 8u);
 }
 
-TEST(IterationsTest, OneThatHasBegunCannotBeWaitedFor) {
+TEST(IterationsTest, IterationThatHasBegunCannotBeAwaited) {
   Iterations iterations;
   for (int i = 0; i < 3; ++i) iterations.begin_one();
   EXPECT_FALSE(iterations.wait_for(2, 4));
   EXPECT_TRUE(iterations.wait_for(3, 4));
 }
 
-TEST(IterationsTest, ManyThreadsBeginEachExactlyOnce) {
+TEST(IterationsTest, IterationsOfManyThreadsAreAllCounted) {
   Iterations iterations;
   ASSERT_TRUE(iterations.wait_for(1000, 39'999));
   std::vector<std::thread> threads;
@@ -50,7 +50,7 @@ TEST(IterationsTest, ManyThreadsBeginEachExactlyOnce) {
   EXPECT_NE(iterations.to_ns(), 0u);
 }
 
-TEST(IterationsTest, OneThatIsWaitedForWhileItBeginsIsEitherSeenOrRefused) {
+TEST(IterationsTest, IterationThatBeginsDuringWaitForIsSeenOrRefused) {
   for (int round = 0; round < 2000; ++round) {
     Iterations iterations;
     std::thread other([&] { iterations.begin_one(); });
@@ -62,13 +62,13 @@ TEST(IterationsTest, OneThatIsWaitedForWhileItBeginsIsEitherSeenOrRefused) {
   }
 }
 
-TEST(IterationsTest, NamesOfIterations) {
+TEST(IterationsTest, NamesOfIterationsAreRecognized) {
   for (const char* name : {"step", "step 7", "Step_3", "iteration {}", "ProfilerStep#12", "STEP"})
     EXPECT_TRUE(names_iteration(name)) << name;
   for (const char* name : {"stepper", "a step", "iterations", "", "ste"}) EXPECT_FALSE(names_iteration(name)) << name;
 }
 
-TEST(IterationsTest, TheFirstIsTheNextMultiple) {
+TEST(IterationsTest, FirstIterationIsTheNextMultiple) {
   EXPECT_EQ(first_iteration(7, 0), 7u);
   EXPECT_EQ(first_iteration(7, 1), 7u);
   EXPECT_EQ(first_iteration(7, 50), 50u);
@@ -76,7 +76,7 @@ TEST(IterationsTest, TheFirstIsTheNextMultiple) {
   EXPECT_EQ(first_iteration(0, 50), 0u);
 }
 
-TEST(IterationsTest, RangesOfTheFirstNameThatIsMetAreCountedAndOnlyWhileWatched) {
+TEST(IterationsTest, OnlyWatchedRangesWithTheFirstSeenNameAreCounted) {
   { Range before{"step 1"}; }
   ASSERT_TRUE(watch_ranges());
   for (int i = 0; i < 5; ++i) {
@@ -91,7 +91,7 @@ TEST(IterationsTest, RangesOfTheFirstNameThatIsMetAreCountedAndOnlyWhileWatched)
   EXPECT_EQ(seen_iterations().begun(), 6u);
 }
 
-TEST(IterationsTest, StepCountsForAsLongAsTheProcessRuns) {
+TEST(IterationsTest, StepCountsWhileTheProcessRuns) {
   const uint64_t before = steps();
   step();
   step();

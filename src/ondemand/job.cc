@@ -37,12 +37,12 @@ SessionOptions job_session_options() {
   options.flight_bytes = 0;
   options.flight_seconds = 0;
   if (options.policy == Policy::Overwrite) options.policy = Policy::Block;
-  // A smaller ring is there sooner, and the collector is woken before it is full.
+  // A smaller ring is ready sooner, and the collector is woken before it is full.
   if (base::environment("KYMO_RING_BYTES") == nullptr) options.ring_bytes = kRingBytes;
   return options;
 }
 
-// Its work is never recorded.
+// The work of this thread is never recorded.
 template <class Body>
 std::thread job_thread(const char* name, Body body) {
   return base::quiet_thread(name, [body] {
@@ -153,7 +153,7 @@ void Job::await_iteration() {
   next_look_ns_ = arrived_ns_ + (request_.instead_ns != 0 ? kPatienceBeforeInstead : kPatience);
 }
 
-// Recording is switched on while the iteration before runs, so that the first one is there from its beginning.
+// Recording is switched on during the iteration before, so that the first iteration is recorded from its start.
 void Job::arm_iterations() {
   if (step_ == Step::AwaitIteration) {
     const uint64_t next = std::max(iterations_->begun(), request_.start_iteration.value_or(0));
@@ -162,7 +162,7 @@ void Job::arm_iterations() {
     begin_recording();
     step_ = Step::AwaitBegin;
   }
-  // One may begin while this looks for it: then the next that fits is taken.
+  // The iteration may begin during this search; then use the next one that fits.
   while (true) {
     const uint64_t next = std::max(iterations_->begun(), request_.start_iteration.value_or(0));
     const uint64_t first = first_iteration(next, request_.iteration_roundup);
@@ -212,7 +212,7 @@ void Job::begin_recording() {
   if (request_.most_bytes != 0) next_look_ns_ = began_ns_ + kLookAtSizeEvery;
 }
 
-// `to_ns` is 0 until the end is reached: what is killed before has no end.
+// `to_ns` is 0 until the end is reached. The trace of a program that is killed before has no end.
 void Job::state_window(uint64_t to_ns) {
   if (request_.kind != JobKind::Trace) return;
   const uint64_t late_ns = to_ns == 0 && began_ns_ > from_ns_ ? began_ns_ - from_ns_ : 0;
@@ -306,7 +306,7 @@ void Job::advance() {
 void Job::cancel() {
   if (done()) return;
   cancelled_ = true;
-  if (step_ == Step::Write) return;  // when it is written it goes
+  if (step_ == Step::Write) return;  // the file is removed after it is written
   fail("");
 }
 

@@ -18,8 +18,9 @@ constexpr uint64_t kLinkNever = ~uint64_t{0};
 constexpr uint64_t kLinkMillisecond = 1'000'000;
 constexpr size_t kMostUnsent = 256;
 constexpr uint64_t kShortestPause = 5 * kLinkMillisecond;
-constexpr unsigned kMostTries = 8;  // each after twice the pause, up to 0.64 s: a daemon between bind and listen
-constexpr uint64_t kLookWithoutWatch = 5'000 * kLinkMillisecond;  // the system has no more watches to give
+// For a daemon between bind and listen. The pause doubles each time, up to 0.64 s.
+constexpr unsigned kMostTries = 8;
+constexpr uint64_t kLookWithoutWatch = 5'000 * kLinkMillisecond;  // if the system has no free watches
 
 constexpr uint64_t kLookAgainAfterRefusal = 30'000 * kLinkMillisecond;
 // The socket is watched. This finds a daemon that was replaced before the watch began.
@@ -58,7 +59,8 @@ void Link::connect() {
   if ((refused || full) && tries_ < kMostTries) retry_ns_ = base::monotonic_ns() + (kShortestPause << tries_++);
 }
 
-// A daemon that was there for a while is looked for at once; one that hangs up on everybody is not asked over and over.
+// If the daemon was connected for a while, looks for it again at once. A daemon that closes every connection is not
+// asked again and again.
 void Link::lost() {
   const bool stayed = welcomed_ && base::monotonic_ns() - connected_ns_ > kStayed;
   hang_up();
@@ -104,7 +106,7 @@ void Link::hang_up() {
 void Link::send(const wire::Message& message, uint32_t serial) {
   if (!socket_) return;
   auto packet = wire::message_packet(message, serial);
-  if (!packet) return;  // more than a message can hold; texts are cut before they come here
+  if (!packet) return;  // too large for a message; texts are truncated before they come here
   unsent_.push_back(std::move(*packet));
   if (!flush() || unsent_.size() > kMostUnsent) lost();
 }

@@ -18,7 +18,7 @@ uint64_t profile_bytes(const std::string& path) {
   return stat(path.c_str(), &status) == 0 ? static_cast<uint64_t>(status.st_size) : 0;
 }
 
-// Nothing: nothing was allocated.
+// Returns nothing if no allocations were recorded.
 std::optional<WrittenTrace> write_own_profile(OutputFile& file) {
   const trace::Reader reader(file.part());
   if (memory::Changes(reader).next().empty()) return std::nullopt;

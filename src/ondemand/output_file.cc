@@ -44,12 +44,12 @@ bool is_below_one(const std::string& path, const std::vector<std::string>& folde
   });
 }
 
-// Somebody else could put a link or a file of theirs in the place of ours, between two of our calls.
+// If others can write to the folder, they could replace our file with a link or another file between two of our calls.
 void check_folder(const std::string& folder) {
   struct stat status {};
   if (stat(folder.c_str(), &status) != 0)
     throw Error(base::format("cannot write to {}: {}", folder, std::strerror(errno)));
-  // A group that has the user's own number is by custom the user's alone.
+  // By convention, a group with the same number as the user has only that user as a member.
   const bool private_group = status.st_gid == getegid() && getegid() == geteuid();
   const bool others_write = (status.st_mode & (private_group ? 02 : 022)) != 0;
   const bool trusted_owner = status.st_uid == geteuid() || status.st_uid == 0;
@@ -80,7 +80,7 @@ void check_existing(const std::string& path) {
     throw Error(base::format("{} exists and is not a trace, so it was not overwritten: choose another name", path));
 }
 
-// 0600, and new: 0 or the errno.
+// Creates a new file with mode 0600. Returns 0 or the errno.
 int create_alone(const std::string& path) {
   const base::FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   return file ? 0 : errno;

@@ -43,7 +43,7 @@ TEST_F(OutputFileTest, AppearsUnderItsNameWhenItIsComplete) {
   EXPECT_FALSE(fs::exists(folder + "/a.kymo.part"));
 }
 
-TEST_F(OutputFileTest, WithoutANameNothingStays) {
+TEST_F(OutputFileTest, UnfinishedFileIsRemovedUnlessItIsKept) {
   { OutputFile file(folder + "/a.kymo", {}); }
   EXPECT_TRUE(fs::is_empty(folder));
   {
@@ -53,7 +53,7 @@ TEST_F(OutputFileTest, WithoutANameNothingStays) {
   EXPECT_TRUE(fs::exists(folder + "/a.kymo.part"));
 }
 
-TEST_F(OutputFileTest, APartThatAnotherLeftStays) {
+TEST_F(OutputFileTest, ExistingPartFileIsNotOverwritten) {
   std::ofstream(folder + "/a.kymo.part") << "what a killed program left";
   {
     const OutputFile file(folder + "/a.kymo", {});
@@ -62,7 +62,7 @@ TEST_F(OutputFileTest, APartThatAnotherLeftStays) {
   EXPECT_EQ(fs::file_size(folder + "/a.kymo.part"), 26u);
 }
 
-TEST_F(OutputFileTest, LinksFoldersAndOtherPeoplesFilesAreLeftAlone) {
+TEST_F(OutputFileTest, LinksFoldersAndFilesThatAreNotTracesAreNotOverwritten) {
   fs::create_symlink("/etc/passwd", folder + "/link.kymo");
   EXPECT_NE(refusal(folder + "/link.kymo").find("symbolic link"), std::string::npos);
   fs::create_directory(folder + "/sub");
@@ -76,7 +76,7 @@ TEST_F(OutputFileTest, LinksFoldersAndOtherPeoplesFilesAreLeftAlone) {
   EXPECT_NE(file.part(), folder + "/b.kymo.part") << "never through a link that somebody put there";
 }
 
-TEST_F(OutputFileTest, OnlyBelowAnAllowedFolderWhateverLinksSay) {
+TEST_F(OutputFileTest, FileMustBeBelowAnAllowedFolderAfterResolvingLinks) {
   fs::create_directory(folder + "/in");
   fs::create_directory(folder + "/out");
   fs::create_directory_symlink(folder + "/out", folder + "/in/escape");
@@ -96,7 +96,7 @@ TEST_F(OutputFileTest, AFolderThatOthersCanChangeIsRefused) {
   EXPECT_EQ(refusal(folder + "/open/a.kymo"), "");
 }
 
-TEST_F(OutputFileTest, AGroupsFolderIsOthersUnlessTheGroupIsTheUsersAlone) {
+TEST_F(OutputFileTest, GroupWritableFolderIsRefusedUnlessTheGroupIsPrivate) {
   if (geteuid() != 0 || getegid() != 0) GTEST_SKIP() << "needs root, to give a folder to another group";
   fs::permissions(folder, fs::perms{0770});
   EXPECT_EQ(refusal(folder + "/a.kymo"), "");
@@ -105,7 +105,7 @@ TEST_F(OutputFileTest, AGroupsFolderIsOthersUnlessTheGroupIsTheUsersAlone) {
   EXPECT_NE(refusal(folder + "/a.kymo").find("others can write to it"), std::string::npos);
 }
 
-TEST_F(OutputFileTest, NamesThatAreNone) {
+TEST_F(OutputFileTest, InvalidPathsAreRefused) {
   for (const char* path : {"", "a.kymo", "/", "/tmp/", "/tmp/..", "/no/such/folder/a.kymo"})
     EXPECT_NE(refusal(path), "") << path;
 }

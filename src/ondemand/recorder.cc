@@ -98,7 +98,7 @@ void Recorder::begin(RecorderOwner owner, const std::string& path, const Session
   gave_way_ns_.reset();
   record_heap(with_heap);
   try {
-    // The file is there, empty and ours alone: nothing in its place is overwritten.
+    // The file exists, is empty and only ours, so no other file is overwritten.
     collect::start_session(path, options, collect::StartMode::Append, nullptr, collect::Tidy::No);
   } catch (...) {
     owner_ = RecorderOwner::Nobody;
@@ -134,7 +134,7 @@ void Recorder::forget_flight() {
   if (owner_ != RecorderOwner::Flight) return;
   try {
     close(true);
-  } catch (const std::exception&) {  // there is nothing in it that anybody wants
+  } catch (const std::exception&) {  // its contents are not needed
   }
   unlink(path_.c_str());
 }
@@ -186,7 +186,7 @@ void Recorder::after_fork_in_child() noexcept {
   gave_way_ns_.reset();
   if (!had_one) return;
   try {
-    collect::close_session();  // only separated from the parent's: nothing is written
+    collect::close_session();  // only separates it from the parent's session; nothing is written
   } catch (const std::exception&) {
   }
 }

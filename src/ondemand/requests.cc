@@ -127,12 +127,12 @@ base::Result<JobRequest> job_of_config(const std::string& text) {
   const uint64_t now_ms = base::realtime_ns() / kRequestMillisecond;
   if (const base::Check start = wire::check_start(config, now_ms); !start) return base::Refusal{start.reason()};
   JobRequest request;
-  request.id = 1;  // it is not requested by number
+  request.id = 1;  // these requests have no id
   request.output = wire::output_path(config, getpid());
   request.allowed = {folders_in("KYMO_TRACE_DIR"), config_folders()};
   request.flags = {config.shapes, config.memory_events, config.stack, config.flops, config.modules};
   request.start_at_ns = config.start_ms * kRequestMillisecond;
-  // A start that is past by a little means now.
+  // A start that is slightly in the past means now.
   if (config.start_ms != 0 && config.start_ms <= now_ms) request.start_at_ns = 0;
   if (config.memory_snapshot) {
     request.kind = JobKind::Memory;

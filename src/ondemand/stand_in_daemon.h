@@ -1,4 +1,4 @@
-// Tests play the daemon: a listening socket of its own, and what came in on each connection, message by message.
+// A daemon that a test simulates: a listening socket, and the received messages of each connection, one by one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,12 +35,12 @@ class DaemonConnection {
     ASSERT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
 
-  // What the other may not even wait for.
+  // Ignores send errors: the peer may close the connection before.
   void throw_bytes(const std::vector<std::byte>& bytes) {
     [[maybe_unused]] const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
 
-  // The next message; nothing where the other has hung up.
+  // The next message; nothing if the peer has closed the connection.
   std::optional<wire::Packet> next() {
     pollfd file{socket_.get(), POLLIN, 0};
     if (poll(&file, 1, kPatienceMs) != 1) {
@@ -53,14 +53,14 @@ class DaemonConnection {
     return wire::read_message({bytes.data(), static_cast<size_t>(got)});
   }
 
-  // The next one of a kind; others are passed over.
+  // The next message of this type; skips others.
   template <class M>
   std::optional<M> next_of() {
     while (auto packet = next())
       if (const auto* message = std::get_if<M>(&packet->message); message != nullptr) return *message;
     return std::nullopt;
   }
-  // The Status that says so.
+  // Waits for a Status with this state.
   bool reaches(wire::RequestState state) {
     while (auto status = next_of<wire::Status>())
       if (status->state == state) return true;
@@ -92,7 +92,7 @@ class StandInDaemon {
     if (poll(&file, 1, patience_ms) != 1) return std::nullopt;
     return DaemonConnection(base::FileDescriptor(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
   }
-  // With Hello read and Welcome said.
+  // Accepts a connection, reads Hello and sends Welcome.
   std::optional<DaemonConnection> accept_agent(wire::Hello* hello = nullptr, std::vector<std::string> folders = {}) {
     auto connection = accept();
     if (!connection) return std::nullopt;

@@ -1,4 +1,4 @@
-// Programs of the tests' own: processes with an agent in them, and what is in the traces they make.
+// Programs for tests: processes with an agent, and the contents of their traces.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace kymo::ondemand::testing {
 
 constexpr uint64_t kMs = 1'000'000;
 
-// A program of the test's: a child process with an agent, that does `body` until it is told to end.
+// A program for a test: a child process with an agent, which runs `body` until it must end.
 class Program {
  public:
   // `body` runs until the flag is set by SIGUSR1.
@@ -32,7 +32,7 @@ class Program {
           const std::map<std::string, std::string>& environment = {}) {
     pid_ = fork();
     if (pid_ != 0) return;
-    closefrom(STDERR_FILENO + 1);  // the daemon's that the test plays, above all
+    closefrom(STDERR_FILENO + 1);  // above all those of the simulated daemon
     setenv("KYMO_DAEMON", socket.c_str(), 1);
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     static std::atomic<bool> over{false};
@@ -46,7 +46,7 @@ class Program {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  // Its exit status; -1 where a signal ended it.
+  // Its exit status; -1 if a signal ended it.
   int end(int with = SIGUSR1) {
     kill(pid_, with);
     int status = 0;
@@ -91,7 +91,7 @@ inline std::map<std::string, uint64_t> names_in_trace(const std::string& path) {
   return counts;
 }
 
-// Plays the daemon of a folder of its own.
+// Simulates a daemon in a temporary folder.
 class WithDaemon : public ::testing::Test {
  protected:
   void SetUp() override {

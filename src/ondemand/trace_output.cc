@@ -33,7 +33,7 @@ void convert_to(const std::string& path, const trace::Reader& reader, OutputForm
   sink.finish();
 }
 
-// Adds what the recording does not say yet.
+// Adds information that the recording does not contain yet.
 void add_scope(const std::string& path, const TraceScope& scope) {
   const trace::Reader recorded(path, path, trace::Extent::Recorded);
   trace::Writer file(path, trace::Writer::Mode::Append);

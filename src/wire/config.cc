@@ -10,7 +10,7 @@ namespace kymo::wire {
 namespace {
 
 constexpr std::string_view kConfigBlanks = " \t\r";
-constexpr size_t kLongestQuote = 80;  // of what is shown of a text that is wrong
+constexpr size_t kLongestQuote = 80;  // max length of an invalid text in an error message
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(kConfigBlanks);
@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
-// Fit for a log: one line, and not the whole of it where it is long.
+// For a log: on one line, and truncated if it is long.
 std::string shown(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text.substr(0, kLongestQuote)) quoted += is_control(c) ? '?' : c;
@@ -55,7 +55,7 @@ std::vector<std::string> items_of(std::string_view text) {
   return items;
 }
 
-// One text being read. Values are set as they come; the request is given out only if none was wrong.
+// Reads one text. Values are set as they come. The request is returned only if all of them are valid.
 class ConfigReader {
  public:
   ConfigReading read(std::string_view text) {
@@ -112,7 +112,7 @@ class ConfigReader {
     const auto truth = truth_of(value);
     if (!truth) return error(base::format("{} is {}; it is true or false", key.name, shown(value)));
     member = *truth;
-    // It takes back a path that was said before; one that is said afterwards counts.
+    // Resets a path that was given before; a path that is given afterwards is used.
     if (&member == &request_.memory_snapshot && *truth) request_.output.clear();
   }
   void set(const ConfigKey& key, uint64_t& member, std::string_view value) {

@@ -8,7 +8,7 @@ namespace {
 
 using R = TraceRequest;
 
-// PROFILE_MEMORY stands before ACTIVITIES_LOG_FILE, because it takes back what the latter said.
+// PROFILE_MEMORY comes before ACTIVITIES_LOG_FILE, because it resets the path.
 constexpr ConfigKey kConfigKeys[] = {
     {"PROFILE_MEMORY", &R::memory_snapshot},
     {"PROFILE_MEMORY_DURATION_MSECS", &R::memory_duration_ms},

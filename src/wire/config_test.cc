@@ -19,14 +19,14 @@ TraceRequest request_of(std::string_view text) {
   return reading.request.value_or(TraceRequest{});
 }
 
-TEST(ConfigTest, AnEmptyTextIsTheDefaults) {
+TEST(ConfigTest, EmptyTextGivesTheDefaults) {
   EXPECT_EQ(request_of(""), TraceRequest{});
   EXPECT_EQ(request_of("\n  \n# nothing\n\t# = =\r\n"), TraceRequest{});
   EXPECT_EQ(TraceRequest{}.duration_ms, 500u);
   EXPECT_EQ(*config_text(TraceRequest{}), "");
 }
 
-TEST(ConfigTest, ReadsWhatADaemonHandsOut) {
+TEST(ConfigTest, ReadsTheConfigOfADaemon) {
   const TraceRequest request = request_of(
       "\n    ACTIVITIES_LOG_FILE=/tmp/a.json\nPROFILE_START_TIME=0\nACTIVITIES_DURATION_MSECS=1200\n"
       "PROFILE_REPORT_INPUT_SHAPES=true\nPROFILE_WITH_STACK=false\nPROFILE_WITH_FLOPS=true\nPROFILE_WITH_MODULES=true"
@@ -43,7 +43,7 @@ TEST(ConfigTest, EveryKeyIsRead) {
   for (const ConfigKey& key : config_keys()) {
     const bool is_text = std::holds_alternative<RequestMember<std::string>>(key.member) ||
                          std::holds_alternative<RequestMember<std::vector<std::string>>>(key.member);
-    // One of the two truths is not the default.
+    // One of the two values differs from the default.
     const std::string line = std::string(key.name) + " = ";
     const auto one = read_config(line + (is_text ? "kernel" : "1") + "\nACTIVITIES_ITERATIONS=1\n");
     const auto other = read_config(line + (is_text ? "kernel" : "0") + "\nACTIVITIES_ITERATIONS=1\n");
@@ -55,13 +55,13 @@ TEST(ConfigTest, EveryKeyIsRead) {
   EXPECT_THAT(config_keys(), SizeIs(33));
 }
 
-TEST(ConfigTest, AliasesAndSecondsAreTheSameThing) {
+TEST(ConfigTest, AliasesAndSecondsSetTheSameMember) {
   EXPECT_TRUE(request_of("CLIENT_INTERFACE_ENABLE_OP_INPUTS_COLLECTION=Y").shapes);
   EXPECT_TRUE(request_of("PYTHON_STACK_TRACE=yes").stack);
   EXPECT_EQ(request_of("ACTIVITIES_DURATION_SECS=3").duration_ms, 3000u);
 }
 
-TEST(ConfigTest, TruthIsWrittenInManyWays) {
+TEST(ConfigTest, BooleansHaveSeveralSpellings) {
   for (const char* yes : {"y", "YES", "t", "True", "1"}) {
     EXPECT_TRUE(request_of(std::string("PROFILE_WITH_FLOPS=") + yes).flops) << yes;
   }
@@ -73,7 +73,7 @@ TEST(ConfigTest, TruthIsWrittenInManyWays) {
   }
 }
 
-TEST(ConfigTest, IterationsNeedTheirNumberAndARoundupStartsAtZero) {
+TEST(ConfigTest, StartIterationNeedsACountAndRoundupStartsAtZero) {
   EXPECT_THAT(read_config("PROFILE_START_ITERATION=5").reason(), HasSubstr("ACTIVITIES_ITERATIONS"));
   const TraceRequest rounded = request_of("PROFILE_START_ITERATION_ROUNDUP=50\nACTIVITIES_ITERATIONS=3");
   EXPECT_EQ(rounded.start_iteration, 0u);
@@ -83,7 +83,7 @@ TEST(ConfigTest, IterationsNeedTheirNumberAndARoundupStartsAtZero) {
   EXPECT_FALSE(zero.iteration_roundup || zero.start_iteration);
 }
 
-TEST(ConfigTest, NothingIsAppliedWhereOneLineIsWrong) {
+TEST(ConfigTest, OneInvalidLineRejectsTheWholeConfig) {
   const ConfigReading reading = read_config(
       "ACTIVITIES_LOG_FILE=/tmp/a.json\nACTIVITIES_DURATION_MSECS=12x\nhello\nA=b=c\n=1\nPROFILE_START_TIME=-1\n"
       "ACTIVITIES_LOG_FILE=\nACTIVITY_TYPES=kernel, kernels\n");
@@ -105,7 +105,7 @@ TEST(ConfigTest, NumbersOutOfRangeAreRefused) {
   EXPECT_EQ(request_of("PROFILE_START_TIME=9223372036854775807").start_ms, uint64_t{INT64_MAX});
 }
 
-TEST(ConfigTest, UnknownRetiredAndRepeatedKeysAreWarnedOf) {
+TEST(ConfigTest, UnknownObsoleteAndRepeatedKeysGiveWarnings) {
   const ConfigReading reading =
       read_config("FANCY=1\nEVENTS_LOG_FILE=/tmp/x\nPROFILE_WITH_FLOPS=1\nPROFILE_WITH_FLOPS=0");
   ASSERT_TRUE(reading.request);
@@ -115,7 +115,7 @@ TEST(ConfigTest, UnknownRetiredAndRepeatedKeysAreWarnedOf) {
                                             ConfigNote{4, "PROFILE_WITH_FLOPS is said twice; the last one counts"}));
 }
 
-TEST(ConfigTest, NotesAreFewShortAndPrintable) {
+TEST(ConfigTest, NotesAreLimitedShortAndPrintable) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += "nonsense\n";
   const ConfigReading many = read_config(text);
@@ -127,7 +127,7 @@ TEST(ConfigTest, NotesAreFewShortAndPrintable) {
   EXPECT_FALSE(read_config(std::string(kConfigLargest + 1, '\n')).request);
 }
 
-TEST(ConfigTest, WhatIsWrittenIsRead) {
+TEST(ConfigTest, WrittenConfigReadsBackTheSame) {
   TraceRequest request;
   request.output = "/data/run 7/x.json";
   request.start_ms = 1'800'000'000'000;
@@ -142,11 +142,11 @@ TEST(ConfigTest, WhatIsWrittenIsRead) {
   const auto text = config_text(request);
   ASSERT_TRUE(text) << text.reason();
   EXPECT_EQ(request_of(*text), request);
-  request.memory_snapshot = true;  // with a path of its own, which must come after it
+  request.memory_snapshot = true;  // with its own path, which must come after it
   EXPECT_EQ(request_of(*config_text(request)), request);
 }
 
-TEST(ConfigTest, WhatCannotBeSaidIsNotWritten) {
+TEST(ConfigTest, InexpressibleRequestIsNotWritten) {
   for (const char* path : {"/tmp/a#b.json", "/tmp/a=b.json", " /tmp/a", "/tmp/a\nPROFILE_MEMORY=true", "/tmp/a\t"}) {
     TraceRequest request;
     request.output = path;
@@ -156,11 +156,11 @@ TEST(ConfigTest, WhatCannotBeSaidIsNotWritten) {
   request.verbose_modules = {"a,b"};
   EXPECT_FALSE(config_text(request));
   request = {};
-  request.start_iteration = 4;  // of no iterations
+  request.start_iteration = 4;  // without a number of iterations
   EXPECT_FALSE(config_text(request));
 }
 
-TEST(ConfigTest, AStartMayLieAMomentBack) {
+TEST(ConfigTest, StartTimeCanBeSlightlyInThePast) {
   TraceRequest request;
   EXPECT_TRUE(check_start(request, 1'000'000));
   request.start_ms = 990'000;
@@ -171,7 +171,7 @@ TEST(ConfigTest, AStartMayLieAMomentBack) {
   EXPECT_TRUE(check_start(request, 1'000'000));
 }
 
-TEST(ConfigTest, ATraceIsNamedAfterItsProcess) {
+TEST(ConfigTest, TracePathContainsThePid) {
   EXPECT_EQ(output_path(request_of(""), 7), "/tmp/libkineto_activities_7.json");
   EXPECT_EQ(path_with_pid("/tmp/a.json", 7), "/tmp/a_7.json");
   EXPECT_EQ(path_with_pid("/tmp/a.json.gz", 7), "/tmp/a_7.json.gz");
@@ -181,7 +181,7 @@ TEST(ConfigTest, ATraceIsNamedAfterItsProcess) {
   EXPECT_EQ(path_with_pid("/tmp/a.trace", 7), "/tmp/a.trace");
 }
 
-TEST(ConfigTest, ASnapshotsPathIsTheOneThatIsSaidAfterIt) {
+TEST(ConfigTest, SnapshotUsesOnlyAPathThatFollowsItsKey) {
   EXPECT_EQ(output_path(request_of("ACTIVITIES_LOG_FILE=/tmp/a.json\nPROFILE_MEMORY=true"), 7),
             "/tmp/memory_snapshot_7.pickle");
   EXPECT_EQ(output_path(request_of("PROFILE_MEMORY=true\nACTIVITIES_LOG_FILE=/tmp/a.json"), 7), "/tmp/a.json");

@@ -17,7 +17,7 @@ constexpr size_t kPidBytes = 4;
 int32_t signed32(const std::byte* at) { return static_cast<int32_t>(base::load<uint32_t>(at)); }
 int64_t signed64(const std::byte* at) { return static_cast<int64_t>(base::load<uint64_t>(at)); }
 
-// A type that is to be shown: as far as it can be printed.
+// The type for an error message. Unprintable characters become "?".
 std::string printable_type(std::string_view type) {
   std::string shown;
   for (const char c : type) shown += c >= ' ' && c <= '~' ? c : '?';
@@ -25,7 +25,7 @@ std::string printable_type(std::string_view type) {
 }
 
 struct FabricMessage {
-  bool is_poll = false;  // or a context
+  bool is_poll = false;  // false: a context
   Bytes payload;
 };
 
@@ -43,7 +43,7 @@ base::Result<FabricMessage> split_datagram(Bytes untrusted) {
   if (claimed != payload.size()) {
     return base::Refusal{base::format("the header announces {} bytes, and {} follow", claimed, payload.size())};
   }
-  // What stands behind the first NUL is left over from whatever the sender's memory held before.
+  // The bytes after the first NUL are leftovers of the sender's memory.
   const char* text = reinterpret_cast<const char*>(untrusted.data()) + sizeof claimed;
   const std::string_view whole(text, kFabricTypeBytes);
   const std::string_view type = whole.substr(0, whole.find('\0'));

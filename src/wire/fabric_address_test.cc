@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(FabricAddressTest, AnAbstractNameCountsItsTrailingNul) {
+TEST(FabricAddressTest, AbstractAddressIncludesItsTrailingNul) {
   const auto address = fabric_address("dynolog");
   ASSERT_TRUE(address);
   EXPECT_EQ(address->length, 2u + 7u + 2u);
@@ -28,7 +28,7 @@ TEST(FabricAddressTest, ANameInAFolderIsAPath) {
   EXPECT_EQ(*read_fabric_peer(address->address, address->length), (FabricPeer{"/run/kineto/dynolog", false, true}));
 }
 
-TEST(FabricAddressTest, TheKernelKeepsTheAddressAsItIs) {
+TEST(FabricAddressTest, KernelReturnsTheAddressUnchanged) {
   const auto address = fabric_address(fabric_client_name({7}));
   ASSERT_TRUE(address);
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -41,7 +41,7 @@ TEST(FabricAddressTest, TheKernelKeepsTheAddressAsItIs) {
   EXPECT_EQ(*read_fabric_peer(bound, length), (FabricPeer{fabric_client_name({7}), true, true}));
 }
 
-TEST(FabricAddressTest, WhatDoesNotFitIsRefused) {
+TEST(FabricAddressTest, NameThatDoesNotFitIsRefused) {
   EXPECT_EQ(fabric_address(std::string(106, 'a'))->length, sizeof(sockaddr_un));
   EXPECT_FALSE(fabric_address(std::string(107, 'a')));
   const std::string folder = "/" + std::string(98, 'f');
@@ -52,7 +52,7 @@ TEST(FabricAddressTest, WhatDoesNotFitIsRefused) {
   EXPECT_FALSE(fabric_address("dynolog", std::string(5000, '/')));
 }
 
-TEST(FabricAddressTest, NamesThatAreNoneAreRefused) {
+TEST(FabricAddressTest, InvalidNamesAreRefused) {
   EXPECT_FALSE(fabric_address(""));
   EXPECT_FALSE(fabric_address(std::string_view("a\0b", 3)));
   EXPECT_FALSE(fabric_address("a", std::string_view("/tmp\0", 5)));
@@ -68,7 +68,7 @@ TEST(FabricAddressTest, ASenderWithoutANameIsRefused) {
   EXPECT_FALSE(read_fabric_peer(address, 4));  // a name that is only its trailing NUL
 }
 
-TEST(FabricAddressTest, ASenderIsReadHoweverItBound) {
+TEST(FabricAddressTest, SenderWithOrWithoutATrailingNulIsRead) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, "\0abc", 4);
@@ -80,7 +80,7 @@ TEST(FabricAddressTest, ASenderIsReadHoweverItBound) {
   EXPECT_FALSE(read_fabric_peer(address, 16));
 }
 
-TEST(FabricAddressTest, AClientsNameIsARandomUuid) {
+TEST(FabricAddressTest, ClientNameIsARandomUuid) {
   EXPECT_EQ(fabric_client_name({}), "dynoconfigclient00000000-0000-4000-8000-000000000000");
   std::array<uint8_t, 16> ones;
   ones.fill(0xff);

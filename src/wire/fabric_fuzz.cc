@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     hold(datagram && datagram->size() == size && *wire::read_fabric_reply(*datagram) == *reply);
   }
 
-  // A header that is right, or few payloads would be reached.
+  // With a valid header; otherwise few payloads would be tested.
   std::vector<std::byte> framed(wire::kFabricHeaderBytes);
   base::store(framed.data(), static_cast<uint64_t>(size));
   for (const std::string_view type : {"ctxt", "req"}) {

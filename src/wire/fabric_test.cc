@@ -17,8 +17,8 @@ using testing::from_hex;
 using ::testing::HasSubstr;
 using testing::with;
 
-// What an unmodified program sent: the last column of each line, and before it type, number of pids, job and the
-// length of the config that it was answered with.
+// Datagrams that an unmodified program sent: the last column of each line. The columns before it are type, number of
+// pids, job and the length of the config in the answer.
 struct Captured {
   uint32_t ready_for = 0;
   size_t pids = 0;
@@ -59,7 +59,7 @@ TEST(FabricTest, RealDatagramsAreReadAndWrittenTheSame) {
   }
 }
 
-TEST(FabricTest, RequestsAndRepliesComeBack) {
+TEST(FabricTest, RequestsAndRepliesReadBackTheSame) {
   for (const FabricRequest& request :
        {FabricRequest(FabricContext{3, 1234, -1}), FabricRequest(FabricPoll{0, 5'000'000'000, {1}})}) {
     const auto again = read_fabric_request(*fabric_datagram(request));
@@ -74,11 +74,11 @@ TEST(FabricTest, RequestsAndRepliesComeBack) {
   }
 }
 
-TEST(FabricTest, NothingForYouIsAHeaderAlone) {
+TEST(FabricTest, EmptyConfigIsOnlyAHeader) {
   EXPECT_EQ(fabric_datagram(FabricReply(FabricConfig{}))->size(), kFabricHeaderBytes);
 }
 
-TEST(FabricTest, ADatagramCutAnywhereIsRefused) {
+TEST(FabricTest, TruncatedDatagramIsRefused) {
   for (const auto& whole : {a_poll(), *fabric_datagram(FabricRequest(FabricContext{0, 1, 0}))}) {
     for (size_t size = 0; size < whole.size(); ++size) {
       EXPECT_FALSE(read_fabric_request(base::Bytes(whole).first(size))) << size;
@@ -87,7 +87,7 @@ TEST(FabricTest, ADatagramCutAnywhereIsRefused) {
   }
 }
 
-TEST(FabricTest, AClaimedSizeIsHeldAgainstTheDatagram) {
+TEST(FabricTest, SizeInTheHeaderIsCheckedAgainstTheDatagram) {
   for (const uint64_t claimed : {uint64_t{1} << 62, ~uint64_t{0}, uint64_t{0}, uint64_t{27}, uint64_t{29}}) {
     const auto refused = read_fabric_request(with(a_poll(), 0, claimed));
     ASSERT_FALSE(refused) << claimed;
@@ -96,7 +96,7 @@ TEST(FabricTest, AClaimedSizeIsHeldAgainstTheDatagram) {
   }
 }
 
-TEST(FabricTest, ANumberOfPidsIsHeldAgainstWhatFollows) {
+TEST(FabricTest, NumberOfPidsIsCheckedAgainstTheDatagram) {
   constexpr size_t kAt = kFabricHeaderBytes + 4;
   for (const int32_t pids : {-5, 0, 1, 2, 4, 64, 65, INT32_MAX, INT32_MIN}) {
     EXPECT_FALSE(read_fabric_request(with(a_poll(), kAt, static_cast<uint32_t>(pids)))) << pids;
@@ -104,25 +104,25 @@ TEST(FabricTest, ANumberOfPidsIsHeldAgainstWhatFollows) {
   EXPECT_THAT(read_fabric_request(with(a_poll(), kAt, static_cast<uint32_t>(-5))).reason(), HasSubstr("-5 processes"));
 }
 
-TEST(FabricTest, APidThatIsNoneIsRefused) {
+TEST(FabricTest, InvalidPidIsRefused) {
   EXPECT_FALSE(read_fabric_request(with(a_poll(), kFabricHeaderBytes + 20, uint32_t{0})));
   EXPECT_FALSE(read_fabric_request(with(a_poll(), kFabricHeaderBytes + 20, ~uint32_t{0})));
   EXPECT_FALSE(read_fabric_request(*fabric_datagram(FabricRequest(FabricContext{0, -3, 0}))));
 }
 
-TEST(FabricTest, OtherTypesAreNamedInTheRefusal) {
+TEST(FabricTest, RefusalNamesAnUnknownType) {
   auto other = a_poll();
   other[11] = std::byte{'\x07'};  // "req" and a bell
   EXPECT_THAT(read_fabric_request(other).reason(), HasSubstr("\"req?\""));
-  for (size_t i = 8; i < kFabricHeaderBytes; ++i) other[i] = std::byte{'r'};  // no end
+  for (size_t i = 8; i < kFabricHeaderBytes; ++i) other[i] = std::byte{'r'};  // without an end
   EXPECT_FALSE(read_fabric_request(other));
 }
 
-TEST(FabricTest, WhatLiesBehindATypesEndDoesNotMatter) {
+TEST(FabricTest, BytesAfterTheEndOfTheTypeAreIgnored) {
   EXPECT_TRUE(read_fabric_request(with(a_poll(), 12, ~uint64_t{0})));
 }
 
-TEST(FabricTest, SizesBeyondTheLimitAreNeitherReadNorWritten) {
+TEST(FabricTest, SizesAboveTheLimitAreNotReadAndNotWritten) {
   const FabricReply most = FabricConfig{std::string(kFabricLargestPayload, 'a')};
   EXPECT_EQ(*read_fabric_reply(*fabric_datagram(most)), most);
   EXPECT_FALSE(fabric_datagram(FabricReply(FabricConfig{std::string(kFabricLargestPayload + 1, 'a')})));
@@ -132,7 +132,7 @@ TEST(FabricTest, SizesBeyondTheLimitAreNeitherReadNorWritten) {
   EXPECT_FALSE(fabric_datagram(FabricRequest(FabricPoll{2, 0, std::vector<int32_t>(kFabricMostPids + 1, 1)})));
 }
 
-TEST(FabricTest, ARegistrationsAnswerIsFourBytesAndNoNegativeCount) {
+TEST(FabricTest, RegistrationAnswerHasFourBytesAndNoNegativeCount) {
   const auto good = *fabric_datagram(FabricReply(FabricRegistered{2}));
   EXPECT_FALSE(read_fabric_reply(with(good, kFabricHeaderBytes, ~uint32_t{0})));
   EXPECT_FALSE(read_fabric_reply(*fabric_datagram(FabricRequest(FabricContext{0, 1, 0}))));  // 16 bytes

@@ -14,7 +14,7 @@ namespace {
 // Offsets in the header.
 constexpr size_t kTypeAt = 4, kLayoutAt = 6, kLengthAt = 8, kSerialAt = 12;
 
-// Reads the message of that type: the first whose kType it is.
+// Reads the message of that type: the first alternative with this kType.
 template <size_t Index = 0>
 bool read_typed(MessageType type, base::Bytes fields, Packet& packet) {
   if constexpr (Index == std::variant_size_v<Message>) {

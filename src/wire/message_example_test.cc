@@ -1,4 +1,4 @@
-// The worked example of docs/wire.md is what is written.
+// The example in docs/wire.md has the bytes that are written.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace kymo::wire {
 namespace {
 
-TEST(MessageExampleTest, TheDocumentShowsWhatIsWritten) {
+TEST(MessageExampleTest, ExampleInTheDocumentationIsCorrect) {
   Start start;
   start.id = 7;
   start.options.duration_ns = 2'000'000'000;

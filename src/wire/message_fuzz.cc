@@ -15,8 +15,8 @@ void check(base::Bytes bytes) {
   const wire::Packet packet = wire::read_message(bytes);
   hold((packet.kind == wire::PacketKind::Good) == packet.reason.empty());
   if (packet.kind == wire::PacketKind::Good) {
-    // What was understood can be said, and is understood the same. It may have become longer: fields that were left out
-    // are written.
+    // A message that was read can be written, and reads back the same. It may be longer, because fields that were
+    // missing are written.
     const auto again = wire::message_packet(packet.message, packet.serial);
     hold(again || again.reason().find("more than 65536") != std::string::npos ||
          again.reason().find("too long") != std::string::npos);

@@ -25,7 +25,7 @@ Packet read_ping_with(std::initializer_list<uint16_t> more) {
   return read_message(with_fields(*message_packet(Ping{7}), more));
 }
 
-TEST(MessageTest, EveryMessageComesBack) {
+TEST(MessageTest, EveryMessageReadsBackTheSame) {
   EXPECT_EQ(full_messages().size(), std::variant_size_v<Message>);
   for (const Message& message : full_messages()) {
     const auto packet = message_packet(message, 0xfeedbeef);
@@ -38,20 +38,20 @@ TEST(MessageTest, EveryMessageComesBack) {
   }
 }
 
-TEST(MessageTest, APacketCutAnywhereIsRefused) {
+TEST(MessageTest, TruncatedPacketIsRefused) {
   for (const Message& message : full_messages()) {
     const auto whole = *message_packet(message);
     for (size_t size = 0; size < whole.size(); ++size) {
       EXPECT_EQ(read_message(base::Bytes(whole).first(size)).kind, PacketKind::Foreign);
       if (size < kMessageHeaderBytes) continue;
-      // Cut, and the header says so: fields may be missing, and nothing worse happens.
+      // Truncated, with the new length in the header: fields may be missing, but nothing else may go wrong.
       std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
       read_message(with(cut, 8, static_cast<uint32_t>(size - kMessageHeaderBytes)));
     }
   }
 }
 
-TEST(MessageTest, AHeaderIsHeldAgainstThePacket) {
+TEST(MessageTest, HeaderIsCheckedAgainstThePacket) {
   const auto good = *message_packet(Ping{7}, 3);
   EXPECT_THAT(read_message(with(good, 0, uint32_t{0})).reason, HasSubstr("not Kymo's"));
   EXPECT_THAT(read_message(with(good, 6, uint16_t{2})).reason, HasSubstr("layout 2"));
@@ -64,7 +64,7 @@ TEST(MessageTest, AHeaderIsHeldAgainstThePacket) {
               HasSubstr("longer than 65536"));
 }
 
-TEST(MessageTest, AMessageOfANewerPeerIsToldApartAndAnswered) {
+TEST(MessageTest, UnknownMessageTypeIsDetectedAndAnswered) {
   const Packet packet = read_message(with(*message_packet(Ping{7}, 3), 4, uint16_t{999}));
   EXPECT_EQ(packet.kind, PacketKind::Unknown);
   EXPECT_EQ(packet.type, 999);
@@ -82,7 +82,7 @@ TEST(MessageTest, FieldsOfANewerPeerAreSkipped) {
   }
 }
 
-TEST(MessageTest, FieldsThatMakeNoSenseAreRefusedByName) {
+TEST(MessageTest, InvalidFieldsAreRefusedByName) {
   EXPECT_EQ(read_ping_with({1, 8, 0, 0, 0, 0}).reason, "Ping: token is there twice");
   EXPECT_EQ(read_ping_with({2}).reason, "Ping: a field is cut off");
   EXPECT_EQ(read_ping_with({2, 4, 0}).reason, "Ping: a field is longer than its message");
@@ -97,7 +97,7 @@ TEST(MessageTest, FieldsThatMakeNoSenseAreRefusedByName) {
   EXPECT_EQ(refusal_of(refused).code, RefusedCode::Malformed);
 }
 
-TEST(MessageTest, TruthIsZeroOrOne) {
+TEST(MessageTest, BooleanIsZeroOrOne) {
   auto packet = *message_packet(ListReply{{}, true});
   EXPECT_TRUE(std::get<ListReply>(read_message(packet).message).more);
   EXPECT_EQ(read_message(with(packet, 20, uint64_t{2})).reason, "ListReply: more is out of range");
@@ -109,7 +109,7 @@ TEST(MessageTest, AStateOfANewerPeerIsKept) {
   EXPECT_EQ(name_of(std::get<Status>(packet.message).state), "?");
 }
 
-TEST(MessageTest, AKindOfANewerPeerIsKeptAndKnownAsUnknown) {
+TEST(MessageTest, KindOfANewerPeerIsKeptAndReportedAsUnknown) {
   Start start{1, {.duration_ns = 1, .output = "/tmp/a"}, static_cast<RequestKind>(9)};
   const Packet packet = read_message(*message_packet(start));
   ASSERT_EQ(packet.kind, PacketKind::Good) << packet.reason;
@@ -118,7 +118,7 @@ TEST(MessageTest, AKindOfANewerPeerIsKeptAndKnownAsUnknown) {
   EXPECT_TRUE(is_known(RequestKind::Trace) && is_known(RequestKind::Memory));
 }
 
-TEST(MessageTest, LimitsAreKeptByTheWriter) {
+TEST(MessageTest, WriterEnforcesTheLimits) {
   EXPECT_TRUE(message_packet(Refused{RefusedCode::Busy, 0, std::string(kLongestText, 'x')}));
   EXPECT_THAT(message_packet(Refused{RefusedCode::Busy, 0, std::string(kLongestText + 1, 'x')}).reason(),
               HasSubstr("Refused: text is too long"));
@@ -134,7 +134,7 @@ TEST(MessageTest, LimitsAreKeptByTheWriter) {
   EXPECT_THAT(message_packet(trigger).reason(), HasSubstr("selection is too long"));
 }
 
-TEST(MessageTest, LimitsAreKeptByTheReader) {
+TEST(MessageTest, ReaderEnforcesTheLimits) {
   constexpr uint16_t kTooMany = 8 * (kMostItems + 1);
   base::ByteWriter out;
   out.append(*message_packet(Ping{}));
@@ -146,7 +146,7 @@ TEST(MessageTest, LimitsAreKeptByTheReader) {
   EXPECT_EQ(read_message(with_fields(list, {})).reason, "List: selection pids has too many items");
 }
 
-TEST(MessageTest, AWindowIsOneThing) {
+TEST(MessageTest, ExactlyOneKindOfWindowIsAllowed) {
   TraceOptions options;
   options.output = "/tmp/a.kymo";
   EXPECT_THAT(message_packet(Start{1, options}).reason(), HasSubstr("0 of duration, iterations and last"));
@@ -167,7 +167,7 @@ TEST(MessageTest, AWindowIsOneThing) {
   EXPECT_THAT(message_packet(Start{1, options}).reason(), HasSubstr("absolute path"));
 }
 
-TEST(MessageTest, WhatCannotBeMeantIsRefused) {
+TEST(MessageTest, ContradictoryMessagesAreRefused) {
   EXPECT_FALSE(message_packet(Hello{}));  // without a pid
   EXPECT_FALSE(message_packet(Hello{.version = 1, .oldest_version = 2, .pid = 5}));
   EXPECT_FALSE(message_packet(Status{1, RequestState::Writing, 1001, ""}));
@@ -177,7 +177,7 @@ TEST(MessageTest, WhatCannotBeMeantIsRefused) {
   EXPECT_FALSE(message_packet(Trigger{.options = by_iterations, .kind = RequestKind::Memory}));
 }
 
-TEST(MessageTest, BothSpeakTheNewestVersionThatTheyShare) {
+TEST(MessageTest, CommonVersionIsTheNewestThatBothSupport) {
   const Hello hello{.version = 5, .oldest_version = 3, .pid = 1};
   EXPECT_EQ(common_version(hello, 1, 4), 4u);
   EXPECT_EQ(common_version(hello, 1, 9), 5u);

@@ -9,7 +9,7 @@
 namespace kymo::wire {
 namespace {
 
-constexpr size_t kLongestPart = 128;  // of a name that is put in
+constexpr size_t kLongestPart = 128;  // max length of an inserted value
 
 std::string path_part(std::string_view text) {
   if (text.empty()) return "none";
@@ -30,7 +30,7 @@ std::optional<std::string> name_for(std::string_view place, const OutputNames& n
   return std::nullopt;
 }
 
-// Before the first dot of the file's name; a dot that begins it belongs to the name.
+// Inserts the pid before the first dot of the file name. A leading dot is part of the name.
 std::string with_own_pid(const std::string& path, int64_t pid) {
   const size_t slash = path.rfind('/');
   const size_t begin = slash == path.npos ? 0 : slash + 1;
@@ -44,7 +44,7 @@ base::Result<std::string> output_from_pattern(std::string_view pattern, const Ou
   if (pattern.size() > kLongestText)
     return base::Refusal{base::format("a path of {} bytes is too long", pattern.size())};
   std::string path;
-  bool is_own = false;  // one process's alone
+  bool is_own = false;  // the path is unique to one process
   for (size_t at = 0; at < pattern.size(); ++at) {
     const char c = pattern[at];
     if (c != '{' && c != '}') {

@@ -17,13 +17,13 @@ std::string expanded(std::string_view pattern, const OutputNames& names = kNames
   return path ? *path : "refused: " + path.reason();
 }
 
-TEST(OutputPatternTest, PlacesAreFilled) {
+TEST(OutputPatternTest, PlaceholdersAreFilledIn) {
   EXPECT_EQ(expanded("/data/{host}/{name}-{pid}-{request}.kymo"), "/data/node-1/train.py-77-9.kymo");
   EXPECT_EQ(expanded("/data/{job}/{time}_{pid}"), "/data/none/20260131-142530_77");
   EXPECT_EQ(expanded("/data/{{{pid}}}.kymo"), "/data/{77}.kymo");
 }
 
-TEST(OutputPatternTest, APathThatAllWouldShareGetsThePid) {
+TEST(OutputPatternTest, PathWithoutAUniquePlaceholderGetsThePid) {
   EXPECT_EQ(expanded("/data/a.kymo"), "/data/a_77.kymo");
   EXPECT_EQ(expanded("/data/a.json.gz"), "/data/a_77.json.gz");
   EXPECT_EQ(expanded("/data.d/a"), "/data.d/a_77");
@@ -32,7 +32,7 @@ TEST(OutputPatternTest, APathThatAllWouldShareGetsThePid) {
   EXPECT_EQ(expanded(""), "_77");
 }
 
-TEST(OutputPatternTest, ANameCannotLeaveItsFolder) {
+TEST(OutputPatternTest, ValuesCannotLeaveTheFolder) {
   OutputNames names = kNames;
   names.name = "../../etc/passwd";
   names.host = "..";
@@ -42,13 +42,13 @@ TEST(OutputPatternTest, ANameCannotLeaveItsFolder) {
   EXPECT_EQ(expanded("/data/{job}{pid}", names), "/data/a_b_" + std::string(124, 'x') + "77");
 }
 
-TEST(OutputPatternTest, OtherPlacesAreRefused) {
+TEST(OutputPatternTest, UnknownPlaceholdersAreRefused) {
   for (const char* pattern : {"/data/{rank}", "/data/{", "/data/{pid", "/data/}", "/data/{}", "/data/{pid}}"}) {
     EXPECT_THAT(expanded(pattern), HasSubstr("refused: ")) << pattern;
   }
   EXPECT_THAT(expanded("/data/{rank}"), HasSubstr("\"{rank}\" in an output is no place"));
   EXPECT_THAT(expanded(std::string(kLongestText + 1, 'x')), HasSubstr("too long"));
-  EXPECT_THAT(expanded(std::string(kLongestText, 'x')), HasSubstr("too long"));  // with the pid
+  EXPECT_THAT(expanded(std::string(kLongestText, 'x')), HasSubstr("too long"));  // because of the pid
 }
 
 }  // namespace

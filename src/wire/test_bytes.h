@@ -1,4 +1,4 @@
-// Bytes in tests: written as hex, cut, and changed at one place.
+// Bytes for tests: read from hex, truncated, and changed at one place.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kymo::wire::testing {
 
-// Pairs of hex digits; blanks do not matter.
+// Pairs of hex digits; spaces are ignored.
 inline std::vector<std::byte> from_hex(std::string_view text) {
   std::vector<std::byte> bytes;
   int high = -1;

@@ -8,8 +8,8 @@
 extern "C" const char kymo_is_kymo_itself = 1;
 
 int main(int argc, char** argv) {
-  // A reader that left shows as EPIPE, which print() takes quietly. Blocked rather than ignored, because what is
-  // ignored is inherited by the programs `kymo record` starts.
+  // If the reader has closed the pipe, print() gets EPIPE and handles it quietly. SIGPIPE is blocked, not ignored,
+  // because the programs that `kymo record` starts would inherit that it is ignored.
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);

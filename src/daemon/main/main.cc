@@ -1,4 +1,4 @@
-// kymod: the daemon as a program of its own, small because it stays.
+// kymod: the daemon as a separate program. It is small because it keeps running.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kUsage = 2;  // the exit status of a command line that makes no sense
+constexpr int kUsage = 2;  // the exit status for an invalid command line
 
 }  // namespace
 

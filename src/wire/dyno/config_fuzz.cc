@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   hold(reading.errors.size() <= wire::kConfigMostNotes && reading.warnings.size() <= wire::kConfigMostNotes);
   hold(reading.reason().find('\n') == std::string::npos);
   if (reading.request) {
-    // What was read can be said again, and is understood the same.
+    // A request that was read can be written again, and reads back the same.
     const auto again = wire::config_text(*reading.request);
     hold(again && *wire::read_config(*again).request == *reading.request);
     wire::output_path(*reading.request, 7);

@@ -25,7 +25,7 @@ base::Result<std::string> gputrace_config(const GpuTraceOptions& options) {
   }
   text += base::format("\nPROFILE_WITH_STACK={}\nPROFILE_WITH_FLOPS={}\nPROFILE_WITH_MODULES={}", options.with_stacks,
                        options.with_flops, options.with_modules);
-  // A file name with a line break in it would be another request: only what reads back as it was meant is sent.
+  // A file name with a line break would make another request. So the config is sent only if it reads back correctly.
   TraceRequest file_alone;
   file_alone.output = options.log_file;
   if (const auto sayable = config_text(file_alone); !sayable) return base::Refusal{sayable.reason()};

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(DynoConfigTest, ATraceByTimeIsWrittenLineByLine) {
+TEST(DynoConfigTest, TraceByTimeHasTheLinesOfDyno) {
   GpuTraceOptions options;
   options.log_file = "/tmp/a.json";
   options.record_shapes = true;
@@ -21,7 +21,7 @@ TEST(DynoConfigTest, ATraceByTimeIsWrittenLineByLine) {
             "PROFILE_WITH_MODULES=false");
 }
 
-TEST(DynoConfigTest, ATraceByIterationsBeginsAtAMultiple) {
+TEST(DynoConfigTest, TraceByIterationsStartsAtAMultiple) {
   GpuTraceOptions options;
   options.log_file = "/tmp/a.json";
   options.iterations = 3;
@@ -32,7 +32,7 @@ TEST(DynoConfigTest, ATraceByIterationsBeginsAtAMultiple) {
                                  "ACTIVITIES_ITERATIONS=3\nPROFILE_REPORT_INPUT_SHAPES=false\n"));
 }
 
-TEST(DynoConfigTest, ASnapshotOfMemoryTakesTheDuration) {
+TEST(DynoConfigTest, MemorySnapshotUsesTheDuration) {
   GpuTraceOptions options;
   options.log_file = "/tmp/a.json";
   options.duration_ms = 1500;
@@ -44,14 +44,14 @@ TEST(DynoConfigTest, ASnapshotOfMemoryTakesTheDuration) {
   EXPECT_EQ(output_path(*read_config(*config).request, 9), "/tmp/memory_snapshot_9.pickle");
 }
 
-TEST(DynoConfigTest, WhatWouldBeAnotherRequestIsRefused) {
+TEST(DynoConfigTest, InvalidLogFileAndOptionsAreRefused) {
   for (const char* file : {"", "/tmp/a\nPROFILE_MEMORY=true", "/tmp/a#b", "/tmp/a=b", " /tmp/a"}) {
     GpuTraceOptions options;
     options.log_file = file;
     EXPECT_FALSE(gputrace_config(options)) << file;
   }
   GpuTraceOptions options;
-  options.log_file = "/tmp/\"a\".json";  // good in a config, and escaped on the way
+  options.log_file = "/tmp/\"a\".json";  // valid in a config, and escaped in JSON
   EXPECT_TRUE(gputrace_request(options));
   options.iterations = 0;
   EXPECT_FALSE(gputrace_request(options));
@@ -60,7 +60,7 @@ TEST(DynoConfigTest, WhatWouldBeAnotherRequestIsRefused) {
   EXPECT_THAT(gputrace_request(options).reason(), HasSubstr("leave one of them out"));
 }
 
-TEST(DynoConfigTest, ARequestGoesThroughTheCallAndTheDaemonToTheProcess) {
+TEST(DynoConfigTest, RequestPassesThroughTheCallAndTheDaemonUnchanged) {
   GpuTraceOptions options;
   options.log_file = "/tmp/\"a\".json";
   options.job = 5'000'000'000;
@@ -77,7 +77,7 @@ TEST(DynoConfigTest, ARequestGoesThroughTheCallAndTheDaemonToTheProcess) {
   EXPECT_EQ(reading.request->trace_id, "18446744073709551615");
 }
 
-TEST(DynoConfigTest, WhatIsHandedOutIsIndented) {
+TEST(DynoConfigTest, ConfigForAProcessIsIndented) {
   EXPECT_EQ(handed_out_config("A=1\nB=2", 7), "\n    A=1\nB=2\n    REQUEST_TRACE_ID=7\n");
 }
 

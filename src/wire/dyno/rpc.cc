@@ -21,7 +21,7 @@ constexpr size_t kLongestName = 64;
 
 std::string status_text(std::string_view status) { return base::format("{{\"status\":{}}}", json_quoted(status)); }
 
-// A field that a request must have is not there: the reply says only that it failed.
+// A required field of a request is missing: the reply says only that the request failed.
 struct MissingField {
   std::string_view name;
 };
@@ -67,7 +67,7 @@ std::optional<RpcRequest> request_of(std::string_view name, const Value& request
 
 std::string list_text(const std::vector<int32_t>& pids) { return base::format("[{}]", base::join(pids, ",")); }
 
-// What `read` makes of a reply, or why there is nothing to make of it.
+// The result of `read` for a reply, or why the reply cannot be read.
 template <class T, class F>
 base::Result<T> reply_of(std::string_view untrusted, F&& read) {
   if (untrusted.size() > kRpcLargest) {

@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(RpcTest, AFrameIsReadOnceItIsWhole) {
+TEST(RpcTest, FrameIsReadWhenItIsComplete) {
   const auto whole = *rpc_frame(R"({"fn":"getStatus"})");
   ASSERT_EQ(whole.size(), 22u);
   EXPECT_EQ(whole[0], std::byte{18});
@@ -25,7 +25,7 @@ TEST(RpcTest, AFrameIsReadOnceItIsWhole) {
   EXPECT_EQ(**read_rpc_frame(whole), R"({"fn":"getStatus"})");
 }
 
-TEST(RpcTest, ALengthThatNoRequestHasIsRefusedAtOnce) {
+TEST(RpcTest, ImpossibleFrameLengthIsRefusedAtOnce) {
   for (const uint32_t length : {0x7fffffffu, 0xffffffffu, 0x80000000u, uint32_t{kRpcLargest + 1}}) {
     std::array<std::byte, 4> start;
     base::store(start.data(), length);
@@ -55,13 +55,13 @@ TEST(RpcTest, ReadsARequestAsDynoWritesIt) {
   EXPECT_EQ(trigger.process_limit, 3u);
 }
 
-TEST(RpcTest, WhatMayBeLeftOutHasDefaults) {
+TEST(RpcTest, OptionalFieldsHaveDefaults) {
   const auto reading = read_rpc_request(R"({"fn":"setKinetOnDemandRequest","config":"","pids":[],"new":{"a":[1]}})");
   ASSERT_TRUE(reading.request) << reading.reason;
   EXPECT_EQ(std::get<RpcTrigger>(*reading.request), (RpcTrigger{"", {}, 0, 1000}));
 }
 
-TEST(RpcTest, RequestsComeBack) {
+TEST(RpcTest, RequestsReadBackTheSame) {
   for (const RpcRequest& request :
        {RpcRequest(RpcTrigger{"A=\"b\\c\"\n\xc3\xa4", {0}, -1, 7}), RpcRequest(RpcGetStatus{}),
         RpcRequest(RpcGetVersion{}), RpcRequest(RpcPauseCounters{300}), RpcRequest(RpcResumeCounters{})}) {
@@ -71,7 +71,7 @@ TEST(RpcTest, RequestsComeBack) {
   }
 }
 
-TEST(RpcTest, WhatCannotBeReadIsNotAnswered) {
+TEST(RpcTest, UnreadableRequestIsNotAnswered) {
   for (const char* text : {"", "nonsense", "[]", "{}", R"({"fn":1})", R"({"fn":"shutdown"})", R"({"fn":"getStatus"} x)",
                            R"({"fn":"getStatus","fn":"getVersion"})", R"({"fn":"getStatus","a":18446744073709551616})",
                            "{\"fn\":\"getStatus\",\"a\":\"\xff\"}"}) {
@@ -114,7 +114,7 @@ TEST(RpcTest, RepliesHaveTheirKeysInOrder) {
   EXPECT_EQ(rpc_version("0.6.0"), R"({"version":"0.6.0"})");
 }
 
-TEST(RpcTest, RepliesComeBack) {
+TEST(RpcTest, RepliesReadBackTheSame) {
   const RpcTriggered triggered{{1, 2, 3}, {1, 3}, 1, {2}, 4};
   EXPECT_EQ(*read_rpc_triggered(rpc_triggered(triggered)), triggered);
   EXPECT_EQ(*read_rpc_status(rpc_status(int64_t{-2})), -2);

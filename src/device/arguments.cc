@@ -13,7 +13,7 @@
 namespace kymo::device {
 namespace {
 
-// A kernel that declares one may get the other: the same size, and the same kind of number.
+// True if a kernel that declares one type may get the other: both have the same size and the same kind of number.
 bool is_alike(DType given, DType declared) {
   return size_of(given) == size_of(declared) && is_floating(given) == is_floating(declared) &&
          (given == DType::F16) == (declared == DType::F16);
@@ -33,7 +33,7 @@ size_t next_of_kind(const std::vector<Parameter>& parameters, bool buffer, size_
   return from;
 }
 
-// The parameter that the runtime gives where the caller does not.
+// The parameter that the runtime passes if the caller does not.
 size_t error_parameter(const KernelInfo& kernel) {
   if (!kernel.is_translated) return SIZE_MAX;
   const auto found = std::ranges::find(kernel.parameters, true, &Parameter::reports_errors);
@@ -71,7 +71,7 @@ void Arguments::match_by_position(std::span<const KernelArgument> given) {
   }
 }
 
-// A list of tensors may be for a value (an array of addresses) where no buffer is left for it.
+// A list of tensors may be for a value (an array of addresses) if no buffer is left for it.
 void Arguments::match_by_kind(std::span<const KernelArgument> given) {
   const auto& parameters = kernel_.info->parameters;
   size_t buffer = next_of_kind(parameters, true, 0), value = next_of_kind(parameters, false, 0);
@@ -198,8 +198,8 @@ void Arguments::put_address(size_t position, const Tensor& tensor) {
   indirect_.push_back(address);
 }
 
-// The kernel would read other numbers than the tensor has, or write beyond its end. Signed and unsigned integers of one
-// size are alike, and everything has bytes.
+// With another type the kernel would read other numbers than the tensor has, or write beyond its end. Signed and
+// unsigned integers of one size are treated as equal. A kernel can read every tensor as bytes.
 void Arguments::check_elements(size_t position, const Tensor& tensor) const {
   const Parameter& parameter = kernel_.info->parameters[position];
   if (!tensor.is_defined() || !parameter.type || !kernel_.info->is_translated) return;
@@ -270,7 +270,7 @@ void Arguments::fill_value(size_t position, const KernelArgument& given, std::by
   }
 }
 
-// A list where the kernel has a pointer: kept until everything is known to be right.
+// A list for a parameter that is a pointer. It is kept until all arguments are checked.
 void Arguments::put_list(size_t position, std::vector<std::byte> bytes) {
   if (bytes.empty()) throw InvalidArgument(which(position) + " is an empty list");
   lists_.push_back({position, std::move(bytes)});
@@ -284,7 +284,7 @@ void Arguments::complete() {
   }
 }
 
-// Memory for this launch alone, which the stream's order keeps until it has run.
+// Memory for this launch only. The order of the stream keeps it valid until the launch has run.
 void Arguments::upload_lists() {
   for (const List& list : lists_) {
     const size_t size = list.bytes.size();

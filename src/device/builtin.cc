@@ -43,7 +43,7 @@ ShaderLibrary BuiltinLibraries::get(Builtin which) {
       throw NotAvailable(device_.name() +
                          " has no compiler for the runtime's own kernels here: `kymo devices` says what is missing");
     }
-    // Some compilers for processors use instructions for wide products that the processor does not have.
+    // For wide products, some compilers for processors use instructions that the processor does not have.
     const auto products = device_.info().is_processor ? random::Products::kNarrow : random::Products::kWide;
     library =
         device_.libraries().get(source_of(which, *language, products), {{}, "kymo"}, LibraryCache::Owner::Runtime);

@@ -37,7 +37,7 @@ StoredCode sample() {
   return code;
 }
 
-TEST(CodeStoreTest, CodeAndReflectionComeBack) {
+TEST(CodeStoreTest, CodeAndReflectionSurviveEncoding) {
   const auto decoded = decode_code(encode_code(sample(), "key"), "key");
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->binary, sample().binary);
@@ -53,7 +53,7 @@ TEST(CodeStoreTest, CodeAndReflectionComeBack) {
   EXPECT_EQ(kernel.parameters[1].bytes, 24u);
 }
 
-TEST(CodeStoreTest, WhatATranslatorSaidComesBackToo) {
+TEST(CodeStoreTest, TranslatedKernelInfoSurvivesEncoding) {
   const auto decoded = decode_code(encode_code(sample(), "key"), "key");
   ASSERT_TRUE(decoded);
   EXPECT_FALSE(decoded->kernels[0].is_translated);
@@ -69,9 +69,9 @@ TEST(CodeStoreTest, WhatATranslatorSaidComesBackToo) {
               kernel.parameters[1].is_addresses);
 }
 
-TEST(CodeStoreTest, AnotherKeysCodeIsNotTaken) { EXPECT_FALSE(decode_code(encode_code(sample(), "key"), "kez")); }
+TEST(CodeStoreTest, CodeWithAnotherKeyIsRejected) { EXPECT_FALSE(decode_code(encode_code(sample(), "key"), "kez")); }
 
-TEST(CodeStoreTest, NoDamageIsTakenForCode) {
+TEST(CodeStoreTest, DamagedOrTruncatedCodeIsRejected) {
   const auto good = encode_code(sample(), "key");
   for (size_t at = 0; at < good.size(); ++at) {
     auto bad = good;
@@ -95,14 +95,14 @@ class CodeFolderTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(CodeFolderTest, WhatIsWrittenIsFoundAgainByTheSameKeyAlone) {
+TEST_F(CodeFolderTest, CodeIsFoundOnlyWithTheSameDeviceAndKey) {
   CodeStore("device", "key").write(sample());
   EXPECT_TRUE(CodeStore("device", "key").read());
   EXPECT_FALSE(CodeStore("device", "other").read());
   EXPECT_FALSE(CodeStore("other", "key").read());
 }
 
-TEST_F(CodeFolderTest, ADamagedFileCountsAsAbsentAndIsReplaced) {
+TEST_F(CodeFolderTest, DamagedFileCountsAsMissingAndIsReplaced) {
   const CodeStore store("device", "key");
   store.write(sample());
   { std::ofstream(store.path(), std::ios::trunc) << "nonsense"; }
@@ -111,7 +111,7 @@ TEST_F(CodeFolderTest, ADamagedFileCountsAsAbsentAndIsReplaced) {
   EXPECT_TRUE(store.read());
 }
 
-TEST_F(CodeFolderTest, AFolderThatCannotBeWrittenIsNoError) {
+TEST_F(CodeFolderTest, UnwritableFolderIsNotAnError) {
   setenv("KYMO_CACHE_DIR", "/proc/nonexistent", 1);
   const CodeStore store("device", "key");
   store.write(sample());

@@ -12,7 +12,7 @@
 namespace kymo::device {
 namespace {
 
-// This thread's streams, one a device. Few threads use more than one device: the last one asked for is at hand.
+// This thread's streams, one per device. Few threads use more than one device, so the last one is cached.
 struct CurrentStreams {
   DeviceState* device = nullptr;
   StreamState* stream = nullptr;
@@ -139,7 +139,7 @@ Marker* DeviceState::take_marker(bool timing) {
 
 void DeviceState::give_marker(Marker* marker, bool timing, uint32_t made_in) noexcept {
   std::lock_guard lock(marker_mutex_);
-  if (made_in != generation()) return;  // it went with the reset
+  if (made_in != generation()) return;  // the reset destroyed it
   free_markers_[timing ? 1 : 0].push_back(marker);
 }
 

@@ -1,4 +1,4 @@
-// The current device, its memory and its seeds, on every device; and what happens where there is none.
+// The current device, its memory and its seeds, on every device; and what happens if there is no device.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ using ::testing::Not;
 class DeviceTest : public OnEveryDevice {};
 KYMO_ON_EVERY_DEVICE(DeviceTest);
 
-TEST(DeviceNameTest, NamesAreABackendAndANumber) {
+TEST(DeviceNameTest, NameIsABackendAndANumber) {
   EXPECT_EQ(DeviceName::parse("cuda:3").backend, "cuda");
   EXPECT_EQ(DeviceName::parse("cuda:3").index, 3);
   EXPECT_EQ(DeviceName::parse("vulkan").index, 0);
@@ -29,8 +29,8 @@ TEST(DeviceNameTest, NamesAreABackendAndANumber) {
     EXPECT_THROW(DeviceName::parse(bad), InvalidArgument) << bad;
 }
 
-// Each backend that is not here says why in one line, and is seen here to be skipped.
-TEST(BackendTest, AnAbsentBackendSaysWhy) {
+// Each backend that is not available reports the reason in one line. The test is skipped, so the log shows the reasons.
+TEST(BackendTest, MissingBackendReportsTheReason) {
   std::string absent;
   for (const BackendReport& report : list_devices()) {
     if (!report.devices.empty()) continue;
@@ -42,7 +42,7 @@ TEST(BackendTest, AnAbsentBackendSaysWhy) {
   if (!absent.empty()) GTEST_SKIP() << "not tested here:\n" << absent;
 }
 
-TEST(LanguageTest, SourcesAreToldApart) {
+TEST(LanguageTest, LanguageIsDetectedFromTheSource) {
   EXPECT_EQ(detect_language("__kernel void f() {}"), Language::OpenClC);
   EXPECT_EQ(detect_language("kernel void f(global float* x) {}"), Language::OpenClC);
   EXPECT_EQ(detect_language("extern \"C\" __global__ void f() {}"), Language::CudaCpp);
@@ -56,7 +56,7 @@ TEST(LanguageTest, SourcesAreToldApart) {
   EXPECT_EQ(detect_language("int x;"), std::nullopt);
 }
 
-TEST(LanguageTest, MetalIsTheFirstWhereSomethingElseIsCompiledFromText) {
+TEST(LanguageTest, MetalComesFirstIfTheDeviceCompilesAnotherTextLanguage) {
   DeviceInfo device;
   device.languages = {Language::SpirV};
   add_metal(device);
@@ -72,7 +72,7 @@ TEST(LanguageTest, MetalIsTheFirstWhereSomethingElseIsCompiledFromText) {
   EXPECT_EQ(choose_language("#version 450\nvoid main() {}", device), Language::Glsl);
 }
 
-TEST_P(DeviceTest, ThereIsOne) {
+TEST_P(DeviceTest, CurrentDeviceIsAvailable) {
   EXPECT_TRUE(is_available());
   EXPECT_GE(device_count(), 1);
   EXPECT_EQ(Device::current().name(), GetParam());
@@ -80,7 +80,7 @@ TEST_P(DeviceTest, ThereIsOne) {
   EXPECT_THROW(Device(GetParam().substr(0, GetParam().find(':')) + ":77"), NotAvailable);
 }
 
-TEST_P(DeviceTest, NothingIsAllocatedOnceEverythingIsFreed) {
+TEST_P(DeviceTest, NothingIsAllocatedAfterEverythingIsFreed) {
   empty_cache();
   ASSERT_EQ(current_allocated_memory(), 0u);
   const uint64_t driver = driver_allocated_memory();
@@ -100,7 +100,7 @@ TEST_P(DeviceTest, NothingIsAllocatedOnceEverythingIsFreed) {
   EXPECT_EQ(memory_statistics().peak, 0u);
 }
 
-TEST_P(DeviceTest, TheLimitIsReachedAndRecoveredFrom) {
+TEST_P(DeviceTest, AllocationWorksAgainAfterTheLimitWasReached) {
   empty_cache();
   const double fraction = 64.0 * (1 << 20) / static_cast<double>(recommended_max_memory());
   set_per_process_memory_fraction(fraction);
@@ -128,13 +128,13 @@ concept IsFraction = requires(T value) {
 };
 static_assert(IsFraction<float> && IsFraction<double> && !IsFraction<int> && !IsFraction<bool>);
 
-TEST_P(DeviceTest, AFractionThatIsNoneIsRefused) {
+TEST_P(DeviceTest, InvalidFractionIsRefused) {
   for (const double bad : {-0.1, 2.1, std::nan(""), double{INFINITY}})
     EXPECT_THROW(set_per_process_memory_fraction(bad), InvalidArgument);
   EXPECT_GT(recommended_max_memory(), 0u);
 }
 
-TEST_P(DeviceTest, TheStateOfTheGeneratorRepeatsItsNumbers) {
+TEST_P(DeviceTest, RestoredGeneratorStateRepeatsTheNumbers) {
   manual_seed(999);
   Tensor a = empty({5}), b = empty({5}), c = empty({5});
   normal(a);
@@ -152,13 +152,13 @@ TEST_P(DeviceTest, TheStateOfTheGeneratorRepeatsItsNumbers) {
   EXPECT_THROW(set_rng_state({}), InvalidArgument);
 }
 
-TEST_P(DeviceTest, SeedsAreTakenFromTheSystem) {
+TEST_P(DeviceTest, SeedComesFromTheSystem) {
   EXPECT_NE(seed(), seed());
   manual_seed(-1);
   manual_seed(~uint64_t{0});
 }
 
-TEST_P(DeviceTest, TheOffsetAdvancesByABlockForFourNumbers) {
+TEST_P(DeviceTest, OffsetAdvancesByOneBlockForFourNumbers) {
   const auto offset = [] {
     const auto state = get_rng_state();
     uint64_t value;
@@ -181,7 +181,7 @@ TEST_P(DeviceTest, TheOffsetAdvancesByABlockForFourNumbers) {
   EXPECT_EQ(offset(), 257u);
 }
 
-TEST_P(DeviceTest, MemoryFreedOnOneStreamWaitsForItBeforeAnotherUsesIt) {
+TEST_P(DeviceTest, FreedMemoryWaitsForItsStreamBeforeAnotherStreamUsesIt) {
   empty_cache();
   const Kernel scale = compile(kScale)["scale"];
   const Stream one, two;
@@ -199,7 +199,7 @@ TEST_P(DeviceTest, MemoryFreedOnOneStreamWaitsForItBeforeAnotherUsesIt) {
   }
 }
 
-TEST_P(DeviceTest, AForkedChildIsRefusedClearly) {
+TEST_P(DeviceTest, ForkedChildGetsAClearError) {
   const Device here = Device::current();
   const Tensor kept = zeros({4});
   const Kernel kernel = compile(kScale)["scale"];
@@ -231,7 +231,7 @@ TEST_P(DeviceTest, AForkedChildIsRefusedClearly) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 10);
-  EXPECT_THAT(full({4}, 1).to_host<float>(), Each(1.0f));  // the parent goes on
+  EXPECT_THAT(full({4}, 1).to_host<float>(), Each(1.0f));  // the parent can still use the device
 }
 
 }  // namespace

@@ -38,11 +38,11 @@ constexpr std::array kBackends{BackendLoader{"cuda", load_cuda}, BackendLoader{"
 struct LoadedBackend {
   bool tried = false;
   std::unique_ptr<Driver> driver;
-  std::string absent;  // why there is none
+  std::string absent;  // the reason why the backend is not available
 };
 
 struct Devices {
-  std::recursive_mutex mutex;  // everything but `current`
+  std::recursive_mutex mutex;  // for everything except `current`
   std::array<LoadedBackend, kBackends.size()> backends;
   std::map<std::string, DeviceState*> open;
   std::atomic<DeviceState*> current{nullptr};
@@ -73,7 +73,7 @@ struct Devices {
     return *state;
   }
 
-  // A processor that poses as a device comes after every real one. One that cannot be opened is passed over.
+  // A processor that is offered as a device comes after all other devices. A device that cannot be opened is skipped.
   DeviceState& best() {
     std::string reasons;
     for (const bool real : {true, false})
@@ -157,7 +157,7 @@ DeviceState& current_device() {
   if (DeviceState* current = all.current.load(std::memory_order_acquire)) return *current;
   const std::string asked = asked_for();
   DeviceState& found = asked.empty() ? all.best() : all.by_name(asked);
-  DeviceState* meanwhile = nullptr;  // what set_device said while we looked
+  DeviceState* meanwhile = nullptr;  // the device that set_device selected during the search
   return all.current.compare_exchange_strong(meanwhile, &found) ? found : *meanwhile;
 }
 
@@ -179,8 +179,7 @@ std::vector<DeviceState*> open_devices() {
   return open;
 }
 
-// ---- kymo/accelerator.h, and of kymo/device.h what there is
-// ----------------------------------------------------------
+// ---- kymo/accelerator.h, and the part of kymo/device.h that lists devices ------------------------------------------
 
 Device::Device(std::string_view name) : state_(&open_device(name)) {}
 Device Device::current() { return Device(current_device()); }
@@ -206,7 +205,7 @@ std::vector<BackendReport> list_devices() {
   try {
     current = current_device_or_null();
   } catch (const Error&) {
-    // KYMO_DEVICE names no device: then the list of devices is especially useful.
+    // KYMO_DEVICE does not name a device. The list of devices is especially useful then.
   }
   Devices& all = devices();
   std::lock_guard lock(all.mutex);

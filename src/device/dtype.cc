@@ -39,7 +39,7 @@ std::string_view name_of(DType type) {
 
 uint16_t Half::encode(float value) {
   constexpr uint32_t kInfinity = 0x7f800000;
-  constexpr uint32_t kTooLarge = 0x477ff000;        // 65520: from here on the nearest half is infinity
+  constexpr uint32_t kTooLarge = 0x477ff000;        // 65520: the nearest half of this and of larger numbers is infinity
   constexpr uint32_t kSmallestNormal = 0x38800000;  // 2^-14
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
@@ -47,7 +47,7 @@ uint16_t Half::encode(float value) {
   if (magnitude > kInfinity) return static_cast<uint16_t>(sign | 0x7e00);
   if (magnitude >= kTooLarge) return static_cast<uint16_t>(sign | 0x7c00);
   if (magnitude < kSmallestNormal) {
-    // In units of the smallest subnormal, 2^-24, the float's own rounding is the right one.
+    // In units of the smallest subnormal, 2^-24, rounding to an integer gives the right result.
     const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(std::bit_cast<float>(magnitude), 24)));
     return static_cast<uint16_t>(sign | units);
   }
@@ -66,7 +66,7 @@ float Half::decode(uint16_t bits) {
 
 uint16_t BFloat16::encode(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16 | 0x40);  // a NaN stays one
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16 | 0x40);  // a NaN stays a NaN
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 

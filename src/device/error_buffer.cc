@@ -65,7 +65,7 @@ void ErrorBuffer::read(uint64_t launches) {
 void ErrorBuffer::forget() {
   const std::lock_guard lock(mutex_);
   queue_.reset();
-  address_ = 0;  // its memory goes with everything else
+  address_ = 0;  // the reset destroys its memory
   checked_.store(launches(), std::memory_order_release);
 }
 

@@ -2,9 +2,9 @@
 // call that waits for the kernels throws them.
 //
 //   4 bytes        how many were reported, including those that did not fit
-//   30 × 512       file (128), function (128), text (250), line (4, aligned): each text ends with a zero byte, or at
-//   the
-//                  end of its field
+//   30 × 512       file (128), function (128), text (250), line (4, aligned)
+//
+// Each text ends with a zero byte, or at the end of its field.
 //
 // Allocated and zeroed when a kernel of the stream first needs it, in memory that does not count as a tensor's. It is
 // read and cleared by its own queue. So a caller that waits for an event does not wait for work that was queued after

@@ -8,7 +8,7 @@
 
 namespace kymo::device {
 
-// The state of an event is whether it was recorded itself, not whether its marker was used before.
+// The state is whether this event was recorded. Its marker may have been used by another event before.
 class EventState {
  public:
   EventState(DeviceState& device, bool timing)
@@ -85,7 +85,8 @@ class EventState {
   std::mutex mutex_;
   Marker* marker_;
   bool recorded_ = false;
-  StreamState* stream_ = nullptr;  // where it was recorded, and how many launches that may report were there before it
+  // The stream where it was recorded, and the number of launches before it that may report errors.
+  StreamState* stream_ = nullptr;
   uint64_t launches_before_ = 0;
 };
 

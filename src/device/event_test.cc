@@ -19,17 +19,17 @@ class EventTest : public OnEveryDevice {
 };
 KYMO_ON_EVERY_DEVICE(EventTest);
 
-TEST_P(EventTest, AnEventThatWasNeverRecordedIsNotReachedAndNotWaitedFor) {
+TEST_P(EventTest, EventThatWasNeverRecordedIsNotReachedAndDoesNotBlock) {
   Event event(true);
   EXPECT_FALSE(event.query());
   event.synchronize();
   event.wait();
 }
 
-TEST_P(EventTest, AnEventThatWasMovedAwaySaysSo) {
+TEST_P(EventTest, MovedFromEventThrows) {
   Event event(true);
   Event other = std::move(event);
-  // NOLINTBEGIN(bugprone-use-after-move): that is the point
+  // NOLINTBEGIN(bugprone-use-after-move): the test needs it
   EXPECT_THROW(event.record(), Error);
   EXPECT_THROW(event.wait(), Error);
   EXPECT_THROW((void)event.query(), Error);
@@ -51,7 +51,7 @@ TEST_P(EventTest, WorkTakesTime) {
   EXPECT_THROW(end.elapsed_time(begin), Error);
 }
 
-TEST_P(EventTest, ElapsedTimeSaysWhatIsWrong) {
+TEST_P(EventTest, ElapsedTimeThrowsWithoutTimingOrRecord) {
   Event plain, timed(true), other(true);
   plain.record();
   timed.record();
@@ -60,7 +60,7 @@ TEST_P(EventTest, ElapsedTimeSaysWhatIsWrong) {
   timed.elapsed_time(timed);
 }
 
-TEST_P(EventTest, ARecycledEventDoesNotAnswerForTheOneBefore) {
+TEST_P(EventTest, RecycledMarkerDoesNotKeepItsOldState) {
   for (int i = 0; i < 20; ++i) {
     Event first(true);
     first.record();
@@ -74,7 +74,7 @@ TEST_P(EventTest, ARecycledEventDoesNotAnswerForTheOneBefore) {
   EXPECT_THROW(second.elapsed_time(third), Error);
 }
 
-TEST_P(EventTest, AnEventMayBeRecordedAgainAndAnswersForTheLastTime) {
+TEST_P(EventTest, EventRecordedAgainHasTheTimeOfTheLastRecord) {
   const Tensor x = zeros({1 << 16});
   Event begin(true), end(true);
   begin.record();
@@ -103,7 +103,7 @@ TEST_P(EventTest, OneStreamWaitsForAnother) {
   }
 }
 
-TEST_P(EventTest, TheCurrentStreamIsTheThreads) {
+TEST_P(EventTest, CurrentStreamIsPerThread) {
   const Stream side;
   EXPECT_NE(side.id(), 0u);
   const StreamGuard guard(side);
@@ -111,13 +111,13 @@ TEST_P(EventTest, TheCurrentStreamIsTheThreads) {
   std::thread([&] { EXPECT_EQ(current_stream(), default_stream()); }).join();
 }
 
-TEST_P(EventTest, AGuardPutsTheStreamBack) {
+TEST_P(EventTest, GuardRestoresTheStream) {
   const Stream side;
   { const StreamGuard guard(side); }
   EXPECT_EQ(current_stream(), default_stream());
 }
 
-TEST_P(EventTest, SynchronizingTwiceAndThriceDoesNotHang) {
+TEST_P(EventTest, RepeatedSynchronizeDoesNotHang) {
   for (int i = 0; i < 3; ++i) synchronize();
   work(zeros({1000}));
   for (int i = 0; i < 3; ++i) synchronize();
@@ -137,7 +137,7 @@ TEST_P(EventTest, SynchronizeWaitsForEveryStream) {
   for (const Tensor& tensor : tensors) EXPECT_THAT(tensor.to_host<float>(), Each(32.0f));
 }
 
-TEST_P(EventTest, AnyFunctionFromAnyThread) {
+TEST_P(EventTest, AnyFunctionCanBeCalledFromAnyThread) {
   std::atomic<int> right{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t) {

@@ -25,7 +25,7 @@ constexpr uint64_t kFlushWaitNs = 5'000'000'000;  // how long the end of a sessi
 struct Harvester {
   std::mutex mutex;
   std::condition_variable wake;
-  std::atomic<bool> awake{false};  // the thread checks by itself: no need to wake it
+  std::atomic<bool> awake{false};  // the thread is running: no need to wake it
 
   bool look() {
     bool pending = false;
@@ -48,7 +48,7 @@ struct Harvester {
       if (look()) continue;
       awake = false;
       std::atomic_thread_fence(std::memory_order_seq_cst);  // see QueueRecorder::add
-      if (look()) awake = true;                             // work that came in between
+      if (look()) awake = true;                             // work that was queued in between
     }
   }
 };

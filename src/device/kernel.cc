@@ -21,7 +21,7 @@ std::string text_of(const Extent& extent, int dimensions) {
   return base::format("{} x {} x {}", extent.x, extent.y, extent.z);
 }
 
-// Where edges cost launches of their own, a group that divides the threads is worth more than a larger one.
+// If edges need separate launches, a group that divides the number of threads is better than a larger group.
 uint64_t usual_group(uint64_t threads, uint64_t longest, const DeviceInfo& device) {
   const uint64_t group = std::min({threads, longest, kUsualGroup});
   if (device.partial_groups_are_free || threads % group == 0) return group;
@@ -30,7 +30,7 @@ uint64_t usual_group(uint64_t threads, uint64_t longest, const DeviceInfo& devic
   return group;
 }
 
-// A Metal kernel whose threads work together in their group gets what Metal's users expect there: the largest.
+// A Metal kernel whose threads cooperate in their group gets the largest group, because Metal's users expect that.
 bool expects_largest_group(const KernelInfo& kernel) {
   if (!kernel.is_translated) return false;
   return kernel.uses_simdgroups || kernel.group_memory != 0 ||
@@ -139,7 +139,7 @@ void Kernel::launch(std::span<const KernelArgument> given) const {
   check_threads(*state_, launch.threads);
   if (launch.threads.x == 0 || launch.threads.y == 0 || launch.threads.z == 0) return;
   if (!chosen) launch.group = default_group(*state_->info, launch.threads, device.info());
-  // A group that the source demands stays as it is, and is partial.
+  // A group size that the source requires stays unchanged. The group is then partial.
   if (state_->info->required_group.x == 0) {
     launch.group.x = std::min(launch.group.x, launch.threads.x);
     launch.group.y = std::min(launch.group.y, launch.threads.y);

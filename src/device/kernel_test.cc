@@ -1,4 +1,4 @@
-// Kernels from text: compiled, reflected, launched in threads, on every device.
+// Kernels from text, on every device: compilation, reflection, launches.
 #include <numeric>
 
 #include "device/test_device.h"
@@ -22,7 +22,7 @@ class KernelTest : public OnEveryDevice {
 };
 KYMO_ON_EVERY_DEVICE(KernelTest);
 
-// Three kernels that mark where they ran, in one, two and three dimensions, with no check of bounds.
+// Three kernels that mark where they ran, in one, two and three dimensions, without a bounds check.
 constexpr Texts kMark{
     R"(__kernel void mark1(__global uint* out) { out[get_global_id(0)] += 1; }
 __kernel void mark2(__global uint* out, uint width) { out[get_global_id(1) * width + get_global_id(0)] += 1; }
@@ -64,7 +64,7 @@ TEST_P(KernelTest, KernelsAreCalledByName) {
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], 2.0f * static_cast<float>(i));
 }
 
-TEST_P(KernelTest, AnIntegerBecomesTheFloatThatIsDeclared) {
+TEST_P(KernelTest, IntegerIsConvertedToTheDeclaredFloat) {
   const Tensor x = full({10}, 1.5);
   compile(kScale)["scale"](x, 2);
   compile(kScale)["scale"](x, 3u);
@@ -82,7 +82,7 @@ TEST_P(KernelTest, NamesAndAttributesAreKnown) {
   EXPECT_EQ(kernel.static_thread_group_memory_length(), 0u);
 }
 
-TEST_P(KernelTest, ExactlyTheThreadsAskedForRunInOneDimension) {
+TEST_P(KernelTest, ExactlyTheRequestedThreadsRunInOneDimension) {
   const ShaderLibrary library = compile(kMark);
   for (const int64_t threads : {1, 7, 64, 65, 127, 1000, 4097}) {
     for (const uint64_t group : {1, 32, 100, 128}) {
@@ -95,7 +95,7 @@ TEST_P(KernelTest, ExactlyTheThreadsAskedForRunInOneDimension) {
   }
 }
 
-TEST_P(KernelTest, ExactlyTheThreadsAskedForRunInTwoAndThreeDimensions) {
+TEST_P(KernelTest, ExactlyTheRequestedThreadsRunInTwoAndThreeDimensions) {
   const ShaderLibrary library = compile(kMark);
   Tensor out = zeros({40, 50}, DType::U32);
   library["mark2"].threads(37, 29).group(8, 4)(out, 50);
@@ -110,7 +110,7 @@ TEST_P(KernelTest, ExactlyTheThreadsAskedForRunInTwoAndThreeDimensions) {
   EXPECT_EQ(std::accumulate(all.begin(), all.end(), 0u), 11u * 7 * 5);
 }
 
-// Each group sums its own values in group memory, behind barriers, and says which group it was.
+// Each group sums its own values in group memory, with barriers, and writes the number of the group.
 constexpr Texts kGroupSum{
     R"(__kernel void group_sum(__global const float* in, __global float* out) {
   __local float part[128];
@@ -151,7 +151,7 @@ void group_sum() {
   }
 })"};
 
-TEST_P(KernelTest, BarriersHoldInPartialGroups) {
+TEST_P(KernelTest, BarriersWorkInPartialGroups) {
   const Tensor in = full({1000}, 1), out = zeros({20});
   const Kernel kernel = compile(kGroupSum)["group_sum"];
   kernel.threads(1000).group(64)(in, out);
@@ -166,7 +166,7 @@ TEST_P(KernelTest, BarriersHoldInPartialGroups) {
   }
 }
 
-TEST_P(KernelTest, ADemandedGroupMayBeLargerThanTheThreads) {
+TEST_P(KernelTest, RequiredGroupMayBeLargerThanTheThreads) {
   constexpr Texts kDemanding{
       "__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void mark(__global uint* out) { out[get_global_id(0)] "
       "+= 1; }",
@@ -184,7 +184,7 @@ TEST_P(KernelTest, ADemandedGroupMayBeLargerThanTheThreads) {
   }
 }
 
-TEST_P(KernelTest, NoThreadsIsNothingToDo) {
+TEST_P(KernelTest, LaunchWithoutThreadsDoesNothing) {
   const Tensor x = full({4}, 1);
   compile(kScale)["scale"].threads(0)(x, 5);
   compile(kScale)["scale"](empty({0}), 5);
@@ -199,7 +199,7 @@ TEST_P(KernelTest, AViewIsPassedFromItsFirstElement) {
   EXPECT_THAT(x.slice(0, 48, 64).to_host<float>(), Each(1.0f));
 }
 
-TEST_P(KernelTest, WrongArgumentsAreRefusedByName) {
+TEST_P(KernelTest, WrongArgumentsAreRefusedWithTheirNames) {
   const ShaderLibrary library = compile(kScale);
   const Tensor x = zeros({4});
   EXPECT_THAT(refusal([&] { library["scale"](x); }), HasSubstr("\"scale\" takes 2 arguments, and was given 1"));
@@ -210,17 +210,17 @@ TEST_P(KernelTest, WrongArgumentsAreRefusedByName) {
   EXPECT_THAT(refusal([&] { library["scale"](x, 1e300); }), HasSubstr("does not fit f32"));
 }
 
-TEST_P(KernelTest, ANumberThatDoesNotFitIsRefused) {
+TEST_P(KernelTest, NumberThatDoesNotFitIsRefused) {
   const ShaderLibrary library = compile(kMark);
   const Tensor out = zeros({4}, DType::U32);
   EXPECT_THAT(refusal([&] { library["mark2"].threads(2, 2)(out, -1); }), AllOf(HasSubstr("-1"), HasSubstr("u32")));
   EXPECT_THAT(refusal([&] { library["mark2"].threads(2, 2)(out, 1.5); }), HasSubstr("1.5"));
   EXPECT_THAT(refusal([&] { library["mark2"].threads(2, 2)(out, uint64_t{1} << 32); }), HasSubstr("4294967296"));
-  library["mark2"].threads(2, 2)(out, 2.0);  // a whole number
+  library["mark2"].threads(2, 2)(out, 2.0);  // an integer value
   EXPECT_THAT(out.to_host<uint32_t>(), Each(1u));
 }
 
-TEST_P(KernelTest, AGroupTooLargeIsRefusedWithItsLimit) {
+TEST_P(KernelTest, TooLargeGroupIsRefusedWithTheLimit) {
   const ShaderLibrary library = compile(kMark);
   const Tensor out = zeros({4}, DType::U32);
   const uint64_t most = library["mark1"].max_threads_per_threadgroup();
@@ -230,7 +230,7 @@ TEST_P(KernelTest, AGroupTooLargeIsRefusedWithItsLimit) {
   EXPECT_THAT(refusal([&] { library["mark2"].threads(4, 4).group(2)(out, 4); }), HasSubstr("2 dimensions"));
 }
 
-TEST_P(KernelTest, ATensorOfAnotherDeviceIsRefused) {
+TEST_P(KernelTest, TensorOfAnotherDeviceIsRefused) {
   const ShaderLibrary library = compile(kScale);
   for (const std::string& name : device_names()) {
     if (name == GetParam()) continue;
@@ -264,7 +264,7 @@ void weighted() { values[gl_GlobalInvocationID.x] = weights.x + 10 * weights.y +
   EXPECT_THAT(refusal([&] { compile(kWeighted)["weighted"](out, 1.0f); }), HasSubstr("4 of f32"));
 }
 
-TEST_P(KernelTest, ListsBecomeBuffersWhereTheKernelTakesOne) {
+TEST_P(KernelTest, ListBecomesABufferIfTheKernelTakesOne) {
   constexpr Texts kSums{
       R"(__kernel void pick(__global float* out, __global const float* table) { out[get_global_id(0)] = table[get_global_id(0) % 3]; })",
       R"(extern "C" __global__ void pick(float* out, const float* table) { unsigned i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = table[i % 3]; })",
@@ -279,7 +279,7 @@ void pick() { values[gl_GlobalInvocationID.x] = table[gl_GlobalInvocationID.x % 
   EXPECT_THAT(out.to_host<float>(), ElementsAre(5, 6, 7, 5));
 }
 
-TEST_P(KernelTest, ListsOfTensorsAreAddresses) {
+TEST_P(KernelTest, ListOfTensorsIsPassedAsAddresses) {
   constexpr Texts kSumAll{
       R"(__kernel void sum_all(__global float* out, __global const ulong* parts, uint count) {
   float sum = 0;

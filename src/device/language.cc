@@ -65,7 +65,7 @@ std::optional<Language> detect_language(std::string_view source) {
   const std::string text = without_comments(source);
   if (const size_t at = text.find_first_not_of(" \t\r\n");
       at != std::string::npos && std::string_view(text).substr(at).starts_with(".version")) {
-    return Language::CudaCpp;  // PTX, which the same compiler takes
+    return Language::CudaCpp;  // PTX, which the same backend accepts
   }
   const auto has = [&](std::string_view word) { return has_word(text, word); };
   if (has("__global__")) return Language::CudaCpp;

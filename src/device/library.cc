@@ -31,7 +31,7 @@ LibraryState::~LibraryState() {
     try {
       device_.synchronize();  // its kernels may still be queued
     } catch (const Error&) {
-      // The device failed, so nothing of it runs any more; the program hears of that from its own calls.
+      // The device failed, so no kernel of it runs any more. The program gets this error from its own calls.
     }
   }
   device_.remove_library(*this);

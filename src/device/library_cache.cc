@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kRecent = 32;
 
-// What tells one compilation from another: everything the compiler sees, with lengths so that nothing runs together.
+// Identifies a compilation: everything that the compiler sees. Each part has its length, so that parts cannot be
+// confused.
 std::string key_of(const Source& source, const CompileOptions& options) {
   std::string key(language_name(source.language));
   const auto add = [&](std::string_view part) {
@@ -43,7 +44,7 @@ void reject_metal_options(Language language, const CompileOptions& options) {
                                      language_name(language)));
 }
 
-// A source without a kernel: some have nothing but functions and types.
+// A source without a kernel: some sources have only functions and types.
 class EmptyProgram final : public Program {
  public:
   std::span<const KernelInfo> kernels() const override { return {}; }
@@ -78,7 +79,7 @@ std::shared_ptr<LibraryState> LibraryCache::get(std::string_view text, const Com
   auto library = std::make_shared<LibraryState>(device_, make(source, options, key), std::move(kept));
   entry->library = library;
 
-  std::shared_ptr<LibraryState> evicted;  // destroyed without our lock
+  std::shared_ptr<LibraryState> evicted;  // destroyed after the lock is released
   std::lock_guard lock(mutex_);
   recent_.push_front(library);
   if (recent_.size() > kRecent) {
@@ -117,13 +118,13 @@ std::unique_ptr<Program> LibraryCache::compile(const Source& source, const Compi
   try {
     return accelerator.compile(generated);
   } catch (const CompileError& error) {
-    if (error.file().empty()) throw;  // not the text is wrong, but the device cannot run it
+    if (error.file().empty()) throw;  // the text is right, but the device cannot run it
     throw translation_fault(translation.language, error);
   }
 }
 
 void LibraryCache::forget() {
-  std::deque<std::shared_ptr<LibraryState>> dropped;  // destroyed without our lock
+  std::deque<std::shared_ptr<LibraryState>> dropped;  // destroyed after the lock is released
   std::lock_guard lock(mutex_);
   dropped.swap(recent_);
   std::erase_if(entries_,

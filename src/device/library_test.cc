@@ -1,4 +1,4 @@
-// Sources and what is compiled of them: refused, kept, shared, gone, on every device.
+// Sources and their compiled code, on every device: errors, caching, sharing, lifetime.
 #include <thread>
 
 #include "device/test_device.h"
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 class LibraryTest : public OnEveryDevice {};
 KYMO_ON_EVERY_DEVICE(LibraryTest);
 
-TEST_P(LibraryTest, ALibraryMayGoWhileItsKernelsAreQueued) {
+TEST_P(LibraryTest, LibraryCanBeDestroyedWhileItsKernelsAreQueued) {
   const Tensor x = full({1 << 16}, 1);
   for (int i = 0; i < 40; ++i) {
     const std::string source = text(kScale) + "\n// " + std::to_string(i) + "\n";
@@ -23,7 +23,7 @@ TEST_P(LibraryTest, ALibraryMayGoWhileItsKernelsAreQueued) {
   EXPECT_THAT(x.to_host<float>(), Each(1.0f));
 }
 
-TEST_P(LibraryTest, AResetDeviceBeginsAnewAndWhatWasBeforeSaysSo) {
+TEST_P(LibraryTest, ResetDeviceWorksAgainAndOldObjectsThrow) {
   const Tensor before = full({4}, 1);
   const ShaderLibrary library = compile(kScale);
   const Kernel kernel = library["scale"];
@@ -41,7 +41,7 @@ TEST_P(LibraryTest, AResetDeviceBeginsAnewAndWhatWasBeforeSaysSo) {
   EXPECT_THAT(after.to_host<float>(), Each(6.0f));
 }
 
-TEST_P(LibraryTest, AnUnknownKernelIsAnErrorWithTheNamesThereAre) {
+TEST_P(LibraryTest, UnknownKernelIsAnErrorThatListsTheKernels) {
   try {
     compile(kScale)["nonsense"];
     FAIL();
@@ -50,7 +50,7 @@ TEST_P(LibraryTest, AnUnknownKernelIsAnErrorWithTheNamesThereAre) {
   }
 }
 
-TEST_P(LibraryTest, SourceThatDoesNotCompileSaysWhere) {
+TEST_P(LibraryTest, CompileErrorHasItsPosition) {
   constexpr Texts kBroken{
       "__kernel void f(__global float* x) {\n  x[0] = nonsense;\n}",
       "extern \"C\" __global__ void f(float* x) {\n  x[0] = nonsense;\n}",
@@ -67,12 +67,12 @@ TEST_P(LibraryTest, SourceThatDoesNotCompileSaysWhere) {
   EXPECT_THAT(compile_shader("").kernel_names(), ::testing::IsEmpty());
 }
 
-TEST_P(LibraryTest, AnotherBackendsLanguageIsRefusedByItsName) {
+TEST_P(LibraryTest, LanguageOfAnotherBackendIsRefusedWithItsName) {
   const char* other = is("cuda") ? kScale.opencl : kScale.cuda;
   EXPECT_THAT(refusal([&] { compile_shader(other); }), HasSubstr(is("cuda") ? "OpenCL C" : "CUDA C++"));
 }
 
-TEST_P(LibraryTest, TheSameSourceIsCompiledOnce) {
+TEST_P(LibraryTest, SameSourceIsCompiledOnce) {
   const ShaderLibrary first = compile(kScale);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

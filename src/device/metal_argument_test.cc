@@ -1,4 +1,4 @@
-// What reaches a kernel from outside: buffers, values, tables, function constants.
+// The inputs of a kernel: buffers, values, tables, function constants.
 #include <span>
 
 #include "device/metal_test.h"
@@ -15,7 +15,7 @@ KYMO_ON_EVERY_DEVICE(MetalArgumentTest);
 
 constexpr int kArgumentCount = 12;
 
-TEST_P(MetalArgumentTest, IndicesDecideTheOrder) {
+TEST_P(MetalArgumentTest, BufferIndicesDetermineTheOrder) {
   const ShaderLibrary library = metal(R"(
 kernel void backwards(device int* out [[buffer(3)]], constant int& a [[buffer(2)]], device const int* b [[buffer(1)]], constant int& c [[buffer(0)]],
                       uint i [[thread_position_in_grid]]) { out[i] = a * 100 + b[i] * 10 + c; }

@@ -1,4 +1,4 @@
-// Where a kernel goes: loops, branches, jumps, and the order in which things happen.
+// Control flow: loops, branches, jumps, and the order of side effects.
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -105,8 +105,8 @@ kernel void over_an_array(device int* out, uint i [[thread_position_in_grid]]) {
             }));
 }
 
-// Threads leave a loop at different turns, and what they had then is what they have behind it.
-TEST_P(MetalControlTest, WhatALoopComputedStaysBehindIt) {
+// Threads leave a loop in different iterations. Each thread keeps its values after the loop.
+TEST_P(MetalControlTest, LoopResultsAreKeptAfterTheLoop) {
   const ShaderLibrary library = metal(R"(
 kernel void search(device uint* out, device const uint* in, uint i [[thread_position_in_grid]]) {
   uint found;
@@ -256,7 +256,7 @@ kernel void declared_in_condition(device int* out, uint i [[thread_position_in_g
             each(kCount, [](int i) { return (i % 4 != 0 ? i % 4 : -7) + (i > 30 ? i : 0); }));
 }
 
-TEST_P(MetalControlTest, EffectsHappenInTheirOrderAndOnlyWhereTheyShould) {
+TEST_P(MetalControlTest, SideEffectsHappenInOrderAndOnlyWhenEvaluated) {
   const ShaderLibrary library = metal(R"(
 int bump(thread int& counter, int result) { ++counter; return result; }
 kernel void short_circuit(device int* out, uint i [[thread_position_in_grid]]) {

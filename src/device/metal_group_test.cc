@@ -1,4 +1,4 @@
-// Threads together: where each is, what a group shares, and groups at the edge.
+// Groups of threads: positions, shared memory, and groups at the edge.
 #include <numeric>
 
 #include "device/metal_test.h"
@@ -9,7 +9,7 @@ namespace {
 class MetalGroupTest : public MetalTest {};
 KYMO_ON_EVERY_DEVICE(MetalGroupTest);
 
-TEST_P(MetalGroupTest, EveryPositionIsWhatItShouldBe) {
+TEST_P(MetalGroupTest, EveryPositionIsCorrect) {
   const ShaderLibrary library = metal(R"(
 kernel void positions(device uint* out, uint3 grid [[thread_position_in_grid]], uint3 in [[thread_position_in_threadgroup]],
                       uint3 group [[threadgroup_position_in_grid]], uint3 threads [[threads_per_grid]],
@@ -89,7 +89,7 @@ kernel void positions(device uint* out, uint3 grid [[thread_position_in_grid]], 
   }
 }
 
-TEST_P(MetalGroupTest, AGroupAddsUpWhatItSees) {
+TEST_P(MetalGroupTest, GroupSumsItsValues) {
   const ShaderLibrary library = metal(R"(
 kernel void reduce(device float* sums, device const float* in, uint i [[thread_position_in_grid]],
                    uint t [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]],
@@ -198,7 +198,7 @@ kernel void product(device float* c, device const float* a, device const float* 
   }
 }
 
-TEST_P(MetalGroupTest, AtomicsLoseNothing) {
+TEST_P(MetalGroupTest, AtomicsLoseNoUpdate) {
   const ShaderLibrary library = metal(R"(
 kernel void count(device atomic_uint* bins, device const uint* in, uint i [[thread_position_in_grid]]) {
   atomic_fetch_add_explicit(&bins[in[i] % 8], 1u, memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Numbers of sixteen bits, rounded after every operation.
+// 16-bit floats, which are rounded after every operation.
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -6,7 +6,8 @@ namespace {
 
 class MetalHalfTest : public MetalTest {
  protected:
-  // To so many bits behind the leading one, nearest and to even; `least` is the exponent of the smallest normal number.
+  // Rounds to `bits` bits after the leading one, to nearest, ties to even. `least` is the exponent of the smallest
+  // normal number.
   static float rounded(float x, int bits, int least) {
     if (x == 0 || !std::isfinite(x)) return x;
     const float unit = std::ldexp(1.0f, std::max(std::ilogb(x), least) - bits);
@@ -22,7 +23,7 @@ KYMO_ON_EVERY_DEVICE(MetalHalfTest);
 
 constexpr int kHalfCount = 32;
 
-TEST_P(MetalHalfTest, HalvesAreRoundedAfterEveryOperation) {
+TEST_P(MetalHalfTest, HalfIsRoundedAfterEveryOperation) {
   const ShaderLibrary library = metal(R"(
 kernel void rounds(device float* out, device const float* in, uint i [[thread_position_in_grid]]) {
   const half a = half(in[i]), b = 1.0009765625h, c = 0.3h;
@@ -62,7 +63,7 @@ kernel void compared(device int* out, device const half* in, uint i [[thread_pos
             }));
 }
 
-TEST_P(MetalHalfTest, BfloatsAreRoundedToo) {
+TEST_P(MetalHalfTest, BfloatIsRoundedAfterEveryOperation) {
   const ShaderLibrary library = metal(R"(
 kernel void rounds(device float* out, device const float* in, uint i [[thread_position_in_grid]]) {
   const bfloat a = bfloat(in[i]), b = bfloat(1.0078125f);

@@ -1,4 +1,5 @@
-// Launching Metal kernels on every device: how arguments meet parameters, groups, and what kernels report.
+// Launches of Metal kernels on every device: how arguments are matched to parameters, groups, errors that kernels
+// report.
 #include <numeric>
 
 #include "device/test_device.h"
@@ -68,7 +69,7 @@ TEST_P(MetalLaunchTest, ListsFillVectorsArraysAndStructures) {
               AllOf(HasSubstr("it takes 48 bytes"), HasSubstr("8 bytes")));
 }
 
-TEST_P(MetalLaunchTest, AValueMayLieInATensor) {
+TEST_P(MetalLaunchTest, ValueMayBePassedInATensor) {
   const ShaderLibrary library = compile_shader(R"(
     kernel void f(device float* out, constant float& a, constant long2& b, uint i [[thread_position_in_grid]]) {
       out[i] = a + float(b.x) * 10 + float(b.y) * 100;
@@ -102,7 +103,7 @@ TEST_P(MetalLaunchTest, ListsAndNumbersBecomeBuffers) {
               HasSubstr("empty list"));
 }
 
-TEST_P(MetalLaunchTest, LargeValuesArePassedWhateverTheirSize) {
+TEST_P(MetalLaunchTest, ValuesOfAnySizeArePassed) {
   const ShaderLibrary library = compile_shader(R"(
     struct Big { float values[500]; };
     kernel void sum(device float* out, constant Big& first, constant Big& second) {
@@ -137,7 +138,7 @@ TEST_P(MetalLaunchTest, ManyBuffersAreReachedThroughOneStructure) {
 
 // ---- Order ---------------------------------------------------------------------------------------------------------
 
-TEST_P(MetalLaunchTest, ArgumentsGoByTheirIndices) {
+TEST_P(MetalLaunchTest, ArgumentsAreOrderedByIndex) {
   const ShaderLibrary library = compile_shader(R"(
     kernel void f(device float* out [[buffer(2)]], constant float& a [[buffer(0)]], constant float& b [[buffer(1)]],
                   uint i [[thread_position_in_grid]]) { out[i] = a - b; })");
@@ -148,7 +149,7 @@ TEST_P(MetalLaunchTest, ArgumentsGoByTheirIndices) {
   EXPECT_THAT(refusal([&] { library["f"](5, out); }), HasSubstr("takes 3 arguments, and was given 2"));
 }
 
-TEST_P(MetalLaunchTest, KernelsOfOneSourceHaveParametersOfTheirOwn) {
+TEST_P(MetalLaunchTest, KernelsOfOneSourceHaveTheirOwnParameters) {
   const ShaderLibrary library = compile_shader(R"(
     kernel void one(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }
     kernel void two(device float* x, constant float& y, uint i [[thread_position_in_grid]]) { x[i] += y; }
@@ -192,7 +193,7 @@ TEST_P(MetalLaunchTest, GroupMemoryIsSizedByTheCaller) {
   EXPECT_THAT(refusal([&] { library["reverse"](x, 64, 1 << 30); }), HasSubstr("bytes of group memory"));
 }
 
-TEST_P(MetalLaunchTest, PartialGroupsAreNotNoticed) {
+TEST_P(MetalLaunchTest, PositionsAndSizesAreCorrectInPartialGroups) {
   const ShaderLibrary library = compile_shader(R"(
     kernel void look(device uint* out, uint3 at [[thread_position_in_grid]], uint3 in [[thread_position_in_threadgroup]],
                      uint3 group [[threadgroup_position_in_grid]], uint3 size [[threads_per_threadgroup]],
@@ -226,8 +227,8 @@ TEST_P(MetalLaunchTest, PartialGroupsAreNotNoticed) {
       }
 }
 
-// Lanes go through a group row by row, through a partial one too.
-TEST_P(MetalLaunchTest, SimdgroupsAreWholeInPartialGroups) {
+// Lanes are numbered row by row in a group, also in a partial one.
+TEST_P(MetalLaunchTest, SimdgroupsAreFilledInOrderInPartialGroups) {
   const ShaderLibrary library = compile_shader(R"(
     #include <metal_stdlib>
     using namespace metal;
@@ -254,7 +255,7 @@ TEST_P(MetalLaunchTest, SimdgroupsAreWholeInPartialGroups) {
     }
 }
 
-TEST_P(MetalLaunchTest, AKernelThatWorksInGroupsGetsTheLargestWhereNoneIsAskedFor) {
+TEST_P(MetalLaunchTest, KernelThatUsesGroupsGetsTheLargestGroupByDefault) {
   const ShaderLibrary library = compile_shader(R"(
     #include <metal_stdlib>
     using namespace metal;
@@ -270,7 +271,7 @@ TEST_P(MetalLaunchTest, AKernelThatWorksInGroupsGetsTheLargestWhereNoneIsAskedFo
   EXPECT_EQ(many.to_host<uint32_t>()[0], most);
 }
 
-TEST_P(MetalLaunchTest, ThreadsAreCountedInThirtyTwoBits) {
+TEST_P(MetalLaunchTest, ThreadCountAbove32BitsIsRefused) {
   const ShaderLibrary library = compile_shader("kernel void f() {}");
   EXPECT_THAT(refusal([&] { library["f"].threads(uint64_t{1} << 32)(); }), HasSubstr("4294967296"));
   library["f"].threads(0)();
@@ -291,7 +292,7 @@ constexpr const char* kBounded = R"(
     out[i] = int(i);
   })";
 
-TEST_P(MetalLaunchTest, WhatAKernelReportsIsThrownByTheNextWait) {
+TEST_P(MetalLaunchTest, ErrorOfAKernelIsThrownByTheNextWait) {
   const Kernel kernel = compile_shader(kBounded, {{}, "bounded.metal"})["bounded"];
   const Tensor out = zeros({8}, DType::I32);
   kernel(out, 10);
@@ -299,7 +300,7 @@ TEST_P(MetalLaunchTest, WhatAKernelReportsIsThrownByTheNextWait) {
   kernel(out, 7);
   EXPECT_THAT(reported([] { synchronize(); }),
               AllOf(HasSubstr("bounded.metal:8: in bounded: "), HasSubstr("Index 7 exceeds limit 7")));
-  synchronize();  // it is said once
+  synchronize();  // the error is thrown only once
   kernel(out, 0);
   EXPECT_THAT(reported([] { current_stream().synchronize(); }), HasSubstr("(and 7 more)"));
   kernel(out, 8);
@@ -307,13 +308,13 @@ TEST_P(MetalLaunchTest, WhatAKernelReportsIsThrownByTheNextWait) {
   EXPECT_THAT(out.to_host<int32_t>(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-TEST_P(MetalLaunchTest, AnEventThatIsWaitedForReportsWhatWasBeforeIt) {
+TEST_P(MetalLaunchTest, WaitingForAnEventThrowsErrorsFromBeforeIt) {
   const Kernel kernel = compile_shader(kBounded)["bounded"];
   const Tensor out = zeros({8}, DType::I32);
   Event event;
   event.record();
   kernel(out, 5);
-  event.synchronize();  // that was before
+  event.synchronize();  // the event was recorded before the launch
   event.record();
   EXPECT_THAT(reported([&] { event.synchronize(); }), HasSubstr("exceeds limit 5"));
   synchronize();
@@ -332,7 +333,7 @@ TEST_P(MetalLaunchTest, EachStreamHasItsOwnErrors) {
   EXPECT_EQ(current_allocated_memory(), before);
 }
 
-TEST_P(MetalLaunchTest, ACallerMayGiveTheErrorBufferItself) {
+TEST_P(MetalLaunchTest, CallerMayPassTheErrorBuffer) {
   const Kernel kernel = compile_shader(kBounded)["bounded"];
   const Tensor out = zeros({8}, DType::I32), errors = zeros({4096}, DType::I32);
   kernel(out, 6, errors);

@@ -23,7 +23,7 @@ shader::Target metal_target(Language language) {
   }
 }
 
-// -DNAME, -DNAME=VALUE, the same in two words, or with a blank.
+// -DNAME and -DNAME=VALUE, also as two words or with a blank after -D.
 std::vector<std::string> metal_defines(const std::vector<std::string>& options) {
   std::vector<std::string> defines;
   for (size_t i = 0; i < options.size(); ++i) {
@@ -90,7 +90,7 @@ Parameter parameter_of_metal(const shader::KernelParameter& from) {
       break;
   }
   parameter.type = dtype_of_metal(from.scalar);
-  // c10's atomics of small types are made of atomic<uint>: their tensors have another type.
+  // c10 implements atomics of small types with atomic<uint>. The tensor has the small type, so its type is not checked.
   if (parameter.kind == ParameterKind::Buffer && from.type.find("atomic") != from.type.npos) parameter.type.reset();
   parameter.count = from.count;
   parameter.bytes = from.bytes;
@@ -142,7 +142,7 @@ MetalTranslation translate_metal(std::string_view source, const CompileOptions& 
   MetalTranslation result;
   result.language = *language;
   result.text = std::move(translated.text);
-  if (*language == Language::OpenClC) result.options = {"-cl-std=CL1.2"};  // what every device has
+  if (*language == Language::OpenClC) result.options = {"-cl-std=CL1.2"};  // every device supports it
   for (const shader::Kernel& kernel : translated.kernels) result.kernels.push_back(kernel_of_metal(kernel));
   return result;
 }

@@ -1,4 +1,4 @@
-// Metal sources on every device: compiled, refused, kept; their kernels described.
+// Metal sources on every device: compilation, errors, caching, and the attributes of their kernels.
 #include <filesystem>
 
 #include "device/test_device.h"
@@ -19,20 +19,20 @@ constexpr const char* kFull =
     "kernel void full(device float* out, constant float& val, uint idx [[thread_position_in_grid]]) { out[idx] = val; "
     "}";
 
-TEST_P(MetalLibraryTest, TheExampleWorksWordForWord) {
+TEST_P(MetalLibraryTest, ExampleRunsUnchanged) {
   const Tensor x = zeros({16});
   compile_shader(kFull)["full"](x, 3.14);
   EXPECT_THAT(x.to_host<float>(), Each(3.14f));
 }
 
-TEST_P(MetalLibraryTest, TextThatCouldBeAnythingIsMetal) {
+TEST_P(MetalLibraryTest, TextOfUnknownLanguageIsMetal) {
   const ShaderLibrary library = compile_shader("kernel void foo() {}");
   EXPECT_THAT(library.kernel_names(), ElementsAre("foo"));
   library["foo"].threads(3)();
   synchronize();
 }
 
-TEST_P(MetalLibraryTest, EveryDeviceSaysThatItCompilesMetal) {
+TEST_P(MetalLibraryTest, EveryDeviceListsMetalFirst) {
   for (const BackendReport& backend : list_devices())
     for (const auto& device : backend.devices) {
       if (device.name != GetParam()) continue;
@@ -41,7 +41,7 @@ TEST_P(MetalLibraryTest, EveryDeviceSaysThatItCompilesMetal) {
     }
 }
 
-TEST_P(MetalLibraryTest, SourceThatDoesNotCompileSaysWhereAndShowsIt) {
+TEST_P(MetalLibraryTest, CompileErrorHasItsPositionAndShowsTheLine) {
   try {
     compile_shader(
         "kernel void f(device float* out,\n              uint i [[thread_position_in_grid]]) {\n"
@@ -71,7 +71,7 @@ TEST_P(MetalLibraryTest, AnErrorInAHeaderNamesTheHeader) {
   }
 }
 
-TEST_P(MetalLibraryTest, SeveralErrorsAreInOneMessage) {
+TEST_P(MetalLibraryTest, MessageContainsSeveralErrors) {
   try {
     compile_shader(
         "kernel void f(device float* x) { x[0] = first_one; }\nkernel void g(device int* y) { y[0] = second_one; }");
@@ -87,7 +87,7 @@ TEST_P(MetalLibraryTest, ASourceMayHaveNoKernels) {
               IsEmpty());
 }
 
-TEST_P(MetalLibraryTest, KernelsSayWhatTheyAre) {
+TEST_P(MetalLibraryTest, KernelsReportTheirNamesAndLimits) {
   const ShaderLibrary library = compile_shader(R"(
     #include <metal_stdlib>
     using namespace metal;
@@ -132,7 +132,7 @@ TEST_P(MetalLibraryTest, MacrosAreDefinedByOptions) {
   EXPECT_THAT(refusal([&] { compile_shader(source, {{"-D"}}); }), HasSubstr("has no name"));
 }
 
-TEST_P(MetalLibraryTest, HeadersAreTheCallersOrBuiltIn) {
+TEST_P(MetalLibraryTest, HeadersComeFromTheCallerOrAreBuiltIn) {
   CompileOptions options;
   options.headers["math/scale.h"] = "#pragma once\ninline float scale(float x) { return 10 * x; }\n";
   const Tensor x = arange(0, 3);
@@ -146,7 +146,7 @@ TEST_P(MetalLibraryTest, HeadersAreTheCallersOrBuiltIn) {
   EXPECT_THROW(compile_shader("#include \"math/scale.h\"\nkernel void f() {}"), CompileError);
 }
 
-TEST_P(MetalLibraryTest, FunctionConstantsAreGivenByNameOrIndex) {
+TEST_P(MetalLibraryTest, FunctionConstantsAreSetByNameOrIndex) {
   const char* source = R"(
     #include <metal_stdlib>
     using namespace metal;
@@ -163,7 +163,7 @@ TEST_P(MetalLibraryTest, FunctionConstantsAreGivenByNameOrIndex) {
   EXPECT_THAT(x.to_host<int32_t>(), ElementsAre(0, 3, 6));
 }
 
-TEST_P(MetalLibraryTest, WhatIsMetalsIsRefusedForOtherLanguages) {
+TEST_P(MetalLibraryTest, MetalOptionsAreRefusedForOtherLanguages) {
   CompileOptions options;
   options.constants["step"] = 1;
   EXPECT_THAT(refusal([&] { compile_shader(text(kScale), options); }), HasSubstr("function constants are for Metal"));
@@ -172,7 +172,7 @@ TEST_P(MetalLibraryTest, WhatIsMetalsIsRefusedForOtherLanguages) {
   EXPECT_THAT(refusal([&] { compile_shader(text(kScale), options); }), HasSubstr("headers are for Metal"));
 }
 
-// A folder of compiled code of the test's own.
+// A separate folder of compiled code for a test.
 class CodeFolder {
  public:
   CodeFolder() {
@@ -202,7 +202,7 @@ class CodeFolder {
   std::optional<std::string> before_;
 };
 
-TEST_P(MetalLibraryTest, WhatWasCompiledIsFoundOnDiskWithAllThatIsKnownOfIt) {
+TEST_P(MetalLibraryTest, CompiledCodeIsFoundOnDiskWithItsReflection) {
   const CodeFolder folder;
   const std::string source = R"(
     #include <metal_stdlib>
@@ -227,7 +227,7 @@ TEST_P(MetalLibraryTest, WhatWasCompiledIsFoundOnDiskWithAllThatIsKnownOfIt) {
   EXPECT_EQ(folder.files(), files);
 }
 
-TEST_P(MetalLibraryTest, ConstantsAndHeadersTellCompiledCodeApart) {
+TEST_P(MetalLibraryTest, ConstantsAndHeadersArePartOfTheCacheKey) {
   const CodeFolder folder;
   const char* source =
       "#include \"n.h\"\nconstant int k [[function_constant(0)]];\nkernel void f(device int* x) { x[0] = N * k; }";

@@ -1,4 +1,5 @@
-// Functions on numbers, against the host's in double precision, within the errors that Metal's specification allows.
+// Math functions. They are compared with the host's functions in double precision. The errors must be within the
+// limits of Metal's specification.
 #include <array>
 #include <random>
 
@@ -15,7 +16,7 @@ using Unary = double (*)(double);
 struct Function {
   const char* name;
   Unary exact;
-  double low, high;  // where it is tried, besides special values
+  double low, high;  // the tested interval, in addition to special values
   double allowed;    // units in the last place
 };
 
@@ -56,7 +57,7 @@ const std::array kFunctions = {
     Function{"trunc", std::trunc, -1000, 1000, 0},
 };
 
-// Numbers of the interval, near 0 and all over it; then special ones.
+// Numbers of the interval, some near 0 and some from all of it; then special numbers.
 std::vector<float> arguments_in(double low, double high, int count) {
   std::mt19937 random(7);
   std::vector<float> values;
@@ -68,7 +69,7 @@ std::vector<float> arguments_in(double low, double high, int count) {
   return values;
 }
 
-TEST_P(MetalMathTest, FunctionsOfOneNumberAreWithinMetalsErrors) {
+TEST_P(MetalMathTest, UnaryFunctionsAreWithinMetalsErrorBounds) {
   std::string source;
   for (const Function& function : kFunctions)
     source +=
@@ -83,7 +84,7 @@ TEST_P(MetalMathTest, FunctionsOfOneNumberAreWithinMetalsErrors) {
     double worst = 0;
     size_t at = 0;
     for (size_t i = 0; i < in.size(); ++i) {
-      // Where the exact value is 0 or tiny because of rounding in the reference itself, it says nothing.
+      // If the exact value is 0 or tiny because of rounding in the reference itself, the comparison is meaningless.
       const double wanted = function.exact(static_cast<double>(in[i]));
       if (std::fabs(wanted) < 1e-14 && wanted != 0) continue;
       if (const double error = ulps(out[i], wanted); error > worst) {
@@ -116,7 +117,7 @@ const std::array kFunctions2 = {
     Function2{"step", [](double edge, double x) { return x < edge ? 0.0 : 1.0; }, -3, 3, 0},
 };
 
-TEST_P(MetalMathTest, FunctionsOfTwoNumbersAreWithinMetalsErrors) {
+TEST_P(MetalMathTest, BinaryFunctionsAreWithinMetalsErrorBounds) {
   std::string source;
   for (const Function2& function : kFunctions2)
     source += std::string("kernel void f_") + function.name +

@@ -1,4 +1,4 @@
-// Every source of the conformance tests, as CUDA, goes through NVRTC. No GPU is needed for that.
+// NVRTC compiles every source of the conformance tests, translated to CUDA. This needs no GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,10 +23,10 @@ namespace kymo::device::tests {
 namespace {
 
 struct NvrtcSource {
-  std::string name, text;  // the test file's, and which of its sources
+  std::string name, text;  // the name has the test file and the number of the source in it
 };
 
-// What stands in R"( )" as the argument of metal( ) in the files beside this one.
+// The raw strings that are arguments of metal() in the test files of this folder.
 std::vector<NvrtcSource> nvrtc_sources() {
   std::vector<NvrtcSource> sources;
   for (const auto& entry : std::filesystem::directory_iterator(kymo::base::in_tree("src/device"))) {
@@ -59,7 +59,7 @@ TEST(MetalNvrtcTest, EveryConformanceSourceCompiles) {
   const std::vector<NvrtcSource> sources = nvrtc_sources();
   ASSERT_GT(sources.size(), 60u) << "the test files are not where they should be";
   std::atomic<size_t> next = 0;
-  std::mutex mutex;  // over `faults`
+  std::mutex mutex;  // for `faults`
   std::string faults;
   const auto work = [&] {
     for (size_t i = next++; i < sources.size(); i = next++) {

@@ -1,4 +1,4 @@
-// References and pointers: who sees a change, and where it lies.
+// References and pointers: where a change is visible, and where a value is stored.
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -69,7 +69,7 @@ kernel void spaces(device int* out, constant int& c, device const int* in, uint 
             }));
 }
 
-TEST_P(MetalPointerTest, PointersAreWalkedComparedAndSubtracted) {
+TEST_P(MetalPointerTest, PointersAreIncrementedComparedAndSubtracted) {
   const ShaderLibrary library = metal(R"(
 kernel void walk(device int* out, device const int* in, uint i [[thread_position_in_grid]]) {
   device const int* p = in + i;
@@ -155,7 +155,7 @@ kernel void null(device int* out, uint i [[thread_position_in_grid]]) {
   EXPECT_EQ(run<int32_t>(library["null"], kPointerCount), each(kPointerCount, [](int i) { return i % 2 ? 1 : 2; }));
 }
 
-TEST_P(MetalPointerTest, PointersMayLieInStructuresAndArrays) {
+TEST_P(MetalPointerTest, StructuresAndArraysMayContainPointers) {
   const ShaderLibrary library = metal(R"(
 struct View {
   device float* data;

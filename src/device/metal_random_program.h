@@ -1,8 +1,8 @@
-// Random programs in what Metal and C++ have in common, so that the host's compiler can say what they mean.
+// Random programs in the common subset of Metal and C++. So the host's compiler can compute the expected results.
 //
-// They do nothing that is undefined: signed sums go through unsigned ones, divisors and shifts are kept in range,
-// floats are kept away from infinities and from numbers too small, and a float becomes a whole number only within
-// limits. metal_random_texts.h has what they use.
+// They have no undefined behaviour. Signed sums are computed as unsigned, and divisors and shifts are kept in range.
+// Floats are kept away from infinities and from too small numbers. A float is converted to an integer only within
+// limits. metal_random_texts.h has the helpers that they use.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ class RandomProgram {
  public:
   explicit RandomProgram(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
 
-  // A kernel `name`(device uint* out, device const uint* in, uint i) and what it calls; out[i] is the result.
+  // A kernel `name`(device uint* out, device const uint* in, uint i) and the functions that it calls; out[i] is the
+  // result.
   std::string text(const std::string& name);
 
  private:
@@ -30,7 +31,7 @@ class RandomProgram {
   Type whole_type() { return static_cast<Type>(below(Float)); }
 
   std::string literal(Type type);
-  std::string value(Type type, int depth);  // an expression of that type, without effects
+  std::string value(Type type, int depth);  // an expression of that type, without side effects
   std::string whole(Type type, int depth);
   std::string real(int depth);
   std::string lanes(int depth);  // a uint4
@@ -38,14 +39,14 @@ class RandomProgram {
   void statements(int count, int depth);
   void statement(int depth);
   void vector_statement();  // or one with halfs
-  void search(int depth);   // a loop that is left in its middle
+  void search(int depth);   // a loop with a break in its middle
   void function();
   void line(const std::string& text) { body_ += std::string(2 * static_cast<size_t>(indent_), ' ') + text + "\n"; }
 
   uint64_t state_;
   std::string body_;
   int indent_ = 0, functions_ = 0, loops_ = 0, names_ = 0;
-  bool is_in_kernel_ = false;  // which has more variables than functions have
+  bool is_in_kernel_ = false;  // a kernel has more variables than functions have
 };
 
 inline std::string_view RandomProgram::name_of(Type type) {
@@ -97,7 +98,7 @@ inline std::string RandomProgram::truth(int depth) {
       return "!" + truth(depth - 1);
     case 2:
       return base::format("bool({})", value(whole_type(), depth - 1));
-    default:  // of different types too: how they meet is part of the question
+    default:  // also of different types: the conversions are tested too
       return base::format("({} {} {})", value(any_type(), depth - 1), kComparisons[below(6)],
                           value(any_type(), depth - 1));
   }
@@ -150,7 +151,7 @@ inline std::string RandomProgram::whole(Type type, int depth) {
                           is_wide        ? 63
                           : type <= Uint ? 31
                                          : 7);
-    case 5: {  // small ones meet as ints, whatever they are
+    case 5: {  // small integers are always promoted to int
       const Type a = static_cast<Type>(Short + below(4)), b = static_cast<Type>(Short + below(4));
       return base::format("{}({} {} {})", name, value(a, depth - 1), chance(50) ? "+" : "-", value(b, depth - 1));
     }
@@ -307,7 +308,7 @@ inline void RandomProgram::vector_statement() {
   }
 }
 
-// What it found is used behind it, and threads leave it at different turns.
+// The result of the loop is used after it, and threads leave the loop in different iterations.
 inline void RandomProgram::search(int depth) {
   const std::string id = std::to_string(names_++);
   line(base::format("uint t{0} = 0u; int n{0} = 0;", id));

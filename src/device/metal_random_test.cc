@@ -1,6 +1,6 @@
-// Random programs: a device computes what the host's compiler makes of the same text, bit for bit.
+// Random programs: a device gives the same bits as the host, whose compiler compiles the same text.
 //
-// KYMO_RANDOM_COUNT programs (5) from KYMO_RANDOM_SEED (1) on.
+// The number of programs is KYMO_RANDOM_COUNT (default 5). The first seed is KYMO_RANDOM_SEED (default 1).
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ uint64_t random_setting(const char* name, uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-// The programs, and what the host's compiler makes of them: all in one library, compiled once a process.
+// The programs, and their code for the host: all in one library, which is compiled once per process.
 class RandomOracle {
  public:
   using Function = void (*)(uint32_t*, const uint32_t*, uint32_t);
@@ -36,7 +36,7 @@ class RandomOracle {
     return oracle;
   }
   const std::string& absent() const { return absent_; }
-  const std::string& fault() const { return fault_; }  // of the compiler: the programs are wrong
+  const std::string& fault() const { return fault_; }  // the compiler's error: the programs are wrong
   const std::vector<Program>& programs() const { return programs_; }
 
  private:

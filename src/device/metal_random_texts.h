@@ -1,12 +1,12 @@
-// What random programs (metal_random_program.h) may use, in what Metal and C++ have in common; and what makes C++ of
-// it.
+// The helpers of random programs (metal_random_program.h), in the common subset of Metal and C++, and the prelude that
+// makes them valid C++.
 #pragma once
 
 #include <string_view>
 
 namespace kymo::device::tests {
 
-// In both languages, before the programs.
+// Comes before the programs, in both languages.
 inline constexpr std::string_view kRandomHelpers = R"(
 struct Pair { int a; uchar b; uint c[3]; };
 constant uint kTable[5] = {3u, 1000003u, 0x80000000u, 77u, 0xffffffffu};
@@ -25,7 +25,7 @@ inline Pair mixed(Pair p, uint n) { p.a = int(uint(p.a) + n); p.c[n % 3u] ^= n; 
 inline Pair made(int a, uint c) { return Pair{a, uchar(c), {c, uint(a), c ^ uint(a)}}; }
 )";
 
-// Before the helpers, in each of the languages. Swizzles are functions in C++.
+// Comes before the helpers, one for each language. Swizzles are functions in C++.
 inline constexpr std::string_view kRandomMetalPrelude = R"(
 #define SWIZZLE(v, which) (v).which
 #define SET_SWIZZLE(v, which, to) (v).which = (to)

@@ -1,4 +1,5 @@
-// What cannot be translated is refused in one clear line, and no text whatever does harm. None of it needs a device.
+// Source that cannot be translated is refused with one clear line. No text makes the translator hang or crash. These
+// tests need no device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ using ::testing::StartsWith;
 
 constexpr shader::Target kRefusedTargets[] = {shader::Target::OpenCl, shader::Target::Cuda, shader::Target::Glsl};
 
-// "line:column: text" for each error; the same whatever the source is translated to.
+// "line:column: text" for each error. The errors are the same for every target language.
 std::vector<std::string> refused_errors(std::string_view source) {
   std::vector<std::string> first;
   for (const shader::Target target : kRefusedTargets) {
@@ -41,7 +42,7 @@ std::vector<std::string> refused_errors(std::string_view source) {
 
 struct Refused {
   const char* source;
-  const char* at;  // "line:column", or "line:" where the column does not matter
+  const char* at;  // "line:column", or "line:" if the column does not matter
   std::vector<const char*> words;
 };
 
@@ -55,7 +56,7 @@ void expect_refused(const std::vector<Refused>& cases) {
   }
 }
 
-TEST(MetalRefusedTest, WhatOtherLanguagesHave) {
+TEST(MetalRefusedTest, UnsupportedLanguageFeaturesAreRefused) {
   expect_refused({
       {"kernel void k(device int* o) { goto end; end: o[0] = 1; }", "1:32", {"goto", "not supported"}},
       {"struct S { virtual int f() { return 1; } };\nkernel void k() {}", "1:12", {"virtual", "not supported"}},
@@ -79,7 +80,7 @@ TEST(MetalRefusedTest, WhatOtherLanguagesHave) {
   });
 }
 
-TEST(MetalRefusedTest, WhatIsNotForComputing) {
+TEST(MetalRefusedTest, GraphicsFeaturesAreRefused) {
   expect_refused({
       {"#include <metal_stdlib>\nusing namespace metal;\nkernel void k(texture2d<float> t [[texture(0)]]) {}",
        "3:15",
@@ -93,7 +94,7 @@ TEST(MetalRefusedTest, WhatIsNotForComputing) {
   });
 }
 
-TEST(MetalRefusedTest, KernelsThatNobodyCouldCall) {
+TEST(MetalRefusedTest, InvalidKernelDeclarationsAreRefused) {
   expect_refused({
       {"kernel void k(device int* o, uint i [[thread_position_in_nowhere]]) { o[i] = 1; }",
        "1:39",
@@ -113,7 +114,7 @@ TEST(MetalRefusedTest, KernelsThatNobodyCouldCall) {
   });
 }
 
-TEST(MetalRefusedTest, MemoryKeepsItsPlace) {
+TEST(MetalRefusedTest, WrongAddressSpacesAndWritesToConstAreRefused) {
   EXPECT_THAT(refused_errors("void f(device int* p) {}\n"
                              "kernel void k(threadgroup int* t [[threadgroup(0)]], device int* d) {\n"
                              "  f(t);\n"
@@ -135,7 +136,7 @@ TEST(MetalRefusedTest, MemoryKeepsItsPlace) {
                           AllOf(StartsWith("5:"), HasSubstr("const"))));
 }
 
-TEST(MetalRefusedTest, SeveralMistakesAreFoundAtOnce) {
+TEST(MetalRefusedTest, SeveralSemanticErrorsAreReportedTogether) {
   EXPECT_THAT(
       refused_errors(R"(struct P { float x; };
 int add(int a, int b) { return a + b; }
@@ -165,7 +166,7 @@ kernel void b(device int* out) {
                   AllOf(StartsWith("15:3: "), HasSubstr("break")), AllOf(StartsWith("16:3: "), HasSubstr("void"))));
 }
 
-TEST(MetalRefusedTest, SeveralSlipsOfThePenToo) {
+TEST(MetalRefusedTest, SeveralSyntaxErrorsAreReportedTogether) {
   EXPECT_THAT(refused_errors("kernel void a(device int* out) {\n"
                              "  int x = (1 + ;\n"
                              "  out[0] = 3\n"
@@ -179,7 +180,7 @@ TEST(MetalRefusedTest, SeveralSlipsOfThePenToo) {
                           AllOf(StartsWith("7:31: "), HasSubstr("expected ')'"), HasSubstr("\"b\""))));
 }
 
-TEST(MetalRefusedTest, DirectivesAreCheckedToo) {
+TEST(MetalRefusedTest, InvalidDirectivesAreRefused) {
   expect_refused({
       {"#if 1 +\n#endif\n", "1:2", {"condition"}},
       {"#else\n", "1:2", {"#else", "#if"}},
@@ -193,7 +194,7 @@ TEST(MetalRefusedTest, DirectivesAreCheckedToo) {
   });
 }
 
-TEST(MetalRefusedTest, WhatIsFoundWhileInstantiatingIsSaidThere) {
+TEST(MetalRefusedTest, SemanticErrorsAreReportedWhereTheyAreFound) {
   expect_refused({
       {"static_assert(sizeof(int) == 8, \"ints are small\");", "1:1", {"static_assert", "ints are small"}},
       {"template <typename T> T f(T x) { return x.nothing; }\nkernel void k(device int* o) { o[0] = f(1); }",
@@ -210,7 +211,7 @@ TEST(MetalRefusedTest, WhatIsFoundWhileInstantiatingIsSaidThere) {
   });
 }
 
-// ---- Odd texts -----------------------------------------------------------------------------------------------------
+// ---- Unusual texts -------------------------------------------------------------------------------------------------
 
 std::string repeated(std::string_view part, size_t times) {
   std::string text;
@@ -220,7 +221,7 @@ std::string repeated(std::string_view part, size_t times) {
 }
 std::string inside_a_kernel(const std::string& body) { return "kernel void k(device int* o) { " + body + " }"; }
 
-// Ends; and an error has a place within the text.
+// The translation ends, and the position of an error is within the text.
 void expect_an_end(const std::string& source) {
   for (const shader::Target target : kRefusedTargets) {
     shader::Options options;
@@ -236,13 +237,13 @@ void expect_an_end(const std::string& source) {
   }
 }
 
-TEST(MetalRefusedTest, EmptyTextsAreNotWrong) {
+TEST(MetalRefusedTest, EmptyTextIsAccepted) {
   for (const char* text :
        {"", " ", "\n\n", "// nothing", "/* nothing */", "#define A\n", ";;", "#include <metal_stdlib>"})
     EXPECT_EQ(refused_errors(text), std::vector<std::string>()) << text;
 }
 
-TEST(MetalRefusedTest, DeepNestingEnds) {
+TEST(MetalRefusedTest, DeepNestingIsRefused) {
   for (const std::string& source :
        {repeated("(", 1 << 20), repeated("{", 200000), repeated("[", 200000), repeated("a<", 100000),
         repeated("namespace a {", 20000), repeated("template <", 20000), repeated("struct S { ", 20000),
@@ -261,7 +262,7 @@ TEST(MetalRefusedTest, DeepNestingEnds) {
   }
 }
 
-TEST(MetalRefusedTest, TextsThatStopTooSoonEnd) {
+TEST(MetalRefusedTest, TranslationOfTruncatedTextEnds) {
   const std::string whole =
       "#include <metal_stdlib>\n#define F(a) (a + 'x')\ntemplate <typename T, int N> struct S { T v[N]; T f() const { "
       "return v[0]; } };\n"
@@ -275,7 +276,7 @@ TEST(MetalRefusedTest, TextsThatStopTooSoonEnd) {
   }
 }
 
-TEST(MetalRefusedTest, OddTextsEnd) {
+TEST(MetalRefusedTest, TranslationOfUnusualTextEnds) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
   std::string macros = "#define M0 x\n";
@@ -310,7 +311,7 @@ TEST(MetalRefusedTest, OddTextsEnd) {
   }
 }
 
-TEST(MetalRefusedTest, FunctionsThatDoubleTheirWorkDoNotDoubleTheTranslators) {
+TEST(MetalRefusedTest, ExponentialCallTreesDoNotCostExponentialTime) {
   std::string source = "int f0(int x) { return x; }\n", known = "constexpr int g0(int x) { return x; }\n";
   for (int i = 1; i < 60; ++i) {
     const std::string n = std::to_string(i), before = std::to_string(i - 1);

@@ -1,4 +1,5 @@
-// Simdgroups of 32 threads on every device, whatever it has itself; the last one of a group may have fewer.
+// Simdgroups of 32 threads on every device, even if its hardware has another width. The last simdgroup of a group may
+// have fewer threads.
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -7,7 +8,8 @@ namespace {
 class MetalSimdTest : public MetalTest {};
 KYMO_ON_EVERY_DEVICE(MetalSimdTest);
 
-// The simdgroup of thread i, where groups have `group` threads of `count` in all: its first thread and how many it has.
+// The simdgroup of thread i: its first thread, its number of threads, and the lane of i. The launch has `count` threads
+// in groups of `group`.
 struct Simdgroup {
   int first, size, lane;
 };
@@ -20,11 +22,11 @@ Simdgroup simdgroup_of(int i, int count, int group) {
 struct Grid {
   int count, group;
 };
-// A full simdgroup; one with few threads; two full ones and a part; several groups, the last partial. Three sizes of
-// groups, because PoCL takes seconds to compile these kernels for each.
+// A full simdgroup; one with few threads; two full ones and a part; several groups, the last partial. There are only
+// three group sizes, because PoCL takes seconds to compile these kernels for each size.
 constexpr Grid kGrids[] = {{32, 32}, {5, 32}, {70, 70}, {100, 40}};
 
-// The order of sums: v[i] op v[i ^ 16], then 8, 4, 2, 1, over what is there.
+// The order of sums: v[i] op v[i ^ 16], then 8, 4, 2, 1, for the lanes that exist.
 template <class T, class F>
 T by_tree(std::vector<T> values, F combine) {
   const size_t size = values.size();
@@ -217,7 +219,7 @@ kernel void quads(device int* out, device const int* in, uint i [[thread_positio
   }
 }
 
-TEST_P(MetalSimdTest, InBranchesThatOnlySomeTake) {
+TEST_P(MetalSimdTest, SimdFunctionsWorkInBranchesThatSomeThreadsTake) {
   const ShaderLibrary library = metal(R"(
 kernel void first_simdgroup(device float* out, device const float* in, uint i [[thread_position_in_grid]],
                             uint t [[thread_position_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],

@@ -1,4 +1,4 @@
-// Structures and unions: what they hold, where it lies, and what they can do.
+// Structures and unions: their members, layout and functions.
 #include <cstring>
 
 #include "device/metal_test.h"
@@ -41,7 +41,7 @@ struct StructTestRecord {
   uint8_t truth;
 };
 
-TEST_P(MetalStructTest, TheLayoutIsTheHosts) {
+TEST_P(MetalStructTest, LayoutIsTheSameAsOnTheHost) {
   const ShaderLibrary library = metal(R"(
 struct Inner { char flag; short small[3]; };
 struct Record {
@@ -169,7 +169,7 @@ kernel void inherits(device int* out, uint i [[thread_position_in_grid]]) {
             each(kStructCount, [](int i) { return 3 + (i + 5 + 2 * i) * 10 + (i + 5) * 300 + (i + 5) * 1000; }));
 }
 
-TEST_P(MetalStructTest, OperatorsOfTheirOwn) {
+TEST_P(MetalStructTest, StructuresMayDefineOperators) {
   const ShaderLibrary library = metal(R"(
 struct Complex {
   float re, im;
@@ -237,7 +237,7 @@ kernel void look(device uint* out, device const float* in, uint i [[thread_posit
             }));
 }
 
-TEST_P(MetalStructTest, AStructureMayBeComputedFromItsOwnMembers) {
+TEST_P(MetalStructTest, StructureMayBeAssignedFromItsOwnMembers) {
   const ShaderLibrary library = metal(R"(
 struct Point { float x, y; };
 Point next(float x, float by) { return {x * x + by, x}; }
@@ -258,7 +258,7 @@ kernel void walk(device float* out, uint i [[thread_position_in_grid]]) {
             }));
 }
 
-TEST_P(MetalStructTest, GroupsShareStructuresToo) {
+TEST_P(MetalStructTest, GroupMemoryMayHoldStructures) {
   const ShaderLibrary library = metal(R"(
 struct Cell { float weight; int index; short tag; uchar flag; };
 void put(threadgroup Cell& cell, float w, int i) { cell.weight = w; cell.index = i; cell.tag = short(i * 3); cell.flag = uchar(i); }

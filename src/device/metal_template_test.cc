@@ -1,4 +1,4 @@
-// What is decided while a kernel is compiled: templates, overloads, constants, lambdas, names.
+// Compile-time features: templates, overloads, constants, lambdas, names.
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -89,7 +89,7 @@ kernel void special(device int* out, uint i [[thread_position_in_grid]]) {
             each(kTemplateCount, [](int i) { return 0 + 1 + 210 + 30100 + 720 + 4 + 10 + 9 + i; }));
 }
 
-TEST_P(MetalTemplateTest, ABaseKnowsItsClassByItsTemplate) {
+TEST_P(MetalTemplateTest, BaseClassTemplateTakesItsDerivedClass) {
   if (is("vulkan")) GTEST_SKIP() << "Vulkan has no pointers to structures that could become others";
   const ShaderLibrary library = metal(R"(
 template <typename Self> struct Doubles { int doubled() const { return static_cast<thread const Self*>(this)->value() * 2; } };
@@ -171,7 +171,7 @@ kernel void lambdas(device int* out, uint i [[thread_position_in_grid]]) {
   EXPECT_EQ(out.to_host<int32_t>(), wanted);
 }
 
-TEST_P(MetalTemplateTest, DecidedWhileCompiling) {
+TEST_P(MetalTemplateTest, CompileTimeDecisions) {
   const ShaderLibrary library = metal(R"(
 constexpr int fib(int n) { int a = 0, b = 1; for (int k = 0; k < n; ++k) { const int t = a + b; a = b; b = t; } return a; }
 constexpr int greatest(int a, int b) { while (b != 0) { const int t = a % b; a = b; b = t; } return a; }
@@ -221,7 +221,7 @@ kernel void decided(device int* out, uint i [[thread_position_in_grid]]) {
   EXPECT_EQ(out.to_host<int32_t>(), wanted);
 }
 
-TEST_P(MetalTemplateTest, NamesAreFoundWhereTheyShould) {
+TEST_P(MetalTemplateTest, NamesAreLookedUpInTheRightScope) {
   const ShaderLibrary library = metal(R"(
 int value() { return 1; }
 namespace outer {
@@ -294,7 +294,7 @@ FOR_EACH_TYPE(negate_thrice, Negate, 3)
   EXPECT_EQ(out.to_host<float>(), std::vector<float>(kTemplateCount, -4.5f));
 }
 
-TEST_P(MetalTemplateTest, ArraysOfTheLibrary) {
+TEST_P(MetalTemplateTest, ArraysOfTheStandardLibrary) {
   const ShaderLibrary library = metal(R"(
 template <typename T, size_t N> T total(thread const array<T, N>& values) { T sum = 0; for (size_t k = 0; k < N; ++k) sum += values[k]; return sum; }
 constant array<float, 3> kWeights = {1.0f, 10.0f, 100.0f};

@@ -1,4 +1,4 @@
-// Metal kernels on every device, against values that the host computes.
+// Runs Metal kernels on every device. Tests compare the results with values that the host computes.
 //
 //   const ShaderLibrary library = metal(R"(kernel void twice(device int* out, device const int* in, uint i [[…]]) …)");
 //   EXPECT_EQ(run<int>(library["twice"], 4, in), each(4, [&](int i) { return 2 * in[i]; }));
@@ -16,7 +16,7 @@
 
 namespace kymo::device::tests {
 
-// The same function for 0, 1, … count - 1.
+// The values of a function for 0, 1, … count - 1.
 template <class F>
 auto each(int count, F&& value) {
   std::vector<decltype(value(0))> values;
@@ -24,7 +24,7 @@ auto each(int count, F&& value) {
   return values;
 }
 
-// How far a float is from a value, in units of the float nearest to it.
+// The distance of a float from the wanted value, in units in the last place.
 inline double ulps(float got, double wanted) {
   if (std::isnan(wanted)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
   const auto nearest = static_cast<float>(wanted);
@@ -41,7 +41,8 @@ class MetalTest : public OnEveryDevice {
     return compile_shader("#include <metal_stdlib>\nusing namespace metal;\n" + std::string(source), options);
   }
 
-  // So many values of a kernel whose first argument is where they go, a thread each. Vectors are copied to the device.
+  // Runs `count` threads of a kernel and returns one value per thread. The kernel's first argument is the output.
+  // Vectors are copied to the device.
   template <class T, class... Args>
   static std::vector<T> run(const Kernel& kernel, int64_t count, const Args&... args) {
     const Tensor out = zeros({count}, dtype_of<T>());
@@ -57,7 +58,7 @@ class MetalTest : public OnEveryDevice {
   requires std::is_arithmetic_v<T>
   static T on_device(T value) { return value; }
 
-  // What a CompileError says, all of it.
+  // The complete message of the CompileError.
   static std::string errors_of(std::string_view source) {
     try {
       compile_shader("#include <metal_stdlib>\nusing namespace metal;\n" + std::string(source));

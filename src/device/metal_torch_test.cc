@@ -1,4 +1,4 @@
-// Kernels as PyTorch's users write them, and the headers that they include.
+// Kernels in the style of PyTorch's users, and the headers that they include.
 #include <numeric>
 
 #include "device/metal_test.h"
@@ -12,7 +12,7 @@ using ::testing::UnorderedElementsAre;
 class MetalTorchTest : public MetalTest {};
 KYMO_ON_EVERY_DEVICE(MetalTorchTest);
 
-TEST_P(MetalTorchTest, TheFirstExampleRunsWordForWord) {
+TEST_P(MetalTorchTest, FirstExampleRunsUnchanged) {
   const ShaderLibrary library = compile_shader(
       "kernel void full(device float* out, constant float& val, uint idx [[thread_position_in_grid]]) { out[idx] = "
       "val; }");
@@ -46,7 +46,7 @@ kernel void along_z(device float* out, uint3 i [[thread_position_in_grid]]) { ou
   EXPECT_EQ(z.to_host<float>(), wanted);
 }
 
-TEST_P(MetalTorchTest, NumbersAreTakenAsTheParametersAre) {
+TEST_P(MetalTorchTest, NumbersAreConvertedToTheParameterTypes) {
   const ShaderLibrary library = metal(R"(
 kernel void line(device float* out, constant float& start, constant float& step, uint i [[thread_position_in_grid]]) { out[i] = start + i * step; }
 kernel void half_line(device float* out, constant half2& both, uint i [[thread_position_in_grid]]) { out[i] = both.x + i * both.y; }
@@ -179,7 +179,7 @@ kernel void both(device float2* out, device const float2* in, uint i [[thread_po
     for (int i = 0; i < count; ++i) in.insert(in.end(), {i % 3 == 0 ? 0.0f : 1.0f, i % 3 == 0 ? 1.0f : 0.0f});
     const Tensor out = zeros({4});
     library["both"].threads(static_cast<uint64_t>(count))(out, from_host(in));
-    const int turns = (count + 2) / 3;  // factors i; the others are 1
+    const int turns = (count + 2) / 3;  // number of factors i; the other factors are 1
     const float re[] = {1, 0, -1, 0}, im[] = {0, 1, 0, -1};
     EXPECT_EQ(out.to_host<float>(), (std::vector<float>{static_cast<float>(count - turns), static_cast<float>(turns),
                                                         re[turns % 4], im[turns % 4]}));
@@ -253,7 +253,7 @@ kernel void twice(device float* x, uint i [[thread_position_in_grid]]) {
   EXPECT_EQ(x.to_host<float>(), (std::vector<float>{2, 4, 6, 8}));
 }
 
-TEST_P(MetalTorchTest, AKernelReportsAnErrorThatTheNextSynchronizeThrows) {
+TEST_P(MetalTorchTest, ErrorOfAKernelIsThrownByTheNextSynchronize) {
   const ShaderLibrary library = metal(R"(
 #include <c10/metal/error.h>
 kernel void check(device float* out, constant uint& limit, device c10::metal::ErrorMessages* errors, uint i [[thread_position_in_grid]]) {

@@ -1,4 +1,4 @@
-// Numbers: how they are written, what they become in each other's company, and how they are rounded.
+// Numbers: literals, conversions between types, rounding.
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -9,7 +9,7 @@ KYMO_ON_EVERY_DEVICE(MetalTypesTest);
 
 constexpr int kTypesCount = 32;
 
-TEST_P(MetalTypesTest, LiteralsAreWhatTheySay) {
+TEST_P(MetalTypesTest, LiteralsHaveTheRightTypeAndValue) {
   const ShaderLibrary library = metal(R"(
 kernel void whole(device long* out) {
   out[0] = 0x7fL; out[1] = 017; out[2] = 0b1011; out[3] = 1'000'000; out[4] = 'a'; out[5] = '\n'; out[6] = '\x41';
@@ -31,14 +31,14 @@ kernel void sizes(device int* out) {
   EXPECT_EQ(run<int64_t>(library["whole"], 16),
             (std::vector<int64_t>{127, 15, 11, 1000000, 97, 10, 65, 4294967295, 3000000000, 4294967295,
                                   9223372036854775807, -1, -2147483648ll, 1, 0xDEADBEEF, 0}));
-  volatile float one = 1, tenth = 0.1f, fifth = 0.2f;  // floats, not numbers that the host's compiler knows better
+  volatile float one = 1, tenth = 0.1f, fifth = 0.2f;  // volatile: the host must compute in float, not at compile time
   EXPECT_EQ(run<float>(library["real"], 14),
             (std::vector<float>{1.5f, 0.5f, 2, 1000, 0.0125f, 12, 0.333251953125f, tenth + fifth, one / 3, 16777216.0f,
                                 3.4028234e38f, 1e-10f, 1, 2.5f}));
   EXPECT_EQ(run<int32_t>(library["sizes"], 16), (std::vector<int32_t>{4, 2, 4, 8, 4, 1, 1, 8, 4, 4, 2, 4, 8, 4, 4, 2}));
 }
 
-TEST_P(MetalTypesTest, TypesHaveTheirSizesAndLimits) {
+TEST_P(MetalTypesTest, TypesHaveTheRightSizesAndLimits) {
   const ShaderLibrary library = metal(R"(
 kernel void sizes(device int* out) {
   int n = 0;
@@ -75,7 +75,7 @@ kernel void floats(device float* out) {
                           Float::epsilon(), Float::infinity(), 65504, 3.14159274f, 65504, 1.41421354f, Float::min()}));
 }
 
-TEST_P(MetalTypesTest, SmallNumbersAreComputedAsInts) {
+TEST_P(MetalTypesTest, SmallIntegersArePromotedToInt) {
   const ShaderLibrary library = metal(R"(
 kernel void promoted(device int* out, device const int* in, uint i [[thread_position_in_grid]]) {
   const char c = char(in[i]);
@@ -146,7 +146,7 @@ kernel void from_float(device int* out, device const float* in, uint i [[thread_
             }));
 }
 
-TEST_P(MetalTypesTest, SignedAndUnsignedMeetAsInCpp) {
+TEST_P(MetalTypesTest, SignedAndUnsignedAreConvertedAsInCpp) {
   const ShaderLibrary library = metal(R"(
 kernel void mixed(device int* out, device const int* in, uint i [[thread_position_in_grid]]) {
   const int s = in[i];
@@ -250,7 +250,7 @@ kernel void bits(device uint* out, device const float* in, uint i [[thread_posit
   EXPECT_EQ(bits.to_host<uint32_t>(), patterns);
 }
 
-TEST_P(MetalTypesTest, LongsHaveSixtyFourBits) {
+TEST_P(MetalTypesTest, LongHas64Bits) {
   const ShaderLibrary library = metal(R"(
 kernel void signed_ones(device long* out, device const long* in, uint i [[thread_position_in_grid]]) {
   const long a = in[2 * i], b = in[2 * i + 1];
@@ -289,7 +289,7 @@ kernel void unsigned_ones(device ulong* out, device const ulong* in, uint i [[th
   EXPECT_EQ(rest.to_host<uint64_t>(), unsigned_wanted);
 }
 
-TEST_P(MetalTypesTest, MemoryOfSmallTypesIsWrittenAlone) {
+TEST_P(MetalTypesTest, WritingASmallTypeLeavesItsNeighboursUnchanged) {
   const ShaderLibrary library = metal(R"(
 kernel void bytes(device uchar* out, uint i [[thread_position_in_grid]]) { if (i % 3 != 1) out[i] = uchar(i * 5); }
 kernel void chars(device char* out, uint i [[thread_position_in_grid]]) { out[i] -= char(i * 7); }
@@ -314,7 +314,7 @@ kernel void longs(device long* out, uint i [[thread_position_in_grid]]) { out[i]
   EXPECT_EQ(bools.to_host<bool>(), each(37, [](int i) { return (i & 4) != 0; }));
 }
 
-TEST_P(MetalTypesTest, SpecialNumbersCompareAsTheyShould) {
+TEST_P(MetalTypesTest, SpecialNumbersCompareCorrectly) {
   const ShaderLibrary library = metal(R"(
 kernel void compare(device int* out, device const float* in, uint i [[thread_position_in_grid]]) {
   const float a = in[2 * i], b = in[2 * i + 1];
@@ -332,7 +332,7 @@ kernel void compare(device int* out, device const float* in, uint i [[thread_pos
             }));
 }
 
-TEST_P(MetalTypesTest, TheCompilerComputesAsTheDeviceDoes) {
+TEST_P(MetalTypesTest, ConstantExpressionsMatchTheDevice) {
   const ShaderLibrary library = metal(R"(
 constexpr int mix(int a, int b) { return (a * 7 - b) % 11 + (a >> 1 ^ b << 3); }
 constexpr float blend(float a, float b) { return a * b + a / 3.0f - b * 0.1f; }

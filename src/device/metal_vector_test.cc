@@ -1,4 +1,4 @@
-// Vectors: made, taken apart, computed with, and as they lie in memory.
+// Vectors: construction, components, arithmetic, layout in memory.
 #include "device/metal_test.h"
 
 namespace kymo::device::tests {
@@ -9,7 +9,7 @@ KYMO_ON_EVERY_DEVICE(MetalVectorTest);
 
 constexpr int kVectors = 16;
 
-TEST_P(MetalVectorTest, ConstructorsTakeWhatAddsUp) {
+TEST_P(MetalVectorTest, ConstructorsTakePartsThatFillTheVector) {
   const ShaderLibrary library = metal(R"(
 kernel void make(device float* out, uint i [[thread_position_in_grid]]) {
   const float f = float(i);
@@ -66,7 +66,7 @@ kernel void memory(device float4* out, device const float4* in, uint i [[thread_
   EXPECT_EQ(to.to_host<float>(), expected);
 }
 
-TEST_P(MetalVectorTest, ArithmeticGoesByComponents) {
+TEST_P(MetalVectorTest, ArithmeticIsPerComponent) {
   const ShaderLibrary library = metal(R"(
 kernel void compute(device float* out, device const float4* in, uint i [[thread_position_in_grid]]) {
   const float4 a = in[i], b = a.yzwx;
@@ -135,7 +135,7 @@ kernel void compared(device int* out, device const int4* in, uint i [[thread_pos
   EXPECT_EQ(compared.to_host<int32_t>(), comparisons);
 }
 
-TEST_P(MetalVectorTest, ThreeComponentsTakeFourPlacesUnlessTheyArePacked) {
+TEST_P(MetalVectorTest, ThreeComponentsTakeTheSpaceOfFourUnlessPacked) {
   const ShaderLibrary library = metal(R"(
 kernel void wide(device float3* out, device const packed_float3* in, uint i [[thread_position_in_grid]]) {
   out[i] = float3(in[i]) * 2;
@@ -237,7 +237,7 @@ kernel void matrices(device float4* out, device const float4* in, uint i [[threa
   EXPECT_EQ(got[13], in[12]);
 }
 
-TEST_P(MetalVectorTest, BitsAreTakenAsAnotherType) {
+TEST_P(MetalVectorTest, BitsAreReinterpretedAsAnotherType) {
   const ShaderLibrary library = metal(R"(
 kernel void bits(device uint* out, device const float* in, uint i [[thread_position_in_grid]]) {
   const float f = in[i];

@@ -38,7 +38,7 @@ bool put_integer(const Number& number, void* to) {
       return std::in_range<T>(number.as_unsigned) && put(static_cast<T>(number.as_unsigned), to);
     case Number::Kind::Float: {
       const double value = number.as_double;
-      // 2^63 and 2^64 are doubles, their predecessors among the integers are not: hence the open upper bound.
+      // A double can represent 2^63 and 2^64, but not the integers just below them. So the upper bound is exclusive.
       const double above = std::ldexp(1.0, Limits::digits);
       if (!(value >= static_cast<double>(Limits::min()) && value < above) || std::trunc(value) != value) return false;
       return put(static_cast<T>(value), to);

@@ -9,7 +9,7 @@ struct Span {
 
 uint64_t power_of_two_in(uint64_t n) { return n & (~n + 1); }
 
-// One dimension: the interior, if there is any, and the edge, if there is one.
+// One dimension: the interior and the edge, if they exist.
 size_t cut_one(uint64_t threads, uint64_t group, bool groups_visible, Span (&spans)[2]) {
   const uint64_t edge = threads % group, interior = threads - edge;
   size_t count = 0;

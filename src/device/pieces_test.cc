@@ -8,7 +8,7 @@
 namespace kymo::device {
 namespace {
 
-// How often each thread is run by the pieces.
+// How many times the pieces run each thread.
 std::map<std::tuple<uint64_t, uint64_t, uint64_t>, int> runs_of(const Pieces& pieces) {
   std::map<std::tuple<uint64_t, uint64_t, uint64_t>, int> runs;
   for (const Piece& piece : pieces.all())
@@ -19,13 +19,13 @@ std::map<std::tuple<uint64_t, uint64_t, uint64_t>, int> runs_of(const Pieces& pi
   return runs;
 }
 
-TEST(PiecesTest, ALaunchThatDividesIsOnePiece) {
+TEST(PiecesTest, LaunchOfWholeGroupsIsOnePiece) {
   const Pieces pieces = cut({128, 8, 1}, {64, 8, 1}, true);
   ASSERT_EQ(pieces.all().size(), 1u);
   EXPECT_EQ(pieces.all()[0], (Piece{{0, 0, 0}, {128, 8, 1}, {64, 8, 1}}));
 }
 
-TEST(PiecesTest, TheEdgesOfAPlaneAreThreePiecesBesideTheInterior) {
+TEST(PiecesTest, TwoDimensionsHaveAnInteriorAndThreeEdgePieces) {
   const Pieces pieces = cut({1000, 70, 1}, {64, 16, 1}, true);
   ASSERT_EQ(pieces.all().size(), 4u);
   EXPECT_EQ(pieces.all()[0], (Piece{{0, 0, 0}, {960, 64, 1}, {64, 16, 1}}));
@@ -49,13 +49,13 @@ TEST(PiecesTest, EveryThreadRunsOnceInGroupsThatDivideTheirPiece) {
   }
 }
 
-TEST(PiecesTest, AnEdgeWhoseGroupsNobodySeesTakesAPowerOfTwo) {
+TEST(PiecesTest, EdgeUsesAPowerOfTwoIfGroupsAreNotVisible) {
   const Pieces pieces = cut({1000, 1, 1}, {256, 1, 1}, false);
   ASSERT_EQ(pieces.all().size(), 2u);
   EXPECT_EQ(pieces.all()[1], (Piece{{768, 0, 0}, {232, 1, 1}, {8, 1, 1}}));
 }
 
-TEST(PiecesTest, OnlyWhatEndsAGroupMayLackForItsOrderToStay) {
+TEST(PiecesTest, OrderIsKeptOnlyIfTheLastThreadsOfAGroupAreMissing) {
   EXPECT_TRUE(lacks_only_last({100, 1, 1}, {64, 1, 1}));
   EXPECT_TRUE(lacks_only_last({64, 10, 1}, {32, 4, 1}));
   EXPECT_TRUE(lacks_only_last({64, 8, 3}, {32, 4, 2}));
@@ -64,7 +64,7 @@ TEST(PiecesTest, OnlyWhatEndsAGroupMayLackForItsOrderToStay) {
   EXPECT_FALSE(lacks_only_last({64, 9, 4}, {32, 4, 2}));
 }
 
-TEST(PiecesTest, DividesKnowsGroupsThatAreNoPowersOfTwo) {
+TEST(PiecesTest, DividesHandlesGroupsThatAreNotPowersOfTwo) {
   EXPECT_TRUE(divides({300, 1, 1}, {100, 1, 1}));
   EXPECT_FALSE(divides({301, 1, 1}, {100, 1, 1}));
   EXPECT_FALSE(divides({64, 3, 1}, {64, 2, 1}));

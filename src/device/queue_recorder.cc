@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kOperationsBetweenLooks = 256;
 constexpr uint64_t kClockEvery = 1'000'000'000;
 
-// The trace sites of an operation's execution and of the call that queued it. Constant, so that each is looked up once.
+// The trace sites of an operation's execution and of the call that queued it. They are constants, so that each is
+// looked up only once.
 struct Sites {
   Site execution, call;
 };
@@ -104,7 +105,7 @@ void QueueRecorder::abandon(const Call& call, const Operation& operation) noexce
   report_lost(call.watchers, operation);
 }
 
-// With what every one has; the rest is for the caller to set.
+// Sets the members that all operations have. The caller sets the others.
 QueueRecorder::Pending& QueueRecorder::add() {
   Pending& pending = pending_.push_place();
   pending.marker = nullptr;
@@ -136,7 +137,7 @@ void QueueRecorder::add_boundary(std::string_view name, uint64_t handle, Marker*
   watch_what_was_added();
 }
 
-// The clock is read once a second while there is work: pairs further apart would let its drift show.
+// The clock is read once per second while there is work. With longer intervals its drift would be visible.
 void QueueRecorder::note_clock() {
   const uint64_t now = base::monotonic_ns();
   if (clock_noted_ns_ != 0 && now - clock_noted_ns_ < kClockEvery) return;
@@ -147,7 +148,7 @@ void QueueRecorder::note_clock() {
   clock_noted_ns_ = now;
 }
 
-// Over all the time since the queue was opened, so that after a moment it is exact.
+// Uses all the time since the queue was opened, so the result becomes exact after a short time.
 void QueueRecorder::measure_host_clock() {
   host_clock_ = base::ClockMap(base::Counter{}, std::array{opened_, host_clock_now()});
 }
@@ -156,9 +157,9 @@ void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   const OperationFacts& operation = pending.operation;
   Site& site = operation.site != nullptr ? *operation.site : sites_of(operation.kind).execution;
   const double ns = device_clock_.to_ns(device_clock_.ticks_between(timing.start, timing.end));
-  const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes a nanosecond: GB/s
+  const double rate = ns > 0 ? static_cast<double>(operation.bytes) / ns : 0;  // bytes per nanosecond: GB/s
   const Extent &threads = operation.threads, &group = operation.group;
-  if (timing.shared > 1) {  // no rate: the time is not its own
+  if (timing.shared > 1) {  // no rate: several operations share the time
     const Label label(std::string_view(site.label.name, site.label.name_length),
                       std::string_view(site.label.category, site.label.category_length));
     if (operation.kind == OperationKind::Kernel)
@@ -221,7 +222,7 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
   }
   if (!pending.marker->reached()) return false;
   if (const auto time = pending.marker->time(); pending.discarded) {
-    // counted already
+    // already counted
   } else if (!time) {
     track_.lost(1);
   } else if (pending.is_begin) {

@@ -1,4 +1,4 @@
-// Random fills: every device gives the host's numbers, bit for bit.
+// Random fills: every device gives the same numbers as the host, bit for bit.
 #include <cmath>
 #include <thread>
 
@@ -18,7 +18,7 @@ class RandomFillTest : public OnEveryDevice {
     constexpr uint64_t kSeed = 0x0123456789abcdef;
     manual_seed(kSeed);
     Tensor ahead = empty({12});
-    uniform(ahead);  // not at the beginning
+    uniform(ahead);  // so that the generator's offset is not 0
     run(tensor);
     std::vector<std::byte> expected(tensor.bytes());
     random::fill_on_host(fill, {kSeed, 3}, static_cast<uint64_t>(tensor.elements()), expected.data());
@@ -27,23 +27,23 @@ class RandomFillTest : public OnEveryDevice {
 };
 KYMO_ON_EVERY_DEVICE(RandomFillTest);
 
-TEST_P(RandomFillTest, UniformsAreTheHosts) {
+TEST_P(RandomFillTest, UniformNumbersMatchTheHost) {
   for (const DType type : {DType::F32, DType::F16, DType::BF16})
     for (const int64_t count : {1, 3, 4, 1023, 100'001})
       expect_the_hosts(empty({count}, type), random::uniform_fill(type, -2, 3), [](Tensor& x) { uniform(x, -2, 3); });
 }
 
-TEST_P(RandomFillTest, NormalsAreTheHosts) {
+TEST_P(RandomFillTest, NormalNumbersMatchTheHost) {
   for (const DType type : {DType::F32, DType::F16, DType::BF16})
     for (const int64_t count : {1, 5, 1000, 300'007})
       expect_the_hosts(empty({count}, type), random::normal_fill(type, 0.5, 2), [](Tensor& x) { normal(x, 0.5, 2); });
 }
 
-TEST_P(RandomFillTest, AMillionNormalsAreTheHosts) {
+TEST_P(RandomFillTest, AMillionNormalNumbersMatchTheHost) {
   expect_the_hosts(empty({4'000'000}), random::normal_fill(DType::F32, 0, 1), [](Tensor& x) { normal(x); });
 }
 
-TEST_P(RandomFillTest, IntegersAreTheHosts) {
+TEST_P(RandomFillTest, IntegersMatchTheHost) {
   for (const DType type :
        {DType::I8, DType::U8, DType::I16, DType::I32, DType::U32, DType::I64, DType::F32, DType::F16})
     for (const int64_t count : {1, 7, 10'001})
@@ -52,7 +52,7 @@ TEST_P(RandomFillTest, IntegersAreTheHosts) {
                    [](Tensor& x) { randint(x, INT64_MIN, INT64_MAX); });
 }
 
-TEST_P(RandomFillTest, BernoullisAreTheHosts) {
+TEST_P(RandomFillTest, BernoulliNumbersMatchTheHost) {
   for (const DType type : {DType::F32, DType::U8, DType::Bool, DType::F16, DType::I64})
     expect_the_hosts(empty({5003}, type), random::bernoulli_fill(type, 0.3), [](Tensor& x) { bernoulli(x, 0.3); });
 }
@@ -64,7 +64,7 @@ TEST_P(RandomFillTest, AnUnalignedViewGetsTheSameNumbers) {
   EXPECT_EQ(whole.select(0, 1002).to_host<float>()[0], 0.0f);
 }
 
-TEST_P(RandomFillTest, WhatCannotBeFilledIsRefused) {
+TEST_P(RandomFillTest, InvalidTensorsAndParametersAreRefused) {
   Tensor x = empty({4, 4}), column = x.select(1, 0), whole = empty({4}, DType::I32);
   EXPECT_THROW(uniform(column), InvalidArgument);
   EXPECT_THROW(uniform(whole), InvalidArgument);
@@ -75,7 +75,7 @@ TEST_P(RandomFillTest, WhatCannotBeFilledIsRefused) {
   EXPECT_THROW(bernoulli(x, 1.5), InvalidArgument);
 }
 
-TEST_P(RandomFillTest, ThreadsShareAGeneratorWithoutSharingNumbers) {
+TEST_P(RandomFillTest, ThreadsThatShareAGeneratorGetDifferentNumbers) {
   manual_seed(1);
   std::vector<std::vector<float>> parts(4);
   std::vector<std::thread> threads;

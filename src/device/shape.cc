@@ -21,7 +21,7 @@ Shape::Shape(std::span<const int64_t> sizes) : dimensions_(static_cast<int>(size
     empty |= sizes[i] == 0;
     too_many |= __builtin_mul_overflow(product, sizes[i], &product);
   }
-  // With 8 bytes an element, the bytes must be countable too.
+  // The size in bytes must not overflow either, with 8 bytes per element.
   if (!empty && (too_many || product > (INT64_MAX >> 3))) {
     throw InvalidArgument(
         base::format("a shape of [{}] has more elements than can be counted", base::join(sizes, ", ")));
@@ -29,7 +29,7 @@ Shape::Shape(std::span<const int64_t> sizes) : dimensions_(static_cast<int>(size
 }
 
 int64_t Shape::elements() const {
-  // An empty dimension first: only then is the product of the others known to fit.
+  // Check for an empty dimension first: with one, the product of the other dimensions may overflow.
   if (std::ranges::find(sizes(), 0) != sizes().end()) return 0;
   return std::accumulate(sizes().begin(), sizes().end(), int64_t{1}, std::multiplies<>());
 }

@@ -75,10 +75,10 @@ void StreamState::end_range(uint64_t handle) {
 void StreamState::harvest(uint64_t deadline_ns) noexcept {
   constexpr timespec kStep{0, 200'000};
   if (forked_with_devices.load(std::memory_order_relaxed)) return;
-  std::optional<uint64_t> wanted;  // the work that was queued at the start; more may be queued all the time
+  std::optional<uint64_t> wanted;  // the work that was queued at the start; other threads may queue more meanwhile
   while (true) {
     const bool late = deadline_ns == 0 || base::monotonic_ns() >= deadline_ns;
-    // If another thread waits for a device that hangs, it holds the lock: then there is nothing to collect.
+    // If another thread waits for a device that hangs, it holds the lock. There is nothing to collect then.
     if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
       if (queue_ == nullptr || !recorder_.has_pending()) return;
       try {
@@ -88,7 +88,7 @@ void StreamState::harvest(uint64_t deadline_ns) noexcept {
         }
         recorder_.harvest(*queue_);
       } catch (const std::exception&) {
-        recorder_.discard_pending();  // the device failed: the program hears of it from its own calls
+        recorder_.discard_pending();  // the device failed: the program gets the error from its own calls
         return;
       }
       if (recorder_.settled() >= *wanted) return;

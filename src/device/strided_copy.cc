@@ -12,7 +12,7 @@
 namespace kymo::device {
 namespace {
 
-// Sizes and strides in 32 bits, outermost first, padded with 1 in front: what the kernel takes.
+// The sizes and strides for the kernel: 32 bits each, outermost dimension first, padded with 1 at the front.
 struct Layout {
   std::array<uint32_t, kMaxDimensions> sizes, from, to;
 };
@@ -32,7 +32,7 @@ bool narrow(const Tensor& tensor, std::array<uint32_t, kMaxDimensions>& strides)
 }  // namespace
 
 void strided_copy(const Tensor& from, const Tensor& to) {
-  // Parts along the first dimension, until each is within reach of 32 bits.
+  // Splits along the first dimension until 32 bits are enough for each part.
   Layout layout;
   if (!narrow(from, layout.from) || !narrow(to, layout.to)) {
     int longest = 0;

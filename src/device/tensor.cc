@@ -1,4 +1,4 @@
-// Tensors as values: views, and what they are made of. tensor_contents.cc moves their contents.
+// Tensors as values: views, shapes, strides. tensor_contents.cc moves their contents.
 #include "kymo/tensor.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What moves the contents of tensors: fills and copies.
+// Moves the contents of tensors: fills and copies.
 
 #include <cmath>
 #include <cstring>
@@ -25,7 +25,7 @@ Operation moved(OperationKind kind, size_t bytes, const Tensor* from, const Tens
   return operation;
 }
 
-// This thread's stream, which is about to use the tensor.
+// This thread's stream, which will use the tensor next.
 StreamState& stream_for(const Tensor& tensor) {
   StreamState& stream = tensor.device().state().current_stream();
   tensor.storage()->use_on(stream);
@@ -87,7 +87,7 @@ void Tensor::copy_from(const Tensor& from) {
   }
   if (may_overlap(from, *this)) {
     if (from.offset_ == offset_ && from.strides_ == strides_) return;  // onto itself
-    return copy_from(from.clone());                                    // no device promises an order within a copy
+    return copy_from(from.clone());                                    // no device guarantees an order within a copy
   }
   if (is_contiguous() && from.is_contiguous()) return copy_packed(from, *this);
   strided_copy(from, *this);
@@ -122,7 +122,7 @@ void Tensor::copy_to_bytes(std::span<std::byte> to) const {
   stream_for(packed).run(
       [&] {
         Operation operation = moved(OperationKind::CopyDeviceToHost, to.size(), &packed, nullptr, to.data());
-        operation.blocking = true;  // but into page-locked memory, where it is queued like the rest
+        operation.blocking = true;  // except into page-locked memory, where the copy is only queued
         return operation;
       },
       [&](Queue& queue, Ticket* ticket) { queue.download(source, to.data(), to.size(), ticket); });
@@ -154,7 +154,7 @@ Tensor Tensor::to(Device where) const {
 
 void Tensor::check_host_type(DType type) const {
   if (type == dtype_) return;
-  // A bool is a byte here as there.
+  // A bool is one byte on the host and on the device.
   if (size_of(type) == 1 && size_of(dtype_) == 1 && (type == DType::Bool || dtype_ == DType::Bool)) return;
   throw InvalidArgument(base::format("a tensor of {} cannot be read or written as {}", name_of(dtype_), name_of(type)));
 }
@@ -177,7 +177,7 @@ void Tensor::set_floats(std::span<const float> from) {
   copy_from_bytes(std::as_bytes(std::span(bits)));
 }
 
-// ---- Making them ---------------------------------------------------------------------------------------------------
+// ---- Creation ------------------------------------------------------------------------------------------------------
 
 Tensor zeros(Shape shape, DType dtype) { return full(shape, 0, dtype); }
 

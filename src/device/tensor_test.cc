@@ -26,12 +26,12 @@ std::string message_of(F&& call) {
   return "nothing was thrown";
 }
 
-TEST(ShapeTest, NegativeSizesAreRefusedByName) {
+TEST(ShapeTest, NegativeSizeIsRefusedWithItsDimension) {
   EXPECT_THAT(message_of([] { Shape{2, -3}; }), HasSubstr("[2, -3]: dimension 1 is negative"));
   EXPECT_THROW((Shape{-1}), InvalidArgument);
 }
 
-TEST(ShapeTest, ProductsThatOverflowAreRefused) {
+TEST(ShapeTest, OverflowingProductIsRefused) {
   const int64_t big = int64_t{1} << 32;
   EXPECT_THROW((Shape{big, big}), InvalidArgument);
   EXPECT_THROW((Shape{int64_t{1} << 62}), InvalidArgument);
@@ -40,7 +40,7 @@ TEST(ShapeTest, ProductsThatOverflowAreRefused) {
 
 TEST(ShapeTest, NineDimensionsAreTooMany) { EXPECT_THROW((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), InvalidArgument); }
 
-TEST(ShapeTest, NoDimensionsAreOneNumber) { EXPECT_EQ(Shape{}.elements(), 1); }
+TEST(ShapeTest, ShapeWithoutDimensionsHasOneElement) { EXPECT_EQ(Shape{}.elements(), 1); }
 
 TEST(DTypeTest, HalfRoundsToNearestEvenAndBack) {
   EXPECT_EQ(Half(1.0f).bits(), 0x3c00);
@@ -48,27 +48,27 @@ TEST(DTypeTest, HalfRoundsToNearestEvenAndBack) {
   EXPECT_EQ(Half(65519.9f).bits(), 0x7bff);
   EXPECT_EQ(Half(65520.0f).bits(), 0x7c00);
   EXPECT_EQ(Half(5.9604645e-8f).bits(), 0x0001);  // 2^-24
-  EXPECT_EQ(Half(2.9802322e-8f).bits(), 0x0000);  // half of it: to even
+  EXPECT_EQ(Half(2.9802322e-8f).bits(), 0x0000);  // half of the smallest subnormal: rounds to even
   EXPECT_EQ(Half(-2.0f).bits(), 0xc000);
   EXPECT_EQ(Half(1.0f + 1.0f / 2048).bits(), 0x3c00);
   EXPECT_EQ(Half(1.0f + 3.0f / 2048).bits(), 0x3c02);
   EXPECT_TRUE(std::isnan(static_cast<float>(Half(std::nanf("")))));
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const Half half = Half::from_bits(static_cast<uint16_t>(bits));
-    if ((bits & 0x7fff) > 0x7c00) continue;  // NaNs need not keep theirs
+    if ((bits & 0x7fff) > 0x7c00) continue;  // a NaN need not keep its bits
     ASSERT_EQ(Half(static_cast<float>(half)).bits(), bits);
   }
 }
 
 TEST(DTypeTest, BFloat16RoundsToNearestEvenAndBack) {
   EXPECT_EQ(BFloat16(1.0f).bits(), 0x3f80);
-  EXPECT_EQ(BFloat16(1.00390625f).bits(), 0x3f80);  // halfway: to even
+  EXPECT_EQ(BFloat16(1.00390625f).bits(), 0x3f80);  // halfway: rounds to even
   EXPECT_EQ(BFloat16(1.01171875f).bits(), 0x3f82);
   EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16(std::nanf("")))));
   EXPECT_EQ(BFloat16(3.4e38f).bits(), 0x7f80);
 }
 
-TEST_P(TensorTest, WhatGoesInComesOut) {
+TEST_P(TensorTest, HostDataSurvivesARoundTrip) {
   std::vector<float> values(1000);
   std::iota(values.begin(), values.end(), 1.0f);
   EXPECT_EQ(from_host(values).to_host<float>(), values);
@@ -98,7 +98,7 @@ TEST_P(TensorTest, AFillThatDoesNotFitIsRefused) {
   EXPECT_TRUE(std::isnan(full({1}, std::nan("")).to_host<float>()[0]));
 }
 
-TEST_P(TensorTest, ArangeCountsAsPythonDoes) {
+TEST_P(TensorTest, ArangeWorksAsInPython) {
   EXPECT_THAT(arange(0, 5).to_host<float>(), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(arange(5, 0, -2, DType::I32).to_host<int32_t>(), ElementsAre(5, 3, 1));
   EXPECT_EQ(arange(3, 3).elements(), 0);
@@ -171,7 +171,7 @@ TEST_P(TensorTest, OddOffsetsAndSizesAreExact) {
   }
 }
 
-TEST_P(TensorTest, AViewMayBeCopiedOverAnotherThatOverlapsIt) {
+TEST_P(TensorTest, OverlappingViewsCanBeCopied) {
   Tensor x = arange(0, 10);
   x.slice(0, 1, 10).copy_from(x.slice(0, 0, 9));
   EXPECT_THAT(x.to_host<float>(), ElementsAre(0, 0, 1, 2, 3, 4, 5, 6, 7, 8));
@@ -181,7 +181,7 @@ TEST_P(TensorTest, AViewMayBeCopiedOverAnotherThatOverlapsIt) {
   EXPECT_EQ(x.to_host<float>()[9], 8.0f);
 }
 
-TEST_P(TensorTest, BadIndicesAreRefusedByName) {
+TEST_P(TensorTest, BadIndicesAreRefusedWithIndexAndShape) {
   const Tensor x = zeros({2, 3});
   EXPECT_THAT(message_of([&] { x.select(0, 2); }),
               HasSubstr("index 2 is out of range for dimension 0 of a tensor of shape [2, 3]"));
@@ -191,7 +191,7 @@ TEST_P(TensorTest, BadIndicesAreRefusedByName) {
   EXPECT_THROW(Tensor().to_host<float>(), Error);
 }
 
-TEST_P(TensorTest, EmptyTensorsAreNoTrouble) {
+TEST_P(TensorTest, EmptyTensorsWork) {
   Tensor x = empty({0, 5});
   x.fill(1);
   EXPECT_EQ(x.address(), 0u);
@@ -218,7 +218,7 @@ TEST_P(TensorTest, PinnedMemoryIsCopiedBothWays) {
   EXPECT_TRUE(std::equal(host.bytes().begin(), host.bytes().end(), back.bytes().begin()));
 }
 
-TEST_P(TensorTest, HostMemoryMayChangeAsSoonAsACopyReturns) {
+TEST_P(TensorTest, HostMemoryMayChangeWhenACopyReturns) {
   std::vector<float> values(1 << 20, 1.0f);
   Tensor x = empty({1 << 20});
   x.copy_from<float>(values);

@@ -1,4 +1,4 @@
-// What the runtime's tests share: every device here, in turn, and kernels in the language of each.
+// Shared by the runtime's tests: all devices of this machine, and kernels in the language of each.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 namespace kymo::device::tests {
 
-// Every device of this machine, by its name; "none" where there is none, so that the tests are seen to be skipped.
+// The names of all devices of this machine. "none" if there is no device, so that the tests are shown as skipped.
 inline std::vector<std::string> device_names() {
   std::vector<std::string> names;
   for (const BackendReport& backend : list_devices())
@@ -21,14 +21,14 @@ inline std::vector<std::string> device_names() {
   return names;
 }
 
-// One source for each language a backend may take.
+// One source for each language that a backend may compile.
 struct Texts {
   const char* opencl;
   const char* cuda;
   const char* glsl;
 };
 
-// Runs each test on each device, with that as the current one and everything idle before and after.
+// Runs each test on each device. The device is the current one, and is idle before and after the test.
 class OnEveryDevice : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -53,7 +53,7 @@ class OnEveryDevice : public ::testing::TestWithParam<std::string> {
   }
   ShaderLibrary compile(const Texts& texts) const { return compile_shader(text(texts)); }
 
-  // What an InvalidArgument says.
+  // The message of the InvalidArgument.
   template <class F>
   static std::string refusal(F&& call) {
     try {

@@ -12,7 +12,7 @@ std::string does_not_fit(const Number& number, DType type) {
   return base::format("{} does not fit {}", number.text(), name_of(type));
 }
 
-// A vector of three, or an array of such, has one number in four that counts for nothing.
+// In a vector of three, or an array of them, every fourth number is unused.
 bool has_gaps(const Parameter& parameter) {
   return parameter.type && parameter.count % 3 == 0 &&
          parameter.bytes == parameter.count / 3 * 4 * size_of(*parameter.type);

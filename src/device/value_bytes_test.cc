@@ -20,7 +20,7 @@ std::vector<float> floats_in(const std::vector<std::byte>& bytes) {
   return values;
 }
 
-TEST(ValueBytesTest, VectorsOfThreeHaveTheRoomOfFour) {
+TEST(ValueBytesTest, VectorOfThreeTakesTheSpaceOfFour) {
   EXPECT_EQ(place_in_value(parameter_of_floats(3, 16), 2), 8u);
   EXPECT_EQ(place_in_value(parameter_of_floats(6, 32), 3), 16u);
   EXPECT_EQ(place_in_value(parameter_of_floats(6, 24), 3), 12u);
@@ -31,7 +31,7 @@ TEST(ValueBytesTest, VectorsOfThreeHaveTheRoomOfFour) {
   EXPECT_THAT(floats_in(bytes), ElementsAre(1, 2, 3, 0, 4, 5, 6, 0));
 }
 
-TEST(ValueBytesTest, ElementsOfABufferAreWhole) {
+TEST(ValueBytesTest, BufferTakesOnlyWholeElements) {
   Parameter buffer = parameter_of_floats(3, 16);
   buffer.kind = ParameterKind::Buffer;
   std::vector<std::byte> bytes;
@@ -41,7 +41,7 @@ TEST(ValueBytesTest, ElementsOfABufferAreWhole) {
             "one element is 3 of f32, and 4 numbers do not make whole elements");
 }
 
-TEST(ValueBytesTest, WhatHasNoTypeTakesItsBytes) {
+TEST(ValueBytesTest, UntypedParameterTakesItsExactSize) {
   const Parameter structure{"s", ParameterKind::Inline, std::nullopt, 1, 8};
   std::vector<std::byte> bytes(8);
   EXPECT_EQ(store_value(std::vector<float>{1, 2}, structure, bytes.data()), "");

@@ -40,7 +40,7 @@ Allocator::Allocator(MemorySource& source, const AllocatorOptions& options)
 Allocator::~Allocator() {
   try {
     source_.synchronize();
-  } catch (...) {  // a device that is lost uses nothing any more either
+  } catch (...) {  // a lost device does not use the memory any more either
   }
   for (Segment* segment = arena_.first_segment(); segment != nullptr; segment = segment->next)
     source_.release(segment->address, segment->size);
@@ -48,7 +48,7 @@ Allocator::~Allocator() {
 }
 
 Block* Allocator::allocate(size_t bytes, StreamId stream) {
-  if (bytes - 1 >= max_request_) [[unlikely]]  // 0 too
+  if (bytes - 1 >= max_request_) [[unlikely]]  // also true for 0 bytes
     refuse(bytes);
   const size_t size = round_up(bytes, kBlockAlignment);
   const MemoryPool pool = pool_of(size, extra_large_);

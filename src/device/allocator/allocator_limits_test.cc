@@ -1,4 +1,4 @@
-// Watermarks, the limit, a driver that has no more, and what is given back when.
+// Watermarks, the limit, a driver that has no more memory, and which memory is released when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,10 +43,10 @@ class AllocatorLimitsTest : public ::testing::Test {
   }
 
   SimulatedSource source{4 * kRecommended, kRecommended};
-  Allocator allocator{source, AllocatorOptions{}};  // limit 1000 MiB, collecting from 800 MiB on
+  Allocator allocator{source, AllocatorOptions{}};  // limit 1000 MiB, low watermark 800 MiB
 };
 
-TEST_F(AllocatorLimitsTest, ReachingTheLimitThrowsWithTheFiguresAndFreeingRecovers) {
+TEST_F(AllocatorLimitsTest, LimitThrowsWithStatisticsAndFreeingMakesRoom) {
   std::vector<Block*> blocks;
   for (int i = 0; i < 10; ++i) blocks.push_back(allocate(100 * kMiB));
   EXPECT_EQ(allocator.reserved(), kRecommended);
@@ -59,31 +59,31 @@ TEST_F(AllocatorLimitsTest, ReachingTheLimitThrowsWithTheFiguresAndFreeingRecove
   EXPECT_EQ(allocator.reserved(), kRecommended);
 }
 
-TEST_F(AllocatorLimitsTest, MoreThanTheLimitIsRefusedWithoutGivingAnythingBack) {
+TEST_F(AllocatorLimitsTest, RequestAboveTheLimitIsRefusedAndReleasesNothing) {
   allocator.free(allocate(100 * kMiB));
   EXPECT_THAT(refusal(kRecommended + 1), HasSubstr("100.0 MiB cached"));
   EXPECT_EQ(source.synchronizes + source.releases, 0u);
 }
 
-TEST_F(AllocatorLimitsTest, WithoutALimitTheDriverHasTheLastWord) {
+TEST_F(AllocatorLimitsTest, WithoutALimitOnlyTheDriverRefuses) {
   allocator.set_fraction(0);
   std::vector<Block*> blocks;
   for (int i = 0; i < 40; ++i) blocks.push_back(allocate(100 * kMiB));
   EXPECT_THAT(refusal(100 * kMiB), AllOf(HasSubstr("the driver has no more"), Not(HasSubstr("limit 1"))));
   for (Block* block : blocks) allocator.free(block);
-  EXPECT_EQ(allocate(3000 * kMiB)->size, 3000 * kMiB);  // by giving the pieces back
+  EXPECT_EQ(allocate(3000 * kMiB)->size, 3000 * kMiB);  // after the smaller segments were released
 }
 
-TEST_F(AllocatorLimitsTest, TheLimitCanBeUsedUpToTheLastBlock) {
+TEST_F(AllocatorLimitsTest, LimitCanBeUsedCompletely) {
   allocator.set_fraction(0.0105);  // 10.5 MiB: no large segment, and no second small one
   std::vector<Block*> blocks;
   for (int i = 0; i < 10; ++i) blocks.push_back(allocate(kMiB));
-  blocks.push_back(allocate(512));  // an odd rest
+  blocks.push_back(allocate(512));  // from the remaining 0.5 MiB
   EXPECT_LE(source.taken(), allocator.limit());
   EXPECT_THAT(refusal(kMiB), HasSubstr("out of device memory"));
 }
 
-TEST_F(AllocatorLimitsTest, SegmentsShrinkToTheRequestWhenALongOneDoesNotFit) {
+TEST_F(AllocatorLimitsTest, SegmentShrinksToTheRequestIfALargeOneDoesNotFit) {
   allocator.set_fraction(0.02);  // 20 MiB
   Block* const block = allocate(5 * kMiB);
   EXPECT_EQ(allocator.reserved(), 6 * kMiB);
@@ -94,23 +94,23 @@ TEST_F(AllocatorLimitsTest, SegmentsShrinkToTheRequestWhenALongOneDoesNotFit) {
   EXPECT_EQ(allocator.reserved(), 13 * kMiB - 512);
 }
 
-TEST_F(AllocatorLimitsTest, OneIdleSegmentThatSufficesGoesWithoutWaiting) {
+TEST_F(AllocatorLimitsTest, OneSufficientIdleSegmentIsReleasedWithoutWaiting) {
   Allocator never_collects(source, {.unified = false, .high = 1, .low = 0});
   std::vector<Block*> blocks;
   for (const size_t mib : {100, 200, 300, 400}) blocks.push_back(never_collects.allocate(mib * kMiB, 0));
   for (const int i : {0, 1, 2}) never_collects.free(blocks[i]);
   never_collects.idle_since(never_collects.moment());
   Block* const block =
-      never_collects.allocate(150 * kMiB, 0);  // neither 100 nor 200 will do: one is short, one wasteful
+      never_collects.allocate(150 * kMiB, 0);  // neither 100 nor 200 fits: one is too small, one wastes too much
   EXPECT_EQ(source.releases, 1u);
-  EXPECT_EQ(never_collects.reserved(), 950 * kMiB);  // the 200 went, not the 300
+  EXPECT_EQ(never_collects.reserved(), 950 * kMiB);  // the 200 was released, not the 300
   EXPECT_EQ(never_collects.statistics().retries, 1u);
   EXPECT_EQ(source.synchronizes, 0u);
   never_collects.free(block);
   never_collects.free(blocks[3]);
 }
 
-TEST_F(AllocatorLimitsTest, FreeMemoryInPiecesIsPutTogetherByGivingItBack) {
+TEST_F(AllocatorLimitsTest, FragmentedFreeMemoryIsReleasedForALargeRequest) {
   std::vector<Block*> blocks;
   for (int i = 0; i < 9; ++i) blocks.push_back(allocate(100 * kMiB, static_cast<StreamId>(i)));
   for (Block* block : blocks) allocator.free(block);
@@ -119,7 +119,7 @@ TEST_F(AllocatorLimitsTest, FreeMemoryInPiecesIsPutTogetherByGivingItBack) {
   EXPECT_GE(source.synchronizes, 1u);
 }
 
-TEST_F(AllocatorLimitsTest, ARequestMayBeServedFromALongerPoolWhenNothingElseIsLeft) {
+TEST_F(AllocatorLimitsTest, RequestUsesAPoolOfLargerBlocksAsLastResort) {
   Block* const block = allocate(20 * kMiB);  // 108 MiB left in its segment
   allocator.set_fraction(0.128);
   EXPECT_EQ(allocator.reserved(), allocator.limit());
@@ -137,15 +137,15 @@ TEST_F(AllocatorLimitsTest, BelowTheLowWatermarkNothingIsCollected) {
   EXPECT_EQ(source.releases, 0u);
 }
 
-TEST_F(AllocatorLimitsTest, AboveTheLowWatermarkTheLongestUnusedGoesFirst) {
+TEST_F(AllocatorLimitsTest, AboveTheLowWatermarkTheLongestUnusedIsReleasedFirst) {
   std::vector<Block*> blocks;
   for (const size_t mib : {150, 200, 250}) blocks.push_back(allocate(mib * kMiB));
   allocator.free(blocks[1]);
-  for (int i = 0; i < 100; ++i) allocator.free(allocate(512));  // time goes by
+  for (int i = 0; i < 100; ++i) allocator.free(allocate(512));  // time passes
   allocator.free(blocks[0]);
   allocator.free(blocks[2]);
   EXPECT_EQ(allocator.statistics().collections, 0u);
-  Block* const block = allocate(300 * kMiB);  // 908 with the small segment: 108 above
+  Block* const block = allocate(300 * kMiB);  // 908 with the small segment: 108 above the low watermark
   const MemoryStatistics now = allocator.statistics();
   EXPECT_EQ(now.collections, 1u);
   EXPECT_EQ(now.pool(MemoryPool::Huge).collections, 1u);
@@ -154,24 +154,24 @@ TEST_F(AllocatorLimitsTest, AboveTheLowWatermarkTheLongestUnusedGoesFirst) {
   allocator.free(block);
 }
 
-TEST_F(AllocatorLimitsTest, CollectingStopsAtTheLowWatermarkAndSparesWhatIsLive) {
+TEST_F(AllocatorLimitsTest, CollectingStopsAtTheLowWatermarkAndKeepsLiveBlocks) {
   std::vector<Block*> blocks;
   for (int i = 0; i < 7; ++i) blocks.push_back(allocate(100 * kMiB));
   for (int i = 0; i < 3; ++i) allocator.free(blocks[i]);
   Block* const block = allocate(199 * kMiB);
-  EXPECT_EQ(source.releases, 1u);  // 700 + 199 is 99 above
+  EXPECT_EQ(source.releases, 1u);  // 700 + 199 is 99 above the low watermark
   EXPECT_EQ(allocator.reserved(), 800 * kMiB);
   allocator.free(block);
 }
 
-TEST_F(AllocatorLimitsTest, WhatIsFreedWhileCollectingStays) {
+TEST_F(AllocatorLimitsTest, BlockFreedWhileCollectingIsKept) {
   Block* const block = allocate(500 * kMiB, 1);
   allocator.free(allocate(450 * kMiB, 1));
   source.after_synchronize = [&] {
     source.also(*block, 1);
     allocator.free(block);
   };
-  allocator.free(allocate(400 * kMiB, 2));  // 550 above: the 450 go, the 500 may not
+  allocator.free(allocate(400 * kMiB, 2));  // 550 above: the 450 are released, the 500 must not be
   EXPECT_EQ(allocator.reserved(), 900 * kMiB);
   EXPECT_EQ(allocator.statistics().collections, 1u);
 }
@@ -184,7 +184,7 @@ TEST_F(AllocatorLimitsTest, ALowWatermarkOfZeroMeansNeverCollect) {
   EXPECT_EQ(never.reserved(), 2800 * kMiB);
 }
 
-TEST_F(AllocatorLimitsTest, ExtraLargeSegmentsDoNotPassTheLowWatermark) {
+TEST_F(AllocatorLimitsTest, ExtraLargeSegmentsDoNotExceedTheLowWatermark) {
   allocate(700 * kMiB);
   allocate(20 * kMiB);
   EXPECT_EQ(allocator.reserved(), 720 * kMiB);
@@ -194,9 +194,9 @@ TEST_F(AllocatorLimitsTest, TheFractionCanChangeWhileBlocksAreLive) {
   Block* const live = allocate(300 * kMiB);
   allocator.free(allocate(400 * kMiB));
   allocator.set_fraction(0.5);
-  EXPECT_EQ(allocator.reserved(), 300 * kMiB);  // what was unused went at once
+  EXPECT_EQ(allocator.reserved(), 300 * kMiB);  // unused memory was released at once
   EXPECT_EQ(allocator.statistics().low_limit, kRecommended / 2);
-  allocator.set_fraction(0.1);  // less than is live
+  allocator.set_fraction(0.1);  // less than the size of the live blocks
   EXPECT_EQ(allocator.reserved(), 300 * kMiB);
   EXPECT_THAT(refusal(50 * kMiB), HasSubstr("limit 100.0 MiB (0.10 x"));
   allocator.free(live);
@@ -211,11 +211,11 @@ TEST_F(AllocatorLimitsTest, BadFractionsAreRefusedAndChangeNothing) {
   for (const double bad : {-0.1, 2.1, std::nan(""), HUGE_VAL, -HUGE_VAL})
     EXPECT_THROW(allocator.set_fraction(bad), InvalidArgument);
   EXPECT_EQ(allocator.limit(), kRecommended);
-  allocator.set_fraction(1e-300);  // a limit, if a short one
+  allocator.set_fraction(1e-300);  // still a limit, but a very small one
   EXPECT_EQ(allocator.limit(), 1u);
 }
 
-TEST_F(AllocatorLimitsTest, WhatTheSourceThrowsPassesThroughAndTheFiguresStayRight) {
+TEST_F(AllocatorLimitsTest, ExceptionOfTheSourcePassesThroughAndStatisticsStayCorrect) {
   source.throw_on_allocate = true;
   EXPECT_THROW(allocator.allocate(kMiB, 0), std::runtime_error);
   EXPECT_EQ(allocator.reserved(), 0u);

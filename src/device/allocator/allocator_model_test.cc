@@ -1,5 +1,5 @@
-// Random work against a simple model: after every step the allocator's figures are what a list of the live blocks says,
-// no two of those overlap, and every change of stream was ordered (which the simulated device sees).
+// Random work, compared with a simple model. After every step the allocator's statistics match a list of the live
+// blocks, no two of them overlap, and every change of stream was ordered (the simulated device checks that).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct ModelCase {
   StreamId streams;
   size_t capacity, recommended;  // MiB
   int failures_of_100;
-  int powers;  // of two, from 256 bytes
+  int powers;  // the number of powers of two, from 256 bytes
 };
 
 class AllocatorModelTest : public ::testing::TestWithParam<ModelCase> {
@@ -70,7 +70,7 @@ class AllocatorModelTest : public ::testing::TestWithParam<ModelCase> {
     peak_ = std::max(peak_, current_);
   }
 
-  // The driver could give no more, and what is reserved has no gap as long as the request.
+  // The driver had no more memory, and no gap in the reserved memory is as large as the request.
   void check_refusal(size_t size) {
     const size_t limit = allocator_.limit() == 0 ? ~size_t{0} : allocator_.limit();
     ASSERT_GT(source_.taken() + size, std::min(limit, source_.capacity));
@@ -79,7 +79,7 @@ class AllocatorModelTest : public ::testing::TestWithParam<ModelCase> {
       Address free_from = address;
       for (auto next = by_address_.lower_bound(address); free_from < address + length; ++next) {
         const bool inside = next != by_address_.end() && next->first < address + length;
-        // One long segment with a live block is not cut.
+        // A huge segment with a live block is not split.
         if (length < 64 * kMiB) {
           ASSERT_LT((inside ? next->first : address + length) - free_from, size);
         }
@@ -119,7 +119,7 @@ class AllocatorModelTest : public ::testing::TestWithParam<ModelCase> {
       }
       case 2:
         allocator_.set_fraction(static_cast<double>(random_() % 4) / 2);
-        excused_ = source_.taken();  // above a limit that came later
+        excused_ = source_.taken();  // above a limit that was set later
         break;
       case 3:
         allocator_.reset_peak();
@@ -142,7 +142,7 @@ class AllocatorModelTest : public ::testing::TestWithParam<ModelCase> {
   size_t refused_ = 0, excused_ = 0;
 };
 
-TEST_P(AllocatorModelTest, FiguresOverlapsAndOrdersAreRightAfterEveryStep) {
+TEST_P(AllocatorModelTest, StatisticsBlocksAndOrderAreCorrectAfterEveryStep) {
   for (int step = 0; step < 6000; ++step) {
     const auto what = random_() % 100;
     if (what < 48)
@@ -164,7 +164,7 @@ TEST_P(AllocatorModelTest, FiguresOverlapsAndOrdersAreRightAfterEveryStep) {
   EXPECT_EQ(source_.taken(), 0u);
   EXPECT_EQ(source_.faults(), "");
   if (std::min(GetParam().capacity, GetParam().recommended) < 1000) {
-    EXPECT_GT(refused_, 0u);  // such a case is about that
+    EXPECT_GT(refused_, 0u);  // such a case must have refusals
   }
 }
 
@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Random, AllocatorModelTest,
                                            ModelCase{"SmallOnlyTight", 9, 5, 9, 9, 20, 12}),
                          [](const auto& made) { return made.param.name; });
 
-// Several threads, each with a stream of its own, that also use and free each other's blocks.
+// Several threads, each with its own stream. They also use and free each other's blocks.
 TEST(AllocatorThreadsTest, ThreadsThatShareAnAllocatorNeverShareABlock) {
   constexpr int kThreads = 8, kSteps = 1500, kShared = 32;
   SimulatedSource source(600 * kMiB);
@@ -197,7 +197,7 @@ TEST(AllocatorThreadsTest, ThreadsThatShareAnAllocatorNeverShareABlock) {
       } catch (const OutOfMemory&) {
         ++refused;
       }
-      // Whoever takes a block out of its place owns it.
+      // The thread that takes a block out of its place owns it.
       Block* const other = shared[random() % kShared].exchange(mine);
       if (other != nullptr) {
         source.also(*other, stream);
@@ -233,7 +233,7 @@ TEST(AllocatorThreadsTest, ThreadsThatShareAnAllocatorNeverShareABlock) {
   EXPECT_EQ(end.allocations, end.frees);
 }
 
-TEST(AllocatorThreadsTest, NothingIsCountedTwiceOrNotAtAllUnderContention) {
+TEST(AllocatorThreadsTest, EveryRequestIsCountedOnceUnderContention) {
   constexpr int kThreads = 8, kPairs = 20'000;
   SimulatedSource source(size_t{1} << 30);
   Allocator allocator(source, AllocatorOptions{});
@@ -249,8 +249,8 @@ TEST(AllocatorThreadsTest, NothingIsCountedTwiceOrNotAtAllUnderContention) {
   EXPECT_EQ(end.current, 0u);
 }
 
-// 512 blocks of 512 B .. 64 MiB, as many in each power of two, replaced at random 50,000 times.
-TEST(AllocatorFragmentationTest, MixedSizesReplacedAtRandomReserveLessThanHalfAsMuchAgainAsTheyUse) {
+// 512 blocks of 512 B .. 64 MiB, with the same probability for each power of two, replaced at random 50,000 times.
+TEST(AllocatorFragmentationTest, RandomMixedSizesReserveLessThanOneAndAHalfTimesTheirPeak) {
   SimulatedSource source(size_t{256} << 30);
   Allocator allocator(source, AllocatorOptions{});
   std::mt19937_64 random(11);

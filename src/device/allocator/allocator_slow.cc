@@ -128,7 +128,7 @@ Block* Allocator::finish(Block* found, size_t bytes, size_t size, StreamCache& h
   }
 }
 
-// A new segment: of the pool's length, else for this request alone. Null where the limit or the driver refuses.
+// A new segment: of the pool's size, else for this request alone. Null if the limit or the driver refuses.
 Block* Allocator::grow(size_t bytes, size_t size, MemoryPool pool, StreamCache& home) {
   const size_t alone = round_up(size, kHugeRounding);
   size_t length = pool == MemoryPool::Huge ? alone : segment_lengths_[pool_index(pool)];

@@ -1,4 +1,4 @@
-// Blocks that move between streams, and the waiting that has to go with it.
+// Blocks that move between streams, and the waits that this needs.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -26,7 +26,7 @@ class AllocatorStreamsTest : public ::testing::Test {
   Allocator allocator{source, AllocatorOptions{}};
 };
 
-TEST_F(AllocatorStreamsTest, ABlockOfAnotherStreamIsOrderedBeforeItIsHandedOut) {
+TEST_F(AllocatorStreamsTest, BlockOfAnotherStreamIsOrderedBeforeItIsHandedOut) {
   Block* const first = allocate(100 * kMiB, 1);
   const Address address = first->address;
   allocator.free(first);
@@ -35,7 +35,7 @@ TEST_F(AllocatorStreamsTest, ABlockOfAnotherStreamIsOrderedBeforeItIsHandedOut) 
   EXPECT_EQ(second->stream, 2u);
   EXPECT_EQ(source.orders, 1u);
   allocator.free(second);
-  allocator.free(allocate(100 * kMiB, 2));  // it is the second stream's now
+  allocator.free(allocate(100 * kMiB, 2));  // it belongs to the second stream now
   EXPECT_EQ(source.orders, 1u);
   EXPECT_EQ(source.synchronizes, 0u);
   EXPECT_EQ(allocator.statistics().orders, 1u);
@@ -51,7 +51,7 @@ TEST_F(AllocatorStreamsTest, TheStreamsOwnBlockIsPreferred) {
   EXPECT_EQ(source.orders, 0u);
 }
 
-TEST_F(AllocatorStreamsTest, MemoryFreshFromTheDriverIsForEveryStream) {
+TEST_F(AllocatorStreamsTest, NewMemoryFromTheDriverIsForEveryStream) {
   allocate(5 * kMiB, 1);
   allocate(5 * kMiB, 2);
   allocate(5 * kMiB, 3);
@@ -59,7 +59,7 @@ TEST_F(AllocatorStreamsTest, MemoryFreshFromTheDriverIsForEveryStream) {
   EXPECT_EQ(source.orders, 0u);
 }
 
-TEST_F(AllocatorStreamsTest, SmallRequestsRatherTakeANewSegmentThanWaitForAnotherStream) {
+TEST_F(AllocatorStreamsTest, SmallRequestsPreferANewSegmentToWaitingForAnotherStream) {
   std::vector<Block*> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(allocate(kMiB, 1));
   for (Block* block : blocks) allocator.free(block);
@@ -68,7 +68,7 @@ TEST_F(AllocatorStreamsTest, SmallRequestsRatherTakeANewSegmentThanWaitForAnothe
   EXPECT_EQ(allocator.reserved(), 2 * kSmallSegment);
 }
 
-TEST_F(AllocatorStreamsTest, SmallRequestsWaitForAnotherStreamWhenTheDriverHasNoMore) {
+TEST_F(AllocatorStreamsTest, SmallRequestsWaitForAnotherStreamIfTheDriverHasNoMemory) {
   source.capacity = kSmallSegment;
   std::vector<Block*> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(allocate(kMiB, 1));
@@ -77,7 +77,7 @@ TEST_F(AllocatorStreamsTest, SmallRequestsWaitForAnotherStreamWhenTheDriverHasNo
   EXPECT_EQ(allocator.reserved(), kSmallSegment);
 }
 
-TEST_F(AllocatorStreamsTest, AFreeMakesTheHomeStreamWaitForTheOthersThatUsedTheBlock) {
+TEST_F(AllocatorStreamsTest, FreeMakesTheHomeStreamWaitForTheOtherUsers) {
   Block* const block = allocate(5 * kMiB, 1);
   for (const StreamId other : {2u, 3u, 1u, 3u, 70u, 71u, 70u}) {
     source.also(*block, other);
@@ -87,20 +87,20 @@ TEST_F(AllocatorStreamsTest, AFreeMakesTheHomeStreamWaitForTheOthersThatUsedTheB
   EXPECT_EQ(source.orders, 4u);  // 2, 3, 70, 71
   allocator.free(allocate(5 * kMiB, 1));
   EXPECT_EQ(source.orders, 4u);
-  allocator.free(allocate(5 * kMiB, 1));  // nothing is left of it
+  allocator.free(allocate(5 * kMiB, 1));  // the block has no other users any more
   EXPECT_EQ(source.orders, 4u);
   EXPECT_EQ(source.synchronizes, 0u);
 }
 
-TEST_F(AllocatorStreamsTest, StreamsWithLargeNumbersAreStreamsToo) {
+TEST_F(AllocatorStreamsTest, StreamsWithLargeNumbersWork) {
   allocator.free(allocate(100 * kMiB, 70));
   allocator.free(allocate(100 * kMiB, 71));
   EXPECT_EQ(source.orders, 1u);
   EXPECT_EQ(allocator.reserved(), 100 * kMiB);
 }
 
-TEST_F(AllocatorStreamsTest, NeighboursOfTwoStreamsBecomeOneOnceTheDeviceWasIdle) {
-  // Eight blocks fill a segment, in turn of two streams: freed, they stay apart.
+TEST_F(AllocatorStreamsTest, NeighboursOfTwoStreamsAreMergedAfterTheDeviceWasIdle) {
+  // Eight blocks fill a segment. They belong to two streams in turn, so they are not merged when they are freed.
   std::vector<Block*> blocks;
   for (StreamId i = 0; i < 8; ++i) blocks.push_back(allocate(4 * kMiB, i % 2));
   for (Block* block : blocks) allocator.free(block);
@@ -120,18 +120,18 @@ TEST_F(AllocatorStreamsTest, NeighboursOfTwoStreamsBecomeOneOnceTheDeviceWasIdle
   for (Block* block : together) allocator.free(block);
 }
 
-TEST_F(AllocatorStreamsTest, WhatWasFreedDuringTheWaitIsNotTakenForIdle) {
+TEST_F(AllocatorStreamsTest, BlockFreedDuringTheWaitIsNotIdle) {
   Block* const block = allocate(100 * kMiB, 1);
   const uint64_t before = allocator.moment();
   source.synchronize();
   source.also(*block, 1);
   allocator.free(block);
   allocator.idle_since(before);
-  allocator.idle_since(~uint64_t{0} - 1);  // a moment that is still to come is worth no more than now
+  allocator.idle_since(~uint64_t{0} - 1);  // a moment in the future counts as now
   allocator.free(allocate(100 * kMiB, 2));
 }
 
-TEST_F(AllocatorStreamsTest, WhatIsFreedWhileTheCacheIsEmptiedStays) {
+TEST_F(AllocatorStreamsTest, BlockFreedWhileTheCacheIsEmptiedIsKept) {
   Block* const block = allocate(100 * kMiB, 1);
   allocator.free(allocate(200 * kMiB, 1));
   source.after_synchronize = [&] {
@@ -142,15 +142,15 @@ TEST_F(AllocatorStreamsTest, WhatIsFreedWhileTheCacheIsEmptiedStays) {
   EXPECT_EQ(allocator.reserved(), 100 * kMiB);
 }
 
-TEST_F(AllocatorStreamsTest, OrdersFailedAndIdleNeighboursAmongThemLeaveTheWholeToWhoeverFreedLast) {
+TEST_F(AllocatorStreamsTest, BlockMergedWithIdleAndParkedNeighboursBelongsToTheStreamThatFreedLast) {
   std::vector<Block*> blocks;
-  for (int i = 0; i < 3; ++i) blocks.push_back(allocate(30 * kMiB, 1));  // side by side
+  for (int i = 0; i < 3; ++i) blocks.push_back(allocate(30 * kMiB, 1));  // next to each other
   const Address first = blocks[0]->address;
   allocator.free(blocks[0]);
   source.also(*blocks[1], 2);
   allocator.used_on(blocks[1], 2);
   source.throw_on_order = true;
-  allocator.free(blocks[1]);  // kept aside
+  allocator.free(blocks[1]);  // parked
   source.throw_on_order = false;
   const uint64_t before = allocator.moment();
   source.synchronize();
@@ -158,11 +158,11 @@ TEST_F(AllocatorStreamsTest, OrdersFailedAndIdleNeighboursAmongThemLeaveTheWhole
   allocator.free(blocks[2]);
   allocator.idle_since(before);
   const size_t orders = source.orders;
-  EXPECT_EQ(allocate(62 * kMiB, 3)->address, first);  // all of the first two, some of the third
+  EXPECT_EQ(allocate(62 * kMiB, 3)->address, first);  // all of the first two blocks and a part of the third
   EXPECT_EQ(source.orders, orders + 1);
 }
 
-TEST_F(AllocatorStreamsTest, ABlockThatCannotBeOrderedStaysFree) {
+TEST_F(AllocatorStreamsTest, BlockThatCannotBeOrderedStaysFree) {
   allocator.free(allocate(100 * kMiB, 1));
   const MemoryStatistics before = allocator.statistics();
   source.throw_on_order = true;
@@ -172,12 +172,12 @@ TEST_F(AllocatorStreamsTest, ABlockThatCannotBeOrderedStaysFree) {
   EXPECT_EQ(allocator.current_allocated(), 0u);
   EXPECT_EQ(allocator.statistics().frees, before.frees);
   const size_t orders = source.orders;
-  allocator.free(allocate(100 * kMiB, 1));  // the first stream's still
+  allocator.free(allocate(100 * kMiB, 1));  // it still belongs to the first stream
   EXPECT_EQ(source.orders, orders);
   EXPECT_EQ(allocator.reserved(), 100 * kMiB);
 }
 
-TEST_F(AllocatorStreamsTest, ABlockThatCouldNotBeOrderedIsOrderedTheNextTime) {
+TEST_F(AllocatorStreamsTest, OrderIsTriedAgainAfterAFailure) {
   allocator.free(allocate(100 * kMiB, 1));
   source.throw_on_order = true;
   EXPECT_THROW(allocator.allocate(100 * kMiB, 2), std::runtime_error);
@@ -187,7 +187,7 @@ TEST_F(AllocatorStreamsTest, ABlockThatCouldNotBeOrderedIsOrderedTheNextTime) {
   EXPECT_EQ(allocator.reserved(), 100 * kMiB);
 }
 
-TEST_F(AllocatorStreamsTest, ABlockWhoseOtherStreamsCannotBeOrderedIsKeptAsideUntilTheDeviceWasIdle) {
+TEST_F(AllocatorStreamsTest, BlockIsParkedUntilTheDeviceIsIdleIfItsUsersCannotBeOrdered) {
   Block* const block = allocate(100 * kMiB, 1);
   const uint64_t before = allocator.moment();
   source.synchronize();

@@ -30,7 +30,7 @@ class AllocatorTest : public ::testing::Test {
   Allocator allocator{source, AllocatorOptions{}};
 };
 
-TEST_F(AllocatorTest, ABlockSaysWhatWasAskedForAndWhatItIs) {
+TEST_F(AllocatorTest, BlockHasItsRequestedAndItsRoundedSize) {
   Block* const block = allocate(1000, 3);
   EXPECT_EQ(block->requested, 1000u);
   EXPECT_EQ(block->size, 1024u);
@@ -41,7 +41,7 @@ TEST_F(AllocatorTest, ABlockSaysWhatWasAskedForAndWhatItIs) {
   EXPECT_EQ(allocator.current_allocated(), 0u);
 }
 
-TEST_F(AllocatorTest, SegmentsAreAsLongAsTheSizeAsksFor) {
+TEST_F(AllocatorTest, SegmentSizeDependsOnTheRequest) {
   struct Case {
     size_t bytes, segment;
     MemoryPool pool;
@@ -64,7 +64,7 @@ TEST_F(AllocatorTest, SegmentsAreAsLongAsTheSizeAsksFor) {
   }
 }
 
-TEST_F(AllocatorTest, SharedMemoryHasLongerExtraLargeSegmentsButNotMoreThanASixteenthOfIt) {
+TEST_F(AllocatorTest, SharedMemoryHasLargerExtraLargeSegmentsUpToASixteenth) {
   Allocator shared(source, AllocatorOptions::defaults(true));
   shared.free(shared.allocate(20 * kMiB, 0));
   EXPECT_EQ(shared.reserved(), kGiB);
@@ -74,7 +74,7 @@ TEST_F(AllocatorTest, SharedMemoryHasLongerExtraLargeSegmentsButNotMoreThanASixt
   EXPECT_EQ(on_less.reserved(), 256 * kMiB);
 }
 
-TEST_F(AllocatorTest, AFreedBlockIsHandedOutAgainWithoutTheDriver) {
+TEST_F(AllocatorTest, FreedBlockIsReusedWithoutTheDriver) {
   for (const size_t bytes : {size_t{512}, kMiB, 5 * kMiB, 20 * kMiB, 500 * kMiB}) {
     Block* const block = allocate(bytes);
     const Address address = block->address;
@@ -90,7 +90,7 @@ TEST_F(AllocatorTest, AFreedBlockIsHandedOutAgainWithoutTheDriver) {
   EXPECT_EQ(source.orders + source.synchronizes, 0u);
 }
 
-TEST_F(AllocatorTest, TheShortestHoleThatFitsIsTaken) {
+TEST_F(AllocatorTest, SmallestFreeBlockThatFitsIsUsed) {
   std::vector<Block*> blocks;
   for (const size_t kib : {300, 1, 100, 1, 200, 1}) blocks.push_back(allocate(kib << 10));
   const Address hole = blocks[2]->address;
@@ -98,7 +98,7 @@ TEST_F(AllocatorTest, TheShortestHoleThatFitsIsTaken) {
   EXPECT_EQ(allocate(90 << 10)->address, hole);
 }
 
-TEST_F(AllocatorTest, FreedNeighboursBecomeOneWhateverTheOrder) {
+TEST_F(AllocatorTest, FreedNeighboursAreMergedInAnyOrder) {
   for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
     std::vector<Block*> blocks;
     for (int i = 0; i < 8; ++i) blocks.push_back(allocate(kMiB));  // the whole segment
@@ -106,7 +106,7 @@ TEST_F(AllocatorTest, FreedNeighboursBecomeOneWhateverTheOrder) {
     for (const int i : order) allocator.free(blocks[i]);
     allocator.free(nullptr);
     allocator.verify();
-    Block* const joined = allocate(kMiB);  // anywhere in there
+    Block* const joined = allocate(kMiB);  // at any position in the segment
     EXPECT_LT(joined->address, begin + 3 * kMiB);
     allocator.free(joined);
     for (int i = 3; i < 8; ++i) allocator.free(blocks[i]);
@@ -118,7 +118,7 @@ TEST_F(AllocatorTest, FreedNeighboursBecomeOneWhateverTheOrder) {
   EXPECT_EQ(allocator.reserved(), 0u);
 }
 
-TEST_F(AllocatorTest, AHugeBlockIsReusedWholeUnlessTooMuchOfItWouldBeWasted) {
+TEST_F(AllocatorTest, HugeBlockIsReusedWholeUnlessItWastesTooMuch) {
   allocator.free(allocate(200 * kMiB));
   Block* const block = allocate(170 * kMiB);
   EXPECT_EQ(allocator.reserved(), 200 * kMiB);
@@ -128,7 +128,7 @@ TEST_F(AllocatorTest, AHugeBlockIsReusedWholeUnlessTooMuchOfItWouldBeWasted) {
   EXPECT_EQ(allocator.reserved(), 300 * kMiB);
 }
 
-TEST_F(AllocatorTest, ZeroAndTooLongAreRefusedAtOnce) {
+TEST_F(AllocatorTest, ZeroAndTooLargeRequestsAreRefusedAtOnce) {
   EXPECT_THROW(allocator.allocate(0, 0), InvalidArgument);
   try {
     allocator.allocate(~size_t{0}, 0);
@@ -140,11 +140,11 @@ TEST_F(AllocatorTest, ZeroAndTooLongAreRefusedAtOnce) {
   Allocator on_shorter(shorter, AllocatorOptions{});
   EXPECT_THROW(on_shorter.allocate(100 * kMiB + 1, 0), OutOfMemory);
   EXPECT_EQ(shorter.allocations + shorter.synchronizes, 0u);
-  on_shorter.free(on_shorter.allocate(30 * kMiB, 0));  // no segment of 128 MiB then
+  on_shorter.free(on_shorter.allocate(30 * kMiB, 0));  // so it does not allocate a segment of 128 MiB
   EXPECT_EQ(on_shorter.reserved(), 30 * kMiB);
 }
 
-TEST_F(AllocatorTest, EmptyCacheGivesBackWhatIsUnusedAndOnlyThat) {
+TEST_F(AllocatorTest, EmptyCacheReleasesOnlyUnusedMemory) {
   Block* const kept = allocate(512);
   for (const size_t bytes : {5 * kMiB, 20 * kMiB, 500 * kMiB}) allocator.free(allocate(bytes));
   allocator.empty_cache();
@@ -187,7 +187,7 @@ TEST_F(AllocatorTest, RequestsAreCountedAsHitsAndMisses) {
   EXPECT_EQ(large.failures + large.retries + large.collections, 0u);
 }
 
-TEST_F(AllocatorTest, WhatIsLiveCanBeListed) {
+TEST_F(AllocatorTest, LiveBlocksCanBeListed) {
   Block* const first = allocate(700, 2);
   Block* const second = allocate(70 * kMiB);
   EXPECT_EQ(allocator.live().size(), 2u);
@@ -209,7 +209,7 @@ TEST_F(AllocatorTest, ASecondFreeIsCountedAndIgnored) {
   EXPECT_EQ(allocator.current_allocated(), 0u);
 }
 
-TEST_F(AllocatorTest, AfterADeviceResetNothingIsReleasedAndOldBlocksMayStillBeFreed) {
+TEST_F(AllocatorTest, AfterAResetNothingIsReleasedAndOldBlocksCanBeFreed) {
   Block* const live = allocate(5 * kMiB);
   allocator.free(allocate(512));
   source.reset();
@@ -226,7 +226,7 @@ TEST_F(AllocatorTest, AfterADeviceResetNothingIsReleasedAndOldBlocksMayStillBeFr
   EXPECT_EQ(source.taken(), 0u);
 }
 
-TEST(AllocatorEndTest, TheAllocatorGivesEverythingBackAtItsEnd) {
+TEST(AllocatorEndTest, DestructorReleasesEverything) {
   SimulatedSource source(kGiB);
   {
     Allocator allocator(source, AllocatorOptions{});

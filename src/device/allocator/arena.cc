@@ -8,7 +8,7 @@
 namespace kymo::device {
 namespace {
 
-// Huge blocks are not cut, so one that is much too long does not fit.
+// Huge blocks are not split, so a block that is much too large does not fit.
 bool fits(const Block* block, size_t size) {
   return block->pool != MemoryPool::Huge || block->size - size <= kHugeSlack;
 }
@@ -58,7 +58,7 @@ void Arena::tidy() {
         block = after;
         continue;
       }
-      // The one that is not idle says whose the whole is.
+      // The merged block belongs to the stream of the part that is not idle.
       StreamCache& home = idle(block) ? *after->home : *block->home;
       const uint64_t freed_at = after->freed_at;
       after->home->pool(after->pool).remove(after);

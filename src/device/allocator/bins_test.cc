@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kLongestInBins = 32 * kMiB;
 
-TEST(BinsTest, EverySizeBelow64KiBHasABinAndSizesInOneBinDifferByLessThanASixtieth) {
+TEST(BinsTest, SizesBelow64KiBHaveTheirOwnBinAndSizesInABinDifferByLessThanASixtieth) {
   const Bins bins(size_t{1} << 40);
   uint32_t last = 0;
   size_t first_of_bin = kBlockAlignment;
@@ -20,14 +20,14 @@ TEST(BinsTest, EverySizeBelow64KiBHasABinAndSizesInOneBinDifferByLessThanASixtie
     ASSERT_GE(bin, last);
     if (bin != last) first_of_bin = size;
     if (size < kMiB / 16) {
-      ASSERT_TRUE(size == kBlockAlignment || bin == last + 1) << size;  // a bin each
+      ASSERT_TRUE(size == kBlockAlignment || bin == last + 1) << size;  // each size has its own bin
     }
     ASSERT_LE(size - first_of_bin, first_of_bin / 60);
     last = bin;
   }
 }
 
-TEST(BinsTest, WhatIsLongerThanTheLongestSharesTheLastBin) {
+TEST(BinsTest, BlocksAboveTheMaximumShareTheLastBin) {
   Bins bins(kLongestInBins);
   std::vector<Block> blocks(3);
   blocks[0].size = kLongestInBins;
@@ -39,8 +39,8 @@ TEST(BinsTest, WhatIsLongerThanTheLongestSharesTheLastBin) {
   EXPECT_EQ(bins.best(9 * kLongestInBins), nullptr);
 }
 
-// Against a plain search of all.
-TEST(BinsTest, SearchFindsTheShortestThatFitsAndBestOneThatFitsAndIsNear) {
+// Compared with a plain search of all blocks.
+TEST(BinsTest, SearchFindsTheSmallestFitAndBestFindsANearFit) {
   std::mt19937_64 random(7);
   Bins bins(kLongestInBins);
   std::vector<Block> blocks(400);
@@ -75,13 +75,14 @@ TEST(BinsTest, SearchFindsTheShortestThatFitsAndBestOneThatFitsAndIsNear) {
     const Block* const best = bins.best(size);
     if (best != nullptr) {
       ASSERT_GE(best->size, size);
-      // Two bins off at most: one because its own was searched in part, one because the next was not searched.
+      // At most two bins off: one because only a part of its own bin was searched, one because the next bin was not
+      // searched.
       ASSERT_LE(best->size, std::max(shortest, size + size / 64) + shortest / 32) << size << ' ' << shortest;
     }
   }
 }
 
-TEST(BinsTest, TheLastFreedOfASizeIsTheFirstTaken) {
+TEST(BinsTest, BlocksOfOneSizeAreLastInFirstOut) {
   Bins bins(kLongestInBins);
   std::vector<Block> blocks(3);
   for (Block& block : blocks) {

@@ -46,7 +46,7 @@ TEST_F(AllocatorOptionsTest, DefaultsDependOnWhetherTheHostSharesTheMemory) {
   EXPECT_TRUE(unified.unified);
 }
 
-TEST_F(AllocatorOptionsTest, TheLowOneFollowsWhereOnlyTheHighOneIsLowered) {
+TEST_F(AllocatorOptionsTest, LowRatioFollowsALoweredHighRatio) {
   set("KYMO_HIGH_WATERMARK_RATIO", "0.5");
   EXPECT_EQ(AllocatorOptions::from_environment(false).low, 0.5);
   EXPECT_EQ(AllocatorOptions::from_environment(true).low, 0.5);
@@ -55,18 +55,18 @@ TEST_F(AllocatorOptionsTest, TheLowOneFollowsWhereOnlyTheHighOneIsLowered) {
   EXPECT_EQ(AllocatorOptions::from_environment(true).low, 1.4);
 }
 
-TEST_F(AllocatorOptionsTest, TheOtherNamesAreGoodTooAndKymosWin) {
+TEST_F(AllocatorOptionsTest, PytorchVariablesWorkAndKymoVariablesHavePriority) {
   set("PYTORCH_MPS_HIGH_WATERMARK_RATIO", "0.7");
   set("PYTORCH_MPS_LOW_WATERMARK_RATIO", "0.25");
   EXPECT_EQ(AllocatorOptions::from_environment(false).high, 0.7);
   EXPECT_EQ(AllocatorOptions::from_environment(false).low, 0.25);
   set("KYMO_HIGH_WATERMARK_RATIO", "0.9");
-  set("KYMO_LOW_WATERMARK_RATIO", "");  // empty is not set
+  set("KYMO_LOW_WATERMARK_RATIO", "");  // an empty variable counts as not set
   EXPECT_EQ(AllocatorOptions::from_environment(false).high, 0.9);
   EXPECT_EQ(AllocatorOptions::from_environment(false).low, 0.25);
 }
 
-TEST_F(AllocatorOptionsTest, BadValuesAreRefusedWithTheNameTheValueAndTheGoodRange) {
+TEST_F(AllocatorOptionsTest, BadValuesAreRefusedWithNameValueAndValidRange) {
   for (const char* bad : {"much", "1.0x", "nan", "inf", "-0.1", "2.01", " "}) {
     set("KYMO_HIGH_WATERMARK_RATIO", bad);
     EXPECT_THAT(refusal(), AllOf(HasSubstr(std::string("KYMO_HIGH_WATERMARK_RATIO=") + bad), HasSubstr("to 2"))) << bad;
@@ -78,8 +78,9 @@ TEST_F(AllocatorOptionsTest, BadValuesAreRefusedWithTheNameTheValueAndTheGoodRan
   EXPECT_EQ(refusal(), "accepted");
 }
 
-TEST_F(AllocatorOptionsTest, OptionsMadeByHandAreChecked) {
-  EXPECT_NO_THROW((AllocatorOptions{.unified = false, .high = 0.1, .low = 0.8}.check()));  // it follows
+TEST_F(AllocatorOptionsTest, OptionsSetInCodeAreChecked) {
+  // The low ratio follows the high one.
+  EXPECT_NO_THROW((AllocatorOptions{.unified = false, .high = 0.1, .low = 0.8}.check()));
   EXPECT_THROW((AllocatorOptions{.unified = false, .high = 2.5, .low = 0.8}.check()), InvalidArgument);
   EXPECT_THROW((AllocatorOptions{.unified = false, .high = 1, .low = std::nan("")}.check()), InvalidArgument);
 }

@@ -1,10 +1,10 @@
-// A driver and a device for tests of the allocator, which notice every mistake it could make.
+// A simulated driver and device for tests of the allocator. They detect every mistake that the allocator can make.
 //
-// Memory is a range of addresses, given out first fit within a capacity. The device is a vector clock per stream: clock
-// a has for every stream how much of its work is certain to be over when work queued on stream a runs. begin() says
-// that a block is used by a new owner on its home stream, and records a fault unless that stream has seen the end of
-// all earlier use of these addresses; release() unless the host has. Faults are texts, so that a test says what went
-// wrong.
+// Memory is a range of addresses, allocated first fit within a capacity. The device has a vector clock per stream. The
+// clock of stream a has an entry for each stream: how much of that stream's work is certainly done when work queued on
+// stream a runs. begin() states that a new owner uses a block on its home stream. It records a fault unless all earlier
+// use of these addresses has ended for that stream. release() records a fault unless it has ended for the host. Faults
+// are texts, so that a test shows what went wrong.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class SimulatedSource final : public MemorySource {
   size_t recommended_max() const override { return recommended_; }
   size_t max_allocation() const override { return longest_; }
 
-  // The block's new owner works with it on its home stream.
+  // The block's new owner uses it on its home stream.
   void begin(const Block& block) {
     const std::lock_guard held(mutex_);
     const Address end = block.address + block.size;
@@ -101,7 +101,7 @@ class SimulatedSource final : public MemorySource {
     work(block, block.stream);
   }
 
-  // Its owner works with it on another stream, having ordered that behind the block's own as any owner must.
+  // Its owner uses it on another stream. First it orders that stream after the block's own stream, as every owner must.
   void also(const Block& block, StreamId stream) {
     const std::lock_guard held(mutex_);
     join(clocks_[stream], clocks_[block.stream]);
@@ -130,7 +130,8 @@ class SimulatedSource final : public MemorySource {
 
   size_t capacity;
   int failures_of_100 = 0;
-  std::function<void()> after_synchronize;  // once: what another thread does before the allocator knows
+  // Called once: what another thread does before the allocator knows that the device was idle.
+  std::function<void()> after_synchronize;
   bool throw_on_allocate = false, throw_on_order = false, throw_on_synchronize = false;
   size_t allocations = 0, releases = 0, orders = 0, synchronizes = 0;
 
@@ -150,7 +151,7 @@ class SimulatedSource final : public MemorySource {
   void work(const Block& block, StreamId stream) {
     uses_.push_back({block.address, block.address + block.size, stream, ++clocks_[stream][stream]});
   }
-  // Earlier use of these addresses: whoever comes after the present owner has to wait for that one.
+  // Forgets earlier use of these addresses: a later owner only has to wait for the current owner.
   void forget(Address begin, Address end) {
     std::vector<Use> kept;
     for (const Use& use : uses_) {

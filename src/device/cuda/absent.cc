@@ -1,4 +1,4 @@
-// Compiled instead of this folder where CUDA's headers were not found.
+// Compiled instead of the rest of this folder if CUDA's headers were not found.
 #include "device/backend.h"
 #include "kymo/error.h"
 

@@ -34,7 +34,7 @@ void look_up(void* library, const std::string& library_name, const char* symbol,
                      library_name, symbol, kPackage));
 }
 
-// "580.159.04" of /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04
+// "580.159.04" from /usr/lib/x86_64-linux-gnu/libcuda.so.580.159.04
 std::string file_version(const void* function) {
   Dl_info info{};
   char path[PATH_MAX];
@@ -68,7 +68,7 @@ void initialise(Api& api, const std::string& name) {
 
 const Api& load_api() {
   static std::mutex mutex;
-  // By name; never unloaded nor destroyed, since the driver has threads of its own.
+  // By name. Never unloaded or destroyed, because the driver has its own threads.
   static auto& all_loaded = *new std::map<std::string, const Api*>;
   const char* chosen = base::environment("KYMO_CUDA_LIBRARY");
   const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : kLibrary;
@@ -86,7 +86,7 @@ const Api& load_api() {
     dlclose(library);
     throw;
   }
-  // Since 11.4, and the only one that tells the parts of a divided device (MIG) apart.
+  // Exists since 11.4. Only this version distinguishes the parts of a divided device (MIG).
   if (void* newer = dlsym(library, "cuDeviceGetUuid_v2"))
     api.device_uuid = reinterpret_cast<decltype(api.device_uuid)>(newer);
   api.driver_version(&api.version);

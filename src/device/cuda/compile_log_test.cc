@@ -19,13 +19,13 @@ TEST(CompileLogTest, NvrtcsFirstErrorHasItsFileLineAndColumn) {
   EXPECT_NE(std::string(error.what()).find("\"foo\""), std::string::npos) << "the message is the whole log";
 }
 
-TEST(CompileLogTest, AHeaderThatIsMissingIsAnErrorToo) {
+TEST(CompileLogTest, MissingHeaderIsAnError) {
   const CompileError error = compile_error("a.cu(5): catastrophic error: cannot open source file \"b.h\"\n", "a.cu");
   EXPECT_EQ(error.line(), 5u);
   EXPECT_EQ(error.text(), "cannot open source file \"b.h\"");
 }
 
-TEST(CompileLogTest, TheAssemblersErrorsAreRead) {
+TEST(CompileLogTest, AssemblerErrorsAreParsed) {
   const CompileError placed = compile_error(
       "ptxas application ptx input, line 7; error   : Not a name of any known instruction: 'foo'\n", "a.ptx");
   EXPECT_EQ(placed.file(), "a.ptx");
@@ -37,13 +37,13 @@ TEST(CompileLogTest, TheAssemblersErrorsAreRead) {
   EXPECT_EQ(nowhere.text(), "Entry function 'f' uses too much shared data");
 }
 
-TEST(CompileLogTest, AWrongOptionHasNoPlace) {
+TEST(CompileLogTest, WrongOptionHasNoPosition) {
   const CompileError error = compile_error("nvrtc: error: unrecognized option -foo found\n", "a.cu");
   EXPECT_EQ(error.line(), 0u);
   EXPECT_EQ(error.text(), "unrecognized option -foo found");
 }
 
-TEST(CompileLogTest, AnEmptyLogSaysSo) {
+TEST(CompileLogTest, ErrorOfAnEmptyLogNamesTheFile) {
   EXPECT_NE(std::string(compile_error("", "a.cu").what()).find("a.cu"), std::string::npos);
 }
 

@@ -9,10 +9,10 @@
 namespace kymo::device::cuda {
 namespace {
 
-constexpr size_t kLeastReserve = size_t{512} << 20;  // a context with its code, stacks and heaps
+constexpr size_t kLeastReserve = size_t{512} << 20;  // for a context with its code, stacks and heaps
 constexpr size_t kReserveShare = 32;
 
-// All but a reserve for the driver and the display; where the memory is the host's own, three quarters.
+// All memory except a reserve for the driver and the display. If the memory is the host's, three quarters of it.
 size_t recommended(size_t total, bool unified) {
   if (unified) return total / 4 * 3;
   return std::max(total / 2, total - std::min(total, std::max(kLeastReserve, total / kReserveShare)));

@@ -38,7 +38,7 @@ class CudaDriver final : public Driver {
     try {
       return Nvrtc::load(api_.version).version();
     } catch (const NotAvailable&) {
-      return 0;  // compile() says what is missing
+      return 0;  // compile() reports what is missing
     }
   }
 

@@ -12,13 +12,13 @@ namespace kymo::device::cuda {
 namespace {
 
 constexpr int64_t kBaseEveryNs = 100'000'000;
-constexpr double kNearNs = 130e6;    // measured from a base this near, a float's step is 8 ns
+constexpr double kNearNs = 130e6;    // up to this distance from a base, the step of the float is 8 ns
 constexpr size_t kMaxBases = 2048;   // three minutes of use: later times are less exact
-constexpr double kFirstTicks = 1e9;  // so that an event just before the first base has a time too
+constexpr double kFirstTicks = 1e9;  // so that an event just before the first base also has a time
 constexpr int kReadings = 24;
 constexpr double kTimerStepNs = 32;
 constexpr int64_t kPatienceNs = 300'000;
-constexpr uint64_t kDriftOneIn = 20'000;  // 50 ppm: more than two quartz clocks differ by
+constexpr uint64_t kDriftOneIn = 20'000;  // 50 ppm: more than the drift between two quartz clocks
 
 int64_t host_ns() { return static_cast<int64_t>(base::monotonic_ns()); }
 
@@ -65,12 +65,12 @@ void EventClock::adopt_pending() {
   const CUresult result = context_.api.event_query(pending_);
   if (result == CUDA_ERROR_NOT_READY) return;
   check(context_.api, result, "cuEventQuery");
-  // Whole nanoseconds: the rest comes from the resolution of the float, is noise, and would add up.
+  // Whole nanoseconds: the fraction is noise from the resolution of the float, and the noise would add up.
   bases_.push_back({pending_, bases_.back().ticks + std::round(elapsed(bases_.back().event, pending_))});
   pending_ = nullptr;
 }
 
-// A new event, or that of the oldest base if there are enough.
+// A new event, or the event of the oldest base if there are enough bases.
 CUevent EventClock::unused_event() {
   CUevent event = nullptr;
   if (bases_.size() < kMaxBases) {
@@ -112,11 +112,11 @@ uint64_t EventClock::ticks_of(CUevent event) {
   return static_cast<uint64_t>(std::llround(std::max(0.0, ticks_from_nearest(event))));
 }
 
-// Records the probe and waits for it a little. False: the stream is held up.
+// Records the probe and waits for it a short time. False: the stream is delayed.
 bool EventClock::probe(int64_t& before, int64_t& after) {
   const Api& api = context_.api;
   before = host_ns();
-  const bool stale = probe_outstanding_;  // of an earlier reading that was given up
+  const bool stale = probe_outstanding_;  // from an earlier reading that was abandoned
   if (!stale) check(api, api.event_record(probe_, stream_), "cuEventRecord");
   probe_outstanding_ = true;
   CUresult result;
@@ -143,8 +143,8 @@ base::ClockPair EventClock::carried_on() const {
 base::ClockPair EventClock::read() {
   const std::lock_guard lock(mutex_);
   const int64_t origin = host_ns();  // small numbers keep doubles exact
-  // Each reading says: the host's clock is ahead of the device's by at least `low` and at most `high`. All are true at
-  // once, since the clocks do not drift in this time.
+  // Each reading shows that the host's clock is ahead of the device's by at least `low` and at most `high`. All bounds
+  // hold together, because the clocks do not drift in this short time.
   double low = -std::numeric_limits<double>::infinity(), high = -low, ticks = 0;
   for (int i = 0; i < kReadings; ++i) {
     int64_t before = 0, after = 0;
@@ -156,7 +156,7 @@ base::ClockPair EventClock::read() {
     ticks = ticks_from_nearest(probe_);
     low = std::max(low, static_cast<double>(before - origin) - ticks);
     high = std::min(high, static_cast<double>(after - origin) - ticks);
-    if (std::abs(ticks - bases_.back().ticks) > kNearNs) {  // after a pause: the rest is measured from here
+    if (std::abs(ticks - bases_.back().ticks) > kNearNs) {  // after a pause: the next readings are measured from here
       bases_.push_back({probe_, ticks});
       placed_ns_ = coarse_clock_();
       probe_ = unused_event();

@@ -40,7 +40,7 @@ TEST_F(EventClockTest, TenMinutesOfUseStayWithinFiftyNanoseconds) {
   EXPECT_LT(worst, 50) << "a float of ten minutes in milliseconds has steps of 62 us";
 }
 
-TEST_F(EventClockTest, WhatIsRedeemedLateIsMeasuredFromItsOwnTime) {
+TEST_F(EventClockTest, EventRedeemedLateIsMeasuredFromTheBaseNearIt) {
   EventClock clock(context_, simulated_coarse_ns);
   const CUevent early = record();
   fake_.timer_ns += 3200;
@@ -53,7 +53,7 @@ TEST_F(EventClockTest, WhatIsRedeemedLateIsMeasuredFromItsOwnTime) {
   EXPECT_EQ(clock.ticks_of(later) - clock.ticks_of(early), 3200u);
 }
 
-TEST_F(EventClockTest, AnIdleHourIsOffByNoMoreThanAFloatsHalfStep) {
+TEST_F(EventClockTest, ErrorOfAnIdleHourIsAtMostHalfAFloatStep) {
   EventClock clock(context_, simulated_coarse_ns);
   const uint64_t before = clock.ticks_of(record());
   fake_.timer_ns += 3'600'000'000'000;
@@ -65,7 +65,7 @@ TEST_F(EventClockTest, AnIdleHourIsOffByNoMoreThanAFloatsHalfStep) {
   EXPECT_EQ(clock.ticks_of(record()) - after, 320u) << "afterwards it is exact again";
 }
 
-TEST_F(EventClockTest, BasesDoNotPileUp) {
+TEST_F(EventClockTest, NumberOfBasesIsLimited) {
   EventClock clock(context_, simulated_coarse_ns);
   for (int i = 0; i < 10'000; ++i) {
     fake_.timer_ns += 100'000'000;
@@ -74,8 +74,8 @@ TEST_F(EventClockTest, BasesDoNotPileUp) {
   EXPECT_LT(fake_.events.size(), 2100u);
 }
 
-TEST_F(EventClockTest, AReadingLiesWithinItsError) {
-  // The device's timer runs with the host's clock, from another origin.
+TEST_F(EventClockTest, ReadingIsWithinItsError) {
+  // The device's timer runs at the speed of the host's clock, with another origin.
   static constexpr uint64_t kOrigin = 777'000'000'000;
   const auto host = [] {
     timespec time;
@@ -96,7 +96,7 @@ TEST_F(EventClockTest, AReadingLiesWithinItsError) {
   EXPECT_LE(std::abs(static_cast<int64_t>(converted - event_host)), static_cast<int64_t>(reading.error_ns) + 64);
 }
 
-TEST_F(EventClockTest, AReadingDoesNotWaitForAStreamThatIsHeldUpButSaysItsError) {
+TEST_F(EventClockTest, ReadingDoesNotWaitForADelayedStreamAndReportsItsError) {
   EventClock clock(context_);
   const base::ClockPair good = clock.read();
   fake_.busy = true;

@@ -1,4 +1,4 @@
-// For tests: an Api whose functions note what they were asked, with a timer that the test moves.
+// For tests: an Api whose functions record their calls, with a timer that the test advances.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ struct FakeDriver {
   struct LaunchCall {
     std::array<unsigned, 3> grid, group;
     unsigned shared_bytes = 0;
-    std::vector<void*> parameters;  // as many as `parameter_count` says
+    std::vector<void*> parameters;  // `parameter_count` of them
   };
 
   uint64_t timer_ns = 1'000'000'000'000;  // of the device, in steps of 32
-  bool busy = false;                      // events do not happen
-  bool memory_is_real = false;            // device memory is the host's, and copies copy
+  bool busy = false;                      // recorded events stay pending
+  bool memory_is_real = false;            // device memory is host memory, and copies really copy
   CUresult failure = CUDA_SUCCESS;        // what every call on the context returns
   CUresult module_result = CUDA_SUCCESS;
   CUcontext current = nullptr;

@@ -1,5 +1,5 @@
-// What is said where the driver or the compiler is missing, is something else, or refuses; and, where NVRTC is there,
-// that what it makes is understood. None of it needs a device.
+// The errors if the driver or the compiler is missing, is another file, or does not start. If NVRTC is installed, also
+// that Kymo understands its output. These tests need no device.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -47,19 +47,19 @@ TEST(CudaLoadTest, AMissingDriverNamesThePackage) {
   expect_in(message, "nvidia-driver");
 }
 
-TEST(CudaLoadTest, AFileThatIsNoLibraryIsNamed) {
+TEST(CudaLoadTest, FileThatIsNotALibraryIsNamed) {
   const Variable variable("KYMO_CUDA_LIBRARY", "/etc/passwd");
   expect_in(not_available([] { load_cuda(); }), "/etc/passwd");
 }
 
-TEST(CudaLoadTest, ALibraryWithoutTheSymbolsNamesTheFirst) {
+TEST(CudaLoadTest, LibraryWithoutTheSymbolsNamesTheFirstMissingOne) {
   const Variable variable("KYMO_CUDA_LIBRARY", "libm.so.6");
   const std::string message = not_available([] { load_cuda(); });
   expect_in(message, "libm.so.6");
   expect_in(message, "cuInit");
 }
 
-TEST(CudaLoadTest, ADriverThatRefusesSaysWhy) {
+TEST(CudaLoadTest, DriverThatDoesNotStartReportsTheReason) {
   constexpr const char* kStub = "/usr/local/cuda/lib64/stubs/libcuda.so";
   if (access(kStub, R_OK) != 0) GTEST_SKIP() << "no stub of a driver here";
   const Variable variable("KYMO_CUDA_LIBRARY", kStub);
@@ -93,7 +93,7 @@ class NvrtcTest : public ::testing::Test {
   const Nvrtc* nvrtc_ = nullptr;
 };
 
-TEST_F(NvrtcTest, ItsKernelsAreUnderstood) {
+TEST_F(NvrtcTest, KernelsCompiledByNvrtcAreReflected) {
   const auto kernels = kernels_of(
       "struct Pair { int a; double b; };\n"
       "extern \"C\" __global__ void first(const float* x, float a, unsigned n, unsigned long k, float4 v, Pair p) {\n"
@@ -114,18 +114,18 @@ TEST_F(NvrtcTest, ItsKernelsAreUnderstood) {
   EXPECT_EQ(kernels[1].parameters[1].type, DType::I16);
 }
 
-TEST_F(NvrtcTest, MultiplicationsAndAdditionsAreNotContractedUnlessAsked) {
+TEST_F(NvrtcTest, MultiplyAddIsNotContractedUnlessRequested) {
   const std::string source = "extern \"C\" __global__ void f(float* x, float a, float b) { x[0] = x[0] * a + b; }";
   EXPECT_EQ(nvrtc_->compile(source, "a", 90, {}).find("fma"), std::string::npos);
   const std::vector<std::string> options{"--fmad=true"};
   EXPECT_NE(nvrtc_->compile(source, "a", 90, options).find("fma"), std::string::npos);
 }
 
-TEST_F(NvrtcTest, ADeviceNewerThanTheCompilerGetsTheNewestItKnows) {
+TEST_F(NvrtcTest, DeviceNewerThanTheCompilerGetsTheNewestSupportedArchitecture) {
   EXPECT_FALSE(nvrtc_->compile("extern \"C\" __global__ void f() {}", "a", 999, {}).empty());
 }
 
-TEST_F(NvrtcTest, ErrorsHaveTheirPlace) {
+TEST_F(NvrtcTest, ErrorsHaveTheirPosition) {
   try {
     nvrtc_->compile("extern \"C\" __global__ void f(int* x) {\n  x[0] = y;\n}\n", "shader.cu", 90, {});
     FAIL() << "it compiled";

@@ -10,7 +10,8 @@ CudaMarker::CudaMarker(const Context& context, EventClock& clock, bool timing)
 }
 
 CudaMarker::~CudaMarker() {
-  while_current(context_, [this] { context_.api.event_destroy(event_); });  // one still to happen goes when it has
+  // The driver destroys a pending event when it has happened.
+  while_current(context_, [this] { context_.api.event_destroy(event_); });
 }
 
 bool CudaMarker::reached() {

@@ -37,7 +37,8 @@ std::vector<std::string> candidates() {
   return names;
 }
 
-// Where cuda_fp16.h and its like may be: of the toolkit, beside the library, in the package of Python's, of Debian's.
+// The folders that may contain cuda_fp16.h and similar headers: of the toolkit, next to the library, of Python's
+// package, of Debian's package.
 std::vector<std::string> find_includes(const void* function) {
   std::vector<std::string> folders;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
@@ -103,7 +104,7 @@ const Nvrtc& Nvrtc::open(const std::string& name) {
 
 const Nvrtc& Nvrtc::load(int driver_version) {
   static std::mutex mutex;
-  // By choice; never unloaded nor destroyed, since it may be used while the process exits.
+  // By the setting that selected it. Never unloaded or destroyed, because it may be used while the process exits.
   static auto& all_loaded = *new std::map<std::string, const Nvrtc*>;
   const std::lock_guard lock(mutex);
   const Nvrtc*& loaded = all_loaded[environment("KYMO_NVRTC_LIBRARY")];

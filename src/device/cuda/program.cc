@@ -23,7 +23,7 @@ int device_attribute(const Context& context, CUdevice_attribute which) {
   return value;
 }
 
-// Those of its parameters that are group memory.
+// The parameters that are group memory.
 std::vector<uint32_t> locals_of(const KernelInfo& kernel) {
   std::vector<uint32_t> locals;
   for (uint32_t i = 0; i < kernel.parameters.size(); ++i)

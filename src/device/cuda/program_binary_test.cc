@@ -5,7 +5,7 @@
 namespace kymo::device::cuda {
 namespace {
 
-TEST(ProgramBinaryTest, WhatIsPackedIsUnpacked) {
+TEST(ProgramBinaryTest, PackedBinaryIsUnpacked) {
   const std::vector<std::string> names{"saxpy", "", "_Z4overPf"};
   const std::vector<std::byte> cubin(1000, std::byte{7});
   const std::vector<std::byte> bytes = pack_binary(names, true, cubin);
@@ -16,7 +16,7 @@ TEST(ProgramBinaryTest, WhatIsPackedIsUnpacked) {
   EXPECT_TRUE(std::equal(cubin.begin(), cubin.end(), unpacked->cubin.begin(), unpacked->cubin.end()));
 }
 
-TEST(ProgramBinaryTest, WhatIsCutShortOrAnotherKindIsRefused) {
+TEST(ProgramBinaryTest, TruncatedOrOtherBytesAreRejected) {
   const std::vector<std::string> names{"saxpy", "scale"};
   std::vector<std::byte> bytes = pack_binary(names, false, std::vector<std::byte>(16));
   for (size_t length = 0; length < bytes.size(); ++length)

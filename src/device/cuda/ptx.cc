@@ -145,7 +145,7 @@ class Reader {
     program_.stamps = can_stamp(version_[0], version_[1], architecture);
   }
 
-  // .entry NAME ( parameters ) directives { body }, or ; instead of the body where it is only announced.
+  // .entry NAME ( parameters ) directives { body }. A declaration has ; instead of the body.
   void read_entry() {
     PtxEntry entry;
     const std::string_view name = next("a kernel's name");
@@ -187,7 +187,7 @@ class Reader {
     }
   }
 
-  // Is the last word one by which threads leave, and not a label of that name?
+  // True if the last word is an instruction with which threads exit, and not a label of that name.
   bool leaves_kernel() const {
     const std::string_view word = tokens_[at_ - 1].text, before = tokens_[at_ - 2].text;
     return (word == "ret" || word == "ret.uni" || word == "exit") && peek() == ";" && !before.starts_with("bra");
@@ -225,7 +225,7 @@ class Reader {
     }
   }
 
-  // In a scope of its own, and on the line of the brace before it.
+  // In its own scope, and on the line of the brace before it.
   void append_prologue(std::string_view name) {
     std::string text = " { .reg .pred %kymo_p<3>; .reg .b32 %kymo_r<3>;";
     const auto load = [&](int to, size_t index) {
@@ -293,7 +293,7 @@ class Reader {
   std::string_view text_;
   std::vector<PtxToken> tokens_;
   size_t at_ = 0;      // the next token
-  size_t copied_ = 0;  // of the text, so far
+  size_t copied_ = 0;  // the part of the text that is copied so far
   PtxProgram program_;
   std::map<std::string_view, Function> functions_;
   std::set<std::string_view> dynamic_;
@@ -303,7 +303,7 @@ class Reader {
 }  // namespace
 
 bool looks_like_ptx(std::string_view text) {
-  // Only as far as the first words: a long C++ source is not split for this.
+  // Reads only the first words, so that a long C++ source is not split into tokens.
   size_t at = 0;
   while (at < text.size()) {
     const size_t line_end = std::min(text.find('\n', at), text.size());

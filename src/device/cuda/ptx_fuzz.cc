@@ -1,8 +1,8 @@
-// Reads whatever bytes as PTX, as CUDA C++ beside it and as a stored program: what users and files give the CUDA
-// backend.
+// Reads any bytes as PTX, as the CUDA C++ that belongs to it, and as a stored program. The CUDA backend gets all three
+// from users and files.
 //
-// The input is split at its first zero byte: PTX before, source behind. What was understood as PTX must have kept its
-// lines and got one edge a kernel.
+// The input is split at its first zero byte: PTX before it, source after it. If the PTX is accepted, the prepared text
+// must have the same number of lines, and one edge per kernel.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       std::abort();
     if (reflect(program, source).size() != program.entries.size()) std::abort();
   } catch (const Error&) {
-    // Malformed, and said so.
+    // Malformed input was refused.
   }
   compile_error(input, "fuzz");
   unpack_binary(std::as_bytes(std::span(data, size)));

@@ -26,7 +26,7 @@ std::string stamp_start(std::string_view name) {
       name, offsetof(Stamp, start));
 }
 
-// Of the threads that leave together the first one stamps: the one with no other below it.
+// Of the threads that exit together, the one with the lowest lane stamps.
 std::string stamp_end(std::string_view name, size_t number) {
   return base::format(
       " {{ .reg .pred %kymo_p; .reg .b32 %kymo_r<2>; .reg .b64 %kymo_d<2>;"

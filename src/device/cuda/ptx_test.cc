@@ -22,7 +22,7 @@ PtxEntry only_entry(const std::string& text) {
   return program.entries.at(0);
 }
 
-// Runs the few instructions of a prologue: true where the thread gets past it.
+// Runs the instructions of a prologue. True: the thread passes it.
 class Thread {
  public:
   Thread(const Edge& edge, std::array<uint32_t, 3> group, std::array<uint32_t, 3> index) {
@@ -73,7 +73,7 @@ class Thread {
   std::map<std::string, uint32_t> registers_;
 };
 
-TEST(PtxTest, ExactlyTheThreadsOfTheLaunchGetPastThePrologue) {
+TEST(PtxTest, ExactlyTheThreadsOfTheLaunchPassThePrologue) {
   const PtxProgram program = prepare_ptx(std::string(kHeader) + ".entry k() { ret; }");
   const std::vector<PtxToken> tokens = split_ptx(program.text);
   const auto brace = std::find_if(tokens.begin(), tokens.end(), [](const PtxToken& t) { return t.text == "{"; });
@@ -113,7 +113,7 @@ TEST(PtxTest, ExactlyTheThreadsOfTheLaunchGetPastThePrologue) {
   }
 }
 
-TEST(PtxTest, AnEdgeOfAGridBeyondFourBillionThreadsIsRight) {
+TEST(PtxTest, EdgeOfAGridAboveFourBillionThreadsIsCorrect) {
   const Edge edge = edge_of({(uint64_t{1} << 40) + 3, 1, 1}, {1024, 1, 1});
   EXPECT_EQ(edge.last[0], uint32_t{1} << 30);
   EXPECT_EQ(edge.threads[0], 3u);
@@ -147,7 +147,7 @@ TEST(PtxTest, LinesKeepTheirNumbers) {
   EXPECT_EQ(std::count(program.text.begin(), program.text.end(), '\n'), std::count(text.begin(), text.end(), '\n'));
 }
 
-TEST(PtxTest, AnAnnouncedKernelGetsTheSameParameterAndIsNoEntry) {
+TEST(PtxTest, DeclaredKernelGetsTheSameParameterAndIsNotAnEntry) {
   const PtxProgram program = prepare_ptx(
       std::string(kHeader) + ".entry f(.param .u32 a);\n.entry f(.param .u32 a) .pragma \"nounroll\"; { ret; }");
   ASSERT_EQ(program.entries.size(), 1u);
@@ -158,7 +158,7 @@ TEST(PtxTest, AnAnnouncedKernelGetsTheSameParameterAndIsNoEntry) {
   EXPECT_EQ(edges, 2u);
 }
 
-TEST(PtxTest, EveryWayOutOfAKernelIsStampedUnderItsCondition) {
+TEST(PtxTest, EveryExitOfAKernelIsStampedUnderItsCondition) {
   const auto prepared = [](const char* body) {
     const std::string text = prepare_ptx(base::format("{}.entry f() {{{}}}", kHeader, body)).text;
     return text.substr(text.find("$kymo_begun: }") + 14);
@@ -194,7 +194,7 @@ TEST(PtxTest, DynamicSharedMemoryIsFoundThroughCalls) {
   EXPECT_FALSE(program.entries[2].dynamic_shared);
 }
 
-TEST(PtxTest, WordsInCommentsAndStringsAreNoDirectives) {
+TEST(PtxTest, WordsInCommentsAndStringsAreNotDirectives) {
   const PtxProgram program = prepare_ptx(
       std::string(kHeader) + "// .entry no() {\n/* .entry no() { */\n.file 1 \"a.entry {\"\n.entry yes() { ret; }");
   ASSERT_EQ(program.entries.size(), 1u);
@@ -214,7 +214,7 @@ TEST(PtxTest, MalformedTextIsRefusedWithItsLine) {
   }
 }
 
-TEST(PtxTest, PtxIsToldFromCpp) {
+TEST(PtxTest, PtxIsDistinguishedFromCpp) {
   EXPECT_TRUE(looks_like_ptx("//\n// made by\n\n.version 8.0\n"));
   EXPECT_FALSE(looks_like_ptx("// .version\n__global__ void f() {}"));
   EXPECT_FALSE(looks_like_ptx(""));

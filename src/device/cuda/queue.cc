@@ -43,8 +43,8 @@ uint64_t warps_of(const Launch& launch) {
          groups(launch.threads.z, launch.group.z) * groups(launch.group.volume(), kWarp);
 }
 
-// The kernel's parameters as the driver takes them: the address of each. Parameters of group memory are offsets in its
-// dynamic part, one after the other.
+// The kernel's parameters in the driver's form: the address of each. Parameters of group memory are offsets in the
+// dynamic group memory, one after the other.
 class Parameters {
  public:
   Parameters(const CudaProgram::Kernel& kernel, const Launch& launch) {
@@ -55,7 +55,7 @@ class Parameters {
     for (uint32_t i = 0; i < kernel.parameters; ++i) {
       const Argument& argument = launch.arguments[i];
       const void* value = argument.data != nullptr ? argument.data : &argument.address;
-      places_[i] = const_cast<void*>(value);  // the driver reads it
+      places_[i] = const_cast<void*>(value);  // the driver only reads it
     }
     if (launch.arguments.size() > kernel.parameters) dynamic_bytes_ = launch.arguments[kernel.parameters].bytes;
     if (!kernel.locals.empty()) [[unlikely]]
@@ -121,12 +121,12 @@ void CudaQueue::launch(const Launch& launch, Ticket* ticket) {
 void CudaQueue::launch_all(const Launch& launch, Stamp stamp) {
   const CudaProgram::Kernel& kernel = static_cast<const CudaProgram*>(launch.program)->kernel(launch.kernel);
   Parameters parameters(kernel, launch);
-  // The lanes of a warp are numbered as if groups were whole.
+  // The device numbers the lanes of a warp as if all groups were whole.
   if (kernel.uses_simdgroups && !lacks_only_last(launch.threads, launch.group)) [[unlikely]] {
     const Pieces pieces = cut(launch.threads, launch.group, true);
     for (const Piece& piece : pieces.all()) {
       launch_piece(launch, piece, stamp, parameters.dynamic_bytes(), parameters.places());
-      stamp.start = 0;  // the first piece's
+      stamp.start = 0;  // only the first piece stamps the start
     }
   } else {
     launch_piece(launch, {{0, 0, 0}, launch.threads, launch.group}, stamp, parameters.dynamic_bytes(),
@@ -163,7 +163,7 @@ void CudaQueue::fill(Address to, const void* pattern, uint32_t pattern_bytes, si
   const Api& api = context_.api;
   uint32_t words[4] = {};
   std::memcpy(words, pattern, pattern_bytes);
-  // Zeros, most often: what repeats after four bytes is a pattern of four.
+  // A pattern that repeats after four bytes, usually zeros, is a pattern of four bytes.
   if ((pattern_bytes == 8 && words[0] == words[1]) ||
       (pattern_bytes == 16 && words[0] == words[1] && words[0] == words[2] && words[0] == words[3]))
     pattern_bytes = 4;

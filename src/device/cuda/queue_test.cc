@@ -54,7 +54,7 @@ class CudaQueueTest : public ::testing::Test {
   std::unique_ptr<CudaProgram> program_;
 };
 
-TEST_F(CudaQueueTest, ALaunchPassesAddressesValuesAndTheEdge) {
+TEST_F(CudaQueueTest, LaunchPassesAddressesValuesAndTheEdge) {
   make_program(2);
   const float value = 2.5f;
   std::vector<Argument> arguments(2);
@@ -85,7 +85,7 @@ TEST_F(CudaQueueTest, ALaunchPassesAddressesValuesAndTheEdge) {
   EXPECT_EQ(seen.edge.threads[0], 232u);
 }
 
-TEST_F(CudaQueueTest, GroupMemoryOfTheCallerIsNoParameter) {
+TEST_F(CudaQueueTest, GroupMemoryOfTheCallerIsNotAParameter) {
   make_program(1, true);
   std::vector<Argument> arguments(2);
   arguments[1].bytes = 100'000;
@@ -95,7 +95,7 @@ TEST_F(CudaQueueTest, GroupMemoryOfTheCallerIsNoParameter) {
   EXPECT_EQ(calls("function_set"), 1) << "beyond 48 KiB it must be asked for in advance";
 }
 
-TEST_F(CudaQueueTest, GroupMemoryOfATranslatedKernelIsGivenAsOffsets) {
+TEST_F(CudaQueueTest, GroupMemoryOfATranslatedKernelIsPassedAsOffsets) {
   KernelInfo kernel;
   kernel.is_translated = true;
   kernel.parameters.resize(3);
@@ -118,7 +118,7 @@ TEST_F(CudaQueueTest, GroupMemoryOfATranslatedKernelIsGivenAsOffsets) {
   EXPECT_EQ(calls("function_set"), 1);
 }
 
-TEST_F(CudaQueueTest, SimdgroupsAreLaunchedInPiecesWhereLanesWouldBeOutOfOrder) {
+TEST_F(CudaQueueTest, LaunchIsSplitIfLanesOfSimdgroupsWouldBeOutOfOrder) {
   KernelInfo kernel;
   kernel.is_translated = kernel.uses_simdgroups = kernel.takes_grid = true;
   make_program(kernel);
@@ -151,7 +151,7 @@ TEST_F(CudaQueueTest, SimdgroupsAreLaunchedInPiecesWhereLanesWouldBeOutOfOrder) 
   EXPECT_EQ(seen[3].grid.offset, (std::array<uint32_t, 3>{16, 8, 0}));
 }
 
-TEST_F(CudaQueueTest, AHundredParametersArePassedToo) {
+TEST_F(CudaQueueTest, AHundredParametersArePassed) {
   make_program(100);
   std::vector<Argument> arguments(100);
   for (size_t i = 0; i < arguments.size(); ++i) arguments[i].address = i;
@@ -160,7 +160,7 @@ TEST_F(CudaQueueTest, AHundredParametersArePassedToo) {
   EXPECT_EQ(fake_.launches[0].parameters[99], &arguments[99].address);
 }
 
-TEST_F(CudaQueueTest, AGridBeyondTheDeviceIsRefusedWithItsSize) {
+TEST_F(CudaQueueTest, TooLargeGridIsRefusedWithItsSize) {
   make_program(0);
   try {
     queue_.launch(launch({1, 70'000, 1}, {1, 1, 1}, {}), nullptr);
@@ -178,7 +178,7 @@ TEST_F(CudaQueueTest, WithoutATicketNoEventIsRecorded) {
   EXPECT_EQ(calls("event_record"), before);
 }
 
-TEST_F(CudaQueueTest, ATicketTellsTheTimeOnceItIsDoneAndItsEventsServeAgain) {
+TEST_F(CudaQueueTest, TicketHasATimeWhenDoneAndItsEventsAreReused) {
   make_program(0);
   Ticket ticket = 0;
   fake_.timer_ns += 320;
@@ -194,7 +194,7 @@ TEST_F(CudaQueueTest, ATicketTellsTheTimeOnceItIsDoneAndItsEventsServeAgain) {
   EXPECT_EQ(fake_.events.size(), events);
 }
 
-TEST_F(CudaQueueTest, AFaultIsNamedSaysTheWayOutAndLosesTickets) {
+TEST_F(CudaQueueTest, FaultIsReportedWithWhatToDoAndTicketsAreLost) {
   make_program(0);
   Ticket ticket = 0;
   queue_.launch(launch({1, 1, 1}, {1, 1, 1}, {}), &ticket);
@@ -213,7 +213,7 @@ TEST_F(CudaQueueTest, AFaultIsNamedSaysTheWayOutAndLosesTickets) {
   EXPECT_THROW(queue_.launch(launch({1, 1, 1}, {1, 1, 1}, {}), nullptr), DeviceError);
 }
 
-TEST_F(CudaQueueTest, APatternThatRepeatsAfterFourBytesIsAPatternOfFour) {
+TEST_F(CudaQueueTest, PatternThatRepeatsAfterFourBytesUsesThe32BitFill) {
   const uint64_t zeros[2] = {}, mixed[2] = {1, 2};
   queue_.fill(0x1000, zeros, 16, 64, nullptr);
   EXPECT_EQ(calls("fill_32"), 1);
@@ -228,7 +228,7 @@ TEST_F(CudaQueueTest, APatternThatRepeatsAfterFourBytesIsAPatternOfFour) {
   EXPECT_EQ(fake_.launches.size(), 2u);
 }
 
-TEST_F(CudaQueueTest, PageableCopiesAreWaitedForWhereTheDeviceReadsSuchMemory) {
+TEST_F(CudaQueueTest, PageableCopiesBlockIfTheDeviceAccessesPageableMemory) {
   int host = 0;
   queue_.upload(&host, 0x1000, sizeof host, nullptr);
   EXPECT_EQ(calls("stream_synchronize"), 0) << "the driver has its copy";
@@ -238,7 +238,7 @@ TEST_F(CudaQueueTest, PageableCopiesAreWaitedForWhereTheDeviceReadsSuchMemory) {
   EXPECT_EQ(calls("stream_synchronize"), 2);
 }
 
-TEST_F(CudaQueueTest, AnotherContextOfTheThreadIsCurrentAgainAfterwards) {
+TEST_F(CudaQueueTest, PreviousContextOfTheThreadIsRestored) {
   auto* other = reinterpret_cast<CUcontext>(0x2);
   fake_.current = other;
   queue_.synchronize();
@@ -248,7 +248,7 @@ TEST_F(CudaQueueTest, AnotherContextOfTheThreadIsCurrentAgainAfterwards) {
   EXPECT_EQ(fake_.current, context_.handle);
 }
 
-TEST_F(CudaQueueTest, AMarkerHasATimeOnlyWithTimingAndOnceRecorded) {
+TEST_F(CudaQueueTest, MarkerHasATimeOnlyWithTimingAndAfterItIsReached) {
   CudaMarker plain(context_, clock_, false), timed(context_, clock_, true);
   EXPECT_TRUE(plain.reached());
   EXPECT_FALSE(timed.time());
@@ -261,7 +261,7 @@ TEST_F(CudaQueueTest, AMarkerHasATimeOnlyWithTimingAndOnceRecorded) {
   EXPECT_FALSE(timed.time());
 }
 
-TEST_F(CudaQueueTest, CodeThatTheDriverRefusesOrThatLacksAKernelIsNotLoaded) {
+TEST_F(CudaQueueTest, CodeThatIsRejectedOrLacksAKernelIsNotLoaded) {
   const std::vector<std::byte> code(1);
   EXPECT_EQ(CudaProgram::load(context_, {"absent"}, false, code, {kernel_with(0, false)}, false), nullptr);
   EXPECT_EQ(CudaProgram::load(context_, {}, false, code, {kernel_with(0, false)}, false), nullptr);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint32_t kPointerBytes = 8;
 
-// NVRTC writes .u32 for int and for unsigned: without a declaration an integer is taken as signed, as C's int is. In
-// PTX written by hand the letter is meant.
+// NVRTC writes .u32 for int and for unsigned. So without a declaration an integer is treated as signed, like C's int.
+// In hand-written PTX the letter is correct.
 std::optional<DType> ptx_type(std::string_view type, bool by_hand) {
   const bool is_unsigned = by_hand && (type[0] == 'u' || type[0] == 'b');
   if (type == "f16") return DType::F16;
@@ -28,7 +28,7 @@ std::optional<DType> ptx_type(std::string_view type, bool by_hand) {
   return {};
 }
 
-// Of the PTX alone.
+// From the PTX alone.
 Parameter from_ptx(const PtxParameter& ptx, bool marks_pointers, bool by_hand) {
   Parameter parameter;
   parameter.bytes = ptx.bytes;
@@ -38,7 +38,7 @@ Parameter from_ptx(const PtxParameter& ptx, bool marks_pointers, bool by_hand) {
     parameter.kind = ParameterKind::Buffer;
     return parameter;
   }
-  // Where no pointer is marked, an address-sized integer may be one.
+  // If no pointer is marked, an integer with the size of an address may be a pointer.
   if (!marks_pointers && ptx.bytes == kPointerBytes && ptx.type != "f64") {
     parameter.kind = ParameterKind::Word;
     parameter.type = DType::U64;
@@ -75,7 +75,7 @@ const Signature* declaration_of(const SourceScan& scan, std::string_view name, s
   const Signature* found = nullptr;
   for (const Signature& kernel : scan.kernels) {
     if (kernel.name != name || kernel.parameters.size() != parameters) continue;
-    bool named = true;  // an explicit instantiation names nothing
+    bool named = true;  // an explicit instantiation has no names
     for (const DeclaredParameter& parameter : kernel.parameters) named &= !parameter.name.empty();
     if (!named && found != nullptr) continue;
     bool found_named = found != nullptr;

@@ -9,7 +9,7 @@ PtxProgram ptx(const std::string& entries) {
   return prepare_ptx(".version 8.0\n.target sm_90\n.address_size 64\n" + entries);
 }
 
-TEST(ReflectionTest, AnExternCKernelHasItsTypesAndNamesFromTheSource) {
+TEST(ReflectionTest, ExternCKernelGetsTypesAndNamesFromTheSource) {
   const auto kernels =
       reflect(ptx(".entry f(.param .u64 a, .param .u32 b, .param .u64 c, .param .align 2 .b8 d[2],"
                   " .param .align 16 .b8 e[16]) { ret; }"),
@@ -30,7 +30,7 @@ TEST(ReflectionTest, AnExternCKernelHasItsTypesAndNamesFromTheSource) {
   EXPECT_EQ(p[4].bytes, 16u);
 }
 
-TEST(ReflectionTest, WhereTheSourceDisagreesThePtxIsRight) {
+TEST(ReflectionTest, PtxHasPriorityIfTheSourceDisagrees) {
   const PtxProgram program = ptx(".entry f(.param .u64 a, .param .f32 b) { ret; }");
   const auto more = reflect(program, "__global__ void f(float* a, float b, float c) {}");
   EXPECT_EQ(more[0].parameters.size(), 2u);
@@ -43,21 +43,21 @@ TEST(ReflectionTest, WhereTheSourceDisagreesThePtxIsRight) {
   EXPECT_EQ(wider[0].parameters[0].name, "a");
 }
 
-TEST(ReflectionTest, MarkedPointersTellTheOthersApart) {
+TEST(ReflectionTest, ParametersWithoutAMarkAreNotPointersIfOthersAreMarked) {
   const auto marked = reflect(ptx(".entry f(.param .u64 .ptr .align 1 a, .param .u64 b) { ret; }"), "");
   EXPECT_EQ(marked[0].parameters[0].kind, ParameterKind::Buffer);
   EXPECT_EQ(marked[0].parameters[1].kind, ParameterKind::Value);
   EXPECT_EQ(marked[0].parameters[1].type, DType::U64);
 }
 
-TEST(ReflectionTest, IntegersOfUnknownDeclarationAreSignedAndThoseOfHandwrittenPtxAsWritten) {
+TEST(ReflectionTest, UndeclaredIntegersAreSignedAndHandwrittenPtxIsTakenAsWritten) {
   const PtxProgram program = ptx(".entry f(.param .u32 a, .param .s16 b) { ret; }");
   EXPECT_EQ(reflect(program, "MACRO(f)")[0].parameters[0].type, DType::I32);
   EXPECT_EQ(reflect(program, "")[0].parameters[0].type, DType::U32);
   EXPECT_EQ(reflect(program, "")[0].parameters[1].type, DType::I16);
 }
 
-TEST(ReflectionTest, MangledKernelsHavePlainNamesAndOverloadsTheirTypes) {
+TEST(ReflectionTest, MangledKernelsHavePlainNamesAndOverloadsShowTheirTypes) {
   const auto kernels = reflect(ptx(".entry _Z4overPf(.param .u64 a) { ret; } .entry _Z4overPi(.param .u64 a) { ret; }"
                                    ".entry _ZN4math5scaleIdEEvPT_S1_(.param .u64 a, .param .f64 b) { ret; }"),
                                "namespace math { template <class T> __global__ void scale(T* data, T by) {} }\n"
@@ -71,7 +71,7 @@ TEST(ReflectionTest, MangledKernelsHavePlainNamesAndOverloadsTheirTypes) {
   EXPECT_EQ(kernels[2].parameters[1].type, DType::F64);
 }
 
-TEST(ReflectionTest, AnEnumerationOfEightBytesIsNoPointer) {
+TEST(ReflectionTest, EnumerationOfEightBytesIsNotAPointer) {
   const auto kernels = reflect(ptx(".entry _Z1f4Mode(.param .u64 a) { ret; }"), "");
   EXPECT_EQ(kernels[0].parameters[0].kind, ParameterKind::Value);
 }

@@ -92,7 +92,7 @@ std::vector<DeclaredParameter> declared_list(const Tokens& tokens, size_t begin,
   return parameters;
 }
 
-// Behind `__global__`: attributes, `void`, more attributes, NAME, perhaps <arguments>, ( parameters ).
+// After `__global__`: attributes, `void`, more attributes, NAME, perhaps <arguments>, ( parameters ).
 std::optional<Signature> kernel_at(const Tokens& tokens, size_t at) {
   constexpr size_t kFarEnough = 64;
   const size_t limit = std::min(tokens.size(), at + kFarEnough);
@@ -145,7 +145,7 @@ std::optional<Signature> demangle_signature(const std::string& mangled) {
     if (text[open] == '(') --depth;
   } while (depth > 0 && open-- > 0);
   if (depth > 0) return {};
-  // A template's instantiation begins with what it returns.
+  // The name of a template instantiation begins with its return type.
   const std::string_view head = text.substr(0, open);
   size_t begin = 0;
   for (size_t i = 0, nested = 0; i < head.size(); ++i) {

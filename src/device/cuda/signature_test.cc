@@ -63,7 +63,7 @@ TEST(TypeNamesTest, AliasesAreFollowedAndCyclesEnd) {
   EXPECT_FALSE(type_named("a", aliases).element);
 }
 
-TEST(SignatureTest, MangledNamesHoldTheTypes) {
+TEST(SignatureTest, MangledNamesContainTheTypes) {
   const auto plain = demangle_signature("_ZN2ns5innerEPfj1S4Mode");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->name, "ns::inner");
@@ -82,7 +82,7 @@ TEST(SignatureTest, MangledNamesHoldTheTypes) {
   EXPECT_FALSE(demangle_signature("_Znonsense"));
 }
 
-TEST(SignatureTest, TheUnqualifiedNameHasNoNamespacesNorArguments) {
+TEST(SignatureTest, UnqualifiedNameHasNoNamespacesOrArguments) {
   EXPECT_EQ(unqualified("math::scale<std::pair<a, b>, 4>"), "scale");
   EXPECT_EQ(unqualified("(anonymous namespace)::f"), "f");
   EXPECT_EQ(unqualified("saxpy"), "saxpy");
@@ -123,7 +123,7 @@ __global__ MACRO_THAT_IS_NOT_KNOWN;
   EXPECT_TRUE(type_named("input", scan.aliases).pointer);
 }
 
-TEST(SignatureTest, UnfinishedSourceIsNoHarm) {
+TEST(SignatureTest, IncompleteSourceIsHandled) {
   for (const char* text :
        {"__global__", "__global__ void", "__global__ void f(", "__global__ void f<", "/*", "\"", "R\"(", "#define",
         "#define A", "using", "typedef", "__global__ void f(int a[", "R\"abc", "'", "\\"})

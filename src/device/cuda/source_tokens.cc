@@ -14,14 +14,14 @@ size_t found_or_end(size_t found, size_t beyond, size_t end) {
   return found == std::string_view::npos ? end : found + beyond;
 }
 
-// Behind a literal that begins with `quote` at `at`.
+// The position after the literal that begins at `at`.
 size_t skip_literal(std::string_view text, size_t at) {
   const char quote = text[at++];
   while (at < text.size() && text[at] != quote && text[at] != '\n') at += text[at] == '\\' ? 2 : 1;
   return std::min(at + 1, text.size());
 }
 
-// Behind R"tag( … )tag", where `at` is the quote.
+// The position after R"tag( … )tag"; `at` is the position of the quote.
 size_t skip_raw_literal(std::string_view text, size_t at) {
   const size_t open = text.find('(', at);
   if (open == std::string_view::npos || open - at > 17) return skip_literal(text, at);

@@ -112,7 +112,7 @@ void Stamps::fence() {
   reading_ = Reading::Fenced;
 }
 
-// From place `begin` to `end` of a ring, in the two parts where it goes round.
+// Copies the places `begin` to `end` of a ring, in two parts if the range wraps.
 void Stamps::copy_part(void* to, CUdeviceptr from, size_t size, uint64_t places, uint64_t begin, uint64_t end) {
   while (begin < end) {
     const uint64_t first = begin % places, count = std::min(end - begin, places - first);

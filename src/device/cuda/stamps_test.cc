@@ -15,7 +15,7 @@ class StampsTest : public ::testing::Test {
  protected:
   StampsTest() { fake_.memory_is_real = true; }
 
-  // What a kernel would do: its first group stores the start, a warp on multiprocessor `unit` raises the end.
+  // Does what a kernel does: its first group stores the start, a warp on multiprocessor `unit` raises the end.
   static void stamp_begin(const Stamp& stamp, uint64_t time) { *reinterpret_cast<uint64_t*>(stamp.start) = time; }
   static void stamp_finish(const Stamp& stamp, uint64_t time, uint32_t unit = 0) {
     auto* word = reinterpret_cast<uint64_t*>(stamp.ends + uint64_t{unit & stamp.mask} * kStampLine);
@@ -59,7 +59,7 @@ TEST_F(StampsTest, ManyLaunchesAreReadByOneEventAndOneCopy) {
   EXPECT_EQ(calls("copy_to_host") - copies, 1);
 }
 
-TEST_F(StampsTest, WhatHasNotRunIsPending) {
+TEST_F(StampsTest, LaunchThatHasNotRunIsPending) {
   run(1, 10'000, 10'050);
   fake_.busy = true;
   Timing timing;
@@ -68,7 +68,7 @@ TEST_F(StampsTest, WhatHasNotRunIsPending) {
   EXPECT_EQ(settle(timing), Redeemed::Done);
 }
 
-TEST_F(StampsTest, WhenTheStreamIsIdleEverythingIsReadAtOnce) {
+TEST_F(StampsTest, EverythingIsReadAtOnceIfTheStreamIsIdle) {
   run(1, 10'000, 10'050);
   Timing timing;
   fake_.busy = true;
@@ -83,7 +83,7 @@ TEST_F(StampsTest, WhenTheStreamIsIdleEverythingIsReadAtOnce) {
   EXPECT_EQ(timing.start, 29'000u);
 }
 
-TEST_F(StampsTest, OfManyWordsTheLatestCounts) {
+TEST_F(StampsTest, EndIsTheLatestOfManyWords) {
   const auto stamp = stamps_.take(5'000);
   ASSERT_TRUE(stamp);
   EXPECT_EQ(stamp->mask, 7u);
@@ -98,12 +98,12 @@ TEST_F(StampsTest, OfManyWordsTheLatestCounts) {
   EXPECT_EQ(timing.end, 29'100u);
 }
 
-TEST_F(StampsTest, TheEndOfALaunchOfVeryManyWarpsIsAnEvents) {
+TEST_F(StampsTest, EndOfALaunchOfVeryManyWarpsComesFromAnEvent) {
   const auto stamp = stamps_.take(1'000'000);
   ASSERT_TRUE(stamp);
   EXPECT_EQ(stamp->ends, 0u);
   const uint64_t base = fake_.timer_ns;
-  stamp_begin(*stamp, 1'000'000'000 + kOffset);  // the clock began with that many ticks
+  stamp_begin(*stamp, 1'000'000'000 + kOffset);  // the clock starts with that many ticks
   fake_.timer_ns = base + 64'000;
   stamps_.launched(1'000'000);
   Timing timing;
@@ -111,7 +111,7 @@ TEST_F(StampsTest, TheEndOfALaunchOfVeryManyWarpsIsAnEvents) {
   EXPECT_EQ(timing.end - timing.start, 64'000u);
 }
 
-TEST_F(StampsTest, AKernelThatDoesNotTellIsLostAndTheNextIsNot) {
+TEST_F(StampsTest, KernelWithoutAnEndStampIsLostAndTheNextIsNot) {
   run(1, 10'000, 10'050);
   Timing timing;
   ASSERT_EQ(settle(timing), Redeemed::Done);
@@ -123,7 +123,7 @@ TEST_F(StampsTest, AKernelThatDoesNotTellIsLostAndTheNextIsNot) {
   EXPECT_EQ(settle(timing), Redeemed::Done);
 }
 
-TEST_F(StampsTest, WhereAllPlacesAreTakenOthersMustTime) {
+TEST_F(StampsTest, NoStampIsGivenIfAllPlacesAreInUse) {
   for (uint64_t i = 0; i < 65'536; ++i) run(1, 10'000 + i, 10'000 + i);
   EXPECT_FALSE(stamps_.take(1));
   Timing timing;
@@ -131,14 +131,14 @@ TEST_F(StampsTest, WhereAllPlacesAreTakenOthersMustTime) {
     ASSERT_EQ(settle(timing), Redeemed::Done);
     ASSERT_EQ(timing.start, 9'000 + i);
   }
-  for (uint64_t i = 0; i < 10; ++i) run(1, 90'000 + i, 90'000 + i);  // round the ring
+  for (uint64_t i = 0; i < 10; ++i) run(1, 90'000 + i, 90'000 + i);  // the ring wraps
   for (uint64_t i = 0; i < 10; ++i) {
     ASSERT_EQ(settle(timing), Redeemed::Done);
     ASSERT_EQ(timing.start, 89'000 + i);
   }
 }
 
-TEST_F(StampsTest, AFailedDeviceLosesWhatWasUnderWay) {
+TEST_F(StampsTest, FailedDeviceLosesPendingLaunches) {
   run(1, 10'000, 10'050);
   run(5'000, 20'000, 20'050);
   fake_.busy = true;

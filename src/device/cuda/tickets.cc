@@ -54,7 +54,7 @@ Redeemed Tickets::redeem(Ticket ticket, Timing& timing) {
   if (result == CUDA_ERROR_NOT_READY) return Redeemed::Pending;
   unused_.push_back(static_cast<uint32_t>(ticket));
   if (result != CUDA_SUCCESS) return Redeemed::Lost;
-  clock_.tend();  // an operation that took long ends far from the bases that were placed when it began
+  clock_.tend();  // a long operation ends far from the bases that were recorded when it began
   timing = {clock_.ticks_of(pair.start), clock_.ticks_of(pair.end)};
   put_in_order(timing);
   return Redeemed::Done;

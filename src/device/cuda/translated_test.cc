@@ -1,4 +1,4 @@
-// What Metal becomes for CUDA, as far as that can be seen without a device: the real compiler, and its PTX.
+// Metal translated to CUDA, tested without a device: with the real compiler and its PTX.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ kernel void grouped(device float* out, threadgroup float* first, constant Settin
 kernel void summed(device float* out, uint i [[thread_position_in_grid]]) { out[i] = simd_sum(out[i]); }
 )";
 
-TEST(CudaTranslatedTest, KernelsHaveTheParametersThatTheTranslatorSays) {
+TEST(CudaTranslatedTest, KernelsHaveTheParametersOfTheTranslator) {
   DeviceInfo device;
   device.languages = {Language::Metal, Language::CudaCpp};
   const MetalTranslation translation = translate_metal(kMetalSource, {}, device);
@@ -55,7 +55,7 @@ TEST(CudaTranslatedTest, KernelsHaveTheParametersThatTheTranslatorSays) {
   EXPECT_EQ(grouped.parameters.back().bytes, sizeof(Grid));
 }
 
-TEST(CudaTranslatedTest, AKernelThatIsNotThereIsAFaultOfTheTranslation) {
+TEST(CudaTranslatedTest, MissingKernelIsATranslationFault) {
   PtxProgram program;
   program.entries.push_back({"f", {PtxParameter{}}, {}, false});
   KernelInfo kernel;

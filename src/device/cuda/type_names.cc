@@ -9,7 +9,7 @@
 namespace kymo::device::cuda {
 namespace {
 
-constexpr int kAliasDepth = 8;  // further is a cycle
+constexpr int kAliasDepth = 8;  // more levels are a cycle
 
 struct Name {
   std::string_view text;
@@ -55,7 +55,7 @@ constexpr std::array kNames = {
     Name{"__int64", DType::I64},
 };
 
-// The vectors: one of these and a digit from 1 to 4.
+// The vectors: one of these names and a digit from 1 to 4.
 constexpr std::array kVectors = {
     Name{"char", DType::I8},      Name{"uchar", DType::U8},      Name{"short", DType::I16}, Name{"ushort", DType::U16},
     Name{"int", DType::I32},      Name{"uint", DType::U32},      Name{"long", DType::I64},  Name{"ulong", DType::U64},
@@ -75,7 +75,7 @@ std::optional<NamedType> single_name(std::string_view name) {
   return {};
 }
 
-// `unsigned long long int` and its like, in any order.
+// `unsigned long long int` and similar types, with the words in any order.
 std::optional<DType> builtin_integer(const std::vector<std::string_view>& words) {
   bool is_unsigned = false, is_char = false, is_short = false;
   int longs = 0;
@@ -111,20 +111,20 @@ NamedType resolve(std::string_view text, const Aliases& aliases, int depth) {
       if (!is_qualifier(word)) words.push_back(word);
       at = end;
     } else if (text.substr(at, 2) == "::") {
-      // Of the namespaces only those of the standard libraries name a type of the table.
+      // Only the namespaces of the standard libraries contain types of the table.
       if (!words.empty() && words.back() != "std" && words.back() != "cuda") strange = true;
       if (!words.empty()) words.pop_back();
       at += 2;
     } else {
       if (text[at] == '*' || text[at] == '[') ++stars;  // an array as a parameter is a pointer
-      // A template's arguments, a function's parameters, a reference: no type of the table.
+      // Template arguments, function parameters and references: the table has no such type.
       if (text[at] == '<' || text[at] == '(' || text[at] == '&') strange = true;
       if (text[at] == '[') break;
       ++at;
     }
   }
   NamedType type;
-  type.pointer = stars > 0 && text.find('(') == std::string_view::npos;  // void (*)(int) is no buffer
+  type.pointer = stars > 0 && text.find('(') == std::string_view::npos;  // void (*)(int) is not a buffer
   if (strange || words.empty() || stars > 1) return type;
   NamedType named;
   if (words.size() == 1) {

@@ -1,4 +1,4 @@
-// Compiled instead of everything else here where the OpenCL headers are missing.
+// Compiled instead of the rest of this folder if the OpenCL headers are missing.
 #include "device/backend.h"
 #include "kymo/error.h"
 

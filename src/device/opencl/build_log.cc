@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kMarks[] = {"fatal error: ", "error: "};
 
-// What compilers call a source that came as text: PoCL's and other drivers' temporary files.
+// The names that compilers give to source text: temporary files of PoCL and of other drivers.
 constexpr std::string_view kTemporaryNames[] = {"/tempfile", "/tmp/", "<kernel>", "<source>", "<program source>"};
 
 struct Place {

@@ -10,9 +10,9 @@ namespace {
 constexpr int kDecidingSamples = 6;
 constexpr int kReadings = 8;
 constexpr size_t kScratchBytes = 64;
-constexpr uint64_t kTimerGrain = 2000;  // ns: how far a command's time may lie outside two answers of the same timer
+constexpr uint64_t kTimerGrain = 2000;  // ns: how far a command's time may be outside two readings of the same timer
 
-// A moment of the device that fell between two of the host's.
+// A moment of the device between two moments of the host.
 base::ClockPair reading_between(uint64_t ticks, uint64_t before, uint64_t after) {
   base::ClockPair reading;
   reading.ticks = ticks;
@@ -25,7 +25,7 @@ void keep_better(base::ClockPair& best, const base::ClockPair& other) {
   if (best.error_ns == 0 || other.error_ns < best.error_ns) best = other;
 }
 
-// The wall clock at the moment of a reading, by where both clocks are now.
+// Adds the wall clock at the moment of a reading, from the current offset between the two host clocks.
 void add_wall_clock(base::ClockPair& reading) {
   reading.realtime_ns = reading.monotonic_ns + base::realtime_offset().ns;
 }
@@ -45,7 +45,7 @@ DeviceClock::Sample DeviceClock::run_command(clockid_t clock) {
   cl_event event = nullptr;
   const cl_uint pattern = 0;
   sample.before = base::clock_ns(clock);
-  // A fill, not a marker: what really runs on the device has times of the device.
+  // A fill, not a marker: only a command that runs on the device has times of the device.
   check(cl.clEnqueueSVMMemFill(queue_.get(), scratch_, &pattern, sizeof pattern, sizeof pattern, 0, nullptr, &event),
         "clEnqueueSVMMemFill");
   const Event owned(event, cl.clReleaseEvent);
@@ -87,7 +87,7 @@ bool DeviceClock::device_timer_fits() {
 }
 
 void DeviceClock::decide() {
-  run_command(CLOCK_MONOTONIC);  // the first is slow
+  run_command(CLOCK_MONOTONIC);  // the first command is slow
   if (context_.device.is_cpu) {
     for (const clockid_t clock : {CLOCK_MONOTONIC_RAW, CLOCK_MONOTONIC, CLOCK_REALTIME}) {
       if (!is_host_clock(clock, kDecidingSamples)) continue;

@@ -10,7 +10,7 @@ Context::Context(std::shared_ptr<const Api> loaded, FoundDevice found)
 }
 
 void Context::renew() {
-  handle = {};  // first: a lost one may be in the way
+  handle = {};  // release it first: a lost context may prevent a new one
   cl_int code = CL_SUCCESS;
   const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
                                               reinterpret_cast<cl_context_properties>(device.platform), 0};

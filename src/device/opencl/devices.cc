@@ -12,7 +12,7 @@
 namespace kymo::device::opencl {
 namespace {
 
-constexpr size_t kAlignmentSlack = 512;  // what the allocator adds to align a block (see memory.h)
+constexpr size_t kAlignmentSlack = 512;  // the number of bytes that are added to align a block (see memory.h)
 
 template <class T>
 T ask(const Api& cl, cl_device_id device, cl_device_info what, T otherwise = {}) {
@@ -69,7 +69,7 @@ bool rounds_divisions(const Api& cl, cl_device_id device) {
   return (ask<cl_device_fp_config>(cl, device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
-// A 2.x device has them always; a 3.0 device says.
+// A 2.x device always supports them; a 3.0 device reports it.
 bool non_uniform_groups(const Api& cl, cl_device_id device, const std::string& version) {
   if (version.starts_with("OpenCL 2.")) return true;
   return ask<cl_bool>(cl, device, CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, CL_FALSE) == CL_TRUE;
@@ -84,7 +84,7 @@ uint32_t execution_width(const Api& cl, cl_device_id device, const std::string& 
       std::max<size_t>(1, ask<size_t>(cl, device, CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, 1)));
 }
 
-// The driver's own, or one that is the same in every process that sees the same devices in the same order.
+// The driver's UUID, or one that is the same in every process that sees the same devices in the same order.
 std::string uuid(const Api& cl, cl_device_id device, const std::string& extensions, const std::string& identity) {
   cl_uchar bytes[CL_UUID_SIZE_KHR];
   if (has_word(extensions, "cl_khr_device_uuid") &&
@@ -100,7 +100,7 @@ bool fine_grained(const Api& cl, cl_device_id device) {
          ask<cl_bool>(cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_FALSE) == CL_TRUE;
 }
 
-// Why this device cannot be driven; nothing: it can.
+// The reason why Kymo cannot use this device; empty: it can.
 std::optional<std::string> obstacle(const Api& cl, cl_device_id device) {
   if (ask<cl_bool>(cl, device, CL_DEVICE_AVAILABLE, CL_FALSE) != CL_TRUE)
     return "the driver reports it as not available";
@@ -176,7 +176,7 @@ std::string language_option(const std::string& opencl_c_version) {
   if (!opencl_c_version.starts_with(kPrefix)) return {};
   const size_t end = opencl_c_version.find_first_not_of("0123456789.", kPrefix.size());
   const std::string number = opencl_c_version.substr(kPrefix.size(), end - kPrefix.size());
-  // The compilers know no CL1.0: that is what they take without any option.
+  // Compilers have no option CL1.0: it is their language without an option.
   return number.size() == 3 && number != "1.0" ? "CL" + number : std::string();
 }
 

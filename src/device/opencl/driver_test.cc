@@ -1,5 +1,5 @@
-// The OpenCL backend where it is absent, and on the first device where there is one. What all backends promise is
-// tested on all of them elsewhere; this is what OpenCL alone has: its languages of partial launches, its types, its
+// The OpenCL backend if OpenCL is missing, and on the first device if there is one. Other tests check what all backends
+// have in common. These tests check only OpenCL's own parts: partial launches for each language version, types, the
 // log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,11 +52,11 @@ TEST(OpenClAbsentTest, AMissingLibraryIsNamedWithThePackage) {
               AllOf(HasSubstr("/nowhere/libOpenCL.so.1"), HasSubstr("ocl-icd-libopencl1"), Not(HasSubstr("\n"))));
 }
 
-TEST(OpenClAbsentTest, AFileThatIsNoLibraryIsNamed) {
+TEST(OpenClAbsentTest, FileThatIsNotALibraryIsNamed) {
   EXPECT_THAT(why_absent("/etc/passwd"), AllOf(HasSubstr("/etc/passwd"), HasSubstr("unset KYMO_OPENCL_LIBRARY")));
 }
 
-TEST(OpenClAbsentTest, ALibraryWithoutItsFunctionsIsNotTaken) {
+TEST(OpenClAbsentTest, LibraryWithoutItsFunctionsIsRejected) {
   EXPECT_THAT(why_absent("libm.so.6"), AllOf(HasSubstr("libm.so.6"), HasSubstr("clGetPlatformIDs")));
 }
 
@@ -114,7 +114,7 @@ class OpenClTest : public ::testing::Test {
   std::vector<Address> blocks_;
 };
 
-TEST_F(OpenClTest, ADeviceThatIsNotThereIsRefusedWithTheirNumber) {
+TEST_F(OpenClTest, MissingDeviceIsRefused) {
   EXPECT_THROW(driver_->open(driver_->device_count()), InvalidArgument);
   EXPECT_THROW(driver_->describe(-1), InvalidArgument);
 }
@@ -130,7 +130,7 @@ TEST_F(OpenClTest, ADeviceDescribesItself) {
   EXPECT_EQ(info.languages, std::vector{Language::OpenClC});
 }
 
-// Every thread writes what it sees of the launch; two dimensions, both with edges.
+// Every thread writes what it sees of the launch. The launch has two dimensions, both with edges.
 TEST_F(OpenClTest, KernelsInPartialLaunchesSeeTheWholeLaunch) {
   const auto program = compile(R"(
     kernel void look(global uint* out) {
@@ -161,7 +161,7 @@ TEST_F(OpenClTest, KernelsInPartialLaunchesSeeTheWholeLaunch) {
   EXPECT_EQ(contents(out + threads.volume() * 32, 1)[0], 0u);
 }
 
-TEST_F(OpenClTest, ADemandedGroupMayBePartialToo) {
+TEST_F(OpenClTest, RequiredGroupMayBePartial) {
   const auto program = compile(
       "kernel __attribute__((reqd_work_group_size(16, 1, 1))) void f(global uint* o) { o[get_global_id(0)] = "
       "get_local_size(0); }");
@@ -174,7 +174,7 @@ TEST_F(OpenClTest, ADemandedGroupMayBePartialToo) {
   EXPECT_EQ(seen[20], 0u);
 }
 
-TEST_F(OpenClTest, StructuresAndTypesBehindANameAreReflected) {
+TEST_F(OpenClTest, StructuresAndTypedefsAreReflected) {
   const auto program = compile(R"(
     typedef uint index_t;
     typedef float4 colour;
@@ -207,12 +207,12 @@ TEST_F(OpenClTest, StructuresAndTypesBehindANameAreReflected) {
   EXPECT_EQ(result, 234.5f);
 }
 
-TEST_F(OpenClTest, AKernelWithAnImageCompilesAndIsRefusedAtItsLaunch) {
+TEST_F(OpenClTest, KernelWithAnImageCompilesAndItsLaunchIsRefused) {
   const auto program = compile("kernel void f(read_only image2d_t picture, global int* o) { o[0] = 1; }");
   EXPECT_THROW(launch(*program, {1, 1, 1}, {1, 1, 1}, {{}, buffer(zeroed_block())}), InvalidArgument);
 }
 
-TEST_F(OpenClTest, AnErrorIsWhereItIsInTheUsersText) {
+TEST_F(OpenClTest, CompileErrorHasItsPositionInTheUsersText) {
   try {
     compile("// one\nkernel void f(global int* o) {\n  o[0] = nothing;\n}\n");
     FAIL() << "it compiled";
@@ -225,11 +225,11 @@ TEST_F(OpenClTest, AnErrorIsWhereItIsInTheUsersText) {
   }
 }
 
-TEST_F(OpenClTest, AnOptionThatNoCompilerKnowsIsACompileError) {
+TEST_F(OpenClTest, UnknownOptionIsACompileError) {
   EXPECT_THROW(compile("kernel void f(global int* o) { o[0] = 1; }", {"-no-such-option-at-all"}), CompileError);
 }
 
-TEST_F(OpenClTest, ABinaryRunsPartialLaunchesAndADamagedOneIsRefused) {
+TEST_F(OpenClTest, BinaryRunsPartialLaunchesAndADamagedOneIsRejected) {
   const auto program = compile("kernel void f(global uint* o) { o[get_global_id(0)] = get_group_id(0) + 1; }");
   const std::vector<KernelInfo> kernels(program->kernels().begin(), program->kernels().end());
   std::vector<std::byte> binary = program->binary();
@@ -246,7 +246,7 @@ TEST_F(OpenClTest, ABinaryRunsPartialLaunchesAndADamagedOneIsRefused) {
   EXPECT_EQ(device_->load({}, kernels), nullptr);
 }
 
-TEST_F(OpenClTest, AQueueKeepsItsOrderWhenItBeginsToBeTimed) {
+TEST_F(OpenClTest, QueueKeepsItsOrderWhenTimingStarts) {
   const auto program = compile("kernel void f(global uint* o, uint n) { o[0] = o[0] * 3 + n; }");
   const Address out = zeroed_block();
   uint32_t expected = 0;
@@ -258,13 +258,13 @@ TEST_F(OpenClTest, AQueueKeepsItsOrderWhenItBeginsToBeTimed) {
   EXPECT_EQ(contents(out, 1)[0], expected);
   Timing timing;
   EXPECT_EQ(queue_->redeem(ticket, timing), Redeemed::Done);
-  EXPECT_EQ(queue_->redeem(ticket, timing), Redeemed::Lost);  // it is gone
+  EXPECT_EQ(queue_->redeem(ticket, timing), Redeemed::Lost);  // the ticket no longer exists
 }
 
-TEST_F(OpenClTest, AnArgumentIsSetAgainAfterMemoryWentBack) {
+TEST_F(OpenClTest, ArgumentIsSetAgainAfterMemoryWasReleased) {
   const auto program = compile("kernel void f(global uint* o, uint n) { o[get_global_id(0)] = n; }");
   const uint32_t one = 1, two = 2;
-  for (int round = 0; round < 20; ++round) {  // as a rule the driver gives the same address again
+  for (int round = 0; round < 20; ++round) {  // the driver usually returns the same address again
     const Address block = device_->allocate(4096);
     launch(*program, {4, 1, 1}, {4, 1, 1}, {buffer(block), value(one)});
     launch(*program, {2, 1, 1}, {2, 1, 1}, {buffer(block), value(two)});
@@ -273,7 +273,7 @@ TEST_F(OpenClTest, AnArgumentIsSetAgainAfterMemoryWentBack) {
   }
 }
 
-TEST_F(OpenClTest, ThreadsLaunchOneKernelAtOnceWithTheirOwnArguments) {
+TEST_F(OpenClTest, ThreadsLaunchOneKernelConcurrentlyWithTheirOwnArguments) {
   const auto program = compile("kernel void f(global uint* o, uint n) { o[get_global_id(0)] += n; }");
   const auto work = [&](uint32_t id, uint32_t& sum) {
     const auto queue = device_->make_queue();
@@ -296,7 +296,7 @@ TEST_F(OpenClTest, ThreadsLaunchOneKernelAtOnceWithTheirOwnArguments) {
   for (uint32_t id = 0; id < 4; ++id) EXPECT_EQ(sums[id], 299u * 300 / 2 * 16 + 300 * id);
 }
 
-TEST_F(OpenClTest, TimesFallBetweenTheHostsOwn) {
+TEST_F(OpenClTest, TimesAreBetweenReadingsOfTheHostsClock) {
   const auto program = compile("kernel void f(global uint* o) { o[0] += 1; }");
   const Address out = zeroed_block();
   launch(*program, {1, 1, 1}, {1, 1, 1}, {buffer(out)});

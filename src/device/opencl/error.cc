@@ -9,7 +9,7 @@ namespace {
 struct Known {
   cl_int code;
   const char* name;
-  const char* meaning;  // empty: the name says it
+  const char* meaning;  // empty: the name is clear enough
 };
 
 #define KYMO_CODE(name, meaning) \

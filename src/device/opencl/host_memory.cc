@@ -69,7 +69,7 @@ void HostMemory::dispose(void* memory, Block& block) noexcept {
     context_.cl.clEnqueueUnmapMemObject(queue.get(), block.buffer.get(), memory, 0, nullptr, nullptr);
     context_.cl.clFinish(queue.get());
   } catch (...) {
-    // A device that is lost makes no queues; its buffer goes with it.
+    // A lost device cannot create a queue. Its buffer is lost too.
   }
   block.buffer = {};
 }

@@ -120,7 +120,7 @@ void KernelPool::set_one(Slot& slot, cl_uint index, const Argument& argument) {
 }
 
 void KernelPool::set_indirect(Slot& slot, std::span<const Address> indirect) {
-  // There is no portable way to remove pointers that were set before: a new object has none.
+  // There is no portable way to remove pointers that were set before. A new kernel object has none.
   if (indirect.empty()) {
     make(slot);
     return;

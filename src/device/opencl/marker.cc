@@ -24,7 +24,7 @@ bool OpenClMarker::reached() {
   cl_int status = CL_COMPLETE;
   check(context_.cl.clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
         "clGetEventInfo");
-  return status <= CL_COMPLETE;  // below: it failed, and will get no further
+  return status <= CL_COMPLETE;  // a lower value: it failed and will not complete
 }
 
 void OpenClMarker::synchronize() {

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kMagic = 0x314c436b;  // "kCL1"
 constexpr size_t kPieceBuilds = 16;
 
-// A translated kernel gets its position in the launch (Grid): its text is the same in every piece.
+// A translated kernel gets its position in the launch as an argument (Grid), so its text is the same in every piece.
 Sees seen_by(std::string_view source, std::string_view options, std::span<const KernelInfo> kernels) {
   Sees sees = look_into(source, options);
   if (!kernels.empty() && kernels.front().is_translated) sees.launch_shape = sees.launch_size = false;
@@ -46,7 +46,7 @@ BuiltProgram OpenClProgram::build_or_explain(const Context& context, const std::
 }
 
 std::unique_ptr<OpenClProgram> OpenClProgram::compile(const Context& context, const Source& source) {
-  const bool is_translated = !source.kernels.empty();  // and needs no reflection
+  const bool is_translated = !source.kernels.empty();  // then it needs no reflection
   const std::string_view own = !is_translated                    ? kForReflection
                                : context.device.rounds_divisions ? kForRounding
                                                                  : std::string_view();

@@ -35,7 +35,8 @@ cl_int OpenClQueue::enqueue(cl_kernel kernel, const Piece& piece, cl_event* even
   const size_t threads[3] = {piece.threads.x, piece.threads.y, piece.threads.z};
   const size_t group[3] = {piece.group.x, piece.group.y, piece.group.z};
   const bool has_offset = (offset[0] | offset[1] | offset[2]) != 0;
-  // A piece has as many dimensions as its launch: an edge may be one thread thin where an offset says that it has them.
+  // A piece has as many dimensions as its launch. An edge may be only one thread thin; then its offset shows that the
+  // dimension exists.
   const cl_uint dimensions = threads[2] > 1 || offset[2] != 0 ? 3 : threads[1] > 1 || offset[1] != 0 ? 2 : 1;
   return cl_.clEnqueueNDRangeKernel(queue_.get(), kernel, dimensions, has_offset ? offset : nullptr, threads, group, 0,
                                     nullptr, event);
@@ -59,7 +60,8 @@ void OpenClQueue::launch(const Launch& launch, Ticket* ticket) {
 void OpenClQueue::launch_in_pieces(const Launch& launch, Ticket* ticket) {
   const auto& program = static_cast<const OpenClProgram&>(*launch.program);
   const auto pool = program.piece_kernel(launch.kernel, launch.group, tail_of(launch.threads, launch.group));
-  // A GPU's code suits any group; a CPU's is compiled for each, so there an edge takes groups that come again.
+  // The code for a GPU works for any group size. The code for a CPU is compiled for each size, so there an edge uses
+  // sizes that occur again.
   const bool keep_groups = program.sees().groups || !context_.device.is_cpu;
   const Pieces pieces = cut(launch.threads, launch.group, keep_groups);
   Event first, last;
@@ -115,7 +117,7 @@ void OpenClQueue::copy(Address from, Address to, size_t bytes, Ticket* ticket) {
 void OpenClQueue::upload(const void* from, Address to, size_t bytes, Ticket* ticket) {
   if (bytes == 0) return give_ticket_of_nothing(ticket);
   if (context_.host_memory.covers(from, bytes)) return memcpy_command(pointer(to), from, bytes, false, ticket);
-  if (ticket != nullptr && !profiling_) start_profiling();  // before staging: it is of one queue
+  if (ticket != nullptr && !profiling_) start_profiling();  // before staging, because staging belongs to one queue
   const void* staged = bytes <= Staging::kLargest ? staging_.stage(queue_.get(), from, bytes) : nullptr;
   memcpy_command(pointer(to), staged != nullptr ? staged : from, bytes, staged == nullptr, ticket);
 }
@@ -138,7 +140,7 @@ void OpenClQueue::record(Marker& marker) {
 void OpenClQueue::wait(Marker& marker) {
   auto& own = static_cast<OpenClMarker&>(marker);
   const cl_event event = own.event();
-  if (event == nullptr || own.is_in(queue_.get())) return;  // in order anyway
+  if (event == nullptr || own.is_in(queue_.get())) return;  // the queue is in order already
   own.flush();
   check(cl_.clEnqueueBarrierWithWaitList(queue_.get(), 1, &event, nullptr), "clEnqueueBarrierWithWaitList");
 }

@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 5> kLaunchShape = {
     "get_group_id", "get_global_offset", "get_enqueued_local_size", "reqd_work_group_size", "__reqd_work_group_size__"};
 constexpr std::array<std::string_view, 7> kGroups = {
     "get_local_id", "get_local_size", "get_local_linear_id", "barrier", "local", "__local", "asm"};
-// Names that only begin so: sub_group_reduce_add, work_group_barrier, intel_sub_group_shuffle, async_work_group_copy.
+// Parts of names: sub_group_reduce_add, work_group_barrier, intel_sub_group_shuffle, async_work_group_copy.
 constexpr std::array<std::string_view, 2> kGroupFamilies = {"sub_group", "work_group"};
 
 std::string in_quotes(std::string_view file) {
@@ -80,8 +80,8 @@ std::string preamble(std::string_view file, std::string_view options) {
 }
 
 std::string piece_preamble(std::string_view file, std::string_view options, const Extent& group, const Extent& tail) {
-  // In a piece at the edge the offset is not 0 and the launch ends where the piece does; in any other the launch is the
-  // tail longer than the piece.
+  // In a piece at the edge, the offset is not 0 and the launch ends where the piece ends. In any other piece, the
+  // launch is longer than the piece by the tail.
   std::string text = "static size_t kymo_piece_group(uint d) { return " + choose(group) + "1ul); }\n";
   text += "static size_t kymo_piece_size(uint d) { size_t offset = get_global_offset(d), size = get_global_size(d);\n";
   text += "  return offset != 0 ? offset + size : size + " + choose(tail) + "0ul); }\n";

@@ -10,14 +10,14 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(SourceTextTest, AKernelThatAsksOnlyForItsThreadSeesNothingOfItsGroup) {
+TEST(SourceTextTest, KernelThatUsesOnlyItsGlobalIdDoesNotSeeGroups) {
   const Sees sees = look_into("kernel void f(global float* o) { o[get_global_id(0)] = 1; }", "");
   EXPECT_FALSE(sees.groups);
   EXPECT_FALSE(sees.launch_shape);
   EXPECT_FALSE(sees.launch_size);
 }
 
-TEST(SourceTextTest, WordsThatTellOfGroupsAreFound) {
+TEST(SourceTextTest, WordsThatShowGroupsAreFound) {
   EXPECT_TRUE(look_into("get_local_id(0)", "").groups);
   EXPECT_TRUE(look_into("barrier(CLK_LOCAL_MEM_FENCE);", "").groups);
   EXPECT_TRUE(look_into("local float tile[64];", "").groups);
@@ -34,7 +34,7 @@ TEST(SourceTextTest, AWordInsideAnotherIsNotFound) {
   EXPECT_FALSE(look_into("int locality, my_get_group_id, get_num_groups_2;", "").groups);
 }
 
-TEST(SourceTextTest, WhatIsIncludedOrDefinedOutsideMaySeeEverything) {
+TEST(SourceTextTest, IncludesAndMacroOptionsMaySeeEverything) {
   EXPECT_TRUE(look_into("#include \"a.h\"\n", "").launch_size);
   EXPECT_TRUE(look_into("kernel void f() { SIZE; }", "-DSIZE=get_global_size(0)").launch_size);
 }
@@ -48,13 +48,13 @@ TEST(SourceTextTest, AFileNameCannotEndTheLineDirective) {
   EXPECT_THAT(preamble("a\nkernel", ""), EndsWith("#line 1 \"akernel\"\n"));
 }
 
-TEST(SourceTextTest, ContractionIsOffUnlessSpeedIsAskedFor) {
+TEST(SourceTextTest, ContractionIsOffUnlessSpeedIsRequested) {
   EXPECT_THAT(preamble("a", ""), HasSubstr("FP_CONTRACT OFF"));
   EXPECT_THAT(preamble("a", "-cl-mad-enable"), Not(HasSubstr("FP_CONTRACT")));
   EXPECT_THAT(preamble("a", "-cl-fast-relaxed-math"), Not(HasSubstr("FP_CONTRACT")));
 }
 
-TEST(SourceTextTest, TheNewestLanguageIsTakenUnlessOneIsNamed) {
+TEST(SourceTextTest, NewestLanguageIsUsedUnlessOneIsNamed) {
   const std::vector<std::string> none, some = {"-DN=4"}, named = {"-cl-std=CL1.2"};
   EXPECT_THAT(all_options(none, "CL3.0"), HasSubstr("-cl-std=CL3.0"));
   EXPECT_THAT(all_options(some, "CL3.0"), HasSubstr("-DN=4"));
@@ -62,7 +62,7 @@ TEST(SourceTextTest, TheNewestLanguageIsTakenUnlessOneIsNamed) {
   EXPECT_THAT(all_options(none, ""), Not(HasSubstr("-cl-std")));
 }
 
-TEST(SourceTextTest, PartialGroupsNeedALanguageFromTwoOn) {
+TEST(SourceTextTest, PartialGroupsNeedOpenClC2OrLater) {
   EXPECT_TRUE(allows_partial_groups("-cl-std=CL3.0"));
   EXPECT_TRUE(allows_partial_groups("-cl-std=CL2.0 -DX"));
   EXPECT_FALSE(allows_partial_groups("-cl-std=CL1.2"));

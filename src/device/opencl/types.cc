@@ -39,7 +39,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Some drivers write qualifiers into the name, and Intel's the size behind it: "const float*;8".
+// Some drivers write qualifiers into the name. Intel's driver writes the size after it: "const float*;8".
 std::string without_qualifiers(std::string_view text) {
   text = text.substr(0, text.find(';'));
   std::string plain;

@@ -13,18 +13,18 @@ TEST(OpenClTypesTest, ScalarsAndVectorsAreNumbers) {
   EXPECT_EQ(number_type("half"), (NumberType{DType::F16, 1}));
 }
 
-TEST(OpenClTypesTest, AVectorOfThreeTakesTheRoomOfFour) {
+TEST(OpenClTypesTest, VectorOfThreeTakesTheSpaceOfFour) {
   EXPECT_EQ(number_type("float3")->bytes(), 16u);
   EXPECT_EQ(number_type("short3")->bytes(), 8u);
   EXPECT_EQ(number_type("double2")->bytes(), 16u);
 }
 
-TEST(OpenClTypesTest, OtherNamesAreNoNumbers) {
+TEST(OpenClTypesTest, OtherNamesAreNotNumbers) {
   for (const char* name : {"", "float5", "float32", "index_t", "struct S", "int4x4", "float*", "image2d_t"})
     EXPECT_FALSE(number_type(name).has_value()) << name;
 }
 
-TEST(OpenClTypesTest, NamesGoBothWays) {
+TEST(OpenClTypesTest, NamesAreConvertedBothWays) {
   for (const char* name :
        {"char", "uchar3", "short", "ushort8", "int2", "uint", "long", "ulong16", "half4", "float", "double"})
     EXPECT_EQ(name_of(*number_type(name)), name);
@@ -47,7 +47,7 @@ TEST(OpenClTypesTest, ValuesHaveTheirSize) {
   EXPECT_EQ(value.bytes, 16u);
 }
 
-TEST(OpenClTypesTest, ImagesAndSamplersCannotBeGivenAsBytes) {
+TEST(OpenClTypesTest, ImagesAndSamplersCannotBePassedAsBytes) {
   EXPECT_EQ(parameter_of("i", "image2d_t", false, false).kind, ParameterKind::Unknown);
   EXPECT_EQ(parameter_of("s", "sampler_t", false, true).kind, ParameterKind::Unknown);
   EXPECT_FALSE(may_be_bytes("image2d_t"));

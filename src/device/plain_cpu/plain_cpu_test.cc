@@ -9,7 +9,7 @@
 namespace kymo::device {
 namespace {
 
-TEST(PlainCpuTest, EveryProcessorIsOfAModelWithoutSve) {
+TEST(PlainCpuTest, EveryProcessorHasAModelWithoutSve) {
   const std::string v1 =
       "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n\n"
       "processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\nCPU revision\t: 1\n";
@@ -22,14 +22,14 @@ TEST(PlainCpuTest, EveryProcessorIsOfAModelWithoutSve) {
 #endif
 }
 
-TEST(PlainCpuTest, WhatNamesNoPartStaysAsItIs) {
+TEST(PlainCpuTest, TextWithoutACpuPartStaysUnchanged) {
   EXPECT_EQ(plain_cpuinfo(""), "");
   EXPECT_EQ(plain_cpuinfo("model name\t: Xeon\n"), "model name\t: Xeon\n");
   EXPECT_EQ(plain_cpuinfo("CPU part\t: 0xd40"), "CPU part\t: 0xd0c") << "without a last end of line";
 }
 
 #ifdef KYMO_HAVE_VULKAN
-TEST(PlainCpuTest, ATestProgramMayUseMesasDriverForTheCpu) { EXPECT_EQ(vulkan::llvmpipe_fault(), ""); }
+TEST(PlainCpuTest, TestProgramCanUseMesasCpuDriver) { EXPECT_EQ(vulkan::llvmpipe_fault(), ""); }
 #endif
 
 }  // namespace

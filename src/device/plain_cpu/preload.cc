@@ -1,4 +1,4 @@
-// open(), for a program that is to see another CPU: plain_cpu.h. Linked into test programs, and libkymo_plain_cpu.so.
+// open() for programs that must see another CPU (plain_cpu.h). Linked into test programs and libkymo_plain_cpu.so.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

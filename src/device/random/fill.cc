@@ -21,8 +21,8 @@ constexpr std::array<std::string_view, kKernels> kNames = {
     "kymo_random_bernoulli_64",
 };
 
-// A group of this size loads the normal's table quickly and fits a multiprocessor four times; so many threads keep a
-// compute unit of any GPU busy.
+// A group of this size loads the table for normal numbers quickly, and a multiprocessor can run four of them. This
+// number of threads keeps a compute unit of any GPU busy.
 constexpr uint32_t kGroup = 512;
 constexpr uint64_t kThreadsPerUnit = 2048;
 
@@ -34,7 +34,7 @@ uint64_t low_high(float low, float high) {
   return std::bit_cast<uint32_t>(low) | uint64_t{std::bit_cast<uint32_t>(high)} << 32;
 }
 
-// The kernel of a floating type, out of three that stand in the order f32, f16, bf16.
+// The kernel for a floating type. The three kernels are in the order f32, f16, bf16.
 Kernel floating_kernel(Kernel f32, DType type, std::string_view what) {
   const int first = static_cast<int>(f32);
   switch (type) {
@@ -49,7 +49,7 @@ Kernel floating_kernel(Kernel f32, DType type, std::string_view what) {
   }
 }
 
-// The kernel of a width, out of four that stand in the order 1, 2, 4, 8 bytes.
+// The kernel for a width. The four kernels are in the order 1, 2, 4, 8 bytes.
 Kernel width_kernel(Kernel one_byte, DType type) {
   return static_cast<Kernel>(static_cast<int>(one_byte) + std::countr_zero(size_of(type)));
 }
@@ -61,7 +61,7 @@ float half_to_float(uint32_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-// The nearest value of the type, which must be finite. Subnormal floats become 0: some devices take them so.
+// The nearest value of the type, which must be finite. Subnormal floats become 0, because some devices treat them as 0.
 float rounded(DType type, double value, std::string_view name) {
   const auto wide = static_cast<float>(value);
   const auto bits = std::bit_cast<uint32_t>(wide);
@@ -77,7 +77,7 @@ float rounded(DType type, double value, std::string_view name) {
   return std::abs(result) < FLT_MIN ? 0 : result;
 }
 
-// The value of the type just below: bits count up away from zero, and from -0 the other way.
+// The next lower value of the type. For positive values the bits decrease by one; for negative values they increase.
 float previous(DType type, float value) {
   if (type == DType::F32 || type == DType::BF16) {
     const uint32_t step = type == DType::F32 ? 1 : 0x10000;
@@ -91,10 +91,10 @@ float previous(DType type, float value) {
 }
 
 struct Bounds {
-  int64_t lowest, highest;  // both allowed
+  int64_t lowest, highest;  // both inclusive
 };
 
-// Bounds of what integer_fill may ask for; int64_t's own for 8-byte integers, as `low` and `high` are.
+// The valid bounds for integer_fill. `low` and `high` are int64_t, so 8-byte integers have the bounds of int64_t.
 Bounds bounds_of(DType type) {
   switch (type) {
     case DType::F32:

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(GeneratorTest, StateHasTheBytesOthersExpect) {
+TEST(GeneratorTest, StateHasTheDocumentedBytes) {
   Generator generator(42);
   std::vector<uint8_t> expected;
   for (int word = 0; word < 5; ++word) expected.insert(expected.end(), {1, 0, 0, 0});
@@ -30,7 +30,7 @@ TEST(GeneratorTest, StateHasTheBytesOthersExpect) {
   EXPECT_EQ(std::memcmp(state.data(), expected.data(), state.size()), 0);
 }
 
-TEST(GeneratorTest, ARestoredStateContinuesWhereItWasTaken) {
+TEST(GeneratorTest, RestoredStateContinuesWhereItWasSaved) {
   Generator generator(0x123456789abcdef0);
   generator.reserve(1000);
   const auto state = generator.state();
@@ -42,7 +42,7 @@ TEST(GeneratorTest, ARestoredStateContinuesWhereItWasTaken) {
   EXPECT_EQ(next, (Reservation{0x123456789abcdef0, 1000}));
 }
 
-TEST(GeneratorTest, AForeignStatesWordsAreKept) {
+TEST(GeneratorTest, WordsOfAForeignStateAreKept) {
   Generator::State state;
   for (size_t i = 0; i < state.size(); ++i) state[i] = static_cast<std::byte>(i);
   Generator generator;
@@ -52,7 +52,7 @@ TEST(GeneratorTest, AForeignStatesWordsAreKept) {
   EXPECT_EQ(generator.offset(), 0x2b2a292827262524u);
 }
 
-TEST(GeneratorTest, AStateOfAnotherSizeIsRefusedByItsSize) {
+TEST(GeneratorTest, StateOfAnotherSizeIsRefusedWithItsSize) {
   Generator generator(7);
   generator.reserve(3);
   for (const size_t size : {0, 16, 36, 43, 45}) {
@@ -63,7 +63,7 @@ TEST(GeneratorTest, AStateOfAnotherSizeIsRefusedByItsSize) {
   EXPECT_EQ(generator.reserve(1), (Reservation{7, 3}));
 }
 
-TEST(GeneratorTest, SeedingBeginsAnewAndReservingMovesOn) {
+TEST(GeneratorTest, SeedingResetsTheOffsetAndReservingAdvancesIt) {
   Generator generator;
   EXPECT_EQ(generator.reserve(0), (Reservation{67280421310721, 0}));
   generator.manual_seed(5);
@@ -77,7 +77,7 @@ TEST(GeneratorTest, SeedingBeginsAnewAndReservingMovesOn) {
   EXPECT_EQ(generator.offset(), 0u);
 }
 
-TEST(GeneratorTest, TheSystemsSeedsDiffer) {
+TEST(GeneratorTest, SeedsFromTheSystemDiffer) {
   Generator generator{Generator::FromSystem{}};
   const uint64_t first = generator.current_seed(), second = generator.seed();
   EXPECT_NE(first, second);

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-// Products and sums are rounded one by one in this file, whatever the command line says: by default g++ fuses them
-// where the processor can, which is every 64-bit Arm, and then the host's bits would differ from the devices'. (clang
-// does not listen where it is given -ffp-contract=fast itself; normal_test.cc would notice.)
+// In this file products and sums are rounded one by one, independent of the command line. By default g++ fuses them if
+// the processor supports that, as every 64-bit Arm does. Then the host's bits would differ from the devices'. (clang
+// ignores this if its command line has -ffp-contract=fast; normal_test.cc would detect that.)
 #if defined(__clang__)
 #pragma clang fp contract(off)
 #else
@@ -16,7 +16,7 @@ namespace kymo::device::random {
 namespace {
 
 #include "device/random/random_dialect.inc"
-// random_dialect.inc defines what the next two are written in.
+// The next two files are written with the definitions of random_dialect.inc.
 #include "device/random/normal_table.inc"
 #include "device/random/random_core.inc"
 

@@ -34,7 +34,7 @@ TEST(RandIntTest, IsTheWordModuloTheRange) {
   for (size_t i = 0; i < from.size(); ++i) ASSERT_EQ(most[i], 1 + from[i] % 0xffffffffu);
 }
 
-TEST(RandIntTest, EightBytesTakeTwoWordsHighFirst) {
+TEST(RandIntTest, EightBytesTakeTwoWordsHighWordFirst) {
   const auto from = words(2000, 42);
   for (const auto& [low, high] : {std::pair<int64_t, int64_t>{0, 1},
                                   {-7, 93},
@@ -70,7 +70,7 @@ TEST(RandIntTest, OtherTypesHoldTheSameIntegers) {
   }
 }
 
-TEST(RandIntTest, ComesOutEvenly) {
+TEST(RandIntTest, IsUniformlyDistributed) {
   constexpr size_t kCount = 1'000'000, kRange = 100;
   std::vector<double> counts(kRange);
   for (const uint8_t value : filled<uint8_t>(integer_fill(DType::U8, 0, kRange), kCount)) ++counts.at(value);
@@ -80,7 +80,7 @@ TEST(RandIntTest, ComesOutEvenly) {
   EXPECT_LT(chi, 161);
 }
 
-TEST(RandIntTest, RefusesWhatDoesNotFit) {
+TEST(RandIntTest, RefusesBoundsThatDoNotFit) {
   EXPECT_THAT([] { integer_fill(DType::I32, 3, 3); },
               ThrowsMessage<InvalidArgument>(HasSubstr("low is 3 and high is 3")));
   EXPECT_THAT([] { integer_fill(DType::U8, 0, 257); },
@@ -94,7 +94,7 @@ TEST(RandIntTest, RefusesWhatDoesNotFit) {
   EXPECT_NO_THROW(integer_fill(DType::Bool, 0, 2));
 }
 
-TEST(BernoulliTest, IsOneWhereTheUniformNumberIsBelow) {
+TEST(BernoulliTest, IsOneIfTheUniformNumberIsBelowTheProbability) {
   const auto uniform = filled<float>(uniform_fill(DType::F32, 0, 1), 20'000);
   for (const double p : {0.0, 1e-9, 0.3, 0.5, 1 - 0x1p-25, 1.0}) {
     const auto values = filled<float>(bernoulli_fill(DType::F32, p), uniform.size());
@@ -102,7 +102,7 @@ TEST(BernoulliTest, IsOneWhereTheUniformNumberIsBelow) {
   }
 }
 
-TEST(BernoulliTest, WritesTheOneOfItsType) {
+TEST(BernoulliTest, WritesOneInItsType) {
   EXPECT_EQ(filled<uint16_t>(bernoulli_fill(DType::F16, 1), 1)[0], 0x3c00);
   EXPECT_EQ(filled<uint16_t>(bernoulli_fill(DType::BF16, 1), 1)[0], 0x3f80);
   EXPECT_EQ(filled<double>(bernoulli_fill(DType::F64, 1), 1)[0], 1.0);
@@ -111,7 +111,7 @@ TEST(BernoulliTest, WritesTheOneOfItsType) {
   EXPECT_EQ(filled<int64_t>(bernoulli_fill(DType::I64, 1), 1)[0], 1);
 }
 
-TEST(BernoulliTest, HasItsFrequency) {
+TEST(BernoulliTest, HasTheRequestedFrequency) {
   constexpr double kCount = 1'000'000;
   for (const double p : {0.001, 0.3, 0.9}) {
     const auto values = filled<uint8_t>(bernoulli_fill(DType::U8, p), static_cast<size_t>(kCount));

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(NormalTest, BitsAreThese) {
+TEST(NormalTest, HasTheExpectedBits) {
   EXPECT_THAT(
       bits_of(filled<float>(normal_fill(DType::F32, 0, 1), 8)),
       ElementsAre(0xbf9afff7, 0x3da16e38, 0x3fb9dfa1, 0x3ed1fa54, 0xbcfc3a9b, 0x3ee5650c, 0xc00ccb8e, 0x3deb0a09));
@@ -29,15 +29,15 @@ TEST(NormalTest, BitsAreThese) {
               ElementsAre(0xbf9b, 0x3da1, 0x3fba, 0x3ed2, 0xbcfc, 0x3ee5, 0xc00d, 0x3deb));
 }
 
-// A hash of a million results: a single fused operation anywhere changes it.
-TEST(NormalTest, AMillionBitsAreThese) {
+// A hash of a million results. A single fused operation changes it.
+TEST(NormalTest, AMillionNumbersHaveTheExpectedHash) {
   uint64_t hash = 0;
   for (const uint32_t bits : bits_of(filled<float>(normal_fill(DType::F32, 0.25, 1.75), 1'000'000)))
     hash = (hash ^ bits) * 0x9e3779b97f4a7c15 + (hash >> 29);
   EXPECT_EQ(hash, 0xbab0a2ef8be4f035);
 }
 
-// Where the true quantile of the word is, less z: one Newton step, with its second-order term, from z.
+// The distance of z from the true quantile of the word: one Newton step from z, with its second-order term.
 double error_of(uint32_t word) {
   const double z = static_cast<double>(normal_of(word & 0x7fffffff));
   const double p = (2.0 * (word & 0x7fffffff) + 1) / 0x1p33;
@@ -45,9 +45,9 @@ double error_of(uint32_t word) {
   return std::abs(step * (1 - z * step / 2));
 }
 
-TEST(NormalTest, IsTheQuantileOfItsWordToLessThanAMillionth) {
-  // Over all 2^31 magnitudes the largest error is 5.2e-7, at 34927. Here: the tail singly, then one in 1021, then
-  // seams.
+TEST(NormalTest, DiffersFromTheQuantileOfItsWordByLessThanAMillionth) {
+  // Over all 2^31 magnitudes the largest error is 5.2e-7, at 34927. This test checks every word of the tail, then one
+  // word in 1021, then the words at the seams.
   constexpr double kLargest = 5.3e-7;
   for (uint32_t word = 0; word < 100'000; ++word) ASSERT_LT(error_of(word), kLargest) << word;
   for (uint64_t word = 0; word < (uint64_t{1} << 31); word += 1021)
@@ -59,7 +59,7 @@ TEST(NormalTest, IsTheQuantileOfItsWordToLessThanAMillionth) {
     }
 }
 
-TEST(NormalTest, IsSymmetricAndEndsWhereItSays) {
+TEST(NormalTest, IsSymmetricAndHasTheExpectedExtremes) {
   for (uint32_t word = 1; word < 0x7fffffff - 40'000; word += 39'989)
     ASSERT_EQ(normal_of(word), -normal_of(word | 0x80000000));
   EXPECT_EQ(std::bit_cast<uint32_t>(normal_of(0)), 0x40cad08du);  // 6.33795786
@@ -67,7 +67,7 @@ TEST(NormalTest, IsSymmetricAndEndsWhereItSays) {
   EXPECT_EQ(normal_of(0x7fffffff), 0);
 }
 
-TEST(NormalTest, HasTheMomentsAndTailsOfANormal) {
+TEST(NormalTest, HasTheMomentsAndTailsOfANormalDistribution) {
   constexpr size_t kCount = 10'000'000;
   const auto values = filled<float>(normal_fill(DType::F32, 0, 1), kCount, 2024);
   double sums[7] = {};
@@ -78,7 +78,7 @@ TEST(NormalTest, HasTheMomentsAndTailsOfANormal) {
     for (double& sum : sums) sum += power, power *= z;
     for (int k = 0; k < 6 && std::abs(z) > k; ++k) ++beyond[k];
   }
-  // Each within four standard errors: sqrt((E[z^2k] - E[z^k]^2) / n).
+  // Each moment must be within four standard errors: sqrt((E[z^2k] - E[z^k]^2) / n).
   const double expected[] = {1, 0, 1, 0, 3, 0, 15}, squares[] = {1, 1, 3, 15, 105, 945, 10395};
   for (int k = 1; k < 7; ++k)
     EXPECT_NEAR(sums[k] / kCount, expected[k], 4 * std::sqrt((squares[k] - expected[k] * expected[k]) / kCount)) << k;
@@ -101,7 +101,7 @@ TEST(NormalTest, FollowsTheNormalDistribution) {
   EXPECT_LT(distance * std::sqrt(kCount), 1.95);
 }
 
-TEST(NormalTest, RefusesWhatHasNoMeaning) {
+TEST(NormalTest, RefusesInvalidParameters) {
   EXPECT_THAT([] { normal_fill(DType::F32, 0, -1); }, ThrowsMessage<InvalidArgument>(HasSubstr("the deviation is -1")));
   EXPECT_THAT([] { normal_fill(DType::F32, INFINITY, 1); },
               ThrowsMessage<InvalidArgument>(HasSubstr("the mean is inf")));

@@ -1,4 +1,4 @@
-// What the tests of the random numbers share.
+// Shared by the tests of random numbers.
 #pragma once
 
 #include <bit>
@@ -24,12 +24,12 @@ inline std::vector<uint32_t> bits_of(const std::vector<float>& values) {
   return bits;
 }
 
-// The generator's words as they are.
+// The words of the generator, unchanged.
 inline std::vector<uint32_t> words(uint64_t count, uint64_t seed, uint64_t offset = 0) {
   return filled<uint32_t>(full_range_fill(DType::U32), count, seed, offset);
 }
 
-// What the bits of an f16 and of a bf16 stand for.
+// The values of the bits of an f16 and of a bf16.
 inline float half_value(uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const float size =

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-TEST(UniformTest, BitsAreThese) {
+TEST(UniformTest, HasTheExpectedBits) {
   EXPECT_THAT(
       bits_of(filled<float>(uniform_fill(DType::F32, 0, 1), 8)),
       ElementsAre(0x3f1ceaf0, 0x3eefea92, 0x3d95fa80, 0x3eae8566, 0x3f7cdb21, 0x3ea774d8, 0x3f038f5a, 0x3ee89c0c));
@@ -36,13 +36,13 @@ TEST(UniformTest, IsTheTop24BitsOfTheWord) {
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], std::ldexp(static_cast<double>(from[i] >> 8), -24));
 }
 
-TEST(UniformTest, FillsItsRangeEvenly) {
+TEST(UniformTest, IsUniformlyDistributed) {
   constexpr size_t kCount = 1'000'000;
   auto values = filled<float>(uniform_fill(DType::F32, 0, 1), kCount);
   std::sort(values.begin(), values.end());
   EXPECT_GE(values.front(), 0);
   EXPECT_LT(values.back(), 1);
-  double distance = 0;  // Kolmogorov's and Smirnov's; 1.95 / sqrt(n) has probability 0.001
+  double distance = 0;  // of the Kolmogorov-Smirnov test; 1.95 / sqrt(n) has probability 0.001
   for (size_t i = 0; i < kCount; ++i) {
     const double value = static_cast<double>(values[i]), below = static_cast<double>(i) / kCount;
     distance = std::max({distance, value - below, below + 1.0 / kCount - value});
@@ -51,7 +51,8 @@ TEST(UniformTest, FillsItsRangeEvenly) {
 }
 
 TEST(UniformTest, NeverReachesItsEnd) {
-  // Ranges where rounding alone would: just above 1 a float has half the precision of u, and 16 bits have far less.
+  // In these ranges plain rounding would reach the end: just above 1 a float has half the precision of u, and 16-bit
+  // types have far less.
   for (const auto& [from, to] :
        {std::pair(0.0, 1.0), {1.0, 2.0}, {-2.0, -1.0}, {-1.0, 0.0}, {1000.0, 1024.0}, {-3.7, 0.1}}) {
     const auto narrow = [](float value, DType type) {
@@ -77,11 +78,11 @@ TEST(UniformTest, NeverReachesItsEnd) {
   }
 }
 
-TEST(UniformTest, AnEmptyRangeIsItsOneValue) {
+TEST(UniformTest, EmptyRangeGivesItsOneValue) {
   for (const float value : filled<float>(uniform_fill(DType::F32, 2.5, 2.5), 9)) EXPECT_EQ(value, 2.5f);
 }
 
-TEST(UniformTest, RefusesWhatHasNoMeaning) {
+TEST(UniformTest, RefusesInvalidParameters) {
   EXPECT_THAT([] { uniform_fill(DType::F32, 2, 1); },
               ThrowsMessage<InvalidArgument>(HasSubstr("from is 2 and to is 1")));
   EXPECT_THAT([] { uniform_fill(DType::F32, 0, NAN); }, ThrowsMessage<InvalidArgument>(HasSubstr("to is nan")));

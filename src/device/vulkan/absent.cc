@@ -1,4 +1,4 @@
-// Compiled instead of the rest of this folder where the Vulkan headers were not found.
+// Compiled instead of the rest of this folder if the Vulkan headers were not found.
 #include "device/backend.h"
 #include "device/spirv.h"
 #include "kymo/error.h"

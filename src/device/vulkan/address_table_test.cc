@@ -11,7 +11,7 @@ AddressRange some_range(uint64_t begin, uint64_t end, uintptr_t number) {
   return {begin, end, some_buffer(number), 16, VK_NULL_HANDLE};
 }
 
-TEST(VulkanAddressTest, FindsTheBufferAndTheOffsetOfAnAddressWithin) {
+TEST(VulkanAddressTest, FindsTheBufferAndOffsetOfAnAddress) {
   AddressTable table;
   table.add(some_range(4096, 8192, 1));
   table.add(some_range(8192, 9000, 2));
@@ -27,7 +27,7 @@ TEST(VulkanAddressTest, FindsTheBufferAndTheOffsetOfAnAddressWithin) {
   }
 }
 
-TEST(VulkanAddressTest, ACacheForgetsWhatWasRemoved) {
+TEST(VulkanAddressTest, CacheForgetsRemovedEntries) {
   AddressTable table;
   table.add(some_range(4096, 8192, 1));
   AddressCache cache(table);

@@ -1,4 +1,4 @@
-// What a physical device is, in the words of the runtime.
+// Describes a physical device for the runtime (DeviceInfo).
 
 #include <algorithm>
 #include <cmath>
@@ -35,7 +35,7 @@ std::string_view vendor_name(uint32_t id) {
   }
 }
 
-// A float as the ratio it is exactly.
+// Stores a float as its exact ratio.
 void set_period(DeviceInfo& info, float nanoseconds) {
   constexpr int kMantissaBits = 24;
   int exponent = 0;

@@ -1,4 +1,4 @@
-// The driver and its devices, as the runtime sees them: load_vulkan().
+// The driver and its devices for the runtime: load_vulkan().
 
 #include <memory>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kAlignment = 512;  // of device memory
 
-// The compiler of GLSL, or why there is none.
+// The GLSL compiler, or the reason why there is none.
 struct Glsl {
   std::shared_ptr<GlslCompiler> compiler;
   std::string missing;

@@ -24,7 +24,7 @@ constexpr std::array<uint32_t, 19> kWithSve = {0x41d40, 0x41d49, 0x41d4f, 0x41d8
                                                0x41d48, 0x41d4d, 0x41d4e, 0x41d80, 0x41d81, 0x41d82, 0x41d85,
                                                0x41d87, 0x41d88, 0x41d8b, 0x46001, 0x6dd49};
 
-// The number after "NAME : 0x" on its first line; 0: there is none.
+// The number after the first "NAME : 0x"; 0: there is none.
 uint32_t field(std::string_view text, std::string_view name) {
   const size_t line = text.find(name);
   if (line == std::string_view::npos) return 0;
@@ -51,7 +51,7 @@ bool cpu_has_sve() {
   constexpr unsigned long kSve = 1ul << 22;  // HWCAP_SVE
   return (getauxval(AT_HWCAP) & kSve) != 0;
 #else
-  return true;  // no such question
+  return true;  // this platform has no such query
 #endif
 }
 

@@ -5,7 +5,7 @@
 namespace kymo::device::vulkan {
 namespace {
 
-TEST(VulkanDriverFaultsTest, KnowsTheModelsThatLlvmTakesToHaveSve) {
+TEST(VulkanDriverFaultsTest, KnowsTheModelsForWhichLlvmAssumesSve) {
   EXPECT_TRUE(model_has_sve("processor\t: 0\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd40\n"));
   EXPECT_FALSE(model_has_sve("processor\t: 0\nCPU implementer\t: 0x41\nCPU variant\t: 0x1\nCPU part\t: 0xd0c\n"));
   EXPECT_FALSE(model_has_sve("processor\t: 0\nvendor_id\t: GenuineIntel\n"));

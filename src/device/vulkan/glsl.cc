@@ -19,7 +19,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-// Takes `word` off the front, and the blanks after it; false where something else is there.
+// Removes `word` and the blanks after it from the front. False: the text begins with something else.
 bool skip(std::string_view& text, std::string_view word) {
   if (!text.starts_with(word)) return false;
   text = trimmed(text.substr(word.size()));

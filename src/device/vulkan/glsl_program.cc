@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of our own, gone with this object.
+// A temporary folder, deleted with this object.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -100,7 +100,7 @@ class GlslangProgram final : public GlslCompiler {
   const std::string program_;
 };
 
-// Like a shell would find it; empty: it is not there.
+// Searches PATH like a shell; empty: not found.
 std::string in_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) == 0 ? name : "";
   const char* variable = base::environment("PATH");

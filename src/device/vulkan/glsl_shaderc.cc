@@ -1,4 +1,4 @@
-// GLSL by libshaderc, in this process.
+// Compiles GLSL with libshaderc, in this process.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 namespace kymo::device::vulkan {
 namespace {
 
-// The C interface of shaderc, as far as it is used: its headers need not be there to build Kymo.
+// The part of shaderc's C interface that Kymo uses, declared here so that Kymo builds without shaderc's headers.
 using ShadercCompiler = struct ShadercCompilerObject*;
 using ShadercOptions = struct ShadercOptionsObject*;
 using ShadercResult = struct ShadercResultObject*;
@@ -51,7 +51,7 @@ class Shaderc final : public GlslCompiler {
     if (wanted.debug) api_.compile_options_set_generate_debug_info(options.get());
     if (wanted.optimise) {
       api_.compile_options_set_optimization_level(options.get(), kOptimiseForSpeed);
-      // A parameter stays one where the kernel does not use it.
+      // A parameter stays a parameter even if the kernel does not use it.
       if (api_.compile_options_set_preserve_bindings != nullptr)
         api_.compile_options_set_preserve_bindings(options.get(), true);
     }

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Sets a variable of the environment for as long as it lives.
+// Sets an environment variable while this object lives.
 class GlslEnvironment {
  public:
   GlslEnvironment(const char* name, const char* value) : name_(name) {
@@ -44,7 +44,7 @@ TEST(GlslKernelTest, PragmasNameTheKernels) {
   EXPECT_THAT(kernel_pragmas("", "shader"), IsEmpty());
 }
 
-TEST(GlslKernelTest, APragmaWithoutANameOrWithOneTwiceIsAnErrorOfItsLine) {
+TEST(GlslKernelTest, PragmaWithoutANameOrWithARepeatedNameIsAnErrorWithItsLine) {
   for (const char* text : {"\n#pragma kernel\n", "\n#pragma kernel 3d\n", "#pragma kernel a\n#pragma kernel a"}) {
     try {
       kernel_pragmas(text, "a.comp");
@@ -56,7 +56,7 @@ TEST(GlslKernelTest, APragmaWithoutANameOrWithOneTwiceIsAnErrorOfItsLine) {
   }
 }
 
-TEST(GlslOptionsTest, TakesMacrosAndNothingThatItDoesNotKnow) {
+TEST(GlslOptionsTest, AcceptsMacrosAndRefusesUnknownOptions) {
   const GlslOptions options = parse_glsl_options({"-DN=3", "-D", "FAST", "-DEMPTY=", "-g", "-O"});
   EXPECT_THAT(options.macros, ElementsAre(std::pair("N", "3"), std::pair("FAST", ""), std::pair("EMPTY", "")));
   EXPECT_TRUE(options.debug);
@@ -66,7 +66,7 @@ TEST(GlslOptionsTest, TakesMacrosAndNothingThatItDoesNotKnow) {
   EXPECT_THROW(parse_glsl_options({"-D"}), InvalidArgument);
 }
 
-TEST(GlslLogTest, TheFirstErrorIsFoundWithItsLine) {
+TEST(GlslLogTest, FirstErrorIsFoundWithItsLine) {
   const CompileError error = glsl_error(
       "shader:2: warning: 'a' : odd\nshader:3: error: 'x' : undeclared identifier\nshader:4: error: 'y' : bad\n",
       "shader");
@@ -76,7 +76,7 @@ TEST(GlslLogTest, TheFirstErrorIsFoundWithItsLine) {
   EXPECT_THAT(error.what(), HasSubstr("shader:4: error: 'y' : bad"));
 }
 
-TEST(GlslLogTest, ALogWithoutAPlaceOrWithoutAnythingIsKept) {
+TEST(GlslLogTest, LogWithoutAPositionIsKeptAndAnEmptyLogIsReported) {
   const CompileError linking = glsl_error("shader: error: Linking compute stage: Missing entry point\n", "shader");
   EXPECT_EQ(linking.line(), 0u);
   EXPECT_EQ(linking.text(), "Linking compute stage: Missing entry point");
@@ -84,7 +84,7 @@ TEST(GlslLogTest, ALogWithoutAPlaceOrWithoutAnythingIsKept) {
   EXPECT_THAT(glsl_error("", "shader").what(), HasSubstr("does not say why"));
 }
 
-TEST(GlslLogTest, GlslangsLogIsPutIntoTheSameForm) {
+TEST(GlslLogTest, GlslangsLogIsConvertedToTheSameForm) {
   EXPECT_EQ(tidy_glslang_log("/tmp/k/kernel.comp\n"
                              "ERROR: /tmp/k/kernel.comp:3: 'x' : undeclared identifier \n"
                              "WARNING: /tmp/k/kernel.comp:4: 'y' : odd\n"
@@ -100,7 +100,7 @@ TEST(GlslLogTest, GlslangsLogIsPutIntoTheSameForm) {
             "shader: error: Linking compute stage: Missing entry point\n");
 }
 
-TEST(GlslCompilerTest, AMissingAForeignAndAHalfInstalledLibraryEachSaySo) {
+TEST(GlslCompilerTest, MissingOrWrongLibraryNamesThePackage) {
   for (const char* library : {"/nowhere/libshaderc.so.1", "/etc/passwd", "libm.so.6"}) {
     const GlslEnvironment shaderc("KYMO_SHADERC_LIBRARY", library);
     try {
@@ -112,7 +112,7 @@ TEST(GlslCompilerTest, AMissingAForeignAndAHalfInstalledLibraryEachSaySo) {
   }
 }
 
-TEST(GlslCompilerTest, WithoutAnyCompilerBothWaysToGetOneAreNamed) {
+TEST(GlslCompilerTest, WithoutACompilerBothPackagesAreNamed) {
   const GlslEnvironment shaderc("KYMO_SHADERC_LIBRARY", "/nowhere/libshaderc.so.1");
   const GlslEnvironment glslang("KYMO_GLSLANG", "/nowhere/glslang");
   try {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kNoLimit = 0xFFFFFFFF;
 
-// How often each thread along an axis runs, checking that it is in the group where it belongs.
+// How many times each thread along an axis runs. Checks that each thread is in the right group.
 std::vector<int> runs_of(uint64_t threads, uint64_t group, uint32_t limit, bool visible) {
   const Axis axis(threads, group, limit, visible);
   std::vector<int> runs(threads + group);
@@ -31,7 +31,7 @@ std::vector<int> runs_of(uint64_t threads, uint64_t group, uint32_t limit, bool 
   return runs;
 }
 
-TEST(VulkanGridTest, EveryThreadRunsOnceAndNoneBeyond) {
+TEST(VulkanGridTest, EveryThreadRunsOnceAndNoOther) {
   for (const bool visible : {true, false}) {
     for (const uint32_t limit : {1u, 3u, kNoLimit}) {
       for (uint64_t threads = 1; threads < 70; ++threads) {
@@ -45,7 +45,7 @@ TEST(VulkanGridTest, EveryThreadRunsOnceAndNoneBeyond) {
   }
 }
 
-TEST(VulkanGridTest, AnEdgeNobodySeesIsRunInGroupsOfAPowerOfTwo) {
+TEST(VulkanGridTest, EdgeUsesAPowerOfTwoIfGroupsAreNotVisible) {
   const Axis axis(64 + 40, 64, kNoLimit, false);
   ASSERT_EQ(axis.pieces(), 2u);
   EXPECT_EQ(axis.piece(1), (AxisPiece{.offset = 64, .base = 1, .count = 5, .size = 8}));

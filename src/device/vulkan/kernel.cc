@@ -69,7 +69,7 @@ void DeviceKernel::make_slots(const spirv::Kernel& kernel) {
     slots_.push_back({Slot::Kind::Pushed, member.offset, member.parameter.bytes});
 }
 
-// Its parameters are its push constants, one by one, but for shared arrays, whose lengths are constants.
+// Each parameter is one push constant, except shared arrays: their lengths are specialization constants.
 void DeviceKernel::make_translated_slots(const spirv::Kernel& kernel, const KernelInfo& translated) {
   size_t member = 0;
   const auto next = [&]() -> const spirv::PushMember& {

@@ -31,20 +31,20 @@ std::string loading(const char* library) {
   return what;
 }
 
-TEST(VulkanLoadTest, AMissingLibraryIsNamedWithTheRemedy) {
+TEST(VulkanLoadTest, MissingLibraryIsNamedWithThePackage) {
   const std::string what = loading("/nowhere/libvulkan.so.1");
   EXPECT_THAT(what, HasSubstr("/nowhere/libvulkan.so.1"));
   EXPECT_THAT(what, HasSubstr("libvulkan1"));
   EXPECT_EQ(what.find('\n'), std::string::npos);
 }
 
-TEST(VulkanLoadTest, WhatIsNoLibraryIsRefused) { EXPECT_THAT(loading("/etc/passwd"), HasSubstr("libvulkan1")); }
+TEST(VulkanLoadTest, FileThatIsNotALibraryIsRefused) { EXPECT_THAT(loading("/etc/passwd"), HasSubstr("libvulkan1")); }
 
-TEST(VulkanLoadTest, ALibraryWithoutTheFunctionsIsRefusedByTheFirstThatIsMissing) {
+TEST(VulkanLoadTest, LibraryWithoutTheFunctionsNamesTheFirstMissingOne) {
   EXPECT_THAT(loading("libm.so.6"), HasSubstr("vkGetInstanceProcAddr"));
 }
 
-TEST(VulkanResultTest, AnErrorNamesTheCallTheResultAndItsMeaning) {
+TEST(VulkanResultTest, ErrorNamesTheCallTheResultAndItsMeaning) {
   try {
     check(VK_ERROR_DEVICE_LOST, "vkQueueSubmit");
     ADD_FAILURE();

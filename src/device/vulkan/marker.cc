@@ -5,7 +5,7 @@
 namespace kymo::device::vulkan {
 
 TimelineMarker::~TimelineMarker() {
-  // A query may not be reset while the device may still write it.
+  // A query must not be reset while the device may still write it.
   if (timestamps_ == nullptr || context_.lost()) return;
   try {
     if (slot_) past_.push_back({*slot_, timeline_, value_});
@@ -13,7 +13,7 @@ TimelineMarker::~TimelineMarker() {
     for (const Past& past : past_) past.timeline->wait(past.value);
     release_past();
   } catch (const Error&) {
-    // The device was lost meanwhile: the queries go with it.
+    // The device was lost meanwhile, and its queries too.
   }
 }
 

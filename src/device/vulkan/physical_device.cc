@@ -138,7 +138,7 @@ void PhysicalDevice::choose_features(const Instance& instance) {
   there.link();
   instance.api().vkGetPhysicalDeviceFeatures2(handle, &there.core);
 
-  // Only what kernels can use: some of the rest costs speed (robustBufferAccess) or memory.
+  // Only features that kernels can use. Some of the others cost speed (robustBufferAccess) or memory.
 #define KYMO_VULKAN_ENABLE(part, feature) features.part.feature = there.part.feature
   KYMO_VULKAN_ENABLE(core.features, shaderFloat64);
   KYMO_VULKAN_ENABLE(core.features, shaderInt64);
@@ -188,7 +188,8 @@ void PhysicalDevice::choose_family(const Instance& instance) {
   instance.api().vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
   instance.api().vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
-  // One for compute alone leaves the display alone; one with timestamps goes before one without.
+  // A family without graphics is preferred because it does not disturb the display. A family with timestamps is
+  // preferred even more.
   int best = -1;
   for (uint32_t i = 0; i < count; ++i) {
     const VkQueueFamilyProperties& candidate = families[i];

@@ -8,7 +8,7 @@
 namespace kymo::device::vulkan {
 namespace {
 
-// Whether a cache is of this very device and driver: drivers should check that themselves, and not all do.
+// True if a cache was made by this device and driver. Drivers should check this themselves, but not all do.
 bool fits(const std::vector<std::byte>& cache, const VkPhysicalDeviceProperties& properties) {
   VkPipelineCacheHeaderVersionOne header;
   if (cache.size() < sizeof header) return false;
@@ -65,7 +65,7 @@ void DeviceProgram::add_kernels(const ModuleCode& code) {
   }
 }
 
-// Each is a module of its own.
+// Each kernel has its own module.
 void DeviceProgram::add_translated(const ModuleCode& code, std::span<const KernelInfo> translated) {
   const auto found = std::ranges::find(translated, code.name, &KernelInfo::symbol);
   const spirv::Module module(code.words);
@@ -87,7 +87,7 @@ std::vector<std::byte> DeviceProgram::binary() const {
   context_.check(context_.api().vkGetPipelineCacheData(context_.device(), cache_, &bytes, nullptr),
                  "vkGetPipelineCacheData");
   code.cache.resize(bytes);
-  // It may grow between the calls: then the part that fits is taken.
+  // The cache may grow between the calls. Then the part that fits is used.
   context_.check(context_.api().vkGetPipelineCacheData(context_.device(), cache_, &bytes, code.cache.data()),
                  "vkGetPipelineCacheData");
   code.cache.resize(bytes);

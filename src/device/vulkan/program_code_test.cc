@@ -7,7 +7,7 @@ namespace {
 
 ProgramCode some_code() { return {{{"first", {1, 2, 3}}, {"", {4}}}, {std::byte{7}, std::byte{8}}}; }
 
-TEST(VulkanProgramCodeTest, ComesBackAsItWas) {
+TEST(VulkanProgramCodeTest, SurvivesARoundTrip) {
   const auto code = ProgramCode::decode(some_code().encode());
   ASSERT_TRUE(code);
   ASSERT_EQ(code->modules.size(), 2u);
@@ -18,7 +18,7 @@ TEST(VulkanProgramCodeTest, ComesBackAsItWas) {
   EXPECT_EQ(code->cache, some_code().cache);
 }
 
-TEST(VulkanProgramCodeTest, AnyChangedByteAndAnyCutIsNoticed) {
+TEST(VulkanProgramCodeTest, AnyChangedByteAndAnyTruncationIsNoticed) {
   const std::vector<std::byte> whole = some_code().encode();
   for (size_t i = 0; i < whole.size(); ++i) {
     std::vector<std::byte> damaged = whole;

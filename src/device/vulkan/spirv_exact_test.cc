@@ -17,7 +17,7 @@ uint32_t exact_marks(const Module& module) {
   }));
 }
 
-TEST(SpirvExactTest, EveryOperationOnFloatsIsMarkedAndNothingElseChanges) {
+TEST(SpirvExactTest, EveryFloatOperationIsMarkedAndNothingElseChanges) {
   const Module before(kMixed);
   const Module after(without_contraction(before));
   EXPECT_EQ(exact_marks(before), 0u);
@@ -34,7 +34,7 @@ TEST(SpirvExactTest, EveryOperationOnFloatsIsMarkedAndNothingElseChanges) {
   EXPECT_EQ(exact_marks(Module(patch(after, kernels[0], 128).words)), 4u);
 }
 
-TEST(SpirvExactTest, MarksStandBeforeTheFirstTypeAndAreNotRepeated) {
+TEST(SpirvExactTest, MarksComeBeforeTheFirstTypeAndAreNotRepeated) {
   const Module once(without_contraction(Module(kMixed)));
   bool is_past = false;
   for (const Instruction& instruction : once.instructions()) {

@@ -1,5 +1,5 @@
-// Reads whatever bytes as SPIR-V, reflects it and patches every kernel in it. What comes out of the patcher must be
-// readable again, as a module with one kernel that takes any group.
+// Reads any bytes as SPIR-V, reflects them and patches every kernel. The patched module must be readable again, with
+// one kernel that accepts any group size.
 #include <cstdlib>
 #include <string_view>
 
@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     patch_all(module, false);
     patch_all(module, true);
   } catch (const kymo::CompileError&) {
-    // Not SPIR-V, or not ours: it was refused.
+    // The input is not SPIR-V, or uses an unsupported feature. It was refused.
   }
   return 0;
 }

@@ -63,7 +63,7 @@ void set(Decorations& to, const Instruction& instruction, size_t at) {
     case Decoration::Offset:
       to.offset = value();
       break;
-    case Decoration::NoContraction:  // of single results, which nobody asks about
+    case Decoration::NoContraction:  // for single results; no code looks it up
       break;
   }
 }
@@ -105,7 +105,7 @@ Module::Module(std::vector<uint32_t> words) : words_(std::move(words)) {
     at += count;
   }
   for (const Instruction& instruction : instructions_) index(instruction);
-  // Modes name a function, and may come before a later entry point of it.
+  // An execution mode names a function, and may come before a later entry point of this function.
   for (const Instruction& instruction : instructions_)
     if (instruction.op == Op::ExecutionMode || instruction.op == Op::ExecutionModeId) set_mode(instruction);
 }
@@ -113,7 +113,7 @@ Module::Module(std::vector<uint32_t> words) : words_(std::move(words)) {
 void Module::index(const Instruction& instruction) {
   if (const size_t word = result_word(instruction.op); word != 0) {
     const uint32_t id = instruction.at(word);
-    // Function-local variables are never looked up, but their ids must not be taken twice either.
+    // Function-local variables are never looked up, but their ids must not be used twice either.
     if (id >= bound()) refuse(base::format("the id {} is beyond its bound of {}", id, bound()));
     if (definitions_[id] != 0) refuse(base::format("the id {} is defined twice", id));
     definitions_[id] = static_cast<uint32_t>(&instruction - instructions_.data()) + 1;

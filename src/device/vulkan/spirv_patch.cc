@@ -15,7 +15,7 @@ constexpr uint32_t kAxes = 3;
 struct BuiltInValue {
   BuiltIn built_in;
   std::vector<uint32_t> variables;
-  uint32_t raw = 0;  // the new variable with the dispatch's own value
+  uint32_t raw = 0;  // the new variable, with the value of the dispatch
 };
 
 class Patcher : private Edit {
@@ -187,7 +187,7 @@ class Patcher : private Edit {
     bool in_globals = false, in_functions = false;
     for (const Instruction& instruction : module_.instructions()) {
       if (modes_pending_ && instruction.op != Op::EntryPoint) {
-        // For form's sake: the constant that is the group size counts instead.
+        // Only a formality: the constant with the group size overrides this mode.
         emit(words, Op::ExecutionMode, {wrapper_, kLocalSize, 1, 1, 1});
         modes_pending_ = false;
       }
@@ -254,7 +254,7 @@ class Patcher : private Edit {
   }
 
   void write_entry_point() {
-    std::vector<uint32_t> operands{kGlCompute, wrapper_, 0x6E69616D, 0};  // "main" and its end
+    std::vector<uint32_t> operands{kGlCompute, wrapper_, 0x6E69616D, 0};  // "main" and the terminating zero
     for (const uint32_t id : entry_.interface)
       if (module_.version() >= kVersion1_4 || !replaced_.contains(id)) operands.push_back(id);
     operands.insert(operands.end(), interface_.begin(), interface_.end());

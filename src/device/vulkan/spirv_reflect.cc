@@ -155,12 +155,12 @@ class KernelReader {
     binding.uniform = storage == StorageClass::Uniform && !module_.decorations(pointee).buffer_block;
     binding.parameter.kind = ParameterKind::Buffer;
     binding.parameter.type = pointee_type(module_, pointee);
-    // `buffer X { float x[]; };` has no name of its own, but its one member has.
+    // `buffer X { float x[]; };` has no variable name, but its only member has a name.
     std::string_view name = module_.name(id);
     if (name.empty() && type.size() == 3) name = module_.member_name(pointee, 0);
     if (name.empty()) name = module_.name(pointee);
     binding.parameter.name = name;
-    // Two blocks may share a binding, to see one buffer as two types: that is one parameter, of no one type.
+    // Two blocks may share a binding, to read one buffer as two types. That is one parameter without a single type.
     const auto [place, added] = bindings_.try_emplace(std::pair(binding.set, binding.binding), binding);
     if (!added && place->second.parameter.type != binding.parameter.type) place->second.parameter.type.reset();
   }
@@ -231,7 +231,8 @@ class KernelReader {
       if (instruction.op != Op::ConstantComposite && instruction.op != Op::SpecConstantComposite) continue;
       if (module_.decorations(instruction.at(2)).built_in != static_cast<uint32_t>(BuiltIn::WorkgroupSize)) continue;
       for (size_t i = 0; i < 3; ++i) take(i, instruction.at(3 + i));
-      if (instruction.op == Op::SpecConstantComposite) kernel_.groups_visible = true;  // its value is that of the group
+      // Its value depends on the group size.
+      if (instruction.op == Op::SpecConstantComposite) kernel_.groups_visible = true;
     }
     kernel_.group = {sizes[0].value_or(1), sizes[1].value_or(1), sizes[2].value_or(1)};
     for (const uint64_t size : {kernel_.group.x, kernel_.group.y, kernel_.group.z})

@@ -1,5 +1,5 @@
-// SPIR-V for tests: what glslangValidator -V makes of the GLSL above each, kept as words so that the tests need no
-// compiler. Mixed, Plain and Image are of Vulkan 1.2, Any of Vulkan 1.0, where a module is of SPIR-V 1.0.
+// SPIR-V for tests: the output of glslangValidator -V for the GLSL above each. It is stored as words, so that the tests
+// need no compiler. Mixed, Plain and Image are for Vulkan 1.2. Any is for Vulkan 1.0, whose modules are SPIR-V 1.0.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ Kernel only_kernel(const Module& module) {
   return kernels.at(0);
 }
 
-TEST(SpirvReflectTest, BindingsComeByNumberAndPushConstantsByOffset) {
+TEST(SpirvReflectTest, BindingsAreOrderedByNumberAndPushConstantsByOffset) {
   const Module module(kMixed);
   const Kernel kernel = only_kernel(module);
   EXPECT_EQ(kernel.name, "main");
@@ -83,7 +83,7 @@ TEST(SpirvReflectTest, OneOfSeveralKernelsHasOnlyTheBindingsThatItUses) {
   EXPECT_EQ(kernels[0].bindings[1].parameter.name, "y");
 }
 
-TEST(SpirvReflectTest, AnImageIsRefusedByItsBinding) {
+TEST(SpirvReflectTest, ImageIsRefusedWithItsBinding) {
   EXPECT_THAT(why_refused(kImage), HasSubstr("set 0, binding 2 (picture)"));
 }
 
@@ -105,7 +105,7 @@ TEST(SpirvPatchTest, TheTailFollowsThePushConstants) {
   EXPECT_TRUE(told.any_group);
 }
 
-TEST(SpirvPatchTest, WithoutRoomInThePushConstantsThePlaceIsSpecialised) {
+TEST(SpirvPatchTest, TailIsSpecialisedIfThePushConstantsAreFull) {
   const Module module(kMixed);
   const Kernel kernel = only_kernel(module);
   const Patched patched = patch(module, kernel, kernel.push_bytes + 4);
@@ -114,7 +114,7 @@ TEST(SpirvPatchTest, WithoutRoomInThePushConstantsThePlaceIsSpecialised) {
   EXPECT_EQ(only_kernel(again).push_bytes, kernel.push_bytes);
 }
 
-TEST(SpirvPatchTest, AKernelWithoutPushConstantsGetsSome) {
+TEST(SpirvPatchTest, KernelWithoutPushConstantsGetsSome) {
   const Module module(kPlain);
   const Patched patched = patch(module, only_kernel(module), kPushLimit);
   EXPECT_EQ(patched.tail_offset, 0u);
@@ -122,7 +122,7 @@ TEST(SpirvPatchTest, AKernelWithoutPushConstantsGetsSome) {
   EXPECT_EQ(only_kernel(again).push_bytes, 12u);
 }
 
-TEST(SpirvPatchTest, BindingsAreNumberedAnewAndTheOwnConstantsOfTheGroupSizeKept) {
+TEST(SpirvPatchTest, BindingsAreRenumberedAndGroupSizeConstantsOfTheModuleAreKept) {
   const Module module(kAny);
   const Patched patched = patch(module, only_kernel(module), kPushLimit);
   EXPECT_EQ(patched.own_size_constants[0], 7u);
@@ -142,14 +142,14 @@ TEST(SpirvPatchTest, BindingsAreNumberedAnewAndTheOwnConstantsOfTheGroupSizeKept
   EXPECT_FALSE(kernel.bindings[1].uniform);
 }
 
-TEST(SpirvModuleTest, TakesEitherByteOrder) {
+TEST(SpirvModuleTest, AcceptsEitherByteOrder) {
   std::vector<uint32_t> swapped = kPlain;
   for (uint32_t& word : swapped) word = __builtin_bswap32(word);
   const std::string_view bytes(reinterpret_cast<const char*>(swapped.data()), swapped.size() * 4);
   EXPECT_EQ(Module::words_of(bytes), kPlain);
 }
 
-TEST(SpirvModuleTest, SaysWhatIsWrongWithWhatIsNotSpirv) {
+TEST(SpirvModuleTest, InvalidSpirvIsRefusedWithTheReason) {
   EXPECT_THROW(Module::words_of("abc"), CompileError);
   EXPECT_THROW(Module::words_of(""), CompileError);
   EXPECT_THAT(why_refused({}), HasSubstr("shorter than its header"));
@@ -161,7 +161,7 @@ TEST(SpirvModuleTest, SaysWhatIsWrongWithWhatIsNotSpirv) {
   EXPECT_THAT(why_refused({kMagic, 0x10500, 0, 8, 0, 0x00020013, 9}), HasSubstr("beyond its bound"));
 }
 
-TEST(SpirvModuleTest, ACutModuleIsRefusedOrReadButNeverOverrun) {
+TEST(SpirvModuleTest, TruncatedModuleIsReadOrRefusedButNeverOverrun) {
   for (const auto* words : {&kMixed, &kAny, &kPlain}) {
     for (size_t length = 0; length < words->size(); ++length) {
       const std::vector<uint32_t> cut(words->begin(), words->begin() + static_cast<ptrdiff_t>(length));
@@ -170,8 +170,9 @@ TEST(SpirvModuleTest, ACutModuleIsRefusedOrReadButNeverOverrun) {
   }
 }
 
-// A structure whose every member is the structure before it, level upon level: a walk over all of it would never end.
-TEST(SpirvModuleTest, AStructureThatGrowsWithoutBoundIsRefused) {
+// Each structure has several members of the previous structure's type, on many levels. A walk over all of it would take
+// practically forever.
+TEST(SpirvModuleTest, StructureOfExponentialSizeIsRefused) {
   std::vector<uint32_t> bomb = kPlain;
   const uint32_t first = bomb[3];
   constexpr uint32_t kLevels = 24, kMembers = 16;

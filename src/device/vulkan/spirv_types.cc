@@ -8,12 +8,12 @@
 namespace kymo::device::vulkan::spirv {
 namespace {
 
-// Types of a forged module may contain themselves, or each other many times over; real ones are not like this.
+// Types of a malicious module may contain themselves, or each other many times. Real types do not.
 constexpr int kDeepest = 32, kMostSteps = 100'000;
 constexpr uint32_t kLongestArray = 1u << 30;
 constexpr uint64_t kAddressBytes = 8;
 
-// How deep a walk is, and how far it has come.
+// The depth of a walk, and the number of its steps so far.
 class Depth {
  public:
   explicit Depth(int& steps) : steps_(&steps) {}
@@ -117,7 +117,7 @@ std::optional<Elements> elements_at(const Module& module, uint32_t id, const Dec
   const auto part = elements_at(module, type.at(2), decorations, depth.deeper());
   if (!part) return std::nullopt;
   const uint64_t part_bytes = part->count * size_of(part->type);
-  // Columns of a matrix and elements of an array may lie apart: then the whole is not a list of scalars.
+  // There may be gaps between the columns of a matrix or the elements of an array. Then it is not a list of scalars.
   if (type.op == Op::TypeMatrix && decorations.matrix_stride.value_or(part_bytes) != part_bytes) return std::nullopt;
   if (type.op == Op::TypeArray && module.decorations(id).array_stride.value_or(part_bytes) != part_bytes)
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Launches: arguments into push constants and descriptors, a grid into dispatches.
+// Launches: converts arguments to push constants and descriptors, and a grid to dispatches.
 
 #include <array>
 #include <cstring>
@@ -32,7 +32,7 @@ struct StreamQueue::Descriptors {
       : many(count > kUsual ? count : 0), data(count > kUsual ? many.data() : few.data()) {}
 
   std::array<VkDescriptorBufferInfo, kUsual> few;
-  std::vector<VkDescriptorBufferInfo> many;  // where they are more than usual
+  std::vector<VkDescriptorBufferInfo> many;  // used if there are more than usual
   VkDescriptorBufferInfo* data;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kBatch = 32;  // operations gathered into one submission
 constexpr uint32_t kAskEvery = 4;
-constexpr size_t kMostUnderWay = 64;  // submissions: then the caller waits for the oldest
+constexpr size_t kMostUnderWay = 64;  // submissions: with more, the caller waits for the oldest
 
 constexpr VkPipelineStageFlags kWork = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 constexpr VkAccessFlags kAccess = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_UNIFORM_READ_BIT |
@@ -38,7 +38,7 @@ StreamQueue::~StreamQueue() {
     submit();
     timeline_->wait(submitted_);
   } catch (const Error&) {
-    // A lost device has nothing under way.
+    // A lost device has no work in flight.
   }
   context_.destroy(nothing_);
   context_.api().vkDestroyCommandPool(context_.device(), pool_, nullptr);
@@ -101,7 +101,7 @@ void StreamQueue::begin(Ticket* ticket) {
   *ticket = 0;
   const auto slot = tickets_.possible() ? tickets_.begin(ticket) : std::nullopt;
   if (!slot) return barrier(kAccess, kWork);
-  // Earlier work must be done when the clock is read, not only when the work begins.
+  // Earlier work must be done before the clock is read, not only before the work begins.
   barrier(kAccess, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   context_.api().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, slot->pool, slot->first);
 }
@@ -114,13 +114,13 @@ void StreamQueue::end(Ticket* ticket) {
   if (ticket != nullptr && tickets_.possible()) {
     if (const auto slot = tickets_.end(next_value())) write_end(*slot);
   }
-  // Asking whether the device is idle costs about as much as the rest: not every time.
+  // The query whether the device is idle costs about as much as the rest, so it is not made every time.
   if (++gathered_ >= kBatch || (gathered_ % kAskEvery == 1 && timeline_->reached(submitted_))) submit();
 }
 
 void StreamQueue::submit() {
   if (open_ == nullptr && waits_.empty()) return;
-  if (open_ == nullptr) open();  // nothing but waiting
+  if (open_ == nullptr) open();  // a submission that only waits
   if (const auto slot = tickets_.end_submission()) write_end(*slot);
   context_.check(context_.api().vkEndCommandBuffer(open_->commands), "vkEndCommandBuffer");
   gathered_ = 0;
@@ -159,7 +159,7 @@ void StreamQueue::submit() {
     result = context_.api().vkQueueSubmit(shared_.handle, 1, &info, VK_NULL_HANDLE);
   }
   if (result < 0) {
-    // It did not happen, so its value will not come.
+    // The submission failed, so the timeline will not reach its value.
     free_.push_back(std::move(under_way_.back()));
     under_way_.pop_back();
     context_.check(result, "vkQueueSubmit");

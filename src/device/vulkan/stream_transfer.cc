@@ -12,8 +12,8 @@ namespace kymo::device::vulkan {
 namespace {
 
 constexpr size_t kLargestCopy = size_t{1} << 30;    // some drivers count a region's bytes in 31 bits
-constexpr size_t kPatternBytes = size_t{64} << 10;  // of a pattern, written by the host; the rest is copied from it
-constexpr size_t kDownloadsUnderWay = 3;            // less than what fills the staging ring: it must not come round
+constexpr size_t kPatternBytes = size_t{64} << 10;  // written by the host; the rest is copied from it
+constexpr size_t kDownloadsUnderWay = 3;            // fewer than fill the staging ring: it must not wrap
 
 constexpr size_t kWord = sizeof(uint32_t);
 
@@ -145,7 +145,8 @@ void StreamQueue::fill(Address to, const void* pattern, uint32_t pattern_bytes, 
   end(ticket);
 }
 
-// vkCmdFillBuffer takes whole, aligned words; the bytes beside them are copied. They begin and end with the pattern.
+// vkCmdFillBuffer takes whole, aligned words. The bytes before and after them are copied; they begin and end with a
+// whole pattern.
 void StreamQueue::fill_words(const Place& to, uint32_t word, size_t bytes) {
   const size_t head = std::min<size_t>((kWord - to.offset % kWord) % kWord, bytes);
   const size_t middle = (bytes - head) / kWord * kWord, tail = bytes - head - middle;

@@ -19,7 +19,7 @@ uint64_t Timeline::refresh() {
   uint64_t value = 0;
   context_.check(context_.api().vkGetSemaphoreCounterValue(context_.device(), semaphore_, &value),
                  "vkGetSemaphoreCounterValue");
-  // Two threads may come with different values: the greater one stays.
+  // Two threads may store different values. The greater one is kept.
   uint64_t known = known_.load(std::memory_order_relaxed);
   while (known < value && !known_.compare_exchange_weak(known, value, std::memory_order_release)) {
   }

@@ -1,4 +1,4 @@
-// Whose time is told: each operation's, or a submission's that several had together.
+// The reported times: of each operation, or of a submission that several operations share.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -32,7 +32,7 @@ class VulkanTimesTest : public ::testing::Test {
     unsetenv("KYMO_VULKAN_TIMES");
   }
 
-  // The times of five launches on a stream that nobody used before.
+  // The times of five launches on a new stream.
   std::vector<OperationTimes> times_of_five(const char* setting, bool own_times = false) {
     setenv("KYMO_VULKAN_TIMES", setting, 1);
     const Device device("vulkan:0");
@@ -61,7 +61,7 @@ class VulkanTimesTest : public ::testing::Test {
   }
 };
 
-TEST_F(VulkanTimesTest, OperationsOfOneSubmissionShareItsTimeAndNothingIsCountedTwice) {
+TEST_F(VulkanTimesTest, OperationsOfOneSubmissionShareItsTimeAndNoneIsCountedTwice) {
   if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
   const std::vector<OperationTimes> times = times_of_five("submission");
   ASSERT_EQ(times.size(), 5u);
@@ -77,7 +77,7 @@ TEST_F(VulkanTimesTest, OperationsOfOneSubmissionShareItsTimeAndNothingIsCounted
   EXPECT_GT(times.back().shared, 1u) << "launches that wait for the first are gathered";
 }
 
-TEST_F(VulkanTimesTest, EachOperationHasItsOwnWhereThatIsAskedFor) {
+TEST_F(VulkanTimesTest, EachOperationHasItsOwnTimeIfRequested) {
   if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
   const std::vector<OperationTimes> times = times_of_five("dispatch");
   ASSERT_EQ(times.size(), 5u);
@@ -87,14 +87,14 @@ TEST_F(VulkanTimesTest, EachOperationHasItsOwnWhereThatIsAskedFor) {
   }
 }
 
-TEST_F(VulkanTimesTest, AWatcherThatWantsThoseOfEachGetsThemAndTheSettingOutweighsIt) {
+TEST_F(VulkanTimesTest, WatcherGetsOwnTimesUnlessTheSettingOverridesIt) {
   if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
   for (const OperationTimes& times : times_of_five("", true)) EXPECT_EQ(times.shared, 1u);
   EXPECT_GT(times_of_five("submission", true).back().shared, 1u);
   EXPECT_FALSE(own_times_wanted()) << "nobody watches any more";
 }
 
-TEST_F(VulkanTimesTest, AnotherWordIsRefusedByName) {
+TEST_F(VulkanTimesTest, UnknownSettingIsRefusedWithItsValue) {
   if (!has_vulkan()) GTEST_SKIP() << "no Vulkan device here";
   try {
     times_of_five("kernels");

@@ -1,6 +1,6 @@
-// What a cached allocation costs: allocate + free of one size, and replacing one at random of 256 live blocks of mixed
-// sizes, beside malloc + free of the host in the same rounds; and what eight threads get done that compete for one
-// allocator. The memory is imaginary: no device is needed.
+// The cost of a cached allocation: allocate + free of one size, and replacing a random one of 256 live blocks of mixed
+// sizes. malloc + free of the host run in the same rounds for comparison. Also the throughput of eight threads that
+// compete for one allocator. The memory is simulated: no device is needed.
 #include "device/allocator/allocator.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 using bench::text;
 using namespace kymo::device;
 
-// A driver with addresses for everybody.
+// A driver that always has a free address.
 class Imaginary final : public MemorySource {
  public:
   Address allocate(size_t bytes) override {
@@ -40,13 +40,13 @@ class Imaginary final : public MemorySource {
 };
 
 constexpr double kMostPairNs = 100, kMostReplaceNs = 250;
-constexpr size_t kLongestMalloc = 16 * kMiB;  // what is longer glibc maps and unmaps each time: microseconds
+constexpr size_t kLongestMalloc = 16 * kMiB;  // glibc maps and unmaps larger blocks each time, which takes microseconds
 constexpr size_t kLive = 256;
-constexpr size_t kChoices = 4096;  // random numbers made beforehand: two arrays of them stay in the first cache
+constexpr size_t kChoices = 4096;  // random numbers made in advance: two arrays of them fit in the L1 cache
 
 struct Choices {
   std::array<uint8_t, kChoices> slots;
-  std::array<uint32_t, kChoices> sizes;  // 512 B .. 64 MiB, as many in each power of two
+  std::array<uint32_t, kChoices> sizes;  // 512 B .. 64 MiB, equally many for each power of two
 
   Choices() {
     uint64_t state = 88172645463325252u;
@@ -102,7 +102,7 @@ void replace_row(bench::Meter& meter, const Choices& choices) {
     allocator.free(block);
     block = allocator.allocate(choices.sizes[i], 0);
   };
-  // The same pattern of small pieces for the host, whose malloc would else measure the kernel's page tables.
+  // The same pattern for the host, with smaller pieces. With large ones, malloc would measure the kernel's page tables.
   std::array<void*, kLive> pieces{};
   size_t next_piece = 0;
   const auto replace_piece = [&] {
@@ -124,7 +124,7 @@ void replace_row(bench::Meter& meter, const Choices& choices) {
   for (void* piece : pieces) std::free(piece);
 }
 
-// Eight threads for half a second, each with a stream of its own: what they do together, and the least of them.
+// Eight threads for half a second, each with its own stream: their total, and the slowest thread.
 void contention_row() {
   constexpr unsigned kThreads = 8;
   Imaginary source;

@@ -1,5 +1,5 @@
-// What a range takes in the file when times are not regular: a million ranges of 16 names, with bodies and gaps of 20
-// ns to 1 us, pseudo-random and busy.
+// The size of a range in the file when times are not regular: a million ranges of 16 names. Bodies and gaps are
+// pseudo-random busy loops of 20 ns to 1 us.
 //
 //   bench_bytes FOLDER
 #include <sys/stat.h>

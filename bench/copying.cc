@@ -1,5 +1,5 @@
-// The throughput that a collector could have at best here: one that only copies the rings' bytes to memory, again and
-// again the same, and keeps nothing. Same segment, same rings, same producers as throughput.cc.
+// The best throughput that a collector could have here. This one only copies the bytes of the rings to the same memory
+// again and again, and keeps nothing. Segment, rings and producers are the same as in throughput.cc.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>

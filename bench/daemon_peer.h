@@ -1,4 +1,4 @@
-// A command's end of Kymo's protocol, as far as benchmarks need it.
+// The command side of Kymo's protocol, as far as benchmarks need it.
 #pragma once
 
 #include <sys/socket.h>
@@ -28,7 +28,7 @@ inline uint64_t realtime_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Whatever goes wrong ends the benchmark.
+// Any error ends the benchmark.
 class DaemonPeer {
  public:
   DaemonPeer(const std::string& socket, kymo::wire::Role role)

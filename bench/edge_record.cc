@@ -1,5 +1,5 @@
-// What an operation costs while an EdgeProfiler hears it, and while none does: begin and end, a round of them with a
-// profiler made for it, so that memory is new as it is in a program.
+// The cost of begin and end of an operation, with an EdgeProfiler that records it and without one. Each round of
+// operations creates a new profiler, so that its memory is new, as in a program.
 #include <array>
 #include <cstdio>
 #include <functional>
@@ -45,7 +45,7 @@ double ns_each(void (*body)(), double ns_per_tick) {
   return static_cast<double>(bench::ticks() - began) * ns_per_tick / kOperations;
 }
 
-// `round` says how long one took it, in nanoseconds.
+// `round` returns the time of one operation in nanoseconds.
 void report(const char* id, const char* what, double most_ns, double ns_per_tick,
             const std::function<double()>& round) {
   std::vector<double> costs, ratios;

@@ -1,5 +1,5 @@
-// What writing an EdgeProfiler's files costs: a run of operators with shapes, as Chrome's JSON and as a Kymo trace. On
-// one thread, as the profiler writes them when it ends.
+// The cost of writing the files of an EdgeProfiler: a run of operators with shapes, as Chrome's JSON and as a Kymo
+// trace. One thread writes, as in a profiler that ends.
 #include <unistd.h>
 
 #include <chrono>
@@ -26,7 +26,7 @@ using namespace kymo;
 
 constexpr int kRounds = 5;
 constexpr uint32_t kOperators = 400'000;
-constexpr uint32_t kPlaces = 500;  // different ones in the module, each with inputs of its own
+constexpr uint32_t kPlaces = 500;  // different places in the module, each with its own inputs
 constexpr double kTargetMbPerSecond = 300;
 
 class Discarding : public convert::ExportStream {
@@ -48,8 +48,8 @@ uint32_t add_inputs(edge::ResultData& result, uint32_t place, int64_t scalar) {
   return static_cast<uint32_t>(inputs.bytes().size());
 }
 
-// A program that runs the same module over and over: an operator, and one inside it. `varied`: a scalar among the
-// inputs is never the same.
+// A program that runs the same module again and again: an operator, and one inside it. `varied`: one scalar input is
+// different each time.
 edge::ResultData make_result(bool varied) {
   edge::ResultData result;
   result.pid = static_cast<uint64_t>(getpid());
@@ -85,7 +85,7 @@ struct Speed {
   uint64_t bytes;
 };
 
-// `write` returns how many bytes it wrote.
+// `write` returns the number of bytes written.
 template <class Write>
 Speed measure(const Write& write) {
   std::vector<double> seconds;

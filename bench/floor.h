@@ -1,9 +1,10 @@
-// The floor: what a range costs when nothing is done but the unavoidable.
+// The floor: the cost of a range that does only what is unavoidable.
 //
-// Two reads of the processor's counter and two 16-byte stores {ticks, id} into a wrapping buffer of this thread's own,
-// as large as a ring and reached through a thread_local. No check for room, no consumer, no call. Nothing that keeps
-// two times can cost less, and what a machine does to it (its clock, its neighbours) it does to every recorder alike:
-// so every benchmark measures it in the same rounds as its candidate and says a ratio.
+// It is two reads of the processor's counter and two 16-byte stores {ticks, id} into a wrapping buffer of this thread.
+// The buffer is as large as a ring and is reached through a thread_local. There is no check for space, no consumer, no
+// call. No recorder that keeps two times can cost less. The state of the machine (its clock, other programs) affects
+// the floor and every recorder in the same way. So every benchmark measures the floor in the same rounds as its
+// candidate and reports a ratio.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ inline uint64_t ticks() noexcept {
 #endif
 }
 
-// Binds the compiler, not the processor: what comes before is in memory, and no loop is taken apart.
+// A barrier for the compiler, not for the processor: earlier stores are in memory, and loops are not optimized away.
 inline void keep() noexcept { asm volatile("" ::: "memory"); }
 
 struct FloorCell {

@@ -1,5 +1,6 @@
-// A figure that no neighbour disturbs: instructions of one begin+end. Run under callgrind by scripts/bench, with two
-// counts of ranges; what the larger has more, divided by how many more ranges it made, is the cost of one.
+// A number that other programs do not disturb: the instructions of one begin+end. scripts/bench runs this with
+// callgrind for two counts of ranges. The difference in instructions, divided by the difference in ranges, is the cost
+// of one range.
 //
 //   bench_instructions KIND COUNT      KIND: loop static argument dynamic push push_off
 #include <cstdio>
@@ -46,7 +47,7 @@ bool make_ranges(std::string_view kind, uint64_t count) {
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  // A ring that overwrites needs no collector, whose work would be counted too.
+  // A ring that overwrites needs no collector. The work of a collector would be counted too.
   kymo::record::Process& shared = *kymo::record::process();
   shared.options.policy = kymo::record::RingPolicy::Overwrite;
   if (const kymo::record::Outcome made = kymo::record::ensure_segment(shared); !made) {

@@ -1,4 +1,4 @@
-// LTTng's tracepoints, in the form its macros want them: this file is included several times over.
+// LTTng's tracepoints, in the form that its macros need: this file is included several times.
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER kymo_bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

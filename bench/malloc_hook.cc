@@ -1,5 +1,6 @@
-// What recording every allocation with its stack costs a program that does nothing else, beside heaptrack: one and two
-// threads, each tool in turn, the program's own time for an allocation and its return.
+// The cost of recording every allocation with its stack, in a program that only allocates, compared with heaptrack. It
+// runs with one and two threads, each tool in turn. The result is the program's own time for an allocation and its
+// free.
 //
 //   bench_malloc_hook FOLDER      the folder takes the traces
 #include <sys/wait.h>
@@ -27,7 +28,7 @@ struct Tools {
   bool heaptrack = false;
 };
 
-// What the program said it took; 0: it did not get that far. `before` runs it.
+// The time that the program printed; 0: it failed before that. `before` is the prefix of its command line.
 double run(const std::string& before, const Tools& tools, int threads) {
   const std::string command =
       before + " '" + tools.program + "' " + std::to_string(threads) + " " + std::to_string(kPairs) + " 2>/dev/null";
@@ -37,7 +38,7 @@ double run(const std::string& before, const Tools& tools, int threads) {
   for (char line[256]; std::fgets(line, sizeof line, output) != nullptr;) {
     char* end = nullptr;
     const double number = std::strtod(line, &end);
-    if (end != line && *end == '\n') took = number;  // the tools talk too, in words
+    if (end != line && *end == '\n') took = number;  // the tools print other lines too
   }
   pclose(output);
   return took;

@@ -1,9 +1,9 @@
-// Rounds on a machine that others use too.
+// Measures in rounds, on a machine that others also use.
 //
-// A round is: the floor, the baseline, the candidate, the floor again, a batch each. It counts only when both floors
-// are quiet, near the best floor this process has seen, and the thread was not made to leave its processor meanwhile.
-// The rest is discarded, and how much that was is reported with the result. What is said is the median of the rounds
-// that counted: undisturbed cost, comparable as a ratio within one run and as nothing else.
+// A round is one batch each of the floor, the baseline, the candidate, and the floor again. It counts only if both
+// floors are quiet (close to the best floor that this process has measured) and the thread was not preempted. Other
+// rounds are discarded, and their number is reported with the result. The result is the median of the rounds that
+// count. It is the undisturbed cost, and only ratios within one run can be compared.
 #pragma once
 
 #include <sys/resource.h>
@@ -18,14 +18,14 @@
 
 namespace bench {
 
-inline constexpr double kQuiet = 1.12;  // of the best floor seen
+inline constexpr double kQuiet = 1.12;  // times the best floor so far
 inline constexpr unsigned kWantedRounds = 400;
 inline constexpr unsigned kBatch = 1000;       // ranges in a batch: long enough for the clock, short enough to be quiet
 inline constexpr unsigned kTailBatch = 32;     // ranges in a sample of the tail
 inline constexpr unsigned kTailSamples = 512;  // of each kind in a round of the tail
-inline constexpr uint64_t kPauseNs = 200'000;  // between rounds: five million ranges a second on the whole
-inline constexpr uint64_t kTailPauseNs = 2'000;             // between samples of the tail: ten million
-inline constexpr auto kPatience = std::chrono::seconds(4);  // for one candidate, however noisy it is
+inline constexpr uint64_t kPauseNs = 200'000;  // between rounds: five million ranges per second in total
+inline constexpr uint64_t kTailPauseNs = 2'000;  // between samples of the tail: ten million ranges per second
+inline constexpr auto kPatience = std::chrono::seconds(4);  // max time for one candidate, even if it is noisy
 
 inline double percentile(std::vector<double>& values, double share) {
   if (values.empty()) return 0;
@@ -49,8 +49,8 @@ inline long involuntary_switches() noexcept {
 
 struct Cost {
   double floor_ns = 0, baseline_ns = 0, ns = 0;  // medians, for one range
-  double ratio = 0;                              // to the baseline, which is the floor unless said otherwise
-  double more_ns = 0;                            // than the baseline
+  double ratio = 0;                              // to the baseline, which is the floor by default
+  double more_ns = 0;                            // more than the baseline
   unsigned kept = 0, discarded = 0;
 };
 
@@ -60,12 +60,12 @@ struct Tail {
   unsigned kept = 0, discarded = 0;
 };
 
-// One thread's measurements. Make one on the thread that measures.
+// The measurements of one thread. Create it on the thread that measures.
 class Meter {
  public:
   explicit Meter(uint64_t pause_ns = kPauseNs) : ns_per_tick_(calibrate()), pause_ns_(pause_ns) {
     this_buffer = &buffer_;
-    for (int i = 0; i < 500; ++i) floor_batch();  // the best floor seen, before anything is judged by it
+    for (int i = 0; i < 500; ++i) floor_batch();  // finds the best floor before it is used for decisions
   }
   ~Meter() { this_buffer = nullptr; }
   Meter(const Meter&) = delete;
@@ -76,7 +76,7 @@ class Meter {
   Cost cost(Candidate candidate, Baseline baseline) {
     std::vector<double> floors, baselines, candidates, ratios, differences;
     Cost cost;
-    batch(candidate);  // names registered, pages there, branches learned
+    batch(candidate);  // warm-up: registers names, touches pages, trains branch prediction
     const auto until = std::chrono::steady_clock::now() + kPatience;
     while (cost.kept < kWantedRounds && std::chrono::steady_clock::now() < until) {
       pause(pause_ns_);
@@ -109,7 +109,7 @@ class Meter {
     return cost(candidate, floor_range);
   }
 
-  // The tail: small batches of floor and candidate in turn, so that both meet the same interruptions.
+  // The tail: small batches of floor and candidate in turn, so that both have the same interruptions.
   template <class Candidate>
   Tail tail(Candidate candidate) {
     std::vector<double> floors, candidates, round_floors(kTailSamples), round_candidates(kTailSamples);
@@ -151,7 +151,7 @@ class Meter {
   }
 
   template <class Body>
-  double time(Body& body, unsigned count) {  // nanoseconds for one
+  double time(Body& body, unsigned count) {  // nanoseconds per range
     const uint64_t began = ticks();
     for (unsigned i = 0; i < count; ++i) body();
     return static_cast<double>(ticks() - began) * ns_per_tick_ / count;

@@ -1,4 +1,4 @@
-// Memory does not grow with what was recorded: a hundred million ranges, and the resident set while they are made.
+// Memory does not grow with the amount of recorded data: the resident set while a hundred million ranges are recorded.
 //
 //   bench_memory FOLDER      leaves FOLDER/hundred_million.kymo for bench_reading
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace {
 
 constexpr uint64_t kRanges = 100'000'000;
-constexpr double kFlatMb = 4;  // from the first quarter to the last
+constexpr double kFlatMb = 4;  // max growth from the first quarter to the last
 
 }  // namespace
 

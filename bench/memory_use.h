@@ -1,4 +1,4 @@
-// A process's own memory, as the kernel counts it.
+// The memory of this process, as the kernel counts it.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace bench {
 
-// "VmHWM" is the most that was ever resident, "VmRSS" what is now; shared memory counts.
+// "VmHWM" is the peak resident size, "VmRSS" the current one; shared memory is included.
 inline double resident_mb(const std::string& field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)

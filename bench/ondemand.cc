@@ -1,10 +1,12 @@
-// What a daemon with a thousand programs costs, how soon they record, and whether they record what was asked for.
+// The cost of a daemon with a thousand programs, how soon the programs record, and whether they record what was
+// requested.
 //
-//   bench_ondemand FOLDER [PROCESSES]      the folder takes the socket and the traces
+//   bench_ondemand FOLDER [PROCESSES]      the socket and the traces go into the folder
 //
 // kymod, the commands and the programs are the real ones. The programs are forked from one (bench_served), each with
-// its own agent, its own connection and its own trace. Where that is allowed, all of them go before whatever else the
-// machine does (SCHED_FIFO): what is measured is what they take, not what others leave them.
+// its own agent, its own connection and its own trace. If that is allowed, all of them have priority over other work of
+// the machine (SCHED_FIFO). So the result is the time that they need, and not the time that other programs leave to
+// them.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -40,17 +42,17 @@ using bench::text;
 
 constexpr int kProcesses = 1000;
 constexpr unsigned kCommands = 300, kMostCommands = 1500;
-constexpr double kQuietStart = 1.5;  // of the shortest start of a process that was seen
+constexpr double kQuietStart = 1.5;  // times the shortest start of a process so far
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr uint64_t kSpanNs = kNsPerSecond / 2;
 constexpr int kIdleSeconds = 5;
-constexpr const char* kLongRange = "100000";  // us: so that a thousand programs leave the machine time
-constexpr const char* kShortRange = "100";    // us: what an event comes after
-constexpr double kEdgeNs = 10'000;            // within which an edge of the span is where it was asked for
+constexpr const char* kLongRange = "100000";  // us: long, so that a thousand programs do not fill the machine
+constexpr const char* kShortRange = "100";    // us: the time between events
+constexpr double kEdgeNs = 10'000;            // max distance of the begin or end of a span from the requested time
 
 std::string own_folder() { return std::filesystem::canonical("/proc/self/exe").parent_path(); }
 
-// Killed with its group at the end.
+// A child process. It is killed with its group at the end.
 class Started {
  public:
   Started(std::vector<std::string> words, const std::string& daemon = {}) {
@@ -89,7 +91,7 @@ uint64_t wake_ups(const std::string& folder) {
   return status_of(folder, "voluntary_ctxt_switches") + status_of(folder, "nonvoluntary_ctxt_switches");
 }
 
-// /proc/PID/task/TID of each one's agent.
+// /proc/PID/task/TID of the agent of each program.
 std::vector<std::string> agents(const std::vector<wire::ProcessEntry>& programs) {
   std::vector<std::string> found;
   for (const wire::ProcessEntry& program : programs) {
@@ -124,7 +126,7 @@ void measure_idle(pid_t daemon, const std::vector<wire::ProcessEntry>& programs)
              "0, 0", woken == 0 && agents_woken == 0 && threads.size() == programs.size());
 }
 
-// What one trace says: when its first and its last event are, and whether recording began late.
+// The contents of one trace: the times of its first and last event, and whether recording began late.
 struct Span {
   double first_ns = 0, last_ns = 0;  // CLOCK_REALTIME
   bool late = false;
@@ -159,7 +161,7 @@ std::optional<Span> span_of(const std::string& path) {
 
 struct Outcomes {
   std::vector<wire::TriggerUpdate> ended;
-  double seconds = 0;  // from the trigger to the last
+  double seconds = 0;  // from the trigger to the last event
 };
 
 Outcomes trigger_all(DaemonPeer& command, uint64_t start_at_ns, const std::string& output) {
@@ -220,7 +222,7 @@ void measure_all(DaemonPeer& command, pid_t daemon, const std::string& folder, s
              text("%.1f MB", mb), "< 20 MB", mb < 20);
 }
 
-// Runs a command; how long it took, in ms.
+// Runs a command. Returns the time it took, in ms.
 double run_command(std::vector<std::string> words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -238,14 +240,15 @@ double run_command(std::vector<std::string> words) {
   return static_cast<double>(realtime_ns() - before) / 1e6;
 }
 
-// From before the command's process is made to the first event of the trace that it asked for. A round counts when a
-// command that does nothing took about as long as ever, before and after it: others use the machine too.
+// The time from before the command's process is created until the first event of the trace that it requested. Others
+// use the machine too. So a round counts only if a command that does nothing took about its usual time, before and
+// after it.
 void measure_command(const char* id, const std::string& with, const std::string& socket, pid_t program,
                      const std::string& folder) {
   const std::string kymo = own_folder() + "/kymo", pid = std::to_string(program);
   const std::string output = folder + "/one-" + pid + ".kymo";
   std::vector<double> ms, all;
-  std::vector<std::pair<double, double>> rounds;  // the nothing beside it, and what counts
+  std::vector<std::pair<double, double>> rounds;  // the time of the command that does nothing, and the measured time
   double nothing = run_command({kymo, "--version"}), least = nothing;
   while (rounds.size() < kMostCommands) {
     const uint64_t before = realtime_ns();

@@ -1,8 +1,8 @@
-// LTTng-UST: two tracepoints a range, with a session that records to a file and without one.
+// LTTng-UST: two tracepoints per range, with a session that records to a file and without one.
 //
 //   bench_peers_lttng FOLDER
 //
-// Needs a session daemon: one that runs is used, otherwise one is started and ended again.
+// Needs a session daemon: a running one is used, otherwise one is started and stopped again.
 #include <signal.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ constexpr useconds_t kMoment = 10'000;
 
 bool shell(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
-// Ends what it started, and nothing else.
+// Stops only the daemon that it started.
 class Daemon {
  public:
   explicit Daemon(const std::string& folder) : pid_file_(folder + "/lttng-sessiond.pid") {

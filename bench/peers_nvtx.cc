@@ -1,4 +1,4 @@
-// NVTX push and pop with no tool injected: what an annotated CUDA program pays when nobody looks.
+// NVTX push and pop with no tool injected: the cost for an annotated CUDA program when no tool records.
 #include "measure.h"
 #include "report.h"
 

@@ -1,4 +1,4 @@
-// spdlog, asynchronous, to a file: two lines a range, as programs without a profiler trace themselves.
+// spdlog, asynchronous, to a file: two lines per range, like programs that log instead of using a profiler.
 //
 //   bench_peers_spdlog FOLDER
 #include <string>

@@ -1,4 +1,4 @@
-// USDT probes that nobody is attached to: two nops a range.
+// USDT probes without an attached tool: two nops per range.
 #include "measure.h"
 #include "report.h"
 

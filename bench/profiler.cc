@@ -1,5 +1,5 @@
-// What watching a device costs: a loop of small launches with and without the profiler, and with a trace on top. In
-// rounds, one after the other, on every device there is.
+// The cost of watching a device: a loop of small launches with and without the profiler, and with a trace in addition.
+// In rounds, one after the other, on every available device.
 #include "kymo/profiler.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using bench::text;
 using namespace kymo::device;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRounds = 25, kLaunches = 800;  // fewer than a driver lets wait
+constexpr int kRounds = 25, kLaunches = 800;  // fewer than the max number of pending launches of a driver
 
 double loop(const Kernel& kernel, const Tensor& x, const Stream& stream) {
   const auto began = Clock::now();

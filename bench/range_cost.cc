@@ -1,6 +1,6 @@
-// What an annotation costs the thread that makes it: while a session records to a file, and while nothing does.
+// The cost of an annotation for its thread: while a session records to a file, and while nothing records.
 //
-//   bench_range_cost FOLDER [suffix]      the folder takes the trace
+//   bench_range_cost FOLDER [suffix]      the trace goes into the folder
 #include <string>
 
 #include "kymo/annotate.h"

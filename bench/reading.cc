@@ -1,4 +1,4 @@
-// What it takes to look at a big trace: `kymo info` on one that is not in the page cache, `kymo stats` over all of it.
+// The time to read a large trace: `kymo info` for a trace that is not in the page cache, `kymo stats` for all of it.
 //
 //   bench_reading FOLDER KYMO      reads FOLDER/hundred_million.kymo, which bench_memory leaves there
 #include <fcntl.h>
@@ -44,7 +44,7 @@ Run run(const std::string& command, const char* subcommand, const std::string& t
   return result;
 }
 
-// Clean pages of the file leave the page cache; needs no privilege.
+// Drops clean pages of the file from the page cache; needs no privilege.
 void forget(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -53,7 +53,7 @@ void forget(const std::string& path) {
   close(fd);
 }
 
-// The middle one of a few: a disk and two processors that others use too.
+// The median of a few runs, because others use the disk and the processors too.
 Run median_run(const std::string& command, const char* subcommand, const std::string& trace, bool cold) {
   std::vector<Run> runs;
   for (unsigned i = 0; i < kRuns; ++i) {

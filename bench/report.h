@@ -1,7 +1,7 @@
-// What a benchmark says: lines of fields between tabs, which scripts/bench makes one table of.
+// The output of a benchmark: lines of fields separated by tabs. scripts/bench combines them into one table.
 //
 //   row      id  what  measured  target  met|missed|-  kept  discarded
-//   peer     id  who   measured  kept  discarded           id: the row it stands beside
+//   peer     id  who   measured  kept  discarded           id: the row to compare it with
 //   missing  who  how to get it
 #pragma once
 
@@ -19,7 +19,7 @@ std::string text(const char* format, Args... args) {
 
 struct Rounds {
   unsigned kept = 1, discarded = 0;
-  bool noisy_ones_count = false;  // noise only made the figure worse: it says something even so
+  bool noisy_ones_count = false;  // noise can only make the number worse, so it is still useful
   bool none() const { return kept == 0 && !noisy_ones_count; }
 };
 

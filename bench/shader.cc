@@ -1,5 +1,5 @@
-// Metal kernels beside the same kernels written by hand in the backend's own language, with the same math flags: a
-// reduction in group memory, a tiled matrix product, a softmax by simdgroups. And what translating costs.
+// Metal kernels compared with the same kernels written by hand in the backend's own language, with the same math flags:
+// a reduction in group memory, a tiled matrix product, a softmax with simdgroups. Also the cost of the translation.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -234,7 +234,7 @@ class ShaderBench {
   ShaderLibrary metal_, by_hand_;
 };
 
-// A file of 200 lines, as people write them.
+// A typical source file of 200 lines.
 std::string long_source() {
   std::string source = "#include <metal_stdlib>\nusing namespace metal;\n";
   for (int i = 0; i < 11; ++i) {

@@ -1,6 +1,6 @@
-// Two threads, ten million ranges each, as fast as they can: until all of them are in the file.
+// Two threads, ten million ranges each, as fast as they can. The time ends when all ranges are in the file.
 //
-//   bench_throughput FOLDER      the folder takes the trace
+//   bench_throughput FOLDER      the trace goes into the folder
 #include <chrono>
 #include <string>
 
@@ -22,7 +22,7 @@ struct Counted {
   uint64_t ranges = 0, lost = 0, bytes = 0;
 };
 
-// As a reader finds it, with the ranges decoded: a header may say anything.
+// Reads the file and decodes the ranges, because a header alone proves nothing.
 Counted read_back(const std::string& path) {
   const kymo::trace::Reader reader(path);
   Counted counted;

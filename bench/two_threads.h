@@ -1,4 +1,4 @@
-// The burst: two threads that make ranges as fast as they can, what the machine did besides, and how fast it was.
+// The burst: two threads that record ranges as fast as they can, the other work of the machine, and the resulting rate.
 #pragma once
 
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 
 namespace bench {
 
-inline constexpr uint64_t kBurstRanges = 10'000'000;  // of each thread
+inline constexpr uint64_t kBurstRanges = 10'000'000;  // per thread
 
 inline void burst(uint64_t ranges_each) {
   const auto loop = [ranges_each] {
@@ -29,7 +29,7 @@ inline void burst(uint64_t ranges_each) {
   second.join();
 }
 
-// The share of the processors' time that went to others: to other processes, and to other guests of the host.
+// The share of the processors' time that others used: other processes, and other guests of the host.
 class OtherWork {
  public:
   double share() const {
@@ -57,7 +57,7 @@ class OtherWork {
     const auto seconds = [](const timeval& time) {
       return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
     };
-    constexpr double kJiffies = 100;                                // a second, in /proc/stat
+    constexpr double kJiffies = 100;                                // per second, in /proc/stat
     const uint64_t busy = t[0] + t[1] + t[2] + t[5] + t[6] + t[7];  // user, nice, system, interrupts, stolen
     return {busy + t[3] + t[4], busy, (seconds(usage.ru_utime) + seconds(usage.ru_stime)) * kJiffies};
   }
@@ -65,8 +65,8 @@ class OtherWork {
   Times began_ = read();
 };
 
-// Runs of a burst. Other work can only slow one down: where no run was free of it, those that were not still say the
-// least that there is.
+// Runs of a burst. Other work can only slow a run down. So if every run was disturbed, their rates are still a lower
+// bound.
 class Rates {
  public:
   void add(double rate, double other_work) {

@@ -1,6 +1,6 @@
-// Writes what fuzzers start from into a folder: small traces that hold every kind of chunk, whole, torn, joined and
-// with a window; one with every kind of allocation; a packet of every kind of message, and what others' protocols send.
-// Always the same bytes.
+// Writes the seeds of the fuzzers into a folder: small traces with every kind of chunk (complete, truncated, joined,
+// and with a window), one with every kind of allocation, a packet of every kind of message, and messages of other
+// protocols. The bytes are the same in every run.
 #include <array>
 #include <cstdio>
 #include <exception>

@@ -1,7 +1,8 @@
-// Drains whatever bytes as the segment of a dead process: its classes, its rings, what signal handlers left aside.
+// Drains any bytes as the segment of a dead process: its classes, its rings, and what signal handlers stored
+// separately.
 //
-// The input is laid over a small part of each: the registry's entries and offsets, a slot, its cells. One input in two
-// is read as a queue's ring, taken over from an earlier collector or from its beginning.
+// The input overwrites a small part of each: the entries and offsets of the registry, a slot, its cells. Half of the
+// inputs are read as the ring of a queue, continued from an earlier collector or from its beginning.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -97,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   page.slot.wrap_bits = choices[2] % 80;
   const size_t cells = std::min<size_t>(input.left() / sizeof(record::Cell), header->ring_cells);
   input.fill(static_cast<void*>(record::slot_cells(header.get(), 0)), cells * sizeof(record::Cell));
-  page.slot.head = choices[3] == 255 ? ~uint64_t{0} / 2 : cells;  // also one that no thread can have reached
+  page.slot.head = choices[3] == 255 ? ~uint64_t{0} / 2 : cells;  // also a position that no thread can have reached
 
   static const std::string path = "/proc/self/fd/" + std::to_string(memfd_create("segment_fuzz", MFD_CLOEXEC));
   try {
@@ -108,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     source.drain(writer, true);
     source.finish(writer, 0);
   } catch (const Error&) {
-    // What cannot be a chunk is refused; the segment stays.
+    // Data that cannot be a chunk is refused; the segment is kept.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Opens whatever bytes as a trace and reads everything in it.
+// Opens any bytes as a trace and reads everything in it.
 #include <string>
 
 #include "kymo/error.h"
@@ -11,7 +11,7 @@ namespace {
 using namespace kymo;
 using namespace kymo::trace;
 
-// A few bytes may stand for millions of equal values: that is allowed, but a fuzzer has better things to do.
+// A few bytes may stand for millions of equal values: that is allowed, but it would slow down the fuzzer.
 constexpr size_t kValuesPerInput = 32 << 20;
 
 size_t values_in(const EventBatch& batch) {
@@ -44,7 +44,7 @@ void read_everything(const std::string& path) {
       if (values < kValuesPerInput) read_chunk(reader, chunk, batch);
       values += values_in(batch);
     } catch (const Error&) {
-      // A damaged chunk: the next one may be whole.
+      // The chunk is damaged; the next one may be intact.
     }
   }
   for (const auto& [id, writer] : reader.writers()) {

@@ -1,5 +1,5 @@
-// What the device runtime costs on the first device of each backend: memory, launches, random numbers, copies, and a
-// compilation whose result is on disk. The driver's own calls run beside it, in the same rounds.
+// The cost of the device runtime on the first device of each backend: memory, launches, random numbers, copies, and a
+// compilation whose result is on disk. The driver's own calls run in the same rounds for comparison.
 #include "kymo/device.h"
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ layout(push_constant) uniform P { float f; };
 void scale() { x[gl_GlobalInvocationID.x] *= f; })";
 }
 
-// One device's rows; their ids carry its name.
+// The rows of one device; their ids contain its name.
 class DeviceBench {
  public:
   explicit DeviceBench(const std::string& name) : name_(name), on_(" on " + name) { set_device(Device(name)); }
@@ -130,7 +130,8 @@ class DeviceBench {
         text("%.2f x (%.1f GB/s, driver %.1f GB/s)", ours / theirs, ours, theirs), ">= 0.98 x", ours / theirs >= 0.98);
   }
 
-  // In processes of their own: the first compiles, the second finds it on disk. Timed inside, after the device is open.
+  // In separate processes: the first one compiles, the second one finds the result on disk. The time is taken in the
+  // process, after the device is open.
   void compiling(const char* program) {
     char folder[] = "/tmp/kymo-bench-XXXXXX";
     if (mkdtemp(folder) == nullptr) return;

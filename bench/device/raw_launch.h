@@ -1,7 +1,7 @@
-// The driver's own launch of `scale`, without Kymo: what a launch through the runtime is compared with.
+// The driver's own launch of `scale`, without Kymo. A launch through the runtime is compared with it.
 //
-// Each is made as a program would that knows one driver only: everything prepared, then nothing but the calls that a
-// launch needs. Opened at run time; made() is false where the driver is not here.
+// Each is written like a program that uses only one driver: everything is prepared, then only the calls that a launch
+// needs are made. The driver is opened at run time; made() is false if it is not available.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class RawLaunch {
   virtual double upload_seconds(size_t bytes) = 0;
 };
 
-// Null where there is none.
+// Null if the driver is not available.
 std::unique_ptr<RawLaunch> raw_cuda();
 std::unique_ptr<RawLaunch> raw_opencl();
 

@@ -1,5 +1,5 @@
-// A program of many processes that can be asked for traces: each works through one range after the other, forked from
-// one that has done the same.
+// A program of many processes that can record traces on request. Each process records one range after the other. The
+// processes are forked from one that has done the same.
 //
 //   bench_served PROCESSES MICROSECONDS      how long a range is; until SIGTERM
 #include <signal.h>
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   work(microseconds);
-  kill(0, SIGTERM);  // its group: the bench made one of it
+  kill(0, SIGTERM);  // its group, which the benchmark created
   while (wait(nullptr) > 0) {
   }
   return 0;

@@ -1,6 +1,6 @@
-// Allocates as fast as it can: pairs of an allocation and a return, 10 to 20 calls deep, along ways that change.
+// Allocates as fast as it can: pairs of an allocation and a free, 10 to 20 calls deep, with call paths that change.
 //
-//   bench_allocates THREADS PAIRS      says how many nanoseconds a pair took each thread
+//   bench_allocates THREADS PAIRS      prints the nanoseconds per pair of each thread
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +24,7 @@ __attribute__((noinline)) char* call(const Way& way) {
   if constexpr (kLevel == 0) {
     made = new char[way.bytes];
   } else {
-    // The last levels take another way nearly every time, the outer ones seldom: as programs do.
+    // The innermost levels take a different path nearly every time, the outer ones rarely, like real programs.
     made = (way.bits >> kLevel & 1) != 0 ? call<kLevel - 1>(way) : call<kLevel - 1>({way.bits, way.bytes + 8});
   }
   seen(made);

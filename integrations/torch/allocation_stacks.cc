@@ -26,11 +26,11 @@ namespace {
 constexpr size_t kDeepest = 64;
 constexpr size_t kLongestPath = 768;
 constexpr uint64_t kRoot = 1,
-                   kTooDeep = 4;                    // above a whole stack; above more frames than are followed
+                   kTooDeep = 4;  // parents of the outermost frame: of a complete stack; of a truncated one
 constexpr uint64_t kFirstNode = uint64_t{1} << 40;  // the heap's own stacks have numbers from 16 on
 constexpr Label kNodeLabel("stack node", "kymo.stack"), kFileLabel("module", "kymo.stack");
 
-// Odd: stacks are recorded. Changes with each recording, which knows nothing of the previous one.
+// Odd: stacks are recorded. It changes with each recording, because a recording has no data of the previous one.
 constinit std::atomic<uint64_t> stacks_epoch{0};
 
 // ---- The files that contain the code, reported once per recording
@@ -45,7 +45,7 @@ void append_hex(std::string& text, const unsigned char* bytes, size_t count) {
   for (size_t i = 0; i < count; ++i) (text += kDigits[bytes[i] >> 4]) += kDigits[bytes[i] & 15];
 }
 
-// Of the notes that are loaded with the file.
+// The build id in the notes that are loaded with the file.
 std::string build_id_in(const char* notes, size_t size) {
   constexpr size_t kAlign = 4;
   const auto padded = [](size_t length) { return (length + kAlign - 1) / kAlign * kAlign; };

@@ -1,15 +1,16 @@
-// Stacks of allocations, as `kymo memory` reads them: each thread tells a tree of return addresses, a node an instant,
-// and the files that the code is in; an allocation names a node.
+// Stacks of allocations, as `kymo memory` reads them. Each thread reports a tree of return addresses, one instant per
+// node, and the files that contain the code. An allocation refers to a node.
 #pragma once
 
 #include <cstdint>
 
 namespace kymo::libtorch {
 
-// From now on, for a recording that begins or has begun; or no more.
+// Starts or stops recording stacks, for a recording that begins or has begun.
 void record_allocation_stacks(bool on) noexcept;
 
-// The node of the calling thread's stack, told before it returns; 0: none is wanted, or there is no memory.
+// The node of the calling thread's stack. The node is reported before this returns. 0: stacks are not wanted, or there
+// is no memory.
 uint64_t allocation_stack() noexcept;
 
 }  // namespace kymo::libtorch

@@ -18,7 +18,7 @@ namespace kymo::libtorch {
 
 namespace {
 
-constexpr size_t kMostAllocators = 4;  // that a program may have had, one after the other
+constexpr size_t kMostAllocators = 4;  // max number of allocators that a program sets one after the other
 constexpr std::string_view kDevice = "cpu";
 
 constinit std::atomic<bool> is_watched{false};

@@ -1,5 +1,5 @@
-// A module lowered to a backend that measures itself: its instructions carry the debug handles of the operators they
-// were made from.
+// A module that is lowered to a backend which measures itself. Its instructions have the debug handles of the operators
+// they were made from.
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/backends/backend.h>
 #include <torch/csrc/jit/backends/backend_debug_handler.h>
@@ -19,7 +19,7 @@ constexpr const char* kBackend = "kymo_test_backend";
 
 using Program = c10::List<std::tuple<std::string, int64_t>>;  // names and debug handles
 
-// Lowers: each operator of the method is an instruction.
+// Lowers a module: each operator of the method becomes an instruction.
 c10::IValue lower(const torch::jit::Module& module, const c10::Dict<c10::IValue, c10::IValue>& methods,
                   const torch::jit::BackendDebugHandleGenerator& make_handles) {
   c10::Dict<std::string, Program> programs;
@@ -41,7 +41,7 @@ int64_t now_us() {
       .count();
 }
 
-// Runs x + y for every program, and says what each of its instructions took.
+// Runs x + y for every program, and reports the time of each instruction.
 class AddingBackend : public torch::jit::PyTorchBackendInterface {
  public:
   bool is_available() override { return true; }
@@ -82,7 +82,7 @@ torch::jit::mobile::Module lowered_module() {
   return to_mobile(torch::jit::detail::codegen_backend_module(kBackend, module, methods, any));
 }
 
-TEST(BackendTest, ItsEventsSayWhereInTheModuleTheyAreAndWhoseTheyAre) {
+TEST(BackendTest, EventsHaveTheirModulePlaceAndBackend) {
   torch::jit::mobile::Module module = lowered_module();
   const TemporaryFile file("backend.json");
   {
@@ -96,7 +96,7 @@ TEST(BackendTest, ItsEventsSayWhereInTheModuleTheyAreAndWhoseTheyAre) {
   EXPECT_EQ(chrome_faults(file.path()), "");
 }
 
-TEST(BackendTest, ItsMemoryIsInTheFile) {
+TEST(BackendTest, MemoryOfTheBackendIsInTheFile) {
   torch::jit::mobile::Module module = lowered_module();
   const TemporaryFile file("backend_memory.json");
   {
@@ -109,7 +109,7 @@ TEST(BackendTest, ItsMemoryIsInTheFile) {
   EXPECT_TRUE(lines.find("[memory]", "Total Reserved", "49152"));
 }
 
-TEST(BackendTest, PerformanceEventsStandWithTheOperatorsAroundIt) {
+TEST(BackendTest, PerformanceEventsBelongToTheOperatorsAroundTheBackend) {
   std::vector<std::string> events = event_names();
   if (events.empty()) GTEST_SKIP() << "no performance events here";
   events.resize(std::min<size_t>(events.size(), 2));
@@ -123,7 +123,7 @@ TEST(BackendTest, PerformanceEventsStandWithTheOperatorsAroundIt) {
     EXPECT_TRUE(ChromeLines::of_file(file.path()).find("execute", event)) << event;
 }
 
-TEST(BackendTest, ItsEventsAreDataToo) {
+TEST(BackendTest, EventsAreInTheResult) {
   torch::jit::mobile::Module module = lowered_module();
   EdgeProfiler profiler(module, {.profile_memory = true, .with_modules = true});
   module.forward(two_squares());
@@ -137,7 +137,7 @@ TEST(BackendTest, ItsEventsAreDataToo) {
   EXPECT_EQ(result.events()[adds[0].parent].name, "execute");
 }
 
-TEST(BackendTest, WithoutAProfilerItRunsAsEver) {
+TEST(BackendTest, BackendRunsWithoutAProfiler) {
   torch::jit::mobile::Module module = lowered_module();
   const std::vector<c10::IValue> inputs = two_squares();
   const torch::Tensor sum = module.forward(inputs).toTensor();

@@ -20,11 +20,11 @@ namespace kymo::libtorch {
 
 namespace {
 
-// ---- What is told: one word, so that every call sees all of it or nothing
+// ---- What is reported: one word, so that every call sees a consistent value
 
 enum Bit : uint64_t { kOperators = 1, kShapes = 2, kFlops = 4, kModules = 8, kStacks = 16 };
 constexpr uint64_t bit(Bit which, bool is_set) { return is_set ? which : uint64_t{0}; }
-constexpr unsigned kEpochShift = 8;  // above: a number that changes with each record_calls()
+constexpr unsigned kEpochShift = 8;  // the bits above are a number that changes with each record_calls()
 constinit std::atomic<uint64_t> told_now{0};
 
 // ---- The operations that are open on a thread
@@ -36,21 +36,18 @@ struct OpenCall {
   uint32_t heard = 0;  // who received it: bits of KYMO_MODE_HEARD
   at::RecordScope scope = at::RecordScope::FUNCTION;
   bool is_gradient = false;  // of a backward function: it keeps the gradient of a parameter
-  bool counted = false;      // has its floating-point operations: what is inside it
-                             // is not counted again
-  bool passed_on = false;    // an operation inside has the same sequence number,
-                             // and may be the one differentiated
+  bool counted = false;      // its floating-point operations are counted; those inside it are not counted again
+  bool passed_on = false;    // an operation inside has the same sequence number, and may be the differentiated one
   bool over = false;
 };
 
 struct ThreadCalls {
   std::vector<OpenCall> open;
-  uint32_t counted = 0;  // of those
+  uint32_t counted = 0;  // number of open calls with `counted` set
   std::optional<KnownCalls> known;
 };
 
-// Handles of operations that ended on another thread than theirs, until their
-// own has heard of it.
+// Handles of operations that ended on a different thread, until their own thread has noticed it.
 constexpr size_t kMostEndedElsewhere = 65'536;
 struct EndedElsewhere {
   std::mutex mutex;
@@ -65,7 +62,7 @@ EndedElsewhere& ended_elsewhere() {
 void note_end_elsewhere(uint64_t handle) {
   EndedElsewhere& ended = ended_elsewhere();
   const std::lock_guard lock(ended.mutex);
-  if (ended.handles.size() >= kMostEndedElsewhere) ended.handles.clear();  // their threads are no more
+  if (ended.handles.size() >= kMostEndedElsewhere) ended.handles.clear();  // their threads no longer exist
   ended.handles.insert(handle);
   ended.count.store(ended.handles.size(), std::memory_order_release);
 }
@@ -83,16 +80,15 @@ bool has_ended_elsewhere(uint64_t handle) {
 
 constexpr Label kBackwardFlow("fwdbwd", "torch");
 
-// libtorch's threads count for themselves. Not a number that a program would
-// choose for a flow of its own.
+// Sequence numbers are per thread of libtorch, so the thread is part of the flow's number. The result is not a number
+// that a program would choose for its own flow.
 uint64_t backward_flow(uint64_t forward_thread, int64_t sequence) noexcept {
   const uint64_t mixed = (forward_thread * 0x9e3779b97f4a7c15u) ^ static_cast<uint64_t>(sequence);
   return (mixed * 0xbf58476d1ce4e5b9u) | uint64_t{1} << 63;
 }
 
-// A node of the backward graph has the number that was next as its operator
-// began; that one is past then. Of operations one inside another the innermost
-// made it.
+// A node of the backward graph gets the number that was next when its operator began, so the counter is now past that
+// number. If operations are nested, the innermost one made the node.
 bool made_backward_node(const OpenCall& call) noexcept {
   return call.scope == at::RecordScope::FUNCTION && call.sequence >= 0 && !call.passed_on &&
          at::sequence_number::peek() > static_cast<uint64_t>(call.sequence);
@@ -104,7 +100,7 @@ const char* category_of(at::RecordScope scope) noexcept {
   return scope == at::RecordScope::USER_SCOPE ? "user_annotation" : "cpu_op";
 }
 
-// The fields of one range; what they show must outlive it.
+// The fields of one range; the values that they refer to must outlive this object.
 class Fields {
  public:
   template <class T>
@@ -161,7 +157,7 @@ void add_inputs(ThreadCalls& thread, const at::RecordFunction& call, std::string
 void end_range(ThreadCalls& thread) noexcept {
   const OpenCall& call = thread.open.back();
   if (call.counted) --thread.counted;
-  // Of another recording than the one that runs now only sinks hear the end.
+  // If the call began in another recording than the current one, only sinks receive its end.
   const bool same_recording = call.epoch == told_now.load(std::memory_order_relaxed) >> kEpochShift;
   const uint32_t heard = same_recording ? call.heard : call.heard & ~KYMO_MODE_RECORDING;
   if ((heard & KYMO_MODE_RECORDING) != 0 && made_backward_node(call))
@@ -170,7 +166,7 @@ void end_range(ThreadCalls& thread) noexcept {
   thread.open.pop_back();
 }
 
-// Removes those at the top that have ended out of order or on another thread.
+// Removes calls at the top that have ended out of order or on another thread.
 void settle(ThreadCalls& thread) {
   while (!thread.open.empty() && (thread.open.back().over || has_ended_elsewhere(thread.open.back().handle)))
     end_range(thread);

@@ -1,7 +1,7 @@
-// What a call of libtorch is told with: its inputs as texts, its floating-point operations, where it is.
+// The details that are reported with a call of libtorch: its inputs as texts, its floating-point operations, its place.
 //
-// Programs repeat themselves: a thread keeps the last few hundred calls it met, so that the same operator on the same
-// shapes is put into words once. No text is so long that a record of the trace could not hold them all.
+// Programs repeat calls. So a thread keeps its last few hundred calls, and the same operator on the same shapes is
+// converted to text once. The texts are limited in length, so that a record of the trace can hold all of them.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -23,13 +23,13 @@ struct CallTexts {
   uint64_t flops = 0;             // 0: none, or not known
 };
 
-// One thread's.
+// The known calls of one thread.
 class KnownCalls {
  public:
   KnownCalls();
   ~KnownCalls();
 
-  // Good until the next call; null: it takes nothing, or there is no memory.
+  // Valid until the next call; null: the call has no inputs, or there is no memory.
   const CallTexts* find(const at::RecordFunction& call, std::string_view name) noexcept;
 
  private:
@@ -37,7 +37,7 @@ class KnownCalls {
   std::unique_ptr<CallTexts[]> places_;  // by the hash of name and inputs
 };
 
-// The interpreter's own, of TorchScript: empty outside of it. A microsecond or two inside.
+// From the TorchScript interpreter: empty outside of it. Takes one or two microseconds inside.
 std::string module_hierarchy(std::string_view name) noexcept;  // "top(C)::forward.A0(A)::forward.aten::sub"
 std::string script_stack() noexcept;                           // "net.py(12): forward;…", innermost first
 

@@ -21,8 +21,8 @@ namespace kymo::libtorch {
 namespace {
 
 constexpr size_t kDeepest = 64;
-constexpr size_t kLongestText = 1200;    // of a record's 4 KiB
-constexpr size_t kLongestFunction = 96;  // templates of libtorch have names of a thousand letters
+constexpr size_t kLongestText = 1200;    // of the 4 KiB of a record
+constexpr size_t kLongestFunction = 96;  // templates of libtorch have names of a thousand characters
 
 using Addresses = std::span<const uintptr_t>;
 
@@ -31,7 +31,7 @@ std::string short_name(std::string_view function) {
   static constexpr std::string_view kAnonymous = "(anonymous namespace)", kCall = "operator()", kConst = " const";
   if (function.ends_with(kConst)) function.remove_suffix(kConst.size());
   std::string name;
-  int depth = 0;  // in brackets
+  int depth = 0;  // of nested brackets
   for (size_t i = 0; i < function.size(); ++i) {
     const std::string_view rest = function.substr(i);
     const std::string_view whole = rest.starts_with(kAnonymous) ? kAnonymous : rest.starts_with(kCall) ? kCall : "";
@@ -44,7 +44,7 @@ std::string short_name(std::string_view function) {
     const bool opens = letter == '<' || letter == '(', closes = letter == '>' || letter == ')';
     if (opens) ++depth;
     if (depth == 0 && letter == ' ' && !name.ends_with("operator"))
-      name.clear();  // what a template returns
+      name.clear();  // it was the result type of a template
     else if (depth == 0)
       name += letter;
     if (closes && depth > 0) --depth;
@@ -139,7 +139,7 @@ class RecentStacks {
 void prepare_cpp_stacks() noexcept try {
   std::array<uintptr_t, kDeepest> found;
   const size_t count = symbols::capture(found, 0, symbols::chosen_method());
-  stack_text({found.data(), count});  // the C library, and Kymo itself
+  stack_text({found.data(), count});  // loads the symbols of the C library and of Kymo itself
   const auto of_libtorch = reinterpret_cast<uintptr_t>(&at::clearCallbacks);
   stack_text({&of_libtorch, 1});
 } catch (const std::exception&) {

@@ -1,6 +1,6 @@
 // The C++ stack of a call as one text: "relu (net.cc:12);forward (net.cc:30);main (train.cc:8)", innermost first.
 //
-// A thread keeps the stacks it met lately; a new one is put into words as it comes, from names that all threads share.
+// A thread keeps its most recent stacks. A new stack is converted to text at once, from names that all threads share.
 // The first name in a file with debug information may take a quarter of a second: prepare_cpp_stacks() does that before
 // anything is recorded.
 #pragma once
@@ -11,8 +11,8 @@ namespace kymo::libtorch {
 
 void prepare_cpp_stacks() noexcept;
 
-// Of the calling thread, without the frames of libtorch that only call back. Good until its next call; null where
-// nothing is known of it.
+// The stack of the calling thread, without the frames of libtorch that only call back. Valid until the thread's next
+// call; null if nothing is known about it.
 const std::string* cpp_stack() noexcept;
 
 }  // namespace kymo::libtorch

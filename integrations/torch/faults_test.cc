@@ -1,4 +1,4 @@
-// Wrong uses, beside libtorch's own profiler and among its other listeners: each has an end that makes sense.
+// Wrong uses, together with libtorch's own profiler and with other listeners: each one is handled in a defined way.
 #include <c10/util/ThreadLocalDebugInfo.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::string refusal(const std::function<void()>& what) {
 
 class TorchFaultsTest : public ::testing::Test {
  protected:
-  void TearDown() override {  // whatever went wrong, nothing stays behind
+  void TearDown() override {  // nothing may remain active after a failed test
     EXPECT_FALSE(at::hasThreadLocalCallbacks());
     EXPECT_EQ(c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE), nullptr);
     EXPECT_FALSE(legacy::profilerEnabled());
@@ -37,14 +37,14 @@ class TorchFaultsTest : public ::testing::Test {
   Module module_ = to_mobile(nested_module());
 };
 
-TEST_F(TorchFaultsTest, ASecondOneOnTheThreadIsRefusedAndTheFirstGoesOn) {
+TEST_F(TorchFaultsTest, SecondProfilerOnTheThreadIsRefusedAndTheFirstContinues) {
   EdgeProfiler first(module_, {});
   EXPECT_THAT(refusal([&] { EdgeProfiler second(module_, {}); }), HasSubstr("EdgeProfiler"));
   module_.forward(two_squares());
   EXPECT_EQ(first.disable_profiler().events().size(), 5u);
 }
 
-TEST_F(TorchFaultsTest, AfterTheFirstWasStoppedAnotherMayBegin) {
+TEST_F(TorchFaultsTest, AnotherProfilerMayBeginAfterTheFirstStopped) {
   EdgeProfiler first(module_, {});
   first.disable_profiler();
   EdgeProfiler second(module_, {});
@@ -53,41 +53,41 @@ TEST_F(TorchFaultsTest, AfterTheFirstWasStoppedAnotherMayBegin) {
   EXPECT_EQ(first.get_profiler_result().events().size(), 0u);
 }
 
-TEST_F(TorchFaultsTest, WithoutAFileItStopsAllTheSame) {
+TEST_F(TorchFaultsTest, ProfilerWithoutAFileStopsAtTheEndOfTheScope) {
   { EdgeProfiler profiler(module_, {}); }
   EXPECT_EQ(get_current_edge_profiler(), nullptr);
 }
 
-TEST_F(TorchFaultsTest, StoppingTwiceAndAskingTooEarlyAreErrors) {
+TEST_F(TorchFaultsTest, SecondStopAndEarlyResultAreErrors) {
   EdgeProfiler profiler(module_, {});
   EXPECT_NE(refusal([&] { profiler.get_profiler_result(); }), "");
   profiler.disable_profiler();
   EXPECT_NE(refusal([&] { profiler.disable_profiler(); }), "");
 }
 
-TEST_F(TorchFaultsTest, AFileThatCannotBeWrittenIsSaidAtOnce) {
+TEST_F(TorchFaultsTest, UnwritableFileIsReportedAtOnce) {
   EXPECT_THAT(refusal([&] { EdgeProfiler profiler(module_, {.trace_file = "/nowhere/run.json"}); }),
               HasSubstr("/nowhere/run.json"));
 }
 
-TEST_F(TorchFaultsTest, BesideLibtorchsOwnProfilerItIsRefused) {
+TEST_F(TorchFaultsTest, RefusedWhileTheProfilerOfLibtorchIsActive) {
   legacy::enableProfilerLegacy(legacy::ProfilerConfig(legacy::ProfilerState::CPU));
   EXPECT_THAT(refusal([&] { EdgeProfiler profiler(module_, {}); }), HasSubstr("libtorch's own profiler"));
   torch::add(torch::ones({2}), 1);
-  EXPECT_FALSE(legacy::disableProfilerLegacy().empty());  // which went on
+  EXPECT_FALSE(legacy::disableProfilerLegacy().empty());  // libtorch's own profiler continued
   EdgeProfiler profiler(module_, {});
   module_.forward(two_squares());
   EXPECT_EQ(profiler.disable_profiler().events().size(), 5u);
 }
 
-TEST_F(TorchFaultsTest, BesideItLibtorchsOwnProfilerIsRefused) {
+TEST_F(TorchFaultsTest, ProfilerOfLibtorchIsRefusedWhileActive) {
   EdgeProfiler profiler(module_, {});
   EXPECT_THROW(legacy::enableProfilerLegacy(legacy::ProfilerConfig(legacy::ProfilerState::CPU)), c10::Error);
   module_.forward(two_squares());
   EXPECT_EQ(profiler.disable_profiler().events().size(), 5u);
 }
 
-TEST_F(TorchFaultsTest, ListenersOfOthersHearAsBefore) {
+TEST_F(TorchFaultsTest, OtherListenersStillReceiveEverything) {
   static int heard = 0;
   const auto count = [](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
     ++heard;
@@ -106,8 +106,8 @@ TEST_F(TorchFaultsTest, ListenersOfOthersHearAsBefore) {
   at::removeCallback(callback);
 }
 
-// A state of the program's own in libtorch's place, which outlives the profiler's end.
-TEST_F(TorchFaultsTest, SomethingElseInLibtorchsPlaceDoesNotStopIt) {
+// The program puts its own state into libtorch's slot, and that state outlives the end of the profiler.
+TEST_F(TorchFaultsTest, OtherStateInTheSlotOfLibtorchDoesNotStopTheProfiler) {
   struct Reporter : c10::MemoryReportingInfoBase {
     void reportMemoryUsage(void*, int64_t, int64_t, int64_t, c10::Device) override {}
     bool memoryProfilingEnabled() const override { return true; }
@@ -118,13 +118,13 @@ TEST_F(TorchFaultsTest, SomethingElseInLibtorchsPlaceDoesNotStopIt) {
     module_.forward(two_squares());
     EXPECT_EQ(profiler.disable_profiler().events().size(), 5u);
   }
-  // What the guard restores is the state as it was: the profiler's, which hears nothing any more.
+  // The guard restores the previous state. It belongs to the stopped profiler, which no longer records.
   module_.forward(two_squares());
   { EdgeProfiler next(module_, {}); }
   c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
 }
 
-TEST_F(TorchFaultsTest, EndingInsideAnOperationLeavesItUnfinished) {
+TEST_F(TorchFaultsTest, OperationAroundTheEndIsUnfinished) {
   std::optional<EdgeResult> result;
   {
     EdgeProfiler profiler(module_, {});

@@ -16,7 +16,7 @@ struct ForwardThreads {
 };
 
 ForwardThreads& forward_threads() {
-  static auto* const threads = new ForwardThreads;  // for as long as any thread runs
+  static auto* const threads = new ForwardThreads;  // never destroyed, because threads may use it until they end
   return *threads;
 }
 
@@ -29,7 +29,7 @@ void note_new_thread() noexcept {
   try {
     const std::lock_guard lock(forward_threads().mutex);
     forward_threads().by_torch[at::RecordFunction::currentThreadId()] = static_cast<uint64_t>(gettid());
-  } catch (...) {  // no memory: libtorch's own number will do
+  } catch (...) {  // no memory: libtorch's own number is used
   }
 }
 

@@ -9,7 +9,7 @@ namespace kymo::edge {
 
 namespace {
 
-// Longer lists are data, not arguments, and would make the trace their copy.
+// Longer lists are data, not arguments, and would be copied into the trace.
 constexpr size_t kLongestList = 1024;
 
 template <class T>
@@ -56,7 +56,7 @@ Element element_of(at::ScalarType type) {
   }
 }
 
-// Everything that may throw comes before the first byte that is put.
+// Everything that may throw comes before the first byte is written.
 void put_tensor(const at::Tensor& tensor, Inputs& inputs) {
   if (!tensor.defined()) return inputs.none();
   const c10::TensorImpl& implementation = *tensor.unsafeGetTensorImpl();
@@ -72,7 +72,7 @@ void put_tensor(const at::Tensor& tensor, Inputs& inputs) {
 void put_tensor_or_other(const at::Tensor& tensor, Inputs& inputs) {
   try {
     put_tensor(tensor, inputs);
-  } catch (const c10::Error&) {  // a tensor of a kind that does not answer
+  } catch (const c10::Error&) {  // a tensor of a kind that does not support these functions
     inputs.other();
   }
 }
@@ -153,11 +153,11 @@ void put_inputs(c10::ArrayRef<const c10::IValue> values, Inputs& inputs) noexcep
   for (const c10::IValue& value : values) {
     try {
       put(value, inputs);
-    } catch (const c10::Error&) {  // a value of a kind that does not answer
+    } catch (const c10::Error&) {  // a value of a kind that does not support these functions
       inputs.other();
     }
   }
-} catch (...) {  // no memory: what is there stays
+} catch (...) {  // no memory: the inputs so far are kept
 }
 
 }  // namespace kymo::edge

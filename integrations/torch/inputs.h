@@ -1,4 +1,4 @@
-// What an operator of libtorch was given, in the form of kymo/edge_engine.h.
+// The inputs of an operator of libtorch, in the form of kymo/edge_engine.h.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -7,7 +7,7 @@
 
 namespace kymo::edge {
 
-// Throws nothing: what cannot be looked at (a nested tensor's sizes, symbolic ones) is put as `other`.
+// Does not throw: an input that cannot be read (the sizes of a nested tensor, symbolic sizes) is written as `other`.
 void put_inputs(c10::ArrayRef<const c10::IValue> values, Inputs& inputs) noexcept;
 
 }  // namespace kymo::edge

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Records what `run` does, and returns the inputs of its first operator of that name.
+// Records `run`, and returns the inputs of its first operator with that name.
 template <class Run>
 std::vector<EdgeInput> inputs_of(const char* name, Run run) {
   torch::nn::Linear module(1, 1);
@@ -58,7 +58,7 @@ TEST(TorchInputsTest, EveryTypeOfElementHasItsName) {
   }
 }
 
-TEST(TorchInputsTest, ScalarsListsAndWhatIsAbsent) {
+TEST(TorchInputsTest, ScalarsListsAndAbsentInputs) {
   const torch::Tensor x = torch::rand({1, 2, 8, 8}), weight = torch::rand({3, 2, 3, 3});
   const std::vector<EdgeInput> inputs = inputs_of("aten::conv2d", [&] {
     torch::conv2d(x, weight, {}, {2, 2}, at::IntArrayRef({1, 1}));
@@ -74,7 +74,7 @@ TEST(TorchInputsTest, ScalarsListsAndWhatIsAbsent) {
   EXPECT_EQ(inputs_of("aten::dropout", [&] { torch::dropout(x, 0.5, true); })[2].value, "True");
 }
 
-TEST(TorchInputsTest, AListOfTensorsShowsEachOfThem) {
+TEST(TorchInputsTest, ListOfTensorsContainsEachTensor) {
   const std::vector<torch::Tensor> tensors = {torch::rand({2, 3}), torch::rand({5, 3})};
   const std::vector<EdgeInput> inputs = inputs_of("aten::cat", [&] { torch::cat(tensors, 0); });
   ASSERT_EQ(inputs.size(), 2u);
@@ -84,7 +84,7 @@ TEST(TorchInputsTest, AListOfTensorsShowsEachOfThem) {
   EXPECT_EQ(inputs[1].value, "0");
 }
 
-TEST(TorchInputsTest, AListMayHaveHoles) {
+TEST(TorchInputsTest, ListMayHaveUndefinedTensors) {
   const torch::Tensor x = torch::rand({4, 4}), index = torch::tensor({1, 2});
   const std::vector<EdgeInput> inputs = inputs_of("aten::index", [&] { x.index({torch::indexing::Slice(), index}); });
   ASSERT_EQ(inputs.size(), 2u);
@@ -92,7 +92,7 @@ TEST(TorchInputsTest, AListMayHaveHoles) {
   EXPECT_THAT(inputs[1].tensors[1].sizes, ElementsAre(2));
 }
 
-TEST(TorchInputsTest, TensorsWithoutStridesOrSizesDoNoHarm) {
+TEST(TorchInputsTest, TensorsWithoutStridesOrSizesAreHarmless) {
   const torch::Tensor sparse = torch::eye(4).to_sparse();
   const std::vector<EdgeInput> inputs = inputs_of("aten::mul", [&] { torch::mul(sparse, 2); });
   EXPECT_THAT(inputs.at(0).sizes, ElementsAre(4, 4));
@@ -102,7 +102,7 @@ TEST(TorchInputsTest, TensorsWithoutStridesOrSizesDoNoHarm) {
   EXPECT_THAT(inputs_of("aten::relu", [&] { torch::relu(nested); }).at(0).sizes, IsEmpty());
 }
 
-TEST(TorchInputsTest, EmptyListsAreEmptyLists) {
+TEST(TorchInputsTest, EmptyListsStayEmpty) {
   const torch::Tensor x = torch::rand({2, 3});
   const std::vector<EdgeInput> inputs = inputs_of("aten::sum", [&] { x.sum(at::IntArrayRef()); });
   ASSERT_GE(inputs.size(), 2u);
@@ -116,7 +116,7 @@ TEST(TorchInputsTest, LongListsAreNotCopiedIntoTheTrace) {
   const std::vector<EdgeInput> inputs = inputs_of("aten::expand", [&] {
     try {
       x.expand(dimensions);
-    } catch (const c10::Error&) {  // more dimensions than libtorch has
+    } catch (const c10::Error&) {  // more dimensions than libtorch supports
     }
   });
   EXPECT_EQ(inputs.at(1).value, "");

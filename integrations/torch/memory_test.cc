@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-TEST(TorchMemoryTest, AllocationsHaveTheirBytesTheirOperatorAndTheirEnd) {
+TEST(TorchMemoryTest, AllocationsHaveBytesOperatorAndFree) {
   torch::nn::Linear module(1, 1);
   EdgeProfiler profiler(module, {.profile_memory = true});
   {
@@ -35,7 +35,7 @@ TEST(TorchMemoryTest, AllocationsHaveTheirBytesTheirOperatorAndTheirEnd) {
   EXPECT_EQ(result.allocations()[memory.never_freed[0]].address, reinterpret_cast<uintptr_t>(kept.storage().data()));
 }
 
-TEST(TorchMemoryTest, AnOperatorHasWhatItTookAndWhatItsPartsTook) {
+TEST(TorchMemoryTest, OperatorHasInclusiveAndSelfMemory) {
   torch::nn::Linear module(64, 32);
   const torch::NoGradGuard no_gradients;
   const torch::Tensor x = torch::rand({16, 64});
@@ -47,14 +47,14 @@ TEST(TorchMemoryTest, AnOperatorHasWhatItTookAndWhatItsPartsTook) {
   EXPECT_EQ(linear.self_memory_bytes, 0);
 }
 
-TEST(TorchMemoryTest, NothingIsKeptWhereItWasNotAskedFor) {
+TEST(TorchMemoryTest, MemoryIsNotKeptIfNotRequested) {
   torch::nn::Linear module(1, 1);
   EdgeProfiler profiler(module, {});
   torch::rand({16, 64});
   EXPECT_THAT(profiler.disable_profiler().allocations(), IsEmpty());
 }
 
-TEST(TorchMemoryTest, AnOperatorOfAMobileModuleHasItsMemory) {
+TEST(TorchMemoryTest, OperatorOfAMobileModuleHasItsMemory) {
   torch::jit::mobile::Module module = to_mobile(nested_module());
   const std::vector<c10::IValue> inputs = two_squares();
   EdgeProfiler profiler(module, {.profile_memory = true});
@@ -63,7 +63,7 @@ TEST(TorchMemoryTest, AnOperatorOfAMobileModuleHasItsMemory) {
   EXPECT_EQ(named(result, "aten::sub").at(0).memory_bytes, 64 * 64 * 4);
 }
 
-TEST(TorchMemoryTest, MemoryThatWasNotToBeHadIsSaid) {
+TEST(TorchMemoryTest, OutOfMemoryIsReported) {
   torch::nn::Linear module(1, 1);
   EdgeProfiler profiler(module, {.profile_memory = true});
   c10::reportOutOfMemoryToProfiler(1 << 20, 100, 200, c10::Device(c10::kCUDA, 1));
@@ -76,7 +76,7 @@ TEST(TorchMemoryTest, MemoryThatWasNotToBeHadIsSaid) {
   EXPECT_EQ(wanted.device, (DeviceId{.type = 1, .index = 1}));
 }
 
-TEST(TorchMemoryTest, WhatWasTakenBeforeAndGivenBackNowChangesNothing) {
+TEST(TorchMemoryTest, FreeOfEarlierMemoryDoesNotChangeThePeak) {
   torch::nn::Linear module(1, 1);
   torch::Tensor before = torch::rand({16, 64});
   EdgeProfiler profiler(module, {.profile_memory = true});

@@ -36,7 +36,7 @@ class MobileReader final : public CallReader {
   static constexpr size_t kUnknown = SIZE_MAX;
   struct Counts {
     size_t own;
-    size_t after;  // on top of them: the number of arguments of an operator that takes any
+    size_t after;  // values on top of the arguments: the argument count of a variadic operator
     bool operator==(const Counts&) const = default;
   };
 
@@ -55,7 +55,8 @@ class MobileReader final : public CallReader {
       } else {
         continue;
       }
-      // Without debug information the place in a function stands for the handle, and functions may disagree.
+      // Without debug information the position in a function is used as the handle, and several functions may use the
+      // same one with different counts.
       const int64_t handle = at < code.debug_handles_.size() ? code.debug_handles_[at] : static_cast<int64_t>(at);
       const auto [entry, is_new] = counts_.try_emplace(handle, counts);
       if (!is_new && entry->second != counts) entry->second.own = kUnknown;

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using torch::jit::mobile::Module;
 
-TEST(MobileModuleTest, EveryOperatorSaysWhereInTheModuleItIs) {
+TEST(MobileModuleTest, EveryOperatorHasItsPlaceInTheModule) {
   Module module = to_mobile(nested_module());
   const TemporaryFile file("hierarchy.json");
   {
@@ -33,7 +33,7 @@ TEST(MobileModuleTest, EveryOperatorSaysWhereInTheModuleItIs) {
   EXPECT_EQ(chrome_faults(file.path()), "");
 }
 
-TEST(MobileModuleTest, TheCallStackStandsBesideTheHierarchy) {
+TEST(MobileModuleTest, CallStackIsRecordedWithTheHierarchy) {
   Module module = to_mobile(nested_module());
   EdgeProfiler profiler(module, {.with_stack = true, .with_modules = true});
   module.forward(two_squares());
@@ -46,7 +46,7 @@ TEST(MobileModuleTest, TheCallStackStandsBesideTheHierarchy) {
   EXPECT_FALSE(result.stack(mul).empty());
 }
 
-TEST(MobileModuleTest, OperatorsComeInTheOrderTheyRanAndEachOnce) {
+TEST(MobileModuleTest, OperatorsAreInTheOrderTheyRanAndEachOnce) {
   Module module = to_mobile(nested_module());
   EdgeProfiler profiler(module, {});
   module.forward(two_squares());
@@ -62,7 +62,7 @@ TEST(MobileModuleTest, OperatorsComeInTheOrderTheyRanAndEachOnce) {
   EXPECT_TRUE(result.losses().empty());
 }
 
-TEST(MobileModuleTest, AModuleWithoutDebugInformationSaysSo) {
+TEST(MobileModuleTest, MissingDebugInformationIsReported) {
   Module module = to_mobile(nested_module(), false);
   EdgeProfiler profiler(module, {.with_stack = true, .with_modules = true});
   module.forward(two_squares());
@@ -74,7 +74,7 @@ TEST(MobileModuleTest, AModuleWithoutDebugInformationSaysSo) {
   }
 }
 
-TEST(MobileModuleTest, AnUnknownHandleIsNamed) {
+TEST(MobileModuleTest, UnknownHandleIsReported) {
   Module module = to_mobile(nested_module());
   EdgeProfiler profiler(module, {.with_stack = true, .with_modules = true});
   KYMO_RECORD_BACKEND_EVENT(1000, 2000, 777777, "conv", "somebody");
@@ -84,8 +84,8 @@ TEST(MobileModuleTest, AnUnknownHandleIsNamed) {
   EXPECT_EQ(result.events()[0].call_stack, "Debug info for handle(s): 777777, was not found.");
 }
 
-// The interpreter shows its whole stack: "x + (y * z)" has x below the two of the product.
-TEST(MobileModuleTest, InputsAreTheOperatorsOwnAndNotWhatLiesBelowOnTheStack) {
+// The interpreter passes its whole stack: in "x + (y * z)", x is below the two arguments of the product.
+TEST(MobileModuleTest, InputsDoNotIncludeOtherValuesOnTheStack) {
   for (const bool debug_information : {true, false}) {
     Module module =
         to_mobile(module_of("def forward(self, x, y, z):\n    return (x - z) + y * 2\n"), debug_information);
@@ -103,7 +103,7 @@ TEST(MobileModuleTest, InputsAreTheOperatorsOwnAndNotWhatLiesBelowOnTheStack) {
   }
 }
 
-TEST(MobileModuleTest, OperatorsThatTakeAnyNumberShowTheirArgumentsAlone) {
+TEST(MobileModuleTest, VariadicOperatorsHaveOnlyTheirArguments) {
   Module module = to_mobile(module_of("def forward(self, x):\n    print(x.size(0), x.size(1))\n    return x\n"));
   torch::jit::setPrintHandler([](const std::string&) {});
   EdgeProfiler profiler(module, {.report_input_shapes = true});
@@ -116,7 +116,7 @@ TEST(MobileModuleTest, OperatorsThatTakeAnyNumberShowTheirArgumentsAlone) {
   EXPECT_EQ(inputs[1].value, "3");
 }
 
-TEST(MobileModuleTest, PerformanceEventsStandWithEveryOperator) {
+TEST(MobileModuleTest, EveryOperatorHasPerformanceEvents) {
   std::vector<std::string> events = event_names();
   if (events.empty()) GTEST_SKIP() << "no performance events here";
   events.resize(std::min<size_t>(events.size(), 2));
@@ -132,7 +132,7 @@ TEST(MobileModuleTest, PerformanceEventsStandWithEveryOperator) {
   }
 }
 
-TEST(MobileModuleTest, ScopesOfTheProgramAreHeardAround) {
+TEST(MobileModuleTest, ScopesOfTheProgramContainTheOperators) {
   Module module = to_mobile(nested_module());
   EdgeProfiler profiler(module, {});
   {

@@ -1,4 +1,4 @@
-// Floating-point operations of networks whose number is known by hand: as C++ modules, scripted, and as mobile ones.
+// Floating-point operations of networks, compared with numbers computed by hand: as C++ modules, scripted, and mobile.
 #include <gtest/gtest.h>
 
 #include "test_modules.h"
@@ -14,13 +14,12 @@ uint64_t flops_of(const Module& module, Run run) {
   return all_flops(profiler.disable_profiler());
 }
 
-// ---- A convolutional network: 2 pictures of 3 × 16 × 16
-// --------------------------------------------------------------
+// ---- A convolutional network: 2 pictures of 3 × 16 × 16 -------------------------------------------------------------
 
-constexpr uint64_t kFirst = 2 * 2 * 16 * 16 * 8 * (3 * 3 * 3);  // 8 × 16 × 16 places, 3 × 3 × 3 each
-constexpr uint64_t kFirstReLU = 2 * 8 * 16 * 16;                // an element each
-constexpr uint64_t kSecond = 2 * 2 * 8 * 8 * 16 * (4 * 3 * 3);  // two groups, stride 2: 16 × 8 × 8 places
-constexpr uint64_t kSecondReLU = 2 * 16 * 8 * 8;                // an element each
+constexpr uint64_t kFirst = 2 * 2 * 16 * 16 * 8 * (3 * 3 * 3);  // 8 × 16 × 16 positions, 3 × 3 × 3 each
+constexpr uint64_t kFirstReLU = 2 * 8 * 16 * 16;                // one per element
+constexpr uint64_t kSecond = 2 * 2 * 8 * 8 * 16 * (4 * 3 * 3);  // two groups, stride 2: 16 × 8 × 8 positions
+constexpr uint64_t kSecondReLU = 2 * 16 * 8 * 8;                // one per element
 constexpr uint64_t kLinear = 2 * 2 * (16 * 8 * 8) * 10;         // 1024 to 10
 constexpr uint64_t kConvolutional = kFirst + kFirstReLU + kSecond + kSecondReLU + kLinear;
 
@@ -50,34 +49,33 @@ def forward(self, x):
   return module;
 }
 
-TEST(NetworksTest, AConvolutionalNetworkInCpp) {
+TEST(NetworksTest, ConvolutionalNetworkInCpp) {
   Convolutional module;
   const torch::Tensor x = torch::rand({2, 3, 16, 16});
   EXPECT_EQ(flops_of(module, [&] { module->forward(x); }), kConvolutional);
 }
 
-TEST(NetworksTest, AConvolutionalNetworkScripted) {
+TEST(NetworksTest, ConvolutionalNetworkScripted) {
   torch::jit::Module module = scripted_convolutional();
   const torch::Tensor x = torch::rand({2, 3, 16, 16});
   for (int run = 0; run < 3; ++run) EXPECT_EQ(flops_of(module, [&] { module.forward({x}); }), kConvolutional) << run;
 }
 
-TEST(NetworksTest, AConvolutionalNetworkOnMobile) {
+TEST(NetworksTest, ConvolutionalNetworkOnMobile) {
   torch::jit::mobile::Module module = to_mobile(scripted_convolutional());
   const torch::Tensor x = torch::rand({2, 3, 16, 16});
   EXPECT_EQ(flops_of(module, [&] { module.forward({x}); }), kConvolutional);
 }
 
-// ---- A block of a transformer: 2 sequences of 5, 8 wide, 2 heads
-// -----------------------------------------------------
+// ---- A block of a transformer: 2 sequences of 5, 8 wide, 2 heads ----------------------------------------------------
 
 constexpr uint64_t kTokens = 2 * 5, kWide = 8, kHeads = 2, kInner = 32;
 constexpr uint64_t kProjections = 4 * 2 * kTokens * kWide * kWide;         // query, key, value, output
-constexpr uint64_t kScores = 2 * (2 * kHeads) * 5 * (kWide / kHeads) * 5;  // and as much to weigh the values
-constexpr uint64_t kScaled = 2 * kHeads * 5 * 5;                           // by a quotient
-constexpr uint64_t kSoftmax = 5 * 2 * kHeads * 5 * 5;                      // five steps an element
-constexpr uint64_t kAdded = kTokens * kWide;                               // past each half of the block
-constexpr uint64_t kNormed = 7 * kTokens * kWide;                          // five, a weight and a bias
+constexpr uint64_t kScores = 2 * (2 * kHeads) * 5 * (kWide / kHeads) * 5;  // the same for the product with the values
+constexpr uint64_t kScaled = 2 * kHeads * 5 * 5;                           // one division per score
+constexpr uint64_t kSoftmax = 5 * 2 * kHeads * 5 * 5;                      // five steps per element
+constexpr uint64_t kAdded = kTokens * kWide;       // the residual connection of each half of the block
+constexpr uint64_t kNormed = 7 * kTokens * kWide;  // five steps, a weight and a bias
 constexpr uint64_t kFeedForward = 2 * 2 * kTokens * kWide * kInner + kTokens * kInner;  // two products and a gelu
 constexpr uint64_t kTransformer =
     kProjections + 2 * kScores + kScaled + kSoftmax + kFeedForward + 2 * (kAdded + kNormed);
@@ -125,19 +123,19 @@ struct TransformerImpl : torch::nn::Module {
 };
 TORCH_MODULE(Transformer);
 
-TEST(NetworksTest, ATransformerInCpp) {
+TEST(NetworksTest, TransformerInCpp) {
   Transformer module;
   const torch::Tensor x = torch::rand({2, 5, 8});
   EXPECT_EQ(flops_of(module, [&] { module->forward(x); }), kTransformer);
 }
 
-TEST(NetworksTest, ATransformerScripted) {
+TEST(NetworksTest, TransformerScripted) {
   torch::jit::Module module = scripted_transformer();
   const torch::Tensor x = torch::rand({2, 5, 8});
   for (int run = 0; run < 3; ++run) EXPECT_EQ(flops_of(module, [&] { module.forward({x}); }), kTransformer) << run;
 }
 
-TEST(NetworksTest, ATransformerOnMobile) {
+TEST(NetworksTest, TransformerOnMobile) {
   torch::jit::mobile::Module module = to_mobile(scripted_transformer());
   const torch::Tensor x = torch::rand({2, 5, 8});
   EXPECT_EQ(flops_of(module, [&] { module.forward({x}); }), kTransformer);

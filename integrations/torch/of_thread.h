@@ -1,7 +1,6 @@
-// What a thread has one of, from its first use to the thread's end.
+// An object per thread, from its first use to the end of the thread.
 //
-// libtorch may call in the very last moments of a thread, when what it had is
-// gone: then there is none.
+// libtorch may call at the very end of a thread, when the object is already destroyed: then there is none.
 #pragma once
 
 #include <new>
@@ -11,8 +10,7 @@ namespace kymo::libtorch {
 template <class T>
 class OfThread {
  public:
-  // Null: the thread is at its end, or there is no memory. After the first time
-  // a thread-local load.
+  // Null: the thread is ending, or there is no memory. After the first call this costs a thread-local load.
   static T* get() noexcept { return here_ != nullptr ? here_ : first(); }
   static T* if_there() noexcept { return here_; }
 

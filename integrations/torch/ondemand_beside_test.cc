@@ -1,4 +1,4 @@
-// libtorch as a client of kymo::ondemand beside what else goes on: other profilers, threads that come and go, forks.
+// libtorch as a client of kymo::ondemand, together with other profilers, threads that start and end, and forks.
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 #include <c10/core/CPUAllocator.h>
@@ -26,7 +26,7 @@ void products(int times) {
   for (int i = 0; i < times; ++i) torch::mm(x, x);
 }
 
-TEST(TorchBesideTest, AnEdgeProfilerAndTheTraceBothHearEachOperatorOnce) {
+TEST(TorchBesideTest, EdgeProfilerAndTraceBothRecordEachOperatorOnce) {
   torch::nn::Linear module(4, 2);
   Recorded trace({.shapes = true, .memory = true});
   EdgeProfiler profiler(module, {.report_input_shapes = true, .profile_memory = true});
@@ -38,7 +38,7 @@ TEST(TorchBesideTest, AnEdgeProfilerAndTheTraceBothHearEachOperatorOnce) {
   EXPECT_EQ(trace.read().count("aten::mm"), 7u);
 }
 
-TEST(TorchBesideTest, LibtorchsOwnProfilerAndTheTraceBothHear) {
+TEST(TorchBesideTest, ProfilerOfLibtorchAndTraceBothRecord) {
   legacy::enableProfilerLegacy(legacy::ProfilerConfig(legacy::ProfilerState::CPU, true, true));
   Recorded trace({.shapes = true, .memory = true});
   products(3);
@@ -50,7 +50,7 @@ TEST(TorchBesideTest, LibtorchsOwnProfilerAndTheTraceBothHear) {
   EXPECT_EQ(trace.read().count("aten::mm"), 3u);
 }
 
-TEST(TorchBesideTest, WorkOfThePoolIsOnItsThread) {
+TEST(TorchBesideTest, WorkOfThePoolIsRecordedOnItsThread) {
   Recorded trace;
   std::promise<void> done;
   at::launch([&] {
@@ -62,7 +62,7 @@ TEST(TorchBesideTest, WorkOfThePoolIsOnItsThread) {
   EXPECT_EQ(trace.read().count("aten::mm"), 6u);
 }
 
-TEST(TorchBesideTest, ForkedFunctionsOfTorchScriptAreThere) {
+TEST(TorchBesideTest, ForkedFunctionsOfTorchScriptAreRecorded) {
   torch::jit::Module module = edge::testing::module_of(R"(
 def work(self, x):
     return torch.mm(x, x)
@@ -75,7 +75,7 @@ def forward(self, x):
               ::testing::HasSubstr("work.aten::mm"));
 }
 
-TEST(TorchBesideTest, AScopeThatEndsOnAnotherThreadEndsInTheTrace) {
+TEST(TorchBesideTest, ScopeThatEndsOnAnotherThreadEndsInTheTrace) {
   Recorded trace;
   auto scope = std::make_unique<at::RecordFunction>(at::RecordScope::USER_SCOPE);
   scope->before("from here to there");
@@ -90,7 +90,7 @@ TEST(TorchBesideTest, AScopeThatEndsOnAnotherThreadEndsInTheTrace) {
   EXPECT_EQ(inside, 1u);
 }
 
-TEST(TorchBesideTest, ScopesThatEndInAnyOrderAreAllThere) {
+TEST(TorchBesideTest, ScopesThatEndInAnyOrderAreAllRecorded) {
   Recorded trace;
   auto outer = std::make_unique<at::RecordFunction>(at::RecordScope::USER_SCOPE);
   outer->before("outer");
@@ -108,18 +108,18 @@ struct WorksAtTheEnd {
   ~WorksAtTheEnd() { torch::relu(torch::ones({4})); }
 };
 
-TEST(TorchBesideTest, WorkInTheLastMomentsOfAThreadDoesNoHarm) {
+TEST(TorchBesideTest, WorkAtTheEndOfAThreadIsHarmless) {
   Recorded trace({.shapes = true, .memory = true, .stack = true});
   std::thread([] {
-    static thread_local WorksAtTheEnd at_the_end;  // was there before anything of Kymo's, and goes after it
+    static thread_local WorksAtTheEnd at_the_end;  // created before all objects of Kymo, destroyed after them
     static_cast<void>(&at_the_end);
     products(2);
   }).join();
   EXPECT_EQ(trace.read().count("aten::mm"), 2u);
 }
 
-// Threads begin and end, and are in the middle of operations, whenever a trace begins and ends.
-TEST(TorchBesideTest, TracesComeAndGoWhileThreadsWork) {
+// Threads start and end, and run operations, while traces begin and end.
+TEST(TorchBesideTest, TracesBeginAndEndWhileThreadsWork) {
   std::atomic<bool> over{false};
   std::vector<std::thread> workers;
   for (int i = 0; i < 2; ++i)
@@ -142,7 +142,7 @@ TEST(TorchBesideTest, TracesComeAndGoWhileThreadsWork) {
   EXPECT_FALSE(at::hasCallbacks());
 }
 
-TEST(TorchBesideTest, AForkedChildHasNothingOnAndTheTraceGoesOn) {
+TEST(TorchBesideTest, ForkedChildRecordsNothingAndTheTraceContinues) {
   const c10::Allocator* const allocator = c10::GetCPUAllocator();
   torch::set_num_threads(1);
   Recorded trace({.memory = true});
@@ -173,7 +173,7 @@ const kymo_sink kStepListener = [] {
 }();
 
 // A trace of iterations waits for one to begin before it records.
-TEST(TorchBesideTest, ScopesAreHeardOnceATraceIsPreparedAndNoOperatorIs) {
+TEST(TorchBesideTest, PreparedTraceReceivesScopesButNoOperators) {
   ASSERT_NE(kymo_add_sink(&kStepListener), 0);
   ondemand::prepare(false, false, false, false, false);
   for (int i = 0; i < 3; ++i) {
@@ -184,13 +184,13 @@ TEST(TorchBesideTest, ScopesAreHeardOnceATraceIsPreparedAndNoOperatorIs) {
   kymo_remove_sink(&kStepListener);
   { RECORD_USER_SCOPE("step"); }
   EXPECT_EQ(steps_heard, 3);
-  // It never starts, and nobody listens: libtorch stops telling.
+  // The trace never starts and there is no listener: the callback is removed from libtorch.
   std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
   { RECORD_USER_SCOPE("step"); }
   EXPECT_FALSE(at::hasCallbacks());
 }
 
-TEST(TorchBesideTest, AMemoryProfileHasStacksAndKinds) {
+TEST(TorchBesideTest, MemoryProfileHasStacksAndKinds) {
   const edge::testing::TemporaryFile file("memory.kymo");
   torch::nn::Linear module(8, 4);
   ondemand::start_memory_profile();

@@ -1,7 +1,8 @@
-// libtorch, asked for a trace from outside: what kymo::ondemand calls is put on libtorch's own operations and memory.
+// Records libtorch in a trace that is requested from outside: implements the calls of kymo::ondemand for the operations
+// and the memory of libtorch.
 //
-// Nothing of it is there while no trace runs. Between prepare() and start() libtorch's scopes that the program named
-// are heard, and no operator: a trace of some iterations has to see one begin before it records.
+// Nothing is installed while no trace runs. Between prepare() and start(), only the scopes that the program named are
+// received, and no operators: a trace of some iterations must see one begin before it records.
 #include <ATen/record_function.h>
 #include <pthread.h>
 
@@ -62,8 +63,8 @@ class Callbacks {
     if (lock && operators_ == 0 && Clock::now() - prepared_ > kUnheard) remove(scopes_);
   }
 
-  // In a forked child nothing records. Where the fork came in the middle of a change libtorch's own lock may be held
-  // for ever: then they stay, and do nothing.
+  // In a forked child nothing records. If the fork happened during a change, libtorch's own lock may be held forever.
+  // Then the callbacks stay installed and do nothing.
   void after_fork_in_child() {
     new (&mutex_) std::mutex;
     if (is_changing_.exchange(false, std::memory_order_relaxed)) {
@@ -104,7 +105,7 @@ class Callbacks {
   at::CallbackHandle scopes_ = 0, operators_ = 0;
 };
 
-// Never destroyed: libtorch's threads may call until the very end.
+// Never destroyed: libtorch's threads may call until the process ends.
 Callbacks& callbacks() {
   static auto* const all = new Callbacks;
   return *all;
@@ -130,7 +131,7 @@ class TorchClient final : public ondemand::Client {
   void stop() override { stop_all(); }
   void start_memory_profile() override { start({.operators = true}, true, true); }
   void stop_memory_profile() override { stop_all(); }
-  // export_memory_profile(): everything is in Kymo's own.
+  // export_memory_profile() is not overridden: Kymo's own memory profile contains everything.
 
  private:
   static void start(const CallOptions& told, bool memory, bool allocation_stacks) {

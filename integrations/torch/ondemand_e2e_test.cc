@@ -1,4 +1,5 @@
-// A program of libtorch, the daemon and the command: linked with libkymo_torch.so, and with it put in front.
+// A program of libtorch, the daemon and the command. The program is linked with libkymo_torch.so, or has it in
+// LD_PRELOAD.
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,7 +69,7 @@ std::set<std::string> fields_of(const Readback& trace, const std::string& name) 
 
 class TorchTriggerEitherWayTest : public TorchTriggerTest, public ::testing::WithParamInterface<Way> {};
 
-TEST_P(TorchTriggerEitherWayTest, ATraceHasWhatWasAskedForOfAllThreads) {
+TEST_P(TorchTriggerEitherWayTest, TraceHasTheRequestedDataOfAllThreads) {
   start_training(GetParam());
   const Readback read = triggered({"--duration", "300ms", "--shapes", "--flops", "--memory", "--modules", "--stack"});
   EXPECT_TRUE(sound(read)) << read.summary();
@@ -93,7 +94,7 @@ TEST_F(TorchTriggerTest, IterationsAreCountedByScopesNamedStep) {
   EXPECT_LE(read.count("step") + read.open_count("step"), 8u) << read.summary();
 }
 
-TEST_F(TorchTriggerTest, AMemoryProfileIsWritten) {
+TEST_F(TorchTriggerTest, MemoryProfileIsWritten) {
   start_training(Way::Linked);
   const Ending done =
       kymo({"trigger", "--pid", pid(), "--memory-profile", "--duration", "200ms", "-o", file("m-{pid}.html")});

@@ -1,4 +1,4 @@
-// libtorch as a client of kymo::ondemand, asked from code.
+// libtorch as a client of kymo::ondemand, with traces that are requested in code.
 #include <ATen/record_function.h>
 #include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ void training_step(torch::nn::Linear& module) {
   torch::relu(module->forward(torch::rand({2, 8}))).sum().backward();
 }
 
-TEST(TorchOnDemandTest, NothingIsOnWhileNoTraceRuns) {
+TEST(TorchOnDemandTest, NothingIsInstalledWhileNoTraceRuns) {
   const c10::Allocator* const allocator = c10::GetCPUAllocator();
   EXPECT_FALSE(at::hasCallbacks());
   {
@@ -36,10 +36,10 @@ TEST(TorchOnDemandTest, NothingIsOnWhileNoTraceRuns) {
   EXPECT_EQ(c10::GetCPUAllocator(), allocator);
 }
 
-TEST(TorchOnDemandTest, OperatorsScopesAndBackwardFunctionsOfEveryThreadAreThereOnce) {
+TEST(TorchOnDemandTest, OperatorsScopesAndBackwardFunctionsOfAllThreadsAreRecordedOnce) {
   torch::nn::Linear one(8, 4), two(8, 4), three(8, 4);
   std::latch begun(1), go(1);
-  std::thread before([&] {  // is there before the trace is
+  std::thread before([&] {  // starts before the trace
     training_step(one);
     begun.count_down();
     go.wait();
@@ -69,7 +69,7 @@ TEST(TorchOnDemandTest, OperatorsScopesAndBackwardFunctionsOfEveryThreadAreThere
     EXPECT_EQ(step->depth, step->track == own.track ? own.depth + 1 : 0);
 }
 
-TEST(TorchOnDemandTest, WhatIsNotAskedForIsNotTold) {
+TEST(TorchOnDemandTest, DataThatIsNotRequestedIsNotRecorded) {
   Recorded trace;
   torch::mm(torch::rand({2, 3}), torch::rand({3, 4}));
   const e2e::Event& product = trace.only("aten::mm");
@@ -105,7 +105,7 @@ TEST(TorchOnDemandTest, FlopsAreCountedOnceAtTheOutermostOperator) {
   EXPECT_FALSE(trace.text(trace.only("aten::relu"), "Input Dims"));
 }
 
-TEST(TorchOnDemandTest, BackwardFunctionsAreTiedToTheirOperators) {
+TEST(TorchOnDemandTest, BackwardFunctionsAreLinkedToTheirOperators) {
   torch::nn::Linear module(8, 4);
   Recorded trace;
   training_step(module);
@@ -160,7 +160,7 @@ TEST(TorchOnDemandTest, MemoryOfAllThreadsAddsUp) {
   EXPECT_TRUE(alive.contains(reinterpret_cast<uintptr_t>(kept.storage().data())));
 }
 
-TEST(TorchOnDemandTest, MemoryIsOfTheKindThatItsOperationMakes) {
+TEST(TorchOnDemandTest, KindOfMemoryFollowsFromItsOperation) {
   torch::nn::Linear module(8, 4);
   Recorded trace({.memory = true});
   torch::relu(module->forward(torch::rand({2, 8}))).sum().backward();
@@ -172,13 +172,13 @@ TEST(TorchOnDemandTest, MemoryIsOfTheKindThatItsOperationMakes) {
               kinds["autograd_detail"].contains("aten::mm"));
 }
 
-TEST(TorchOnDemandTest, MemoryThatOutlivesTheTraceGoesBack) {
+TEST(TorchOnDemandTest, MemoryThatOutlivesTheTraceIsFreed) {
   torch::Tensor tensor;
   {
     Recorded trace({.memory = true});
     tensor = torch::ones({16});
   }
-  tensor.resize_({1 << 16}).fill_(2);  // asks the allocator it came from
+  tensor.resize_({1 << 16}).fill_(2);  // uses the allocator of the original memory
   EXPECT_EQ(tensor.sum().item<float>(), 2.0f * (1 << 16));
   Recorded trace({.memory = true});
   tensor.reset();
@@ -197,7 +197,7 @@ TEST(TorchOnDemandTest, ModulesAndStacksOfTorchScriptAreNamed) {
 
 [[gnu::noinline]] torch::Tensor named_function_of_the_test(const torch::Tensor& x) { return torch::relu(x) + 1; }
 
-TEST(TorchOnDemandTest, TheCppStackIsNamed) {
+TEST(TorchOnDemandTest, CppStackIsNamed) {
   Recorded trace({.stack = true});
   named_function_of_the_test(torch::rand({2}));
   const std::string stack = trace.text(trace.only("aten::relu"), "C++ stack").value_or("");

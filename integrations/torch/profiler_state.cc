@@ -13,7 +13,7 @@ namespace {
 using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
-// The one that this thread made. It is heard also where a program has put something of its own into libtorch's place.
+// The state that this thread created. It is used even if a program has put its own state into libtorch's slot.
 [[gnu::tls_model("initial-exec")]] constinit thread_local TorchProfilerState* own_hearing = nullptr;
 
 MemoryFacts memory_facts(const void* address, int64_t bytes, int64_t total_allocated, int64_t total_reserved,
@@ -27,7 +27,7 @@ MemoryFacts memory_facts(const void* address, int64_t bytes, int64_t total_alloc
 
 }  // namespace
 
-// In a state that is not "disabled", so that libtorch refuses its own profilers meanwhile.
+// The state is not "disabled", so that libtorch refuses its own profilers while this one is active.
 TorchProfilerState::TorchProfilerState(Log& log, Wanted wanted, std::shared_ptr<CallReader> reader)
     : ProfilerStateBase(ProfilerConfig(ProfilerState::CPU, wanted.inputs, wanted.memory)),
       log_(&log),

@@ -1,8 +1,8 @@
-// Where operations and memory of libtorch go.
+// The receiver of operations and memory of libtorch.
 //
-// libtorch has a place on each thread for the state of a profiler, reports memory to what lies there, and takes it
-// along, as it does callbacks, when it moves work to another thread. Such work may outlast the profiler: a
-// TorchProfilerState lives as long as anybody holds it, and its log takes nothing after the profiler's end.
+// libtorch has a slot on each thread for the state of a profiler, and reports memory to the state in that slot. When it
+// moves work to another thread, it takes the state and the callbacks along. Such work may outlive the profiler. So a
+// TorchProfilerState lives as long as there are references to it, and its log records nothing after the profiler's end.
 #pragma once
 
 #include <torch/csrc/profiler/orchestration/observer.h>
@@ -16,14 +16,14 @@
 
 namespace kymo::edge {
 
-// Derived from libtorch's own state, because libtorch takes whatever lies in that place for one.
+// Derived from libtorch's own state, because libtorch assumes that any object in the slot is one.
 class TorchProfilerState final : public torch::profiler::impl::ProfilerStateBase {
  public:
-  // Of the calling thread.
+  // Becomes the state of the calling thread.
   TorchProfilerState(Log& log, Wanted wanted, std::shared_ptr<CallReader> reader);
   ~TorchProfilerState() override;
 
-  // The one that the calling thread's work goes to, and that is on; null: none.
+  // The active state that receives the work of the calling thread; null: none.
   static TorchProfilerState* current() noexcept;
 
   void stop() noexcept;  // on the thread that made it

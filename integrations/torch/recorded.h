@@ -1,4 +1,4 @@
-// A trace that the program asks itself for, and what is in it of libtorch.
+// A trace that the program requests itself, and the data of libtorch in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct Asked {
   bool shapes = false, memory = false, stack = false, flops = false, modules = false;
 };
 
-// Recorded from here to read().
+// Records from construction until read().
 class Recorded {
  public:
   explicit Recorded(const Asked& asked = {}, const std::string& name = "trace.kymo") : file_(name) {
@@ -43,7 +43,7 @@ class Recorded {
     return found.empty() ? none : *found[0];
   }
 
-  // What it says under that name; nothing: it does not.
+  // The value of the field; empty: the event does not have it.
   std::optional<std::string> text(const e2e::Event& event, const std::string& field) {
     for (const e2e::Argument& argument : read().detail_of(event).arguments)
       if (argument.name == field) return argument.text;

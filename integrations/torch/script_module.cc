@@ -1,7 +1,7 @@
 // torch::jit::Module and torch::nn::Module: libtorch's whole interpreter, and operators called from C++.
 //
-// Their operators have no debug handles. While places are wanted the interpreter is asked for its stack as an operator
-// begins, and each stack that is new gets a number, which is the handle.
+// Their operators have no debug handles. If places are wanted, the interpreter is asked for its stack when an operator
+// begins. Each new stack gets a number, which is used as the handle.
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 #include <torch/nn/module.h>

@@ -22,9 +22,9 @@ EdgeEvent outermost(const EdgeResult& result, std::string_view name) {
   return {};
 }
 
-TEST(ScriptModuleTest, TheInterpreterSaysWhereAnOperatorIsWhileItRuns) {
+TEST(ScriptModuleTest, InterpreterReportsThePlaceOfARunningOperator) {
   torch::jit::Module module = nested_module();
-  for (int run = 0; run < 3; ++run) {  // libtorch compiles another way when it has seen a module run
+  for (int run = 0; run < 3; ++run) {  // libtorch compiles differently after it has seen a module run
     EdgeProfiler profiler(module, {.with_stack = true, .with_modules = true});
     module.forward(two_squares());
     const EdgeResult result = profiler.disable_profiler();
@@ -43,8 +43,8 @@ TEST(ScriptModuleTest, TheInterpreterSaysWhereAnOperatorIsWhileItRuns) {
   }
 }
 
-// The interpreter shows its whole stack: the difference lies below the two of the product.
-TEST(ScriptModuleTest, InputsAreTheOperatorsOwnAndNotWhatLiesBelowOnTheStack) {
+// The interpreter passes its whole stack: the difference is below the two arguments of the product.
+TEST(ScriptModuleTest, InputsDoNotIncludeOtherValuesOnTheStack) {
   torch::jit::Module module = module_of("def forward(self, x, y, z):\n    return (x - z) + torch.mm(y, z)\n");
   const std::vector<c10::IValue> inputs = {torch::rand({3, 3}), torch::rand({3, 3}), torch::rand({3, 1})};
   for (int i = 0; i < 3; ++i) {
@@ -57,7 +57,7 @@ TEST(ScriptModuleTest, InputsAreTheOperatorsOwnAndNotWhatLiesBelowOnTheStack) {
   }
 }
 
-TEST(ScriptModuleTest, FunctionsOfTheModuleStandAroundTheirOperators) {
+TEST(ScriptModuleTest, FunctionsOfTheModuleContainTheirOperators) {
   torch::jit::Module module = nested_module();
   const std::vector<c10::IValue> inputs = two_squares();
   EdgeProfiler profiler(module, {});
@@ -67,7 +67,7 @@ TEST(ScriptModuleTest, FunctionsOfTheModuleStandAroundTheirOperators) {
   EXPECT_EQ(result.events()[0].name, "forward");
   EXPECT_EQ(result.events()[0].kind, EdgeKind::Function);
   for (size_t at = 1; at < result.events().size(); ++at) EXPECT_GE(result.events()[at].depth, 1u);
-  EXPECT_THAT(std::string(outermost(result, "aten::sub").module_hierarchy), IsEmpty());  // it was not asked for
+  EXPECT_THAT(std::string(outermost(result, "aten::sub").module_hierarchy), IsEmpty());  // it was not requested
 }
 
 TEST(ScriptModuleTest, OperatorsInsideOperatorsAreTheirChildren) {
@@ -81,7 +81,7 @@ TEST(ScriptModuleTest, OperatorsInsideOperatorsAreTheirChildren) {
   EXPECT_EQ(result.events()[products[0].parent].name, "aten::linear");
 }
 
-TEST(ScriptModuleTest, ModulesOfCppAreKnownByTheScopesTheyName) {
+TEST(ScriptModuleTest, CppModulesAreKnownByTheirNamedScopes) {
   struct Net : torch::nn::Module {
     torch::nn::Linear inner = register_module("inner", torch::nn::Linear(4, 2));
     torch::Tensor forward(const torch::Tensor& x) {
@@ -100,7 +100,7 @@ TEST(ScriptModuleTest, ModulesOfCppAreKnownByTheScopesTheyName) {
   EXPECT_THAT(std::string(product.module_hierarchy), IsEmpty());
 }
 
-TEST(ScriptModuleTest, EveryKindOfModuleIsTaken) {
+TEST(ScriptModuleTest, EveryKindOfModuleIsAccepted) {
   struct DerivedScript : torch::jit::Module {
     using torch::jit::Module::Module;
   };
@@ -119,7 +119,7 @@ TEST(ScriptModuleTest, EveryKindOfModuleIsTaken) {
   EXPECT_THAT(names(result), Contains("aten::relu"));
 }
 
-TEST(ScriptModuleTest, AnOperatorThatThrowsEndsAsAnyOther) {
+TEST(ScriptModuleTest, OperatorThatThrowsIsFinished) {
   torch::nn::Linear module(4, 2);
   EdgeProfiler profiler(module, {.report_input_shapes = true});
   EXPECT_THROW(torch::mm(torch::rand({2, 3}), torch::rand({2, 3})), c10::Error);

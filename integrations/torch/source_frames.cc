@@ -14,10 +14,10 @@ void append_frame(std::string& text, const torch::jit::SourceRange& range, const
 
 }  // namespace
 
-// Each caller is known by the place of its call; its name stands with the caller's caller.
+// Each caller is known by the source position of its call. Its name is stored with the next outer caller.
 std::string frames_text(const torch::jit::DebugInfoTuple& info) {
   std::vector<std::pair<torch::jit::SourceRange, std::string>> frames;  // outermost first
-  std::string function = "<unknown>";                                   // a saved module does not keep the top one's
+  std::string function = "<unknown>";  // a saved module does not keep the name of the top function
   c10::optional<torch::jit::InlinedCallStackPtr> call;
   if (std::get<torch::jit::kDebugInfoTupleInlinedCSIndex>(info).defined())
     call = std::get<torch::jit::kDebugInfoTupleInlinedCSIndex>(info);
@@ -34,7 +34,8 @@ std::string frames_text(const torch::jit::DebugInfoTuple& info) {
 
 std::string frames_text(const std::vector<torch::jit::StackEntry>& stack) {
   std::string text;
-  for (const torch::jit::StackEntry& entry : stack) append_frame(text, entry.range, entry.filename);  // the function's
+  // `filename` is the name of the function here.
+  for (const torch::jit::StackEntry& entry : stack) append_frame(text, entry.range, entry.filename);
   return text;
 }
 

@@ -1,4 +1,5 @@
-// Places in TorchScript as text: of the source, "net.py(12): forward", innermost first, joined by ";"; of the module.
+// Places in TorchScript as text: source frames ("net.py(12): forward", innermost first, joined by ";") and the module
+// hierarchy.
 #pragma once
 
 #include <torch/csrc/jit/frontend/source_range.h>
@@ -9,10 +10,10 @@
 
 namespace kymo::edge {
 
-// Of what is behind a debug handle.
+// The source frames of a debug handle.
 std::string frames_text(const torch::jit::DebugInfoTuple& info);
 
-// Of the interpreter's stack while it runs.
+// The source frames of the interpreter's stack while it runs.
 std::string frames_text(const std::vector<torch::jit::StackEntry>& stack);
 
 // "top(C)::forward.A0(A)::forward", of the interpreter's module hierarchy.

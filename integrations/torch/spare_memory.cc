@@ -13,11 +13,11 @@ struct Spare {
   Spare* next;
 };
 
-// Without a destructor, so that the way to it is short; SpareKeeper cleans up.
+// Without a destructor, so that access is fast; SpareKeeper cleans up.
 struct Spares {
   Spare* first;
   uint32_t count;
-  uint32_t most;  // 0 before the first piece and after the thread's end: then none is kept
+  uint32_t most;  // max count; 0 before the first piece and after the thread's end: then none is kept
 };
 [[gnu::tls_model("initial-exec")]] constinit thread_local Spares spares{};
 

@@ -1,5 +1,5 @@
-// Memory for objects of one small size that come and go with operations, innermost first: as many at a time as
-// operations are open. A thread keeps a few pieces for itself and asks malloc for no more after that.
+// Memory for objects of one small size that are created and destroyed with operations, innermost first. There are as
+// many at a time as open operations. A thread keeps a few pieces, so that it does not need malloc again.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Modules for the tests, made by libtorch's own means, and ways to look at what was recorded of them.
+// Modules for the tests, made with libtorch's own functions, and helpers to inspect what was recorded.
 #pragma once
 
 #include <torch/csrc/jit/mobile/import.h>

@@ -1,4 +1,5 @@
-// Work that libtorch moves to other threads, profilers of several threads, and the end of one while work goes on.
+// Work that libtorch moves to other threads, profilers of several threads, and the end of a profiler while work
+// continues.
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
 #include <gmock/gmock.h>
@@ -29,7 +30,7 @@ void launch_and_wait(const std::function<void()>& work) {
   done.get_future().wait();
 }
 
-TEST(TorchThreadsTest, WorkOfThePoolBelongsToWhoSentIt) {
+TEST(TorchThreadsTest, WorkOfThePoolBelongsToTheProfilerThatSentIt) {
   torch::nn::Linear module(4, 2);
   EdgeProfiler profiler(module, {.report_input_shapes = true, .profile_memory = true});
   EdgeProfiler* inside = nullptr;
@@ -50,12 +51,12 @@ TEST(TorchThreadsTest, WorkOfThePoolBelongsToWhoSentIt) {
   size_t allocations = 0;
   for (const EdgeAllocation& allocation : result.allocations())
     allocations += allocation.thread == named(result, "aten::mm")[0].thread;
-  EXPECT_EQ(allocations, 6u);  // three tensors, taken and given back
+  EXPECT_EQ(allocations, 6u);  // three tensors, allocated and freed
   EXPECT_EQ(get_current_edge_profiler(), nullptr);
   launch_and_wait([] { EXPECT_EQ(get_current_edge_profiler(), nullptr); });
 }
 
-TEST(TorchThreadsTest, ForkedFunctionsOfTheModuleAreHeard) {
+TEST(TorchThreadsTest, ForkedFunctionsOfTheModuleAreRecorded) {
   torch::jit::Module module = module_of(R"(
 def work(self, x):
     return torch.mm(x, x)
@@ -94,7 +95,7 @@ TEST(TorchThreadsTest, BackwardFunctionsNameTheirForwardOperators) {
   EXPECT_EQ(chrome_faults(file.path()), "");
 }
 
-TEST(TorchThreadsTest, BackwardOnAnotherThreadKnowsTheThreadOfTheForwardPass) {
+TEST(TorchThreadsTest, BackwardOnAnotherThreadNamesTheThreadOfTheForwardPass) {
   torch::nn::Linear module(4, 2);
   const torch::Tensor sum = [&] {
     EdgeProfiler profiler(module, {});
@@ -112,7 +113,7 @@ TEST(TorchThreadsTest, BackwardOnAnotherThreadKnowsTheThreadOfTheForwardPass) {
   }).join();
 }
 
-TEST(TorchThreadsTest, EachThreadHasAProfilerOfItsOwn) {
+TEST(TorchThreadsTest, EachThreadHasItsOwnProfiler) {
   std::latch both(2);
   const auto run = [&](int64_t size, int times) {
     torch::nn::Linear module(4, 2);
@@ -133,8 +134,8 @@ TEST(TorchThreadsTest, EachThreadHasAProfilerOfItsOwn) {
   other.join();
 }
 
-// The pool's thread is in the middle of an operation, and begins others, when the profiler ends.
-TEST(TorchThreadsTest, WorkThatOutlivesTheProfilerDoesNoHarm) {
+// When the profiler ends, the pool's thread is running an operation, and begins others later.
+TEST(TorchThreadsTest, WorkThatOutlivesTheProfilerIsHarmless) {
   for (int round = 0; round < 50; ++round) {
     std::latch began(1), ended(1);
     std::promise<void> done;
@@ -162,7 +163,7 @@ TEST(TorchThreadsTest, WorkThatOutlivesTheProfilerDoesNoHarm) {
   }
 }
 
-TEST(TorchThreadsTest, AProfilerOnAThreadThatWorksForAnotherIsRefused) {
+TEST(TorchThreadsTest, ProfilerOnAThreadThatWorksForAnotherIsRefused) {
   torch::nn::Linear module(4, 2);
   EdgeProfiler profiler(module, {});
   launch_and_wait([&] {
@@ -177,7 +178,7 @@ TEST(TorchThreadsTest, AProfilerOnAThreadThatWorksForAnotherIsRefused) {
   EXPECT_EQ(named(profiler.disable_profiler(), "aten::relu").size(), 1u);
 }
 
-TEST(TorchThreadsTest, AThreadThatBringsTheStateOfAnEndedProfilerMayHaveItsOwn) {
+TEST(TorchThreadsTest, ThreadWithTheStateOfAnEndedProfilerMayHaveItsOwn) {
   torch::nn::Linear module(4, 2);
   std::unique_ptr<at::ThreadLocalState> state;
   {

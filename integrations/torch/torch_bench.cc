@@ -1,6 +1,6 @@
-// What listening to libtorch costs an operator: nothing on, a callback that does nothing, Kymo's two ways, and
-// libtorch's own profiler, in turn, on many small operators. As in measure.h a batch counts only when it was quiet
-// before and after.
+// The cost per operator of listening to libtorch: without a listener, with a callback that does nothing, with Kymo's
+// two ways, and with libtorch's own profiler. They run in turn, on many small operators. As in measure.h, a batch
+// counts only if it was quiet before and after.
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/profiler_legacy.h>
 #include <torch/torch.h>
@@ -29,8 +29,8 @@ constexpr size_t kWantedBatches = 400;
 constexpr auto kPatience = std::chrono::seconds(20);
 
 struct SmallOperatorsImpl : torch::nn::Module {
-  // Operators of a µs each, with one inside another. No products of matrices: what these take depends on where in
-  // memory their result happens to lie, by more than what is measured here.
+  // Operators of one µs each, some inside others. No matrix products: their time depends on the address of their
+  // result, and that effect is larger than what is measured here.
   torch::Tensor forward(torch::Tensor x, const torch::Tensor& y) {
     for (int i = 0; i < 2; ++i) x = x.mul(y).add(y).sub(x).relu();
     return x;
@@ -47,7 +47,7 @@ std::unique_ptr<at::ObserverContext> count_operator(const at::RecordFunction&) {
   return nullptr;
 }
 
-// What one operator costs in one state of the world: batches of which those count that nobody disturbed.
+// The cost of one operator in one configuration. Only undisturbed batches count.
 struct Batches {
   std::vector<double> ns;
   unsigned discarded = 0;
@@ -113,7 +113,7 @@ void run_with_kymo(Program& program, Batches& batches, bool everything) {
   program.run(batches);
 }
 
-// Into a trace that is asked for, on all threads; it is of no use to anybody.
+// With a requested trace of all threads; the trace itself is not used.
 void run_with_trace(Program& program, Batches& batches, bool everything) {
   const std::string file = "/tmp/kymo-bench-torch-" + std::to_string(getpid()) + ".kymo";
   kymo::ondemand::prepare(everything, everything, false, everything, false);

@@ -20,7 +20,7 @@ namespace {
 using c10::DebugInfoKind;
 using c10::ThreadLocalDebugInfo;
 
-// What libtorch keeps between the two ends of an operation.
+// The context that libtorch keeps between begin and end of an operation.
 class Heard final : public at::ObserverContext {
  public:
   explicit Heard(Log& in) noexcept : log(in) {}
@@ -99,7 +99,7 @@ void remove_old_callbacks() {
 
 c10::ArrayRef<const c10::IValue> CallReader::arguments(const at::RecordFunction& call) const noexcept {
   const c10::ArrayRef<const c10::IValue> stack = call.inputs();
-  const size_t taken = call.num_inputs();  // 0 also for what is not an operator
+  const size_t taken = call.num_inputs();  // also 0 for calls that are not operators
   return taken == 0 || taken >= stack.size() ? stack : stack.slice(stack.size() - taken);
 }
 
@@ -134,7 +134,7 @@ void TorchModule::end() noexcept {
     at::removeCallback(std::exchange(callback_, 0));
     if (ThreadLocalDebugInfo::_peek(DebugInfoKind::PROFILER_STATE) == hearing_)
       ThreadLocalDebugInfo::_pop(DebugInfoKind::PROFILER_STATE);
-  } catch (const std::exception&) {  // somebody has put more on top of it: it stays below that, and hears nothing
+  } catch (const std::exception&) {  // other code put a state on top of it: it stays below and records nothing
   }
   hearing_.reset();
 }

@@ -1,7 +1,7 @@
-// What libtorch's modules have in common: how a thread's operations get from libtorch into an edge::Log.
+// The common part of libtorch's modules: how the operations of a thread get from libtorch into an edge::Log.
 //
-// libtorch calls back at both ends of each operation. What differs between kinds of modules is which operations those
-// are (scopes), and how a call is read.
+// libtorch calls back at both ends of each operation. Kinds of modules differ in which operations these are (scopes),
+// and in how a call is read.
 #pragma once
 
 #include <ATen/record_function.h>
@@ -17,12 +17,13 @@ namespace kymo::edge {
 
 class TorchProfilerState;
 
-// Reads what libtorch calls back with, on any thread. It may be asked after the profiler's end, by work that libtorch
-// moved to other threads, and so it holds on to nothing of the module.
+// Reads the arguments of libtorch's callbacks, on any thread. Work that libtorch moved to other threads may use it
+// after the profiler's end, so it must not refer to the module.
 class CallReader {
  public:
   virtual ~CallReader() = default;
-  // Interpreters hand over their whole stack. The arguments of an operator are the last so many of it as it takes.
+  // Interpreters pass their whole stack. The arguments of an operator are the last values of the stack, as many as it
+  // takes.
   virtual c10::ArrayRef<const c10::IValue> arguments(const at::RecordFunction& call) const noexcept;
   virtual int64_t debug_handle(const at::RecordFunction& call) noexcept { return call.debugHandle(); }
 };
@@ -33,12 +34,12 @@ class TorchModule : public Module {
 
   explicit TorchModule(Scopes scopes) : scopes_(std::move(scopes)) {}
 
-  // Throws kymo::Error where libtorch's place for a profiler is taken on this thread.
+  // Throws kymo::Error if libtorch's slot for a profiler is already used on this thread.
   void begin(Log& log, Wanted wanted) final;
   void end() noexcept final;
 
  protected:
-  virtual std::shared_ptr<CallReader> reader(Wanted wanted) = 0;  // as recording begins
+  virtual std::shared_ptr<CallReader> reader(Wanted wanted) = 0;  // called when recording begins
 
  private:
   Scopes scopes_;

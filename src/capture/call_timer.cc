@@ -10,7 +10,7 @@ namespace kymo::capture {
 namespace {
 
 constexpr uint64_t kLongestWaitNs = 10'000'000'000;
-constexpr unsigned kCallBits = 44;  // of an execution's number; the epoch has the rest
+constexpr unsigned kCallBits = 44;  // of an execution's number; the rest is the epoch
 
 struct CurrentCall {
   uint64_t epoch = 0, call = 0;
@@ -89,7 +89,7 @@ void CallTimer::completed(const device::StreamState&, const device::Operation&, 
   try {
     if (times_.size() < call) times_.resize(call);
   } catch (const std::bad_alloc&) {
-    return;  // its time is not known, then
+    return;  // then its time is unknown
   }
   times_[call - 1] += times.gpu_ns;
 }

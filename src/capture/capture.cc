@@ -1,4 +1,4 @@
-// The capture of this process: kymo/profiler.h's part of it, and what the runtime calls.
+// The capture of this process: the functions of kymo/profiler.h, and those that the runtime calls.
 #include <pthread.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::string printable(std::string text) {
   return text;
 }
 
-// Everything that is captured goes through one lock: calls are in the capture in the order in which they took it.
+// Everything that is captured takes one lock. The capture contains the calls in the order in which they took it.
 class Recorder final : public device::WorkCapture {
  public:
   static Recorder& instance() {
@@ -98,7 +98,7 @@ class Recorder final : public device::WorkCapture {
     } catch (const std::exception& error) {
       failed_ = error.what();
     }
-    // Not before: a buffer that is freed meanwhile waits until its result is stored.
+    // Not earlier: a buffer that is freed in the meantime waits until its result is stored.
     device::set_work_capture(nullptr);
     if (!failed_.empty()) throw Error(base::format("the capture into {} failed and was removed: {}", folder_, failed_));
     if (!wrong.empty()) throw DeviceError(base::format("while {} was captured: {}", folder_, wrong));
@@ -136,7 +136,7 @@ class Recorder final : public device::WorkCapture {
   }
 
  private:
-  // The program is not to notice: what goes wrong ends the capture, and stop() says so.
+  // The program must not notice errors: an error ends the capture, and stop() reports it.
   template <class Tell>
   void record(Tell&& tell) noexcept {
     std::lock_guard lock(mutex_);
@@ -181,7 +181,7 @@ class Recorder final : public device::WorkCapture {
   }
 
   std::mutex mutex_;
-  std::unique_ptr<Session> session_;  // null while a capture goes on: it failed
+  std::unique_ptr<Session> session_;  // null during a capture: the capture failed
   std::atomic<bool> is_capturing_{false};
   std::string folder_, failed_;
   uint32_t attempts_ = 0;

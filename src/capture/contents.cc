@@ -11,7 +11,7 @@
 namespace kymo::capture {
 namespace {
 
-constexpr int kLevel = 1;  // the program waits for it
+constexpr int kLevel = 1;  // a fast level, because the program waits for it
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Records from bytes that may be anything.
+// Reads records from untrusted bytes.
 
 #include <bit>
 

@@ -21,7 +21,7 @@ namespace kymo::capture {
 using device::DType;
 using Pieces = std::vector<uint64_t>;  // of contents.bin
 
-// ---- What there is ----
+// ---- Objects ----
 
 struct DeviceRecord {
   std::string name, description, driver;
@@ -50,7 +50,7 @@ struct OperationRecord {
   double flops = 0;  // 0: unknown
 };
 
-// ---- What was in a buffer ----
+// ---- Contents of buffers ----
 
 // The contents before the next call.
 struct ContentsRecord {

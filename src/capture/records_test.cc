@@ -17,7 +17,7 @@ std::vector<std::byte> bytes_of(const Record& record) {
   return {out.bytes().begin(), out.bytes().end()};
 }
 
-// Read and written again it has the same bytes.
+// Writes and reads the record. Checks that writing it again gives the same bytes.
 Record there_and_back(const Record& record) {
   const auto bytes = bytes_of(record);
   base::ByteReader in(bytes);
@@ -28,7 +28,7 @@ Record there_and_back(const Record& record) {
   return read;
 }
 
-TEST(RecordsTest, EveryKindOfArgumentComesBack) {
+TEST(RecordsTest, EveryKindOfArgumentIsReadBack) {
   LaunchCall launch;
   launch.kernel = 3;
   launch.stream = 2;
@@ -62,7 +62,7 @@ TEST(RecordsTest, EveryKindOfArgumentComesBack) {
   EXPECT_EQ(read.arguments[5].tensors.size(), 2u);
 }
 
-TEST(RecordsTest, RandomFillsComeBack) {
+TEST(RecordsTest, RandomFillsAreReadBack) {
   RandomCall call{1, tensor_ref(0, {10}), {}};
   call.fill = {device::RandomFill::Kind::Integers, 0.5, -2, -7, INT64_MAX, UINT64_MAX, 1234567890123};
   const auto read = std::get<RandomCall>(there_and_back(call));
@@ -75,8 +75,8 @@ TEST(RecordsTest, RandomFillsComeBack) {
   EXPECT_EQ(read.fill.offset, 1234567890123u);
 }
 
-// At any length, and with any first byte.
-TEST(RecordsTest, CutAndUnknownRecordsAreRefused) {
+// Tried with any length and with any first byte.
+TEST(RecordsTest, TruncatedAndUnknownRecordsAreRefused) {
   const auto whole = bytes_of(CopyCall{0, tensor_ref(0, {4, 4}), tensor_ref(1, {4, 4})});
   for (size_t size = 0; size < whole.size(); ++size) {
     base::ByteReader in(base::Bytes(whole).first(size));

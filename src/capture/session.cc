@@ -17,7 +17,7 @@ namespace {
 using device::KernelArgument;
 using device::Tensor;
 
-constexpr size_t kReadBytes = size_t{16} << 20;  // of a buffer at once
+constexpr size_t kReadBytes = size_t{16} << 20;  // max bytes of a buffer that are read at once
 
 uint64_t hash_of(const device::LibraryState& library) {
   const device::LibrarySource& source = *library.source();
@@ -175,7 +175,7 @@ void Session::begin_operation(std::string_view name, double flops) {
 
 void Session::end_operation() {
   const auto open = operations_.find(std::this_thread::get_id());
-  if (open == operations_.end()) return;  // it began before the capture did
+  if (open == operations_.end()) return;  // it began before the capture
   open->second.pop_back();
   if (open->second.empty()) operations_.erase(open);
 }

@@ -30,7 +30,7 @@ inline ArgumentValue tensor_argument(const TensorRef& tensor) {
   return argument;
 }
 
-// One of everything, with fixed times. `device` is what it says it was made on.
+// One record of every kind, with fixed times. `device` is the device that the capture names.
 inline void write_small_capture(const std::string& folder, const std::string& device = "opencl:0") {
   constexpr uint64_t kStarted = 1'700'000'000'000'000'000;
   Writer writer(folder);

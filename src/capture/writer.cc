@@ -109,7 +109,7 @@ void Writer::finish(Manifest manifest, std::span<const uint64_t> device_times) {
   manifest.files.push_back(entry_of(kContentsName, *contents_file_));
   manifest.files.push_back(entry_of(kTimesName, times));
 
-  // Under another name first, so that there is never half a manifest.
+  // Written under another name first, so that an incomplete manifest never exists.
   const std::string name(kManifestName), part = name + ".part";
   OutputFile file(folder_, part, path_ + "/" + name);
   file.append(base::as_bytes(manifest_text(manifest)));

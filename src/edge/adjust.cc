@@ -16,19 +16,19 @@ constexpr uint64_t kEndOfTime = std::numeric_limits<uint64_t>::max();
 
 uint64_t later(uint64_t time, uint64_t by) { return by > kEndOfTime - time ? kEndOfTime : time + by; }
 
-// The time at which it takes its place among its siblings.
+// The time that decides the event's position among its siblings.
 uint64_t place_time(const EdgeEvent& event) {
   return event.kind == EdgeKind::Device && event.queued_ns != 0 ? event.queued_ns : event.start_ns;
 }
 
 // One event of the thread that is being adjusted.
 struct AdjustNode {
-  uint32_t event = 0;  // in the result, as it was
+  uint32_t event = 0;  // index in the result before adjusting
   uint32_t parent = kNoEvent, first_child = kNoEvent, last_child = kNoEvent, next_sibling = kNoEvent;  // nodes
-  uint64_t duration = 0, inside = 0;  // its own, and of its children together
+  uint64_t duration = 0, inside = 0;  // its own, and the total of its children
 };
 
-// A thread's events with the Vulkan operations that it asked for, adjusted and in their new order.
+// A thread's events with the Vulkan operations that it requested, adjusted and in their new order.
 class AdjustedThread {
  public:
   AdjustedThread(const ResultData& result, const ThreadInfo& thread, std::span<const uint32_t> vulkan)
@@ -36,7 +36,7 @@ class AdjustedThread {
     nodes_.resize(thread.event_count + vulkan.size());
     for (uint32_t i = 0; i < thread.event_count; ++i) {
       const uint32_t parent = result.events[thread.first_event + i].parent;
-      add(i, thread.first_event + i, host_node(thread, parent, i));  // a parent stands before its children
+      add(i, thread.first_event + i, host_node(thread, parent, i));  // a parent comes before its children
     }
     for (uint32_t i = 0; i < vulkan.size(); ++i) {
       const uint32_t cause = result.events[vulkan[i]].caused_by;
@@ -46,8 +46,8 @@ class AdjustedThread {
     link(thread.event_count);
   }
 
-  // Calls emit(index of the event as it was, index of the parent as it was, start, end) for each: parents first, and
-  // each as it begins.
+  // Calls emit(old index of the event, old index of the parent, start, end) for each event: parents first, in the order
+  // of their begin.
   template <class Emit>
   void place(Emit&& emit) const {
     // The open nodes: their children are being placed.
@@ -55,7 +55,7 @@ class AdjustedThread {
       uint32_t next_child;
       // End of the previous child; end of the parent; total length of the remaining children.
       uint64_t cursor, end, left;
-      uint64_t moved;  // how much later the parent begins than it did; less than nothing wraps around
+      uint64_t moved;  // how much later the parent begins than before; a negative value wraps around
     };
     std::vector<Level> open{{first_root_, 0, kEndOfTime, 0, 0}};
     while (!open.empty()) {
@@ -79,7 +79,7 @@ class AdjustedThread {
   }
 
  private:
-  // Of an event that is one of the thread's first `count`.
+  // The node of an event, which is one of the first `count` events of the thread.
   static uint32_t host_node(const ThreadInfo& thread, uint32_t event, uint32_t count) {
     return event >= thread.first_event && event - thread.first_event < count ? event - thread.first_event : kNoEvent;
   }
@@ -149,7 +149,7 @@ void adjust_vulkan_timestamps(ResultData& result) {
   const std::vector<std::vector<uint32_t>> vulkan = vulkan_by_thread(result);
   std::vector<EdgeEvent> events;
   events.reserve(result.events.size());
-  std::vector<uint32_t> now_at(result.events.size(), kNoEvent);  // where each went
+  std::vector<uint32_t> now_at(result.events.size(), kNoEvent);  // the new index of each event
   const auto take = [&](uint32_t event) -> EdgeEvent& {
     now_at[event] = static_cast<uint32_t>(events.size());
     return events.emplace_back(result.events[event]);

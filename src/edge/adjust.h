@@ -8,9 +8,8 @@
 //                Vulkan              |---conv2d---|-a-|                      |---conv2d---|-a-|
 //
 // Each thread is adjusted separately, and only threads that requested Vulkan operations:
-//   1. From the leaves up: an operation lasts as long as before, or as long as everything inside it together, if that
-//   is
-//      longer. A Vulkan operation lasts as long as the device took.
+//   1. From the leaves up: an operation lasts as long as before, or as long as everything inside it together, if
+//      that is longer. A Vulkan operation lasts as long as the device took.
 //   2. From the top down, in the order of begin (for Vulkan operations: in the order of the requests): each operation
 //      stays where it was, and moves along with its parent. It starts at the earliest at the end of the previous one,
 //      and early enough that the operations after it still fit into the parent.

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 constexpr uint32_t kNoCause = EdgeEvent::kNone;
 constexpr uint64_t kAdjustEpoch = 1'700'000'000'000'000'000;
 
-// A result put together by hand: threads one after the other, then the devices'.
+// A result built by hand: the events of the threads one thread after the other, then those of the devices.
 class AdjustSubject {
  public:
   ResultData result;
@@ -35,7 +35,7 @@ class AdjustSubject {
     result.first_device_event = static_cast<uint32_t>(result.events.size());
     return result.first_device_event - 1;
   }
-  // After all of the threads'.
+  // Call it after all events of threads.
   void device(uint64_t thread, uint32_t cause, uint64_t queued, uint64_t start, uint64_t length,
               int32_t type = kVulkan) {
     EdgeEvent event = make("device", start, start + length);
@@ -51,7 +51,7 @@ class AdjustSubject {
     adjust_vulkan_timestamps(result);
   }
 
-  // "start-end" of each, by name for the device's.
+  // "start-end" of each event. Device events are marked with a star.
   std::vector<std::string> spans() const {
     std::vector<std::string> texts;
     for (const EdgeEvent& event : result.events)
@@ -71,7 +71,7 @@ class AdjustSubject {
   }
 };
 
-TEST(AdjustTest, AnOperationIsAsLongAsWhatItAskedTheDeviceFor) {
+TEST(AdjustTest, OperationIsAsLongAsTheDeviceWorkItRequested) {
   AdjustSubject subject;
   subject.thread(1);
   const uint32_t conv = subject.host(0, 10), add = subject.host(10, 20);
@@ -91,7 +91,7 @@ TEST(AdjustTest, AnOperationIsAsLongAsWhatItAskedTheDeviceFor) {
   EXPECT_TRUE(subject.result.adjusted);
 }
 
-TEST(AdjustTest, WhatFitsStaysWhereItWas) {
+TEST(AdjustTest, OperationsThatFitAreNotMoved) {
   AdjustSubject subject;
   subject.thread(1);
   const uint32_t top = subject.host(0, 1000);
@@ -104,24 +104,24 @@ TEST(AdjustTest, WhatFitsStaysWhereItWas) {
   EXPECT_THAT(subject.spans(), ElementsAre("0-1000", "10-20", "100-200", "*120-160", "*250-280", "300-350"));
 }
 
-TEST(AdjustTest, ChildrenMakeRoomForThoseBehindThem) {
+TEST(AdjustTest, ChildrenLeaveSpaceForLaterSiblings) {
   AdjustSubject subject;
   subject.thread(1);
   const uint32_t top = subject.host(0, 100), first = subject.host(40, 60, top);
   subject.host(80, 100, top);
   subject.device(1, first, 50, 900, 70);
   subject.adjust();
-  // 70 and 20 fit into 100: the first begins sooner than it did, so that the second still ends with its parent.
+  // 70 and 20 fit into 100: the first begins earlier than before, so that the second still ends with its parent.
   EXPECT_THAT(subject.spans(), ElementsAre("0-100", "10-80", "*10-80", "80-100"));
 }
 
-TEST(AdjustTest, WhatNobodyAskedForStandsBesideTheThreadsOperations) {
+TEST(AdjustTest, DeviceOperationWithoutCauseBecomesARootOfItsThread) {
   AdjustSubject subject;
   subject.thread(1);
   subject.host(0, 10);
   subject.host(20, 30);
   subject.device(1, kNoCause, 12, 400, 25);
-  subject.device(77, kNoCause, 12, 500, 25);  // of a thread that recorded nothing
+  subject.device(77, kNoCause, 12, 500, 25);  // a thread that recorded nothing
   subject.adjust();
   EXPECT_THAT(subject.spans(), ElementsAre("0-10", "*12-37", "37-47", "*500-525"));
   EXPECT_EQ(subject.result.first_device_event, 3u);
@@ -152,7 +152,7 @@ TEST(AdjustTest, AllocationsFollowTheirEvents) {
   EXPECT_THAT(events, ElementsAre(0u, 2u, kNoCause, kNoCause));
 }
 
-TEST(AdjustTest, ATablesSharesAreOfWhatOperationsTookWithTheDevicesInside) {
+TEST(AdjustTest, TableSharesIncludeTheDeviceTimeInsideOperations) {
   AdjustSubject subject;
   subject.thread(1);
   const uint32_t first = subject.host(0, 10);
@@ -160,11 +160,11 @@ TEST(AdjustTest, ATablesSharesAreOfWhatOperationsTookWithTheDevicesInside) {
   subject.device(1, first, 5, 100, 75);
   subject.adjust();
   const std::string table = EdgeResult(std::make_shared<ResultData>(std::move(subject.result))).table();
-  EXPECT_THAT(table, testing::HasSubstr("25.00%"));   // the host's own
+  EXPECT_THAT(table, testing::HasSubstr("25.00%"));   // the host's own time
   EXPECT_THAT(table, testing::HasSubstr("100.00%"));  // 75 and 25
 }
 
-TEST(AdjustTest, TimesThatCannotBeAreNoReasonToFail) {
+TEST(AdjustTest, ImpossibleTimesDoNotFail) {
   AdjustSubject subject;
   subject.thread(1);
   const uint32_t top = subject.host(0, 10);
@@ -176,7 +176,7 @@ TEST(AdjustTest, TimesThatCannotBeAreNoReasonToFail) {
   for (const EdgeEvent& event : subject.result.events) EXPECT_LE(event.start_ns, event.end_ns);
 }
 
-TEST(AdjustTest, ADeepTreeTakesNoStack) {
+TEST(AdjustTest, DeepTreeDoesNotOverflowTheStack) {
   constexpr uint32_t kDepth = 200'000;
   AdjustSubject subject;
   subject.thread(1);
@@ -200,7 +200,7 @@ class RandomSubjects {
  private:
   uint64_t number(uint64_t below) { return std::uniform_int_distribution<uint64_t>(0, below - 1)(random_); }
 
-  // Operations within [start, end), one after the other, each with some inside.
+  // Adds operations within [start, end), one after the other, each with some operations inside it.
   void grow(AdjustSubject& subject, uint64_t start, uint64_t end, uint32_t parent, int depth) {
     while (end - start > 10 && number(6) != 0) {
       start += number((end - start) / 2);
@@ -221,7 +221,7 @@ AdjustSubject RandomSubjects::make() {
     subject.thread(100 + i);
     grow(subject, number(1000), 2'000'000, kNoCause, 0);
   }
-  constexpr uint64_t kLongest[] = {1, 50, 10'000, 3'000'000, 5'000'000'000};  // the last beyond 32 bits
+  constexpr uint64_t kLongest[] = {1, 50, 10'000, 3'000'000, 5'000'000'000};  // the last one needs more than 32 bits
   for (uint64_t i = number(60); i > 0; --i) {
     const size_t at = number(threads);
     const bool idle_thread = threads > 1 && at == 0;
@@ -242,7 +242,7 @@ AdjustSubject RandomSubjects::make() {
 
 void expect_what_is_promised(AdjustSubject subject) {
   link_tree(subject.result.events);
-  // Each event knows its number of old.
+  // Each event stores its old index.
   for (size_t i = 0; i < subject.result.events.size(); ++i) subject.result.events[i].engine_id = i + 1;
   const ResultData before = subject.result;
   adjust_vulkan_timestamps(subject.result);
@@ -264,7 +264,7 @@ void expect_what_is_promised(AdjustSubject subject) {
       device_before += was.duration_ns();
       device_after += is.duration_ns();
     }
-    // The tree is as it was, with the Vulkan operations in it.
+    // The tree is unchanged, except that it now contains the Vulkan operations.
     uint32_t parent = was.parent;
     if (was.kind == EdgeKind::Device && was.device.type == kVulkan) parent = was.caused_by;
     EXPECT_EQ(is.caused_by, was.caused_by == kNoCause ? kNoCause : now_at[was.caused_by]);
@@ -278,8 +278,8 @@ void expect_what_is_promised(AdjustSubject subject) {
     ASSERT_EQ(thread.first_event, next);
     next += thread.event_count;
     const bool untouched = thread.event_count == before.threads[t].event_count;
-    std::map<uint32_t, uint64_t> inside;             // of each event's children together
-    std::map<uint32_t, const EdgeEvent*> neighbour;  // the last child seen of each
+    std::map<uint32_t, uint64_t> inside;             // total duration of each event's children
+    std::map<uint32_t, const EdgeEvent*> neighbour;  // the last visited child of each event
     uint64_t last_host = 0, last_start = 0;
     for (uint32_t i = thread.first_event; i < next; ++i) {
       const EdgeEvent& event = after.events[i];
@@ -317,7 +317,7 @@ void expect_what_is_promised(AdjustSubject subject) {
   }
 }
 
-TEST(AdjustTest, RandomTreesKeepTheirOrderAndContainWhatTheyAskedFor) {
+TEST(AdjustTest, RandomTreesKeepTheirOrderAndContainTheDeviceWorkTheyRequested) {
   for (unsigned seed = 0; seed < 300 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     expect_what_is_promised(RandomSubjects(seed).make());

@@ -1,4 +1,4 @@
-// An engine on a real Vulkan device, under a profiler: whose operations they are, and when they ran.
+// An engine on a real Vulkan device, with a profiler: which operation requested each device operation, and when it ran.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using namespace kymo::device;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// What the device says, noted apart from the profiler.
+// The times that the device reports, recorded independently of the profiler.
 class TimesHeard final : public Watcher {
  public:
   uint64_t queued(const StreamState&, const device::Operation&) noexcept override { return 1; }
@@ -45,7 +45,7 @@ class AdjustVulkanTest : public ::testing::Test {
   }
   void TearDown() override { set_watcher(WatcherRole::Profiler, nullptr); }
 
-  // "forward" with two layers of two kernels each, a copy, and an operation that asks the device for nothing.
+  // "forward" with two layers of two kernels each, a copy, and an operation that requests no device work.
   struct Engine final : edge::Module {
     Kernel add, turn;
     Tensor x = zeros({4096});
@@ -72,7 +72,7 @@ class AdjustVulkanTest : public ::testing::Test {
     }
   };
 
-  // "name in parent" of each event of the result, the device's with a star.
+  // "name in parent" of each event of the result. Device events are marked with a star.
   static std::vector<std::string> tree(const EdgeResult& result) {
     std::vector<std::string> texts;
     for (const EdgeEvent& event : result.events()) {
@@ -85,7 +85,7 @@ class AdjustVulkanTest : public ::testing::Test {
   }
 
   static void expect_adjusted(const EdgeResult& result) {
-    std::map<uint32_t, uint64_t> last_end;  // of the children of each
+    std::map<uint32_t, uint64_t> last_end;  // of the children of each event
     for (const EdgeEvent& event : result.events()) {
       const uint64_t raw_duration = event.raw_end_ns - event.raw_start_ns;
       EXPECT_GE(event.duration_ns(), raw_duration) << event.name;
@@ -102,7 +102,7 @@ class AdjustVulkanTest : public ::testing::Test {
   }
 };
 
-TEST_F(AdjustVulkanTest, OperationsAreInsideWhatAskedForThemAndTheDevicesTimesAreKept) {
+TEST_F(AdjustVulkanTest, DeviceOperationsAreInsideTheirCauseAndKeepTheirDuration) {
   const Engine engine;
   engine.forward();
   static TimesHeard heard;
@@ -120,8 +120,8 @@ TEST_F(AdjustVulkanTest, OperationsAreInsideWhatAskedForThemAndTheDevicesTimesAr
   EXPECT_THAT(result.losses(), IsEmpty());
   expect_adjusted(result);
 
-  // As the device said, but for the way from one of the host's clocks to the other: nanoseconds here, and no more than
-  // a slewed clock's thousandth.
+  // The times are those of the device, except for the conversion between two clocks of the host. The difference is
+  // nanoseconds here, and at most one part in a thousand if a clock is slewed.
   std::vector<EdgeEvent> ran;
   for (const EdgeEvent& event : result.events())
     if (event.kind == EdgeKind::Device) ran.push_back(event);
@@ -139,7 +139,7 @@ TEST_F(AdjustVulkanTest, OperationsAreInsideWhatAskedForThemAndTheDevicesTimesAr
   }
 }
 
-TEST_F(AdjustVulkanTest, WithoutItTheyStayOnTheDevice) {
+TEST_F(AdjustVulkanTest, WithoutTheOptionDeviceOperationsStayOnTheDevice) {
   const Engine engine;
   EdgeProfiler profiler(engine, {.with_device = true});
   engine.forward();
@@ -155,7 +155,7 @@ TEST_F(AdjustVulkanTest, WithoutItTheyStayOnTheDevice) {
   EXPECT_THAT(causes, ElementsAre("layer1", "layer1", "layer2", "layer2", "copy"));
 }
 
-TEST_F(AdjustVulkanTest, ProfilersOfSeveralThreadsEachHaveTheirOwn) {
+TEST_F(AdjustVulkanTest, ProfilersOfSeveralThreadsEachGetTheirOwnOperations) {
   constexpr int kThreads = 4;
   std::vector<EdgeResult> results(kThreads);
   std::vector<std::thread> threads;

@@ -28,7 +28,8 @@ struct AverageKeyHash {
   }
 };
 
-// The shapes of inputs as text, and a number for each text. Equal inputs are asked for by where they lie.
+// The shapes of inputs as text, and a number for each text. Equal inputs have the same position, which is looked up
+// first.
 class ShapeNumbers {
  public:
   explicit ShapeNumbers(const edge::ResultData& data) : data_(data) { number_of_text("[]"); }
@@ -54,7 +55,7 @@ class ShapeNumbers {
   std::vector<const std::string*> texts_;
 };
 
-// Sizes are anybody's word: a sum that does not fit wraps around, which is at least defined.
+// Sizes are untrusted: a sum that does not fit wraps around, which is defined for unsigned numbers.
 void add_bytes(int64_t& sum, int64_t bytes) {
   sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(bytes));
 }
@@ -130,8 +131,8 @@ class AverageMaker {
   ShapeNumbers shapes_;
   std::unordered_map<AverageKey, uint32_t, AverageKeyHash> groups_;
   std::vector<EdgeAverage> averages_;
-  std::vector<uint32_t> group_of_;  // of each event
-  std::vector<uint32_t> open_;      // of each group: how many of its events are around the one that is looked at
+  std::vector<uint32_t> group_of_;  // the group of each event
+  std::vector<uint32_t> open_;      // for each group: how many of its events contain the current one
 };
 
 }  // namespace

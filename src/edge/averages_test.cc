@@ -39,7 +39,7 @@ EdgeResult four_additions() {
   return EdgeResult(log.build({.modules = true}, NamedPlaces{}));
 }
 
-TEST(AveragesTest, EmptyResultHasNone) {
+TEST(AveragesTest, EmptyResultHasNoAverages) {
   EXPECT_THAT(EdgeResult().key_averages(), IsEmpty());
   EXPECT_THAT(EdgeResult(MadeLog(10).build()).key_averages(), IsEmpty());
 }
@@ -108,7 +108,7 @@ TEST(AveragesTest, RecursionCountsOnceInTotals) {
   EXPECT_EQ(averages[1].memory_bytes, 20);
 }
 
-TEST(AveragesTest, KindsAndBackendsAreApart) {
+TEST(AveragesTest, KindsAndBackendsAreNotCombined) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.begin("add", 0), thread.end(100);
@@ -119,7 +119,7 @@ TEST(AveragesTest, KindsAndBackendsAreApart) {
   EXPECT_THAT(EdgeResult(log.build()).key_averages(), SizeIs(5));
 }
 
-TEST(AveragesTest, NestOfManyLevelsIsNoProblem) {
+TEST(AveragesTest, DeepNestingIsSupported) {
   MadeLog log(1'000'000);
   MadeThread& thread = log.thread(7);
   constexpr uint64_t kLevels = 50'000;
@@ -160,7 +160,7 @@ TEST(ResultTest, MemoryByDevice) {
   EXPECT_EQ(memory[1].peak_bytes, 50u);
 }
 
-TEST(ResultTest, EmptyResultAnswersEverything) {
+TEST(ResultTest, AllQueriesOnEmptyResultAreEmpty) {
   const EdgeResult result;
   const EdgeEvent event;
   EXPECT_THAT(result.events(), IsEmpty());

@@ -8,7 +8,7 @@ namespace kymo::edge {
 namespace {
 
 constexpr uint64_t kMicrosecond = 1000;
-constexpr size_t kMostTried = 64;  // of events that overlap: a search that ends
+constexpr size_t kMostTried = 64;  // max number of overlapping events that are tried, so that the search ends
 
 class BackendPlacer {
  public:
@@ -18,7 +18,7 @@ class BackendPlacer {
     for (size_t at = 0; at < operations.size(); ++at) begins_[at] = latest = std::max(latest, operations[at].start_ns);
   }
 
-  // How many operations began by then.
+  // The number of operations that began at or before this time.
   uint32_t begun_by(uint64_t ns) const {
     return static_cast<uint32_t>(std::upper_bound(begins_.begin(), begins_.end(), ns) - begins_.begin());
   }
@@ -37,7 +37,8 @@ class BackendPlacer {
   uint64_t begin_of(uint32_t operation) const { return begins_[operation]; }
 
  private:
-  // The innermost one that fits, among those that may be open at a time: the last that began, and those around it.
+  // The innermost operation that fits, among those that may be open at that time: the last one that began, and its
+  // ancestors.
   template <class IsGood>
   uint32_t find_up(uint64_t ns, IsGood is_good) const {
     uint32_t at = begun_by(ns);
@@ -49,7 +50,7 @@ class BackendPlacer {
 
   std::span<const TimeSpan> operations_;
   std::span<const uint32_t> parents_;
-  std::vector<uint64_t> begins_;  // never falling, whatever came
+  std::vector<uint64_t> begins_;  // never decreases, even if the input does
 };
 
 }  // namespace
@@ -66,12 +67,12 @@ std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operati
 
   struct Placed {
     BackendPlace place;
-    uint32_t within = kNothing;  // the operation, also of one that is inside another event
+    uint32_t within = kNothing;  // the operation that contains it, also if it is inside another backend event
     uint64_t from = 0;           // not before the begin of its parent
   };
   std::vector<Placed> placed;
   placed.reserve(events.size());
-  std::vector<uint32_t> open;  // those that may contain the next events
+  std::vector<uint32_t> open;  // events that may contain the next ones
   for (const uint32_t which : order) {
     const BackendSpan& event = events[which];
     const auto at = static_cast<uint32_t>(placed.size());

@@ -10,7 +10,7 @@ namespace {
 using SequenceAndThread = std::pair<int64_t, uint64_t>;
 using EventOf = std::map<SequenceAndThread, uint32_t>;
 
-// kNone: there is none, or it could be several.
+// kNone: no event matches, or several do.
 uint32_t find_forward(const EventOf& forward, const SequenceAndThread& backward) {
   if (const auto named = forward.find(backward); named != forward.end()) return named->second;
   const auto first = forward.lower_bound({backward.first, 0});

@@ -30,7 +30,7 @@ uint32_t add_backward(TestResult& result, std::string_view name, uint64_t start,
   return event;
 }
 
-TEST(BackwardLinksTest, TheInnermostOperatorOfANumberIsTheForwardOne) {
+TEST(BackwardLinksTest, InnermostOperatorWithTheNumberIsTheForwardOne) {
   TestResult result;
   result.thread(1, "main");
   add_forward(result, "linear", 0, 100, 4);
@@ -44,7 +44,7 @@ TEST(BackwardLinksTest, TheInnermostOperatorOfANumberIsTheForwardOne) {
   EXPECT_EQ(link_pairs(result), "addmm>AddmmBackward relu>ReluBackward ");
 }
 
-TEST(BackwardLinksTest, WhatHasNoCounterpartHasNoLink) {
+TEST(BackwardLinksTest, EventWithoutCounterpartHasNoLink) {
   TestResult result;
   result.thread(1, "main");
   add_forward(result, "add", 0, 10, 1);
@@ -54,7 +54,7 @@ TEST(BackwardLinksTest, WhatHasNoCounterpartHasNoLink) {
   EXPECT_EQ(link_pairs(result), "");
 }
 
-TEST(BackwardLinksTest, ThreadsCountForThemselves) {
+TEST(BackwardLinksTest, EachThreadHasItsOwnNumbers) {
   TestResult result;
   result.thread(1, "one");
   add_forward(result, "add of one", 0, 10, 1);
@@ -66,7 +66,7 @@ TEST(BackwardLinksTest, ThreadsCountForThemselves) {
   EXPECT_EQ(link_pairs(result), "add of two>of two ");
 }
 
-TEST(BackwardLinksTest, ABackwardFunctionThatIsEarlierIsNotIts) {
+TEST(BackwardLinksTest, EarlierBackwardFunctionIsNotLinked) {
   TestResult result;
   result.thread(1, "main");
   add_backward(result, "AddBackward", 0, 1, 1);

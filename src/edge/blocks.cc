@@ -13,7 +13,7 @@ constexpr size_t kPage = 4096;
 
 bool is_large(size_t bytes) noexcept { return bytes > kLargeBlock / 2; }
 
-// Its own mapping, at an address that a huge page can have.
+// A separate mapping, aligned for a huge page.
 void* map_large() noexcept {
   void* const mapped = mmap(nullptr, 2 * kLargeBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;

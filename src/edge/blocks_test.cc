@@ -12,7 +12,7 @@
 namespace kymo::edge {
 namespace {
 
-TEST(BlocksTest, ElementsKeepTheirNumbersAndTheirAddresses) {
+TEST(BlocksTest, ElementsKeepTheirNumbersAndAddresses) {
   Blocks<uint64_t> list;
   std::vector<uint64_t*> places;
   const uint32_t count = Blocks<uint64_t>::kLongestRun * 3;
@@ -27,7 +27,7 @@ TEST(BlocksTest, ElementsKeepTheirNumbersAndTheirAddresses) {
   }
 }
 
-TEST(BlocksTest, SizesThatAreNoPowerOfTwoFindTheirElementsToo) {
+TEST(BlocksTest, ElementSizesThatAreNotPowersOfTwoWork) {
   struct Odd {
     std::array<uint32_t, 33> words{};
   };
@@ -36,7 +36,7 @@ TEST(BlocksTest, SizesThatAreNoPowerOfTwoFindTheirElementsToo) {
   for (uint32_t i = 0; i < 40'000; ++i) ASSERT_EQ(list[i].words[32], i);
 }
 
-TEST(BlocksTest, RunsLieTogetherWhateverTheirLengths) {
+TEST(BlocksTest, RunsOfAnyLengthAreContiguous) {
   Blocks<uint32_t> list;
   struct Run {
     uint32_t at, length, first;
@@ -60,7 +60,7 @@ TEST(BlocksTest, RunsLieTogetherWhateverTheirLengths) {
   }
 }
 
-TEST(BlocksTest, ALongestRunIsKeptAndALongerOneIsRefusedWithNothingChanged) {
+TEST(BlocksTest, RunOfMaxLengthIsKeptAndLongerRunChangesNothing) {
   Blocks<std::byte> list;
   const std::vector<std::byte> longest(Blocks<std::byte>::kLongestRun, std::byte{7});
   const uint32_t at = list.append_run(longest);
@@ -71,7 +71,7 @@ TEST(BlocksTest, ALongestRunIsKeptAndALongerOneIsRefusedWithNothingChanged) {
   EXPECT_EQ(list.size(), before);
 }
 
-TEST(BlocksTest, RunsThatWereNeverGivenAreEmpty) {
+TEST(BlocksTest, RunsThatWereNeverAppendedAreEmpty) {
   Blocks<std::byte> list;
   EXPECT_TRUE(list.run(0, 1).empty());
   EXPECT_TRUE(list.run(UINT32_MAX, 1).empty());
@@ -91,7 +91,7 @@ TEST(BlocksTest, ElementsAreDestroyedOnceAndMoveWithTheList) {
     for (int i = 0; i < 1'000; ++i) list.append(counted);
     Blocks<std::shared_ptr<int>> moved(std::move(list));
     EXPECT_EQ(moved.size(), 1'000u);
-    EXPECT_EQ(list.size(), 0u);  // NOLINT(bugprone-use-after-move): it is empty, which is promised
+    EXPECT_EQ(list.size(), 0u);  // NOLINT(bugprone-use-after-move): a moved-from list is guaranteed to be empty
     EXPECT_NE(list.append(counted), nullptr);
     EXPECT_EQ(counted.use_count(), 1'002);
     moved = std::move(list);
@@ -100,7 +100,7 @@ TEST(BlocksTest, ElementsAreDestroyedOnceAndMoveWithTheList) {
   EXPECT_EQ(counted.use_count(), 1);
 }
 
-TEST(BlocksTest, AnElementThatCannotBeMadeIsNotThere) {
+TEST(BlocksTest, ElementWhoseConstructorThrowsIsNotAdded) {
   struct Refuses {
     explicit Refuses(bool refuse) {
       if (refuse) throw 1;

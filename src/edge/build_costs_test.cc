@@ -62,7 +62,7 @@ TEST(BuildCostsTest, FlopsAreCountedOnceAtTheOutermostKnownOperator) {
   EXPECT_TRUE(result->flops_wanted);
 }
 
-TEST(BuildCostsTest, InputsRecordedForFlopsAloneAreNotShown) {
+TEST(BuildCostsTest, InputsRecordedOnlyForFlopsAreNotShown) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   const Inputs inputs = built_inputs(4);
@@ -74,7 +74,7 @@ TEST(BuildCostsTest, InputsRecordedForFlopsAloneAreNotShown) {
   EXPECT_THAT(EdgeResult(result).inputs(result->events[0]), IsEmpty());
 }
 
-TEST(BuildCostsTest, MemoryBelongsToTheInnermostOperationAndThoseAroundIt) {
+TEST(BuildCostsTest, MemoryBelongsToTheInnermostOperationAndItsAncestors) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.memory(5, 0x1, 1000);
@@ -93,7 +93,7 @@ TEST(BuildCostsTest, MemoryBelongsToTheInnermostOperationAndThoseAroundIt) {
   EXPECT_EQ(result->events[1].memory_bytes, -70);
 }
 
-TEST(BuildCostsTest, TotalsAreTheAllocatorsOrCounted) {
+TEST(BuildCostsTest, TotalsComeFromTheAllocatorOrAreCounted) {
   MadeLog log(100'000);
   MadeThread &one = log.thread(7), &other = log.thread(8);
   one.memory(10, 0x1, 100, 5100);
@@ -131,7 +131,7 @@ TEST(BuildCostsTest, CountsAreInclusiveAndExclusive) {
   EXPECT_THAT(result->counts_of(result->events[3]), IsEmpty());
 }
 
-TEST(BuildCostsTest, CountsAroundWhatWasNotCountedThroughoutAreEstimates) {
+TEST(BuildCostsTest, CountsAroundPartlyCountedChildrenAreEstimates) {
   MadeLog log(100'000);
   log.options.events = {{.name = "cycles"}};
   MadeThread& thread = log.thread(7);

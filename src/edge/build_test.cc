@@ -32,7 +32,7 @@ std::vector<uint32_t> built_parents(const ResultData& result) {
 
 constexpr uint32_t kBuildRoot = EdgeEvent::kNone;
 
-TEST(BuildTest, NothingRecordedIsAnEmptyResult) {
+TEST(BuildTest, EmptyLogGivesAnEmptyResult) {
   const auto result = MadeLog(100).build();
   EXPECT_THAT(result->events, IsEmpty());
   EXPECT_THAT(result->losses, IsEmpty());
@@ -70,7 +70,7 @@ TEST(BuildTest, OperationsBecomeATreeWithTimes) {
   EXPECT_EQ(linear.first_child, 1u);
 }
 
-TEST(BuildTest, ThreadsStandOneAfterTheOther) {
+TEST(BuildTest, EventsAreGroupedByThread) {
   MadeLog log(1000);
   MadeThread &one = log.thread(7), &other = log.thread(9);
   other.begin("b", 10), other.end(20);
@@ -83,7 +83,7 @@ TEST(BuildTest, ThreadsStandOneAfterTheOther) {
   EXPECT_EQ(result->first_device_event, 3u);
 }
 
-TEST(BuildTest, WhatIsOpenAtTheEndIsKeptAsUnfinished) {
+TEST(BuildTest, OperationOpenAtTheEndIsKeptAsUnfinished) {
   MadeLog log(1000);
   MadeThread& thread = log.thread(7);
   thread.begin("outer", 100);
@@ -96,7 +96,7 @@ TEST(BuildTest, WhatIsOpenAtTheEndIsKeptAsUnfinished) {
   EXPECT_THAT(result->losses, IsEmpty());
 }
 
-TEST(BuildTest, OperationThatEndsBeforeItBeginsHasNoLengthAndIsTold) {
+TEST(BuildTest, OperationThatEndsBeforeItBeginsHasNoLengthAndIsReported) {
   MadeLog log(1000);
   MadeThread& thread = log.thread(7);
   thread.begin("odd", 100), thread.end(90);
@@ -129,7 +129,7 @@ TEST(BuildTest, BackendEventsAreChildrenOfTheInnermostOperationAroundThem) {
   EXPECT_EQ(result->events[1].self_ns, 25'000u - 6000);
 }
 
-TEST(BuildTest, BackendEventWithinAnotherOfItsBackendIsInsideIt) {
+TEST(BuildTest, BackendEventWithinAnotherOfTheSameBackendIsItsChild) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.begin("execute", 1000);
@@ -141,10 +141,10 @@ TEST(BuildTest, BackendEventWithinAnotherOfItsBackendIsInsideIt) {
   const auto result = log.build();
   EXPECT_THAT(built_names(*result), ElementsAre("execute", "graph", "layer", "other", "overlapping"));
   EXPECT_THAT(built_parents(*result), ElementsAre(kBuildRoot, 0, 1, 0, 0));
-  EXPECT_EQ(result->events[0].self_ns, 94'000u - 40'000);  // what they cover together, once
+  EXPECT_EQ(result->events[0].self_ns, 94'000u - 40'000);  // time that several children cover counts once
 }
 
-TEST(BuildTest, BackendEventThatClaimsToBeginBeforeItsOperationStandsRightBehindIt) {
+TEST(BuildTest, BackendEventThatBeginsBeforeItsOperationComesDirectlyAfterIt) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.begin("first", 1000), thread.end(9000);
@@ -169,7 +169,7 @@ TEST(BuildTest, BackendEventOutsideAllOperationsHasNoParent) {
   EXPECT_THAT(built_parents(*result), ElementsAre(kBuildRoot, kBuildRoot, kBuildRoot));
 }
 
-TEST(BuildTest, ImpossibleTimesOfBackendsAreKeptWithoutLengthAndTold) {
+TEST(BuildTest, ImpossibleTimesOfBackendsAreKeptWithoutLengthAndReported) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.backend_event("reversed", kBuildStartUs + 5, kBuildStartUs + 2);
@@ -206,7 +206,7 @@ TEST(BuildTest, DeviceOperationsComeAfterThreadsInTheOrderTheyRan) {
   EXPECT_THAT(result->losses, ElementsAre("1 device operation ended before it began"));
 }
 
-TEST(BuildTest, VulkanOperationsMoveIntoWhatCausedThemWhenAsked) {
+TEST(BuildTest, VulkanOperationsMoveIntoTheirCauseIfRequested) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.begin("a", 1000);
@@ -222,7 +222,7 @@ TEST(BuildTest, VulkanOperationsMoveIntoWhatCausedThemWhenAsked) {
   EXPECT_TRUE(result->adjusted);
 }
 
-// ---- What the module says ------------------------------------------------------------------------------------------
+// ---- Information from the module ------------------------------------------------------------------------------------
 
 class AskedModule : public Module {
  public:
@@ -262,7 +262,7 @@ TEST(BuildTest, ModuleIsAskedOnceForEachHandleAndName) {
   }
 }
 
-TEST(BuildTest, WhatTheModuleThrowsIsALoss) {
+TEST(BuildTest, ExceptionOfTheModuleIsALoss) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.begin("add", 100, 13), thread.end(200);
@@ -277,7 +277,7 @@ TEST(BuildTest, WhatTheModuleThrowsIsALoss) {
               ElementsAre("the module was asked 3 times for the place of an operation and threw: no such place"));
 }
 
-TEST(BuildTest, ModuleIsNotAskedWhatNobodyWantsToKnow) {
+TEST(BuildTest, ModuleIsNotAskedIfNothingIsWanted) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);
   thread.begin("add", 100, 1), thread.end(200);
@@ -286,9 +286,9 @@ TEST(BuildTest, ModuleIsNotAskedWhatNobodyWantsToKnow) {
   EXPECT_THAT(module.asked, IsEmpty());
 }
 
-// ---- What is wrong --------------------------------------------------------------------------------------------------
+// ---- Invalid data ---------------------------------------------------------------------------------------------------
 
-TEST(BuildTest, LossesAreTold) {
+TEST(BuildTest, LossesAreReported) {
   MadeLog log(100'000);
   log.thread(7).log().not_kept = 3;
   log.thread(8).log().no_counters = "too many open files";
@@ -299,7 +299,7 @@ TEST(BuildTest, LossesAreTold) {
                           HasSubstr("3 records were dropped"), HasSubstr("clock was set by +3.000000 s")));
 }
 
-TEST(BuildTest, NumbersThatPointNowhereDoNoHarm) {
+TEST(BuildTest, InvalidIndicesAreHarmless) {
   MadeLog log(100'000);
   log.options.events = {{.name = "cycles"}};
   MadeThread& thread = log.thread(7);

@@ -13,7 +13,7 @@ using base::TextBuffer;
 
 // A count is a whole number unless it was extrapolated.
 void append_count(TextBuffer& out, double count) {
-  constexpr double kExact = 9007199254740992;  // beyond this a double has no ones
+  constexpr double kExact = 9007199254740992;  // above this a double cannot represent every integer
   if (count >= 0 && count < kExact && count == std::trunc(count)) {
     base::append_integer(out, static_cast<uint64_t>(count));
   } else {

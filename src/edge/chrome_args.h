@@ -64,10 +64,10 @@ class ChromeArgs {
   QuotedTexts quoted_;
   InputTextCache inputs_;
   struct CounterKeys {
-    std::string inclusive, exclusive, scaled;  // without their quotes, escaped
+    std::string inclusive, exclusive, scaled;  // escaped, without quotes
   };
   std::vector<CounterKeys> counter_keys_;
-  std::vector<std::string> stacks_;  // by EdgeEvent::stack, in quotes; empty: not asked for yet
+  std::vector<std::string> stacks_;  // by EdgeEvent::stack, in quotes; empty: not created yet
 };
 
 }  // namespace kymo::edge

@@ -26,7 +26,7 @@ std::string track_text(const RowTrack& track) {
 }  // namespace
 
 std::string device_text(const DeviceId& device) {
-  // As the numbers of Kineto's device types go.
+  // Indexed by Kineto's numbers of device types.
   constexpr std::array<const char*, 14> kNames{"CPU",  "CUDA", "MKLDNN", "OpenGL", "OpenCL", "IDEEP", "HIP",
                                                "FPGA", "MAIA", "XLA",    "Vulkan", "Metal",  "XPU",   "MPS"};
   const int32_t index = std::max(device.index, 0);
@@ -45,7 +45,7 @@ ChromeRows::ChromeRows(const ResultData& result, const Rows& rows) {
   const bool is_this = result.pid == static_cast<uint64_t>(getpid());
   processes_.push_back({process.pid, is_this ? program_invocation_short_name : "process", "CPU", process.pid});
 
-  // Threads take their numbers before any are invented.
+  // Threads get their numbers first; numbers for other rows are made up afterwards.
   std::map<std::pair<int32_t, int32_t>, Group> devices;
   for (const RowTrack& track : rows.tracks) {
     Group* group = &process;

@@ -21,7 +21,7 @@ using testing::TestResult;
 
 class EdgeChromeTest : public ::testing::Test {
  protected:
-  // The text, after a look at whether viewers could read it.
+  // Returns the text, after a check that viewers can read it.
   std::string write(const TestResult& result) {
     convert::FileStream sink(path);
     write_chrome(result.data, "/tmp/run.json", sink);
@@ -34,7 +34,7 @@ class EdgeChromeTest : public ::testing::Test {
   const std::string path = folder / "trace.json";
 };
 
-TEST_F(EdgeChromeTest, AnEmptyResultIsAFile) {
+TEST_F(EdgeChromeTest, EmptyResultGivesAValidFile) {
   const std::string text = write(TestResult());
   EXPECT_THAT(text, HasSubstr("\"schemaVersion\": 1,"));
   EXPECT_THAT(text, HasSubstr("\"deviceProperties\": [],"));
@@ -44,7 +44,7 @@ TEST_F(EdgeChromeTest, AnEmptyResultIsAFile) {
   EXPECT_THAT(text, Not(HasSubstr("losses")));
 }
 
-TEST_F(EdgeChromeTest, TimesCountFromAQuarterOfAYearInMicroseconds) {
+TEST_F(EdgeChromeTest, TimesAreMicrosecondsSinceTheStartOfAQuarterYear) {
   TestResult result;
   result.thread(5, "main");
   result.event("short", 1, 1);
@@ -57,7 +57,7 @@ TEST_F(EdgeChromeTest, TimesCountFromAQuarterOfAYearInMicroseconds) {
   EXPECT_THAT(text, HasSubstr(".034, \"dur\": 1000.010,"));
 }
 
-TEST_F(EdgeChromeTest, AnEventHasKinetosForm) {
+TEST_F(EdgeChromeTest, EventHasTheFormatOfKineto) {
   TestResult result;
   result.data.inputs_wanted = result.data.modules_wanted = true;
   result.thread(5, "main");
@@ -96,7 +96,7 @@ TEST_F(EdgeChromeTest, AnEventHasKinetosForm) {
   EXPECT_THAT(text, HasSubstr("\"name\": \"thread 5 (main)\""));
 }
 
-TEST_F(EdgeChromeTest, PyTorchsOwnReaderFindsWhatItsTestsLookFor) {
+TEST_F(EdgeChromeTest, ReaderOfPyTorchTestsFindsItsFields) {
   TestResult result;
   result.thread(5, "main");
   const auto place = [&](uint32_t event, std::string_view where) { result[event].module_hierarchy = where; };
@@ -150,13 +150,13 @@ TEST_F(EdgeChromeTest, MemoryIsAnInstant) {
   EXPECT_THAT(text, HasSubstr("\"Device Id\": -1,\n      \"Bytes\": 1073741824,"));
 }
 
-TEST_F(EdgeChromeTest, CountersAreArgumentsByTheirNames) {
+TEST_F(EdgeChromeTest, CountersAreArgumentsWithTheirNames) {
   TestResult result;
   result.data.event_names = {"cycles", "odd\"name", "unknown"};
   result.data.counts = {{1200, 700, false, true}, {10.5, 3.25, true, true}, {0, 0, false, false}};
   result.thread(5, "main");
   result[result.event("a", 0, 10)].counts = 0;
-  result[result.event("b", 20, 30)].counts = 1;  // not all of its counts are there
+  result[result.event("b", 20, 30)].counts = 1;  // some of its counts are missing
   const std::string text = write(result);
   EXPECT_THAT(text, HasSubstr(R"J(
       "cycles": 1200,
@@ -168,16 +168,16 @@ TEST_F(EdgeChromeTest, CountersAreArgumentsByTheirNames) {
   EXPECT_THAT(text, Not(HasSubstr("unknown")));
 }
 
-TEST_F(EdgeChromeTest, TheCppStackIsOneText) {
+TEST_F(EdgeChromeTest, CppStackIsOneText) {
   TestResult result;
   result.data.stacks = {{{"run()", "a.cc", "/bin/x", 12, true}, {"libx.so+0x10", "", "/lib/libx.so", 0, false}}};
   result.thread(5, "main");
   result[result.event("a", 0, 10)].stack = 0;
-  result[result.event("b", 20, 30)].stack = 7;  // no such stack
+  result[result.event("b", 20, 30)].stack = 7;  // not a valid stack
   EXPECT_THAT(write(result), HasSubstr(R"J("C++ stack": "run() (a.cc:12);libx.so+0x10")J"));
 }
 
-TEST_F(EdgeChromeTest, WhatWasStillOpenSaysSo) {
+TEST_F(EdgeChromeTest, UnfinishedEventIsMarked) {
   TestResult result;
   result.thread(5, "main");
   result[result.event("forever", 0, 1'000'000)].finished = false;
@@ -187,7 +187,7 @@ TEST_F(EdgeChromeTest, WhatWasStillOpenSaysSo) {
   EXPECT_THAT(text, HasSubstr("\"Ev Idx\": 1\n"));
 }
 
-TEST_F(EdgeChromeTest, WhatOverlapsHasARowThatSaysSo) {
+TEST_F(EdgeChromeTest, OverlappingEventHasARowMarkedOverlapping) {
   TestResult result;
   result.thread(5, "main");
   result.event("a", 0, 50);
@@ -198,7 +198,7 @@ TEST_F(EdgeChromeTest, WhatOverlapsHasARowThatSaysSo) {
   EXPECT_THAT(text, HasSubstr(R"("Backend": "")"));
 }
 
-TEST_F(EdgeChromeTest, DevicesAreProcessesAndQueuesTheirThreads) {
+TEST_F(EdgeChromeTest, DevicesAreProcessesAndQueuesAreTheirThreads) {
   TestResult result;
   result.thread(5, "main");
   const uint32_t launch = result.event("aten::mm", 0, 50);
@@ -216,7 +216,7 @@ TEST_F(EdgeChromeTest, DevicesAreProcessesAndQueuesTheirThreads) {
   EXPECT_THAT(text, HasSubstr(R"("cat": "ac2g", "name": "ac2g", "bp": "e")"));
 }
 
-TEST_F(EdgeChromeTest, MovedOnesKeepTheTimesTheyCameWith) {
+TEST_F(EdgeChromeTest, MovedEventsKeepTheirOriginalTimes) {
   TestResult result;
   result.data.adjusted = true;
   result.thread(5, "main");
@@ -231,7 +231,7 @@ TEST_F(EdgeChromeTest, MovedOnesKeepTheTimesTheyCameWith) {
   EXPECT_THAT(text, HasSubstr("\"Raw duration\": 3.000"));
 }
 
-TEST_F(EdgeChromeTest, BackwardFunctionsHaveArrowsFromTheirForwardOnes) {
+TEST_F(EdgeChromeTest, ForwardOperatorsHaveArrowsToTheirBackwardFunctions) {
   TestResult result;
   result.thread(5, "main");
   result[result.event("aten::mul", 0, 10)].sequence = 3;
@@ -262,7 +262,7 @@ TEST_F(EdgeChromeTest, UserScopesAreAnnotations) {
   EXPECT_THAT(write(result), HasSubstr(R"("cat": "user_annotation", "name": "step")"));
 }
 
-// ---- Whatever is in the result --------------------------------------------------------------------------------------
+// ---- Any content of the result --------------------------------------------------------------------------------------
 
 std::string hostile_chrome_text(std::mt19937_64& random) {
   std::string text(random() % 12, ' ');
@@ -270,7 +270,7 @@ std::string hostile_chrome_text(std::mt19937_64& random) {
   return text;
 }
 
-TEST_F(EdgeChromeTest, AnyTextsAndTimesMakeAValidFile) {
+TEST_F(EdgeChromeTest, AnyTextsAndTimesGiveAValidFile) {
   std::mt19937_64 random(17);
   for (int round = 0; round < 8; ++round) {
     TestResult result;
@@ -296,7 +296,7 @@ TEST_F(EdgeChromeTest, AnyTextsAndTimesMakeAValidFile) {
         inputs.text(hostile_chrome_text(random));
         result.inputs(event, inputs);
         if (random() % 10 == 0) one.inputs_size = static_cast<uint32_t>(random());
-        if (random() % 20 == 0) one.start_ns = random() % 2 ? 0 : 1000;  // long before the file's time
+        if (random() % 20 == 0) one.start_ns = random() % 2 ? 0 : 1000;  // long before the base time of the file
       }
       result.allocation(5, ~uint64_t{0}, INT64_MIN, ~uint64_t{0});
     }
@@ -310,7 +310,7 @@ TEST_F(EdgeChromeTest, AnyTextsAndTimesMakeAValidFile) {
   }
 }
 
-TEST_F(EdgeChromeTest, ManyEventsGoOutInPieces) {
+TEST_F(EdgeChromeTest, ManyEventsAreWrittenInPieces) {
   TestResult result;
   result.thread(5, "main");
   for (uint64_t i = 0; i < 20'000; ++i) result.event("aten::add", i * 10, i * 10 + 5);

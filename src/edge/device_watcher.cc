@@ -19,7 +19,7 @@ namespace kymo::edge {
 namespace {
 
 constexpr uint64_t kLongestWaitNs = 10'000'000'000;
-constexpr unsigned kRecordBits = 40;  // of an execution's number; the watch's own number has the rest
+constexpr unsigned kRecordBits = 40;  // of an execution's number; the rest is the number of the watch
 constexpr uint64_t kRecordMask = (uint64_t{1} << kRecordBits) - 1;
 
 DeviceId device_id(const device::StreamPlace& place) {
@@ -29,7 +29,7 @@ DeviceId device_id(const device::StreamPlace& place) {
   return {-1, place.device};
 }
 
-// Lives as long as the process does.
+// The text lives until the process ends.
 std::string_view device_operation_name(const device::Operation& operation) {
   switch (operation.kind) {
     case device::OperationKind::CopyHostToDevice:
@@ -59,8 +59,8 @@ struct DeviceWatch::State {
   Devices devices = Devices::All;
   uint64_t number = 0;
   std::deque<Record> records;
-  uint64_t not_kept = 0;      // there was no memory
-  uint64_t given_a_part = 0;  // of a time that several had together
+  uint64_t not_kept = 0;      // operations that were dropped: no memory
+  uint64_t given_a_part = 0;  // operations that got a part of a time that they share
 
   uint64_t note(const device::StreamState& stream, const device::Operation& operation) {
     const device::StreamPlace where = device::place_of(stream);
@@ -84,10 +84,11 @@ struct DeviceWatch::State {
   }
 };
 
-// The one that the runtime knows, for all of them. Its lock is taken under a stream's.
+// The only watcher that is registered in the runtime; it serves all watches. Its lock is taken while a stream's lock is
+// held.
 class DeviceWatch::Shared final : public device::Watcher {
  public:
-  // Never destroyed: a call of the runtime may be under way.
+  // Never destroyed: a call of the runtime may still be running.
   static Shared& instance() {
     static auto& one = *new Shared;
     return one;

@@ -13,7 +13,7 @@
 #include "kymo/device.h"
 
 namespace kymo::edge {
-namespace device_watcher_tests {  // apart, for the sake of whoever is compiled together with this
+namespace device_watcher_tests {  // a separate namespace, because other files are compiled together with this one
 namespace {
 
 using namespace kymo::device;
@@ -23,7 +23,7 @@ using device::tests::test_name;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A log with a watch, for as long as a profiler would have them.
+// A log with a watch. Both have the same lifetime as in a profiler.
 class WatchedLog {
  public:
   explicit WatchedLog(DeviceWatch::Devices devices = DeviceWatch::Devices::All)
@@ -36,7 +36,8 @@ class WatchedLog {
     watch_.finish();
     return watch_.deliver();
   }
-  // What the thread that first recorded asked for: "name in operation".
+  // The device operations that a thread requested, as "name in operation". Threads are in the order in which they first
+  // recorded.
   std::vector<std::string> asked(size_t thread = 0) const {
     std::vector<std::string> texts;
     const ThreadLog& one = *log_->contents().threads.at(thread);
@@ -63,7 +64,7 @@ const char* const kTwiceKernel =
 class EdgeDeviceTest : public OnEveryDevice {};
 KYMO_ON_EVERY_DEVICE(EdgeDeviceTest);
 
-TEST_P(EdgeDeviceTest, EachOperationBelongsToTheOneThatAskedForIt) {
+TEST_P(EdgeDeviceTest, DeviceOperationBelongsToTheOperationThatRequestedIt) {
   const Kernel twice = compile_shader(kTwiceKernel)["twice"];
   const Tensor x = zeros({64});
   synchronize();
@@ -83,7 +84,7 @@ TEST_P(EdgeDeviceTest, EachOperationBelongsToTheOneThatAskedForIt) {
     const AdoptedLog adopted(watched.log());
     twice(x);
   }
-  twice(x);  // nobody's
+  twice(x);  // belongs to no operation
   EXPECT_THAT(watched.stop(), IsEmpty());
   EXPECT_THAT(watched.asked(), ElementsAre("twice in layer", "twice in layer", "twice in forward",
                                            "copy device to host in forward", "twice in nothing"));
@@ -100,7 +101,7 @@ TEST_P(EdgeDeviceTest, EachOperationBelongsToTheOneThatAskedForIt) {
   }
 }
 
-TEST_P(EdgeDeviceTest, ThreadsAndProfilersDoNotGetOneAnothersOperations) {
+TEST_P(EdgeDeviceTest, ThreadsAndProfilersGetOnlyTheirOwnOperations) {
   const Kernel twice = compile_shader(kTwiceKernel)["twice"];
   constexpr int kThreads = 3;
   std::vector<std::unique_ptr<WatchedLog>> all;
@@ -120,7 +121,7 @@ TEST_P(EdgeDeviceTest, ThreadsAndProfilersDoNotGetOneAnothersOperations) {
   }
 }
 
-TEST_P(EdgeDeviceTest, VulkanAloneMeansVulkanAlone) {
+TEST_P(EdgeDeviceTest, VulkanOnlyIgnoresOtherDevices) {
   const Kernel twice = compile_shader(kTwiceKernel)["twice"];
   const Tensor x = zeros({64});
   WatchedLog watched(DeviceWatch::Devices::Vulkan);
@@ -133,7 +134,7 @@ TEST_P(EdgeDeviceTest, VulkanAloneMeansVulkanAlone) {
   EXPECT_EQ(watched.operations().size(), is("vulkan") ? 1u : 0u);
 }
 
-TEST_P(EdgeDeviceTest, WhatLeavesNoTimesIsTold) {
+TEST_P(EdgeDeviceTest, OperationWithoutTimesIsReported) {
   StreamState& stream = default_stream().state();
   WatchedLog watched;
   {
@@ -145,14 +146,14 @@ TEST_P(EdgeDeviceTest, WhatLeavesNoTimesIsTold) {
     fill.kind = OperationKind::Fill;
     const uint64_t execution = told->queued(stream, fill);
     told->lost(stream, fill, execution);
-    told->completed(stream, fill, execution + 1, {});  // what never was
+    told->completed(stream, fill, execution + 1, {});  // an execution that does not exist
     told->completed(stream, fill, 0, {});
   }
   EXPECT_THAT(watched.stop(), ElementsAre("1 device operation without times"));
   EXPECT_EQ(device::watcher(WatcherRole::Edge), nullptr);
 }
 
-TEST_P(EdgeDeviceTest, OperationsOfOneSubmissionGetAPartEach) {
+TEST_P(EdgeDeviceTest, OperationsOfOneSubmissionShareItsTime) {
   if (!is("vulkan")) GTEST_SKIP() << "Vulkan alone times submissions";
   setenv("KYMO_VULKAN_TIMES", "submission", 1);
   const Kernel twice = compile_shader(kTwiceKernel)["twice"];
@@ -160,14 +161,14 @@ TEST_P(EdgeDeviceTest, OperationsOfOneSubmissionGetAPartEach) {
   synchronize();
   std::optional<Stream> side;
   do side.emplace();
-  while (side->id() < 20);  // one that nobody used before
+  while (side->id() < 20);  // a stream that was not used before
   twice.on (*side)(x);
   unsetenv("KYMO_VULKAN_TIMES");
   WatchedLog watched;
   {
     const AdoptedLog adopted(watched.log());
     const Operation operation("operation");
-    twice.on (*side)(large);  // keeps the stream busy, so that what follows is gathered into one submission
+    twice.on (*side)(large);  // keeps the stream busy, so that the next operations are gathered into one submission
     for (int i = 0; i < 8; ++i) twice.on (*side)(x);
   }
   EXPECT_THAT(watched.stop(), ElementsAre(::testing::HasSubstr("got an equal part of a submission's time")));

@@ -12,7 +12,7 @@ namespace kymo::edge {
 
 namespace {
 
-// A call of this thread on its part of a log, to the end of the scope.
+// A recording call of this thread, until the end of the scope.
 class RecordingCall {
  public:
   explicit RecordingCall(Log& log) noexcept : recorder_(log.recorder()) {
@@ -75,7 +75,7 @@ void add_memory(Log& log, const MemoryFacts& facts, bool out_of_memory) noexcept
 
 }  // namespace
 
-// ---- Whose operations they are --------------------------------------------------------------------------------------
+// ---- Current log of a thread ----------------------------------------------------------------------------------------
 
 Log* current_log() noexcept { return this_thread.current; }
 
@@ -97,7 +97,7 @@ AdoptedLog::AdoptedLog(Log* log) noexcept : before_(this_thread.current), log_(l
 
 AdoptedLog::~AdoptedLog() {
   Log *const now = this_thread.current, *const before = before_.get();
-  if (now != log_.get() && now != nullptr) return;  // a profiler began meanwhile
+  if (now != log_.get() && now != nullptr) return;  // a profiler began in the meantime
   this_thread.current = before != nullptr && before->on() ? before : nullptr;
 }
 
@@ -131,7 +131,7 @@ OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs
   }
   if (log.options().stacks) made->stack = call->add_stack();
   if (!facts.told) tell_listeners(*made, facts.name);
-  // From here on it counts as the operation's own time.
+  // The operation's own counts and time begin here.
   if (!log.options().events.empty()) made->counts = call->begin_counts();
   made->begin_ticks = now();
   return reinterpret_cast<OpenOperation*>(made);
@@ -144,7 +144,8 @@ void end(Log& log, OpenOperation* operation) noexcept {
   ThreadRecorder* const recorder = log.known_recorder();
   if (recorder == nullptr) return log.end_elsewhere(ended, ticks);
   if (!recorder->is_innermost(ended) || !recorder->enter(log)) {
-    // Its end is reported later, when the operations inside it have ended; only then a listener's range ends too.
+    // Its end is reported later, when the operations inside it have ended. Only then does the range end for listeners,
+    // too.
     const KeptLog kept(&log);
     log.end_elsewhere(ended, ticks);
     recorder->settle();
@@ -159,7 +160,7 @@ void end(Log& log, OpenOperation* operation) noexcept {
   recorder->leave();
 }
 
-// ---- The rest -------------------------------------------------------------------------------------------------------
+// ---- Other calls ----------------------------------------------------------------------------------------------------
 
 void memory(Log& log, const MemoryFacts& facts) noexcept { add_memory(log, facts, false); }
 void out_of_memory(Log& log, const MemoryFacts& facts) noexcept { add_memory(log, facts, true); }

@@ -16,7 +16,7 @@
 namespace kymo::edge {
 namespace {
 
-// A log that this thread's operations go to until it is stopped.
+// A log that receives this thread's operations until it is stopped.
 class TestLog {
  public:
   explicit TestLog(LogOptions options = {}) : log(Log::make(std::move(options), nullptr)), adopted(log) {}
@@ -88,7 +88,7 @@ TEST(EngineTest, NothingIsRecordedWithoutALog) {
   EXPECT_FALSE(asked);
 }
 
-TEST(EngineTest, InputsAreAskedForOnlyWhereTheyAreWanted) {
+TEST(EngineTest, InputsAreRequestedOnlyIfWanted) {
   bool asked = false;
   const auto put = [&](Inputs& inputs) {
     asked = true;
@@ -115,7 +115,7 @@ TEST(EngineTest, InputsAreAskedForOnlyWhereTheyAreWanted) {
   EXPECT_TRUE(std::equal(kept.begin(), kept.end(), expected.bytes().begin(), expected.bytes().end()));
 }
 
-TEST(EngineTest, InputsTooLongToKeepAreCountedAndTheOperationStays) {
+TEST(EngineTest, InputsThatAreTooLongAreCountedAndTheOperationIsKept) {
   TestLog test({.wanted = {.inputs = true}});
   const std::string most(Inputs::kMost - 1 - sizeof(uint32_t), 'x');
   {
@@ -135,7 +135,7 @@ TEST(EngineTest, InputsTooLongToKeepAreCountedAndTheOperationStays) {
   EXPECT_EQ(thread.not_kept, 1u);
 }
 
-TEST(EngineTest, FactsAreKeptAsTheyCame) {
+TEST(EngineTest, OperationFactsAreKeptUnchanged) {
   TestLog test;
   {
     const Operation operation(OperationFacts{.name = "backward",
@@ -176,7 +176,7 @@ TEST(EngineTest, MemoryBelongsToTheInnermostOperation) {
   EXPECT_TRUE(thread.memory[2].out_of_memory);
 }
 
-TEST(EngineTest, MemoryIsNotKeptWhereNobodyWantsIt) {
+TEST(EngineTest, MemoryIsNotKeptIfNotWanted) {
   TestLog test;
   { const Operation operation("operation"); }
   memory(*test.log, {.bytes = 8});
@@ -201,7 +201,7 @@ TEST(EngineTest, DeviceOperationsAndBackendEventsAreKept) {
   EXPECT_EQ(thread.names[thread.backend_events[0].backend], "backend");
 }
 
-TEST(EngineTest, OperationsThatEndOutOfOrderLeaveNoOneBelowThem) {
+TEST(EngineTest, EndedOperationIsNotAParentEvenIfItEndedOutOfOrder) {
   TestLog test;
   Log& log = *test.log;
   OpenOperation* const first = begin(log, {.name = "first"}, nullptr);
@@ -220,7 +220,7 @@ TEST(EngineTest, OperationsThatEndOutOfOrderLeaveNoOneBelowThem) {
   for (uint32_t i = 0; i < 4; ++i) EXPECT_NE(end_of(thread.operations[i]), 0u);
 }
 
-TEST(EngineTest, AnOperationMayEndOnAnotherThread) {
+TEST(EngineTest, OperationMayEndOnAnotherThread) {
   TestLog test;
   Log& log = *test.log;
   OpenOperation* const open = begin(log, {.name = "asynchronous"}, nullptr);
@@ -233,7 +233,7 @@ TEST(EngineTest, AnOperationMayEndOnAnotherThread) {
   EXPECT_EQ(test.log->contents().threads.size(), 1u);
 }
 
-TEST(EngineTest, WhatIsOpenAtTheEndStaysUnfinishedAndKeepsTheLog) {
+TEST(EngineTest, OperationOpenAtTheEndStaysUnfinishedAndKeepsTheLog) {
   auto test = std::make_unique<TestLog>();
   Log& log = *test->log;
   OpenOperation* const outer = begin(log, {.name = "outer"}, nullptr);
@@ -244,10 +244,10 @@ TEST(EngineTest, WhatIsOpenAtTheEndStaysUnfinishedAndKeepsTheLog) {
   EXPECT_EQ(end_of(thread.operations[0]), 0u);
   EXPECT_EQ(end_of(thread.operations[1]), 0u);
   test.reset();
-  std::thread([&] { end(log, outer); }).join();  // the last one: AddressSanitizer sees whether it is right
+  std::thread([&] { end(log, outer); }).join();  // the last reference: AddressSanitizer checks the lifetime
 }
 
-TEST(EngineTest, AThreadHasALogOfItsOwn) {
+TEST(EngineTest, EachThreadHasItsOwnLog) {
   TestLog test;
   { const Operation operation("here"); }
   std::thread([&] {
@@ -261,7 +261,7 @@ TEST(EngineTest, AThreadHasALogOfItsOwn) {
   EXPECT_NE(here.thread, there.thread);
 }
 
-TEST(EngineTest, AnAdoptedLogIsForItsScopeAndMayBeNone) {
+TEST(EngineTest, AdoptedLogLastsForItsScopeAndMayBeNull) {
   TestLog test;
   {
     const AdoptedLog none(nullptr);
@@ -273,7 +273,7 @@ TEST(EngineTest, AnAdoptedLogIsForItsScopeAndMayBeNone) {
   EXPECT_EQ(test.thread().operations.size(), 1u);
 }
 
-TEST(EngineTest, AThreadMayWorkForManyLogsInTurn) {
+TEST(EngineTest, ThreadMayUseManyLogsInTurn) {
   std::vector<std::unique_ptr<TestLog>> logs;
   for (int i = 0; i < 9; ++i) logs.push_back(std::make_unique<TestLog>());
   for (int round = 0; round < 3; ++round) {
@@ -293,7 +293,7 @@ TEST(EngineTest, AThreadMayWorkForManyLogsInTurn) {
   }
 }
 
-TEST(EngineTest, AKeptLogIsThereAfterItsProfilerAndTakesNothing) {
+TEST(EngineTest, KeptLogOutlivesItsProfilerAndRecordsNothing) {
   KeptLog kept;
   {
     TestLog test;
@@ -308,7 +308,7 @@ TEST(EngineTest, AKeptLogIsThereAfterItsProfilerAndTakesNothing) {
   EXPECT_EQ(kept.get()->contents().threads.at(0)->operations.size(), 1u);
 }
 
-TEST(EngineTest, StacksBeginWithWhoeverBeganTheOperation) {
+TEST(EngineTest, StacksBeginAtTheCallerOfBegin) {
   TestLog test({.stacks = true});
   for (int i = 0; i < 10; ++i) const Operation operation("operation");
   const ThreadLog& thread = test.thread();
@@ -317,7 +317,7 @@ TEST(EngineTest, StacksBeginWithWhoeverBeganTheOperation) {
   EXPECT_GT(thread.stacks[stack].count, 2u);
   EXPECT_EQ(thread.addresses.run(thread.stacks[stack].at, thread.stacks[stack].count).size(),
             thread.stacks[stack].count);
-  EXPECT_EQ(thread.stacks.size(), 1u);  // ten times the same
+  EXPECT_EQ(thread.stacks.size(), 1u);  // the same stack ten times
   EXPECT_EQ(thread.operations[9].stack, stack);
 }
 
@@ -348,7 +348,7 @@ TEST(EngineTest, CountersAreReadAtBothEnds) {
   EXPECT_GE(in_outer.value, in_inner.value);
 }
 
-TEST(EngineTest, AThreadThatCannotCountSaysWhyAndRecords) {
+TEST(EngineTest, ThreadWithoutCountersReportsTheReasonAndRecords) {
   TestLog test({.events = {{.name = "nonsense", .type = 0xffff}}});
   { const Operation operation("operation"); }
   const ThreadLog& thread = test.thread();

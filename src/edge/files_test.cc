@@ -1,4 +1,4 @@
-// What a real profiler writes, as those see it who read it: both files of one run.
+// Both files that a real profiler writes in one run, as their readers see them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ void put_inputs(Inputs& inputs) {
   inputs.integer(1);
 }
 
-// A forward pass with one of everything that can happen to it.
+// A forward pass with one event of every kind.
 void run_everything(EdgeProfiler& profiler) {
   Log* const log = current_log();
   const int64_t began = unix_us();
@@ -51,14 +51,14 @@ void run_everything(EdgeProfiler& profiler) {
     const AdoptedLog adopted(log);
     const Operation moved("aten::moved \"elsewhere\"", 2);
   }).join();
-  // Longer than anything around it, and one that overlaps it.
+  // An event that is longer than everything around it, and one that overlaps it.
   profiler.record_backend_event(began, began + 500, 3, "npu::add", "npu");
   profiler.record_backend_event(began + 250, began + 900, 3, "npu::mul", "npu");
   profiler.record_backend_event(began + 100, began, 3, "npu::reversed", "npu");
   profiler.record_backend_memory_event(log, 16384, 16384, 49152);
 }
 
-TEST(EdgeRunFilesTest, BothTellTheWholeRun) {
+TEST(EdgeRunFilesTest, BothFilesContainTheWholeRun) {
   const trace::testing::TemporaryFolder folder;
   const std::string json = folder / "run.json", kymo = folder / "run.kymo";
   size_t events = 0;
@@ -104,7 +104,7 @@ TEST(EdgeRunFilesTest, BothTellTheWholeRun) {
   EXPECT_FALSE(reader.writers().begin()->second.losses.empty()) << "one event ended before it began";
 }
 
-TEST(EdgeRunFilesTest, AGzipFileIsTheSameCompressed) {
+TEST(EdgeRunFilesTest, GzipFileHasTheSameContent) {
   const trace::testing::TemporaryFolder folder;
   const std::string path = folder / "run.json.gz";
   {

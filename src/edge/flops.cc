@@ -11,7 +11,7 @@ namespace {
 
 using FlopRule = FlopCount (*)(const FlopCall& call);
 
-// Whether the operator works on integers alone, and so on no floating-point number.
+// Whether the operator works only on integers, and so does no floating-point operations.
 bool integers_only(const FlopCall& call) {
   bool tensors = false;
   for (size_t at = 0; at < call.size(); ++at) {
@@ -24,7 +24,7 @@ bool integers_only(const FlopCall& call) {
   return tensors;
 }
 
-// Elements of all tensors among the inputs, broadcast against each other.
+// The number of elements after all input tensors are broadcast against each other.
 FlopCount broadcast_elements(const FlopCall& call) {
   uint32_t dimensions = 0;
   bool tensors = false;
@@ -53,7 +53,7 @@ FlopCount element_wise(const FlopCall& call) {
   return broadcast_elements(call) * kEach;
 }
 
-// Of the first input alone: the others have other shapes, or none.
+// Counts only the first input: the others have different shapes, or none.
 template <int64_t kEach>
 FlopCount of_first(const FlopCall& call) {
   return call.sizes(0) == nullptr ? FlopCount::unknown() : elements(*call.sizes(0)) * kEach;
@@ -89,7 +89,7 @@ std::unordered_map<std::string_view, FlopRule> make_flop_rules() {
   const auto add = [&](FlopRule rule, std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) rules.emplace(name, rule);
   };
-  constexpr uint8_t kNo = 100;  // an input that is not there
+  constexpr uint8_t kNo = 100;  // an input that does not exist
   add(convolution<3, 4, 5>, {"conv1d", "conv2d", "conv3d", "cudnn_convolution_relu"});
   add(convolution<3, 4, 5, 6>, {"convolution", "_convolution", "convolution_overrideable"});
   add(convolution<4, 3, 5>, {"mkldnn_convolution", "miopen_convolution", "miopen_depthwise_convolution"});

@@ -8,9 +8,9 @@ namespace {
 
 using FlopSizes = PackedNumbers<int64_t>;
 
-// How many places the window has along one dimension.
+// The number of positions of the window along one dimension.
 FlopCount window_places(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
-  constexpr int64_t kMost = int64_t{1} << 40;  // far beyond any tensor, and no sum of these overflows
+  constexpr int64_t kMost = int64_t{1} << 40;  // far larger than any tensor, and small enough that no sum overflows
   for (const int64_t value : {size, kernel, stride, padding, dilation})
     if (value < 0 || value > kMost) return FlopCount::unknown();
   if (stride == 0) return FlopCount::unknown();
@@ -20,7 +20,7 @@ FlopCount window_places(int64_t size, int64_t kernel, int64_t stride, int64_t pa
   return room < window ? FlopCount(0) : FlopCount((room - window) / stride + 1);
 }
 
-// Sizes of `left` and `right` before their last two, broadcast against each other.
+// The product of the sizes of `left` and `right` without their last two dimensions, broadcast against each other.
 FlopCount broadcast_batches(const FlopSizes& left, const FlopSizes& right) {
   const uint32_t left_count = left.size() - 2, right_count = right.size() - 2;
   FlopCount all = 1;
@@ -79,7 +79,7 @@ FlopCount convolution_backward_flops(const FlopCall& call) {
   const std::span<const std::byte> mask = call[10].booleans;
   if (mask.size() < 2) return FlopCount::unknown();
   const int64_t gradients = (mask[0] != std::byte{0}) + (mask[1] != std::byte{0});
-  // What moved over the weight is the smaller side: the output, or the input of a transposed one.
+  // The weight is applied at each position of the smaller side: the output, or the input if it is transposed.
   const FlopSizes& moved = call.integer(7, 0) != 0 ? *input : *gradient;
   return FlopCount(moved[0]) * product(moved, 2, moved.size()) * elements(*weight) * 2 * gradients;
 }
@@ -121,7 +121,7 @@ FlopCount attention_flops(const FlopCall& call) {
   return scores * 2 * (FlopCount(width) + (*value)[value->size() - 1]);
 }
 
-// query, key, value, embed_dim, …: each has its projection, and the result one back.
+// query, key, value, embed_dim, …: query, key and value each have a projection, and so has the result.
 FlopCount multi_head_attention_flops(const FlopCall& call, bool batch_first) {
   const FlopSizes *const query = call.sizes(0), *const key = call.sizes(1), *const value = call.sizes(2);
   for (const FlopSizes* const sizes : {query, key, value})

@@ -102,7 +102,7 @@ TEST(FlopsTest, TransposedConvolution) {
   EXPECT_EQ(general.flops("aten::convolution"), expected);
 }
 
-TEST(FlopsTest, ConvolutionBackwards) {
+TEST(FlopsTest, ConvolutionBackward) {
   const auto call = [](std::vector<uint8_t> mask) {
     CallInputs inputs;
     inputs.tensor({8, 16, 32, 32}).tensor({8, 3, 32, 32}).tensor({16, 3, 3, 3}).list({16}).list({1, 1}).list({1, 1});
@@ -171,15 +171,15 @@ TEST(FlopsTest, SoftmaxLayerNormAndElementWise) {
   EXPECT_EQ(CallInputs().tensor({0, 4}).tensor({4, 5}).flops("aten::mm"), 0u);
 }
 
-// ---- What is not counted -------------------------------------------------------------------------------------------
+// ---- Operators that are not counted ---------------------------------------------------------------------------------
 
-TEST(FlopsTest, OperatorsOnIntegersDoNone) {
+TEST(FlopsTest, OperatorsOnIntegersHaveZeroFlops) {
   EXPECT_EQ(CallInputs().tensor({4}, Element::Long).tensor({4}, Element::Int).flops("aten::add"), 0u);
   EXPECT_EQ(CallInputs().tensor({4}, Element::Long).tensor({4}).flops("aten::add"), 4u);
   EXPECT_EQ(CallInputs().tensor({4}, Element::QInt8).flops("aten::relu"), 4u);
 }
 
-TEST(FlopsTest, WhatCannotBeToldIsNotGuessed) {
+TEST(FlopsTest, UnknownNumbersAreNotGuessed) {
   EXPECT_EQ(CallInputs().tensor({4}).flops("aten::view"), std::nullopt);
   EXPECT_EQ(CallInputs().tensor({4}).flops(""), std::nullopt);
   EXPECT_EQ(CallInputs().tensor({4}).flops("_"), std::nullopt);
@@ -196,7 +196,7 @@ TEST(FlopsTest, WhatCannotBeToldIsNotGuessed) {
             std::nullopt);
 }
 
-TEST(FlopsTest, RandomInputsAreRefusedOrGiveTheSameNumberAgain) {
+TEST(FlopsTest, RandomInputsAreRefusedOrGiveTheSameNumberTwice) {
   const std::vector<std::string_view> names = {"conv2d",
                                                "convolution",
                                                "conv_transpose2d",

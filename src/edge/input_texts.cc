@@ -22,7 +22,8 @@ void append_numbers(TextBuffer& out, const PackedNumbers<int64_t>& numbers) {
   out.push_back(']');
 }
 
-// One after the other; a list of tensors is one input whose sizes and strides are lists of theirs.
+// Writes the inputs one after the other. A list of tensors is one input; its sizes and strides are lists with those of
+// its elements.
 class InputTextWriter {
  public:
   InputTextWriter() {
@@ -80,8 +81,8 @@ class InputTextWriter {
 
   TextBuffer sizes_, strides_, types_, values_;
   std::string value_;
-  bool is_first_ = true;    // in its list
-  uint32_t list_left_ = 0;  // elements still to come
+  bool is_first_ = true;    // the first element of its list
+  uint32_t list_left_ = 0;  // remaining elements
 };
 
 }  // namespace

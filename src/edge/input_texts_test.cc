@@ -10,7 +10,7 @@
 namespace kymo::edge {
 namespace {
 
-TEST(InputTextsTest, SaysSizesStridesTypesAndValues) {
+TEST(InputTextsTest, TextsContainSizesStridesTypesAndValues) {
   Inputs inputs;
   const int64_t sizes[] = {64, 32}, strides[] = {32, 1}, padding[] = {1, 2};
   inputs.tensor(Element::Float, sizes, strides);
@@ -26,7 +26,7 @@ TEST(InputTextsTest, SaysSizesStridesTypesAndValues) {
   EXPECT_TRUE(texts.values.starts_with(R"(["", "7", "", "[1, 2]", "True", )")) << texts.values;
 }
 
-TEST(InputTextsTest, AListOfTensorsIsOneInput) {
+TEST(InputTextsTest, ListOfTensorsIsOneInput) {
   Inputs inputs;
   const int64_t four[] = {4}, one[] = {1};
   inputs.tensor_list(2);
@@ -41,7 +41,7 @@ TEST(InputTextsTest, AListOfTensorsIsOneInput) {
   EXPECT_EQ(texts.values, R"(["", "", "0"])");
 }
 
-TEST(InputTextsTest, AListThatEndsTooEarlyIsClosed) {
+TEST(InputTextsTest, ListThatEndsTooEarlyIsClosed) {
   Inputs inputs;
   const int64_t four[] = {4};
   inputs.tensor_list(1000);
@@ -52,8 +52,8 @@ TEST(InputTextsTest, AListThatEndsTooEarlyIsClosed) {
   EXPECT_EQ(texts.types, R"(["TensorList"])");
 }
 
-TEST(InputTextsTest, TheCacheSaysTheSame) {
-  std::vector<Inputs> all(40'000);  // more than it keeps
+TEST(InputTextsTest, CacheReturnsTheSameTexts) {
+  std::vector<Inputs> all(40'000);  // more than the cache keeps
   for (size_t i = 0; i < all.size(); ++i) all[i].integer(static_cast<int64_t>(i));
   InputTextCache cache;
   for (int round = 0; round < 2; ++round)
@@ -62,7 +62,7 @@ TEST(InputTextsTest, TheCacheSaysTheSame) {
   EXPECT_EQ(cache.of({}).sizes, "[]");
 }
 
-TEST(InputTextsTest, HostileBytesDoNoHarm) {
+TEST(InputTextsTest, HostileBytesAreHarmless) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 20'000; ++round) {
     std::vector<std::byte> bytes(random() % 64);

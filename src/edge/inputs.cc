@@ -11,7 +11,7 @@ namespace {
 
 using Tag = Inputs::Tag;
 
-// A whole number is written with a point, which tells it from an integer.
+// A whole number is written with a decimal point, to distinguish it from an integer.
 void append_real(std::string& out, double value) {
   constexpr double kAsInteger = 1e10;
   if (std::fabs(value) < kAsInteger && value == std::trunc(value)) {
@@ -57,7 +57,7 @@ const std::byte* InputReader::take(size_t size) {
 
 bool InputReader::next(InputView& input) {
   input = {};
-  // The numbers of a list that claims more than there is are not touched.
+  // If a list claims more numbers than there are bytes, they are not read.
   const auto counted = [this](size_t size, const std::byte*& data, uint32_t& count) {
     const std::byte* const at = take(sizeof count);
     if (at == nullptr) return false;
@@ -132,7 +132,7 @@ std::vector<EdgeInput> decode_inputs(std::span<const std::byte> untrusted) {
   InputView view;
   while (reader.next(view)) {
     EdgeInput& input = inputs.emplace_back(decode_one(view));
-    // A list within a list has no form: its elements count among the outer one's.
+    // The format has no lists within lists: inner elements count as elements of the outer list.
     for (uint32_t left = view.tag == Tag::TensorList ? view.list_count : 0; left != 0 && reader.next(view); --left)
       input.tensors.push_back(decode_one(view));
   }

@@ -36,7 +36,7 @@ Inputs inputs_of_every_kind() {
   return inputs;
 }
 
-TEST(InputsTest, EveryKindComesBackAsItWasPut) {
+TEST(InputsTest, EveryKindIsDecodedUnchanged) {
   const std::vector<EdgeInput> decoded = decode_inputs(inputs_of_every_kind().bytes());
   ASSERT_THAT(decoded, SizeIs(12));
   EXPECT_EQ(decoded[0].type, "float");
@@ -65,7 +65,7 @@ TEST(InputsTest, EveryKindComesBackAsItWasPut) {
   expect(11, "", "");
 }
 
-TEST(InputsTest, TypesAreCalledAsKinetoCallsThem) {
+TEST(InputsTest, TypesHaveTheNamesOfKineto) {
   const std::vector<std::string_view> expected = {"",
                                                   "bool",
                                                   "unsigned char",
@@ -88,7 +88,7 @@ TEST(InputsTest, TypesAreCalledAsKinetoCallsThem) {
   EXPECT_EQ(type_text(static_cast<Element>(200)), "");
 }
 
-TEST(InputsTest, RealNumbersAreToldFromIntegers) {
+TEST(InputsTest, RealNumbersDifferFromIntegers) {
   const std::vector<std::pair<double, std::string>> expected = {
       {0, "0."},    {-0.0, "-0."},   {1, "1."},         {-3, "-3."},
       {0.1, "0.1"}, {1e-5, "1e-05"}, {1e300, "1e+300"}, {std::numeric_limits<double>::infinity(), "inf"}};
@@ -99,13 +99,13 @@ TEST(InputsTest, RealNumbersAreToldFromIntegers) {
   }
 }
 
-TEST(InputsTest, ShapesAreOneText) {
+TEST(InputsTest, ShapesAreWrittenAsOneText) {
   EXPECT_EQ(shapes_text(inputs_of_every_kind().bytes()),
             "[[2, 3], [2, 3], [], [], [], [], [], [], [], [[1, -1], []], [], []]");
   EXPECT_EQ(shapes_text({}), "[]");
 }
 
-TEST(InputsTest, ManyInputsOutgrowTheirPlaceOnTheStack) {
+TEST(InputsTest, InputsLargerThanTheStackBufferAreKept) {
   Inputs inputs;
   const std::vector<int64_t> sizes(200, 3);
   for (int i = 0; i < 10; ++i) inputs.tensor(Element::Float, sizes, sizes);
@@ -114,7 +114,7 @@ TEST(InputsTest, ManyInputsOutgrowTheirPlaceOnTheStack) {
   EXPECT_EQ(decoded[9].strides, sizes);
 }
 
-TEST(InputsTest, BytesThatEndEarlyGiveWhatCameBefore) {
+TEST(InputsTest, TruncatedBytesGiveTheInputsBeforeTheEnd) {
   const Inputs inputs = inputs_of_every_kind();
   size_t before = 0;
   for (size_t size = 0; size <= inputs.bytes().size(); ++size) {
@@ -126,7 +126,7 @@ TEST(InputsTest, BytesThatEndEarlyGiveWhatCameBefore) {
   EXPECT_EQ(before, 12u);
 }
 
-TEST(InputsTest, ListsThatClaimMoreThanThereIsAreNotBelieved) {
+TEST(InputsTest, ListsWithTooLargeCountsAreRejected) {
   for (const Inputs::Tag tag : {Inputs::Tag::Text, Inputs::Tag::Integers, Inputs::Tag::Reals, Inputs::Tag::Booleans}) {
     const std::vector<std::byte> bytes = {
         static_cast<std::byte>(tag), std::byte{255}, std::byte{255}, std::byte{255}, std::byte{255}, std::byte{0}};
@@ -136,7 +136,7 @@ TEST(InputsTest, ListsThatClaimMoreThanThereIsAreNotBelieved) {
   EXPECT_THAT(decode_inputs(list), SizeIs(1));
 }
 
-TEST(InputsTest, RandomBytesDoNoHarm) {
+TEST(InputsTest, RandomBytesAreHarmless) {
   std::mt19937 random(3);
   for (int round = 0; round < 20'000; ++round) {
     std::vector<std::byte> bytes(random() % 80);

@@ -23,7 +23,7 @@ namespace kymo::edge {
 namespace {
 
 constexpr uint32_t kClock = 1;
-constexpr uint32_t kLanesPerTrack = 4096;  // a lane's number has 16 bits; what needs more gets a track more
+constexpr uint32_t kLanesPerTrack = 4096;  // a lane's number has 16 bits; further lanes go to additional tracks
 
 trace::WriterId random_id() {
   trace::WriterId id;
@@ -119,7 +119,7 @@ class EdgeTraceWriter {
     return launches;
   }
 
-  // One more for every kLanesPerTrack lanes beyond the row.
+  // One track for the row, and another one for every kLanesPerTrack lanes.
   static uint32_t parts_of(const RowTrack& track) { return 1 + (track.lanes - 1) / kLanesPerTrack; }
 
   void write_tracks() {
@@ -231,7 +231,7 @@ class EdgeTraceWriter {
   const Rows rows_;
   TraceClasses classes_;
   TraceTarget target_;
-  std::vector<uint32_t> first_ids_;  // of tracks, by RowTrack
+  std::vector<uint32_t> first_ids_;  // the first track id of each RowTrack
   uint32_t next_id_ = 1;
 };
 

@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 using testing::kTestStart;
 using testing::TestResult;
 
-// Writes down what a trace holds, in times of the test.
+// Lists the contents of a trace as text, with times relative to the test's start.
 class EdgeTraceScript : public convert::EventVisitor {
  public:
   void range(const convert::Range& range) override {
@@ -78,7 +78,7 @@ class EdgeTraceTest : public ::testing::Test {
   const std::string path = folder / "run.kymo";
 };
 
-TEST_F(EdgeTraceTest, AnEmptyResultIsATrace) {
+TEST_F(EdgeTraceTest, EmptyResultGivesAValidTrace) {
   EXPECT_THAT(write(TestResult()).lines, IsEmpty());
   const trace::Reader reader(path);
   ASSERT_EQ(reader.writers().size(), 1u);
@@ -105,7 +105,7 @@ TEST_F(EdgeTraceTest, RangesNestAndKeepTheirTimes) {
   EXPECT_EQ(tracks.begin()->second.tid, 5u);
 }
 
-TEST_F(EdgeTraceTest, WhatIsKnownOfAnEventIsItsFields) {
+TEST_F(EdgeTraceTest, KnownValuesOfAnEventAreItsFields) {
   TestResult result;
   result.data.event_names = {"cycles"};
   result.data.counts = {{1200, 700, true, true}};
@@ -168,7 +168,7 @@ TEST_F(EdgeTraceTest, MemoryIsPointsAndACounter) {
                           "1 Record Window End id 0"));
 }
 
-TEST_F(EdgeTraceTest, WhatOverlapsHasLanes) {
+TEST_F(EdgeTraceTest, OverlappingEventsHaveLanes) {
   TestResult result;
   result.thread(5, "main");
   result.event("a", 0, 50);
@@ -180,7 +180,7 @@ TEST_F(EdgeTraceTest, WhatOverlapsHasLanes) {
               ElementsAre("a 0-50", "d 55-60", "b 20-80 lane 1", "in b 30-70 lane 1 depth 1", "c 40-90 lane 2"));
 }
 
-TEST_F(EdgeTraceTest, WhatNeverEndedIsOpenUntilTheRecordingEnds) {
+TEST_F(EdgeTraceTest, UnfinishedEventIsOpenUntilTheRecordingEnds) {
   TestResult result;
   result.thread(5, "main");
   const uint32_t forever = result.event("forever", 0, 1'000'000);
@@ -191,7 +191,7 @@ TEST_F(EdgeTraceTest, WhatNeverEndedIsOpenUntilTheRecordingEnds) {
               ElementsAre("inside 10-20 depth 1", "beside 15-30 lane 1", "forever 0-1000000 unfinished"));
 }
 
-TEST_F(EdgeTraceTest, DevicesHaveQueuesAndTheirLaunchesAreTiedToThem) {
+TEST_F(EdgeTraceTest, DevicesHaveQueuesThatAreLinkedToTheirLaunches) {
   TestResult result;
   result.thread(5, "main");
   const uint32_t launch = result.event("aten::mm", 0, 50);
@@ -239,7 +239,7 @@ TEST_F(EdgeTraceTest, LossesAreInTheTrace) {
   EXPECT_EQ(losses[0].detail, "2 backend events ended before they began");
 }
 
-TEST_F(EdgeTraceTest, AnUnwritablePathIsNamed) {
+TEST_F(EdgeTraceTest, ErrorNamesAnUnwritablePath) {
   try {
     write_kymo_trace(TestResult().data, "/no/such/folder/run.kymo");
     FAIL();
@@ -248,7 +248,7 @@ TEST_F(EdgeTraceTest, AnUnwritablePathIsNamed) {
   }
 }
 
-// ---- Large, and whatever the times ---------------------------------------------------------------------------------
+// ---- Large results and any times ------------------------------------------------------------------------------------
 
 TEST_F(EdgeTraceTest, ChunksFitTogether) {
   TestResult result;
@@ -270,7 +270,7 @@ TEST_F(EdgeTraceTest, ChunksFitTogether) {
     expected += base::format("(aten::add [memory]@{} memory in use, CPU 0@{} ) ", i * 10 + 5, i * 10 + 5);
   }
   expected += ") ) ";
-  // The window's end is before that of `whole`, which is a moment of its own.
+  // The end of the window comes before the end of `whole`, and is a separate event.
   std::string moments = script.moments;
   const size_t at = moments.find("Record Window End");
   ASSERT_NE(at, std::string::npos);
@@ -314,7 +314,7 @@ std::string command_output(const std::string& command) {
   return text;
 }
 
-TEST_F(EdgeTraceTest, TheCommandReadsIt) {
+TEST_F(EdgeTraceTest, CommandReadsTheTrace) {
   const std::string kymo = kymo::base::built("bin/kymo");
   if (!std::filesystem::exists(kymo)) GTEST_SKIP() << "the command is not built";
   TestResult result;

@@ -1,4 +1,4 @@
-// Operations are ranges for those who listen to annotations, too: a session that records, and sinks.
+// Operations are also ranges for listeners of annotations: a session that records, and sinks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ class EdgeListenersTest : public ::testing::Test {
   const TestModule module_{};
 };
 
-TEST_F(EdgeListenersTest, SinksHearOperationsInTheirOrder) {
+TEST_F(EdgeListenersTest, SinksReceiveOperationsInOrder) {
   const EdgeProfiler profiler(module_, {});
   {
     const Operation outer("outer");
@@ -61,12 +61,12 @@ TEST_F(EdgeListenersTest, SinksHearOperationsInTheirOrder) {
   EXPECT_THAT(heard_by_sink, ElementsAre("outer", "inner", "pop", "pop"));
 }
 
-TEST_F(EdgeListenersTest, NothingIsHeardWithoutAProfiler) {
+TEST_F(EdgeListenersTest, SinksReceiveNothingWithoutAProfiler) {
   { const Operation operation("operation"); }
   EXPECT_THAT(heard_by_sink, ElementsAre());
 }
 
-TEST_F(EdgeListenersTest, WhoDidNotHearTheBeginDoesNotHearTheEnd) {
+TEST_F(EdgeListenersTest, SinkThatMissedTheBeginDoesNotReceiveTheEnd) {
   const EdgeProfiler profiler(module_, {});
   kymo_remove_sink(&kEdgeTestSink);
   {
@@ -77,7 +77,7 @@ TEST_F(EdgeListenersTest, WhoDidNotHearTheBeginDoesNotHearTheEnd) {
   EXPECT_THAT(heard_by_sink, ElementsAre("inner", "pop"));
 }
 
-TEST_F(EdgeListenersTest, WhatEndsOutOfOrderEndsForThemWhenItsPlaceIsFree) {
+TEST_F(EdgeListenersTest, EndOutOfOrderIsReportedAfterTheInnerOperationsEnd) {
   EdgeProfiler profiler(module_, {});
   edge::Log& log = *edge::current_log();
   edge::OpenOperation* const first = edge::begin(log, {.name = "first"}, nullptr);
@@ -88,7 +88,7 @@ TEST_F(EdgeListenersTest, WhatEndsOutOfOrderEndsForThemWhenItsPlaceIsFree) {
   EXPECT_THAT(heard_by_sink, ElementsAre("first", "second", "pop", "pop"));
 }
 
-TEST_F(EdgeListenersTest, WhatEndsOnAnotherThreadEndsForThemOnItsOwn) {
+TEST_F(EdgeListenersTest, EndOnAnotherThreadIsReportedOnTheOriginalThread) {
   EdgeProfiler profiler(module_, {});
   edge::Log& log = *edge::current_log();
   edge::OpenOperation* const open = edge::begin(log, {.name = "asynchronous"}, nullptr);
@@ -100,7 +100,7 @@ TEST_F(EdgeListenersTest, WhatEndsOnAnotherThreadEndsForThemOnItsOwn) {
   EXPECT_THAT(heard_by_sink, ElementsAre("asynchronous", "pop", "next", "pop"));
 }
 
-TEST_F(EdgeListenersTest, WhatIsOpenAtTheProfilersEndStillEndsForThem) {
+TEST_F(EdgeListenersTest, OperationOpenAtTheEndOfTheProfilerStillEndsForSinks) {
   std::optional<Operation> outer, inner;
   {
     const EdgeProfiler profiler(module_, {});
@@ -113,7 +113,7 @@ TEST_F(EdgeListenersTest, WhatIsOpenAtTheProfilersEndStillEndsForThem) {
   EXPECT_THAT(heard_by_sink, ElementsAre("outer", "inner", "pop", "pop"));
 }
 
-TEST(EdgeSessionTest, ASessionRecordsOperationsAmongItsRanges) {
+TEST(EdgeSessionTest, SessionRecordsOperationsAmongItsRanges) {
   const edge::testing::TestFolder folder;
   const TestModule module;
   {

@@ -111,9 +111,9 @@ void Log::end_elsewhere(RawOperation& operation, uint64_t ticks) noexcept {
   bool last = false;
   {
     const std::lock_guard lock(mutex_);
-    if (operation.over.load(std::memory_order_relaxed)) return;  // twice
+    if (operation.over.load(std::memory_order_relaxed)) return;  // it was already ended
     if (on()) {
-      operation.counts = kNothing;  // those were of another thread
+      operation.counts = kNothing;  // the counts belong to another thread
       operation.end_ticks.store(ticks, std::memory_order_relaxed);
       ++ended_elsewhere_;
     } else {

@@ -8,7 +8,7 @@
 namespace kymo::edge {
 namespace {
 
-TEST(NamesTest, OneTextHasOneNumberWhereverItLies) {
+TEST(NamesTest, EqualTextsHaveOneNumberAtAnyAddress) {
   Names names;
   const std::string one = "aten::add", other = "aten::add", third = "aten::mul";
   const uint32_t number = names.number_of(one);
@@ -19,7 +19,7 @@ TEST(NamesTest, OneTextHasOneNumberWhereverItLies) {
   EXPECT_EQ(names.size(), 2u);
 }
 
-TEST(NamesTest, AnotherTextAtTheSamePlaceIsAnotherName) {
+TEST(NamesTest, DifferentTextAtTheSameAddressIsAnotherName) {
   Names names;
   char buffer[] = "step 1";
   const uint32_t first = names.number_of(buffer);
@@ -31,7 +31,7 @@ TEST(NamesTest, AnotherTextAtTheSamePlaceIsAnotherName) {
   EXPECT_EQ(names.number_of(std::string_view(buffer, 4)), names.number_of("step"));
 }
 
-TEST(NamesTest, EmptyTextsAndZerosAreNamesToo) {
+TEST(NamesTest, EmptyTextsAndTextsWithZerosAreNames) {
   Names names;
   const uint32_t empty = names.number_of({});
   EXPECT_EQ(names.number_of(""), empty);
@@ -41,7 +41,7 @@ TEST(NamesTest, EmptyTextsAndZerosAreNamesToo) {
   EXPECT_NE(names.number_of("a"), names.number_of(with_zero));
 }
 
-TEST(NamesTest, ManyNamesStayApart) {
+TEST(NamesTest, ManyNamesHaveDifferentNumbers) {
   Names names;
   for (int round = 0; round < 2; ++round)
     for (uint32_t i = 0; i < 20'000; ++i) ASSERT_EQ(names.number_of("operation " + std::to_string(i)), i);

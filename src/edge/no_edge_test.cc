@@ -1,4 +1,5 @@
-// Backends that are compiled without the edge profiler. On its own, not together with other files: see CMakeLists.txt.
+// Backends that are compiled without the edge profiler. This file is compiled separately from other files: see
+// CMakeLists.txt.
 #define KYMO_NO_EDGE
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 namespace kymo {
 namespace {
 
-TEST(NoEdgeTest, TheMacrosDoNotEvaluateTheirArguments) {
+TEST(NoEdgeTest, MacrosDoNotEvaluateTheirArguments) {
   const edge::testing::TestModule module;
   EdgeProfiler profiler(module, {.profile_memory = true});
   int evaluated = 0;

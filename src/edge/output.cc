@@ -30,7 +30,8 @@ bool check_file(const std::string& path) {
   return static_cast<bool>(file);
 }
 
-// May a file be made beside `path`? Tried under a name of its own: another profiler may be writing this very file.
+// Checks that a file can be created in the folder of `path`. It tries a temporary name, because another profiler may be
+// writing the file itself.
 void check_folder(const std::string& path) {
   std::string attempt = (std::filesystem::path(path).parent_path() / ".kymo-XXXXXX").string();
   if (!base::FileDescriptor(mkostemp(attempt.data(), O_CLOEXEC))) throw base::file_error("write", path, errno);
@@ -38,7 +39,7 @@ void check_folder(const std::string& path) {
 }
 
 std::string absolute(const std::string& path) {
-  std::error_code unknown;  // where the working folder is gone: opening the file says so
+  std::error_code unknown;  // if the working folder no longer exists, opening the file reports it
   const std::filesystem::path whole = std::filesystem::absolute(path, unknown);
   return path.empty() || unknown ? path : whole.string();
 }

@@ -1,4 +1,4 @@
-// What a profiler leaves behind: its files, and what is wrong with them.
+// The files that a profiler writes, and errors while writing them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -43,7 +43,7 @@ TEST(EdgeFilesTest, WritesItsFileAtTheEndOfTheScope) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(EdgeFilesTest, CompressesWhereTheNameSaysSo) {
+TEST(EdgeFilesTest, CompressesIfTheFileNameEndsInGz) {
   const TestFolder folder;
   const TestModule module;
   {
@@ -55,7 +55,7 @@ TEST(EdgeFilesTest, CompressesWhereTheNameSaysSo) {
   EXPECT_EQ(bytes.substr(0, 2), "\x1f\x8b");
 }
 
-TEST(EdgeFilesTest, WritesAKymoTraceBesideIt) {
+TEST(EdgeFilesTest, AlsoWritesAKymoTrace) {
   const TestFolder folder;
   const TestModule module;
   {
@@ -66,7 +66,7 @@ TEST(EdgeFilesTest, WritesAKymoTraceBesideIt) {
   EXPECT_GT(std::filesystem::file_size(folder.path("run.json")), 0u);
 }
 
-TEST(EdgeFilesTest, AFileThatCannotBeWrittenIsRefusedWithNothingChanged) {
+TEST(EdgeFilesTest, UnwritableFileIsRefusedAndNothingChanges) {
   const TestFolder folder;
   TestModule module;
   const auto start = [&](const std::string& path) {
@@ -88,7 +88,7 @@ TEST(EdgeFilesTest, AFileThatCannotBeWrittenIsRefusedWithNothingChanged) {
   EXPECT_TRUE(folder.empty());
 }
 
-TEST(EdgeFilesTest, WhatIsThereStaysUntilTheNewFileIsWhole) {
+TEST(EdgeFilesTest, ExistingFileStaysUntilTheNewFileIsComplete) {
   const TestFolder folder;
   const TestModule module;
   const std::string path = folder.path("run.json");
@@ -102,7 +102,7 @@ TEST(EdgeFilesTest, WhatIsThereStaysUntilTheNewFileIsWhole) {
   EXPECT_NE(file_text(path), "old");
 }
 
-TEST(EdgeFilesTest, AFolderThatTakesNoFilesIsRefused) {
+TEST(EdgeFilesTest, UnwritableFolderIsRefused) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
   const TestFolder folder;
   const TestModule module;
@@ -113,7 +113,7 @@ TEST(EdgeFilesTest, AFolderThatTakesNoFilesIsRefused) {
                 HasSubstr("Permission denied"));
 }
 
-TEST(EdgeFilesTest, AFileThatAnotherOneWillWriteIsRefused) {
+TEST(EdgeFilesTest, FileOfAnotherProfilerIsRefused) {
   const TestFolder folder;
   const TestModule module;
   const std::string path = folder.path("run.json");
@@ -129,7 +129,7 @@ TEST(EdgeFilesTest, AFileThatAnotherOneWillWriteIsRefused) {
   const EdgeProfiler next(module, {.trace_file = path});
 }
 
-TEST(EdgeFilesTest, CloseThrowsWhatADestructorCannot) {
+TEST(EdgeFilesTest, CloseThrowsErrorsThatTheDestructorHides) {
   const TestFolder folder;
   TestModule module;
   const std::string inside = folder.path("inside");
@@ -139,7 +139,7 @@ TEST(EdgeFilesTest, CloseThrowsWhatADestructorCannot) {
     std::filesystem::remove_all(inside);
     EXPECT_THAT(refusal([&] { profiler.close(); }), HasSubstr("inside/run.json"));
     EXPECT_EQ(module.ended, 1);
-    EXPECT_TRUE(std::filesystem::exists(folder.path("run.kymo")));  // what could be written is there
+    EXPECT_TRUE(std::filesystem::exists(folder.path("run.kymo")));  // the file that could be written exists
     EXPECT_NO_THROW(profiler.close());
     EXPECT_NO_THROW(profiler.get_profiler_result());
   }
@@ -165,7 +165,7 @@ TEST(EdgeFilesTest, CloseStopsAndWritesOnce) {
   EXPECT_THAT(refusal([&] { profiler.disable_profiler(); }), HasSubstr("was stopped before"));
 }
 
-TEST(EdgeFilesTest, ARelativePathIsTakenFromWhereTheProfilerBegan) {
+TEST(EdgeFilesTest, RelativePathIsResolvedWhenTheProfilerBegins) {
   const TestFolder folder;
   const TestModule module;
   const std::filesystem::path before = std::filesystem::current_path();
@@ -177,7 +177,7 @@ TEST(EdgeFilesTest, ARelativePathIsTakenFromWhereTheProfilerBegan) {
   EXPECT_TRUE(std::filesystem::exists(folder.path("run.json")));
 }
 
-TEST(EdgeFilesTest, AForkedChildWritesNothing) {
+TEST(EdgeFilesTest, ForkedChildWritesNothing) {
   const TestFolder folder;
   const TestModule module;
   EdgeProfiler profiler(module, {.trace_file = folder.path("run.json")});

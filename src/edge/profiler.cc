@@ -68,7 +68,7 @@ struct EdgeProfiler::Impl {
       log->stop();
       throw;
     }
-    if (this_thread.own != nullptr) this_thread.own->release();  // left behind: see the destructor
+    if (this_thread.own != nullptr) this_thread.own->release();  // kept by a destructor on another thread (see there)
     this_thread.own = this_thread.current = log;
   }
 

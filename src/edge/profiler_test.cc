@@ -1,4 +1,4 @@
-// What kymo/edge.h promises of a profiler's life: who may make one, what it hears, when it stops.
+// The lifetime of a profiler as kymo/edge.h specifies it: who may create one, what it records, when it stops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ std::vector<std::string> event_names_in(const EdgeResult& result) {
   return names;
 }
 
-TEST(EdgeProfilerTest, HearsThisThreadsOperationsUntilItStops) {
+TEST(EdgeProfilerTest, RecordsOperationsOfThisThreadUntilItStops) {
   const TestModule module;
   EdgeProfiler profiler(module, {});
   { const Operation operation("first"); }
@@ -43,7 +43,7 @@ TEST(EdgeProfilerTest, HearsThisThreadsOperationsUntilItStops) {
   EXPECT_TRUE(result.losses().empty());
 }
 
-TEST(EdgeProfilerTest, OptionsInTheOrderOfTheOriginalMeanTheSame) {
+TEST(EdgeProfilerTest, PositionalOptionsHaveTheOriginalOrder) {
   TestModule module;
   {
     EdgeProfiler profiler(module, {"", true, true});
@@ -57,7 +57,7 @@ TEST(EdgeProfilerTest, OptionsInTheOrderOfTheOriginalMeanTheSame) {
   }
 }
 
-TEST(EdgeProfilerTest, ASecondOneOnAThreadIsRefusedAndTheFirstGoesOn) {
+TEST(EdgeProfilerTest, SecondProfilerOnAThreadIsRefusedAndTheFirstContinues) {
   TestModule module, second_module;
   EdgeProfiler first(module, {});
   { const Operation operation("before"); }
@@ -68,7 +68,7 @@ TEST(EdgeProfilerTest, ASecondOneOnAThreadIsRefusedAndTheFirstGoesOn) {
   EXPECT_THAT(event_names_in(first.disable_profiler()), ::testing::ElementsAre("before", "after"));
 }
 
-TEST(EdgeProfilerTest, ASecondOneMayBeginOnceTheFirstIsDisabled) {
+TEST(EdgeProfilerTest, SecondProfilerMayBeginAfterTheFirstIsDisabled) {
   const TestModule module;
   EdgeProfiler first(module, {});
   first.disable_profiler();
@@ -84,7 +84,7 @@ TEST(EdgeProfilerTest, ASecondOneMayBeginOnceTheFirstIsDisabled) {
   EXPECT_EQ(first.get_profiler_result().events().size(), 0u);
 }
 
-TEST(EdgeProfilerTest, IsDisabledOnceAndHasAResultOnlyThen) {
+TEST(EdgeProfilerTest, CanBeDisabledOnceAndHasNoResultBefore) {
   const TestModule module;
   EdgeProfiler profiler(module, {});
   EXPECT_THAT(refusal([&] { profiler.get_profiler_result(); }), HasSubstr("disable_profiler() first"));
@@ -93,7 +93,7 @@ TEST(EdgeProfilerTest, IsDisabledOnceAndHasAResultOnlyThen) {
   EXPECT_NO_THROW(profiler.get_profiler_result());
 }
 
-TEST(EdgeProfilerTest, StopsAtTheEndOfTheScopeAlsoWithoutAFile) {
+TEST(EdgeProfilerTest, StopsAtTheEndOfTheScopeWithoutAFile) {
   TestModule module;
   { const EdgeProfiler profiler(module, {}); }
   EXPECT_EQ(module.begun, 1);
@@ -103,7 +103,7 @@ TEST(EdgeProfilerTest, StopsAtTheEndOfTheScopeAlsoWithoutAFile) {
   const EdgeProfiler again(module, {});
 }
 
-TEST(EdgeProfilerTest, AModuleThatRefusesLeavesNothingBehind) {
+TEST(EdgeProfilerTest, NoStateRemainsIfTheModuleRefuses) {
   const TestFolder folder;
   TestModule module;
   module.refuses = true;
@@ -136,7 +136,7 @@ TEST(EdgeProfilerTest, EventsAreCountedForEachOperation) {
   EXPECT_EQ(result.counts(result.events()[0]).size(), 1u);
 }
 
-TEST(EdgeProfilerTest, StackAndModuleAreBothThereWhereBothAreAskedFor) {
+TEST(EdgeProfilerTest, StackAndModuleCanBothBeRecorded) {
   const TestModule module;
   EdgeProfiler profiler(module, {.with_stack = true, .with_modules = true});
   { const Operation operation("aten::add", 3); }
@@ -147,7 +147,7 @@ TEST(EdgeProfilerTest, StackAndModuleAreBothThereWhereBothAreAskedFor) {
   EXPECT_FALSE(result.stack(event).empty());
 }
 
-TEST(EdgeProfilerTest, InputsForFlopsAloneAreNotReported) {
+TEST(EdgeProfilerTest, InputsRecordedOnlyForFlopsAreNotReported) {
   const TestModule module;
   const auto put = [](edge::Inputs& inputs) {
     const std::array<int64_t, 2> shape{4, 4}, strides{4, 1};
@@ -168,7 +168,7 @@ TEST(EdgeProfilerTest, InputsForFlopsAloneAreNotReported) {
   EXPECT_EQ(result.inputs(result.events()[0]).size(), 2u);
 }
 
-TEST(EdgeProfilerTest, ClosedInsideAnOperationItIsUnfinished) {
+TEST(EdgeProfilerTest, OperationAroundCloseIsUnfinished) {
   const TestModule module;
   std::optional<Operation> open;
   EdgeResult result;
@@ -178,14 +178,14 @@ TEST(EdgeProfilerTest, ClosedInsideAnOperationItIsUnfinished) {
     { const Operation inner("inner"); }
     result = profiler.disable_profiler();
   }
-  open.reset();  // its log is still there: AddressSanitizer sees whether that is so
+  open.reset();  // its log still exists: AddressSanitizer checks this
   ASSERT_EQ(result.events().size(), 2u);
   EXPECT_FALSE(result.events()[0].finished);
   EXPECT_EQ(result.events()[0].end_ns, result.end_ns());
   EXPECT_TRUE(result.events()[1].finished);
 }
 
-TEST(EdgeProfilerTest, BackendsReportThroughTheCurrentOne) {
+TEST(EdgeProfilerTest, BackendsReportToTheCurrentProfiler) {
   const TestModule module;
   int memory = 0;
   KYMO_RECORD_BACKEND_EVENT(1, 2, 3, "nobody hears", "backend");
@@ -209,7 +209,7 @@ TEST(EdgeProfilerTest, BackendsReportThroughTheCurrentOne) {
   EXPECT_EQ(result.allocations()[1].device.type, 1);
 }
 
-TEST(EdgeProfilerTest, IsItsThreadsAlone) {
+TEST(EdgeProfilerTest, BelongsOnlyToItsThread) {
   const TestModule module;
   EdgeProfiler profiler(module, {});
   std::thread([&] {
@@ -222,7 +222,7 @@ TEST(EdgeProfilerTest, IsItsThreadsAlone) {
   EXPECT_EQ(get_current_edge_profiler(), &profiler);
 }
 
-TEST(EdgeProfilerTest, AThreadThatWorksForItKnowsItAndCannotMakeItsOwn) {
+TEST(EdgeProfilerTest, ThreadWithAnAdoptedLogSeesTheProfilerAndCannotCreateAnother) {
   const TestModule module;
   EdgeProfiler profiler(module, {});
   edge::Log* const log = edge::current_log();
@@ -237,7 +237,7 @@ TEST(EdgeProfilerTest, AThreadThatWorksForItKnowsItAndCannotMakeItsOwn) {
   EXPECT_THAT(event_names_in(result), ::testing::UnorderedElementsAre("there", "backend op"));
 }
 
-TEST(EdgeProfilerTest, StoppedWhileItsLogIsAdoptedTheThreadIsFree) {
+TEST(EdgeProfilerTest, ThreadIsFreeAfterStopInsideAnAdoptedScope) {
   const TestModule module;
   EdgeProfiler profiler(module, {});
   {

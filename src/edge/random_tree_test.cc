@@ -1,4 +1,4 @@
-// 200,000 random (fewer under a sanitizer) events, against a reference that is too simple to be wrong.
+// 200,000 random events (fewer with a sanitizer), compared with a simple reference implementation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class RandomTreeTest : public ::testing::Test {
   static constexpr uint32_t kThreads = 3, kOperations = base::test_size(60'000),
                             kBackendEvents = base::test_size(6'000);
 
-  // A walk that opens and closes operations as it goes; some take memory, some have inputs.
+  // A random walk that opens and closes operations. Some allocate memory, some have inputs.
   void SetUp() override {
     std::vector<Inputs> inputs(5);
     for (int64_t size = 0; size < 5; ++size) {
@@ -67,7 +67,7 @@ TEST_F(RandomTreeTest, AgreesWithTheReference) {
   ASSERT_EQ(result_->events.size(), kThreads * (kOperations + kBackendEvents));
   const auto count = static_cast<uint32_t>(result_->events.size());
 
-  // Order: by begin, but no event before what it is in.
+  // Order: by begin, but no event comes before its parent.
   std::vector<uint64_t> places(count);
   for (const ThreadInfo& thread : result_->threads) {
     uint64_t latest = 0;
@@ -84,7 +84,7 @@ TEST_F(RandomTreeTest, AgreesWithTheReference) {
     }
   }
 
-  // Self times: what no child covers, found by marking the ends.
+  // Self times: the time that no child covers, found by marking the ends.
   std::vector<std::vector<uint32_t>> children(count);
   for (uint32_t at = 0; at < count; ++at)
     if (!is_root(at)) children[event(at).parent].push_back(at);
@@ -130,7 +130,7 @@ TEST_F(RandomTreeTest, AgreesWithTheReference) {
   }
 }
 
-TEST_F(RandomTreeTest, BackendEventsAreWhereTheRuleSays) {
+TEST_F(RandomTreeTest, BackendEventsFollowThePlacementRule) {
   constexpr uint64_t kUs = 1000;
   for (const ThreadInfo& thread : result_->threads) {
     std::vector<uint32_t> operations;
@@ -138,7 +138,7 @@ TEST_F(RandomTreeTest, BackendEventsAreWhereTheRuleSays) {
       if (event(at).kind != EdgeKind::Backend) operations.push_back(at);
     for (uint32_t at = thread.first_event; at < thread.first_event + thread.event_count; at += 1 + random_() % 199) {
       if (event(at).kind != EdgeKind::Backend) continue;
-      uint32_t innermost = EdgeEvent::kNone;  // the last to begin of those that contain it
+      uint32_t innermost = EdgeEvent::kNone;  // of the operations that contain it, the last one that began
       for (const uint32_t operation : operations)
         if (event(operation).start_ns <= event(at).start_ns + kUs && event(at).end_ns <= event(operation).end_ns + kUs)
           innermost = operation;

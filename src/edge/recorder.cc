@@ -16,7 +16,7 @@ ThreadRecorder::ThreadRecorder(const LogOptions& options, uint64_t number, bool 
       owner_(owner),
       method_(options.stacks ? symbols::chosen_method() : symbols::Method::UnwindTables) {
   thread = static_cast<uint64_t>(syscall(SYS_gettid));
-  char name[16] = {};  // what the kernel keeps of one
+  char name[16] = {};  // max size of a thread name in the kernel
   if (prctl(PR_GET_NAME, name) == 0) thread_name.assign(name, strnlen(name, sizeof name));
   recent_stacks_.fill(kNothing);
   if (options.events.empty()) return;
@@ -45,7 +45,7 @@ uint32_t ThreadRecorder::begin_counts() noexcept {
   return counts.size() - 1;
 }
 
-// Not inlined: its own frame is the one that is left out.
+// Not inlined, because its own frame is the one that is skipped.
 [[gnu::noinline]] uint32_t ThreadRecorder::add_stack() noexcept {
   std::array<uintptr_t, kDeepest> found;
   const std::span<const uintptr_t> frames(found.data(), symbols::capture(found, 1, method_));

@@ -1,4 +1,4 @@
-// A profiler lives on the stack: what does not compile, and what is refused when it is made.
+// A profiler must be on the stack: uses that do not compile, and uses that are refused at run time.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -37,12 +37,12 @@ concept MadeInPlace = requires(const TestModule& module, void* memory) {
   ::new (memory) T(module, {});
 };
 
-TEST(EdgeRefusedTest, ItDoesNotCompileOutsideTheStack) {
+TEST(EdgeRefusedTest, ProfilerOutsideTheStackDoesNotCompile) {
   static_assert(MadeOnTheStack<EdgeProfiler>);
   static_assert(!MadeByNew<EdgeProfiler>);
   static_assert(!MadeByPlacementNew<EdgeProfiler>);
   static_assert(!MadeByNothrowNew<EdgeProfiler>);
-  // What std::make_unique, std::make_shared, std::optional and containers would have to hand on.
+  // The arguments that std::make_unique, std::make_shared, std::optional and containers would have to forward.
   static_assert(!std::is_constructible_v<EdgeProfiler, TestModule&, EdgeOptions>);
   static_assert(!std::is_constructible_v<EdgeProfiler, TestModule&, EdgeOptions&>);
   static_assert(!std::is_constructible_v<EdgeProfiler, const TestModule&, const EdgeOptions&>);
@@ -50,14 +50,14 @@ TEST(EdgeRefusedTest, ItDoesNotCompileOutsideTheStack) {
   static_assert(!std::is_constructible_v<EdgeProfiler, TestModule&>);
 }
 
-TEST(EdgeRefusedTest, NeitherItNorItsOptionsCanBeCopiedOrMoved) {
+TEST(EdgeRefusedTest, ProfilerAndOptionsCannotBeCopiedOrMoved) {
   static_assert(!std::is_copy_constructible_v<EdgeProfiler> && !std::is_move_constructible_v<EdgeProfiler>);
   static_assert(!std::is_copy_assignable_v<EdgeProfiler> && !std::is_move_assignable_v<EdgeProfiler>);
   static_assert(!std::is_copy_constructible_v<EdgeOptions> && !std::is_move_constructible_v<EdgeOptions>);
   static_assert(std::is_aggregate_v<EdgeOptions>);
 }
 
-TEST(EdgeRefusedTest, WhatIsNoModuleDoesNotCompile) {
+TEST(EdgeRefusedTest, ArgumentThatIsNotAModuleDoesNotCompile) {
   static_assert(!std::is_constructible_v<EdgeProfiler, int, EdgeOptions>);
   static_assert(edge::Profilable<TestModule>);
   static_assert(edge::Profilable<edge::Module>);
@@ -80,20 +80,20 @@ struct Holder {
   EdgeProfiler profiler;
 };
 
-TEST(EdgeRefusedTest, StaticObjectsAreRefusedWhenMade) {
+TEST(EdgeRefusedTest, StaticObjectsAreRefused) {
   static const TestModule module;
   expect_refused([] { static const EdgeProfiler profiler(module, {}); });
   expect_refused([] { static thread_local const EdgeProfiler profiler(module, {}); });
 }
 
-TEST(EdgeRefusedTest, MembersOfObjectsOnTheHeapAreRefusedWhenMade) {
+TEST(EdgeRefusedTest, MembersOfObjectsOnTheHeapAreRefused) {
   const TestModule module;
   expect_refused([&] { const auto holder = std::make_unique<Holder>(module); });
   const Holder on_the_stack(module);
   EXPECT_EQ(get_current_edge_profiler(), &on_the_stack.profiler);
 }
 
-TEST(EdgeRefusedTest, PlacesInTheHeapAreRefusedWhenMade) {
+TEST(EdgeRefusedTest, PlacementNewOnTheHeapIsRefused) {
   const TestModule module;
   static_assert(MadeInPlace<EdgeProfiler>);
   expect_refused([&] {
@@ -102,7 +102,7 @@ TEST(EdgeRefusedTest, PlacesInTheHeapAreRefusedWhenMade) {
   });
 }
 
-TEST(EdgeRefusedTest, AnotherThreadsStackIsRefusedWhenMade) {
+TEST(EdgeRefusedTest, StackOfAnotherThreadIsRefused) {
   const TestModule module;
   alignas(EdgeProfiler) std::byte memory[sizeof(EdgeProfiler)];
   std::thread([&] { expect_refused([&] { ::new (static_cast<void*>(memory)) EdgeProfiler(module, {}); }); }).join();

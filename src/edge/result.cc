@@ -35,7 +35,7 @@ std::span<const EdgeAllocation> EdgeResult::allocations() const {
 std::vector<EdgeMemory> EdgeResult::memory() const {
   struct OfDevice {
     std::vector<memory::Change> changes;
-    std::vector<uint32_t> of;  // the allocations that they are
+    std::vector<uint32_t> of;  // the allocation of each change
   };
   std::map<edge::DeviceId, OfDevice, edge::DeviceOrder> devices;
   const std::span<const EdgeAllocation> all = allocations();

@@ -12,12 +12,12 @@ namespace kymo::edge {
 
 namespace {
 
-// Sizes are anybody's word: a sum that does not fit wraps around, which is at least defined.
+// Sizes are untrusted: a sum that does not fit wraps around, which is defined for unsigned numbers.
 int64_t wrapping_sum(int64_t one, int64_t other) {
   return static_cast<int64_t>(static_cast<uint64_t>(one) + static_cast<uint64_t>(other));
 }
 
-// Whose FLOPs were counted: an event of a name with certain inputs.
+// The key of counted FLOPs: the name and the inputs of an event.
 struct FlopKey {
   const char* name;
   uint32_t inputs;
@@ -52,7 +52,7 @@ void ResultBuilder::add_memory() {
   count_totals();
 }
 
-// An allocator that says nothing of its totals is counted from the profiler's begin.
+// If an allocator does not report its totals, they are counted from the begin of the profiler.
 void ResultBuilder::count_totals() {
   struct Uncounted {
     std::vector<memory::Change> changes;
@@ -75,7 +75,7 @@ void ResultBuilder::count_totals() {
 
 void ResultBuilder::share_with_parents() {
   std::vector<EdgeEvent>& events = data_->events;
-  for (size_t at = events.size(); at-- > 0;) {  // children stand behind their parents
+  for (size_t at = events.size(); at-- > 0;) {  // children come after their parents
     EdgeEvent& event = events[at];
     event.memory_bytes = wrapping_sum(event.memory_bytes, event.self_memory_bytes);
     if (event.parent == EdgeEvent::kNone) continue;
@@ -86,14 +86,14 @@ void ResultBuilder::share_with_parents() {
       const EdgeCount& inside = data_->counts[event.counts + which];
       EdgeCount& around = data_->counts[parent.counts + which];
       around.exclusive = std::max(0.0, around.exclusive - inside.inclusive);
-      around.scaled = around.scaled || inside.scaled || !inside.known;  // what is left over is an estimate, then
+      around.scaled = around.scaled || inside.scaled || !inside.known;  // then the remainder is an estimate
     }
   }
 }
 
 void ResultBuilder::add_flops() {
   std::unordered_map<FlopKey, std::pair<uint64_t, bool>, FlopKeyHash> known;
-  std::vector<bool> counted(data_->first_device_event);  // this one, or one that it is in
+  std::vector<bool> counted(data_->first_device_event);  // this event or one of its ancestors
   for (uint32_t at = 0; at < data_->first_device_event; ++at) {
     EdgeEvent& event = data_->events[at];
     if (event.parent != EdgeEvent::kNone && counted[event.parent]) {

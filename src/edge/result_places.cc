@@ -17,7 +17,7 @@ namespace {
 
 struct HandleAndName {
   int64_t handle;
-  const char* name;  // kept texts are the same where they are at the same place
+  const char* name;  // equal texts are stored once, so addresses are compared
   bool operator==(const HandleAndName&) const = default;
 };
 struct HandleAndNameHash {
@@ -26,7 +26,7 @@ struct HandleAndNameHash {
   }
 };
 
-// Questions that the module did not answer but threw.
+// Calls of the module that threw an exception.
 struct Unanswered {
   uint64_t count = 0;
   std::string first;
@@ -116,7 +116,7 @@ void ResultBuilder::name_stacks() {
   std::unique_ptr<symbols::Symbols> symbols;
   for (size_t which = 0; which < log_.threads.size(); ++which) {
     const ThreadLog& log = *log_.threads[which];
-    std::vector<uint32_t> now(log.stacks.size(), EdgeEvent::kNone);  // of each of the thread's stacks
+    std::vector<uint32_t> now(log.stacks.size(), EdgeEvent::kNone);  // the index of each stack in the result
     for (uint32_t at = 0; at < log.operations.size(); ++at) {
       const uint32_t stack = log.operations[at].stack;
       if (stack >= now.size()) continue;

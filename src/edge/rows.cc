@@ -7,14 +7,14 @@
 namespace kymo::edge {
 namespace {
 
-// Lanes that are looked at for room. What overlaps that many others is given a lane of its own, so that even hostile
-// times cost no more than this for an event.
+// The max number of lanes that are searched for space. An event that overlaps events in all of them gets a new lane.
+// This limits the cost per event, even for hostile times.
 constexpr uint32_t kLanesTried = 64;
 
 // The open events of one lane, while events come in the order of their begin.
 class RowLane {
  public:
-  // False: it would not nest.
+  // False: the event would not nest in this lane.
   bool take(uint64_t start, uint64_t end, uint32_t& depth) {
     if (start < reached_) return false;
     reached_ = start;
@@ -27,7 +27,7 @@ class RowLane {
 
  private:
   std::vector<uint64_t> ends_;  // outermost first
-  uint64_t reached_ = 0;        // nothing may begin before this any more
+  uint64_t reached_ = 0;        // later events must not begin before this
 };
 
 class RowArranger {
@@ -88,7 +88,7 @@ class RowArranger {
     const EdgeEvent& event = result_.events[index];
     RowPlace& place = rows_.places[index];
     place.track = track;
-    // Inside its parent, wherever that is.
+    // The search starts at the lane of its parent.
     uint32_t first = 0;
     if (event.parent < index && rows_.places[event.parent].track == track) first = rows_.places[event.parent].lane;
     if (try_lane(first, event, place)) return;
@@ -112,7 +112,7 @@ class RowArranger {
   Rows rows_;
   std::map<Queue, uint32_t> queues_;
   std::vector<std::vector<RowLane>> lanes_;  // by track
-  std::vector<uint32_t> used_;               // by track: lanes
+  std::vector<uint32_t> used_;               // number of lanes of each track
 };
 
 }  // namespace

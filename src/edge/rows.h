@@ -41,7 +41,7 @@ struct Rows {
 // Linear; allocates 12 bytes per event.
 Rows arrange_rows(const ResultData& result);
 
-// An event's length, of whatever times.
+// The length of an event; its times may be invalid.
 inline uint64_t length_ns(const EdgeEvent& event) {
   return event.end_ns > event.start_ns ? event.end_ns - event.start_ns : 0;
 }

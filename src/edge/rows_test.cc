@@ -19,7 +19,7 @@ std::string row_lanes(const Rows& rows) {
   return text;
 }
 
-// Each lane by itself, as a viewer would build it.
+// Checks each lane separately, as a viewer would build it.
 bool rows_nest(const ResultData& result, const Rows& rows) {
   std::map<std::pair<uint32_t, uint32_t>, std::vector<uint64_t>> open;
   for (size_t i = 0; i < result.events.size(); ++i) {
@@ -33,7 +33,7 @@ bool rows_nest(const ResultData& result, const Rows& rows) {
   return true;
 }
 
-TEST(RowsTest, ANestStaysOnItsRow) {
+TEST(RowsTest, NestedEventsStayOnTheirRow) {
   TestResult result;
   result.thread(5, "main");
   const uint32_t outer = result.event("outer", 0, 100);
@@ -48,7 +48,7 @@ TEST(RowsTest, ANestStaysOnItsRow) {
   EXPECT_EQ(rows.of_threads.at(5), 0u);
 }
 
-TEST(RowsTest, WhatOverlapsIsMovedBesideAndItsChildrenWithIt) {
+TEST(RowsTest, OverlappingEventMovesToALaneWithItsChildren) {
   TestResult result;
   result.thread(5, "main");
   const uint32_t ends_elsewhere = result.event("ends elsewhere", 0, 50);
@@ -62,14 +62,14 @@ TEST(RowsTest, WhatOverlapsIsMovedBesideAndItsChildrenWithIt) {
   EXPECT_TRUE(rows_nest(result.data, rows));
 }
 
-TEST(RowsTest, ThreadsAndQueuesHaveRowsOfTheirOwn) {
+TEST(RowsTest, ThreadsAndQueuesHaveTheirOwnRows) {
   TestResult result;
   result.thread(5, "main");
   result.event("a", 0, 50);
   result.thread(6, "worker");
   result.event("b", 10, 90);
   result.allocation(20, 0x10, 8, 8);
-  result.data.allocations.back().thread = 9;  // one that ran nothing
+  result.data.allocations.back().thread = 9;  // a thread without events
   result.device_event("k", 0, 60, {10, 0}, 3);
   result.device_event("l", 10, 20, {10, 1}, 3);
   result.device_event("m", 20, 70, {10, 0}, 3);
@@ -83,7 +83,7 @@ TEST(RowsTest, ThreadsAndQueuesHaveRowsOfTheirOwn) {
   EXPECT_EQ(rows.tracks[4].device.index, 1);
 }
 
-TEST(RowsTest, TimesThatGoBackwardsNestAllTheSame) {
+TEST(RowsTest, DecreasingTimesStillNest) {
   TestResult result;
   result.thread(5, "main");
   result.event("later", 100, 200);
@@ -93,7 +93,7 @@ TEST(RowsTest, TimesThatGoBackwardsNestAllTheSame) {
   EXPECT_EQ(row_lanes(rows), "0 1 0 ");
 }
 
-TEST(RowsTest, AnyTimesAtAllNestInTheEnd) {
+TEST(RowsTest, AnyTimesNestInTheirLanes) {
   std::mt19937_64 random(11);
   for (const uint64_t longest : {20u, 500u, 50'000u}) {
     TestResult result;

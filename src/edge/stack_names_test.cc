@@ -7,7 +7,7 @@
 
 namespace stack_names_test {
 
-// Where operations begin. Not inlined, so that their names are on the stack.
+// The functions that begin operations. Not inlined, so that their names are on the stack.
 [[gnu::noinline]] void run_layer() {
   kymo::edge::Operation operation("layer");
   asm volatile("");
@@ -35,7 +35,7 @@ class StackNamesTest : public ::testing::Test {
   Log* log_;
 };
 
-TEST_F(StackNamesTest, StackBeginsWithWhoeverBeganTheOperation) {
+TEST_F(StackNamesTest, StackBeginsWithTheFunctionThatBeganTheOperation) {
 #if !KYMO_HAVE_DW
   GTEST_SKIP() << "built without libdw: a program's own functions have no names";
 #endif
@@ -52,7 +52,7 @@ TEST_F(StackNamesTest, StackBeginsWithWhoeverBeganTheOperation) {
   EXPECT_THAT(stack[0].module, ::testing::HasSubstr("edge_test"));
 }
 
-TEST_F(StackNamesTest, EqualStacksAreOne) {
+TEST_F(StackNamesTest, EqualStacksAreStoredOnce) {
   {
     const AdoptedLog adopted(log_);
     for (int i = 0; i < 10; ++i) stack_names_test::run_model();
@@ -65,7 +65,7 @@ TEST_F(StackNamesTest, EqualStacksAreOne) {
   EXPECT_NE(result.events()[0].stack, result.events()[10].stack);
 }
 
-TEST_F(StackNamesTest, NobodyAskedNobodyIsNamed) {
+TEST_F(StackNamesTest, StacksAreNotNamedIfNotRequested) {
   {
     const AdoptedLog adopted(log_);
     stack_names_test::run_model();

@@ -7,7 +7,7 @@
 
 #include "edge/thread_state.h"
 
-// There where the program was built with AddressSanitizer.
+// Defined only if the program was built with AddressSanitizer.
 extern "C" {
 __attribute__((weak)) void* __asan_get_current_fake_stack(void);
 __attribute__((weak)) void* __asan_addr_is_in_fake_stack(void* fake_stack, void* address, void** begin, void** end);
@@ -17,7 +17,7 @@ namespace kymo::edge {
 
 namespace {
 
-constexpr uintptr_t kNotFar = 256 << 10;  // on a stack whose bounds are not known
+constexpr uintptr_t kNotFar = 256 << 10;  // the limit on a stack with unknown bounds
 
 bool is_in_fake_stack(const void* object) noexcept {
   if (__asan_get_current_fake_stack == nullptr || __asan_addr_is_in_fake_stack == nullptr) return false;
@@ -39,7 +39,7 @@ void ask_for_bounds() noexcept {
 
 }  // namespace
 
-// Not inlined, so that its frame lies below everything of its caller's.
+// Not inlined, so that its frame is below all variables of its caller.
 [[gnu::noinline]] bool is_on_this_stack(const void* object) noexcept {
   if (this_thread.stack_high == 0) ask_for_bounds();
   const auto at = reinterpret_cast<uintptr_t>(object);

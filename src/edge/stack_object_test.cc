@@ -24,7 +24,7 @@ TEST(StackObjectTest, VariablesOfCallersAreOnTheStack) {
   }).join();
 }
 
-TEST(StackObjectTest, WhatLivesElsewhereIsNot) {
+TEST(StackObjectTest, OtherObjectsAreNotOnTheStack) {
   static int local_static = 0;
   static thread_local int of_thread = 0;
   const auto heap = std::make_unique<int>();
@@ -35,7 +35,7 @@ TEST(StackObjectTest, WhatLivesElsewhereIsNot) {
   EXPECT_FALSE(is_on_this_stack(nullptr));
 }
 
-TEST(StackObjectTest, AnotherThreadsStackIsNotThisOnes) {
+TEST(StackObjectTest, StackOfAnotherThreadIsNotThisStack) {
   int here = 0;
   std::thread([&] { EXPECT_FALSE(is_on_this_stack(&here)); }).join();
 }
@@ -51,7 +51,7 @@ void on_own_stack() {
   swapcontext(&own_context, &main_context);
 }
 
-TEST(StackObjectTest, AStackOfTheProgramsOwnCountsAsOne) {
+TEST(StackObjectTest, StackCreatedByTheProgramCounts) {
   std::vector<char> stack(1 << 16);
   ASSERT_EQ(getcontext(&own_context), 0);
   own_context.uc_stack.ss_sp = stack.data();

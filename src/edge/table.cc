@@ -41,7 +41,7 @@ std::string table_count(double value, const EdgeCount& of) {
   return of.known ? base::format("{}{:.0f}", of.scaled ? "~" : "", value) : "--";
 }
 
-// The largest unit of which the largest number has at least one.
+// The largest unit that is not larger than the largest number.
 struct FlopUnit {
   std::string_view name;
   double size;
@@ -54,7 +54,7 @@ FlopUnit flop_unit(uint64_t most) {
   return kUnits[unit];
 }
 
-// A row of the table. A device's time is not the processor's.
+// A row of the table. Device time is separate from CPU time.
 struct TableRow {
   explicit TableRow(const EdgeAverage& of) : average(of), on_device(of.kind == EdgeKind::Device) {}
   const EdgeAverage& average;
@@ -97,7 +97,7 @@ TableOrder table_order(std::string_view sort_by, std::span<const std::string> ev
       sort_by, event_names.empty() ? "" : ", ", base::join(event_names, ", ")));
 }
 
-// Which columns there are.
+// The columns of the table.
 struct TableColumns {
   bool device = false, memory = false, shapes = false, module = false, flops = false;
   FlopUnit flop_unit{};
@@ -173,7 +173,7 @@ std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by
     most_flops = std::max(most_flops, average.flops);
     columns.device = columns.device || row.on_device;
   }
-  // Vulkan operations that were moved inside others are part of what those took.
+  // Vulkan operations that were moved into other operations are part of the time of those.
   uint64_t whole_ns = all_self_ns;
   for (uint32_t at = 0; data_ && data_->adjusted && at < data_->first_device_event; ++at)
     if (data_->events[at].kind == EdgeKind::Device) whole_ns += data_->events[at].self_ns;

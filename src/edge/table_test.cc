@@ -95,7 +95,7 @@ TEST(TableTest, CountersWithTheirMarks) {
             "Self CPU time total: 7.000us\n");
 }
 
-TEST(TableTest, DevicesHaveColumnsOfTheirOwn) {
+TEST(TableTest, DevicesHaveTheirOwnColumns) {
   MadeLog log(5'000'000'000);
   log.options.wanted.memory = false;
   MadeThread& thread = log.thread(7);
@@ -117,7 +117,7 @@ TEST(TableTest, DevicesHaveColumnsOfTheirOwn) {
             "Device time total: 2.500s\n");
 }
 
-TEST(TableTest, PlacesLoseTheirBeginNotTheirEnd) {
+TEST(TableTest, LongPlacesAreTruncatedAtTheBegin) {
   MadeLog log(5'000'000);
   const std::string text =
       EdgeResult(fill(log).build({.modules = true}, LongPlaces{})).table("name", 100, EdgeGroup::Module);
@@ -126,7 +126,7 @@ TEST(TableTest, PlacesLoseTheirBeginNotTheirEnd) {
   EXPECT_THAT(text, Not(HasSubstr("top(C)")));
 }
 
-TEST(TableTest, SortsByEachOfItsNames) {
+TEST(TableTest, SortsByEachOrder) {
   MadeLog log(5'000'000);
   const EdgeResult result(fill(log).build({.flops = true}));
   const auto first = [&](std::string_view sort_by) {
@@ -144,7 +144,7 @@ TEST(TableTest, SortsByEachOfItsNames) {
   EXPECT_EQ(first("name"), "aten::add");
 }
 
-TEST(TableTest, UnknownOrderIsRefusedWithThoseThatAreKnown) {
+TEST(TableTest, UnknownOrderIsRefusedWithTheListOfOrders) {
   MadeLog log(5'000'000);
   log.options.events = {{.name = "cycles"}};
   try {
@@ -156,11 +156,11 @@ TEST(TableTest, UnknownOrderIsRefusedWithThoseThatAreKnown) {
   }
 }
 
-TEST(TableTest, EmptyResultIsATableWithoutRows) {
+TEST(TableTest, EmptyResultGivesATableWithoutRows) {
   EXPECT_THAT(EdgeResult().table(), HasSubstr("Self CPU time total: 0.000us\n"));
 }
 
-TEST(TableTest, LossesStandBelow) {
+TEST(TableTest, LossesAreListedBelowTheTable) {
   EXPECT_THAT(EdgeResult(MadeLog(10).build({.losses = {"2 backend events ended before they began"}})).table(),
               HasSubstr("\nNot complete: 2 backend events ended before they began\n"));
 }

@@ -1,5 +1,5 @@
-// Reads Chrome files for tests: line by line as PyTorch's tests of its edge profiler do, and whole, for what viewers
-// need of them.
+// Reads Chrome files for tests: line by line, as PyTorch's tests of its edge profiler do, and as a whole, to check what
+// viewers need.
 #pragma once
 
 #include <stdlib.h>
@@ -21,13 +21,13 @@ inline std::string file_text(const std::string& path) {
   return text.str();
 }
 
-// Goes down a text. A search goes on where the one before it ended, until rewind().
+// Searches a text from top to bottom. Each search continues where the previous one ended, until rewind().
 class ChromeLines {
  public:
   explicit ChromeLines(std::string text) : text_(std::move(text)) {}
   static ChromeLines of_file(const std::string& path) { return ChromeLines(file_text(path)); }
 
-  // Down to a line that has `operation`, and from the next one on to a line that has `key` and `value`.
+  // Moves to a line with `operation`, then from the next line on to a line with `key` and `value`.
   bool find(std::string_view operation, std::string_view key, std::string_view value = {}) {
     std::string_view line;
     while (next(line))
@@ -55,8 +55,9 @@ class ChromeLines {
   size_t at_ = 0;
 };
 
-// What keeps viewers from reading the file, a line each; empty: nothing. Valid JSON in UTF-8; every event has ph, ts,
-// pid, tid and name; events of one row nest; an arrow has both its ends, inside events; the window's end is last.
+// The errors that prevent viewers from reading the file, one per line; empty: none. It checks: the file is valid JSON
+// in UTF-8; every event has ph, ts, pid, tid and name; events of one row nest; an arrow has both ends, inside events;
+// the window's end is last.
 inline std::string chrome_faults(const std::string& path) {
   static constexpr const char* kScript = R"PY(
 import collections, decimal, json, sys

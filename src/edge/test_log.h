@@ -1,4 +1,4 @@
-// Logs made by hand, for tests of what is built from them. A tick is a nanosecond, and tick 0 is kOrigin.
+// Logs made by hand, for tests that build results from them. A tick is a nanosecond, and tick 0 is kOrigin.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace kymo::edge {
 
-// One thread's: operations nest as they are begun and ended.
+// The log of one thread: operations nest in the order of begin() and end().
 class MadeThread {
  public:
   explicit MadeThread(uint64_t thread) { log_.thread = thread; }
@@ -31,7 +31,7 @@ class MadeThread {
     log_.operations[open_.back()].end_ticks = at;
     open_.pop_back();
   }
-  // Counts of the innermost open one.
+  // Sets the counts of the innermost open operation.
   void count(std::vector<uint64_t> begin, std::vector<uint64_t> end, uint64_t running_ns = 100) {
     RawCounts& made = *log_.counts.append();
     made.end.enabled_ns = 100;

@@ -31,7 +31,7 @@ class TestModule : public Module {
   Wanted last_wanted;
 };
 
-// What `call` throws, as text; "" where it throws nothing.
+// The text of the exception that `call` throws; "" if it throws nothing.
 template <class Call>
 std::string refusal(Call call) {
   try {

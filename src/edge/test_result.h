@@ -1,4 +1,4 @@
-// Small results for tests, put together by hand.
+// Small results for tests, built by hand.
 #pragma once
 
 #include <string>
@@ -21,11 +21,11 @@ class TestResult {
     data.end_ns = kTestStart + 1'000'000;
   }
 
-  // The events that follow are this thread's.
+  // The next events belong to this thread.
   void thread(uint64_t id, std::string name) {
     data.threads.push_back({id, std::move(name), static_cast<uint32_t>(data.events.size()), 0});
   }
-  // `parent` is what another call returned.
+  // `parent` is the result of an earlier call.
   uint32_t event(std::string_view name, uint64_t start, uint64_t end, uint32_t parent = EdgeEvent::kNone,
                  EdgeKind kind = EdgeKind::Operator) {
     EdgeEvent event;
@@ -40,7 +40,7 @@ class TestResult {
     data.first_device_event = static_cast<uint32_t>(data.events.size());
     return data.first_device_event - 1;
   }
-  // After the last thread's last event.
+  // Call it after the last event of the last thread.
   uint32_t device_event(std::string_view name, uint64_t start, uint64_t end, DeviceId device, uint64_t queue) {
     const uint32_t first = data.first_device_event;
     const uint32_t index = event(name, start, end, EdgeEvent::kNone, EdgeKind::Device);

@@ -1,4 +1,4 @@
-// Profilers and threads. What matters here is what ThreadSanitizer and AddressSanitizer say.
+// Profilers and threads. The tests are mainly for ThreadSanitizer and AddressSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ void on_threads(int count, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(EdgeThreadsTest, EachThreadHasAProfilerOfItsOwn) {
+TEST(EdgeThreadsTest, EachThreadHasItsOwnProfiler) {
   on_threads(8, [](int number) {
     const std::string name = "thread " + std::to_string(number);
     for (int round = 0; round < 10; ++round) {
@@ -48,7 +48,7 @@ TEST(EdgeThreadsTest, EachThreadHasAProfilerOfItsOwn) {
   });
 }
 
-TEST(EdgeThreadsTest, OneProfilerHearsFourThreadsThatWorkForIt) {
+TEST(EdgeThreadsTest, OneProfilerRecordsFourThreadsThatAdoptItsLog) {
   const TestModule module;
   EdgeProfiler profiler(module, {.profile_memory = true});
   edge::Log* const log = edge::current_log();
@@ -66,7 +66,7 @@ TEST(EdgeThreadsTest, OneProfilerHearsFourThreadsThatWorkForIt) {
   EXPECT_EQ(result.allocations().size(), 4'000u);
 }
 
-TEST(EdgeThreadsTest, ItStopsWhileOthersAreInTheMiddleOfTheirWork) {
+TEST(EdgeThreadsTest, ProfilerStopsWhileOtherThreadsRecord) {
   const TestModule module;
   for (int round = 0; round < 20; ++round) {
     std::atomic<bool> done{false};
@@ -102,7 +102,7 @@ TEST(EdgeThreadsTest, ItStopsWhileOthersAreInTheMiddleOfTheirWork) {
   }
 }
 
-TEST(EdgeThreadsTest, OperationsEndOnOtherThreadsAlsoAfterTheProfiler) {
+TEST(EdgeThreadsTest, OperationsMayEndOnOtherThreadsAfterTheProfiler) {
   const TestModule module;
   std::vector<edge::OpenOperation*> open(400);
   edge::Log* log = nullptr;
@@ -122,11 +122,11 @@ TEST(EdgeThreadsTest, OperationsEndOnOtherThreadsAlsoAfterTheProfiler) {
   }
   on_threads(4, [&](int number) {
     for (size_t i = 200 + static_cast<size_t>(number) * 50; i < 200 + static_cast<size_t>(number + 1) * 50; ++i)
-      edge::end(*log, open[i]);  // the last of them ends the log
+      edge::end(*log, open[i]);  // the last one destroys the log
   });
 }
 
-TEST(EdgeThreadsTest, ThreadsComeAndGo) {
+TEST(EdgeThreadsTest, ThreadsStartAndEndDuringRecording) {
   const TestModule module;
   EdgeProfiler profiler(module, {});
   edge::Log* const log = edge::current_log();
@@ -139,8 +139,8 @@ TEST(EdgeThreadsTest, ThreadsComeAndGo) {
   EXPECT_EQ(profiler.disable_profiler().events().size(), 100u);
 }
 
-// As when a coroutine goes on with another thread.
-TEST(EdgeThreadsTest, DestroyedElsewhereItLeavesItsThreadFree) {
+// This happens if a coroutine continues on another thread.
+TEST(EdgeThreadsTest, ProfilerDestroyedOnAnotherThreadLeavesItsThreadFree) {
   const TestModule module;
   alignas(EdgeProfiler) std::byte memory[sizeof(EdgeProfiler)];
   auto* const profiler = ::new (static_cast<void*>(memory)) EdgeProfiler(module, {});

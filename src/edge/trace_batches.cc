@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kEventsPerChunk = 32'768;
 constexpr size_t kTextPerChunk = 8 << 20;
 constexpr size_t kMostOpen = 60'000;     // max number of open ranges in a chunk
-constexpr size_t kTextOfOpen = 2 << 20;  // of them all; the texts come again when they end
+constexpr size_t kTextOfOpen = 2 << 20;  // max size of their texts; the texts are written again when they end
 
 uint16_t narrowed(uint64_t number) {
   return static_cast<uint16_t>(std::min<uint64_t>(number, std::numeric_limits<uint16_t>::max()));
@@ -42,7 +42,7 @@ void TrackWriter::stack_of(uint32_t event) {
   append_point(one.start_ns, trace::PointKind::Sample, TraceClasses::kPoints.stack, one.stack + uint64_t{1});
 }
 
-// Says until when what never ended was open.
+// Records the time until which unfinished events were open.
 void TrackWriter::window_end() {
   end_before(target_.result.end_ns);
   append_point(target_.result.end_ns, trace::PointKind::Instant, TraceClasses::kPoints.window_end, 0);
@@ -56,8 +56,8 @@ void TrackWriter::finish() {
 }
 
 void TrackWriter::lanes(std::span<const uint32_t> events, uint32_t first_lane) {
-  // A lane's events in the order of their ends, children before parents; then all lanes in the order of ends, which
-  // keeps that of each.
+  // Events of one lane are sorted by their ends, children before parents. Then the events of all lanes are sorted by
+  // their ends. That sort is stable, so it keeps the order within each lane.
   std::vector<std::vector<uint32_t>> open;
   std::vector<uint32_t> ended;
   ended.reserve(events.size());
@@ -90,7 +90,7 @@ void TrackWriter::end_down_to(size_t depth) {
   }
 }
 
-// A moment at the very end of a range is inside it.
+// A point in time exactly at the end of a range is inside the range.
 void TrackWriter::end_before(uint64_t time) {
   size_t depth = open_.size();
   while (depth != 0 && end_of(open_[depth - 1]) < time) --depth;
@@ -109,7 +109,7 @@ void TrackWriter::append_range(uint32_t event, uint32_t depth, uint16_t lane) {
   ranges.duration.push_back(length_ns(one));
   ranges.class_id.push_back(target_.classes.of(one));
   ranges.depth.push_back(narrowed(depth));
-  if (lane != 0) ranges.lane.push_back(lane);  // those of lane 0 have batches of their own
+  if (lane != 0) ranges.lane.push_back(lane);  // ranges of lane 0 have separate batches
   if (!target_.launches.empty()) ranges.correlation.push_back(correlation_of(event));
   target_.classes.append_values(one, ranges.values);
 }
@@ -122,7 +122,7 @@ void TrackWriter::append_point(uint64_t time, trace::PointKind kind, uint32_t cl
   flush_if_large();
 }
 
-// What ties an operation of a device to the one that asked for it: that one's number.
+// The number that links a device operation to the operation that requested it: the number of the latter.
 uint64_t TrackWriter::correlation_of(uint32_t event) const {
   const EdgeEvent& one = target_.result.events[event];
   const bool on_device = event >= target_.result.first_device_event;
@@ -160,7 +160,7 @@ void TrackWriter::flush() {
     if (batch_.closing.size() < kMostOpen) batch_.closing.push_back(open_range(event, text_left));
   batch_.sequence_end = batch_.sequence_begin + batch_.ranges.size() + batch_.points.size();
   if (const auto classes = target_.classes.take_new(); !classes.empty()) {
-    constexpr size_t kClassesPerChunk = 512;  // of names that are 64 KiB at most
+    constexpr size_t kClassesPerChunk = 512;  // names are at most 64 KiB
     const std::span<const trace::EventClass> all(classes);
     for (size_t at = 0; at < all.size(); at += kClassesPerChunk)
       target_.writer.classes(target_.id, all.subspan(at, std::min(kClassesPerChunk, all.size() - at)));

@@ -9,7 +9,7 @@ namespace {
 
 using trace::FieldType;
 
-// A chunk holds 64 MiB, and a name or a text is whatever a program makes it.
+// A chunk holds at most 64 MiB, and a program may create names and texts of any length.
 constexpr size_t kLongestName = 1 << 16;
 constexpr size_t kLongestText = 1 << 20;
 
@@ -37,7 +37,7 @@ void put_text(trace::Values& to, std::string_view text) {
 
 void put_signed(trace::Values& to, int64_t value) { to.ints.push_back(static_cast<uint64_t>(value)); }
 
-// Kineto's, so that an export of the trace reads like the file that the profiler writes itself.
+// Kineto's categories, so that an export of the trace looks like the file that the profiler writes itself.
 const char* trace_category(EdgeKind kind) {
   switch (kind) {
     case EdgeKind::User:

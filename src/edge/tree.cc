@@ -7,7 +7,7 @@ namespace kymo::edge {
 
 void link_tree(std::span<EdgeEvent> events) {
   struct Open {
-    uint64_t covered_until = 0;  // by the children so far
+    uint64_t covered_until = 0;  // time that is covered by the children so far
     uint32_t last_child = EdgeEvent::kNone;
   };
   std::vector<Open> open(events.size());
@@ -16,7 +16,7 @@ void link_tree(std::span<EdgeEvent> events) {
     event.first_child = event.next_sibling = EdgeEvent::kNone;
     event.self_ns = event.end_ns > event.start_ns ? event.end_ns - event.start_ns : 0;
     open[at].covered_until = event.start_ns;
-    if (event.parent >= at) {  // none, as no parent comes later
+    if (event.parent >= at) {  // no parent, because a parent never comes later
       event.parent = EdgeEvent::kNone;
       event.depth = 0;
       continue;
@@ -26,7 +26,8 @@ void link_tree(std::span<EdgeEvent> events) {
     event.depth = parent.depth + 1;
     (above.last_child == EdgeEvent::kNone ? parent.first_child : events[above.last_child].next_sibling) = at;
     above.last_child = at;
-    // Siblings come in the order they begin, or nearly so: what begins before the one before it does not count twice.
+    // Siblings are in the order of their begin, with few exceptions. Time that an earlier sibling already covers does
+    // not count twice.
     const uint64_t from = std::max(event.start_ns, above.covered_until);
     const uint64_t until = std::min(event.end_ns, parent.end_ns);
     if (until <= from) continue;

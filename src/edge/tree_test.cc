@@ -33,7 +33,7 @@ TEST(TreeTest, LinksDepthsAndSelfTimes) {
   EXPECT_EQ(events[4].self_ns, 10u);
 }
 
-TEST(TreeTest, WhatLiesOutsideTheParentOrTwiceCountsOnceOrNot) {
+TEST(TreeTest, TimeOutsideTheParentIsIgnoredAndOverlapCountsOnce) {
   std::vector<EdgeEvent> events = {tree_event(100, 200),    tree_event(90, 120, 0),  tree_event(110, 150, 0),
                                    tree_event(115, 130, 0), tree_event(190, 300, 0), tree_event(400, 500, 0)};
   link_tree(events);
@@ -49,13 +49,13 @@ TEST(TreeTest, LinkingAgainChangesNothing) {
   EXPECT_EQ(events[2].next_sibling, kTreeNone);
 }
 
-TEST(TreeTest, ParentsThatComeLaterOrDoNotExistAreNone) {
+TEST(TreeTest, InvalidParentsCountAsNoParent) {
   std::vector<EdgeEvent> events = {tree_event(0, 10, 1), tree_event(2, 3, 99), tree_event(4, 5, 2)};
   link_tree(events);
   for (const EdgeEvent& event : events) EXPECT_EQ(event.parent, kTreeNone);
 }
 
-TEST(TreeTest, WalkVisitsEachOnceAndLeavesInnermostFirst) {
+TEST(TreeTest, WalkVisitsEachEventOnceAndLeavesInnermostFirst) {
   std::mt19937 random(5);
   std::vector<EdgeEvent> events = {tree_event(0, 10)};
   for (uint32_t at = 1; at < 1000; ++at) events.push_back(tree_event(at, at + 1, random() % at));

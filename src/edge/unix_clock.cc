@@ -9,10 +9,10 @@ namespace {
 
 using base::ClockPair;
 
-// More than the two clocks drift apart when one is being slewed.
+// By how much the system clock was set: a difference larger than the drift while a clock is slewed.
 int64_t clock_set_by(const ClockPair& begin, const ClockPair& end) {
   constexpr int64_t kReadingError = 1'000'000;
-  constexpr int64_t kMostSlew = 1000;  // one part in so many
+  constexpr int64_t kMostSlew = 1000;  // a slewed clock changes by at most 1/1000
   const auto monotonic = static_cast<int64_t>(end.monotonic_ns - begin.monotonic_ns);
   const auto realtime = static_cast<int64_t>(end.realtime_ns - begin.realtime_ns);
   const int64_t apart = realtime - monotonic;

@@ -12,8 +12,8 @@ LogContents clocks(base::ClockPair begin, base::ClockPair end) {
   return log;
 }
 
-TEST(UnixClockTest, EndsOfALogAreWhereItsClocksSay) {
-  // 25 MHz for an hour: 40 ns a tick
+TEST(UnixClockTest, BeginAndEndOfALogMatchItsClocks) {
+  // 25 MHz for an hour: 40 ns per tick
   const UnixClock clock(clocks({1000, 500, 1'700'000'000'000'000'000},
                                {1000 + 90'000'000'000, 500 + 3'600'000'000'000, 1'700'003'600'000'000'123}));
   EXPECT_EQ(clock.of_ticks(1000), 1'700'000'000'000'000'000u);
@@ -25,7 +25,7 @@ TEST(UnixClockTest, EndsOfALogAreWhereItsClocksSay) {
   EXPECT_EQ(clock.of_ticks(999), 1'699'999'999'999'999'960u);
 }
 
-TEST(UnixClockTest, GoesOnAsBeforeWhereTheSystemsClockWasSet) {
+TEST(UnixClockTest, ContinuesAsBeforeIfTheSystemClockWasSet) {
   for (const int64_t by : {+3'600'000'000'000, -3'600'000'000'000}) {
     const UnixClock clock(clocks({0, 0, 1'700'000'000'000'000'000},
                                  {1000, 1'000'000'000, static_cast<uint64_t>(1'700'000'001'000'000'000 + by)}));

@@ -1,4 +1,4 @@
-// kymo/profiler.h: what is watched.
+// kymo/profiler.h: the functions that set what is watched.
 
 #include "base/text.h"
 #include "device/watcher.h"
@@ -10,7 +10,7 @@
 
 namespace kymo::profiler {
 
-// Under mutex_.
+// The caller holds mutex_.
 void Profiler::apply() {
   const Wanted now = Wanted::from(signposts_, started_.load(), log_.load());
   wanted_.store(now.bits(), std::memory_order_relaxed);

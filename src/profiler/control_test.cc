@@ -1,4 +1,4 @@
-// start(), stop() and the masks, and what needs no device.
+// start(), stop(), the masks, and functions that need no device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ class ProfilerControlTest : public ::testing::Test {
   static bool devices_are_watched() { return device::watcher(device::WatcherRole::Profiler) != nullptr; }
 };
 
-TEST_F(ProfilerControlTest, StartingTwiceIsRefusedAndTheFirstGoesOn) {
+TEST_F(ProfilerControlTest, SecondStartIsRefusedAndTheFirstContinues) {
   profiler::start("interval");
   try {
     profiler::start("event");
@@ -43,13 +43,13 @@ TEST_F(ProfilerControlTest, StartingTwiceIsRefusedAndTheFirstGoesOn) {
   EXPECT_FALSE(devices_are_watched());
 }
 
-TEST_F(ProfilerControlTest, AGuardWithinAGuardIsRefusedAndTheOuterGoesOn) {
+TEST_F(ProfilerControlTest, NestedGuardIsRefusedAndTheOuterContinues) {
   const profiler::Profile outer;
   EXPECT_THROW(profiler::Profile inner("event"), Error);
   EXPECT_TRUE(profiler::is_running());
 }
 
-TEST_F(ProfilerControlTest, ABadModeIsRefusedBeforeAnythingChanges) {
+TEST_F(ProfilerControlTest, InvalidModeIsRefusedAndChangesNothing) {
   EXPECT_THROW(profiler::start("interval,evnet"), InvalidArgument);
   EXPECT_THROW(profiler::start(""), InvalidArgument);
   EXPECT_FALSE(profiler::is_running());
@@ -59,7 +59,7 @@ TEST_F(ProfilerControlTest, ABadModeIsRefusedBeforeAnythingChanges) {
   EXPECT_TRUE(profiler::is_running());
 }
 
-TEST_F(ProfilerControlTest, ABadMaskChangesNothing) {
+TEST_F(ProfilerControlTest, InvalidMaskChangesNothing) {
   profiler::set_log("operations");
   EXPECT_TRUE(devices_are_watched());
   EXPECT_THROW(profiler::set_log("operation"), InvalidArgument);
@@ -69,7 +69,7 @@ TEST_F(ProfilerControlTest, ABadMaskChangesNothing) {
   EXPECT_FALSE(devices_are_watched());
 }
 
-TEST_F(ProfilerControlTest, StopEndsWhatWasStartedAndNotTheMasks) {
+TEST_F(ProfilerControlTest, StopDoesNotChangeTheMasks) {
   profiler::set_signposts("operations");
   profiler::start();
   profiler::stop();
@@ -102,7 +102,7 @@ TEST_F(ProfilerControlTest, FallbacksNeedNoDevice) {
   EXPECT_EQ(fallbacks[0].runs + fallbacks[1].runs, 3u);
 }
 
-TEST_F(ProfilerControlTest, StatisticsArePrintedWhenAsked) {
+TEST_F(ProfilerControlTest, StatisticsArePrintedOnRequest) {
   profiler::set_log("fallback-statistics");
   { const profiler::HostFallback fallback("sort"); }
   const std::string text = printed_by([] { profiler::print_statistics(); });
@@ -120,7 +120,7 @@ TEST_F(ProfilerControlTest, OperationsMayEndInAnyOrder) {
   EXPECT_THAT(profiler::statistics().operations, SizeIs(2));
 }
 
-TEST_F(ProfilerControlTest, AForkedChildHasNothingOfIt) {
+TEST_F(ProfilerControlTest, ForkedChildStartsWithAnEmptyProfiler) {
   struct sigaction before {};
   sigaction(SIGINT, nullptr, &before);
   profiler::set_log("statistics");
@@ -134,7 +134,7 @@ TEST_F(ProfilerControlTest, AForkedChildHasNothingOfIt) {
     good &= profiler::statistics().fallbacks.empty() && profiler::statistics().operations.empty();
     struct sigaction interrupt {};
     good &= sigaction(SIGINT, nullptr, &interrupt) == 0 && interrupt.sa_handler == before.sa_handler;
-    profiler::start("event");  // and may begin its own
+    profiler::start("event");  // the child may start its own
     { const profiler::HostFallback fallback("childs"); }
     good &= profiler::is_running() && profiler::statistics().fallbacks.size() == 1;
     _exit(good ? 0 : 1);

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::Each;
 
-TEST(SignpostEntriesTest, AKernelKeepsItsEntryAndItsNumber) {
+TEST(SignpostEntriesTest, KernelKeepsItsEntryAndNumber) {
   Entries entries;
   static constexpr std::string_view kName = "scale";
   int one = 0, two = 0;
@@ -24,7 +24,7 @@ TEST(SignpostEntriesTest, AKernelKeepsItsEntryAndItsNumber) {
   EXPECT_EQ(&entries.at(second.index), &second);
 }
 
-TEST(SignpostEntriesTest, AnAddressThatAnotherKernelGotIsAnotherKernel) {
+TEST(SignpostEntriesTest, ReusedAddressIsAnotherKernel) {
   Entries entries;
   static constexpr std::string_view kBefore = "before", kAfter = "after";
   int handle = 0;
@@ -56,7 +56,7 @@ TEST(SignpostEntriesTest, ResettingCountsKeepsNumbersAndRuns) {
   EXPECT_EQ(entry.next_run(), 2u);
 }
 
-TEST(SignpostEntriesTest, AKeyIsOfTheFirstRunAndSaysThatOthersDiffer) {
+TEST(SignpostEntriesTest, KeyIsFromTheFirstRunAndMarksOtherSizes) {
   Entries entries;
   Entry& entry = entries.named(EntryKind::Operation, "conv");
   EXPECT_EQ(entries.key_of(entry), "conv");
@@ -71,7 +71,7 @@ TEST(SignpostEntriesTest, AKeyIsOfTheFirstRunAndSaysThatOthersDiffer) {
   EXPECT_EQ(entries.key_of(entry), "conv:f32[32]");
 }
 
-TEST(SignpostEntriesTest, ThreadsThatMeetNewKernelsAgree) {
+TEST(SignpostEntriesTest, ThreadsGetTheSameEntryForANewKernel) {
   constexpr size_t kKernels = 3000, kThreads = 4;
   Entries entries;
   static constexpr std::string_view kName = "k";

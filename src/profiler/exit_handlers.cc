@@ -19,7 +19,7 @@ namespace kymo::profiler {
 namespace {
 
 constinit std::atomic<Profiler*> this_profiler{nullptr};
-constinit Profiler* parents_profiler = nullptr;  // of a forked child
+constinit Profiler* parents_profiler = nullptr;  // in a forked child: the profiler of its parent
 constinit std::atomic<bool> exit_reached{false};
 thread_local constinit const device::StreamState *last_stream_used = nullptr, *last_stream_ran = nullptr;
 
@@ -57,7 +57,7 @@ void note_in(std::atomic<NotedStreams*>& place, const device::StreamState& strea
   atexit(at_exit);
 }
 
-// Threads that the child does not have may hold locks, so the objects behind them are not used and are created again.
+// Threads that the child does not have may hold locks, so the locked objects are not used and are created again.
 void in_child() {
   device::set_watcher(device::WatcherRole::Profiler, nullptr);
   parents_profiler = this_profiler.exchange(nullptr);

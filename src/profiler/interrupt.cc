@@ -23,7 +23,7 @@ constinit std::atomic<uint32_t> interrupts{0};
 constinit std::atomic<uint32_t> prints{0};
 sem_t interrupted;
 
-// Under the profiler's lock, as all that installs and removes.
+// Used while the profiler's lock is held, like the functions that install and remove the handler.
 bool handler_installed = false;
 bool printer_started = false;
 
@@ -31,7 +31,7 @@ void die_of_interrupt() {
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
   sigaction(SIGINT, &usual, nullptr);
-  raise(SIGINT);  // at once, or, within a handler, when that returns
+  raise(SIGINT);  // takes effect at once; within a handler, when it returns
 }
 
 // A handler that is installed for one call usually ends the process: LLVM installs one in every program with PoCL. The
@@ -81,7 +81,7 @@ void print_when_interrupted() {
   }
 }
 
-// One in a process, from the first time on. The program's signals are the program's.
+// Starts the thread once per process. The thread does not receive the program's signals.
 bool start_printer() {
   if (printer_started) return true;
   if (sem_init(&interrupted, 0, 0) != 0) return false;
@@ -89,7 +89,7 @@ bool start_printer() {
     base::quiet_thread("kymo-interrupt", print_when_interrupted).detach();
     printer_started = true;
   } catch (const std::system_error&) {
-    // No thread is left: the end of the process prints.
+    // No thread could be created: the tables are printed when the process ends.
   }
   return printer_started;
 }
@@ -124,7 +124,7 @@ void watch_interrupts(bool on) noexcept {
 
 void drop_interrupts_in_child() noexcept {
   remove();
-  printer_started = false;  // threads do not come along
+  printer_started = false;  // a forked child does not have the thread
   interrupts = 0;
 }
 

@@ -1,4 +1,4 @@
-// SIGINT, in processes of their own.
+// SIGINT, tested in separate processes.
 #include "profiler/interrupt.h"
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ void install_handler(int flags) {
   while (true) sleep(1);
 }
 
-// In a process that is started anew for it, because threads do not come along when one is forked.
+// Each test starts a new process, because a forked process does not have the threads of its parent.
 class ProfilerInterruptDeathTest : public ::testing::Test {
  protected:
   ProfilerInterruptDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
@@ -59,7 +59,7 @@ TEST_F(ProfilerInterruptDeathTest, WithoutAHandlerTheProcessPrintsAndDies) {
       KilledBySignal(SIGINT), HasSubstr(kTables));
 }
 
-TEST_F(ProfilerInterruptDeathTest, TheTablesComeBeforeAHandlerThatEndsTheProcess) {
+TEST_F(ProfilerInterruptDeathTest, TablesArePrintedBeforeAHandlerThatEndsTheProcess) {
   EXPECT_EXIT(
       {
         struct sigaction action {};
@@ -72,7 +72,7 @@ TEST_F(ProfilerInterruptDeathTest, TheTablesComeBeforeAHandlerThatEndsTheProcess
       ExitedWithCode(3), HasSubstr(kTables));
 }
 
-TEST_F(ProfilerInterruptDeathTest, AHandlerIsCalledAsItWasInstalled) {
+TEST_F(ProfilerInterruptDeathTest, HandlerIsCalledAsItWasInstalled) {
   EXPECT_EXIT(
       {
         install_handler(SA_SIGINFO);
@@ -84,7 +84,7 @@ TEST_F(ProfilerInterruptDeathTest, AHandlerIsCalledAsItWasInstalled) {
       ExitedWithCode(0), HasSubstr(kTables));
 }
 
-TEST_F(ProfilerInterruptDeathTest, AHandlerThatIsMeantForOnceIsCalledOnce) {
+TEST_F(ProfilerInterruptDeathTest, OneShotHandlerIsCalledOnce) {
   EXPECT_EXIT(
       {
         install_handler(static_cast<int>(SA_RESETHAND));
@@ -97,7 +97,7 @@ TEST_F(ProfilerInterruptDeathTest, AHandlerThatIsMeantForOnceIsCalledOnce) {
       KilledBySignal(SIGINT), HasSubstr(kTables));
 }
 
-TEST_F(ProfilerInterruptDeathTest, AnIgnoredSignalStaysIgnored) {
+TEST_F(ProfilerInterruptDeathTest, IgnoredSignalStaysIgnored) {
   EXPECT_EXIT(
       {
         signal(SIGINT, SIG_IGN);
@@ -108,7 +108,7 @@ TEST_F(ProfilerInterruptDeathTest, AnIgnoredSignalStaysIgnored) {
       ExitedWithCode(0), HasSubstr(kTables));
 }
 
-TEST_F(ProfilerInterruptDeathTest, TheOldHandlerIsBackWhenNothingIsToBePrinted) {
+TEST_F(ProfilerInterruptDeathTest, PreviousHandlerIsRestoredWhenNothingNeedsPrinting) {
   EXPECT_EXIT(
       {
         install_handler(0);
@@ -122,7 +122,7 @@ TEST_F(ProfilerInterruptDeathTest, TheOldHandlerIsBackWhenNothingIsToBePrinted) 
       ExitedWithCode(0), Not(HasSubstr("were logged")));
 }
 
-TEST_F(ProfilerInterruptDeathTest, AHandlerThatIsInstalledLaterReplacesKymos) {
+TEST_F(ProfilerInterruptDeathTest, HandlerInstalledLaterReplacesKymos) {
   EXPECT_EXIT(
       {
         profiler::set_log("copy-statistics");
@@ -135,7 +135,7 @@ TEST_F(ProfilerInterruptDeathTest, AHandlerThatIsInstalledLaterReplacesKymos) {
       ExitedWithCode(0), Not(HasSubstr("were logged")));
 }
 
-TEST_F(ProfilerInterruptDeathTest, TheTablesComeOnceThoughTheProcessGoesOn) {
+TEST_F(ProfilerInterruptDeathTest, TablesArePrintedOnceIfTheProcessContinues) {
   EXPECT_EXIT(
       {
         install_handler(0);

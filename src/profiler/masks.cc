@@ -47,7 +47,7 @@ std::string list_of(std::span<const MaskWord> words) {
   return list;
 }
 
-// As C writes numbers.
+// A number as in C.
 std::optional<uint64_t> number_in(std::string_view text) {
   int radix = 10;
   if (text.starts_with("0x")) {
@@ -84,7 +84,7 @@ uint32_t bits_of(std::string_view token, std::span<const MaskWord> words, std::s
   return static_cast<uint32_t>(*number);
 }
 
-// Each token's bits, put together; empty tokens are passed over.
+// Combines the bits of all tokens. Empty tokens are skipped.
 template <class BitsOf>
 uint32_t fold_tokens(std::string_view text, BitsOf&& token_bits) {
   const std::string plain = to_lower_without_spaces(text);

@@ -20,14 +20,14 @@ std::string masks_refusal(Parse&& parse, std::string_view text) {
   return "nothing was refused";
 }
 
-TEST(SignpostMasksTest, ModesAreWordsWhoseCaseAndBlanksDoNotMatter) {
+TEST(SignpostMasksTest, ModesIgnoreCaseAndBlanks) {
   EXPECT_EQ(parse_mode("interval"), kIntervals | kTraceAll);
   EXPECT_EQ(parse_mode("event"), kEvents | kTraceAll);
   EXPECT_EQ(parse_mode(" Inter val ,\tEVENT"), kIntervals | kEvents | kTraceAll);
   EXPECT_EQ(parse_mode(",event,,"), kEvents | kTraceAll);
 }
 
-TEST(SignpostMasksTest, AModeThatIsNoneIsRefusedWithThoseThereAre) {
+TEST(SignpostMasksTest, UnknownModeIsRefusedWithTheListOfModes) {
   EXPECT_EQ(masks_refusal(parse_mode, "interval,evnt"),
             "\"evnt\" is not a mode of the profiler: use interval, event, or interval,event");
   for (const char* empty : {"", "  ", ",", " , "})
@@ -54,7 +54,7 @@ TEST(SignpostMasksTest, EveryWordHasItsBit) {
   EXPECT_EQ(parse_signposts("0x7003f"), 0x7003fu);
 }
 
-TEST(SignpostMasksTest, BadMasksAreRefusedWithTheGoodWords) {
+TEST(SignpostMasksTest, InvalidMasksAreRefusedWithTheListOfWords) {
   EXPECT_EQ(masks_refusal(parse_log, "statistic"),
             "KYMO_PROFILE_LOG: \"statistic\" is neither a number nor one of operations, copies, fallbacks, statistics, "
             "operation-statistics, copy-statistics, fallback-statistics, gpu-time, call-time, buffers");
@@ -66,7 +66,7 @@ TEST(SignpostMasksTest, BadMasksAreRefusedWithTheGoodWords) {
   }
 }
 
-TEST(SignpostMasksTest, WhatSignpostBitsImplyIsAdded) {
+TEST(SignpostMasksTest, ImpliedSignpostBitsAreAdded) {
   EXPECT_EQ(parse_signposts("all-events"), kAllEvents | kEvents | kTraceAll);
   EXPECT_EQ(parse_signposts("all-intervals"), kAllIntervals | kIntervals | kTraceAll);
   EXPECT_EQ(parse_signposts("operations,copies"), kTraceOperations | kTraceCopies | kIntervals);
@@ -77,7 +77,7 @@ TEST(SignpostMasksTest, WhatSignpostBitsImplyIsAdded) {
   EXPECT_EQ(parse_signposts("wait"), kWait);
 }
 
-TEST(SignpostMasksTest, TheSchedulingPartOfEventsIsRefused) {
+TEST(SignpostMasksTest, SchedulingPartOfEventsIsRefused) {
   EXPECT_THAT(masks_refusal(parse_signposts, "schedule,events"), HasSubstr("add intervals, or leave schedule out"));
   EXPECT_THAT(masks_refusal(parse_signposts, "9"), HasSubstr("\"9\" asks for the scheduling part"));
   EXPECT_EQ(parse_signposts("schedule,events,intervals"), kSchedule | kEvents | kIntervals | kTraceAll);

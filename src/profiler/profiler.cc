@@ -16,8 +16,8 @@ using device::StreamState;
 
 constexpr uint64_t kScalarBytes = 8;
 
-// An execution as a number: 1 and the address of its note; or two bits for interval and event, then the entry, then the
-// run. 0: it is not reported.
+// An execution as a number. It contains either 1 and the address of its note, or two bits for interval and event, then
+// the entry, then the run. 0: the execution is not reported.
 constexpr uint64_t kIsNote = 1, kIsInterval = 2, kIsEvent = 4;
 constexpr unsigned kNumberAt = 3;
 
@@ -62,7 +62,7 @@ Entry& Profiler::entry_of(const StreamState& stream, const device::Operation& op
     default:
       break;
   }
-  // A fill is a kernel of the device's own.
+  // A fill counts as a kernel of the device itself.
   static constexpr std::string_view kFill = "fill";
   const bool is_fill = operation.kind == OperationKind::Fill;
   const void* handle = is_fill ? &stream.device() : operation.handle;
@@ -89,7 +89,7 @@ uint64_t Profiler::queued(const StreamState& stream, const device::Operation& op
     return execution_number(entry.index, run) << kNumberAt | (report.interval ? kIsInterval : 0) |
            (report.event ? kIsEvent : 0);
   } catch (const std::exception&) {
-    add_to(lost_, 1);  // no memory to keep it
+    add_to(lost_, 1);  // there is no memory to keep it
     return 0;
   }
 }

@@ -1,4 +1,4 @@
-// The profiler on every device: what is told of real work.
+// The profiler on every device: what it reports about real work.
 #include "kymo/profiler.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ class ProfilerTest : public OnEveryDevice {
 };
 KYMO_ON_EVERY_DEVICE(ProfilerTest);
 
-TEST_P(ProfilerTest, AnIntervalHasABeginAndAnEndForEachExecution) {
+TEST_P(ProfilerTest, IntervalHasABeginAndAnEndForEachExecution) {
   const Kernel scale = compile(kScale)["scale"];
   const HearingSink sink(false);
   {
@@ -84,7 +84,7 @@ TEST_P(ProfilerTest, AnIntervalHasABeginAndAnEndForEachExecution) {
   EXPECT_THAT(sink.all(0, Which::Event), IsEmpty());
 }
 
-TEST_P(ProfilerTest, AnEventIsAPointWhenItHasRun) {
+TEST_P(ProfilerTest, EventIsSentAfterTheExecution) {
   const HearingSink sink(false);
   const Tensor x = zeros({4});
   profiler::start("event");
@@ -96,7 +96,7 @@ TEST_P(ProfilerTest, AnEventIsAPointWhenItHasRun) {
   EXPECT_THAT(sink.all(), SizeIs(1));
 }
 
-TEST_P(ProfilerTest, WhatBeganBeforeTheModeWasOnHasNoEnd) {
+TEST_P(ProfilerTest, OperationQueuedBeforeStartHasNoEnd) {
   const HearingSink sink(false);
   const Tensor x = zeros({4});
   profiler::set_log("copy-statistics");
@@ -107,7 +107,7 @@ TEST_P(ProfilerTest, WhatBeganBeforeTheModeWasOnHasNoEnd) {
   EXPECT_THAT(sink.all(), IsEmpty());
 }
 
-TEST_P(ProfilerTest, MessagesSayWhatRanOnWhat) {
+TEST_P(ProfilerTest, MessagesNameTheOperationAndItsTensors) {
   const HearingSink sink(true);
   const Kernel scale = compile(kScale)["scale"];
   const profiler::Profile watch("interval");
@@ -142,7 +142,7 @@ TEST_P(ProfilerTest, LinesOfTheLogCanNameBuffers) {
                                   "\\(buf#[0-9]+:1\\):f32\\[4\\] \\(len=16 B\\)\n"));
 }
 
-TEST_P(ProfilerTest, OnlyTheKindsThatAMaskNamesAreTold) {
+TEST_P(ProfilerTest, OnlyTheKindsInTheMaskAreReported) {
   const HearingSink sink(false);
   profiler::set_signposts("copies,intervals,events");
   zeros({4}).clone();
@@ -152,7 +152,7 @@ TEST_P(ProfilerTest, OnlyTheKindsThatAMaskNamesAreTold) {
   EXPECT_THAT(sink.all(KYMO_SIGNPOST_COPY), SizeIs(3));
 }
 
-TEST_P(ProfilerTest, AnOperationIsWaitedForWhereThatIsAsked) {
+TEST_P(ProfilerTest, WaitOptionWaitsForEachOperation) {
   const Kernel scale = compile(kScale)["scale"];
   const Tensor x = zeros({1 << 16});
   const HearingSink sink(false);
@@ -164,7 +164,7 @@ TEST_P(ProfilerTest, AnOperationIsWaitedForWhereThatIsAsked) {
   }
 }
 
-TEST_P(ProfilerTest, StatisticsCountWhatRan) {
+TEST_P(ProfilerTest, StatisticsCountExecutions) {
   const ShaderLibrary library = compile(kScale);
   profiler::start("event");
   Tensor x = zeros({256});
@@ -199,7 +199,7 @@ TEST_P(ProfilerTest, StatisticsCountWhatRan) {
   EXPECT_THAT(profiler::statistics().operations, IsEmpty());
 }
 
-TEST_P(ProfilerTest, TheSameKernelKeepsItsIdAndACompiledAgainIsAnother) {
+TEST_P(ProfilerTest, KernelKeepsItsIdAndARecompiledKernelIsAnother) {
   const Tensor x = zeros({4});
   profiler::start();
   const ShaderLibrary one = compile(kScale);
@@ -212,7 +212,7 @@ TEST_P(ProfilerTest, TheSameKernelKeepsItsIdAndACompiledAgainIsAnother) {
   EXPECT_THAT(runs, ::testing::UnorderedElementsAre(1, 2));
 }
 
-TEST_P(ProfilerTest, ANamedOperationIsFromItsFirstKernelToItsLast) {
+TEST_P(ProfilerTest, NamedOperationLastsFromItsFirstKernelToItsLast) {
   const Kernel scale = compile(kScale)["scale"];
   const Tensor x = zeros({256});
   const HearingSink sink(true);
@@ -250,7 +250,7 @@ TEST_P(ProfilerTest, ANamedOperationIsFromItsFirstKernelToItsLast) {
               MatchesRegex("convolution:" + GetParam() + ":f32\\[256\\] \\(id=G[0-9]+, run=.*\\)"));
 }
 
-TEST_P(ProfilerTest, ANamedOperationIsOnOneStream) {
+TEST_P(ProfilerTest, NamedOperationCountsOneStream) {
   const Kernel scale = compile(kScale)["scale"];
   const Tensor x = zeros({4});
   const HearingSink sink(false);
@@ -276,7 +276,7 @@ TEST_P(ProfilerTest, ANamedOperationIsOnOneStream) {
   EXPECT_EQ(end.end_ns - end.start_ns, kernels[0].end_ns - kernels[0].start_ns);
 }
 
-TEST_P(ProfilerTest, AnExceptionEndsAGuardAndWhatIsInIt) {
+TEST_P(ProfilerTest, ExceptionEndsAGuardAndTheScopesInIt) {
   const Tensor x = zeros({4});
   try {
     const profiler::Profile watch;
@@ -294,7 +294,7 @@ TEST_P(ProfilerTest, AnExceptionEndsAGuardAndWhatIsInIt) {
   EXPECT_EQ(profiler::statistics().copies[0].count, 1u);
 }
 
-TEST_P(ProfilerTest, AKernelThatIsRefusedLeavesNothingOpen) {
+TEST_P(ProfilerTest, RefusedKernelLeavesNothingOpen) {
   const Kernel scale = compile(kScale)["scale"];
   const HearingSink sink(false);
   const profiler::Profile watch;

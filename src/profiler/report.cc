@@ -63,7 +63,7 @@ std::string message_or_nothing(const Execution& execution, const ReportOptions& 
   try {
     return message_of(execution, times);
   } catch (const std::exception&) {
-    return {};  // no memory for a text: the signpost goes without
+    return {};  // no memory for a text: the signpost has none
   }
 }
 
@@ -71,7 +71,7 @@ void print_message(const Execution& execution, const MessageTimes& times) noexce
   try {
     print_line(message_of(execution, times));
   } catch (const std::exception&) {
-    // No memory for a line of a log: the program goes on.
+    // No memory for a line of the log: the line is dropped, and the program continues.
   }
 }
 
@@ -121,7 +121,7 @@ void report_begin(const Execution& execution, const ReportOptions& report) noexc
 void report_end(const Execution& execution, const ReportOptions& report, const ExecutionTimes* known) noexcept {
   const ExecutionTimes times = known != nullptr ? *known : ExecutionTimes{};
   if (report.line_at_end) {
-    const bool cpu = report.line_cpu || execution.entry->kind == EntryKind::Fallback;  // which has no other time
+    const bool cpu = report.line_cpu || execution.entry->kind == EntryKind::Fallback;  // a fallback has no other time
     print_message(execution, {report.line_gpu ? times.gpu_ns : 0, cpu ? times.cpu_ns : 0});
   }
   if (!report.interval && !report.event) return;
@@ -134,7 +134,7 @@ void print_line(std::string line) noexcept {
   try {
     line += '\n';
   } catch (const std::exception&) {
-    // Then without the end of the line.
+    // No memory: the line is printed without its newline.
   }
   fwrite(line.data(), 1, line.size(), stderr);
 }

@@ -27,7 +27,8 @@ void push_scope(Scope& scope) noexcept {
   innermost_scope = &scope;
 }
 
-// One that was closed on another thread, or before one within it, is still on its thread's stack: it goes here.
+// A scope that was closed on another thread, or before a scope inside it, is still on its thread's stack. It is removed
+// here.
 Scope* current_scope() noexcept {
   while (innermost_scope != nullptr && innermost_scope->closed.load(std::memory_order_acquire)) {
     Scope* over = innermost_scope;

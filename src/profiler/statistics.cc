@@ -1,4 +1,4 @@
-// kymo/profiler.h: what ran how often and how long.
+// kymo/profiler.h: how often and how long each operation ran.
 #include <stdio.h>
 
 #include <algorithm>

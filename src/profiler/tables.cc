@@ -25,7 +25,7 @@ std::string counted(uint64_t count, std::string_view one, std::string_view many)
   return base::format("{} {}", count, count == 1 ? one : many);
 }
 
-// The headings are numbers' but for the last one's.
+// All columns contain numbers, except the last one.
 TextTable table_of(std::initializer_list<const char*> numbers, const char* last = nullptr) {
   TextTable table;
   for (const char* heading : numbers) table.add_column({heading, Align::Right});

@@ -8,8 +8,8 @@
 
 namespace kymo::profiler {
 
-// The tables of `which` (kOperationStatistics, kCopyStatistics, kFallbackStatistics of masks.h), in this order. Rows as
-// they come. One that has no row is one line that says so.
+// The tables of `which` (kOperationStatistics, kCopyStatistics, kFallbackStatistics of masks.h), in this order. Rows
+// keep their order. A table without rows is one line that says so.
 std::string tables_text(const profiler::Statistics& statistics, uint32_t which);
 
 }  // namespace kymo::profiler

@@ -19,7 +19,7 @@ profiler::Statistics fixed_statistics() {
   return statistics;
 }
 
-TEST(ProfilerTablesTest, TablesReadLikeThis) {
+TEST(ProfilerTablesTest, TablesHaveThisFormat) {
   const std::string operations =
       "--  -----  -------------  ------------  -------------  --------  -------------------------------------------\n";
   const std::string copies =
@@ -45,14 +45,14 @@ TEST(ProfilerTablesTest, TablesReadLikeThis) {
           " 1      3         0.500          1.500          192 B  sort:opencl:0:f32[16]\n" + fallbacks);
 }
 
-TEST(ProfilerTablesTest, ARateIsAColumnOnlyIfOneIsKnown) {
+TEST(ProfilerTablesTest, RateIsAColumnOnlyIfOneIsKnown) {
   profiler::Statistics statistics = fixed_statistics();
   EXPECT_NE(tables_text(statistics, kOperationStatistics).find("GFLOP/s"), std::string::npos);
   statistics.operations.resize(1);
   EXPECT_EQ(tables_text(statistics, kOperationStatistics).find("GFLOP/s"), std::string::npos);
 }
 
-TEST(ProfilerTablesTest, NothingIsSaidInOneLineEach) {
+TEST(ProfilerTablesTest, EmptyTablesAreOneLineEach) {
   EXPECT_EQ(tables_text({}, kAllStatistics),
             "Kymo profiler: no operations were logged\n"
             "Kymo profiler: no copies were logged\n"
@@ -61,7 +61,7 @@ TEST(ProfilerTablesTest, NothingIsSaidInOneLineEach) {
   EXPECT_EQ(tables_text({}, 0), "");
 }
 
-TEST(ProfilerTablesTest, WhatIsNotCountedIsSaid) {
+TEST(ProfilerTablesTest, LostExecutionsAreReported) {
   profiler::Statistics statistics;
   statistics.lost = 1;
   EXPECT_EQ(tables_text(statistics, 0), "Not in these tables: 1 execution whose times are not known\n");

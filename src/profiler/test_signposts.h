@@ -1,5 +1,5 @@
-// What the profiler's tests share: a sink that keeps what it hears, a profiler with nothing left on, standard error as
-// a text.
+// Shared by the profiler's tests: a sink that keeps what it receives, a profiler with everything switched off, standard
+// error as a text.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ class HearingSink {
   HearingSink(const HearingSink&) = delete;
   HearingSink& operator=(const HearingSink&) = delete;
 
-  // In the order they came, of one kind where that is given.
+  // In the order of arrival; only one kind, if `kind` is given.
   std::vector<Heard> all(uint32_t kind = 0) const {
     std::lock_guard lock(mutex());
     std::vector<Heard> some;
@@ -84,7 +84,7 @@ inline void turn_everything_off() {
   profiler::reset_statistics();
 }
 
-// What `action` makes the process print on standard error.
+// The text that the process prints to standard error during `action`.
 template <class Action>
 std::string printed_by(Action&& action) {
   testing::internal::CaptureStderr();

@@ -26,7 +26,7 @@ void append_tensor(std::string& text, const Tensor& tensor, bool with_buffer) {
   text += tensor_text(tensor, with_buffer);
 }
 
-// The tensor's side of a copy is the device's, the other one the host's.
+// One side of a copy: a tensor on the device, or memory of the host.
 std::string copy_side(const Tensor* tensor, bool on_device, const void* host, std::string_view device,
                       bool with_buffers) {
   if (tensor != nullptr) return tensor_text(*tensor, with_buffers);

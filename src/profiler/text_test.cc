@@ -5,7 +5,7 @@
 namespace kymo::profiler {
 namespace {
 
-TEST(SignpostTextTest, SizesAreBytesUpToAKibibyteThenHaveTwoDecimals) {
+TEST(SignpostTextTest, SizesAreBytesBelowAKibibyteAndHaveTwoDecimalsAbove) {
   EXPECT_EQ(size_text(0), "0 B");
   EXPECT_EQ(size_text(1024), "1024 B");
   EXPECT_EQ(size_text(1536), "1.50 KiB");
@@ -14,7 +14,7 @@ TEST(SignpostTextTest, SizesAreBytesUpToAKibibyteThenHaveTwoDecimals) {
   EXPECT_EQ(size_text(UINT64_MAX), "16.00 EiB");
 }
 
-TEST(SignpostTextTest, MessagesHaveTimesOnlyWhereThereAreSome) {
+TEST(SignpostTextTest, MessagesHaveOnlyKnownTimes) {
   EXPECT_EQ(operation_message("scale:opencl:0:f32[4]", "K2", 7, {}), "scale:opencl:0:f32[4] (id=K2, run=7)");
   EXPECT_EQ(operation_message("scale", "K2", 7, {123'456, 0}), "scale (id=K2, run=7, gpu=0.123 ms)");
   EXPECT_EQ(operation_message("scale", "G1", 1, {123'456, 4'000}), "scale (id=G1, run=1, gpu=0.123 ms, cpu=0.004 ms)");
@@ -23,14 +23,14 @@ TEST(SignpostTextTest, MessagesHaveTimesOnlyWhereThereAreSome) {
             "Host Fallback::sort (id=1, run=3, CopyOverhead=4.00 KiB, cpu=0.052 ms)");
 }
 
-TEST(SignpostTextTest, ATensorOfNothingIsUndefined) {
+TEST(SignpostTextTest, EmptyTensorIsUndefined) {
   const device::Tensor nothing;
   EXPECT_EQ(tensor_text(nothing, true), "undefined");
   const device::Tensor* const tensors[] = {&nothing, nullptr};
   EXPECT_EQ(scope_key("sort", tensors, false), "sort:undefined");
 }
 
-TEST(SignpostTextTest, TheHostsSideOfACopyIsItsAddress) {
+TEST(SignpostTextTest, HostSideOfACopyIsItsAddress) {
   device::Operation copy;
   copy.kind = device::OperationKind::CopyHostToDevice;
   copy.host = reinterpret_cast<const void*>(0x7f00);

@@ -30,7 +30,7 @@ class ProfilerThreadsTest : public OnEveryDevice {
 };
 KYMO_ON_EVERY_DEVICE(ProfilerThreadsTest);
 
-TEST_P(ProfilerThreadsTest, EveryBeginHasItsEndHoweverOftenItIsTurnedOnAndOff) {
+TEST_P(ProfilerThreadsTest, EveryBeginHasAnEndWhileTheProfilerIsSwitchedOnAndOff) {
   constexpr int kThreads = 8, kLaunches = 200;
   const Kernel scale = compile(kScale)["scale"];
   const HearingSink sink(true);

@@ -36,7 +36,7 @@ std::string all_of(const std::string& folder) {
   return all;
 }
 
-TEST_F(CaptureFileTest, ANameThatIsNotUtf8CanBeRead) {
+TEST_F(CaptureFileTest, NameThatIsNotUtf8CanBeRead) {
   Manifest manifest;
   manifest.name = "caf\xe9";
   manifest.problem = "line\nbreak";
@@ -45,7 +45,7 @@ TEST_F(CaptureFileTest, ANameThatIsNotUtf8CanBeRead) {
   EXPECT_EQ(again.problem, "line\nbreak");
 }
 
-TEST_F(CaptureFileTest, WhatWasWrittenIsRead) {
+TEST_F(CaptureFileTest, CaptureIsReadAsItWasWritten) {
   write_small_capture("a.kycap");
   const CaptureFile capture("a.kycap");
   EXPECT_EQ(capture.manifest().name, "small");
@@ -66,14 +66,14 @@ TEST_F(CaptureFileTest, WhatWasWrittenIsRead) {
   EXPECT_THAT(kinds, ElementsAre(1, 2, 3, 4, 5, 7, 4, 8, 4, 11, 13, 10, 12, 6, 6, 6));
 }
 
-TEST_F(CaptureFileTest, TheSameBytesAreStoredOnce) {
+TEST_F(CaptureFileTest, EqualBytesAreStoredOnce) {
   write_small_capture("a.kycap");
   const CaptureFile capture("a.kycap");
   EXPECT_EQ(capture.manifest().pieces, 3u);  // before, after, sevens
   EXPECT_EQ(capture.manifest().content_bytes, 5u * 16);
 }
 
-TEST_F(CaptureFileTest, LargeContentsAreCutIntoPiecesAndCompressed) {
+TEST_F(CaptureFileTest, LargeContentsAreSplitIntoPiecesAndCompressed) {
   std::vector<uint32_t> numbers((kPieceBytes * 2 + 400) / 4);
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<uint32_t>(i / 64);
   const auto bytes = std::as_bytes(std::span(numbers));
@@ -97,7 +97,7 @@ TEST_F(CaptureFileTest, LargeContentsAreCutIntoPiecesAndCompressed) {
   EXPECT_TRUE(std::ranges::equal(read, bytes));
 }
 
-TEST_F(CaptureFileTest, FilesAreTheOwnersAlone) {
+TEST_F(CaptureFileTest, OnlyTheOwnerCanAccessTheFiles) {
   write_small_capture("a.kycap");
   for (const auto& entry : fs::recursive_directory_iterator("a.kycap"))
     EXPECT_EQ(static_cast<unsigned>(entry.status().permissions()), entry.is_directory() ? 0700u : 0600u)
@@ -106,7 +106,7 @@ TEST_F(CaptureFileTest, FilesAreTheOwnersAlone) {
   EXPECT_GT(std::distance(fs::directory_iterator("a.kycap"), {}), 3);
 }
 
-// No byte of any file can be wrong without being noticed: refused, or as good as before.
+// If any byte of any file is wrong, the capture is refused or its contents are unchanged.
 TEST_F(CaptureFileTest, DamageOfAnyByteIsRefused) {
   write_small_capture("a.kycap");
   const std::string good = all_of("a.kycap");
@@ -133,7 +133,7 @@ TEST_F(CaptureFileTest, DamageOfAnyByteIsRefused) {
   EXPECT_EQ(all_of("a.kycap"), good);
 }
 
-TEST_F(CaptureFileTest, CutFilesAreRefused) {
+TEST_F(CaptureFileTest, TruncatedFilesAreRefused) {
   write_small_capture("a.kycap");
   for (const char* name : {"manifest.json", "calls.bin", "contents.bin", "times.bin", "shaders/0000.metal"}) {
     const fs::path path = fs::path("a.kycap") / name;
@@ -148,7 +148,7 @@ TEST_F(CaptureFileTest, CutFilesAreRefused) {
   }
 }
 
-TEST_F(CaptureFileTest, WhatIsNoCaptureIsNamed) {
+TEST_F(CaptureFileTest, ErrorNamesTheInvalidCapture) {
   EXPECT_THAT(error_of([] { CaptureFile("absent.kycap"); }), HasSubstr("cannot open absent.kycap: No such file"));
   fs::create_directory("empty");
   EXPECT_EQ(error_of([] { CaptureFile("empty/"); }), "empty is not a capture: it has no manifest.json");
@@ -163,14 +163,14 @@ TEST_F(CaptureFileTest, WhatIsNoCaptureIsNamed) {
   EXPECT_THAT(error_of([] { CaptureFile("b.kycap"); }), HasSubstr("b.kycap/times.bin"));
 }
 
-TEST_F(CaptureFileTest, AFolderThatExistsIsLeftAlone) {
+TEST_F(CaptureFileTest, ExistingFolderIsNotChanged) {
   fs::create_directory("a.kycap");
   write_file("a.kycap/mine", "text");
   EXPECT_THAT(error_of([] { Writer("a.kycap"); }), HasSubstr("exists already"));
   EXPECT_EQ(contents_of("a.kycap/mine"), "text");
 }
 
-TEST_F(CaptureFileTest, WhatIsNotFinishedIsRemoved) {
+TEST_F(CaptureFileTest, UnfinishedCaptureIsRemoved) {
   {
     Writer writer("a.kycap");
     writer.add_shader(device::Language::OpenClC, "text");
@@ -180,8 +180,8 @@ TEST_F(CaptureFileTest, WhatIsNotFinishedIsRemoved) {
   EXPECT_FALSE(fs::exists("a.kycap"));
 }
 
-// The signal that comes with a file beyond its limit would end the program.
-TEST_F(CaptureFileTest, AFullDiskIsAnErrorAndNoMore) {
+// A file beyond its size limit causes a signal (SIGXFSZ), which would end the program.
+TEST_F(CaptureFileTest, FullDiskIsAnErrorAndDoesNotEndTheProgram) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   std::string error;
@@ -202,7 +202,7 @@ TEST_F(CaptureFileTest, AFullDiskIsAnErrorAndNoMore) {
   EXPECT_FALSE(fs::exists("a.kycap"));
 }
 
-// ---- Records that fit nowhere
+// ---- Inconsistent records
 
 std::string refusal_of(const std::vector<Record>& records) {
   base::ByteWriter bytes;
@@ -214,7 +214,7 @@ std::string refusal_of(const std::vector<Record>& records) {
   return error_of([&] { walk_records(bytes.bytes(), tables, nullptr); });
 }
 
-TEST_F(CaptureFileTest, RecordsThatDoNotFitAreRefused) {
+TEST_F(CaptureFileTest, InconsistentRecordsAreRefused) {
   const DeviceRecord device{"opencl:0", "", ""};
   const BufferRecord buffer{0, 16};
   EXPECT_EQ(refusal_of({device, buffer, FillCall{0, tensor_ref(0, {4}), 1}}), "nothing was refused");

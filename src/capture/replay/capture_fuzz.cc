@@ -1,4 +1,4 @@
-// Bytes that claim to be a capture's manifest, and its calls.
+// Reads any bytes as the manifest of a capture, and as its calls.
 
 #include <string>
 
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   refused_or_fine([&] { json::Document{text}; });
   refused_or_fine([&] {
-    // With the right checksum, or nothing behind it would be reached.
+    // With the right checksum, because otherwise the code after the check would not be reached.
     const std::string body(text);
     capture::parse_manifest(body + capture::manifest_end(body));
   });
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (piece > 3) throw Error("no such piece");
       return piece == 3 ? 16 : capture::kPieceBytes;
     });
-    // What was understood is written as it was read.
+    // A record that was read is written with the same bytes.
     const auto bytes = base::as_bytes(text);
     capture::walk_records(bytes, tables, [&](const capture::Record& record, const capture::Tables&) {
       base::ByteWriter out;

@@ -1,4 +1,4 @@
-// kymo/profiler.h's captures: what starts, what is refused, what a program notices.
+// Captures of kymo/profiler.h: what starts one, what is refused, and what a program notices.
 #include <sys/wait.h>
 
 #include "base/text.h"
@@ -29,7 +29,7 @@ class CaptureTest : public InFolder, public ::testing::Test {
   }
 };
 
-TEST_F(CaptureTest, EitherVariableAllowsIt) {
+TEST_F(CaptureTest, EitherVariableEnablesCaptures) {
   for (const char* name : {"KYMO_CAPTURE_ENABLED", "MTL_CAPTURE_ENABLED"}) {
     unsetenv("KYMO_CAPTURE_ENABLED");
     for (const char* no : {"", "0"}) {
@@ -47,7 +47,7 @@ TEST_F(CaptureTest, EitherVariableAllowsIt) {
   EXPECT_TRUE(folders().empty());
 }
 
-TEST_F(CaptureTest, FoldersAreCountedAlsoThoseThatFailed) {
+TEST_F(CaptureTest, FailedCapturesAlsoUseAFolderNumber) {
   const auto number = [] { return std::stoi(folders().back()); };
   profiler::start_capture("a");
   profiler::stop_capture();
@@ -58,13 +58,13 @@ TEST_F(CaptureTest, FoldersAreCountedAlsoThoseThatFailed) {
   profiler::start_capture("b");
   profiler::stop_capture();
   EXPECT_EQ(number(), first + 5);
-  // The next one is there already.
+  // The next folder exists already.
   fs::create_directory(base::format("{:04}-c.kycap", first + 6));
   EXPECT_THAT(error_of([] { profiler::start_capture("c"); }), HasSubstr("exists already"));
   EXPECT_FALSE(profiler::is_capturing());
 }
 
-TEST_F(CaptureTest, OneAtATime) {
+TEST_F(CaptureTest, SecondCaptureAtTheSameTimeIsRefused) {
   profiler::Capture outer("outer");
   EXPECT_TRUE(profiler::is_capturing());
   EXPECT_TRUE(profiler::is_capturing_metal());
@@ -79,7 +79,7 @@ TEST_F(CaptureTest, OneAtATime) {
   EXPECT_EQ(CaptureFile(names[0]).manifest().calls, 0u);
 }
 
-TEST_F(CaptureTest, TheGuardEndsItInAnException) {
+TEST_F(CaptureTest, GuardEndsTheCaptureOnAnException) {
   try {
     profiler::metal_capture capture("thrown");
     throw std::runtime_error("out of here");
@@ -90,7 +90,7 @@ TEST_F(CaptureTest, TheGuardEndsItInAnException) {
   EXPECT_EQ(CaptureFile(folders()[0]).manifest().name, "thrown");
 }
 
-TEST_F(CaptureTest, AFolderThatCannotBeMadeIsNamed) {
+TEST_F(CaptureTest, ErrorNamesAFolderThatCannotBeCreated) {
   fs::create_directory("gone");
   fs::current_path("gone");
   fs::remove(folder_ / "gone");
@@ -98,8 +98,8 @@ TEST_F(CaptureTest, AFolderThatCannotBeMadeIsNamed) {
   fs::current_path(folder_);
 }
 
-// A child of fork() has nothing of it, and does not disturb its parent's.
-TEST_F(CaptureTest, AForkedChildCapturesNothing) {
+// A child of fork() does not capture, and does not disturb the capture of its parent.
+TEST_F(CaptureTest, ForkedChildCapturesNothing) {
   profiler::start_capture("parent");
   const pid_t child = fork();
   if (child == 0) {

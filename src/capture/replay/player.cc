@@ -209,7 +209,7 @@ std::span<std::byte> Player::host_room(size_t bytes, DeviceState& device) {
   if (bytes <= kMostLockedBytes) {
     auto found = host_.find(&device);
     if (found == host_.end() || found->second.bytes().size() < bytes) {
-      device.synchronize();  // copies into the room of before
+      device.synchronize();  // copies may still use the previous buffer
       host_.erase(&device);
       found = host_.emplace(&device, device::HostBuffer(bytes, device::Device(device))).first;
     }

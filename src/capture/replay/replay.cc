@@ -47,7 +47,7 @@ void finish_rows(std::vector<ReplayRow>& rows) {
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return sum_of(a.times) > sum_of(b.times); });
 }
 
-// The rows, by their key.
+// The rows of the report, by their key.
 class RowsByName {
  public:
   uint32_t find(const std::string& name, bool is_named) {
@@ -65,7 +65,7 @@ class RowsByName {
   std::map<std::pair<bool, std::string>, uint32_t> known_;
 };
 
-// Times of one run go to the rows of their calls.
+// Adds the times of one run to the rows of their calls.
 class ReplayRows {
  public:
   explicit ReplayRows(const CaptureFile& capture) : original_(capture.device_times()) {
@@ -117,7 +117,7 @@ class ReplayRows {
 
  private:
   struct Call {
-    uint32_t row = 0, operation = 0;  // 1 more than its number
+    uint32_t row = 0, operation = 0;  // operation: its number plus 1
   };
 
   static uint32_t operation_of(const Record& record) {

@@ -1,4 +1,4 @@
-// Captures of real work on each device, replayed there and on every other.
+// Captures of real work on each device, replayed on the same device and on all others.
 #include "capture/replay/replay.h"
 
 #include <sys/resource.h>
@@ -59,7 +59,7 @@ class CaptureReplayTest : public InFolder, public device::tests::OnEveryDevice {
     return last;
   }
 
-  // Replays on each device of this machine, bit for bit.
+  // Replays on each device of this machine. All results must be equal bit for bit.
   static void expect_the_same_everywhere(const std::string& folder) {
     const CaptureFile capture(folder);
     EXPECT_EQ(capture.manifest().problem, "");
@@ -86,7 +86,7 @@ std::vector<float> counting(size_t count) {
 }
 
 TEST_P(CaptureReplayTest, KernelsFillsAndCopies) {
-  Tensor before = from_host(counting(1000));  // there when the capture begins
+  Tensor before = from_host(counting(1000));  // exists when the capture begins
   const ShaderLibrary lib = compile_shader(kMetal);
   const std::string folder = captured([&] {
     Tensor filled = full({1000}, 2.5), out = empty({1000});
@@ -105,7 +105,7 @@ TEST_P(CaptureReplayTest, KernelsFillsAndCopies) {
   expect_the_same_everywhere(folder);
 }
 
-TEST_P(CaptureReplayTest, WhatTheProgramSeesIsNotChanged) {
+TEST_P(CaptureReplayTest, CaptureDoesNotChangeTheProgramsResults) {
   const auto work = [] {
     const ShaderLibrary lib = compile_shader(kMetal);
     Tensor x = from_host(counting(333));
@@ -129,7 +129,7 @@ TEST_P(CaptureReplayTest, ListsOfTensorsAreRebuilt) {
   expect_the_same_everywhere(folder);
 }
 
-TEST_P(CaptureReplayTest, GroupsThatWorkTogether) {
+TEST_P(CaptureReplayTest, ThreadGroupsWithSharedMemory) {
   const ShaderLibrary lib = compile_shader(kMetal);
   expect_the_same_everywhere(captured([&] {
     Tensor x = from_host(counting(64)), out = zeros({1});
@@ -165,11 +165,11 @@ TEST_P(CaptureReplayTest, StridedCopiesAndViews) {
   expect_the_same_everywhere(folder);
 }
 
-TEST_P(CaptureReplayTest, FreedBuffersHaveTheirResults) {
+TEST_P(CaptureReplayTest, FreedBuffersHaveResults) {
   const ShaderLibrary lib = compile_shader(kMetal);
   const std::string folder = captured([&] {
     for (int i = 0; i < 30; ++i) {
-      Tensor scratch = empty({256});  // whatever it holds is part of it
+      Tensor scratch = empty({256});  // its initial contents are part of the capture
       lib["add"].threads(100)(scratch, i);
     }
   });
@@ -218,7 +218,7 @@ TEST_P(CaptureReplayTest, ManyThreads) {
   expect_the_same_everywhere(folder);
 }
 
-// Whatever is under way when it begins or ends is in it as a whole or not at all.
+// A call that is running when the capture begins or ends is captured completely or not at all.
 TEST_P(CaptureReplayTest, BeginsAndEndsWhileThreadsWork) {
   const ShaderLibrary lib = compile_shader(kMetal);
   std::atomic<bool> enough{false};
@@ -246,7 +246,7 @@ TEST_P(CaptureReplayTest, BeginsAndEndsWhileThreadsWork) {
     EXPECT_THAT(replay(CaptureFile(folder), options).mismatches, IsEmpty()) << folder;
 }
 
-TEST_P(CaptureReplayTest, EmptyTensorsAndNothingAtAll) {
+TEST_P(CaptureReplayTest, EmptyTensorsAndEmptyCaptures) {
   const std::string folder = captured([&] {
     Tensor none = empty({0}), x = zeros({4});
     none.fill(1);
@@ -285,7 +285,7 @@ TEST_P(CaptureReplayTest, RepeatsAreTimedAndKernelsCounted) {
   EXPECT_THAT(error_of([&] { replay(capture, options); }), HasSubstr("there is no kernel \"other\""));
 }
 
-// Signposts' guard, as the runtime is told of it.
+// A guard for a named operation, as signposts report it to the runtime.
 class NamedOperation {
  public:
   NamedOperation(std::string_view name, double flops) {
@@ -296,7 +296,7 @@ class NamedOperation {
   }
 };
 
-TEST_P(CaptureReplayTest, NamedOperationsHaveTheirArithmetic) {
+TEST_P(CaptureReplayTest, NamedOperationsHaveTheirFlops) {
   const ShaderLibrary lib = compile_shader(kMetal);
   const CaptureFile capture(captured([&] {
     Tensor x = zeros({1000});
@@ -320,13 +320,13 @@ TEST_P(CaptureReplayTest, NamedOperationsHaveTheirArithmetic) {
   }
 }
 
-TEST_P(CaptureReplayTest, ADifferenceIsNamed) {
+TEST_P(CaptureReplayTest, DifferenceIsReportedWithItsElement) {
   const ShaderLibrary lib = compile_shader(kMetal);
   const std::string folder = captured([&] {
     Tensor x = from_host(counting(300));
     lib["add"](x, 1);
   });
-  // The same calls with another number.
+  // The same calls with a different number.
   const CaptureFile right(folder);
   {
     Writer writer("wrong.kycap");
@@ -353,7 +353,7 @@ TEST_P(CaptureReplayTest, ADifferenceIsNamed) {
   EXPECT_EQ(mismatch.now, "0");
   EXPECT_EQ(mismatch.differing, 300u);
   EXPECT_EQ(mismatch.elements, 300u);
-  options.tolerance = 0.5;  // from 1 up the difference is half or less
+  options.tolerance = 0.5;  // for values from 1 up, the relative difference is at most one half
   const ReplayReport close = replay(CaptureFile("wrong.kycap"), options);
   ASSERT_EQ(close.mismatches.size(), 1u);
   EXPECT_EQ(close.mismatches[0].differing, 4u);
@@ -361,7 +361,7 @@ TEST_P(CaptureReplayTest, ADifferenceIsNamed) {
   EXPECT_THAT(replay(CaptureFile("wrong.kycap"), options).mismatches, IsEmpty());
 }
 
-TEST_P(CaptureReplayTest, OtherLanguagesStayOnTheirBackend) {
+TEST_P(CaptureReplayTest, KernelsInABackendLanguageReplayOnlyOnThatBackend) {
   const std::string folder = captured([&] {
     Tensor x = from_host(counting(100));
     compile(device::tests::kScale)["scale"](x, 2.0f);
@@ -377,8 +377,8 @@ TEST_P(CaptureReplayTest, OtherLanguagesStayOnTheirBackend) {
   }
 }
 
-// The disk fills up: the program goes on, the end says so, and nothing is left behind.
-TEST_P(CaptureReplayTest, AFullDiskEndsTheCaptureAndNothingElse) {
+// The disk is full: the program continues, the end of the capture reports the error, and no files remain.
+TEST_P(CaptureReplayTest, FullDiskEndsOnlyTheCapture) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
   const ShaderLibrary lib = compile_shader(kMetal);

@@ -20,7 +20,7 @@ void check_room(const List& list, size_t most, const char* what) {
   if (list.size() >= most) throw Error(base::format("it has more than {} {}", most, what));
 }
 
-// One past the last byte of its elements; nothing where that is beyond all bounds.
+// The offset after the last byte of its elements. False: the tensor is too large for any buffer.
 bool end_of_tensor(const TensorRef& tensor, uint64_t& end) {
   uint64_t last = 0, elements = 1;
   for (size_t i = 0; i < tensor.dimensions; ++i) {

@@ -1,4 +1,4 @@
-// What the tests of captures share: an empty folder to work in.
+// Shared by the tests of captures: an empty working folder.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace kymo::capture::tests {
 
 namespace fs = std::filesystem;
 
-// Works in an empty folder of its own, which is the current one meanwhile.
+// Creates an empty folder, which is the current folder while this object lives.
 class InFolder {
  protected:
   InFolder() : before_(fs::current_path()) {
@@ -46,7 +46,7 @@ inline void write_file(const fs::path& path, const std::string& contents) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << contents;
 }
 
-// What an Error of this says.
+// The text of the Error that the function throws.
 template <class F>
 std::string error_of(F&& call) {
   try {

@@ -14,7 +14,7 @@ using torch::profiler::impl::ProfilerConfig;
 using torch::profiler::impl::ProfilerState;
 
 // The state that this thread created. It is used even if a program has put its own state into libtorch's slot.
-[[gnu::tls_model("initial-exec")]] constinit thread_local TorchProfilerState* own_hearing = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local TorchProfilerState* own_state = nullptr;
 
 MemoryFacts memory_facts(const void* address, int64_t bytes, int64_t total_allocated, int64_t total_reserved,
                          c10::Device device) {
@@ -33,24 +33,24 @@ TorchProfilerState::TorchProfilerState(Log& log, Wanted wanted, std::shared_ptr<
       log_(&log),
       wanted_(wanted),
       reader_(std::move(reader)) {
-  own_hearing = this;
+  own_state = this;
 }
 
 TorchProfilerState::~TorchProfilerState() = default;
 
 TorchProfilerState* TorchProfilerState::current() noexcept {
   c10::DebugInfoBase* const info = c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE);
-  if (info == nullptr || typeid(*info) != typeid(TorchProfilerState)) return own_hearing;
+  if (info == nullptr || typeid(*info) != typeid(TorchProfilerState)) return own_state;
   auto* const state = static_cast<TorchProfilerState*>(info);
-  return state->on() ? state : own_hearing;
+  return state->on() ? state : own_state;
 }
 
 void TorchProfilerState::stop() noexcept {
-  own_hearing = nullptr;
+  own_state = nullptr;
   on_.store(false, std::memory_order_relaxed);
 }
 
-bool TorchProfilerState::is_own() const noexcept { return own_hearing == this; }
+bool TorchProfilerState::is_own() const noexcept { return own_state == this; }
 
 void TorchProfilerState::reportMemoryUsage(void* address, int64_t bytes, int64_t total_allocated,
                                            int64_t total_reserved, c10::Device device) {

@@ -124,19 +124,19 @@ void TorchModule::begin(Log& log, Wanted wanted) {
     if (callback_ != 0) at::removeCallback(std::exchange(callback_, 0));
     throw;
   }
-  hearing_ = std::move(state);
+  torch_state_ = std::move(state);
 }
 
 void TorchModule::end() noexcept {
-  if (hearing_ == nullptr) return;
-  hearing_->stop();
+  if (torch_state_ == nullptr) return;
+  torch_state_->stop();
   try {
     at::removeCallback(std::exchange(callback_, 0));
-    if (ThreadLocalDebugInfo::_peek(DebugInfoKind::PROFILER_STATE) == hearing_)
+    if (ThreadLocalDebugInfo::_peek(DebugInfoKind::PROFILER_STATE) == torch_state_)
       ThreadLocalDebugInfo::_pop(DebugInfoKind::PROFILER_STATE);
   } catch (const std::exception&) {  // other code put a state on top of it: it stays below and records nothing
   }
-  hearing_.reset();
+  torch_state_.reset();
 }
 
 }  // namespace kymo::edge

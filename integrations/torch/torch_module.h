@@ -43,7 +43,7 @@ class TorchModule : public Module {
 
  private:
   Scopes scopes_;
-  std::shared_ptr<TorchProfilerState> hearing_;
+  std::shared_ptr<TorchProfilerState> torch_state_;
   at::CallbackHandle callback_ = 0;
 };
 

@@ -103,7 +103,7 @@ bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings)
 }
 
 // Adds what only a daemon can see. For a single process, adds only what is wrong.
-void add_told(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findings& findings) {
+void add_reported(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findings& findings) {
   for (Reached& daemon : daemons) {
     for (auto& part : daemon.link->ask<wire::DoctorReply>(wire::Doctor{pid})) {
       for (Finding& told : part.findings) {
@@ -129,7 +129,7 @@ Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
       for (const auto& entry : entries_of(daemon, {})) connected.push_back(entry.pid);
     std::ranges::move(examine_others(connected), std::back_inserter(findings));
   }
-  add_told(daemons, pid, findings);
+  add_reported(daemons, pid, findings);
   return findings;
 }
 

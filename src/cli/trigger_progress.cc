@@ -76,7 +76,7 @@ TriggerProgress::TriggerProgress(const wire::TraceOptions& options, const std::v
 
 void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns) {
   if (update.trigger_id != trigger_id_) return;
-  if (update.targets_left == 0) told_over_ = true;
+  if (update.targets_left == 0) over_reported_ = true;
   // A process with two protocols may be in the list twice: the update is for the one that has not ended.
   auto target = std::ranges::find_if(
       targets_, [&](const auto& one) { return one.pid == update.pid && !wire::is_final(one.state); });
@@ -94,7 +94,7 @@ void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns) {
 }
 
 bool TriggerProgress::is_over() const {
-  return told_over_ || std::ranges::all_of(targets_, [](const auto& one) { return wire::is_final(one.state); });
+  return over_reported_ || std::ranges::all_of(targets_, [](const auto& one) { return wire::is_final(one.state); });
 }
 
 bool TriggerProgress::all_good() const {

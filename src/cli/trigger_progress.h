@@ -51,7 +51,7 @@ class TriggerProgress {
 
   uint64_t trigger_id_ = 0;
   uint64_t starts_ns_, duration_ns_;  // 0: not known
-  bool told_over_ = false;
+  bool over_reported_ = false;
   std::vector<TargetOutcome> targets_;
 };
 

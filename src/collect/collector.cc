@@ -280,7 +280,8 @@ void Collector::answer_window() {
 // Needs the mutex. A request that fails stays pending for the next pass.
 void Collector::write_window() {
   if (!window_asked_) return;
-  const auto& [window, late_ns] = *window_asked_;
+  const trace::Window window = window_asked_->window;
+  const uint64_t late_ns = window_asked_->late_ns;
   std::vector<trace::WriterId> writers;
   for (const auto& source : sources_) writers.push_back(source->id());
   output_->add_to_file([&](trace::Writer& file) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::seconds kLongestLook{1};
 constexpr int kMostLooks = 4;  // max checks that hang
 
-std::atomic<int> looks_begun{0};
+std::atomic<int> looks_running{0};
 
 // Shared by the caller and the thread; it exists until both are done with it.
 struct Look {
@@ -27,7 +27,7 @@ struct Look {
 void look(Look& shared, const std::string& path) {
   struct stat status {};
   const bool is_there = lstat(path.c_str(), &status) == 0;
-  --looks_begun;
+  --looks_running;
   const std::lock_guard lock(shared.mutex);
   if (is_there) shared.found = status;
   shared.is_over = true;
@@ -37,13 +37,13 @@ void look(Look& shared, const std::string& path) {
 }  // namespace
 
 std::optional<struct stat> look_at(const std::string& path) {
-  if (looks_begun >= kMostLooks) return std::nullopt;
+  if (looks_running >= kMostLooks) return std::nullopt;
   const auto shared = std::make_shared<Look>();
-  ++looks_begun;
+  ++looks_running;
   try {
     std::thread([shared, path] { look(*shared, path); }).detach();  // it may never return
   } catch (const std::system_error&) {
-    --looks_begun;
+    --looks_running;
     return std::nullopt;
   }
   std::unique_lock lock(shared->mutex);

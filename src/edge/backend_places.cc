@@ -19,7 +19,7 @@ class BackendPlacer {
   }
 
   // The number of operations that began at or before this time.
-  uint32_t begun_by(uint64_t ns) const {
+  uint32_t started_by(uint64_t ns) const {
     return static_cast<uint32_t>(std::upper_bound(begins_.begin(), begins_.end(), ns) - begins_.begin());
   }
 
@@ -41,7 +41,7 @@ class BackendPlacer {
   // ancestors.
   template <class IsGood>
   uint32_t find_up(uint64_t ns, IsGood is_good) const {
-    uint32_t at = begun_by(ns);
+    uint32_t at = started_by(ns);
     if (at == 0) return kNothing;
     for (--at; at != kNothing; at = parents_[at])
       if (is_good(operations_[at])) return at;
@@ -107,7 +107,7 @@ std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operati
     now_at[from] = static_cast<uint32_t>(places.size());
     BackendPlace place = placed[from].place;
     if (place.inside != kNothing) place.inside = now_at[place.inside];
-    place.operations_before = placer.begun_by(placed[from].from);
+    place.operations_before = placer.started_by(placed[from].from);
     places.push_back(place);
   }
   return places;

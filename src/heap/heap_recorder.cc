@@ -86,10 +86,10 @@ __attribute__((noinline)) bool begin_anew(HeapThread& thread) noexcept {
   thread.slot = slot;
   thread.epoch = epoch;
   thread.code_changes = code_changes.load(std::memory_order_relaxed);
-  thread.told_until = ~uint64_t{0};
+  thread.described_until = ~uint64_t{0};
   if (header->policy.load(std::memory_order_relaxed) == static_cast<uint32_t>(record::RingPolicy::Overwrite)) {
     // The data that a flight recorder keeps must contain its nodes too. So they are written again as the ring wraps.
-    thread.told_until = slot->head.load(std::memory_order_relaxed) + (slot->mask + 1) / 4;
+    thread.described_until = slot->head.load(std::memory_order_relaxed) + (slot->mask + 1) / 4;
     forget_stated_code();
   }
   return true;
@@ -97,7 +97,7 @@ __attribute__((noinline)) bool begin_anew(HeapThread& thread) noexcept {
 
 inline bool is_current(const HeapThread& thread) noexcept {
   return thread.slot == record::this_slot && thread.slot != nullptr &&
-         thread.slot->head.load(std::memory_order_relaxed) < thread.told_until &&
+         thread.slot->head.load(std::memory_order_relaxed) < thread.described_until &&
          thread.epoch == thread.process->epoch.load(std::memory_order_relaxed) &&
          thread.code_changes == code_changes.load(std::memory_order_relaxed);
 }

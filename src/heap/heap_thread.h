@@ -17,7 +17,7 @@ struct HeapThread {
   Sampler sampler;
   const record::Process* process = nullptr;
   record::Slot* slot = nullptr;  // the slot whose readers got the stack's nodes
-  uint64_t told_until = 0;       // for a flight recorder: from this head on, the nodes may have been overwritten
+  uint64_t described_until = 0;  // for a flight recorder: from this head on, the nodes may have been overwritten
   uint32_t epoch = 0;            // the recording that got them
   uint32_t code_changes = 0;     // how many files had been unloaded by then
   uint32_t partings = 0;         // how often the thread's exit hook has run

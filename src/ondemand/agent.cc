@@ -265,10 +265,10 @@ void Agent::report_result(uint64_t id, wire::RequestKind kind, const JobResult& 
 }
 
 void Agent::tell(const wire::Message& message, uint32_t serial) {
-  constexpr size_t kMostUntold = 64;
+  constexpr size_t kMaxPending = 64;
   if (link_.welcome()) return link_.send(message, serial);
   pending_.push_back({message, serial});
-  if (pending_.size() > kMostUntold) pending_.pop_front();
+  if (pending_.size() > kMaxPending) pending_.pop_front();
 }
 
 void Agent::resend_all() {

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
-using tests::HearingSink;
+using tests::CollectingSink;
 using tests::printed_by;
 using Which = tests::Heard::Which;
 
@@ -78,7 +78,7 @@ TEST_F(ProfilerControlTest, StopDoesNotChangeTheMasks) {
 }
 
 TEST_F(ProfilerControlTest, FallbacksNeedNoDevice) {
-  const HearingSink sink(true);
+  const CollectingSink sink(true);
   profiler::set_signposts("fallbacks,intervals,events");
   EXPECT_FALSE(devices_are_watched());
   const device::Tensor nothing;

@@ -23,8 +23,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
+using tests::CollectingSink;
 using tests::Heard;
-using tests::HearingSink;
 using tests::printed_by;
 using Which = tests::Heard::Which;
 
@@ -50,7 +50,7 @@ KYMO_ON_EVERY_DEVICE(ProfilerTest);
 
 TEST_P(ProfilerTest, IntervalHasABeginAndAnEndForEachExecution) {
   const Kernel scale = compile(kScale)["scale"];
-  const HearingSink sink(false);
+  const CollectingSink sink(false);
   {
     const profiler::Profile watch("interval");
     EXPECT_TRUE(profiler::is_running());
@@ -85,7 +85,7 @@ TEST_P(ProfilerTest, IntervalHasABeginAndAnEndForEachExecution) {
 }
 
 TEST_P(ProfilerTest, EventIsSentAfterTheExecution) {
-  const HearingSink sink(false);
+  const CollectingSink sink(false);
   const Tensor x = zeros({4});
   profiler::start("event");
   x.clone();
@@ -97,7 +97,7 @@ TEST_P(ProfilerTest, EventIsSentAfterTheExecution) {
 }
 
 TEST_P(ProfilerTest, OperationQueuedBeforeStartHasNoEnd) {
-  const HearingSink sink(false);
+  const CollectingSink sink(false);
   const Tensor x = zeros({4});
   profiler::set_log("copy-statistics");
   x.clone();
@@ -108,7 +108,7 @@ TEST_P(ProfilerTest, OperationQueuedBeforeStartHasNoEnd) {
 }
 
 TEST_P(ProfilerTest, MessagesNameTheOperationAndItsTensors) {
-  const HearingSink sink(true);
+  const CollectingSink sink(true);
   const Kernel scale = compile(kScale)["scale"];
   const profiler::Profile watch("interval");
   const Tensor x = zeros({4, 4});
@@ -143,7 +143,7 @@ TEST_P(ProfilerTest, LinesOfTheLogCanNameBuffers) {
 }
 
 TEST_P(ProfilerTest, OnlyTheKindsInTheMaskAreReported) {
-  const HearingSink sink(false);
+  const CollectingSink sink(false);
   profiler::set_signposts("copies,intervals,events");
   zeros({4}).clone();
   profiler::set_signposts("0");
@@ -155,7 +155,7 @@ TEST_P(ProfilerTest, OnlyTheKindsInTheMaskAreReported) {
 TEST_P(ProfilerTest, WaitOptionWaitsForEachOperation) {
   const Kernel scale = compile(kScale)["scale"];
   const Tensor x = zeros({1 << 16});
-  const HearingSink sink(false);
+  const CollectingSink sink(false);
   const profiler::Profile watch("interval", true);
   for (uint64_t i = 0; i < 3; ++i) {
     scale(x, 2.0);
@@ -215,7 +215,7 @@ TEST_P(ProfilerTest, KernelKeepsItsIdAndARecompiledKernelIsAnother) {
 TEST_P(ProfilerTest, NamedOperationLastsFromItsFirstKernelToItsLast) {
   const Kernel scale = compile(kScale)["scale"];
   const Tensor x = zeros({256});
-  const HearingSink sink(true);
+  const CollectingSink sink(true);
   profiler::start("interval,event");
   for (int run = 0; run < 2; ++run) {
     const profiler::Operation outer("convolution", {&x}, 1e6);
@@ -253,7 +253,7 @@ TEST_P(ProfilerTest, NamedOperationLastsFromItsFirstKernelToItsLast) {
 TEST_P(ProfilerTest, NamedOperationCountsOneStream) {
   const Kernel scale = compile(kScale)["scale"];
   const Tensor x = zeros({4});
-  const HearingSink sink(false);
+  const CollectingSink sink(false);
   const Stream side;
   synchronize();
   profiler::start();
@@ -296,7 +296,7 @@ TEST_P(ProfilerTest, ExceptionEndsAGuardAndTheScopesInIt) {
 
 TEST_P(ProfilerTest, RefusedKernelLeavesNothingOpen) {
   const Kernel scale = compile(kScale)["scale"];
-  const HearingSink sink(false);
+  const CollectingSink sink(false);
   const profiler::Profile watch;
   EXPECT_THROW(scale(1.0, 1.0), InvalidArgument);
   profiler::statistics();

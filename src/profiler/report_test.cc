@@ -10,7 +10,7 @@ namespace {
 
 using tests::printed_by;
 
-TEST(SignpostTellingTest, ModeOfStartAddsToTheMask) {
+TEST(SignpostReportTest, ModeOfStartAddsToTheMask) {
   const Wanted wanted = Wanted::from(parse_signposts("copies,events"), parse_mode("interval"), 0);
   EXPECT_TRUE(wanted.intervals(Subject::Copies));
   EXPECT_TRUE(wanted.events(Subject::Copies));
@@ -20,7 +20,7 @@ TEST(SignpostTellingTest, ModeOfStartAddsToTheMask) {
   EXPECT_FALSE(wanted.waits());
 }
 
-TEST(SignpostTellingTest, KindIsWatchedOnlyIfRequested) {
+TEST(SignpostReportTest, KindIsWatchedOnlyIfRequested) {
   const Wanted statistics = Wanted::from(0, 0, parse_log("copy-statistics"));
   EXPECT_TRUE(statistics.watches(Subject::Copies));
   EXPECT_FALSE(statistics.watches(Subject::Operations));
@@ -32,7 +32,7 @@ TEST(SignpostTellingTest, KindIsWatchedOnlyIfRequested) {
   EXPECT_TRUE(Wanted::from(kWait, 0, 0).needs_devices());
 }
 
-TEST(SignpostTellingTest, LinesArePrintedAtTheBeginUnlessTheyHaveTimes) {
+TEST(SignpostReportTest, LinesArePrintedAtTheBeginUnlessTheyHaveTimes) {
   Entry entry;
   entry.number = 4;
   const Execution execution{&entry, 2, 0, "scale"};
@@ -49,8 +49,8 @@ TEST(SignpostTellingTest, LinesArePrintedAtTheBeginUnlessTheyHaveTimes) {
   EXPECT_EQ(lines("copies,gpu-time"), "|");
 }
 
-TEST(SignpostTellingTest, IntervalWithLostTimesStillEnds) {
-  const tests::HearingSink sink(false);
+TEST(SignpostReportTest, IntervalWithLostTimesStillEnds) {
+  const tests::CollectingSink sink(false);
   Entry entry;
   const Execution execution{&entry, 2, 0, {}};
   const ReportOptions both = ReportOptions::of(Wanted::from(0, parse_mode("interval,event"), 0), Subject::Operations);

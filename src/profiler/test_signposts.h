@@ -22,16 +22,16 @@ struct Heard {
 };
 
 // One at a time: sinks are plain functions.
-class HearingSink {
+class CollectingSink {
  public:
-  explicit HearingSink(bool wants_messages) {
+  explicit CollectingSink(bool wants_messages) {
     sink().wants_messages = wants_messages ? 1 : 0;
     heard().clear();
     kymo_add_sink(&sink());
   }
-  ~HearingSink() { kymo_remove_sink(&sink()); }
-  HearingSink(const HearingSink&) = delete;
-  HearingSink& operator=(const HearingSink&) = delete;
+  ~CollectingSink() { kymo_remove_sink(&sink()); }
+  CollectingSink(const CollectingSink&) = delete;
+  CollectingSink& operator=(const CollectingSink&) = delete;
 
   // In the order of arrival; only one kind, if `kind` is given.
   std::vector<Heard> all(uint32_t kind = 0) const {

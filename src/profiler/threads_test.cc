@@ -18,7 +18,7 @@ using device::tests::device_names;
 using device::tests::kScale;
 using device::tests::OnEveryDevice;
 using device::tests::test_name;
-using tests::HearingSink;
+using tests::CollectingSink;
 using Which = tests::Heard::Which;
 
 class ProfilerThreadsTest : public OnEveryDevice {
@@ -33,7 +33,7 @@ KYMO_ON_EVERY_DEVICE(ProfilerThreadsTest);
 TEST_P(ProfilerThreadsTest, EveryBeginHasAnEndWhileTheProfilerIsSwitchedOnAndOff) {
   constexpr int kThreads = 8, kLaunches = 200;
   const Kernel scale = compile(kScale)["scale"];
-  const HearingSink sink(true);
+  const CollectingSink sink(true);
   tests::turn_everything_off();
   profiler::set_log("operation-statistics");
   std::atomic<bool> done{false};

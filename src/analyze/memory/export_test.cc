@@ -53,7 +53,7 @@ class ExportTest : public ::testing::Test {
     trace_.told(1, 2'200, 0x30, 8, "");
     trace_.reported_free(1, 3'000, 0x20);
     trace_.end(1, 4'000);
-    trace_.point(1, 4'500, PointKind::Free, kToldMemory, 0x99, {int64_t{7}, std::string()});
+    trace_.point(1, 4'500, PointKind::Free, kAnnotatedMemory, 0x99, {int64_t{7}, std::string()});
     trace_.reported_free(1, 5'000, 0x10);
   }
 

@@ -336,7 +336,7 @@ TEST(CategoryTest, NamesAreCaseInsensitive) {
     EXPECT_EQ(category_named(category_name(static_cast<Category>(i))), static_cast<Category>(i));
 }
 
-TEST(FirstTellingFrameTest, SkipsTheStandardLibrary) {
+TEST(FirstMeaningfulFrameTest, SkipsTheStandardLibrary) {
   const auto first = [](std::vector<std::string> functions) {
     std::vector<symbols::Frame> frames;
     for (std::string& function : functions) frames.emplace_back().function = std::move(function);

@@ -18,7 +18,7 @@ enum TestClass : uint32_t {
   kStep = 1,
   kInner,
   kDeviceMemory,
-  kToldMemory,
+  kAnnotatedMemory,
   kMalloc,
   kFree,
   kNode,
@@ -37,7 +37,7 @@ class MemoryTrace : public TestRecorder {
     add_class(kStep, "step {}", "training", {{"", FieldType::Int}});
     add_class(kInner, "inner", "training");
     add_class(kDeviceMemory, "device memory", "memory", device);
-    add_class(kToldMemory, "tensor", "memory", {{"bytes", FieldType::ByteCount}, {"category", FieldType::String}});
+    add_class(kAnnotatedMemory, "tensor", "memory", {{"bytes", FieldType::ByteCount}, {"category", FieldType::String}});
     add_class(kMalloc, "malloc", "memory", {{"bytes", FieldType::ByteCount}, {"node", FieldType::UInt}});
     add_class(kFree, "free", "memory");
     add_class(kNode, "stack node", "kymo.stack",
@@ -64,10 +64,10 @@ class MemoryTrace : public TestRecorder {
     point(track, time, PointKind::Free, kDeviceMemory, address, {bytes, device});
   }
   void told(uint32_t track, uint64_t time, uint64_t address, int64_t bytes, const std::string& category) {
-    point(track, time, PointKind::Allocation, kToldMemory, address, {bytes, category});
+    point(track, time, PointKind::Allocation, kAnnotatedMemory, address, {bytes, category});
   }
   void reported_free(uint32_t track, uint64_t time, uint64_t address) {
-    point(track, time, PointKind::Free, kToldMemory, address, {int64_t{0}, std::string()});
+    point(track, time, PointKind::Free, kAnnotatedMemory, address, {int64_t{0}, std::string()});
   }
   void malloc(uint32_t track, uint64_t time, uint64_t address, int64_t bytes, int64_t node) {
     point(track, time, PointKind::Allocation, kMalloc, address, {bytes, node});

@@ -154,7 +154,7 @@ void TrackChanges::add_node(const PointFields& fields, std::span<const Value> ro
   if (node < kFirstStackNode) return;
   const StackId stack =
       process_.tables.stacks.called(stack_at(fields.parent(row)), process_.number, fields.address(row));
-  if (node >= 2 * ++told_nodes_ + kNodesAhead) {  // numbers are assigned in order, but may be forged
+  if (node >= 2 * ++seen_nodes_ + kNodesAhead) {  // numbers are assigned in order, but may be forged
     far_nodes_[node] = stack;
     return;
   }

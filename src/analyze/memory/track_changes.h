@@ -71,7 +71,7 @@ class TrackChanges {
   uint64_t outermost_start_ = 0;
   uint32_t outermost_ = 0;
   int64_t last_ns_ = INT64_MIN;
-  uint64_t told_nodes_ = 0;
+  uint64_t seen_nodes_ = 0;
   std::vector<StackId> nodes_;  // by the track's own numbers
   std::unordered_map<uint64_t, StackId, base::SeededHash> far_nodes_;
 

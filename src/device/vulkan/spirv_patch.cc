@@ -52,16 +52,16 @@ class Patcher : private Edit {
       if (instruction.op == Op::Function) break;
       if (instruction.op != Op::Variable || instruction.at(3) != word(StorageClass::Input)) continue;
       const uint32_t id = instruction.at(2);
-      for (BuiltInValue& told : told_) {
-        if (module_.decorations(id).built_in != word(told.built_in)) continue;
+      for (BuiltInValue& given : given_) {
+        if (module_.decorations(id).built_in != word(given.built_in)) continue;
         check_type(instruction);
-        told.variables.push_back(id);
+        given.variables.push_back(id);
         replaced_.insert(id);
       }
     }
-    out_.offset = !told_[0].variables.empty();
-    out_.base = !told_[1].variables.empty();
-    out_.groups = !told_[2].variables.empty();
+    out_.offset = !given_[0].variables.empty();
+    out_.base = !given_[1].variables.empty();
+    out_.groups = !given_[2].variables.empty();
     out_.tail_words = kAxes * (out_.offset + out_.base + out_.groups);
   }
 
@@ -142,12 +142,12 @@ class Patcher : private Edit {
     private_vector_ = hoist(Op::TypePointer, {word(StorageClass::Private), vector_});
     private_uint_ = hoist(Op::TypePointer, {word(StorageClass::Private), uint_});
     const uint32_t input_vector = hoist(Op::TypePointer, {word(StorageClass::Input), vector_});
-    for (BuiltInValue& told : told_) {
-      if (told.variables.empty() || told.built_in == BuiltIn::NumWorkgroups) continue;
-      told.raw = fresh();
-      emit(decorations, Op::Decorate, {told.raw, word(Decoration::BuiltIn), word(told.built_in)});
-      emit(variables, Op::Variable, {input_vector, told.raw, word(StorageClass::Input)});
-      interface_.push_back(told.raw);
+    for (BuiltInValue& given : given_) {
+      if (given.variables.empty() || given.built_in == BuiltIn::NumWorkgroups) continue;
+      given.raw = fresh();
+      emit(decorations, Op::Decorate, {given.raw, word(Decoration::BuiltIn), word(given.built_in)});
+      emit(variables, Op::Variable, {input_vector, given.raw, word(StorageClass::Input)});
+      interface_.push_back(given.raw);
     }
     if (out_.place == Place::Specialised) {
       out_.tail_constant = spec_;
@@ -354,17 +354,17 @@ class Patcher : private Edit {
     emit(words, Op::Function, {void_, wrapper_, 0, entry_type_});
     emit(words, Op::Label, {fresh()});
     uint32_t next_word = 0;
-    for (const BuiltInValue& told : told_) {
-      if (told.variables.empty()) continue;
+    for (const BuiltInValue& given : given_) {
+      if (given.variables.empty()) continue;
       uint32_t value = tail_vector(next_word);
       next_word += kAxes;
-      if (told.raw != 0) {
+      if (given.raw != 0) {
         const uint32_t own = fresh(), sum = fresh();
-        emit(words, Op::Load, {vector_, own, told.raw});
+        emit(words, Op::Load, {vector_, own, given.raw});
         emit(words, Op::IAdd, {vector_, sum, own, value});
         value = sum;
       }
-      for (const uint32_t variable : told.variables) emit(words, Op::Store, {variable, value});
+      for (const uint32_t variable : given.variables) emit(words, Op::Store, {variable, value});
     }
     emit(words, Op::FunctionCall, {void_, fresh(), entry_.function});
     emit(words, Op::Return, std::span<const uint32_t>());
@@ -376,9 +376,9 @@ class Patcher : private Edit {
   const EntryPoint& entry_;
   Patched out_;
 
-  std::array<BuiltInValue, 3> told_{BuiltInValue{BuiltIn::GlobalInvocationId, {}, 0},
-                                    BuiltInValue{BuiltIn::WorkgroupId, {}, 0},
-                                    BuiltInValue{BuiltIn::NumWorkgroups, {}, 0}};
+  std::array<BuiltInValue, 3> given_{BuiltInValue{BuiltIn::GlobalInvocationId, {}, 0},
+                                     BuiltInValue{BuiltIn::WorkgroupId, {}, 0},
+                                     BuiltInValue{BuiltIn::NumWorkgroups, {}, 0}};
   std::unordered_set<uint32_t> replaced_;
   uint32_t group_size_ = 0, literal_size_ = 0, spec_ = 0;
   bool modes_pending_ = false;

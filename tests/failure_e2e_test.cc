@@ -143,6 +143,15 @@ TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAnyThreadIsCounted) {
   EXPECT_EQ(trace.lost(trace::LossCause::NoSlot), 4u * 2u) << trace.summary();
 }
 
+TEST_F(SmallMemoryTest, ForkedChildrenWithoutARingCountEachEventOnce) {
+  if (!mount_small(file("small"), "1500k")) GTEST_SKIP() << "mounting a tmpfs needs root";
+  const Ending ending = run_traced(file("a.kymo"), {program("forks"), "many", "10"}, {{"KYMO_SHM_DIR", file("small")}});
+  EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_TRUE(trace.ranges.empty()) << trace.summary();
+  EXPECT_EQ(trace.lost(trace::LossCause::NoSlot), 60u * 10u * 3u) << trace.summary();
+}
+
 // Enough memory to start and for a few rings: the other threads are counted.
 TEST_F(SmallMemoryTest, SharedMemoryTooSmallForAllThreadsIsCounted) {
   if (!mount_small(file("small"), "6m")) GTEST_SKIP() << "mounting a tmpfs needs root";

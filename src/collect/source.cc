@@ -70,6 +70,7 @@ bool is_of_records(trace::LossCause cause) {
 const char* no_ring_text(uint32_t reason) {
   if ((reason & record::kNoRingMemory) != 0) return "shared memory was full";
   if ((reason & record::kNoRingSlot) != 0) return "too many threads at once";
+  if ((reason & record::kNoRingEnded) != 0) return "the thread was ending";
   return "a signal handler interrupted the first record of its thread";
 }
 

@@ -137,8 +137,10 @@ Node stack_of(HeapThread& thread, const Registers& caller) noexcept {
 void count_as_lost() noexcept {
   record::Process* shared = record::process();
   if (shared == nullptr) return;
-  if (record::SegmentHeader* header = shared->segment.load(std::memory_order_acquire))
-    record::count_loss_without_slot(*header);
+  record::SegmentHeader* const header = shared->segment.load(std::memory_order_acquire);
+  if (header == nullptr) return;
+  if (heap_guard == HeapGuard::Gone) header->no_ring_reason.fetch_or(record::kNoRingEnded, std::memory_order_relaxed);
+  record::count_loss_without_slot(*header);
 }
 
 void store_allocation(uintptr_t address, size_t bytes, Node node) noexcept {

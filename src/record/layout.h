@@ -171,7 +171,7 @@ struct Registry {
 inline constexpr uint32_t kMaxSlots = 4096;
 inline constexpr uint32_t kOriginBytes = 8192;
 
-enum NoRing : uint32_t { kNoRingMemory = 1, kNoRingSlot = 2 };
+enum NoRing : uint32_t { kNoRingMemory = 1, kNoRingSlot = 2, kNoRingEnded = 4 };  // Ended: of an ending thread
 
 enum class RingPolicy : uint32_t { Block = 0, Drop = 1, Overwrite = 2 };
 enum class TickKind : uint32_t { Monotonic = 1, Tsc = 2, ArmCounter = 3 };  // as trace::ClockKind

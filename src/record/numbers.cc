@@ -37,7 +37,7 @@ uint64_t next_handle(bool recorded, uint32_t sinks) noexcept {
   Process* shared = process();
   if (shared == nullptr) return uint64_t{1} << kHandleShift;
   // A forked child that has not recorded yet: its recording starts with its segment, and the handle must refer to it.
-  if (recorded && shared->segment.load(std::memory_order_relaxed) == nullptr) enter_ring();
+  if (recorded && shared->segment.load(std::memory_order_relaxed) == nullptr) enter_ring(Kind::Pad);
   return take(*shared) << kHandleShift | uint64_t{sinks} << kSinkShift | (recorded ? recording_tag(*shared) : 0);
 }
 

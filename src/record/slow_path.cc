@@ -238,11 +238,11 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
   return slot;
 }
 
-Slot* enter_ring() noexcept {
+Slot* enter_ring(Kind kind) noexcept {
   Slot* slot = find_slot();
   if (slot == nullptr || slot->index != kPrivateSlot) return slot;
   if (slot->busy.exchange(1, std::memory_order_relaxed) != 0) return nullptr;
-  slot = make_room(slot, Kind::Instant, 1);
+  slot = make_room(slot, kind, 1);
   if (slot != nullptr) slot->busy.store(0, std::memory_order_relaxed);
   return slot;
 }

@@ -13,8 +13,9 @@ namespace kymo::record {
 // on the returned one and clear on all others.
 Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept;
 
-// Gets a slot for this thread without storing anything. Null: it is inside a store, or there is no slot.
-Slot* enter_ring() noexcept;
+// Gets a slot for this thread without storing anything. Null: it is inside a store, or there is no slot. That is
+// counted as a lost event of this kind. Pad: not counted, because the event itself follows.
+Slot* enter_ring(Kind kind = Kind::Instant) noexcept;
 
 // For a signal handler that interrupted a store of its thread: puts one record into the side buffer, or counts a loss.
 void store_aside(Slot& slot, Kind kind, uint32_t class_id, const uint64_t* payload, uint32_t payload_cells) noexcept;

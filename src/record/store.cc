@@ -17,7 +17,7 @@ __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label
   SegmentHeader* header = shared->segment.load(std::memory_order_acquire);
   if (header == nullptr) {
     // A forked child that has not recorded yet: its first event creates the segment.
-    if (enter_ring() == nullptr) return {0, true};
+    if (enter_ring(Kind::Pad) == nullptr) return {0, true};
     header = shared->segment.load(std::memory_order_acquire);
     if (header == nullptr) return {0, true};
     place = nullptr;

@@ -46,7 +46,7 @@ Slot* enter_segment(Process& shared, Slot& from, Kind kind) noexcept {
   Slot* slot = now < from.retry_at ? nullptr : take_slot(shared, *header);
   if (slot == nullptr) {
     if (now >= from.retry_at) from.retry_at = base::clock_ns(CLOCK_MONOTONIC_COARSE) + kRetryNs;
-    if (kind != Kind::End) count_loss_without_slot(*header);
+    if (kind != Kind::End && kind != Kind::Pad) count_loss_without_slot(*header);
     return nullptr;
   }
   slot->depth = from.depth;

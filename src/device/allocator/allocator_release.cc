@@ -79,9 +79,7 @@ bool Allocator::release_best_fit(size_t size) {
 // Above the low watermark: releases unused memory above it, the longest unused first. Each round takes the segments
 // that were unused for longer than the average, as long as that helps.
 void Allocator::collect(size_t size, MemoryPool pool, Growing& growing) {
-  const auto candidate = [](const Segment* segment) {
-    return segment->pool != MemoryPool::Small && segment->unused();
-  };
+  const auto candidate = [](const Segment* segment) { return segment->pool != MemoryPool::Small && segment->unused(); };
   size_t unused = 0, idle = 0, target = 0;
   {
     const std::lock_guard held(lock_);

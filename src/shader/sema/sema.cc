@@ -10,7 +10,7 @@
 namespace kymo::shader {
 
 void analyze(const ast::Tree& tree, const Options& options, Diagnostics& diagnostics, ir::Module& module,
-                  uint32_t user_file) {
+             uint32_t user_file) {
   Context context(options, diagnostics, module, user_file);
   Lookup lookup(context);
   Types types(context, lookup);

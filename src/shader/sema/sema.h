@@ -24,6 +24,6 @@ namespace kymo::shader {
 // The whole stage: errors are in `diagnostics`. `user_file`: the source itself. All its functions are lowered, to find
 // their errors; of other files only the needed ones.
 void analyze(const ast::Tree& tree, const Options& options, Diagnostics& diagnostics, ir::Module& module,
-                  uint32_t user_file);
+             uint32_t user_file);
 
 }  // namespace kymo::shader

@@ -11,7 +11,7 @@
 
 namespace kymo::edge {
 
-thread_local constinit ThreadState this_thread{};
+thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec"))){};
 
 namespace {
 

@@ -10,8 +10,8 @@
 
 namespace kymo::heap {
 
-thread_local constinit HeapGuard heap_guard = HeapGuard::Out;
-thread_local constinit HeapThread* heap_thread = nullptr;
+thread_local constinit HeapGuard heap_guard __attribute__((tls_model("initial-exec"))) = HeapGuard::Out;
+thread_local constinit HeapThread* heap_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
 

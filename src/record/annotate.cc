@@ -24,12 +24,16 @@ __attribute__((noinline)) int store_any(Kind kind, const kymo_label& label, cons
   return result;
 }
 
-// Returns `result` unchanged, as store_cell does.
-inline int store(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, const uint64_t* id,
-                 int result = 0) noexcept {
-  const uint32_t class_id = count == 0 && id == nullptr ? recent_class(label) : 0;
+// Returns `result` unchanged, as store_cell does. `slot`: as for try_store.
+__attribute__((always_inline)) inline int store(Slot* slot, Kind kind, const kymo_label& label, const kymo_arg* args,
+                                                uint32_t count, const uint64_t* id, int result = 0) noexcept {
+  const uint32_t class_id = count == 0 && id == nullptr ? recent_class(slot, label) : 0;
   if (__builtin_expect(class_id == 0, 0)) return store_any(kind, label, args, count, id, result);
-  return store_cell(kind, class_id, result);
+  return store_cell(slot, kind, class_id, result);
+}
+int store(Kind kind, const kymo_label& label, const kymo_arg* args, uint32_t count, const uint64_t* id,
+          int result = 0) noexcept {
+  return store(this_slot, kind, label, args, count, id, result);
 }
 
 __attribute__((noinline)) void begin_at_new_site(kymo_site& site, const kymo_arg* args, uint32_t count) noexcept {
@@ -43,9 +47,9 @@ __attribute__((noinline)) void begin_at_new_site(kymo_site& site, const kymo_arg
 }
 
 // A signal handler may have moved the thread into the segment after we read its slot and before we counted.
-void follow_depth(const Slot* slot) noexcept {
+__attribute__((always_inline)) inline void follow_depth(const Slot* slot) noexcept {
   order_for_signals();
-  if (__builtin_expect(this_slot != slot && this_slot != nullptr, 0)) this_slot->depth = slot->depth;
+  if (__builtin_expect(this_slot != slot, 0) && this_slot != nullptr) this_slot->depth = slot->depth;
 }
 
 // If this is the thread's first call, the thread gets a slot in the segment, so that the loss has a thread.
@@ -142,7 +146,7 @@ void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count
 
 void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t heard_by) {
   if (__builtin_expect(heard_by != kRecordingBit, 0)) return begin_label_with_sinks(*label, args, count, heard_by);
-  store(Kind::Begin, *label, args, count, nullptr);
+  store(this_slot, Kind::Begin, *label, args, count, nullptr);
 }
 
 void kymo_end_heard(uint32_t heard_by) {
@@ -171,7 +175,7 @@ int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_
   const uint32_t heard_by = heard();
   if (heard_by == 0) return depth;
   if (__builtin_expect(heard_by != kRecordingBit, 0)) return push_with_sinks(*label, args, count, depth);
-  return store(Kind::Begin, *label, args, count, nullptr, depth);
+  return store(slot, Kind::Begin, *label, args, count, nullptr, depth);
 }
 
 int kymo_range_push(const char* name) {
@@ -187,7 +191,7 @@ int kymo_range_pop(void) {
   const uint32_t heard_by = heard();
   if (heard_by == 0) return depth;
   if (__builtin_expect(heard_by != kRecordingBit, 0)) return pop_with_sinks(depth);
-  return store_cell(Kind::End, 0, depth);
+  return store_cell(slot, Kind::End, 0, depth);
 }
 
 uint64_t kymo_range_start_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {

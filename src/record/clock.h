@@ -15,20 +15,24 @@ namespace kymo::record {
 #if defined(__x86_64__)
 // False if the TSC can stop or change its rate.
 extern bool tsc_is_invariant;
-inline uint64_t ticks() noexcept {
-  if (__builtin_expect(!tsc_is_invariant, 0)) return base::monotonic_ns();
-  return __builtin_ia32_rdtsc();
-}
+inline bool has_counter() noexcept { return __builtin_expect(tsc_is_invariant, 1); }
+inline uint64_t counter() noexcept { return __builtin_ia32_rdtsc(); }
 #elif defined(__aarch64__)
 // By the architecture, the generic timer has a constant rate on all cores.
-inline uint64_t ticks() noexcept {
+constexpr bool has_counter() noexcept { return true; }
+inline uint64_t counter() noexcept {
   uint64_t value;
   asm volatile("mrs %0, cntvct_el0" : "=r"(value));
   return value;
 }
 #else
-inline uint64_t ticks() noexcept { return base::monotonic_ns(); }
+constexpr bool has_counter() noexcept { return false; }
+inline uint64_t counter() noexcept { return 0; }
 #endif
+
+// counter() is the hot path's own read. Code that uses it checks has_counter() first and makes no call, so that the
+// compiler need not save registers. All other code calls ticks().
+inline uint64_t ticks() noexcept { return has_counter() ? counter() : base::monotonic_ns(); }
 
 // Detects the counter. Call it once, before the first record.
 void init_clock() noexcept;

@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 4;
+inline constexpr uint32_t kSegmentVersion = 5;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -116,8 +116,14 @@ struct Slot {
 
 inline constexpr uint32_t kPrivateSlot = 0xffffffff;
 
+// The first and last bytes of a text: the complete text if it has at most 16.
+struct Ends {
+  uint64_t first = 0, last = 0;
+};
+
 // Recently used classes of this thread, by name. Only the owner uses it, and compares the name before it uses an entry.
 struct CachedName {
+  Ends ends;           // of the name
   uint64_t signature;  // of category, colour and fields
   const char* name;    // in the registry, as an address of the owner
   uint32_t length;

@@ -23,12 +23,6 @@ Word load(const char* text) noexcept {
   return word;
 }
 
-// The first and last bytes of a text: the complete text if it has at most 16.
-struct Ends {
-  uint64_t first = 0, last = 0;
-  bool operator==(const Ends&) const = default;
-};
-
 inline Ends ends_of(const char* text, uint32_t length) noexcept {
   if (length >= 8) return {load<uint64_t>(text), load<uint64_t>(text + length - 8)};
   if (length >= 4) return {load<uint32_t>(text), load<uint32_t>(text + length - 4)};
@@ -38,6 +32,7 @@ inline Ends ends_of(const char* text, uint32_t length) noexcept {
 
 // Compares the part between the ends.
 inline bool same_middle(const char* one, const char* other, uint32_t length) noexcept {
+  if (length <= 16) return true;
   for (uint32_t i = 8; i + 8 < length; i += 8)
     if (load<uint64_t>(one + i) != load<uint64_t>(other + i)) return false;
   return true;
@@ -53,10 +48,10 @@ inline CachedName& place_of(SlotPage& page, const Ends& ends, uint32_t length, u
 // same time: then the id before and after differ.
 inline uint32_t class_in(const CachedName& place, const kymo_label& label, const Ends& ends,
                          uint64_t signature) noexcept {
-  const uint32_t id = place.class_id, length = label.name_length;
+  const uint32_t id = place.class_id;
   order_for_signals();
-  if (id == 0 || place.signature != signature || place.length != length || ends_of(place.name, length) != ends ||
-      !same_middle(place.name, label.name, length))
+  if (id == 0 || place.signature != signature || place.length != label.name_length || place.ends.first != ends.first ||
+      place.ends.last != ends.last || !same_middle(place.name, label.name, label.name_length))
     return 0;
   order_for_signals();
   return place.class_id == id ? id : 0;
@@ -68,6 +63,7 @@ inline void fill(Slot& slot, CachedName& place, const CachedName& with) noexcept
   slot.busy.store(1, std::memory_order_relaxed);
   place.class_id = 0;
   order_for_signals();
+  place.ends = with.ends;
   place.signature = with.signature;
   place.name = with.name;
   place.length = with.length;

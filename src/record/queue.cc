@@ -72,7 +72,7 @@ void store_on(Slot& slot, Kind kind, uint32_t class_id, uint64_t time, const uin
               bool truncated = false) noexcept {
   if (!make_room_on(slot, kind, 1 + cells)) return;
   const uint64_t head = slot.head.load(std::memory_order_relaxed);
-  __builtin_prefetch(&slot.cells[(head + kPrefetchCells) & slot.mask], 1);
+  prefetch_ahead(slot, head);
   push_at(slot, head, time, make_word(kind, cells, class_id), payload, cells);
   if (__builtin_expect(truncated, 0)) count_loss(slot, kLossTextTruncated, 1);
   slot.busy.store(0, std::memory_order_relaxed);

@@ -24,7 +24,9 @@ __attribute__((noinline)) FoundClass class_from_registry(const kymo_label& label
   }
   Registry& registry = header->registry;
   if (const uint32_t id = find_class(registry, label, args, count, signature); id != 0) {
-    if (place != nullptr) fill(page->slot, *place, {signature, class_name(registry, id), label.name_length, id});
+    if (place != nullptr)
+      fill(page->slot, *place,
+           {ends_of(label.name, label.name_length), signature, class_name(registry, id), label.name_length, id});
     return {id, false};
   }
   // Above the limit, all such names share one class. It has one placeholder, which each event fills with its own name.
@@ -59,7 +61,7 @@ bool store_words(Kind kind, uint32_t class_id, const uint64_t* words, uint32_t c
     if (!keep_time) time = ticks();
     head = slot->head.load(std::memory_order_relaxed);
   }
-  __builtin_prefetch(&slot->cells[(head + kPrefetchCells) & slot->mask], 1);
+  prefetch_ahead(*slot, head);
   push_at(*slot, head, time, make_word(kind, cells, class_id), words, cells);
   if (__builtin_expect(truncated, 0)) count_loss(*slot, kLossTextTruncated, 1);
   order_for_signals();

@@ -11,29 +11,27 @@
 
 namespace kymo::record {
 
-// The collector read these cache lines one lap ago, so they are in the cache of its core. An early prefetch avoids a
-// stall in a store.
-inline constexpr uint64_t kPrefetchCells = 32;
-
-// The complete hot path of a record of known size: one cell, and `kCells` payload cells with two words each. False: the
-// slow path must run first. It makes no call, and its callers make only a tail call, so that nothing is stored on the
-// stack. Stores to the stack would wait behind the stores to the ring, whose cache lines come from the collector's
-// core.
+// The complete hot path of a record of known size: one cell, and `kCells` payload cells with two words each. `slot` is
+// this_slot, now or since the caller began: a signal handler that moved the thread to another slot left no space in
+// this one. False: the slow path must run first. It makes no call, and its callers make only a tail call, so that
+// nothing is stored on the stack. Stores to the stack would wait behind the stores to the ring, whose cache lines come
+// from the collector's core.
 template <uint32_t kCells>
-__attribute__((always_inline)) inline bool try_store(Kind kind, uint32_t class_id, const uint64_t* words) noexcept {
-  Slot* slot = this_slot;
+__attribute__((always_inline)) inline bool try_store(Slot* slot, Kind kind, uint32_t class_id,
+                                                     const uint64_t* words) noexcept {
   if (__builtin_expect(slot == nullptr || slot->busy.load(std::memory_order_relaxed) != 0, 0)) return false;
+  if (!has_counter()) return false;
   slot->busy.store(1, std::memory_order_relaxed);
   order_for_signals();
   // Read the clock first. If a signal handler stores aside before this, it lowers the limit and its record goes into
   // the ring before ours. If it stores aside after this, its time is later than ours and its record goes after ours.
-  const uint64_t time = ticks();
+  const uint64_t time = counter();
   const uint64_t head = slot->head.load(std::memory_order_relaxed);
   if (__builtin_expect(head + kCells >= slot->limit.load(std::memory_order_relaxed), 0)) {
     slot->busy.store(0, std::memory_order_relaxed);
     return false;
   }
-  __builtin_prefetch(&slot->cells[(head + kPrefetchCells) & slot->mask], 1);
+  prefetch_ahead(*slot, head);
   push_at(*slot, head, time, make_word(kind, kCells, class_id), words, kCells);
   order_for_signals();
   slot->busy.store(0, std::memory_order_relaxed);
@@ -48,22 +46,27 @@ bool store_words(Kind kind, uint32_t class_id, const uint64_t* words, uint32_t c
 template <uint32_t kWords>
 inline bool store_record(Kind kind, uint32_t class_id, const uint64_t (&words)[kWords]) noexcept {
   static_assert(kWords % 2 == 0);
-  return try_store<kWords / 2>(kind, class_id, words) || store_words(kind, class_id, words, kWords / 2);
+  return try_store<kWords / 2>(this_slot, kind, class_id, words) || store_words(kind, class_id, words, kWords / 2);
 }
 
 // The slow path of the above, which handles every case. `result` is returned unchanged.
-int store_slowly(Kind kind, uint32_t class_id, int result) noexcept;
-void store_number_slowly(Kind kind, uint32_t class_id, uint64_t number) noexcept;
+__attribute__((noinline)) int store_slowly(Kind kind, uint32_t class_id, int result) noexcept;
+__attribute__((noinline)) void store_number_slowly(Kind kind, uint32_t class_id, uint64_t number) noexcept;
 
-// Stores one cell in the thread's ring. Returns `result`, so that the caller need not keep it.
+// Stores one cell in the thread's ring. Returns `result`, so that the caller need not keep it. Always inlined: the read
+// of the TSC keeps an x86 processor from fetching ahead, so every instruction around it counts.
+__attribute__((always_inline)) inline int store_cell(Slot* slot, Kind kind, uint32_t class_id,
+                                                     int result = 0) noexcept {
+  return try_store<0>(slot, kind, class_id, nullptr) ? result : store_slowly(kind, class_id, result);
+}
 inline int store_cell(Kind kind, uint32_t class_id, int result = 0) noexcept {
-  return try_store<0>(kind, class_id, nullptr) ? result : store_slowly(kind, class_id, result);
+  return store_cell(this_slot, kind, class_id, result);
 }
 
 // Stores an event with one number as its argument.
 inline void store_number(Kind kind, uint32_t class_id, uint64_t number) noexcept {
   const uint64_t words[2] = {number, 0};
-  if (!try_store<1>(kind, class_id, words)) store_number_slowly(kind, class_id, number);
+  if (!try_store<1>(this_slot, kind, class_id, words)) store_number_slowly(kind, class_id, number);
 }
 
 // Stores an event with a payload: `id` as its first word if the kind has one, then the arguments. Text that is too long
@@ -108,11 +111,11 @@ inline FoundClass class_at(kymo_site& site, const kymo_arg* args, uint32_t count
 }
 
 // The class of a name without category and colour that this thread used recently; 0: call class_for.
-inline uint32_t recent_class(const kymo_label& label) noexcept {
-  SlotPage* page = page_of_this_thread();
-  if (__builtin_expect(page == nullptr || (label.category_length | label.colour) != 0, 0)) return 0;
+// `slot`: as for try_store. A slot without a ring has a page of its own too; its names are empty.
+__attribute__((always_inline)) inline uint32_t recent_class(Slot* slot, const kymo_label& label) noexcept {
+  if (__builtin_expect(slot == nullptr || (label.category_length | label.colour) != 0, 0)) return 0;
   const Ends ends = ends_of(label.name, label.name_length);
-  return class_in(place_of(*page, ends, label.name_length, 0), label, ends, 0);
+  return class_in(place_of(*reinterpret_cast<SlotPage*>(slot), ends, label.name_length, 0), label, ends, 0);
 }
 
 }  // namespace kymo::record

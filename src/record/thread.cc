@@ -10,7 +10,7 @@
 
 namespace kymo::record {
 
-thread_local constinit Slot* this_slot = nullptr;
+thread_local constinit Slot* this_slot __attribute__((tls_model("initial-exec"))) = nullptr;
 namespace {
 thread_local constinit bool forbidden __attribute__((tls_model("initial-exec"))) = false;
 thread_local constinit int parting_depth __attribute__((tls_model("initial-exec"))) = 0;

@@ -67,7 +67,7 @@ int main() try {
   const Engine engine;
 
   report("edge_off", "an engine's operation, no EdgeProfiler", 3, tick, [&] { return ns_each(plain, tick); });
-  report("edge_on", "..., heard by one", 60, tick, [&] {
+  report("edge_on", "..., recorded by an EdgeProfiler", 60, tick, [&] {
     const EdgeProfiler profiler(engine, {});
     return ns_each(plain, tick);
   });
@@ -75,7 +75,7 @@ int main() try {
     const EdgeProfiler profiler(engine, {.report_input_shapes = true});
     return ns_each(with_tensors, tick);
   });
-  report("edge_adopted", "..., on a thread that works for another's", 0, tick, [&] {
+  report("edge_adopted", "..., on a thread that works for another thread", 0, tick, [&] {
     const EdgeProfiler profiler(engine, {});
     double ns = 0;
     std::thread([&, log = kymo::edge::current_log()] {

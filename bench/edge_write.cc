@@ -138,6 +138,7 @@ int main() try {
            }),
            0);
     report("edge_kymo", "the same as a Kymo trace", measure([&] {
+             std::filesystem::remove(path);
              edge::write_kymo_trace(result, path);
              return size_of_file();
            }),

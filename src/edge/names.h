@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "edge/blocks.h"
+#include "record/name_cache.h"
 
 namespace kymo::edge {
 
@@ -24,8 +25,8 @@ class Names {
   // The number of `name`, which is copied if it is new. kNone: there is no memory.
   uint32_t number_of(std::string_view name) noexcept {
     Recent& recent = recent_[place_of(name)];
-    if (recent.from == name.data() && recent.size == name.size() &&
-        (name.empty() || std::memcmp(recent.text, name.data(), name.size()) == 0) && recent.text != nullptr)
+    if (recent.from == name.data() && recent.size == name.size() && recent.text != nullptr &&
+        record::same_text(recent.text, name.data(), static_cast<uint32_t>(name.size())))
       return recent.number;
     return look_up(name, recent);
   }

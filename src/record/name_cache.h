@@ -38,6 +38,12 @@ inline bool same_middle(const char* one, const char* other, uint32_t length) noe
   return true;
 }
 
+// Without a call of memcmp, which costs more than the comparison of a short text.
+inline bool same_text(const char* one, const char* other, uint32_t length) noexcept {
+  const Ends ends = ends_of(one, length), others = ends_of(other, length);
+  return ends.first == others.first && ends.last == others.last && same_middle(one, other, length);
+}
+
 // The cache entry for a name, selected by its ends and length. The caller must compare the name.
 inline CachedName& place_of(SlotPage& page, const Ends& ends, uint32_t length, uint64_t signature) noexcept {
   static_assert(kCachedNames == 64);

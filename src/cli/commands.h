@@ -27,6 +27,7 @@ int info(const Arguments&);            // what a trace holds
 int stats(const Arguments&);           // where the time went
 int memory_command(const Arguments&);  // where the memory went
 int export_command(const Arguments&);  // to other tools' formats
+int import_command(const Arguments&);  // from other tools' formats
 int cut(const Arguments&);             // a part of a trace
 int recover(const Arguments&);         // adds what dead processes left to their trace
 int devices(const Arguments&);         // which accelerators there are

@@ -1,11 +1,18 @@
 #include "cli/trace_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "collect/recover.h"
+#include "import/import.h"
 #include "kymo/error.h"
 #include "trace/append_file.h"
 
@@ -26,9 +33,26 @@ trace::Reader open_copy(const std::string& path) {
   }
 }
 
+// Reads a trace of another tool through a temporary file that exists only as long as the reader.
+trace::Reader open_imported(const std::string& path) {
+  std::string copy = (std::filesystem::temp_directory_path() / "kymo-import-XXXXXX").string();
+  const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
+  if (!made) throw base::file_error("write", copy, errno);
+  try {
+    import::import_trace(path, copy);
+    trace::Reader reader(copy, path);
+    ::unlink(copy.c_str());
+    return reader;
+  } catch (...) {
+    ::unlink(copy.c_str());
+    throw;
+  }
+}
+
 }  // namespace
 
 trace::Reader open_trace(const std::string& path) {
+  if (import::format_of(path)) return open_imported(path);
   collect::Recovered recovered;
   std::string failure;
   try {

@@ -1,4 +1,5 @@
-// Opens a trace for a command: first recovers what dead processes left in memory, then reads the file.
+// Opens a trace for a command: first recovers what dead processes left in memory, then reads the file. A trace of
+// another tool is imported first (import/import.h).
 #pragma once
 
 #include <string>

@@ -53,6 +53,8 @@ class CommandLine {
                       std::string& target, const std::string& help);
   // A required positional argument, not empty.
   void argument(const std::string& name, std::string& target, const std::string& help);
+  // One or more of them.
+  void arguments(const std::string& name, std::vector<std::string>& target, const std::string& help);
 
   // An option whose text `take` reads: the message of an InvalidArgument that it throws is reported with the option's
   // name. May be given repeatedly, and may be empty. A `flag` without dashes is an optional positional argument.

@@ -1,3 +1,2 @@
-# says what the file looks like
-exit: 1
+# A trace of another tool, without events.
 kymo info foreign.json

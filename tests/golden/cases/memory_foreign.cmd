@@ -1,3 +1,2 @@
-# another tool's trace
-exit: 1
+# A trace of another tool, without events.
 kymo memory foreign.json

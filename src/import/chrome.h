@@ -1,0 +1,27 @@
+// Reads Chrome's JSON trace format, with Kineto's conventions: what PyTorch, Chrome, Perfetto's old exports and Kymo
+// itself write.
+//
+//   phase                  becomes
+//   X; B and E             a range
+//   i, I, R; n             an instant
+//   C                      a counter for each argument
+//   s, t, f                the points of a flow; not Kineto's "ac2g" arrows, which say the same as the correlations
+//   b and e, S and F       a range across threads
+//   M                      the names of processes and threads
+//
+// As in a trace that Kymo records, a Kineto launch and its kernel have the same correlation, streams of a GPU are
+// device queues of the process that launched the work, and "[memory]" instants are allocations.
+#pragma once
+
+#include <cstdint>
+
+#include "import/byte_source.h"
+#include "import/trace_builder.h"
+
+namespace kymo::import {
+
+// Adds all events of the file. What cannot be read is in the builder's losses. Returns when the times of the file
+// begin, in nanoseconds since 1970. Throws kymo::Error if the file is not such a trace.
+int64_t read_chrome(ByteSource& source, TraceBuilder& builder);
+
+}  // namespace kymo::import

@@ -1,0 +1,61 @@
+// The processes and tracks of a Chrome trace: found by the pid and tid of each event, named by metadata events.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "import/json_event.h"
+#include "import/json_events.h"
+#include "import/trace_builder.h"
+
+namespace kymo::import {
+
+class ChromeRows {
+ public:
+  explicit ChromeRows(TraceBuilder& builder) : builder_(builder) {}
+
+  static std::string text_of(const JsonId& id);
+
+  uint32_t track(const JsonEvent& event);                         // of its thread
+  uint32_t queue(const JsonEvent& event);                         // of its stream of a device
+  bool says(uint32_t track, const JsonArgument& argument) const;  // the track has this value of a device event
+  void saw_launch(uint32_t track);
+  void name(const JsonEvent& metadata);
+  // Kineto's "deviceProperties": a JSON list of objects with the id and name of a device.
+  void name_devices(std::string_view json, JsonEvents& parser);
+  uint32_t main_process() const { return launching_process_.value_or(0); }  // which the file is about
+
+  // Gives the queues of devices to the process that launched their work, and the tracks their names.
+  void finish();
+
+ private:
+  struct Row {
+    uint32_t track = 0;
+    uint32_t process = 0;
+  };
+  // Most events are on the row of the event before them.
+  struct Last {
+    JsonId pid, tid;
+    std::string pid_text, tid_text;
+    Row row;
+    bool known = false;
+    bool is(const JsonEvent& event) const;
+  };
+
+  Row row(const JsonEvent& event);
+  uint32_t process(const JsonId& pid);
+
+  TraceBuilder& builder_;
+  std::unordered_map<std::string, uint32_t> processes_;  // by pid
+  std::unordered_map<std::string, Row> rows_;            // by pid and tid
+  std::map<std::string, std::string> track_names_, process_labels_;
+  std::map<std::string, std::string> device_names_;  // by the pid of a device, which is its number
+  std::map<uint32_t, std::string> device_pids_;      // by track
+  std::optional<uint32_t> launching_process_;
+  Last last_;
+};
+
+}  // namespace kymo::import

@@ -1,0 +1,199 @@
+#include "import/chrome.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "import/json_events.h"
+#include "import/test_import.h"
+#include "kymo/error.h"
+
+namespace kymo::import {
+namespace {
+
+using testing::Shown;
+
+TEST(ChromeImportTest, ReadsRangesWithTheirValues) {
+  const Shown shown(R"({"baseTimeNanoseconds": 5000, "traceEvents": [
+    {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": "python"}},
+    {"ph": "M", "name": "thread_name", "pid": 7, "tid": 8, "args": {"name": "main "}},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 8, "ts": 10.5, "dur": 2.125,
+     "args": {"n": 3, "x": 1.5, "big": 18446744073709551615, "ok": true, "t": "a\"b", "dims": [[1, 2]], "none": null}}
+  ]})");
+  EXPECT_EQ(shown.base_ns, 5000);
+  ASSERT_EQ(shown.lines.size(), 1u);
+  EXPECT_EQ(shown.lines[0],
+            "python/main range aten::add [cpu_op] 10500+2125 d0 {n=3 x=1.5 big=18446744073709551615 ok=true t=a\"b "
+            "dims=[[1, 2]]}");
+  EXPECT_EQ(shown.lost, 0u);
+}
+
+TEST(ChromeImportTest, AListOfEventsMayEndWithoutItsBracket) {
+  const Shown shown(R"([{"name":"a","ph":"X","pid":1,"tid":1,"ts":1,"dur":1},
+    {"name":"b","ph":"X","pid":1,"tid":1,"ts":3,"dur":1},)");
+  EXPECT_EQ(shown.events, 2u);
+  EXPECT_EQ(shown.lost, 0u);
+}
+
+TEST(ChromeImportTest, ATruncatedFileKeepsItsWholeEventsAndSaysSo) {
+  const Shown shown(
+      R"({"traceEvents": [{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1},{"ph":"X","name":"b","ts":)");
+  EXPECT_EQ(shown.events, 1u);
+  ASSERT_EQ(shown.losses.size(), 1u);
+  EXPECT_EQ(shown.losses[0], "1 the end of the file, which is truncated");
+}
+
+TEST(ChromeImportTest, BeginAndEndMakeNestedRanges) {
+  const Shown shown(R"([
+    {"ph":"B","name":"outer","pid":1,"tid":1,"ts":1}, {"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},
+    {"ph":"E","pid":1,"tid":1,"ts":3}, {"ph":"E","pid":1,"tid":1,"ts":4}, {"ph":"B","name":"hangs","pid":1,"tid":1,"ts":5}])");
+  EXPECT_TRUE(shown.has("/ range outer [] 1000+3000 d0 {}"));
+  EXPECT_TRUE(shown.has("/ range inner [] 2000+1000 d1 {}"));
+  EXPECT_TRUE(shown.has("/ open hangs 5000"));
+}
+
+TEST(ChromeImportTest, OverlappingRangesGetLanes) {
+  const Shown shown(
+      R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10}, {"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":10},
+    {"ph":"X","name":"c","pid":1,"tid":1,"ts":6,"dur":2}])");
+  EXPECT_TRUE(shown.has("/ range a [] 0+10000 d0 {}"));
+  EXPECT_TRUE(shown.has("/ range b [] 5000+10000 d0 lane1 {}"));
+  EXPECT_TRUE(shown.has("/ range c [] 6000+2000 d1 {}"));
+}
+
+TEST(ChromeImportTest, ALaunchAndItsKernelHaveOneCorrelationAndOneProcess) {
+  const Shown shown(R"([
+    {"ph":"M","name":"process_name","pid":9,"tid":0,"args":{"name":"python"}},
+    {"ph":"M","name":"process_labels","pid":0,"tid":0,"args":{"labels":"GPU 0"}},
+    {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":20,"dur":5,"args":{"device":0,"context":1,"stream":7,"correlation":42,"grid":[1,1,1]}},
+    {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":9,"tid":9,"ts":10,"dur":5,"args":{"cbid":211,"correlation":42}},
+    {"ph":"s","id":42,"pid":9,"tid":9,"ts":10,"cat":"ac2g","name":"ac2g"},
+    {"ph":"f","id":42,"pid":0,"tid":7,"ts":20,"cat":"ac2g","name":"ac2g","bp":"e"}])");
+  EXPECT_TRUE(shown.has("python/ range gemm [kernel] 20000+5000 d0 c42 {grid=[1,1,1]}"));
+  EXPECT_TRUE(shown.has("python/ range cudaLaunchKernel [cuda_runtime] 10000+5000 d0 c42 {cbid=211}"));
+  EXPECT_EQ(shown.lines.size(), 2u);
+}
+
+TEST(ChromeImportTest, ReadsPointsFlowsAndRangesAcrossThreads) {
+  const Shown shown(R"([
+    {"ph":"i","s":"t","name":"mark","pid":1,"tid":1,"ts":1,"args":{"n":1}},
+    {"ph":"C","name":"memory","pid":1,"tid":1,"ts":2,"args":{"value":5}},
+    {"ph":"C","name":"load","pid":1,"tid":1,"ts":3,"args":{"user":0.5,"system":0.25}},
+    {"ph":"s","cat":"flow","name":"f","id":"0x1","pid":1,"tid":1,"ts":4}, {"ph":"f","cat":"flow","name":"f","id":"0x1","pid":1,"tid":2,"ts":5},
+    {"ph":"b","cat":"net","name":"get","id":3,"pid":1,"tid":1,"ts":6}, {"ph":"e","cat":"net","name":"get","id":3,"pid":1,"tid":2,"ts":7},
+    {"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":8,"args":{"Bytes":64,"Addr":4096,"Total Allocated":64}},
+    {"ph":"i","name":"[memory]","pid":1,"tid":1,"ts":9,"args":{"Bytes":-64,"Addr":4096,"Total Allocated":0}}])");
+  EXPECT_TRUE(shown.has("/ point1 mark [] 1000 #0 {n=1}"));
+  EXPECT_TRUE(shown.has("/ point2 memory [] 2000 #0 {value=5}"));
+  EXPECT_TRUE(shown.has("/ point2 load: user [] 3000 #0 {value=0.5}"));
+  EXPECT_TRUE(shown.has("/ point2 load: system [] 3000 #0 {value=0.25}"));
+  EXPECT_TRUE(shown.has("/ point5 f [] 4000 #1 {}"));
+  EXPECT_TRUE(shown.has("/ point7 f [] 5000 #1 {}"));
+  EXPECT_TRUE(shown.has("/ point3 get [net] 6000 #2 {}"));
+  EXPECT_TRUE(shown.has("/ point4 get [net] 7000 #2 {}"));
+  EXPECT_TRUE(shown.has("/ point8 [memory] [] 8000 #4096 {Bytes=64 Total Allocated=64 B}"));
+  EXPECT_TRUE(shown.has("/ point9 [memory] [] 9000 #4096 {Bytes=-64 Total Allocated=0 B}"));
+}
+
+TEST(ChromeImportTest, AnEventThatIsNotValidJsonCostsOnlyItself) {
+  std::string text = "[";
+  for (int i = 0; i < 100; ++i) {
+    text += base::format(R"({{"ph":"X","name":"n{}","pid":1,"tid":1,"ts":{},"dur":1}},)", i, i * 10);
+    if (i == 50) text += R"({"ph":"X","name":bad,"pid":1,"tid":1,"ts":5,"dur":1},)";
+  }
+  text += "]";
+  const Shown shown(text);
+  EXPECT_EQ(shown.events, 100u);
+  ASSERT_EQ(shown.losses.size(), 1u);
+  EXPECT_EQ(shown.losses[0], "1 events that are not valid JSON");
+}
+
+TEST(ChromeImportTest, NanInvalidUtf8AndControlCharactersAreRepaired) {
+  const Shown shown(
+      "[{\"ph\":\"X\",\"name\":\"a\xFF\tb\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"x\":NaN,\"y\":-Infinity,"
+      "\"z\":1,}}]");
+  ASSERT_EQ(shown.lines.size(), 1u);
+  EXPECT_EQ(shown.lines[0], "/ range a\xEF\xBF\xBD\tb [] 1000+1000 d0 {z=1}");
+  EXPECT_EQ(shown.lost, 0u);
+}
+
+TEST(ChromeImportTest, OddTypesAreAccepted) {
+  const Shown shown(R"([{"ph":"X","name":12,"pid":"p","tid":"t","ts":"1.5","dur":"2"},
+    {"ph":"X","name":"no time","pid":1,"tid":1}, {"name":"no phase"}, 5, null, {"ph":"O","name":"object","pid":1,"ts":1}])");
+  EXPECT_TRUE(shown.has("p/t range 12 [] 1500+2000 d0 {}"));
+  EXPECT_EQ(shown.lost, 5u);
+}
+
+TEST(ChromeImportTest, EventsInArgumentsDoNotSplitAnEvent) {
+  std::string text = "{\"traceEvents\":[";
+  const std::string event =
+      R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"args":{"list":[{"ph":"X"},{"ph":"X"}]}})";
+  const int count = 60'000;  // several pieces
+  for (int i = 0; i < count; ++i) text += (i > 0 ? "," : "") + event;
+  text += "],\"other\":[{\"ph\":\"X\"},{\"ph\":\"X\"}]}";
+  const Shown shown(text);
+  EXPECT_EQ(shown.events, static_cast<uint64_t>(count));
+  EXPECT_EQ(shown.lost, 0u);
+}
+
+TEST(ChromeImportTest, TextThatIsNotATraceIsRefused) {
+  for (const char* const text : {"{}", "{\"a\": 1}", "hello", "", "{\"traceEvents\": 5}"}) {
+    ByteSource source = ByteSource::of_memory(text);
+    TraceBuilder builder;
+    EXPECT_THROW(read_chrome(source, builder), Error) << text;
+  }
+}
+
+TEST(ChromeImportTest, HostileShapesAreBounded) {
+  std::string deep = "[" + std::string(100'000, '[') + std::string(100'000, ']') +
+                     ",{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"pid\":1,\"tid\":1}]";
+  EXPECT_EQ(Shown(deep).events, 1u);
+  std::string empty = "[";
+  for (int i = 0; i < 100'000; ++i) empty += "[],";
+  empty += "]";
+  EXPECT_EQ(Shown(empty).events, 0u);
+  EXPECT_EQ(Shown("[" + std::string(1'000'000, ',') + "]").events, 0u);
+}
+
+TEST(ChromeImportTest, EventsInAnyOrderGiveTheSameTrace) {
+  std::mt19937_64 random(7);
+  std::vector<std::string> events;
+  for (int i = 0; i < 300; ++i) {
+    const auto start = random() % 1000, length = random() % 50;
+    events.push_back(
+        base::format(R"({{"ph":"X","name":"n{}","pid":1,"tid":{},"ts":{},"dur":{}}})", i, random() % 3, start, length));
+  }
+  const auto text = [&] {
+    std::string all = "[";
+    for (const std::string& event : events) all += event + ",";
+    return all + "]";
+  };
+  const auto ranges = [](const Shown& shown) {
+    std::vector<std::string> lines;
+    for (std::string line : shown.lines) {
+      if (const size_t depth = line.find(" d"); depth != std::string::npos) line.resize(depth);
+      lines.push_back(line);
+    }
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  };
+  const auto first = ranges(Shown(text()));
+  EXPECT_EQ(first.size(), events.size());
+  std::shuffle(events.begin(), events.end(), random);
+  EXPECT_EQ(ranges(Shown(text())), first);
+}
+
+TEST(NanosecondsTest, AreExact) {
+  EXPECT_EQ(nanoseconds("1"), 1000);
+  EXPECT_EQ(nanoseconds("1.001"), 1001);
+  EXPECT_EQ(nanoseconds("-1.5"), -1500);
+  EXPECT_EQ(nanoseconds("1780000000000000.123"), 1780000000000000123);
+  EXPECT_EQ(nanoseconds("0.0005"), 1);
+  EXPECT_EQ(nanoseconds("1e3"), 1'000'000);
+  EXPECT_EQ(nanoseconds(""), std::nullopt);
+  EXPECT_EQ(nanoseconds("abc"), std::nullopt);
+  EXPECT_EQ(nanoseconds("99999999999999999999"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kymo::import

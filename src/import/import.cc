@@ -1,0 +1,58 @@
+#include "import/import.h"
+
+#include <array>
+
+#include "base/text.h"
+#include "import/byte_source.h"
+#include "import/chrome.h"
+#include "import/trace_builder.h"
+#include "kymo/error.h"
+#include "trace/writer.h"
+
+namespace kymo::import {
+
+std::optional<Format> format_of(const std::string& path) {
+  ByteSource source(path);
+  std::array<char, 4096> head{};
+  const size_t count = source.read(head);
+  for (size_t at = 0; at < count; ++at) {
+    const char c = head[at];
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
+    if (at < 3 && (c == '\xEF' || c == '\xBB' || c == '\xBF')) continue;  // a byte order mark
+    return c == '{' || c == '[' ? std::optional(Format::Chrome) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+const char* name_of(Format format) {
+  switch (format) {
+    case Format::Chrome:
+      return "Chrome JSON trace";
+  }
+  return "trace";
+}
+
+Imported import_trace(const std::string& path, const std::string& output) {
+  const std::optional<Format> format = format_of(path);
+  if (!format) {
+    throw Error(
+        base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, "
+                     "also compressed with gzip)",
+                     path));
+  }
+  TraceBuilder builder;
+  int64_t base_ns = 0;
+  try {
+    ByteSource source(path);
+    base_ns = read_chrome(source, builder);
+  } catch (const Error& error) {
+    throw Error(base::format("cannot import {}: {}", path, error.what()));
+  }
+  Imported imported{*format, builder.event_count(), builder.lost_count()};
+  trace::Writer writer(output, trace::Writer::Mode::Append);
+  builder.write(writer, base_ns, path);
+  writer.close();
+  return imported;
+}
+
+}  // namespace kymo::import

@@ -6,7 +6,8 @@ std::span<const Command> all_commands() {
   static constexpr Command kCommands[] = {
       {"record", "run a program and record what it does", record},
       {"info", "show what a trace contains", info},
-      {"stats", "show where the time went", stats},
+      {"report", "show on one page where the time went, and what would save time", report_command},
+      {"stats", "show the time of each name, thread or category", stats},
       {"memory", "show where the memory went, and what was never freed", memory_command},
       {"export", "convert a trace for other viewers", export_command},
       {"import", "convert traces of other tools", import_command},

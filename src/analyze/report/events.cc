@@ -1,0 +1,67 @@
+#include "analyze/report/events.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "analyze/decode_ahead.h"
+#include "base/text.h"
+
+namespace kymo::analyze {
+namespace {
+
+constexpr unsigned kMaxHelpers = 5;
+
+}  // namespace
+
+std::string TrackOfTrace::name() const {
+  const std::string process = writer->origin.executable.substr(writer->origin.executable.find_last_of('/') + 1);
+  if (on_device) return track->name.empty() ? base::format("queue {}", track->queue) : track->name;
+  const std::string thread = track->name.empty() ? base::format("thread {}", track->tid) : track->name;
+  return process.empty() || thread.find(process) != std::string::npos ? thread : process + " " + thread;
+}
+
+EventWalk::EventWalk(const trace::Reader& reader) : reader_(reader) {
+  uint32_t writer_number = 0;
+  for (const auto& [id, writer] : reader.writers()) {
+    for (const auto& [track_id, track] : writer.tracks) {
+      const auto domain = writer.clocks.find(track.clock);
+      TrackOfTrace& made = tracks_.emplace_back();
+      made.number = static_cast<uint32_t>(tracks_.size() - 1);
+      made.writer_number = writer_number;
+      made.writer = &writer;
+      made.track = &track;
+      made.on_device = track.kind == trace::TrackKind::DeviceQueue;
+      if (domain != writer.clocks.end()) made.clock = trace::clock_map(domain->second);
+      numbers_[{id, track_id}] = made.number;
+    }
+    ++writer_number;
+  }
+  bool is_first = true;
+  for (const trace::EventChunk& chunk : reader.event_chunks()) {
+    const auto number = numbers_.find({chunk.writer, chunk.track});
+    if (number == numbers_.end() || !tracks_[number->second].clock.usable()) continue;
+    const int64_t first = tracks_[number->second].ns(chunk.first), last = tracks_[number->second].ns(chunk.last);
+    first_ns_ = is_first ? first : std::min(first_ns_, first);
+    last_ns_ = is_first ? last : std::max(last_ns_, last);
+    is_first = false;
+  }
+}
+
+void EventWalk::each(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit) {
+  std::vector<trace::EventChunk> chunks;
+  for (const trace::EventChunk& chunk : reader_.event_chunks()) {
+    const auto number = numbers_.find({chunk.writer, chunk.track});
+    if (number == numbers_.end() || !tracks_[number->second].clock.usable()) continue;
+    if (wanted(tracks_[number->second])) chunks.push_back(chunk);
+  }
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  DecodeAhead ahead(
+      chunks, [&](const trace::EventChunk& chunk, trace::EventBatch& into) { reader_.read(chunk, into, parts); },
+      std::min(cores - 1, kMaxHelpers));
+  while (const DecodeAhead::Item* const item = ahead.next()) {
+    if (!item->error.empty()) continue;
+    visit(tracks_[numbers_.at({item->chunk->writer, item->chunk->track})], item->batch);
+  }
+}
+
+}  // namespace kymo::analyze

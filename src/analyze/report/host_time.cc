@@ -1,0 +1,158 @@
+#include "analyze/report/host_time.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyze/self_time.h"
+
+namespace kymo::analyze {
+namespace {
+
+constexpr size_t kMostShapes = 100'000;
+constexpr std::string_view kShapes = "Input Dims";
+
+struct Sums {
+  uint64_t self = 0, total = 0, count = 0, longest = 0;
+};
+
+struct TrackSums {
+  const Intervals* times = nullptr;
+  size_t hint = 0;
+  SelfTime self;
+  uint64_t covered = 0;  // by outermost ranges of lane 0
+  std::vector<Sums> by_class;
+  int64_t last = 0;
+  std::vector<trace::OpenRange> open;  // after the last chunk
+
+  void add(uint32_t class_id, uint16_t lane, uint16_t depth, int64_t begin, int64_t end) {
+    const uint64_t part = times->covered(begin, end, hint);
+    const uint64_t self_part = self.of(lane, depth, part);
+    if (part == 0) return;
+    if (depth == 0 && lane == 0) covered += part;
+    if (class_id >= by_class.size()) by_class.resize(class_id + size_t{1});
+    Sums& sums = by_class[class_id];
+    sums.self += self_part;
+    sums.total += part;
+    sums.count += 1;
+    sums.longest = std::max(sums.longest, static_cast<uint64_t>(end - begin));
+  }
+};
+
+class Shapes {
+ public:
+  void add(const TrackOfTrace& track, const trace::Ranges& ranges) {
+    trace::ValueCursor cursor(ranges.values);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      const trace::EventClass* const shape = class_of(track, ranges.class_id[i]);
+      const auto& row = cursor.next(shape);
+      const int field = field_of(ranges.class_id[i], shape);
+      if (field < 0 || row[static_cast<size_t>(field)].text.size() <= 2) continue;
+      key_.assign(shape->name).append("\n").append(row[static_cast<size_t>(field)].text);
+      auto at = rows_.find(key_);
+      if (at == rows_.end()) {
+        if (rows_.size() >= kMostShapes) continue;
+        at = rows_.emplace(key_, ShapeRow{shape->name, std::string(row[static_cast<size_t>(field)].text), 0, 0}).first;
+      }
+      at->second.count += 1;
+      at->second.total_ns += track.clock.duration_ns(ranges.duration[i]);
+    }
+  }
+  std::vector<ShapeRow> rows() {
+    std::vector<ShapeRow> all;
+    for (auto& [key, row] : rows_) all.push_back(std::move(row));
+    std::sort(all.begin(), all.end(), [](const ShapeRow& a, const ShapeRow& b) {
+      return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name + a.shapes < b.name + b.shapes;
+    });
+    return all;
+  }
+
+ private:
+  static const trace::EventClass* class_of(const TrackOfTrace& track, uint32_t class_id) {
+    const auto known = track.writer->classes.find(class_id);
+    return known == track.writer->classes.end() ? nullptr : &known->second;
+  }
+  int field_of(uint32_t class_id, const trace::EventClass* shape) {
+    const auto [entry, is_new] = fields_.try_emplace(class_id, -1);
+    if (is_new && shape != nullptr)
+      for (size_t i = 0; i < shape->fields.size(); ++i)
+        if (shape->fields[i].name == kShapes && shape->fields[i].type == trace::FieldType::String)
+          entry->second = static_cast<int>(i);
+    return entry->second;
+  }
+
+  std::unordered_map<std::string, ShapeRow> rows_;
+  std::unordered_map<uint32_t, int> fields_;
+  std::string key_;
+};
+
+bool has_shapes(const trace::WriterInfo& writer) {
+  for (const auto& [id, event_class] : writer.classes)
+    for (const trace::Field& field : event_class.fields)
+      if (field.name == kShapes) return true;
+  return false;
+}
+
+HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
+  HostTime time;
+  std::map<std::pair<std::string, std::string>, HostRow> rows;  // classes that differ only in their fields are one row
+  for (uint32_t id = 0; id < sums.by_class.size(); ++id) {
+    const Sums& one = sums.by_class[id];
+    if (one.count == 0) continue;
+    const auto known = track.writer->classes.find(id);
+    const std::string name = known != track.writer->classes.end() ? known->second.name : "(names with the events)";
+    const std::string category = known != track.writer->classes.end() ? known->second.category : "";
+    HostRow& row = rows[{name, category}];
+    row.name = name;
+    row.category = category;
+    row.self_ns += one.self;
+    row.total_ns += one.total;
+    row.count += one.count;
+    row.longest_ns = std::max(row.longest_ns, one.longest);
+  }
+  for (auto& [key, row] : rows) time.rows.push_back(std::move(row));
+  std::stable_sort(time.rows.begin(), time.rows.end(),
+                   [](const HostRow& a, const HostRow& b) { return a.self_ns > b.self_ns; });
+  const uint64_t all = sums.times->length();
+  time.outside_ns = all - std::min(all, sums.covered);
+  return time;
+}
+
+}  // namespace
+
+std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t, Intervals>& times,
+                                       uint32_t shape_track, std::vector<ShapeRow>* shapes) {
+  std::map<uint32_t, TrackSums> tracks;
+  for (const auto& [track, intervals] : times) tracks[track].times = &intervals;
+  const bool with_shapes =
+      shapes != nullptr && shape_track < walk.tracks().size() && has_shapes(*walk.tracks()[shape_track].writer);
+  const unsigned parts = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks |
+                         (with_shapes ? trace::kRangeValues : 0u);
+  Shapes found;
+  walk.each(
+      parts, [&](const TrackOfTrace& track) { return tracks.count(track.number) != 0; },
+      [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+        TrackSums& sums = tracks.at(track.number);
+        const trace::Ranges& ranges = batch.ranges;
+        for (size_t i = 0; i < ranges.size(); ++i) {
+          const int64_t end = track.ns(ranges.end[i]);
+          const int64_t begin = track.ns(ranges.end[i] - ranges.duration[i]);
+          sums.add(ranges.class_id[i], ranges.lane.empty() ? 0 : ranges.lane[i], ranges.depth[i], begin, end);
+          sums.last = std::max(sums.last, end);
+        }
+        sums.open = batch.closing;
+        if (with_shapes && track.number == shape_track) found.add(track, ranges);
+      });
+  std::map<uint32_t, HostTime> result;
+  for (auto& [number, sums] : tracks) {
+    const TrackOfTrace& track = walk.tracks()[number];
+    // What is still open lasts until the end of the trace.
+    for (size_t depth = sums.open.size(); depth-- > 0;)
+      sums.add(sums.open[depth].class_id, 0, static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX)),
+               track.ns(sums.open[depth].start), walk.last_ns());
+    result[number] = rows_of(track, sums);
+  }
+  if (with_shapes) *shapes = found.rows();
+  return result;
+}
+
+}  // namespace kymo::analyze

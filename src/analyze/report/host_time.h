@@ -1,0 +1,38 @@
+// What a thread did during a set of times: self time by name, each nanosecond once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analyze/report/events.h"
+#include "analyze/report/intervals.h"
+
+namespace kymo::analyze {
+
+struct HostRow {
+  std::string name, category;
+  uint64_t self_ns = 0;
+  uint64_t total_ns = 0;  // with what is inside
+  uint64_t count = 0;     // of ranges that overlap the times
+  uint64_t longest_ns = 0;
+};
+
+struct HostTime {
+  std::vector<HostRow> rows;  // most self time first
+  uint64_t outside_ns = 0;    // of the times: in no range of the thread
+};
+
+// An operation with the shapes of its inputs.
+struct ShapeRow {
+  std::string name, shapes;
+  uint64_t count = 0, total_ns = 0;
+};
+
+// For several threads at once, each with its own times. Reads the ranges of these tracks once. `shapes`, if not null,
+// gets the operations of `shape_track` that have "Input Dims".
+std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t, Intervals>& times,
+                                       uint32_t shape_track = UINT32_MAX, std::vector<ShapeRow>* shapes = nullptr);
+
+}  // namespace kymo::analyze

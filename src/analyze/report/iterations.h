@@ -1,0 +1,38 @@
+// Finds the iterations of a program: the unit in which people think about a training loop or a server.
+//
+//   kymo::step()            the time from one mark "step N" to the next one
+//   "ProfilerStep#3",       ranges that are named like steps or iterations
+//   "step 7", "iteration 2"
+//   a range that repeats    the outermost range of a thread that takes most of its time, if there are at least three
+//   none of these           the whole trace is one window
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/report/events.h"
+#include "analyze/report/intervals.h"
+
+namespace kymo::analyze {
+
+struct Iterations {
+  enum class Source : uint8_t { StepMarks, NamedRanges, RepeatingRange, WholeTrace };
+  Source source = Source::WholeTrace;
+  std::string name;               // of the ranges, without their numbers: "ProfilerStep#"
+  std::optional<uint32_t> track;  // of the thread that has them
+  std::vector<Interval> list;     // in order of time; one for the whole trace
+  Intervals window() const { return Intervals(list); }
+};
+
+// True for "step", "step 7", "Step_3", "iteration {}", "ProfilerStep#12"; not for "stepper".
+bool names_iteration(std::string_view name);
+// Without the number at its end: "ProfilerStep#12" is "ProfilerStep#".
+std::string_view without_number(std::string_view name);
+
+// Reads the times and classes of all host ranges once or twice. `main_track`: the thread that counts if the program
+// does not say what an iteration is, such as the one that launches device work; nothing: the busiest one.
+Iterations find_iterations(EventWalk& walk, std::optional<uint32_t> main_track = {});
+
+}  // namespace kymo::analyze

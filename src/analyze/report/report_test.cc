@@ -1,0 +1,225 @@
+#include "analyze/report/report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "trace/test_recorder.h"
+
+namespace kymo::analyze {
+namespace {
+
+using trace::testing::kMonotonicZero;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+constexpr uint32_t kMain = 1, kStream = 2, kCopies = 3;
+enum Class : uint32_t { kStep = 1, kOperator, kLaunch, kKernel, kCopy, kNccl, kLoad, kWait };
+
+class ReportTest : public ::testing::Test {
+ protected:
+  ReportTest() : recorder_(folder_ / "trace.kymo") {
+    recorder_.add_class(kStep, "ProfilerStep#{}", "user_annotation", {{"", trace::FieldType::Int}});
+    recorder_.add_class(kOperator, "aten::mm", "cpu_op");
+    recorder_.add_class(kLaunch, "cudaLaunchKernel", "cuda_runtime");
+    recorder_.add_class(kKernel, "gemm", "kernel");
+    recorder_.add_class(kCopy, "Memcpy HtoD", "gpu_memcpy");
+    recorder_.add_class(kNccl, "ncclDevKernel_AllReduce", "kernel");
+    recorder_.add_class(kLoad, "load data", "");
+    recorder_.add_class(kWait, "Stream Wait Event", "cuda_sync");
+    recorder_.add_thread(kMain, 7, "main");
+    for (const uint32_t queue : {kStream, kCopies}) {
+      trace::Track track;
+      track.id = queue;
+      track.kind = trace::TrackKind::DeviceQueue;
+      track.clock = TestRecorder::kClock;
+      track.device_uuid = "GPU 0";
+      track.queue = queue;
+      recorder_.add_track(track);
+    }
+  }
+
+  Report report() {
+    recorder_.close();
+    return make_report(trace::Reader(folder_ / "trace.kymo"));
+  }
+  static uint64_t idle(const Report& report, IdleCause cause) {
+    return report.devices.at(0).time.idle_ns[static_cast<size_t>(cause)];
+  }
+
+  TemporaryFolder folder_;
+  TestRecorder recorder_;
+};
+
+// One step from 0 to 1000. The device works from 300 to 400 (kernel), 380 to 450 (copy), 450 to 500 (nccl), and 900 to
+// 950 (kernel).
+TEST_F(ReportTest, EveryNanosecondOfAnIterationHasOnePart) {
+  recorder_.begin(kMain, 0, kStep, {int64_t{1}});
+  recorder_.complete(kMain, 10, 200, kLoad, 1);
+  recorder_.complete(kMain, 250, 280, kLaunch, 1, 0, 11);
+  recorder_.complete(kMain, 285, 290, kLaunch, 1, 0, 12);
+  recorder_.complete(kMain, 290, 295, kLaunch, 1, 0, 13);
+  recorder_.complete(kMain, 700, 850, kLoad, 1);
+  recorder_.complete(kMain, 860, 880, kLaunch, 1, 0, 14);
+  recorder_.end(kMain, 1000);
+  recorder_.complete(kStream, 300, 400, kKernel, 0, 0, 11);
+  recorder_.complete(kStream, 450, 500, kNccl, 0, 0, 13);
+  recorder_.complete(kStream, 900, 950, kKernel, 0, 0, 14);
+  recorder_.complete(kCopies, 380, 450, kCopy, 0, 0, 12);
+  const Report report = this->report();
+
+  EXPECT_EQ(report.iterations.source, Iterations::Source::NamedRanges);
+  ASSERT_EQ(report.iterations.list.size(), 1u);
+  EXPECT_EQ(report.window_ns, 1000u);
+  ASSERT_EQ(report.devices.size(), 1u);
+  const DeviceTime& time = report.devices[0].time;
+  EXPECT_EQ(time.compute_ns, 150u);
+  EXPECT_EQ(time.exposed_copies_ns, 50u);         // 400 to 450
+  EXPECT_EQ(time.exposed_communication_ns, 50u);  // 450 to 500
+  EXPECT_EQ(time.copies_ns, 70u);
+  EXPECT_EQ(idle(report, IdleCause::LateLaunch), 250u + 360u);   // 0 to 250, 500 to 860
+  EXPECT_EQ(idle(report, IdleCause::LaunchLatency), 50u + 40u);  // 250 to 300, 860 to 900
+  EXPECT_EQ(idle(report, IdleCause::NothingLeft), 50u);
+  EXPECT_EQ(std::accumulate(report.parts.begin(), report.parts.end(), uint64_t{0},
+                            [](uint64_t sum, const ReportPart& part) { return sum + part.ns; }),
+            1000u);
+  EXPECT_EQ(time.most_outstanding, 3u);
+
+  // While the device waited for a launch: 190 + 150 in "load data", the rest in the step itself.
+  ASSERT_EQ(report.devices[0].during_late.size(), 2u);
+  EXPECT_EQ(report.devices[0].during_late[0].name, "load data");
+  EXPECT_EQ(report.devices[0].during_late[0].self_ns, 340u);
+  EXPECT_EQ(report.devices[0].during_late[1].self_ns, 610u - 340u);
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_EQ(report.findings[0].saves_ns, 610u);
+}
+
+TEST_F(ReportTest, AQueuedOperationWaits) {
+  recorder_.complete(kMain, 0, 10, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 10, 20, kLaunch, 0, 0, 2);
+  recorder_.complete(kMain, 20, 30, kLaunch, 0, 0, 3);
+  recorder_.complete(kStream, 30, 100, kKernel, 0, 0, 1);
+  recorder_.complete(kStream, 150, 200, kKernel, 0, 0, 2);  // 100 to 150: waits for an event
+  recorder_.complete(kCopies, 90, 140, kWait, 0, 0, 9);
+  recorder_.complete(kStream, 220, 300, kKernel, 0, 0, 3);  // 200 to 220: queued
+  recorder_.complete(kStream, 310, 400, kKernel);           // its launch is not in the trace
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.source, Iterations::Source::WholeTrace);
+  EXPECT_EQ(idle(report, IdleCause::LaunchLatency), 30u);
+  EXPECT_EQ(idle(report, IdleCause::Waiting), 40u);
+  EXPECT_EQ(idle(report, IdleCause::Queued), 10u + 20u);
+  EXPECT_EQ(idle(report, IdleCause::Unknown), 10u);
+}
+
+TEST_F(ReportTest, WithoutADeviceThePartsAreTheSelfTimesOfTheMainThread) {
+  for (uint64_t i = 0; i < 4; ++i) {
+    recorder_.begin(kMain, 100 * i, kOperator);
+    recorder_.complete(kMain, 100 * i + 10, 100 * i + 40, kLoad, 1);
+    recorder_.end(kMain, 100 * i + 80);
+  }
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.source, Iterations::Source::RepeatingRange);
+  EXPECT_EQ(report.iterations.name, "aten::mm");
+  EXPECT_EQ(report.iterations.list.size(), 4u);
+  EXPECT_EQ(report.window_ns, 320u);
+  EXPECT_EQ(report.median_ns, 80u);
+  ASSERT_EQ(report.parts.size(), 2u);
+  EXPECT_EQ(report.parts[0].ns, 200u);
+  EXPECT_EQ(report.parts[1].ns, 120u);
+  EXPECT_EQ(report.host.outside_ns, 0u);
+}
+
+TEST_F(ReportTest, StepMarksAreIterations) {
+  recorder_.add_class(20, "step {}", "kymo", {{"", trace::FieldType::Int}});
+  recorder_.complete(kMain, 5, 95, kLoad);
+  for (const uint64_t time : {10u, 40u, 90u})
+    recorder_.point(kMain, time, trace::PointKind::Instant, 20, 0, {int64_t{1}});
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.source, Iterations::Source::StepMarks);
+  ASSERT_EQ(report.iterations.list.size(), 2u);
+  EXPECT_EQ(report.iterations.list[0].begin, static_cast<int64_t>(kMonotonicZero + 10));
+  EXPECT_EQ(report.longest_ns, 50u);
+  ASSERT_EQ(report.host.rows.size(), 1u);
+  EXPECT_EQ(report.host.rows[0].self_ns, 80u);
+}
+
+TEST_F(ReportTest, AnEmptyTraceHasAnEmptyReport) {
+  const Report report = this->report();
+  EXPECT_EQ(report.window_ns, 0u);
+  EXPECT_TRUE(report.parts.empty());
+  EXPECT_TRUE(report.findings.empty());
+}
+
+// Random work, and every nanosecond one by one.
+TEST(ReportPropertyTest, PartsAgreeWithAClockThatLooksAtEachNanosecond) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 60; ++round) {
+    TemporaryFolder folder;
+    TestRecorder recorder(folder / "t.kymo");
+    recorder.add_class(1, "launch", "cuda_runtime");
+    recorder.add_class(2, "gemm", "kernel");
+    recorder.add_class(3, "Memcpy", "gpu_memcpy");
+    recorder.add_class(4, "nccl", "kernel");
+    recorder.add_thread(1, 1, "main");
+    constexpr uint32_t kQueues = 3;
+    constexpr uint64_t kEnd = 3000;
+    for (uint32_t queue = 0; queue < kQueues; ++queue) {
+      trace::Track track;
+      track.id = 2 + queue;
+      track.kind = trace::TrackKind::DeviceQueue;
+      track.clock = TestRecorder::kClock;
+      track.device_uuid = "gpu";
+      track.queue = queue;
+      recorder.add_track(track);
+    }
+    std::vector<uint8_t> kind(kEnd, 0);  // 0 idle, 1 copy, 2 communication, 3 compute: the largest counts
+    uint64_t launch = 0, correlation = 0;
+    std::vector<uint64_t> free(kQueues, 0);
+    recorder.complete(1, 0, 1, 1);
+    for (;;) {
+      const uint32_t queue = random() % kQueues;
+      launch += 2 + random() % 60;
+      const uint64_t launched = launch + 1 + random() % 10;
+      const uint64_t start = std::max(free[queue], launched + random() % 50), end = start + 1 + random() % 80;
+      if (end >= kEnd - 1) break;
+      recorder.complete(1, launch, launched, 1, 0, 0, ++correlation);
+      const uint32_t what = 2 + random() % 3;
+      recorder.complete(2 + queue, start, end, what, 0, 0, correlation);
+      const uint8_t rank = what == 2 ? 3 : what == 4 ? 2 : 1;
+      for (uint64_t t = start; t < end; ++t) kind[t] = std::max(kind[t], rank);
+      free[queue] = end;
+      launch = launched;
+    }
+    recorder.complete(1, kEnd - 1, kEnd, 1);
+    recorder.close();
+    const Report report = make_report(trace::Reader(folder / "t.kymo"));
+    const auto count = [&](uint8_t rank) { return static_cast<uint64_t>(std::count(kind.begin(), kind.end(), rank)); };
+    if (report.devices.empty()) continue;
+    const DeviceTime& time = report.devices[0].time;
+    EXPECT_EQ(report.window_ns, kEnd);
+    EXPECT_EQ(time.compute_ns, count(3));
+    EXPECT_EQ(time.exposed_communication_ns, count(2));
+    EXPECT_EQ(time.exposed_copies_ns, count(1));
+    EXPECT_EQ(time.idle_total_ns(), count(0));
+    uint64_t sum = 0;
+    for (const ReportPart& part : report.parts) sum += part.ns;
+    EXPECT_EQ(sum, kEnd);
+    // What the thread did while the device waited is all of the late time.
+    uint64_t meanwhile = report.devices[0].during_late_outside_ns;
+    for (const HostRow& row : report.devices[0].during_late) meanwhile += row.self_ns;
+    EXPECT_EQ(meanwhile, time.idle_ns[static_cast<size_t>(IdleCause::LateLaunch)]);
+  }
+}
+
+TEST(IterationNameTest, StepsAndIterations) {
+  for (const char* const name : {"step", "step 7", "Step_3", "iteration {}", "ProfilerStep#12", "STEP"})
+    EXPECT_TRUE(names_iteration(name)) << name;
+  for (const char* const name : {"stepper", "a step", "iterations", "", "ste"})
+    EXPECT_FALSE(names_iteration(name)) << name;
+  EXPECT_EQ(without_number("ProfilerStep#12"), "ProfilerStep#");
+}
+
+}  // namespace
+}  // namespace kymo::analyze

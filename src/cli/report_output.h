@@ -1,0 +1,38 @@
+// The two forms of a report: a page of text, and JSON with everything.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/memory/profile.h"
+#include "analyze/report/report.h"
+#include "analyze/summary.h"
+#include "cli/ledger.h"
+
+namespace kymo::cli {
+
+struct MemoryAtPeak {
+  struct Holder {
+    std::string range;
+    uint64_t bytes = 0;
+  };
+  uint64_t peak_bytes = 0, end_bytes = 0;
+  uint64_t after_begin_ns = 0;
+  std::vector<Holder> holders;  // the ranges in which most of it was allocated
+
+  static MemoryAtPeak of(const memory::Profile& profile);
+};
+
+struct ReportPage {
+  std::string path;
+  const analyze::Summary& summary;
+  analyze::Report report;
+  std::optional<MemoryAtPeak> memory;
+};
+
+std::string report_text(const ReportPage& page);
+std::string report_json(const ReportPage& page, const Ledger& ledger);
+
+}  // namespace kymo::cli

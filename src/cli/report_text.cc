@@ -1,0 +1,218 @@
+#include <algorithm>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/report_output.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using analyze::Iterations;
+using Align = base::TextTable::Align;
+
+constexpr size_t kRows = 8;
+
+std::string percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? "" : base::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string heading(std::string_view text) { return "\n" + coloured(text, Colour::Bold, Stream::Output) + "\n"; }
+
+uint64_t since(int64_t from, int64_t to) { return static_cast<uint64_t>(std::max<int64_t>(to - from, 0)); }
+
+std::string file_text(const ReportPage& page) {
+  std::string text = base::format("{}: {}, {}", base::printable(page.path), count_of(page.summary.events(), "event"),
+                                  duration_text(page.summary.duration_ns));
+  std::string names;
+  size_t left = 3;
+  for (const analyze::ProcessSummary& process : page.summary.processes) {
+    if (process.ranges + process.points == 0 || process.origin.pid == 0 || left == 0) continue;
+    --left;
+    const std::string& executable = process.origin.executable;
+    const std::string name = executable.substr(executable.find_last_of('/') + 1);
+    if (!name.empty())
+      names += base::format("{}{} ({})", names.empty() ? "" : ", ", base::printable(name), process.origin.pid);
+  }
+  return text + (names.empty() ? "" : ", of " + names) + "\n";
+}
+
+std::string iterations_text(const analyze::Report& report) {
+  const Iterations& iterations = report.iterations;
+  if (iterations.source == Iterations::Source::WholeTrace)
+    return "no iterations found: the whole trace is one window (call kymo::step() once per iteration)\n";
+  const size_t count = iterations.list.size();
+  const std::string of = iterations.source == Iterations::Source::StepMarks
+                             ? std::string("kymo::step()")
+                             : base::format("\"{}\"", base::printable(iterations.name));
+  return base::format("{} of {} on {}: median {}, {} to {}; the longest is number {}, at +{}\n",
+                      count_of(count, "iteration"), of, base::printable(report.main_thread),
+                      duration_text(report.median_ns), duration_text(report.shortest_ns),
+                      duration_text(report.longest_ns), report.longest_iteration,
+                      duration_text(since(report.first_ns, iterations.list[report.longest_iteration].begin)));
+}
+
+std::string parts_text(const analyze::Report& report) {
+  const uint64_t count = std::max<size_t>(report.iterations.list.size(), 1);
+  const bool is_window = report.iterations.source == Iterations::Source::WholeTrace;
+  std::string text = heading(base::format(
+      "Where the time {}went{}", is_window ? "" : "of an iteration ",
+      report.main_device.empty() ? base::format(" (thread {}, self time)", base::printable(report.main_thread))
+                                 : base::format(" ({})", base::printable(report.main_device))));
+  base::TextTable table({{"time", Align::Right}, {"share", Align::Right}, {"part"}});
+  uint64_t sum = 0;
+  for (const analyze::ReportPart& part : report.parts) {
+    table.add({duration_text(part.ns / count), percent(part.ns, report.window_ns), base::printable(part.name)});
+    sum += part.ns;
+  }
+  table.add({duration_text(sum / count), percent(sum, report.window_ns),
+             is_window ? "all" : base::format("an iteration, on average of {}", count)});
+  return text + shown(table, 2);
+}
+
+std::string devices_text(const analyze::Report& report) {
+  if (report.devices.empty()) return "";
+  std::string text = heading("Devices");
+  base::TextTable table({{"busy", Align::Right},
+                         {"computes", Align::Right},
+                         {"communicates", Align::Right},
+                         {"hidden", Align::Right},
+                         {"copies", Align::Right},
+                         {"hidden", Align::Right},
+                         {"queued", Align::Right},
+                         {"max", Align::Right},
+                         {"operations", Align::Right},
+                         {"device"}});
+  for (const analyze::DeviceReport& device : report.devices) {
+    const analyze::DeviceTime& time = device.time;
+    const auto hidden = [](uint64_t all, uint64_t exposed) { return all == 0 ? "" : percent(all - exposed, all); };
+    table.add({percent(time.window_ns - time.idle_total_ns(), time.window_ns), percent(time.compute_ns, time.window_ns),
+               percent(time.communication_ns, time.window_ns),
+               hidden(time.communication_ns, time.exposed_communication_ns), percent(time.copies_ns, time.window_ns),
+               hidden(time.copies_ns, time.exposed_copies_ns), base::format("{:.1f}", time.mean_outstanding),
+               count_text(time.most_outstanding), count_text(time.operations), base::printable(device.name)});
+  }
+  text += shown(table, 2);
+  for (const analyze::DeviceReport& device : report.devices) {
+    if (device.during_late.empty() && device.during_late_outside_ns == 0) continue;
+    text +=
+        base::format("\n  While {} waited for a launch, the launching threads were in\n", base::printable(device.name));
+    base::TextTable rows({{"self", Align::Right}, {"count", Align::Right}, {"name"}});
+    for (size_t i = 0; i < std::min(kRows / 2, device.during_late.size()); ++i) {
+      const analyze::HostRow& row = device.during_late[i];
+      rows.add({duration_text(row.self_ns), count_text(row.count), base::printable(row.name)});
+    }
+    if (device.during_late_outside_ns > 0)
+      rows.add({duration_text(device.during_late_outside_ns), "", "(outside of any range)"});
+    text += shown(rows, 2);
+  }
+  if (report.device_operations_left_out > 0)
+    text += base::format("  {} are not included: there are too many\n",
+                         count_of(report.device_operations_left_out, "device operation"));
+  return text;
+}
+
+std::string operations_text(const analyze::Report& report) {
+  std::string text;
+  if (!report.devices.empty()) {
+    const analyze::DeviceReport& device = report.devices.front();
+    text += heading(base::format("Longest operations of {}", base::printable(device.name)));
+    base::TextTable table({{"total", Align::Right},
+                           {"share", Align::Right},
+                           {"count", Align::Right},
+                           {"longest", Align::Right},
+                           {"operation"}});
+    for (size_t i = 0; i < std::min(kRows, device.operations.size()); ++i) {
+      const analyze::OperationRow& row = device.operations[i];
+      table.add({duration_text(row.total_ns), percent(row.total_ns, report.window_ns), count_text(row.count),
+                 duration_text(row.longest_ns), base::printable(row.name)});
+    }
+    text += shown(table, 2);
+  }
+  if (!report.shapes.empty()) {
+    text += heading("Longest operations by the shapes of their inputs");
+    base::TextTable table({{"total", Align::Right}, {"count", Align::Right}, {"operation"}, {"shapes"}});
+    for (size_t i = 0; i < std::min(kRows, report.shapes.size()); ++i) {
+      const analyze::ShapeRow& row = report.shapes[i];
+      table.add(
+          {duration_text(row.total_ns), count_text(row.count), base::printable(row.name), base::printable(row.shapes)});
+    }
+    text += shown(table, 2);
+  } else if (!report.devices.empty() && !report.host.rows.empty()) {
+    text += heading(base::format("Longest on {}", base::printable(report.main_thread)));
+    base::TextTable table({{"self", Align::Right}, {"count", Align::Right}, {"longest", Align::Right}, {"name"}});
+    for (size_t i = 0; i < std::min(kRows, report.host.rows.size()); ++i) {
+      const analyze::HostRow& row = report.host.rows[i];
+      table.add({duration_text(row.self_ns), count_text(row.count), duration_text(row.longest_ns),
+                 base::printable(row.name)});
+    }
+    text += shown(table, 2);
+  }
+  return text;
+}
+
+std::string memory_text(const MemoryAtPeak& memory) {
+  std::string text = heading("Memory");
+  text +=
+      base::format("  {} at the peak, {} after the first event; {} at the end (kymo memory shows more)\n",
+                   bytes_text(memory.peak_bytes), duration_text(memory.after_begin_ns), bytes_text(memory.end_bytes));
+  for (const MemoryAtPeak::Holder& holder : memory.holders)
+    text += base::format("  {} allocated in {}\n", bytes_text(holder.bytes),
+                         holder.range.empty() ? "no range" : base::printable(holder.range));
+  return text;
+}
+
+std::string cost_text(const analyze::Summary& summary) {
+  uint64_t cost = 0, blocked = 0;
+  for (const analyze::ProcessSummary& process : summary.processes)
+    cost += process.cost_ns, blocked += process.blocked_ns;
+  if (cost + blocked == 0) return "";
+  return base::format(
+      "\nRecording cost the program {}{}\n", duration_text(cost),
+      blocked == 0 ? "" : base::format(", and {} of waiting for the collector", duration_text(blocked)));
+}
+
+std::string findings_text(const ReportPage& page) {
+  const analyze::Report& report = page.report;
+  std::string text = heading("Findings");
+  if (report.findings.empty()) return text + "  nothing stands out\n";
+  size_t number = 0;
+  for (const analyze::Finding& finding : report.findings) {
+    text += base::format("  {}. {} (at most {}).\n", ++number, base::printable(finding.text),
+                         duration_text(finding.saves_ns));
+    for (const std::string& row : finding.evidence) text += base::format("       {}\n", base::printable(row));
+    std::string command = finding.command;
+    if (const size_t at = command.find("FILE"); at != std::string::npos) command.replace(at, 4, page.path);
+    text += base::format("     more: {}\n", base::printable(command));
+  }
+  return text;
+}
+
+}  // namespace
+
+MemoryAtPeak MemoryAtPeak::of(const memory::Profile& profile) {
+  constexpr size_t kHolders = 3;
+  MemoryAtPeak at_peak;
+  at_peak.peak_bytes = profile.peak_bytes;
+  at_peak.end_bytes = profile.end_bytes;
+  at_peak.after_begin_ns = since(profile.begin_ns, profile.peak_ns);
+  for (const memory::Group& group : profile.by_range) {
+    if (at_peak.holders.size() == kHolders || group.at_peak.bytes == 0) break;
+    const bool known = group.key < profile.tables.ranges.size();
+    at_peak.holders.push_back({known ? profile.tables.ranges[group.key] : std::string(), group.at_peak.bytes});
+  }
+  return at_peak;
+}
+
+std::string report_text(const ReportPage& page) {
+  const analyze::Report& report = page.report;
+  std::string text = file_text(page);
+  if (page.summary.events() == 0) return text + "no events\n";
+  text += iterations_text(report) + parts_text(report) + devices_text(report) + operations_text(report);
+  if (page.memory) text += memory_text(*page.memory);
+  return text + cost_text(page.summary) + findings_text(page);
+}
+
+}  // namespace kymo::cli

@@ -53,6 +53,14 @@ const Launch* DeviceWork::launch_of(const EventWalk& walk, const DeviceOperation
   return at != launches.end() && key_of(*at) == key_of(wanted) ? &*at : nullptr;
 }
 
+std::optional<uint32_t> launching_track(const DeviceWork& work) {
+  std::map<uint32_t, size_t> counts;
+  for (const Launch& launch : work.launches) ++counts[launch.track];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? std::nullopt : std::optional(most->first);
+}
+
 DeviceWork read_device_work(EventWalk& walk) {
   DeviceWork work;
   std::map<std::string, uint32_t> numbers;

@@ -50,4 +50,7 @@ std::optional<WorkKind> work_kind(std::string_view category, std::string_view na
 // Reads the device tracks, and the correlations of the host's. Nothing is read if there is no device.
 DeviceWork read_device_work(EventWalk& walk);
 
+// The thread that launches the most; nothing: there are no launches.
+std::optional<uint32_t> launching_track(const DeviceWork& work);
+
 }  // namespace kymo::analyze

@@ -22,15 +22,6 @@ void measure_iterations(Report& report) {
   report.median_ns = lengths[(lengths.size() - 1) / 2];
 }
 
-// The thread that launches the most.
-std::optional<uint32_t> launching_track(const DeviceWork& work) {
-  std::map<uint32_t, size_t> counts;
-  for (const Launch& launch : work.launches) ++counts[launch.track];
-  const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? std::nullopt : std::optional(most->first);
-}
-
 std::vector<OperationRow> operation_rows(const EventWalk& walk, const Device& device, const Intervals& window) {
   std::map<std::string, OperationRow> rows;
   for (const DeviceOperation& operation : device.operations) {

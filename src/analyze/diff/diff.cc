@@ -1,0 +1,95 @@
+#include "analyze/diff/diff.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <span>
+
+namespace kymo::analyze {
+namespace {
+
+constexpr double kFalseShare = 0.05;
+
+double mean(const std::vector<double>& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The values of a key on one side.
+struct Side {
+  bool by_run = false;
+  size_t replicates = 0;
+  std::vector<double> wall;
+  std::map<std::pair<std::string, bool>, std::vector<double>> keys;
+};
+
+Side side_of(const std::vector<IterationSums>& runs, bool by_run) {
+  Side side;
+  side.by_run = by_run;
+  for (const IterationSums& run : runs) side.replicates += by_run ? 1 : run.wall_ns.size();
+  size_t at = 0;
+  for (const IterationSums& run : runs) {
+    if (by_run)
+      side.wall.push_back(mean(run.wall_ns));
+    else
+      side.wall.insert(side.wall.end(), run.wall_ns.begin(), run.wall_ns.end());
+    for (const KeySums& key : run.keys) {
+      std::vector<double>& values = side.keys[{key.key, key.on_device}];
+      values.resize(side.replicates);
+      if (by_run)
+        values[at] = mean(key.ns);
+      else
+        std::copy(key.ns.begin(), key.ns.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    at += by_run ? 1 : run.wall_ns.size();
+  }
+  return side;
+}
+
+}  // namespace
+
+Diff compare(const std::vector<IterationSums>& first, const std::vector<IterationSums>& second) {
+  Diff diff;
+  diff.by_run = first.size() > 1 || second.size() > 1;
+  const Side a = side_of(first, diff.by_run), b = side_of(second, diff.by_run);
+  diff.replicates_a = a.replicates;
+  diff.replicates_b = b.replicates;
+  diff.iteration.key = "(iteration)";
+  diff.iteration.median_a = median(a.wall);
+  diff.iteration.median_b = median(b.wall);
+  diff.iteration.change = compare(std::span<const double>(a.wall), std::span<const double>(b.wall));
+  diff.enough = diff.iteration.change.enough;
+
+  const std::vector<double> nothing_a(a.replicates), nothing_b(b.replicates);
+  std::map<std::pair<std::string, bool>, int> names;
+  for (const auto& [key, values] : a.keys) names[key] |= 1;
+  for (const auto& [key, values] : b.keys) names[key] |= 2;
+  for (const auto& [key, sides] : names) {
+    const std::vector<double>& of_a = (sides & 1) != 0 ? a.keys.at(key) : nothing_a;
+    const std::vector<double>& of_b = (sides & 2) != 0 ? b.keys.at(key) : nothing_b;
+    DiffRow& row = diff.rows.emplace_back();
+    row.key = key.first;
+    row.on_device = key.second;
+    row.only_a = sides == 1;
+    row.only_b = sides == 2;
+    row.median_a = median(of_a);
+    row.median_b = median(of_b);
+    row.change = compare(std::span<const double>(of_a), std::span<const double>(of_b));
+  }
+  std::vector<double> p = {diff.iteration.change.p};
+  for (const DiffRow& row : diff.rows) p.push_back(row.change.p);
+  const std::vector<double> q = adjusted(p);
+  const auto judge = [&](DiffRow& row, double adjusted_p) {
+    row.q = adjusted_p;
+    const bool excludes_zero = row.change.low > 0 || row.change.high < 0;
+    row.significant = row.change.enough && adjusted_p < kFalseShare && excludes_zero;
+  };
+  judge(diff.iteration, q[0]);
+  for (size_t i = 0; i < diff.rows.size(); ++i) judge(diff.rows[i], q[i + 1]);
+  std::stable_sort(diff.rows.begin(), diff.rows.end(), [](const DiffRow& x, const DiffRow& y) {
+    return std::abs(x.change.shift) > std::abs(y.change.shift);
+  });
+  return diff;
+}
+
+}  // namespace kymo::analyze

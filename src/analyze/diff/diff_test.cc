@@ -1,0 +1,117 @@
+#include "analyze/diff/diff.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "trace/test_recorder.h"
+
+namespace kymo::analyze {
+namespace {
+
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+// `steps` iterations: forward with a matrix product inside, whose kernel runs on a device, and loading.
+IterationSums sums(unsigned steps, uint64_t load, uint64_t kernel, unsigned seed, bool extra = false) {
+  const TemporaryFolder folder;
+  TestRecorder recorder(folder / "t.kymo");
+  recorder.add_class(1, "step {}", "", {{"", trace::FieldType::Int}});
+  recorder.add_class(2, "forward");
+  recorder.add_class(3, "aten::mm", "cpu_op");
+  recorder.add_class(4, "cudaLaunchKernel", "cuda_runtime");
+  recorder.add_class(5, "gemm", "kernel");
+  recorder.add_class(6, "load");
+  recorder.add_class(7, "extra");
+  recorder.add_thread(1, 1, "main");
+  trace::Track queue;
+  queue.id = 2;
+  queue.kind = trace::TrackKind::DeviceQueue;
+  queue.clock = TestRecorder::kClock;
+  queue.device_uuid = "gpu";
+  recorder.add_track(queue);
+  std::mt19937 random(seed);
+  uint64_t now = 0;
+  for (unsigned i = 0; i < steps; ++i) {
+    recorder.begin(1, now, 1, {static_cast<int64_t>(i)});
+    recorder.begin(1, now += 10, 6);
+    recorder.end(1, now += load + random() % 20);
+    recorder.begin(1, now += 10, 2);
+    recorder.begin(1, now += 5, 3);
+    recorder.begin(1, now += 5, 4, {}, i + 1);
+    recorder.end(1, now += 20);
+    recorder.complete(2, now, now + kernel, 5, 0, 0, i + 1);
+    recorder.end(1, now += 5);
+    recorder.end(1, now += 5);
+    if (extra) recorder.begin(1, now, 7), recorder.end(1, now += 100);
+    recorder.end(1, now += 10 + kernel);
+    now += 50;
+    if (i % 7 == 3) recorder.cut(1);
+  }
+  recorder.close();
+  return iteration_sums(trace::Reader(folder / "t.kymo"));
+}
+
+const KeySums* find(const IterationSums& sums, const std::string& key) {
+  for (const KeySums& one : sums.keys)
+    if (one.key == key) return &one;
+  return nullptr;
+}
+
+TEST(IterationSumsTest, KeysArePathsWithSelfTime) {
+  const IterationSums found = sums(30, 1000, 500, 1);
+  EXPECT_EQ(found.wall_ns.size(), 30u);
+  const KeySums* const product = find(found, "step {}/forward/aten::mm");
+  ASSERT_NE(product, nullptr);
+  EXPECT_EQ(product->count, 30u);
+  for (const double ns : product->ns) EXPECT_DOUBLE_EQ(ns, 10);
+  const KeySums* const kernel = find(found, "step {}/forward/aten::mm/cudaLaunchKernel > gemm");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_TRUE(kernel->on_device);
+  for (const double ns : kernel->ns) EXPECT_DOUBLE_EQ(ns, 500);
+  // The host paths of an iteration sum to its length.
+  for (size_t i = 0; i < found.wall_ns.size(); ++i) {
+    double sum = 0;
+    for (const KeySums& key : found.keys)
+      if (!key.on_device) sum += key.ns[i];
+    EXPECT_DOUBLE_EQ(sum, found.wall_ns[i]);
+  }
+}
+
+TEST(DiffTest, ATraceAndItselfAreTheSame) {
+  const IterationSums one = sums(30, 1000, 500, 1);
+  const Diff diff = compare(std::vector{one}, std::vector{one});
+  EXPECT_TRUE(diff.enough);
+  for (const DiffRow& row : diff.rows) EXPECT_FALSE(row.significant) << row.key;
+}
+
+TEST(DiffTest, FindsWhatBecameSlowerAndWhatIsNew) {
+  const Diff diff = compare(std::vector{sums(30, 1000, 500, 1)}, std::vector{sums(30, 1000, 800, 2, true)});
+  EXPECT_TRUE(diff.iteration.significant);
+  EXPECT_NEAR(diff.iteration.change.shift, 400, 10);
+  std::vector<std::string> changed;
+  for (const DiffRow& row : diff.rows)
+    if (row.significant) changed.push_back(row.key);
+  EXPECT_EQ(changed,
+            (std::vector<std::string>{"step {}", "step {}/forward/aten::mm/cudaLaunchKernel > gemm", "step {}/extra"}));
+  for (const DiffRow& row : diff.rows) EXPECT_EQ(row.only_b, row.key == "step {}/extra");
+}
+
+TEST(DiffTest, RunsAreReplicatesOfLists) {
+  std::vector<IterationSums> a, b;
+  for (unsigned i = 0; i < 5; ++i) a.push_back(sums(10, 1000, 500, i)), b.push_back(sums(10, 1500, 500, 10 + i));
+  const Diff diff = compare(a, b);
+  EXPECT_TRUE(diff.by_run);
+  EXPECT_EQ(diff.replicates_a, 5u);
+  EXPECT_TRUE(diff.iteration.significant);
+  EXPECT_EQ(diff.rows[0].key, "step {}/load");
+  EXPECT_TRUE(diff.rows[0].significant);
+}
+
+TEST(DiffTest, AWholeTraceIsTooFewSamples) {
+  const Diff diff = compare(std::vector{sums(1, 10, 10, 1)}, std::vector{sums(1, 10, 10, 1)});
+  EXPECT_FALSE(diff.enough);
+}
+
+}  // namespace
+}  // namespace kymo::analyze

@@ -1,0 +1,37 @@
+// How much time each path of ranges took in each iteration of a trace.
+//
+// The key of a host range is its path, "step/forward/aten::mm"; its time is self time, so that the keys of an iteration
+// sum to the time that ranges cover. The key of a device operation is the path of its launch and its own name:
+// "step/forward/aten::mm/cudaLaunchKernel > gemm". Only what is inside an iteration counts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/reader.h"
+
+namespace kymo::analyze {
+
+struct KeySums {
+  std::string key;
+  bool on_device = false;
+  std::vector<double> ns;  // by iteration
+  uint64_t count = 0;
+};
+
+struct IterationSums {
+  std::vector<double> wall_ns;  // of each iteration
+  std::vector<KeySums> keys;    // by name
+  bool whole_trace = false;     // no iterations were found: there is only one
+  std::string iteration_name;
+  std::string main_thread;
+  uint64_t left_out = 0;  // ranges whose key is beyond kMostKeys
+
+  static constexpr size_t kMostKeys = 20'000;
+};
+
+// The main thread's ranges, and the device operations that any thread launched.
+IterationSums iteration_sums(const trace::Reader& reader);
+
+}  // namespace kymo::analyze

@@ -99,7 +99,8 @@ void Computation::add_unfinished() {
     const trace::WriterInfo& writer = reader_.writers().at(key.first);
     if (!writer.ending && reader_.is_being_written() && track.clock->usable())
       end = std::max(end, static_cast<int64_t>(base::monotonic_ns()));
-    if (writer.ending) end = std::max(end, nanoseconds(clock_of(writer, kHostClock), writer.ending->alive_until));
+    if (const trace::ClockMap& host = clock_of(writer, kHostClock); writer.ending && host.usable())
+      end = std::max(end, host.to_monotonic_ns(writer.ending->alive_until));
   }
   for (auto& [key, track] : tracks_) {
     if (track.clock == nullptr) continue;
@@ -135,11 +136,7 @@ void Computation::decode(const trace::EventChunk& chunk, trace::EventBatch& into
 
 void Computation::add(const trace::EventChunk& chunk, const trace::EventBatch& batch) {
   TrackState* const track = find_track(chunk);
-  if (track == nullptr) {
-    result_.problems.push_back(
-        {chunk.offset, chunk.length, "events of a process or thread the trace does not describe"});
-    return;
-  }
+  if (track == nullptr) return;  // the reader has reported it
   const bool follows = track->ring == chunk.ring && track->sequence_end == chunk.sequence_begin;
   if (track->begun && !follows) track->self.resume(batch.opening, track->last);
   track->begun = true;
@@ -193,8 +190,11 @@ TrackState* Computation::find_track(const trace::EventChunk& chunk) {
   const auto track = writer->second.tracks.find(chunk.track);
   if (track == writer->second.tracks.end()) return nullptr;
 
+  const trace::ClockMap& clock = clock_of(writer->second, track->second.clock);
+  if (!clock.has_rate()) return nullptr;
+
   state.writer = writers_.try_emplace(chunk.writer, static_cast<uint32_t>(writers_.size())).first->second;
-  state.clock = &clock_of(writer->second, track->second.clock);
+  state.clock = &clock;
   state.slots = &slots_of(writer->second, track->second, false);
   state.async_slots = &slots_of(writer->second, track->second, true);
   return &state;

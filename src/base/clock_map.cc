@@ -62,7 +62,8 @@ ClockMap::ClockMap(const Counter& counter, std::span<const ClockPair> pairs, Fol
     error_ns_ = error_ns_ + farthest < error_ns_ ? ~uint64_t{0} : error_ns_ + farthest;
   }
   outside_ = period ? period : slope;
-  usable_ = !segments_.empty() && outside_;
+  has_rate_ = static_cast<bool>(outside_);
+  usable_ = !segments_.empty() && has_rate_;
   if (!outside_) outside_ = Rate::of(1, 1);
   if (segments_.empty()) segments_.push_back({});
   segments_.back().rate = outside_;

@@ -44,7 +44,8 @@ class ClockMap {
 
   // The true host time is within ± this: the worst pair, and how far pairs are from the line.
   uint64_t error_ns() const { return error_ns_; }
-  bool usable() const { return usable_; }  // has a pair, and a period from any source
+  bool usable() const { return usable_; }      // has a pair, and a period from any source
+  bool has_rate() const { return has_rate_; }  // has a period: durations are right even if it has no pair
 
  private:
   // Nanoseconds per tick, as a fixed-point number. 0: unknown.
@@ -74,7 +75,7 @@ class ClockMap {
   int64_t realtime_offset_ns_ = 0, monotonic_offset_ns_ = 0;  // from the clock that is followed; one of them is 0
   double ns_per_tick_ = 1;
   uint64_t error_ns_ = 0;
-  bool usable_ = false;
+  bool usable_ = false, has_rate_ = false;
 };
 
 }  // namespace kymo::base

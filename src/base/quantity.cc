@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -47,13 +48,15 @@ std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units
   double number = 0;
   const auto [rest, failure] =
       std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (failure != std::errc() || number < 0) return std::nullopt;
+  const bool is_too_large = failure == std::errc::result_out_of_range && !text.starts_with("0.");
+  if ((failure != std::errc() && !is_too_large) || number < 0) return std::nullopt;
+  if (is_too_large) number = std::numeric_limits<double>::max();
   std::string_view name = text.substr(static_cast<size_t>(rest - text.data()));
   if (!name.empty() && name.front() == ' ') name.remove_prefix(1);
   for (const Unit& unit : units) {
     if (unit.name != name) continue;
+    if (!std::isfinite(number)) return std::nullopt;  // from_chars accepts "inf" and "nan"
     const double scaled = std::round(number * static_cast<double>(unit.size));
-    if (!std::isfinite(scaled)) return std::nullopt;  // from_chars accepts "inf" and "nan"
     return scaled < 0x1p63 ? static_cast<uint64_t>(scaled) : kTooLarge;
   }
   return std::nullopt;
@@ -71,18 +74,18 @@ uint64_t parse_count(std::string_view text) {
   throw InvalidArgument(base::format("'{}' is not a count: write a whole number from 1", text));
 }
 
-uint64_t parse_bytes(std::string_view text) {
+uint64_t parse_bytes(std::string_view text, std::string_view forms, std::string_view most) {
   const auto bytes = parse(text, kByteUnits);
-  if (bytes == kTooLarge) throw InvalidArgument(base::format("'{}' is too large; the maximum is 9000000TB", text));
+  if (bytes == kTooLarge) throw InvalidArgument(base::format("'{}' is too large; the maximum is {}", text, most));
   if (bytes) return *bytes;
-  throw InvalidArgument(base::format("'{}' is not a size: write it like 512KiB, 1MB, 64MB or 1GiB", text));
+  throw InvalidArgument(base::format("'{}' is not a size: write it like {}", text, forms));
 }
 
-uint64_t parse_duration_ns(std::string_view text) {
+uint64_t parse_duration_ns(std::string_view text, std::string_view forms) {
   const auto ns = parse(text, kDurationUnits);
   if (ns == kTooLarge) throw InvalidArgument(base::format("'{}' is too long; the maximum is 2500000h", text));
   if (ns) return *ns;
-  throw InvalidArgument(base::format("'{}' is not a time: write it like 500ms, 30s, 2m or 1h", text));
+  throw InvalidArgument(base::format("'{}' is not a time: write it like {}", text, forms));
 }
 
 Flight parse_flight(std::string_view text) {

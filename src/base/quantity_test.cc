@@ -26,6 +26,11 @@ TEST(QuantityTest, ErrorForATooLargeValueStatesTheMaximum) {
               ThrowsMessage<InvalidArgument>("'99999999TB' is too large; the maximum is 9000000TB"));
   EXPECT_THAT([] { parse_duration_ns("9999999h"); },
               ThrowsMessage<InvalidArgument>("'9999999h' is too long; the maximum is 2500000h"));
+  const std::string digits(400, '9');  // more than a double can hold
+  EXPECT_THAT([&] { parse_duration_ns(digits + "s"); }, ThrowsMessage<InvalidArgument>(HasSubstr("is too long")));
+  EXPECT_THAT([&] { parse_bytes(digits + "MB"); }, ThrowsMessage<InvalidArgument>(HasSubstr("is too large")));
+  EXPECT_THAT([] { parse_bytes("99999999TB", "64KiB or 1MiB", "64MiB"); },
+              ThrowsMessage<InvalidArgument>("'99999999TB' is too large; the maximum is 64MiB"));
   EXPECT_EQ(parse_bytes("9000000TB"), 9'000'000'000'000'000'000u);
   EXPECT_EQ(parse_duration_ns("2500000h"), 9'000'000'000'000'000'000u);
   EXPECT_THAT([] { parse_flight("99999999999GB"); }, ThrowsMessage<InvalidArgument>(HasSubstr("is too large")));

@@ -13,7 +13,11 @@ int daemon_command(const Arguments& arguments) {
   daemon::add_options(line, options);
   if (!line.read(arguments)) return kDone;
 
-  daemon::serve(options);
+  try {
+    daemon::serve(options);
+  } catch (const InvalidArgument& error) {
+    throw options::UsageError("daemon", error.what());
+  }
   return kDone;
 }
 

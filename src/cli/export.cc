@@ -26,12 +26,13 @@ int export_command(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace(path);
+  std::vector<trace::Problem> problems;
   try {
-    convert::export_trace(reader, output);
+    problems = convert::export_trace(reader, output);
   } catch (const InvalidArgument& error) {  // unknown file extension
     throw options::UsageError("export", error.what());
   }
-  const Ledger ledger(analyze::summarise(reader));
+  const Ledger ledger(analyze::summarise(reader), problems);
   ledger.show();
   return strict && !ledger.empty() ? kLossOrDamage : kDone;
 }

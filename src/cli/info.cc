@@ -56,10 +56,13 @@ std::string head(const Summary& summary) {
   constexpr uint64_t kManyEvents = 10'000;
   const std::string each =
       summary.events() >= kManyEvents ? base::format(", {:.2f} bytes per event", summary.bytes_per_event) : "";
-  return base::format("{}: {} ({}, {}), {}{}\nrecorded {} for {}\n", path, count_of(summary.events(), "event"),
+  const std::string when = summary.begin_realtime_ns == 0
+                               ? "at an unknown time: the trace has no clock that can be converted"
+                               : base::format("{} for {}", date_text(static_cast<uint64_t>(summary.begin_realtime_ns)),
+                                              duration_text(summary.duration_ns));
+  return base::format("{}: {} ({}, {}), {}{}\nrecorded {}\n", path, count_of(summary.events(), "event"),
                       count_of(summary.ranges, "range"), count_of(summary.points, "point"),
-                      bytes_text(summary.file_size), each, date_text(static_cast<uint64_t>(summary.begin_realtime_ns)),
-                      duration_text(summary.duration_ns));
+                      bytes_text(summary.file_size), each, when);
 }
 
 // The clocks of devices are shown with their queues.

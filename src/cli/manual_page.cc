@@ -104,7 +104,7 @@ int manual(const Arguments& arguments) {
   line.text(
       "COMMAND", "", [&](const std::string& given) { name = given; }, "a command of kymo, or kymod", pages);
   if (!line.read(arguments)) return kDone;
-  if (name.empty()) return print(overview()), kDone;
+  if (name.empty() || name == "kymo" || name == "help") return print(overview()), kDone;
   if (name == "kymod") return print(daemon_page()), kDone;
   for (const Command& command : all_commands())
     if (name == command.name) return print(page_of(command)), kDone;

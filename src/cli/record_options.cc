@@ -6,6 +6,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "cli/trace_file.h"
 #include "heap/heap_mode.h"
 #include "options/command_line.h"
 
@@ -44,7 +45,8 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
       "--ring-size", "SIZE",
       [&options](const std::string& text) {
         constexpr uint64_t kMin = 64 << 10, kMax = 64 << 20;
-        options.session.ring_bytes = std::bit_ceil(std::min(base::parse_bytes(text), kMostSizeToRound));
+        options.session.ring_bytes =
+            std::bit_ceil(std::min(base::parse_bytes(text, "64KiB, 1MiB or 64MiB", "64MiB"), kMostSizeToRound));
         if (options.session.ring_bytes < kMin || options.session.ring_bytes > kMax)
           throw InvalidArgument(base::format("'{}' is out of range; use 64KiB to 64MiB", text));
       },
@@ -85,6 +87,7 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   options.program.insert(options.program.end(), from_dashes.begin() + skipped, from_dashes.end());
   if (options.program.empty())
     throw options::UsageError("record", "no program given. Usage: kymo record [options] -- PROGRAM [args]");
+  refuse_standard_output("record", options.output);
   if (options.session.policy == Policy::Overwrite) options.flight = true;
   if (options.output.empty()) options.output = std::filesystem::path(options.program[0]).filename().string() + ".kymo";
   return options;

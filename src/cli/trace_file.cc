@@ -14,6 +14,7 @@
 #include "collect/recover.h"
 #include "import/import.h"
 #include "kymo/error.h"
+#include "options/command_line.h"
 #include "trace/append_file.h"
 
 namespace kymo::cli {
@@ -50,6 +51,11 @@ trace::Reader open_imported(const std::string& path) {
 }
 
 }  // namespace
+
+void refuse_standard_output(const char* command, const std::string& output) {
+  if (output != "-") return;
+  throw options::UsageError(command, "-o: a trace cannot be written to standard output; name a file, such as run.kymo");
+}
 
 trace::Reader open_trace(const std::string& path) {
   if (import::format_of(path)) return open_imported(path);

@@ -12,4 +12,8 @@ namespace kymo::cli {
 // read. Throws kymo::Error if the file cannot be read.
 trace::Reader open_trace(const std::string& path);
 
+// A trace that a command writes must be a file: commands read it in any order, and recorders append to it. Throws
+// options::UsageError for "-".
+void refuse_standard_output(const char* command, const std::string& output);
+
 }  // namespace kymo::cli

@@ -32,14 +32,15 @@ class ChromeExport : public EventVisitor {
         writer_(sink, chrome_start_ns(reader)),
         rows_(places_.all().size()) {}
 
-  void write() {
+  WalkReport write() {
     write_chrome_header(writer_, reader_, places_);
     writer_.begin_events();
     write_chrome_rows(writer_, places_);
-    const WalkReport report = visit_events(reader_, places_, TimeBase::Realtime, *this);
+    WalkReport report = visit_events(reader_, places_, TimeBase::Realtime, *this);
     writer_.end_events();
     write_chrome_trailer(writer_, report, flows_);
     writer_.finish();
+    return report;
   }
 
   void range(const Range& range) override {
@@ -179,6 +180,6 @@ class ChromeExport : public EventVisitor {
 
 }  // namespace
 
-void write_chrome(const trace::Reader& reader, ExportStream& sink) { ChromeExport(reader, sink).write(); }
+WalkReport write_chrome(const trace::Reader& reader, ExportStream& sink) { return ChromeExport(reader, sink).write(); }
 
 }  // namespace kymo::convert

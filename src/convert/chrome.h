@@ -18,12 +18,13 @@
 // "name (lane n)". Losses, the tool's own cost, command lines and versions are in the object "kymo".
 #pragma once
 
+#include "convert/events.h"
 #include "convert/export_stream.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
 // Streams: a few hundred bytes per event, memory for one chunk. Does not finish the sink. Throws what the sink throws.
-void write_chrome(const trace::Reader& reader, ExportStream& sink);
+WalkReport write_chrome(const trace::Reader& reader, ExportStream& sink);
 
 }  // namespace kymo::convert

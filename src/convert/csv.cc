@@ -42,10 +42,11 @@ class CsvWriter : public EventVisitor {
  public:
   CsvWriter(const trace::Reader& reader, ExportStream& sink) : reader_(reader), sink_(sink), places_(reader) {}
 
-  void write() {
+  WalkReport write() {
     append(out_, kHeader);
-    visit_events(reader_, places_, TimeBase::Realtime, *this);
+    WalkReport report = visit_events(reader_, places_, TimeBase::Realtime, *this);
     flush();
+    return report;
   }
 
   void range(const Range& range) override {
@@ -137,6 +138,6 @@ class CsvWriter : public EventVisitor {
 
 }  // namespace
 
-void write_csv(const trace::Reader& reader, ExportStream& sink) { CsvWriter(reader, sink).write(); }
+WalkReport write_csv(const trace::Reader& reader, ExportStream& sink) { return CsvWriter(reader, sink).write(); }
 
 }  // namespace kymo::convert

@@ -10,12 +10,13 @@
 // as in RFC 4180, and lines end with a line feed.
 #pragma once
 
+#include "convert/events.h"
 #include "convert/export_stream.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
 // Streams. Does not finish the sink. Throws what the sink throws.
-void write_csv(const trace::Reader& reader, ExportStream& sink);
+WalkReport write_csv(const trace::Reader& reader, ExportStream& sink);
 
 }  // namespace kymo::convert

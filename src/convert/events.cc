@@ -94,6 +94,7 @@ class Walk {
 };
 
 WalkReport Walk::run() {
+  report_.problems = reader_.problems();
   // The chunk headers tell how long each process recorded. The trace may also tell when the process was last seen
   // alive. Ranges that the process left open last until then.
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
@@ -111,10 +112,7 @@ WalkReport Walk::run() {
   trace::EventBatch batch;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     Track* const track = find_track(chunk);
-    if (track == nullptr) {
-      report_.problems.push_back({chunk.offset, chunk.length, "events of a track without a description or a clock"});
-      continue;
-    }
+    if (track == nullptr) continue;  // the reader has reported it
     try {
       reader_.read(chunk, batch);
     } catch (const Error& error) {

@@ -75,7 +75,7 @@ class EventVisitor {
 };
 
 struct WalkReport {
-  std::vector<trace::Problem> problems;  // chunks that cannot be read, or have no place or clock
+  std::vector<trace::Problem> problems;  // of the reader, and chunks that cannot be read
   uint64_t unmatched_ends = 0;           // ends of ranges across threads without a start
 };
 

@@ -1,5 +1,7 @@
 #include "convert/export.h"
 
+#include <utility>
+
 #include "base/text.h"
 #include "convert/chrome.h"
 #include "convert/csv.h"
@@ -11,7 +13,7 @@ namespace kymo::convert {
 
 namespace {
 
-using WriteFormat = void (*)(const trace::Reader&, ExportStream&);
+using WriteFormat = WalkReport (*)(const trace::Reader&, ExportStream&);
 
 struct Format {
   std::string_view ending;
@@ -37,17 +39,18 @@ const Format& format_of(const std::string& path) {
 
 }  // namespace
 
-void export_trace(const trace::Reader& reader, const std::string& path) {
+std::vector<trace::Problem> export_trace(const trace::Reader& reader, const std::string& path) {
   const Format& format = format_of(path);
   FileStream file(path);
-  if (format.compressed) {
-    GzipStream gzip(file);
-    format.write(reader, gzip);
-    gzip.finish();
-  } else {
-    format.write(reader, file);
+  if (!format.compressed) {
+    WalkReport report = format.write(reader, file);
     file.finish();
+    return std::move(report.problems);
   }
+  GzipStream gzip(file);
+  WalkReport report = format.write(reader, gzip);
+  gzip.finish();
+  return std::move(report.problems);
 }
 
 }  // namespace kymo::convert

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "trace/reader.h"
 
@@ -14,7 +15,7 @@ namespace kymo::convert {
 
 // The file appears under its name, with mode 0600, when it is complete (base/atomic_file.h). Throws
 // kymo::InvalidArgument if the extension is unsupported, and kymo::Error with path and reason if the file cannot be
-// written, before anything is read.
-void export_trace(const trace::Reader& reader, const std::string& path);
+// written, before anything is read. Returns the problems of the reader, and those found while reading the events.
+std::vector<trace::Problem> export_trace(const trace::Reader& reader, const std::string& path);
 
 }  // namespace kymo::convert

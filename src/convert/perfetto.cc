@@ -42,11 +42,12 @@ class PerfettoWriter : public EventVisitor {
     for (const Group& group : places_.groups()) add_sequence(processes_, PerfettoTracks::uuid_of(group));
   }
 
-  void write() {
+  WalkReport write() {
     append_clocks();
     tracks_.describe_all(places_);
-    visit_events(reader_, places_, time_base_, *this);
+    WalkReport report = visit_events(reader_, places_, time_base_, *this);
     flush();
+    return report;
   }
 
   bool wants_moments() const override { return true; }
@@ -193,6 +194,8 @@ class PerfettoWriter : public EventVisitor {
 
 }  // namespace
 
-void write_perfetto(const trace::Reader& reader, ExportStream& sink) { PerfettoWriter(reader, sink).write(); }
+WalkReport write_perfetto(const trace::Reader& reader, ExportStream& sink) {
+  return PerfettoWriter(reader, sink).write();
+}
 
 }  // namespace kymo::convert

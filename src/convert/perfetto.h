@@ -15,12 +15,13 @@
 // monotonic clocks are not related, times are the wall clock.
 #pragma once
 
+#include "convert/events.h"
 #include "convert/export_stream.h"
 #include "trace/reader.h"
 
 namespace kymo::convert {
 
 // Streams: about 60 bytes per range, memory for one chunk. Does not finish the sink. Throws what the sink throws.
-void write_perfetto(const trace::Reader& reader, ExportStream& sink);
+WalkReport write_perfetto(const trace::Reader& reader, ExportStream& sink);
 
 }  // namespace kymo::convert

@@ -27,7 +27,8 @@ constexpr size_t kShortestToken = 16, kLongestToken = 1024;
 std::string read_token(const std::string& path) {
   const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
-  if (!file || fstat(file.get(), &status) != 0) throw base::file_error("read", path, errno);
+  if (!file || fstat(file.get(), &status) != 0)
+    throw InvalidArgument(base::format("--token: {}", base::file_error("read", path, errno).what()));
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     throw InvalidArgument(base::format("other users can read the token in {}; chmod it to 600", path));
   std::string token(kLongestToken + 1, '\0');

@@ -24,7 +24,10 @@ bool is_converted(const std::string& path) {
 }
 
 void convert_to(const std::string& path, const trace::Reader& reader, OutputForm form) {
-  if (is_converted(path)) return convert::export_trace(reader, path);
+  if (is_converted(path)) {
+    convert::export_trace(reader, path);
+    return;
+  }
   convert::FileStream sink(path);
   if (form == OutputForm::Perfetto)
     convert::write_perfetto(reader, sink);

@@ -78,8 +78,8 @@ void AppendFile::reopen_if_lost() {
   throw Error(base::format("cannot write {}: it is another file now than the one that was begun", path_));
 }
 
-AppendFile::AppendFile(std::string path, Existing existing)
-    : path_(std::move(path)), target_(base::output_path(path_)), file_(open_to_append(target_, O_CREAT)) {
+AppendFile::AppendFile(const std::string& path, Existing existing, const std::string& name)
+    : path_(name.empty() ? path : name), target_(base::output_path(path)), file_(open_to_append(target_, O_CREAT)) {
   struct stat status {};
   if (!file_ || ::fstat(file_.get(), &status) != 0) throw base::file_error("write", path_, errno);
   device_ = status.st_dev;

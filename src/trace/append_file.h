@@ -22,7 +22,8 @@ class AppendFile {
 
   // Creates the file with mode 0600 if it does not exist. Throws kymo::Error: not writable, not a regular file, a link
   // of another user, an existing file that is not a trace, or a file to be replaced that another process writes.
-  AppendFile(std::string path, Existing existing);
+  // Messages use `name`; empty: the path.
+  AppendFile(const std::string& path, Existing existing, const std::string& name = {});
 
   // Appends and returns the offset. Throws kymo::Error if not all of it was written; the file is then unchanged.
   uint64_t append(base::Bytes piece);
@@ -47,7 +48,7 @@ class AppendFile {
   void reopen_if_lost();
   std::optional<uint64_t> append_if(std::optional<uint64_t> expected_end, base::Bytes piece);
 
-  std::string path_;    // as given, for messages
+  std::string path_;    // for messages
   std::string target_;  // with links resolved
   base::FileDescriptor file_;
   uint64_t device_ = 0, inode_ = 0;

@@ -234,8 +234,8 @@ struct Origin {
 };
 
 // The part of a recording that was asked for. What its writer recorded outside of it does not count: readers leave it
-// out, and cut ranges at its edges. The newest record counts. Times are the host's CLOCK_MONOTONIC, as in ClockPair;
-// both ends are inside.
+// out, and cut ranges at its edges. The newest record counts. Times are the host's CLOCK_MONOTONIC, as in ClockPair.
+// The start is inside, the end is not: an event at the edge between two windows is in the second only.
 struct Window {
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;  // 0: it has no end. The end was not reached, or its time is not known yet

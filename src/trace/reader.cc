@@ -12,6 +12,7 @@
 #include "trace/foreign.h"
 #include "trace/index_chain.h"
 #include "trace/trace_file.h"
+#include "trace/untimed.h"
 #include "trace/walk.h"
 #include "trace/window_view.h"
 
@@ -134,17 +135,19 @@ struct Reader::Impl {
     view.reset();
     shown_problems = problems;
     if (tail) shown_problems.push_back(*tail);
+    if (extent == Extent::Recorded) return;
     const auto& writers = catalog.writers();
+    for (Problem& untimed : untimed_events(writers, event_chunks)) shown_problems.push_back(std::move(untimed));
     const bool has_window =
         std::any_of(writers.begin(), writers.end(), [](const auto& w) { return w.second.window.has_value(); });
-    if (extent == Extent::Recorded || !has_window) return;
+    if (!has_window) return;
     limit_endings();
     count_losses_inside();
     view.emplace(writers, event_chunks, [this](const EventChunk& chunk, EventBatch& into, unsigned parts) {
       about(chunk, [&] { decode(find(chunk), into, parts); });
     });
-    const auto& left_out = view->problems();
-    shown_problems.insert(shown_problems.end(), left_out.begin(), left_out.end());
+    const auto& damaged = view->problems();
+    shown_problems.insert(shown_problems.end(), damaged.begin(), damaged.end());
   }
 
   void limit_endings() {
@@ -155,7 +158,7 @@ struct Reader::Impl {
       const ClockMap clock = clock_map(host->second);
       const uint64_t alive_until = writer.ending->alive_until;
       const TickSpan span = ticks_of_window(clock, *writer.window, alive_until, alive_until);
-      if (clock.usable() && !span.empty()) catalog.limit_ending(id, span.last());
+      if (clock.usable() && !span.empty()) catalog.limit_ending(id, span.end);
     }
   }
 

@@ -73,6 +73,7 @@ TEST(ReaderTest, WrittenRecordsAndEventsAreRead) {
     writer.costs(kOne, std::vector{Cost{1, 2, 3, 4, 5}});
     for (int i = 0; i < 20; ++i) {
       batches.push_back(testing::wild_batch(random));
+      batches.back().track = 1;
       writer.events(kOne, batches.back());
     }
   }

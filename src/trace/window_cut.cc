@@ -95,7 +95,7 @@ void cut_ranges(Ranges& ranges, const TickSpan& span, const std::map<uint32_t, E
     const auto& row = cursor.next(class_named(classes, ranges.class_id[i]));
     const uint64_t end = ranges.end[i], start = end - std::min(end, ranges.duration[i]);
     if (start >= span.end || end < span.begin || (end == span.begin && start < end)) continue;
-    const uint64_t new_start = std::max(start, span.begin), new_end = std::min(end, span.last());
+    const uint64_t new_start = std::max(start, span.begin), new_end = std::min(end, span.end);
     kept.end.push_back(new_end);
     kept.duration.push_back(new_end - new_start);
     kept.class_id.push_back(ranges.class_id[i]);
@@ -118,7 +118,7 @@ void cut_points(Points& points, const TickSpan& span, const HandlesOutside& hand
     if (!span.holds(time)) {
       const bool before = time < span.begin;
       if (!is_kept_outside(points.kind[i], points.id[i], event_class, before, handles)) continue;
-      time = before ? span.begin : span.last();
+      time = before ? span.begin : span.end;
     }
     kept.time.push_back(time);
     kept.kind.push_back(points.kind[i]);
@@ -145,7 +145,7 @@ TickSpan ticks_of_window(const ClockMap& clock, const Window& window, uint64_t l
   const uint64_t begin =
       first_tick(lowest, highest, [&](uint64_t tick) { return clock.to_monotonic_ns(tick) >= from; });
   if (window.to_ns == 0) return {begin, std::numeric_limits<uint64_t>::max()};
-  return {begin, first_tick(lowest, highest, [&](uint64_t tick) { return clock.to_monotonic_ns(tick) > to; })};
+  return {begin, first_tick(lowest, highest, [&](uint64_t tick) { return clock.to_monotonic_ns(tick) >= to; })};
 }
 
 void note_handles(const Points& points, const TickSpan& span, HandlesOutside& handles) {
@@ -173,7 +173,7 @@ void cut_batch(EventBatch& batch, const ChunkCut& cut, const HandlesOutside& han
   }
   cut_ranges(batch.ranges, cut.span, classes);
   cut_open_ranges(batch, cut);
-  if (cut.ends_open_ranges) end_open_ranges(batch, cut.span.last());
+  if (cut.ends_open_ranges) end_open_ranges(batch, cut.span.end);
 }
 
 }  // namespace kymo::trace

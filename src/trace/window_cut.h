@@ -15,11 +15,11 @@
 
 namespace kymo::trace {
 
-// Ticks from `begin` to `end`, without `end`.
+// Ticks from `begin` to `end`, without `end`. A range that crosses the end is cut at `end`, so that the parts of a
+// range in two adjacent windows add up to its length.
 struct TickSpan {
   uint64_t begin = 0, end = 0;
   bool holds(uint64_t tick) const { return tick >= begin && tick < end; }
-  uint64_t last() const { return end - 1; }  // only if not empty
   bool empty() const { return begin >= end; }
 };
 

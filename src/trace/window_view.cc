@@ -4,7 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/text.h"
 #include "kymo/error.h"
 #include "trace/event_encoder.h"
 
@@ -44,7 +43,7 @@ bool is_inside(const Loss& loss, const Window& window, TrackClocks& clocks) {
   const ClockMap* clock = clocks.find(loss.track);
   if (clock == nullptr) return true;
   if (std::cmp_less(clock->to_monotonic_ns(loss.last), window.from_ns)) return false;
-  return window.to_ns == 0 || std::cmp_less_equal(clock->to_monotonic_ns(loss.first), window.to_ns);
+  return window.to_ns == 0 || std::cmp_less(clock->to_monotonic_ns(loss.first), window.to_ns);
 }
 
 unsigned WindowView::Seen::parts(unsigned wanted) const {
@@ -78,17 +77,10 @@ class WindowView::Builder {
     WriterState* writer = writer_of(chunk);
     if (writer == nullptr) return;
     const ClockMap* clock = writer->clocks.find(chunk.track);
-    if (clock == nullptr) {
-      view_.problems_.push_back(
-          {chunk.offset, chunk.length,
-           base::format("the chunk at {} was left out: its track has no clock, so nobody can say whether it is inside "
-                        "the window",
-                        chunk.offset)});
-    } else if (has_time(chunk)) {
-      ClockState& state = writer->spans[clock];
-      state.lowest = std::min({state.lowest, chunk.first, chunk.last});
-      state.highest = std::max({state.highest, chunk.first, chunk.last});
-    }
+    if (clock == nullptr || !has_time(chunk)) return;
+    ClockState& state = writer->spans[clock];
+    state.lowest = std::min({state.lowest, chunk.first, chunk.last});
+    state.highest = std::max({state.highest, chunk.first, chunk.last});
   }
 
   void place_windows() {

@@ -42,7 +42,7 @@ class WindowView {
   WindowView(const std::map<WriterId, WriterInfo>& writers, const std::vector<EventChunk>& recorded, const Read& read);
 
   const std::vector<EventChunk>& chunks() const { return chunks_; }
-  // Chunks that are left out because it is unknown whether they are inside.
+  // Chunks at an edge that cannot be read. Chunks without a clock are left out; untimed.h reports them.
   const std::vector<Problem>& problems() const { return problems_; }
 
   // What cutting a chunk needs.

@@ -22,8 +22,8 @@ constexpr size_t kChunksPerIndex = 4096;
 }  // namespace
 
 struct Writer::Impl {
-  Impl(const std::string& path, Mode mode)
-      : file(path, mode == Mode::Create ? AppendFile::Existing::Replace : AppendFile::Existing::Append) {}
+  Impl(const std::string& path, Mode mode, const std::string& name)
+      : file(path, mode == Mode::Create ? AppendFile::Existing::Replace : AppendFile::Existing::Append, name) {}
   ~Impl() {
     try {
       close();
@@ -109,7 +109,8 @@ struct Writer::Impl {
   bool closed = false;
 };
 
-Writer::Writer(const std::string& path, Mode mode) : impl_(std::make_unique<Impl>(path, mode)) {}
+Writer::Writer(const std::string& path, Mode mode, const std::string& name)
+    : impl_(std::make_unique<Impl>(path, mode, name)) {}
 Writer::~Writer() = default;
 Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;

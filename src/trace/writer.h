@@ -18,8 +18,9 @@ class Writer {
  public:
   enum class Mode { Create, Append };  // Create truncates an existing file
 
-  // Throws kymo::Error with the path and the reason if the file cannot be written.
-  Writer(const std::string& path, Mode mode);
+  // Throws kymo::Error with the path and the reason if the file cannot be written. Messages and path() use `name`;
+  // empty: the path.
+  Writer(const std::string& path, Mode mode, const std::string& name = {});
   ~Writer();  // closes, never throws
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;

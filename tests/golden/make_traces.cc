@@ -21,6 +21,8 @@
 //
 //   device.kymo     a thread that launches, two queues of a device, one queue of another device without a clock
 //
+//   clockless.kymo  ten ranges of a process whose clock is not in the trace
+//
 //   window.kymo     as rich.kymo, with losses, and it states a window from 25 to 84 ms
 //
 //   killed.kymo     the same, but the window has no end
@@ -356,6 +358,19 @@ void write_device() {
   writer.close();
 }
 
+// The chunk with the clock was torn out.
+void write_clockless() {
+  Writer writer("clockless.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x99);
+  writer.origin(id, origin_of(4711, "train"));
+  writer.tracks(id, std::vector{thread_of(kMain, 4711, "main")});
+  writer.classes(id, std::vector{class_of(kForward, "forward", "training")});
+  Recorder main(kMain);
+  for (uint64_t i = 0; i < 10; ++i) main.range(i * kMillisecond, kMicrosecond, kForward, 0);
+  writer.events(id, main.batch());
+  writer.close();
+}
+
 // Two steps: parameters that stay, activations that go, a leak on the worker; the heap's by stacks of a library that is
 // no longer there.
 void write_memory() {
@@ -446,6 +461,7 @@ int main(int argc, char** argv) try {
   write_many();
   write_silent();
   write_device();
+  write_clockless();
   write_memory();
   write_contents("empty.kymo", "");
   write_contents("foreign.json", "{\"traceEvents\": []}\n");

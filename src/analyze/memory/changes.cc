@@ -63,11 +63,7 @@ struct Changes::Impl {
       const auto [entry, is_new] = by_track.try_emplace({chunk.writer, chunk.track}, nullptr);
       if (is_new) entry->second = add_lane(chunk);
       Lane* const lane = entry->second;
-      if (lane == nullptr) {
-        if (is_new)
-          problems.push_back({chunk.offset, chunk.length, "events of a track without a description or a clock"});
-        continue;
-      }
+      if (lane == nullptr) continue;  // the reader has reported it
       lane->chunks.push_back(&chunk);
       begin_ns = std::min(begin_ns, lane->clock->to_realtime_ns(chunk.first));
       const int64_t last = lane->clock->to_realtime_ns(chunk.last);

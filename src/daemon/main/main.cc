@@ -5,6 +5,7 @@
 
 #include "base/version.h"
 #include "daemon/daemon.h"
+#include "kymo/error.h"
 
 namespace {
 
@@ -16,6 +17,10 @@ constexpr int kUsage = 2;  // the exit status for an invalid command line
 extern "C" const char kymo_is_kymo_itself = 1;
 
 int main(int argc, char** argv) {
+  const auto refuse = [](const std::exception& error) {
+    std::fprintf(stderr, "kymod: %s\nTry 'kymod --help'.\n", error.what());
+    return kUsage;
+  };
   try {
     kymo::daemon::DaemonOptions options;
     kymo::options::CommandLine line("kymod", "kymod [options]", kymo::daemon::kDaemonDescription, "");
@@ -24,8 +29,9 @@ int main(int argc, char** argv) {
     if (line.read({argv + (argc > 0 ? 1 : 0), argv + argc})) kymo::daemon::serve(options);
     return 0;
   } catch (const kymo::options::UsageError& error) {
-    std::fprintf(stderr, "kymod: %s\nTry 'kymod --help'.\n", error.what());
-    return kUsage;
+    return refuse(error);
+  } catch (const kymo::InvalidArgument& error) {  // an option with a wrong value
+    return refuse(error);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "kymod: %s\n", error.what());
     return 1;

@@ -1,2 +1,2 @@
-exit: 1
+exit: 2
 kymo daemon --dynolog --dynolog-address here:there --socket $PWD/k.sock

@@ -1,3 +1,3 @@
 # options that would do nothing
-exit: 1
+exit: 2
 kymo daemon --token word --socket $PWD/k.sock

@@ -1,0 +1,2 @@
+exit: 3
+kymo memory clockless.kymo --strict

@@ -1,0 +1,2 @@
+exit: 3
+kymo stats clockless.kymo --strict

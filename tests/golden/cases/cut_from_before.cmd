@@ -1,0 +1,1 @@
+kymo cut rich.kymo -o part.kymo --from -5s

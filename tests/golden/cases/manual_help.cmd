@@ -1,0 +1,1 @@
+kymo manual help | head -3

@@ -1,0 +1,2 @@
+exit: 2
+kymo record --ring-size 99999999TB -- true

@@ -43,10 +43,9 @@ std::optional<trace::EventClass> read_class(const Registry& registry, uint32_t i
 
 }  // namespace
 
-std::vector<trace::EventClass> ClassTable::update(const Registry& registry) {
+void ClassTable::update(const Registry& registry) {
   const uint32_t count = std::min(registry.class_count.load(std::memory_order_acquire), record::kMaxClasses);
-  std::vector<trace::EventClass> fresh;
-  if (count == seen_ && unfinished_.empty()) return fresh;
+  if (count == seen_ && unfinished_.empty()) return;
   classes_.resize(std::max<size_t>(classes_.size(), count + 1));
   plain_.resize(classes_.size());
   std::vector<uint32_t> wanted = std::move(unfinished_);
@@ -54,14 +53,12 @@ std::vector<trace::EventClass> ClassTable::update(const Registry& registry) {
   while (seen_ < count) wanted.push_back(++seen_);
   for (const uint32_t id : wanted) {
     if (auto made = read_class(registry, id)) {
-      fresh.push_back(*made);
       plain_[id] = made->fields.empty();
       classes_[id] = std::move(*made);
     } else {
       unfinished_.push_back(id);
     }
   }
-  return fresh;
 }
 
 }  // namespace kymo::collect

@@ -14,15 +14,14 @@ namespace kymo::collect {
 
 class ClassTable {
  public:
-  // Reads the classes registered since the last call, and returns them for the file.
-  std::vector<trace::EventClass> update(const record::Registry& registry_untrusted);
+  // Reads the classes registered since the last call.
+  void update(const record::Registry& registry_untrusted);
 
   // Null if it was never registered, or is damaged.
   const trace::EventClass* find(uint32_t id) const {
     return id < classes_.size() && classes_[id].id != 0 ? &classes_[id] : nullptr;
   }
   bool is_plain(uint32_t id) const { return id < plain_.size() && plain_[id]; }  // known, and without fields
-  const std::vector<trace::EventClass>& all() const { return classes_; }         // by id; entries with id 0 are gaps
 
  private:
   std::vector<trace::EventClass> classes_;

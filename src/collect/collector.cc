@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -91,7 +92,12 @@ void Collector::remove(Source& source) {
 }
 
 void Collector::start() {
-  thread_ = base::quiet_thread("kymo-collector", [this] { run(); });
+  try {
+    thread_ = base::quiet_thread("kymo-collector", [this] { run(); });
+  } catch (const std::system_error& error) {
+    throw NotAvailable(base::format("no thread for the collector: {}; raise the limit on processes (ulimit -u)",
+                                    error.code().message()));
+  }
 }
 
 bool Collector::pass(bool everything) {

@@ -33,6 +33,7 @@ class Collector {
   // join.
   void announce(const trace::WriterId& session);
 
+  // Throws kymo::NotAvailable if the system has no thread left.
   void start();
 
   // For the thread that calls start(), before that call, and for `discover`. Describes the source in the file

@@ -130,7 +130,7 @@ bool claim(const record::Mapping& mapping) {
 bool has_unread(const record::Mapping& mapping) {
   record::SegmentHeader& header = *mapping.header;
   if (header.closed.load() != 0) return false;  // its collector has finished with it
-  if (header.lost_without_slot.load() != 0) return true;
+  if (header.lost_without_slot.load() != 0 || header.unrecorded_children.load() != 0) return true;
   const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), mapping.geometry.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
     if (!record::has_memory(header, i)) continue;

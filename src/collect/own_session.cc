@@ -30,6 +30,7 @@ struct OwnSession {
   std::mutex mutex;
   pid_t pid = 0;  // of the process that has the collector; a forked child has none until its first record
   bool running = false;
+  bool joins = false;            // the session of a process that has started this one
   bool said_unrecorded = false;  // the trace already says that this process could not record
   std::atomic<bool> by_environment{false};
   std::atomic<bool> has_forked{false};
@@ -128,7 +129,15 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   session.collector->add(std::make_unique<Source>(*header, origin_of(*header), Source::From::Now));
   session.pid = getpid();
   record::start_recording(shared);
-  session.collector->start();
+  try {
+    session.collector->start();
+  } catch (const NotAvailable& error) {
+    record::stop_recording(shared);
+    // Otherwise its data goes to the collector of another process.
+    if (!session.running && !session.joins) say_unrecorded(session.collector->output().file(), session, error.what());
+    session.collector.reset();
+    throw;
+  }
 }
 
 // The parent's collector thread does not exist in the child. So its object is abandoned here, not joined.
@@ -341,6 +350,7 @@ void join_environment_session(const std::string& path, const SessionOptions& opt
   OwnSession& session = own();
   record::Process& shared = this_process();
   std::string reason = "its path leads to another file in this process";
+  session.joins = true;
   if (is_file(path, joined.file_device, joined.file_inode)) {
     try {
       start_session(path, options, StartMode::Append, &joined.id);
@@ -365,6 +375,7 @@ void join_environment_session(const std::string& path, const SessionOptions& opt
   set_path(shared.options, path);
   if (!record_for_relatives(session)) {
     shared.session.store(nullptr, std::memory_order_release);
+    session.joins = false;
     record::send_refusal(session.id.bytes, reason.c_str());
     throw NotAvailable(reason);
   }

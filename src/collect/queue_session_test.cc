@@ -149,6 +149,7 @@ TEST_F(QueueSessionTest, RangesByHandleBelongToTheirSession) {
   const Label label("batch");
   const uint64_t before = kymo_next_handle();
   Session session(file());
+  queue.clock_pair(kTicks, kMonotonic, kRealtime, 70);
   const uint64_t handle = kymo_next_handle();
   kymo_queue_range_end(queue.get(), kTicks, before);
   kymo_queue_range_begin(queue.get(), &label, nullptr, 0, kTicks, handle);
@@ -276,6 +277,7 @@ TEST_F(QueueSessionTest, RecordsOfTheFlushCallbackAreInTheSession) {
   Harvest harvest{QueueTrack(info())};
   const auto flush = [](void* context) {
     auto& mine = *static_cast<Harvest*>(context);
+    mine.queue.clock_pair(kTicks, kMonotonic, kRealtime, 70);
     mine.queue.span("harvested", kTicks, kTicks + 75, 7);
     KYMO_RANGE("flush");
     ++mine.calls;

@@ -142,8 +142,9 @@ void RingDecoder::damaged(uint64_t time) {
 }
 
 void RingDecoder::lose_cells(uint64_t count, uint32_t tid, std::string name) {
+  count += stack_.size();
   forget_open_ranges();
-  cells_lost_ = true;
+  cells_lost_ = begins_lost_ = true;
   if (tid == 0) {
     overwritten_ += count;
     return;
@@ -234,7 +235,10 @@ void RingDecoder::add_range(uint64_t start, uint64_t end, uint32_t class_id) {
 
 void RingDecoder::end(uint64_t time) {
   if (beyond_limit_ != 0) return end_beyond_limit(time);
-  if (stack_.empty()) return;  // it began before the recording: not a loss
+  if (stack_.empty()) {  // it began in cells that are lost, or before the recording: that is not a loss
+    overwritten_ += begins_lost_ ? 1 : 0;
+    return;
+  }
   const Open open = stack_.back();
   stack_.pop_back();
   add_range(open.start, time, open.class_id);
@@ -279,6 +283,7 @@ void RingDecoder::special(Kind kind, uint64_t time) {
     case Kind::Sync:
       forget_open_ranges();
       batch_.opening.clear();
+      begins_lost_ = false;
       new_owner_ = true;
       break;
     case Kind::ThreadBegin: {

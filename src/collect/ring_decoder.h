@@ -69,7 +69,8 @@ class RingDecoder {
   uint64_t blocked_ticks() const { return blocked_ticks_; }              // of this thread so far
 
   // Cells were overwritten before they were read. So the open ranges are unknown, and perhaps also the owner of the
-  // cells. If `tid` is 0, a queue owns the ring, and the following cells say which.
+  // cells. The begins of open ranges and the ends of ranges that began in these cells are lost with them. If `tid` is
+  // 0, a queue owns the ring, and the following cells say which.
   void lose_cells(uint64_t count, uint32_t tid, std::string name);
   bool track_changed() const { return track_changed_; }
 
@@ -127,7 +128,8 @@ class RingDecoder {
   Lanes lanes_;                  // for a thread's spans that do not nest
   bool new_owner_ = true;        // the next records say who owns the ring now
   bool cells_lost_ = false;      // the owner may have changed without a record
-  uint64_t overwritten_ = 0;     // cells of a queue that is not known yet
+  bool begins_lost_ = false;     // ranges may have begun in lost cells: an end without a begin is a part of that loss
+  uint64_t overwritten_ = 0;     // cells of a queue that is not known yet, and ends whose begin was overwritten
 };
 
 }  // namespace kymo::collect

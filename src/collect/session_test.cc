@@ -99,6 +99,21 @@ TEST_F(SessionTest, MayBeStartedAndEndedManyTimes) {
   }
 }
 
+// A process may know thousands of names, and a forked child inherits them all.
+TEST_F(SessionTest, OnlyNamesThatAreUsedAreInTheFile) {
+  {
+    Session first(file());
+    for (int i = 0; i < 500; ++i) mark("name " + std::to_string(i));
+  }
+  Session second(file("b.kymo"));
+  mark("name 7");
+  second.close();
+  const trace::Reader reader(file("b.kymo"));
+  std::vector<std::string> names;
+  for (const auto& [id, event_class] : reader.writers().begin()->second.classes) names.push_back(event_class.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"name 7", "waiting for the collector"}));
+}
+
 TEST_F(SessionTest, ASecondSessionIsRefusedAndTheFirstContinues) {
   Session session(file());
   EXPECT_THROW(Session(file("b.kymo")), Error);

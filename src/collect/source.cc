@@ -97,6 +97,8 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from,
   trace::Cost own;
   own.picoseconds_per_event = picoseconds_per_record();
   costs_[0] = own;
+  // Two pairs give the rate: otherwise nobody could read the trace before the first note.
+  if (header.ticks_per_second == 0) add_pair();
   if (from == From::Beginning) return;
   const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
@@ -149,10 +151,9 @@ void Source::introduce(trace::Writer& writer) {
     domain.boot_id = origin_.boot_id;
     writer.clock(id_, domain);
   }
-  classes_.update(header_.registry);
   std::vector<trace::EventClass> known{blocked_class()};
-  for (const trace::EventClass& event_class : classes_.all())
-    if (event_class.id != 0) known.push_back(event_class);
+  for (uint32_t id = 0; id < stated_classes_.size(); ++id)
+    if (stated_classes_[id] != 0) known.push_back(*classes_.find(id));
   writer.classes(id_, known);
   std::vector<trace::Track> tracks;
   for (const auto& [track, description] : tracks_) tracks.push_back(description);
@@ -203,8 +204,7 @@ bool Source::drain_ring(trace::Writer& writer, uint32_t index, bool everything) 
   if (!worth_reading(ring, slot, head, state, everything)) return false;
   ring.waiting_since = {};
 
-  auto fresh = classes_.update(header_.registry);
-  new_classes_.insert(new_classes_.end(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
+  classes_.update(header_.registry);
   const bool read = ring.position != head;
   while (ring.position < head) {
     if (ring.decoded == ring.position) decode_next(ring, slot, index, head);
@@ -293,6 +293,23 @@ void Source::flush_clocks(trace::Writer& writer) {
   }
 }
 
+// Only classes that events use are in the file. A forked child has the classes of its parent, perhaps thousands, and
+// mostly uses few of them.
+void Source::state_classes(const trace::EventBatch& batch) {
+  const auto state = [this](uint32_t id) {
+    if (id < stated_classes_.size() && stated_classes_[id] != 0) return;
+    const trace::EventClass* const used = classes_.find(id);
+    if (used == nullptr) return;  // an inline name, or the class of the collector itself
+    if (stated_classes_.size() <= id) stated_classes_.resize(id + 1);
+    stated_classes_[id] = 1;
+    new_classes_.push_back(*used);
+  };
+  for (const uint32_t id : batch.ranges.class_id) state(id);
+  for (const uint32_t id : batch.points.class_id) state(id);
+  for (const auto* open : {&batch.opening, &batch.closing})
+    for (const trace::OpenRange& range : *open) state(range.class_id);
+}
+
 // Writes everything that the batch refers to, before the batch.
 void Source::flush_catalog(trace::Writer& writer) {
   const auto write = [](auto& list, auto&& put) {
@@ -327,6 +344,7 @@ void Source::write_decoded(trace::Writer& writer, Ring& ring) {
     new_tracks_.push_back(track);
   }
   keep_losses(ring.decoder.take_losses());
+  state_classes(batch);
   flush_catalog(writer);
   // Written also if it only states the open ranges or the owner of the ring: recovery uses the last chunk of a ring.
   if (ring.decoder.batch_has_events() || new_track || batch.opening != batch.closing) write_events(writer, batch);

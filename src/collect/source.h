@@ -90,6 +90,7 @@ class Source {
   void write_decoded(trace::Writer& writer, Ring& ring);
   void write_events(trace::Writer& writer, const trace::EventBatch& batch);
   void drain_side(trace::Writer& writer, Ring& ring, uint32_t index);
+  void state_classes(const trace::EventBatch& batch);
   void flush_catalog(trace::Writer& writer);
   void account(const Ring& ring, uint64_t cells);
   void flush_clocks(trace::Writer& writer);
@@ -113,6 +114,7 @@ class Source {
   std::map<uint32_t, trace::Cost> costs_;  // by track, for live threads
   std::vector<record::Cell> copy_;         // of a ring that its thread may overwrite during the read
 
+  std::vector<uint8_t> stated_classes_;         // by id: not 0 if it is in the file, or in new_classes_
   std::vector<trace::EventClass> new_classes_;  // not in the file yet
   std::vector<trace::Track> new_tracks_;
   std::vector<trace::Loss> new_losses_;

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <limits.h>
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
@@ -233,9 +234,22 @@ Outcome make_segment(Process& shared) noexcept {
   return {};
 }
 
+// A relative path would follow the program when it changes its folder, and the programs that it starts. So it becomes
+// absolute, once. putenv() replaces the variable without an allocation; `text` stays a part of the environment.
+void fix_shm_dir() noexcept {
+  const char* const given = secure_getenv("KYMO_SHM_DIR");
+  if (given == nullptr || given[0] == '\0' || given[0] == '/') return;
+  static char text[sizeof "KYMO_SHM_DIR=" + 2 * PATH_MAX];
+  char folder[PATH_MAX];
+  if (getcwd(folder, sizeof folder) == nullptr || folder[0] != '/') return;
+  const int length = snprintf(text, sizeof text, "KYMO_SHM_DIR=%s/%s", strcmp(folder, "/") == 0 ? "" : folder, given);
+  if (length > 0 && static_cast<size_t>(length) < sizeof text) putenv(text);
+}
+
 // Runs when the copy is loaded: the process of a recorded program is in the trace even if it annotates nothing.
 __attribute__((constructor(101))) void on_load(int, char**, char** environment) noexcept {
   if (environ == nullptr) environ = environment;  // for a library that is initialized before the C library
+  fix_shm_dir();
   Process* shared = process();
   if (shared == nullptr) return;
   if (shared->segment.load(std::memory_order_acquire) != nullptr || !external_options(shared->options)) return;

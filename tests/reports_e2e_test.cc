@@ -1,0 +1,62 @@
+// What could not be recorded is reported: by the program, by `kymo record`, and by the commands that read the trace.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "readback.h"
+#include "support.h"
+
+namespace kymo::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+namespace fs = std::filesystem;
+
+class ReportsTest : public EndToEnd {
+ protected:
+  void SetUp() override {
+    if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  }
+  Ending kymo(Words words, const StartOptions& options = {}) {
+    words.insert(words.begin(), program("kymo"));
+    return run(words, options);
+  }
+};
+
+TEST_F(ReportsTest, AProcessWithoutAThreadForItsCollectorIsInTheTrace) {
+  constexpr uid_t kUser = 61'235;  // has no other process
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  const std::string own = file("own");
+  ASSERT_TRUE(fs::create_directory(own) && chown(own.c_str(), kUser, kUser) == 0 && chmod(folder().c_str(), 0711) == 0);
+  const StartOptions as_user{.environment = {{"KYMO_TRACE", own + "/a.kymo"}, {"KYMO_SHM_DIR", own}}, .user = kUser};
+  const Words limited{"/usr/bin/prlimit", "--nproc=1", program("tries")};
+  if (run({"/usr/bin/test", "-x", program("tries"), "-a", "-x", limited[0]}, {.environment = {}, .user = kUser}).code !=
+      0)
+    GTEST_SKIP() << "other users cannot run the programs";
+  const Ending ending = run(limited, as_user);
+  EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_THAT(ending.err, HasSubstr("not recording: no thread for the collector"));
+  const Ending info = kymo({"info", own + "/a.kymo", "--strict"});
+  EXPECT_EQ(info.code, 3) << info.err;
+  EXPECT_THAT(info.err, HasSubstr("could not record: no thread for the collector"));
+}
+
+TEST_F(ReportsTest, ARelativeFolderOfSharedMemoryStaysValidAfterAChangeOfFolder) {
+  ASSERT_TRUE(fs::create_directory(file("relative")));
+  const std::string command = "cd " + folder() + " && exec " + program("open") + " moves " + program("tries");
+  const Ending ending =
+      run({"/bin/sh", "-c", command}, {.environment = {{"KYMO_TRACE", file("a.kymo")}, {"KYMO_SHM_DIR", "relative"}}});
+  ASSERT_EQ(ending.code, 0) << ending.err;
+  EXPECT_THAT(ending.err, IsEmpty());
+  kymo({"recover", file("a.kymo")}, {.environment = {{"KYMO_SHM_DIR", file("relative")}}});
+  const Readback trace = read_back(file("a.kymo"));
+  EXPECT_EQ(trace.count("moving"), 1u);
+  EXPECT_EQ(trace.count("work"), 1000u);
+}
+
+}  // namespace
+}  // namespace kymo::e2e

@@ -50,8 +50,8 @@ class KYMO_API Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Stops recording and completes the file. Throws if something failed during the session, for example a full disk. A
-  // second call does nothing.
+  // Stops recording and completes the file. Throws if something failed during the session, for example a full disk, or
+  // if somebody moved, replaced or deleted the file. A second call does nothing.
   void close();
 
  private:

@@ -84,7 +84,7 @@ std::string Ledger::text(const LossSummary& loss) const {
   const char* const where = loss.track_kind == trace::TrackKind::DeviceQueue ? "queue" : "thread";
   if (!loss.track.empty()) text += base::format(" on {} '{}'", where, base::printable(loss.track));
   if (loss.tracks > 1) text += base::format(" on {}", count_of(loss.tracks, where));
-  if (!one_process_) text += base::format(" of process {}", loss.pid);
+  if (!one_process_ && loss.pid != 0) text += base::format(" of process {}", loss.pid);
   text += base::format(" {}", loss.tracks > 1 ? words.reason_of_several : words.reason);
   if (!loss.detail.empty()) text += base::format(": {}", base::printable(loss.detail));
   return text + time_text(loss);

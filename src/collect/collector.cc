@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "base/text.h"
-#include "collect/options.h"
+#include "collect/unrecorded.h"
 #include "kymo/error.h"
 #include "record/process.h"
 
@@ -64,16 +64,20 @@ void Collector::announce(const trace::WriterId& session) {
 }
 
 void Collector::add_refused(uint64_t pid, const std::string& why) {
-  const SessionId id = new_session_id();
-  trace::WriterId writer;
-  std::copy(std::begin(id.bytes), std::end(id.bytes), writer.bytes.begin());
-  trace::Origin origin;
-  origin.session = output_->session();
-  origin.pid = pid;
-  output_->writer().origin(writer, origin);
-  const trace::Loss loss{
-      trace::LossCause::Unrecorded, 0, 1, 0, 0, base::format("process {} could not record: {}", pid, why)};
-  output_->writer().losses(writer, {&loss, 1});
+  write_unrecorded(output_->writer(), {output_->session(), pid, 0, why});
+  ++removed_lost_;
+  ++removed_;
+}
+
+void Collector::add_unreadable(const std::string& segment) {
+  if (!announced_) return;
+  const trace::Loss loss{trace::LossCause::Unrecorded,
+                         0,
+                         1,
+                         0,
+                         0,
+                         base::format("its shared memory {} was cut short by somebody before it was read", segment)};
+  output_->file().losses(*announced_, {&loss, 1});
   ++removed_lost_;
   ++removed_;
 }
@@ -175,6 +179,7 @@ void Collector::run() {
 void Collector::restate_if_truncated() {
   const uint64_t bytes = output_->writer().take_truncated_bytes();
   if (bytes == 0) return;
+  was_truncated_ = true;
   if (announced_) announce(*announced_);
   for (auto& source : sources_) source->introduce(output_->writer());
   for (auto& source : sources_)
@@ -374,6 +379,7 @@ void Collector::update_progress() {
     now.unfinished += source->unfinished();
   }
   now.bytes = output_->bytes();
+  now.is_truncated = was_truncated_;
   now.file = output_->end_path();
   if (failure_) {
     try {

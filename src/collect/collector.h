@@ -53,6 +53,8 @@ class Collector {
 
   // For `discover`: writes into the file that a process of the session could not record.
   void add_refused(uint64_t pid, const std::string& why);
+  // The same for a process that is known only by the path of its segment. Needs announce().
+  void add_unreadable(const std::string& segment);
 
   // In a forked child, for the parent's collector: closes the inherited files. It is never destroyed there.
   void abandon() noexcept { output_->abandon(); }
@@ -127,6 +129,7 @@ class Collector {
   std::chrono::nanoseconds nap_{1'000'000};  // how long it sleeps between passes if there is little to read
   std::exception_ptr failure_;               // of the last pass; null: it succeeded
   bool complete_ = false;
+  bool was_truncated_ = false;  // somebody truncated the file
   bool forget_flight_ = false;
   uint64_t cpu_ns_ = 0;  // CPU time of the thread
 };

@@ -26,6 +26,21 @@ bool is_segment_name(const std::string& name) {
   return name.size() == 32 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+// Not whole, and not of another version. A segment gets its name when it is whole, except on file systems without
+// unnamed files.
+bool is_truncated(int fd) {
+  struct {
+    uint64_t magic;
+    uint32_t version, header_bytes;
+    uint64_t segment_bytes;
+  } head{};
+  struct stat status;
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  if (pread(fd, &head, sizeof head, 0) != sizeof head || head.magic == 0) return true;
+  return head.magic == record::kSegmentMagic && head.version == record::kSegmentVersion &&
+         head.segment_bytes > static_cast<uint64_t>(status.st_size);
+}
+
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   DIR* handle = opendir(folder.c_str());
@@ -92,6 +107,7 @@ std::vector<FoundSegment> find_segments(const std::function<bool(const record::S
       if (fd < 0) continue;
       record::Mapping mapping;
       if (!record::map_segment(fd, mapping, search.sharing)) {
+        if (search.unreadable != nullptr && is_truncated(fd)) search.unreadable->push_back(path);
         close(fd);
         continue;
       }

@@ -35,6 +35,7 @@ struct Search {
   std::set<std::string>* seen = nullptr;
   Whose whose = Whose::All;
   record::Sharing sharing = record::Sharing::Shared;
+  std::vector<std::string>* unreadable = nullptr;  // gets the paths of segments of this version that somebody truncated
 };
 std::vector<FoundSegment> find_segments(const std::function<bool(const record::SegmentHeader&)>& wanted,
                                         const Search& search = {});

@@ -17,6 +17,7 @@
 #include "collect/recover.h"
 #include "collect/refusals.h"
 #include "collect/relatives.h"
+#include "collect/unrecorded.h"
 #include "record/cut_guard.h"
 #include "record/flush.h"
 #include "record/process.h"
@@ -59,19 +60,11 @@ record::Process& this_process() {
 
 void on_dump_signal(int) { own().dump_asked.store(true); }
 
-// For a forked child that gets no segment: the trace shows at least that the child existed.
-void say_unrecorded(trace::Writer& file, const OwnSession& session, const char* why) {
-  const SessionId id = new_session_id();
-  trace::WriterId writer;
-  std::copy(std::begin(id.bytes), std::end(id.bytes), writer.bytes.begin());
-  trace::Origin origin;
-  origin.session = to_hex(session.id.bytes);
-  origin.pid = static_cast<uint64_t>(getpid());
-  origin.parent_pid = static_cast<uint64_t>(getppid());
-  file.origin(writer, origin);
-  const trace::Loss loss{
-      trace::LossCause::Unrecorded, 0, 1, 0, 0, base::format("process {} could not record: {}", getpid(), why)};
-  file.losses(writer, {&loss, 1});
+// For a process that gets no segment or no thread: the trace shows at least that the process existed.
+void say_unrecorded(trace::Writer& file, OwnSession& session, const std::string& why) {
+  write_unrecorded(file,
+                   {to_hex(session.id.bytes), static_cast<uint64_t>(getpid()), static_cast<uint64_t>(getppid()), why});
+  session.said_unrecorded = true;
 }
 
 void set_path(record::SegmentOptions& options, const std::string& path) {
@@ -92,10 +85,7 @@ void start_collector(OwnSession& session, trace::Writer::Mode mode) {
   record::SegmentHeader* header = shared.segment.load(std::memory_order_acquire);
   const bool had_segment = header != nullptr;
   if (const record::Outcome made = record::ensure_segment(shared); !made) {
-    if (session.running) {
-      say_unrecorded(output->file(), session, made.why());
-      session.said_unrecorded = true;
-    }
+    if (session.running || session.joins) say_unrecorded(output->file(), session, made.why());
     throw NotAvailable(base::format("no shared memory to record into: {}", made.why()));
   }
   if (!session.running) shared.options.home = session.home = record::home_of(segment_folder().c_str());
@@ -314,6 +304,11 @@ void flush_session() {
   collector->flush();
 }
 
+std::string session_path() {
+  const std::lock_guard lock(own().mutex);
+  return own().path;
+}
+
 bool session_taken() {
   const record::Process* shared = record::process();
   return shared != nullptr && (shared->external.load() || shared->session.load() != nullptr);
@@ -376,7 +371,7 @@ void join_environment_session(const std::string& path, const SessionOptions& opt
   if (!record_for_relatives(session)) {
     shared.session.store(nullptr, std::memory_order_release);
     session.joins = false;
-    record::send_refusal(session.id.bytes, reason.c_str());
+    if (!session.said_unrecorded) record::send_refusal(session.id.bytes, reason.c_str());
     throw NotAvailable(reason);
   }
   shared.restart.store(restart_in_child, std::memory_order_release);
@@ -384,11 +379,15 @@ void join_environment_session(const std::string& path, const SessionOptions& opt
   session.by_environment = true;
 }
 
-void close_session(Ending ending) {
+bool close_session(Ending ending) {
   OwnSession& session = own();
   const std::lock_guard lock(session.mutex);
+  if (!session.running) return true;
   if (ending == Ending::Forget && session.collector) session.collector->forget_flight();
-  if (session.running) stop_session(session);
+  const std::shared_ptr<Collector> collector = session.pid == getpid() ? session.collector : nullptr;
+  stop_session(session);
+  return collector == nullptr || ending == Ending::Forget || !sees_the_same_files(session.home) ||
+         collector->output().is_at_path();
 }
 
 // Runs after the program's own destructors, which may still record. Writes the remaining data to the file and removes
@@ -403,16 +402,14 @@ __attribute__((destructor(101))) void at_exit() {
   record::Process* shared = record::process();
   if (shared == nullptr || shared->external.load()) return;
   bool complete = true;
-  const bool wrote = own().by_environment && own().running && own().pid == getpid();
-  const std::shared_ptr<Collector> collector = wrote ? own().collector : nullptr;
+  const bool says = own().by_environment;
   try {
-    close_session();
+    const bool is_there = close_session();
     finish_earlier(own());
-    if (collector != nullptr && sees_the_same_files(own().home) && !collector->output().is_at_path())
-      base::say_to_user("the trace was moved, replaced or deleted while it was written: ", own().path);
+    if (says && !is_there) base::say_to_user(kNotThere, own().path);
   } catch (const std::exception& error) {
     complete = false;  // the segment keeps the data that the file could not take, for `kymo recover`
-    if (own().by_environment) base::say_to_user("the trace is not complete: ", error.what());
+    if (says) base::say_to_user("the trace is not complete: ", error.what());
   }
   record::SegmentHeader* const header = shared->segment.load();
   // The process that collects for it removes the segment, unless that process has ended.

@@ -20,7 +20,10 @@ KYMO_API void start_session(const std::string& path, const SessionOptions& wante
                             const SessionId* joined = nullptr, Tidy tidy = Tidy::Yes);
 // `Forget` discards the data of a flight recorder instead of writing it.
 enum class Ending { Complete, Forget };
-KYMO_API void close_session(Ending ending = Ending::Complete);
+// False: the file is complete, but somebody moved, replaced or deleted it. Throws kymo::Error if it could not be
+// written.
+KYMO_API bool close_session(Ending ending = Ending::Complete);
+inline constexpr const char* kNotThere = "the trace was moved, replaced or deleted while it was written: ";
 // For a session whose file could not be completed: discards what is not in the file, so that the next session can start
 // even if that file can never be written.
 KYMO_API void drop_unfinished_session() noexcept;
@@ -60,6 +63,9 @@ void join_environment_session(const std::string& path, const SessionOptions& opt
 
 // True if `path` leads to this file, or if the inode is 0 (not known).
 bool is_file(const std::string& path, uint64_t device, uint64_t inode);
+
+// The absolute path of the trace of this copy's last session.
+std::string session_path();
 
 // True if this process has a session, from any source.
 KYMO_API bool session_taken();

@@ -1,13 +1,17 @@
 #include "collect/recording.h"
 
-#include <sys/random.h>
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <thread>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "collect/collector.h"
 #include "collect/folders.h"
@@ -17,6 +21,7 @@
 #include "kymo/error.h"
 #include "record/cut_guard.h"
 #include "record/segment.h"
+#include "trace/reader.h"
 
 namespace kymo::collect {
 
@@ -39,12 +44,13 @@ struct Recording::Impl {
                   [this](Collector&, bool is_last) {
                     for (const Refusal& refusal : refusals.take()) collector.add_refused(refusal.pid, refusal.why);
                     if (is_last) refusals.close();  // first: a program that starts after discover() must not record
-                    discover();
+                    discover(is_last);
                   }) {
     announce();
     replaced.remove();
     home = record::home_of(segment_folder().c_str());  // throws here and not in the recorded program
     remove_spent_segments();
+    for (const std::string& path : unreadable_segments()) known_unreadable.insert(path);
     collector.start();
   }
 
@@ -55,13 +61,42 @@ struct Recording::Impl {
     collector.announce(nobody);
   }
 
+  static std::vector<std::string> unreadable_segments() {
+    std::vector<std::string> unreadable;
+    find_segments([](const record::SegmentHeader&) { return false; }, {.unreadable = &unreadable});
+    return unreadable;
+  }
+
+  // Segments that appeared during the recording and were truncated before they could be read. Nothing in them says
+  // whose they are. One that is unreadable only once may be in creation.
+  void report_unreadable(std::vector<std::string> now, bool is_last) {
+    const auto is_new = [this](const std::string& path) {
+      return !known_unreadable.contains(path) && !seen_unreadable.contains(path);
+    };
+    if (is_last && std::any_of(now.begin(), now.end(), is_new)) {
+      seen_unreadable.insert(now.begin(), now.end());
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      now = unreadable_segments();
+    }
+    for (const std::string& path : now) {
+      if (known_unreadable.contains(path) || seen_unreadable.insert(path).second) continue;
+      const base::FileDescriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+      if (!is_last && !(file && record::lock_segment(file.get(), record::Holder::Owner))) continue;  // its process runs
+      collector.add_unreadable(path);
+      known_unreadable.insert(path);
+      unlink(path.c_str());
+    }
+  }
+
   // Adds new segments of this session. Segments whose process has ended are drained and removed.
-  void discover() {
+  void discover(bool is_last) {
+    std::vector<std::string> unreadable;
     auto found = find_segments(
         [this](const record::SegmentHeader& header) {
           return std::memcmp(header.session, session.bytes, sizeof header.session) == 0;
         },
-        {.seen = &seen});
+        {.seen = &seen, .unreadable = &unreadable});
+    report_unreadable(unreadable, is_last);
     for (FoundSegment& segment : found) {
       if (!record::lock_segment(segment.mapping.fd, record::Holder::Collector)) {
         record::unmap_segment(segment.mapping);  // someone is recovering it into this file
@@ -95,8 +130,18 @@ struct Recording::Impl {
   record::Home home;
   std::vector<Recorded> known;  // processes that still run; only the collector's thread uses it
   std::set<std::string> seen;   // names of segments that were inspected
+  std::set<std::string> seen_unreadable, known_unreadable;  // paths; known: reported, or older than the recording
   Collector collector;
 };
+
+// The events of a session that are in the file.
+static uint64_t events_of(const std::string& path, const std::string& session) {
+  const trace::Reader reader(path);
+  uint64_t events = 0;
+  for (const trace::EventChunk& chunk : reader.event_chunks())
+    if (reader.writers().at(chunk.writer).origin.session == session) events += chunk.range_count + chunk.point_count;
+  return events;
+}
 
 Recording::Recording(const std::string& path, const SessionOptions& options, Existing existing)
     : impl_(std::make_unique<Impl>(path, options, existing)) {}
@@ -130,6 +175,8 @@ Progress Recording::finish() {
   const uintmax_t bytes = std::filesystem::file_size(progress.file, moved);
   if (!moved) progress.bytes = bytes;
   progress.is_elsewhere = !impl_->collector.output().is_at_path();
+  if (progress.is_truncated && !progress.is_elsewhere)
+    progress.events = events_of(progress.file, to_hex(impl_->session.bytes));
   return progress;
 }
 

@@ -24,6 +24,7 @@ struct Progress {
   uint64_t lost = 0;          // as in the ledger
   std::string file;           // the output, or the output at the end for a flight recorder
   std::string error;          // why the file cannot be written at the moment
+  bool is_truncated = false;  // someone truncated the file while it was written
   bool is_elsewhere = false;  // finish(): someone moved, replaced or deleted the file
 };
 

@@ -53,7 +53,8 @@ Session::~Session() {
 
 void Session::close() {
   if (!std::exchange(impl_->open, false)) return;
-  collect::close_session();
+  const std::string path = collect::session_path();
+  if (!collect::close_session()) throw Error(collect::kNotThere + path);
 }
 
 bool is_recording() noexcept { return kymo_is_recording() != 0; }

@@ -114,6 +114,27 @@ TEST_F(SessionTest, OnlyNamesThatAreUsedAreInTheFile) {
   EXPECT_EQ(names, (std::vector<std::string>{"name 7", "waiting for the collector"}));
 }
 
+TEST_F(SessionTest, CloseReportsThatTheFileWasDeletedOrReplaced) {
+  for (const bool replaced : {false, true}) {
+    Session session(file());
+    mark("m");
+    std::filesystem::remove(file());
+    if (replaced) std::ofstream(file()) << "something else";
+    try {
+      session.close();
+      ADD_FAILURE() << "it did not throw";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), "the trace was moved, replaced or deleted while it was written: " + file());
+    }
+    session.close();
+    std::filesystem::remove(file());
+  }
+  Session next(file());  // the error does not disturb the next session
+  mark("m");
+  next.close();
+  EXPECT_EQ(names_in(file()).at("m"), 1u);
+}
+
 TEST_F(SessionTest, ASecondSessionIsRefusedAndTheFirstContinues) {
   Session session(file());
   EXPECT_THROW(Session(file("b.kymo")), Error);

@@ -5,6 +5,7 @@
 //   pops N      N nested ranges that all end
 //   hang        prints "stuck" inside two ranges, and waits to be killed
 //   cuts        truncates all segments, and continues recording
+//   starts SCRIPT   records a range, and runs the shell script
 //   moves PROGRAM   changes its folder, and executes the program
 #include <unistd.h>
 
@@ -60,6 +61,10 @@ int main(int argc, char** argv) {
     }
     std::puts("went on");
     return 0;
+  }
+  if (how == "starts") {
+    { KYMO_RANGE("starting"); }
+    return std::system(argv[2]);
   }
   if (how == "moves") {
     { KYMO_RANGE("moving"); }

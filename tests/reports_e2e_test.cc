@@ -95,5 +95,17 @@ TEST_F(ReportsTest, AProcessThatCannotRecordWritesThatIntoTheTrace) {
   EXPECT_THAT(info.err, HasSubstr("could not record: " + file("nowhere")));
 }
 
+// A full disk, here as a limit on the size of files: neither the trace nor a copy of it can be written.
+TEST_F(ReportsTest, DataThatCannotBeAddedIsSaidToBeInSharedMemory) {
+  ASSERT_EQ(run_traced(file("a.kymo"), {program("ends"), "kill", "5000"}).signal, SIGKILL);
+  const std::string info = program("kymo") + " info --strict " + file("a.kymo");
+  // Through a pipe, because the limit also holds for the files that get the output.
+  const Ending full = run({"/bin/sh", "-c", "(ulimit -f 1; " + info + "; echo exit code $?) 2>&1 | cat"});
+  EXPECT_THAT(full.out, HasSubstr("they are still in shared memory, and could not be added: cannot write"));
+  EXPECT_THAT(full.out, HasSubstr("exit code 3"));
+  const Ending later = run({"/bin/sh", "-c", info});
+  EXPECT_EQ(later.code, 0) << later.err;
+}
+
 }  // namespace
 }  // namespace kymo::e2e

@@ -200,7 +200,8 @@ Summary summarise(const trace::Reader& reader) {
   }
   if (!reader.is_being_written()) {
     for (const auto& [id, writer] : reader.writers())
-      if (writer.lacks_ending()) summary.missing.push_back({writer.origin.pid, writer.origin.executable});
+      if (writer.lacks_ending())
+        summary.missing.push_back({writer.origin.pid, writer.origin.executable, reader.unrecovered()});
     if (reader.has_unended_session()) summary.missing.push_back({});
   }
   if (!realtime.is_empty()) summary.begin_realtime_ns = realtime.first;

@@ -72,8 +72,9 @@ struct ProcessSummary {
 
 // A recording that was not completed: its end is missing in the trace.
 struct MissingEnd {
-  uint64_t pid = 0;        // 0: the recording itself
-  std::string executable;  // of that process
+  uint64_t pid = 0;         // 0: the recording itself
+  std::string executable;   // of that process
+  std::string unrecovered;  // why the end could not be added, although it is in shared memory; empty: it is not there
 };
 
 struct Summary {

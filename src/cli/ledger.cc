@@ -56,6 +56,10 @@ const Wording& wording(LossCause cause) {
 std::string missing_text(const analyze::MissingEnd& missing) {
   if (missing.pid == 0)
     return "the recording was not completed ('kymo record' was killed): some recorded programs may be missing";
+  if (!missing.unrecovered.empty())
+    return base::format(
+        "the last events of process {} ({}): they are still in shared memory, and could not be added: {}", missing.pid,
+        base::printable(missing.executable), base::printable(missing.unrecovered));
   return base::format(
       "the last events of process {} ({}): it did not close the trace, and its shared memory is not available here "
       "(removed, or of another user or machine)",

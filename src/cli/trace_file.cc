@@ -73,7 +73,9 @@ trace::Reader open_trace(const std::string& path) {
     try {
       reader = open_copy(path);
     } catch (const Error& error) {
-      say_warning("cannot recover what dead processes left in memory: " + (failure.empty() ? error.what() : failure));
+      if (failure.empty()) failure = error.what();
+      reader.set_unrecovered(failure);
+      say_warning("cannot recover what dead processes left in memory: " + failure);
     }
   }
   reader.set_being_written(being_written);

@@ -209,6 +209,7 @@ struct Reader::Impl {
   size_t chunk_count = 0;
   bool indexed = false;
   bool is_being_written = false;
+  std::string unrecovered;
   Extent extent = Extent::Windows;
   Catalog catalog;
   std::vector<EventChunk> event_chunks;  // as they were recorded
@@ -286,6 +287,8 @@ const std::map<WriterId, WriterInfo>& Reader::writers() const { return impl_->ca
 const std::set<std::string>& Reader::sessions() const { return impl_->catalog.sessions(); }
 bool Reader::is_being_written() const { return impl_->is_being_written; }
 void Reader::set_being_written(bool is) { impl_->is_being_written = is; }
+const std::string& Reader::unrecovered() const { return impl_->unrecovered; }
+void Reader::set_unrecovered(std::string why) { impl_->unrecovered = std::move(why); }
 bool Reader::has_unended_session() const { return impl_->catalog.has_unended_session(); }
 const std::vector<EventChunk>& Reader::event_chunks() const {
   return impl_->view ? impl_->view->chunks() : impl_->event_chunks;

@@ -101,6 +101,10 @@ class Reader {
   // Set by the program that opened it: more data will come, so nothing is missing yet.
   bool is_being_written() const;
   void set_being_written(bool is);
+  // Set in the same way: why data that dead processes left in shared memory could not be added. Empty: nothing is known
+  // to be there.
+  const std::string& unrecovered() const;
+  void set_unrecovered(std::string why);
 
   // Throws kymo::Error if the chunk is damaged; the caller may continue with the next one. The content of `into` is
   // then undefined. Otherwise its vectors are reused, so that reading many chunks into one batch normally does not

@@ -95,6 +95,26 @@ TEST_F(ReportsTest, AProcessThatCannotRecordWritesThatIntoTheTrace) {
   EXPECT_THAT(info.err, HasSubstr("could not record: " + file("nowhere")));
 }
 
+// A container has its own /dev/shm. Here the folder of the segments is private to the program.
+TEST_F(ReportsTest, AProgramWithPrivateSharedMemoryIsReported) {
+  const std::string hidden = "mount -t tmpfs none " + memory() + " && exec " + program("tries");
+  const Words isolated{"/usr/bin/unshare", "--mount", "/bin/sh", "-c", hidden};
+  if (run(isolated).code != 0) GTEST_SKIP() << "cannot make a mount namespace here";
+  Words recorded{"record", "--strict", "-o", file("a.kymo"), "--"};
+  recorded.insert(recorded.end(), isolated.begin(), isolated.end());
+  const Ending ending = kymo(recorded);
+  EXPECT_EQ(ending.code, 3) << ending.err;
+  EXPECT_THAT(ending.err, HasSubstr("out of the recording's sight (chroot, container)"));
+
+  // With KYMO_TRACE the program writes the trace itself.
+  const std::string script = "unshare --mount /bin/sh -c '" + hidden + "'";
+  const Ending traced = run_traced(file("b.kymo"), {program("open"), "starts", script});
+  EXPECT_EQ(traced.code, 0) << traced.err;
+  EXPECT_EQ(kymo({"info", file("b.kymo"), "--strict"}).code, 0);
+  EXPECT_EQ(read_back(file("b.kymo")).count("work"), 1000u);
+  EXPECT_THAT(left_in_memory(), IsEmpty());
+}
+
 // A full disk, here as a limit on the size of files: neither the trace nor a copy of it can be written.
 TEST_F(ReportsTest, DataThatCannotBeAddedIsSaidToBeInSharedMemory) {
   ASSERT_EQ(run_traced(file("a.kymo"), {program("ends"), "kill", "5000"}).signal, SIGKILL);

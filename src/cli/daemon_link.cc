@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -56,7 +57,7 @@ void DaemonLink::greet() {
   hello.pid = ::getpid();
   hello.uid = ::geteuid();
   hello.name = "kymo";
-  hello.boot_id = daemon::boot_id();
+  hello.boot_id = base::boot_id();
   hello.pid_namespace = daemon::namespace_of(hello.pid, "pid");
   hello.mount_namespace = daemon::namespace_of(hello.pid, "mnt");
   hello.network_namespace = daemon::namespace_of(hello.pid, "net");

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/host.h"
 #include "collect/folders.h"
 #include "collect/source.h"
 #include "collect/version.h"
@@ -86,13 +87,12 @@ trace::Origin origin_of(const record::SegmentHeader& header) {
     pieces.erase(pieces.begin());
   }
   origin.command_line = std::move(pieces);
+  origin.host = base::host_name();
   utsname system;
   if (uname(&system) == 0) {
-    origin.host = system.nodename;
     origin.metadata.emplace_back("system", std::string(system.sysname) + " " + system.release + " " + system.machine);
   }
-  origin.boot_id = read_text("/proc/sys/kernel/random/boot_id");
-  while (!origin.boot_id.empty() && origin.boot_id.back() == '\n') origin.boot_id.pop_back();
+  origin.boot_id = base::boot_id();
   if (auto name = processor_name(); !name.empty()) origin.metadata.emplace_back("processor", name);
   origin.metadata.emplace_back("processors", std::to_string(sysconf(_SC_NPROCESSORS_ONLN)));
   for (const std::string& variable : split_at_nul(read_text("/proc/" + std::to_string(header.pid) + "/environ"))) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "wire/output_pattern.h"
 
 namespace kymo::daemon {
@@ -39,7 +40,7 @@ std::optional<wire::Done> AgentProgram::objection(const ProgramRequest&) const {
 std::string AgentProgram::path_of(const ProgramRequest& request) const {
   const auto path = wire::output_from_pattern(
       request.options.output,
-      {.pid = inner_pid(), .request = request.id, .name = entry().name, .host = host_name(), .job = entry().job});
+      {.pid = inner_pid(), .request = request.id, .name = entry().name, .host = base::host_name(), .job = entry().job});
   return path ? *path : "";
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/host.h"
 #include "base/text.h"
 #include "wire/dyno/dyno_config.h"
 #include "wire/output_pattern.h"
@@ -80,7 +81,7 @@ base::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequ
   const auto path = wire::output_from_pattern(request.options.output, {.pid = program.inner_pid(),
                                                                        .request = request.id,
                                                                        .name = program.entry().name,
-                                                                       .host = host_name(),
+                                                                       .host = base::host_name(),
                                                                        .job = program.entry().job});
   if (!path) return base::Refusal{path.reason()};
   wire::TraceRequest config = kineto_request(program, request, *path);

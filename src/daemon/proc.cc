@@ -150,18 +150,6 @@ uint64_t namespace_of(pid_t pid, const char* kind) {
   return stat(base::format("/proc/{}/ns/{}", pid, kind).c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
-std::string boot_id() {
-  std::string id = proc_file("/proc/sys/kernel/random/boot_id").value_or("");
-  while (id.ends_with('\n')) id.pop_back();
-  return id;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 std::string user_name(uint32_t uid) {
   passwd entry{};
   passwd* found = nullptr;

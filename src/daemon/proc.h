@@ -52,8 +52,6 @@ std::optional<bool> has_library(pid_t pid, const std::string& begins_with);
 
 uint64_t namespace_of(pid_t pid, const char* kind);  // "pid", "net", "mnt", "user"; 0: not known
 
-std::string boot_id();
-std::string host_name();
 std::string user_name(uint32_t uid);  // "alice", or "user 1000"
 
 }  // namespace kymo::daemon

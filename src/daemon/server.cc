@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/outcome.h"
@@ -179,7 +180,7 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
   client.connection->send(wire::Welcome{.version = version,
                                         .daemon_pid = getpid(),
                                         .kymo_version = base::kVersion,
-                                        .boot_id = boot_id(),
+                                        .boot_id = base::boot_id(),
                                         .most_requests = kMostRequests,
                                         .longest_ns = wire::kLongestTraceNs,
                                         .output_folders = output_folders_},

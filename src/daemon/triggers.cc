@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "daemon/outcome.h"
 #include "daemon/output.h"
@@ -34,7 +35,7 @@ std::optional<Triggers::Started> Triggers::refusal(const wire::Trigger& trigger,
   }
   if (trigger.options.start_at_ns > base::realtime_ns() + wire::kLongestTraceNs)
     return refused(wire::RefusedCode::Limit, "the start time must be within the next seven days");
-  if (const std::string& boot = trigger.options.boot_id; !boot.empty() && boot != boot_id())
+  if (const std::string& boot = trigger.options.boot_id; !boot.empty() && boot != base::boot_id())
     return refused(wire::RefusedCode::NotAllowed, "the start time is from another host's clock");
   if (const base::Check selection = check_selection(trigger.selection); !selection)
     return refused(wire::RefusedCode::Limit, selection.reason());
@@ -73,7 +74,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
   if (found.empty()) return {0, {}, nothing_found(trigger.selection, programs_, asker), {}};
 
   ProgramRequest request{0, trigger.kind, trigger.options, kineto_config};
-  if (request.options.start_at_ns != 0) request.options.boot_id = boot_id();
+  if (request.options.start_at_ns != 0) request.options.boot_id = base::boot_id();
   request.options.output = with_time(request.options.output, base::realtime_ns());
   Started begun;
   begun.id = next_id_();

@@ -1,7 +1,6 @@
 #include "edge/kymo_trace.h"
 
 #include <sys/random.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/version.h"
 #include "edge/chrome_rows.h"
 #include "edge/trace_batches.h"
@@ -54,10 +54,8 @@ trace::Origin origin_of(const ResultData& result) {
   origin.pid = result.pid;
   origin.start_realtime_ns = result.start_ns;
   origin.kymo_version = base::kVersion;
-  utsname system;
-  if (uname(&system) == 0) origin.host = system.nodename;
-  origin.boot_id = whole_file("/proc/sys/kernel/random/boot_id");
-  while (!origin.boot_id.empty() && origin.boot_id.back() == '\n') origin.boot_id.pop_back();
+  origin.host = base::host_name();
+  origin.boot_id = base::boot_id();
   if (result.pid == static_cast<uint64_t>(getpid())) {
     std::error_code ignored;
     origin.parent_pid = static_cast<uint64_t>(getppid());

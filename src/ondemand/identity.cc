@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "wire/message_type.h"
@@ -61,18 +61,7 @@ uint64_t started_at_ns() {
 
 }  // namespace
 
-std::string own_boot_id() {
-  std::string id = first_bytes("/proc/sys/kernel/random/boot_id", 64);
-  while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
-}
-
 std::string program_name() { return program_invocation_short_name; }
-
-std::string host_name() {
-  utsname system;
-  return uname(&system) == 0 ? system.nodename : "";
-}
 
 int64_t scheduler_job() {
   const char* text = base::environment("SLURM_JOB_ID");
@@ -105,7 +94,7 @@ wire::Hello describe_process() {
   for (char& c : hello.command_line)
     if (c == '\0') c = ' ';
   if (const char* job = base::environment("SLURM_JOB_ID")) hello.job = std::string(job).substr(0, 256);
-  hello.boot_id = own_boot_id();
+  hello.boot_id = base::boot_id();
   hello.pid_namespace = namespace_number("pid");
   hello.mount_namespace = namespace_number("mnt");
   hello.network_namespace = namespace_number("net");

@@ -12,9 +12,7 @@ namespace kymo::ondemand {
 // Call it again after a fork. Reads /proc; does not throw if something is missing.
 wire::Hello describe_process();
 
-std::string own_boot_id();
 std::string program_name();
-std::string host_name();
 // The job number of the scheduler: SLURM_JOB_ID; 0: it is not set, or not a number.
 int64_t scheduler_job();
 // This process first, then its parents, at most `most`; ends before process 1.

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "ondemand/base_config.h"
 #include "ondemand/identity.h"
@@ -35,13 +36,13 @@ base::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
   return wire::output_from_pattern(pattern, {.pid = getpid(),
                                              .request = id,
                                              .name = program_name(),
-                                             .host = host_name(),
+                                             .host = base::host_name(),
                                              .job = job != nullptr ? job : "",
                                              .time = time_text()});
 }
 
 base::Check check_clock(uint64_t start_at_ns, const std::string& boot_id) {
-  if (start_at_ns == 0 || boot_id.empty() || boot_id == own_boot_id()) return {};
+  if (start_at_ns == 0 || boot_id.empty() || boot_id == base::boot_id()) return {};
   return base::Refusal{
       base::format("the start time is from another host's clock (boot id {}); use a time of this host", boot_id)};
 }

@@ -1,0 +1,23 @@
+#include "base/host.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace kymo::base {
+namespace {
+
+TEST(HostTest, BootIdIsOneLineAndStaysTheSame) {
+  const std::string id = boot_id();
+  EXPECT_EQ(id.size(), 36u);
+  EXPECT_EQ(id.find_first_not_of("0123456789abcdef-"), std::string::npos) << id;
+  EXPECT_EQ(boot_id(), id);
+}
+
+TEST(HostTest, NameIsTheOneOfTheSystem) {
+  char name[256] = {};
+  ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
+  EXPECT_EQ(host_name(), name);
+}
+
+}  // namespace
+}  // namespace kymo::base

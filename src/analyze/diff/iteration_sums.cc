@@ -177,21 +177,30 @@ class Sums {
       const int64_t at = known ? launch->begin : operation.begin;
       const auto iteration = iteration_at(at, at);
       if (!iteration) continue;
-      const std::string key =
-          (known ? paths_.text(launch->node) : std::string()) + " > " + name_of(track, operation.class_id);
-      KeySums& sums = device_keys_[key];
-      if (sums.ns.empty()) {
-        if (device_keys_.size() > IterationSums::kMostKeys || times_ > kMostTimes) {
-          device_keys_.erase(key);
-          ++left_out_;
-          continue;
-        }
-        times_ += iterations_.list.size();
-        sums.ns.resize(iterations_.list.size());
+      KeySums* const found = key_of(known ? launch->node : kRoot, track, operation.class_id);
+      if (found == nullptr) {
+        ++left_out_;
+        continue;
       }
+      KeySums& sums = *found;
       sums.ns[*iteration] += static_cast<double>(operation.end - operation.begin);
       ++sums.count;
     }
+  }
+
+  // The sums of a kernel by its launch; null: there are too many.
+  KeySums* key_of(uint32_t launch, const TrackOfTrace& track, uint32_t class_id) {
+    const auto [entry, is_new] = device_keys_by_class_.try_emplace({track.writer_number, launch, class_id}, nullptr);
+    if (!is_new) return entry->second;
+    const std::string key = paths_.text(launch) + " > " + name_of(track, class_id);
+    const bool full = device_keys_.size() >= IterationSums::kMostKeys || times_ > kMostTimes;
+    if (full && device_keys_.count(key) == 0) return nullptr;
+    KeySums& sums = device_keys_[key];
+    if (sums.ns.empty()) {
+      times_ += iterations_.list.size();
+      sums.ns.resize(iterations_.list.size());
+    }
+    return entry->second = &sums;
   }
 
   void finish(IterationSums& result) {
@@ -214,6 +223,7 @@ class Sums {
   std::unordered_map<uint32_t, uint64_t> counts_;
   std::vector<LaunchNode> launches_;
   std::map<std::string, KeySums> device_keys_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, KeySums*> device_keys_by_class_;  // by writer, launch and class
   size_t times_ = 0;
   uint64_t left_out_ = 0;
 };

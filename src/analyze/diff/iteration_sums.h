@@ -28,7 +28,7 @@ struct IterationSums {
   std::string main_thread;
   uint64_t left_out = 0;  // ranges whose key is beyond kMostKeys
 
-  static constexpr size_t kMostKeys = 20'000;
+  static constexpr size_t kMostKeys = 200'000;
 };
 
 // The main thread's ranges, and the device operations that any thread launched.

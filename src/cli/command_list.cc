@@ -8,6 +8,7 @@ std::span<const Command> all_commands() {
       {"info", "show what a trace contains", info},
       {"report", "show on one page where the time went, and what would save time", report_command},
       {"stats", "show the time of each name, thread or category", stats},
+      {"path", "show the critical path of an iteration, and what would shorten it", path_command},
       {"diff", "show what became slower or faster between traces", diff_command},
       {"memory", "show where the memory went, and what was never freed", memory_command},
       {"export", "convert a trace for other viewers", export_command},

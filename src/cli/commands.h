@@ -26,6 +26,7 @@ int record(const Arguments&);          // runs a program and records it
 int info(const Arguments&);            // what a trace holds
 int report_command(const Arguments&);  // where the time went, on one page
 int stats(const Arguments&);           // the same by name
+int path_command(const Arguments&);    // the critical path of an iteration
 int diff_command(const Arguments&);    // what became slower or faster
 int memory_command(const Arguments&);  // where the memory went
 int export_command(const Arguments&);  // to other tools' formats

@@ -24,9 +24,10 @@ struct TrackSums {
   int64_t last = 0;
   std::vector<trace::OpenRange> open;  // after the last chunk
 
+  // Ranges of other lanes overlap those of lane 0: their time is in the rows, but not a second time as self time.
   void add(uint32_t class_id, uint16_t lane, uint16_t depth, int64_t begin, int64_t end) {
     const uint64_t part = times->covered(begin, end, hint);
-    const uint64_t self_part = self.of(lane, depth, part);
+    const uint64_t self_part = lane == 0 ? self.of(depth, part) : 0;
     if (part == 0) return;
     if (depth == 0 && lane == 0) covered += part;
     if (class_id >= by_class.size()) by_class.resize(class_id + size_t{1});

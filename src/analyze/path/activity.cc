@@ -1,0 +1,121 @@
+#include "analyze/path/activity.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+namespace kymo::analyze {
+namespace {
+
+struct FlowPoint {
+  uint32_t writer, track;
+  uint64_t id;
+  int64_t time;
+  bool is_end;
+};
+
+void find_handovers(std::vector<FlowPoint>& points, Activity& activity) {
+  std::stable_sort(points.begin(), points.end(), [](const FlowPoint& a, const FlowPoint& b) {
+    return std::tie(a.writer, a.id, a.time) < std::tie(b.writer, b.id, b.time);
+  });
+  for (size_t i = 1; i < points.size(); ++i) {
+    const FlowPoint &sent = points[i - 1], &here = points[i];
+    if (!here.is_end || sent.writer != here.writer || sent.id != here.id || sent.track == here.track) continue;
+    activity.threads[here.track].handovers.push_back({here.time, sent.track, sent.time});
+  }
+  for (auto& [track, thread] : activity.threads)
+    std::sort(thread.handovers.begin(), thread.handovers.end(),
+              [](const Handover& a, const Handover& b) { return a.time < b.time; });
+}
+
+// The operations of one collective: the same name, and the same number among those of its writer.
+void find_peers(const EventWalk& walk, Activity& activity) {
+  std::map<std::pair<std::string, uint32_t>, std::vector<uint32_t>> collectives;
+  std::map<std::pair<uint32_t, std::string>, uint32_t> counts;
+  activity.peers.resize(activity.operations.size());
+  for (uint32_t i = 0; i < activity.operations.size(); ++i) {
+    activity.peers[i] = i;
+    const DeviceOperation& operation = activity.operations[i];
+    if (operation.kind != WorkKind::Communication) continue;
+    const TrackOfTrace& track = walk.tracks()[operation.track];
+    const auto known = track.writer->classes.find(operation.class_id);
+    const std::string name = known == track.writer->classes.end() ? std::string() : known->second.name;
+    collectives[{name, counts[{track.writer_number, name}]++}].push_back(i);
+  }
+  for (const auto& [key, members] : collectives) {
+    const uint32_t last = *std::max_element(members.begin(), members.end(), [&](uint32_t a, uint32_t b) {
+      return activity.operations[a].begin < activity.operations[b].begin;
+    });
+    for (const uint32_t member : members)
+      if (activity.operations[last].begin < activity.operations[member].end) activity.peers[member] = last;
+  }
+}
+
+}  // namespace
+
+bool is_device_wait(std::string_view category, std::string_view name) {
+  if (name.find("Synchronize") != std::string_view::npos || name.find("synchronize") != std::string_view::npos)
+    return true;
+  return category == "device" && name.starts_with("wait");
+}
+
+Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window) {
+  Activity activity;
+  activity.window = window;
+  const auto overlaps = [&](int64_t begin, int64_t end) { return begin < window.end && end > window.begin; };
+  for (const Device& device : work.devices)
+    for (const DeviceOperation& operation : device.operations)
+      if (operation.kind != WorkKind::Wait && overlaps(operation.begin, operation.end))
+        activity.operations.push_back(operation);
+  std::sort(activity.operations.begin(), activity.operations.end(),
+            [](const DeviceOperation& a, const DeviceOperation& b) {
+              return std::tie(a.begin, a.end, a.track) < std::tie(b.begin, b.end, b.track);
+            });
+  for (uint32_t i = 0; i < activity.operations.size(); ++i)
+    activity.queues[activity.operations[i].track].operations.push_back(i);
+  find_peers(walk, activity);
+
+  std::vector<FlowPoint> flows;
+  size_t count = 0;
+  walk.each(
+      trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kPoints | trace::kOpenStacks,
+      [](const TrackOfTrace& track) { return !track.on_device; },
+      [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+        ThreadActivity& thread = activity.threads[track.number];
+        const trace::Ranges& ranges = batch.ranges;
+        for (size_t i = 0; i < ranges.size(); ++i) {
+          const int64_t begin = track.ns(ranges.end[i] - ranges.duration[i]), end = track.ns(ranges.end[i]);
+          if (!overlaps(begin, end) || (!ranges.lane.empty() && ranges.lane[i] != 0)) continue;
+          if (++count > Activity::kMostRanges) {
+            ++activity.left_out;
+            continue;
+          }
+          thread.ranges.push_back({begin, end, ranges.class_id[i], ranges.depth[i]});
+          if (ranges.depth[i] == 0) thread.outermost.push_back({begin, end});
+          const auto known = track.writer->classes.find(ranges.class_id[i]);
+          if (known != track.writer->classes.end() && is_device_wait(known->second.category, known->second.name))
+            thread.waits.push_back({begin, end});
+        }
+        for (size_t i = 0; i < batch.points.size(); ++i) {
+          const trace::PointKind kind = batch.points.kind[i];
+          const bool is_end = kind == trace::PointKind::FlowEnd || kind == trace::PointKind::FlowStep;
+          if (!is_end && kind != trace::PointKind::FlowBegin) continue;
+          const int64_t time = track.ns(batch.points.time[i]);
+          if (time < window.begin || time > window.end || flows.size() >= Activity::kMostRanges) continue;
+          flows.push_back({track.writer_number, track.number, batch.points.id[i], time, is_end});
+        }
+      });
+  for (auto& [track, thread] : activity.threads) {
+    std::sort(thread.ranges.begin(), thread.ranges.end(), [](const HostRange& a, const HostRange& b) {
+      return std::tie(a.begin, b.end, a.depth) < std::tie(b.begin, a.end, b.depth);
+    });
+    const auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };
+    std::sort(thread.outermost.begin(), thread.outermost.end(), by_begin);
+    std::sort(thread.waits.begin(), thread.waits.end(), by_begin);
+  }
+  find_handovers(flows, activity);
+  activity.work = std::move(work);
+  return activity;
+}
+
+}  // namespace kymo::analyze

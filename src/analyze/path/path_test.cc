@@ -1,0 +1,173 @@
+#include "analyze/path/path.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "analyze/path/what_if.h"
+#include "trace/test_recorder.h"
+
+namespace kymo::analyze {
+namespace {
+
+using trace::testing::kMonotonicZero;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+constexpr uint32_t kMain = 1, kQueue = 2, kWorker = 3;
+enum Class : uint32_t { kWork = 1, kLaunch, kSync, kKernel, kFlow };
+
+class PathTest : public ::testing::Test {
+ protected:
+  PathTest() : recorder_(folder_ / "t.kymo") {
+    recorder_.add_class(kWork, "work");
+    recorder_.add_class(kLaunch, "cudaLaunchKernel", "cuda_runtime");
+    recorder_.add_class(kSync, "cudaStreamSynchronize", "cuda_runtime");
+    recorder_.add_class(kKernel, "gemm", "kernel");
+    recorder_.add_class(kFlow, "message");
+    recorder_.add_thread(kMain, 1, "main");
+    recorder_.add_thread(kWorker, 2, "worker");
+    trace::Track queue;
+    queue.id = kQueue;
+    queue.kind = trace::TrackKind::DeviceQueue;
+    queue.clock = TestRecorder::kClock;
+    queue.device_uuid = "gpu";
+    recorder_.add_track(queue);
+  }
+
+  void open(int64_t begin, int64_t end) {
+    recorder_.close();
+    reader_.emplace(folder_ / "t.kymo");
+    walk_.emplace(*reader_);
+    window_ = {static_cast<int64_t>(kMonotonicZero) + begin, static_cast<int64_t>(kMonotonicZero) + end};
+    activity_ = read_activity(*walk_, read_device_work(*walk_), window_);
+    for (const TrackOfTrace& track : walk_->tracks())
+      if (track.track->id == kMain) main_ = track.number;
+  }
+  // "begin-end kind", relative to tick 0.
+  std::vector<std::string> path() {
+    std::vector<std::string> lines;
+    const auto zero = static_cast<int64_t>(kMonotonicZero);
+    for (const PathSegment& segment : critical_path(*walk_, activity_, main_))
+      lines.push_back(std::to_string(segment.begin - zero) + "-" + std::to_string(segment.end - zero) + " " +
+                      std::string(text_of(segment.kind)));
+    return lines;
+  }
+  int64_t with(std::string_view name, double factor) {
+    return what_if(*walk_, activity_, main_, [&](std::string_view one) { return one == name ? factor : 1.0; });
+  }
+
+  TemporaryFolder folder_;
+  TestRecorder recorder_;
+  std::optional<trace::Reader> reader_;
+  std::optional<EventWalk> walk_;
+  Interval window_;
+  Activity activity_;
+  uint32_t main_ = 0;
+};
+
+// work 0-100, launch 100-110, kernel 130-400, a second launch 110-120 whose kernel follows at 400-450, sync 120-470.
+TEST_F(PathTest, GoesThroughTheWaitTheQueueAndTheLaunch) {
+  recorder_.complete(kMain, 0, 100, kWork);
+  recorder_.complete(kMain, 100, 110, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 110, 120, kLaunch, 0, 0, 2);
+  recorder_.complete(kMain, 120, 470, kSync);
+  recorder_.complete(kMain, 470, 500, kWork);
+  recorder_.complete(kQueue, 130, 400, kKernel, 0, 0, 1);
+  recorder_.complete(kQueue, 400, 450, kKernel, 0, 0, 2);
+  open(0, 500);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-100 thread", "100-130 launch latency", "130-400 device",
+                                              "400-450 device", "450-470 return from the device", "470-500 thread"}));
+  EXPECT_EQ(with("nothing", 1), 500);
+  EXPECT_EQ(with("gemm", 0.5), 500 - 160);
+  EXPECT_EQ(with("work", 0), 500 - 130);
+  EXPECT_EQ(with("gemm", 2), 500 + 320);
+  // Without kernels, the thread still waits for the launch to arrive: 120 -> 130, and the return of 20.
+  EXPECT_EQ(with("gemm", 0), 500 - 320);
+}
+
+TEST_F(PathTest, AHandoverLeadsToTheThreadThatSent) {
+  recorder_.complete(kWorker, 0, 200, kWork);
+  recorder_.point(kWorker, 190, trace::PointKind::FlowBegin, kFlow, 7);
+  recorder_.complete(kMain, 220, 300, kWork);
+  recorder_.point(kMain, 221, trace::PointKind::FlowEnd, kFlow, 7);
+  open(0, 300);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-190 thread", "190-220 handover to another thread", "220-300 thread"}));
+}
+
+TEST_F(PathTest, AMessageThatWasThereBeforeDoesNotCount) {
+  recorder_.complete(kWorker, 0, 20, kWork);
+  recorder_.point(kWorker, 10, trace::PointKind::FlowBegin, kFlow, 7);
+  recorder_.complete(kMain, 5, 100, kWork);
+  recorder_.complete(kMain, 100, 300, kWork);
+  recorder_.point(kMain, 150, trace::PointKind::FlowEnd, kFlow, 7);
+  open(0, 300);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-300 thread"}));
+}
+
+// Random programs: the path is connected and covers the window, and a replay without changes has its length.
+TEST(PathPropertyTest, ThePathCoversTheWindow) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 80; ++round) {
+    const TemporaryFolder folder;
+    TestRecorder recorder(folder / "t.kymo");
+    recorder.add_class(1, "work");
+    recorder.add_class(2, "launch", "cuda_runtime");
+    recorder.add_class(3, "cudaDeviceSynchronize", "cuda_runtime");
+    recorder.add_class(4, "gemm", "kernel");
+    recorder.add_thread(1, 1, "main");
+    for (uint32_t queue = 2; queue < 4; ++queue) {
+      trace::Track track;
+      track.id = queue;
+      track.kind = trace::TrackKind::DeviceQueue;
+      track.clock = TestRecorder::kClock;
+      track.device_uuid = "gpu";
+      track.queue = queue;
+      recorder.add_track(track);
+    }
+    uint64_t now = 0, correlation = 0, device[4] = {};
+    for (int i = 0; i < 60; ++i) {
+      const uint64_t begin = now + random() % 10;
+      now = begin + 1 + random() % 30;
+      if (random() % 5 == 0) {
+        now = std::max(now, std::max(device[2], device[3]) + random() % 5);
+        recorder.complete(1, begin, now, 3);
+      } else if (random() % 2 == 0) {
+        recorder.complete(1, begin, now, 2, 0, 0, ++correlation);
+        const uint32_t queue = 2 + random() % 2;
+        const uint64_t start = std::max(device[queue], begin + 5 + random() % 20);
+        device[queue] = start + 1 + random() % 60;
+        recorder.complete(queue, start, device[queue], 4, 0, 0, correlation);
+      } else {
+        recorder.complete(1, begin, now, 1);
+      }
+    }
+    recorder.close();
+    const trace::Reader reader(folder / "t.kymo");
+    EventWalk walk(reader);
+    const Interval window{static_cast<int64_t>(kMonotonicZero), static_cast<int64_t>(kMonotonicZero + now)};
+    const Activity activity = read_activity(walk, read_device_work(walk), window);
+    uint32_t main = 0;
+    for (const TrackOfTrace& track : walk.tracks())
+      if (track.track->id == 1) main = track.number;
+    const std::vector<PathSegment> path = critical_path(walk, activity, main);
+    ASSERT_FALSE(path.empty());
+    int64_t at = window.begin;
+    for (const PathSegment& segment : path) {
+      EXPECT_EQ(segment.begin, at);
+      EXPECT_LT(segment.begin, segment.end);
+      at = segment.end;
+    }
+    EXPECT_EQ(at, window.end);
+    EXPECT_EQ(what_if(walk, activity, main, [](std::string_view) { return 1.0; }), window.end - window.begin);
+    // Less work never takes longer.
+    EXPECT_LE(what_if(walk, activity, main, [](std::string_view name) { return name == "gemm" ? 0.5 : 1.0; }),
+              window.end - window.begin);
+  }
+}
+
+}  // namespace
+}  // namespace kymo::analyze

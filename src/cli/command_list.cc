@@ -13,6 +13,7 @@ std::span<const Command> all_commands() {
       {"memory", "show where the memory went, and what was never freed", memory_command},
       {"export", "convert a trace for other viewers", export_command},
       {"import", "convert traces of other tools", import_command},
+      {"merge", "put the traces of several ranks on one clock", merge_command},
       {"cut", "write a part of a trace to another trace", cut},
       {"recover", "add events that crashed programs left in memory to their trace", recover},
       {"ps", "list the running programs that can be traced on demand", ps},

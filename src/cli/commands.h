@@ -30,6 +30,7 @@ int path_command(const Arguments&);    // the critical path of an iteration
 int diff_command(const Arguments&);    // what became slower or faster
 int memory_command(const Arguments&);  // where the memory went
 int export_command(const Arguments&);  // to other tools' formats
+int merge_command(const Arguments&);   // several ranks on one clock
 int import_command(const Arguments&);  // from other tools' formats
 int cut(const Arguments&);             // a part of a trace
 int recover(const Arguments&);         // adds what dead processes left to their trace

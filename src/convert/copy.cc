@@ -36,8 +36,17 @@ void finish(const trace::WriterInfo& info, uint64_t unreadable, trace::Writer& i
 
 }  // namespace
 
-void copy_trace(const trace::Reader& reader, trace::Writer& writer) {
-  for (const auto& [id, info] : reader.writers()) introduce(info, writer);
+void copy_trace(const trace::Reader& reader, trace::Writer& writer,
+                const std::function<void(trace::WriterInfo&)>& change) {
+  for (const auto& [id, info] : reader.writers()) {
+    if (!change) {
+      introduce(info, writer);
+      continue;
+    }
+    trace::WriterInfo changed = info;
+    change(changed);
+    introduce(changed, writer);
+  }
   std::map<trace::WriterId, uint64_t> unreadable;
   if (!reader.writers().empty()) unreadable[reader.writers().begin()->first] = reader.problems().size();
   trace::EventBatch batch;

@@ -37,19 +37,31 @@ AgentProgram::AgentProgram(Connection& connection, const ProcessFacts& facts, co
 // The agent itself reports what it cannot do.
 std::optional<wire::Done> AgentProgram::objection(const ProgramRequest&) const { return std::nullopt; }
 
+// dyno derives the name of the file from the inner pid, which it gets in the reply.
+int32_t AgentProgram::pid_in_path(const ProgramRequest& request) const {
+  return request.kineto_config.empty() ? entry().pid : inner_pid();
+}
+
 std::string AgentProgram::path_of(const ProgramRequest& request) const {
-  const auto path = wire::output_from_pattern(
-      request.options.output,
-      {.pid = inner_pid(), .request = request.id, .name = entry().name, .host = base::host_name(), .job = entry().job});
+  const auto path = wire::output_from_pattern(request.options.output, {.pid = pid_in_path(request),
+                                                                       .request = request.id,
+                                                                       .name = entry().name,
+                                                                       .host = base::host_name(),
+                                                                       .job = entry().job});
   return path ? *path : "";
 }
 
 void AgentProgram::start(const ProgramRequest& request) {
-  connection_.send(wire::Start{request.id, request.options, request.kind});
+  connection_.send(wire::Start{request.id, request.options, request.kind, pid_in_path(request), request.asked_at_ns});
 }
 
 base::Check AgentProgram::cancel(uint64_t request_id) {
   connection_.send(wire::Cancel{request_id});
+  return {};
+}
+
+base::Check AgentProgram::stop(uint64_t request_id) {
+  connection_.send(wire::Stop{request_id});
   return {};
 }
 

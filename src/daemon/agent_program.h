@@ -15,8 +15,11 @@ class AgentProgram : public Program {
   std::string path_of(const ProgramRequest& request) const override;
   void start(const ProgramRequest& request) override;
   base::Check cancel(uint64_t request_id) override;
+  base::Check stop(uint64_t request_id) override;
 
  private:
+  int32_t pid_in_path(const ProgramRequest& request) const;
+
   Connection& connection_;
 };
 

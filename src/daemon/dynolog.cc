@@ -113,7 +113,7 @@ std::optional<Asker> Dynolog::asker_of(std::string_view untrusted, std::optional
   if (uid) return Asker{*uid};
   if (token_.empty()) return std::nullopt;
   try {
-    const json::Document request(untrusted);
+    const json::Document request(untrusted, json::RepeatedNames::LastCounts);
     const auto token = request.root().find("token");
     if (token && is_same_token(token->text("token"), token_)) return Asker{geteuid()};
   } catch (const Error&) {  // no JSON, no token
@@ -151,9 +151,11 @@ std::string Dynolog::trigger(const wire::RpcTrigger& asked, const Asker& asker) 
     if (std::ranges::find(result.matched, program->inner_pid()) != result.matched.end())
       continue;  // connected with both protocols
     result.matched.push_back(program->inner_pid());
+    // As dynolog: when there are enough, the others are neither triggered nor counted as busy.
+    if (asked.process_limit >= 0 && free.size() >= static_cast<uint64_t>(asked.process_limit)) continue;
     if (program->is_busy()) {
       ++result.activities_busy;
-    } else if (free.size() < asked.process_limit) {
+    } else {
       free.push_back(id);
       result.activities_triggered.push_back(program->inner_pid());
     }

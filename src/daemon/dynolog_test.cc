@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/text.h"
 #include "daemon/test_support.h"
 #include "wire/config.h"
 #include "wire/dyno/dyno_config.h"
@@ -113,7 +114,7 @@ TEST_F(DynologTest, MissingTraceFileIsReportedAsFailed) {
   for (int i = 0; i < 3; ++i) program.poll();
   const auto update = command.expect<wire::TriggerUpdate>();
   EXPECT_EQ(update->state, RequestState::Failed);
-  EXPECT_THAT(update->error, HasSubstr("but " + folder->file("trace_")));
+  EXPECT_THAT(update->error, HasSubstr("has not written " + folder->file("trace_")));
 }
 
 TEST_F(DynologTest, RequestThatWasNotPolledYetCanBeCancelled) {
@@ -136,6 +137,23 @@ TEST_F(DynologTest, DynoAlsoTriggersProgramsWithAKymoAgent) {
   EXPECT_EQ(start->options.output, "/tmp/a.b_{pid}.json");
   EXPECT_EQ(start->options.format, wire::TraceFormat::KinetoJson);
   EXPECT_EQ(start->options.duration_ns, 500'000'000u);
+}
+
+TEST_F(DynologTest, NegativeLimitMeansAllAndALimitThatIsReachedHidesBusyPrograms) {
+  TestPeer one = TestPeer::agent(daemon->socket(), "one");
+  const auto with_limit = [](int limit) {
+    return triggered(base::format(
+        R"({{"config":"ACTIVITIES_LOG_FILE=/tmp/x.json","fn":"setKinetOnDemandRequest","pids":[],"process_limit":{}}})",
+        limit));
+  };
+  EXPECT_THAT(with_limit(0).matched, ElementsAre(getpid()));
+  EXPECT_THAT(with_limit(0).activities_triggered, IsEmpty());
+  EXPECT_THAT(with_limit(-1).activities_triggered, ElementsAre(getpid()));
+  const auto start = one.expect<wire::Start>();
+  ASSERT_TRUE(start);
+  one.send(wire::Status{start->id, RequestState::Recording, 0, ""});
+  EXPECT_TRUE(testing::wait_until([&] { return with_limit(-1).activities_busy == 1; }));
+  EXPECT_EQ(with_limit(0).activities_busy, 0u);
 }
 
 TEST_F(DynologTest, JobIdsHave64Bits) {

@@ -12,19 +12,31 @@ namespace {
 
 // libkineto looks once a second whether it is time, and refuses a start that is past.
 constexpr uint64_t kLeastLeadMs = 1'500;
+// Without a start time, it starts this long after it has read the config, plus the warm-up.
+constexpr uint64_t kKinetoLeadMs = 2'000;
 
 uint64_t in_ms(uint64_t ns) { return (ns + kNsPerMs - 1) / kNsPerMs; }
 
-// The path ends in .json, without the pid before it, because libkineto adds the pid there.
-std::string kineto_output(std::string path, int32_t pid) {
-  for (const std::string_view ending : {".kymo", ".pftrace", ".csv", ".gz"})
+std::string without_endings(std::string path, std::initializer_list<std::string_view> endings) {
+  for (const std::string_view ending : endings)
     if (path.ends_with(ending)) path.erase(path.size() - ending.size());
+  return path;
+}
+
+// The path ends in .json, without the pid before it, because libkineto adds the pid there.
+std::string kineto_output(const std::string& asked, int32_t pid) {
+  std::string path = without_endings(asked, {".kymo", ".pftrace", ".perfetto-trace", ".csv", ".gz"});
   if (!path.ends_with(".json")) path += ".json";
   const std::string own = base::format("_{}.", pid);
   const size_t at = path.rfind(own);
   if (at != path.npos && wire::path_with_pid(path.substr(0, at) + path.substr(at + own.size() - 1), pid) == path)
     path.erase(at, own.size() - 1);
   return path;
+}
+
+// A snapshot is always a pickle.
+std::string kineto_memory_output(const std::string& asked) {
+  return without_endings(asked, {".pickle", ".html", ".kymo", ".gz", ".json", ".raw"}) + ".pickle";
 }
 
 wire::TraceRequest kineto_request(const Program& program, const ProgramRequest& request, const std::string& path) {
@@ -40,7 +52,7 @@ wire::TraceRequest kineto_request(const Program& program, const ProgramRequest& 
   if (request.kind == wire::RequestKind::Memory) {
     config.memory_snapshot = true;
     config.memory_duration_ms = in_ms(options.duration_ns);
-    config.output = path;
+    config.output = kineto_memory_output(path);
     return config;
   }
   config.output = kineto_output(path, program.inner_pid());
@@ -67,18 +79,38 @@ std::string with_pid_place(const std::string& path) {
   return escaped;
 }
 
+// Everything except the text that is sent.
+KinetoOrder order_of(const wire::TraceRequest& config, int32_t pid, uint64_t now_ms) {
+  wire::TraceRequest without_output = config;
+  without_output.output.clear();
+  KinetoOrder order;
+  order.path = wire::output_path(config, pid);
+  order.instead = wire::output_path(without_output, pid);
+  if (config.memory_snapshot) {
+    order.starts_at_ns = now_ms * kNsPerMs;
+    order.ends_at_ns = order.starts_at_ns + config.memory_duration_ms * kNsPerMs;
+  } else if (!config.by_iterations()) {
+    const uint64_t start_ms = config.start_ms != 0 ? config.start_ms : now_ms + kKinetoLeadMs + config.warmup_s * 1000;
+    order.starts_at_ns = start_ms * kNsPerMs;
+    order.ends_at_ns = order.starts_at_ns + config.duration_ms * kNsPerMs;
+  }
+  return order;
+}
+
 }  // namespace
 
 base::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequest& request, uint64_t now_ms) {
+  const int32_t own_pid = program.inner_pid();
   if (!request.kineto_config.empty()) {
     const wire::ConfigReading reading = wire::read_config(request.kineto_config);
     if (!reading.request) return base::Refusal{reading.reason()};
-    return KinetoOrder{wire::handed_out_config(request.kineto_config, request.id),
-                       wire::output_path(*reading.request, program.inner_pid())};
+    KinetoOrder order = order_of(*reading.request, own_pid, now_ms);
+    order.config = wire::handed_out_config(request.kineto_config, request.id);
+    return order;
   }
   if (request.options.last_ns != 0)
     return base::Refusal{"libkineto does not keep past events; request a trace without --last"};
-  const auto path = wire::output_from_pattern(request.options.output, {.pid = program.inner_pid(),
+  const auto path = wire::output_from_pattern(request.options.output, {.pid = program.entry().pid,
                                                                        .request = request.id,
                                                                        .name = program.entry().name,
                                                                        .host = base::host_name(),
@@ -89,7 +121,10 @@ base::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequ
   if (is_late) config.start_ms = 0;
   auto text = wire::config_text(config);
   if (!text) return base::Refusal{text.reason()};
-  return KinetoOrder{std::move(*text), wire::output_path(config, program.inner_pid()), is_late};
+  KinetoOrder order = order_of(config, own_pid, now_ms);
+  order.config = std::move(*text);
+  order.is_late = is_late;
+  return order;
 }
 
 base::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) {

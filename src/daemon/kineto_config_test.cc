@@ -48,13 +48,41 @@ TEST_F(KinetoConfigTest, DurationAndFlagsAreInTheConfig) {
   EXPECT_EQ(config.trace_id, "77");
 }
 
-TEST_F(KinetoConfigTest, FileNameHasThePidOnceAtItsEnd) {
+TEST_F(KinetoConfigTest, PidInTheFileNameIsTheOneThatTheDaemonShows) {
   told({.duration_ns = 1, .output = "/tmp/a.json"});
-  EXPECT_EQ(path, "/tmp/a_42.json");
-  told({.duration_ns = 1, .output = "/tmp/a_{pid}.kymo"});
-  EXPECT_EQ(path, "/tmp/a_42.json");
+  EXPECT_EQ(path, "/tmp/a_500_42.json");
   told({.duration_ns = 1, .output = "/tmp/{name}-{pid}-now.json.gz"});
-  EXPECT_EQ(path, "/tmp/python3-42-now_42.json");
+  EXPECT_EQ(path, "/tmp/python3-500-now_42.json");
+}
+
+TEST_F(KinetoConfigTest, FileNameHasThePidOnceIfBothPidsAreTheSame) {
+  ProcessFacts same = facts();
+  same.inner_pid = same.pid;
+  const KinetoProgram outside{loop, same, 0};
+  for (const char* output : {"/tmp/a.json", "/tmp/a_{pid}.kymo", "/tmp/a_{pid}.perfetto-trace"}) {
+    const auto order = kineto_order(outside, {77, wire::RequestKind::Trace, {.duration_ns = 1, .output = output}}, 0);
+    ASSERT_TRUE(order) << order.reason();
+    EXPECT_EQ(order->path, "/tmp/a_500.json");
+  }
+}
+
+TEST_F(KinetoConfigTest, OrderSaysWhereElseTheFileMayBe) {
+  const auto trace = kineto_order(program, {1, wire::RequestKind::Trace, {.duration_ns = 1, .output = "/data/a"}}, 0);
+  EXPECT_EQ(trace->instead, "/tmp/libkineto_activities_42.json");
+  const auto memory = kineto_order(program, {1, wire::RequestKind::Memory, {.duration_ns = 1, .output = "/data/a"}}, 0);
+  EXPECT_EQ(memory->instead, "/tmp/memory_snapshot_42.pickle");
+}
+
+TEST_F(KinetoConfigTest, OrderSaysWhenTheRecordingStartsAndEnds) {
+  const auto order_for = [&](const wire::TraceOptions& options) {
+    return *kineto_order(program, {1, wire::RequestKind::Trace, options}, 1'000'000);
+  };
+  const auto now = order_for({.duration_ns = 500'000'000, .output = "/tmp/a.json"});
+  EXPECT_EQ(now.starts_at_ns, 1'002'000'000'000u);
+  EXPECT_EQ(now.ends_at_ns, 1'002'500'000'000u);
+  const auto then = order_for({.start_at_ns = 1'060'000'000'000, .duration_ns = 500'000'000, .output = "/tmp/a.json"});
+  EXPECT_EQ(then.starts_at_ns, 1'060'000'000'000u);
+  EXPECT_EQ(order_for({.iterations = 3, .output = "/tmp/a.json"}).ends_at_ns, 0u);
 }
 
 TEST_F(KinetoConfigTest, IterationsAreInTheConfig) {
@@ -71,11 +99,15 @@ TEST_F(KinetoConfigTest, StartTimeThatIsTooCloseForAPollingProgramMeansNow) {
   EXPECT_TRUE(is_late);
 }
 
-TEST_F(KinetoConfigTest, MemorySnapshotKeepsItsPath) {
+TEST_F(KinetoConfigTest, MemorySnapshotIsNamedPickle) {
   const auto config = told({.duration_ns = 2'000'000'000, .output = "/tmp/{pid}.pickle"}, wire::RequestKind::Memory);
   EXPECT_TRUE(config.memory_snapshot);
   EXPECT_EQ(config.memory_duration_ms, 2000u);
-  EXPECT_EQ(path, "/tmp/42.pickle");
+  EXPECT_EQ(path, "/tmp/500.pickle");
+  for (const char* output : {"/tmp/{pid}.html", "/tmp/{pid}.kymo", "/tmp/{pid}.raw.json", "/tmp/{pid}.json.gz"}) {
+    told({.duration_ns = 1, .output = output}, wire::RequestKind::Memory);
+    EXPECT_EQ(path, "/tmp/500.pickle");
+  }
 }
 
 TEST_F(KinetoConfigTest, PastEventsAndInexpressiblePathsAreRefused) {

@@ -3,11 +3,14 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "daemon/file_look.h"
+#include "daemon/output.h"
 
 namespace kymo::daemon {
 namespace {
 
 constexpr int kPatience = 2;  // polls: a file may come a moment after the program is ready again
+// After the end of the recording, until libkineto has begun to write: it looks once a second.
+constexpr uint64_t kWritesAfterNs = 3 * kNsPerSecond;
 
 wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {
   wire::ProcessEntry entry;
@@ -26,15 +29,9 @@ wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {
   return entry;
 }
 
-// The size of the file that the program wrote since then. The path is resolved in the program's own root first.
-std::optional<uint64_t> written_file(const Program& program, const std::string& path, uint64_t since_ns) {
-  auto status = look_at(base::format("/proc/{}/root{}", program.entry().pid, path));
-  if (!status) status = look_at(path);
-  if (!status) return std::nullopt;
-  // Clocks of file systems are coarse.
-  const auto at_ns = static_cast<uint64_t>(status->st_mtim.tv_sec + 1) * kNsPerSecond;
-  if (!S_ISREG(status->st_mode) || status->st_uid != program.entry().uid || at_ns < since_ns) return std::nullopt;
-  return static_cast<uint64_t>(status->st_size);
+bool is_same_file(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_size == other.st_size &&
+         one.st_mtim.tv_sec == other.st_mtim.tv_sec && one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
 }
 
 wire::Done failed(uint64_t id, std::string why, wire::RequestState state = wire::RequestState::Failed) {
@@ -46,7 +43,13 @@ wire::Done failed(uint64_t id, std::string why, wire::RequestState state = wire:
 }  // namespace
 
 KinetoProgram::KinetoProgram(Loop& loop, const ProcessFacts& facts, int64_t job)
-    : Program(kineto_entry(facts, job), facts), loop_(loop), job_(job), seen_(Loop::Clock::now()) {}
+    : Program(kineto_entry(facts, job), facts),
+      loop_(loop),
+      job_(job),
+      seen_(Loop::Clock::now()),
+      folder_(start_variable(facts.pid, "KINETO_ONDEMAND_TRACE_DIR").value.value_or("")) {
+  if (folder_.empty()) folder_ = kKinetoFolder;
+}
 
 std::optional<wire::Done> KinetoProgram::objection(const ProgramRequest& request) const {
   if (waiting_ || handed_) return failed(request.id, "it already has another trace request", wire::RequestState::Busy);
@@ -58,6 +61,18 @@ std::optional<wire::Done> KinetoProgram::objection(const ProgramRequest& request
 std::string KinetoProgram::path_of(const ProgramRequest& request) const {
   const auto order = kineto_order(*this, request, base::realtime_ns() / kNsPerMs);
   return order ? order->path : "";
+}
+
+std::string KinetoProgram::elsewhere_text(const std::string& path) const {
+  if (is_below(path, folder_)) return {};
+  return base::format("libkineto of 2026 and later writes only below {}; KINETO_ONDEMAND_TRACE_DIR changes that",
+                      folder_);
+}
+
+std::string KinetoProgram::note_about(const ProgramRequest& request) const {
+  const auto order = kineto_order(*this, request, base::realtime_ns() / kNsPerMs);
+  const std::string why = order ? elsewhere_text(order->path) : "";
+  return why.empty() ? why : base::format("or {}: {}", order->instead, why);
 }
 
 void KinetoProgram::start(const ProgramRequest& request) {
@@ -74,7 +89,18 @@ base::Check KinetoProgram::cancel(uint64_t request_id) {
     });
     return {};
   }
-  return base::Refusal{"libkineto already has the request and cannot stop; the trace will be written"};
+  if (!handed_ || handed_->id != request_id) return base::Refusal{"it has ended"};
+  const std::string text =
+      base::format("libkineto has the request and cannot stop; it may still write {}", handed_->places.front().path);
+  handed_.reset();
+  ending_ = loop_.in(Loop::Clock::duration::zero(),
+                     [this, request_id, text] { end(failed(request_id, text, wire::RequestState::Cancelled)); });
+  return base::Refusal{text};
+}
+
+base::Check KinetoProgram::stop(uint64_t request_id) {
+  if (waiting_ && waiting_->id == request_id) return cancel(request_id);  // there is nothing to keep
+  return base::Refusal{"libkineto cannot stop early; the trace will be written when it is complete"};
 }
 
 void KinetoProgram::give_up(uint64_t request_id) {
@@ -101,7 +127,13 @@ std::string KinetoProgram::asked(const wire::FabricPoll& poll) {
 
 void KinetoProgram::sent() {
   if (!waiting_ || !order_) return;
-  handed_ = Handed{waiting_->id, order_->path, base::realtime_ns()};
+  handed_ = Handed{.id = waiting_->id, .ends_at_ns = order_->ends_at_ns};
+  handed_->places.push_back(place_of(order_->path));
+  if (order_->instead != order_->path) handed_->places.push_back(place_of(order_->instead));
+  const uint64_t wanted_ns = waiting_->options.start_at_ns != 0 ? waiting_->options.start_at_ns : waiting_->asked_at_ns;
+  const bool is_in_time = waiting_->options.start_at_ns != 0 && !order_->is_late;
+  if (!is_in_time && order_->starts_at_ns > wanted_ns)
+    handed_->late_ns = static_cast<int64_t>(order_->starts_at_ns - wanted_ns);
   waiting_.reset();
   entry().state = wire::RequestState::Recording;
   wire::Status status{.id = handed_->id, .state = wire::RequestState::Recording};
@@ -112,17 +144,52 @@ void KinetoProgram::sent() {
 void KinetoProgram::look_for_outcome(bool is_ready) {
   if (!handed_) return;
   handed_->was_busy = handed_->was_busy || !is_ready;
-  if (!is_ready) return;
-  if (const auto bytes = written_file(*this, handed_->path, handed_->at_ns)) {
+  if (!is_ready || end_with_file()) return;
+  // A short recording may begin and end between two polls.
+  const bool is_over = handed_->ends_at_ns != 0 && base::realtime_ns() > handed_->ends_at_ns + kWritesAfterNs;
+  if ((!handed_->was_busy && !is_over) || ++handed_->ready_without_file <= kPatience) return;
+  std::vector<std::string> paths;
+  for (const Place& place : handed_->places) paths.push_back(place.path);
+  end(failed(handed_->id, base::format("libkineto is ready again, but has not written {}; its log may say why",
+                                       base::join(paths, " or "))));
+}
+
+// The path is resolved in the program's own root first.
+std::optional<struct stat> KinetoProgram::look(const std::string& path) const {
+  auto status = look_at(base::format("/proc/{}/root{}", entry().pid, path));
+  return status ? status : look_at(path);
+}
+
+KinetoProgram::Place KinetoProgram::place_of(const std::string& path) const { return {path, look(path)}; }
+
+// False: there is no new file.
+bool KinetoProgram::end_with_file() {
+  for (const Place& place : handed_->places) {
+    const auto status = look(place.path);
+    if (!status || !S_ISREG(status->st_mode) || status->st_uid != entry().uid) continue;
+    if (place.before && is_same_file(*status, *place.before)) continue;
     wire::Done done{.id = handed_->id, .events = wire::kUnknownCount, .losses = wire::kUnknownCount};
-    done.path = handed_->path;
-    done.bytes = *bytes;
-    return end(done);
+    done.path = place.path;
+    done.bytes = static_cast<uint64_t>(status->st_size);
+    done.late_ns = handed_->late_ns;
+    const std::string& asked = handed_->places.front().path;
+    if (place.path != asked) {
+      const std::string why = elsewhere_text(asked);
+      done.error = base::format("not {}{}{}", asked, why.empty() ? "" : ": ", why);
+    }
+    end(done);
+    return true;
   }
-  if (handed_->was_busy && ++handed_->ready_without_file > kPatience) {
-    end(failed(handed_->id,
-               base::format("libkineto is ready again, but {} does not exist; its log may say why", handed_->path)));
+  return false;
+}
+
+void KinetoProgram::leave(const std::string& why) {
+  if (waiting_) {
+    const uint64_t id = waiting_->id;
+    waiting_.reset();
+    return end(failed(id, base::format("{} before it polled for the request; there is no trace", why)));
   }
+  if (handed_ && !end_with_file()) end(failed(handed_->id, base::format("{} before it wrote its trace", why)));
 }
 
 void KinetoProgram::end(const wire::Done& done) {

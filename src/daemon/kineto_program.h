@@ -1,12 +1,15 @@
 // A program with libkineto: it polls every few seconds for a request, and reports nothing else.
 //
-// So a request is pending until the next poll. The result is derived from two facts: whether the program reports that
-// it is busy, and whether its file exists.
+// So a request is pending until the next poll. The result is derived from what can be seen: whether the program reports
+// that it is busy, whether its file is new, and whether its process still runs.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/kineto_config.h"
 #include "daemon/loop.h"
@@ -32,27 +35,43 @@ class KinetoProgram : public Program {
   std::string asked(const wire::FabricPoll& poll);
   void sent();
 
+  // The process has ended, or polls no more (`why`, for the user). Ends its request, with the file if that is complete.
+  void leave(const std::string& why);
+
   std::optional<wire::Done> objection(const ProgramRequest& request) const override;
   std::string path_of(const ProgramRequest& request) const override;
+  std::string note_about(const ProgramRequest& request) const override;
   void start(const ProgramRequest& request) override;
   base::Check cancel(uint64_t request_id) override;
+  base::Check stop(uint64_t request_id) override;
   void give_up(uint64_t request_id) override;
 
  private:
+  // A file that the program may write, and what was there before.
+  struct Place {
+    std::string path;
+    std::optional<struct stat> before;
+  };
   struct Handed {
     uint64_t id = 0;
-    std::string path;
-    uint64_t at_ns = 0;
+    std::vector<Place> places = {};  // the best first
+    uint64_t ends_at_ns = 0;         // CLOCK_REALTIME; 0: not known
+    int64_t late_ns = 0;
     bool was_busy = false;
-    int ready_without_file = 0;  // polls after it was busy
+    int ready_without_file = 0;  // polls after it should have written it
   };
   void look_for_outcome(bool is_ready);
+  bool end_with_file();
+  Place place_of(const std::string& path) const;
+  std::optional<struct stat> look(const std::string& path) const;
+  std::string elsewhere_text(const std::string& path) const;
   void end(const wire::Done& done);
 
   Loop& loop_;
   int64_t job_;
   Reports reports_;
   Loop::Clock::time_point seen_;
+  std::string folder_;  // the only one that a newer libkineto writes to
   std::optional<ProgramRequest> waiting_;
   std::optional<KinetoOrder> order_;  // what asked() returned last
   std::optional<Handed> handed_;

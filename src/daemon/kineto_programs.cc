@@ -1,5 +1,7 @@
 #include "daemon/kineto_programs.h"
 
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,7 +70,7 @@ KinetoPrograms::Known* KinetoPrograms::known(const FabricSender& sender, int32_t
     log_.warn(base::format("a datagram of process {} was ignored: {}", pid, facts.reason()));
     return nullptr;
   }
-  if (known_.contains(pid)) forget(pid);  // another process by now, or another job
+  if (known_.contains(pid)) forget(pid, "it was replaced by another program");  // or it has another job now
   const auto of_user = std::ranges::count_if(
       known_, [&](const auto& one) { return one.second.program->entry().uid == sender.credentials.uid; });
   if (known_.size() >= kMostKineto || static_cast<size_t>(of_user) >= kMostKinetoOfAUser) {
@@ -80,12 +82,21 @@ KinetoPrograms::Known* KinetoPrograms::known(const FabricSender& sender, int32_t
   added.id = programs_.add(*added.program);
   added.program->report_to({[this, id = added.id](const wire::Status& status) { triggers_.status(id, status); },
                             [this, id = added.id](const wire::Done& done) { triggers_.done(id, done); }});
+  watch_process(added, pid);
   if (!silence_) wait_for_silence();
   return &added;
 }
 
-void KinetoPrograms::forget(int32_t pid) {
+// Without a pidfd (no descriptors left, an old kernel), the end of the process is noticed by its silence.
+void KinetoPrograms::watch_process(Known& known, int32_t pid) {
+  known.process = base::FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!known.process) return;
+  known.ending = loop_.watch(known.process.get(), EPOLLIN, [this, pid](uint32_t) { forget(pid, "it ended"); });
+}
+
+void KinetoPrograms::forget(int32_t pid, const std::string& why) {
   const auto found = known_.find(pid);
+  found->second.program->leave(why);
   triggers_.program_left(found->second.id);
   programs_.remove(found->second.id);
   known_.erase(found);
@@ -97,7 +108,8 @@ void KinetoPrograms::forget_silent() {
   for (const auto& [pid, known] : known_)
     if (now - known.program->seen() >= kLongestSilence || !is_alive(pid, known.program->started()))
       silent.push_back(pid);
-  for (const int32_t pid : silent) forget(pid);
+  for (const int32_t pid : silent)
+    forget(pid, is_alive(pid, known_.at(pid).program->started()) ? "it stopped polling" : "it ended");
   wait_for_silence();
 }
 

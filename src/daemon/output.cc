@@ -15,12 +15,12 @@ constexpr std::string_view kTimePlace = "{time}";
 
 bool leads_upwards(const std::string& path) { return path.find("/../") != path.npos || path.ends_with("/.."); }
 
+}  // namespace
+
 bool is_below(const std::string& path, std::string folder) {
   while (folder.ends_with('/')) folder.pop_back();
   return path.starts_with(folder + "/");
 }
-
-}  // namespace
 
 base::Check check_output(const std::string& pattern, const std::vector<std::string>& folders) {
   using base::Refusal;

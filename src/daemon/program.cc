@@ -76,6 +76,7 @@ base::Check check_selection(const wire::Selection& selection) {
 }
 
 bool selects(const wire::Selection& selection, const wire::ProcessEntry& entry) {
+  if (std::ranges::find(selection.except, entry.pid) != selection.except.end()) return false;
   return pid_matches(selection, entry) && name_matches(selection, entry) && job_matches(selection, entry);
 }
 

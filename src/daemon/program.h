@@ -19,6 +19,7 @@ struct ProgramRequest {
   wire::RequestKind kind = wire::RequestKind::Trace;
   wire::TraceOptions options = {};
   std::string kineto_config = {};  // libkineto's text, if the request came as one; empty: made from the options
+  uint64_t asked_at_ns = 0;        // CLOCK_REALTIME
 };
 
 class Program {
@@ -40,9 +41,13 @@ class Program {
   virtual std::optional<wire::Done> objection(const ProgramRequest& request) const = 0;
   // Where the trace will be; empty: not known.
   virtual std::string path_of(const ProgramRequest& request) const = 0;
+  // What the user should know about the request before its outcome; empty: nothing.
+  virtual std::string note_about(const ProgramRequest&) const { return {}; }
   virtual void start(const ProgramRequest& request) = 0;
   // Refused: it cannot be stopped any more.
   virtual base::Check cancel(uint64_t request_id) = 0;
+  // Ends the recording now and keeps it. Refused: that is not possible.
+  virtual base::Check stop(uint64_t request_id) = 0;
   // Nobody waits for its outcome any more.
   virtual void give_up(uint64_t request_id) { static_cast<void>(cancel(request_id)); }
 

@@ -183,7 +183,9 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
                                         .boot_id = base::boot_id(),
                                         .most_requests = kMostRequests,
                                         .longest_ns = wire::kLongestTraceNs,
-                                        .output_folders = output_folders_},
+                                        .output_folders = output_folders_,
+                                        .dynolog = facts_.dynolog_problem.empty() ? facts_.dynolog : "",
+                                        .network_namespace = namespace_of(getpid(), "net")},
                           serial);
 }
 
@@ -204,14 +206,22 @@ void Server::heard_tool(Client& client, uint64_t id, const wire::Packet& packet)
   if (const auto* asked = std::get_if<wire::Trigger>(&packet.message))
     return trigger(client, id, *asked, packet.serial);
   if (const auto* asked = std::get_if<wire::CancelTrigger>(&packet.message)) {
-    return reply(client, triggers_.cancel(asked->trigger_id, asker), packet.serial);
+    return reply(client, triggers_.end(asked->trigger_id, asker, Triggers::Ending::Discard), packet.serial);
+  }
+  if (const auto* asked = std::get_if<wire::StopTrigger>(&packet.message)) {
+    return reply(client, triggers_.end(asked->trigger_id, asker, Triggers::Ending::Keep), packet.serial);
+  }
+  if (const auto* asked = std::get_if<wire::History>(&packet.message)) {
+    return send_in_parts<wire::HistoryReply>(
+        {}, &wire::HistoryReply::entries, triggers_.history(asked->trigger_id, asker),
+        [&](const wire::HistoryReply& part) { client.connection->send(part, packet.serial); });
   }
   if (const auto* asked = std::get_if<wire::Doctor>(&packet.message)) {
     return send_in_parts<wire::DoctorReply>(
         {}, &wire::DoctorReply::findings, examine(facts_, programs_, asker, asked->pid),
         [&](const wire::DoctorReply& part) { client.connection->send(part, packet.serial); });
   }
-  refuse(client, wire::RefusedCode::NotAllowed, packet, "a command can only list, trigger, cancel and ask the doctor");
+  refuse(client, wire::RefusedCode::NotAllowed, packet, "a command cannot send this; connect as a program");
 }
 
 void Server::list(Client& client, const wire::List& list, uint32_t serial) {

@@ -14,6 +14,14 @@ namespace kymo::daemon {
 
 using wire::RequestState;
 
+namespace {
+
+base::Check end_request(Program& program, uint64_t request_id, Triggers::Ending ending) {
+  return ending == Triggers::Ending::Keep ? program.stop(request_id) : program.cancel(request_id);
+}
+
+}  // namespace
+
 Triggers::Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, Tell tell)
     : loop_(loop),
       log_(log),
@@ -73,7 +81,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
   const std::vector<uint64_t> found = matching(trigger, asker, only);
   if (found.empty()) return {0, {}, nothing_found(trigger.selection, programs_, asker), {}};
 
-  ProgramRequest request{0, trigger.kind, trigger.options, kineto_config};
+  ProgramRequest request{0, trigger.kind, trigger.options, kineto_config, base::realtime_ns()};
   if (request.options.start_at_ns != 0) request.options.boot_id = base::boot_id();
   request.options.output = with_time(request.options.output, base::realtime_ns());
   Started begun;
@@ -82,6 +90,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
   active.uid = asker.uid;
   active.listener = listener;
   active.left = found.size();
+  active.asked_at_ns = request.asked_at_ns;
   active.end_ns = end_of(request.options);
   active.targets.reserve(found.size());
   for (const uint64_t id : found) {
@@ -91,7 +100,9 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
     target.program = id;
     target.pid = program.entry().pid;
     target.uid = program.entry().uid;
+    target.name = program.entry().name;
     const auto objection = program.objection(request);
+    std::string text = objection ? objection->error : program.note_about(request);
     if (objection) {
       // After the command has received the list of targets.
       loop_.later([this, id, outcome = *objection] { done(id, outcome); });
@@ -100,7 +111,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
       target.path = program.path_of(request);
       expect({begun.id, &active, &target}, program.entry().protocol == wire::Protocol::Kineto);
     }
-    begun.targets.push_back({target.pid, request.id, target.state, target.path, objection ? objection->error : ""});
+    begun.targets.push_back({target.pid, request.id, target.state, target.path, std::move(text)});
   }
   return begun;
 }
@@ -144,7 +155,21 @@ void Triggers::change(const Place& place, wire::TriggerUpdate update) {
   } else {
     place.target->path = update.path;
   }
+  place.target->text = update.error.empty() ? update.text : update.error;
   if (wire::is_final(update.state)) {
+    history_.add({.trigger_id = place.trigger,
+                  .pid = place.target->pid,
+                  .uid = place.target->uid,
+                  .name = place.target->name,
+                  .asked_at_ns = active.asked_at_ns,
+                  .ended_at_ns = base::realtime_ns(),
+                  .state = update.state,
+                  .path = update.path,
+                  .bytes = update.bytes,
+                  .events = update.events,
+                  .losses = update.losses,
+                  .late_ns = update.late_ns,
+                  .text = place.target->text});
     place.target->deadline.reset();
     --active.left;
   }
@@ -210,8 +235,8 @@ void Triggers::listener_left(uint64_t client) {
     if (active.listener.client == client) active.listener = {};
 }
 
-Triggers::Started Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
-  Started cancelled{trigger_id, {}, {}, {}};
+Triggers::Started Triggers::end(uint64_t trigger_id, const Asker& asker, Ending ending) {
+  Started ended{trigger_id, {}, {}, {}};
   for (auto& [id, active] : triggers_) {
     if (trigger_id != 0 && trigger_id != id) continue;
     for (size_t i = 0; i < active.targets.size(); ++i) {
@@ -219,31 +244,51 @@ Triggers::Started Triggers::cancel(uint64_t trigger_id, const Asker& asker) {
       Program* program = programs_.find(target.program);
       if (wire::is_final(target.state) || program == nullptr || !asker.may_see(target.uid)) continue;
       const uint64_t request_id = id << kTargetBits | i;
-      const base::Check stops = program->cancel(request_id);
+      const base::Check stops = end_request(*program, request_id, ending);
       if (stops) give_up_after({id, &active, &target}, limits_.answer + limits_.writing);
-      cancelled.targets.push_back({target.pid, request_id, target.state, target.path, stops.reason()});
+      ended.targets.push_back({target.pid, request_id, target.state, target.path, stops.reason()});
     }
   }
-  cancel_unknown(trigger_id, asker, cancelled);
-  if (cancelled.targets.empty()) {
-    cancelled.text = trigger_id == 0
-                         ? "nothing is being recorded"
-                         : base::format("trigger {} does not exist, is not yours, or has ended", trigger_id);
+  end_unknown(trigger_id, asker, ending, ended);
+  if (ended.targets.empty()) {
+    ended.text = trigger_id == 0 ? "nothing is being recorded"
+                                 : base::format("trigger {} does not exist, is not yours, or has ended", trigger_id);
   }
-  return cancelled;
+  return ended;
 }
 
 // Requests of an earlier daemon that programs reported.
-void Triggers::cancel_unknown(uint64_t trigger_id, const Asker& asker, Started& cancelled) {
+void Triggers::end_unknown(uint64_t trigger_id, const Asker& asker, Ending ending, Started& ended) {
   for (const auto& [id, program] : programs_) {
     const wire::ProcessEntry& entry = program->entry();
     const uint64_t asked = trigger_of(entry.request_id);
     if (entry.request_id == 0 || triggers_.contains(asked) || !asker.may_see(entry.uid)) continue;
     if (trigger_id != 0 && trigger_id != asked) continue;
     const uint64_t request_id = entry.request_id;
-    const base::Check stops = program->cancel(request_id);
-    cancelled.targets.push_back({entry.pid, request_id, entry.state, {}, stops.reason()});
+    const base::Check stops = end_request(*program, request_id, ending);
+    ended.targets.push_back({entry.pid, request_id, entry.state, {}, stops.reason()});
   }
+}
+
+std::vector<wire::HistoryEntry> Triggers::history(uint64_t trigger_id, const Asker& asker) const {
+  std::vector<wire::HistoryEntry> entries;
+  history_.list(trigger_id, asker, entries);
+  for (const auto& [id, active] : triggers_) {
+    if (trigger_id != 0 && trigger_id != id) continue;
+    for (const Target& target : active.targets) {
+      if (wire::is_final(target.state) || !asker.may_see(target.uid)) continue;
+      entries.push_back({.trigger_id = id,
+                         .pid = target.pid,
+                         .uid = target.uid,
+                         .name = target.name,
+                         .asked_at_ns = active.asked_at_ns,
+                         .state = target.state,
+                         .path = target.path,
+                         .text = target.text});
+    }
+  }
+  std::ranges::stable_sort(entries, {}, &wire::HistoryEntry::trigger_id);
+  return entries;
 }
 
 }  // namespace kymo::daemon

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/history.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/program.h"
@@ -53,8 +54,15 @@ class Triggers {
   // `kineto_config`: see ProgramRequest. `only`: selects only from these programs; empty: from all.
   Started begin(const wire::Trigger& trigger, const Asker& asker, const Listener& listener,
                 const std::string& kineto_config = {}, const std::vector<uint64_t>& only = {});
-  // `trigger_id` 0: all triggers that the asker may cancel.
-  Started cancel(uint64_t trigger_id, const Asker& asker);
+  // How recordings end that are not needed any longer.
+  enum class Ending : uint8_t {
+    Discard,
+    Keep,  // the traces contain what was recorded so far
+  };
+  // `trigger_id` 0: all triggers that the asker may end.
+  Started end(uint64_t trigger_id, const Asker& asker, Ending ending);
+  // The requests of recent triggers, and those that run. `trigger_id` 0: of all. The oldest trigger first.
+  std::vector<wire::HistoryEntry> history(uint64_t trigger_id, const Asker& asker) const;
 
   // What a program reports about a request. If this daemon did not send the request, the program is still shown as busy
   // with it.
@@ -70,15 +78,18 @@ class Triggers {
     uint64_t program = 0;
     int32_t pid = 0;
     uint32_t uid = 0;
+    std::string name;
     wire::RequestState state = wire::RequestState::Queued;
     std::string path;  // as far as it is known
+    std::string text;  // what it said last
     Loop::Timer deadline;
   };
   struct Active {
     uint32_t uid = 0;  // who asked
     Listener listener;
     size_t left = 0;
-    uint64_t end_ns = 0;  // CLOCK_REALTIME, when the recording ends; 0: not known
+    uint64_t asked_at_ns = 0;  // CLOCK_REALTIME
+    uint64_t end_ns = 0;       // CLOCK_REALTIME, when the recording ends; 0: not known
     std::vector<Target> targets;
   };
   struct Place {
@@ -93,7 +104,7 @@ class Triggers {
   void expect(const Place& place, bool has_answered);
   void give_up_after(const Place& place, std::chrono::nanoseconds wait);
   void change(const Place& place, wire::TriggerUpdate update);
-  void cancel_unknown(uint64_t trigger_id, const Asker& asker, Started& cancelled);
+  void end_unknown(uint64_t trigger_id, const Asker& asker, Ending ending, Started& ended);
 
   Loop& loop_;
   Log& log_;
@@ -102,6 +113,7 @@ class Triggers {
   NextId next_id_;
   Tell tell_;
   std::map<uint64_t, Active> triggers_;
+  History history_;
 };
 
 }  // namespace kymo::daemon

@@ -36,10 +36,10 @@ void check_utf8(std::string_view text) {
 }
 
 // Checks what simdjson does not check: UTF-8 in texts, and names that occur twice. The depth is already limited.
-void check_texts(const dom::element& element) {  // NOLINT(misc-no-recursion)
+void check_texts(const dom::element& element, RepeatedNames repeated) {  // NOLINT(misc-no-recursion)
   if (std::string_view text; element.get(text) == simdjson::SUCCESS) return check_utf8(text);
   if (dom::array list; element.get(list) == simdjson::SUCCESS) {
-    for (const dom::element item : list) check_texts(item);
+    for (const dom::element item : list) check_texts(item, repeated);
     return;
   }
   dom::object object;
@@ -48,8 +48,9 @@ void check_texts(const dom::element& element) {  // NOLINT(misc-no-recursion)
   for (const dom::key_value_pair member : object) {
     check_utf8(member.key);
     names.push_back(member.key);
-    check_texts(member.value);
+    check_texts(member.value, repeated);
   }
+  if (repeated == RepeatedNames::LastCounts) return;
   std::ranges::sort(names);
   if (const auto twice = std::ranges::adjacent_find(names); twice != names.end())
     refuse(base::format("\"{}\" is named twice", *twice));
@@ -64,7 +65,7 @@ T get(const dom::element& element, std::string_view what, std::string_view wante
 
 }  // namespace
 
-Document::Document(std::string_view untrusted) : tape_(std::make_unique<Tape>()) {
+Document::Document(std::string_view untrusted, RepeatedNames repeated) : tape_(std::make_unique<Tape>()) {
   if (untrusted.size() > kLongestText)
     refuse(base::format("{} bytes are more than {}", untrusted.size(), kLongestText));
   dom::parser parser;
@@ -75,7 +76,7 @@ Document::Document(std::string_view untrusted) : tape_(std::make_unique<Tape>())
     error = parser.parse_into_document(tape_->document, simdjson::padded_string(untrusted)).get(root);
   }
   if (error != simdjson::SUCCESS) refuse(simdjson::error_message(error));
-  check_texts(root);
+  check_texts(root, repeated);
   root_ = Value::Access::value(root);
 }
 
@@ -108,10 +109,11 @@ std::vector<Value> Value::list(std::string_view what) const {
 
 std::optional<Value> Value::find(std::string_view name) const {
   dom::object object;
-  dom::element member;
   if (Access::element(*this).get(object) != simdjson::SUCCESS) return std::nullopt;
-  if (object.at_key(name).get(member) != simdjson::SUCCESS) return std::nullopt;
-  return Access::value(member);
+  std::optional<Value> found;
+  for (const dom::key_value_pair member : object)
+    if (member.key == name) found = Access::value(member.value);
+  return found;
 }
 
 Value Value::operator[](std::string_view name) const {

@@ -4,8 +4,8 @@
 //   const uint64_t version = document.root()["version"].number("version");
 //
 // Strict: the whole text is checked at once, nothing may follow the value, texts are valid UTF-8, an object does not
-// repeat a name, and integers fit into 64 bits. A document needs about ten times the memory of its text, so a caller
-// limits the cost by the length of the text.
+// repeat a name (unless the caller allows it), and integers fit into 64 bits. A document needs about ten times the
+// memory of its text, so a caller limits the cost by the length of the text.
 //
 // Uses simdjson. Its header takes seconds to compile, so only document.cc includes it. simdjson is a shared library and
 // a program may contain another version of it. So only the commands use this component, and no library of Kymo does.
@@ -32,8 +32,8 @@ class Value {
   int64_t integer(std::string_view what) const;  // an integer, -2^63 to 2^63-1
   bool boolean(std::string_view what) const;
   std::vector<Value> list(std::string_view what) const;
-  // A member of an object. operator[] throws if it is not found. find() returns nothing then, and also if this is not
-  // an object.
+  // A member of an object; the last one if the name is repeated. operator[] throws if it is not found. find() returns
+  // nothing then, and also if this is not an object.
   Value operator[](std::string_view name) const;
   std::optional<Value> find(std::string_view name) const;
 
@@ -45,10 +45,12 @@ class Value {
   size_t index_ = 0;
 };
 
+enum class RepeatedNames : uint8_t { Refuse, LastCounts };
+
 class Document {
  public:
   // Throws Error if the text is not JSON, is longer than kLongestText, or is nested deeper than kDeepest.
-  explicit Document(std::string_view untrusted);
+  explicit Document(std::string_view untrusted, RepeatedNames repeated = RepeatedNames::Refuse);
   ~Document();
   Document(Document&&) noexcept;
   Document& operator=(Document&&) noexcept;

@@ -24,6 +24,12 @@ std::string error_of(std::string_view text) {
   return "";
 }
 
+TEST(DocumentTest, RepeatedNameIsAllowedOnRequestAndTheLastCounts) {
+  const Document document(R"({"a": 1, "b": {"c": 2, "c": 3}, "a": 4})", RepeatedNames::LastCounts);
+  EXPECT_EQ(document.root()["a"].number("a"), 4u);
+  EXPECT_EQ(document.root()["b"]["c"].number("c"), 3u);
+}
+
 TEST(DocumentTest, ReadsNumbersTextsListsAndObjects) {
   const Document document(R"( {"a": 12, "b": ["x", "y\n\"\u0041"], "c": {"d": true}, "e": -1.5e3} )");
   const Value json = document.root();

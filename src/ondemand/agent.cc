@@ -161,15 +161,21 @@ void Agent::receive(const wire::Packet& packet) {
   if (const auto* start = std::get_if<wire::Start>(&packet.message)) {
     take_request(*start, serial);
   } else if (const auto* cancel = std::get_if<wire::Cancel>(&packet.message)) {
-    if (job_ != nullptr && asker_ == Asker::Daemon && job_->request().id == cancel->id)
-      job_->cancel();
-    else
-      link_.send(wire::Refused{wire::RefusedCode::Malformed, static_cast<uint32_t>(wire::MessageType::Cancel),
-                               "request not found: it has ended or never existed"},
-                 serial);
+    if (check_running(cancel->id, cancel->kType, serial)) job_->cancel();
+  } else if (const auto* stop = std::get_if<wire::Stop>(&packet.message)) {
+    if (check_running(stop->id, stop->kType, serial)) job_->stop();
   } else if (std::holds_alternative<wire::Welcome>(packet.message)) {
     resend_all();
   }
+}
+
+// False: the daemon was told that there is no such request.
+bool Agent::check_running(uint64_t id, wire::MessageType asked, uint32_t serial) {
+  if (job_ != nullptr && asker_ == Asker::Daemon && job_->request().id == id) return true;
+  link_.send(wire::Refused{wire::RefusedCode::Malformed, static_cast<uint32_t>(asked),
+                           "request not found: it has ended or never existed"},
+             serial);
+  return false;
 }
 
 void Agent::take_request(const wire::Start& start, uint32_t serial) {

@@ -67,6 +67,7 @@ class Agent {
   void receive_config(const std::string& text);
   static void say_to_peers(const std::string& problem);
   static void say_once(const std::string& problem);
+  bool check_running(uint64_t id, wire::MessageType asked, uint32_t serial);
   void take_request(const wire::Start& start, uint32_t serial);
   void begin_job(JobRequest request, Asker asker, uint32_t serial);
   void advance_job();

@@ -53,7 +53,12 @@ std::thread job_thread(const char* name, Body body) {
 
 }  // namespace
 
-Job::Job(JobRequest request) : request_(std::move(request)), arrived_ns_(base::monotonic_ns()) {
+// A process that was stopped gets its request late. If the clock was set meanwhile, the request seems to be from the
+// future: then it counts from its arrival.
+Job::Job(JobRequest request) : request_(std::move(request)), arrived_ns_(base::monotonic_ns()), asked_ns_(arrived_ns_) {
+  const uint64_t now = base::realtime_ns();
+  if (request_.asked_at_ns != 0 && request_.asked_at_ns < now)
+    asked_ns_ -= std::min(asked_ns_, now - request_.asked_at_ns);
   try {
     begin();
   } catch (const std::exception& error) {
@@ -114,8 +119,8 @@ void Job::advance_time(uint64_t now) {
     from_ns_ = at_once ? began_ns_ + request_.warmup_ns : start;
     to_ns_ = from_ns_ + request_.duration_ns;
     state_window(0);
-    result_.late_ns = static_cast<int64_t>(began_ns_) - static_cast<int64_t>(at_once ? arrived_ns_ : start);
-    if (!at_once) result_.late_ns = std::max<int64_t>(result_.late_ns, 0);
+    const int64_t late_ns = static_cast<int64_t>(began_ns_) - static_cast<int64_t>(at_once ? asked_ns_ : start);
+    result_.late_ns = std::max<int64_t>(late_ns, 0);
     step_ = Step::AwaitBegin;
     now = base::monotonic_ns();
   }
@@ -310,11 +315,18 @@ void Job::cancel() {
   fail("");
 }
 
+void Job::stop() {
+  if (done() || step_ == Step::Write) return;
+  if (!has_recorded(base::monotonic_ns())) return cancel();
+  finish_early("it was stopped");
+}
+
+bool Job::has_recorded(uint64_t now) const { return began_ns_ != 0 && from_ns_ != 0 && from_ns_ < now; }
+
 void Job::finish_early(const std::string& why) {
   if (done() || step_ == Step::Write) return;
   const uint64_t now = the_recorder().gave_way_ns().value_or(base::monotonic_ns());
-  const bool has_something = began_ns_ != 0 && from_ns_ != 0 && from_ns_ < now;
-  if (!has_something) return fail(base::format("{} before the trace began", why));
+  if (!has_recorded(now)) return fail(base::format("{} before the trace began", why));
   ended_early_ = why;
   try {
     end_recording(std::min(now, to_ns_ != 0 ? to_ns_ : now));

@@ -34,6 +34,7 @@ struct JobRequest {
   uint64_t id = 0;
   JobKind kind = JobKind::Trace;
   uint64_t start_at_ns = 0;  // CLOCK_REALTIME; 0: now
+  uint64_t asked_at_ns = 0;  // CLOCK_REALTIME, when it was requested; 0: when it arrives
   uint64_t duration_ns = 0;  // 0: by iterations
   uint64_t iterations = 0, iteration_roundup = 0;
   std::optional<uint64_t> start_iteration = {};  // not before this one
@@ -68,6 +69,8 @@ class Job {
 
   void advance();
   void cancel();
+  // Ends it now, on request. The trace contains what was recorded so far; if that is nothing, the job is cancelled.
+  void stop();
   // The program ends, or a client is removed: the trace contains what was recorded so far.
   void finish_early(const std::string& why);
 
@@ -94,6 +97,7 @@ class Job {
   void check_size(uint64_t now);
   void state_window(uint64_t to_ns);
   void end_recording(uint64_t to_ns);
+  bool has_recorded(uint64_t now) const;
   void write_in_thread();
   void write();
   void take_written();
@@ -107,6 +111,7 @@ class Job {
   JobResult result_;
   std::optional<OutputFile> file_;
   uint64_t arrived_ns_;
+  uint64_t asked_ns_;                 // when it was requested, CLOCK_MONOTONIC
   uint64_t began_ns_ = 0;             // when recording was on in all threads; 0: not yet
   uint64_t from_ns_ = 0, to_ns_ = 0;  // the span, CLOCK_MONOTONIC
   uint64_t next_look_ns_ = kNever;

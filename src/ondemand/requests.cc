@@ -31,9 +31,9 @@ std::string time_text() {
   return text;
 }
 
-base::Result<std::string> path_of(const std::string& pattern, uint64_t id) {
+base::Result<std::string> path_of(const std::string& pattern, uint64_t id, int32_t pid) {
   const char* job = base::environment("SLURM_JOB_ID");
-  return wire::output_from_pattern(pattern, {.pid = getpid(),
+  return wire::output_from_pattern(pattern, {.pid = pid,
                                              .request = id,
                                              .name = program_name(),
                                              .host = base::host_name(),
@@ -71,11 +71,12 @@ base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
   const base::Check usable =
       base::first_refusal({check_flags(options.flags), check_clock(options.start_at_ns, options.boot_id)});
   if (!usable) return base::Refusal{usable.reason()};
-  const auto path = path_of(options.output, start.id);
+  const auto path = path_of(options.output, start.id, start.pid.value_or(getpid()));
   if (!path) return base::Refusal{path.reason()};
   JobRequest request;
   request.id = start.id;
   request.start_at_ns = options.start_at_ns;
+  request.asked_at_ns = start.asked_at_ns.value_or(0);
   request.duration_ns = options.duration_ns;
   request.output = *path;
   request.allowed = {folders_in("KYMO_TRACE_DIR"), folders};

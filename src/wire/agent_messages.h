@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ struct Start {
   uint64_t id = 0;
   TraceOptions options = {};
   RequestKind kind = RequestKind::Trace;
+  // The pid of the process as the daemon sees it, for {pid} in the output. Two containers may have the same inner pid.
+  // No value: the process uses the pid that it has itself.
+  std::optional<int32_t> pid = {};
+  std::optional<uint64_t> asked_at_ns = {};  // CLOCK_REALTIME, when the daemon got the request; for `late_ns`
   bool operator==(const Start&) const = default;
 };
 
@@ -61,6 +66,13 @@ struct Cancel {
   static constexpr MessageType kType = MessageType::Cancel;
   uint64_t id = 0;
   bool operator==(const Cancel&) const = default;
+};
+
+// Ends the recording now. Its trace contains what was recorded so far. A recording that has not begun is cancelled.
+struct Stop {
+  static constexpr MessageType kType = MessageType::Stop;
+  uint64_t id = 0;
+  bool operator==(const Stop&) const = default;
 };
 
 // The state of a request. An unknown state comes from a newer peer.

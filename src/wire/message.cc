@@ -38,6 +38,7 @@ constexpr std::array kMessageNames =
                                                              {MessageType::Pong, "Pong"},
                                                              {MessageType::Start, "Start"},
                                                              {MessageType::Cancel, "Cancel"},
+                                                             {MessageType::Stop, "Stop"},
                                                              {MessageType::Status, "Status"},
                                                              {MessageType::Done, "Done"},
                                                              {MessageType::Step, "Step"},
@@ -47,6 +48,9 @@ constexpr std::array kMessageNames =
                                                              {MessageType::TriggerReply, "TriggerReply"},
                                                              {MessageType::TriggerUpdate, "TriggerUpdate"},
                                                              {MessageType::CancelTrigger, "CancelTrigger"},
+                                                             {MessageType::StopTrigger, "StopTrigger"},
+                                                             {MessageType::History, "History"},
+                                                             {MessageType::HistoryReply, "HistoryReply"},
                                                              {MessageType::Doctor, "Doctor"},
                                                              {MessageType::DoctorReply, "DoctorReply"}});
 static_assert(kMessageNames.size() == std::variant_size_v<Message>);

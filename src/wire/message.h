@@ -24,8 +24,9 @@ inline constexpr size_t kMessageHeaderBytes = 16;
 inline constexpr uint32_t kMessageMagic = 0x574d594b;  // "KYMW"
 inline constexpr uint16_t kMessageLayout = 1;
 
-using Message = std::variant<Hello, Welcome, Refused, Ping, Pong, Start, Cancel, Status, Done, Step, List, ListReply,
-                             Trigger, TriggerReply, TriggerUpdate, CancelTrigger, Doctor, DoctorReply>;
+using Message =
+    std::variant<Hello, Welcome, Refused, Ping, Pong, Start, Cancel, Stop, Status, Done, Step, List, ListReply, Trigger,
+                 TriggerReply, TriggerUpdate, CancelTrigger, StopTrigger, History, HistoryReply, Doctor, DoctorReply>;
 
 enum class PacketKind : uint8_t {
   Good,

@@ -69,6 +69,8 @@ Check check_message(const Start& message) {
 
 Check check_message(const Cancel& message) { return check_id(message.id); }
 
+Check check_message(const Stop& message) { return check_id(message.id); }
+
 Check check_message(const Status& message) {
   return first_refusal({check_id(message.id), check_progress(message.progress)});
 }

@@ -13,6 +13,7 @@ base::Check check_options(const TraceOptions& options);
 base::Check check_message(const Hello& message);
 base::Check check_message(const Start& message);
 base::Check check_message(const Cancel& message);
+base::Check check_message(const Stop& message);
 base::Check check_message(const Status& message);
 base::Check check_message(const Done& message);
 base::Check check_message(const Trigger& message);

@@ -45,6 +45,8 @@ void each_field(MaybeConst<Welcome> auto& m, auto&& field) {
   field(7, "longest_ns", m.longest_ns);
   field(8, "ping_every_ns", m.ping_every_ns);
   field(9, "output_folders", m.output_folders);
+  field(10, "dynolog", m.dynolog);
+  field(11, "network_namespace", m.network_namespace);
 }
 
 void each_field(MaybeConst<Refused> auto& m, auto&& field) {
@@ -79,9 +81,13 @@ void each_field(MaybeConst<Start> auto& m, auto&& field) {
   field.needed(1, "id", m.id);
   field.needed(2, "options", m.options);
   field.needed(3, "kind", m.kind);
+  field(4, "pid", m.pid);
+  field(5, "asked_at_ns", m.asked_at_ns);
 }
 
 void each_field(MaybeConst<Cancel> auto& m, auto&& field) { field.needed(1, "id", m.id); }
+
+void each_field(MaybeConst<Stop> auto& m, auto&& field) { field.needed(1, "id", m.id); }
 
 void each_field(MaybeConst<Status> auto& m, auto&& field) {
   field.needed(1, "id", m.id);
@@ -112,6 +118,7 @@ void each_field(MaybeConst<Selection> auto& m, auto&& field) {
   field(1, "pids", m.pids);
   field(2, "names", m.names);
   field(3, "job", m.job);
+  field(4, "except", m.except);
 }
 
 void each_field(MaybeConst<List> auto& m, auto&& field) { field(1, "selection", m.selection); }
@@ -177,6 +184,31 @@ void each_field(MaybeConst<TriggerUpdate> auto& m, auto&& field) {
 }
 
 void each_field(MaybeConst<CancelTrigger> auto& m, auto&& field) { field.needed(1, "trigger_id", m.trigger_id); }
+
+void each_field(MaybeConst<StopTrigger> auto& m, auto&& field) { field.needed(1, "trigger_id", m.trigger_id); }
+
+void each_field(MaybeConst<History> auto& m, auto&& field) { field(1, "trigger_id", m.trigger_id); }
+
+void each_field(MaybeConst<HistoryEntry> auto& m, auto&& field) {
+  field.needed(1, "trigger_id", m.trigger_id);
+  field.needed(2, "pid", m.pid);
+  field(3, "uid", m.uid);
+  field(4, "name", m.name);
+  field(5, "asked_at_ns", m.asked_at_ns);
+  field(6, "ended_at_ns", m.ended_at_ns);
+  field.needed(7, "state", m.state);
+  field(8, "path", m.path);
+  field(9, "bytes", m.bytes);
+  field(10, "events", m.events);
+  field(11, "losses", m.losses);
+  field(12, "late_ns", m.late_ns);
+  field(13, "text", m.text);
+}
+
+void each_field(MaybeConst<HistoryReply> auto& m, auto&& field) {
+  field(1, "entries", m.entries);
+  field(2, "more", m.more);
+}
 
 void each_field(MaybeConst<Doctor> auto& m, auto&& field) { field(1, "pid", m.pid); }
 

@@ -19,6 +19,7 @@ enum class MessageType : uint16_t {
   Status = 18,
   Done = 19,
   Step = 22,
+  Stop = 23,
 
   List = 32,
   ListReply = 33,
@@ -28,6 +29,9 @@ enum class MessageType : uint16_t {
   CancelTrigger = 37,
   Doctor = 38,
   DoctorReply = 39,
+  History = 40,
+  HistoryReply = 41,
+  StopTrigger = 42,
 };
 
 inline constexpr size_t kLargestMessage = 64 * 1024;  // with the header

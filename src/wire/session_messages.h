@@ -66,6 +66,8 @@ struct Welcome {
   uint64_t longest_ns = 0;     // max length of a recording
   uint64_t ping_every_ns = 0;  // a peer that sends nothing for three times as long is removed; 0: no pings
   std::vector<std::string> output_folders = {};  // traces must be below these; empty: anywhere the owner may write
+  std::string dynolog = {};        // where it serves programs with libkineto: "@dynolog", a path; empty: it does not
+  uint64_t network_namespace = 0;  // of the daemon, as in /proc/self/ns; 0: unknown
   bool operator==(const Welcome&) const = default;
 };
 

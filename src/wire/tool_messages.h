@@ -18,6 +18,7 @@ struct Selection {
   std::vector<int32_t> pids = {};
   std::vector<std::string> names = {};
   std::optional<std::string> job = {};  // empty: processes without a job; no value: any
+  std::vector<int32_t> except = {};     // not these processes; their descendants may match
   bool operator==(const Selection&) const = default;
 };
 
@@ -108,6 +109,44 @@ struct CancelTrigger {
   static constexpr MessageType kType = MessageType::CancelTrigger;
   uint64_t trigger_id = 0;
   bool operator==(const CancelTrigger&) const = default;
+};
+
+// Like CancelTrigger, but the recordings end as with Stop: the traces so far are kept.
+struct StopTrigger {
+  static constexpr MessageType kType = MessageType::StopTrigger;
+  uint64_t trigger_id = 0;
+  bool operator==(const StopTrigger&) const = default;
+};
+
+// Asks for the state of the requests of recent triggers, and for their outcomes.
+struct History {
+  static constexpr MessageType kType = MessageType::History;
+  uint64_t trigger_id = 0;  // 0: of all
+  bool operator==(const History&) const = default;
+};
+
+struct HistoryEntry {
+  uint64_t trigger_id = 0;
+  int32_t pid = 0;
+  uint32_t uid = 0;
+  std::string name = {};
+  uint64_t asked_at_ns = 0;  // CLOCK_REALTIME
+  uint64_t ended_at_ns = 0;  // 0: it has not ended
+  RequestState state = RequestState::Queued;
+  std::string path = {};
+  uint64_t bytes = 0;
+  uint64_t events = 0;  // or kUnknownCount; the same for losses
+  uint64_t losses = 0;
+  int64_t late_ns = 0;
+  std::string text = {};  // why it failed, or what else there is to say
+  bool operator==(const HistoryEntry&) const = default;
+};
+
+struct HistoryReply {
+  static constexpr MessageType kType = MessageType::HistoryReply;
+  std::vector<HistoryEntry> entries = {};  // the oldest first
+  bool more = false;
+  bool operator==(const HistoryReply&) const = default;
 };
 
 // Asks why no process matches: checks everything that must be right.

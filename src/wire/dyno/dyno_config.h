@@ -17,7 +17,7 @@ struct GpuTraceOptions {
   std::string log_file;
   int64_t job = 0;
   std::vector<int32_t> pids = {0};
-  uint64_t process_limit = 3;
+  int64_t process_limit = 3;
   uint64_t duration_ms = 500;
   uint64_t start_ms = 0;               // Unix time; 0: now
   std::optional<uint64_t> iterations;  // instead of a time

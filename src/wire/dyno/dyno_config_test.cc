@@ -70,7 +70,7 @@ TEST(DynoConfigTest, RequestPassesThroughTheCallAndTheDaemonUnchanged) {
   ASSERT_TRUE(received.request) << received.reason;
   const auto& trigger = std::get<RpcTrigger>(*received.request);
   EXPECT_THAT(trigger.pids, ElementsAre(0));
-  EXPECT_EQ(trigger.process_limit, 3u);
+  EXPECT_EQ(trigger.process_limit, 3);
   const auto reading = read_config(handed_out_config(trigger.config, 18446744073709551615u));
   ASSERT_TRUE(reading.request) << reading.reason();
   EXPECT_EQ(reading.request->output, "/tmp/\"a\".json");

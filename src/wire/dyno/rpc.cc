@@ -32,9 +32,10 @@ Value needed(const Value& request, std::string_view name) {
   return *member;
 }
 
+// A negative pid is no process, and matches none.
 int32_t pid_of(const Value& value, std::string_view what) {
-  const uint64_t pid = value.number(what);
-  if (pid > INT32_MAX) throw Error(base::format("{} has {}, which is no process", what, pid));
+  const int64_t pid = value.integer(what);
+  if (pid > INT32_MAX || pid < INT32_MIN) throw Error(base::format("{} has {}, which is no process", what, pid));
   return static_cast<int32_t>(pid);
 }
 
@@ -52,7 +53,7 @@ RpcTrigger trigger_of(const Value& request) {
   if (trigger.config.find('\0') != std::string::npos) throw Error("config has a NUL in it");
   trigger.pids = pids_of(pids, "pids");
   if (const auto job = request.find("job_id")) trigger.job = job->integer("job_id");
-  if (const auto limit = request.find("process_limit")) trigger.process_limit = limit->number("process_limit");
+  if (const auto limit = request.find("process_limit")) trigger.process_limit = limit->integer("process_limit");
   return trigger;
 }
 
@@ -74,7 +75,7 @@ base::Result<T> reply_of(std::string_view untrusted, F&& read) {
     return base::Refusal{base::format("a reply of {} bytes is longer than {}", untrusted.size(), kRpcLargest)};
   }
   try {
-    return base::Result<T>(read(Document(untrusted).root()));
+    return base::Result<T>(read(Document(untrusted, json::RepeatedNames::LastCounts).root()));
   } catch (const Error& error) {
     return base::Refusal{error.what()};
   }
@@ -115,7 +116,7 @@ RpcReading read_rpc_request(std::string_view untrusted) {
   std::optional<Document> document;
   std::string name;
   try {
-    document.emplace(untrusted);
+    document.emplace(untrusted, json::RepeatedNames::LastCounts);
     name = document->root()["fn"].text("fn");
   } catch (const Error& error) {
     reading.reason = error.what();
@@ -185,7 +186,7 @@ base::Result<std::string> read_rpc_version(std::string_view untrusted) {
 
 bool rpc_selects(const RpcTrigger& trigger, int64_t job, std::span<const int32_t> pids) {
   if (trigger.job != job) return false;
-  if (trigger.pids.empty() || (trigger.pids.size() == 1 && trigger.pids[0] == 0)) return true;
+  if (std::ranges::all_of(trigger.pids, [](int32_t pid) { return pid == 0; })) return true;
   return std::ranges::find_first_of(trigger.pids, pids) != trigger.pids.end();
 }
 

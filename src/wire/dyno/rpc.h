@@ -25,10 +25,10 @@ inline constexpr size_t kRpcLargest = 256 * 1024;
 
 // `setKinetOnDemandRequest` (this spelling is correct): a trace of the matching processes.
 struct RpcTrigger {
-  std::string config;         // config.h; passed on unchanged
-  std::vector<int32_t> pids;  // empty, or only 0: all processes of the job
-  int64_t job = 0;            // 0: processes without a job
-  uint64_t process_limit = 1000;
+  std::string config;            // config.h; passed on unchanged
+  std::vector<int32_t> pids;     // empty, or only 0: all processes of the job
+  int64_t job = 0;               // 0: processes without a job
+  int64_t process_limit = 1000;  // max number of processes to trigger; negative: no limit
   bool operator==(const RpcTrigger&) const = default;
 };
 struct RpcGetStatus {

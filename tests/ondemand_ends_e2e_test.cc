@@ -24,23 +24,108 @@ TEST_F(OnDemandEndsTest, NoMatchHasItsOwnReasonAndStatus) {
   EXPECT_EQ(kymo({"trigger", "--pid", std::to_string(getpid() == 1 ? 2 : 1)}).code, 3);
 }
 
-TEST_F(OnDemandEndsTest, AnInterruptedCommandCancelsItsRequest) {
+TEST_F(OnDemandEndsTest, AnInterruptedCommandStopsTheRecordingAndKeepsIt) {
   const Process program = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
   wait_until_doing(program, "recording");
   waiting.signal(SIGINT);
   const Ending ended = waiting.wait();
   EXPECT_EQ(ended.code, 128 + SIGINT) << ended.out << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("it is shorter than asked for: it was stopped"));
+  EXPECT_THAT(ended.err, HasSubstr("what was recorded so far is kept"));
+  EXPECT_EQ(doing(program.pid()), "idle");
+  EXPECT_TRUE(std::filesystem::exists(trace_of(program)));
+}
+
+TEST_F(OnDemandEndsTest, ACommandThatIsInterruptedBeforeTheStartLeavesNothing) {
+  const Process program = serve();
+  Process waiting = start_kymo({"trigger", "--all", "--start-at", "+1h", "-o", pattern()});
+  wait_until_doing(program, "waiting");
+  waiting.signal(SIGINT);
+  const Ending ended = waiting.wait();
+  EXPECT_EQ(ended.code, 128 + SIGINT) << ended.out << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("cancelled"));
-  wait_until_doing(program, "idle");
   EXPECT_FALSE(anything_left(program));
+}
+
+TEST_F(OnDemandEndsTest, ARecordingIsStoppedAndKeptByAnotherCommand) {
+  const Process program = serve();
+  Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
+  wait_until_doing(program, "recording");
+  const Ending stopped = kymo({"cancel", "--all", "--keep"});
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
+  EXPECT_EQ(stopped.out, "stopped in 1 process\n");
+  const Ending ended = waiting.wait();
+  EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+  EXPECT_TRUE(std::filesystem::exists(trace_of(program)));
+}
+
+TEST_F(OnDemandEndsTest, TheOutcomeOfARequestCanBeSeenLater) {
+  const Process program = serve();
+  EXPECT_EQ(kymo({"status"}).out, "");
+  EXPECT_EQ(kymo({"trigger", "--all", "--duration", "10ms", "--no-wait", "-o", pattern()}).code, 0);
+  wait_until("the outcome", [&] { return kymo({"status"}).out.find("finished") != std::string::npos; });
+  const Ending seen = kymo({"status", "1", "--json"});
+  EXPECT_EQ(seen.code, 0) << seen.err;
+  EXPECT_THAT(seen.out, HasSubstr("\"file\": \"" + trace_of(program) + "\""));
+  EXPECT_EQ(kymo({"status", "2"}).code, 3);
+}
+
+TEST_F(OnDemandEndsTest, ARequestThatIsRefusedIsNotPromised) {
+  const Process program = serve();
+  const Ending asked = kymo({"trigger", "--all", "--no-wait", "-o", file("missing/t-{pid}.kymo")});
+  EXPECT_EQ(asked.code, 1) << asked.out;
+  EXPECT_THAT(asked.out, HasSubstr("failed"));
+  EXPECT_THAT(kymo({"status"}).out, HasSubstr("failed"));
+}
+
+TEST_F(OnDemandEndsTest, AWaitForIterationsThatNeverComeIsExplained) {
+  const Process program = serve({"nobody"});
+  Process waiting = start_kymo({"trigger", "--all", "--iterations", "3", "-o", pattern()});
+  wait_until("the hint", [&] {
+    return waiting.errors().find("waits for an iteration to start; an iteration is a call of kymo::step()") !=
+           std::string::npos;
+  });
+  waiting.signal(SIGTERM);
+  const Ending ended = waiting.wait();
+  EXPECT_EQ(ended.code, 128 + SIGTERM) << ended.out << ended.err;
+  EXPECT_FALSE(anything_left(program));
+}
+
+// The daemons of the host and of the user, at their own places, which are hidden from the rest of the system.
+TEST_F(OnDemandEndsTest, ProgramsOfTwoDaemonsAreListedAndTriggeredTogether) {
+  if (geteuid() != 0 || run({"/usr/bin/env", "unshare", "-m", "true"}).code != 0)
+    GTEST_SKIP() << "needs root, and a mount namespace of its own";
+  const std::string bin = std::filesystem::path(kymo::e2e::program("kymo")).parent_path();
+  const std::string script = "mount -t tmpfs none /run && cd " + folder() + " && export PATH=" + bin + R"(:$PATH
+export XDG_RUNTIME_DIR=/run/mine; mkdir -m 700 /run/mine
+kymod --quiet & host=$!
+kymod --quiet --user & user=$!
+until [ -S /run/kymo/kymod.sock ] && [ -S /run/mine/kymo/kymod.sock ]; do sleep 0.02; done
+KYMO_DAEMON=/run/kymo/kymod.sock serves & one=$!
+KYMO_DAEMON=1 serves & two=$!
+until kymo ps --pid $one > ps.out 2> /dev/null && kymo ps --pid $two >> ps.out 2> /dev/null; do sleep 0.02; done
+kymo trigger --all --duration 10ms -o 'both-{pid}.kymo'; code=$?
+kymo trigger --all --limit 1 --duration 10ms -o 'single-{pid}.kymo' || code=$?
+kymo trigger --name nobody
+[ $? = 3 ] || code=99
+[ -e both-$one.kymo ] && [ -e both-$two.kymo ] || code=98
+[ $(ls single-* | wc -l) = 1 ] || code=97
+[ $(kymo status --json | grep -c '"state": "finished"') = 3 ] || code=96
+kymo trigger --pid $one --duration 1h --no-wait && kymo trigger --pid $two --duration 1h --no-wait || code=95
+kymo cancel --all
+kill $one $two $host $user
+exit $code)";
+  const Ending done = run({"/usr/bin/env", "unshare", "-m", "sh", "-c", script});
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, HasSubstr("cancelled in 2 processes"));
 }
 
 TEST_F(OnDemandEndsTest, ARequestIsMadeWithoutWaitingAndCancelledLater) {
   const Process program = serve();
   const Ending asked = kymo({"trigger", "--all", "--duration", "1h", "--no-wait", "-o", pattern()});
   EXPECT_EQ(asked.code, 0) << asked.err;
-  EXPECT_THAT(asked.err, HasSubstr("sent to 1 process"));
+  EXPECT_THAT(asked.err, HasSubstr("1 process has not ended yet; 'kymo status 1' shows the outcome"));
   wait_until_doing(program, "recording");
   const Ending cancelled = kymo({"cancel", "--all"});
   EXPECT_EQ(cancelled.code, 0) << cancelled.err;

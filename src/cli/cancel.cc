@@ -2,13 +2,13 @@
 
 #include "base/json_writer.h"
 #include "base/printable.h"
-#include "base/quantity.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "daemon/triggers.h"
 #include "kymo/error.h"
 #include "options/command_line.h"
 
@@ -17,17 +17,10 @@ namespace {
 
 struct CancelOptions {
   uint64_t trigger = 0;  // 0: all
+  bool keep = false;
   std::string socket;
   bool json = false;
 };
-
-uint64_t parse_trigger(const std::string& text) {
-  try {
-    return base::parse_count(text);
-  } catch (const InvalidArgument&) {
-    throw InvalidArgument(base::format("'{}' is not the number of a trigger; 'kymo ps' lists them", text));
-  }
-}
 
 std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
   CancelOptions options;
@@ -35,12 +28,14 @@ std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
   options::CommandLine line(
       "cancel", "kymo cancel ID|--all [options]",
       "Cancels a trigger of 'kymo trigger': pending recordings do not start, and running recordings stop.\n"
-      "Exits with 3 if there was nothing to cancel.",
-      "kymo cancel 17");
+      "Their traces are discarded, or kept with --keep. Exits with 3 if there was nothing to cancel.",
+      "kymo cancel 17\n"
+      "kymo cancel 17 --keep");
   line.text(
       "ID", "ID", [&options](const std::string& text) { options.trigger = parse_trigger(text); },
       "the trigger's number, as shown by 'kymo trigger --no-wait' and 'kymo ps'");
   line.flag("--all", all, "all your triggers");
+  line.flag("--keep", options.keep, "keep what was recorded so far");
   add_socket(line, options.socket);
   line.flag("--json", options.json, "as JSON");
   if (!line.read(arguments)) return std::nullopt;
@@ -50,6 +45,13 @@ std::optional<CancelOptions> read_cancel_options(const Arguments& arguments) {
     throw options::UsageError(
         "cancel", base::format("--all cannot be used with the trigger '{}'; give one of them", options.trigger));
   return options;
+}
+
+// Empty if a process was found.
+std::string why_nothing(const std::vector<wire::TriggerReply>& replies) {
+  for (const auto& reply : replies)
+    if (!reply.targets.empty()) return {};
+  return replies.back().text;
 }
 
 std::string cancelled_as_json(const std::vector<wire::TriggerReply>& replies) {
@@ -66,9 +68,42 @@ std::string cancelled_as_json(const std::vector<wire::TriggerReply>& replies) {
     }
   }
   json.end_array();
-  if (!replies.back().text.empty()) json.field("text", replies.back().text);
+  if (const std::string why = why_nothing(replies); !why.empty()) json.field("text", why);
   json.end_object();
   return json.text();
+}
+
+bool is_running_at(DaemonLink& kymod, uint64_t trigger) {
+  for (const auto& part : kymod.ask<wire::ListReply>(wire::List{}))
+    for (const wire::ProcessEntry& entry : part.processes)
+      if (entry.request_id != 0 && daemon::trigger_of(entry.request_id) == trigger) return true;
+  for (const auto& part : kymod.ask<wire::HistoryReply>(wire::History{trigger}))
+    for (const wire::HistoryEntry& entry : part.entries)
+      if (!wire::is_final(entry.state)) return true;
+  return false;
+}
+
+// Two daemons may have triggers with the same number. Throws InvalidArgument if that is the case here.
+void check_number(std::vector<DaemonLink>& daemons, uint64_t trigger) {
+  if (trigger == 0 || daemons.size() < 2) return;
+  std::vector<std::string> paths;
+  for (DaemonLink& kymod : daemons)
+    if (is_running_at(kymod, trigger)) paths.push_back(kymod.path());
+  if (paths.size() > 1)
+    throw InvalidArgument(base::format("there is a trigger {} at {}; give one of them with --socket", trigger,
+                                       base::printable(base::join(paths, " and at "))));
+}
+
+// The replies of all daemons.
+std::vector<wire::TriggerReply> end_at_all(const CancelOptions& options) {
+  auto daemons = connect_daemons(options.socket);
+  check_number(daemons, options.trigger);
+  const wire::Message request = options.keep ? wire::Message(wire::StopTrigger{options.trigger})
+                                             : wire::Message(wire::CancelTrigger{options.trigger});
+  std::vector<wire::TriggerReply> replies;
+  for (DaemonLink& kymod : daemons)
+    for (auto& part : kymod.ask<wire::TriggerReply>(request)) replies.push_back(std::move(part));
+  return replies;
 }
 
 }  // namespace
@@ -76,19 +111,19 @@ std::string cancelled_as_json(const std::vector<wire::TriggerReply>& replies) {
 int cancel(const Arguments& arguments) {
   const auto options = read_cancel_options(arguments);
   if (!options) return kDone;
-  DaemonLink kymod(options->socket);
-  const auto replies = kymod.ask<wire::TriggerReply>(wire::CancelTrigger{options->trigger});
+  const auto replies = end_at_all(*options);
   size_t processes = 0;
   for (const auto& reply : replies) processes += reply.targets.size();
   if (options->json) {
     print(cancelled_as_json(replies));
   } else if (processes == 0) {
-    say_error(base::format("nothing was cancelled: {}", base::printable(replies.back().text)));
+    say_error(base::format("nothing was cancelled: {}", base::printable(why_nothing(replies))));
   } else {
     for (const auto& reply : replies)
       for (const auto& target : reply.targets)
         if (!target.text.empty()) say_warning(base::format("{}: {}", target.pid, base::printable(target.text)));
-    print(base::format("cancelled in {}\n", count_of(processes, "process", "processes")));
+    print(base::format("{} in {}\n", options->keep ? "stopped" : "cancelled",
+                       count_of(processes, "process", "processes")));
   }
   return processes == 0 ? kNothingMatched : kDone;
 }

@@ -41,6 +41,7 @@ int replay_command(const Arguments&);  // runs captured device work again
 int capture_info(const Arguments&);    // what a capture holds
 int ps(const Arguments&);              // lists programs that can be traced on demand
 int trigger(const Arguments&);         // requests traces from them
+int status_command(const Arguments&);  // what became of triggers
 int cancel(const Arguments&);          // cancels a trigger
 int doctor(const Arguments&);          // why a program cannot be traced on demand
 int daemon_command(const Arguments&);  // the daemon for traces on demand

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <memory>
 
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cli/terminal.h"
 #include "daemon/proc.h"
 
 namespace kymo::cli {
@@ -23,17 +25,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kAnswerLimit(10'000);
 constexpr size_t kMostParts = 4096;  // max parts of one answer
-
-SocketProbe first_daemon(const std::string& given) {
-  std::string reasons, remedy;
-  for (const std::string& path : daemon_sockets(given)) {
-    SocketProbe probe = probe_daemon(path);
-    if (probe.outcome == SocketProbe::Outcome::Connected) return probe;
-    reasons += (reasons.empty() ? "" : " and ") + probe.reason;
-    if (remedy.empty() || probe.outcome != SocketProbe::Outcome::Absent) remedy = probe.remedy;
-  }
-  throw NotAvailable(base::format("no daemon: {}; {}", reasons, remedy));
-}
 
 bool wait_for(int socket, short events, Clock::time_point deadline) {
   while (true) {
@@ -47,7 +38,30 @@ bool wait_for(int socket, short events, Clock::time_point deadline) {
 
 }  // namespace
 
-DaemonLink::DaemonLink(const std::string& given) : DaemonLink(first_daemon(given)) {}
+std::vector<DaemonLink> connect_daemons(const std::string& given) {
+  std::vector<DaemonLink> links;
+  std::vector<std::string> failures;
+  std::exception_ptr first_failure;
+  std::string reasons, remedy;
+  for (const std::string& path : daemon_sockets(given)) {
+    SocketProbe probe = probe_daemon(path);
+    if (probe.outcome != SocketProbe::Outcome::Connected) {
+      reasons += (reasons.empty() ? "" : " and ") + probe.reason;
+      if (remedy.empty() || probe.outcome != SocketProbe::Outcome::Absent) remedy = probe.remedy;
+      continue;
+    }
+    try {
+      links.emplace_back(std::move(probe));
+    } catch (const Error& error) {
+      failures.emplace_back(error.what());
+      if (!first_failure) first_failure = std::current_exception();
+    }
+  }
+  if (links.empty() && first_failure) std::rethrow_exception(first_failure);
+  if (links.empty()) throw NotAvailable(base::format("no daemon: {}; {}", reasons, remedy));
+  for (const std::string& failure : failures) say_warning(base::format("one daemon is left out: {}", failure));
+  return links;
+}
 
 DaemonLink::DaemonLink(SocketProbe connected) : path_(connected.path), socket_(std::move(connected.socket)) { greet(); }
 

@@ -1,7 +1,7 @@
 // A conversation with kymod: a command asks, the daemon answers.
 //
-//   DaemonLink kymod(socket_option);                        // throws NotAvailable, and says what to do
-//   for (const auto& part : kymod.ask<wire::ListReply>(wire::List{})) …
+//   for (DaemonLink& kymod : connect_daemons(socket_option))  // throws NotAvailable, and says what to do
+//     for (const auto& part : kymod.ask<wire::ListReply>(wire::List{})) …
 //
 // Every wait is bounded. Received messages are checked (wire/message.h). An answer that does not fit the request is an
 // error.
@@ -22,9 +22,7 @@ namespace kymo::cli {
 
 class DaemonLink {
  public:
-  // Connects to the first of daemon_sockets(given) where a daemon listens, and sends Hello. Throws NotAvailable if
-  // there is no daemon, and Error if the daemon refuses the connection.
-  explicit DaemonLink(const std::string& given);
+  // Sends Hello. Throws Error if the daemon refuses the connection.
   explicit DaemonLink(SocketProbe connected);
 
   const std::string& path() const { return path_; }
@@ -65,6 +63,11 @@ class DaemonLink {
   wire::Welcome welcome_;
   uint32_t last_serial_ = 0;
 };
+
+// All daemons of daemon_sockets(given): a program may be connected to the user's own or to the host's. Throws
+// NotAvailable if there is none, and Error if none accepts the connection. If only some of them do not, prints a
+// warning.
+std::vector<DaemonLink> connect_daemons(const std::string& given);
 
 class ConnectionLost : public Error {
  public:

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "cli/test_daemon.h"
+#include "client/connect.h"
 
 namespace kymo::cli {
 namespace {
@@ -15,7 +17,7 @@ using ::testing::HasSubstr;
 
 std::string link_failure(const std::string& socket) {
   try {
-    DaemonLink link(socket);
+    connect_daemons(socket);
   } catch (const Error& error) {
     return error.what();
   }
@@ -44,6 +46,28 @@ TEST(DaemonSocketTest, SaysWhyThereIsNoDaemon) {
   EXPECT_EQ(probe_daemon("").outcome, SocketProbe::Outcome::Unusable);
   EXPECT_EQ(probe_daemon("/" + std::string(200, 'x')).outcome, SocketProbe::Outcome::Unusable);
   EXPECT_THAT(link_failure("/nowhere/kymod.sock"), HasSubstr("/nowhere/kymod.sock does not exist; start the daemon"));
+}
+
+TEST(DaemonSocketTest, WaitsForADaemonWithTooManyWaitingClients) {
+  char folder[] = "/tmp/kymo-cli-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/kymod.sock";
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  const base::FileDescriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  std::vector<client::Connection> waiting;
+  do waiting.push_back(client::connect_to_daemon(path));
+  while (waiting.back().state == client::Connection::State::Connected);
+  ASSERT_EQ(waiting.back().state, client::Connection::State::Full);
+  std::thread accepts([&] {
+    const base::FileDescriptor first(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const base::FileDescriptor second(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  });
+  EXPECT_EQ(probe_daemon(path).outcome, SocketProbe::Outcome::Connected);
+  accepts.join();
+  std::filesystem::remove_all(folder);
 }
 
 TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
@@ -79,7 +103,7 @@ TEST(DaemonSocketTest, SocketOfAnotherUserIsRefused) {
 
 TEST(DaemonLinkTest, SendsHelloAndReceivesWelcome) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; });
-  const DaemonLink link(daemon.path());
+  const DaemonLink link(probe_daemon(daemon.path()));
   EXPECT_EQ(link.welcome().kymo_version, "9.9");
   ASSERT_EQ(daemon.heard().size(), 1u);
   const auto& hello = std::get<wire::Hello>(daemon.heard()[0]);
@@ -92,7 +116,7 @@ TEST(DaemonLinkTest, AnswerInPartsIsCollected) {
     return TestDaemon::Replies{wire::ListReply{{{.pid = 1}}, true}, wire::Ping{7},
                                wire::ListReply{{{.pid = 2}}, false}};
   });
-  DaemonLink link(daemon.path());
+  DaemonLink link(probe_daemon(daemon.path()));
   const auto parts = link.ask<wire::ListReply>(wire::List{});
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(parts[1].processes[0].pid, 2);
@@ -102,7 +126,7 @@ TEST(DaemonLinkTest, RefusalIsAnErrorWithTheTextOfTheDaemon) {
   TestDaemon daemon([](const auto&) {
     return TestDaemon::Replies{wire::Refused{wire::RefusedCode::Limit, 32, "64 triggers are enough"}};
   });
-  DaemonLink link(daemon.path());
+  DaemonLink link(probe_daemon(daemon.path()));
   try {
     link.ask<wire::ListReply>(wire::List{});
     FAIL();
@@ -126,13 +150,13 @@ TEST(DaemonLinkTest, DaemonOfAnotherVersionIsAnError) {
 
 TEST(DaemonLinkTest, AnswerOfAnotherTypeIsAnError) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{wire::DoctorReply{}}; });
-  DaemonLink link(daemon.path());
+  DaemonLink link(probe_daemon(daemon.path()));
   EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), Error);
 }
 
 TEST(DaemonLinkTest, AnswerWithoutEndIsAnError) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies(5000, wire::ListReply{{}, true}); });
-  DaemonLink link(daemon.path());
+  DaemonLink link(probe_daemon(daemon.path()));
   EXPECT_THROW(link.ask<wire::ListReply>(wire::List{}), Error);
 }
 

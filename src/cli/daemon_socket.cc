@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/environment.h"
 #include "base/printable.h"
@@ -19,6 +21,9 @@ namespace kymo::cli {
 namespace {
 
 using Outcome = SocketProbe::Outcome;
+
+// For a daemon that has more clients than it can accept at the moment.
+constexpr std::chrono::milliseconds kFullLimit(5'000), kFullPause(5);
 
 // A daemon needs --socket to listen anywhere but at its default path.
 std::string how_to_start(const std::string& path) {
@@ -50,7 +55,7 @@ void explain(SocketProbe& probe, const client::Connection& connection) {
       break;
     case State::Full:
       probe.reason = base::format("too many connections are waiting for the daemon at {}", shown);
-      probe.remedy = "try again";
+      probe.remedy = "try again, or find the program that connects so often (ss -xp)";
       break;
     case State::Denied:
       probe.outcome = Outcome::NotAllowed;
@@ -96,6 +101,11 @@ SocketProbe probe_daemon(const std::string& path) {
     return probe;
   }
   client::Connection connection = client::connect_to_daemon(path);
+  const auto deadline = std::chrono::steady_clock::now() + kFullLimit;
+  while (connection.state == client::Connection::State::Full && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kFullPause);
+    connection = client::connect_to_daemon(path);
+  }
   explain(probe, connection);
   if (connection.state != client::Connection::State::Connected) return probe;
   probe.outcome = Outcome::Connected;

@@ -33,7 +33,7 @@ struct SocketProbe {
   uid_t daemon_uid = 0;         // the user of the daemon
 };
 
-// Tries to connect; sends nothing yet.
+// Tries to connect; sends nothing yet. If too many clients are waiting for the daemon, waits for up to five seconds.
 SocketProbe probe_daemon(const std::string& path);
 
 }  // namespace kymo::cli

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/json_writer.h"
@@ -87,6 +89,21 @@ std::string processes_as_json(const Entries& entries) {
   return json.text();
 }
 
+// Of all daemons. A program may be known to two of them; then the first one counts.
+Entries entries_of_all(const std::string& socket, const wire::Selection& selection) {
+  Entries entries;
+  std::set<std::pair<int32_t, wire::Protocol>> known;
+  for (DaemonLink& kymod : connect_daemons(socket)) {
+    const size_t before = entries.size();
+    for (auto& part : kymod.ask<wire::ListReply>(wire::List{selection}))
+      for (wire::ProcessEntry& entry : part.processes)
+        if (!known.contains({entry.pid, entry.protocol})) entries.push_back(std::move(entry));
+    for (size_t i = before; i < entries.size(); ++i) known.insert({entries[i].pid, entries[i].protocol});
+  }
+  std::ranges::stable_sort(entries, {}, &wire::ProcessEntry::pid);
+  return entries;
+}
+
 }  // namespace
 
 int ps(const Arguments& arguments) {
@@ -103,11 +120,7 @@ int ps(const Arguments& arguments) {
   line.flag("--json", json, "as JSON");
   if (!line.read(arguments)) return kDone;
 
-  DaemonLink kymod(socket);
-  Entries entries;
-  for (auto& part : kymod.ask<wire::ListReply>(wire::List{which.selection}))
-    std::ranges::move(part.processes, std::back_inserter(entries));
-  std::ranges::sort(entries, {}, &wire::ProcessEntry::pid);
+  const Entries entries = entries_of_all(socket, which.selection);
   if (json) {
     print(processes_as_json(entries));
   } else if (!entries.empty()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/printable.h"
+#include "base/quantity.h"
 #include "kymo/error.h"
 #include "wire/message_type.h"
 
@@ -38,6 +39,14 @@ int32_t parse_pid(const std::string& text) {
   return pid;
 }
 
+uint64_t parse_trigger(const std::string& text) {
+  try {
+    return base::parse_count(text);
+  } catch (const InvalidArgument&) {
+    throw InvalidArgument("'" + text + "' is not the number of a trigger; 'kymo status' lists them");
+  }
+}
+
 bool SelectionOptions::is_empty() const {
   return !all && selection.pids.empty() && selection.names.empty() && !selection.job;
 }
@@ -57,7 +66,7 @@ void add_selection(options::CommandLine& line, SelectionOptions& options, bool o
 }
 
 void add_socket(options::CommandLine& line, std::string& socket) {
-  line.value("--socket", "PATH", socket, "the daemon's socket; default: your own daemon's, then\nthe host's");
+  line.value("--socket", "PATH", socket, "only the daemon with this socket; default: your own\nand the host's");
 }
 
 std::string selection_text(const SelectionOptions& options) {

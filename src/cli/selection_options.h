@@ -11,6 +11,9 @@ namespace kymo::cli {
 // Throws kymo::InvalidArgument if the text is not a process id.
 int32_t parse_pid(const std::string& text);
 
+// The same for the number of a trigger, which is not 0.
+uint64_t parse_trigger(const std::string& text);
+
 struct SelectionOptions {
   wire::Selection selection;
   bool all = false;

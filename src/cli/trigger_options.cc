@@ -142,8 +142,9 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
       "trigger", "kymo trigger --pid PID|--name NAME|--job ID|--all [options]",
       "Requests a trace from running programs, through kymod: programs that link kymo::ondemand and were\n"
       "started with KYMO_DAEMON=1, and with 'kymod --dynolog' also programs that use libkineto. Waits\n"
-      "until all traces are written and lists the files. Ctrl-C cancels the trigger. Exits with 1 if a\n"
-      "program failed, and with 3 if no program matched; 'kymo doctor PID' shows why.",
+      "until all traces are written and lists the files. Ctrl-C stops the recordings and keeps what they\n"
+      "have; a second Ctrl-C discards it. Exits with 1 if a program failed, and with 3 if no program\n"
+      "matched; 'kymo doctor PID' shows why.",
       "kymo trigger --name train --duration 2s -o '/data/{name}-{pid}.json.gz'\n"
       "kymo trigger --all --start-at +5s --duration 500ms --stack\n"
       "kymo trigger --pid 4711 --last 30s");
@@ -163,7 +164,7 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
              "is the format: .kymo, .json, .json.gz, .pftrace, .csv;\n"
              "for memory profiles .html, .kymo, .json, .json.gz,\n"
              ".pickle. Default: {name}-{pid}-{time}.kymo");
-  line.flag("--no-wait", no_wait, "do not wait for the traces; 'kymo ps' shows the state");
+  line.flag("--no-wait", no_wait, "do not wait for the traces; 'kymo status' shows the\noutcome");
   add_socket(line, options.socket);
   line.flag("--quiet", options.quiet, "no progress; print only problems");
   line.flag("--json", options.json, "as JSON");
@@ -174,7 +175,6 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
     throw options::UsageError("trigger", "--all cannot be used with --pid, --name or --job");
   options.trigger.selection = which.selection;
   options.wait = !no_wait;
-  options.trigger.follow = options.wait;
   window.flags = flags.bits();
   if (is_memory_profile) options.trigger.kind = wire::RequestKind::Memory;
   check_window(window, options.trigger.kind);

@@ -54,33 +54,58 @@ void write_count(base::JsonWriter& json, std::string_view name, uint64_t count) 
     json.field(name, count);
 }
 
-// After a failure, a part of the trace may exist; the text says where.
+}  // namespace
+
 std::string file_or_reason(const TargetOutcome& target) {
   if (target.state == RequestState::Finished && !target.text.empty())
+    return base::format("{} ({})", base::printable(target.path), base::printable(target.text));
+  const bool is_pending = target.state == RequestState::Queued || target.state == RequestState::Waiting;
+  if (is_pending && !target.text.empty() && !target.path.empty())
     return base::format("{} ({})", base::printable(target.path), base::printable(target.text));
   const bool shows_path = target.state == RequestState::Finished || !wire::is_final(target.state);
   return base::printable(shows_path && !target.path.empty() ? target.path : target.text);
 }
 
-}  // namespace
-
-TriggerProgress::TriggerProgress(const wire::TraceOptions& options, const std::vector<wire::TriggerReply>& replies)
-    : starts_ns_(options.start_at_ns), duration_ns_(options.duration_ns) {
-  for (const wire::TriggerReply& reply : replies) {
-    trigger_id_ = reply.trigger_id;
-    for (const wire::TriggerTarget& target : reply.targets)
-      targets_.push_back({.pid = target.pid, .state = target.state, .path = target.path, .text = target.text});
+void write_outcome(base::JsonWriter& json, const TargetOutcome& target) {
+  json.field("pid", target.pid);
+  json.field("state", wire::name_of(target.state));
+  if (!target.path.empty()) json.field("file", target.path);
+  if (target.state == RequestState::Finished) {
+    json.field("bytes", target.bytes);
+    write_count(json, "events", target.events);
+    write_count(json, "lost", target.losses);
+    json.field("late_ns", target.late_ns);
   }
+  if (!target.text.empty()) json.field("text", target.text);
+}
+
+TriggerProgress::TriggerProgress(const wire::TraceOptions& options)
+    : starts_ns_(options.start_at_ns), duration_ns_(options.duration_ns), by_iterations_(options.iterations != 0) {}
+
+void TriggerProgress::add(const std::vector<wire::TriggerReply>& replies) {
+  const size_t daemon = trigger_ids_.size();
+  trigger_ids_.push_back(replies.empty() ? 0 : replies.back().trigger_id);
+  over_reported_.push_back(false);
+  for (const wire::TriggerReply& reply : replies)
+    for (const wire::TriggerTarget& target : reply.targets)
+      targets_.push_back({.pid = target.pid,
+                          .daemon = daemon,
+                          .trigger = trigger_ids_[daemon],
+                          .polls = target.polls,
+                          .state = target.state,
+                          .path = target.path,
+                          .text = target.text});
   std::ranges::stable_sort(targets_, {}, &TargetOutcome::pid);
 }
 
-void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns) {
-  if (update.trigger_id != trigger_id_) return;
-  if (update.targets_left == 0) over_reported_ = true;
+void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns, size_t daemon) {
+  if (daemon >= trigger_ids_.size() || update.trigger_id != trigger_ids_[daemon]) return;
+  if (update.targets_left == 0) over_reported_[daemon] = true;
   // A process with two protocols may be in the list twice: the update is for the one that has not ended.
+  const auto is_meant = [&](const TargetOutcome& one) { return one.pid == update.pid && one.daemon == daemon; };
   auto target = std::ranges::find_if(
-      targets_, [&](const auto& one) { return one.pid == update.pid && !wire::is_final(one.state); });
-  if (target == targets_.end()) target = std::ranges::find(targets_, update.pid, &TargetOutcome::pid);
+      targets_, [&](const TargetOutcome& one) { return is_meant(one) && !wire::is_final(one.state); });
+  if (target == targets_.end()) target = std::ranges::find_if(targets_, is_meant);
   if (target == targets_.end()) return;
   if (update.state == RequestState::Recording && starts_ns_ == 0) starts_ns_ = now_ns;
   target->state = update.state;
@@ -94,7 +119,39 @@ void TriggerProgress::take(const wire::TriggerUpdate& update, uint64_t now_ns) {
 }
 
 bool TriggerProgress::is_over() const {
-  return over_reported_ || std::ranges::all_of(targets_, [](const auto& one) { return wire::is_final(one.state); });
+  for (size_t daemon = 0; daemon < trigger_ids_.size(); ++daemon)
+    if (!is_over_at(daemon)) return false;
+  return true;
+}
+
+bool TriggerProgress::is_over_at(size_t daemon) const {
+  return over_reported_[daemon] || std::ranges::all_of(targets_, [&](const TargetOutcome& one) {
+           return one.daemon != daemon || wire::is_final(one.state);
+         });
+}
+
+bool TriggerProgress::is_answered() const {
+  return std::ranges::all_of(targets_, [](const auto& one) { return one.polls || one.state != RequestState::Queued; });
+}
+
+bool TriggerProgress::is_over_except_polls() const {
+  return std::ranges::all_of(targets_, [](const auto& one) { return one.polls || wire::is_final(one.state); });
+}
+
+std::string TriggerProgress::hint() const {
+  if (!by_iterations_) return {};
+  for (const TargetOutcome& target : targets_) {
+    if (target.polls && !wire::is_final(target.state))
+      return base::format(
+          "{} has not written its trace yet; libkineto counts iterations only if the program calls profiler.step() or "
+          "uses an optimizer",
+          target.pid);
+    if (target.state != RequestState::Waiting) continue;
+    return base::format(
+        "{} {}; an iteration is a call of kymo::step(), or a range named step, iteration or ProfilerStep", target.pid,
+        target.text.empty() ? "waits" : base::printable(target.text));
+  }
+  return {};
 }
 
 bool TriggerProgress::all_good() const {
@@ -164,20 +221,15 @@ std::string TriggerProgress::table() const {
 }
 
 void TriggerProgress::write(base::JsonWriter& json) const {
-  json.field("trigger", trigger_id_);
+  const auto is_used = [](uint64_t id) { return id != 0; };
+  const auto first = std::ranges::find_if(trigger_ids_, is_used);
+  const bool has_several = std::ranges::count_if(trigger_ids_, is_used) > 1;
+  json.field("trigger", first == trigger_ids_.end() ? uint64_t{0} : *first);
   json.begin_array("targets");
   for (const TargetOutcome& target : targets_) {
     json.begin_object();
-    json.field("pid", target.pid);
-    json.field("state", wire::name_of(target.state));
-    if (!target.path.empty()) json.field("file", target.path);
-    if (target.state == RequestState::Finished) {
-      json.field("bytes", target.bytes);
-      write_count(json, "events", target.events);
-      write_count(json, "lost", target.losses);
-      json.field("late_ns", target.late_ns);
-    }
-    if (!target.text.empty()) json.field("text", target.text);
+    if (has_several) json.field("trigger", target.trigger);
+    write_outcome(json, target);
     json.end_object();
   }
   json.end_array();

@@ -1,4 +1,5 @@
-// The progress of a trigger, for each process: a bar while it runs, a table when it has ended.
+// The progress of a trigger, for each process: a bar while it runs, a table when it has ended. If the processes are
+// connected to several daemons, each daemon has its own trigger.
 //
 // No I/O here: takes the messages of the daemon and returns text. The messages are untrusted: an update for an unknown
 // process is dropped.
@@ -17,6 +18,9 @@ namespace kymo::cli {
 // The state of one process.
 struct TargetOutcome {
   int32_t pid = 0;
+  size_t daemon = 0;  // the number of its daemon: 0 for the first that was added
+  uint64_t trigger = 0;
+  bool polls = false;  // wire::TriggerTarget
   wire::RequestState state = wire::RequestState::Queued;
   uint32_t progress = 0;                       // of this state, in thousandths
   std::string path;                            // where its trace is, or will be
@@ -25,18 +29,33 @@ struct TargetOutcome {
   int64_t late_ns = 0;
 };
 
+// Where its trace is, or why there is none. After a failure, a part of the trace may exist; the text says where.
+std::string file_or_reason(const TargetOutcome& target);
+// Its members, into the object that is open.
+void write_outcome(base::JsonWriter& json, const TargetOutcome& target);
+
 class TriggerProgress {
  public:
   // The window of `options` is what progress is measured by.
-  TriggerProgress(const wire::TraceOptions& options, const std::vector<wire::TriggerReply>& replies);
+  explicit TriggerProgress(const wire::TraceOptions& options);
 
-  uint64_t trigger_id() const { return trigger_id_; }
+  // The targets of one more daemon.
+  void add(const std::vector<wire::TriggerReply>& replies);
+
+  // By the number of the daemon; 0 if nothing matched there.
+  const std::vector<uint64_t>& trigger_ids() const { return trigger_ids_; }
   const std::vector<TargetOutcome>& targets() const { return targets_; }
 
-  void take(const wire::TriggerUpdate& update, uint64_t now_ns);
+  void take(const wire::TriggerUpdate& update, uint64_t now_ns, size_t daemon = 0);
 
   bool is_over() const;   // it has ended in every process, with success or not
   bool all_good() const;  // … and has written its trace
+  bool is_over_at(size_t daemon) const;
+  bool is_answered() const;           // every process has accepted or refused the request, or gets it at its next poll
+  bool is_over_except_polls() const;  // only processes are left that cannot be stopped, because they only poll
+
+  // Why it takes so long, if that is probably not what the user wants; empty: nothing to say.
+  std::string hint() const;
 
   // "████░░░░ 50 %  recording, 1 of 3 done", at `now_ns` of CLOCK_REALTIME; on narrow terminals, only the text.
   std::string bar(uint64_t now_ns, std::optional<size_t> columns = std::nullopt) const;
@@ -49,9 +68,10 @@ class TriggerProgress {
   double fraction_of(const TargetOutcome& target, uint64_t now_ns) const;
   std::string phase(uint64_t now_ns) const;
 
-  uint64_t trigger_id_ = 0;
+  std::vector<uint64_t> trigger_ids_;
+  std::vector<bool> over_reported_;   // by daemon
   uint64_t starts_ns_, duration_ns_;  // 0: not known
-  bool over_reported_ = false;
+  bool by_iterations_;
   std::vector<TargetOutcome> targets_;
 };
 

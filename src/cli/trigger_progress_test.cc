@@ -17,13 +17,19 @@ std::vector<wire::TriggerReply> two_targets() {
           {5, {{78, 10, RequestState::Queued, "/tmp/a-78.kymo", ""}}, "", false}};
 }
 
+TriggerProgress progress_of(const wire::TraceOptions& options, const std::vector<wire::TriggerReply>& replies) {
+  TriggerProgress progress(options);
+  progress.add(replies);
+  return progress;
+}
+
 wire::TriggerUpdate update_of(int32_t pid, RequestState state, uint32_t left = 1) {
   return {.trigger_id = 5, .pid = pid, .state = state, .targets_left = left};
 }
 
 TEST(TriggerProgressTest, OverWhenEveryProcessHasEnded) {
-  TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
-  EXPECT_EQ(progress.trigger_id(), 5u);
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
+  EXPECT_THAT(progress.trigger_ids(), ::testing::ElementsAre(5u));
   EXPECT_FALSE(progress.is_over());
   progress.take(update_of(77, RequestState::Finished), 1);
   EXPECT_FALSE(progress.is_over());
@@ -33,7 +39,7 @@ TEST(TriggerProgressTest, OverWhenEveryProcessHasEnded) {
 }
 
 TEST(TriggerProgressTest, BusyProcessIsNotSuccess) {
-  TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Finished), 1);
   progress.take(update_of(78, RequestState::Busy, 0), 1);
   EXPECT_TRUE(progress.is_over());
@@ -41,7 +47,7 @@ TEST(TriggerProgressTest, BusyProcessIsNotSuccess) {
 }
 
 TEST(TriggerProgressTest, BarFollowsTheClockIfProcessesReportNoProgress) {
-  TriggerProgress progress({.duration_ns = 10 * kProgressSecond}, two_targets());
+  TriggerProgress progress = progress_of({.duration_ns = 10 * kProgressSecond}, two_targets());
   EXPECT_EQ(progress.bar(0), "░░░░░░░░░░░░░░░░░░░░   0 %  queued, 0 of 2 done");
   progress.take(update_of(77, RequestState::Recording), 100 * kProgressSecond);
   progress.take(update_of(78, RequestState::Recording), 100 * kProgressSecond);
@@ -52,19 +58,20 @@ TEST(TriggerProgressTest, BarFollowsTheClockIfProcessesReportNoProgress) {
 }
 
 TEST(TriggerProgressTest, NarrowTerminalShowsOnlyTheText) {
-  const TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
+  const TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   EXPECT_EQ(progress.bar(0, 40), "   0 %  queued, 0 of 2 done");
 }
 
 TEST(TriggerProgressTest, BarCountsDownToTheRequestedStart) {
-  TriggerProgress progress({.start_at_ns = 100 * kProgressSecond, .duration_ns = kProgressSecond}, two_targets());
+  TriggerProgress progress =
+      progress_of({.start_at_ns = 100 * kProgressSecond, .duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Waiting), 90 * kProgressSecond);
   progress.take(update_of(78, RequestState::Waiting), 90 * kProgressSecond);
   EXPECT_THAT(progress.bar(95 * kProgressSecond), HasSubstr("starts in 5.00 s, 0 of 2 done"));
 }
 
 TEST(TriggerProgressTest, TableHasALineForEachProcess) {
-  TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   auto written = update_of(77, RequestState::Finished);
   written.bytes = 1'200'000;
   written.events = 34'512;
@@ -81,14 +88,14 @@ TEST(TriggerProgressTest, TableHasALineForEachProcess) {
 }
 
 TEST(TriggerProgressTest, ProcessesAreSortedByPid) {
-  const TriggerProgress progress({},
-                                 {{5, {{78, 9, RequestState::Queued, "", ""}, {7, 9, RequestState::Queued, "", ""}}}});
+  const TriggerProgress progress =
+      progress_of({}, {{5, {{78, 9, RequestState::Queued, "", ""}, {7, 9, RequestState::Queued, "", ""}}}});
   ASSERT_EQ(progress.targets().size(), 2u);
   EXPECT_EQ(progress.targets()[0].pid, 7);
 }
 
 TEST(TriggerProgressTest, TableShowsWhyATraceIsShorterThanRequested) {
-  TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   auto written = update_of(77, RequestState::Finished);
   written.error = "the program ended";
   progress.take(written, 1);
@@ -96,7 +103,7 @@ TEST(TriggerProgressTest, TableShowsWhyATraceIsShorterThanRequested) {
 }
 
 TEST(TriggerProgressTest, UnknownCountsAreShownAsADashOrNull) {
-  TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   auto written = update_of(77, RequestState::Finished);
   written.events = written.losses = wire::kUnknownCount;
   progress.take(written, 1);
@@ -109,7 +116,7 @@ TEST(TriggerProgressTest, UnknownCountsAreShownAsADashOrNull) {
 }
 
 TEST(TriggerProgressTest, UpdatesOfOtherTriggersAndProcessesAreDropped) {
-  TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   auto foreign = update_of(77, RequestState::Finished, 0);
   foreign.trigger_id = 6;
   progress.take(foreign, 1);
@@ -120,7 +127,7 @@ TEST(TriggerProgressTest, UpdatesOfOtherTriggersAndProcessesAreDropped) {
 }
 
 TEST(TriggerProgressTest, JsonHasTheContentOfTheTable) {
-  TriggerProgress progress({.duration_ns = kProgressSecond}, two_targets());
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
   progress.take(update_of(77, RequestState::Finished), 1);
   base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
@@ -129,6 +136,46 @@ TEST(TriggerProgressTest, JsonHasTheContentOfTheTable) {
   EXPECT_THAT(json.text(), HasSubstr(R"("file": "/tmp/a-77.kymo")"));
   EXPECT_THAT(json.text(), HasSubstr(R"("state": "queued")"));
   EXPECT_THAT(json.text(), Not(HasSubstr("text")));
+}
+
+TEST(TriggerProgressTest, ProcessesOfTwoDaemonsAreKeptApart) {
+  TriggerProgress progress = progress_of({.duration_ns = kProgressSecond}, two_targets());
+  progress.add({{5, {{77, 9, RequestState::Queued, "/tmp/b-77.json", ""}}, "", false}});
+  EXPECT_EQ(progress.targets().size(), 3u);
+  progress.take(update_of(77, RequestState::Finished, 0), 1, 1);
+  EXPECT_TRUE(progress.is_over_at(1));
+  EXPECT_FALSE(progress.is_over_at(0));
+  EXPECT_FALSE(progress.is_over());
+  progress.take(update_of(77, RequestState::Failed), 1);
+  progress.take(update_of(78, RequestState::Finished, 0), 1);
+  EXPECT_TRUE(progress.is_over());
+  EXPECT_FALSE(progress.all_good());
+}
+
+TEST(TriggerProgressTest, HintNamesAProcessThatWaitsForAnIteration) {
+  TriggerProgress progress = progress_of({.iterations = 3}, two_targets());
+  EXPECT_EQ(progress.hint(), "");
+  auto waiting = update_of(78, RequestState::Waiting);
+  waiting.text = "waits for an iteration to start";
+  progress.take(waiting, 1);
+  EXPECT_THAT(progress.hint(), HasSubstr("78 waits for an iteration to start; an iteration is a call of kymo::step()"));
+  progress.take(update_of(78, RequestState::Recording), 1);
+  EXPECT_EQ(progress.hint(), "");
+  EXPECT_EQ(progress_of({.duration_ns = kProgressSecond}, two_targets()).hint(), "");
+}
+
+TEST(TriggerProgressTest, ProcessesThatPollAreNotWaitedForAfterAStop) {
+  TriggerProgress progress =
+      progress_of({.duration_ns = kProgressSecond},
+                  {{5, {{77, 9, RequestState::Queued, "/tmp/a", "or /tmp/b", true}, {78, 10}}, "", false}});
+  EXPECT_FALSE(progress.is_answered());
+  progress.take(update_of(78, RequestState::Recording), 1);
+  EXPECT_TRUE(progress.is_answered());
+  EXPECT_THAT(progress.table(), HasSubstr("/tmp/a (or /tmp/b)\n"));
+  EXPECT_FALSE(progress.is_over_except_polls());
+  progress.take(update_of(78, RequestState::Finished), 1);
+  EXPECT_TRUE(progress.is_over_except_polls());
+  EXPECT_FALSE(progress.is_over());
 }
 
 }  // namespace

@@ -63,7 +63,9 @@ State state_of(int error) {
 }  // namespace
 
 std::vector<std::string> default_sockets() {
-  return {wire::user_socket(base::environment("XDG_RUNTIME_DIR"), geteuid()), std::string(wire::kHostSocket)};
+  std::vector<std::string> paths{wire::user_socket(base::environment("XDG_RUNTIME_DIR"), geteuid())};
+  if (paths[0] != wire::kHostSocket) paths.emplace_back(wire::kHostSocket);  // the same if XDG_RUNTIME_DIR is /run
+  return paths;
 }
 
 Connection connect_to_daemon(const std::string& path) {

@@ -51,6 +51,19 @@ TEST_F(ConnectTest, ADaemonOfThisUserIsTrusted) {
   EXPECT_TRUE(connection.socket);
 }
 
+TEST_F(ConnectTest, DefaultSocketsAreDifferent) {
+  const char* before = getenv("XDG_RUNTIME_DIR");
+  const std::string kept = before != nullptr ? before : "";
+  setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  EXPECT_EQ(default_sockets().size(), 2u);
+  setenv("XDG_RUNTIME_DIR", "/run", 1);
+  EXPECT_EQ(default_sockets(), std::vector<std::string>{"/run/kymo/kymod.sock"});
+  if (before != nullptr)
+    setenv("XDG_RUNTIME_DIR", kept.c_str(), 1);
+  else
+    unsetenv("XDG_RUNTIME_DIR");
+}
+
 TEST_F(ConnectTest, EachFailureHasItsOwnState) {
   EXPECT_EQ(state(), State::NotThere);
   { const auto bound = bind_there(false); }

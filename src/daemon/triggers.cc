@@ -101,6 +101,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
     target.pid = program.entry().pid;
     target.uid = program.entry().uid;
     target.name = program.entry().name;
+    const bool polls = program.entry().protocol == wire::Protocol::Kineto;
     const auto objection = program.objection(request);
     std::string text = objection ? objection->error : program.note_about(request);
     if (objection) {
@@ -109,9 +110,9 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
     } else {
       program.start(request);
       target.path = program.path_of(request);
-      expect({begun.id, &active, &target}, program.entry().protocol == wire::Protocol::Kineto);
+      expect({begun.id, &active, &target}, polls);
     }
-    begun.targets.push_back({target.pid, request.id, target.state, target.path, std::move(text)});
+    begun.targets.push_back({target.pid, request.id, target.state, target.path, std::move(text), polls});
   }
   return begun;
 }

@@ -159,6 +159,7 @@ void each_field(MaybeConst<TriggerTarget> auto& m, auto&& field) {
   field(3, "state", m.state);
   field(4, "path", m.path);
   field(5, "text", m.text);
+  field(6, "polls", m.polls);
 }
 
 void each_field(MaybeConst<TriggerReply> auto& m, auto&& field) {

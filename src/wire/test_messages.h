@@ -35,7 +35,7 @@ inline std::vector<Message> full_messages() {
       List{selection},
       ListReply{{process, ProcessEntry{.pid = 1}}, true},
       Trigger{selection, 3, false, options, RequestKind::Memory},
-      TriggerReply{5, {{77, 9, RequestState::Queued, "/tmp/train-77.json", "soon"}, {.pid = 78}}, "why", true},
+      TriggerReply{5, {{77, 9, RequestState::Queued, "/tmp/train-77.json", "soon", true}, {.pid = 78}}, "why", true},
       TriggerUpdate{5, 77, RequestState::Busy, 1000, "text", "/tmp/a", 1, 2, 3, -4, "error", 6},
       CancelTrigger{5},
       StopTrigger{5},

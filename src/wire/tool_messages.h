@@ -75,6 +75,7 @@ struct TriggerTarget {
   RequestState state = RequestState::Queued;
   std::string path = {};  // where its trace will be, if known
   std::string text = {};
+  bool polls = false;  // it gets the request at its next poll, and reports nothing before it ends
   bool operator==(const TriggerTarget&) const = default;
 };
 

@@ -3,6 +3,7 @@
 //
 //   serves             begins each request with kymo::step()
 //   serves ranges      names its ranges "step" instead
+//   serves nobody      waits for a first request that never comes
 //   serves allocates   allocates memory in each request; every tenth block is never freed
 //   serves forks       has two children that serve as well
 //   serves refuses     has a client that throws when a trace begins
@@ -63,7 +64,9 @@ void take_memory(uint64_t number) {
 
 void serve(const std::string& how) {
   for (uint64_t i = 0; told_to_stop == 0; ++i) {
-    if (how == "ranges") {
+    if (how == "nobody") {
+      rest();
+    } else if (how == "ranges") {
       KYMO_RANGE("step", kymo::arg("number", i));
       rest();
     } else {

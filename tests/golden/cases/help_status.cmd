@@ -1,0 +1,1 @@
+kymo status --help

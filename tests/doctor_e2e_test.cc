@@ -46,6 +46,27 @@ TEST_F(DoctorTest, AStoppedProgramIsReported) {
   EXPECT_THAT(examine(program).out, HasSubstr("kill -CONT " + std::to_string(program.pid())));
 }
 
+TEST_F(DoctorTest, AConnectedProgramThatIsStoppedIsReported) {
+  const Process program = serve();
+  program.signal(SIGSTOP);
+  wait_until("its rest", [&] { return examine(program).out.find("is stopped") != std::string::npos; });
+  EXPECT_EQ(examine(program).code, 1);
+  program.signal(SIGCONT);
+}
+
+TEST_F(DoctorTest, AConnectedProgramThatRecordsItselfIsReported) {
+  const Process program = serve({}, {{"KYMO_TRACE", file("own.kymo")}});
+  const Ending examined = examine(program);
+  EXPECT_EQ(examined.code, 1) << examined.out;
+  EXPECT_THAT(examined.out, HasSubstr("it is already recording to " + file("own.kymo")));
+}
+
+TEST_F(DoctorTest, AProgramThatWasSwitchedOffIsReported) {
+  const Process off = start({program("serves")}, {.environment = {{"KYMO_DAEMON", "0"}}});
+  wait_until("its library", [&] { return examine(off).out.find("ondemand is loaded") != std::string::npos; });
+  EXPECT_THAT(examine(off).out, HasSubstr("KYMO_DAEMON=0 switches traces on demand off"));
+}
+
 TEST_F(DoctorTest, WorksWithoutADaemon) {
   const Process program = serve();
   kill_daemon();

@@ -66,7 +66,9 @@ std::vector<Reached> reach_daemons(const std::string& given, Findings& findings)
            Verdict::Good,
            base::format("kymod {} of {} answers at {}", link->welcome().kymo_version, daemon::user_name(uid), path),
            {}});
-      reached.push_back({std::move(link), {path, uid}});
+      const wire::Welcome& welcome = link->welcome();
+      const DaemonPlace place{path, uid, welcome.dynolog, welcome.network_namespace};
+      reached.push_back({std::move(link), place});
     } catch (const Error& error) {
       findings.push_back({"daemon", Verdict::Bad, error.what(), "restart kymod; it may be another version than kymo"});
     }
@@ -104,12 +106,16 @@ bool add_connected(std::vector<Reached>& daemons, pid_t pid, Findings& findings)
 
 // Adds what only a daemon can see. For a single process, adds only what is wrong.
 void add_reported(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findings& findings) {
+  const size_t own = findings.size();
   for (Reached& daemon : daemons) {
     for (auto& part : daemon.link->ask<wire::DoctorReply>(wire::Doctor{pid})) {
       for (Finding& told : part.findings) {
-        const bool is_known = std::ranges::find(findings, told.name, &Finding::name) != findings.end();
+        const bool is_known = std::ranges::any_of(findings.begin(), findings.begin() + static_cast<ptrdiff_t>(own),
+                                                  [&](const Finding& one) { return one.name == told.name; });
         const bool is_beside = pid && (told.verdict == Verdict::Good || told.name == "programs");
-        if (!is_known && !is_beside) findings.push_back(std::move(told));
+        if (is_known || is_beside) continue;
+        if (daemons.size() > 1) told.text = base::format("{} (the daemon at {})", told.text, daemon.place.socket);
+        findings.push_back(std::move(told));
       }
     }
   }
@@ -122,7 +128,8 @@ Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
     std::vector<DaemonPlace> places;
     for (const Reached& daemon : daemons) places.push_back(daemon.place);
     const bool is_connected = !daemons.empty() && add_connected(daemons, *pid, findings);
-    if (!is_connected) std::ranges::move(examine_process(*pid, places), std::back_inserter(findings));
+    std::ranges::move(is_connected ? examine_connected(*pid) : examine_process(*pid, places),
+                      std::back_inserter(findings));
   } else {
     std::vector<pid_t> connected;
     for (Reached& daemon : daemons)

@@ -16,6 +16,7 @@
 namespace kymo::cli {
 namespace {
 
+using daemon::AgentSwitch;
 using daemon::ProcessFacts;
 using daemon::start_variable;
 using daemon::StartVariable;
@@ -48,22 +49,37 @@ std::string listed(const std::vector<std::string>& words) { return base::join(wo
 Finding variable_finding(pid_t pid) {
   const StartVariable own = start_variable(pid, "KYMO_DAEMON"), peers = start_variable(pid, "KINETO_USE_DAEMON");
   if (!own.is_known) return doubtful("variable", "no permission to read its environment", look_as_root());
-  if (own.value) return good("variable", base::format("KYMO_DAEMON={}", *own.value));
+  const AgentSwitch agent = daemon::agent_switch(own.value);
+  if (agent == AgentSwitch::On) return good("variable", base::format("KYMO_DAEMON={}", *own.value));
   if (peers.value) return good("variable", "KINETO_USE_DAEMON is set: it polls dynolog every 5 s");
-  return bad("variable", "KYMO_DAEMON was not set when it was started", "start it again with KYMO_DAEMON=1");
+  const std::string remedy = "start it again with KYMO_DAEMON=1";
+  if (!own.value) return bad("variable", "KYMO_DAEMON was not set when it was started", remedy);
+  return bad("variable",
+             agent == AgentSwitch::Off
+                 ? base::format("KYMO_DAEMON={} switches traces on demand off", *own.value)
+                 : base::format("KYMO_DAEMON={} is ignored: it is not an absolute path", *own.value),
+             remedy);
 }
 
-Finding library_finding(pid_t pid, bool has_agent, bool uses_kineto, const Finding& variable) {
+Finding library_finding(pid_t pid, bool has_agent, const Finding& variable) {
   const auto kymo = daemon::has_library(pid, "libkymo_ondemand");
   if (!kymo) return doubtful("library", "no permission to read its loaded libraries", look_as_root());
   if (*kymo) return good("library", "libkymo_ondemand is loaded");
   if (has_agent) return good("library", "Kymo is linked statically: the agent thread runs");
-  if (uses_kineto && daemon::has_library(pid, "libtorch_cpu").value_or(false))
-    return good("library", "libtorch is loaded, which contains libkineto");
   const std::string text = "neither libkymo_ondemand nor libtorch is loaded";
   // A statically linked program with the variable set would have an agent thread.
   if (variable.verdict == Verdict::Good) return bad("library", text, "link the program with kymo::ondemand");
   return doubtful("library", text, "link the program with kymo::ondemand, unless it is linked statically");
+}
+
+Finding kineto_library_finding(pid_t pid) {
+  if (has_kineto_socket(pid)) return good("library", "libkineto runs: it has its socket dynoconfigclient");
+  const auto torch = daemon::has_library(pid, "libtorch_cpu");
+  if (!torch) return doubtful("library", "no permission to read its loaded libraries", look_as_root());
+  return doubtful("library",
+                  *torch ? "libtorch is loaded, but libkineto has not opened its socket dynoconfigclient"
+                         : "it has neither libtorch nor the socket dynoconfigclient of a libkineto",
+                  "libkineto opens it when it is initialized, for example by 'import torch'; wait for that");
 }
 
 std::optional<Finding> agent_finding(bool has_agent, bool has_library, const Finding& variable) {
@@ -129,20 +145,60 @@ void add_namespaces(const ProcessFacts& facts, const std::vector<DaemonPlace>& d
     findings.push_back(good("network namespace", "it has its own; this matters only for programs with libkineto"));
 }
 
-// Programs with libkineto look for an abstract socket name, or for a socket file in a folder.
-Finding dynolog_finding(pid_t pid) {
-  const std::string folder = value_in(pid, "KINETO_IPC_SOCKET_DIR");
-  if (!folder.empty()) {
-    return access(base::format("/proc/{}/root{}/dynolog", pid, folder).c_str(), F_OK) == 0
-               ? good("dynolog", base::format("its socket is in {}", folder))
-               : bad("dynolog", base::format("there is no socket dynolog in {}", folder),
-                     base::format("run kymod --dynolog --dynolog-dir {}", folder));
+// The process that has the socket, for a message: "dynolog (123)".
+std::string owner_text(uint64_t inode) {
+  const auto pid = owner_of_socket(inode);
+  const auto facts = pid ? daemon::read_process(*pid) : std::nullopt;
+  return facts ? base::format("{} ({})", facts->name, facts->pid) : "another program";
+}
+
+// Why no daemon serves libkineto at the place where the process looks.
+Finding not_served_finding(const std::string& what, const std::string& remedy,
+                           const std::vector<DaemonPlace>& daemons) {
+  for (const DaemonPlace& place : daemons) {
+    if (place.dynolog.empty())
+      return bad("dynolog", base::format("{}; kymod at {} does not serve programs with libkineto", what, place.socket),
+                 "run kymod with --dynolog");
+    if (place.dynolog.starts_with('/'))
+      return bad("dynolog", base::format("{}; kymod serves programs with libkineto at {}", what, place.dynolog),
+                 base::format("start the program with KINETO_IPC_SOCKET_DIR={}",
+                              std::filesystem::path(place.dynolog).parent_path().string()));
   }
-  const auto there = has_abstract_socket(pid, kDynologName);
-  if (!there) return doubtful("dynolog", "no permission to read the sockets of its network namespace", look_as_root());
-  if (*there) return good("dynolog", "the name dynolog is served in its network namespace");
-  return bad("dynolog", "the name dynolog is not served in its network namespace",
-             "run kymod --dynolog there, or set KINETO_IPC_SOCKET_DIR for both");
+  return bad("dynolog", what, remedy);
+}
+
+Finding dynolog_file_finding(pid_t pid, const std::string& folder, const std::vector<DaemonPlace>& daemons) {
+  const std::string path = folder + "/dynolog";
+  for (const DaemonPlace& place : daemons)
+    if (place.dynolog.starts_with('/') && is_same_file(pid, path, place.dynolog).value_or(false))
+      return good("dynolog", base::format("kymod serves it at {}", path));
+  if (access(base::format("/proc/{}/root{}", pid, path).c_str(), F_OK) != 0)
+    return bad("dynolog", base::format("there is no socket dynolog in {}", folder),
+               base::format("run kymod --dynolog --dynolog-dir {}", folder));
+  if (daemons.empty()) return doubtful("dynolog", base::format("{} exists; it is not known whose it is", path), {});
+  return bad("dynolog", base::format("{} is not the socket of kymod", path),
+             base::format("stop the program that has it, and run kymod --dynolog --dynolog-dir {}", folder));
+}
+
+// Programs with libkineto look for an abstract socket name, or for a socket file in a folder.
+Finding dynolog_finding(const ProcessFacts& facts, const std::vector<DaemonPlace>& daemons) {
+  const std::string folder = value_in(facts.pid, "KINETO_IPC_SOCKET_DIR");
+  if (!folder.empty()) return dynolog_file_finding(facts.pid, folder, daemons);
+  const auto socket = abstract_socket(facts.pid, kDynologName);
+  if (!socket) return doubtful("dynolog", "no permission to read the sockets of its network namespace", look_as_root());
+  if (*socket == 0)
+    return not_served_finding("the name dynolog is not served in its network namespace",
+                              "run kymod --dynolog there, or set KINETO_IPC_SOCKET_DIR for both", daemons);
+  const auto is_here = [&](const DaemonPlace& place) {
+    const bool is_near = place.network_namespace == 0 || facts.network_namespace == 0 ||
+                         place.network_namespace == facts.network_namespace;
+    return place.dynolog.starts_with('@') && is_near;
+  };
+  if (std::ranges::any_of(daemons, is_here)) return good("dynolog", "kymod serves it at @dynolog");
+  const std::string owner = owner_text(*socket);
+  if (daemons.empty()) return doubtful("dynolog", base::format("{} serves the name dynolog", owner), {});
+  return bad("dynolog", base::format("{} has the name dynolog, not kymod", owner),
+             "stop it, and run kymod with --dynolog; or request traces through it, with dyno");
 }
 
 void add_job(pid_t pid, Findings& findings) {
@@ -151,28 +207,43 @@ void add_job(pid_t pid, Findings& findings) {
 }
 
 void add_recording(pid_t pid, Findings& findings) {
-  const std::string trace = value_in(pid, "KYMO_TRACE");
-  if (trace.empty()) return;
-  findings.push_back(doubtful("recording", base::format("it is already recording to {} (KYMO_TRACE)", trace),
-                              "start it without KYMO_TRACE; a program can have only one recording"));
+  const std::string trace = value_in(pid, "KYMO_TRACE"), recorded = value_in(pid, "KYMO_SESSION_FILE");
+  if (trace.empty() && recorded.empty()) return;
+  const std::string text = trace.empty() ? base::format("'kymo record' records it to {}", recorded)
+                                         : base::format("it is already recording to {} (KYMO_TRACE)", trace);
+  const char* remedy = "use that trace, which contains everything; a program can have only one recording";
+  if (!value_in(pid, "KYMO_FLIGHT").empty())
+    findings.push_back(doubtful("recording", text, "request the past of its flight recorder, with --last"));
+  else
+    findings.push_back(bad("recording", text, remedy));
+}
+
+std::optional<Finding> stopped_finding(const ProcessFacts& facts) {
+  if (!daemon::is_stopped(facts.pid)) return std::nullopt;
+  return bad("process", base::format("{} ({}) is stopped and does not answer", facts.name, facts.pid),
+             base::format("continue it with: kill -CONT {}", facts.pid));
 }
 
 void add_reasons(const ProcessFacts& facts, const std::vector<DaemonPlace>& daemons, Findings& findings) {
   const pid_t pid = facts.pid;
   const bool has_agent = has_agent_thread(pid).value_or(false);
   const StartVariable own = start_variable(pid, "KYMO_DAEMON");
-  const bool uses_kineto = !own.value && start_variable(pid, "KINETO_USE_DAEMON").value.has_value();
+  const bool wants_agent = daemon::agent_switch(own.value) == AgentSwitch::On;
+  const bool has_kymo = has_agent || daemon::has_library(pid, "libkymo_ondemand").value_or(false);
+  // A program may have both variables; then the library that it contains decides.
+  const bool uses_kineto = start_variable(pid, "KINETO_USE_DAEMON").value.has_value() && !(wants_agent && has_kymo);
   const Finding variable = variable_finding(pid);
-  const Finding library = library_finding(pid, has_agent, uses_kineto, variable);
+  const Finding library =
+      uses_kineto && !has_kymo ? kineto_library_finding(pid) : library_finding(pid, has_agent, variable);
   findings.insert(findings.end(), {variable, library});
   const auto add = [&findings](std::optional<Finding> finding) {
     if (finding) findings.push_back(std::move(*finding));
   };
   if (uses_kineto) {
-    add(dynolog_finding(pid));
+    add(dynolog_finding(facts, daemons));
   } else {
     add(agent_finding(has_agent, library.verdict == Verdict::Good, variable));
-    if (own.value) add(socket_finding(facts, *own.value, daemons));
+    if (wants_agent) add(socket_finding(facts, *own.value, daemons));
   }
   add_namespaces(facts, daemons, findings);
   add_job(pid, findings);
@@ -192,37 +263,65 @@ Findings examine_process(pid_t pid, const std::vector<DaemonPlace>& daemons) {
                 "run kymo as that user or as root")};
   }
   Findings findings;
-  if (is_stopped(pid)) {
-    findings.push_back(bad("process", base::format("{} ({}) is stopped and does not answer", facts->name, pid),
-                           base::format("continue it with: kill -CONT {}", pid)));
-  } else {
-    findings.push_back(
-        good("process", base::format("{} ({}), of {}", facts->name, pid, daemon::user_name(facts->uid))));
-  }
+  findings.push_back(stopped_finding(*facts).value_or(
+      good("process", base::format("{} ({}), of {}", facts->name, pid, daemon::user_name(facts->uid)))));
   add_reasons(*facts, daemons, findings);
   return findings;
 }
 
+Findings examine_connected(pid_t pid) {
+  Findings findings;
+  const auto facts = daemon::read_process(pid);
+  if (!facts) return findings;
+  if (auto stopped = stopped_finding(*facts)) findings.push_back(std::move(*stopped));
+  add_recording(pid, findings);
+  return findings;
+}
+
+namespace {
+
+// Programs that are not connected, for one line.
+class Unconnected {
+ public:
+  void add(const ProcessFacts& facts) {
+    constexpr size_t kMostNamed = 5;
+    if (count_++ == 0) first_ = facts.pid;
+    if (names_.size() < kMostNamed) names_.push_back(base::format("{} ({})", facts.name, facts.pid));
+  }
+  void report(const char* one, const char* many, Findings& findings) const {
+    if (count_ == 0) return;
+    findings.push_back(doubtful("not connected",
+                                base::format("{}: {}{}", count_of(count_, one, many), base::join(names_, ", "),
+                                             count_ > names_.size() ? ", …" : ""),
+                                base::format("'kymo doctor {}' says why", first_)));
+  }
+
+ private:
+  std::vector<std::string> names_;
+  size_t count_ = 0;
+  pid_t first_ = 0;
+};
+
+}  // namespace
+
 Findings examine_others(const std::vector<pid_t>& connected) {
-  constexpr size_t kMostNamed = 5;
-  std::vector<std::string> names;
-  size_t count = 0;
-  pid_t first = 0;
+  Unconnected with_kymo, with_kineto;
   for (const pid_t pid : own_processes()) {
     if (pid == getpid() || std::ranges::find(connected, pid) != connected.end()) continue;
-    const bool is_meant =
+    const bool has_kymo =
         has_agent_thread(pid).value_or(false) || daemon::has_library(pid, "libkymo_ondemand").value_or(false);
-    if (!is_meant) continue;
+    const bool has_kineto = !has_kymo && has_kineto_socket(pid);
+    if (!has_kymo && !has_kineto) continue;
+    const StartVariable own = start_variable(pid, "KYMO_DAEMON");
+    // It was switched off on purpose.
+    if (has_kymo && own.value && daemon::agent_switch(own.value) == AgentSwitch::Off) continue;
     const auto facts = daemon::read_process(pid);
-    if (!facts) continue;
-    if (count++ == 0) first = pid;
-    if (names.size() < kMostNamed) names.push_back(base::format("{} ({})", facts->name, pid));
+    if (facts) (has_kymo ? with_kymo : with_kineto).add(*facts);
   }
-  if (count == 0) return {};
-  return {doubtful("not connected",
-                   base::format("{}: {}{}", count_of(count, "program with Kymo in it", "programs with Kymo in them"),
-                                base::join(names, ", "), count > names.size() ? ", …" : ""),
-                   base::format("'kymo doctor {}' says why", first))};
+  Findings findings;
+  with_kymo.report("program with Kymo in it", "programs with Kymo in them", findings);
+  with_kineto.report("program with libkineto", "programs with libkineto", findings);
+  return findings;
 }
 
 }  // namespace kymo::cli

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <latch>
 #include <thread>
 
+#include "base/file.h"
 #include "cli/process_view.h"
 #include "daemon/proc.h"
 
@@ -121,7 +125,80 @@ TEST(DoctorProcessTest, ProgramWithLibkinetoNeedsDynolog) {
 
 TEST(DoctorProcessTest, RunningRecordingIsReported) {
   const Sleeper sleeper({"KYMO_DAEMON=1", "KYMO_TRACE=/tmp/x.kymo"});
-  EXPECT_TRUE(says(examine_process(sleeper.pid(), {}), "recording", Verdict::Doubtful, "/tmp/x.kymo"));
+  EXPECT_TRUE(says(examine_process(sleeper.pid(), {}), "recording", Verdict::Bad, "/tmp/x.kymo"));
+  EXPECT_TRUE(says(examine_connected(sleeper.pid()), "recording", Verdict::Bad, "/tmp/x.kymo"));
+  const Sleeper recorded({"KYMO_DAEMON=1", "KYMO_SESSION_FILE=/tmp/y.kymo"});
+  EXPECT_TRUE(says(examine_connected(recorded.pid()), "recording", Verdict::Bad, "'kymo record' records it to"));
+  const Sleeper flight({"KYMO_DAEMON=1", "KYMO_TRACE=/tmp/x.kymo", "KYMO_FLIGHT=30s"});
+  EXPECT_TRUE(says(examine_connected(flight.pid()), "recording", Verdict::Doubtful, "/tmp/x.kymo"));
+  const Sleeper free({"KYMO_DAEMON=1"});
+  EXPECT_THAT(examine_connected(free.pid()), ::testing::IsEmpty());
+}
+
+TEST(DoctorProcessTest, VariableThatSwitchesTheAgentOffIsReported) {
+  const Sleeper off({"KYMO_DAEMON=0"}), empty({"KYMO_DAEMON="}), relative({"KYMO_DAEMON=run/kymod.sock"});
+  EXPECT_TRUE(says(examine_process(off.pid(), {}), "variable", Verdict::Bad, "KYMO_DAEMON=0 switches traces"));
+  EXPECT_TRUE(says(examine_process(empty.pid(), {}), "variable", Verdict::Bad, "KYMO_DAEMON= switches traces"));
+  EXPECT_TRUE(says(examine_process(relative.pid(), {}), "variable", Verdict::Bad, "is not an absolute path"));
+  EXPECT_EQ(finding_named(examine_process(off.pid(), {{"/here.sock", geteuid()}}), "socket"), nullptr);
+  const Sleeper kineto({"KYMO_DAEMON=0", "KINETO_USE_DAEMON=1"});
+  EXPECT_TRUE(says(examine_process(kineto.pid(), {}), "variable", Verdict::Good, "KINETO_USE_DAEMON"));
+}
+
+// A socket of the abstract namespace that programs inherit; its name has a NUL at its end.
+base::FileDescriptor named_socket(const std::string& name) {
+  base::FileDescriptor made(::socket(AF_UNIX, SOCK_DGRAM, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 2);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 2);
+  EXPECT_EQ(::bind(made.get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
+  return made;
+}
+
+TEST(DoctorProcessTest, StaticallyLinkedLibkinetoIsFoundByItsSocket) {
+  const Sleeper without({"KINETO_USE_DAEMON=1"});
+  EXPECT_FALSE(has_kineto_socket(without.pid()));
+  EXPECT_TRUE(
+      says(examine_process(without.pid(), {}), "library", Verdict::Doubtful, "neither libtorch nor the socket"));
+  const auto socket = named_socket("dynoconfigclient" + std::to_string(getpid()));
+  const Sleeper with({"KINETO_USE_DAEMON=1"});
+  EXPECT_TRUE(has_kineto_socket(with.pid()));
+  EXPECT_TRUE(says(examine_process(with.pid(), {}), "library", Verdict::Good, "libkineto runs"));
+  EXPECT_FALSE(has_kineto_socket(without.pid())) << "the socket is in its network, but not its own";
+}
+
+// Runs in its own network, because the name is the same everywhere.
+void check_owners_of_dynolog() {
+  const Sleeper sleeper({"KINETO_USE_DAEMON=1"});
+  const uint64_t network = daemon::namespace_of(getpid(), "net");
+  const auto examined = [&](const std::string& dynolog, uint64_t of_daemon) {
+    return examine_process(sleeper.pid(), {{"/here.sock", geteuid(), dynolog, of_daemon}});
+  };
+  EXPECT_TRUE(says(examined("", network), "dynolog", Verdict::Bad,
+                   "kymod at /here.sock does not serve programs with libkineto"));
+  EXPECT_TRUE(says(examined("/ipc/dynolog", network), "dynolog", Verdict::Bad, "at /ipc/dynolog"));
+  const auto socket = named_socket("dynolog");
+  const std::string who = "(" + std::to_string(getpid()) + ") has the name dynolog, not kymod";
+  EXPECT_TRUE(says(examined("", network), "dynolog", Verdict::Bad, who));
+  EXPECT_TRUE(says(examined("@dynolog", network + 1), "dynolog", Verdict::Bad, who));
+  EXPECT_TRUE(says(examined("@dynolog", network), "dynolog", Verdict::Good, "kymod serves it"));
+  EXPECT_TRUE(says(examine_process(sleeper.pid(), {}), "dynolog", Verdict::Doubtful, "serves the name dynolog"));
+}
+
+TEST(DoctorProcessTest, OwnerOfTheNameDynologIsReported) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, for a network of its own";
+  constexpr int kNotPermitted = 77;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWNET) != 0) _exit(kNotPermitted);
+    check_owners_of_dynolog();
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotPermitted)
+    GTEST_SKIP() << "no network namespace can be made here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(DoctorProcessTest, StoppedProcessIsReported) {

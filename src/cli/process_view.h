@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,14 +15,22 @@ namespace kymo::cli {
 // Whether it has the agent's thread, by name. This is the only sign of the agent in a statically linked program.
 std::optional<bool> has_agent_thread(pid_t pid);
 
-// True if it is stopped by a signal or a debugger, so that it does not answer.
-bool is_stopped(pid_t pid);
-
 // Whether `path` is the same file for this process and for that one, which may have another root.
 std::optional<bool> sees_same_file(pid_t pid, const std::string& path);
 
-// Whether the name is taken in the abstract namespace of that process's network; `name` as /proc/net/unix shows it.
-std::optional<bool> has_abstract_socket(pid_t pid, const std::string& name);
+// Whether `its_path`, as that process sees it, is the file `path` of this process.
+std::optional<bool> is_same_file(pid_t pid, const std::string& its_path, const std::string& path);
+
+// The inode of the socket with this name in the abstract namespace of that process's network; 0: there is none. `name`
+// as /proc/net/unix shows it.
+std::optional<uint64_t> abstract_socket(pid_t pid, const std::string& name);
+
+// Whether it has the socket of a libkineto that uses a daemon. This is the only sign of a libkineto that is linked
+// statically.
+bool has_kineto_socket(pid_t pid);
+
+// A process that has this socket open, among those that this user may look into.
+std::optional<pid_t> owner_of_socket(uint64_t inode);
 
 // Processes of this user, or for root all.
 std::vector<pid_t> own_processes();

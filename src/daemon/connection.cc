@@ -20,6 +20,9 @@ std::span<std::byte> packet_buffer() {
   return buffer;
 }
 
+// The peer has closed its end. Its last messages are read first, then its end is.
+bool has_left(int error) { return error == EPIPE || error == ECONNRESET; }
+
 }  // namespace
 
 bool UnreadSum::take(uint32_t uid, size_t bytes) {
@@ -63,6 +66,8 @@ void Connection::receive() {
   for (int i = 0; i < kPacketsARound && !is_closed_; ++i) {
     const ssize_t size = recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (size < 0 && errno == ECONNRESET)
+      continue;  // reported once: it left without reading; what it sent is still there
     if (size < 0) return close(std::strerror(errno));
     if (size == 0) return close("");
     if (!may_send_another()) {
@@ -96,7 +101,7 @@ void Connection::send(const wire::Message& message, uint32_t serial) {
   if (!packet) return;  // too large for a message: callers check that first, and it is not the fault of the peer
   if (waiting_.empty()) {
     const ssize_t sent = ::send(socket_.get(), packet->data(), packet->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent >= 0) return;
+    if (sent >= 0 || has_left(errno)) return;
     if (errno != EAGAIN && errno != ENOBUFS && errno != EINTR) return close(std::strerror(errno));
     watch_.change(EPOLLIN | EPOLLOUT);
     unread_deadline_ = loop_.in(limits_.longest_unread, [this] { close("it does not read its messages"); });
@@ -111,7 +116,7 @@ void Connection::flush() {
   while (!waiting_.empty()) {
     const auto& packet = waiting_.front();
     if (::send(socket_.get(), packet.data(), packet.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-      if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return;
+      if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR || has_left(errno)) return;
       return close(std::strerror(errno));
     }
     unread_ -= packet.size();

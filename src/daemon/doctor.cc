@@ -20,6 +20,12 @@ std::string_view protocol_text(const wire::ProcessEntry& entry) {
 Finding connected_finding(const wire::ProcessEntry& entry) {
   Finding finding{
       "connected", Verdict::Good, base::format("{} ({}), with {}", entry.name, entry.pid, protocol_text(entry)), {}};
+  if (is_stopped(entry.pid)) {
+    finding.verdict = Verdict::Bad;
+    finding.text += "; it is stopped and does not answer";
+    finding.remedy = base::format("continue it with: kill -CONT {}", entry.pid);
+    return finding;
+  }
   if (entry.request_id == 0) return finding;
   finding.verdict = Verdict::Doubtful;
   finding.text += base::format("; busy: {}", wire::name_of(entry.state));
@@ -32,7 +38,8 @@ Finding variable_finding(const DaemonFacts& daemon, int32_t pid) {
   if (!own.is_known) {
     return {"variable", Verdict::Doubtful, "its environment cannot be read from here", "run 'kymo doctor' as root"};
   }
-  if (own.value) {
+  const AgentSwitch agent = agent_switch(own.value);
+  if (agent == AgentSwitch::On) {
     constexpr size_t kLongestShown = 200;
     const std::string shown = own.value->substr(0, kLongestShown);
     if (own.value->starts_with('/') && *own.value != daemon.socket) {
@@ -41,6 +48,12 @@ Finding variable_finding(const DaemonFacts& daemon, int32_t pid) {
               "set KYMO_DAEMON=1, or run kymod with that path as --socket"};
     }
     return {"variable", Verdict::Good, base::format("KYMO_DAEMON={}", shown), {}};
+  }
+  if (!peers.value && own.value) {
+    return {"variable", Verdict::Bad,
+            agent == AgentSwitch::Off ? "KYMO_DAEMON switches traces on demand off"
+                                      : "KYMO_DAEMON is ignored: it is not an absolute path",
+            "start it with KYMO_DAEMON=1"};
   }
   if (!peers.value) {
     return {"variable", Verdict::Bad, "neither KYMO_DAEMON nor KINETO_USE_DAEMON was set when it was started",

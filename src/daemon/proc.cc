@@ -128,6 +128,17 @@ bool is_alive(pid_t pid, uint64_t started) {
   return stat && stat->started == started && stat->state != 'Z' && stat->state != 'X';
 }
 
+bool is_stopped(pid_t pid) {
+  const auto stat = read_stat(pid);
+  return stat && (stat->state == 'T' || stat->state == 't');
+}
+
+AgentSwitch agent_switch(const std::optional<std::string>& kymo_daemon) {
+  if (!kymo_daemon || kymo_daemon->empty() || *kymo_daemon == "0") return AgentSwitch::Off;
+  const bool is_path = kymo_daemon->find('/') != kymo_daemon->npos;
+  return is_path && !kymo_daemon->starts_with('/') ? AgentSwitch::Invalid : AgentSwitch::On;
+}
+
 StartVariable start_variable(pid_t pid, const std::string& name) {
   const auto text = proc_file(proc_path(pid, "environ"));
   if (!text) return {};

@@ -40,12 +40,23 @@ bool runs_as(pid_t pid, uint32_t uid);
 // True if it is still the same process. A zombie (its parent has not waited for it yet) is not alive.
 bool is_alive(pid_t pid, uint64_t started);
 
+// True if it is stopped by a signal or a debugger, so that it does not answer.
+bool is_stopped(pid_t pid);
+
 // The value of a variable in the environment that it was started with; `is_known` is false if that cannot be read.
 struct StartVariable {
   bool is_known = false;
   std::optional<std::string> value;
 };
 StartVariable start_variable(pid_t pid, const std::string& name);
+
+// What a value of KYMO_DAEMON means for the agent.
+enum class AgentSwitch : uint8_t {
+  Off,      // not set, empty or 0: there is no agent
+  Invalid,  // a path that is not absolute: it is ignored
+  On,
+};
+AgentSwitch agent_switch(const std::optional<std::string>& kymo_daemon);
 
 // Whether "maps" contains a file whose name starts with this; nothing if "maps" cannot be read.
 std::optional<bool> has_library(pid_t pid, const std::string& begins_with);

@@ -16,6 +16,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+TEST(ProcTest, ValueOfKymoDaemonSwitchesTheAgent) {
+  EXPECT_EQ(agent_switch(std::nullopt), AgentSwitch::Off);
+  EXPECT_EQ(agent_switch(""), AgentSwitch::Off);
+  EXPECT_EQ(agent_switch("0"), AgentSwitch::Off);
+  EXPECT_EQ(agent_switch("1"), AgentSwitch::On);
+  EXPECT_EQ(agent_switch("/run/x.sock"), AgentSwitch::On);
+  EXPECT_EQ(agent_switch("run/x.sock"), AgentSwitch::Invalid);
+}
+
 TEST(ProcTest, ReadsTheFactsOfAProcess) {
   const auto facts = read_process(getpid());
   ASSERT_TRUE(facts);

@@ -31,6 +31,8 @@ class ServeTest : public ::testing::Test {
     agent.send(wire::Done{.id = start->id, .path = path, .bytes = 10, .events = events});
   }
 
+  static void finish_started(TestPeer& agent, uint64_t id) { agent.send(wire::Done{.id = id, .path = "/tmp/x.kymo"}); }
+
   TestFolder folder;
   TestDaemon daemon{folder};
 };
@@ -148,6 +150,41 @@ TEST_F(ServeTest, TriggerContinuesAfterItsCommandDisconnects) {
   finish(program, "/tmp/x.kymo", 1);
   EXPECT_TRUE(testing::wait_until([&] { return daemon.log().find("1 finished") != std::string::npos; }));
   EXPECT_THAT(TestPeer::tool(daemon.socket()).names(), ElementsAre("train"));
+}
+
+TEST_F(ServeTest, CommandThatLeavesBeforeItReadsItsUpdatesIsNotAProblem) {
+  TestPeer program = TestPeer::agent(daemon.socket(), "train");
+  for (int i = 0; i < 20; ++i) {
+    TestPeer command = TestPeer::tool(daemon.socket());
+    command.send(trace_into("/tmp/x.kymo"));
+    command.expect<wire::TriggerReply>();
+    const auto start = program.expect<wire::Start>();
+    ASSERT_TRUE(start);
+    for (uint32_t progress = 0; progress < 500; progress += 100)
+      program.send(wire::Status{start->id, RequestState::Recording, progress, ""});
+    command.close();
+    finish_started(program, start->id);
+  }
+  EXPECT_TRUE(testing::wait_until([&] { return daemon.log().find("trigger 20: 1 finished") != std::string::npos; }));
+  EXPECT_EQ(daemon.log().find("was closed"), std::string::npos) << daemon.log();
+}
+
+TEST_F(ServeTest, LastWordsOfAProgramThatLeftAreHeard) {
+  for (int i = 0; i < 20; ++i) {
+    TestPeer command = TestPeer::tool(daemon.socket());
+    TestPeer program = TestPeer::agent(daemon.socket(), "train");
+    command.send(trace_into("/tmp/x.kymo"));
+    command.expect<wire::TriggerReply>();
+    const auto start = program.expect<wire::Start>();
+    ASSERT_TRUE(start);
+    program.send(wire::Ping{1});  // it does not read the answer
+    finish_started(program, start->id);
+    program.close();
+    const auto update = command.expect<wire::TriggerUpdate>();
+    ASSERT_TRUE(update);
+    EXPECT_EQ(update->state, RequestState::Finished) << update->error;
+    ASSERT_TRUE(testing::wait_until([&] { return command.names().empty(); }));
+  }
 }
 
 TEST_F(ServeTest, CancelledTriggerEndsWhenItsProgramsConfirm) {

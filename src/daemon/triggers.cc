@@ -140,10 +140,11 @@ void Triggers::expect(const Place& place, bool has_answered) {
 void Triggers::give_up_after(const Place& place, std::chrono::nanoseconds wait) {
   const uint64_t request_id =
       place.trigger << kTargetBits | static_cast<uint64_t>(place.target - place.active->targets.data());
-  place.target->deadline = loop_.in(wait, [this, request_id, program = place.target->program] {
+  place.target->deadline = loop_.in(wait, [this, request_id, program = place.target->program, pid = place.target->pid] {
     if (Program* silent = programs_.find(program)) silent->give_up(request_id);
     wire::Done outcome{.id = request_id, .state = RequestState::Failed};
-    outcome.error = "it does not answer; it may be stopped, or its machine overloaded";
+    outcome.error = is_stopped(pid) ? base::format("it is stopped; continue it with: kill -CONT {}", pid)
+                                    : "it does not answer; its machine may be overloaded";
     done(program, outcome);
   });
 }

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "cli/terminal.h"
 #include "cli/units.h"
 
 namespace kymo::cli {

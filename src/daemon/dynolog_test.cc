@@ -152,7 +152,9 @@ TEST_F(DynologTest, NegativeLimitMeansAllAndALimitThatIsReachedHidesBusyPrograms
   const auto start = one.expect<wire::Start>();
   ASSERT_TRUE(start);
   one.send(wire::Status{start->id, RequestState::Recording, 0, ""});
-  EXPECT_TRUE(testing::wait_until([&] { return with_limit(-1).activities_busy == 1; }));
+  TestPeer command = TestPeer::tool(daemon->socket());
+  ASSERT_TRUE(testing::wait_until([&] { return command.list().at(0).request_id != 0; }));
+  EXPECT_EQ(with_limit(-1).activities_busy, 1u);
   EXPECT_EQ(with_limit(0).activities_busy, 0u);
 }
 

@@ -1,6 +1,10 @@
 // Requests that end before their time, names of files, and how late a recording begins.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <new>
 
 #include "base/clock.h"
 #include "ondemand/test_program.h"
@@ -21,12 +25,23 @@ constexpr uint64_t kHourMs = 3'600'000;
 using AgentStopTest = testing::WithDaemon;
 
 TEST_F(AgentStopTest, StoppedRecordingIsKeptAndSaysThatItIsShorter) {
-  Program program(socket, work_in_ranges);
+  // Shared with the program: how many ranges it has ended.
+  void* const page =
+      mmap(nullptr, sizeof(std::atomic<uint64_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  auto* const ended = new (page) std::atomic<uint64_t>(0);
+  Program program(socket, [ended](const std::atomic<bool>& over) {
+    for (; !over; ++*ended) {
+      KYMO_RANGE("work");
+      usleep(200);
+    }
+  });
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
   agent->send(start_for(kHourMs));
   ASSERT_TRUE(agent->reaches(RequestState::Recording));
-  usleep(20'000);  // for some events
+  const uint64_t before = *ended;
+  while (*ended < before + 3) usleep(1000);
   agent->send(wire::Stop{7});
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
@@ -35,6 +50,7 @@ TEST_F(AgentStopTest, StoppedRecordingIsKeptAndSaysThatItIsShorter) {
   EXPECT_GT(names_in_trace(done->path).at("work"), 0u);
   EXPECT_LT(done->took_ns, kHourMs * kMs);
   EXPECT_EQ(program.end(), 0);
+  munmap(page, sizeof(std::atomic<uint64_t>));
 }
 
 TEST_F(AgentStopTest, StopBeforeTheRecordingBeginsLeavesNoFile) {

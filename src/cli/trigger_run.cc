@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "daemon/proc.h"
@@ -34,7 +35,7 @@ wire::Trigger complete_trigger(const TriggerOptions& options, const wire::Welcom
   const bool is_absolute = options.output.starts_with('/');
   trigger.options.output = output_pattern(options, is_absolute ? "/" : here(), welcome.output_folders);
   trigger.options.format = format_of_output(trigger.options.output, trigger.kind);
-  if (trigger.options.start_at_ns != 0) trigger.options.boot_id = daemon::boot_id();
+  if (trigger.options.start_at_ns != 0) trigger.options.boot_id = base::boot_id();
   return trigger;
 }
 

@@ -74,7 +74,8 @@ KYMO_API void init() noexcept;
 // The same from code: what the agent does on a request. They throw kymo::Error, and everything that a client throws.
 KYMO_API void prepare(bool report_input_shapes, bool profile_memory, bool with_stack, bool with_flops,
                       bool with_modules);
-// Throws if something records already. The extension selects the format: .kymo, .json, .json.gz, .pftrace, .csv.
+// Throws if something records already. The extension selects the format: .kymo, .json, .pftrace, .csv; .gz after
+// one of the last three compresses the file.
 KYMO_API void start(const std::string& path);
 KYMO_API void stop();  // the file is complete when it returns
 KYMO_API void start_memory_profile();

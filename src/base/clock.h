@@ -32,12 +32,21 @@ inline RealtimeOffset realtime_offset() noexcept {
   return best;
 }
 
+// CLOCK_BOOTTIME minus CLOCK_MONOTONIC, now: how long the host has been suspended since its boot. Exactly 0 if it was
+// not. The difference wraps if a time namespace sets CLOCK_BOOTTIME behind CLOCK_MONOTONIC.
+inline uint64_t suspended_ns() noexcept {
+  const uint64_t before = monotonic_ns(), boottime = clock_ns(CLOCK_BOOTTIME), after = monotonic_ns();
+  return before <= boottime && boottime <= after ? 0 : boottime - (before + (after - before) / 2);
+}
+
 // One moment on a counter and on the host's clocks: the ticks are within ±error_ns of the host's times.
 struct ClockPair {
   uint64_t ticks = 0;
   uint64_t monotonic_ns = 0;  // CLOCK_MONOTONIC
   uint64_t realtime_ns = 0;   // CLOCK_REALTIME, since 1970
   uint64_t error_ns = 0;
+  uint64_t suspended_ns = 0;  // CLOCK_BOOTTIME minus CLOCK_MONOTONIC; 0 if it is not known
+  uint64_t boottime_ns() const { return monotonic_ns + suspended_ns; }
   bool operator==(const ClockPair&) const = default;
 };
 
@@ -56,6 +65,7 @@ ClockPair read_clock_pair(Ticks ticks) noexcept {
     best_width = width;
     best = {before + (after - before) / 2, host_before + width / 2, realtime, width / 2 + 1};
   }
+  best.suspended_ns = suspended_ns();
   return best;
 }
 

@@ -16,9 +16,10 @@ int export_command(const Arguments& arguments) {
   options::CommandLine line(
       "export", "kymo export FILE -o OUT [options]",
       "Converts a trace. The file extension of OUT selects the format:\n"
-      "  .json, .json.gz            Chrome's format, for ui.perfetto.dev, chrome://tracing, speedscope.app\n"
+      "  .json                      Chrome's format, for ui.perfetto.dev, chrome://tracing, speedscope.app\n"
       "  .pftrace, .perfetto-trace  Perfetto's format, for ui.perfetto.dev: smaller, and loads faster\n"
-      "  .csv                       one line for each event",
+      "  .csv                       one line for each event\n"
+      "With .gz after it (run.json.gz), the file is compressed.",
       "kymo export run.kymo -o run.json.gz");
   line.argument("FILE", path, "the trace");
   line.required_value("-o,--output", "OUT", output, "the file to write");

@@ -26,8 +26,11 @@ constexpr std::array kTraceEndings = {
     OutputEnding{".json", TraceFormat::KinetoJson},
     OutputEnding{".json.gz", TraceFormat::KinetoJson},
     OutputEnding{".pftrace", TraceFormat::Perfetto},
+    OutputEnding{".pftrace.gz", TraceFormat::Perfetto},
     OutputEnding{".perfetto-trace", TraceFormat::Perfetto},
+    OutputEnding{".perfetto-trace.gz", TraceFormat::Perfetto},
     OutputEnding{".csv", TraceFormat::Kymo},
+    OutputEnding{".csv.gz", TraceFormat::Kymo},
 };
 constexpr std::array kMemoryEndings = {
     OutputEnding{".html", TraceFormat::Kymo},         OutputEnding{".kymo", TraceFormat::Kymo},
@@ -161,7 +164,8 @@ std::optional<TriggerOptions> read_trigger_options(const Arguments& arguments, u
   line.value("-o,--output", "PATTERN", options.output,
              "the file to write, relative to this folder, with {pid},\n"
              "{name}, {host}, {job}, {time}, {request}. The extension\n"
-             "is the format: .kymo, .json, .json.gz, .pftrace, .csv;\n"
+             "is the format: .kymo, .json, .pftrace, .csv, or one of\n"
+             "the last three with .gz;\n"
              "for memory profiles .html, .kymo, .json, .json.gz,\n"
              ".pickle. Default: {name}-{pid}-{time}.kymo");
   line.flag("--no-wait", no_wait, "do not wait for the traces; 'kymo status' shows the\noutcome");

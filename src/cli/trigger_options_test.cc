@@ -79,7 +79,8 @@ TEST(TriggerOptionsTest, ErrorsSayWhatIsWrong) {
   EXPECT_NE(trigger_problem({"--all", "-o", "{who}.kymo"}), "");
   EXPECT_EQ(trigger_problem({"--all", "-o", "a.txt"}),
             "-o: 'a.txt' does not have the file extension of a trace; use one of .kymo, .json, .json.gz, .pftrace, "
-            ".perfetto-trace, .csv");
+            ".pftrace.gz, "
+            ".perfetto-trace, .perfetto-trace.gz, .csv, .csv.gz");
 }
 
 TEST(TriggerOptionsTest, FileExtensionSelectsTheFormat) {

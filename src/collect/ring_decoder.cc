@@ -296,8 +296,8 @@ void RingDecoder::special(Kind kind, uint64_t time) {
       begin_queue(time);
       break;
     case Kind::ClockPair:
-      if (clock_ == nullptr || words_.size() < 4) return damaged(time);
-      clock_->add_pair({words_[0], words_[1], words_[2], words_[3]});
+      if (clock_ == nullptr || words_.size() < 5) return damaged(time);
+      clock_->add_pair({words_[0], words_[1], words_[2], words_[3], words_[4]});
       break;
     case Kind::ThreadName:
       if (words_.empty()) break;

@@ -84,7 +84,7 @@ TEST_F(QueueSpanTest, AQueueIsATrackWithItsOwnClock) {
   const uint32_t id = add_class("kernel");
   put(1, Kind::Sync, 0, {1, 0});
   begin_queue(4, "compute", "GPU-1111");
-  put(1, Kind::ClockPair, 0, {1000, 2000, 3000, 4});
+  put(1, Kind::ClockPair, 0, {1000, 2000, 3000, 4, 5, 0});
   span(1100, 1200, id, 9);
   const auto& batch = decode();
   EXPECT_EQ(batch.ranges.end, (std::vector<uint64_t>{1200}));
@@ -99,7 +99,7 @@ TEST_F(QueueSpanTest, AQueueIsATrackWithItsOwnClock) {
   EXPECT_EQ(track.queue, 4u);
   trace::ClockDomain domain;
   ASSERT_TRUE(clocks.find(track.clock)->changes(domain));
-  EXPECT_EQ(domain.pairs, (std::vector<trace::ClockPair>{{1000, 2000, 3000, 4}}));
+  EXPECT_EQ(domain.pairs, (std::vector<trace::ClockPair>{{1000, 2000, 3000, 4, 5}}));
   EXPECT_EQ(domain.period_numerator, 40u);
   EXPECT_EQ(domain.period_denominator, 3u);
 }
@@ -209,7 +209,7 @@ TEST_F(QueueSpanTest, ALaterCollectorContinuesInTheMiddle) {
   next_track = 6;
   decoder.resume(track, {});
   span(1000, 1100, id, 4);
-  put(1, Kind::ClockPair, 0, {1200, 2, 2, 2});
+  put(1, Kind::ClockPair, 0, {1200, 2, 2, 2, 0, 0});
   const auto& batch = decode();
   EXPECT_EQ(batch.track, 5u);
   EXPECT_EQ(batch.ranges.correlation, (std::vector<uint64_t>{4}));

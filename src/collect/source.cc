@@ -49,7 +49,8 @@ trace::ClockDomain clock_of(const record::SegmentHeader& header) {
     domain.period_numerator = 0;
     domain.period_denominator = 1;
   }
-  domain.pairs.push_back({header.pair_ticks, header.pair_monotonic_ns, header.pair_realtime_ns, header.pair_error_ns});
+  domain.pairs.push_back({header.pair_ticks, header.pair_monotonic_ns, header.pair_realtime_ns, header.pair_error_ns,
+                          header.pair_suspended_ns});
   return domain;
 }
 

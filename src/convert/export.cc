@@ -18,37 +18,49 @@ using WriteFormat = WalkReport (*)(const trace::Reader&, ExportStream&);
 struct Format {
   std::string_view ending;
   WriteFormat write;
-  bool compressed = false;
 };
 
 constexpr Format kFormats[] = {
-    {".json", write_chrome},      {".json.gz", write_chrome, true},
-    {".pftrace", write_perfetto}, {".perfetto-trace", write_perfetto},
+    {".json", write_chrome},
+    {".pftrace", write_perfetto},
+    {".perfetto-trace", write_perfetto},
     {".csv", write_csv},
 };
+constexpr std::string_view kCompressed = ".gz";
 
-const Format& format_of(const std::string& path) {
+std::string_view without_ending(std::string_view path, std::string_view ending) {
+  return path.ends_with(ending) ? path.substr(0, path.size() - ending.size()) : path;
+}
+
+// Null if it is none of them.
+const Format* format_of(std::string_view path) {
+  const std::string_view plain = without_ending(path, kCompressed);
   for (const Format& format : kFormats) {
-    if (path.size() > format.ending.size() && path.ends_with(format.ending)) return format;
+    if (plain.size() > format.ending.size() && plain.ends_with(format.ending)) return &format;
   }
-  throw InvalidArgument(
-      base::format("cannot tell the format of '{}' from its name: let it end in .json or .json.gz (Chrome, Kineto), "
-                   ".pftrace or .perfetto-trace (Perfetto), or .csv",
-                   path));
+  return nullptr;
 }
 
 }  // namespace
 
+bool is_export_path(std::string_view path) { return format_of(path) != nullptr; }
+
 std::vector<trace::Problem> export_trace(const trace::Reader& reader, const std::string& path) {
-  const Format& format = format_of(path);
+  const Format* const format = format_of(path);
+  if (format == nullptr) {
+    throw InvalidArgument(
+        base::format("cannot tell the format of '{}' from its name: let it end in .json (Chrome, Kineto), .pftrace or "
+                     ".perfetto-trace (Perfetto), or .csv; with .gz after it, the file is compressed",
+                     path));
+  }
   FileStream file(path);
-  if (!format.compressed) {
-    WalkReport report = format.write(reader, file);
+  if (!path.ends_with(kCompressed)) {
+    WalkReport report = format->write(reader, file);
     file.finish();
     return std::move(report.problems);
   }
   GzipStream gzip(file);
-  WalkReport report = format.write(reader, gzip);
+  WalkReport report = format->write(reader, gzip);
   gzip.finish();
   return std::move(report.problems);
 }

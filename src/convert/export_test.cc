@@ -82,6 +82,24 @@ TEST_F(ExportTest, GzipContainsTheSameAsPlain) {
   EXPECT_EQ(unpacked, plain);
 }
 
+TEST_F(ExportTest, EveryFormatCanBeCompressed) {
+  const trace::Reader reader(folder / "t.kymo");
+  for (const char* const ending : {".json", ".pftrace", ".perfetto-trace", ".csv"}) {
+    const std::string plain = folder / ("u" + std::string(ending)), compressed = plain + ".gz";
+    export_trace(reader, plain);
+    export_trace(reader, compressed);
+    gzFile file = gzopen(compressed.c_str(), "rb");
+    std::string unpacked(contents(plain).size() + 1, 0);
+    const int length = gzread(file, unpacked.data(), static_cast<unsigned>(unpacked.size()));
+    gzclose(file);
+    unpacked.resize(static_cast<size_t>(std::max(length, 0)));
+    EXPECT_EQ(unpacked, contents(plain)) << ending;
+    EXPECT_LT(contents(compressed).size(), contents(plain).size()) << ending;
+  }
+  EXPECT_THROW(export_trace(reader, folder / "u.gz"), InvalidArgument);
+  EXPECT_THROW(export_trace(reader, folder / "u.json.gz.gz"), InvalidArgument);
+}
+
 TEST_F(ExportTest, OnlyTheOwnerCanReadTheFileAndNoOtherFileIsLeft) {
   export_trace(trace::Reader(folder / "t.kymo"), folder / "t.json");
   struct stat status {};
@@ -94,8 +112,8 @@ TEST_F(ExportTest, ErrorForAnUnknownExtensionListsTheValidOnes) {
   const trace::Reader reader(folder / "t.kymo");
   EXPECT_THROW(export_trace(reader, folder / "t.xml"), InvalidArgument);
   EXPECT_THROW(export_trace(reader, ".json"), InvalidArgument) << "an ending without a name";
-  EXPECT_THAT(message_of(folder / "t.xml", reader),
-              AllOf(HasSubstr("t.xml"), HasSubstr(".json.gz"), HasSubstr(".pftrace"), HasSubstr(".csv")));
+  EXPECT_THAT(message_of(folder / "t.xml", reader), AllOf(HasSubstr("t.xml"), HasSubstr(".json"), HasSubstr(".gz"),
+                                                          HasSubstr(".pftrace"), HasSubstr(".csv")));
 }
 
 TEST_F(ExportTest, ErrorForAnUnwritablePathStatesTheReason) {

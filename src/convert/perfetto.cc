@@ -1,6 +1,7 @@
 #include "convert/perfetto.h"
 
 #include <algorithm>
+#include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <vector>
@@ -29,6 +30,16 @@ bool has_one_boot(const trace::Reader& reader) {
   });
 }
 
+bool is_unsigned(trace::FieldType type) {
+  return type == trace::FieldType::UInt || type == trace::FieldType::ByteCount;
+}
+
+double as_double(const Value& value) {
+  if (value.type == trace::FieldType::Double) return value.real;
+  return is_unsigned(value.type) ? static_cast<double>(value.bits)
+                                 : static_cast<double>(static_cast<int64_t>(value.bits));
+}
+
 class PerfettoWriter : public EventVisitor {
  public:
   PerfettoWriter(const trace::Reader& reader, ExportStream& sink)
@@ -37,7 +48,7 @@ class PerfettoWriter : public EventVisitor {
         places_(reader),
         flows_(reader),
         time_base_(has_one_boot(reader) ? TimeBase::Monotonic : TimeBase::Realtime),
-        tracks_(out_) {
+        tracks_(reader, out_) {
     for (const Place& place : places_.all()) add_sequence(threads_, PerfettoTracks::uuid_of(place));
     for (const Group& group : places_.groups()) add_sequence(processes_, PerfettoTracks::uuid_of(group));
   }
@@ -115,7 +126,8 @@ class PerfettoWriter : public EventVisitor {
     to.emplace_back(id, time_base_ == TimeBase::Monotonic ? clock::kMonotonic : clock::kRealtime, track_uuid);
   }
 
-  // Relates the clocks by the first time at which both were read, and states which clock the trace's times use.
+  // Relates the clocks by the first time at which all were read, and states which clock the trace's times use. Perfetto
+  // converts all times to CLOCK_BOOTTIME.
   void append_clocks() {
     protozero::pbf_writer trace(out_);
     protozero::pbf_writer written(trace, kPacket);
@@ -129,6 +141,7 @@ class PerfettoWriter : public EventVisitor {
     const bool monotonic = time_base_ == TimeBase::Monotonic;
     const trace::ClockPair pair = first_pair();
     if (monotonic) add_clock(clock::kMonotonic, pair.monotonic_ns);
+    add_clock(clock::kBoottime, pair.boottime_ns());
     add_clock(clock::kRealtime, pair.realtime_ns);
     snapshot.add_enum(clock_snapshot::kPrimaryClock, monotonic ? clock::kMonotonic : clock::kRealtime);
   }
@@ -145,11 +158,14 @@ class PerfettoWriter : public EventVisitor {
   void counter(const Point& point) {
     event_.start(event::kCounter);
     protozero::pbf_writer message = event_.message();
-    message.add_uint64(event::kTrackUuid, tracks_.counter(point));
-    if (!point.values.empty() && point.values[0].type == trace::FieldType::Double) {
-      message.add_double(event::kDoubleCounterValue, point.values[0].real);
+    const PerfettoTracks::Counter track = tracks_.counter(point);
+    message.add_uint64(event::kTrackUuid, track.uuid);
+    const Value value = point.values.empty() ? Value{} : point.values[0];
+    const bool fits = !is_unsigned(value.type) || value.bits <= uint64_t{std::numeric_limits<int64_t>::max()};
+    if (track.is_double || !fits) {
+      message.add_double(event::kDoubleCounterValue, as_double(value));
     } else {
-      message.add_int64(event::kCounterValue, point.values.empty() ? 0 : static_cast<int64_t>(point.values[0].bits));
+      message.add_int64(event::kCounterValue, static_cast<int64_t>(value.bits));
     }
     append_event(threads_[point.place->index], point.time_ns);
   }

@@ -6,13 +6,14 @@
 //   range across threads   a slice on a track below its process; as many tracks as ranges overlap
 //   instant, allocation,   an instant
 //   free, sample
-//   counter                a counter track below its process
+//   counter                a counter track below its process; values of a counter with several number types, and
+//                          values above the largest signed integer, are doubles
 //   flow                   an instant with the flow's id, at its own time: an arrow must not start before its cause
 //   launch and its work    a flow between the two slices
 //   fields, colour         typed debug annotations
 //
-// Times are the host's CLOCK_MONOTONIC, together with the wall clock. If a trace comes from several hosts, whose
-// monotonic clocks are not related, times are the wall clock.
+// Times are the host's CLOCK_MONOTONIC, and the file relates it to CLOCK_BOOTTIME and the wall clock. If a trace comes
+// from several hosts, whose monotonic clocks are not related, times are the wall clock.
 #pragma once
 
 #include "convert/events.h"

@@ -33,7 +33,7 @@ class PerfettoDecoder {
   struct Track {
     std::string name, thread_name, process_name;
     uint64_t parent = 0;
-    bool is_counter = false;
+    bool is_counter = false, may_merge = true;
     uint64_t unit = 0;
     std::vector<int64_t> open;  // begin times
     std::string log;            // "(name@time", "@time)", ".name@time", "=value@time"
@@ -153,6 +153,9 @@ class PerfettoDecoder {
         case track::kName:
           track.name = message.get_string();
           break;
+        case track::kSiblingMerge:
+          track.may_merge = message.get_enum() != static_cast<int32_t>(track::kNoMerge);
+          break;
         case track::kThread: {
           protozero::pbf_reader thread(message.get_message());
           while (thread.next()) {
@@ -188,6 +191,9 @@ class PerfettoDecoder {
     EXPECT_NE(uuid, 0u);
     EXPECT_FALSE(tracks.contains(uuid)) << "described twice";
     EXPECT_TRUE(track.parent == 0 || tracks.contains(track.parent)) << "a child before its parent";
+    EXPECT_TRUE(track.name.empty() || !track.may_merge) << track.name;
+    for (const auto& [sibling, other] : tracks)
+      EXPECT_FALSE(!track.name.empty() && other.parent == track.parent && other.name == track.name) << track.name;
     tracks[uuid] = track;
   }
 

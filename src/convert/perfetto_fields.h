@@ -35,7 +35,7 @@ enum : uint32_t { kClocks = 1, kPrimaryClock = 2 };
 namespace clock {
 enum : uint32_t { kId = 1, kTimestamp = 2 };
 // Values of kId.
-inline constexpr uint32_t kRealtime = 1, kMonotonic = 3;
+inline constexpr uint32_t kRealtime = 1, kMonotonic = 3, kBoottime = 6;
 }  // namespace clock
 
 namespace track {
@@ -47,9 +47,11 @@ enum : uint32_t {
   kParentUuid = 5,
   kCounter = 8,
   kChildOrdering = 11,
-  kSiblingOrderRank = 12
+  kSiblingOrderRank = 12,
+  kSiblingMerge = 15,
 };
 inline constexpr uint32_t kExplicitOrder = 3;
+inline constexpr uint32_t kNoMerge = 2;  // a value of kSiblingMerge
 }  // namespace track
 namespace process {
 enum : uint32_t { kPid = 1, kCommandLine = 2, kName = 6, kLabels = 8 };

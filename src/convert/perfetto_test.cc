@@ -121,6 +121,50 @@ TEST_F(PerfettoTest, CountersHaveTracksOfTheirProcess) {
   EXPECT_EQ(decoder.log_of("load"), "=0.5@30 ");
 }
 
+TEST_F(PerfettoTest, CounterOfSeveralNumberTypesIsOneTrackOfDoubles) {
+  TestRecorder recorder = make();
+  recorder.add_class(7, "depth", "app", {{"", FieldType::Int}});
+  recorder.add_class(8, "depth", "app", {{"", FieldType::UInt}});
+  recorder.add_class(9, "depth", "app", {{"", FieldType::Double}});
+  recorder.add_class(10, "depth", "other", {{"", FieldType::Int}});
+  recorder.point(1, 10, PointKind::Counter, 7, 0, {int64_t{-3}});
+  recorder.point(1, 20, PointKind::Counter, 8, 0, {int64_t{-1}});  // UINT64_MAX
+  recorder.point(2, 30, PointKind::Counter, 9, 0, {1.5});
+  recorder.point(2, 40, PointKind::Counter, 10, 0, {int64_t{7}});
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  EXPECT_EQ(decoder.log_of("depth"), base::format("={}@10 ={}@20 ={}@30 ", -3.0, 0x1p64, 1.5));
+  EXPECT_EQ(decoder.log_of("depth (2)"), "=7@40 ") << "another category is another counter";
+}
+
+TEST_F(PerfettoTest, CounterAboveTheLargestSignedNumberIsADouble) {
+  TestRecorder recorder = make();
+  recorder.point(1, 10, PointKind::Counter, 4, 0, {int64_t{5}});
+  recorder.point(1, 20, PointKind::Counter, 4, 0, {int64_t{-1}});  // UINT64_MAX bytes
+  recorder.close();
+  EXPECT_EQ(decode().log_of("heap"), base::format("=5@10 ={}@20 ", 0x1p64));
+}
+
+TEST_F(PerfettoTest, QueuesOfOneNameStaySeparate) {
+  TestRecorder recorder = make();
+  for (uint32_t id = 3; id <= 4; ++id) {
+    trace::Track queue;
+    queue.id = id;
+    queue.kind = trace::TrackKind::DeviceQueue;
+    queue.clock = TestRecorder::kClock;
+    queue.device_uuid = "GPU-a";
+    queue.name = "compute";
+    queue.queue = id;
+    recorder.add_track(queue);
+  }
+  recorder.complete(3, 10, 40, 1);
+  recorder.complete(4, 20, 30, 6);
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  EXPECT_EQ(decoder.log_of("compute"), "(outer@10 @40) ");
+  EXPECT_EQ(decoder.log_of("compute (2)"), "(request@20 @30) ");
+}
+
 TEST_F(PerfettoTest, OverlappingAsyncRangesDoNotShareATrack) {
   TestRecorder recorder = make();
   recorder.point(1, 10, PointKind::AsyncBegin, 6, 1);
@@ -134,7 +178,7 @@ TEST_F(PerfettoTest, OverlappingAsyncRangesDoNotShareATrack) {
   const PerfettoDecoder decoder = decode();
   std::multiset<std::string> logs;
   for (const auto& [uuid, track] : decoder.tracks) {
-    if (track.name == "request") logs.insert(track.log);
+    if (track.name.starts_with("request")) logs.insert(track.log);
   }
   EXPECT_EQ(logs, (std::multiset<std::string>{"(request@10 @30) (request@30 @50) (request@60 ", "(request@20 @40) "}));
 }
@@ -186,6 +230,7 @@ TEST_F(PerfettoTest, OneHostUsesMonotonicTimeAndSeveralUseTheWallClock) {
   EXPECT_EQ(one.primary_clock, clock::kMonotonic);
   EXPECT_EQ(one.clocks.at(clock::kMonotonic), kMonotonicZero);
   EXPECT_EQ(one.clocks.at(clock::kRealtime), kRealtimeZero);
+  EXPECT_EQ(one.clocks.at(clock::kBoottime), kMonotonicZero) << "the host was never suspended";
 
   {
     TestRecorder recorder(path, 2, 200, trace::Writer::Mode::Append);
@@ -200,6 +245,26 @@ TEST_F(PerfettoTest, OneHostUsesMonotonicTimeAndSeveralUseTheWallClock) {
   const PerfettoDecoder two = decode();
   EXPECT_EQ(two.primary_clock, clock::kRealtime);
   EXPECT_EQ(two.log_of("main"), "(outer@10 @20) ");
+  EXPECT_TRUE(two.clocks.contains(clock::kBoottime));
+}
+
+TEST_F(PerfettoTest, BoottimeIncludesTheTimeThatTheHostWasSuspended) {
+  {
+    trace::Writer file(path, trace::Writer::Mode::Create);
+    trace::WriterId id;
+    id.bytes.fill(1);
+    trace::Origin origin;
+    origin.pid = 7;
+    file.origin(id, origin);
+    trace::ClockDomain clock;
+    clock.id = 1;
+    clock.pairs = {{0, kMonotonicZero, kRealtimeZero, 20, 3'600'000'000'000}};
+    file.clock(id, clock);
+    file.close();
+  }
+  const PerfettoDecoder decoder = decode();
+  EXPECT_EQ(decoder.clocks.at(clock::kMonotonic), kMonotonicZero);
+  EXPECT_EQ(decoder.clocks.at(clock::kBoottime), kMonotonicZero + 3'600'000'000'000);
 }
 
 }  // namespace

@@ -73,7 +73,10 @@ void PerfettoTracks::describe(const Description& description) {
   protozero::pbf_writer descriptor(written, packet::kTrackDescriptor);
   descriptor.add_uint64(track::kUuid, description.uuid);
   if (description.parent != 0) descriptor.add_uint64(track::kParentUuid, description.parent);
-  if (!description.name.empty()) add_text(descriptor, track::kName, description.name);
+  if (!description.name.empty()) {
+    add_text(descriptor, track::kName, unique_name(description.parent, description.name));
+    descriptor.add_enum(track::kSiblingMerge, track::kNoMerge);
+  }
   if (description.process != nullptr) add_process(descriptor, *description.process);
   if (description.thread != nullptr) add_thread(descriptor, *description.thread);
   if (description.is_counter) {
@@ -83,6 +86,12 @@ void PerfettoTracks::describe(const Description& description) {
   }
   descriptor.add_enum(track::kChildOrdering, track::kExplicitOrder);
   descriptor.add_int32(track::kSiblingOrderRank, static_cast<int32_t>(description.rank));
+}
+
+std::string PerfettoTracks::unique_name(uint64_t parent, std::string_view name) {
+  std::string unique(name);
+  for (int number = 2; !names_.emplace(parent, unique).second; ++number) unique = base::format("{} ({})", name, number);
+  return unique;
 }
 
 void PerfettoTracks::describe_all(const Places& places) {
@@ -121,20 +130,37 @@ uint64_t PerfettoTracks::lane(const Place& place, uint16_t lane) {
   return uuid;
 }
 
-uint64_t PerfettoTracks::counter(const Point& point) {
+PerfettoTracks::Counter PerfettoTracks::counter(const Point& point) {
   const Group& group = *point.place->group;
-  uint64_t& uuid = counters_[{group.index, point.event_class->index}];
-  if (uuid == 0) {
-    const trace::EventClass& event_class = point.event_class->event_class;
-    uuid = uuid_for(base::format("{}/counter/{}/{}", uuid_of(group), event_class.id, event_class.name));
+  const ClassInfo& info = *point.event_class;
+  Counter& of_class = class_counters_[{group.index, info.index}];
+  if (of_class.uuid != 0 && !info.has_places) return of_class;
+  const trace::EventClass& event_class = info.event_class;
+  Counter& counter = counters_[{group.index, event_class.category, std::string(point.name)}];
+  if (counter.uuid == 0) {
+    counter.uuid = uuid_for(base::format("{}/counter/{}/{}", uuid_of(group), event_class.category, point.name));
+    counter.is_double = has_doubles(group, event_class);
     const auto& fields = event_class.fields;
-    describe({.uuid = uuid,
+    describe({.uuid = counter.uuid,
               .parent = uuid_of(group),
               .name = point.name,
               .is_counter = true,
               .counts_bytes = !fields.empty() && fields[0].type == trace::FieldType::ByteCount});
   }
-  return uuid;
+  return of_class = counter;
+}
+
+// A program that counts 1 and then 1.5 has two classes.
+bool PerfettoTracks::has_doubles(const Group& group, const trace::EventClass& event_class) const {
+  std::set<trace::FieldType> types;
+  for (const auto& [id, writer] : reader_.writers()) {
+    if (group.writer != nullptr && writer.origin.pid != group.writer->origin.pid) continue;
+    for (const auto& [class_id, other] : writer.classes) {
+      if (other.name == event_class.name && other.category == event_class.category && !other.fields.empty())
+        types.insert(other.fields[0].type);
+    }
+  }
+  return types.size() > 1 || types.contains(trace::FieldType::Double);
 }
 
 uint64_t PerfettoTracks::async(const AsyncRange& range) {

@@ -25,7 +25,7 @@ std::string without_endings(std::string path, std::initializer_list<std::string_
 
 // The path ends in .json, without the pid before it, because libkineto adds the pid there.
 std::string kineto_output(const std::string& asked, int32_t pid) {
-  std::string path = without_endings(asked, {".kymo", ".pftrace", ".perfetto-trace", ".csv", ".gz"});
+  std::string path = without_endings(asked, {".gz", ".kymo", ".pftrace", ".perfetto-trace", ".csv"});
   if (!path.ends_with(".json")) path += ".json";
   const std::string own = base::format("_{}.", pid);
   const size_t at = path.rfind(own);

@@ -81,8 +81,8 @@ trace::ClockDomain clock_of(const ResultData& result) {
   const base::RealtimeOffset offset = base::realtime_offset();
   trace::ClockDomain clock;
   clock.id = kClock;
-  clock.pairs = {
-      {result.start_ns, result.start_ns - std::min(offset.ns, result.start_ns), result.start_ns, offset.error_ns}};
+  clock.pairs = {{result.start_ns, result.start_ns - std::min(offset.ns, result.start_ns), result.start_ns,
+                  offset.error_ns, base::suspended_ns()}};
   return clock;
 }
 

@@ -17,14 +17,8 @@
 namespace kymo::ondemand {
 namespace {
 
-bool is_converted(const std::string& path) {
-  for (const char* ending : {".json", ".json.gz", ".pftrace", ".perfetto-trace", ".csv"})
-    if (path.ends_with(ending)) return true;
-  return false;
-}
-
 void convert_to(const std::string& path, const trace::Reader& reader, OutputForm form) {
-  if (is_converted(path)) {
+  if (convert::is_export_path(path)) {
     convert::export_trace(reader, path);
     return;
   }
@@ -65,8 +59,8 @@ WrittenTrace write_trace(OutputFile& file, const std::optional<TraceScope>& scop
   if (scope) add_scope(file.part(), *scope);
   const trace::Reader reader(file.part());
   WrittenTrace written = count_trace(reader);
-  const bool convert = is_converted(file.path()) || (form != OutputForm::ByName && !file.path().ends_with(".kymo"));
-  if (convert)
+  const bool is_other_form = form != OutputForm::ByName && !file.path().ends_with(".kymo");
+  if (convert::is_export_path(file.path()) || is_other_form)
     convert_to(file.path(), reader, form);
   else
     file.complete(file.part());

@@ -25,7 +25,7 @@ struct WrittenTrace {
   uint64_t bytes = 0, events = 0, losses = 0;
 };
 
-// file.part() becomes file.path(): .kymo is kept as it is; .json, .json.gz, .pftrace and .csv are converted; other
+// file.part() becomes file.path(): .kymo is kept as it is; what export.h of convert knows is converted; other
 // names use `form`, or are kept as they are. `scope` empty: the whole recording. A file that is kept is not read or
 // copied, only its index and the edges of its window are. Throws kymo::Error; then file.part() still exists.
 WrittenTrace write_trace(OutputFile& file, const std::optional<TraceScope>& scope,

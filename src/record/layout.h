@@ -46,7 +46,7 @@ enum class Kind : uint8_t {
   Blocked = 20,      // the thread waited for the collector: {start in ticks, 0}; the record's time is the end
   Loss = 21,         // {cause, count}, {first, last}
   QueueBegin = 22,   // a device's queue took the slot: {context, queue}, {clock, wrap bits}, {period}, name, uuid
-  ClockPair = 23,    // of the queue's clock: {ticks, monotonic}, {realtime, error}
+  ClockPair = 23,    // of the queue's clock: {ticks, monotonic}, {realtime, error}, {suspended, 0}
 };
 
 constexpr uint64_t make_word(Kind kind, uint32_t payload_cells, uint32_t class_id) {
@@ -199,8 +199,9 @@ struct SegmentHeader {
   uint64_t process_identity;  // see segment.h: the pid may be reused, or be this process after exec
   TickKind tick_kind;
   std::atomic<uint32_t> policy;
-  uint64_t ticks_per_second;                                                // 0: unknown
-  uint64_t pair_ticks, pair_monotonic_ns, pair_realtime_ns, pair_error_ns;  // one clock pair, taken at creation
+  uint64_t ticks_per_second;  // 0: unknown
+  // One clock pair, read at creation.
+  uint64_t pair_ticks, pair_monotonic_ns, pair_realtime_ns, pair_error_ns, pair_suspended_ns;
   uint64_t start_realtime_ns;
   uint64_t file_device, file_inode;  // the trace of its records; 0: the trace is known only by its session
   char file_path[1024];              // its path, only to see if it still exists; never opened. Empty: too long

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <initializer_list>
 
 #include "base/clock.h"
@@ -21,13 +22,19 @@ static_assert(sizeof(kymo_queue) <= kymo::record::kPage);
 namespace kymo::record {
 namespace {
 
-constexpr uint32_t kPairCells = 3;
+constexpr uint32_t kPairCells = 4;
 constexpr uint32_t kFixedWords = 6;  // of a statement, before its text
 
 uint32_t text_words(const char* text) noexcept { return 1 + static_cast<uint32_t>((strlen(text) + 7) / 8); }
 
 uint32_t begin_cells(const kymo_queue& queue) noexcept {
   return 1 + (kFixedWords + text_words(queue.name) + text_words(queue.device_uuid) + 1) / 2;
+}
+
+// The payload of Kind::ClockPair.
+using PairWords = std::array<uint64_t, size_t{2} * (kPairCells - 1)>;
+PairWords words_of(const base::ClockPair& pair) noexcept {
+  return {pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns, pair.suspended_ns, 0};
 }
 
 void copy_text(char* to, const char* from, size_t room) noexcept {
@@ -139,9 +146,8 @@ void state_queue(Slot& slot) noexcept {
   payload.put_text(queue.device_uuid, strlen(queue.device_uuid), 0);
   push_cells(slot, Kind::QueueBegin, 0, payload.words(), payload.cells());
   for (uint32_t i = 0; i < queue.pair_count; ++i) {
-    const base::ClockPair& pair = queue.pairs[i];
-    const uint64_t words[4] = {pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns};
-    push_cells(slot, Kind::ClockPair, 0, words, kPairCells - 1);
+    const PairWords words = words_of(queue.pairs[i]);
+    push_cells(slot, Kind::ClockPair, 0, words.data(), kPairCells - 1);
   }
 }
 
@@ -218,13 +224,14 @@ void kymo_queue_clock_pair(kymo_queue* queue, uint64_t ticks, uint64_t monotonic
     queue->pairs[0] = queue->pairs[1];
   else
     ++queue->pair_count;
-  queue->pairs[queue->pair_count - 1] = {ticks, monotonic_ns, realtime_ns, error_ns};
+  const kymo::base::ClockPair pair{ticks, monotonic_ns, realtime_ns, error_ns, kymo::base::suspended_ns()};
+  queue->pairs[queue->pair_count - 1] = pair;
   if (queue->last_time == 0) queue->last_time = ticks;
   if (queue->slot == nullptr) return;  // its first statement will contain the pair
   Slot* slot = slot_for_recording(queue);
   if (slot == nullptr) return;
-  const uint64_t payload[4] = {ticks, monotonic_ns, realtime_ns, error_ns};
-  store_on(*slot, Kind::ClockPair, 0, ticks, payload, kPairCells - 1);
+  const PairWords words = words_of(pair);
+  store_on(*slot, Kind::ClockPair, 0, ticks, words.data(), kPairCells - 1);
 }
 
 void kymo_queue_lost(kymo_queue* queue, uint64_t count) {

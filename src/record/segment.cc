@@ -218,6 +218,7 @@ Outcome create_segment(const SegmentOptions& options, Mapping& mapping, char (&p
   header.pair_monotonic_ns = pair.monotonic_ns;
   header.pair_realtime_ns = pair.realtime_ns;
   header.pair_error_ns = pair.error_ns;
+  header.pair_suspended_ns = pair.suspended_ns;
   header.start_realtime_ns = pair.realtime_ns;
   header.file_device = options.file_device;
   header.file_inode = options.file_inode;

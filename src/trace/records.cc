@@ -30,6 +30,7 @@ void fields(auto& io, MaybeConst<ClockPair> auto& pair) {
 void fields(auto& io, MaybeConst<ClockDomain> auto& clock) {
   io(clock.id, clock.kind, clock.boot_id, clock.period_numerator, clock.period_denominator, clock.wrap_bits);
   io(clock.pairs);
+  io.later(clock.pairs, &ClockPair::suspended_ns);
 }
 void fields(auto& io, MaybeConst<Module> auto& module) {
   io(module.id, module.path, module.build_id, module.base, module.size);
@@ -53,6 +54,11 @@ class FieldWriter {
   explicit FieldWriter(base::ByteWriter& out) : out_(out) {}
   void operator()(const auto&... values) { (put(values), ...); }
   void later(const auto& value) { put(value); }
+  template <typename T>
+  void later(const std::vector<T>& items, uint64_t T::*field) {
+    out_.varint(items.size());
+    for (const T& item : items) put(item.*field);
+  }
 
  private:
   template <std::unsigned_integral T>
@@ -84,6 +90,17 @@ class FieldReader {
   // A field that is missing in records of older versions.
   void later(auto& value) {
     if (in_.left() != 0) get(value);
+  }
+  // A field of list items that is missing in records of older versions. The items have no length of their own, so the
+  // field is a list after all others.
+  template <typename T>
+  void later(std::vector<T>& items, uint64_t T::*field) {
+    const size_t count = in_.left() != 0 ? in_.count() : 0;
+    for (size_t i = 0; i < count; ++i) {
+      uint64_t value = 0;
+      get(value);
+      if (i < items.size()) items[i].*field = value;
+    }
   }
 
  private:

@@ -34,7 +34,7 @@ TEST(RecordsTest, EveryKindOfRecordRoundTrips) {
       {{1, "step {}", "train", 0xff00ff00, {{"", FieldType::Int}, {"bytes", FieldType::ByteCount}}}});
   expect_back<Track>({{1, TrackKind::Thread, 1, 4711, "main", "", 0, 0},
                       {2, TrackKind::DeviceQueue, 2, 0, "queue", "GPU-1", ~uint64_t{0}, 7}});
-  expect_back<ClockDomain>({{1, ClockKind::Tsc, "boot", 1000, 2995, 64, {{5, 6, 7, 8}, {9, 10, 11, 12}}}});
+  expect_back<ClockDomain>({{1, ClockKind::Tsc, "boot", 1000, 2995, 64, {{5, 6, 7, 8, 9}, {9, 10, 11, 12, ~0ull}}}});
   expect_back<Module>({{1, "/lib/a.so", std::string("\x01\x00\xff", 3), 0x7f0000000000, 4096}});
   expect_back<Frame>({{1, 2, 3, "f()", "f.cc", 4}});
   expect_back<Stack>({{1, {3, 2, 1}}, {2, {}}});
@@ -55,6 +55,22 @@ TEST(RecordsTest, FieldsOfANewerVersionAreSkipped) {
   }
   base::ByteReader in(out.bytes());
   EXPECT_EQ(read_records<Cost>(in), std::vector<Cost>(2, Cost{1, 2, 3, 4, 5}));
+}
+
+TEST(RecordsTest, ClockPairsOfOlderVersionsHaveNoSuspendedTime) {
+  base::ByteWriter record, out;
+  for (const uint64_t field : {1, 1}) record.varint(field);  // id, kind
+  record.string("boot");
+  for (const uint64_t field : {1, 1, 64}) record.varint(field);                      // period, wrap bits
+  for (const uint64_t field : {2, 5, 6, 7, 8, 9, 10, 11, 12}) record.varint(field);  // two pairs
+  out.varint(1);
+  out.varint(record.size());
+  out.append(record.bytes());
+  base::ByteReader in(out.bytes());
+  const std::vector<ClockDomain> clocks = read_records<ClockDomain>(in);
+  ASSERT_EQ(clocks.size(), 1u);
+  EXPECT_EQ(clocks[0].pairs, (std::vector<ClockPair>{{5, 6, 7, 8, 0}, {9, 10, 11, 12, 0}}));
+  EXPECT_EQ(clocks[0].pairs[1].boottime_ns(), clocks[0].pairs[1].monotonic_ns);
 }
 
 TEST(RecordsTest, TruncatedRecordIsRefusedAtEveryLength) {

@@ -13,12 +13,12 @@
 #include "convert/flows.h"
 #include "convert/json_args.h"
 #include "convert/json_field.h"
+#include "convert/kineto.h"
+#include "convert/launches.h"
 
 namespace kymo::convert {
 
 namespace {
-
-constexpr std::string_view kDefaultCategory = "user_annotation";
 
 // Times of events are signed, times in the file are not.
 uint64_t since_1970(int64_t ns) { return static_cast<uint64_t>(std::max<int64_t>(ns, 0)); }
@@ -29,6 +29,7 @@ class ChromeExport : public EventVisitor {
       : reader_(reader),
         places_(reader),
         flows_(reader),
+        launches_(reader, flows_.arrows() + 1),
         writer_(sink, chrome_start_ns(reader)),
         rows_(places_.all().size()) {}
 
@@ -45,23 +46,26 @@ class ChromeExport : public EventVisitor {
 
   void range(const Range& range) override {
     const std::string& row = row_of(*range.place, range.lane);
-    const Head head = head_of(range);
+    const Head head = head_of(range, on_device(range) ? Role::DeviceWork : Role::OfThread);
     writer_.complete(head.category, head.name, row, since_1970(range.start_ns), since_1970(range.end_ns));
-    end_event(range);
-    if (range.correlation != 0) correlation_flow(range, row);
+    JsonObject args = writer_.args();
+    if (const uint64_t number = operation_of(range, head)) append_integer(args.key("External id"), number);
+    args_.append(args, range);
+    args.close();
+    writer_.end_event();
+    if (range.correlation != 0) launch_arrows(range, row);
   }
 
   void point(const Point& point) override {
-    const trace::WriterId& writer = point.place->writer->id;
     switch (point.kind) {
       case trace::PointKind::Counter:
         return counter(point);
       case trace::PointKind::FlowBegin:
-        return flow(&CompactChromeWriter::flow_start, point.enclosed ? flows_.claim_begin(writer, point.id) : 0, point);
+        return flow(&CompactChromeWriter::flow_start, point);
       case trace::PointKind::FlowStep:
-        return flow(&CompactChromeWriter::flow_step, point.enclosed ? flows_.step(writer, point.id) : 0, point);
+        return flow(&CompactChromeWriter::flow_step, point);
       case trace::PointKind::FlowEnd:
-        return flow(&CompactChromeWriter::flow_end, point.enclosed ? flows_.claim_end(writer, point.id) : 0, point);
+        return flow(&CompactChromeWriter::flow_end, point);
       default:
         return instant(point);
     }
@@ -70,7 +74,7 @@ class ChromeExport : public EventVisitor {
   void async_range(const AsyncRange& range) override {
     // The id is local to a pid, so both ends must have the same pid.
     const Place& end_place = range.end_place->group == range.place->group ? *range.end_place : *range.place;
-    const Head head = head_of(range);
+    const Head head = head_of(range, on_device(range) ? Role::DeviceAnnotation : Role::OfThread);
     writer_.async_begin(head.category, head.name, row_of(*range.place, 0), since_1970(range.start_ns), range.id);
     end_event(range);
     writer_.async_end(head.category, head.name, row_of(end_place, 0), since_1970(range.end_ns), range.id);
@@ -82,13 +86,13 @@ class ChromeExport : public EventVisitor {
                                                   uint64_t ns);
 
   void instant(const Point& point) {
-    const Head head = head_of(point);
+    const Head head = head_of(point, Role::OfThread);
     writer_.instant(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     end_event(point);
   }
 
   void counter(const Point& point) {
-    const Head head = head_of(point);
+    const Head head = head_of(point, Role::OfThread);
     writer_.counter(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     JsonObject args = writer_.args();
     TextBuffer& value = args.key("value");
@@ -101,30 +105,41 @@ class ChromeExport : public EventVisitor {
     writer_.end_event();
   }
 
-  // Viewers connect the ends of a flow by category, name and id. So all flows have one name, and their own names are in
-  // args.
-  void flow(WriteFlow write_flow, uint32_t number, const Point& point) {
-    if (number == 0) return;
+  // Viewers connect the ends of a flow by category, name and id. So all of its points have the name of its beginning.
+  void flow(WriteFlow write_flow, const Point& point) {
+    const Flows::Part part = point.enclosed ? flows_.part(point.number) : Flows::Part{};
+    if (part.count == 0) return;
     // Viewers do not count the end time of a slice as part of the slice.
     const bool at_end = point.time_ns >= point.within_end_ns && point.within_start_ns < point.within_end_ns;
     const int64_t inside = at_end ? point.within_end_ns - 1 : std::max(point.time_ns, point.within_start_ns);
-    (writer_.*write_flow)("flow", number, row_of(*point.place, 0), since_1970(inside));
-    JsonObject args = writer_.args();
-    append_json_string(args.key("flow"), point.name);
-    args.close();
-    writer_.end_event();
+    const std::string quoted = base::json_string(*part.name);
+    for (uint32_t arrow = part.first; arrow < part.first + part.count; ++arrow) {
+      (writer_.*write_flow)(quoted, arrow, row_of(*point.place, 0), since_1970(inside));
+      if (point.name != *part.name) {
+        JsonObject args = writer_.args();
+        append_json_string(args.key("flow"), point.name);
+        args.close();
+      }
+      writer_.end_event();
+    }
   }
 
-  void correlation_flow(const Range& range, const std::string& row) {
-    const bool on_device = range.place->track->kind == trace::TrackKind::DeviceQueue;
+  void launch_arrows(const Range& range, const std::string& row) {
     const trace::WriterId& writer = range.place->writer->id;
-    const uint32_t number =
-        on_device ? flows_.claim_execution(writer, range.correlation) : flows_.claim_launch(writer, range.correlation);
-    if (number == 0) return;
-    const WriteFlow write_flow = on_device ? &CompactChromeWriter::flow_end : &CompactChromeWriter::flow_start;
-    (writer_.*write_flow)("ac2g", number, row, since_1970(range.start_ns));
-    writer_.end_event();
+    const auto arrow = [&](WriteFlow write_flow, uint32_t number) {
+      (writer_.*write_flow)(R"("ac2g")", number, row, since_1970(range.start_ns));
+      writer_.end_event();
+    };
+    if (on_device(range)) {
+      if (const uint32_t number = launches_.claim_execution(writer, range.correlation))
+        arrow(&CompactChromeWriter::flow_end, number);
+      return;
+    }
+    const Launches::Arrows arrows = launches_.claim_launch(writer, range.correlation);
+    for (uint32_t i = 0; i < arrows.count; ++i) arrow(&CompactChromeWriter::flow_start, arrows.first + i);
   }
+
+  static bool on_device(const Event& event) { return event.place->track->kind == trace::TrackKind::DeviceQueue; }
 
   template <typename AnyEvent>
   void end_event(const AnyEvent& event) {
@@ -137,20 +152,55 @@ class ChromeExport : public EventVisitor {
   // Category and name of an event, as JSON. Valid until the next call.
   struct Head {
     std::string_view category, name;
+    bool is_operation = false;
   };
-  Head head_of(const Event& event) {
+  enum class Role : uint8_t { OfThread, DeviceWork, DeviceAnnotation };
+  static constexpr size_t kRoles = 3;
+  Head head_of(const Event& event, Role role) {
     const ClassInfo& info = *event.event_class;
-    if (info.index >= heads_.size()) heads_.resize(info.index + size_t{1});
-    ClassHead& head = heads_[info.index];
-    if (head.category.empty()) {
-      const std::string& category = info.event_class.category;
-      head.category = base::json_string(category.empty() ? kDefaultCategory : category);
-      if (!info.has_places) head.name = base::json_string(info.event_class.name);
-    }
-    if (!info.has_places) return {head.category, head.name};
+    const size_t place = kRoles * info.index + static_cast<size_t>(role);
+    if (place >= heads_.size()) heads_.resize(place + size_t{1});
+    ClassHead& head = heads_[place];
+    if (head.category.empty()) make_head(head, info, role);
+    if (!head.name.empty()) return {head.category, head.name, head.is_operation};
     name_.clear();
     append_json_string(name_, event.name);
-    return {head.category, name_.view()};
+    return {head.category, name_.view(), head.is_operation};
+  }
+
+  // The text is escaped once. The name is empty if it differs from event to event.
+  struct ClassHead {
+    std::string category, name;
+    bool is_operation = false;
+  };
+  static kineto::Names names_of(const trace::EventClass& own, Role role) {
+    switch (role) {
+      case Role::DeviceWork:
+        return kineto::device_work(own.name);
+      case Role::DeviceAnnotation:
+        return {kineto::kDeviceAnnotation, {}};
+      case Role::OfThread:
+        break;
+    }
+    return kineto::launch(own.name, own.category);
+  }
+  static void make_head(ClassHead& head, const ClassInfo& info, Role role) {
+    const trace::EventClass& own = info.event_class;
+    const kineto::Names names = names_of(own, role);
+    const std::string_view category = !names.category.empty() ? names.category : std::string_view(own.category);
+    head.category = base::json_string(category.empty() ? kineto::kAnnotation : category);
+    head.is_operation = role == Role::OfThread && kineto::is_operation(category);
+    if (!names.name.empty()) {
+      head.name = base::json_string(names.name);
+    } else if (!info.has_places) {
+      head.name = base::json_string(own.name);
+    }
+  }
+
+  // The number of the operation that a range is, or that a launch and its work belong to; 0: none.
+  uint64_t operation_of(const Range& range, const Head& head) const {
+    if (head.is_operation) return range.number;
+    return range.correlation == 0 ? 0 : launches_.operation_of(range.place->writer->id, range.correlation);
   }
 
   // A lane gets its name when it first appears.
@@ -162,17 +212,13 @@ class ChromeExport : public EventVisitor {
     return row = writer_.row(place.group->pid, tid);
   }
 
-  // The text is escaped once. The name is empty if it differs from event to event.
-  struct ClassHead {
-    std::string category, name;
-  };
-
   const trace::Reader& reader_;
   Places places_;
-  Flows flows_;
+  const Flows flows_;
+  Launches launches_;
   CompactChromeWriter writer_;
-  JsonArgs args_{true};
-  std::vector<ClassHead> heads_;   // by ClassInfo::index
+  JsonArgs args_{JsonArgs::Form::Kineto};
+  std::vector<ClassHead> heads_;   // by ClassInfo::index and Role
   std::vector<std::string> rows_;  // by Place::index
   std::map<std::pair<uint32_t, uint16_t>, std::string> lane_rows_;
   TextBuffer name_;

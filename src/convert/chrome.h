@@ -1,17 +1,20 @@
 // Exports a trace to Chrome's JSON format, in the compact dialect (chrome_dialect.h). Perfetto, chrome://tracing, HTA
 // and all tools for PyTorch traces read it.
 //
-// How events are converted:
+// Events have the form of Kineto's traces, so that tools for these find what they look for: kineto.h has the names.
 //
 //   nested range           X, a complete slice; a range without an end lasts until the last event of its process, and
 //                          has the argument finished: false
 //   range across threads   b and e with an id that is unique in its process
-//   instant, allocation,   i, thread scope
-//   free, sample
+//   instant, sample        i, thread scope
 //   counter                C
-//   flow                   s, t, f; only flows with both ends, each at a time inside a slice
-//   launch and its work    s and f named ac2g, at the starts of the two slices
+//   flow                   s, t, f with the name of its beginning; only arrows with both ends (flows.h), each at a time
+//                          inside a slice
+//   launch and its work    s and f named ac2g, at the starts of the two slices; one arrow for each slice of the work
 //   fields, colour         args ("colour": "#rrggbb", because the format has only fixed colour names)
+//
+// Operators and annotations have a number, "External id". A launch and its work have the number of the operation around
+// the launch.
 //
 // Times are microseconds with three decimals after baseTimeNanoseconds, which is the same for all traces of one quarter
 // of a year. So traces of several ranks can be merged. Ranges that overlap others of their thread have their own rows,

@@ -33,7 +33,7 @@ struct CompactDialect {
   static constexpr std::string_view kRowLine = ",";  // where Kineto starts a new line
   static constexpr std::string_view kTimeLine = ",\"ts\":";
   static constexpr std::string_view kDuration = ",\"dur\":";
-  static constexpr std::string_view kFlowCategory = ",\"cat\":\"";
+  static constexpr std::string_view kFlowCategory = ",\"cat\":";
   static constexpr std::string_view kFlowEnd = ",\"bp\":\"e\"";
   static constexpr std::string_view kArgs = ",\"args\":";
   // The parts of a row.
@@ -76,7 +76,7 @@ struct KinetoDialect {
   static constexpr std::string_view kRowLine = ",\n    ";
   static constexpr std::string_view kTimeLine = ",\n    \"ts\": ";
   static constexpr std::string_view kDuration = ", \"dur\": ";
-  static constexpr std::string_view kFlowCategory = ",\n    \"cat\": \"";
+  static constexpr std::string_view kFlowCategory = ",\n    \"cat\": ";
   static constexpr std::string_view kFlowEnd = ", \"bp\": \"e\"";
   static constexpr std::string_view kArgs = ",\n    \"args\": ";
   static constexpr std::string_view kPid = "\"pid\": ";

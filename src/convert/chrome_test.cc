@@ -40,6 +40,15 @@ class ChromeTest : public ::testing::Test {
     recorder.add_class(5, "flow", "net");
     return recorder;
   }
+  static void add_queue(TestRecorder& recorder) {  // track 3
+    trace::Track queue;
+    queue.id = 3;
+    queue.kind = trace::TrackKind::DeviceQueue;
+    queue.clock = TestRecorder::kClock;
+    queue.device_uuid = "GPU-a";
+    queue.queue = 7;
+    recorder.add_track(queue);
+  }
   std::string convert() {
     StringStream sink;
     write_chrome(trace::Reader(path), sink);
@@ -65,7 +74,7 @@ TEST_F(ChromeTest, RangesAreCompleteSlices) {
   recorder.close();
   const std::string text = convert();
   EXPECT_THAT(text, HasSubstr(R"({"ph":"X","cat":"user_annotation","name":"outer","pid":100,"tid":101,"ts":)" +
-                              microseconds(1000) + R"(,"dur":3.000,"args":{}})"));
+                              microseconds(1000) + R"(,"dur":3.000,"args":{"External id":2}})"));
   EXPECT_THAT(text,
               HasSubstr(R"({"ph":"X","cat":"cat\\1","name":"in\"ner","pid":100,"tid":101,"ts":)" + microseconds(1500) +
                         R"(,"dur":0.501,"args":{"rows":-3,"note":"a\nb","colour":"#336699"}})"));
@@ -131,7 +140,8 @@ TEST_F(ChromeTest, AsyncRangesAreAPairWithAnIdLocalToTheProcess) {
 TEST_F(ChromeTest, OnlyCompleteFlowsAreWritten) {
   TestRecorder recorder = make();
   recorder.begin(1, 1000, 1);
-  recorder.point(1, 1000, PointKind::FlowBegin, 5, 7);
+  recorder.add_class(6, "handover", "net");
+  recorder.point(1, 1000, PointKind::FlowBegin, 6, 7);
   recorder.point(1, 1500, PointKind::FlowBegin, 5, 8);  // has no end
   recorder.point(1, 1600, PointKind::FlowBegin, 5, 9);  // ends outside of any range
   recorder.end(1, 2000);
@@ -146,22 +156,121 @@ TEST_F(ChromeTest, OnlyCompleteFlowsAreWritten) {
   EXPECT_EQ(count(text, R"("ph":"t")"), 1u);
   EXPECT_EQ(count(text, R"("ph":"f")"), 1u);
   EXPECT_THAT(text, HasSubstr(R"({"ph":"s","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000) +
-                              R"(,"cat":"flow","name":"flow","args":{"flow":"flow"}})"));
+                              R"(,"cat":"handover","name":"handover"})"));
   EXPECT_THAT(text, HasSubstr(R"({"ph":"f","id":1,"pid":100,"tid":102,"ts":)" + microseconds(3999) +
-                              R"(,"cat":"flow","name":"flow","bp":"e",)"))
+                              R"(,"cat":"handover","name":"handover","bp":"e","args":{"flow":"flow"}})"))
       << "inside its slice, which does not hold its own end";
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":3)"));
 }
 
+TEST_F(ChromeTest, ReusedFlowNumbersAreSeparateArrows) {
+  TestRecorder recorder = make();
+  constexpr uint64_t kHandovers = 1000, kAddress = 0xbeef;
+  for (uint64_t i = 0; i < kHandovers; ++i) {
+    const uint64_t at = 1000 + i * 100;
+    recorder.begin(1, at, 1);
+    recorder.point(1, at + 10, PointKind::FlowBegin, 5, kAddress);
+    recorder.end(1, at + 20);
+    recorder.begin(2, at + 30, 1);
+    recorder.point(2, at + 40, PointKind::FlowEnd, 5, kAddress);
+    recorder.end(2, at + 50);
+  }
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_EQ(count(text, R"("ph":"s")"), kHandovers);
+  EXPECT_EQ(count(text, R"("ph":"f")"), kHandovers);
+  for (const uint64_t i : {uint64_t{0}, kHandovers - 1}) {
+    EXPECT_THAT(text, HasSubstr(base::format(R"({{"ph":"s","id":{},"pid":100,"tid":101,"ts":{},)", i + 1,
+                                             microseconds(1010 + i * 100))));
+    EXPECT_THAT(text, HasSubstr(base::format(R"({{"ph":"f","id":{},"pid":100,"tid":102,"ts":{},)", i + 1,
+                                             microseconds(1040 + i * 100))));
+  }
+  EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":0)"));
+}
+
+TEST_F(ChromeTest, LaunchWithThreeSpansHasThreeArrows) {
+  TestRecorder recorder = make();
+  add_queue(recorder);
+  recorder.complete(1, 1000, 2000, 1, 0, 0, 42);
+  for (uint64_t i = 0; i < 3; ++i) recorder.complete(3, 5000 + i * 1000, 5500 + i * 1000, 5, 0, 0, 42);
+  recorder.close();
+  const std::string text = convert();
+  for (int id = 1; id <= 3; ++id) {
+    EXPECT_THAT(text, HasSubstr(base::format(R"({{"ph":"s","id":{},"pid":100,)", id)));
+    EXPECT_THAT(text, HasSubstr(base::format(R"({{"ph":"f","id":{},"pid":0,"tid":7,"ts":{},)", id,
+                                             microseconds(4000 + static_cast<uint64_t>(id) * 1000))));
+  }
+  EXPECT_EQ(count(text, R"("name":"ac2g")"), 6u);
+}
+
+// What HTA looks for: the calls by category and name, the work by category, both with correlation.
+TEST_F(ChromeTest, DeviceWorkHasKinetosNamesAndBelongsToItsOperator) {
+  TestRecorder recorder = make();
+  add_queue(recorder);
+  const std::vector<trace::Field> size = {{"threads_x", FieldType::UInt}, {"threads_y", FieldType::UInt},
+                                          {"threads_z", FieldType::UInt}, {"group_x", FieldType::UInt},
+                                          {"group_y", FieldType::UInt},   {"group_z", FieldType::UInt}};
+  recorder.add_class(10, "aten::mm", "cpu_op");
+  recorder.add_class(11, "launch {}", "device", {{"", FieldType::String}});
+  recorder.add_class(12, "queue copy", "device", {{"bytes", FieldType::ByteCount}});
+  recorder.add_class(13, "mm_kernel", "", size);
+  recorder.add_class(14, "copy host to device", "copy",
+                     {{"bytes", FieldType::ByteCount}, {"GB_per_s", FieldType::Double}});
+  recorder.add_class(15, "fill", "fill");
+  recorder.add_class(16, "sort", "physics");
+  recorder.begin(1, 1000, 10);
+  recorder.begin(1, 1100, 11, {"mm_kernel"}, 42);
+  recorder.cut(1);  // the operator ends in a later chunk
+  recorder.end(1, 1200);
+  recorder.begin(1, 1300, 12, {int64_t{4096}}, 43);
+  recorder.end(1, 1400);
+  recorder.end(1, 2000);
+  recorder.begin(3, 5000, 13, {int64_t{1000}, int64_t{2}, int64_t{1}, int64_t{256}, int64_t{1}, int64_t{1}}, 42);
+  recorder.end(3, 6000);
+  recorder.begin(3, 7000, 14, {int64_t{4096}, 2.5}, 43);
+  recorder.end(3, 7100);
+  recorder.complete(3, 8000, 8100, 15);
+  recorder.complete(3, 9000, 9100, 16);
+  recorder.close();
+  const std::string text = convert();
+  const auto args_of = [&](const std::string& head) {
+    const std::string line = text.substr(text.find(head), text.find('\n', text.find(head)) - text.find(head));
+    return line.substr(line.find("\"args\":"));
+  };
+  const std::string place = R"("device":0,"context":0,"stream":7)";
+  EXPECT_THAT(args_of(R"("cat":"cpu_op","name":"aten::mm",)"), HasSubstr(R"({"External id":3})"));
+  EXPECT_THAT(args_of(R"("cat":"cuda_runtime","name":"cudaLaunchKernel",)"),
+              HasSubstr(R"({"External id":3,"kernel":"mm_kernel","correlation":42})"));
+  EXPECT_THAT(args_of(R"("cat":"cuda_runtime","name":"cudaMemcpyAsync",)"),
+              HasSubstr(R"({"External id":3,"bytes":4096,"correlation":43})"));
+  EXPECT_THAT(args_of(R"("cat":"kernel","name":"mm_kernel",)"),
+              HasSubstr(R"({"External id":3,"grid":[4,2,1],"block":[256,1,1],"threads":[1000,2,1],)" + place +
+                        R"(,"correlation":42})"));
+  EXPECT_THAT(
+      args_of(R"J("cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)",)J"),
+      HasSubstr(R"J({"External id":3,"bytes":4096,"memory bandwidth (GB/s)":2.5,)J" + place + R"(,"correlation":43})"));
+  EXPECT_THAT(args_of(R"J("cat":"gpu_memset","name":"Memset (Device)",)J"), HasSubstr("{" + place + "}"));
+  EXPECT_THAT(args_of(R"("cat":"kernel","name":"sort",)"), HasSubstr("{" + place + R"(,"category":"physics"})"));
+}
+
+TEST_F(ChromeTest, InputsAreLists) {
+  TestRecorder recorder = make();
+  recorder.add_class(10, "aten::mm", "cpu_op",
+                     {{"Input Dims", FieldType::String},
+                      {"Input type", FieldType::String},
+                      {"Concrete Inputs", FieldType::String},
+                      {"note", FieldType::String}});
+  recorder.begin(1, 1000, 10, {"[[64, 64], []]", R"(["float", "Scalar"])", R"(["", "1)", "[1]"});
+  recorder.end(1, 2000);
+  recorder.close();
+  EXPECT_THAT(convert(), HasSubstr(R"("Input Dims":[[64, 64], []],"Input type":["float", "Scalar"],)"
+                                   R"("Concrete Inputs":"[\"\", \"1","note":"[1]"})"))
+      << "a text that is cut is still a text, and a text of the program always is one";
+}
+
 TEST_F(ChromeTest, LaunchPointsToItsWorkOnTheDevice) {
   TestRecorder recorder = make();
-  trace::Track queue;
-  queue.id = 3;
-  queue.kind = trace::TrackKind::DeviceQueue;
-  queue.clock = TestRecorder::kClock;
-  queue.device_uuid = "GPU-a";
-  queue.queue = 7;
-  recorder.add_track(queue);
+  add_queue(recorder);
   recorder.complete(1, 1000, 2000, 1, 0, 0, 42);
   recorder.complete(1, 3000, 4000, 1, 0, 0, 43);  // its work is not in the trace
   recorder.complete(3, 5000, 6000, 5, 0, 0, 42);
@@ -172,7 +281,7 @@ TEST_F(ChromeTest, LaunchPointsToItsWorkOnTheDevice) {
   EXPECT_THAT(text, HasSubstr(R"({"ph":"f","id":1,"pid":0,"tid":7,"ts":)" + microseconds(5000) +
                               R"(,"cat":"ac2g","name":"ac2g","bp":"e"})"));
   EXPECT_EQ(count(text, R"("name":"ac2g")"), 2u);
-  EXPECT_THAT(text, HasSubstr(R"("args":{"correlation":43})"));
+  EXPECT_THAT(text, HasSubstr(R"("args":{"External id":2,"correlation":43})"));
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":0)"));
 }
 

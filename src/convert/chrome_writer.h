@@ -15,8 +15,9 @@
 //   append_json_string(writer.member("traceName"), path);
 //   writer.finish();
 //
-// `category` and `name` of an event are JSON: in quotes and escaped, because callers keep texts that many events share.
-// All other texts are plain. Times are nanoseconds since 1970; a time before the base of the file is written as 0.
+// `category` and `name` of an event or an arrow are JSON: in quotes and escaped, because callers keep texts that many
+// events share. All other texts are plain. Times are nanoseconds since 1970; a time before the base of the file is
+// written as 0.
 //
 // Memory for kFlushAt bytes. A function throws what the sink throws; the caller finishes the sink.
 #pragma once
@@ -165,7 +166,7 @@ class ChromeWriter {
     append_integer(out_, id);
     out_.append(Dialect::kRow, row, Dialect::kTime);
     append_time(ns);
-    out_.append(Dialect::kFlowCategory, name, Dialect::kQuotedName, name, "\"");
+    out_.append(Dialect::kFlowCategory, name, Dialect::kName, name);
   }
   template <class Value>
   void metadata(std::string_view what, std::string_view row, std::string_view key, const Value& value) {

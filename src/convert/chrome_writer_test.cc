@@ -38,11 +38,11 @@ std::string everything() {
   writer.end_event();
   writer.async_end(R"("c")", R"("wait")", row, kBase + 3'000, 26);
   writer.end_event();
-  writer.flow_start("ac2g", 9, row, kBase + 2'000);
+  writer.flow_start(R"("ac2g")", 9, row, kBase + 2'000);
   writer.end_event();
-  writer.flow_step("ac2g", 9, row, kBase + 2'500);
+  writer.flow_step(R"("ac2g")", 9, row, kBase + 2'500);
   writer.end_event();
-  writer.flow_end("ac2g", 9, row, kBase + 3'000);
+  writer.flow_end(R"("ac2g")", 9, row, kBase + 3'000);
   writer.end_event();
   writer.global_instant(R"("Record Window End")", kBase + 4'000);
   writer.end_event();

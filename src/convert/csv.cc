@@ -132,7 +132,7 @@ class CsvWriter : public EventVisitor {
   const trace::Reader& reader_;
   ExportStream& sink_;
   Places places_;
-  JsonArgs args_;
+  JsonArgs args_{JsonArgs::Form::Plain};
   TextBuffer out_, args_text_;
 };
 

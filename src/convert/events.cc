@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "convert/async_ranges.h"
@@ -82,6 +83,7 @@ class Walk {
   std::map<std::pair<trace::WriterId, uint32_t>, Track> tracks_;
 
   // Data of the current chunk, reused for the next one.
+  uint64_t first_range_ = 1, first_point_ = 1;  // Event::number of its first ones
   ChunkOrder order_;
   ValueRows range_rows_, point_rows_, open_row_;
   trace::Values open_values_;
@@ -110,7 +112,10 @@ WalkReport Walk::run() {
     }
   }
   trace::EventBatch batch;
+  uint64_t ranges_before = 0, points_before = 0;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
+    first_range_ = std::exchange(ranges_before, ranges_before + chunk.range_count) + 1;
+    first_point_ = std::exchange(points_before, points_before + chunk.point_count) + 1;
     Track* const track = find_track(chunk);
     if (track == nullptr) continue;  // the reader has reported it
     try {
@@ -239,6 +244,7 @@ void Walk::visit_point(const Track& track, const trace::Points& points, uint32_t
   Point point;
   point.place = track.place;
   point.event_class = &track.process->classes.find(points.class_id[index]);
+  point.number = first_point_ + index;
   point.values = point_rows_.row(index);
   point.kind = points.kind[index];
   point.time_ns = to_ns(track, points.time[index]);
@@ -276,6 +282,7 @@ Range Walk::ended_range(const Track& track, const trace::Ranges& ranges, uint32_
   Range range;
   range.place = track.place;
   range.event_class = &track.process->classes.find(ranges.class_id[index]);
+  range.number = first_range_ + index;
   range.values = range_rows_.row(index);
   range.start_ns = to_ns(track, ranges.end[index] - ranges.duration[index]);
   range.end_ns = to_ns(track, ranges.end[index]);

@@ -28,6 +28,9 @@ inline uint64_t elapsed_ns(int64_t from, int64_t to) {
 struct Event {
   const Place* place = nullptr;
   const ClassInfo* event_class = nullptr;
+  // From 1; unique among the ranges, or the points, of the trace: their place in the file. 0: a range without an end,
+  // or across threads.
+  uint64_t number = 0;
   std::string_view name;          // with its "{}" filled
   std::span<const Value> values;  // one for each field of the class; empty if they could not be read
 };

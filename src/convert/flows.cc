@@ -1,18 +1,21 @@
 #include "convert/flows.h"
 
 #include <algorithm>
-#include <iterator>
+#include <deque>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "convert/chunk_order.h"
 #include "kymo/error.h"
+#include "trace/window_view.h"
 
 namespace kymo::convert {
 
 namespace {
 
-bool is_end_of_flow(trace::PointKind kind) {
-  return kind == trace::PointKind::FlowBegin || kind == trace::PointKind::FlowEnd;
+bool is_of_flow(trace::PointKind kind) {
+  return kind == trace::PointKind::FlowBegin || kind == trace::PointKind::FlowStep || kind == trace::PointKind::FlowEnd;
 }
 
 bool read_passes(const trace::Reader& reader, const trace::EventChunk& chunk, trace::EventBatch& into, unsigned parts) {
@@ -26,86 +29,127 @@ bool read_passes(const trace::Reader& reader, const trace::EventChunk& chunk, tr
 
 }  // namespace
 
+// A point inside a range.
+struct Flows::Found {
+  const trace::WriterInfo* writer = nullptr;
+  uint64_t flow = 0;
+  int64_t time_ns = 0;
+  uint64_t number = 0;  // Event::number
+  uint32_t class_id = 0;
+  trace::PointKind kind = trace::PointKind::FlowStep;
+};
+
 Flows::Flows(const trace::Reader& reader) {
-  collect_points(reader);
-  collect_correlations(reader);
+  std::vector<Found> found;
+  collect(reader, found);
+  const auto flow_of = [](const Found& point) { return std::tuple(point.writer, point.flow); };
+  std::sort(found.begin(), found.end(), [&](const Found& a, const Found& b) {
+    return std::tuple(flow_of(a), a.time_ns, a.number) < std::tuple(flow_of(b), b.time_ns, b.number);
+  });
+  for (auto at = found.begin(); at != found.end();) {
+    const auto end = std::find_if(at, found.end(), [&](const Found& point) { return flow_of(point) != flow_of(*at); });
+    connect({at, end});
+    at = end;
+  }
+  std::sort(points_.begin(), points_.end(), [](const Point& a, const Point& b) { return a.number < b.number; });
 }
 
-void Flows::collect_points(const trace::Reader& reader) {
-  std::map<trace::WriterId, Ends> found;
+void Flows::collect(const trace::Reader& reader, std::vector<Found>& found) {
+  std::map<trace::WriterId, trace::TrackClocks> clocks;
+  for (const auto& [id, writer] : reader.writers()) clocks.emplace(id, trace::TrackClocks(writer));
   trace::EventBatch batch;
   ChunkOrder order;
+  uint64_t points_before = 0;
   for (const trace::EventChunk& chunk : reader.event_chunks()) {
-    if (chunk.point_count == 0 || !read_passes(reader, chunk, batch, trace::kPoints)) continue;
-    if (std::none_of(batch.points.kind.begin(), batch.points.kind.end(), is_end_of_flow)) continue;
+    const uint64_t first_number = points_before + 1;
+    points_before += chunk.point_count;
+    const trace::ClockMap* const clock = clocks.at(chunk.writer).find(chunk.track);
+    if (clock == nullptr || chunk.point_count == 0 || !read_passes(reader, chunk, batch, trace::kPoints)) continue;
+    if (std::none_of(batch.points.kind.begin(), batch.points.kind.end(), is_of_flow)) continue;
     constexpr unsigned kTree = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks;
     if (!read_passes(reader, chunk, batch, trace::kPoints | kTree)) continue;
     order.arrange(batch, batch.opening);
     size_t depth = batch.opening.size();
-    Ends& ends = found[chunk.writer];
     for (const Step& step : order.steps()) {
       if (step.kind == Step::Kind::Begin) ++depth;
       if (step.kind == Step::Kind::End && depth > 0) --depth;
-      if (step.kind != Step::Kind::Point || !is_end_of_flow(batch.points.kind[step.index])) continue;
-      const bool is_begin = batch.points.kind[step.index] == trace::PointKind::FlowBegin;
+      if (step.kind != Step::Kind::Point || !is_of_flow(batch.points.kind[step.index])) continue;
+      const trace::PointKind kind = batch.points.kind[step.index];
       if (depth == 0) {
-        ++incomplete_;
+        incomplete_ += kind != trace::PointKind::FlowStep;
       } else {
-        (is_begin ? ends.begins : ends.ends).push_back(batch.points.id[step.index]);
+        found.push_back({&reader.writers().at(chunk.writer), batch.points.id[step.index],
+                         clock->to_monotonic_ns(batch.points.time[step.index]), first_number + step.index,
+                         batch.points.class_id[step.index], kind});
       }
     }
   }
-  incomplete_ += pair_up(found, points_);
 }
 
-void Flows::collect_correlations(const trace::Reader& reader) {
-  std::map<trace::WriterId, Ends> found;
-  trace::EventBatch batch;
-  for (const trace::EventChunk& chunk : reader.event_chunks()) {
-    const auto writer = reader.writers().find(chunk.writer);
-    if (writer == reader.writers().end() || chunk.range_count == 0) continue;
-    const auto& tracks = writer->second.tracks;
-    const auto on_device = [](const auto& track) { return track.second.kind == trace::TrackKind::DeviceQueue; };
-    const auto track = tracks.find(chunk.track);
-    if (track == tracks.end() || std::none_of(tracks.begin(), tracks.end(), on_device)) continue;
-    if (!read_passes(reader, chunk, batch, trace::kRangeCorrelations)) continue;
-    Ends& ends = found[chunk.writer];
-    std::vector<uint64_t>& ids = on_device(*track) ? ends.ends : ends.begins;
-    std::copy_if(batch.ranges.correlation.begin(), batch.ranges.correlation.end(), std::back_inserter(ids),
-                 [](uint64_t correlation) { return correlation != 0; });
+// The points of one flow, in the order of time.
+void Flows::connect(std::span<const Found> of_one_flow) {
+  struct Open {
+    const Found* begin = nullptr;
+    std::vector<const Found*> ends, steps;
+  };
+  std::deque<Open> waiting;  // for their first end
+  Open last;                 // the beginning that got the last end; more ends may come
+  const auto write = [&](const Open& one) {
+    if (one.begin == nullptr) return;
+    if (one.ends.empty()) {
+      ++incomplete_;
+      return;
+    }
+    const uint32_t first = arrows_ + 1, name = name_of(*one.begin->writer, one.begin->class_id);
+    points_.push_back({one.begin->number, first, static_cast<uint32_t>(one.ends.size()), name});
+    for (const Found* const step : one.steps) points_.push_back({step->number, first, 1, name});
+    for (const Found* const end : one.ends) points_.push_back({end->number, ++arrows_, 1, name});
+  };
+  const auto take = [&](const Found& point) {
+    if (point.kind == trace::PointKind::FlowBegin) {
+      waiting.push_back({&point, {}, {}});
+    } else if (point.kind == trace::PointKind::FlowStep) {
+      if (Open* const to = !waiting.empty() ? &waiting.front() : last.begin != nullptr ? &last : nullptr)
+        to->steps.push_back(&point);
+    } else if (!waiting.empty()) {
+      write(std::exchange(last, std::move(waiting.front())));
+      waiting.pop_front();
+      last.ends.push_back(&point);
+    } else if (last.begin != nullptr) {
+      last.ends.push_back(&point);
+    } else {
+      ++incomplete_;
+    }
+  };
+  for (auto at = of_one_flow.begin(); at != of_one_flow.end();) {
+    const auto next =
+        std::find_if(at, of_one_flow.end(), [&](const Found& point) { return point.time_ns != at->time_ns; });
+    // At one moment, an end belongs to an earlier beginning. Only if there is none, it belongs to one of this moment.
+    const bool begins_first = waiting.empty();
+    for (const bool begins : {begins_first, !begins_first})
+      for (auto point = at; point != next; ++point)
+        if ((point->kind == trace::PointKind::FlowBegin) == begins) take(*point);
+    at = next;
   }
-  pair_up(found, launches_);  // an operation that never reaches a device is complete without one
+  write(last);
+  for (const Open& one : waiting) write(one);
 }
 
-uint64_t Flows::pair_up(std::map<trace::WriterId, Ends>& found, PerWriter& into) {
-  uint64_t alone = 0;
-  for (auto& [writer, ends] : found) {
-    const auto sort_unique = [](std::vector<uint64_t>& ids) {
-      std::sort(ids.begin(), ids.end());
-      ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-    };
-    sort_unique(ends.begins);
-    sort_unique(ends.ends);
-    std::vector<uint64_t> whole;
-    std::set_intersection(ends.begins.begin(), ends.begins.end(), ends.ends.begin(), ends.ends.end(),
-                          std::back_inserter(whole));
-    alone += ends.begins.size() + ends.ends.size() - 2 * whole.size();
-    std::vector<Flow>& flows = into[writer];
-    flows.reserve(whole.size());
-    for (const uint64_t id : whole) flows.push_back({.id = id, .number = next_number_++});
-  }
-  return alone;
+// A name that differs from event to event is not known here.
+uint32_t Flows::name_of(const trace::WriterInfo& writer, uint32_t class_id) {
+  const auto known = writer.classes.find(class_id);
+  const bool is_plain = known != writer.classes.end() && known->second.name.find("{}") == std::string::npos;
+  const std::string name = is_plain && !known->second.name.empty() ? known->second.name : "flow";
+  const auto [there, is_new] = name_numbers_.try_emplace(name, static_cast<uint32_t>(names_.size()));
+  if (is_new) names_.push_back(name);
+  return there->second;
 }
 
-uint32_t Flows::claim(PerWriter& flows, const trace::WriterId& writer, uint64_t id, bool Flow::*taken) {
-  const auto of_writer = flows.find(writer);
-  if (of_writer == flows.end()) return 0;
-  std::vector<Flow>& sorted = of_writer->second;
-  const auto found = std::lower_bound(sorted.begin(), sorted.end(), id,
-                                      [](const Flow& flow, uint64_t wanted) { return flow.id < wanted; });
-  if (found == sorted.end() || found->id != id) return 0;
-  if (taken != nullptr && std::exchange((*found).*taken, true)) return 0;
-  return found->number;
+Flows::Part Flows::part(uint64_t number) const {
+  const auto found = std::lower_bound(points_.begin(), points_.end(), number,
+                                      [](const Point& point, uint64_t wanted) { return point.number < wanted; });
+  if (found == points_.end() || found->number != number) return {};
+  return {found->first, found->count, &names_[found->name]};
 }
 
 }  // namespace kymo::convert

@@ -1,14 +1,18 @@
-// Finds the complete flows of a trace, so that no exporter draws half an arrow.
+// The arrows between the points of flows, found before anything is written, so that no exporter draws half an arrow.
 //
 // Viewers show wrong results for an arrow with one end, and a trace may have lost the other end. So the points are read
-// once before anything is written. A flow counts if it has a start and an end, and each is inside a range of its track,
-// because an arrow is attached to ranges. The same applies to a correlation, which connects a launch on a thread to the
-// work on a device. Complete flows are numbered from 1 over all processes, because their ids are unique only within a
-// process.
+// once. A point counts if it is inside a range of its track, because an arrow is attached to ranges. A flow's number
+// may be used again, for example if it is an address: the points of a number are put in the order of time, and each end
+// belongs to the oldest beginning that has no end yet. Further ends are further arrows from the same beginning. A step
+// belongs to the oldest arrow that has no end yet.
+//
+// Arrows are numbered from 1 over all processes, because the numbers of flows are unique only within a process.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "trace/reader.h"
@@ -17,46 +21,34 @@ namespace kymo::convert {
 
 class Flows {
  public:
-  // Reads the points of all chunks that have some, and the correlations if there is a device. Damaged chunks are
-  // skipped. Uses 16 bytes for each complete flow.
+  // Reads the points of all chunks that have some. Damaged chunks are skipped. Uses 24 bytes for each point of a flow.
   explicit Flows(const trace::Reader& reader);
 
-  // The number of the flow; 0 if it is not complete. `claim_begin` and `claim_end` return it only once: a repeated end
-  // is not a second arrow.
-  uint32_t claim_begin(const trace::WriterId& writer, uint64_t id) { return claim(points_, writer, id, &Flow::begun); }
-  uint32_t claim_end(const trace::WriterId& writer, uint64_t id) { return claim(points_, writer, id, &Flow::ended); }
-  uint32_t step(const trace::WriterId& writer, uint64_t id) { return claim(points_, writer, id, nullptr); }
+  // The part of a point in arrows; `number` is Event::number of a point.
+  struct Part {
+    uint32_t first = 0, count = 0;      // the arrows; a beginning may have several, other points have one or none
+    const std::string* name = nullptr;  // the name of their beginning
+  };
+  Part part(uint64_t number) const;
 
-  uint32_t claim_launch(const trace::WriterId& writer, uint64_t correlation) {
-    return claim(launches_, writer, correlation, &Flow::begun);
-  }
-  uint32_t claim_execution(const trace::WriterId& writer, uint64_t correlation) {
-    return claim(launches_, writer, correlation, &Flow::ended);
-  }
-
-  // Points that begin or end a flow but are not part of a complete flow.
+  uint32_t arrows() const { return arrows_; }
+  // Points that begin or end a flow but are not part of an arrow.
   uint64_t incomplete() const { return incomplete_; }
 
  private:
-  struct Flow {
-    uint64_t id = 0;
-    uint32_t number = 0;
-    bool begun = false, ended = false;
+  struct Found;
+  struct Point {
+    uint64_t number = 0;
+    uint32_t first = 0, count = 0, name = 0;
   };
-  using PerWriter = std::map<trace::WriterId, std::vector<Flow>>;  // sorted by id
-  // Ids of begins and ends, as they are found.
-  struct Ends {
-    std::vector<uint64_t> begins, ends;
-  };
+  void collect(const trace::Reader& reader, std::vector<Found>& found);
+  void connect(std::span<const Found> of_one_flow);
+  uint32_t name_of(const trace::WriterInfo& writer, uint32_t class_id);
 
-  void collect_points(const trace::Reader& reader);
-  void collect_correlations(const trace::Reader& reader);
-  // Returns the number of ids without a counterpart.
-  uint64_t pair_up(std::map<trace::WriterId, Ends>& found, PerWriter& into);
-  static uint32_t claim(PerWriter& flows, const trace::WriterId& writer, uint64_t id, bool Flow::*taken);
-
-  PerWriter points_, launches_;
-  uint32_t next_number_ = 1;
+  std::vector<Point> points_;  // by number
+  std::vector<std::string> names_;
+  std::map<std::string, uint32_t> name_numbers_;
+  uint32_t arrows_ = 0;
   uint64_t incomplete_ = 0;
 };
 

@@ -1,11 +1,49 @@
 #include "convert/json_args.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
+#include "convert/kineto.h"
 #include "convert/stack_text.h"
 
 namespace kymo::convert {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kSizeFields{"threads_x", "threads_y", "threads_z",
+                                                      "group_x",   "group_y",   "group_z"};
+
+std::optional<std::array<size_t, 6>> size_fields(const ClassInfo& info) {
+  std::array<size_t, 6> places{};
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto found = std::find(info.keys.begin(), info.keys.end(), kSizeFields[i]);
+    if (found == info.keys.end()) return std::nullopt;
+    places[i] = static_cast<size_t>(found - info.keys.begin());
+    const trace::FieldType type = info.event_class.fields[places[i]].type;
+    if (type != trace::FieldType::Int && type != trace::FieldType::UInt) return std::nullopt;
+  }
+  return places;
+}
+
+void append_list(TextBuffer& out, const std::array<uint64_t, 3>& numbers) {
+  base::format_to(out, "[{},{},{}]", numbers[0], numbers[1], numbers[2]);
+}
+
+// A grid has as many blocks as are needed for all threads.
+void append_size(JsonObject& object, std::span<const Value> values, const std::array<size_t, 6>& places) {
+  std::array<uint64_t, 3> threads{}, block{}, grid{};
+  for (size_t i = 0; i < 3; ++i) {
+    threads[i] = values[places[i]].bits;
+    block[i] = values[places[i + 3]].bits;
+    grid[i] = block[i] == 0 ? 0 : threads[i] / block[i] + (threads[i] % block[i] != 0);
+  }
+  append_list(object.key("grid"), grid);
+  append_list(object.key("block"), block);
+  append_list(object.key("threads"), threads);
+}
+
+}  // namespace
 
 bool has_field(const ClassInfo& info, std::string_view name) {
   return std::find(info.keys.begin(), info.keys.end(), name) != info.keys.end();
@@ -15,19 +53,23 @@ std::string colour_text(uint32_t colour) { return base::format("#{:06x}", colour
 
 void JsonArgs::append(JsonObject& object, const Range& range) {
   append_fields(object, range);
-  const trace::Track& track = *range.place->track;
-  if (with_queue_ && track.kind == trace::TrackKind::DeviceQueue) {
-    const auto number = [&](std::string_view key, uint64_t value) {
-      if (!has_field(*range.event_class, key)) append_integer(object.key(key), value);
-    };
-    number("device", range.place->group->pid);
-    number("context", track.context);
-    number("stream", track.queue);
-  }
+  if (form_ == Form::Kineto && range.place->track->kind == trace::TrackKind::DeviceQueue) append_place(object, range);
   if (range.correlation != 0 && !has_field(*range.event_class, "correlation")) {
     append_integer(object.key("correlation"), range.correlation);
   }
   if (!range.finished && !has_field(*range.event_class, "finished")) base::append(object.key("finished"), "false");
+}
+
+void JsonArgs::append_place(JsonObject& object, const Range& range) {
+  const trace::Track& track = *range.place->track;
+  const auto number = [&](std::string_view key, uint64_t value) {
+    if (!has_field(*range.event_class, key)) append_integer(object.key(key), value);
+  };
+  number("device", range.place->group->pid);
+  number("context", track.context);
+  number("stream", track.queue);
+  const Prepared& prepared = prepare(*range.event_class);
+  if (!prepared.category.empty()) base::append(object.key("category"), prepared.category);
 }
 
 void JsonArgs::append(JsonObject& object, const Point& point) {
@@ -49,9 +91,27 @@ void JsonArgs::append(JsonObject& object, const AsyncRange& range) {
 void JsonArgs::append_fields(JsonObject& object, const Event& event) {
   const Prepared& prepared = prepare(*event.event_class);
   for (size_t i = 0; i < event.values.size(); ++i) {
-    if (!prepared.keys[i].empty()) append_json_field(object.escaped_key(prepared.keys[i]), event.values[i]);
+    if (prepared.keys[i].empty()) continue;
+    TextBuffer& out = object.escaped_key(prepared.keys[i]);
+    const Value& value = event.values[i];
+    if (prepared.may_be_list[i] && kineto::is_list(event.event_class->keys[i], value.text)) {
+      base::append(out, value.text);
+    } else {
+      append_json_field(out, value);
+    }
   }
+  if (prepared.size && !event.values.empty()) append_size(object, event.values, *prepared.size);
   if (!prepared.colour.empty()) base::append(object.key("colour"), prepared.colour);
+}
+
+// Empty: the value is not an argument.
+std::string JsonArgs::key_for(const ClassInfo& info, size_t field) const {
+  const std::string& name = info.keys[field];
+  if (form_ == Form::Plain) return name;
+  const trace::EventClass& event_class = info.event_class;
+  // The name of the file says only that it is a launch.
+  if (name.empty()) return kineto::launch(event_class.name, event_class.category).name.empty() ? "" : "kernel";
+  return name == "GB_per_s" ? "memory bandwidth (GB/s)" : name;
 }
 
 const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {
@@ -59,16 +119,28 @@ const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {
   Prepared& prepared = prepared_[info.index];
   if (prepared.done) return prepared;
   prepared.done = true;
-  for (const std::string& name : info.keys) {
+  for (size_t i = 0; i < info.keys.size(); ++i) {
     TextBuffer key;
-    if (!name.empty()) {
+    if (const std::string name = key_for(info, i); !name.empty()) {
       append_json_string(key, name);
       key.push_back(':');
     }
     prepared.keys.push_back(key.string());
+    const bool is_text = info.event_class.fields[i].type == trace::FieldType::String;
+    prepared.may_be_list.push_back(form_ == Form::Kineto && is_text);
   }
-  if (info.event_class.colour != 0 && !has_field(info, "colour")) {
-    prepared.colour = base::format("\"{}\"", colour_text(info.event_class.colour));
+  const trace::EventClass& event_class = info.event_class;
+  if (form_ == Form::Kineto) {
+    prepared.size = size_fields(info);
+    if (prepared.size)
+      for (const size_t field : *prepared.size) prepared.keys[field].clear();
+    const std::string_view category = event_class.category;
+    const bool is_own = !category.empty() && category != "copy" && category != "fill" &&
+                        category != kineto::device_work(event_class.name).category;
+    if (is_own && !has_field(info, "category")) prepared.category = base::json_quoted(category);
+  }
+  if (event_class.colour != 0 && !has_field(info, "colour")) {
+    prepared.colour = base::format("\"{}\"", colour_text(event_class.colour));
   }
   return prepared;
 }

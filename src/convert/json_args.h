@@ -3,9 +3,12 @@
 //   {"rows":128,"colour":"#ff8800","correlation":17}
 //
 // A field of the class has priority over an addition of the same name. The field names of each class are escaped only
-// once.
+// once. In Kineto's form, fields have the names and types of Kineto's traces (kineto.h): lists are lists, the size of a
+// kernel is "grid" and "block", and a range on a device says where it ran.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +20,9 @@ namespace kymo::convert {
 
 class JsonArgs {
  public:
-  // `with_queue`: a range on a device also has its queue, with the names of Kineto's traces.
-  explicit JsonArgs(bool with_queue = false) : with_queue_(with_queue) {}
+  enum class Form : uint8_t { Plain, Kineto };
+
+  explicit JsonArgs(Form form) : form_(form) {}
 
   void append(JsonObject& object, const Range& range);
   void append(JsonObject& object, const Point& point);
@@ -28,12 +32,18 @@ class JsonArgs {
   struct Prepared {
     bool done = false;
     std::vector<std::string> keys;  // "name": or empty, like ClassInfo::keys
-    std::string colour;             // "#rrggbb" with quotes, or empty
+    std::vector<bool> may_be_list;  // by field
+    // The fields of a kernel's size: threads and group, x to z. Written as lists.
+    std::optional<std::array<size_t, 6>> size;
+    std::string colour;    // "#rrggbb" with quotes, or empty
+    std::string category;  // its own category in quotes, if a range on a device has another one in the file
   };
   const Prepared& prepare(const ClassInfo& info);
+  std::string key_for(const ClassInfo& info, size_t field) const;
   void append_fields(JsonObject& object, const Event& event);
+  void append_place(JsonObject& object, const Range& range);
 
-  const bool with_queue_;
+  const Form form_;
   std::vector<Prepared> prepared_;  // by ClassInfo::index
 };
 

@@ -8,6 +8,7 @@
 
 #include "convert/events.h"
 #include "convert/flows.h"
+#include "convert/launches.h"
 #include "convert/perfetto_event.h"
 #include "convert/perfetto_fields.h"
 #include "convert/perfetto_sequence.h"
@@ -47,6 +48,7 @@ class PerfettoWriter : public EventVisitor {
         sink_(sink),
         places_(reader),
         flows_(reader),
+        launches_(reader, flows_.arrows() + 1),
         time_base_(has_one_boot(reader) ? TimeBase::Monotonic : TimeBase::Realtime),
         tracks_(reader, out_) {
     for (const Place& place : places_.all()) add_sequence(threads_, PerfettoTracks::uuid_of(place));
@@ -81,16 +83,13 @@ class PerfettoWriter : public EventVisitor {
     if (point.kind == trace::PointKind::Counter) return counter(point);
     PerfettoSequence& sequence = threads_[point.place->index];
     event_.start(event::kInstant, sequence, point);
-    const trace::WriterId& writer = point.place->writer->id;
     switch (point.kind) {
       case trace::PointKind::FlowBegin:
-        if (point.enclosed) add_flow(event::kFlowIds, flows_.claim_begin(writer, point.id));
-        break;
       case trace::PointKind::FlowStep:
-        add_flow(event::kFlowIds, flows_.step(writer, point.id));
+        add_flow(event::kFlowIds, point);
         break;
       case trace::PointKind::FlowEnd:
-        if (point.enclosed) add_flow(event::kTerminatingFlowIds, flows_.claim_end(writer, point.id));
+        add_flow(event::kTerminatingFlowIds, point);
         break;
       case trace::PointKind::Allocation:
       case trace::PointKind::Free:
@@ -177,14 +176,18 @@ class PerfettoWriter : public EventVisitor {
     event_.annotate(sequence, "correlation",
                     {.type = trace::FieldType::UInt, .bits = range.correlation, .real = 0, .text = {}});
     if (on_device) {
-      add_flow(event::kTerminatingFlowIds, flows_.claim_execution(writer, range.correlation));
+      if (const uint32_t arrow = launches_.claim_execution(writer, range.correlation))
+        event_.message().add_fixed64(event::kTerminatingFlowIds, arrow);
     } else {
-      add_flow(event::kFlowIds, flows_.claim_launch(writer, range.correlation));
+      const Launches::Arrows arrows = launches_.claim_launch(writer, range.correlation);
+      for (uint32_t i = 0; i < arrows.count; ++i) event_.message().add_fixed64(event::kFlowIds, arrows.first + i);
     }
   }
 
-  void add_flow(uint32_t field, uint32_t flow) {
-    if (flow != 0) event_.message().add_fixed64(field, flow);
+  void add_flow(uint32_t field, const Point& point) {
+    if (!point.enclosed) return;
+    const Flows::Part part = flows_.part(point.number);
+    for (uint32_t i = 0; i < part.count; ++i) event_.message().add_fixed64(field, part.first + i);
   }
 
   void append_event(PerfettoSequence& sequence, int64_t time_ns) {
@@ -200,7 +203,8 @@ class PerfettoWriter : public EventVisitor {
   const trace::Reader& reader_;
   ExportStream& sink_;
   Places places_;
-  Flows flows_;
+  const Flows flows_;
+  Launches launches_;
   const TimeBase time_base_;
   std::string out_;
   PerfettoTracks tracks_;

@@ -199,6 +199,25 @@ TEST_F(PerfettoTest, FlowsAreCompleteAndAtTheirOwnTimes) {
   EXPECT_EQ(decoder.log_of("worker"), "(outer@5 .request@20 @30) ");
 }
 
+TEST_F(PerfettoTest, EachEndOfAReusedFlowHasItsOwnArrow) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 1, 1);
+  recorder.begin(2, 1, 1);
+  recorder.point(1, 10, PointKind::FlowBegin, 6, 7);
+  recorder.point(1, 20, PointKind::FlowBegin, 6, 7);  // before the first one has ended
+  recorder.point(2, 30, PointKind::FlowEnd, 6, 7);
+  recorder.point(2, 40, PointKind::FlowEnd, 6, 7);
+  recorder.point(2, 50, PointKind::FlowEnd, 6, 7);  // a second receiver
+  recorder.point(1, 60, PointKind::FlowBegin, 6, 7);
+  recorder.point(2, 60, PointKind::FlowEnd, 6, 7);  // the clock does not tell which was first
+  recorder.end(1, 100);
+  recorder.end(2, 100);
+  recorder.close();
+  const PerfettoDecoder decoder = decode();
+  EXPECT_EQ(decoder.flows.size(), 4u);
+  for (const auto& [id, points] : decoder.flows) EXPECT_EQ(points, "be") << id;
+}
+
 TEST_F(PerfettoTest, LaunchIsConnectedToItsWork) {
   TestRecorder recorder = make();
   trace::Track queue;

@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "convert/chrome_writer.h"
+#include "convert/kineto.h"
 #include "edge/backward_links.h"
 #include "edge/chrome_args.h"
 #include "edge/chrome_rows.h"
@@ -15,16 +16,10 @@
 namespace kymo::edge {
 namespace {
 
-// In quotes, as ChromeWriter takes it.
-std::string_view category_of(const EdgeEvent& event, bool on_device) {
-  switch (event.kind) {
-    case EdgeKind::User:
-      return R"("user_annotation")";
-    case EdgeKind::Device:
-      return on_device ? R"("kernel")" : R"("cpu_op")";
-    default:
-      return R"("cpu_op")";
-  }
+// Of an event on a device, as the writer of trace exports names it.
+convert::kineto::Names names_of(const EdgeEvent& event, bool on_device) {
+  if (on_device) return convert::kineto::device_work(event.name);
+  return {event.kind == EdgeKind::User ? convert::kineto::kAnnotation : convert::kineto::kOperator, {}};
 }
 
 // One end of an arrow between two events.
@@ -87,7 +82,7 @@ class ChromeFile {
     auto flow = flows.begin();
     for (uint32_t i = 0; i < result_.events.size(); ++i) {
       write_event(i);
-      for (; flow != flows.end() && flow->event == i; ++flow) write_flow("fwdbwd", flow->id, flow->is_start, i);
+      for (; flow != flows.end() && flow->event == i; ++flow) write_flow(R"("fwdbwd")", flow->id, flow->is_start, i);
     }
   }
 
@@ -95,18 +90,19 @@ class ChromeFile {
     const EdgeEvent& event = result_.events[index];
     const RowPlace& place = places_.places[index];
     const bool on_device = places_.tracks[place.track].on_device;
-    writer_.complete(category_of(event, on_device), args_.in_quotes(event.name), rows_.of(place), event.start_ns,
-                     event.end_ns);
+    const convert::kineto::Names names = names_of(event, on_device);
+    writer_.complete(args_.in_quotes(names.category), args_.in_quotes(names.name.empty() ? event.name : names.name),
+                     rows_.of(place), event.start_ns, event.end_ns);
     auto args = writer_.args();
     args_.append(args, event, index, on_device, rows_.pid(place.track));
     args.close();
     writer_.end_event();
     // The device operations that a thread requested.
-    const bool is_launched = on_device && event.parent < result_.events.size();
-    if (!is_launched || result_.events[event.parent].start_ns > event.start_ns) return;
+    const bool is_launched = on_device && event.caused_by < result_.events.size();
+    if (!is_launched || result_.events[event.caused_by].start_ns > event.start_ns) return;
     const uint64_t id = index + uint64_t{1};
-    write_flow("ac2g", id, true, event.parent);
-    write_flow("ac2g", id, false, index);
+    write_flow(R"("ac2g")", id, true, event.caused_by);
+    write_flow(R"("ac2g")", id, false, index);
   }
 
   void write_flow(std::string_view name, uint64_t id, bool is_start, uint32_t at) {

@@ -77,7 +77,7 @@ void ChromeArgs::append_identity(Args& args, const EdgeEvent& event, uint32_t in
   const bool is_device = event.kind == EdgeKind::Device;
   if (is_device) {
     // The event that requested it, if it is known.
-    if (event.parent < result_.events.size()) put_number(args, "External id", event.parent + uint64_t{1});
+    if (event.caused_by < result_.events.size()) put_number(args, "External id", event.caused_by + uint64_t{1});
   } else if (event.kind != EdgeKind::Backend) {
     put_number(args, "External id", index + uint64_t{1});
     put_number(args, "Record function id", event.engine_id);

@@ -203,7 +203,7 @@ TEST_F(EdgeChromeTest, DevicesAreProcessesAndQueuesAreTheirThreads) {
   result.thread(5, "main");
   const uint32_t launch = result.event("aten::mm", 0, 50);
   const uint32_t kernel = result.device_event("mm_kernel", 100, 200, {10, 0}, 2);
-  result[kernel].parent = launch;
+  result[kernel].caused_by = launch;
   result.device_event("other", 150, 180, {1, 0}, 2);
   const std::string text = write(result);
   EXPECT_THAT(text, HasSubstr(R"("cat": "kernel", "name": "mm_kernel", "pid": 0, "tid": 2,)"));

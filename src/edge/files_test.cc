@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <thread>
 
+#include "base/clock.h"
 #include "convert/events.h"
 #include "convert/export.h"
 #include "edge/test_chrome_reader.h"
@@ -102,6 +105,49 @@ TEST(EdgeRunFilesTest, BothFilesContainTheWholeRun) {
   EXPECT_TRUE(names.all.contains("aten::moved \"elsewhere\""));
   EXPECT_TRUE(names.all.contains("npu::reversed"));
   EXPECT_FALSE(reader.writers().begin()->second.losses.empty()) << "one event ended before it began";
+}
+
+// The events of a Chrome file that a query in Python selects, one per line.
+std::string select_events(const std::string& path, const std::string& query) {
+  const std::string script = "import json\nevents = json.load(open('" + path +
+                             "'))['traceEvents']\n"
+                             "for found in " +
+                             query + ": print(found)";
+  std::string text;
+  FILE* const output = popen(("python3 -c \"" + script + "\" 2>&1").c_str(), "r");
+  std::array<char, 4096> buffer;
+  for (size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), output)) != 0;) text.append(buffer.data(), got);
+  pclose(output);
+  return text;
+}
+
+TEST(EdgeRunFilesTest, DeviceOperationsBelongToTheirOperator) {
+  const trace::testing::TemporaryFolder folder;
+  const std::string json = folder / "run.json", kymo = folder / "run.kymo", exported = folder / "exported.json";
+  {
+    const TestModule module;
+    EdgeProfiler profiler(module, {.trace_file = json, .kymo_file = kymo});
+    Log* const log = current_log();
+    const Operation linear("aten::linear", 1);
+    const Operation addmm("aten::addmm", 2);
+    uint64_t at = base::monotonic_ns();
+    for (const char* const name : {"first_kernel", "second_kernel", "copy device to host"}) {
+      device_operation(*log, {name, {1, 0}, 7, at, at + 1000, at + 2000});
+      at += 5000;
+    }
+  }
+  EXPECT_EQ(testing::chrome_faults(json), "");
+  EXPECT_EQ(select_events(json,
+                          "[(e['name'], e['args']['External id']) for e in events if 'args' in e and "
+                          "e['args'].get('External id', 1) != 1]"),
+            "('aten::addmm', 2)\n('first_kernel', 2)\n('second_kernel', 2)\n('Memcpy DtoH (Device -> Host)', 2)\n");
+  // Each arrow leads from the operator to one of its operations.
+  const std::string arrows = "sorted({(e['id'], e['ph'], e['tid'] == 7) for e in events if e.get('cat') == 'ac2g'})";
+  EXPECT_EQ(select_events(json, arrows),
+            "(3, 'f', True)\n(3, 's', False)\n(4, 'f', True)\n(4, 's', False)\n(5, 'f', True)\n(5, 's', False)\n");
+  convert::export_trace(trace::Reader(kymo), exported);
+  EXPECT_EQ(select_events(exported, arrows),
+            "(1, 'f', True)\n(1, 's', False)\n(2, 'f', True)\n(2, 's', False)\n(3, 'f', True)\n(3, 's', False)\n");
 }
 
 TEST(EdgeRunFilesTest, GzipFileHasTheSameContent) {

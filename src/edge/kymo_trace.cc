@@ -109,7 +109,7 @@ class EdgeTraceWriter {
   std::vector<bool> launches() const {
     std::vector<bool> launches;
     for (size_t i = result_.first_device_event; i < result_.events.size(); ++i) {
-      const uint32_t launch = result_.events[i].parent;
+      const uint32_t launch = result_.events[i].caused_by;
       if (launch >= result_.first_device_event) continue;
       launches.resize(result_.first_device_event);
       launches[launch] = true;

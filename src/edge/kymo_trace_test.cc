@@ -197,7 +197,7 @@ TEST_F(EdgeTraceTest, DevicesHaveQueuesThatAreLinkedToTheirLaunches) {
   const uint32_t launch = result.event("aten::mm", 0, 50);
   result.event("aten::relu", 60, 70);
   const uint32_t kernel = result.device_event("mm_kernel", 100, 200, {10, 1}, 2);
-  result[kernel].parent = launch;
+  result[kernel].caused_by = launch;
   result[kernel].queued_ns = kTestStart + 20;
   write(result);
   const trace::Reader reader(path);

@@ -126,7 +126,7 @@ void TrackWriter::append_point(uint64_t time, trace::PointKind kind, uint32_t cl
 uint64_t TrackWriter::correlation_of(uint32_t event) const {
   const EdgeEvent& one = target_.result.events[event];
   const bool on_device = event >= target_.result.first_device_event;
-  const uint32_t launch = on_device ? one.parent : event;
+  const uint32_t launch = on_device ? one.caused_by : event;
   return launch < target_.launches.size() && target_.launches[launch] ? launch + uint64_t{1} : 0;
 }
 

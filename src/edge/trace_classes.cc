@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "convert/kineto.h"
 #include "edge/chrome_rows.h"
 
 namespace kymo::edge {
@@ -38,15 +39,9 @@ void put_text(trace::Values& to, std::string_view text) {
 void put_signed(trace::Values& to, int64_t value) { to.ints.push_back(static_cast<uint64_t>(value)); }
 
 // Kineto's categories, so that an export of the trace looks like the file that the profiler writes itself.
-const char* trace_category(EdgeKind kind) {
-  switch (kind) {
-    case EdgeKind::User:
-      return "user_annotation";
-    case EdgeKind::Device:
-      return "kernel";
-    default:
-      return "cpu_op";
-  }
+std::string_view trace_category(const EdgeEvent& event) {
+  if (event.kind == EdgeKind::Device) return convert::kineto::device_work(event.name).category;
+  return event.kind == EdgeKind::User ? convert::kineto::kAnnotation : convert::kineto::kOperator;
 }
 
 }  // namespace
@@ -90,7 +85,7 @@ uint32_t TraceClasses::of(const EdgeEvent& event) {
   const auto [entry, is_new] = ids_.try_emplace({event.name.data(), event.name.size(), kind | known}, next_id_);
   if (is_new) {
     const std::string name(event.name.substr(0, kLongestName));
-    new_.push_back({next_id_++, name, trace_category(event.kind), 0, fields_of(known)});
+    new_.push_back({next_id_++, name, std::string(trace_category(event)), 0, fields_of(known)});
   }
   return entry->second;
 }

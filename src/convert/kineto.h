@@ -1,0 +1,36 @@
+// The names that Kineto's traces use, and which of Kymo's events they stand for. Tools for PyTorch traces find events
+// by these names: HTA, for example, finds launches by cuda_runtime and cudaLaunchKernel on every kind of device.
+//
+//   range                          category           name
+//   an operator of an engine       cpu_op
+//   a scope, any other range       user_annotation    if it has no category of its own
+//   "launch {}" of a thread        cuda_runtime       cudaLaunchKernel
+//   "queue copy", "queue fill"     cuda_runtime       cudaMemcpyAsync, cudaMemsetAsync
+//   a kernel on a queue            kernel
+//   a copy on a queue              gpu_memcpy         Memcpy HtoD (Host -> Device), …
+//   a fill on a queue              gpu_memset         Memset (Device)
+#pragma once
+
+#include <string_view>
+
+namespace kymo::convert::kineto {
+
+inline constexpr std::string_view kOperator = "cpu_op", kAnnotation = "user_annotation",
+                                  kDeviceAnnotation = "gpu_user_annotation", kMemory = "cpu_instant_event";
+
+// Operators and annotations have numbers ("External id"). An empty category is an annotation.
+bool is_operation(std::string_view category);
+
+// How an event is called in Kineto's traces. An empty name: as it is.
+struct Names {
+  std::string_view category, name;
+};
+// A range on a device's queue.
+Names device_work(std::string_view name);
+// A range of a thread that queued work for a device; an empty category: it is not one of Kymo's device runtime.
+Names launch(std::string_view name, std::string_view category);
+
+// True if the text of this argument is a list in JSON, which is written as a list.
+bool is_list(std::string_view key, std::string_view text);
+
+}  // namespace kymo::convert::kineto

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/definition.h"
+
 namespace kymo::analyze {
 
 namespace {
@@ -51,6 +53,7 @@ void PointTables::add(const PointSource& source, const trace::Points& points) {
     const uint32_t class_id = points.class_id[i];
     const trace::EventClass* const event_class = source.async_slots.event_class(class_id);
     const auto& row = cursor.next(event_class);
+    if (event_class != nullptr && trace::is_definition(*event_class)) continue;
     const auto name = [&]() -> NameAndCategory {
       if (event_class == nullptr) return {trace::full_name(nullptr, row), {}};
       return {options_.full_text ? trace::full_name(event_class, row) : event_class->name, event_class->category};

@@ -317,5 +317,19 @@ TEST_F(StatsTest, DeviceWorkIsSeparateFromHostWork) {
   EXPECT_EQ(by_thread.ranges[1].device, "GPU-a");
 }
 
+TEST_F(StatsTest, DefinitionsOfStacksAreNotListed) {
+  TestRecorder recorder(path);
+  recorder.add_thread(1, 101, "main");
+  recorder.add_class(1, "stack node", "kymo.stack", {{"node", FieldType::UInt}});
+  recorder.add_class(2, "mark", "app");
+  recorder.point(1, 10, PointKind::Instant, 1, 0, {int64_t{16}});
+  recorder.point(1, 20, PointKind::Instant, 2);
+  recorder.close();
+  const Statistics statistics = compute();
+  ASSERT_EQ(statistics.instants.size(), 1u);
+  EXPECT_EQ(statistics.instants[0].name, "mark");
+  EXPECT_EQ(statistics.other_points, 0u);
+}
+
 }  // namespace
 }  // namespace kymo::analyze

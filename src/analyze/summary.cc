@@ -118,7 +118,6 @@ class ProcessBuilder {
   void add_losses(std::vector<LossSummary>& into) const {
     for (const trace::Loss& loss : writer_.losses) {
       LossSummary summary{.cause = loss.cause,
-                          .text = cause_text(loss.cause),
                           .pid = writer_.origin.pid,
                           .track = {},
                           .track_kind = trace::TrackKind::Thread,
@@ -218,42 +217,6 @@ Summary summarise(const trace::Reader& reader) {
   });
   summary.losses = group_losses(summary.losses, LossGroups::ByTrack);
   return summary;
-}
-
-std::string_view cause_text(trace::LossCause cause) {
-  switch (cause) {
-    case trace::LossCause::RingFull:
-      return "the ring was full";
-    case trace::LossCause::CollectorStalled:
-      return "the collector made no progress for a second";
-    case trace::LossCause::Overwritten:
-      return "overwritten by newer events";
-    case trace::LossCause::UnmatchedPop:
-      return "a range was popped that was never pushed";
-    case trace::LossCause::UnknownRange:
-      return "a range was ended that was never started, or twice";
-    case trace::LossCause::NoSlot:
-      return "too many threads at once";
-    case trace::LossCause::SignalBufferFull:
-      return "a signal handler recorded more than fits beside an interrupted store";
-    case trace::LossCause::TextTruncated:
-      return "a text was too long and is cut";
-    case trace::LossCause::DamagedRecord:
-      return "a record was cut off while it was written";
-    case trace::LossCause::WriteFailed:
-      return "the file could not be written";
-    case trace::LossCause::Clock:
-      return "a time is not known, or could not be converted";
-    case trace::LossCause::LateStart:
-      return "recording began too late";
-    case trace::LossCause::Reported:
-      return "reported by the profiler";
-    case trace::LossCause::Unrecorded:
-      return "a process could not record";
-    case trace::LossCause::Truncated:
-      return "the trace was truncated while it was written";
-  }
-  return "a cause this version does not know";
 }
 
 std::string_view clock_kind_text(trace::ClockKind kind) {

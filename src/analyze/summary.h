@@ -49,7 +49,6 @@ struct ClockSummary {
 
 struct LossSummary {
   trace::LossCause cause = trace::LossCause::RingFull;
-  std::string_view text;  // the cause as text
   uint64_t pid = 0;
   std::string track;  // its name; empty: not about one track
   trace::TrackKind track_kind = trace::TrackKind::Thread;
@@ -97,9 +96,6 @@ struct Summary {
 };
 
 Summary summarise(const trace::Reader& reader);
-
-// The cause of a loss in words: "the ring was full".
-std::string_view cause_text(trace::LossCause);
 
 std::string_view clock_kind_text(trace::ClockKind);
 

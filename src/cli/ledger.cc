@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
+#include "trace/loss_words.h"
 
 namespace kymo::cli {
 namespace {
@@ -13,45 +14,6 @@ using analyze::LossSummary;
 using trace::LossCause;
 
 constexpr size_t kMostLines = 20;
-
-// The text for a cause. The thread goes in the middle: "1,024 events" … "because its ring was full (policy drop)".
-struct Wording {
-  LossCause cause;
-  const char* key;  // in JSON
-  const char* thing;
-  const char* reason;
-  const char* reason_of_several = reason;  // if several threads have lost something
-};
-
-constexpr Wording kWordings[] = {
-    {LossCause::RingFull, "ring_full", "event", "because its ring was full (policy drop)",
-     "because their rings were full (policy drop)"},
-    {LossCause::CollectorStalled, "collector_stalled", "event",
-     "because its ring was full and the collector stalled for a second (policy block gave up)",
-     "because their rings were full and the collector stalled for a second (policy block gave up)"},
-    {LossCause::Overwritten, "overwritten", "event", "overwritten by newer ones (policy overwrite)"},
-    {LossCause::UnmatchedPop, "unmatched_pop", "pop", "without a push"},
-    {LossCause::UnknownRange, "unknown_range", "range end", "without a begin, or ended twice"},
-    {LossCause::NoSlot, "no_slot", "event", "because their thread had no ring"},
-    {LossCause::SignalBufferFull, "signal_buffer_full", "event",
-     "in signal handlers, because the buffer for them was full"},
-    {LossCause::TextTruncated, "text_truncated", "text", "in part, because of the max length"},
-    {LossCause::DamagedRecord, "damaged_record", "record", "incomplete, because writing was interrupted"},
-    {LossCause::WriteFailed, "write_failed", "event", "because the file could not be written"},
-    {LossCause::Clock, "clock", "event", "because the time is not known or could not be converted"},
-    {LossCause::LateStart, "late_start", "event", "because the recording started too late"},
-    {LossCause::Reported, "reported", "item", "reported by the profiler"},
-    {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
-    {LossCause::Truncated, "truncated", "byte", "because the trace was truncated while it was written"},
-};
-
-constexpr Wording kOfANewerKymo = {LossCause{}, "unknown", "event", "for a reason this version does not know"};
-
-const Wording& wording(LossCause cause) {
-  for (const Wording& words : kWordings)
-    if (words.cause == cause) return words;
-  return kOfANewerKymo;
-}
 
 std::string missing_text(const analyze::MissingEnd& missing) {
   if (missing.pid == 0)
@@ -83,7 +45,7 @@ std::string Ledger::text(const LossSummary& loss) const {
     return base::format("all events of {}: {}", count_of(loss.count, "process", "processes"),
                         base::printable(loss.detail));
   }
-  const Wording& words = wording(loss.cause);
+  const trace::LossWords& words = trace::loss_words(loss.cause);
   std::string text = count_of(loss.count, words.thing);
   const char* const where = loss.track_kind == trace::TrackKind::DeviceQueue ? "queue" : "thread";
   if (!loss.track.empty()) text += base::format(" on {} '{}'", where, base::printable(loss.track));
@@ -132,7 +94,7 @@ void Ledger::write(base::JsonWriter& json) const {
   json.begin_array("losses");
   for (const LossSummary& loss : losses_) {
     json.begin_object();
-    json.field("cause", wording(loss.cause).key);
+    json.field("cause", trace::loss_words(loss.cause).key);
     json.field("count", loss.count);
     json.field("pid", loss.pid);
     if (!loss.track.empty()) json.field("track", loss.track);

@@ -13,6 +13,7 @@
 #include "base/json_writer.h"
 #include "convert/json_field.h"
 #include "trace/clock.h"
+#include "trace/loss_words.h"
 
 namespace kymo::convert {
 
@@ -32,47 +33,10 @@ void append_array(TextBuffer& out, const Items& items, AppendItem&& append_item)
   array.close();
 }
 
-// Names for programs that read the export. People get sentences from `kymo info`.
-std::string_view cause_name(trace::LossCause cause) {
-  switch (cause) {
-    case trace::LossCause::RingFull:
-      return "ring_full";
-    case trace::LossCause::CollectorStalled:
-      return "collector_stalled";
-    case trace::LossCause::Overwritten:
-      return "overwritten";
-    case trace::LossCause::UnmatchedPop:
-      return "unmatched_pop";
-    case trace::LossCause::UnknownRange:
-      return "unknown_range";
-    case trace::LossCause::NoSlot:
-      return "no_slot";
-    case trace::LossCause::SignalBufferFull:
-      return "signal_buffer_full";
-    case trace::LossCause::TextTruncated:
-      return "text_truncated";
-    case trace::LossCause::DamagedRecord:
-      return "damaged_record";
-    case trace::LossCause::WriteFailed:
-      return "write_failed";
-    case trace::LossCause::Clock:
-      return "clock";
-    case trace::LossCause::LateStart:
-      return "late_start";
-    case trace::LossCause::Reported:
-      return "reported";
-    case trace::LossCause::Unrecorded:
-      return "unrecorded";
-    case trace::LossCause::Truncated:
-      return "truncated";
-  }
-  return "unknown";
-}
-
 void append_losses(TextBuffer& out, const trace::WriterInfo& writer) {
   append_array(out, writer.losses, [&](TextBuffer& item, const trace::Loss& loss) {
     JsonObject object(item);
-    append_string(object, "cause", cause_name(loss.cause));
+    append_string(object, "cause", trace::loss_words(loss.cause).key);
     append_number(object, "count", loss.count);
     if (const auto track = writer.tracks.find(loss.track); track != writer.tracks.end()) {
       append_string(object, "thread", track->second.name);

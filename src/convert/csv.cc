@@ -1,9 +1,11 @@
 #include "convert/csv.h"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "convert/events.h"
 #include "convert/json_args.h"
 #include "convert/places.h"
@@ -113,7 +115,8 @@ class CsvWriter : public EventVisitor {
   }
 
   // Quotes the text only if necessary. Quotes inside are doubled.
-  void append_field(std::string_view text) {
+  void append_field(std::string_view untrusted) {
+    const std::string_view text = base::valid_utf8(untrusted, valid_);
     const auto is_special = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
     if (std::none_of(text.begin(), text.end(), is_special)) return append(out_, text);
     out_.push_back('"');
@@ -134,6 +137,7 @@ class CsvWriter : public EventVisitor {
   Places places_;
   JsonArgs args_{JsonArgs::Form::Plain};
   TextBuffer out_, args_text_;
+  std::string valid_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 // nanoseconds since 1970. On a device's queue, tid and thread are the queue's number and name, and device is its uuid.
 // A range without an end has no duration, and a point has none either. id is the correlation of a range, or the id of a
 // point: the handle, flow, address or stack. args is a JSON object; for a counter it has its value. Fields are quoted
-// as in RFC 4180, and lines end with a line feed.
+// as in RFC 4180, and lines end with a line feed. The text is UTF-8: other bytes in names become U+FFFD.
 #pragma once
 
 #include "convert/events.h"

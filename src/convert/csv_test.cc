@@ -44,5 +44,24 @@ TEST(CsvTest, EachEventIsOneLine) {
       "async,outer,,100,101,\"main, first\",,1700000000000003000,500,,,9,{}\n");
 }
 
+TEST(CsvTest, AnyNamesAreValidUtf8) {
+  TemporaryFolder folder;
+  TestRecorder recorder(folder / "t.kymo");
+  recorder.add_thread(1, 101, "ma\xffin");
+  recorder.add_class(1,
+                     "out\xc3"
+                     "er",
+                     "c\x80", {{"note", FieldType::String}});
+  recorder.begin(1, 1000, 1, {"\xf0"});
+  recorder.end(1, 2000);
+  recorder.close();
+  StringStream sink;
+  write_csv(trace::Reader(folder / "t.kymo"), sink);
+  EXPECT_NE(sink.text().find("range,out\uFFFDer,c\uFFFD,100,101,ma\uFFFDin,,1700000000000001000,1000,0,0,,"
+                             "\"{\"\"note\"\":\"\"\uFFFD\"\"}\"\n"),
+            std::string::npos)
+      << sink.text();
+}
+
 }  // namespace
 }  // namespace kymo::convert

@@ -12,6 +12,7 @@
 #include "convert/chunk_order.h"
 #include "kymo/error.h"
 #include "trace/clock.h"
+#include "trace/definition.h"
 
 namespace kymo::convert {
 
@@ -244,6 +245,7 @@ void Walk::visit_point(const Track& track, const trace::Points& points, uint32_t
   Point point;
   point.place = track.place;
   point.event_class = &track.process->classes.find(points.class_id[index]);
+  if (trace::is_definition(point.event_class->event_class)) return;
   point.number = first_point_ + index;
   point.values = point_rows_.row(index);
   point.kind = points.kind[index];

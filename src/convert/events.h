@@ -72,7 +72,7 @@ class EventVisitor {
   // range_begin is called. In range_begin, end_ns may not be known yet.
   virtual void range_begin(const Range&) {}
   virtual void range_end(const Place&, uint16_t /*lane*/, int64_t /*end_ns*/) {}
-  // All points except the ends of ranges across threads.
+  // All points except the ends of ranges across threads, and except definitions (trace/definition.h).
   virtual void point(const Point&) {}
   virtual void async_range(const AsyncRange&) {}
 };

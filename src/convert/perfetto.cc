@@ -8,6 +8,7 @@
 
 #include "convert/events.h"
 #include "convert/flows.h"
+#include "convert/json_args.h"
 #include "convert/launches.h"
 #include "convert/perfetto_event.h"
 #include "convert/perfetto_fields.h"
@@ -69,6 +70,7 @@ class PerfettoWriter : public EventVisitor {
     PerfettoSequence& sequence = threads_[range.place->index];
     event_.start(event::kSliceBegin, sequence, range);
     if (range.lane != 0) event_.message().add_uint64(event::kTrackUuid, tracks_.lane(*range.place, range.lane));
+    if (range.place->track->kind == trace::TrackKind::DeviceQueue) add_place(sequence, range);
     if (range.correlation != 0) add_correlation(sequence, range);
     append_event(sequence, range.start_ns);
   }
@@ -167,6 +169,15 @@ class PerfettoWriter : public EventVisitor {
       message.add_int64(event::kCounterValue, static_cast<int64_t>(value.bits));
     }
     append_event(threads_[point.place->index], point.time_ns);
+  }
+
+  void add_place(PerfettoSequence& sequence, const Range& range) {
+    const auto number = [&](const std::string& key, uint64_t value) {
+      if (!has_field(*range.event_class, key))
+        event_.annotate(sequence, key, {.type = trace::FieldType::UInt, .bits = value, .real = 0, .text = {}});
+    };
+    number("device", range.place->group->pid);
+    number("stream", range.place->track->queue);
   }
 
   void add_correlation(PerfettoSequence& sequence, const Range& range) {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "convert/perfetto_fields.h"
+#include "trace/loss_words.h"
 
 namespace kymo::convert {
 
@@ -29,12 +30,6 @@ void add_text(protozero::pbf_writer& message, uint32_t field, std::string_view u
   message.add_string(field, text.data(), text.size());
 }
 
-uint64_t loss_count(const trace::WriterInfo& writer) {
-  uint64_t count = 0;
-  for (const trace::Loss& loss : writer.losses) count += loss.count;
-  return count;
-}
-
 void add_process(protozero::pbf_writer& descriptor, const Group& group) {
   protozero::pbf_writer message(descriptor, track::kProcess);
   message.add_int32(process::kPid, static_cast<int32_t>(group.pid));
@@ -43,7 +38,7 @@ void add_process(protozero::pbf_writer& descriptor, const Group& group) {
   if (!group.writer->origin.kymo_version.empty()) {
     add_text(message, process::kLabels, "recorded by Kymo " + group.writer->origin.kymo_version);
   }
-  if (const uint64_t lost = loss_count(*group.writer); lost != 0) {
+  if (const uint64_t lost = trace::lost_events(group.writer->losses); lost != 0) {
     add_text(message, process::kLabels, base::format("{} events lost", lost));
   }
 }

@@ -8,6 +8,7 @@
 #include "analyze/memory/changes.h"
 #include "analyze/memory/export.h"
 #include "ondemand/clients.h"
+#include "trace/loss_words.h"
 #include "trace/reader.h"
 
 namespace kymo::ondemand {
@@ -25,8 +26,7 @@ std::optional<WrittenTrace> write_own_profile(OutputFile& file) {
   if (file.path().ends_with(".kymo")) return write_trace(file, std::nullopt);
   WrittenTrace written;
   for (const trace::EventChunk& chunk : reader.event_chunks()) written.events += chunk.point_count;
-  for (const auto& [id, writer] : reader.writers())
-    for (const trace::Loss& loss : writer.losses) written.losses += loss.count;
+  for (const auto& [id, writer] : reader.writers()) written.losses += trace::lost_events(writer.losses);
   memory::export_profile(reader, file.path());
   written.path = file.path();
   written.bytes = profile_bytes(file.path());

@@ -11,6 +11,7 @@
 #include "convert/export_stream.h"
 #include "convert/perfetto.h"
 #include "kymo/error.h"
+#include "trace/loss_words.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -48,8 +49,7 @@ WrittenTrace count_trace(const trace::Reader& reader) {
   WrittenTrace counted;
   for (const trace::EventChunk& chunk : reader.event_chunks())
     counted.events += uint64_t{chunk.range_count} + chunk.point_count;
-  for (const auto& [id, writer] : reader.writers())
-    for (const trace::Loss& loss : writer.losses) counted.losses += loss.count;
+  for (const auto& [id, writer] : reader.writers()) counted.losses += trace::lost_events(writer.losses);
   return counted;
 }
 

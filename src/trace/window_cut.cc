@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "trace/definition.h"
 #include "trace/reader.h"
 
 namespace kymo::trace {
@@ -33,11 +34,11 @@ uint64_t ticks_beyond(const ClockMap& clock, double ns) {
 }
 
 // Events that define the meaning of later events are kept wherever they are.
-bool is_definition(const EventClass* event_class) { return event_class && event_class->category == "kymo.stack"; }
+bool defines(const EventClass* event_class) { return event_class != nullptr && is_definition(*event_class); }
 
 bool is_kept_outside(PointKind kind, uint64_t id, const EventClass* event_class, bool before,
                      const HandlesOutside& handles) {
-  if (kind == PointKind::Instant) return before && is_definition(event_class);
+  if (kind == PointKind::Instant) return before && defines(event_class);
   if (kind != PointKind::AsyncBegin && kind != PointKind::AsyncEnd) return false;
   const auto found = handles.find(id);
   const HandleOutside known = found != handles.end() ? found->second : HandleOutside{};

@@ -1,6 +1,7 @@
 #include "analyze/memory/point_fields.h"
 
 #include "base/text.h"
+#include "trace/definition.h"
 
 namespace kymo::memory {
 
@@ -32,7 +33,7 @@ PointFields::PointFields(const trace::EventClass& event_class) {
     return -1;
   };
   is_stack_ =
-      event_class.category == "kymo.stack" && (event_class.name == "stack node" || event_class.name == "module");
+      trace::is_definition(event_class) && (event_class.name == "stack node" || event_class.name == "module");
   bytes_ = find({"bytes", "Bytes"}, false);
   weight_ = find({"weight"}, false);
   node_ = find({"node"}, false);

@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "collect/recover.h"
-#include "convert/chrome.h"
-#include "convert/csv.h"
 #include "convert/export_stream.h"
+#include "convert/formats/chrome.h"
+#include "convert/formats/csv.h"
 #include "readback.h"
 #include "support.h"
 #include "trace/clock.h"

@@ -1,5 +1,5 @@
 // `kymo export`: converts a trace to another tool's format. The file extension of the output selects the format.
-#include "convert/export.h"
+#include "convert/formats/export.h"
 
 #include "analyze/summary.h"
 #include "cli/commands.h"

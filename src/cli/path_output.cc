@@ -14,7 +14,7 @@
 #include "base/version.h"
 #include "cli/trace_output.h"
 #include "convert/copy.h"
-#include "convert/export.h"
+#include "convert/formats/export.h"
 #include "kymo/error.h"
 #include "options/command_line.h"
 #include "trace/writer.h"

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "convert/events.h"
-#include "convert/export.h"
+#include "convert/formats/export.h"
 #include "edge/test_chrome_reader.h"
 #include "edge/test_module.h"
 #include "kymo/edge.h"

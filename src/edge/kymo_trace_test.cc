@@ -13,7 +13,7 @@
 #include "base/test_tree.h"
 #include "base/text.h"
 #include "convert/events.h"
-#include "convert/export.h"
+#include "convert/formats/export.h"
 #include "edge/rows.h"
 #include "edge/test_chrome_reader.h"
 #include "edge/test_result.h"

@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "convert/chrome.h"
-#include "convert/export.h"
 #include "convert/export_stream.h"
-#include "convert/perfetto.h"
+#include "convert/formats/chrome.h"
+#include "convert/formats/export.h"
+#include "convert/formats/perfetto.h"
 #include "kymo/error.h"
 #include "trace/loss_words.h"
 #include "trace/reader.h"

@@ -1,4 +1,4 @@
-#include "convert/perfetto_tracks.h"
+#include "convert/formats/perfetto_tracks.h"
 
 #include <algorithm>
 #include <iterator>
@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "convert/perfetto_fields.h"
+#include "convert/formats/perfetto_fields.h"
 #include "trace/loss_words.h"
 
 namespace kymo::convert {

@@ -1,4 +1,4 @@
-#include "convert/perfetto.h"
+#include "convert/formats/perfetto.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,12 +8,12 @@
 
 #include "convert/events.h"
 #include "convert/flows.h"
+#include "convert/formats/perfetto_event.h"
+#include "convert/formats/perfetto_fields.h"
+#include "convert/formats/perfetto_sequence.h"
+#include "convert/formats/perfetto_tracks.h"
 #include "convert/json_args.h"
 #include "convert/launches.h"
-#include "convert/perfetto_event.h"
-#include "convert/perfetto_fields.h"
-#include "convert/perfetto_sequence.h"
-#include "convert/perfetto_tracks.h"
 #include "convert/places.h"
 #include "convert/stack_text.h"
 

@@ -1,4 +1,4 @@
-#include "convert/export.h"
+#include "convert/formats/export.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,12 +1,12 @@
-#include "convert/export.h"
+#include "convert/formats/export.h"
 
 #include <utility>
 
 #include "base/text.h"
-#include "convert/chrome.h"
-#include "convert/csv.h"
 #include "convert/export_stream.h"
-#include "convert/perfetto.h"
+#include "convert/formats/chrome.h"
+#include "convert/formats/csv.h"
+#include "convert/formats/perfetto.h"
 #include "kymo/error.h"
 
 namespace kymo::convert {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "convert/events.h"
-#include "convert/perfetto_sequence.h"
+#include "convert/formats/perfetto_sequence.h"
 
 namespace kymo::convert {
 

@@ -1,10 +1,10 @@
-#include "convert/perfetto_sequence.h"
+#include "convert/formats/perfetto_sequence.h"
 
 #include <algorithm>
 #include <protozero/pbf_writer.hpp>
 
 #include "base/utf8.h"
-#include "convert/perfetto_fields.h"
+#include "convert/formats/perfetto_fields.h"
 
 namespace kymo::convert {
 

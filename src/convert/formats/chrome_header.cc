@@ -1,4 +1,4 @@
-#include "convert/chrome_header.h"
+#include "convert/formats/chrome_header.h"
 
 #include <algorithm>
 #include <charconv>

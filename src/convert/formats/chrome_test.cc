@@ -1,4 +1,4 @@
-#include "convert/chrome.h"
+#include "convert/formats/chrome.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <random>
 
-#include "convert/chrome.h"
-#include "convert/csv.h"
-#include "convert/perfetto.h"
-#include "convert/perfetto_decoder.h"
+#include "convert/formats/chrome.h"
+#include "convert/formats/csv.h"
+#include "convert/formats/perfetto.h"
+#include "convert/formats/perfetto_decoder.h"
 #include "trace/test_recorder.h"
 #include "trace/test_support.h"
 

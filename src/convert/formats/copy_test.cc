@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "convert/csv.h"
 #include "convert/export_stream.h"
+#include "convert/formats/csv.h"
 #include "convert/trace_times.h"
 #include "trace/test_recorder.h"
 

@@ -1,4 +1,4 @@
-#include "convert/perfetto.h"
+#include "convert/formats/perfetto.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/perfetto_decoder.h"
-#include "convert/perfetto_fields.h"
+#include "convert/formats/perfetto_decoder.h"
+#include "convert/formats/perfetto_fields.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::convert {

@@ -1,4 +1,4 @@
-#include "convert/chrome.h"
+#include "convert/formats/chrome.h"
 
 #include <algorithm>
 #include <map>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/json_writer.h"
-#include "convert/chrome_header.h"
 #include "convert/chrome_writer.h"
 #include "convert/events.h"
 #include "convert/flows.h"
+#include "convert/formats/chrome_header.h"
 #include "convert/json_args.h"
 #include "convert/json_field.h"
 #include "convert/kineto.h"

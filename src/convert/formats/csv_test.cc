@@ -1,4 +1,4 @@
-#include "convert/csv.h"
+#include "convert/formats/csv.h"
 
 #include <gtest/gtest.h>
 

@@ -20,11 +20,18 @@ size_t count_places(std::string_view name) {
   return places;
 }
 
+// Of an allocation. It means something only together with definitions that are not shown.
+bool is_stack_number(const trace::EventClass& event_class, const trace::Field& field) {
+  return event_class.category == "memory" && field.name == "node";
+}
+
 void describe_fields(ClassInfo& info) {
   const size_t places = count_places(info.event_class.name);
   size_t unnamed = 0;
   for (const trace::Field& field : info.event_class.fields) {
-    if (!field.name.empty()) {
+    if (is_stack_number(info.event_class, field)) {
+      info.keys.emplace_back();
+    } else if (!field.name.empty()) {
       info.keys.push_back(field.name);
     } else if (unnamed++ < places) {
       info.keys.emplace_back();

@@ -75,7 +75,9 @@ void JsonArgs::append_place(JsonObject& object, const Range& range) {
 void JsonArgs::append(JsonObject& object, const Point& point) {
   append_fields(object, point);
   const bool is_memory = point.kind == trace::PointKind::Allocation || point.kind == trace::PointKind::Free;
-  if (is_memory && !has_field(*point.event_class, "address")) {
+  if (is_memory && form_ == Form::Kineto) {
+    append_integer(object.key("Addr"), point.id);
+  } else if (is_memory && !has_field(*point.event_class, "address")) {
     append_json_address(object.key("address"), point.id);
   }
   if (point.kind == trace::PointKind::Sample && !has_field(*point.event_class, "stack")) {
@@ -111,6 +113,7 @@ std::string JsonArgs::key_for(const ClassInfo& info, size_t field) const {
   const trace::EventClass& event_class = info.event_class;
   // The name of the file says only that it is a launch.
   if (name.empty()) return kineto::launch(event_class.name, event_class.category).name.empty() ? "" : "kernel";
+  if (event_class.category == "memory" && name == "bytes") return "Bytes";
   return name == "GB_per_s" ? "memory bandwidth (GB/s)" : name;
 }
 

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
 #include "base/text.h"
+#include "convert/device_types.h"
 #include "convert/row_numbers.h"
 
 namespace kymo::edge {
@@ -25,15 +25,7 @@ std::string track_text(const RowTrack& track) {
 
 }  // namespace
 
-std::string device_text(const DeviceId& device) {
-  // Indexed by Kineto's numbers of device types.
-  constexpr std::array<const char*, 14> kNames{"CPU",  "CUDA", "MKLDNN", "OpenGL", "OpenCL", "IDEEP", "HIP",
-                                               "FPGA", "MAIA", "XLA",    "Vulkan", "Metal",  "XPU",   "MPS"};
-  const int32_t index = std::max(device.index, 0);
-  if (device.type < 0 || device.type >= static_cast<int32_t>(kNames.size()))
-    return base::format("device {}:{}", device.type, index);
-  return base::format("{} {}", kNames[static_cast<size_t>(device.type)], index);
-}
+std::string device_text(const DeviceId& device) { return convert::device_label({device.type, device.index}); }
 
 ChromeRows::ChromeRows(const ResultData& result, const Rows& rows) {
   struct Group {

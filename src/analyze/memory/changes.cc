@@ -29,7 +29,11 @@ struct Changes::Impl {
   struct Lane {
     TrackChanges changes;
     const trace::ClockMap* clock;
-    std::vector<const trace::EventChunk*> chunks;  // chunks with points, in order
+    struct Chunk {
+      const trace::EventChunk* chunk;
+      uint64_t first_point;  // convert::Event::number
+    };
+    std::vector<Chunk> chunks;  // chunks with points, in order
     size_t next_chunk = 0;
     std::vector<MemoryChange> loaded;
     size_t at = 0;
@@ -37,7 +41,7 @@ struct Changes::Impl {
     bool is_loaded() const { return at < loaded.size(); }
     // The time of its next change, or a time that is not later than it.
     int64_t next_ns() const {
-      return is_loaded() ? loaded[at].time_ns : clock->to_realtime_ns(chunks[next_chunk]->first);
+      return is_loaded() ? loaded[at].time_ns : clock->to_realtime_ns(chunks[next_chunk].chunk->first);
     }
   };
 
@@ -58,13 +62,16 @@ struct Changes::Impl {
 
   Impl(const trace::Reader& from, std::string only) : reader(from), device(std::move(only)) {
     std::map<std::pair<trace::WriterId, uint32_t>, Lane*> by_track;
+    uint64_t points_before = 0;
     for (const trace::EventChunk& chunk : reader.event_chunks()) {
+      const uint64_t first_point = points_before + 1;
+      points_before += chunk.point_count;
       if (chunk.point_count == 0) continue;
       const auto [entry, is_new] = by_track.try_emplace({chunk.writer, chunk.track}, nullptr);
       if (is_new) entry->second = add_lane(chunk);
       Lane* const lane = entry->second;
       if (lane == nullptr) continue;  // the reader has reported it
-      lane->chunks.push_back(&chunk);
+      lane->chunks.push_back({&chunk, first_point});
       begin_ns = std::min(begin_ns, lane->clock->to_realtime_ns(chunk.first));
       const int64_t last = lane->clock->to_realtime_ns(chunk.last);
       end_ns = std::max(end_ns, last);
@@ -105,10 +112,11 @@ struct Changes::Impl {
   }
 
   void load(Lane& lane) {
-    const trace::EventChunk& chunk = *lane.chunks[lane.next_chunk++];
+    const auto [read, first_point] = lane.chunks[lane.next_chunk++];
+    const trace::EventChunk& chunk = *read;
     lane.at = 0;
     try {
-      lane.changes.read(reader, chunk, lane.loaded);
+      lane.changes.read(reader, chunk, first_point, lane.loaded);
     } catch (const Error& error) {
       lane.loaded.clear();
       problems.push_back({chunk.offset, chunk.length, error.what()});

@@ -51,6 +51,7 @@ struct Tables {
 
 struct MemoryChange {
   int64_t time_ns = 0;  // since 1970
+  uint64_t point = 0;   // convert::Event::number
   uint64_t address = 0;
   uint64_t bytes = 0;  // of a sample: what it represents; of a free: as recorded, 0 if not recorded
   uint32_t memory = 0, thread = 0;

@@ -1,6 +1,6 @@
 #include "analyze/memory/point_fields.h"
 
-#include "base/text.h"
+#include "convert/device_types.h"
 #include "trace/definition.h"
 
 namespace kymo::memory {
@@ -8,17 +8,6 @@ namespace kymo::memory {
 namespace {
 
 using trace::FieldType;
-
-// In the order of PyTorch's numbers.
-constexpr std::string_view kDeviceTypes[] = {"cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga",
-                                             "maia", "xla",  "vulkan", "metal",  "xpu",    "mps",   "meta"};
-
-std::string device_text(int64_t type, int64_t index) {
-  constexpr int64_t kTypes = std::size(kDeviceTypes);
-  const std::string name =
-      type >= 0 && type < kTypes ? std::string(kDeviceTypes[type]) : base::format("device {}", type);
-  return index < 0 || type == 0 ? name : base::format("{}:{}", name, index);
-}
 
 }  // namespace
 
@@ -32,8 +21,7 @@ PointFields::PointFields(const trace::EventClass& event_class) {
     }
     return -1;
   };
-  is_stack_ =
-      trace::is_definition(event_class) && (event_class.name == "stack node" || event_class.name == "module");
+  is_stack_ = trace::is_definition(event_class) && (event_class.name == "stack node" || event_class.name == "module");
   bytes_ = find({"bytes", "Bytes"}, false);
   weight_ = find({"weight"}, false);
   node_ = find({"node"}, false);
@@ -79,8 +67,8 @@ std::string PointFields::device(std::span<const Value> row) const {
   if (is_heap_) return std::string(kHeap);
   if (const std::string_view name = text(row, device_); !name.empty()) return std::string(name);
   if (device_type_ >= 0)
-    return device_text(static_cast<int64_t>(number(row, device_type_)),
-                       device_id_ < 0 ? -1 : static_cast<int64_t>(number(row, device_id_)));
+    return convert::device_key({static_cast<int64_t>(number(row, device_type_)),
+                                device_id_ < 0 ? -1 : static_cast<int64_t>(number(row, device_id_))});
   return std::string(kUnnamedMemory);
 }
 

@@ -90,6 +90,7 @@ class Replay {
     block.address = change.address;
     block.bytes = change.bytes;
     block.taken_ns = change.time_ns;
+    block.point = change.point;
     block.number = counts_.allocations++;
     block.taken_at = ++events_;
     block.stack = change.stack;

@@ -19,6 +19,7 @@ struct Block {
   uint64_t bytes = 0;
   int64_t taken_ns = 0;
   uint64_t number = 0;    // of the allocation, counted from 0
+  uint64_t point = 0;     // convert::Event::number
   uint64_t taken_at = 0;  // the number of its call of taken(), counted with those of returned(), from 1
   StackId stack = 0;
   uint32_t memory = 0, thread = 0, range = 0, outermost = 0;

@@ -45,8 +45,10 @@ uint32_t ProcessTables::range_named(std::string_view name) {
   return found->second;
 }
 
-void TrackChanges::read(const trace::Reader& reader, const trace::EventChunk& chunk, std::vector<MemoryChange>& into) {
+void TrackChanges::read(const trace::Reader& reader, const trace::EventChunk& chunk, uint64_t first_point,
+                        std::vector<MemoryChange>& into) {
   into.clear();
+  first_point_ = first_point;
   reader.read(chunk, batch_);
   convert::Classes& classes = process_.classes();
   point_rows_.load(batch_.points.values, batch_.points.class_id, classes);
@@ -129,6 +131,7 @@ void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
   if (!memory) return;
   MemoryChange& change = into.emplace_back();
   change.time_ns = last_ns_ = std::max(last_ns_, clock_.to_realtime_ns(points.time[index]));
+  change.point = first_point_ + index;
   change.address = points.id[index];
   change.is_return = kind == PointKind::Free;
   change.memory = *memory;

@@ -47,8 +47,10 @@ class TrackChanges {
   TrackChanges(ProcessTables& process, const trace::ClockMap& clock, uint32_t thread, uint32_t& next_outermost)
       : process_(process), clock_(clock), thread_(thread), next_outermost_(next_outermost) {}
 
-  // Reads a chunk. Chunks must come in order. `into` is replaced. Throws kymo::Error if the chunk is damaged.
-  void read(const trace::Reader& reader, const trace::EventChunk& chunk, std::vector<MemoryChange>& into);
+  // Reads a chunk, whose first point has this number. Chunks must come in order. `into` is replaced. Throws kymo::Error
+  // if the chunk is damaged.
+  void read(const trace::Reader& reader, const trace::EventChunk& chunk, uint64_t first_point,
+            std::vector<MemoryChange>& into);
 
  private:
   struct Open {
@@ -75,6 +77,7 @@ class TrackChanges {
   std::vector<StackId> nodes_;  // by the track's own numbers
   std::unordered_map<uint64_t, StackId, base::SeededHash> far_nodes_;
 
+  uint64_t first_point_ = 1;
   trace::EventBatch batch_;
   convert::ChunkOrder order_;
   convert::ValueRows range_rows_, point_rows_;

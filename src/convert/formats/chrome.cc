@@ -8,9 +8,11 @@
 
 #include "base/json_writer.h"
 #include "convert/chrome_writer.h"
+#include "convert/device_types.h"
 #include "convert/events.h"
 #include "convert/flows.h"
 #include "convert/formats/chrome_header.h"
+#include "convert/formats/memory_notes.h"
 #include "convert/json_args.h"
 #include "convert/json_field.h"
 #include "convert/kineto.h"
@@ -30,6 +32,7 @@ class ChromeExport : public EventVisitor {
         places_(reader),
         flows_(reader),
         launches_(reader, flows_.arrows() + 1),
+        notes_(reader),
         writer_(sink, chrome_start_ns(reader)),
         rows_(places_.all().size()) {}
 
@@ -66,6 +69,9 @@ class ChromeExport : public EventVisitor {
         return flow(&CompactChromeWriter::flow_step, point);
       case trace::PointKind::FlowEnd:
         return flow(&CompactChromeWriter::flow_end, point);
+      case trace::PointKind::Allocation:
+      case trace::PointKind::Free:
+        return memory(point);
       default:
         return instant(point);
     }
@@ -89,6 +95,36 @@ class ChromeExport : public EventVisitor {
     const Head head = head_of(point, Role::OfThread);
     writer_.instant(head.category, head.name, row_of(*point.place, 0), since_1970(point.time_ns));
     end_event(point);
+  }
+
+  void memory(const Point& point) {
+    const MemoryNotes::Note* const note = notes_.find(point.number);
+    if (note == nullptr) return instant(point);
+    const ClassInfo& info = *point.event_class;
+    const std::string& row = row_of(*point.place, 0);
+    const std::string& memory = notes_.device(*note);
+    writer_.instant(R"("cpu_instant_event")", R"("[memory]")", row, since_1970(point.time_ns));
+    JsonObject args = writer_.args();
+    const auto number = [&](std::string_view key, int64_t value) {
+      if (!has_field(info, key)) args.key(key).append_number(value);
+    };
+    const DeviceNumbers device = device_numbers(memory);
+    number("Device Type", device.type);
+    number("Device Id", device.index);
+    if (!has_field(info, "bytes")) number("Bytes", note->bytes);
+    if (!has_field(info, "Total Allocated")) append_integer(args.key("Total Allocated"), note->bytes_in_use);
+    args_.append(args, point);
+    if (point.name != "[memory]") append_json_string(args.key("name"), point.name);
+    if (!has_field(info, "device")) append_json_string(args.key("device"), memory);
+    if (const std::string& stack = notes_.stack(*note); !stack.empty()) append_json_string(args.key("stack"), stack);
+    args.close();
+    writer_.end_event();
+    if (has_field(info, "Total Allocated")) return;  // such traces have their own counter
+    writer_.counter(R"("memory")", base::json_string("memory in use, " + memory), row, since_1970(point.time_ns));
+    JsonObject value = writer_.args();
+    append_integer(value.key("value"), note->bytes_in_use);
+    value.close();
+    writer_.end_event();
   }
 
   void counter(const Point& point) {
@@ -216,6 +252,7 @@ class ChromeExport : public EventVisitor {
   Places places_;
   const Flows flows_;
   Launches launches_;
+  MemoryNotes notes_;
   CompactChromeWriter writer_;
   JsonArgs args_{JsonArgs::Form::Kineto};
   std::vector<ClassHead> heads_;   // by ClassInfo::index and Role

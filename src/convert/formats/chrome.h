@@ -7,6 +7,7 @@
 //                          has the argument finished: false
 //   range across threads   b and e with an id that is unique in its process
 //   instant, sample        i, thread scope
+//   allocation, free       i named [memory], with the bytes, the memory in use and the stack; and C, the memory in use
 //   counter                C
 //   flow                   s, t, f with the name of its beginning; only arrows with both ends (flows.h), each at a time
 //                          inside a slice

@@ -122,7 +122,7 @@ TEST_F(ChromeTest, PointsAreInstantsAndCounters) {
                               microseconds(1000) + R"(,"args":{}})"));
   EXPECT_THAT(text, HasSubstr(R"({"ph":"C","cat":"user_annotation","name":"memory","pid":100,"tid":101,"ts":)" +
                               microseconds(2000) + R"(,"args":{"value":4096}})"));
-  EXPECT_THAT(text, HasSubstr(R"("args":{"address":"0xbeef"})"));
+  EXPECT_THAT(text, HasSubstr(R"("Addr":48879,)"));
 }
 
 TEST_F(ChromeTest, AsyncRangesAreAPairWithAnIdLocalToTheProcess) {

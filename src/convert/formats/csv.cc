@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/text.h"
 #include "base/utf8.h"
 #include "convert/events.h"
+#include "convert/formats/memory_notes.h"
 #include "convert/json_args.h"
 #include "convert/places.h"
 
@@ -42,7 +44,8 @@ std::string_view kind_name(trace::PointKind kind) {
 
 class CsvWriter : public EventVisitor {
  public:
-  CsvWriter(const trace::Reader& reader, ExportStream& sink) : reader_(reader), sink_(sink), places_(reader) {}
+  CsvWriter(const trace::Reader& reader, ExportStream& sink)
+      : reader_(reader), sink_(sink), places_(reader), notes_(reader) {}
 
   WalkReport write() {
     append(out_, kHeader);
@@ -107,11 +110,20 @@ class CsvWriter : public EventVisitor {
     args_text_.clear();
     JsonObject args(args_text_);
     args_.append(args, event);
+    if constexpr (std::is_same_v<AnyEvent, Point>) append_note(args, event);
     args.close();
     out_.push_back(',');
     append_field({args_text_.data(), args_text_.size()});
     out_.push_back('\n');
     if (out_.size() >= kFlushAt) flush();
+  }
+
+  void append_note(JsonObject& args, const Point& point) {
+    const MemoryNotes::Note* const note = notes_.find(point.number);
+    if (note == nullptr) return;
+    if (!has_field(*point.event_class, "bytes")) args.key("bytes").append_number(note->bytes);
+    append_integer(args.key("bytes_in_use"), note->bytes_in_use);
+    if (const std::string& stack = notes_.stack(*note); !stack.empty()) append_json_string(args.key("stack"), stack);
   }
 
   // Quotes the text only if necessary. Quotes inside are doubled.
@@ -135,6 +147,7 @@ class CsvWriter : public EventVisitor {
   const trace::Reader& reader_;
   ExportStream& sink_;
   Places places_;
+  MemoryNotes notes_;
   JsonArgs args_{JsonArgs::Form::Plain};
   TextBuffer out_, args_text_;
   std::string valid_;

@@ -8,6 +8,7 @@
 
 #include "convert/events.h"
 #include "convert/flows.h"
+#include "convert/formats/memory_notes.h"
 #include "convert/formats/perfetto_event.h"
 #include "convert/formats/perfetto_fields.h"
 #include "convert/formats/perfetto_sequence.h"
@@ -50,6 +51,7 @@ class PerfettoWriter : public EventVisitor {
         places_(reader),
         flows_(reader),
         launches_(reader, flows_.arrows() + 1),
+        notes_(reader),
         time_base_(has_one_boot(reader) ? TimeBase::Monotonic : TimeBase::Realtime),
         tracks_(reader, out_) {
     for (const Place& place : places_.all()) add_sequence(threads_, PerfettoTracks::uuid_of(place));
@@ -97,6 +99,7 @@ class PerfettoWriter : public EventVisitor {
       case trace::PointKind::Free:
         event_.annotate(sequence, "address",
                         {.type = trace::FieldType::Pointer, .bits = point.id, .real = 0, .text = {}});
+        add_note(sequence, point);
         break;
       case trace::PointKind::Sample: {
         const std::string stack = stack_text(*point.place->writer, point.id);
@@ -107,6 +110,7 @@ class PerfettoWriter : public EventVisitor {
         break;
     }
     append_event(sequence, point.time_ns);
+    if (point.kind == trace::PointKind::Allocation || point.kind == trace::PointKind::Free) memory_counter(point);
   }
 
   void async_range(const AsyncRange& range) override {
@@ -171,6 +175,31 @@ class PerfettoWriter : public EventVisitor {
     append_event(threads_[point.place->index], point.time_ns);
   }
 
+  void add_note(PerfettoSequence& sequence, const Point& point) {
+    const MemoryNotes::Note* const note = notes_.find(point.number);
+    if (note == nullptr) return;
+    const auto annotate = [&](const std::string& key, trace::FieldType type, uint64_t bits, std::string_view text) {
+      if (!has_field(*point.event_class, key))
+        event_.annotate(sequence, key, {.type = type, .bits = bits, .real = 0, .text = text});
+    };
+    if (!has_field(*point.event_class, "Bytes"))
+      annotate("bytes", trace::FieldType::Int, static_cast<uint64_t>(note->bytes), {});
+    annotate("bytes_in_use", trace::FieldType::UInt, note->bytes_in_use, {});
+    if (const std::string& stack = notes_.stack(*note); !stack.empty())
+      annotate("stack", trace::FieldType::String, 0, stack);
+  }
+
+  void memory_counter(const Point& point) {
+    const MemoryNotes::Note* const note = notes_.find(point.number);
+    if (note == nullptr || has_field(*point.event_class, "Total Allocated")) return;  // it has its own counter
+    const uint64_t track = tracks_.bytes_in_use(*point.place->group, "memory in use, " + notes_.device(*note));
+    event_.start(event::kCounter);
+    protozero::pbf_writer message = event_.message();
+    message.add_uint64(event::kTrackUuid, track);
+    message.add_int64(event::kCounterValue, static_cast<int64_t>(std::min<uint64_t>(note->bytes_in_use, INT64_MAX)));
+    append_event(threads_[point.place->index], point.time_ns);
+  }
+
   void add_place(PerfettoSequence& sequence, const Range& range) {
     const auto number = [&](const std::string& key, uint64_t value) {
       if (!has_field(*range.event_class, key))
@@ -216,6 +245,7 @@ class PerfettoWriter : public EventVisitor {
   Places places_;
   const Flows flows_;
   Launches launches_;
+  MemoryNotes notes_;
   const TimeBase time_base_;
   std::string out_;
   PerfettoTracks tracks_;

@@ -4,8 +4,8 @@
 //
 //   nested range           a slice on its thread's track, or on a lane below it; without an end it stays open
 //   range across threads   a slice on a track below its process; as many tracks as ranges overlap
-//   instant, allocation,   an instant
-//   free, sample
+//   instant, sample        an instant
+//   allocation, free       an instant with the bytes, the memory in use and the stack; a counter of the memory in use
 //   counter                a counter track below its process; values of a counter with several number types, and
 //                          values above the largest signed integer, are doubles
 //   flow                   an instant with the flow's id, at its own time: an arrow must not start before its cause

@@ -91,8 +91,9 @@ TEST_F(PerfettoTest, AnnotationsHaveTheirTypes) {
   recorder.end(1, 11);
   recorder.point(1, 12, PointKind::Allocation, 6, 0xbeef);
   recorder.close();
-  EXPECT_EQ(decode().annotations, (std::vector<std::string>{"rows int -7", "note string a\uFFFDz",
-                                                            "colour string #336699", "address pointer beef"}));
+  EXPECT_EQ(decode().annotations,
+            (std::vector<std::string>{"rows int -7", "note string a\uFFFDz", "colour string #336699",
+                                      "address pointer beef", "bytes int 0", "bytes_in_use uint 0"}));
 }
 
 TEST_F(PerfettoTest, LanesThreadsAndProcessesFormATree) {

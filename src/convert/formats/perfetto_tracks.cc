@@ -136,13 +136,24 @@ PerfettoTracks::Counter PerfettoTracks::counter(const Point& point) {
     counter.uuid = uuid_for(base::format("{}/counter/{}/{}", uuid_of(group), event_class.category, point.name));
     counter.is_double = has_doubles(group, event_class);
     const auto& fields = event_class.fields;
-    describe({.uuid = counter.uuid,
-              .parent = uuid_of(group),
-              .name = point.name,
-              .is_counter = true,
-              .counts_bytes = !fields.empty() && fields[0].type == trace::FieldType::ByteCount});
+    describe_counter(group, counter, point.name, !fields.empty() && fields[0].type == trace::FieldType::ByteCount);
   }
   return of_class = counter;
+}
+
+uint64_t PerfettoTracks::bytes_in_use(const Group& group, const std::string& name) {
+  Counter& counter = counters_[{group.index, "memory", name}];
+  if (counter.uuid == 0) {
+    counter.uuid = uuid_for(base::format("{}/bytes in use/{}", uuid_of(group), name));
+    describe_counter(group, counter, name, true);
+  }
+  return counter.uuid;
+}
+
+void PerfettoTracks::describe_counter(const Group& group, const Counter& counter, std::string_view name,
+                                      bool counts_bytes) {
+  describe(
+      {.uuid = counter.uuid, .parent = uuid_of(group), .name = name, .is_counter = true, .counts_bytes = counts_bytes});
 }
 
 // A program that counts 1 and then 1.5 has two classes.

@@ -39,6 +39,8 @@ class PerfettoTracks {
     bool is_double = false;  // classes of this name have different types, or doubles
   };
   Counter counter(const Point& point);
+  // A counter of bytes that the trace itself does not have.
+  uint64_t bytes_in_use(const Group& group, const std::string& name);
   // A track that is free from start_ns. It is in use until end_ns then.
   uint64_t async(const AsyncRange& range);
 
@@ -46,6 +48,7 @@ class PerfettoTracks {
   struct Description;
   void describe(const Description& description);
   std::string unique_name(uint64_t parent, std::string_view name);
+  void describe_counter(const Group& group, const Counter& counter, std::string_view name, bool counts_bytes);
   bool has_doubles(const Group& group, const trace::EventClass& event_class) const;
 
   const trace::Reader& reader_;

@@ -1,7 +1,7 @@
 /* Records the work of an accelerator in a trace: queues as tracks with their own clock, operations with the launch that
  * caused them, memory. C++ programs include kymo/queue_track.h instead: the same with types.
  *
- *   kymo_queue_info info = {"compute", uuid, context, 0, 1, 1000, 27, 0, 0};  // 27 MHz: 1000/27 ns per tick
+ *   kymo_queue_info info = {"compute", uuid, context, 0, 1, 1000, 27, 0, 0, "NPU"};  // 27 MHz: 1000/27 ns per tick
  *   kymo_queue* queue = kymo_queue_open(&info);
  *   …
  *   uint64_t correlation = kymo_next_correlation(), began = kymo_ticks();
@@ -46,6 +46,7 @@ typedef struct kymo_queue_info {
   uint64_t period_denominator; /* 0 counts as 1 */
   uint32_t wrap_bits;          /* the counter's width if it wraps; 0 and 64: it does not */
   uint32_t reserved;           /* 0 */
+  const char* device_name;     /* for people: "NVIDIA H200"; may be null; the first 63 bytes are kept */
 } kymo_queue_info;
 
 /* Returns null if there is no memory; all other functions accept null and do nothing. Costs one page of memory. The

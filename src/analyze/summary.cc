@@ -40,6 +40,7 @@ class ProcessBuilder {
       summary.tid = track.tid;
       summary.name = track.name;
       summary.device_uuid = track.device_uuid;
+      summary.device_name = track.device_name;
       summary.context = track.context;
       summary.queue = track.queue;
       summary.clock = track.clock;

@@ -20,7 +20,8 @@ struct TrackSummary {
   trace::TrackKind kind = trace::TrackKind::Thread;
   uint64_t tid = 0;
   std::string name;
-  std::string device_uuid;  // device_uuid, context and queue: only for a queue of a device
+  std::string device_uuid;  // device_uuid, device_name, context and queue: only for a queue of a device
+  std::string device_name;  // empty: not known
   uint64_t context = 0, queue = 0;
   uint32_t clock = 0;
   uint64_t ranges = 0, points = 0;

@@ -146,8 +146,8 @@ base::TextTable queues_of(const ProcessSummary& process, const Summary& summary)
     table.add({count_text(track.events()), count_text(track.ranges), count_text(track.points),
                placed ? offset_text(track.first_realtime_ns - summary.begin_realtime_ns) : "",
                placed ? offset_text(track.last_realtime_ns - summary.begin_realtime_ns) : "", clock_of(track, process),
-               std::to_string(track.context), std::to_string(track.queue), base::printable(track.device_uuid),
-               track_name(track)});
+               std::to_string(track.context), std::to_string(track.queue),
+               base::printable(track.device_name.empty() ? track.device_uuid : track.device_name), track_name(track)});
   }
   return table;
 }
@@ -225,6 +225,7 @@ void write_process(base::JsonWriter& json, const ProcessSummary& process, const 
     json.field("unfinished_count", track.open_count);
     if (is_queue(track)) {
       json.field("device", track.device_uuid);
+      if (!track.device_name.empty()) json.field("device_name", track.device_name);
       json.field("context", track.context);
       json.field("queue", track.queue);
       json.field("clock", track.clock);

@@ -32,7 +32,7 @@ class QueueSessionTest : public ::testing::Test {
   std::string file(const std::string& name = "a.kymo") const { return folder + "/" + name; }
 
   static kymo_queue_info info(const char* name = "compute", uint64_t queue = 0) {
-    return {name, "GPU-1", 3, queue, 1, kNumerator, kDenominator, 0, 0};
+    return {name, "GPU-1", 3, queue, 1, kNumerator, kDenominator, 0, 0, "NPU 9"};
   }
 
   // What a file contains about its queues.
@@ -86,6 +86,7 @@ TEST_F(QueueSessionTest, TimesAreConvertedWithTheStatedError) {
   const Seen seen = look(file());
   const trace::Track& track = seen.tracks.at("compute");
   EXPECT_EQ(track.device_uuid, "GPU-1");
+  EXPECT_EQ(track.device_name, "NPU 9");
   EXPECT_EQ(track.context, 3u);
   const trace::ClockDomain& domain = seen.clocks.at("compute");
   EXPECT_EQ(domain.kind, trace::ClockKind::Device);

@@ -36,6 +36,7 @@ void RingDecoder::begin_queue(uint64_t time) {
   size_t at = kQueueWords;
   track.name = take_text(words_, at);
   track.device_uuid = take_text(words_, at);
+  track.device_name = take_text(words_, at);
 
   // The queue of a flight recorder describes itself repeatedly. Another queue comes only after a Sync, or after lost
   // cells.

@@ -38,7 +38,7 @@ Places::Places(const trace::Reader& reader) {
       place.index = static_cast<uint32_t>(places_.size() - 1);
       place.writer = &writer;
       place.track = &track;
-      place.group = on_device ? &device_of(track.device_uuid) : &process_of(writer);
+      place.group = on_device ? &device_of(track) : &process_of(writer);
       place.name = track_name(track);
       place.tid = claim_tid(rows_[place.group], writer, track);
       by_track_[{id, track_id}] = &place;
@@ -73,17 +73,17 @@ Group& Places::process_of(const trace::WriterInfo& writer) {
   return *group;
 }
 
-Group& Places::device_of(const std::string& uuid) {
+Group& Places::device_of(const trace::Track& track) {
   const size_t number = devices_.size();
-  Group*& group = devices_[uuid];
+  Group*& group = devices_[track.device_uuid];
   if (group == nullptr) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);
     group->pid = pids_.claim(number);
     group->label = base::format("GPU {}", number);
-    group->name = uuid.empty() ? group->label : base::format("{} ({})", group->label, uuid);
+    group->name = track.device().empty() ? group->label : base::format("{} ({})", group->label, track.device());
     group->sort_index = kFirstDeviceOrder + number;
-    group->device_uuid = uuid;
+    group->device_uuid = track.device_uuid;
   }
   return *group;
 }

@@ -21,7 +21,7 @@ namespace kymo::convert {
 struct Group {
   uint32_t index = 0;
   uint64_t pid = 0;
-  std::string name;
+  std::string name;   // of the program; "GPU 0 (NVIDIA H200)"
   std::string label;  // "CPU" or "GPU 0"
   uint64_t sort_index = 0;
   const trace::WriterInfo* writer = nullptr;  // null: a device; the first one if a process has several (after exec)
@@ -58,7 +58,7 @@ class Places {
     std::map<uint64_t, const trace::WriterInfo*> threads;  // by tid, the writer that had it last
   };
   Group& process_of(const trace::WriterInfo& writer);
-  Group& device_of(const std::string& uuid);
+  Group& device_of(const trace::Track& track);
   uint64_t claim_tid(Rows& rows, const trace::WriterInfo& writer, const trace::Track& track);
 
   std::deque<Group> groups_;

@@ -58,6 +58,7 @@ void QueueRecorder::open() {
   kymo_queue_info queue{};
   queue.name = name.c_str();
   queue.device_uuid = info.uuid.c_str();
+  queue.device_name = info.name.c_str();
   queue.queue = stream;
   queue.clock = std::hash<std::string>{}(device_.name()) + device_.generation();
   queue.period_numerator = info.tick_numerator;

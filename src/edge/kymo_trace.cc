@@ -132,7 +132,7 @@ class EdgeTraceWriter {
         track.tid = row.thread;
         if (!row.on_device) continue;
         track.kind = trace::TrackKind::DeviceQueue;
-        track.device_uuid = device_text(row.device);
+        track.device_uuid = track.device_name = device_text(row.device);
         track.queue = row.queue;
       }
     }

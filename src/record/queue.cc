@@ -28,7 +28,8 @@ constexpr uint32_t kFixedWords = 6;  // of a statement, before its text
 uint32_t text_words(const char* text) noexcept { return 1 + static_cast<uint32_t>((strlen(text) + 7) / 8); }
 
 uint32_t begin_cells(const kymo_queue& queue) noexcept {
-  return 1 + (kFixedWords + text_words(queue.name) + text_words(queue.device_uuid) + 1) / 2;
+  const uint32_t texts = text_words(queue.name) + text_words(queue.device_uuid) + text_words(queue.device_name);
+  return 1 + (kFixedWords + texts + 1) / 2;
 }
 
 // The payload of Kind::ClockPair.
@@ -144,6 +145,7 @@ void state_queue(Slot& slot) noexcept {
     payload.put(word);
   payload.put_text(queue.name, strlen(queue.name), 0);
   payload.put_text(queue.device_uuid, strlen(queue.device_uuid), 0);
+  payload.put_text(queue.device_name, strlen(queue.device_name), 0);
   push_cells(slot, Kind::QueueBegin, 0, payload.words(), payload.cells());
   for (uint32_t i = 0; i < queue.pair_count; ++i) {
     const PairWords words = words_of(queue.pairs[i]);
@@ -172,6 +174,7 @@ kymo_queue* kymo_queue_open(const kymo_queue_info* info) {
   queue->pid = shared->pid;
   copy_text(queue->name, info->name, sizeof queue->name);
   copy_text(queue->device_uuid, info->device_uuid, sizeof queue->device_uuid);
+  copy_text(queue->device_name, info->device_name, sizeof queue->device_name);
   return queue;
 }
 

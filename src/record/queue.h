@@ -10,14 +10,14 @@
 #include "record/clock.h"
 #include "record/layout.h"
 
-inline constexpr uint32_t kQueueNameBytes = 96, kQueueUuidBytes = 64, kQueuePairs = 2;
+inline constexpr uint32_t kQueueNameBytes = 96, kQueueUuidBytes = 64, kQueueDeviceBytes = 64, kQueuePairs = 2;
 
 struct kymo_queue {
   uint64_t context, queue, clock;
   uint64_t period_numerator, period_denominator;
   uint32_t wrap_bits;
-  uint32_t pid;                                              // of its process: in a forked child it records nothing
-  char name[kQueueNameBytes], device_uuid[kQueueUuidBytes];  // NUL-terminated
+  uint32_t pid;  // of its process: in a forked child it records nothing
+  char name[kQueueNameBytes], device_uuid[kQueueUuidBytes], device_name[kQueueDeviceBytes];  // NUL-terminated
 
   kymo::record::Slot* slot;                  // null: not in the segment yet
   uint64_t retry_at;                         // when to try again to get a slot, if there was none

@@ -23,6 +23,7 @@ void fields(auto& io, MaybeConst<EventClass> auto& event_class) {
 }
 void fields(auto& io, MaybeConst<Track> auto& track) {
   io(track.id, track.kind, track.clock, track.tid, track.name, track.device_uuid, track.context, track.queue);
+  io.later(track.device_name);
 }
 void fields(auto& io, MaybeConst<ClockPair> auto& pair) {
   io(pair.ticks, pair.monotonic_ns, pair.realtime_ns, pair.error_ns);

@@ -33,7 +33,7 @@ TEST(RecordsTest, EveryKindOfRecordRoundTrips) {
   expect_back<EventClass>(
       {{1, "step {}", "train", 0xff00ff00, {{"", FieldType::Int}, {"bytes", FieldType::ByteCount}}}});
   expect_back<Track>({{1, TrackKind::Thread, 1, 4711, "main", "", 0, 0},
-                      {2, TrackKind::DeviceQueue, 2, 0, "queue", "GPU-1", ~uint64_t{0}, 7}});
+                      {2, TrackKind::DeviceQueue, 2, 0, "queue", "GPU-1", ~uint64_t{0}, 7, "NVIDIA H200"}});
   expect_back<ClockDomain>({{1, ClockKind::Tsc, "boot", 1000, 2995, 64, {{5, 6, 7, 8, 9}, {9, 10, 11, 12, ~0ull}}}});
   expect_back<Module>({{1, "/lib/a.so", std::string("\x01\x00\xff", 3), 0x7f0000000000, 4096}});
   expect_back<Frame>({{1, 2, 3, "f()", "f.cc", 4}});

@@ -46,6 +46,7 @@ class ChromeTest : public ::testing::Test {
     queue.kind = trace::TrackKind::DeviceQueue;
     queue.clock = TestRecorder::kClock;
     queue.device_uuid = "GPU-a";
+    queue.device_name = "NPU 9";
     queue.queue = 7;
     recorder.add_track(queue);
   }
@@ -281,6 +282,7 @@ TEST_F(ChromeTest, LaunchPointsToItsWorkOnTheDevice) {
   EXPECT_THAT(text, HasSubstr(R"({"ph":"f","id":1,"pid":0,"tid":7,"ts":)" + microseconds(5000) +
                               R"(,"cat":"ac2g","name":"ac2g","bp":"e"})"));
   EXPECT_EQ(count(text, R"("name":"ac2g")"), 2u);
+  EXPECT_THAT(text, HasSubstr(R"J({"id":0,"name":"GPU 0 (NPU 9)","uuid":"GPU-a"})J"));
   EXPECT_THAT(text, HasSubstr(R"("args":{"External id":2,"correlation":43})"));
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":0)"));
 }

@@ -99,7 +99,7 @@ class CsvWriter : public EventVisitor {
     out_.push_back(',');
     append_field(place.name);
     out_.push_back(',');
-    append_field(place.track->device_uuid);
+    append_field(place.track->device());
     out_.push_back(',');
     out_.append_number(start_ns);
     out_.push_back(',');

@@ -139,7 +139,7 @@ const JsonArgs::Prepared& JsonArgs::prepare(const ClassInfo& info) {
       for (const size_t field : *prepared.size) prepared.keys[field].clear();
     const std::string_view category = event_class.category;
     const bool is_own = !category.empty() && category != "copy" && category != "fill" &&
-                        category != kineto::device_work(event_class.name).category;
+                        category != kineto::device_work(event_class.name, category).category;
     if (is_own && !has_field(info, "category")) prepared.category = base::json_quoted(category);
   }
   if (event_class.colour != 0 && !has_field(info, "colour")) {

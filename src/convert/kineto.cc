@@ -28,7 +28,10 @@ constexpr Renamed kLaunches[] = {
     {"queue copy", {kLaunchCategory, "cudaMemcpyAsync"}},
     {"queue fill", {kLaunchCategory, "cudaMemsetAsync"}},
 };
-constexpr std::array<std::string_view, 4> kLists{"Input Dims", "Input Strides", "Input type", "Concrete Inputs"};
+constexpr std::array<std::string_view, 6> kDeviceCategories{"gpu_memcpy", "gpu_memset", "gpu_user_annotation",
+                                                            "cuda_sync",  "cuda_event", "gpu_op"};
+constexpr std::array<std::string_view, 6> kLists{"Input Dims",      "Input Strides", "Input type",
+                                                 "Concrete Inputs", "grid",          "block"};
 
 }  // namespace
 
@@ -36,7 +39,9 @@ bool is_operation(std::string_view category) {
   return category.empty() || category == kOperator || category == kAnnotation;
 }
 
-Names device_work(std::string_view name) {
+Names device_work(std::string_view name, std::string_view category) {
+  if (std::find(kDeviceCategories.begin(), kDeviceCategories.end(), category) != kDeviceCategories.end())
+    return {category, {}};
   for (const Renamed& one : kDeviceWork)
     if (one.name == name) return one.names;
   return {"kernel", {}};

@@ -25,8 +25,8 @@ bool is_operation(std::string_view category);
 struct Names {
   std::string_view category, name;
 };
-// A range on a device's queue.
-Names device_work(std::string_view name);
+// A range on a device's queue. A category of Kineto is kept: the trace may be an import.
+Names device_work(std::string_view name, std::string_view category = {});
 // A range of a thread that queued work for a device; an empty category: it is not one of Kymo's device runtime.
 Names launch(std::string_view name, std::string_view category);
 

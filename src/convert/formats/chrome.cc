@@ -212,7 +212,7 @@ class ChromeExport : public EventVisitor {
   static kineto::Names names_of(const trace::EventClass& own, Role role) {
     switch (role) {
       case Role::DeviceWork:
-        return kineto::device_work(own.name);
+        return kineto::device_work(own.name, own.category);
       case Role::DeviceAnnotation:
         return {kineto::kDeviceAnnotation, {}};
       case Role::OfThread:
@@ -235,6 +235,7 @@ class ChromeExport : public EventVisitor {
 
   // The number of the operation that a range is, or that a launch and its work belong to; 0: none.
   uint64_t operation_of(const Range& range, const Head& head) const {
+    if (has_field(*range.event_class, "External id")) return 0;  // an imported trace has its own numbers
     if (head.is_operation) return range.number;
     return range.correlation == 0 ? 0 : launches_.operation_of(range.place->writer->id, range.correlation);
   }

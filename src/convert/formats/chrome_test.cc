@@ -269,6 +269,23 @@ TEST_F(ChromeTest, InputsAreLists) {
       << "a text that is cut is still a text, and a text of the program always is one";
 }
 
+TEST_F(ChromeTest, ImportedKinetoTraceKeepsItsNamesAndNumbers) {
+  TestRecorder recorder = make();
+  add_queue(recorder);
+  recorder.add_class(10, "aten::mm", "cpu_op", {{"External id", FieldType::Int}});
+  recorder.add_class(11, "Memcpy HtoD (Pageable -> Device)", "gpu_memcpy",
+                     {{"External id", FieldType::Int}, {"stream", FieldType::Int}});
+  recorder.begin(1, 1000, 10, {int64_t{77}}, 42);
+  recorder.end(1, 2000);
+  recorder.begin(3, 5000, 11, {int64_t{77}, int64_t{20}}, 42);
+  recorder.end(3, 6000);
+  recorder.close();
+  const std::string text = convert();
+  EXPECT_EQ(count(text, R"("External id":77)"), 2u);
+  EXPECT_EQ(count(text, R"("External id")"), 2u);
+  EXPECT_THAT(text, HasSubstr(R"J("cat":"gpu_memcpy","name":"Memcpy HtoD (Pageable -> Device)")J"));
+}
+
 TEST_F(ChromeTest, LaunchPointsToItsWorkOnTheDevice) {
   TestRecorder recorder = make();
   add_queue(recorder);

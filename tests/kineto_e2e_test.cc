@@ -156,7 +156,7 @@ TEST_F(KinetoTest, NoMessageEndsTheDaemonOrAProgram) {
 TEST_F(KinetoTest, FromTheNetworkOnlyClientsWithTheTokenAreServed) {
   kill_daemon();
   const Ending refused = run({program("kymod"), "--socket", socket(), "--dynolog", "--dynolog-address", "0.0.0.0"});
-  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("0.0.0.0:1778 can be reached from other hosts; give a token file"));
   write_file(file("token"), "correct horse battery\n");
   chmod(file("token").c_str(), 0600);

@@ -111,8 +111,9 @@ class KYMO_API Kernel {
   Kernel on(Stream stream) const;
 
   // Launches the kernel. Arguments are tensors, numbers, lists of numbers, lists of tensors, and the bytes of a
-  // structure (std::as_bytes(std::span(&it, 1))). Throws InvalidArgument with the name of the argument, before anything
-  // is queued.
+  // structure (std::as_bytes(std::span(&it, 1))). A strided tensor is passed as the memory from its first element on: a
+  // kernel needs its strides(), or gets its contiguous() copy. Throws InvalidArgument with the name of the argument,
+  // before anything is queued.
   template <class... Args>
   void operator()(const Args&... args) const {
     if constexpr (sizeof...(Args) == 0) {
@@ -155,7 +156,8 @@ struct CompileOptions {
   std::string file = "shader";       // the name of the source in messages
 
   // Only for Metal.
-  // Function constants, by name or by index: {{"0", 1}, {"use_mask", true}}.
+  // Function constants, by name or by index: {{"0", 1}, {"use_mask", true}}. CompileError if the source has no such
+  // one.
   std::map<std::string, double> constants = {};
   // Texts that #include finds, besides <metal_stdlib> and <c10/metal/….h>.
   std::map<std::string, std::string> headers = {};

@@ -223,6 +223,27 @@ kernel void f(device float* out, uint i [[thread_position_in_grid]]) {
   } catch (const std::exception& error) {
     EXPECT_THAT(error.what(), HasSubstr("step"));
   }
+  options.constants = {{"step", 1}, {"negate", 0}, {"stride", 2}};
+  try {
+    metal(source, options);
+    ADD_FAILURE() << "there is no constant stride";
+  } catch (const CompileError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no function constant \"stride\""));
+    EXPECT_THAT(error.what(), HasSubstr("step (0), scale (1), negate (2), size (3)"));
+  }
+}
+
+TEST_P(MetalArgumentTest, AStridedViewIsItsMemoryFromTheFirstElementOn) {
+  const ShaderLibrary library = metal(R"(
+kernel void number(device float* out, constant int& stride, uint i [[thread_position_in_grid]]) { out[int(i) * stride] = i + 1; }
+)");
+  const Tensor all = zeros({3, 4}, DType::F32);
+  const Tensor column = all.slice(1, 2, 3);
+  library["number"](column, column.strides()[0]);
+  EXPECT_THAT(all.to_host<float>(), ElementsAre(0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0));
+  Tensor copy = column.contiguous();
+  library["number"](copy, 1);
+  EXPECT_THAT(copy.to_host<float>(), ElementsAre(1, 2, 3));
 }
 
 TEST_P(MetalArgumentTest, PositionsOfEveryType) {

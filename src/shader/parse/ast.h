@@ -213,6 +213,11 @@ struct Declaration {
   Name qualified;         // S<T>::f, or f<int>: the whole name if it had scopes or arguments; else no parts
   const Declaration* parent = nullptr;  // the namespace or struct that contains it; null: the global namespace
   std::vector<Attribute> attributes;
+  const Attribute* attribute(std::string_view wanted) const {  // null: it has none of this name
+    for (const Attribute& each : attributes)
+      if (each.name == wanted) return &each;
+    return nullptr;
+  }
   Access access = Access::Public;
 
   bool is_template = false;  // also `template <>`, with empty `parameters`

@@ -142,6 +142,25 @@ kernel void f(device float* a) { a[0] = n; a[1] = v.x; })"),
             "2: error: the function constant \"v\" must be a number, and is \"float4\"\n");
 }
 
+TEST(ConstantsTest, ValuesForUnknownFunctionConstantsAreRefused) {
+  Options options;
+  options.constants["n"] = 1;
+  options.constants["1"] = 2;
+  const std::string_view source = R"(namespace own { constant int n [[function_constant(0)]]; }
+constant float m [[function_constant(1)]];
+kernel void f(device float* a) { a[0] = own::n + m; })";
+  EXPECT_EQ(faults(source, options), "");
+  options.constants["2"] = 3;
+  options.constants["N"] = 4;
+  EXPECT_EQ(faults(source, options),
+            "0: error: the source has no function constant \"2\"; it has (with the index): n (0), m (1)\n"
+            "0: error: the source has no function constant \"N\"; it has (with the index): n (0), m (1)\n");
+  Options only;
+  only.constants["a"] = 1;
+  EXPECT_EQ(faults("kernel void f(device float* a) { a[0] = 1; }", only),
+            "0: error: the source has no function constant \"a\"; it has none at all\n");
+}
+
 TEST(ConstantsTest, NamespaceVariablesAreConstants) {
   EXPECT_EQ(faults(R"(int counter = 0;
 threadgroup float shared[3];

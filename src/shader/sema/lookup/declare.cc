@@ -173,6 +173,7 @@ void Lookup::declare_variable(const ast::Declaration& declaration, Scope& scope,
     throw Rejected{
         declaration.at,
         base::format("the variable \"{}\" is outside of functions: only constant ones may be there", declaration.name)};
+  if (scope.kind == Scope::Kind::Namespace) declared_.variables.push_back({&declaration, &scope});
   Symbol& symbol = make_symbol(Symbol::Kind::Variable, declaration.name, scope);
   symbol.declaration = &declaration;
   symbol.owner = owner;

@@ -28,8 +28,8 @@ struct PlacedDeclaration {
 
 // Declarations that are processed later, or that belong to another one.
 struct Declared {
-  std::vector<PlacedDeclaration> asserts, instantiations;
-  std::vector<const Symbol*> functions;  // at namespace scope, without templates
+  std::vector<PlacedDeclaration> asserts, instantiations, variables;  // in namespaces
+  std::vector<const Symbol*> functions;                               // at namespace scope, without templates
 
   // Members of a struct that are defined outside of it.
   std::unordered_map<const ast::Declaration*, std::vector<PlacedDeclaration>> outside;

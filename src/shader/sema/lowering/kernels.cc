@@ -9,14 +9,8 @@
 namespace kymo::shader {
 namespace {
 
-const ast::Attribute* kernel_attribute(const ast::Declaration& declaration, std::string_view name) {
-  for (const ast::Attribute& attribute : declaration.attributes)
-    if (attribute.name == name) return &attribute;
-  return nullptr;
-}
-
 std::string kernel_host_name(const ast::Declaration& declaration) {
-  const ast::Attribute* attribute = kernel_attribute(declaration, "host_name");
+  const ast::Attribute* attribute = declaration.attribute("host_name");
   if (attribute == nullptr) return std::string(declaration.name);
   if (attribute->arguments.size() != 1 || attribute->arguments[0]->kind != ast::ExpressionKind::String)
     throw Rejected{attribute->at, "host_name takes one string, such as [[host_name(\"add_float\")]]"};
@@ -61,7 +55,7 @@ void Lowering::lower_instantiation(const ast::Declaration& declaration, Scope& s
   TemplateArguments arguments;
   const Symbol* symbol = instantiated_kernel(inner, scope, arguments);
   if (!symbol->declaration->is_kernel) return;  // other functions are instantiated where they are called
-  std::string name = kernel_host_name(kernel_attribute(declaration, "host_name") != nullptr ? declaration : inner);
+  std::string name = kernel_host_name(declaration.attribute("host_name") != nullptr ? declaration : inner);
   lower_kernel(overloads_.instance(*symbol, arguments, {}, nullptr, inner.at), std::move(name));
 }
 
@@ -153,7 +147,7 @@ void Lowering::lower_kernel(FunctionInstance& instance, std::string host_name) {
   function.is_kernel = true;
   function.result = table_.get(TypeKind::Void);
   function.at = declaration.at;
-  if (const ast::Attribute* most = kernel_attribute(declaration, "max_total_threads_per_threadgroup");
+  if (const ast::Attribute* most = declaration.attribute("max_total_threads_per_threadgroup");
       most != nullptr && most->arguments.size() == 1)
     function.max_threads =
         static_cast<uint32_t>(constant_integer(*most->arguments[0], *own.scope, "max_total_threads_per_threadgroup"));

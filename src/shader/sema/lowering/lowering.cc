@@ -20,6 +20,11 @@ void Lowering::lower() {
       context_.report(rejected);
     }
   }
+  try {
+    check_given_constants();
+  } catch (const Rejected& rejected) {
+    context_.report(rejected);
+  }
   lower_kernels();
   // Functions that no kernel needs are lowered too, to find their errors.
   for (const Symbol* symbol : lookup_.declared().functions) {

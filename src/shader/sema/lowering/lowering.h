@@ -111,6 +111,8 @@ class Lowering final : public ExpressionUses, private CodeWriter {
   Value constant_value(std::string_view name, const ir::Expression* known);
   std::optional<Value> function_constant(const ast::Declaration& declaration, Scope& scope, Location at);
   std::optional<double> given_constant(const ast::Declaration& declaration, Scope& scope);
+  std::string function_constant_index(const ast::Declaration& declaration, Scope& scope);
+  void check_given_constants();
   Value function_constant_defined(const ast::Expression& call, Scope& scope);
   Value variable(const Symbol& symbol, Location at);  // lowered at its first use
 

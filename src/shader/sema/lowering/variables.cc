@@ -10,12 +10,7 @@ namespace kymo::shader {
 
 namespace {
 
-const ast::Attribute* variables_function_constant(const ast::Declaration& declaration) {
-  for (const ast::Attribute& attribute : declaration.attributes) {
-    if (attribute.name == "function_constant") return &attribute;
-  }
-  return nullptr;
-}
+constexpr std::string_view kFunctionConstant = "function_constant";
 
 }  // namespace
 
@@ -114,7 +109,7 @@ Value Lowering::constant_value(std::string_view name, const ir::Expression* know
 // ---- Function constants --------------------------------------------------------------------------------------------
 
 std::optional<Value> Lowering::function_constant(const ast::Declaration& declaration, Scope& scope, Location at) {
-  const ast::Attribute* attribute = variables_function_constant(declaration);
+  const ast::Attribute* attribute = declaration.attribute(kFunctionConstant);
   if (attribute == nullptr) return std::nullopt;
   const Type* type = types_.resolve_plain(*declaration.type, scope);
   if (!type->is_scalar()) {
@@ -147,21 +142,46 @@ std::optional<Value> Lowering::function_constant(const ast::Declaration& declara
 }
 
 std::optional<double> Lowering::given_constant(const ast::Declaration& declaration, Scope& scope) {
-  const ast::Attribute* attribute = variables_function_constant(declaration);
   auto found = options_.constants.find(declaration.name);
-  if (found == options_.constants.end() && attribute != nullptr && !attribute->arguments.empty()) {
-    const uint64_t index = constant_integer(*attribute->arguments[0], scope, "the index of a function constant");
-    found = options_.constants.find(std::to_string(index));
-  }
+  if (found == options_.constants.end()) found = options_.constants.find(function_constant_index(declaration, scope));
   if (found == options_.constants.end()) return std::nullopt;
   return found->second;
+}
+
+// As a text; empty: it has none.
+std::string Lowering::function_constant_index(const ast::Declaration& declaration, Scope& scope) {
+  const ast::Attribute* attribute = declaration.attribute(kFunctionConstant);
+  if (attribute == nullptr || attribute->arguments.empty()) return "";
+  return std::to_string(constant_integer(*attribute->arguments[0], scope, "the index of a function constant"));
+}
+
+// A value that no function constant takes is a mistake: a wrong name, or a constant that the source no longer has.
+void Lowering::check_given_constants() {
+  if (options_.constants.empty()) return;
+  std::set<std::string, std::less<>> known;
+  std::vector<std::string> names;
+  for (const PlacedDeclaration& placed : lookup_.declared().variables) {
+    const ast::Declaration& declaration = *placed.declaration;
+    if (declaration.attribute(kFunctionConstant) == nullptr) continue;
+    const std::string index = function_constant_index(declaration, *placed.scope);
+    known.emplace(declaration.name);
+    if (!index.empty()) known.insert(index);
+    names.push_back(index.empty() ? std::string(declaration.name) : base::format("{} ({})", declaration.name, index));
+  }
+  for (const auto& [name, value] : options_.constants) {
+    if (known.contains(name)) continue;
+    diagnostics_.error(
+        {.file = context_.user_file},
+        base::format("the source has no function constant {}; {}", in_quotes(name),
+                     names.empty() ? "it has none at all" : "it has (with the index): " + base::join(names, ", ")));
+  }
 }
 
 Value Lowering::function_constant_defined(const ast::Expression& call, Scope& scope) {
   const ast::Expression* argument = call.operands.size() == 2 ? call.operands[1] : nullptr;
   if (argument != nullptr && argument->kind == ast::ExpressionKind::Name) {
     for (const Symbol* symbol : lookup_.find(argument->name, scope, argument->at)) {
-      if (symbol->kind != Symbol::Kind::Variable || variables_function_constant(*symbol->declaration) == nullptr)
+      if (symbol->kind != Symbol::Kind::Variable || symbol->declaration->attribute(kFunctionConstant) == nullptr)
         continue;
       const bool is_defined = given_constant(*symbol->declaration, *symbol->scope).has_value();
       return rvalue(build(call.at).constant_bool(is_defined));

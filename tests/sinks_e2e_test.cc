@@ -200,7 +200,8 @@ TEST_F(SinksE2eTest, TheKernelTraceHasTheLines) {
             "E\n"
             "S|scale|77\n"
             "F|scale|77\n"
-            "I|scale:opencl:0:f32[16] (id=K3, run=2)\n");
+            "I|scale execution=77 start_ns=1000 end_ns=2500\n"
+            "I|scale:opencl:0:f32[16] (id=K3, run=2) execution=77 start_ns=1000 end_ns=2500\n");
 }
 
 TEST_F(SinksE2eTest, AProgramThatClosesEveryDescriptorKeepsItsOwnFiles) {
@@ -239,7 +240,8 @@ TEST_F(SinksE2eTest, AToolLoadedByNvtxReceivesTheDomain) {
               "kymo: pop\n"
               "kymo: start scale = 2 as 102\n"
               "kymo: end 102\n"
-              "kymo: mark scale:opencl:0:f32[16] (id=K3, run=2)\n");
+              "kymo: mark scale execution=77 start_ns=1000 end_ns=2500\n"
+              "kymo: mark scale:opencl:0:f32[16] (id=K3, run=2) execution=77 start_ns=1000 end_ns=2500\n");
   }
 }
 

@@ -6,7 +6,8 @@
 //
 //   kymo::profiler::Capture capture("frame");         // 0000-frame.kycap: every call with its data, for `kymo replay`
 //
-// Signposts go to Kymo's trace while something records, and to the active sinks of kymo/sink.h. Without any code:
+// Signposts go to the active sinks of kymo/sink.h. Kymo's own trace needs none: it has the begin and the end of every
+// operation, with the device's times, whatever the mode. Without any code:
 // KYMO_SIGNPOSTS=operations,copies and KYMO_PROFILE_LOG=statistics (docs/profiler.md has all words and numbers).
 //
 // Any thread may call these functions at any time.

@@ -61,12 +61,14 @@ void begin_nvtx_interval(const kymo_signpost* signpost) noexcept {
   start_nvtx_range(nvtx_executions, signpost->execution, event);
 }
 
-void nvtx_event(const kymo_signpost* signpost) noexcept {
-  const bool whole = signpost->message_length != 0;
-  const Terminated text(whole ? signpost->message : signpost->name,
-                        whole ? signpost->message_length : signpost->name_length);
+void nvtx_mark(const DeviceTimes& text) noexcept {
   const nvtxEventAttributes_t event = nvtx_attributes(text.text());
   nvtxDomainMarkEx(nvtx_domain(), &event);
+}
+
+void end_nvtx_interval(const kymo_signpost* signpost) noexcept {
+  end_nvtx_range(nvtx_executions, signpost->execution);
+  if (signpost->end_ns != 0) nvtx_mark(DeviceTimes(*signpost, signpost->name, signpost->name_length));
 }
 
 constexpr kymo_sink kNvtxSink = {
@@ -87,8 +89,8 @@ constexpr kymo_sink kNvtxSink = {
         },
     .counter = nvtx_counter,
     .interval_begin = begin_nvtx_interval,
-    .interval_end = [](const kymo_signpost* signpost) { end_nvtx_range(nvtx_executions, signpost->execution); },
-    .event = nvtx_event,
+    .interval_end = end_nvtx_interval,
+    .event = [](const kymo_signpost* signpost) { nvtx_mark(DeviceTimes::of_event(*signpost)); },
     .wants_messages = 1,
     .listens = [](kymo_sink_interest) -> int { return nvtx_domain() != nullptr ? 1 : 0; },  // null: no tool created it
 };

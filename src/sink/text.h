@@ -1,10 +1,13 @@
 // Texts for tools, built on the stack, because sinks are also called in signal handlers.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "kymo/sink_calls.h"
 
 namespace kymo::sink {
 
@@ -44,6 +47,25 @@ inline constexpr size_t kTextBytes = 512;
 class Terminated : public StackText<kTextBytes> {
  public:
   Terminated(const char* bytes, uint32_t length) noexcept { put(bytes, length); }
+};
+
+// What ran and when, for tools that take only texts: "scale execution=77 start_ns=1000 end_ns=2500". A tool notes a
+// signpost at the time of the call, which is later than the end of the work.
+class DeviceTimes : public StackText<kTextBytes> {
+ public:
+  DeviceTimes(const kymo_signpost& post, const char* what, uint32_t length) noexcept {
+    constexpr uint32_t kNumbers = 100;  // bytes of the three numbers and their names
+    put(what, std::min<uint32_t>(length, kTextBytes - kNumbers));
+    if (post.end_ns == 0) return;  // the device did not report its times
+    put(" execution=").put_number(post.execution);
+    put(" start_ns=").put_number(post.start_ns);
+    put(" end_ns=").put_number(post.end_ns);
+  }
+  // Of an event: the message, if there is one.
+  static DeviceTimes of_event(const kymo_signpost& post) noexcept {
+    return post.message_length != 0 ? DeviceTimes(post, post.message, post.message_length)
+                                    : DeviceTimes(post, post.name, post.name_length);
+  }
 };
 
 }  // namespace kymo::sink

@@ -144,14 +144,9 @@ constexpr kymo_sink kMarkerSink = {
     .interval_end =
         [](const kymo_signpost* post) {
           MarkerLine('F').field(post->name, post->name_length).number(post->execution).send();
+          if (post->end_ns != 0) MarkerLine('I').field(DeviceTimes(*post, post->name, post->name_length).text()).send();
         },
-    .event =
-        [](const kymo_signpost* post) {
-          if (post->message_length != 0)
-            MarkerLine('I').field(post->message, post->message_length).send();
-          else
-            MarkerLine('I').field(post->name, post->name_length).send();
-        },
+    .event = [](const kymo_signpost* post) { MarkerLine('I').field(DeviceTimes::of_event(*post).text()).send(); },
     .wants_messages = 1,
     .listens = nullptr,
 };

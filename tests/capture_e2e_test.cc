@@ -66,6 +66,16 @@ TEST_F(CaptureCommandTest, TheWorkOfAProgramIsReplayedBitForBit) {
   EXPECT_THAT(json.out, HasSubstr("\"mismatches\": []"));
 }
 
+TEST_F(CaptureCommandTest, ASecondRunCapturesIntoItsOwnFolder) {
+  for (int i = 0; i < 2; ++i) {
+    const Ending captured = capture_denoise();
+    ASSERT_EQ(captured.code, 0) << captured.err;
+    EXPECT_EQ(captured.err, "");
+  }
+  EXPECT_TRUE(fs::exists(file("0000-denoise.kycap/manifest.json")));
+  EXPECT_TRUE(fs::exists(file("0001-denoise.kycap/manifest.json")));
+}
+
 TEST_F(CaptureCommandTest, WithoutPermissionThereIsNoCapture) {
   ASSERT_EQ(run_here({program("kymo_denoise")}, {{"KYMO_CAPTURE_ENABLED", "0"}}).code, 0);
   EXPECT_FALSE(fs::exists(file("0000-denoise.kycap")));

@@ -123,10 +123,12 @@ KYMO_API void reset_statistics();
 KYMO_API bool is_capture_enabled() noexcept;
 KYMO_API bool is_capturing() noexcept;
 
-// Starts to write every call to every device into the folder NNNN-name.kycap in the current directory. NNNN counts the
-// attempts of this process from 0000. Throws Error with the folder and the reason: not enabled, the folder exists,
-// another capture is active, no space.
+// Starts to write every call to every device into a new folder NNNN-name.kycap in the current directory. NNNN counts
+// the attempts of this process from 0000, and skips numbers whose folder exists: captures are never replaced. Throws
+// Error with the folder and the reason: not enabled, another capture is active, no space.
 KYMO_API void start_capture(std::string_view name);
+// The name of the folder of this capture or of the last one: "0000-frame.kycap". Empty if there was none.
+KYMO_API std::string capture_folder();
 // Waits for all devices, writes the results and completes the folder. Throws if something failed, also during the
 // capture (for example a full disk; the program continued without capture then). Always ends the capture. Does nothing
 // if there is no capture.

@@ -20,6 +20,11 @@ namespace kymo::capture {
 namespace {
 
 constexpr size_t kLongestName = 200;
+constexpr uint32_t kMostNumbersTried = 100'000;
+
+std::string folder_name(uint32_t number, std::string_view name) {
+  return base::format("{:04}-{}{}", number, name, kSuffix);
+}
 
 bool is_allowed_by(const char* variable) {
   const char* value = base::environment(variable);
@@ -52,7 +57,7 @@ class Recorder final : public device::WorkCapture {
 
   void start(std::string_view name) {
     std::lock_guard lock(mutex_);
-    const std::string folder = base::format("{:04}-{}{}", attempts_++, name, kSuffix);
+    std::string folder = folder_name(number_++, name);
     const auto refuse = [&](std::string_view reason) {
       throw Error(base::format("cannot capture into {}: {}", printable(folder), reason));
     };
@@ -61,10 +66,16 @@ class Recorder final : public device::WorkCapture {
       refuse("capturing is not enabled: set KYMO_CAPTURE_ENABLED=1 in the environment of the program");
     if (is_capturing()) refuse("a capture is already running, into " + folder_);
     watch_forks();
-    try {
-      session_ = std::make_unique<Session>(folder, std::string(name));
-    } catch (const Error& error) {
-      refuse(error.what());
+    const uint32_t last = number_ + kMostNumbersTried;
+    while (session_ == nullptr) {
+      try {
+        session_ = std::make_unique<Session>(folder, std::string(name));
+      } catch (const FolderExists& error) {
+        if (number_ == last) refuse(error.what());
+        folder = folder_name(number_++, name);
+      } catch (const Error& error) {
+        refuse(error.what());
+      }
     }
     folder_ = folder;
     failed_.clear();
@@ -102,6 +113,11 @@ class Recorder final : public device::WorkCapture {
     device::set_work_capture(nullptr);
     if (!failed_.empty()) throw Error(base::format("the capture into {} failed and was removed: {}", folder_, failed_));
     if (!wrong.empty()) throw DeviceError(base::format("while {} was captured: {}", folder_, wrong));
+  }
+
+  std::string folder() const {
+    std::lock_guard lock(mutex_);
+    return folder_;
   }
 
   bool is_capturing() const noexcept { return is_capturing_.load(std::memory_order_relaxed); }
@@ -180,11 +196,11 @@ class Recorder final : public device::WorkCapture {
     session_.reset();
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unique_ptr<Session> session_;  // null during a capture: the capture failed
   std::atomic<bool> is_capturing_{false};
   std::string folder_, failed_;
-  uint32_t attempts_ = 0;
+  uint32_t number_ = 0;  // of the next folder
 };
 
 }  // namespace
@@ -198,6 +214,7 @@ bool is_capture_enabled() noexcept {
 
 bool is_capturing() noexcept { return capture::Recorder::instance().is_capturing(); }
 void start_capture(std::string_view name) { capture::Recorder::instance().start(name); }
+std::string capture_folder() { return capture::Recorder::instance().folder(); }
 void stop_capture() { capture::Recorder::instance().stop(); }
 
 Capture::~Capture() {

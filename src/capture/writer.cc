@@ -28,8 +28,8 @@ Writer::Writer(std::string folder) : path_(std::move(folder)) {
   parent_ = base::FileDescriptor(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!parent_ || ::mkdirat(parent_.get(), path_.c_str(), 0700) != 0) {
     const int error = errno;
-    throw WriteError(error == EEXIST ? "it exists already: move it, or capture in another folder"
-                                     : "it cannot be made: " + reason(error));
+    if (error == EEXIST) throw FolderExists("it exists already: move it, or capture in another folder");
+    throw WriteError("it cannot be made: " + reason(error));
   }
   folder_ = base::FileDescriptor(::openat(parent_.get(), path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::string shaders(kShadersName);

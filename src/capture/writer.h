@@ -17,10 +17,15 @@
 
 namespace kymo::capture {
 
+class FolderExists : public WriteError {
+ public:
+  using WriteError::WriteError;
+};
+
 class Writer {
  public:
-  // Creates the folder (0700), which must not exist, and the files in it (0600). Throws WriteError with both names,
-  // like everything here.
+  // Creates the folder (0700), and the files in it (0600). Throws FolderExists if there is something of that name, and
+  // WriteError with both names, like everything here.
   explicit Writer(std::string folder);
   // Without finish(), what was written is removed, because nothing could read it.
   ~Writer();

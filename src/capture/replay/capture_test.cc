@@ -58,10 +58,25 @@ TEST_F(CaptureTest, FailedCapturesAlsoUseAFolderNumber) {
   profiler::start_capture("b");
   profiler::stop_capture();
   EXPECT_EQ(number(), first + 5);
-  // The next folder exists already.
-  fs::create_directory(base::format("{:04}-c.kycap", first + 6));
-  EXPECT_THAT(error_of([] { profiler::start_capture("c"); }), HasSubstr("exists already"));
-  EXPECT_FALSE(profiler::is_capturing());
+}
+
+TEST_F(CaptureTest, NumbersOfExistingFoldersAreSkipped) {
+  profiler::start_capture("a");
+  profiler::stop_capture();
+  const int first = std::stoi(profiler::capture_folder());
+  const auto name = [&](int more) { return base::format("{:04}-a.kycap", first + more); };
+  EXPECT_EQ(profiler::capture_folder(), name(0));
+  fs::create_directory(name(1));
+  write_file(name(2), "a file");
+  fs::create_symlink("nowhere", name(3));
+  profiler::start_capture("a");
+  EXPECT_EQ(profiler::capture_folder(), name(4));
+  profiler::stop_capture();
+  EXPECT_EQ(CaptureFile(name(4)).manifest().calls, 0u);
+  EXPECT_TRUE(fs::is_empty(name(1)));
+  profiler::start_capture("a");
+  EXPECT_EQ(profiler::capture_folder(), name(5));
+  profiler::stop_capture();
 }
 
 TEST_F(CaptureTest, SecondCaptureAtTheSameTimeIsRefused) {

@@ -15,7 +15,7 @@
 //
 // A label is a name, or kymo::Label(name, category, colour). Arguments are numbers, booleans, enums, pointers and text.
 // kymo::arg("rows", n) gives an argument a name, and kymo::bytes("size", n) is a count of bytes. Arguments without a
-// name fill the "{}" of the label's name.
+// name fill the "{}" of the label's name. "{0}", "{rows}", "{:.3f}" and "{{" work as in Python (docs/format.md).
 #pragma once
 
 #include <array>

@@ -49,8 +49,8 @@ KYMO_API int kymo_is_recording(void);
 
 /* ---- The long form: labels, arguments, call sites ---------------------------------------------------------------- */
 
-/* The name of an event. It may have "{}" as places for arguments. Arguments are stored unformatted; readers put them
- * into the name. */
+/* The name of an event. It may have places for arguments: "{}", "{0}", "{rows}", "{:.3f}" (docs/format.md). Arguments
+ * are stored unformatted; readers put them into the name. */
 typedef struct kymo_label {
   const char* name;
   const char* category; /* may be null */

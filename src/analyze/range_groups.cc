@@ -107,7 +107,7 @@ RangeSums& ClassSlots::of(uint32_t class_id, const std::vector<trace::ValueCurso
   const bool is_inline = class_id == trace::kInlineName;
   if (options_.group_by != GroupBy::Name || (!is_inline && !options_.full_text)) return of(class_id);
   const trace::EventClass* const known = event_class(class_id);
-  if (!is_inline && (known == nullptr || known->name.find("{}") == std::string::npos)) return of(class_id);
+  if (!is_inline && (known == nullptr || known->name.find_first_of("{}") == std::string::npos)) return of(class_id);
   return by_text(class_id, trace::full_name(known, row), is_inline ? std::string() : known->category);
 }
 

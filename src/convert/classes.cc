@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/name_places.h"
 #include "base/text.h"
 
 namespace kymo::convert {
@@ -11,34 +12,37 @@ namespace {
 // Ids are assigned in order, so a table by id is nearly full. A forged id must not make the table huge.
 bool belongs_in_table(uint32_t class_id, size_t class_count) { return class_id < 1024 + 4 * class_count; }
 
-constexpr std::string_view kPlace = "{}";
-
-size_t count_places(std::string_view name) {
-  size_t places = 0;
-  for (size_t at = name.find(kPlace); at != std::string_view::npos; at = name.find(kPlace, at + kPlace.size()))
-    ++places;
-  return places;
-}
-
 // Of an allocation. It means something only together with definitions that are not shown.
 bool is_stack_number(const trace::EventClass& event_class, const trace::Field& field) {
   return event_class.category == "memory" && field.name == "node";
 }
 
 void describe_fields(ClassInfo& info) {
-  const size_t places = count_places(info.event_class.name);
+  const std::vector<trace::Field>& fields = info.event_class.fields;
+  if (fields.empty()) return;
+  std::vector<bool> is_shown(fields.size());  // in the name
+  base::NamePieces pieces(info.event_class.name);
+  base::NamePiece piece;
+  size_t next = 0, text = 0;
+  while (pieces.next(piece)) {
+    const auto name_of = [&](size_t i) { return std::string_view(fields[i].name); };
+    const size_t argument = base::argument_of(piece, fields.size(), name_of, next);
+    if (argument != base::kNoArgument) is_shown[argument] = info.has_places = true;
+    text += piece.text.size();
+  }
+  if (text != info.event_class.name.size()) info.has_places = true;  // "{{"
   size_t unnamed = 0;
-  for (const trace::Field& field : info.event_class.fields) {
-    if (is_stack_number(info.event_class, field)) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (is_stack_number(info.event_class, fields[i])) {
       info.keys.emplace_back();
-    } else if (!field.name.empty()) {
-      info.keys.push_back(field.name);
-    } else if (unnamed++ < places) {
-      info.keys.emplace_back();
-      info.has_places = true;
-    } else {
-      info.keys.push_back(base::format("value {}", unnamed));
+      continue;
     }
+    if (!fields[i].name.empty()) {
+      info.keys.push_back(fields[i].name);
+      continue;
+    }
+    ++unnamed;
+    info.keys.push_back(is_shown[i] ? std::string() : base::format("value {}", unnamed));
   }
 }
 
@@ -55,8 +59,7 @@ const ClassInfo& Classes::make(uint32_t class_id) {
   info.index = next_index_++;
   info.is_known = is_known;
   if (is_inline) {
-    info.event_class = {
-        .id = 0, .name = std::string(kPlace), .category = {}, .colour = 0, .fields = {{"", trace::FieldType::String}}};
+    info.event_class = {.id = 0, .name = "{}", .category = {}, .colour = 0, .fields = {{"", trace::FieldType::String}}};
   } else if (is_known) {
     info.event_class = known->second;
   } else {

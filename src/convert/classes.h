@@ -16,7 +16,7 @@ struct ClassInfo {
   uint32_t index = 0;  // dense, so that an exporter can use it as an index into a vector
   trace::EventClass event_class;
   bool is_known = true;     // false: the trace has events of it but not the class; their values cannot be read
-  bool has_places = false;  // the name has "{}" that values fill: it is different for each event
+  bool has_places = false;  // the name has places that values fill: it is different for each event
   // The name of each field's value; empty if the value is part of the event's name, or is not shown.
   std::vector<std::string> keys;
 };

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#include <charconv>
-#include <iterator>
+#include <string_view>
+
+#include "base/value_text.h"
 
 namespace kymo::record {
 namespace {
@@ -22,78 +23,46 @@ class LabelWriter {
     for (size_t i = 0; i < length; ++i) text_[used_ + i] = bytes[i] != '\0' ? bytes[i] : ' ';
     used_ += length;
   }
-  void put(const char* word) noexcept { put(word, strlen(word)); }
-
-  template <class... How>
-  void put_number(How... how) noexcept {
-    char digits[kDigits];
-    const auto made = std::to_chars(digits, digits + sizeof digits, how...);
-    if (made.ec == std::errc{}) put(digits, static_cast<size_t>(made.ptr - digits));
-  }
-  void put_double(double value) noexcept;
-  void put_bytes(uint64_t bytes) noexcept;
-  void put_value(const kymo_arg& arg) noexcept;
-
   size_t finish() noexcept {
     text_[used_] = '\0';
     return used_;
   }
 
  private:
-  static constexpr size_t kDigits = 64;
-
   char (&text_)[kLabelTextBytes];
   size_t used_ = 0;
   bool cut_ = false;
 };
 
-// The min number of digits that reads back as the same number. An exponent is used only to avoid many zeros.
-void LabelWriter::put_double(double value) noexcept {
-  constexpr double kSmall = 1e-4, kLarge = 1e16;
-  const double size = value < 0 ? -value : value;
-  const bool exponent = size != 0 && (size < kSmall || size >= kLarge);
-  put_number(value, exponent ? std::chars_format::scientific : std::chars_format::fixed);
-}
-
-void LabelWriter::put_bytes(uint64_t bytes) noexcept {
-  constexpr uint64_t kStep = 1024;
-  constexpr const char* kUnits[] = {" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
-  if (bytes < kStep) {
-    put_number(bytes);
-    return put(" B");
-  }
-  size_t unit = 0;
-  double scaled = static_cast<double>(bytes) / kStep;
-  for (; scaled >= kStep && unit + 1 < std::size(kUnits); ++unit) scaled /= kStep;
-  const bool whole = scaled == static_cast<double>(static_cast<uint64_t>(scaled));
-  put_number(scaled, std::chars_format::fixed, whole ? 0 : 1);
-  put(kUnits[unit]);
-}
-
-void LabelWriter::put_value(const kymo_arg& arg) noexcept {
+base::ShownValue shown(const kymo_arg& arg) noexcept {
+  using Kind = base::ShownValue::Kind;
+  base::ShownValue value;
   switch (arg.type) {
-    case KYMO_INT:
-      return put_number(arg.value.as_int);
     case KYMO_DOUBLE:
-      return put_double(arg.value.as_double);
+      value.kind = Kind::Double;
+      value.real = arg.value.as_double;
+      return value;
     case KYMO_STRING:
-      return put(arg.value.as_text, arg.length);
+      value.kind = Kind::Text;
+      if (arg.value.as_text != nullptr) value.text = {arg.value.as_text, arg.length};
+      return value;
+    case KYMO_INT:
+      value.kind = Kind::Int;
+      break;
     case KYMO_BYTES:
-      return put_bytes(arg.value.as_uint);
+      value.kind = Kind::ByteCount;
+      break;
     case KYMO_POINTER:
-      put("0x");
-      return put_number(arg.value.as_uint, 16);
+      value.kind = Kind::Pointer;
+      break;
     case KYMO_BOOL:
-      return put(arg.value.as_uint != 0 ? "true" : "false");
+      value.kind = Kind::Bool;
+      break;
     default:
-      return put_number(arg.value.as_uint);
+      break;
   }
-}
-
-// The position of the next "{}"; `length`: not found.
-size_t find_place(const char* name, size_t from, size_t length) noexcept {
-  while (from + 1 < length && !(name[from] == '{' && name[from + 1] == '}')) ++from;
-  return from + 1 < length ? from : length;
+  value.bits = arg.value.as_uint;
+  return value;
 }
 
 }  // namespace
@@ -101,17 +70,10 @@ size_t find_place(const char* name, size_t from, size_t length) noexcept {
 size_t label_text(const kymo_label& label, const kymo_arg* args, uint32_t count,
                   char (&text)[kLabelTextBytes]) noexcept {
   LabelWriter writer(text);
-  const size_t length = label.name != nullptr ? label.name_length : 0;
-  size_t begin = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    if (args[i].name != nullptr && args[i].name[0] != '\0') continue;
-    const size_t place = find_place(label.name, begin, length);
-    if (place == length) break;
-    writer.put(label.name + begin, place - begin);
-    writer.put_value(args[i]);
-    begin = place + 2;
-  }
-  if (begin < length) writer.put(label.name + begin, length - begin);
+  const std::string_view name(label.name, label.name != nullptr ? label.name_length : 0);
+  const auto name_of = [&](size_t i) { return args[i].name != nullptr ? std::string_view(args[i].name) : ""; };
+  base::put_name(
+      name, count, name_of, [&](size_t i) { return shown(args[i]); }, writer);
   return writer.finish();
 }
 

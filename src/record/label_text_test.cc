@@ -32,6 +32,13 @@ TEST(LabelTextTest, UnnamedArgumentsFillThePlaceholders) {
   EXPECT_EQ(text_of("", 1), "");
 }
 
+TEST(LabelTextTest, PlacesMayHaveNumbersNamesAndFormats) {
+  EXPECT_EQ(text_of("{1} of {0}", 4, 3), "3 of 4");
+  EXPECT_EQ(text_of("loss {:.3f}, {rows} rows", 0.12345, arg("rows", 3)), "loss 0.123, 3 rows");
+  EXPECT_EQ(text_of("{{{}}}", 1), "{1}");
+  EXPECT_EQ(text_of("{:500}{:500}", 1, 2).size(), 511u);
+}
+
 TEST(LabelTextTest, EveryTypeIsFormattedAsInATrace) {
   EXPECT_EQ(text_of("{}", std::numeric_limits<int64_t>::min()), "-9223372036854775808");
   EXPECT_EQ(text_of("{}", ~uint64_t{0}), "18446744073709551615");

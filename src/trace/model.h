@@ -32,7 +32,7 @@ struct Field {
   bool operator==(const Field&) const = default;
 };
 
-// Registered once, before its first event. `name` may contain "{}"; readers fill them with the unnamed fields.
+// Registered once, before its first event. `name` may contain places such as "{}"; readers fill them with the fields.
 struct EventClass {
   uint32_t id = 0;  // never 0: an event of class 0 carries its name as its first string value
   std::string name;

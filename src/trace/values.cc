@@ -3,29 +3,45 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/text.h"
+#include "base/value_text.h"
 #include "trace/reader.h"
 
 namespace kymo::trace {
 
 namespace {
 
-constexpr std::string_view kPlace = "{}";
-
 const EventClass& inline_name_class() {
-  static const EventClass event_class{kInlineName, std::string(kPlace), "", 0, {{"", FieldType::String}}};
+  static const EventClass event_class{kInlineName, "{}", "", 0, {{"", FieldType::String}}};
   return event_class;
 }
 
-std::string byte_count_text(uint64_t count) {
-  constexpr uint64_t kStep = 1024;
-  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (count < kStep) return base::format("{} B", count);
-  size_t unit = 0;
-  double scaled = static_cast<double>(count) / kStep;
-  for (; scaled >= kStep && unit + 1 < std::size(kUnits); ++unit) scaled /= kStep;
-  const bool whole = scaled == static_cast<double>(static_cast<uint64_t>(scaled));
-  return whole ? base::format("{:.0f} {}", scaled, kUnits[unit]) : base::format("{:.1f} {}", scaled, kUnits[unit]);
+struct TextOut {
+  std::string& text;
+  void put(const char* bytes, size_t size) { text.append(bytes, size); }
+};
+
+base::ShownValue shown(const ValueCursor::Value& value) {
+  using Kind = base::ShownValue::Kind;
+  const auto kind = [&] {
+    switch (value.type) {
+      case FieldType::Int:
+        return Kind::Int;
+      case FieldType::Double:
+        return Kind::Double;
+      case FieldType::String:
+        return Kind::Text;
+      case FieldType::ByteCount:
+        return Kind::ByteCount;
+      case FieldType::Pointer:
+        return Kind::Pointer;
+      case FieldType::Bool:
+        return Kind::Bool;
+      case FieldType::UInt:
+        break;
+    }
+    return Kind::UInt;  // also a type of a newer version of Kymo
+  };
+  return {kind(), value.bits, value.real, value.text};
 }
 
 }  // namespace
@@ -64,39 +80,20 @@ const std::vector<ValueCursor::Value>& ValueCursor::next(const EventClass* event
 
 std::string full_name(const EventClass* event_class, const std::vector<ValueCursor::Value>& row) {
   if (!event_class) return row.empty() || row[0].text.empty() ? "?" : std::string(row[0].text);
+  const std::vector<Field>& fields = event_class->fields;
   std::string name;
-  size_t begin = 0;
-  const size_t fields = std::min(row.size(), event_class->fields.size());
-  for (size_t i = 0; i < fields; ++i) {
-    if (!event_class->fields[i].name.empty()) continue;
-    const size_t place = event_class->name.find(kPlace, begin);
-    if (place == std::string::npos) break;
-    name.append(event_class->name, begin, place - begin);
-    name += to_text(row[i]);
-    begin = place + kPlace.size();
-  }
-  name.append(event_class->name, begin);
+  TextOut out{name};
+  base::put_name(
+      event_class->name, std::min(row.size(), fields.size()),
+      [&](size_t i) { return std::string_view(fields[i].name); }, [&](size_t i) { return shown(row[i]); }, out);
   return name;
 }
 
 std::string to_text(const ValueCursor::Value& value) {
-  switch (value.type) {
-    case FieldType::Int:
-      return base::format("{}", static_cast<int64_t>(value.bits));
-    case FieldType::UInt:
-      return base::format("{}", value.bits);
-    case FieldType::Double:
-      return base::format("{}", value.real);
-    case FieldType::String:
-      return std::string(value.text);
-    case FieldType::ByteCount:
-      return byte_count_text(value.bits);
-    case FieldType::Pointer:
-      return base::format("{:#x}", value.bits);
-    case FieldType::Bool:
-      return value.bits ? "true" : "false";
-  }
-  return base::format("{}", value.bits);  // a type of a newer version of Kymo
+  std::string text;
+  TextOut out{text};
+  base::put_value(shown(value), {}, out);
+  return text;
 }
 
 }  // namespace kymo::trace

@@ -18,6 +18,14 @@ TEST(ValuesTest, PlaceholdersAreFilledFromUnnamedFields) {
   EXPECT_EQ(row[1].real, 0.5);
 }
 
+TEST(ValuesTest, PlaceholdersMayHaveNumbersNamesAndFormats) {
+  const EventClass step =
+      event_class("{1} {{{0:04}}} {lr:.3f}", {{"", FieldType::Int}, {"lr", FieldType::Double}, {"", FieldType::UInt}});
+  const Values values{{7, 10}, {0.5}, ""};
+  ValueCursor cursor(values);
+  EXPECT_EQ(full_name(&step, cursor.next(&step)), "10 {0007} 0.500");
+}
+
 TEST(ValuesTest, CursorWalksEventsOfDifferentClasses) {
   const EventClass a = event_class("a {}", {{"", FieldType::String}}), b = event_class("b", {});
   const Values values{{2, 3, 4}, {}, "xyabcname"};

@@ -101,6 +101,17 @@ TEST_F(ChromeTest, NamePlaceholdersAreFilledAndNonFiniteNumbersAreStrings) {
   EXPECT_THAT(convert(), HasSubstr(R"("args":{"loss":"NaN"})"));
 }
 
+TEST_F(ChromeTest, FieldsInTheNameAreNotArgumentsUnlessTheyHaveAName) {
+  TestRecorder recorder = make();
+  recorder.add_class(6, "{1:03} {{{loss:.2f}}}", "",
+                     {{"", FieldType::Int}, {"", FieldType::Int}, {"loss", FieldType::Double}});
+  recorder.begin(1, 1000, 6, {int64_t{7}, int64_t{8}, 0.5});
+  recorder.end(1, 2000);
+  recorder.close();
+  EXPECT_THAT(convert(), HasSubstr(R"("name":"008 {0.50}",)"));
+  EXPECT_THAT(convert(), HasSubstr(R"("args":{"value 1":7,"loss":0.5})"));
+}
+
 TEST_F(ChromeTest, UnfinishedRangesLastToTheEndAndAreMarked) {
   TestRecorder recorder = make();
   recorder.begin(1, 1000, 1);

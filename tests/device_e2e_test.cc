@@ -248,5 +248,27 @@ TEST_F(NoDeviceTest, AnUnknownDeviceIsRefused) {
   EXPECT_EQ(ending.code, 77);
 }
 
+class StaticProgramTest : public EndToEnd {};
+
+TEST_F(StaticProgramTest, ReportsThatItCannotLoadDrivers) {
+  if (!std::filesystem::exists(program("uses_device_static"))) GTEST_SKIP() << "the static C library is not installed";
+  for (const Environment& environment : {Environment{}, Environment{{"KYMO_DEVICE", "opencl:0"}}}) {
+    const Ending ending = run({program("uses_device_static")}, {.environment = environment});
+    EXPECT_EQ(ending.code, 1);
+    EXPECT_EQ(ending.out,
+              "available: 0\n"
+              "this program is linked with -static and cannot load the driver of a device: link it without -static "
+              "(Kymo's own libraries may be static)\n");
+    EXPECT_EQ(ending.err, "");
+  }
+}
+
+TEST_F(StaticProgramTest, TheSameProgramWithADynamicLinkerHasItsDevices) {
+  const bool has_device = devices().front() != "none";
+  const Ending ending = run({program("uses_device")});
+  EXPECT_EQ(ending.code, has_device ? 0 : 1);
+  EXPECT_THAT(ending.out, testing::StartsWith(has_device ? "available: 1\nvalue: 0.5\n" : "available: 0\n"));
+}
+
 }  // namespace
 }  // namespace kymo::e2e

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/environment.h"
+#include "base/static_program.h"
 #include "base/text.h"
 #include "device/language.h"
 #include "device/stream_state.h"
@@ -26,6 +27,10 @@ void refuse_after_fork() {
 }
 
 namespace {
+
+constexpr const char* kStaticProgram =
+    "this program is linked with -static and cannot load the driver of a device: link it without -static (Kymo's own "
+    "libraries may be static)";
 
 // In the order in which they are tried for the best device.
 struct BackendLoader {
@@ -51,6 +56,10 @@ struct Devices {
     LoadedBackend& backend = backends[index];
     if (backend.tried) return backend;
     backend.tried = true;
+    if (base::is_static_program()) {
+      backend.absent = kStaticProgram;
+      return backend;
+    }
     try {
       backend.driver = kBackends[index].load();
       if (backend.driver->device_count() == 0) {
@@ -75,6 +84,7 @@ struct Devices {
 
   // A processor that is offered as a device comes after all other devices. A device that cannot be opened is skipped.
   DeviceState& best() {
+    if (base::is_static_program()) throw NotAvailable(kStaticProgram);
     std::string reasons;
     for (const bool real : {true, false})
       for (size_t i = 0; i < kBackends.size(); ++i) {

@@ -1,5 +1,6 @@
 // The sink "lttng": a module next to this library, which is loaded on request. LTTng-UST starts its own threads when it
 // is loaded. Programs that did not request the sink do not have these threads.
+#include "base/static_program.h"
 #include "base/text.h"
 #include "sink/builtin.h"
 
@@ -37,6 +38,7 @@ std::optional<fs::path> find_lttng_module() {
 }
 
 std::string lttng_absent() {
+  if (base::is_static_program()) return "this program is linked with -static and cannot load it: link without -static";
   if (find_lttng_module()) return {};
   return base::format("{} is neither beside libkymo nor beside the program: install Kymo whole, or put it there",
                       kLttngModule);
@@ -46,8 +48,8 @@ const kymo_sink& open_lttng() {
   const auto fail = [](const std::string& why) { return not_available("lttng", why); };
   static const kymo_sink* opened = nullptr;  // set by the first call; the linker returns the same module to all
   if (opened != nullptr) return *opened;
+  if (const std::string why = lttng_absent(); !why.empty()) throw fail(why);
   const auto file = find_lttng_module();
-  if (!file) throw fail(lttng_absent());
   void* module = dlopen(file->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module == nullptr) {
     const char* why = dlerror();

@@ -88,6 +88,7 @@ TEST_P(DeviceTest, NothingIsAllocatedAfterEverythingIsFreed) {
     const Tensor x = zeros({8 << 20});
     EXPECT_GE(current_allocated_memory(), uint64_t{32} << 20);
     EXPECT_GT(driver_allocated_memory(), driver);
+    EXPECT_LE(memory_statistics().reserved, 2 * x.bytes());
     EXPECT_GE(memory_statistics().peak, uint64_t{32} << 20);
   }
   EXPECT_EQ(current_allocated_memory(), 0u);

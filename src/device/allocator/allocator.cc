@@ -27,10 +27,9 @@ void add(uint64_t& value, uint64_t& peak, uint64_t bytes) {
 
 Allocator::Allocator(MemorySource& source, const AllocatorOptions& options)
     : max_request_(source.max_allocation() / kBlockAlignment * kBlockAlignment),
-      extra_large_(extra_large_segment(options.unified, source.recommended_max())),
+      extra_large_(max_extra_large_segment(options.unified, source.recommended_max())),
       arena_({kSmallSegment, kLargeSegment, extra_large_, kLongestHuge}),
       source_(source),
-      segment_lengths_{kSmallSegment, kLargeSegment, extra_large_, 0},
       recommended_max_(source.recommended_max()),
       low_(options.low) {
   options.check();

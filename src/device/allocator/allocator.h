@@ -132,6 +132,7 @@ class Allocator {
   Block* from_cache(size_t bytes, size_t size, MemoryPool pool, StreamCache& home, bool from_any_stream);
   Block* from_other_pools(size_t bytes, size_t size, MemoryPool but, StreamCache& home);
   Block* finish(Block* found, size_t bytes, size_t size, StreamCache& home, std::unique_lock<SpinLock>& held);
+  size_t segment_length(size_t size, MemoryPool pool) const;
   Block* grow(size_t bytes, size_t size, MemoryPool pool, StreamCache& home);
   Block* grow_by(size_t length, size_t bytes, size_t size, MemoryPool pool, StreamCache& home);
   [[noreturn]] void refuse(size_t bytes) const;
@@ -151,11 +152,10 @@ class Allocator {
   PoolStatistics total_;
   std::array<PoolStatistics, kMemoryPools> pools_;
   size_t max_request_;
-  size_t extra_large_;
+  size_t extra_large_;  // the max size of a segment of that pool
   Arena arena_;
 
   MemorySource& source_;
-  std::array<size_t, kMemoryPools> segment_lengths_;
   size_t recommended_max_;
   double low_;  // the requested ratio; the lower of it and the high ratio is used
   size_t limit_ = 0, low_limit_ = 0;

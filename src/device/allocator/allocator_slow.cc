@@ -128,10 +128,24 @@ Block* Allocator::finish(Block* found, size_t bytes, size_t size, StreamCache& h
   }
 }
 
+size_t Allocator::segment_length(size_t size, MemoryPool pool) const {
+  switch (pool) {
+    case MemoryPool::Small:
+      return kSmallSegment;
+    case MemoryPool::Large:
+      return kLargeSegment;
+    case MemoryPool::ExtraLarge:
+      return extra_large_segment(size, extra_large_);
+    case MemoryPool::Huge:
+      break;
+  }
+  return round_up(size, kHugeRounding);
+}
+
 // A new segment: of the pool's size, else for this request alone. Null if the limit or the driver refuses.
 Block* Allocator::grow(size_t bytes, size_t size, MemoryPool pool, StreamCache& home) {
   const size_t alone = round_up(size, kHugeRounding);
-  size_t length = pool == MemoryPool::Huge ? alone : segment_lengths_[pool_index(pool)];
+  size_t length = segment_length(size, pool);
   if (pool == MemoryPool::ExtraLarge) {
     const std::lock_guard held(lock_);
     if (low_limit_ != 0 && total_.reserved + length > low_limit_) length = alone;

@@ -144,7 +144,7 @@ TEST_F(AllocatorStreamsTest, BlockFreedWhileTheCacheIsEmptiedIsKept) {
 
 TEST_F(AllocatorStreamsTest, BlockMergedWithIdleAndParkedNeighboursBelongsToTheStreamThatFreedLast) {
   std::vector<Block*> blocks;
-  for (int i = 0; i < 3; ++i) blocks.push_back(allocate(30 * kMiB, 1));  // next to each other
+  for (const size_t mib : {32, 16, 16}) blocks.push_back(allocate(mib * kMiB, 1));  // next to each other
   const Address first = blocks[0]->address;
   allocator.free(blocks[0]);
   source.also(*blocks[1], 2);

@@ -50,8 +50,10 @@ TEST_F(AllocatorTest, SegmentSizeDependsOnTheRequest) {
                         {kMiB, 8 * kMiB, MemoryPool::Small},
                         {kMiB + 1, 32 * kMiB, MemoryPool::Large},
                         {10 * kMiB - 512, 32 * kMiB, MemoryPool::Large},
-                        {10 * kMiB, 128 * kMiB, MemoryPool::ExtraLarge},
-                        {64 * kMiB - 512, 128 * kMiB, MemoryPool::ExtraLarge},
+                        {10 * kMiB, 20 * kMiB, MemoryPool::ExtraLarge},
+                        {11 * kMiB - 512, 20 * kMiB, MemoryPool::ExtraLarge},
+                        {32 * kMiB, 64 * kMiB, MemoryPool::ExtraLarge},
+                        {64 * kMiB - 512, 126 * kMiB, MemoryPool::ExtraLarge},
                         {64 * kMiB, 64 * kMiB, MemoryPool::Huge},
                         {65 * kMiB + 1, 66 * kMiB, MemoryPool::Huge}};
   for (const Case& c : cases) {
@@ -66,12 +68,23 @@ TEST_F(AllocatorTest, SegmentSizeDependsOnTheRequest) {
 
 TEST_F(AllocatorTest, SharedMemoryHasLargerExtraLargeSegmentsUpToASixteenth) {
   Allocator shared(source, AllocatorOptions::defaults(true));
-  shared.free(shared.allocate(20 * kMiB, 0));
-  EXPECT_EQ(shared.reserved(), kGiB);
+  shared.free(shared.allocate(500 * kMiB, 0));
+  EXPECT_EQ(shared.reserved(), 1000 * kMiB);
   SimulatedSource less(4 * kGiB);
   Allocator on_less(less, AllocatorOptions::defaults(true));
-  on_less.free(on_less.allocate(20 * kMiB, 0));
-  EXPECT_EQ(on_less.reserved(), 256 * kMiB);
+  on_less.free(on_less.allocate(127 * kMiB, 0));
+  EXPECT_EQ(on_less.reserved(), 254 * kMiB);
+  on_less.free(on_less.allocate(500 * kMiB, 0));
+  EXPECT_EQ(on_less.reserved(), 754 * kMiB);
+}
+
+TEST_F(AllocatorTest, ALargeRequestTakesAtMostTwiceItsSizeFromTheDriver) {
+  Allocator shared(source, AllocatorOptions::defaults(true));
+  for (size_t bytes = 10 * kMiB; bytes < 2 * kGiB; bytes += bytes / 3 + 4096) {
+    const size_t before = shared.reserved();
+    shared.allocate(bytes, 0);
+    EXPECT_LE(shared.reserved() - before, 2 * bytes) << bytes;
+  }
 }
 
 TEST_F(AllocatorTest, FreedBlockIsReusedWithoutTheDriver) {
@@ -140,8 +153,8 @@ TEST_F(AllocatorTest, ZeroAndTooLargeRequestsAreRefusedAtOnce) {
   Allocator on_shorter(shorter, AllocatorOptions{});
   EXPECT_THROW(on_shorter.allocate(100 * kMiB + 1, 0), OutOfMemory);
   EXPECT_EQ(shorter.allocations + shorter.synchronizes, 0u);
-  on_shorter.free(on_shorter.allocate(30 * kMiB, 0));  // so it does not allocate a segment of 128 MiB
-  EXPECT_EQ(on_shorter.reserved(), 30 * kMiB);
+  on_shorter.free(on_shorter.allocate(60 * kMiB, 0));  // so it does not allocate a segment of 120 MiB
+  EXPECT_EQ(on_shorter.reserved(), 60 * kMiB);
 }
 
 TEST_F(AllocatorTest, EmptyCacheReleasesOnlyUnusedMemory) {

@@ -3,11 +3,11 @@
 //   request, rounded to 512 bytes    pool          taken from a segment of
 //   up to 1 MiB                      Small         8 MiB
 //   below 10 MiB                     Large         32 MiB
-//   below half an extra large one    ExtraLarge    128 MiB (1 GiB if device and host share memory)
+//   below 64 MiB (shared: see below) ExtraLarge    twice the request
 //   more                             Huge          its own, rounded to 2 MiB, never split
 //
-// If such a segment would exceed a watermark, or the driver has no segment that large, Kymo allocates one for the
-// request alone.
+// So a request of 10 MiB or more never takes more than twice its size from the driver. If such a segment would exceed a
+// watermark, or the driver has no segment that large, Kymo allocates one for the request alone.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +32,17 @@ inline constexpr size_t kHugeSlack = 32 * kMiB;
 
 constexpr size_t round_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) & ~(multiple - 1); }
 
-// The size of an extra large segment on a device with this `recommended_max`. The host uses shared memory too, so there
-// a segment is at most a sixteenth of it.
-constexpr size_t extra_large_segment(bool unified, size_t recommended_max) {
+// The max size of an extra large segment on a device with this `recommended_max`: requests of half of it and more are
+// huge. The host uses shared memory too, so there a segment is at most a sixteenth of it.
+constexpr size_t max_extra_large_segment(bool unified, size_t recommended_max) {
   if (!unified) return kDiscreteExtraLargeSegment;
   const size_t share = recommended_max / 16 / kHugeRounding * kHugeRounding;
   return std::clamp(share, kDiscreteExtraLargeSegment, kUnifiedExtraLargeSegment);
+}
+
+// The size of an extra large segment for a request of this size.
+constexpr size_t extra_large_segment(size_t size, size_t most) {
+  return std::min(2 * size / kHugeRounding * kHugeRounding, most);
 }
 
 }  // namespace kymo::device

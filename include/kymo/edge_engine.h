@@ -194,12 +194,13 @@ struct MemoryFacts {
 KYMO_API void memory(Log& log, const MemoryFacts& facts) noexcept;
 KYMO_API void out_of_memory(Log& log, const MemoryFacts& facts) noexcept;  // `bytes` were requested
 
-// A device operation that this thread queued. Times are the device's, converted to nanoseconds of CLOCK_MONOTONIC.
+// A device operation that this thread queued. Times are the device's, converted to nanoseconds of CLOCK_MONOTONIC. Its
+// cause is the operation of this thread that was open at queued_ns, so it can be reported at any later time.
 struct DeviceFacts {
   std::string_view name;
   DeviceId device = {};
   uint64_t queue = 0;
-  uint64_t queued_ns = 0;             // when the host requested it
+  uint64_t queued_ns = 0;             // when the host requested it; 0: its cause is what is open now
   uint64_t start_ns = 0, end_ns = 0;  // when it ran
 };
 KYMO_API void device_operation(Log& log, const DeviceFacts& facts) noexcept;

@@ -10,54 +10,22 @@ namespace {
 constexpr uint64_t kMicrosecond = 1000;
 constexpr size_t kMostTried = 64;  // max number of overlapping events that are tried, so that the search ends
 
-class BackendPlacer {
- public:
-  BackendPlacer(std::span<const TimeSpan> operations, std::span<const uint32_t> parents)
-      : operations_(operations), parents_(parents), begins_(operations.size()) {
-    uint64_t latest = 0;
-    for (size_t at = 0; at < operations.size(); ++at) begins_[at] = latest = std::max(latest, operations[at].start_ns);
-  }
-
-  // The number of operations that began at or before this time.
-  uint32_t started_by(uint64_t ns) const {
-    return static_cast<uint32_t>(std::upper_bound(begins_.begin(), begins_.end(), ns) - begins_.begin());
-  }
-
-  uint32_t operation_of(const BackendSpan& event) const {
-    const uint32_t around = find_up(event.start_ns + kMicrosecond, [&](const TimeSpan& operation) {
-      return operation.start_ns <= event.start_ns + kMicrosecond && event.end_ns <= operation.end_ns + kMicrosecond;
-    });
-    if (around != kNothing) return around;
-    return find_up(event.reported_ns, [&](const TimeSpan& operation) {
-      return operation.end_ns >= event.reported_ns && operation.start_ns < event.end_ns &&
-             event.start_ns < operation.end_ns;
-    });
-  }
-
-  uint64_t begin_of(uint32_t operation) const { return begins_[operation]; }
-
- private:
-  // The innermost operation that fits, among those that may be open at that time: the last one that began, and its
-  // ancestors.
-  template <class IsGood>
-  uint32_t find_up(uint64_t ns, IsGood is_good) const {
-    uint32_t at = started_by(ns);
-    if (at == 0) return kNothing;
-    for (--at; at != kNothing; at = parents_[at])
-      if (is_good(operations_[at])) return at;
-    return kNothing;
-  }
-
-  std::span<const TimeSpan> operations_;
-  std::span<const uint32_t> parents_;
-  std::vector<uint64_t> begins_;  // never decreases, even if the input does
-};
+uint32_t operation_of(const BackendSpan& event, const OpenOperations& open) {
+  const uint32_t around = open.find_up(event.start_ns + kMicrosecond, [&](const TimeSpan& operation) {
+    return operation.start_ns <= event.start_ns + kMicrosecond && event.end_ns <= operation.end_ns + kMicrosecond;
+  });
+  if (around != kNothing) return around;
+  return open.find_up(event.reported_ns, [&](const TimeSpan& operation) {
+    return operation.end_ns >= event.reported_ns && operation.start_ns < event.end_ns &&
+           event.start_ns < operation.end_ns;
+  });
+}
 
 }  // namespace
 
 std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operations, std::span<const uint32_t> parents,
                                                std::span<const BackendSpan> events) {
-  const BackendPlacer placer(operations, parents);
+  const OpenOperations by_time(operations, parents);
   std::vector<uint32_t> order(events.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](uint32_t one, uint32_t other) {
@@ -78,8 +46,8 @@ std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operati
     const auto at = static_cast<uint32_t>(placed.size());
     Placed& made = placed.emplace_back();
     made.place.event = which;
-    made.within = made.place.operation = placer.operation_of(event);
-    made.from = made.within == kNothing ? event.start_ns : std::max(event.start_ns, placer.begin_of(made.within));
+    made.within = made.place.operation = operation_of(event, by_time);
+    made.from = made.within == kNothing ? event.start_ns : std::max(event.start_ns, by_time.begin_of(made.within));
 
     while (!open.empty() && events[placed[open.back()].place.event].end_ns <= event.start_ns) open.pop_back();
     for (size_t tried = 0; tried < std::min(open.size(), kMostTried); ++tried) {
@@ -107,7 +75,7 @@ std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operati
     now_at[from] = static_cast<uint32_t>(places.size());
     BackendPlace place = placed[from].place;
     if (place.inside != kNothing) place.inside = now_at[place.inside];
-    place.operations_before = placer.started_by(placed[from].from);
+    place.operations_before = by_time.started_by(placed[from].from);
     places.push_back(place);
   }
   return places;

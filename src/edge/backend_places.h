@@ -7,14 +7,11 @@
 #include <vector>
 
 #include "edge/log.h"
+#include "edge/open_operations.h"
 
 namespace kymo::edge {
 
-// An operation or a backend event, with only the members that its position needs.
-struct TimeSpan {
-  uint64_t start_ns = 0, end_ns = 0;
-};
-
+// A backend event, with only the members that its position needs.
 struct BackendSpan {
   uint64_t start_ns = 0, end_ns = 0, reported_ns = 0;
   uint32_t backend = 0;  // a number for its name

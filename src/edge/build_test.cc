@@ -206,6 +206,34 @@ TEST(BuildTest, DeviceOperationsComeAfterThreadsInTheOrderTheyRan) {
   EXPECT_THAT(result->losses, ElementsAre("1 device operation ended before it began"));
 }
 
+TEST(BuildTest, DeviceOperationsThatAreReportedLaterBelongToWhatWasOpenWhenTheyWereQueued) {
+  MadeLog log(1'000'000);
+  MadeThread& thread = log.thread(7);
+  thread.begin("forward", 10'000);
+  thread.begin("conv", 20'000), thread.end(30'000);
+  thread.begin("relu", 40'000), thread.end(50'000);
+  thread.begin("wait", 60'000);
+  thread.reported_operation("k_conv", 25'000, 26'000, 70'000, {4, 0});
+  thread.reported_operation("k_relu", 45'000, 71'000, 72'000, {4, 0});
+  thread.reported_operation("between", 35'000, 73'000, 74'000, {4, 0});
+  thread.reported_operation("own", 59'700, 75'000, 76'000, {4, 0});  // the clocks differ a little
+  thread.end(80'000);
+  thread.end(90'000);
+  thread.reported_operation("before", 5'000, 77'000, 78'000, {4, 0});
+  thread.reported_operation("after", 95'000, 96'000, 97'000, {4, 0});
+  const auto data = log.build();
+  std::map<std::string_view, std::string_view> causes;
+  for (const EdgeEvent& event : data->events)
+    if (event.kind == EdgeKind::Device)
+      causes[event.name] = event.caused_by == EdgeEvent::kNone ? "none" : data->events[event.caused_by].name;
+  EXPECT_EQ(causes, (std::map<std::string_view, std::string_view>{{"k_conv", "conv"},
+                                                                  {"k_relu", "relu"},
+                                                                  {"between", "forward"},
+                                                                  {"own", "wait"},
+                                                                  {"before", "none"},
+                                                                  {"after", "none"}}));
+}
+
 TEST(BuildTest, VulkanOperationsMoveIntoTheirCauseIfRequested) {
   MadeLog log(100'000);
   MadeThread& thread = log.thread(7);

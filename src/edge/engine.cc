@@ -175,7 +175,8 @@ void device_operation(Log& log, const DeviceFacts& facts) noexcept {
     return;
   }
   call->settle();
-  *made = {facts.queued_ns, facts.start_ns, facts.end_ns, facts.queue, facts.device, name, call->innermost()};
+  *made = {facts.queued_ns, facts.start_ns, facts.end_ns,      facts.queue,
+           facts.device,    name,           call->innermost(), facts.queued_ns != 0};
 }
 
 void backend_event(Log& log, const BackendFacts& facts) noexcept {

@@ -88,7 +88,8 @@ struct RawDeviceOperation {
   uint64_t queue = 0;
   DeviceId device;
   uint32_t name = 0;
-  uint32_t operation = kNothing;  // the one that requested it
+  uint32_t operation = kNothing;  // the one that requested it, or in which it was reported
+  bool cause_by_time = false;     // it was reported later: what was open at queued_ns requested it
 };
 
 // The records of one thread. Only that thread writes them (except end_ticks); they are read after the log has ended.

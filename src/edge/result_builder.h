@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "edge/build.h"
+#include "edge/open_operations.h"
 #include "edge/unix_clock.h"
 
 namespace kymo::edge {
@@ -53,6 +54,14 @@ class ResultBuilder {
     std::string_view name(uint32_t number) const { return number < names.size() ? names[number] : std::string_view{}; }
   };
 
+  struct ThreadTimes {
+    std::vector<TimeSpan> operations;
+    std::vector<uint32_t> parents;
+  };
+
+  // result_causes.cc
+  ThreadTimes times_of(const ThreadLog& log) const;
+  std::vector<uint32_t> causes_of(const ThreadLog& log) const;  // operations: one for each device operation
   // result_events.cc
   void add_thread(const ThreadLog& log);
   void add_operation(const ThreadLog& log, const RawOperation& raw, uint32_t parent, const ThreadEvents& thread);

@@ -120,14 +120,8 @@ void ResultBuilder::add_thread(const ThreadLog& log) {
 }
 
 void ResultBuilder::add_with_backend_events(const ThreadLog& log, ThreadEvents& thread) {
-  std::vector<TimeSpan> operations(thread.operations);
-  std::vector<uint32_t> parents(thread.operations);
-  for (uint32_t at = 0; at < thread.operations; ++at) {
-    const RawOperation& raw = log.operations[at];
-    const uint64_t end_ticks = raw.end_ticks.load(std::memory_order_acquire);
-    operations[at] = {clock_.of_ticks(raw.begin_ticks), end_ticks == 0 ? data_->end_ns : clock_.of_ticks(end_ticks)};
-    parents[at] = raw.parent < at ? raw.parent : kNothing;
-  }
+  const ThreadTimes times = times_of(log);
+  const std::vector<uint32_t>& parents = times.parents;
   std::vector<BackendSpan> spans(log.backend_events.size());
   for (uint32_t at = 0; at < spans.size(); ++at) {
     const RawBackendEvent& raw = log.backend_events[at];
@@ -136,7 +130,7 @@ void ResultBuilder::add_with_backend_events(const ThreadLog& log, ThreadEvents& 
     const uint64_t start = microseconds(raw.start_us);
     spans[at] = {start, std::max(start, microseconds(raw.end_us)), clock_.of_ticks(raw.reported_ticks), raw.backend};
   }
-  const std::vector<BackendPlace> places = place_backend_events(operations, parents, spans);
+  const std::vector<BackendPlace> places = place_backend_events(times.operations, parents, spans);
 
   thread.events.resize(thread.operations);
   std::vector<uint32_t> events_of_places(places.size());
@@ -172,6 +166,7 @@ void ResultBuilder::add_device_events() {
   data_->first_device_event = static_cast<uint32_t>(data_->events.size());
   for (size_t which = 0; which < log_.threads.size(); ++which) {
     const ThreadLog& log = *log_.threads[which];
+    const std::vector<uint32_t> causes = causes_of(log);
     for (uint32_t at = 0; at < log.device_operations.size(); ++at) {
       const RawDeviceOperation& raw = log.device_operations[at];
       EdgeEvent& event = data_->events.emplace_back();
@@ -186,7 +181,7 @@ void ResultBuilder::add_device_events() {
       event.thread = log.thread;
       event.device = raw.device;
       event.queue = raw.queue;
-      event.caused_by = threads_[which].of(raw.operation);
+      event.caused_by = threads_[which].of(causes[at]);
     }
   }
   const std::span<EdgeEvent> events = std::span(data_->events).subspan(data_->first_device_event);

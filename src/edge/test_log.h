@@ -49,7 +49,14 @@ class MadeThread {
   }
   void device_operation(std::string_view name, uint64_t start, uint64_t end, DeviceId device) {
     *log_.device_operations.append() = {
-        start, start, end, 0, device, log_.names.number_of(name), open_.empty() ? kNothing : open_.back()};
+        start, start, end, 0, device, log_.names.number_of(name), open_.empty() ? kNothing : open_.back(), false};
+  }
+  // As edge::device_operation() of kymo/edge_engine.h records it.
+  void reported_operation(std::string_view name, uint64_t queued, uint64_t start, uint64_t end, DeviceId device) {
+    device_operation(name, start, end, device);
+    RawDeviceOperation& made = log_.device_operations[log_.device_operations.size() - 1];
+    made.queued_ns = queued;
+    made.cause_by_time = true;
   }
   ThreadLog& log() { return log_; }
 

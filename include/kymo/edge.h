@@ -15,8 +15,9 @@
 // close() also writes it, and throws on an error, which a destructor cannot do.
 //
 // A profiler must not outlive its module, so it must be on the stack: `new`, std::make_unique and std::make_shared do
-// not compile. The constructor refuses any other object that is not on the stack of the calling thread. In a forked
-// child, the parent's profiler does nothing.
+// not compile, and a module that is a temporary does not compile either. The constructor refuses any other object that
+// is not on the stack of the calling thread. In a forked child, the parent's profiler does nothing,
+// get_current_edge_profiler() is null, and the child may have its own.
 #pragma once
 
 #include <cstddef>
@@ -66,6 +67,9 @@ class KYMO_API EdgeProfiler {
   //   kymo::NotAvailable      this machine does not have what an option needs
   template <edge::Profilable Module>
   EdgeProfiler(const Module& module, EdgeOptions options) : EdgeProfiler(edge::adapt(module), options, nullptr) {}
+  // A temporary module would end before the profiler.
+  template <edge::Profilable Module>
+  EdgeProfiler(const Module&& module, EdgeOptions options) = delete;
   // Stops and writes the files, if this has not been done yet. Never throws; close() does.
   ~EdgeProfiler();
   EdgeProfiler(const EdgeProfiler&) = delete;

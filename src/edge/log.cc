@@ -1,7 +1,9 @@
 #include "edge/log.h"
 
+#include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <new>
 
 #include "base/clock.h"
@@ -27,14 +29,64 @@ uint64_t number_of_this_thread() noexcept {
   return this_thread.number;
 }
 
+// A fork holds its lock and those of all logs, so that the child can use them.
+class Log::All {
+ public:
+  static All& instance() {
+    static auto& one = *new All;
+    return one;
+  }
+
+  void add(Log* log) {
+    const std::lock_guard lock(mutex_);
+    logs_.push_back(log);
+  }
+  void remove(Log* log) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(logs_, log);
+  }
+
+ private:
+  All() {
+    pthread_atfork([] { instance().lock(); }, [] { instance().unlock(); },
+                   [] {
+                     for (Log* const log : instance().logs_) log->leave_to_parent();
+                     this_thread.current = this_thread.own = nullptr;
+                     instance().unlock();
+                   });
+  }
+
+  void lock() {
+    mutex_.lock();
+    for (Log* const log : logs_) log->mutex_.lock();
+  }
+  void unlock() {
+    for (Log* const log : logs_) log->mutex_.unlock();
+    mutex_.unlock();
+  }
+
+  std::mutex mutex_;
+  std::vector<Log*> logs_;
+};
+
 Log::Log(LogOptions options, EdgeProfiler* profiler)
     : id_(next_unique()),
       owner_(number_of_this_thread()),
       options_(std::move(options)),
       profiler_(profiler),
-      begin_(base::read_clock_pair(kymo_ticks)) {}
+      begin_(base::read_clock_pair(kymo_ticks)) {
+  All::instance().add(this);
+}
 
-Log::~Log() = default;
+Log::~Log() { All::instance().remove(this); }
+
+// In a forked child. The log is never destroyed there: the parent's operations that are open still refer to it.
+void Log::leave_to_parent() noexcept {
+  profiler_.store(nullptr, std::memory_order_release);
+  on_.store(false, std::memory_order_seq_cst);
+  open_after_end_ = UINT64_MAX;
+  keep();
+}
 
 void Log::release() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

@@ -167,6 +167,10 @@ class Log {
   ~Log();
   ThreadRecorder* find_recorder(bool make) noexcept;
   ThreadRecorder* make_recorder() noexcept;
+  void leave_to_parent() noexcept;
+
+  // All logs of the process: a forked child must not record into those of its parent.
+  class All;
 
   const uint64_t id_;  // unique in this process: the caches of threads use it
   const uint64_t owner_;

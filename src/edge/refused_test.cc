@@ -37,6 +37,20 @@ concept MadeInPlace = requires(const TestModule& module, void* memory) {
   ::new (memory) T(module, {});
 };
 
+template <class T>
+concept MadeWithATemporary = requires {
+  T(TestModule(), {});
+};
+template <class T>
+concept MadeWithAMovedModule = requires(TestModule& module) {
+  T(std::move(module), {});
+};
+
+TEST(EdgeRefusedTest, TemporaryModuleDoesNotCompile) {
+  static_assert(!MadeWithATemporary<EdgeProfiler>);
+  static_assert(!MadeWithAMovedModule<EdgeProfiler>);
+}
+
 TEST(EdgeRefusedTest, ProfilerOutsideTheStackDoesNotCompile) {
   static_assert(MadeOnTheStack<EdgeProfiler>);
   static_assert(!MadeByNew<EdgeProfiler>);

@@ -34,7 +34,7 @@ enum class EdgeKind : uint8_t {
   Device,    // ran on a device
 };
 
-// The count of one performance event during one EdgeEvent.
+// The count of one performance event during one EdgeEvent, without the profiler's own work.
 struct EdgeCount {
   double inclusive = 0;  // with everything that ran inside it on its thread
   double exclusive = 0;

@@ -38,6 +38,7 @@ std::shared_ptr<const ResultData> ResultBuilder::build() {
   add_device_events();
   add_memory();
   share_with_parents();
+  subtract_overhead();
   if (options_.flops) add_flops();
   ask_module();
   name_stacks();

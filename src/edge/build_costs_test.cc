@@ -131,6 +131,29 @@ TEST(BuildCostsTest, CountsAreInclusiveAndExclusive) {
   EXPECT_THAT(result->counts_of(result->events[3]), IsEmpty());
 }
 
+TEST(BuildCostsTest, OverheadOfTheProfilerIsSubtractedFromTheCounts) {
+  MadeLog log(1000);
+  log.options.events = {{.name = "instructions"}};
+  log.options.overhead.own[0] = 10;
+  log.options.overhead.around[0] = 5;
+  MadeThread& thread = log.thread(7);
+  thread.begin("outer", 10), thread.count({0}, {1000});
+  thread.begin("middle", 20), thread.count({100}, {400});
+  thread.begin("inner", 30), thread.count({150}, {200}), thread.end(40);
+  thread.end(50);
+  thread.begin("empty", 60), thread.count({500}, {508}), thread.end(70);
+  thread.end(80);
+  const auto data = log.build();
+  const auto count = [&](size_t event) { return data->counts[data->events[event].counts]; };
+  EXPECT_EQ(count(0).inclusive, 1000 - 10 - 3 * 15);
+  EXPECT_EQ(count(0).exclusive, 1000 - 300 - 8 - 10 - 2 * 5);
+  EXPECT_EQ(count(1).inclusive, 300 - 10 - 15);
+  EXPECT_EQ(count(1).exclusive, 300 - 50 - 10 - 5);
+  EXPECT_EQ(count(2).inclusive, 50 - 10);
+  EXPECT_EQ(count(3).inclusive, 0) << "never below 0";
+  EXPECT_EQ(count(3).exclusive, 0);
+}
+
 TEST(BuildCostsTest, CountsAroundPartlyCountedChildrenAreEstimates) {
   MadeLog log(100'000);
   log.options.events = {{.name = "cycles"}};

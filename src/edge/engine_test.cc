@@ -348,6 +348,23 @@ TEST(EngineTest, CountersAreReadAtBothEnds) {
   EXPECT_GE(in_outer.value, in_inner.value);
 }
 
+TEST(EngineTest, OverheadOfCountersIsMeasuredWithoutATrace) {
+  EXPECT_EQ(measure_overhead({}).own[0], 0);
+  EXPECT_EQ(measure_overhead({.events = {{.name = "nonsense", .type = 0xffff}}}).own[0], 0);
+  const std::vector<std::string> names{"task-clock"};
+  LogOptions options;
+  try {
+    options.events = counters::find_events(names);
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const CountOverhead overhead = measure_overhead(options);
+  EXPECT_GT(overhead.own[0], 0);
+  EXPECT_GE(overhead.around[0], 0);
+  EXPECT_EQ(overhead.own[1] + overhead.around[1], 0);
+  EXPECT_EQ(current_log(), nullptr);
+}
+
 TEST(EngineTest, ThreadWithoutCountersReportsTheReasonAndRecords) {
   TestLog test({.events = {{.name = "nonsense", .type = 0xffff}}});
   { const Operation operation("operation"); }

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "counters/thread_group.h"
 #include "edge/blocks.h"
+#include "edge/count_overhead.h"
 #include "edge/names.h"
 #include "edge/thread_state.h"
 #include "kymo/edge_engine.h"
@@ -113,6 +114,7 @@ struct LogOptions {
   Wanted wanted = {};
   bool stacks = false;
   std::vector<counters::Event> events = {};
+  CountOverhead overhead = {};  // subtracted from the counts in the result
 };
 
 // The recorded data, for build.h.

@@ -122,6 +122,7 @@ EdgeProfiler::EdgeProfiler(edge::AdaptedModule module, EdgeOptions& options, std
   wanted.stacks = options.with_stack;
   if (!options.events.empty()) wanted.events = counters::find_events(options.events);
   check_devices(options);
+  wanted.overhead = edge::measure_overhead(wanted);
   impl_ = std::make_unique<Impl>(std::move(module), options);
   impl_->begin(this, std::move(wanted), options);
 }

@@ -71,6 +71,7 @@ class ResultBuilder {
   void add_memory();
   void count_totals();
   void share_with_parents();  // memory and counts
+  void subtract_overhead();
   void add_flops();
   // result_places.cc
   void ask_module();

@@ -91,6 +91,31 @@ void ResultBuilder::share_with_parents() {
   }
 }
 
+void ResultBuilder::subtract_overhead() {
+  if (event_count_ == 0) return;
+  const CountOverhead& overhead = log_.options->overhead;
+  std::vector<EdgeEvent>& events = data_->events;
+  struct Counted {
+    uint32_t children = 0, all = 0;  // operations inside that were counted: directly, at any depth
+  };
+  std::vector<Counted> inside(events.size());
+  for (size_t at = events.size(); at-- > 0;) {  // children come after their parents
+    const EdgeEvent& event = events[at];
+    const bool is_counted = event.counts != EdgeEvent::kNone;
+    if (event.parent != EdgeEvent::kNone) {
+      inside[event.parent].children += is_counted;
+      inside[event.parent].all += inside[at].all + is_counted;
+    }
+    if (!is_counted) continue;
+    for (size_t which = 0; which < event_count_; ++which) {
+      EdgeCount& count = data_->counts[event.counts + which];
+      const double own = overhead.own[which], around = overhead.around[which];
+      count.inclusive = std::max(0.0, count.inclusive - own - inside[at].all * (own + around));
+      count.exclusive = std::max(0.0, count.exclusive - own - inside[at].children * around);
+    }
+  }
+}
+
 void ResultBuilder::add_flops() {
   std::unordered_map<FlopKey, std::pair<uint64_t, bool>, FlopKeyHash> known;
   std::vector<bool> counted(data_->first_device_event);  // this event or one of its ancestors

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -9,7 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "edge/result_builder.h"
-#include "symbols/symbols.h"
+#include "symbols/shared_symbols.h"
 
 namespace kymo::edge {
 
@@ -113,7 +114,7 @@ void ResultBuilder::ask_module() {
 void ResultBuilder::name_stacks() {
   if (!options_.stack) return;
   std::unordered_map<std::span<const uintptr_t>, uint32_t, StackHash, SameStack> known;
-  std::unique_ptr<symbols::Symbols> symbols;
+  std::optional<symbols::SharedSymbols> symbols;
   for (size_t which = 0; which < log_.threads.size(); ++which) {
     const ThreadLog& log = *log_.threads[which];
     std::vector<uint32_t> now(log.stacks.size(), EdgeEvent::kNone);  // the index of each stack in the result
@@ -125,8 +126,8 @@ void ResultBuilder::name_stacks() {
         if (addresses.empty()) continue;
         const auto [found, is_new] = known.try_emplace(addresses, static_cast<uint32_t>(data_->stacks.size()));
         if (is_new) {
-          if (!symbols) symbols = std::make_unique<symbols::Symbols>();
-          data_->stacks.push_back(frames_of(addresses, *symbols));
+          if (!symbols) symbols.emplace();
+          data_->stacks.push_back(frames_of(addresses, **symbols));
         }
         now[stack] = found->second;
       }

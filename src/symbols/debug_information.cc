@@ -4,13 +4,14 @@
 
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
 #include "base/text.h"
 #include "symbols/debug_functions.h"
+#include "symbols/loaded_modules.h"
 #include "symbols/symbol_table.h"
 
 namespace kymo::symbols {
@@ -34,6 +35,24 @@ struct DebugInformation::Impl {
   std::unordered_map<const void*, AddressRanges> functions;  // by the address of the unit's own entry
 
   std::unordered_map<Dwfl_Module*, SymbolTable> symbols;  // of modules with many symbols
+
+  // Of the code in memory. Its file may have been replaced since it was loaded.
+  std::unordered_map<Dwfl_Module*, std::vector<uint8_t>> loaded_ids;
+  std::unordered_map<Dwfl_Module*, bool> is_same_file;
+
+  bool is_from_its_file(Dwfl_Module* module) {
+    const auto [known, is_new] = is_same_file.try_emplace(module, true);
+    if (!is_new) return known->second;
+    const auto loaded = loaded_ids.find(module);
+    if (loaded == loaded_ids.end() || loaded->second.empty()) return true;
+    GElf_Addr bias = 0;
+    Elf* const elf = dwfl_module_getelf(module, &bias);
+    const void* bytes = nullptr;
+    const ssize_t size = elf != nullptr ? dwelf_elf_gnu_build_id(elf, &bytes) : 0;
+    const auto* const id = static_cast<const uint8_t*>(bytes);
+    known->second = size > 0 && std::equal(id, id + size, loaded->second.begin(), loaded->second.end());
+    return known->second;
+  }
 
   const char* symbol_name_at(Dwfl_Module* module, Dwarf_Addr address) {
     if (SymbolTable::is_worth_while(module)) return symbols.try_emplace(module, module).first->second.at(address);
@@ -127,14 +146,17 @@ std::string DebugInformation::build_id() const {
 void DebugInformation::look_again() {
   if (impl_->dwfl == nullptr || impl_->file != nullptr) return;
   dwfl_report_begin_add(impl_->dwfl.get());
-  dwfl_linux_proc_report(impl_->dwfl.get(), getpid());
+  for (LoadedModule& module : loaded_modules()) {
+    Dwfl_Module* const reported = dwfl_report_module(impl_->dwfl.get(), module.path.c_str(), module.begin, module.end);
+    if (reported != nullptr) impl_->loaded_ids[reported] = std::move(module.build_id);
+  }
   dwfl_report_end(impl_->dwfl.get(), nullptr, nullptr);
 }
 
 std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
   if (impl_->dwfl == nullptr || return_address == 0) return {};
   Dwfl_Module* const module = impl_->module_at(return_address - 1);
-  if (module == nullptr) return {};
+  if (module == nullptr || !impl_->is_from_its_file(module)) return {};
   std::vector<Frame> frames = impl_->debug_frames(module, return_address - 1);
   if (frames.empty()) frames.emplace_back();
 

@@ -91,6 +91,8 @@ struct Symbols::Impl {
 Symbols::Symbols() : impl_(std::make_unique<Impl>()) { impl_->current(); }
 Symbols::~Symbols() = default;
 
+size_t Symbols::eras() const { return impl_->eras.size(); }
+
 const std::vector<Frame>& Symbols::at_return_address(uintptr_t address) {
   Impl::Era& era = impl_->current();
   if (const auto found = era.known.find(address); found != era.known.end()) return found->second;

@@ -5,6 +5,7 @@
 // results are cached. Never uses the network, whatever DEBUGINFOD_URLS says.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -32,6 +33,8 @@ class Symbols {
   // The frames of a return address: the inlined functions first, the function itself last. At least one. The reference
   // stays valid while this object lives.
   const std::vector<Frame>& at_return_address(uintptr_t address);
+  // Grows when modules were unloaded; each costs memory.
+  size_t eras() const;
 
  private:
   struct Impl;

@@ -1,7 +1,9 @@
 #include "symbols/symbols.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <fstream>
@@ -10,8 +12,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.h"
 #include "base/test_tree.h"
 #include "symbols/debug_information.h"
+#include "symbols/loaded_modules.h"
 #include "symbols/test_library.h"
 
 namespace kymo::symbols {
@@ -115,6 +119,22 @@ TEST(SymbolsTest, NewCodeAtAnOldAddressIsNotMistakenForUnloadedCode) {
     EXPECT_EQ(look_up(KYMO_FRAMES_KEPT, symbols, 0).stack.size(), 3u);
     EXPECT_EQ(look_up(KYMO_FRAMES_OMITTED, symbols, 0).stack.size(), 3u);
   }
+}
+
+TEST(SymbolsTest, FileThatIsOnlyReadIsNotAPartOfTheModule) {
+  const TestLibrary library(KYMO_FRAMES_KEPT);
+  uintptr_t begin = 0;
+  for (const LoadedModule& module : loaded_modules())
+    if (module.path == KYMO_FRAMES_KEPT) begin = module.begin;
+  ASSERT_NE(begin, 0u);
+  const base::FileDescriptor file(open(KYMO_FRAMES_KEPT, O_RDONLY));
+  constexpr size_t kPage = 4096;
+  void* const before = reinterpret_cast<void*>(begin - kPage);  // directly before the module, as libdw may map it
+  void* const mapped = mmap(before, kPage, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, file.get(), 0);
+  if (mapped == MAP_FAILED) GTEST_SKIP() << "the page before the module is in use";
+  Symbols symbols;
+  EXPECT_EQ(look_up(KYMO_FRAMES_KEPT, symbols).frames.size(), 5u);
+  munmap(mapped, kPage);
 }
 
 TEST(SymbolsTest, UnloadedLibraryStaysKnown) {

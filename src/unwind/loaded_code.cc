@@ -34,11 +34,20 @@ struct CodeSearch {
 
 int visit_loaded(dl_phdr_info* info, size_t, void* data) noexcept {
   auto& search = *static_cast<CodeSearch*>(data);
+  const LoadedCode code = loaded_code(*info);
+  if (search.address < code.begin || search.address >= code.end) return 0;
+  search.found = code;
+  return 1;
+}
+
+}  // namespace
+
+LoadedCode loaded_code(const dl_phdr_info& info) noexcept {
   LoadedCode code;
-  code.offset = info->dlpi_addr;
-  code.segments = info->dlpi_phdr;
-  code.segment_count = info->dlpi_phnum;
-  code.path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  code.offset = info.dlpi_addr;
+  code.segments = info.dlpi_phdr;
+  code.segment_count = info.dlpi_phnum;
+  code.path = info.dlpi_name != nullptr ? info.dlpi_name : "";
   code.begin = ~uintptr_t{0};
   for (size_t i = 0; i < code.segment_count; ++i) {
     const auto& segment = code.segments[i];
@@ -47,12 +56,8 @@ int visit_loaded(dl_phdr_info* info, size_t, void* data) noexcept {
     if (at < code.begin) code.begin = at;
     if (at + segment.p_memsz > code.end) code.end = at + segment.p_memsz;
   }
-  if (search.address < code.begin || search.address >= code.end) return 0;
-  search.found = code;
-  return 1;
+  return code;
 }
-
-}  // namespace
 
 bool find_loaded_code(uintptr_t address, LoadedCode& found) noexcept {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE

@@ -19,6 +19,9 @@ struct LoadedCode {
   const char* path = "";  // empty: the program itself
 };
 
+// What dl_iterate_phdr() reports. Nothing is loaded if `begin` is not below `end`.
+LoadedCode loaded_code(const dl_phdr_info& info) noexcept;
+
 // False if not found.
 bool find_loaded_code(uintptr_t address, LoadedCode& found) noexcept;
 

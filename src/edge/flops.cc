@@ -13,15 +13,18 @@ using FlopRule = FlopCount (*)(const FlopCall& call);
 
 // Whether the operator works only on integers, and so does no floating-point operations.
 bool integers_only(const FlopCall& call) {
-  bool tensors = false;
-  for (size_t at = 0; at < call.size(); ++at) {
-    if (call[at].tag == Inputs::Tag::Real) return false;
-    if (call[at].tag != Inputs::Tag::Tensor) continue;
-    const Element element = call[at].element;
-    if (element < Element::Bool || element > Element::Long) return false;
+  bool tensors = false, others = false;
+  const auto look_at = [&](const InputView& input) {
+    if (input.tag == Inputs::Tag::Real) others = true;
+    if (input.tag != Inputs::Tag::Tensor) return;
+    if (input.element < Element::Bool || input.element > Element::Long) others = true;
     tensors = true;
+  };
+  for (size_t at = 0; at < call.size(); ++at) {
+    look_at(call[at]);
+    for (const InputView& element : call.list(at)) look_at(element);
   }
-  return tensors;
+  return tensors && !others;
 }
 
 // The number of elements after all input tensors are broadcast against each other.
@@ -84,6 +87,16 @@ FlopCount multi_head_attention(const FlopCall& call) {
   return multi_head_attention_flops(call, kBatchFirst);
 }
 
+template <Recurrent kKind>
+FlopCount recurrent(const FlopCall& call) {
+  return recurrent_flops(call, kKind);
+}
+
+template <Recurrent kKind>
+FlopCount recurrent_cell(const FlopCall& call) {
+  return recurrent_cell_flops(call, kKind);
+}
+
 std::unordered_map<std::string_view, FlopRule> make_flop_rules() {
   std::unordered_map<std::string_view, FlopRule> rules;
   const auto add = [&](FlopRule rule, std::initializer_list<std::string_view> names) {
@@ -106,6 +119,16 @@ std::unordered_map<std::string_view, FlopRule> make_flop_rules() {
   add(matrix_product<1>, {"addmm", "_addmm_activation", "baddbmm", "addbmm", "addmv"});
   add(outer_product_flops, {"outer", "ger"});
   add(linear_flops, {"linear", "mkldnn_linear", "_mkl_linear"});
+
+  add(einsum_flops, {"einsum"});
+  add(tensordot_flops, {"tensordot"});
+  add(bilinear_flops, {"bilinear"});
+  add(recurrent<Recurrent::Lstm>, {"lstm"});
+  add(recurrent<Recurrent::Gru>, {"gru"});
+  add(recurrent<Recurrent::Plain>, {"rnn_tanh", "rnn_relu"});
+  add(recurrent_cell<Recurrent::Lstm>, {"lstm_cell"});
+  add(recurrent_cell<Recurrent::Gru>, {"gru_cell"});
+  add(recurrent_cell<Recurrent::Plain>, {"rnn_tanh_cell", "rnn_relu_cell"});
 
   add(attention_flops,
       {"scaled_dot_product_attention", "_scaled_dot_product_attention", "_scaled_dot_product_attention_math",
@@ -163,9 +186,17 @@ FlopCall::FlopCall(std::span<const std::byte> untrusted) {
   InputReader reader(untrusted);
   while (size_ < kMost && reader.next(inputs_[size_])) {
     InputView element;
-    for (uint32_t left = inputs_[size_].list_count; left != 0 && reader.next(element);) --left;
+    lists_[size_] = static_cast<uint32_t>(elements_.size());
+    for (uint32_t left = inputs_[size_].list_count; left != 0 && reader.next(element); --left)
+      elements_.push_back(element);
     ++size_;
   }
+}
+
+std::span<const InputView> FlopCall::list(size_t at) const {
+  const InputView& input = (*this)[at];
+  if (input.tag != Inputs::Tag::TensorList || input.list_count > elements_.size() - lists_[at]) return {};
+  return std::span(elements_).subspan(lists_[at], input.list_count);
 }
 
 int64_t FlopCall::integer(size_t at, int64_t otherwise) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "edge/inputs.h"
 
@@ -33,7 +34,7 @@ class FlopCount {
   bool known_;
 };
 
-// The inputs of one call, without the elements of lists.
+// The inputs of one call.
 class FlopCall {
  public:
   explicit FlopCall(std::span<const std::byte> untrusted);
@@ -46,6 +47,8 @@ class FlopCall {
   const PackedNumbers<int64_t>* sizes(size_t at) const {
     return (*this)[at].tag == Inputs::Tag::Tensor ? &inputs_[at].sizes : nullptr;
   }
+  // The elements of a list of tensors; empty if it is not one.
+  std::span<const InputView> list(size_t at) const;
   // An integer or a boolean, else `otherwise`.
   int64_t integer(size_t at, int64_t otherwise) const;
   // Element `dimension` of a list, the only element of a shorter list, or an integer for all dimensions. `otherwise` if
@@ -56,6 +59,8 @@ class FlopCall {
   static constexpr size_t kMost = 32;
   static const InputView kAbsent;
   std::array<InputView, kMost> inputs_;
+  std::array<uint32_t, kMost> lists_{};  // where the elements of an input begin
+  std::vector<InputView> elements_;      // of all lists
   size_t size_ = 0;
 };
 
@@ -78,5 +83,17 @@ FlopCount outer_product_flops(const FlopCall& call);
 FlopCount linear_flops(const FlopCall& call);
 FlopCount attention_flops(const FlopCall& call);
 FlopCount multi_head_attention_flops(const FlopCall& call, bool batch_first);
+
+// ---- flops_contraction.cc ------------------------------------------------------------------------------------------
+
+FlopCount einsum_flops(const FlopCall& call);
+FlopCount tensordot_flops(const FlopCall& call);
+FlopCount bilinear_flops(const FlopCall& call);
+
+// ---- flops_recurrent.cc --------------------------------------------------------------------------------------------
+
+enum class Recurrent : uint8_t { Lstm, Gru, Plain };
+FlopCount recurrent_flops(const FlopCall& call, Recurrent kind);
+FlopCount recurrent_cell_flops(const FlopCall& call, Recurrent kind);
 
 }  // namespace kymo::edge

@@ -25,6 +25,11 @@ class CallInputs {
   CallInputs& boolean(bool value) { return inputs_.boolean(value), *this; }
   CallInputs& booleans(const std::vector<uint8_t>& values) { return inputs_.booleans(values), *this; }
   CallInputs& text(std::string_view value) { return inputs_.text(value), *this; }
+  CallInputs& tensors(const std::vector<CallSizes>& list, Element element = Element::Float) {
+    inputs_.tensor_list(static_cast<uint32_t>(list.size()));
+    for (const CallSizes& sizes : list) tensor(sizes, element);
+    return *this;
+  }
   CallInputs& none() { return inputs_.none(), *this; }
   std::optional<uint64_t> flops(std::string_view name) const { return count_flops(name, inputs_.bytes()); }
 
@@ -236,6 +241,74 @@ TEST(FlopsTest, RandomInputsAreRefusedOrGiveTheSameNumberTwice) {
   }
   EXPECT_GT(answered, 0u);
   EXPECT_GT(refused, 0u);
+}
+
+// ---- Sums of products ----------------------------------------------------------------------------------------------
+
+TEST(FlopsTest, EinsumCountsEachDimensionOnce) {
+  const auto einsum = [](std::string_view equation, const std::vector<CallSizes>& tensors) {
+    return CallInputs().text(equation).tensors(tensors).none().flops("aten::einsum");
+  };
+  EXPECT_EQ(einsum("ij,jk->ik", {{2, 3}, {3, 4}}), 2u * 2 * 3 * 4);
+  EXPECT_EQ(einsum("ij, jk", {{2, 3}, {3, 4}}), 2u * 2 * 3 * 4);
+  EXPECT_EQ(einsum("bij,bjk->bik", {{5, 2, 3}, {5, 3, 4}}), 2u * 5 * 2 * 3 * 4);
+  EXPECT_EQ(einsum("...ij,...jk->...ik", {{7, 5, 2, 3}, {5, 3, 4}}), 2u * 7 * 5 * 2 * 3 * 4);
+  EXPECT_EQ(einsum("i,j->ij", {{2}, {3}}), 6u) << "nothing is added";
+  EXPECT_EQ(einsum("ij->i", {{2, 3}}), 6u);
+  EXPECT_EQ(einsum("ij->ji", {{2, 3}}), 0u);
+  EXPECT_EQ(einsum("ii", {{3, 3}}), 3u);
+  EXPECT_EQ(einsum("ij,jk,kl->il", {{2, 3}, {3, 4}, {4, 5}}), 2u * 2 * 3 * 4 + 2u * 2 * 4 * 5);
+  EXPECT_EQ(CallInputs().text("ij,jk->ik").tensors({{2, 3}, {3, 4}}, Element::Int).flops("aten::einsum"), 0u);
+  for (const char* bad : {"ij,jk->iz", "ijk,jk->ik", "ij->i", "ij,kl,m->i", "i!,jk->k", "ij,ik->jk"})
+    EXPECT_EQ(einsum(bad, {{2, 3}, {3, 4}}), std::nullopt) << bad;
+}
+
+TEST(FlopsTest, Tensordot) {
+  const auto dot = [](const CallSizes& left, const CallSizes& right, const CallSizes& of_left,
+                      const CallSizes& of_right) {
+    return CallInputs().tensor(left).tensor(right).list(of_left).list(of_right).flops("aten::tensordot");
+  };
+  EXPECT_EQ(dot({3, 4, 5}, {4, 3, 2}, {1, 0}, {0, 1}), 2u * 3 * 4 * 5 * 2);
+  EXPECT_EQ(dot({3, 4}, {4, 2}, {-1}, {-2}), 2u * 3 * 4 * 2);
+  EXPECT_EQ(dot({3}, {2}, {}, {}), 6u);
+  EXPECT_EQ(dot({3, 4}, {4, 2}, {0}, {0}), std::nullopt);
+  EXPECT_EQ(dot({3, 4}, {4, 2}, {7}, {0}), std::nullopt);
+}
+
+TEST(FlopsTest, Bilinear) {
+  const auto call = CallInputs().tensor({8, 5}).tensor({8, 6}).tensor({4, 5, 6}).tensor({4});
+  EXPECT_EQ(call.flops("aten::bilinear"), 2u * 8 * (4 * 5 * 6 + 4 * 5));
+}
+
+// ---- Recurrent layers ----------------------------------------------------------------------------------------------
+
+TEST(FlopsTest, Lstm) {
+  // 7 steps, 2 sequences, 5 inputs, 3 hidden units, one layer
+  const std::vector<CallSizes> params = {{12, 5}, {12, 3}, {12}, {12}};
+  const auto input = CallInputs().tensor({7, 2, 5}).tensors({{1, 2, 3}, {1, 2, 3}}).tensors(params);
+  const auto call = CallInputs(input).boolean(true).integer(1).real(0).boolean(false).boolean(false).boolean(false);
+  EXPECT_EQ(call.flops("aten::lstm.input"), 14u * (2 * (12 * 5 + 12 * 3) + 3 * 13));
+  const auto packed = CallInputs().tensor({9, 5}).tensor({7}, Element::Long).tensors({{1, 2, 3}, {1, 2, 3}});
+  EXPECT_EQ(
+      CallInputs(packed).tensors(params).boolean(true).integer(1).real(0).boolean(false).boolean(false).flops("lstm"),
+      9u * (2 * (12 * 5 + 12 * 3) + 3 * 13));
+  EXPECT_EQ(input.flops("aten::lstm"), std::nullopt) << "the number of layers is not known";
+}
+
+TEST(FlopsTest, GruWithTwoLayersInBothDirections) {
+  std::vector<CallSizes> params;
+  for (const int64_t inputs : {5, 5, 6, 6})  // the second layer gets both directions of the first one
+    for (const CallSizes& each : std::vector<CallSizes>{{9, inputs}, {9, 3}, {9}, {9}}) params.push_back(each);
+  const auto call = CallInputs().tensor({2, 7, 5}).tensor({4, 2, 3}).tensors(params).boolean(true).integer(2);
+  EXPECT_EQ(CallInputs(call).real(0).boolean(false).boolean(true).boolean(true).flops("aten::gru.input"),
+            14u * (2 * (2 * 9 * 5 + 2 * 9 * 6 + 4 * 9 * 3) + 4 * 3 * 10));
+}
+
+TEST(FlopsTest, RecurrentCells) {
+  const auto lstm = CallInputs().tensor({2, 5}).tensors({{2, 3}, {2, 3}}).tensor({12, 5}).tensor({12, 3});
+  EXPECT_EQ(lstm.flops("aten::lstm_cell"), 2u * (2 * (60 + 36) + 3 * 13));
+  const auto plain = CallInputs().tensor({2, 5}).tensor({2, 3}).tensor({3, 5}).tensor({3, 3});
+  EXPECT_EQ(plain.flops("aten::rnn_tanh_cell"), 2u * (2 * (15 + 9) + 3 * 2));
 }
 
 }  // namespace

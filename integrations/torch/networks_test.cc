@@ -141,5 +141,25 @@ TEST(NetworksTest, TransformerOnMobile) {
   EXPECT_EQ(flops_of(module, [&] { module.forward({x}); }), kTransformer);
 }
 
+// ---- Operators that the lite interpreter runs whole ----------------------------------------------------------------
+
+TEST(NetworksTest, OperatorsThatMobileDoesNotSplit) {
+  const torch::Tensor x = torch::rand({7, 2, 5}), state = torch::rand({1, 2, 3});
+  const auto on_mobile = [&](const std::string& body) {
+    torch::jit::mobile::Module module =
+        to_mobile(module_of("def forward(self, x, h, a, b, c, d):\n    return " + body + "\n"));
+    const torch::Tensor a = torch::rand({12, 5}), b = torch::rand({12, 3}), c = torch::rand({9, 5}),
+                        d = torch::rand({9, 3});
+    return flops_of(module, [&] { module.forward({x, state, a, b, c, d}); });
+  };
+  EXPECT_EQ(on_mobile("torch.lstm(x, [h, h], [a, b], False, 1, 0., False, False, False)"),
+            14u * (2 * (12 * 5 + 12 * 3) + 3 * 13));
+  EXPECT_EQ(on_mobile("torch.gru(x, h, [c, d], False, 1, 0., False, False, False)"),
+            14u * (2 * (9 * 5 + 9 * 3) + 3 * 10));
+  EXPECT_EQ(on_mobile("torch.einsum('sbi,gi->sbg', [x, a])"), 2u * 14 * 12 * 5);
+  EXPECT_EQ(on_mobile("torch.tensordot(x, a, [2], [1])"), 2u * 14 * 12 * 5);
+  EXPECT_EQ(on_mobile("torch.bilinear(x, h.expand(7, 2, 3), torch.ones([4, 5, 3]), None)"), 2u * 14 * (60 + 20));
+}
+
 }  // namespace
 }  // namespace kymo::edge::testing

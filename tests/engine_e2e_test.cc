@@ -31,7 +31,7 @@ TEST_F(EngineTest, TheExampleProfilesItself) {
                     HasSubstr("5 passes")));
   EXPECT_EQ(ending.err, "");
   const std::string trace = contents_of(file("engine.json"));
-  EXPECT_THAT(trace, AllOf(HasSubstr("\"traceEvents\""), HasSubstr("\"kernel\""), HasSubstr("copy device to host"),
+  EXPECT_THAT(trace, AllOf(HasSubstr("\"traceEvents\""), HasSubstr("\"kernel\""), HasSubstr("Memcpy DtoH"),
                            HasSubstr("[memory]"), HasSubstr("perceptron.model(1): matmul")));
 }
 

@@ -109,7 +109,7 @@ TEST_F(ChromeTest, FieldsInTheNameAreNotArgumentsUnlessTheyHaveAName) {
   recorder.end(1, 2000);
   recorder.close();
   EXPECT_THAT(convert(), HasSubstr(R"("name":"008 {0.50}",)"));
-  EXPECT_THAT(convert(), HasSubstr(R"("args":{"value 1":7,"loss":0.5})"));
+  EXPECT_THAT(convert(), HasSubstr(R"("value 1":7,"loss":0.5})"));
 }
 
 TEST_F(ChromeTest, UnfinishedRangesLastToTheEndAndAreMarked) {

@@ -5,4 +5,4 @@ for rank in 0 1; do
       echo '{"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":7,"ts":'$((t + rank * 100))',"dur":'$((500 - rank * 100))',"args":{"stream":7}},'
     done; echo ']'; } >r$rank.json
 done
-kymo merge r0.json r1.json -o all.kymo && kymo info all.kymo | grep 'clock ' | sort
+kymo merge r0.json r1.json -o all.kymo && kymo info all.kymo | grep '^  clock ' | sort

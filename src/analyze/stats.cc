@@ -11,8 +11,8 @@
 #include "analyze/point_tables.h"
 #include "analyze/range_groups.h"
 #include "analyze/self_time.h"
-#include "base/clock.h"
 #include "trace/clock.h"
+#include "trace/last_alive.h"
 
 namespace kymo::analyze {
 
@@ -20,7 +20,6 @@ namespace {
 
 // Adding up is several times faster than decoding, so a few helpers are enough for one consumer.
 constexpr unsigned kMaxHelpers = 5;
-constexpr uint32_t kHostClock = 1;  // of every writer: docs/format.md
 
 // The state of a track between two of its chunks.
 struct TrackState {
@@ -88,19 +87,16 @@ Statistics Computation::run() {
   return std::move(result_);
 }
 
-// A range that is open at the end of the trace lasts until its process was last seen alive, by an event or by its
-// collector.
+// A range that is open at the end of the trace lasts until its process was last seen alive. For a clock that cannot be
+// converted, this is the last event.
 void Computation::add_unfinished() {
+  const std::map<trace::WriterId, int64_t> alive = trace::last_alive_ns(reader_);
   std::vector<int64_t> ends_ns(writers_.size(), std::numeric_limits<int64_t>::min());
   for (const auto& [key, track] : tracks_) {
     if (track.clock == nullptr) continue;
     int64_t& end = ends_ns[track.writer];
     end = std::max(end, nanoseconds(*track.clock, track.last));
-    const trace::WriterInfo& writer = reader_.writers().at(key.first);
-    if (!writer.ending && reader_.is_being_written() && track.clock->usable())
-      end = std::max(end, static_cast<int64_t>(base::monotonic_ns()));
-    if (const trace::ClockMap& host = clock_of(writer, kHostClock); writer.ending && host.usable())
-      end = std::max(end, host.to_monotonic_ns(writer.ending->alive_until));
+    if (const auto known = alive.find(key.first); known != alive.end()) end = std::max(end, known->second);
   }
   for (auto& [key, track] : tracks_) {
     if (track.clock == nullptr) continue;

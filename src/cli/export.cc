@@ -4,6 +4,7 @@
 #include "analyze/summary.h"
 #include "cli/commands.h"
 #include "cli/ledger.h"
+#include "cli/read_progress.h"
 #include "cli/trace_file.h"
 #include "options/command_line.h"
 
@@ -29,6 +30,7 @@ int export_command(const Arguments& arguments) {
   const trace::Reader reader = open_trace(path);
   std::vector<trace::Problem> problems;
   try {
+    const ReadProgress progress(reader, "exporting " + path);
     problems = convert::export_trace(reader, output);
   } catch (const InvalidArgument& error) {  // unknown file extension
     throw options::UsageError("export", error.what());

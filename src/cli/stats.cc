@@ -12,6 +12,7 @@
 #include "base/text_table.h"
 #include "cli/commands.h"
 #include "cli/ledger.h"
+#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
@@ -246,7 +247,11 @@ int stats(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace(options.path);
-  Statistics statistics = analyze::compute_statistics(reader, options.stats);
+  Statistics statistics;
+  {
+    const ReadProgress progress(reader, "reading " + options.path);
+    statistics = analyze::compute_statistics(reader, options.stats);
+  }
   if (options.before) std::stable_sort(statistics.ranges.begin(), statistics.ranges.end(), options.before);
   const Ledger ledger(analyze::summarise(reader), statistics.problems);
   print(options.json ? as_json(std::move(statistics), options, ledger) : as_text(std::move(statistics), options));

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/text_table.h"
+#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 
@@ -186,10 +187,7 @@ std::string TriggerProgress::bar(uint64_t now_ns, std::optional<size_t> columns)
     done += wire::is_final(target.state);
   }
   const double whole = targets_.empty() ? 1 : sum / static_cast<double>(targets_.size());
-  const auto full = static_cast<size_t>(whole * kBarWidth);
-  std::string text;
-  for (size_t i = 0; columns.value_or(kColumnsForBar) >= kColumnsForBar && i < kBarWidth; ++i)
-    text += i < full ? "█" : "░";
+  const std::string text = columns.value_or(kColumnsForBar) >= kColumnsForBar ? bar_text(whole, kBarWidth) : "";
   return base::format("{}{:4} %  {}, {} of {} done", text, static_cast<int>(whole * 100), phase(now_ns),
                       count_text(done), count_text(targets_.size()));
 }

@@ -219,6 +219,7 @@ struct Reader::Impl {
   std::optional<Problem> tail;          // an incomplete end of the file, which may be complete at the next refresh()
   std::vector<Problem> shown_problems;  // `problems`, `tail` and the problems of the view
   std::vector<std::byte> bytes;
+  OnRead on_read;
 };
 
 Reader::Reader(const std::string& path) : Reader(path, path) {}
@@ -248,7 +249,10 @@ void Reader::narrow(const std::map<WriterId, Window>& windows) {
   impl_->look_through_windows();
 }
 
+void Reader::on_read(OnRead call) const { impl_->on_read = std::move(call); }
+
 void Reader::read(const EventChunk& chunk, EventBatch& into, unsigned parts) const {
+  if (impl_->on_read) impl_->on_read(chunk);
   impl_->about(chunk, [&] {
     const FoundChunk found = impl_->find(chunk);
     const WindowView::Seen* seen = impl_->view ? impl_->view->find(chunk) : nullptr;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -112,6 +113,11 @@ class Reader {
   void read(const EventChunk&, EventBatch& into, unsigned parts = kEverything) const;
   // Reads only the head of the chunk, like read() of only kOpenStacks. Throws like read().
   std::vector<DepthSummary> summaries(const EventChunk&) const;
+
+  // Called before each read() of a chunk, by the thread that reads: several may call it at the same time. It shows
+  // progress, so it must be fast and must not throw. An empty function ends the calls. Not during read().
+  using OnRead = std::function<void(const EventChunk&)>;
+  void on_read(OnRead call) const;
 
  private:
   struct Impl;

@@ -336,5 +336,19 @@ TEST(ReaderTest, ThreadsReadConcurrently) {
   b.join();
 }
 
+TEST(ReaderTest, EachReadIsReported) {
+  TemporaryPath path;
+  path.write(some_trace(3));
+  const Reader reader(path);
+  std::vector<uint64_t> offsets;
+  reader.on_read([&](const EventChunk& chunk) { offsets.push_back(chunk.offset); });
+  read_all(reader);
+  ASSERT_EQ(offsets.size(), 3u);
+  EXPECT_EQ(offsets[2], reader.event_chunks()[2].offset);
+  reader.on_read({});
+  read_all(reader);
+  EXPECT_EQ(offsets.size(), 3u);
+}
+
 }  // namespace
 }  // namespace kymo::trace

@@ -1,8 +1,8 @@
-#include "cli/units.h"
+#include "base/units.h"
 
 #include <gtest/gtest.h>
 
-namespace kymo::cli {
+namespace kymo::base {
 namespace {
 
 TEST(UnitsTest, CountsAreGroupedByThousands) {
@@ -58,4 +58,4 @@ TEST(UnitsTest, WholeCounterValuesHaveNoFraction) {
 }
 
 }  // namespace
-}  // namespace kymo::cli
+}  // namespace kymo::base

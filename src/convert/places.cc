@@ -102,6 +102,10 @@ uint64_t Places::claim_tid(Rows& rows, const trace::WriterInfo& writer, const tr
   return tid;
 }
 
+std::string group_label(const Group& group) {
+  return group.writer == nullptr ? group.name : base::format("{} ({})", group.name, group.pid);
+}
+
 std::string lane_name(const Place& place, uint16_t lane) { return base::format("{} (lane {})", place.name, lane); }
 
 }  // namespace kymo::convert

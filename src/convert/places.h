@@ -70,6 +70,9 @@ class Places {
   std::map<std::pair<const Place*, uint16_t>, uint64_t> lanes_;
 };
 
+// "train (4711)", or the name of a device: different for each group.
+std::string group_label(const Group& group);
+
 // "name (lane 2)"
 std::string lane_name(const Place& place, uint16_t lane);
 

@@ -60,4 +60,9 @@ std::map<trace::WriterId, trace::Window> TraceTimes::between(uint64_t from_ns, s
   return windows;
 }
 
+int64_t TraceTimes::offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const {
+  const auto ahead = ahead_.find(writer);
+  return wrapping_difference(wrapping_sum(monotonic_ns, ahead == ahead_.end() ? 0 : ahead->second), first_ns_);
+}
+
 }  // namespace kymo::convert

@@ -20,6 +20,8 @@ class TraceTimes {
   uint64_t length_ns() const;                          // from the first event to the last
   // For each writer, what is between two times. Without `to_ns` it has no end.
   std::map<trace::WriterId, trace::Window> between(uint64_t from_ns, std::optional<uint64_t> to_ns) const;
+  // A time of the writer's monotonic clock. Negative before the first event.
+  int64_t offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) const;
 
  private:
   int64_t first_ns_, last_ns_;                // of the clock that they have in common

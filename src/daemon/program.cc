@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/wildcard.h"
 
 namespace kymo::daemon {
 namespace {
@@ -16,29 +17,9 @@ bool pid_matches(const wire::Selection& selection, const wire::ProcessEntry& ent
          std::ranges::any_of(selection.pids, [&](int32_t pid) { return has_pid(entry, pid); });
 }
 
-// `*` stands for anything and `?` for one character. Not fnmatch: some patterns make it take very long.
-bool name_fits(std::string_view pattern, std::string_view name) {
-  size_t at = 0, from = 0, star = pattern.npos, tried = 0;
-  while (from < name.size()) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      tried = from;
-    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == name[from])) {
-      ++at;
-      ++from;
-    } else if (star != pattern.npos) {
-      at = star + 1;
-      from = ++tried;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', at) == pattern.npos;
-}
-
 bool name_matches(const wire::Selection& selection, const wire::ProcessEntry& entry) {
   return selection.names.empty() || std::ranges::any_of(selection.names, [&](const std::string& name) {
-           return entry.name == name || name_fits(name, entry.name);
+           return entry.name == name || base::matches(name, entry.name);
          });
 }
 

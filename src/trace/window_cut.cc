@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trace/definition.h"
+#include "trace/keep_points.h"
 #include "trace/reader.h"
 
 namespace kymo::trace {
@@ -48,19 +49,6 @@ bool is_kept_outside(PointKind kind, uint64_t id, const EventClass* event_class,
 const EventClass* class_named(const std::map<uint32_t, EventClass>& classes, uint32_t id) {
   const auto found = classes.find(id);
   return found != classes.end() ? &found->second : nullptr;
-}
-
-void append_row(Values& into, const std::vector<ValueCursor::Value>& row) {
-  for (const auto& value : row) {
-    if (value.type == FieldType::Double) {
-      into.doubles.push_back(value.real);
-    } else if (value.type == FieldType::String) {
-      into.ints.push_back(value.text.size());
-      into.text += value.text;
-    } else {
-      into.ints.push_back(value.bits);
-    }
-  }
 }
 
 // The depth of an open range is its position in the list. All open ranges are on the first lane.
@@ -110,24 +98,13 @@ void cut_ranges(Ranges& ranges, const TickSpan& span, const std::map<uint32_t, E
 
 void cut_points(Points& points, const TickSpan& span, const HandlesOutside& handles,
                 const std::map<uint32_t, EventClass>& classes) {
-  Points kept;
-  ValueCursor cursor(points.values);
-  for (size_t i = 0; i < points.size(); ++i) {
-    const EventClass* event_class = class_named(classes, points.class_id[i]);
-    const auto& row = cursor.next(event_class);
-    uint64_t time = points.time[i];
-    if (!span.holds(time)) {
-      const bool before = time < span.begin;
-      if (!is_kept_outside(points.kind[i], points.id[i], event_class, before, handles)) continue;
-      time = before ? span.begin : span.end;
-    }
-    kept.time.push_back(time);
-    kept.kind.push_back(points.kind[i]);
-    kept.class_id.push_back(points.class_id[i]);
-    kept.id.push_back(points.id[i]);
-    append_row(kept.values, row);
-  }
-  points = std::move(kept);
+  keep_points(points, classes, [&](size_t i, const EventClass* event_class, uint64_t& time) {
+    if (span.holds(time)) return true;
+    const bool before = time < span.begin;
+    if (!is_kept_outside(points.kind[i], points.id[i], event_class, before, handles)) return false;
+    time = before ? span.begin : span.end;
+    return true;
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/text.h"
 #include "convert/export_stream.h"
 #include "convert/formats/csv.h"
 #include "convert/trace_times.h"
@@ -48,9 +49,9 @@ class CopyTest : public ::testing::Test {
   }
 
   // Makes a copy of what `reader` shows.
-  trace::Reader copy_of(const trace::Reader& reader) {
+  trace::Reader copy_of(const trace::Reader& reader, const std::vector<std::string>& tracks = {}) {
     trace::Writer writer(folder / "copy.kymo", trace::Writer::Mode::Create);
-    copy_trace(reader, writer);
+    copy_trace(reader, TrackChoice(reader, tracks), writer);
     writer.close();
     return trace::Reader(folder / "copy.kymo");
   }
@@ -100,6 +101,85 @@ TEST_F(CopyTest, TimesCountFromTheFirstEvent) {
   EXPECT_EQ(times.length_ns(), 1107u - 50);
   EXPECT_EQ(times.between(0, 100).at(recorder.id()), (Window{kMonotonicZero + 50, kMonotonicZero + 150}));
   EXPECT_EQ(times.between(10, std::nullopt).at(recorder.id()), (Window{kMonotonicZero + 60, 0}));
+}
+
+class CopyTracksTest : public CopyTest {
+ protected:
+  CopyTracksTest() {
+    TestRecorder more(path, 2, 200);
+    more.add_class(1, "step");
+    more.add_class(2, "request");
+    more.add_class(3, "stack", "kymo.stack", {{"node", trace::FieldType::UInt}});
+    more.add_thread(1, 21, "main");
+    more.add_thread(2, 22, "worker");
+    more.add_thread(3, 23, "idle");
+    for (const uint32_t track : {1u, 2u}) more.complete(track, 100 * track, 100 * track + 50, 1);
+    more.point(1, 110, PointKind::AsyncBegin, 2, 7);
+    more.point(2, 210, PointKind::AsyncEnd, 2, 7);
+    more.point(2, 220, PointKind::AsyncBegin, 2, 8);
+    more.point(1, 230, PointKind::AsyncEnd, 2, 8);
+    more.point(1, 235, PointKind::Allocation, 1, 0x70);
+    more.point(2, 240, PointKind::Instant, 3, 0, {int64_t{16}});
+    more.point(2, 245, PointKind::Instant, 1);
+    more.complete(3, 400, 410, 1);
+    for (auto track : {1u, 2u, 3u}) more.cut(track);
+    for (const uint32_t track : {0u, 1u, 2u}) {
+      const trace::Loss loss{trace::LossCause::RingFull, track, 5, 400, 420, ""};
+      more.file().losses(more.id(), {&loss, 1});
+      const trace::Cost cost{.track = track, .events = 10, .picoseconds_per_event = 1'000};
+      more.file().costs(more.id(), {&cost, 1});
+    }
+    id = more.id();
+    more.close();
+  }
+
+  std::string path = folder / "tracks.kymo";
+  trace::WriterId id;
+};
+
+TEST_F(CopyTracksTest, OnlyTheChosenTracksAreCopied) {
+  const trace::Reader copy = copy_of(trace::Reader(path), {"idle"});
+  const trace::WriterInfo& writer = copy.writers().at(id);
+  ASSERT_EQ(writer.tracks.size(), 1u);
+  EXPECT_EQ(writer.tracks.begin()->second.name, "idle");
+  ASSERT_EQ(copy.event_chunks().size(), 1u);
+  EXPECT_EQ(copy.event_chunks()[0].range_count, 1u);
+  ASSERT_EQ(writer.losses.size(), 1u);  // of the whole process
+  EXPECT_EQ(writer.losses[0].track, 0u);
+  EXPECT_EQ(writer.costs.size(), 1u);
+}
+
+TEST_F(CopyTracksTest, RangeAcrossThreadsKeepsItsEndAndStacksKeepTheirDescriptions) {
+  const trace::Reader copy = copy_of(trace::Reader(path), {"main"});
+  EXPECT_EQ(copy.writers().at(id).tracks.size(), 2u);
+  std::string kinds;
+  trace::EventBatch batch;
+  for (const trace::EventChunk& chunk : copy.event_chunks()) {
+    copy.read(chunk, batch);
+    EXPECT_EQ(batch.ranges.size(), chunk.track == 1 ? 1u : 0u);
+    for (size_t i = 0; i < batch.points.size(); ++i)
+      kinds += base::format("{}:{}:{} ", chunk.track, static_cast<int>(batch.points.kind[i]), batch.points.id[i]);
+    if (chunk.track == 2) EXPECT_EQ(batch.points.values.ints, std::vector<uint64_t>{16});
+  }
+  EXPECT_EQ(kinds, "1:3:7 1:4:8 1:8:112 2:4:7 2:1:0 ");
+}
+
+TEST_F(CopyTracksTest, ProcessWithoutAChosenTrackIsNotCopied) {
+  {
+    TestRecorder other(path, 3, 300, trace::Writer::Mode::Append);
+    other.add_class(1, "step");
+    other.add_thread(1, 31, "elsewhere");
+    other.complete(1, 0, 10, 1);
+    other.close();
+  }
+  const trace::Reader copy = copy_of(trace::Reader(path), {"elsewhere"});
+  EXPECT_EQ(copy.writers().size(), 1u);
+  EXPECT_EQ(copy.writers().begin()->second.origin.pid, 300u);
+}
+
+TEST_F(CopyTracksTest, AllTracksByPatternAreTheWholeTrace) {
+  const trace::Reader whole(path);
+  EXPECT_EQ(csv_of(copy_of(whole, {"*"})), csv_of(whole));
 }
 
 }  // namespace

@@ -1,0 +1,2 @@
+exit: 1
+kymo cut both.kymo -o part.kymo --track wrker

@@ -16,7 +16,7 @@ set(KYMO_BARE_COMPONENTS record unwind heap)
 
 # Components that gain by -O3, and components that nobody waits for: at -O1 these compile in two thirds of the time. The rest is
 # compiled with -O2. docs/building.md has the figures.
-set(KYMO_HOT_COMPONENTS record unwind heap trace symbols collect analyze edge)
+set(KYMO_HOT_COMPONENTS record unwind heap trace symbols collect analyze views edge)
 set(KYMO_COLD_COMPONENTS options json wire dyno client sink counters memory capture replay daemon cli)
 
 # Headers that many files include.

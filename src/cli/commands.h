@@ -28,6 +28,9 @@ int report_command(const Arguments&);  // where the time went, on one page
 int stats(const Arguments&);           // the same by name
 int path_command(const Arguments&);    // the critical path of an iteration
 int diff_command(const Arguments&);    // what became slower or faster
+int flame(const Arguments&);           // where the time went, by path
+int hist(const Arguments&);            // the distribution of durations
+int timeline(const Arguments&);        // the tracks as text
 int memory_command(const Arguments&);  // where the memory went
 int export_command(const Arguments&);  // to other tools' formats
 int merge_command(const Arguments&);   // several ranks on one clock

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace kymo::options {
 namespace {
 
-// Levenshtein distance, computed with one row of the matrix.
-size_t edits(std::string_view from, std::string_view to) {
+// The last row of the matrix of Levenshtein: the distances from `from` to each beginning of `to`.
+std::vector<size_t> edits_to_beginnings(std::string_view from, std::string_view to) {
   std::vector<size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
   for (size_t i = 0; i < from.size(); ++i) {
@@ -20,7 +21,16 @@ size_t edits(std::string_view from, std::string_view to) {
       row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
     }
   }
-  return row.back();
+  return row;
+}
+
+size_t edits(std::string_view from, std::string_view to) { return edits_to_beginnings(from, to).back(); }
+
+std::string lowercase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
 }
 
 }  // namespace
@@ -37,6 +47,23 @@ std::optional<std::string> nearest(std::string_view typed, std::span<const std::
     fewest = distance;
   }
   return best;
+}
+
+std::vector<std::string> closest(std::string_view typed, std::span<const std::string> words, size_t most) {
+  constexpr size_t kLongest = 200;  // the time is the product of both lengths
+  const std::string wanted = lowercase(typed.substr(0, kLongest));
+  std::vector<std::pair<size_t, size_t>> order;  // distance, index
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string word = lowercase(std::string_view(words[i]).substr(0, kLongest));
+    const bool contains = !wanted.empty() && word.find(wanted) != word.npos;
+    const std::vector<size_t> distances = edits_to_beginnings(wanted, word);
+    order.emplace_back(contains ? 0 : *std::min_element(distances.begin(), distances.end()), i);
+  }
+  std::sort(order.begin(), order.end());
+  order.resize(std::min(order.size(), most));
+  std::vector<std::string> found;
+  for (const auto& [distance, index] : order) found.push_back(words[index]);
+  return found;
 }
 
 }  // namespace kymo::options

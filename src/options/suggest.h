@@ -5,10 +5,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kymo::options {
 
 // The nearest of `words` by single-letter edits, if it is near enough to be a typing error.
 std::optional<std::string> nearest(std::string_view typed, std::span<const std::string> words);
+
+// The nearest of `words`, at most `most`, the nearest first: those that contain the text, then those whose beginning
+// needs the fewest single-letter edits. Upper and lower case are equal.
+std::vector<std::string> closest(std::string_view typed, std::span<const std::string> words, size_t most);
 
 }  // namespace kymo::options

@@ -22,5 +22,16 @@ TEST(SuggestTest, UnrelatedWordGetsNoSuggestion) {
   EXPECT_EQ(nearest("", kWords), std::nullopt);
 }
 
+TEST(SuggestTest, ClosestWordsContainTheTextOrAreAFewEditsAway) {
+  EXPECT_EQ(closest("rec", kWords, 2), (std::vector<std::string>{"record", "recover"}));
+  EXPECT_EQ(closest("STAT", kWords, 1), std::vector<std::string>{"stats"});
+  EXPECT_EQ(closest("exprot", kWords, 1), std::vector<std::string>{"export"});
+  EXPECT_EQ(closest("sttas", kWords, 1), std::vector<std::string>{"stats"});
+  const std::vector<std::string> names = {"load", "step {} of many"};
+  EXPECT_EQ(closest("stpe", names, 1), std::vector<std::string>{"step {} of many"});
+  EXPECT_EQ(closest("x", kWords, 9).size(), kWords.size());
+  EXPECT_TRUE(closest("x", {}, 9).empty());
+}
+
 }  // namespace
 }  // namespace kymo::options

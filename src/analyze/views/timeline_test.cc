@@ -1,0 +1,168 @@
+#include "analyze/views/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "trace/test_recorder.h"
+
+namespace kymo::views {
+namespace {
+
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+class TimelineTest : public ::testing::Test {
+ protected:
+  TestRecorder make() {
+    TestRecorder recorder(path);
+    recorder.add_thread(1, 101, "main");
+    recorder.add_thread(2, 102, "worker");
+    recorder.add_class(1, "load");
+    recorder.add_class(2, "step {}", "", {{"", trace::FieldType::Int}});
+    return recorder;
+  }
+  // Of the whole trace.
+  Timeline make_whole(size_t columns, uint16_t depth = 0, const std::vector<std::string>& tracks = {}) {
+    const trace::Reader reader(path);
+    const convert::TraceTimes times(reader);
+    TimelineOptions options;
+    options.columns = columns;
+    options.depth = depth;
+    options.to_ns = times.length_ns();
+    return make_timeline(reader, times, convert::TrackChoice(reader, tracks), options);
+  }
+
+  TemporaryFolder folder;
+  std::string path = folder / "t.kymo";
+};
+
+TEST_F(TimelineTest, ColumnHasTheShareOfTimeAndTheBusiestName) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 0, 100, 1);
+  recorder.complete(1, 150, 170, 1);
+  recorder.complete(1, 180, 190, 2);
+  recorder.complete(1, 350, 400, 1);
+  recorder.close();
+  const Timeline timeline = make_whole(4);
+  ASSERT_EQ(timeline.rows.size(), 1u);
+  const TimelineRow& row = timeline.rows[0];
+  EXPECT_EQ(row.process, "train (100)");
+  EXPECT_EQ(row.track, "main");
+  EXPECT_EQ(row.columns, (std::vector<double>{1, 0.3, 0, 0.5}));
+  EXPECT_EQ(row.names, (std::vector<std::string>{"load", "load", "", "load"}));
+  EXPECT_DOUBLE_EQ(row.busy, 0.45);
+}
+
+TEST_F(TimelineTest, LongRangesHaveBlocksWithTheirTexts) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 0, 2, {int64_t{7}});
+  recorder.end(1, 695);
+  recorder.begin(1, 700, 1);
+  recorder.end(1, 750);
+  recorder.begin(1, 800, 2, {int64_t{8}});
+  recorder.point(2, 2'000, trace::PointKind::Instant, 1);
+  recorder.close();
+  const Timeline timeline = make_whole(20);
+  const TimelineRow& row = timeline.rows.at(0);
+  ASSERT_EQ(row.blocks.size(), 2u);
+  EXPECT_EQ(row.blocks[0].name, "step 7");
+  EXPECT_EQ(row.blocks[0].first, 0u);
+  EXPECT_EQ(row.blocks[0].last, 6u);
+  EXPECT_FALSE(row.blocks[0].unfinished);
+  EXPECT_EQ(row.blocks[1].name, "step 8");
+  EXPECT_EQ(row.blocks[1].first, 8u);
+  EXPECT_EQ(row.blocks[1].last, 19u);
+  EXPECT_TRUE(row.blocks[1].unfinished);
+  EXPECT_NEAR(row.busy, (695 + 50 + 1200) / 2000.0, 1e-9);
+  EXPECT_EQ(timeline.rows.at(1).busy, 0);
+}
+
+TEST_F(TimelineTest, DepthSelectsTheRanges) {
+  TestRecorder recorder = make();
+  recorder.begin(1, 0, 1);
+  recorder.begin(1, 50, 2, {int64_t{1}});
+  recorder.end(1, 100);
+  recorder.end(1, 100);
+  recorder.close();
+  EXPECT_DOUBLE_EQ(make_whole(2, 0).rows.at(0).busy, 1);
+  EXPECT_EQ(make_whole(2, 1).rows.at(0).columns, (std::vector<double>{0, 1}));
+  EXPECT_EQ(make_whole(2, 2).rows.at(0).busy, 0);
+}
+
+TEST_F(TimelineTest, OnlyChosenTracksAreShown) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 0, 100, 1);
+  recorder.complete(2, 0, 100, 1);
+  recorder.close();
+  const Timeline timeline = make_whole(2, 0, {"work*"});
+  ASSERT_EQ(timeline.rows.size(), 1u);
+  EXPECT_EQ(timeline.rows[0].track, "worker");
+}
+
+TEST_F(TimelineTest, RangesOnLanesAreCountedOnceWhereTheyOverlap) {
+  TestRecorder recorder = make();
+  recorder.complete(1, 20, 40, 1, 0, 1);
+  recorder.complete(1, 0, 60, 1);
+  recorder.complete(1, 50, 100, 1, 0, 1);
+  recorder.complete(1, 199, 200, 1);
+  recorder.close();
+  EXPECT_EQ(make_whole(2).rows.at(0).columns, (std::vector<double>{1, 0.01}));
+}
+
+TEST_F(TimelineTest, ManyChunksInAColumnAreReadAsSummaries) {
+  TestRecorder recorder = make();
+  for (uint64_t i = 0; i < 1'000; ++i) {
+    recorder.complete(1, 10 * i, 10 * i + 5, 1);
+    recorder.cut(1);
+  }
+  recorder.complete(1, 9'999, 10'000, 1);
+  recorder.close();
+  const Timeline timeline = make_whole(10);
+  EXPECT_LE(timeline.decoded, 10u);
+  EXPECT_EQ(timeline.decoded + timeline.summarised, 1'001u);
+  for (size_t column = 0; column < 10; ++column) {
+    EXPECT_NEAR(timeline.rows.at(0).columns[column], 0.5, 0.002);
+    EXPECT_EQ(timeline.rows.at(0).names[column], "load");
+  }
+}
+
+// The definition, one nanosecond at a time.
+TEST_F(TimelineTest, RandomTracesFollowTheDefinition) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 50; ++round) {
+    TestRecorder recorder = make();
+    constexpr uint64_t kLength = 4'000;
+    std::vector<bool> busy(kLength);
+    recorder.complete(1, 0, 1, 1);
+    busy[0] = true;
+    uint64_t time = 1;
+    while (true) {
+      const uint64_t start = time + random() % 40, end = start + random() % 90;
+      if (end >= kLength - 1) break;
+      recorder.complete(1, start, end, 1 + random() % 2);
+      std::fill(busy.begin() + static_cast<ptrdiff_t>(start), busy.begin() + static_cast<ptrdiff_t>(end), true);
+      time = end;
+      if (random() % 4 == 0) recorder.cut(1);
+    }
+    recorder.complete(1, kLength - 1, kLength, 1);
+    busy[kLength - 1] = true;
+    recorder.close();
+    const size_t columns = 1 + random() % 50;
+    const Timeline timeline = make_whole(columns);
+    const double width = static_cast<double>(kLength) / static_cast<double>(columns);
+    for (size_t column = 0; column < columns; ++column) {
+      double expected = 0;
+      for (uint64_t ns = 0; ns < kLength; ++ns) {
+        const double from = std::max(static_cast<double>(ns), static_cast<double>(column) * width);
+        const double to = std::min(static_cast<double>(ns + 1), static_cast<double>(column + 1) * width);
+        if (busy[ns] && to > from) expected += to - from;
+      }
+      ASSERT_NEAR(timeline.rows.at(0).columns[column], expected / width, 1e-6) << round << " " << column;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kymo::views

@@ -1,0 +1,83 @@
+// `kymo flame`: a flame graph of a trace, as a picture or for other tools.
+#include "analyze/views/flame.h"
+
+#include <memory>
+
+#include "analyze/summary.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/ledger.h"
+#include "cli/read_progress.h"
+#include "cli/terminal.h"
+#include "cli/trace_file.h"
+#include "cli/units.h"
+#include "options/command_line.h"
+
+namespace kymo::cli {
+namespace {
+
+class PrintedStream : public convert::ExportStream {
+ public:
+  void write(std::string_view bytes) override { print(bytes); }
+};
+
+views::FlameFormat format_of(const std::string& output) {
+  if (output.empty()) return views::FlameFormat::Folded;
+  try {
+    return views::flame_format_of(output);
+  } catch (const InvalidArgument& error) {
+    throw options::UsageError("flame", error.what());
+  }
+}
+
+// The output is opened first, so that a file that cannot be written is reported before the trace is read.
+std::unique_ptr<convert::ExportStream> open_output(const std::string& output) {
+  if (output.empty()) return std::make_unique<PrintedStream>();
+  return std::make_unique<convert::FileStream>(output);
+}
+
+}  // namespace
+
+int flame(const Arguments& arguments) {
+  std::string path, output;
+  views::PathOptions options;
+  bool strict = false;
+  options::CommandLine line(
+      "flame", "kymo flame FILE [-o OUT] [options]",
+      "Shows where the time went, by path: process, thread or device queue, range, range inside, and so on. The file\n"
+      "extension of OUT selects the format:\n"
+      "  .svg              a flame graph for a web browser: point to a frame for its times, click to enlarge it\n"
+      "  .folded           a line for each path, with its self time in nanoseconds\n"
+      "  .speedscope.json  for speedscope.app, with a profile for each thread and queue\n"
+      "Without OUT it prints the lines of .folded. Threads of a process that have the same name are one. Ranges that\n"
+      "have not ended count until their process was last seen alive; the frame '(unfinished)' inside has their self\n"
+      "time. Ranges across threads are not included, because they are inside of nothing.",
+      "kymo flame run.kymo -o run.svg\nkymo flame run.kymo | flamegraph.pl --countname ns > run.svg");
+  line.argument("FILE", path, "the trace");
+  line.value("-o,--output", "OUT", output, "the file to write");
+  line.flag("--full-text", options.full_text,
+            "separate frames for 'step 7' and 'step 8', instead of one for 'step {}'");
+  line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
+  if (!line.read(arguments)) return kDone;
+
+  const views::FlameFormat format = format_of(output);
+  const trace::Reader reader = open_trace(path);
+  const std::unique_ptr<convert::ExportStream> out = open_output(output);
+  views::Paths paths;
+  {
+    const ReadProgress progress(reader, "reading " + path);
+    paths = views::collect_paths(reader, options);
+  }
+  views::write_flame(paths, format, path, *out);
+  out->finish();
+  if (paths.over_limit != 0)
+    say(base::format("{} beyond the limits of {} paths and {} levels: their time is counted in the range around them",
+                     count_of(paths.over_limit, "range is", "ranges are"), count_text(options.max_paths),
+                     count_text(options.max_depth)));
+  const Ledger ledger(analyze::summarise(reader), paths.problems);
+  ledger.show();
+  return strict && !ledger.empty() ? kLossOrDamage : kDone;
+}
+
+}  // namespace kymo::cli

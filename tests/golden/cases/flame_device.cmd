@@ -1,0 +1,2 @@
+# the queues of devices are tracks; threads and devices have the same name of a range
+kymo flame device.kymo

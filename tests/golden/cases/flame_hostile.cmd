@@ -1,0 +1,1 @@
+kymo flame hostile.kymo -o x.folded && cat x.folded

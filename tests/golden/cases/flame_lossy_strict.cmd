@@ -1,0 +1,2 @@
+exit: 3
+kymo flame lossy.kymo -o x.svg --strict

@@ -1,0 +1,2 @@
+exit: 1
+kymo flame nothere.kymo -o x.svg

@@ -1,0 +1,2 @@
+# no events: an empty flame graph
+kymo flame silent.kymo

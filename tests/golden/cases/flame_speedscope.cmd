@@ -1,0 +1,1 @@
+kymo flame both.kymo -o x.speedscope.json && cat x.speedscope.json

@@ -1,0 +1,2 @@
+exit: 2
+kymo flame rich.kymo -o x.png

@@ -1,0 +1,1 @@
+kymo flame window.kymo

@@ -1,0 +1,1 @@
+kymo timeline --help

@@ -1,0 +1,1 @@
+kymo hist many.kymo forward

@@ -1,0 +1,1 @@
+kymo hist rich.kymo request --json

@@ -1,0 +1,2 @@
+exit: 1
+kymo hist silent.kymo step

@@ -1,0 +1,2 @@
+# ranges on threads and across threads are separate
+kymo hist rich.kymo '*'

@@ -1,0 +1,3 @@
+# the bars fit the terminal
+terminal: 50
+kymo hist many.kymo forward

@@ -1,0 +1,2 @@
+exit: 1
+kymo timeline both.kymo --track wrker

@@ -1,0 +1,2 @@
+terminal: 100
+kymo timeline rich.kymo --from -50ms

@@ -127,7 +127,9 @@ std::string timeline_axis(uint64_t from_ns, uint64_t to_ns, const TimelineLayout
   step = step_for(std::max(kMinDistance, widest + kGap));
   const AxisLabels format(to_ns, step);
   Cells labels(layout.columns, " "), marks(layout.columns, "-");
-  for (double at = std::ceil(from / step) * step; at <= from + length; at += step) {
+  for (size_t i = 0; i < layout.columns; ++i) {
+    const double at = (std::ceil(from / step) + static_cast<double>(i)) * step;
+    if (at > from + length) break;
     const auto column = static_cast<size_t>((at - from) / length * columns);
     const std::string text = format.text(at);
     if (column + base::display_width(text) > layout.columns) break;

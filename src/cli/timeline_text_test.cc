@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/printable.h"
 
 namespace kymo::cli {
@@ -51,6 +53,15 @@ TEST(TimelineTextTest, AxisHasRoundTimesThatDoNotTouch) {
 TEST(TimelineTextTest, AxisHasEnoughDigitsForAShortTimeLateInTheTrace) {
   EXPECT_EQ(timeline_axis(10'000'000'000, 10'001'000'000, {0, 40}),
             "10.0000 s           10.0005 s\n|-------------------|-------------------\n");
+}
+
+TEST(TimelineTextTest, AxisOfAnyTimesHasTwoLines) {
+  for (const uint64_t from : {uint64_t{0}, uint64_t{1} << 40, UINT64_MAX - 3}) {
+    for (const uint64_t length : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
+      const std::string text = timeline_axis(from, from + length, {0, 40});
+      EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+    }
+  }
 }
 
 TEST(TimelineTextTest, LinesFitTheWidth) {

@@ -11,7 +11,7 @@ namespace kymo::views {
 namespace {
 
 // A semicolon separates the frames of a line.
-std::string folded_name(const std::string& name) {
+std::string folded_name(std::string_view name) {
   std::string text = base::printable(name);
   for (size_t at = 0; (at = text.find(';', at)) != text.npos;) text.replace(at, 1, "\\x3b");
   return text;

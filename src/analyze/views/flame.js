@@ -38,13 +38,14 @@
 
   function search(wanted) {
     const lower = wanted.toLowerCase();
-    let ranges = 0;
+    let matches = 0;
     for (const frame of frames) {
       const match = wanted !== "" && nameOf(frame).toLowerCase().includes(lower);
       frame.g.classList.toggle("found", match);
-      ranges += match;
+      matches += match;
     }
-    found = wanted === "" ? "" : ranges + " frames contain '" + wanted + "'. Press / to search again.";
+    found = wanted === "" ? "" :
+      (matches === 1 ? "1 frame contains" : matches + " frames contain") + " '" + wanted + "'. Press / to search again.";
     show("");
   }
 

@@ -22,7 +22,7 @@ class SpeedscopeWriter {
 
  private:
   void write_names();
-  void write_profile(const std::string& process, size_t track);
+  void write_profile(std::string_view process, size_t track);
   // Calls visit(stack of name numbers, self time) for each path of the track with self time.
   template <typename Visit>
   void for_each_sample(size_t track, Visit&& visit) const;
@@ -47,7 +47,7 @@ void SpeedscopeWriter::write(const std::string& title) {
   write_names();
   text_.append(R"(},"profiles":)");
   base::JsonArray profiles(text_);
-  std::string process;
+  std::string_view process;
   for (size_t i = 0; i < frames_.size(); ++i) {
     if (frames_[i].depth + 1 == kTrackDepth) process = frames_[i].name;
     if (frames_[i].depth != kTrackDepth) continue;
@@ -70,7 +70,7 @@ void SpeedscopeWriter::write_names() {
   names.close();
 }
 
-void SpeedscopeWriter::write_profile(const std::string& process, size_t track) {
+void SpeedscopeWriter::write_profile(std::string_view process, size_t track) {
   const std::string name = base::format("{}, {}", process, frames_[track].name);
   text_.append(R"({"type":"sampled","name":)", base::json_quoted(name),
                R"(,"unit":"nanoseconds","startValue":0,"endValue":)");

@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 
+#include "base/test_tree.h"
 #include "kymo/error.h"
+#include "trace/test_recorder.h"
 
 namespace kymo::views {
 namespace {
@@ -19,7 +24,7 @@ Paths small_paths() {
   return paths;
 }
 
-Paths paths_named(const std::string& name) {
+Paths paths_named(std::string_view name) {
   Paths paths = small_paths();
   for (PathFrame& frame : paths.frames) frame.name = name;
   return paths;
@@ -146,6 +151,26 @@ TEST(FlameTest, SvgIsValidForAnyName) {
   EXPECT_TRUE(is_well_formed(text_of(small_paths(), FlameFormat::Svg)));
   const std::string text = text_of(paths_named(kWildName), FlameFormat::Svg, kWildName);
   EXPECT_TRUE(is_well_formed(text)) << text;
+}
+
+TEST(FlameTest, ScriptOfTheSvgEnlargesAndSearches) {
+  if (std::system("node --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no node here";
+  const trace::testing::TemporaryFolder folder;
+  std::ofstream(folder / "x.svg") << text_of(small_paths(), FlameFormat::Svg);
+  const std::string command =
+      "node " + base::in_tree("src/analyze/views/test_flame.js") + " " + (folder / "x.svg") + " >" + (folder / "said");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::ifstream said(folder / "said");
+  const std::string queue = "GPU 0 10 885, queue 0 10 885, work 10 885, ";
+  const std::string start = "all 10 1180, " + queue + "train (7) 895 295, main 895 295, outer 895 295, inner 895 118";
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(said), {}),
+            "start: " + start +
+                "\nouter enlarged: all 10 1180 around, train (7) 10 1180 around, main 10 1180 around, outer 10 1180, "
+                "inner 10 472\nall: " +
+                start + "\nsearch: " + start +
+                " found\n1 frame contains 'INN'. Press / to search again.\n"
+                "inner: 4 ns (10.00 %), self 4 ns, 2 ranges\nescape: " +
+                start + "\n");
 }
 
 TEST(FlameTest, NarrowFramesAreCountedNotDrawn) {

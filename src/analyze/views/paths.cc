@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -24,7 +27,8 @@ constexpr unsigned kMaxHelpers = 5;  // one consumer cannot use more
 class MergedPaths {
  public:
   void add(const convert::Place& place, const TrackPaths& paths, double ns_per_tick);
-  std::vector<PathFrame> frames() const;
+  // Moves the names to the result.
+  void finish(Paths& into);
 
  private:
   uint32_t child(uint32_t parent, const std::string& name, FrameKind kind);
@@ -33,16 +37,19 @@ class MergedPaths {
     FrameKind kind = FrameKind::All;
     uint64_t count = 0, self_ns = 0;
   };
-  std::unordered_map<std::string, uint32_t> numbers_;
-  std::vector<const std::string*> names_;
+  std::deque<std::string> names_;  // by number; a deque does not move them
+  std::unordered_map<std::string_view, uint32_t> numbers_;
   PathTrie trie_;
   std::vector<Sums> sums_{1};  // by node
 };
 
 uint32_t MergedPaths::child(uint32_t parent, const std::string& name, FrameKind kind) {
-  const auto [entry, is_new] = numbers_.try_emplace(name, static_cast<uint32_t>(names_.size()));
-  if (is_new) names_.push_back(&entry->first);
-  const uint32_t node = trie_.child(parent, entry->second);
+  auto known = numbers_.find(name);
+  if (known == numbers_.end()) {
+    const auto number = static_cast<uint32_t>(names_.size());
+    known = numbers_.emplace(names_.emplace_back(name), number).first;
+  }
+  const uint32_t node = trie_.child(parent, known->second);
   if (node == sums_.size()) sums_.push_back({kind});
   return node;
 }
@@ -73,7 +80,7 @@ void MergedPaths::add(const convert::Place& place, const TrackPaths& paths, doub
 }
 
 // A tree may be too deep for recursion.
-std::vector<PathFrame> MergedPaths::frames() const {
+void MergedPaths::finish(Paths& into) {
   const std::vector<PathTrie::Node>& nodes = trie_.nodes();
   std::vector<uint64_t> total_ns(nodes.size());
   std::vector<std::vector<uint32_t>> children(nodes.size());
@@ -83,19 +90,18 @@ std::vector<PathFrame> MergedPaths::frames() const {
     total_ns[nodes[i].parent] += total_ns[i];
     children[nodes[i].parent].push_back(static_cast<uint32_t>(i));
   }
-  std::vector<PathFrame> frames;
   std::vector<std::pair<uint32_t, uint32_t>> waiting = {{PathTrie::kRoot, 0}};  // node, depth
   while (!waiting.empty()) {
     const auto [node, depth] = waiting.back();
     waiting.pop_back();
-    const std::string name = node == PathTrie::kRoot ? "all" : *names_[nodes[node].number];
-    frames.push_back({name, sums_[node].kind, depth, sums_[node].count, total_ns[node], sums_[node].self_ns});
+    const std::string_view name = node == PathTrie::kRoot ? "all" : std::string_view(names_[nodes[node].number]);
+    into.frames.push_back({name, sums_[node].kind, depth, sums_[node].count, total_ns[node], sums_[node].self_ns});
     std::vector<uint32_t>& inner = children[node];
     std::sort(inner.begin(), inner.end(),
-              [&](uint32_t a, uint32_t b) { return *names_[nodes[a].number] > *names_[nodes[b].number]; });
+              [&](uint32_t a, uint32_t b) { return names_[nodes[a].number] > names_[nodes[b].number]; });
     for (const uint32_t child : inner) waiting.emplace_back(child, depth + 1);
   }
-  return frames;
+  into.names = std::move(names_);
 }
 
 class Collection {
@@ -184,13 +190,14 @@ void Collection::finish() {
     track.paths->finish([&, &clock = track.clock](const trace::OpenRange& range) -> uint64_t {
       if (!clock.usable() || end == alive.end()) return last - std::min(last, range.start);
       const double ns = static_cast<double>(end->second) - static_cast<double>(clock.to_monotonic_ns(range.start));
-      return static_cast<uint64_t>(std::max(0.0, ns / ns_per_tick));
+      const double ticks = ns / ns_per_tick;  // of a forged clock it may be anything
+      return ticks > 0 ? static_cast<uint64_t>(std::min(ticks, 0x1p63)) : 0;
     });
     result_.unfinished += track.paths->unfinished();
     merged.add(*track.place, *track.paths, ns_per_tick);
   }
   result_.over_limit = budget_.over;
-  result_.frames = merged.frames();
+  merged.finish(result_);
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/reader.h"
@@ -30,7 +32,7 @@ enum class FrameKind : uint8_t {
 };
 
 struct PathFrame {
-  std::string name;
+  std::string_view name;  // one of Paths::names
   FrameKind kind = FrameKind::All;
   uint32_t depth = 0;     // of the root: 0
   uint64_t count = 0;     // ranges; 0 for the root, processes and tracks
@@ -39,6 +41,11 @@ struct PathFrame {
 };
 
 struct Paths {
+  Paths() = default;
+  Paths(Paths&&) = default;  // names stay where they are
+  Paths& operator=(Paths&&) = default;
+
+  std::deque<std::string> names;  // each once: kernels have long names
   std::vector<PathFrame> frames;  // each is followed by its children, sorted by name; the root is the first
   uint64_t unfinished = 0;        // ranges
   uint64_t over_limit = 0;        // ranges that have no path of their own

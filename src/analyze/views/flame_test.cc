@@ -36,7 +36,8 @@ std::string text_of(const Paths& paths, FlameFormat format, const std::string& t
   return out.text();
 }
 
-const std::string kWildName = std::string("a;b\nc\x1b[2J <&>\"' ]]> \xff\xfe \xEF\xBF\xBF \0 z", 36);
+using namespace std::string_literals;
+const std::string kWildName = "a;b\nc\x1b[2J <&>\"' ]]> \xff\xfe \xEF\xBF\xBF \0 z"s;
 
 TEST(FlameTest, ExtensionSelectsTheFormat) {
   EXPECT_EQ(flame_format_of("x.svg"), FlameFormat::Svg);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/commands.h"
+#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
@@ -75,6 +76,7 @@ std::vector<analyze::IterationSums> read_side(const std::string& list, const cha
                                 base::format("{} '{}' has an empty name: write traces as a.kymo,b.kymo", side, list));
     const trace::Reader reader = open_trace(path);
     circumstances.add(reader);
+    const ReadProgress progress(reader, "reading " + path);
     runs.push_back(analyze::iteration_sums(reader));
     if (runs.back().left_out > 0)
       say_warning(base::format("{}: {} have too many different paths and are not compared", base::printable(path),

@@ -18,6 +18,7 @@
 #include "base/text_table.h"
 #include "cli/commands.h"
 #include "cli/path_output.h"
+#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
@@ -232,6 +233,7 @@ int path_command(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace(options.path);
+  std::optional<ReadProgress> progress(std::in_place, reader, "reading " + options.path);
   analyze::EventWalk walk(reader);
   analyze::DeviceWork work = analyze::read_device_work(walk);
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
@@ -260,6 +262,7 @@ int path_command(const Arguments& arguments) {
     });
     page.what_if.emplace_back(all, length);
   }
+  progress.reset();
   if (!options.output.empty()) write_with_path(reader, walk, activity, page.segments, options.path, options.output);
   print(options.json ? json_of(walk, activity, page) : text_of(page, options.all));
   return kDone;

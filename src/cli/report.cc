@@ -5,6 +5,7 @@
 #include "analyze/summary.h"
 #include "cli/commands.h"
 #include "cli/ledger.h"
+#include "cli/read_progress.h"
 #include "cli/report_output.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
@@ -43,7 +44,11 @@ int report_command(const Arguments& arguments) {
   const trace::Reader reader = open_trace(path);
   const analyze::Summary summary = analyze::summarise(reader);
   const Ledger ledger(summary, reader.problems());
-  ReportPage page{path, summary, analyze::make_report(reader), {}};
+  const auto make_report = [&] {
+    const ReadProgress progress(reader, "reading " + path);
+    return analyze::make_report(reader);
+  };
+  ReportPage page{path, summary, make_report(), {}};
   if (has_allocations(reader)) {
     const memory::Profile profile = memory::read_profile(reader);
     if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile);

@@ -232,7 +232,7 @@ void TraceBuilder::write_process(trace::Writer& writer, uint32_t number, int64_t
 
   if (is_first && !losses_.empty()) {
     std::vector<trace::Loss> losses;
-    for (const auto& [detail, count] : losses_) losses.push_back({trace::LossCause::Reported, 0, count, 0, 0, detail});
+    for (const auto& [detail, count] : losses_) losses.push_back({trace::LossCause::NotImported, 0, count, 0, 0, detail});
     writer.losses(id, losses);
   }
 

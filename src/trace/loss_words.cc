@@ -28,6 +28,7 @@ constexpr LossWords kWords[] = {
     {LossCause::Reported, "reported", "item", "reported by the profiler"},
     {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
     {LossCause::Truncated, "truncated", "byte", "because the trace was truncated while it was written"},
+    {LossCause::NotImported, "not_imported", "part", "that could not be imported"},
 };
 
 constexpr LossWords kOfANewerKymo = {LossCause{}, "unknown", kEvent, "for a reason this version does not know"};

@@ -193,9 +193,10 @@ enum class LossCause : uint16_t {
   WriteFailed = 10,   // a chunk could not be written to the file
   Clock = 11,         // an event whose clock cannot be converted
   LateStart = 12,
-  Reported = 13,    // reported by a profiler as text: the detail
-  Unrecorded = 14,  // whole processes: the detail says which ones and why
-  Truncated = 15,   // the file was truncated while it was written; the count is in bytes
+  Reported = 13,     // reported by a profiler as text: the detail
+  Unrecorded = 14,   // whole processes: the detail says which ones and why
+  Truncated = 15,    // the file was truncated while it was written; the count is in bytes
+  NotImported = 16,  // of the trace of another tool: the detail says what
 };
 
 struct Loss {

@@ -90,6 +90,11 @@ class ChromeWriter {
     metadata("thread_name", row, "name", name);
     metadata("thread_sort_index", row, "sort_index", order);
   }
+  // Viewers put a queue into its device. This names the process that it belongs to, for the import into Kymo.
+  void name_owner(std::string_view row, uint64_t pid, std::string_view device) {
+    metadata("kymo_queue_of", row, "pid", pid);
+    metadata("kymo_queue_on", row, "device", device);
+  }
 
   // ---- Events. Each function begins one. args() may follow, then end_event().
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "convert/event_note.h"
 #include "convert/kineto.h"
 #include "convert/stack_text.h"
 
@@ -51,8 +52,9 @@ bool has_field(const ClassInfo& info, std::string_view name) {
 
 std::string colour_text(uint32_t colour) { return base::format("#{:06x}", colour & 0xFFFFFF); }
 
-void JsonArgs::append(JsonObject& object, const Range& range) {
+void JsonArgs::append(JsonObject& object, const Range& range, bool with_note) {
   append_fields(object, range);
+  if (with_note) append_json_string(object.key(kNoteKey), kRangeNote);
   if (form_ == Form::Kineto && range.place->track->kind == trace::TrackKind::DeviceQueue) append_place(object, range);
   if (range.correlation != 0 && !has_field(*range.event_class, "correlation")) {
     append_integer(object.key("correlation"), range.correlation);
@@ -74,6 +76,10 @@ void JsonArgs::append_place(JsonObject& object, const Range& range) {
 
 void JsonArgs::append(JsonObject& object, const Point& point) {
   append_fields(object, point);
+  if (form_ == Form::Kineto) {
+    if (const std::string note = note_of(point.kind, point.id); !note.empty())
+      append_json_string(object.key(kNoteKey), note);
+  }
   const bool is_memory = point.kind == trace::PointKind::Allocation || point.kind == trace::PointKind::Free;
   if (is_memory && form_ == Form::Kineto) {
     append_integer(object.key("Addr"), point.id);

@@ -24,7 +24,8 @@ class JsonArgs {
 
   explicit JsonArgs(Form form) : form_(form) {}
 
-  void append(JsonObject& object, const Range& range);
+  // In Kineto's form, a point has its note, and a range if wanted (event_note.h).
+  void append(JsonObject& object, const Range& range, bool with_note = false);
   void append(JsonObject& object, const Point& point);
   void append(JsonObject& object, const AsyncRange& range);
 

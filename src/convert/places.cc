@@ -60,7 +60,9 @@ uint64_t Places::lane_tid(const Place& place, uint16_t lane) {
 
 Group& Places::process_of(const trace::WriterInfo& writer) {
   const trace::Origin& origin = writer.origin;
-  Group*& group = processes_[base::format("{}\n{}\n{}", origin.host, origin.boot_id, origin.pid)];
+  // A process without a pid, of another tool's trace, is not the same as another one.
+  Group*& group = processes_[base::format("{}\n{}\n{}{}", origin.host, origin.boot_id, origin.pid,
+                                          origin.pid == 0 ? writer.id.hex() : std::string())];
   if (group == nullptr) {
     group = &groups_.emplace_back();
     group->index = static_cast<uint32_t>(groups_.size() - 1);

@@ -4,9 +4,12 @@
 #include <array>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "base/text.h"
 #include "import/chrome_rows.h"
+#include "import/exported_point.h"
 #include "import/json_events.h"
 #include "import/json_pieces.h"
 #include "import/json_repair.h"
@@ -131,30 +134,46 @@ class ChromeImport {
   }
 
   void range(const JsonEvent& event) {
-    const bool on_device = is_one_of(event.category, kDeviceCategories);
-    const bool is_launch = is_one_of(event.category, kLaunchCategories);
-    uint64_t correlation = 0;
+    const bool on_device = is_one_of(event.category, kDeviceCategories) || rows_.is_device(event);
     const uint32_t track = on_device ? rows_.queue(event) : rows_.track(event);
-    if (is_launch) rows_.saw_launch(track);
+    uint64_t correlation = 0;
+    bool is_finished = true;
     values_.clear();
     for (const JsonArgument& argument : event.arguments) {
       // What the track or the correlation says already.
-      if (argument.key == "correlation" && argument.type == JsonArgument::Type::Int && (on_device || is_launch)) {
+      if (argument.key == "correlation" && argument.type == JsonArgument::Type::Int) {
         correlation = argument.bits;
-        continue;
+      } else if (argument.key == "finished" && argument.type == JsonArgument::Type::Bool && argument.bits == 0) {
+        is_finished = false;  // so Kymo writes it
+      } else if (!on_device || !rows_.says(track, argument)) {
+        values_.push_back(imported(argument));
       }
-      if (on_device && rows_.says(track, argument)) continue;
-      values_.push_back(imported(argument));
     }
+    std::string_view name = event.name, category = event.category;
+    if (take_range_note(values_, additions_)) {
+      if (const std::string_view own = additions_.text(convert::kOwnName); !own.empty()) {
+        name = own;
+        // The value of a place in its name.
+        std::erase_if(values_, [&](const ImportedValue& value) {
+          return value.name == "kernel" && own.find(value.text) != own.npos;
+        });
+      }
+      if (const ImportedValue* const own = additions_.find(convert::kOwnCategory)) category = own->text;
+    }
+    const uint32_t colour = take_colour(values_);
+    const ImportedEvent imported{name, category, &values_, colour};
+    if (is_one_of(event.category, kLaunchCategories) || (correlation != 0 && !on_device)) rows_.saw_launch(track);
     const int64_t start = *event.time_ns, duration = std::max<int64_t>(event.duration_ns.value_or(0), 0);
     int64_t end = 0;
     if (__builtin_add_overflow(start, duration, &end)) end = start;
-    builder_.range(track, start, end, head(event), correlation);
+    if (!is_finished) return builder_.open_range(track, start, imported, correlation);
+    builder_.range(track, start, end, imported, correlation);
   }
 
   void instant(const JsonEvent& event) {
     prepare(event);
     const uint32_t track = rows_.track(event);
+    if (const auto note = take_note(values_, additions_)) return exported(event, track, *note);
     if (event.name != "[memory]") return builder_.point(track, *event.time_ns, PointKind::Instant, 0, head(event));
     uint64_t address = 0;
     int64_t bytes = 0;
@@ -167,8 +186,24 @@ class ChromeImport {
     builder_.point(track, *event.time_ns, bytes < 0 ? PointKind::Free : PointKind::Allocation, address, head(event));
   }
 
+  // A point that Kymo exported as an instant.
+  void exported(const JsonEvent& event, uint32_t track, const convert::Note& note) {
+    const bool is_memory = note.kind == PointKind::Allocation || note.kind == PointKind::Free;
+    const uint64_t id = note.kind == PointKind::Sample ? stack_of(additions_, builder_, track) : note.id;
+    std::string_view name = event.name, category = event.category;
+    if (is_memory) {
+      if (const std::string_view own = additions_.text("name"); !own.empty()) name = own;
+      category = additions_.text(convert::kOwnCategory);
+      for (ImportedValue& value : values_)  // Kineto's word for it
+        if (value.name == "Bytes" && category == "memory") value.name = "bytes";
+    }
+    const uint32_t colour = take_colour(values_);
+    builder_.point(track, *event.time_ns, note.kind, id, {name, category, &values_, colour});
+  }
+
   // A counter with several arguments is several counters.
   void counter(const JsonEvent& event) {
+    if (event.category == convert::kDerivedCategory) return;
     const uint32_t track = rows_.track(event);
     for (const JsonArgument& argument : event.arguments) {
       if (argument.type == JsonArgument::Type::String || argument.type == JsonArgument::Type::Json) continue;
@@ -183,18 +218,30 @@ class ChromeImport {
   void flow(const JsonEvent& event, PointKind kind) {
     if (event.category == "ac2g" || event.name == "ac2g") return;
     prepare(event);
-    // Kymo writes all flows with one name, and their own names as an argument.
-    std::string_view name = event.name;
-    if (values_.size() == 1 && values_[0].name == "flow") {
-      name = values_[0].text;
-      values_.clear();
-    }
-    builder_.point(rows_.track(event), *event.time_ns, kind, number_of_id(event), {name, {}, &values_});
+    const uint32_t track = rows_.track(event);
+    const auto note = take_note(values_, additions_);
+    if (!note) return builder_.point(track, *event.time_ns, kind, number_of_id(event), {event.name, {}, &values_});
+    // Kymo's exports give a flow one name, and its own name is an argument. It is at the end of its range if a viewer
+    // would not find it there. A point of several arrows is written for each.
+    const std::string_view own = additions_.text("flow");
+    const int64_t time = *event.time_ns + (additions_.find("at_end") != nullptr ? 1 : 0);
+    const FlowPoint point{track, time, note->kind, note->id};
+    if (std::exchange(last_flow_, point) == point) return;
+    const uint32_t colour = take_colour(values_);
+    builder_.point(track, time, note->kind, note->id,
+                   {own.empty() ? event.name : own, additions_.text(convert::kOwnCategory), &values_, colour});
   }
 
   void async(const JsonEvent& event, PointKind kind) {
     prepare(event);
-    builder_.point(rows_.track(event), *event.time_ns, kind, number_of_id(event), head(event));
+    const uint64_t number = number_of_id(event);
+    // Kymo writes the end of a range without an end, for viewers.
+    const auto is_unfinished = [](const ImportedValue& value) {
+      return value.name == "finished" && value.type == FieldType::Bool && value.bits == 0;
+    };
+    if (std::erase_if(values_, is_unfinished) != 0) unfinished_.insert(number);
+    if (kind == PointKind::AsyncEnd && unfinished_.erase(number) != 0) return;
+    builder_.point(rows_.track(event), *event.time_ns, kind, number, head(event));
   }
 
   // Ids are texts or numbers, and belong together only with the same category (and name, for a flow).
@@ -212,7 +259,10 @@ class ChromeImport {
     values_.clear();
     for (const JsonArgument& argument : event.arguments) values_.push_back(imported(argument));
   }
-  ImportedEvent head(const JsonEvent& event) const { return {event.name, event.category, &values_}; }
+  ImportedEvent head(const JsonEvent& event) {
+    const uint32_t colour = take_colour(values_);
+    return {event.name, event.category, &values_, colour};
+  }
 
   void report(const JsonPieces& pieces, const ByteSource& source) {
     builder_.lose("events that are not valid JSON", counts_.bad);
@@ -249,13 +299,24 @@ class ChromeImport {
     return base_ns;
   }
 
+  struct FlowPoint {
+    uint32_t track = 0;
+    int64_t time = 0;
+    PointKind kind = PointKind::Instant;
+    uint64_t id = 0;
+    bool operator==(const FlowPoint&) const = default;
+  };
+
   TraceBuilder& builder_;
   ChromeRows rows_;
+  Additions additions_;
+  FlowPoint last_flow_;  // of a file that Kymo exported
   JsonEvents events_;
   Counts counts_;
   std::vector<ImportedValue> values_;
   std::string name_, id_key_;
   std::unordered_map<std::string, uint64_t> ids_;
+  std::unordered_set<uint64_t> unfinished_;  // ids of ranges across threads
 };
 
 }  // namespace

@@ -64,6 +64,12 @@ ChromeRows::Row ChromeRows::row(const JsonEvent& event) {
 
 uint32_t ChromeRows::track(const JsonEvent& event) { return row(event).track; }
 
+bool ChromeRows::is_device(const JsonEvent& event) {
+  const JsonArgument* const device = number_argument(event, "device");
+  return device != nullptr && !event.pid.is_text && static_cast<int64_t>(device->bits) == event.pid.number &&
+         number_argument(event, "stream") != nullptr;
+}
+
 uint32_t ChromeRows::queue(const JsonEvent& event) {
   const uint32_t number = row(event).track;
   ImportedTrack& track = builder_.track(number);
@@ -103,6 +109,14 @@ void ChromeRows::name(const JsonEvent& event) {
     std::string_view name = text_argument(event, "name");
     while (name.ends_with(' ')) name.remove_suffix(1);
     track_names_[key_of(event)] = std::string(name);
+  } else if (event.name == "thread_sort_index") {
+    if (const JsonArgument* const order = number_argument(event, "sort_index"))
+      track_orders_[key_of(event)] = order->bits;
+  } else if (event.name == "kymo_queue_of") {
+    if (const JsonArgument* const pid = number_argument(event, "pid"))
+      queue_owners_[key_of(event)] = std::to_string(pid->bits);
+  } else if (event.name == "kymo_queue_on") {
+    queue_devices_[key_of(event)] = std::string(text_argument(event, "device"));
   }
 }
 
@@ -115,10 +129,37 @@ void ChromeRows::name_devices(std::string_view json, JsonEvents& parser) {
   });
 }
 
+// Kymo's exports have a row for each lane of a thread or queue: "name (lane 2)", with the next order after "name".
+void ChromeRows::find_lanes() {
+  constexpr uint64_t kLanesInOrder = 256;
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> firsts;  // tracks, by process and order
+  const auto order_of = [&](const std::string& key) {
+    const auto found = track_orders_.find(key);
+    return found != track_orders_.end() ? found->second : 0;
+  };
+  for (const auto& [key, row] : rows_)
+    if (order_of(key) % kLanesInOrder == 0) firsts[{row.process, order_of(key)}] = row.track;
+  for (const auto& [key, row] : rows_) {
+    const uint64_t order = order_of(key), lane = order % kLanesInOrder;
+    const auto first = firsts.find({row.process, order - lane});
+    if (lane == 0 || first == firsts.end()) continue;
+    ImportedTrack& track = builder_.track(row.track);
+    if (!track.name.starts_with(builder_.track(first->second).name + " (lane ")) continue;
+    track.lane_of = first->second;
+    track.lane = static_cast<uint8_t>(lane);
+  }
+}
+
 void ChromeRows::finish() {
   for (const auto& [key, row] : rows_) {
     const auto name = track_names_.find(key);
     if (name != track_names_.end()) builder_.track(row.track).name = name->second;
+    const auto owner = queue_owners_.find(key);
+    if (owner == queue_owners_.end()) continue;
+    const auto owning = processes_.find(owner->second);
+    if (owning != processes_.end()) owning_processes_[row.track] = owning->second;
+    if (const auto device = queue_devices_.find(key); device != queue_devices_.end())
+      own_devices_[row.track] = device->second;
   }
   for (const auto& [number, pid] : device_pids_) {
     ImportedTrack& track = builder_.track(number);
@@ -126,8 +167,15 @@ void ChromeRows::finish() {
     const auto device = device_names_.find(pid);
     track.device = label != process_labels_.end() && !label->second.empty() ? label->second : "GPU " + pid;
     if (device != device_names_.end()) track.device += " (" + device->second + ")";
-    if (launching_process_) track.process = *launching_process_;
+    if (const auto own = own_devices_.find(number); own != own_devices_.end()) track.device = own->second;
+    const auto owner = owning_processes_.find(number);
+    if (owner != owning_processes_.end()) {
+      track.process = owner->second;
+    } else if (launching_process_) {
+      track.process = *launching_process_;
+    }
   }
+  find_lanes();
 }
 
 }  // namespace kymo::import

@@ -19,6 +19,8 @@ class ChromeRows {
 
   static std::string text_of(const JsonId& id);
 
+  // Its arguments say that it ran on the device that its pid is.
+  static bool is_device(const JsonEvent& event);
   uint32_t track(const JsonEvent& event);                         // of its thread
   uint32_t queue(const JsonEvent& event);                         // of its stream of a device
   bool says(uint32_t track, const JsonArgument& argument) const;  // the track has this value of a device event
@@ -46,14 +48,20 @@ class ChromeRows {
   };
 
   Row row(const JsonEvent& event);
+  void find_lanes();
   uint32_t process(const JsonId& pid);
 
   TraceBuilder& builder_;
   std::unordered_map<std::string, uint32_t> processes_;  // by pid
   std::unordered_map<std::string, Row> rows_;            // by pid and tid
   std::map<std::string, std::string> track_names_, process_labels_;
+  std::map<std::string, uint64_t> track_orders_;  // by pid and tid
+  // In Kymo's exports, by pid and tid: the pid of the process of a queue, and its device.
+  std::map<std::string, std::string> queue_owners_, queue_devices_;
+  std::map<uint32_t, std::string> own_devices_;      // by track
   std::map<std::string, std::string> device_names_;  // by the pid of a device, which is its number
   std::map<uint32_t, std::string> device_pids_;      // by track
+  std::map<uint32_t, uint32_t> owning_processes_;    // of queues, by track
   std::optional<uint32_t> launching_process_;
   Last last_;
 };

@@ -5,22 +5,45 @@
 #include "base/text.h"
 #include "import/byte_source.h"
 #include "import/chrome.h"
+#include "import/perfetto.h"
+#include "import/perfetto_packets.h"
 #include "import/trace_builder.h"
 #include "kymo/error.h"
 #include "trace/writer.h"
 
 namespace kymo::import {
 
-std::optional<Format> format_of(const std::string& path) {
-  ByteSource source(path);
-  std::array<char, 4096> head{};
-  const size_t count = source.read(head);
-  for (size_t at = 0; at < count; ++at) {
+namespace {
+
+bool looks_like_json(std::string_view head) {
+  for (size_t at = 0; at < head.size(); ++at) {
     const char c = head[at];
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
     if (at < 3 && (c == '\xEF' || c == '\xBB' || c == '\xBF')) continue;  // a byte order mark
-    return c == '{' || c == '[' ? std::optional(Format::Chrome) : std::nullopt;
+    return c == '{' || c == '[';
   }
+  return false;
+}
+
+int64_t read(Format format, const std::string& path, TraceBuilder& builder) {
+  ByteSource source(path);
+  switch (format) {
+    case Format::Chrome:
+      return read_chrome(source, builder);
+    case Format::Perfetto:
+      return read_perfetto(source, builder);
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::optional<Format> format_of(const std::string& path) {
+  ByteSource source(path);
+  std::array<char, kHeadBytes> buffer{};
+  const std::string_view head(buffer.data(), source.read(buffer));
+  if (looks_like_perfetto(head)) return Format::Perfetto;
+  if (looks_like_json(head)) return Format::Chrome;
   return std::nullopt;
 }
 
@@ -28,6 +51,8 @@ const char* name_of(Format format) {
   switch (format) {
     case Format::Chrome:
       return "Chrome JSON trace";
+    case Format::Perfetto:
+      return "Perfetto trace";
   }
   return "trace";
 }
@@ -36,15 +61,14 @@ Imported import_trace(const std::string& path, const std::string& output) {
   const std::optional<Format> format = format_of(path);
   if (!format) {
     throw Error(
-        base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, "
-                     "also compressed with gzip)",
+        base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, or "
+                     "Perfetto's format; also compressed with gzip)",
                      path));
   }
   TraceBuilder builder;
   int64_t base_ns = 0;
   try {
-    ByteSource source(path);
-    base_ns = read_chrome(source, builder);
+    base_ns = read(*format, path, builder);
   } catch (const Error& error) {
     throw Error(base::format("cannot import {}: {}", path, error.what()));
   }

@@ -19,10 +19,11 @@ namespace kymo::import::testing {
 // of the reader.
 class Shown {
  public:
-  explicit Shown(std::string_view json) {
-    ByteSource source = ByteSource::of_memory(json);
+  using Read = int64_t (*)(ByteSource&, TraceBuilder&);
+  explicit Shown(std::string_view bytes, Read read = read_chrome) {
+    ByteSource source = ByteSource::of_memory(bytes);
     TraceBuilder builder;
-    base_ns = read_chrome(source, builder);
+    base_ns = read(source, builder);
     lost = builder.lost_count();
     events = builder.event_count();
     trace::Writer writer(path_, trace::Writer::Mode::Create);

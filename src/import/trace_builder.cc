@@ -53,11 +53,18 @@ void TraceBuilder::range(uint32_t track, int64_t start, int64_t end, const Impor
   ImportedRecord& record = append(track, event, correlation);
   record.kind = ImportedRecord::Kind::Range;
   record.start = start;
-  record.end = std::max(start, end);
+  record.end = std::clamp(end, start, std::max(start, ImportedRecord::kNever - 1));
 }
 
-void TraceBuilder::begin(uint32_t track, int64_t time, const ImportedEvent& event) {
-  ImportedRecord& record = append(track, event, 0);
+void TraceBuilder::open_range(uint32_t track, int64_t start, const ImportedEvent& event, uint64_t correlation) {
+  ImportedRecord& record = append(track, event, correlation);
+  record.kind = ImportedRecord::Kind::Range;
+  record.start = start;
+  record.end = ImportedRecord::kNever;
+}
+
+void TraceBuilder::begin(uint32_t track, int64_t time, const ImportedEvent& event, uint64_t correlation) {
+  ImportedRecord& record = append(track, event, correlation);
   record.kind = ImportedRecord::Kind::Begin;
   record.start = time;
 }
@@ -118,6 +125,7 @@ uint32_t TraceBuilder::class_of(const ImportedEvent& event, bool& name_in_value)
     key_ += name;
     put_varint(key_, event.category.size());
     key_ += event.category;
+    put_varint(key_, event.colour);
     if (event.values == nullptr) return;
     for (const ImportedValue& value : *event.values) {
       put_varint(key_, value.name.size());
@@ -138,6 +146,7 @@ uint32_t TraceBuilder::class_of(const ImportedEvent& event, bool& name_in_value)
   made.id = static_cast<uint32_t>(classes_.size());
   made.name = name_in_value ? "{}" : std::string(name);
   made.category = std::string(event.category.substr(0, kLongestName));
+  made.colour = event.colour;
   if (name_in_value) made.fields.push_back({"", FieldType::String});
   if (event.values != nullptr) {
     for (const ImportedValue& value : *event.values) {
@@ -182,8 +191,26 @@ void TraceBuilder::write(trace::Writer& writer, int64_t realtime_base_ns, const 
   // Ticks are not negative.
   const int64_t shift = earliest < 0 ? -std::max(earliest, std::numeric_limits<int64_t>::min() / 2) : 0;
   if (processes_.empty()) add_process({});
+  merge_lanes();
   for (uint32_t process = 0; process < processes_.size(); ++process)
     write_process(writer, process, realtime_base_ns, shift, source);
+}
+
+// Gives the ranges of lanes to the tracks that they are lanes of.
+void TraceBuilder::merge_lanes() {
+  for (uint32_t track = 0; track < tracks_.size(); ++track) {
+    const std::optional<uint32_t> of = tracks_[track].lane_of;
+    if (!of || *of == track || tracks_[*of].lane_of) continue;
+    TrackEvents lane = std::exchange(events_[track], {});
+    TrackEvents& to = events_[*of];
+    TrackWriter::pair_ends(lane.records);
+    for (ImportedRecord& record : lane.records) {
+      record.values = record.values + to.bytes.size();
+      if (record.kind == ImportedRecord::Kind::Range) record.point = tracks_[track].lane;
+      to.records.push_back(record);
+    }
+    to.bytes += lane.bytes;
+  }
 }
 
 void TraceBuilder::write_process(trace::Writer& writer, uint32_t number, int64_t realtime_base_ns, int64_t shift,
@@ -236,6 +263,7 @@ void TraceBuilder::write_process(trace::Writer& writer, uint32_t number, int64_t
     writer.losses(id, losses);
   }
 
+  stacks_.write(writer, id, own);
   TrackWriter::Target target{writer, id, classes_, texts_, shift, {}};
   for (const uint32_t at : own) {
     TrackWriter(target, at + 1).write(events_[at]);

@@ -13,7 +13,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,6 +41,26 @@ class Texts {
   std::unordered_map<std::string_view, uint32_t> numbers_;
 };
 
+struct ImportedFrame {
+  std::string_view function, file;
+  uint32_t line = 0;
+};
+
+// The stacks of all tracks. Equal frames and equal stacks are kept once.
+class ImportedStacks {
+ public:
+  uint32_t number_of(uint32_t track, std::span<const ImportedFrame> frames);
+  // Writes the stacks that these tracks use.
+  void write(trace::Writer& writer, const trace::WriterId& id, std::span<const uint32_t> tracks) const;
+
+ private:
+  std::vector<trace::Frame> frames_;  // the id is the index plus 1
+  std::vector<trace::Stack> stacks_;
+  std::unordered_map<std::string, uint32_t> frame_ids_, stack_ids_;
+  std::map<uint32_t, std::set<uint32_t>> used_;  // by track
+  std::string key_;
+};
+
 // A named value of an event.
 struct ImportedValue {
   std::string_view name;
@@ -49,6 +73,7 @@ struct ImportedValue {
 struct ImportedEvent {
   std::string_view name, category;
   const std::vector<ImportedValue>* values = nullptr;
+  uint32_t colour = 0;  // as in trace::EventClass
 };
 
 struct ImportedProcess {
@@ -64,15 +89,18 @@ struct ImportedTrack {
   std::string name = {};
   std::string device = {};
   uint64_t context = 0, queue = 0;
+  std::optional<uint32_t> lane_of = {};  // its ranges belong to that track, on a lane of their own
+  uint8_t lane = 0;
 };
 
 // An event of a track.
 struct ImportedRecord {
   enum class Kind : uint8_t { Range, Begin, End, Point };
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   int64_t start = 0;
-  int64_t end = 0;           // of a range; of a point: the id
+  int64_t end = 0;           // of a range, or kNever; of a point: the id
   uint64_t values : 56 = 0;  // where its values begin, in the track's bytes
-  uint64_t point : 8 = 0;    // trace::PointKind
+  uint64_t point : 8 = 0;    // trace::PointKind; of a range: the first lane that it may be on
   uint32_t class_id = 0;
   Kind kind = Kind::Range;
   bool has_correlation = false;
@@ -95,10 +123,16 @@ class TraceBuilder {
 
   // `correlation` is a number of the process; 0: none.
   void range(uint32_t track, int64_t start, int64_t end, const ImportedEvent& event, uint64_t correlation = 0);
+  // A range without an end.
+  void open_range(uint32_t track, int64_t start, const ImportedEvent& event, uint64_t correlation = 0);
   // A range in two parts. The innermost open range of the track ends.
-  void begin(uint32_t track, int64_t time, const ImportedEvent& event);
+  void begin(uint32_t track, int64_t time, const ImportedEvent& event, uint64_t correlation = 0);
   void end(uint32_t track, int64_t time);
   void point(uint32_t track, int64_t time, trace::PointKind kind, uint64_t id, const ImportedEvent& event);
+
+  // The number of a stack, for the samples and allocations of a track; 0: it has no frames. The innermost frame is
+  // first.
+  uint32_t stack(uint32_t track, std::span<const ImportedFrame> frames) { return stacks_.number_of(track, frames); }
 
   // Forgets the events since mark(), for a reader that finds out later that they are not valid.
   void mark();
@@ -116,6 +150,7 @@ class TraceBuilder {
 
  private:
   uint32_t class_of(const ImportedEvent& event, bool& name_in_value);
+  void merge_lanes();
   void append_values(std::string& to, const ImportedEvent& event, bool name_in_value, uint64_t correlation);
   ImportedRecord& append(uint32_t track, const ImportedEvent& event, uint64_t correlation);
   void write_process(trace::Writer& writer, uint32_t process, int64_t realtime_base_ns, int64_t shift,
@@ -128,6 +163,7 @@ class TraceBuilder {
   std::deque<trace::EventClass> classes_;  // the id is the index plus 1
   std::unordered_map<std::string, uint32_t> class_ids_;
   std::string key_;
+  ImportedStacks stacks_;
   std::map<std::string, uint64_t> losses_;
   uint64_t event_count_ = 0, lost_count_ = 0;
   struct Mark {

@@ -1,7 +1,6 @@
 #include "import/track_writer.h"
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -17,7 +16,7 @@ constexpr size_t kTextPerChunk = 8 << 20;
 constexpr size_t kTextOfOpen = 2 << 20;  // max size of the texts of open ranges; they are written again at their ends
 constexpr size_t kMostOpen = 60'000;
 constexpr uint16_t kMostLanes = 1024;  // if a track needs more, the last lane takes the rest
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNever = ImportedRecord::kNever;
 constexpr uint8_t kOnLane = 1;  // in ImportedRecord::point of a range: it is not in lane 0
 
 // Outer ranges before inner ones, and a range before the points at its start.
@@ -32,7 +31,7 @@ bool comes_first(const ImportedRecord& a, const ImportedRecord& b) {
 
 void TrackWriter::write(TrackEvents& events) {
   events_ = &events;
-  pair_ends();
+  pair_ends(events.records);
   std::vector<ImportedRecord>& records = events.records;
   if (!std::is_sorted(records.begin(), records.end(), comes_first))
     std::stable_sort(records.begin(), records.end(), comes_first);
@@ -41,9 +40,8 @@ void TrackWriter::write(TrackEvents& events) {
   write_lanes();
 }
 
-// Makes ranges of begins and ends. A begin without an end becomes a range that never ends.
-void TrackWriter::pair_ends() {
-  std::vector<ImportedRecord>& records = events_->records;
+// A begin without an end becomes a range that never ends.
+void TrackWriter::pair_ends(std::vector<ImportedRecord>& records) {
   const auto is_part = [](const ImportedRecord& record) {
     return record.kind == Kind::Begin || record.kind == Kind::End;
   };
@@ -75,9 +73,10 @@ void TrackWriter::place_ranges() {
   for (uint32_t i = 0; i < records.size(); ++i) {
     ImportedRecord& record = records[i];
     if (record.kind != Kind::Range) continue;
+    uint16_t lane = record.point;
     record.point = 0;
-    for (uint16_t lane = 0;; ++lane) {
-      if (lane == open.size()) open.emplace_back();
+    for (;; ++lane) {
+      if (lane >= open.size()) open.resize(lane + size_t{1});
       std::vector<int64_t>& ends = open[lane];
       while (!ends.empty() && ends.back() <= record.start) ends.pop_back();
       const bool fits = ends.empty() || record.end <= ends.back();
@@ -93,12 +92,14 @@ void TrackWriter::place_ranges() {
   }
 }
 
-int64_t TrackWriter::last_end() const {
+int64_t TrackWriter::last_end() {
+  if (last_end_) return *last_end_;
   int64_t last = 0;
   for (const ImportedRecord& record : events_->records) {
     last = std::max(last, record.start);
     if (record.kind == Kind::Range && record.end != kNever) last = std::max(last, record.end);
   }
+  last_end_ = last;
   return last;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "import/trace_builder.h"
@@ -29,6 +30,9 @@ class TrackWriter {
 
   TrackWriter(Target& target, uint32_t track) : target_(target) { batch_.track = batch_.ring = track; }
 
+  // Makes ranges of begins and ends.
+  static void pair_ends(std::vector<ImportedRecord>& records);
+
   // Changes the order of the records.
   void write(TrackEvents& events);
 
@@ -38,9 +42,8 @@ class TrackWriter {
     uint16_t lane, depth;
   };
 
-  void pair_ends();
   void place_ranges();
-  int64_t last_end() const;
+  int64_t last_end();
   void write_row();
   void write_lanes();
   void end_before(int64_t time, bool also_at);
@@ -55,6 +58,7 @@ class TrackWriter {
 
   Target& target_;
   TrackEvents* events_ = nullptr;
+  std::optional<int64_t> last_end_;
   std::vector<Placed> lanes_;
   std::vector<uint32_t> open_;  // records of lane 0, outermost first
   std::vector<trace::EventClass> new_classes_;

@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "convert/chrome_writer.h"
 #include "convert/device_types.h"
+#include "convert/event_note.h"
 #include "convert/events.h"
 #include "convert/flows.h"
 #include "convert/formats/chrome_header.h"
@@ -52,8 +53,11 @@ class ChromeExport : public EventVisitor {
     const Head head = head_of(range, on_device(range) ? Role::DeviceWork : Role::OfThread);
     writer_.complete(head.category, head.name, row, since_1970(range.start_ns), since_1970(range.end_ns));
     JsonObject args = writer_.args();
-    if (const uint64_t number = operation_of(range, head)) append_integer(args.key("External id"), number);
-    args_.append(args, range);
+    const uint64_t number = operation_of(range, head);
+    args_.append(args, range, number != 0 || head.is_renamed || head.has_other_category);
+    if (number != 0) append_integer(args.key("External id"), number);
+    if (head.is_renamed) append_json_string(args.key(kOwnName), range.name);
+    if (head.has_other_category) append_json_string(args.key(kOwnCategory), range.event_class->event_class.category);
     args.close();
     writer_.end_event();
     if (range.correlation != 0) launch_arrows(range, row);
@@ -105,6 +109,7 @@ class ChromeExport : public EventVisitor {
     const std::string& memory = notes_.device(*note);
     writer_.instant(R"("cpu_instant_event")", R"("[memory]")", row, since_1970(point.time_ns));
     JsonObject args = writer_.args();
+    args_.append(args, point);
     const auto number = [&](std::string_view key, int64_t value) {
       if (!has_field(info, key)) args.key(key).append_number(value);
     };
@@ -113,14 +118,15 @@ class ChromeExport : public EventVisitor {
     number("Device Id", device.index);
     if (!has_field(info, "bytes")) number("Bytes", note->bytes);
     if (!has_field(info, "Total Allocated")) append_integer(args.key("Total Allocated"), note->bytes_in_use);
-    args_.append(args, point);
     if (point.name != "[memory]") append_json_string(args.key("name"), point.name);
+    if (!info.event_class.category.empty()) append_json_string(args.key(kOwnCategory), info.event_class.category);
     if (!has_field(info, "device")) append_json_string(args.key("device"), memory);
     if (const std::string& stack = notes_.stack(*note); !stack.empty()) append_json_string(args.key("stack"), stack);
     args.close();
     writer_.end_event();
     if (has_field(info, "Total Allocated")) return;  // such traces have their own counter
-    writer_.counter(R"("memory")", base::json_string("memory in use, " + memory), row, since_1970(point.time_ns));
+    writer_.counter(base::json_string(kDerivedCategory), base::json_string("memory in use, " + memory), row,
+                    since_1970(point.time_ns));
     JsonObject value = writer_.args();
     append_integer(value.key("value"), note->bytes_in_use);
     value.close();
@@ -144,18 +150,20 @@ class ChromeExport : public EventVisitor {
   // Viewers connect the ends of a flow by category, name and id. So all of its points have the name of its beginning.
   void flow(WriteFlow write_flow, const Point& point) {
     const Flows::Part part = point.enclosed ? flows_.part(point.number) : Flows::Part{};
-    if (part.count == 0) return;
+    if (part.count == 0) return instant(point);  // without an arrow
     // Viewers do not count the end time of a slice as part of the slice.
     const bool at_end = point.time_ns >= point.within_end_ns && point.within_start_ns < point.within_end_ns;
     const int64_t inside = at_end ? point.within_end_ns - 1 : std::max(point.time_ns, point.within_start_ns);
     const std::string quoted = base::json_string(*part.name);
     for (uint32_t arrow = part.first; arrow < part.first + part.count; ++arrow) {
       (writer_.*write_flow)(quoted, arrow, row_of(*point.place, 0), since_1970(inside));
-      if (point.name != *part.name) {
-        JsonObject args = writer_.args();
-        append_json_string(args.key("flow"), point.name);
-        args.close();
-      }
+      JsonObject args = writer_.args();
+      args_.append(args, point);
+      const std::string& category = point.event_class->event_class.category;
+      if (point.name != *part.name) append_json_string(args.key("flow"), point.name);
+      if (!category.empty()) append_json_string(args.key(kOwnCategory), category);
+      if (inside < point.time_ns) base::append(args.key("at_end"), "true");
+      args.close();
       writer_.end_event();
     }
   }
@@ -188,7 +196,7 @@ class ChromeExport : public EventVisitor {
   // Category and name of an event, as JSON. Valid until the next call.
   struct Head {
     std::string_view category, name;
-    bool is_operation = false;
+    bool is_operation = false, is_renamed = false, has_other_category = false;
   };
   enum class Role : uint8_t { OfThread, DeviceWork, DeviceAnnotation };
   static constexpr size_t kRoles = 3;
@@ -198,16 +206,17 @@ class ChromeExport : public EventVisitor {
     if (place >= heads_.size()) heads_.resize(place + size_t{1});
     ClassHead& head = heads_[place];
     if (head.category.empty()) make_head(head, info, role);
-    if (!head.name.empty()) return {head.category, head.name, head.is_operation};
+    if (!head.name.empty())
+      return {head.category, head.name, head.is_operation, head.is_renamed, head.has_other_category};
     name_.clear();
     append_json_string(name_, event.name);
-    return {head.category, name_.view(), head.is_operation};
+    return {head.category, name_.view(), head.is_operation, false, head.has_other_category};
   }
 
   // The text is escaped once. The name is empty if it differs from event to event.
   struct ClassHead {
     std::string category, name;
-    bool is_operation = false;
+    bool is_operation = false, is_renamed = false, has_other_category = false;
   };
   static kineto::Names names_of(const trace::EventClass& own, Role role) {
     switch (role) {
@@ -226,6 +235,8 @@ class ChromeExport : public EventVisitor {
     const std::string_view category = !names.category.empty() ? names.category : std::string_view(own.category);
     head.category = base::json_string(category.empty() ? kineto::kAnnotation : category);
     head.is_operation = role == Role::OfThread && kineto::is_operation(category);
+    head.has_other_category = category != own.category;
+    head.is_renamed = !names.name.empty();
     if (!names.name.empty()) {
       head.name = base::json_string(names.name);
     } else if (!info.has_places) {

@@ -165,6 +165,8 @@ void write_chrome_row(CompactChromeWriter& writer, const Place& place, uint16_t 
   constexpr uint64_t kLanesInOrder = 256;
   const uint64_t order = place.index * kLanesInOrder + std::min<uint64_t>(lane, kLanesInOrder - 1);
   writer.name_row(writer.row(place.group->pid, tid), lane == 0 ? place.name : lane_name(place, lane), order);
+  if (lane == 0 && place.track->kind == trace::TrackKind::DeviceQueue)
+    writer.name_owner(writer.row(place.group->pid, tid), place.writer->origin.pid, place.track->device_uuid);
 }
 
 void write_chrome_trailer(CompactChromeWriter& writer, const WalkReport& report, const Flows& flows) {

@@ -75,7 +75,7 @@ TEST_F(ChromeTest, RangesAreCompleteSlices) {
   recorder.close();
   const std::string text = convert();
   EXPECT_THAT(text, HasSubstr(R"({"ph":"X","cat":"user_annotation","name":"outer","pid":100,"tid":101,"ts":)" +
-                              microseconds(1000) + R"(,"dur":3.000,"args":{"External id":2}})"));
+                              microseconds(1000) + R"(,"dur":3.000,"args":{"kymo":"range","External id":2}})"));
   EXPECT_THAT(text,
               HasSubstr(R"({"ph":"X","cat":"cat\\1","name":"in\"ner","pid":100,"tid":101,"ts":)" + microseconds(1500) +
                         R"(,"dur":0.501,"args":{"rows":-3,"note":"a\nb","colour":"#336699"}})"));
@@ -109,7 +109,7 @@ TEST_F(ChromeTest, FieldsInTheNameAreNotArgumentsUnlessTheyHaveAName) {
   recorder.end(1, 2000);
   recorder.close();
   EXPECT_THAT(convert(), HasSubstr(R"("name":"008 {0.50}",)"));
-  EXPECT_THAT(convert(), HasSubstr(R"("value 1":7,"loss":0.5})"));
+  EXPECT_THAT(convert(), HasSubstr(R"("value 1":7,"loss":0.5,"kymo":"range",)"));
 }
 
 TEST_F(ChromeTest, UnfinishedRangesLastToTheEndAndAreMarked) {
@@ -167,10 +167,14 @@ TEST_F(ChromeTest, OnlyCompleteFlowsAreWritten) {
   EXPECT_EQ(count(text, R"("ph":"s")"), 1u);
   EXPECT_EQ(count(text, R"("ph":"t")"), 1u);
   EXPECT_EQ(count(text, R"("ph":"f")"), 1u);
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"s","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000) +
-                              R"(,"cat":"handover","name":"handover"})"));
-  EXPECT_THAT(text, HasSubstr(R"({"ph":"f","id":1,"pid":100,"tid":102,"ts":)" + microseconds(3999) +
-                              R"(,"cat":"handover","name":"handover","bp":"e","args":{"flow":"flow"}})"))
+  EXPECT_THAT(
+      text, HasSubstr(R"({"ph":"s","id":1,"pid":100,"tid":101,"ts":)" + microseconds(1000) +
+                      R"(,"cat":"handover","name":"handover","args":{"kymo":"flow begin 7","kymo_category":"net"}})"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          R"({"ph":"f","id":1,"pid":100,"tid":102,"ts":)" + microseconds(3999) +
+          R"(,"cat":"handover","name":"handover","bp":"e","args":{"kymo":"flow end 7","flow":"flow","kymo_category":"net","at_end":true}})"))
       << "inside its slice, which does not hold its own end";
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":3)"));
 }
@@ -250,19 +254,24 @@ TEST_F(ChromeTest, DeviceWorkHasKinetosNamesAndBelongsToItsOperator) {
     return line.substr(line.find("\"args\":"));
   };
   const std::string place = R"("device":0,"context":0,"stream":7)";
-  EXPECT_THAT(args_of(R"("cat":"cpu_op","name":"aten::mm",)"), HasSubstr(R"({"External id":3})"));
-  EXPECT_THAT(args_of(R"("cat":"cuda_runtime","name":"cudaLaunchKernel",)"),
-              HasSubstr(R"({"External id":3,"kernel":"mm_kernel","correlation":42})"));
-  EXPECT_THAT(args_of(R"("cat":"cuda_runtime","name":"cudaMemcpyAsync",)"),
-              HasSubstr(R"({"External id":3,"bytes":4096,"correlation":43})"));
-  EXPECT_THAT(args_of(R"("cat":"kernel","name":"mm_kernel",)"),
-              HasSubstr(R"({"External id":3,"grid":[4,2,1],"block":[256,1,1],"threads":[1000,2,1],)" + place +
-                        R"(,"correlation":42})"));
+  EXPECT_THAT(args_of(R"("cat":"cpu_op","name":"aten::mm",)"), HasSubstr(R"({"kymo":"range","External id":3})"));
   EXPECT_THAT(
-      args_of(R"J("cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)",)J"),
-      HasSubstr(R"J({"External id":3,"bytes":4096,"memory bandwidth (GB/s)":2.5,)J" + place + R"(,"correlation":43})"));
-  EXPECT_THAT(args_of(R"J("cat":"gpu_memset","name":"Memset (Device)",)J"), HasSubstr("{" + place + "}"));
-  EXPECT_THAT(args_of(R"("cat":"kernel","name":"sort",)"), HasSubstr("{" + place + R"(,"category":"physics"})"));
+      args_of(R"("cat":"cuda_runtime","name":"cudaLaunchKernel",)"),
+      HasSubstr(
+          R"({"kernel":"mm_kernel","kymo":"range","correlation":42,"External id":3,"kymo_name":"launch mm_kernel","kymo_category":"device"})"));
+  EXPECT_THAT(
+      args_of(R"("cat":"cuda_runtime","name":"cudaMemcpyAsync",)"),
+      HasSubstr(
+          R"({"bytes":4096,"kymo":"range","correlation":43,"External id":3,"kymo_name":"queue copy","kymo_category":"device"})"));
+  EXPECT_THAT(args_of(R"("cat":"kernel","name":"mm_kernel",)"),
+              HasSubstr(R"({"grid":[4,2,1],"block":[256,1,1],"threads":[1000,2,1],"kymo":"range",)" + place +
+                        R"(,"correlation":42,"External id":3,"kymo_category":""})"));
+  EXPECT_THAT(args_of(R"J("cat":"gpu_memcpy","name":"Memcpy HtoD (Host -> Device)",)J"),
+              HasSubstr(R"J({"bytes":4096,"memory bandwidth (GB/s)":2.5,"kymo":"range",)J" + place +
+                        R"(,"correlation":43,"External id":3,)"));
+  EXPECT_THAT(args_of(R"J("cat":"gpu_memset","name":"Memset (Device)",)J"),
+              HasSubstr(R"({"kymo":"range",)" + place + R"(,"kymo_name":"fill",)"));
+  EXPECT_THAT(args_of(R"("cat":"kernel","name":"sort",)"), HasSubstr(place + R"(,"category":"physics",)"));
 }
 
 TEST_F(ChromeTest, InputsAreLists) {
@@ -276,7 +285,7 @@ TEST_F(ChromeTest, InputsAreLists) {
   recorder.end(1, 2000);
   recorder.close();
   EXPECT_THAT(convert(), HasSubstr(R"("Input Dims":[[64, 64], []],"Input type":["float", "Scalar"],)"
-                                   R"("Concrete Inputs":"[\"\", \"1","note":"[1]"})"))
+                                   R"("Concrete Inputs":"[\"\", \"1","note":"[1]",)"))
       << "a text that is cut is still a text, and a text of the program always is one";
 }
 
@@ -311,7 +320,7 @@ TEST_F(ChromeTest, LaunchPointsToItsWorkOnTheDevice) {
                               R"(,"cat":"ac2g","name":"ac2g","bp":"e"})"));
   EXPECT_EQ(count(text, R"("name":"ac2g")"), 2u);
   EXPECT_THAT(text, HasSubstr(R"J({"id":0,"name":"GPU 0 (NPU 9)","uuid":"GPU-a"})J"));
-  EXPECT_THAT(text, HasSubstr(R"("args":{"External id":2,"correlation":43})"));
+  EXPECT_THAT(text, HasSubstr(R"("args":{"kymo":"range","correlation":43,"External id":2})"));
   EXPECT_THAT(text, HasSubstr(R"("incomplete_flows":0)"));
 }
 

@@ -59,14 +59,17 @@ TEST_F(MemoryExportTest, ChromeHasKinetosMemoryEventsAndACounter) {
   const std::string json = text(write_chrome);
   EXPECT_THAT(json, Not(HasSubstr("stack node")));
   EXPECT_THAT(json, HasSubstr(R"("cat":"cpu_instant_event","s":"t","name":"[memory]","pid":100,"tid":101,)"));
-  EXPECT_THAT(json, HasSubstr(R"("args":{"Device Type":0,"Device Id":-1,"Total Allocated":4096,"Bytes":4096,)"
-                              R"("Addr":28672,"name":"malloc","device":"heap","stack":"0x2002 < 0x1001"})"));
-  EXPECT_THAT(json, HasSubstr(R"("args":{"Device Type":0,"Device Id":-1,"Bytes":-4096,"Total Allocated":0,)"
-                              R"("Addr":28672,"name":"free","device":"heap"})"));
-  EXPECT_THAT(json, HasSubstr(R"("Bytes":0,"Total Allocated":64,"Addr":36864,)")) << "its size is not known";
+  EXPECT_THAT(json, HasSubstr(R"("args":{"Bytes":4096,"kymo":"allocation 0x7000","Addr":28672,"Device Type":0,)"
+                              R"("Device Id":-1,"Total Allocated":4096,"name":"malloc","kymo_category":"memory",)"
+                              R"("device":"heap","stack":"0x2002 < 0x1001"})"));
+  EXPECT_THAT(json, HasSubstr(R"("args":{"kymo":"free 0x7000","Addr":28672,"Device Type":0,"Device Id":-1,)"
+                              R"("Bytes":-4096,"Total Allocated":0,"name":"free","kymo_category":"memory",)"
+                              R"("device":"heap"})"));
+  EXPECT_THAT(json, HasSubstr(R"("Addr":36864,"Device Type":0,"Device Id":-1,"Bytes":0,"Total Allocated":64,)"))
+      << "its size is not known";
   for (const char* const value : {R"("args":{"value":4096}})", R"("args":{"value":0}})", R"("args":{"value":64}})"})
     EXPECT_THAT(json, HasSubstr(value));
-  EXPECT_THAT(json, HasSubstr(R"({"ph":"C","cat":"memory","name":"memory in use, heap","pid":100,)"));
+  EXPECT_THAT(json, HasSubstr(R"({"ph":"C","cat":"kymo.derived","name":"memory in use, heap","pid":100,)"));
 }
 
 TEST_F(MemoryExportTest, PerfettoHasACounterOfBytesAndStacks) {

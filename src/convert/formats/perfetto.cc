@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/event_note.h"
 #include "convert/events.h"
 #include "convert/flows.h"
 #include "convert/formats/memory_notes.h"
@@ -54,8 +55,7 @@ class PerfettoWriter : public EventVisitor {
         notes_(reader),
         time_base_(has_one_boot(reader) ? TimeBase::Monotonic : TimeBase::Realtime),
         tracks_(reader, out_) {
-    for (const Place& place : places_.all()) add_sequence(threads_, PerfettoTracks::uuid_of(place));
-    for (const Group& group : places_.groups()) add_sequence(processes_, PerfettoTracks::uuid_of(group));
+    for (const Place& place : places_.all()) add_sequence(PerfettoTracks::uuid_of(place));
   }
 
   WalkReport write() {
@@ -87,6 +87,7 @@ class PerfettoWriter : public EventVisitor {
     if (point.kind == trace::PointKind::Counter) return counter(point);
     PerfettoSequence& sequence = threads_[point.place->index];
     event_.start(event::kInstant, sequence, point);
+    annotate_note(sequence, point.kind, point.id);
     switch (point.kind) {
       case trace::PointKind::FlowBegin:
       case trace::PointKind::FlowStep:
@@ -115,20 +116,22 @@ class PerfettoWriter : public EventVisitor {
 
   void async_range(const AsyncRange& range) override {
     const uint64_t uuid = tracks_.async(range);
-    PerfettoSequence& sequence = processes_[range.place->group->index];
+    // On the sequences of its threads, so that a reader knows them.
+    PerfettoSequence& sequence = threads_[range.place->index];
     event_.start(event::kSliceBegin, sequence, range);
     event_.message().add_uint64(event::kTrackUuid, uuid);
+    annotate_note(sequence, trace::PointKind::AsyncBegin, range.id);
     append_event(sequence, range.start_ns);
     if (!range.finished) return;
     event_.start(event::kSliceEnd);
     event_.message().add_uint64(event::kTrackUuid, uuid);
-    append_event(sequence, range.end_ns);
+    append_event(threads_[range.end_place->index], range.end_ns);
   }
 
  private:
-  void add_sequence(std::vector<PerfettoSequence>& to, uint64_t track_uuid) {
-    const auto id = static_cast<uint32_t>(kFirstSequence + threads_.size() + processes_.size());
-    to.emplace_back(id, time_base_ == TimeBase::Monotonic ? clock::kMonotonic : clock::kRealtime, track_uuid);
+  void add_sequence(uint64_t track_uuid) {
+    const auto id = static_cast<uint32_t>(kFirstSequence + threads_.size());
+    threads_.emplace_back(id, time_base_ == TimeBase::Monotonic ? clock::kMonotonic : clock::kRealtime, track_uuid);
   }
 
   // Relates the clocks by the first time at which all were read, and states which clock the trace's times use. Perfetto
@@ -224,6 +227,14 @@ class PerfettoWriter : public EventVisitor {
     }
   }
 
+  // What follows it is not part of the event (event_note.h).
+  void annotate_note(PerfettoSequence& sequence, trace::PointKind kind, uint64_t id) {
+    const std::string note = note_of(kind, id);
+    if (note.empty()) return;
+    event_.annotate(sequence, std::string(kNoteKey),
+                    {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = note});
+  }
+
   void add_flow(uint32_t field, const Point& point) {
     if (!point.enclosed) return;
     const Flows::Part part = flows_.part(point.number);
@@ -249,7 +260,7 @@ class PerfettoWriter : public EventVisitor {
   const TimeBase time_base_;
   std::string out_;
   PerfettoTracks tracks_;
-  std::vector<PerfettoSequence> threads_, processes_;  // by Place::index and Group::index
+  std::vector<PerfettoSequence> threads_;  // by Place::index
   PerfettoEvent event_;
 };
 

@@ -48,6 +48,7 @@ enum : uint32_t {
   kCounter = 8,
   kChildOrdering = 11,
   kSiblingOrderRank = 12,
+  kDescription = 14,
   kSiblingMerge = 15,
 };
 inline constexpr uint32_t kExplicitOrder = 3;
@@ -60,7 +61,7 @@ namespace thread {
 enum : uint32_t { kPid = 1, kTid = 2, kName = 5 };
 }
 namespace counter {
-enum : uint32_t { kUnit = 3 };
+enum : uint32_t { kCategories = 2, kUnit = 3 };
 inline constexpr uint32_t kBytes = 3;
 }  // namespace counter
 

@@ -93,7 +93,8 @@ TEST_F(PerfettoTest, AnnotationsHaveTheirTypes) {
   recorder.close();
   EXPECT_EQ(decode().annotations,
             (std::vector<std::string>{"rows int -7", "note string a\uFFFDz", "colour string #336699",
-                                      "address pointer beef", "bytes int 0", "bytes_in_use uint 0"}));
+                                      "kymo string allocation 0xbeef", "address pointer beef", "bytes int 0",
+                                      "bytes_in_use uint 0"}));
 }
 
 TEST_F(PerfettoTest, LanesThreadsAndProcessesFormATree) {

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "convert/event_note.h"
 #include "convert/formats/perfetto_fields.h"
 #include "trace/loss_words.h"
 
@@ -50,6 +51,14 @@ void add_thread(protozero::pbf_writer& descriptor, const Place& place) {
   add_text(message, thread::kName, place.name);
 }
 
+// "queue 7 of context 1, of process 100, on GPU-8f3a: compute"
+std::string queue_text(const Place& place) {
+  const trace::Track& of = *place.track;
+  if (of.kind != trace::TrackKind::DeviceQueue) return {};
+  return base::format("queue {} of context {}, of process {}, on {}: {}", of.queue, of.context,
+                      place.writer->origin.pid, of.device_uuid, place.name);
+}
+
 }  // namespace
 
 struct PerfettoTracks::Description {
@@ -58,7 +67,9 @@ struct PerfettoTracks::Description {
   const Group* process = nullptr;
   const Place* thread = nullptr;
   bool is_counter = false, counts_bytes = false;
-  uint32_t rank = 0;  // among its siblings
+  uint32_t rank = 0;               // among its siblings
+  std::string_view category = {};  // of a counter
+  std::string text = {};           // for people, and for the import into Kymo
 };
 
 void PerfettoTracks::describe(const Description& description) {
@@ -76,9 +87,12 @@ void PerfettoTracks::describe(const Description& description) {
   if (description.thread != nullptr) add_thread(descriptor, *description.thread);
   if (description.is_counter) {
     std::string message;  // a nested writer would omit an empty message, but this message marks the track as a counter
-    if (description.counts_bytes) protozero::pbf_writer(message).add_enum(counter::kUnit, counter::kBytes);
+    protozero::pbf_writer of_counter(message);
+    if (!description.category.empty()) add_text(of_counter, counter::kCategories, description.category);
+    if (description.counts_bytes) of_counter.add_enum(counter::kUnit, counter::kBytes);
     descriptor.add_message(track::kCounter, message);
   }
+  if (!description.text.empty()) add_text(descriptor, track::kDescription, description.text);
   descriptor.add_enum(track::kChildOrdering, track::kExplicitOrder);
   descriptor.add_int32(track::kSiblingOrderRank, static_cast<int32_t>(description.rank));
 }
@@ -103,7 +117,8 @@ void PerfettoTracks::describe_all(const Places& places) {
               .parent = uuid_of(*place.group),
               .name = is_thread ? std::string_view() : std::string_view(place.name),
               .thread = is_thread ? &place : nullptr,
-              .rank = place.index});
+              .rank = place.index,
+              .text = queue_text(place)});
   }
 }
 
@@ -136,7 +151,8 @@ PerfettoTracks::Counter PerfettoTracks::counter(const Point& point) {
     counter.uuid = uuid_for(base::format("{}/counter/{}/{}", uuid_of(group), event_class.category, point.name));
     counter.is_double = has_doubles(group, event_class);
     const auto& fields = event_class.fields;
-    describe_counter(group, counter, point.name, !fields.empty() && fields[0].type == trace::FieldType::ByteCount);
+    describe_counter(group, counter, point.name, event_class.category,
+                     !fields.empty() && fields[0].type == trace::FieldType::ByteCount);
   }
   return of_class = counter;
 }
@@ -145,15 +161,19 @@ uint64_t PerfettoTracks::bytes_in_use(const Group& group, const std::string& nam
   Counter& counter = counters_[{group.index, "memory", name}];
   if (counter.uuid == 0) {
     counter.uuid = uuid_for(base::format("{}/bytes in use/{}", uuid_of(group), name));
-    describe_counter(group, counter, name, true);
+    describe_counter(group, counter, name, kDerivedCategory, true);
   }
   return counter.uuid;
 }
 
 void PerfettoTracks::describe_counter(const Group& group, const Counter& counter, std::string_view name,
-                                      bool counts_bytes) {
-  describe(
-      {.uuid = counter.uuid, .parent = uuid_of(group), .name = name, .is_counter = true, .counts_bytes = counts_bytes});
+                                      std::string_view category, bool counts_bytes) {
+  describe({.uuid = counter.uuid,
+            .parent = uuid_of(group),
+            .name = name,
+            .is_counter = true,
+            .counts_bytes = counts_bytes,
+            .category = category});
 }
 
 // A program that counts 1 and then 1.5 has two classes.

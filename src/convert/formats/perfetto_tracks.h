@@ -48,7 +48,8 @@ class PerfettoTracks {
   struct Description;
   void describe(const Description& description);
   std::string unique_name(uint64_t parent, std::string_view name);
-  void describe_counter(const Group& group, const Counter& counter, std::string_view name, bool counts_bytes);
+  void describe_counter(const Group& group, const Counter& counter, std::string_view name, std::string_view category,
+                        bool counts_bytes);
   bool has_doubles(const Group& group, const trace::EventClass& event_class) const;
 
   const trace::Reader& reader_;

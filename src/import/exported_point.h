@@ -1,0 +1,31 @@
+// Restores a point that Kymo exported from its values: its kind, its id and its stack (convert/event_note.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convert/event_note.h"
+#include "import/trace_builder.h"
+
+namespace kymo::import {
+
+// The arguments after a note, which the export has added. nullptr: it has not added this one.
+struct Additions {
+  std::vector<ImportedValue> values;
+  const ImportedValue* find(std::string_view name) const;
+  std::string_view text(std::string_view name) const;
+};
+
+// Removes the note from the values, and what follows it. Nothing if there is none.
+std::optional<convert::Note> take_note(std::vector<ImportedValue>& values, Additions& additions);
+// The same for the note of a range. False if there is none.
+bool take_range_note(std::vector<ImportedValue>& values, Additions& additions);
+// The stack of a sample, as its number in the builder.
+uint32_t stack_of(const Additions& additions, TraceBuilder& builder, uint32_t track);
+// Removes the colour that Kymo's exports write, "#rrggbb". 0: there is none.
+uint32_t take_colour(std::vector<ImportedValue>& values);
+
+}  // namespace kymo::import

@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "import/trace_builder.h"
+#include "import/value_bytes.h"
+
+namespace kymo::import {
+namespace {
+
+constexpr size_t kLongestText = 4096;
+constexpr size_t kPerChunk = 512;
+
+}  // namespace
+
+uint32_t ImportedStacks::number_of(uint32_t track, std::span<const ImportedFrame> frames) {
+  if (frames.empty()) return 0;
+  std::string key;
+  trace::Stack stack;
+  for (const ImportedFrame& frame : frames) {
+    const std::string_view function = frame.function.substr(0, kLongestText), file = frame.file.substr(0, kLongestText);
+    key_.clear();
+    put_varint(key_, frame.line);
+    put_varint(key_, function.size());
+    key_.append(function).append(file);
+    const auto [known, is_new] = frame_ids_.try_emplace(key_, static_cast<uint32_t>(frames_.size() + 1));
+    if (is_new) frames_.push_back({known->second, 0, 0, std::string(function), std::string(file), frame.line});
+    stack.frames.push_back(known->second);
+    put_varint(key, known->second);
+  }
+  const auto [known, is_new] = stack_ids_.try_emplace(key, static_cast<uint32_t>(stacks_.size() + 1));
+  if (is_new) {
+    stack.id = known->second;
+    stacks_.push_back(std::move(stack));
+  }
+  used_[track].insert(known->second);
+  return known->second;
+}
+
+void ImportedStacks::write(trace::Writer& writer, const trace::WriterId& id, std::span<const uint32_t> tracks) const {
+  std::set<uint32_t> numbers, written;
+  for (const uint32_t track : tracks)
+    if (const auto used = used_.find(track); used != used_.end())
+      numbers.insert(used->second.begin(), used->second.end());
+  std::vector<trace::Stack> stacks;
+  std::vector<trace::Frame> frames;
+  const auto flush = [&] {
+    if (!stacks.empty()) writer.stacks(id, {}, frames, stacks);
+    stacks.clear();
+    frames.clear();
+  };
+  for (const uint32_t number : numbers) {
+    stacks.push_back(stacks_[number - 1]);
+    for (const uint32_t frame : stacks.back().frames)
+      if (written.insert(frame).second) frames.push_back(frames_[frame - 1]);
+    if (stacks.size() == kPerChunk) flush();
+  }
+  flush();
+}
+
+}  // namespace kymo::import

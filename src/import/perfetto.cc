@@ -1,0 +1,379 @@
+#include "import/perfetto.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "import/exported_point.h"
+#include "import/perfetto_args.h"
+#include "import/perfetto_clocks.h"
+#include "import/perfetto_event.h"
+#include "import/perfetto_fields.h"
+#include "import/perfetto_packets.h"
+#include "import/perfetto_rows.h"
+#include "import/perfetto_sequence.h"
+#include "kymo/error.h"
+
+namespace kymo::import {
+namespace {
+
+using namespace perfetto;
+using trace::FieldType;
+using trace::PointKind;
+
+constexpr size_t kMostSequences = 1 << 16;
+
+// Packets with other content than events. Nothing is lost without the first group.
+constexpr std::array<uint32_t, 9> kHousekeeping = {33, 35, 36, 45, 46, 69, 72, 87, 89};
+constexpr std::array<std::pair<uint32_t, std::string_view>, 12> kKnownContent = {{{1, "ftrace_events"},
+                                                                                  {2, "process_tree"},
+                                                                                  {5, "chrome_events"},
+                                                                                  {7, "sys_stats"},
+                                                                                  {9, "process_stats"},
+                                                                                  {37, "profile_packet"},
+                                                                                  {39, "android_log"},
+                                                                                  {52, "gpu_counter_event"},
+                                                                                  {53, "gpu_render_stage_event"},
+                                                                                  {56, "heap_graph"},
+                                                                                  {66, "perf_sample"},
+                                                                                  {133, "zstd_compressed_packets"}}};
+constexpr uint32_t kMostContent = 256;  // kinds of packets that are counted one by one
+
+struct Packet {
+  std::optional<uint64_t> time;
+  uint32_t sequence = 0, clock = 0;
+  uint64_t flags = 0;
+  bool previous_dropped = false;
+  std::string_view event, interned, defaults, snapshot, descriptor, compressed;
+  bool has_event = false;
+  uint32_t other = 0;  // the field of content that is not imported
+};
+
+Packet read_packet(std::string_view bytes) {
+  Packet read;
+  Fields fields(bytes);
+  for (Field field; fields.next(field);) {
+    switch (field.tag) {
+      case packet::kTimestamp:
+        read.time = field.number;
+        break;
+      case packet::kSequenceId:
+        read.sequence = static_cast<uint32_t>(field.number);
+        break;
+      case packet::kSequenceFlags:
+        read.flags = field.number;
+        break;
+      case packet::kPreviousDropped:
+        read.previous_dropped = field.number != 0;
+        break;
+      case packet::kTimestampClockId:
+        read.clock = static_cast<uint32_t>(field.number);
+        break;
+      case packet::kTrackEvent:
+        read.event = field.bytes;
+        read.has_event = true;
+        break;
+      case packet::kInternedData:
+        read.interned = field.bytes;
+        break;
+      case packet::kDefaults:
+        read.defaults = field.bytes;
+        break;
+      case packet::kClockSnapshot:
+        read.snapshot = field.bytes;
+        break;
+      case packet::kTrackDescriptor:
+        read.descriptor = field.bytes;
+        break;
+      case packet::kCompressedPackets:
+        read.compressed = field.bytes;
+        break;
+      default:
+        if (field.is_bytes()) read.other = field.tag;
+    }
+  }
+  return read;
+}
+
+class PerfettoImport {
+ public:
+  explicit PerfettoImport(TraceBuilder& builder) : builder_(builder), rows_(builder) {}
+
+  int64_t read(ByteSource& source) {
+    PerfettoPackets packets([&](std::span<char> buffer) { return source.read(buffer); });
+    read_all(packets, false);
+    if (packet_count_ == 0) throw Error("it has no packets, so it is not a Perfetto trace");
+    rows_.finish();
+    report(packets, source);
+    return clocks_.realtime_base();
+  }
+
+ private:
+  void read_all(PerfettoPackets& packets, bool is_nested) {
+    for (std::string_view bytes; packets.next(bytes);) {
+      ++packet_count_;
+      try {
+        add(bytes, is_nested);
+      } catch (const protozero::exception&) {
+        ++damaged_;
+      }
+    }
+  }
+
+  void add(std::string_view bytes, bool is_nested) {
+    const Packet packet = read_packet(bytes);
+    if (!packet.compressed.empty()) return is_nested ? void(++damaged_) : decompress(packet.compressed);
+    if (packet.other != 0 && !packet.has_event && packet.descriptor.empty() && packet.snapshot.empty())
+      ++other_content_[std::min(packet.other, kMostContent)];
+    if (!packet.descriptor.empty()) rows_.describe(packet.descriptor);
+    if (sequences_.size() >= kMostSequences && !sequences_.contains(packet.sequence)) {
+      ++beyond_sequences_;
+      return;
+    }
+    PerfettoSequence& sequence = sequences_[packet.sequence];
+    if (packet.previous_dropped) sequence.packet_was_lost();
+    if ((packet.flags & packet::kStateCleared) != 0) sequence.clear();
+    if (!packet.defaults.empty()) sequence.set_defaults(packet.defaults);
+    if (!packet.interned.empty()) sequence.define(packet.interned);
+    if (!packet.snapshot.empty()) snapshot(packet.sequence, packet.snapshot);
+    if (!packet.time) {
+      without_time_ += packet.has_event;
+      return;
+    }
+    const uint32_t clock = packet.clock != 0 ? packet.clock : sequence.default_clock;
+    // For every packet, because some clocks count from one to the next.
+    const std::optional<int64_t> time = clocks_.trace_time(packet.sequence, clock, *packet.time);
+    if (!packet.has_event) return;
+    if ((packet.flags & packet::kNeedsState) != 0 && !sequence.is_valid()) {
+      ++without_state_;
+    } else if (!time) {
+      ++without_clock_;
+    } else {
+      event(sequence, *time, packet.event);
+    }
+  }
+
+  void decompress(std::string_view compressed) {
+    Inflated bytes(compressed);
+    PerfettoPackets packets([&](std::span<char> buffer) { return bytes.read(buffer); });
+    read_all(packets, true);
+    damaged_ += packets.left_out() + (bytes.is_damaged() || !packets.damage().empty());
+  }
+
+  void snapshot(uint32_t sequence, std::string_view bytes) {
+    std::vector<PerfettoClocks::Reading> readings;
+    uint32_t primary = 0;
+    Fields fields(bytes);
+    for (Field field; fields.next(field);) {
+      if (field.tag == clock_snapshot::kPrimaryClock && field.is_number())
+        primary = static_cast<uint32_t>(field.number);
+      if (field.tag != clock_snapshot::kClocks || !field.is_bytes()) continue;
+      PerfettoClocks::Reading& reading = readings.emplace_back();
+      Fields of_clock(field.bytes);
+      for (Field one; of_clock.next(one);) {
+        if (one.tag == clock::kId) reading.clock = static_cast<uint32_t>(one.number);
+        if (one.tag == clock::kTimestamp) reading.value = one.number;
+        if (one.tag == clock::kIsIncremental) reading.is_incremental = one.number != 0;
+        if (one.tag == clock::kMultiplier) reading.multiplier = one.number;
+      }
+    }
+    clocks_.snapshot(sequence, readings, primary);
+  }
+
+  void event(PerfettoSequence& sequence, int64_t time, std::string_view bytes) {
+    read_event(bytes, sequence, event_);
+    if (event_.is_legacy && event_.type == 0) {
+      ++legacy_;
+      return;
+    }
+    unnamed_ += event_.has_unknown_name;
+    const uint64_t uuid = event_.track.value_or(sequence.default_track);
+    switch (event_.type) {
+      case event::kSliceBegin:
+        begin(sequence, uuid, time);
+        break;
+      case event::kSliceEnd:
+        end(sequence, uuid, time);
+        break;
+      case event::kInstant:
+        instant(uuid, time);
+        break;
+      case event::kCounter:
+        counter(sequence, uuid, time, rows_.counter_track(uuid, sequence.default_track), event_.counter_value,
+                event_.double_counter_value);
+        break;
+      default:
+        ++without_type_;
+        return;
+    }
+    extra_counters(sequence, uuid, time);
+  }
+
+  void begin(PerfettoSequence& sequence, uint64_t uuid, int64_t time) {
+    std::vector<ImportedValue>& values = event_.args.values;
+    const auto note = take_note(values, additions_);
+    const uint32_t colour = take_colour(values);
+    const ImportedEvent event{event_.name, event_.category, &values, colour};
+    if (note && note->kind == PointKind::AsyncBegin) {
+      builder_.point(rows_.track(sequence.default_track), time, PointKind::AsyncBegin, note->id, event);
+      async_.insert_or_assign(uuid, Async{note->id, std::string(event_.name), event_.category});
+      return;
+    }
+    const uint64_t correlation = event_.correlation;
+    if (correlation != 0 && !values.empty() && values.back().name == "correlation" && values.back().bits == correlation)
+      values.pop_back();
+    rows_.drop_queue(uuid, values);
+    const uint32_t track = rows_.track(uuid);
+    builder_.begin(track, time, event, correlation);
+    // Kymo connects a launch and its work by their correlation, and writes flows for other tools.
+    if (correlation == 0) flows(track, time);
+  }
+
+  void end(PerfettoSequence& sequence, uint64_t uuid, int64_t time) {
+    if (const auto async = async_.find(uuid); async != async_.end()) {
+      const Async& of = async->second;
+      builder_.point(rows_.track(sequence.default_track), time, PointKind::AsyncEnd, of.id,
+                     {of.name, of.category, nullptr});
+      async_.erase(async);
+      return;
+    }
+    values_at_ends_ += event_.args.values.size();
+    const uint32_t track = rows_.track(uuid);
+    flows(track, time);
+    builder_.end(track, time);
+  }
+
+  void instant(uint64_t uuid, int64_t time) {
+    const uint32_t track = rows_.track(uuid);
+    std::vector<ImportedValue>& values = event_.args.values;
+    const auto note = take_note(values, additions_);
+    const uint32_t colour = take_colour(values);
+    const ImportedEvent event{event_.name, event_.category, &values, colour};
+    if (!note) {
+      builder_.point(track, time, PointKind::Instant, 0, event);
+      return flows(track, time);
+    }
+    const uint64_t id = note->kind == PointKind::Sample ? stack_of(additions_, builder_, track) : note->id;
+    builder_.point(track, time, note->kind, id, event);
+  }
+
+  // A flow begins at the first event that has its id.
+  void flows(uint32_t track, int64_t time) {
+    const auto point = [&](PointKind kind, uint64_t number) {
+      builder_.point(track, time, kind, number, {"flow", {}, nullptr});
+    };
+    for (const uint64_t id : event_.flows) {
+      const auto [known, is_new] = flows_.try_emplace(id, next_flow_);
+      next_flow_ += is_new;
+      point(is_new ? PointKind::FlowBegin : PointKind::FlowStep, known->second);
+    }
+    for (const uint64_t id : event_.terminating_flows) {
+      const auto known = flows_.find(id);
+      point(PointKind::FlowEnd, known != flows_.end() ? known->second : next_flow_++);
+      if (known != flows_.end()) flows_.erase(known);
+    }
+  }
+
+  void counter(PerfettoSequence& sequence, uint64_t uuid, int64_t time, uint32_t track, std::optional<int64_t> value,
+               std::optional<double> real) {
+    const PerfettoRows::Counter* const of = rows_.counter(uuid);
+    if (of != nullptr && of->category == convert::kDerivedCategory) return;
+    ImportedValue imported{"value", FieldType::Int, 0, 0, {}};
+    if (real) {
+      imported.type = FieldType::Double;
+      imported.real = *real * static_cast<double>(of != nullptr ? of->multiplier : 1);
+    } else {
+      auto number = static_cast<uint64_t>(value.value_or(0));
+      if (of != nullptr) number *= static_cast<uint64_t>(of->multiplier);
+      if (of != nullptr && of->is_incremental) {
+        int64_t& sum = sequence.counter_sums[uuid];
+        sum = static_cast<int64_t>(number += static_cast<uint64_t>(sum));
+      }
+      imported.bits = number;
+      if (of != nullptr && of->counts_bytes) imported.type = FieldType::ByteCount;
+    }
+    counter_values_.assign(1, imported);
+    const bool is_named = of != nullptr && !of->name.empty();
+    builder_.point(track, time, PointKind::Counter, 0,
+                   {is_named               ? std::string_view(of->name)
+                    : !event_.name.empty() ? event_.name
+                                           : "counter",
+                    of != nullptr ? std::string_view(of->category) : event_.category, &counter_values_});
+  }
+
+  void extra_counters(PerfettoSequence& sequence, uint64_t uuid, int64_t time) {
+    const auto& tracks = event_.extra_tracks.empty() ? sequence.extra_counters : event_.extra_tracks;
+    const auto& double_tracks =
+        event_.extra_double_tracks.empty() ? sequence.extra_double_counters : event_.extra_double_tracks;
+    const uint32_t track = rows_.track(uuid);
+    for (size_t i = 0; i < event_.extra_values.size(); ++i) {
+      if (i < tracks.size())
+        counter(sequence, tracks[i], time, track, event_.extra_values[i], std::nullopt);
+      else
+        ++extra_without_track_;
+    }
+    for (size_t i = 0; i < event_.extra_doubles.size(); ++i) {
+      if (i < double_tracks.size())
+        counter(sequence, double_tracks[i], time, track, std::nullopt, event_.extra_doubles[i]);
+      else
+        ++extra_without_track_;
+    }
+  }
+
+  void report(const PerfettoPackets& packets, const ByteSource& source) {
+    builder_.lose("packets that are damaged", damaged_);
+    builder_.lose("events without a time", without_time_);
+    builder_.lose("events of a clock that the file does not relate to the others", without_clock_);
+    builder_.lose("events whose names are in a packet that was lost", without_state_);
+    builder_.lose("events without a type", without_type_);
+    builder_.lose("events of Perfetto's old form (legacy_event)", legacy_);
+    builder_.lose("names that the file does not define", unnamed_);
+    builder_.lose("arguments at the ends of ranges", values_at_ends_);
+    builder_.lose("values of counters without a track", extra_without_track_);
+    builder_.lose(base::format("packets of more than {} sequences", kMostSequences), beyond_sequences_);
+    builder_.lose("descriptions of tracks, because there are too many", rows_.left_out());
+    builder_.lose(base::format("packets larger than {} MiB", PerfettoPackets::kLargest >> 20), packets.left_out());
+    for (uint32_t field = 0; field < other_content_.size(); ++field) {
+      if (std::find(kHousekeeping.begin(), kHousekeeping.end(), field) != kHousekeeping.end()) continue;
+      const auto known =
+          std::find_if(kKnownContent.begin(), kKnownContent.end(), [&](const auto& one) { return one.first == field; });
+      builder_.lose(known != kKnownContent.end() ? base::format("packets of type {}", known->second)
+                    : field == kMostContent      ? std::string("packets of unknown types")
+                                                 : base::format("packets of type {}", field),
+                    other_content_[field]);
+    }
+    if (!packets.damage().empty()) builder_.lose("the end of the file: " + packets.damage(), 1);
+    if (!source.damage().empty()) builder_.lose("the rest of the file: " + source.damage(), 1);
+  }
+
+  struct Async {
+    uint64_t id = 0;
+    std::string name, category;
+  };
+
+  TraceBuilder& builder_;
+  PerfettoRows rows_;
+  PerfettoClocks clocks_;
+  std::unordered_map<uint32_t, PerfettoSequence> sequences_;
+  PerfettoEvent event_;
+  std::vector<ImportedValue> counter_values_;
+  Additions additions_;
+  std::unordered_map<uint64_t, Async> async_;     // by track: the open range across threads
+  std::unordered_map<uint64_t, uint64_t> flows_;  // numbers of open flows
+  uint64_t next_flow_ = 1;
+  uint64_t packet_count_ = 0, damaged_ = 0, without_time_ = 0, without_clock_ = 0, without_state_ = 0;
+  uint64_t without_type_ = 0, legacy_ = 0, unnamed_ = 0, values_at_ends_ = 0, extra_without_track_ = 0;
+  uint64_t beyond_sequences_ = 0;
+  std::array<uint64_t, kMostContent + 1> other_content_{};
+};
+
+}  // namespace
+
+int64_t read_perfetto(ByteSource& source, TraceBuilder& builder) { return PerfettoImport(builder).read(source); }
+
+}  // namespace kymo::import

@@ -1,0 +1,179 @@
+#include "import/perfetto_packets.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "kymo/error.h"
+
+namespace kymo::import {
+namespace {
+
+constexpr size_t kStep = 256 << 10;
+constexpr size_t kLongestVarint = 10;
+enum WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+constexpr uint64_t kPacketTag = 1 << 3 | kBytes;
+
+}  // namespace
+
+bool PerfettoPackets::fill(size_t wanted) {
+  while (end_ - begin_ < wanted) {
+    if (begin_ != 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    // Grows only with what is there: a packet may claim any size.
+    if (buffer_.size() < end_ + kStep) buffer_.resize(std::max(buffer_.size() * 3 / 2, end_ + kStep));
+    const size_t count = read_(std::span(buffer_).subspan(end_));
+    if (count == 0) return false;
+    end_ += count;
+  }
+  return true;
+}
+
+bool PerfettoPackets::skip(uint64_t count) {
+  while (count > 0) {
+    if (end_ == begin_ && !fill(1)) return false;
+    const uint64_t here = std::min<uint64_t>(count, end_ - begin_);
+    begin_ += here;
+    count -= here;
+  }
+  return true;
+}
+
+bool PerfettoPackets::take_varint(uint64_t& value) {
+  value = 0;
+  for (size_t i = 0; i < kLongestVarint; ++i) {
+    if (!fill(1)) return false;
+    const auto byte = static_cast<uint8_t>(buffer_[begin_++]);
+    value |= uint64_t{byte & 0x7Fu} << (7 * i);
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+bool PerfettoPackets::next(std::string_view& packet) {
+  while (damage_.empty()) {
+    if (!fill(1)) return false;
+    uint64_t tag = 0, length = 0;
+    bool there = take_varint(tag);
+    if (there && tag == kPacketTag) {
+      there = take_varint(length);
+      if (there && length <= kLargest) {
+        if (fill(length)) {
+          packet = {buffer_.data() + begin_, static_cast<size_t>(length)};
+          begin_ += length;
+          return true;
+        }
+        there = false;
+      } else if (there) {
+        ++left_out_;
+        there = skip(length);
+      }
+    } else if (there) {
+      switch (tag & 7) {
+        case kVarint:
+          there = take_varint(length);
+          break;
+        case kFixed64:
+          there = skip(8);
+          break;
+        case kBytes:
+          there = take_varint(length) && skip(length);
+          break;
+        case kFixed32:
+          there = skip(4);
+          break;
+        default:
+          damage_ = "it is not a sequence of packets";
+          return false;
+      }
+    }
+    if (!there) damage_ = "the last packet is truncated";
+  }
+  return false;
+}
+
+struct Inflated::Stream {
+  z_stream zlib{};
+};
+
+Inflated::Inflated(std::string_view compressed) : stream_(std::make_unique<Stream>()) {
+  if (inflateInit(&stream_->zlib) != Z_OK) throw Error("cannot start zlib: there is no memory for it");
+  stream_->zlib.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(compressed.data()));
+  stream_->zlib.avail_in = static_cast<uInt>(compressed.size());  // at most PerfettoPackets::kLargest
+}
+
+Inflated::~Inflated() { inflateEnd(&stream_->zlib); }
+
+size_t Inflated::read(std::span<char> buffer) {
+  z_stream& zlib = stream_->zlib;
+  const size_t space = std::min<size_t>(buffer.size(), 1u << 30);
+  zlib.next_out = reinterpret_cast<unsigned char*>(buffer.data());
+  zlib.avail_out = static_cast<uInt>(space);
+  const int outcome = inflate(&zlib, Z_NO_FLUSH);
+  const size_t count = space - zlib.avail_out;
+  if (outcome != Z_OK && outcome != Z_STREAM_END && count == 0) damaged_ = true;
+  return count;
+}
+
+bool looks_like_perfetto(std::string_view head) {
+  size_t at = 0;
+  const auto varint = [&](uint64_t& value) {
+    value = 0;
+    for (size_t i = 0; i < kLongestVarint && at < head.size(); ++i) {
+      const auto byte = static_cast<uint8_t>(head[at++]);
+      value |= uint64_t{byte & 0x7Fu} << (7 * i);
+      if (byte < 0x80) return true;
+    }
+    return false;
+  };
+  constexpr uint64_t kLastField = 2000;  // no field of a packet has a larger number
+  // Fields that one of the first packets has: its sequence, clocks, the configuration, …
+  constexpr std::array<uint64_t, 14> kCommon = {
+      3 << 3 | kVarint, 6 << 3 | kBytes,   8 << 3 | kVarint,  10 << 3 | kVarint, 11 << 3 | kBytes,
+      12 << 3 | kBytes, 13 << 3 | kVarint, 33 << 3 | kBytes,  50 << 3 | kBytes,  58 << 3 | kVarint,
+      59 << 3 | kBytes, 60 << 3 | kBytes,  79 << 3 | kVarint, 89 << 3 | kBytes};
+  bool has_common = false, is_first = true;
+  while (at < head.size()) {
+    uint64_t tag = 0, length = 0;
+    if (!varint(tag) || tag != kPacketTag) return false;
+    if (!varint(length)) return has_common;
+    if (length > PerfettoPackets::kLargest) return false;
+    const size_t end = at + static_cast<size_t>(length);
+    if (is_first && end > head.size() && head.size() < kHeadBytes) return false;
+    is_first = false;
+    while (at < end && at < head.size()) {
+      uint64_t field = 0, value = 0;
+      if (!varint(field)) return has_common && at >= head.size();
+      if (field >> 3 == 0 || field >> 3 > kLastField) return false;
+      const bool ok = [&] {
+        switch (field & 7) {
+          case kVarint:
+            return varint(value);
+          case kFixed64:
+            at += 8;
+            return true;
+          case kFixed32:
+            at += 4;
+            return true;
+          case kBytes:
+            if (!varint(value) || value > PerfettoPackets::kLargest) return false;
+            at += static_cast<size_t>(value);
+            return true;
+          default:
+            return false;
+        }
+      }();
+      if (!ok) return has_common && at >= head.size();
+      if (std::find(kCommon.begin(), kCommon.end(), field) != kCommon.end()) has_common = true;
+    }
+    if (at < head.size() && at != end) return false;
+  }
+  return has_common;
+}
+
+}  // namespace kymo::import

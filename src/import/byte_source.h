@@ -29,6 +29,7 @@ class ByteSource {
   // that is damaged or ends too early is an end; then damage() says what is wrong.
   size_t read(std::span<char> buffer);
 
+  bool is_compressed() const { return gzip_ != nullptr; }
   const std::string& damage() const { return damage_; }
   uint64_t file_bytes() const { return file_bytes_; }  // of the file, compressed or not
   uint64_t file_position() const;                      // how much of it was read

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "import/byte_source.h"
 #include "import/chrome.h"
+#include "import/nsys.h"
 #include "import/perfetto.h"
 #include "import/perfetto_packets.h"
 #include "import/trace_builder.h"
@@ -32,6 +33,11 @@ int64_t read(Format format, const std::string& path, TraceBuilder& builder) {
       return read_chrome(source, builder);
     case Format::Perfetto:
       return read_perfetto(source, builder);
+    case Format::Nsys: {
+      if (source.is_compressed()) throw Error("it is a compressed SQLite file; decompress it first (gunzip)");
+      SqliteFile file(path);
+      return read_nsys(file, builder);
+    }
   }
   return 0;
 }
@@ -42,6 +48,7 @@ std::optional<Format> format_of(const std::string& path) {
   ByteSource source(path);
   std::array<char, kHeadBytes> buffer{};
   const std::string_view head(buffer.data(), source.read(buffer));
+  if (SqliteFile::has_magic(head)) return Format::Nsys;
   if (looks_like_perfetto(head)) return Format::Perfetto;
   if (looks_like_json(head)) return Format::Chrome;
   return std::nullopt;
@@ -53,6 +60,8 @@ const char* name_of(Format format) {
       return "Chrome JSON trace";
     case Format::Perfetto:
       return "Perfetto trace";
+    case Format::Nsys:
+      return "Nsight Systems export";
   }
   return "trace";
 }
@@ -61,8 +70,8 @@ Imported import_trace(const std::string& path, const std::string& output) {
   const std::optional<Format> format = format_of(path);
   if (!format) {
     throw Error(
-        base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, or "
-                     "Perfetto's format; also compressed with gzip)",
+        base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, "
+                     "Perfetto's format, both also compressed with gzip; an SQLite export of Nsight Systems)",
                      path));
   }
   TraceBuilder builder;

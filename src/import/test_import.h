@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,23 @@ class Shown {
     ByteSource source = ByteSource::of_memory(bytes);
     TraceBuilder builder;
     base_ns = read(source, builder);
+    show(builder);
+  }
+  // With what the function adds. It returns when the times begin.
+  explicit Shown(const std::function<int64_t(TraceBuilder&)>& fill) {
+    TraceBuilder builder;
+    base_ns = fill(builder);
+    show(builder);
+  }
+
+  std::vector<std::string> lines, losses;
+  int64_t base_ns = 0;
+  uint64_t lost = 0, events = 0;
+
+  bool has(const std::string& line) const { return std::find(lines.begin(), lines.end(), line) != lines.end(); }
+
+ private:
+  void show(TraceBuilder& builder) {
     lost = builder.lost_count();
     events = builder.event_count();
     trace::Writer writer(path_, trace::Writer::Mode::Create);
@@ -36,13 +54,6 @@ class Shown {
     for (const trace::EventChunk& chunk : reader.event_chunks()) show(reader, chunk);
   }
 
-  std::vector<std::string> lines, losses;
-  int64_t base_ns = 0;
-  uint64_t lost = 0, events = 0;
-
-  bool has(const std::string& line) const { return std::find(lines.begin(), lines.end(), line) != lines.end(); }
-
- private:
   void show(const trace::Reader& reader, const trace::EventChunk& chunk) {
     const trace::WriterInfo& info = reader.writers().at(chunk.writer);
     const trace::Track& track = info.tracks.at(chunk.track);

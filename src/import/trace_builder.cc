@@ -21,6 +21,10 @@ constexpr size_t kLongestName = 1 << 16;
 constexpr size_t kLongestText = 1 << 20;
 constexpr size_t kMostFields = 255;
 
+// Times beyond this cannot be added up.
+constexpr int64_t kLatest = std::numeric_limits<int64_t>::max() / 4;
+int64_t bounded(int64_t time) { return std::clamp(time, -kLatest, kLatest); }
+
 trace::WriterId random_id() {
   trace::WriterId id;
   if (getrandom(id.bytes.data(), id.bytes.size(), 0) != static_cast<ssize_t>(id.bytes.size()))
@@ -52,33 +56,33 @@ uint32_t TraceBuilder::add_track(ImportedTrack track) {
 void TraceBuilder::range(uint32_t track, int64_t start, int64_t end, const ImportedEvent& event, uint64_t correlation) {
   ImportedRecord& record = append(track, event, correlation);
   record.kind = ImportedRecord::Kind::Range;
-  record.start = start;
-  record.end = std::clamp(end, start, std::max(start, ImportedRecord::kNever - 1));
+  record.start = bounded(start);
+  record.end = std::max(record.start, bounded(end));
 }
 
 void TraceBuilder::open_range(uint32_t track, int64_t start, const ImportedEvent& event, uint64_t correlation) {
   ImportedRecord& record = append(track, event, correlation);
   record.kind = ImportedRecord::Kind::Range;
-  record.start = start;
+  record.start = bounded(start);
   record.end = ImportedRecord::kNever;
 }
 
 void TraceBuilder::begin(uint32_t track, int64_t time, const ImportedEvent& event, uint64_t correlation) {
   ImportedRecord& record = append(track, event, correlation);
   record.kind = ImportedRecord::Kind::Begin;
-  record.start = time;
+  record.start = bounded(time);
 }
 
 void TraceBuilder::end(uint32_t track, int64_t time) {
   ImportedRecord& record = events_[track].records.emplace_back();
   record.kind = ImportedRecord::Kind::End;
-  record.start = time;
+  record.start = bounded(time);
 }
 
 void TraceBuilder::point(uint32_t track, int64_t time, trace::PointKind kind, uint64_t id, const ImportedEvent& event) {
   ImportedRecord& record = append(track, event, 0);
   record.kind = ImportedRecord::Kind::Point;
-  record.start = time;
+  record.start = bounded(time);
   record.end = static_cast<int64_t>(id);
   record.point = static_cast<uint8_t>(kind);
 }
@@ -188,12 +192,11 @@ void TraceBuilder::write(trace::Writer& writer, int64_t realtime_base_ns, const 
   int64_t earliest = 0;
   for (const TrackEvents& events : events_)
     for (const ImportedRecord& record : events.records) earliest = std::min(earliest, record.start);
-  // Ticks are not negative.
-  const int64_t shift = earliest < 0 ? -std::max(earliest, std::numeric_limits<int64_t>::min() / 2) : 0;
+  const int64_t shift = -earliest;  // ticks are not negative
   if (processes_.empty()) add_process({});
   merge_lanes();
   for (uint32_t process = 0; process < processes_.size(); ++process)
-    write_process(writer, process, realtime_base_ns, shift, source);
+    write_process(writer, process, bounded(realtime_base_ns), shift, source);
 }
 
 // Gives the ranges of lanes to the tracks that they are lanes of.

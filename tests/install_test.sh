@@ -51,10 +51,10 @@ for library in libkymo.a libkymo_shader.a libkymo_device.a libkymo_edge.a libkym
   fi
 done
 
-# simdjson is a shared library, and a program may bring another version of it: only the commands use it.
+# simdjson and SQLite are shared libraries, and a program may bring other versions of them: only the commands use them.
 for library in "$prefix"/lib/libkymo*.so "$prefix"/lib/libkymo*.a; do
-  if { readelf -d "$library"; nm -C "$library"; } 2>/dev/null | grep -E 'simdjson'; then
-    fail "$library could clash with a program's own simdjson"
+  if { readelf -d "$library"; nm -C "$library"; } 2>/dev/null | grep -E 'simdjson|sqlite3'; then
+    fail "$library could clash with a program's own simdjson or SQLite"
   fi
 done
 

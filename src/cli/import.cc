@@ -24,7 +24,12 @@ int import_command(const Arguments& arguments) {
   bool strict = false;
   options::CommandLine line(
       "import", "kymo import FILE... -o OUT",
-      "Writes traces of other tools as a Kymo trace: Chrome and Kineto JSON, also compressed with gzip (.json.gz).\n"
+      "Writes traces of other tools as a Kymo trace:\n"
+      "  .json, .json.gz    Chrome and Kineto JSON, for example of PyTorch's profiler\n"
+      "  .pftrace           Perfetto; also with gzip\n"
+      "  .sqlite            Nsight Systems: nsys export --type sqlite\n"
+      "  .pickle            memory snapshots of PyTorch\n"
+      "The content of a file counts, not its name.\n"
       "Several files become one trace, with their processes side by side.\n"
       "Every command that takes a trace also takes these files. Import a file that is used more than once: reading a\n"
       "Kymo trace is faster.",

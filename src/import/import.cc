@@ -8,6 +8,8 @@
 #include "import/nsys.h"
 #include "import/perfetto.h"
 #include "import/perfetto_packets.h"
+#include "import/pickle_reader.h"
+#include "import/snapshot.h"
 #include "import/trace_builder.h"
 #include "kymo/error.h"
 #include "trace/writer.h"
@@ -38,6 +40,8 @@ int64_t read(Format format, const std::string& path, TraceBuilder& builder) {
       SqliteFile file(path);
       return read_nsys(file, builder);
     }
+    case Format::Snapshot:
+      return read_snapshot(source, builder);
   }
   return 0;
 }
@@ -49,6 +53,7 @@ std::optional<Format> format_of(const std::string& path) {
   std::array<char, kHeadBytes> buffer{};
   const std::string_view head(buffer.data(), source.read(buffer));
   if (SqliteFile::has_magic(head)) return Format::Nsys;
+  if (looks_like_pickle(head)) return Format::Snapshot;
   if (looks_like_perfetto(head)) return Format::Perfetto;
   if (looks_like_json(head)) return Format::Chrome;
   return std::nullopt;
@@ -62,6 +67,8 @@ const char* name_of(Format format) {
       return "Perfetto trace";
     case Format::Nsys:
       return "Nsight Systems export";
+    case Format::Snapshot:
+      return "PyTorch memory snapshot";
   }
   return "trace";
 }
@@ -71,7 +78,8 @@ Imported import_trace(const std::string& path, const std::string& output) {
   if (!format) {
     throw Error(
         base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, "
-                     "Perfetto's format, both also compressed with gzip; an SQLite export of Nsight Systems)",
+                     "Perfetto's format, both also compressed with gzip; an SQLite export of Nsight Systems; "
+                     "a memory snapshot of PyTorch)",
                      path));
   }
   TraceBuilder builder;

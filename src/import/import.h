@@ -7,7 +7,7 @@
 
 namespace kymo::import {
 
-enum class Format : uint8_t { Chrome, Perfetto, Nsys };
+enum class Format : uint8_t { Chrome, Perfetto, Nsys, Snapshot };
 
 // What the file seems to be, by its first bytes; nothing: no format that can be imported. Throws kymo::Error if the
 // file cannot be opened.

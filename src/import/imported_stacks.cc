@@ -6,8 +6,8 @@
 namespace kymo::import {
 namespace {
 
-constexpr size_t kLongestText = 4096;
-constexpr size_t kPerChunk = 512;
+constexpr size_t kLongestFrameText = 4096;
+constexpr size_t kStacksPerChunk = 512;
 
 }  // namespace
 
@@ -16,7 +16,8 @@ uint32_t ImportedStacks::number_of(uint32_t track, std::span<const ImportedFrame
   std::string key;
   trace::Stack stack;
   for (const ImportedFrame& frame : frames) {
-    const std::string_view function = frame.function.substr(0, kLongestText), file = frame.file.substr(0, kLongestText);
+    const std::string_view function = frame.function.substr(0, kLongestFrameText),
+                           file = frame.file.substr(0, kLongestFrameText);
     key_.clear();
     put_varint(key_, frame.line);
     put_varint(key_, function.size());
@@ -51,7 +52,7 @@ void ImportedStacks::write(trace::Writer& writer, const trace::WriterId& id, std
     stacks.push_back(stacks_[number - 1]);
     for (const uint32_t frame : stacks.back().frames)
       if (written.insert(frame).second) frames.push_back(frames_[frame - 1]);
-    if (stacks.size() == kPerChunk) flush();
+    if (stacks.size() == kStacksPerChunk) flush();
   }
   flush();
 }

@@ -16,7 +16,8 @@ namespace {
 using trace::FieldType;
 using trace::PointKind;
 
-enum NvtxType : int64_t {
+namespace nvtx {
+enum Type : int64_t {
   kCategory = 33,
   kMark = 34,
   kThreadName = 39,
@@ -27,6 +28,7 @@ enum NvtxType : int64_t {
   kDomain = 75,
   kDomainEnd = 76
 };
+}  // namespace nvtx
 
 constexpr std::array<std::string_view, 11> kCopies = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
                                                       "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
@@ -247,8 +249,8 @@ class NsysImport {
     SqliteRows names = file_.rows("NVTX_EVENTS", {"eventType", "domainId", "category", "text", "textId"});
     while (names.next()) {
       const int64_t domain = names.number(1).value_or(0);
-      if (names.number(0) == kDomain) domains[domain] = text_of(names, 3, 4);
-      if (names.number(0) == kCategory) categories[{domain, names.number(2).value_or(0)}] = text_of(names, 3, 4);
+      if (names.number(0) == nvtx::kDomain) domains[domain] = text_of(names, 3, 4);
+      if (names.number(0) == nvtx::kCategory) categories[{domain, names.number(2).value_or(0)}] = text_of(names, 3, 4);
     }
     SqliteRows rows =
         file_.rows("NVTX_EVENTS", {"start", "end", "eventType", "globalTid", "endGlobalTid", "domainId", "category",
@@ -256,8 +258,9 @@ class NsysImport {
                                    "doubleValue", "floatValue", "jsonText", "jsonTextId"});
     uint64_t next_id = 1;
     while (rows.next()) {
-      const int64_t type = rows.number(2).value_or(kPushPop);
-      if (type == kCategory || type == kDomain || type == kDomainEnd || type == kThreadName) continue;
+      const int64_t type = rows.number(2).value_or(nvtx::kPushPop);
+      if (type == nvtx::kCategory || type == nvtx::kDomain || type == nvtx::kDomainEnd || type == nvtx::kThreadName)
+        continue;
       if (!takes_time(rows)) continue;
       const int64_t domain = rows.number(5).value_or(0);
       if (const auto category = categories.find({domain, rows.number(6).value_or(0)}); category != categories.end())
@@ -275,11 +278,11 @@ class NsysImport {
       const uint64_t thread = id_of(rows.number(3));
       const ImportedEvent event{name, category, &values_, colour};
       switch (type) {
-        case kMark:
+        case nvtx::kMark:
           builder_.point(rows_.thread(thread), *rows.number(0), PointKind::Instant, 0, event);
           break;
-        case kStartEnd:
-        case kStartEndOfFile: {
+        case nvtx::kStartEnd:
+        case nvtx::kStartEndOfFile: {
           const uint64_t id = next_id++;
           builder_.point(rows_.thread(thread), *rows.number(0), PointKind::AsyncBegin, id, event);
           if (!rows.number(1)) break;
@@ -288,8 +291,8 @@ class NsysImport {
                          {name, category, nullptr});
           break;
         }
-        case kPushPop:
-        case kPushPopOfFile:
+        case nvtx::kPushPop:
+        case nvtx::kPushPopOfFile:
           range(rows_.thread(thread), rows, name, category, 0, colour);
           break;
         default:

@@ -5,9 +5,9 @@
 namespace kymo::import {
 namespace {
 
-constexpr unsigned kBits = 24;
-constexpr uint64_t kMask = (1 << kBits) - 1;
-constexpr size_t kMostTracks = 1 << 18;  // the events of further threads and queues are on one
+constexpr unsigned kThreadBits = 24;
+constexpr uint64_t kThreadMask = (1 << kThreadBits) - 1;
+constexpr size_t kMostNsysTracks = 1 << 18;  // the events of further threads and queues are on one
 
 }  // namespace
 
@@ -23,20 +23,20 @@ const std::string& NsysRows::text(int64_t id) const {
 }
 
 uint32_t NsysRows::process(uint64_t global_id) {
-  const uint64_t key = builder_.process_count() < kMostTracks ? global_id >> kBits : 0;
+  const uint64_t key = builder_.process_count() < kMostNsysTracks ? global_id >> kThreadBits : 0;
   const auto [known, is_new] = processes_.try_emplace(key, 0);
-  if (is_new) known->second = builder_.add_process({.pid = key & kMask, .name = {}});
+  if (is_new) known->second = builder_.add_process({.pid = key & kThreadMask, .name = {}});
   return known->second;
 }
 
 uint32_t NsysRows::thread(uint64_t global_tid) {
   if (const auto known = threads_.find(global_tid); known != threads_.end()) return known->second;
-  if (builder_.track_count() >= kMostTracks) return process_track(0);
-  return threads_[global_tid] = builder_.add_track({.process = process(global_tid), .tid = global_tid & kMask});
+  if (builder_.track_count() >= kMostNsysTracks) return process_track(0);
+  return threads_[global_tid] = builder_.add_track({.process = process(global_tid), .tid = global_tid & kThreadMask});
 }
 
 uint32_t NsysRows::process_track(uint64_t global_pid) {
-  const uint64_t key = builder_.track_count() < kMostTracks ? global_pid >> kBits : 0;
+  const uint64_t key = builder_.track_count() < kMostNsysTracks ? global_pid >> kThreadBits : 0;
   const auto [known, is_new] = process_tracks_.try_emplace(key, 0);
   if (is_new)
     known->second =
@@ -47,7 +47,7 @@ uint32_t NsysRows::process_track(uint64_t global_pid) {
 uint32_t NsysRows::queue(uint64_t global_pid, int64_t device, int64_t context, int64_t stream) {
   const uint32_t of = process(global_pid);
   if (const auto known = queues_.find({of, device, context, stream}); known != queues_.end()) return known->second;
-  if (builder_.track_count() >= kMostTracks) return process_track(0);
+  if (builder_.track_count() >= kMostNsysTracks) return process_track(0);
   return queues_[{of, device, context, stream}] = builder_.add_track({.process = of,
                                                                       .kind = trace::TrackKind::DeviceQueue,
                                                                       .name = base::format("stream {}", stream),
@@ -58,7 +58,7 @@ uint32_t NsysRows::queue(uint64_t global_pid, int64_t device, int64_t context, i
 
 void NsysRows::finish(SqliteFile& file) {
   for (SqliteRows rows = file.rows("PROCESSES", {"globalPid", "name"}); rows.next();) {
-    const auto found = processes_.find(static_cast<uint64_t>(rows.number(0).value_or(0)) >> kBits);
+    const auto found = processes_.find(static_cast<uint64_t>(rows.number(0).value_or(0)) >> kThreadBits);
     if (found != processes_.end() && !rows.text(1).empty()) builder_.process(found->second).name = rows.text(1);
   }
   std::unordered_map<uint32_t, int64_t> priorities;

@@ -9,7 +9,7 @@ namespace {
 using namespace perfetto;
 using trace::FieldType;
 
-constexpr int kDeepest = 32;  // lists in lists; deeper ones are null
+constexpr int kDeepestValue = 32;  // lists in lists; deeper ones are null
 
 // One annotation, before its lists are read.
 struct Annotation {
@@ -79,7 +79,7 @@ Annotation read_annotation(std::string_view message, const PerfettoSequence& seq
 void append_json(base::TextBuffer& out, std::string_view message, const PerfettoSequence& sequence, int depth) {
   const Annotation read = read_annotation(message, sequence);
   if (read.is_dict || read.is_list) {
-    if (depth == kDeepest) return out.append("null");
+    if (depth == kDeepestValue) return out.append("null");
     out.push_back(read.is_dict ? '{' : '[');
     bool is_first = true;
     Fields fields(message);

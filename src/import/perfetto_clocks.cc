@@ -13,13 +13,13 @@ using perfetto::clock::kFirstCustom;
 using perfetto::clock::kFirstOfSequence;
 
 constexpr size_t kMostClocks = 4096;  // more are not known
-constexpr int64_t kLatest = std::numeric_limits<int64_t>::max() / 4;
+constexpr int64_t kLatestClock = std::numeric_limits<int64_t>::max() / 4;
 
 bool is_of_sequence(uint32_t clock) { return clock >= kFirstOfSequence && clock < kFirstCustom; }
 
 std::optional<int64_t> nanoseconds(uint64_t value, uint64_t multiplier) {
   uint64_t ns = 0;
-  if (__builtin_mul_overflow(value, multiplier, &ns) || ns > static_cast<uint64_t>(kLatest)) return std::nullopt;
+  if (__builtin_mul_overflow(value, multiplier, &ns) || ns > static_cast<uint64_t>(kLatestClock)) return std::nullopt;
   return static_cast<int64_t>(ns);
 }
 
@@ -96,8 +96,8 @@ std::optional<int64_t> PerfettoClocks::convert(Key from, Key to, int64_t ns) {
     auto pair =
         std::upper_bound(pairs.begin(), pairs.end(), ns, [](int64_t at, const Pair& one) { return at < one.from; });
     if (pair != pairs.begin()) --pair;
-    ns += pair->to - pair->from;  // each is at most kLatest
-    if (ns > kLatest || ns < -kLatest) return std::nullopt;
+    ns += pair->to - pair->from;  // each is at most kLatestClock
+    if (ns > kLatestClock || ns < -kLatestClock) return std::nullopt;
     from = next;
   }
   return ns;

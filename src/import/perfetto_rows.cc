@@ -13,9 +13,9 @@ namespace {
 
 using namespace perfetto;
 
-constexpr size_t kMostTracks = 1 << 18;  // the events of further tracks are on one
-constexpr uint64_t kOtherTracks = 0;     // the uuid of that one: the track of events without one
-constexpr int kDeepest = 64;             // parents of parents
+constexpr size_t kMostPerfettoTracks = 1 << 18;  // the events of further tracks are on one
+constexpr uint64_t kOtherTracks = 0;             // the uuid of that one: the track of events without one
+constexpr int kMostParents = 64;                 // parents of parents
 
 template <typename Message, typename Read>
 Message read_message(std::string_view bytes, Read&& read) {
@@ -99,7 +99,7 @@ void PerfettoRows::describe(std::string_view descriptor) {
     }
   }
   if (description.counter && !description.name.empty()) description.counter->name = description.name;
-  if (descriptions_.size() >= kMostTracks && !descriptions_.contains(uuid)) {
+  if (descriptions_.size() >= kMostPerfettoTracks && !descriptions_.contains(uuid)) {
     ++left_out_;
     return;
   }
@@ -113,7 +113,7 @@ const PerfettoRows::Description* PerfettoRows::find(uint64_t uuid) const {
 
 uint32_t PerfettoRows::track(uint64_t uuid) {
   if (const auto known = tracks_.find(uuid); known != tracks_.end()) return known->second;
-  if (tracks_.size() >= kMostTracks && uuid != kOtherTracks) return track(kOtherTracks);
+  if (tracks_.size() >= kMostPerfettoTracks && uuid != kOtherTracks) return track(kOtherTracks);
   return tracks_[uuid] = builder_.add_track({.kind = trace::TrackKind::Process});
 }
 
@@ -144,7 +144,7 @@ void PerfettoRows::drop_queue(uint64_t uuid, std::vector<ImportedValue>& values)
 
 std::optional<uint64_t> PerfettoRows::pid_of(uint64_t uuid) const {
   const Description* at = find(uuid);
-  for (int depth = 0; at != nullptr && depth < kDeepest; ++depth) {
+  for (int depth = 0; at != nullptr && depth < kMostParents; ++depth) {
     if (at->process) return at->process->pid;
     if (at->thread) return at->thread->pid;
     if (at->queue) return at->queue->pid;

@@ -29,6 +29,7 @@ class PointFields {
   uint64_t bytes(std::span<const Value> row) const;
   uint64_t weight(std::span<const Value> row) const { return number(row, weight_); }
   std::optional<uint64_t> node(std::span<const Value> row) const;
+  uint64_t stack(std::span<const Value> row) const { return number(row, stack_); }  // in the trace's table; 0: none
   uint64_t parent(std::span<const Value> row) const { return number(row, parent_); }
   uint64_t address(std::span<const Value> row) const { return number(row, address_); }
   uint64_t base(std::span<const Value> row) const { return number(row, base_); }
@@ -43,7 +44,7 @@ class PointFields {
   static std::string_view text(std::span<const Value> row, int field);
 
   bool is_stack_ = false, is_heap_ = false;
-  int bytes_ = -1, weight_ = -1, node_ = -1, parent_ = -1, address_ = -1, base_ = -1, size_ = -1;
+  int bytes_ = -1, weight_ = -1, node_ = -1, stack_ = -1, parent_ = -1, address_ = -1, base_ = -1, size_ = -1;
   int path_ = -1, build_id_ = -1, category_ = -1, device_ = -1, device_type_ = -1, device_id_ = -1;
 };
 

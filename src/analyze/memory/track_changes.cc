@@ -146,6 +146,8 @@ void TrackChanges::take_point(uint32_t index, std::vector<MemoryChange>& into) {
   }
   if (const std::optional<uint64_t> node = fields.node(row)) {
     change.stack = stack_at(*node);
+  } else if (const uint64_t stack = fields.stack(row); stack != 0 && stack <= UINT32_MAX) {
+    change.stack = process_.tables.stacks.listed(process_.number, process_.writer, static_cast<uint32_t>(stack));
   } else {
     const auto told = std::find_if(open_.rbegin(), open_.rend(), [](const Open& one) { return one.stack != 0; });
     if (told != open_.rend()) change.stack = told->stack;

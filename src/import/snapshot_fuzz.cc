@@ -1,0 +1,7 @@
+// A pickle of any bytes is imported as a memory snapshot, and what was written can be read.
+#include "import/snapshot.h"
+#include "import/test_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  return kymo::import::testing::import_and_read(kymo::import::read_snapshot, data, size);
+}

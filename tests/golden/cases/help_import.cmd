@@ -1,0 +1,2 @@
+# The help of kymo import.
+kymo import --help

@@ -189,7 +189,7 @@ class ChromeImport {
   // A point that Kymo exported as an instant.
   void exported(const JsonEvent& event, uint32_t track, const convert::Note& note) {
     const bool is_memory = note.kind == PointKind::Allocation || note.kind == PointKind::Free;
-    const uint64_t id = note.kind == PointKind::Sample ? stack_of(additions_, builder_, track) : note.id;
+    const uint32_t stack = stack_of(additions_, builder_, track);
     std::string_view name = event.name, category = event.category;
     if (is_memory) {
       if (const std::string_view own = additions_.text("name"); !own.empty()) name = own;
@@ -198,7 +198,9 @@ class ChromeImport {
         if (value.name == "Bytes" && category == "memory") value.name = "bytes";
     }
     const uint32_t colour = take_colour(values_);
-    builder_.point(track, *event.time_ns, note.kind, id, {name, category, &values_, colour});
+    if (note.kind == PointKind::Allocation && stack != 0) values_.push_back(stack_value(stack));
+    builder_.point(track, *event.time_ns, note.kind, note.kind == PointKind::Sample ? stack : note.id,
+                   {name, category, &values_, colour});
   }
 
   // A counter with several arguments is several counters.

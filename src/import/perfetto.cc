@@ -258,8 +258,9 @@ class PerfettoImport {
       builder_.point(track, time, PointKind::Instant, 0, event);
       return flows(track, time);
     }
-    const uint64_t id = note->kind == PointKind::Sample ? stack_of(additions_, builder_, track) : note->id;
-    builder_.point(track, time, note->kind, id, event);
+    const uint32_t stack = stack_of(additions_, builder_, track);
+    if (note->kind == PointKind::Allocation && stack != 0) values.push_back(stack_value(stack));
+    builder_.point(track, time, note->kind, note->kind == PointKind::Sample ? stack : note->id, event);
   }
 
   // A flow begins at the first event that has its id.

@@ -216,7 +216,7 @@ class SnapshotImport {
     values_.push_back({"bytes", FieldType::ByteCount, event.bytes, 0, {}});
     values_.push_back({"device", FieldType::String, 0, 0, device_});
     values_.push_back({"stream", FieldType::UInt, number(event.event, "stream"), 0, {}});
-    if (const uint32_t stack = stack_of(event.event)) values_.push_back({"stack", FieldType::UInt, stack, 0, {}});
+    if (const uint32_t stack = stack_of(event.event)) values_.push_back({"stack_id", FieldType::UInt, stack, 0, {}});
     for (const std::string_view key : {"user_metadata", "compile_context"}) {
       const std::string_view text = pickle_.member(event.event, key).as_text();
       if (!text.empty() && text != "N/A") values_.push_back({key, FieldType::String, 0, 0, text});

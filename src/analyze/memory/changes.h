@@ -2,7 +2,7 @@
 //
 //   device runtime, kymo_allocation   the field "bytes", often "device" and "category"; "device" names the memory
 //   scope-guard profiler              "Bytes", "Device Type", "Device Id"; the stack of the range around it
-//   imported snapshots                "bytes", "device", "stack": a number of the trace's stacks
+//   imported snapshots                "bytes", "device", "stack_id": a number of the trace's stacks
 //   heap hook                         "malloc" and "free" in the memory "heap", with stacks (docs/heap.md)
 //
 // Holds one chunk per track, and only while its time range is read, so memory does not grow with the trace.

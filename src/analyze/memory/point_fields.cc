@@ -25,7 +25,7 @@ PointFields::PointFields(const trace::EventClass& event_class) {
   bytes_ = find({"bytes", "Bytes"}, false);
   weight_ = find({"weight"}, false);
   node_ = find({"node"}, false);
-  stack_ = find({"stack"}, false);
+  stack_ = find({"stack_id"}, false);
   parent_ = find({"parent"}, false);
   address_ = find({"address"}, false);
   base_ = find({"base"}, false);

@@ -15,6 +15,7 @@ constexpr unsigned kMostFractionBits = 48;
 
 constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
 constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
+constexpr uint64_t kFar = uint64_t{1} << 62;  // the sum of two such times does not overflow
 
 int64_t plus(int64_t a, int64_t b) {
   int64_t sum;
@@ -104,10 +105,47 @@ int64_t ClockMap::to_host_ns(uint64_t ticks) const {
     const uint64_t before = (first_ticks_ - ticks) & wrap_mask_;
     return plus(segments_.front().host_ns, -outside_.ns(before));
   }
+  const Segment& segment = segment_of(offset);
+  return plus(segment.host_ns, segment.rate.ns(offset - segment.ticks));
+}
+
+const ClockMap::Segment& ClockMap::segment_of(uint64_t offset) const {
   const auto next = std::upper_bound(segments_.begin(), segments_.end(), offset,
                                      [](uint64_t at, const Segment& segment) { return at < segment.ticks; });
-  const Segment& segment = *(next - 1);
-  return plus(segment.host_ns, segment.rate.ns(offset - segment.ticks));
+  return *(next - 1);
+}
+
+void ClockMap::to_realtime_ns(std::span<const uint64_t> ticks, int64_t* ns) const {
+  uint64_t begin = 0, length = 0;    // of the segment of the last time; 0: none yet
+  uint64_t whole = 0, fraction = 0;  // its nanoseconds per tick; the fraction has 64 bits, so that no shift is needed
+  int64_t begin_ns = 0;
+  for (size_t i = 0; i < ticks.size(); ++i) {
+    const uint64_t offset = (ticks[i] - first_ticks_) & wrap_mask_;
+    if (offset - begin >= length) {
+      if (offset > latest_offset_) {
+        ns[i] = to_realtime_ns(ticks[i]);
+        continue;
+      }
+      const Segment& segment = segment_of(offset);
+      const auto& [scaled, fraction_bits] = segment.rate;
+      begin = segment.ticks;
+      begin_ns = plus(segment.host_ns, realtime_offset_ns_);
+      whole = scaled >> fraction_bits;
+      fraction = fraction_bits == 0 ? 0 : scaled << (64 - fraction_bits);
+      // Far from the pairs, a time may be outside of what 64 bits can hold.
+      const bool is_last = &segment == &segments_.back();
+      length = std::min((is_last ? latest_offset_ : (&segment)[1].ticks) - begin, kFar / (whole + 1));
+      if (begin_ns < -static_cast<int64_t>(kFar) || begin_ns > static_cast<int64_t>(kFar)) length = 0;
+      if (offset - begin >= length) {
+        ns[i] = to_realtime_ns(ticks[i]);
+        continue;
+      }
+    }
+    constexpr WideTicks kHalf = WideTicks{1} << 63;
+    const uint64_t elapsed = offset - begin;
+    const WideTicks parts = WideTicks{elapsed} * fraction + kHalf;
+    ns[i] = begin_ns + static_cast<int64_t>(elapsed * whole + static_cast<uint64_t>(parts >> 64));
+  }
 }
 
 int64_t ClockMap::to_realtime_ns(uint64_t ticks) const { return plus(to_host_ns(ticks), realtime_offset_ns_); }

@@ -36,6 +36,8 @@ class ClockMap {
 
   int64_t to_realtime_ns(uint64_t ticks) const;   // since 1970
   int64_t to_monotonic_ns(uint64_t ticks) const;  // the host's CLOCK_MONOTONIC
+  // The same for many times that are close to each other: looks for their segment only once. `ns` has as many.
+  void to_realtime_ns(std::span<const uint64_t> ticks, int64_t* ns) const;
 
   // Of the counter, between two of its times. Also right if it has wrapped in between.
   uint64_t ticks_between(uint64_t from, uint64_t to) const { return (to - from) & wrap_mask_; }
@@ -65,6 +67,8 @@ class ClockMap {
   };
 
   void add(const ClockPair& pair, Follows follows, Rate period);
+  // The segment with this time, which is counted from the first pair and is not before it.
+  const Segment& segment_of(uint64_t offset) const;
   int64_t to_host_ns(uint64_t ticks) const;
 
   std::vector<Segment> segments_;  // never empty

@@ -166,6 +166,29 @@ TEST(ClockMapTest, RecordingTimesAreWithinOneNanosecondOfTheLineThroughBothPairs
   }
 }
 
+TEST(ClockMapTest, ManyTimesAreConvertedLikeSingleOnes) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<ClockPair> pairs;
+    uint64_t ticks = random() >> (random() % 64), monotonic = 1000, realtime = 1'700'000'000'000'000'000;
+    for (uint64_t i = random() % 5; i > 0; --i) {
+      pairs.push_back({ticks, monotonic, realtime, 10});
+      const uint64_t elapsed = 1 + random() % 5000;
+      ticks += elapsed;
+      monotonic += elapsed * 3 / 2 + random() % 10;
+      realtime += elapsed * 3 / 2;
+    }
+    const Counter counter{random() % 2 * 3, 2, random() % 3 == 0 ? 16u : 64u};
+    const ClockMap map(counter, pairs);
+    std::vector<uint64_t> times;
+    for (int i = 0; i < 300; ++i) times.push_back(random() % 4 == 0 ? random() : ticks - 10'000 + random() % 20'000);
+    for (const ClockPair& pair : pairs) times.insert(times.end(), {pair.ticks - 1, pair.ticks, pair.ticks + 1});
+    std::vector<int64_t> converted(times.size());
+    map.to_realtime_ns(times, converted.data());
+    for (size_t i = 0; i < times.size(); ++i) ASSERT_EQ(converted[i], map.to_realtime_ns(times[i])) << times[i];
+  }
+}
+
 TEST(ClockMapTest, FollowsRealTimeIfAskedTo) {
   ClockPair later = pair(2000, 2000);
   later.realtime_ns += 500;

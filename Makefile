@@ -36,21 +36,21 @@ package:  ## makes a Debian package: build/kymo_VERSION_ARCHITECTURE.deb
 	@echo "To install it: apt install ./build/kymo_*.deb"
 
 test:  ## runs every test: layers, release, sanitizers, fuzzers
-	@$(DEPS) build device test
+	@$(DEPS) build device query test
 	@scripts/test
 
 test-load:  ## runs the release tests under CPU load, with more and larger inputs
-	@$(DEPS) build device test
+	@$(DEPS) build device query test
 	@scripts/test load
 
 bench:  ## builds and runs the benchmarks, and compares with other installed tools
-	@$(DEPS) build device bench
+	@$(DEPS) build device query bench
 	@cmake --preset release -DKYMO_BENCH=ON
 	@cmake --build --preset release --target benches
 	@scripts/bench
 
 fuzz:  ## runs each fuzzer for FUZZ_SECONDS (default: 60)
-	@$(DEPS) build device test
+	@$(DEPS) build device query test
 	@scripts/fuzz $(FUZZ_SECONDS)
 
 format:  ## formats the code

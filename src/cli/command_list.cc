@@ -14,6 +14,7 @@ std::span<const Command> all_commands() {
       {"hist", "show the distribution of the durations of a range", hist},
       {"timeline", "show the tracks of a trace as one screen of text", timeline},
       {"memory", "show where the memory went, and what was never freed", memory_command},
+      {"query", "run SQL over traces", query_command},
       {"export", "convert a trace for other viewers", export_command},
       {"import", "convert traces of other tools", import_command},
       {"merge", "put the traces of several ranks on one clock", merge_command},

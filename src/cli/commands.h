@@ -32,6 +32,7 @@ int flame(const Arguments&);           // where the time went, by path
 int hist(const Arguments&);            // the distribution of durations
 int timeline(const Arguments&);        // the tracks as text
 int memory_command(const Arguments&);  // where the memory went
+int query_command(const Arguments&);   // SQL
 int export_command(const Arguments&);  // to other tools' formats
 int merge_command(const Arguments&);   // several ranks on one clock
 int import_command(const Arguments&);  // from other tools' formats

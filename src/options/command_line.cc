@@ -157,13 +157,21 @@ void CommandLine::argument(const std::string& name, std::string& target, const s
   impl_->app.add_option_function<std::string>(name, take, help)->required();
 }
 
-void CommandLine::arguments(const std::string& name, std::vector<std::string>& target, const std::string& help) {
-  const auto take = [this, &target](const std::vector<std::string>& given) {
+std::function<void(const std::vector<std::string>&)> CommandLine::into(std::vector<std::string>& target) const {
+  return [this, &target](const std::vector<std::string>& given) {
     for (const std::string& one : given)
       if (one.empty()) throw UsageError(impl_->app.get_name(), missing());
     target = given;
   };
-  impl_->app.add_option_function<std::vector<std::string>>(name, take, help)->required();
+}
+
+void CommandLine::arguments(const std::string& name, std::vector<std::string>& target, const std::string& help) {
+  impl_->app.add_option_function<std::vector<std::string>>(name, into(target), help)->required();
+}
+
+void CommandLine::optional_arguments(const std::string& name, std::vector<std::string>& target,
+                                     const std::string& help) {
+  impl_->app.add_option_function<std::vector<std::string>>(name, into(target), help);
 }
 
 void CommandLine::text(const std::string& flag, const std::string& form, std::function<void(const std::string&)> take,

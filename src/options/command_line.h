@@ -55,6 +55,8 @@ class CommandLine {
   void argument(const std::string& name, std::string& target, const std::string& help);
   // One or more of them.
   void arguments(const std::string& name, std::vector<std::string>& target, const std::string& help);
+  // Any number of them, for a command with options that need none.
+  void optional_arguments(const std::string& name, std::vector<std::string>& target, const std::string& help);
 
   // An option whose text `take` reads: the message of an InvalidArgument that it throws is reported with the option's
   // name. May be given repeatedly, and may be empty. A `flag` without dashes is an optional positional argument.
@@ -93,6 +95,7 @@ class CommandLine {
  private:
   std::string unexpected(const std::string& argument) const;
   std::string missing() const;
+  std::function<void(const std::vector<std::string>&)> into(std::vector<std::string>& target) const;
   std::vector<std::string> scanned(const std::vector<std::string>& arguments) const;
 
   template <typename Value>

@@ -1,0 +1,66 @@
+#include "cli/query_prompt.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "query/schema.h"
+#include "query/statements.h"
+
+namespace kymo::cli {
+namespace {
+
+constexpr std::string_view kWelcome =
+    "Statements end with a semicolon. \"help\" lists the tables, \"exit\" or Ctrl-D ends.\n";
+
+}  // namespace
+
+QueryInterrupt::QueryInterrupt(query::Session& session)
+    : inbox_({SIGINT}), session_(session), thread_([this] { wait(); }) {}
+
+QueryInterrupt::~QueryInterrupt() {
+  stopping_.store(true);
+  thread_.join();
+}
+
+void QueryInterrupt::wait() {
+  using namespace std::chrono_literals;
+  while (!stopping_.load()) {
+    if (!inbox_.wait(20ms)) continue;
+    pressed_.store(true);
+    session_.interrupt();
+  }
+}
+
+int read_statements(QueryInterrupt& interrupt, const std::function<int(const std::string&)>& run) {
+  const bool interactive = isatty(STDIN_FILENO) != 0;
+  query::StatementSplitter splitter;
+  if (interactive) print(kWelcome);
+  std::string line;
+  while (true) {
+    if (interactive) print(splitter.is_empty() ? "kymo> " : "  ... ");
+    const bool has_line = static_cast<bool>(std::getline(std::cin, line));
+    if (interrupt.take()) splitter = {};  // the terminal has dropped the line that was being typed
+    if (!has_line) break;
+    if (splitter.is_empty()) {
+      if (line == "exit" || line == "quit" || line == ".exit" || line == ".quit") return kDone;
+      if (line == "help" || line == ".help" || line == ".schema") {
+        print(query::schema_text());
+        continue;
+      }
+    }
+    for (const std::string& statement : splitter.add(line + "\n")) {
+      const int code = run(statement);
+      if (code != kDone && !interactive) return code;
+    }
+  }
+  if (interactive) print("\n");
+  const std::string rest = splitter.rest();
+  return rest.empty() ? int{kDone} : run(rest);
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,48 @@
+// A DuckDB database in memory that can read the tables of traces: what a Session uses.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "query/duckdb_library.h"
+#include "query/table.h"
+
+namespace kymo::query {
+
+enum class FileAccess : uint8_t { Off, On };  // On: only for statements of Kymo itself
+
+// Where the tables find the traces of a path; the empty path means the files of the session. Throws kymo::Error.
+class TraceSource {
+ public:
+  virtual ~TraceSource() = default;
+  virtual LoadedTraces& traces(const std::string& path) = 0;
+};
+
+class Engine {
+ public:
+  // Registers a table function for each table. `source` must outlive it.
+  Engine(TraceSource& source, uint64_t memory_limit, FileAccess access);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const duckdb::Api& api() const { return api_; }
+  duckdb::Connection connection() const { return connection_; }
+  void interrupt() noexcept { api_.interrupt(connection_); }
+  // Runs statements that return nothing. Throws QueryError.
+  void execute(const std::string& sql);
+
+ private:
+  void open(uint64_t memory_limit, FileAccess access);
+  void register_tables(TraceSource& source);
+
+  const duckdb::Api& api_;
+  duckdb::Database database_ = nullptr;
+  duckdb::Connection connection_ = nullptr;
+};
+
+// 'text', with quotes inside doubled.
+std::string sql_literal(const std::string& text);
+
+}  // namespace kymo::query

@@ -1,0 +1,3 @@
+exit: 2
+skip: DuckDB is not installed.*
+kymo export rich.kymo -o run.parquet --table spans

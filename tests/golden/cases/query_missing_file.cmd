@@ -1,0 +1,3 @@
+exit: 1
+skip: DuckDB is not installed.*
+kymo query nosuch.kymo 'SELECT 1'

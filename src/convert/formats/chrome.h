@@ -10,9 +10,12 @@
 //   allocation, free       i named [memory], with the bytes, the memory in use and the stack; and C, the memory in use
 //   counter                C
 //   flow                   s, t, f with the name of its beginning; only arrows with both ends (flows.h), each at a time
-//                          inside a slice
+//                          inside a slice. Other points of flows are instants
 //   launch and its work    s and f named ac2g, at the starts of the two slices; one arrow for each slice of the work
 //   fields, colour         args ("colour": "#rrggbb", because the format has only fixed colour names)
+//
+// An event that the format has no word for, or that has Kineto's name, has a note (event_note.h), so that an import
+// into Kymo restores it.
 //
 // Operators and annotations have a number, "External id". A launch and its work have the number of the operation around
 // the launch.

@@ -12,6 +12,8 @@
 //   launch and its work    a flow between the two slices
 //   fields, colour         typed debug annotations
 //
+// An event that the format has no word for has a note (event_note.h), so that an import into Kymo restores it.
+//
 // Times are the host's CLOCK_MONOTONIC, and the file relates it to CLOCK_BOOTTIME and the wall clock. If a trace comes
 // from several hosts, whose monotonic clocks are not related, times are the wall clock.
 #pragma once

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/text_part.h"
+
 namespace kymo::base {
 
 // A piece of a name: a text, or a place for an argument.
@@ -33,7 +35,7 @@ class NamePieces {
     if (rest_.empty()) return false;
     piece = {};
     if (rest_.starts_with("{{") || rest_.starts_with("}}")) {
-      piece.text = take(2).substr(1);
+      piece.text = text_part(take(2), 1);
       return true;
     }
     size_t end = 1;
@@ -51,17 +53,17 @@ class NamePieces {
 
  private:
   constexpr std::string_view take(size_t size) noexcept {
-    const std::string_view taken = rest_.substr(0, size);
+    const std::string_view taken = text_part(rest_, 0, size);
     rest_.remove_prefix(taken.size());
     return taken;
   }
 
   static constexpr void describe(NamePiece& piece) noexcept {
     constexpr size_t kMostDigits = 4;
-    const std::string_view inside = piece.text.substr(1, piece.text.size() - 2);
+    const std::string_view inside = text_part(piece.text, 1, piece.text.size() - 2);
     const size_t colon = inside.find(':');
-    if (colon != std::string_view::npos) piece.format = inside.substr(colon + 1);
-    piece.name = inside.substr(0, colon);
+    if (colon != std::string_view::npos) piece.format = text_part(inside, colon + 1);
+    piece.name = text_part(inside, 0, colon);
     piece.kind = NamePiece::Kind::Named;
     if (piece.name.empty()) piece.kind = NamePiece::Kind::Next;
     if (piece.name.empty() || piece.name.size() > kMostDigits) return;

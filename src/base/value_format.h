@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/text_part.h"
+
 namespace kymo::base {
 
 struct ValueFormat {
@@ -53,7 +55,7 @@ constexpr bool parse_value_format(std::string_view text, ValueFormat& format) no
   format = {};
   const size_t filled = text.empty() ? 0 : detail::utf8_length(text[0]);
   if (text.size() > filled && detail::is_align(text[filled])) {
-    format.fill = text.substr(0, filled);
+    format.fill = text_part(text, 0, filled);
     format.align = text[filled];
     text.remove_prefix(filled + 1);
   } else if (!text.empty() && detail::is_align(text[0])) {

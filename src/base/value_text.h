@@ -116,7 +116,7 @@ bool put_text(std::string_view text, const ValueFormat& format, Out& out) {
     size_t end = 0;
     for (int32_t left = format.precision; end < text.size(); ++end)
       if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80 && left-- == 0) break;
-    text = text.substr(0, end);
+    text = text_part(text, 0, end);
   }
   put_padded({}, text, format, '<', out);
   return true;

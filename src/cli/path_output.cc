@@ -1,7 +1,6 @@
 #include "cli/path_output.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include "convert/formats/export.h"
 #include "kymo/error.h"
 #include "options/command_line.h"
+#include "trace/random_id.h"
 #include "trace/writer.h"
 
 namespace kymo::cli {
@@ -28,9 +28,7 @@ constexpr size_t kPerChunk = 32'768;
 // The path as the only track of a writer of its own. Its ticks are nanoseconds of the host's clock.
 void append_path(trace::Writer& writer, const trace::Reader& reader, const analyze::EventWalk& walk,
                  const analyze::Activity& activity, const std::vector<analyze::PathSegment>& path) {
-  trace::WriterId id;
-  if (getrandom(id.bytes.data(), id.bytes.size(), 0) != static_cast<ssize_t>(id.bytes.size()))
-    throw Error("cannot get random numbers from the system (getrandom)");
+  const trace::WriterId id = trace::random_writer_id();
   const trace::WriterInfo& main = *walk.tracks()[path.front().track].writer;
   trace::Origin origin = main.origin;
   origin.announces_ending = 0;

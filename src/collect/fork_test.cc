@@ -46,6 +46,9 @@ class SessionForkTest : public ::testing::Test {
 std::atomic<int> flush_stage{0};  // 1: a thread is inside the callback; 2: it may leave
 
 TEST_F(SessionForkTest, AForkDuringAFlushOfAnotherThreadDoesNotBlockTheChild) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not support threads in a child of a program with threads";
+#endif
   const auto flush = [](void*) {
     int before = 0;
     if (!flush_stage.compare_exchange_strong(before, 1)) return;

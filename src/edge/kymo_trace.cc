@@ -1,6 +1,5 @@
 #include "edge/kymo_trace.h"
 
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,19 +17,13 @@
 #include "edge/chrome_rows.h"
 #include "edge/trace_batches.h"
 #include "kymo/error.h"
+#include "trace/random_id.h"
 
 namespace kymo::edge {
 namespace {
 
 constexpr uint32_t kClock = 1;
 constexpr uint32_t kLanesPerTrack = 4096;  // a lane's number has 16 bits; further lanes go to additional tracks
-
-trace::WriterId random_id() {
-  trace::WriterId id;
-  if (getrandom(id.bytes.data(), id.bytes.size(), 0) != static_cast<ssize_t>(id.bytes.size()))
-    throw Error("cannot get random numbers from the system (getrandom)");
-  return id;
-}
 
 std::string whole_file(const char* path) {
   std::ifstream file(path, std::ios::binary);
@@ -50,7 +43,7 @@ std::vector<std::string> command_line() {
 
 trace::Origin origin_of(const ResultData& result) {
   trace::Origin origin;
-  origin.session = random_id().hex();
+  origin.session = trace::random_writer_id().hex();
   origin.pid = result.pid;
   origin.start_realtime_ns = result.start_ns;
   origin.kymo_version = base::kVersion;
@@ -93,7 +86,7 @@ class EdgeTraceWriter {
         writer_(path, trace::Writer::Mode::Create),
         rows_(arrange_rows(result)),
         classes_(result),
-        target_{writer_, random_id(), result, rows_, classes_, launches()} {}
+        target_{writer_, trace::random_writer_id(), result, rows_, classes_, launches()} {}
 
   void write() {
     writer_.origin(target_.id, origin_of(result_));

@@ -13,7 +13,7 @@
 #include "import/perfetto_args.h"
 #include "import/perfetto_clocks.h"
 #include "import/perfetto_event.h"
-#include "import/perfetto_fields.h"
+#include "import/perfetto_message.h"
 #include "import/perfetto_packets.h"
 #include "import/perfetto_rows.h"
 #include "import/perfetto_sequence.h"

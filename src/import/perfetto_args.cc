@@ -1,7 +1,7 @@
 #include "import/perfetto_args.h"
 
 #include "base/json_text.h"
-#include "import/perfetto_fields.h"
+#include "import/perfetto_message.h"
 
 namespace kymo::import {
 namespace {

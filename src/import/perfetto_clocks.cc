@@ -4,7 +4,7 @@
 #include <deque>
 #include <limits>
 
-#include "import/perfetto_fields.h"
+#include "import/perfetto_message.h"
 
 namespace kymo::import {
 namespace {

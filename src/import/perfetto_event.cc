@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "import/perfetto_fields.h"
+#include "import/perfetto_message.h"
 
 namespace kymo::import {
 

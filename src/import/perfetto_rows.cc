@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "import/perfetto_fields.h"
+#include "import/perfetto_message.h"
 
 namespace kymo::import {
 namespace {

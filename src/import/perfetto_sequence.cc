@@ -1,6 +1,6 @@
 #include "import/perfetto_sequence.h"
 
-#include "import/perfetto_fields.h"
+#include "import/perfetto_message.h"
 
 namespace kymo::import {
 
@@ -23,7 +23,7 @@ void PerfettoSequence::define(std::string_view interned_data) {
     Fields fields(message);
     for (Field field; fields.next(field);) {
       if (field.tag == interned::kIid && field.is_number()) iid = field.number;
-      if (field.tag == interned::kText && field.is_bytes()) value = field.bytes;
+      if (field.tag == interned::kName && field.is_bytes()) value = field.bytes;
     }
     texts.insert_or_assign(iid, std::string(value));
   };

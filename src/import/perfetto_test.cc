@@ -7,7 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "import/import.h"
-#include "import/perfetto_fields.h"
+#include "import/perfetto_message.h"
 #include "import/perfetto_packets.h"
 #include "import/test_import.h"
 #include "kymo/error.h"
@@ -127,7 +127,7 @@ TEST(PerfettoImportTest, InternedTextsLastUntilTheStateIsCleared) {
       pbf_writer data(packet, packet::kInternedData);
       pbf_writer entry(data, interned::kEventNames);
       entry.add_uint64(interned::kIid, 5);
-      entry.add_string(interned::kText, name);
+      entry.add_string(interned::kName, name);
     };
   };
   const auto by_number = [](pbf_writer& event) { event.add_uint64(event::kNameIid, 5); };

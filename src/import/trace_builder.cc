@@ -1,7 +1,5 @@
 #include "import/trace_builder.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -10,6 +8,7 @@
 #include "import/track_writer.h"
 #include "import/value_bytes.h"
 #include "kymo/error.h"
+#include "trace/random_id.h"
 
 namespace kymo::import {
 namespace {
@@ -24,13 +23,6 @@ constexpr size_t kMostFields = 255;
 // Times beyond this cannot be added up.
 constexpr int64_t kLatest = std::numeric_limits<int64_t>::max() / 4;
 int64_t bounded(int64_t time) { return std::clamp(time, -kLatest, kLatest); }
-
-trace::WriterId random_id() {
-  trace::WriterId id;
-  if (getrandom(id.bytes.data(), id.bytes.size(), 0) != static_cast<ssize_t>(id.bytes.size()))
-    throw Error("cannot get random numbers from the system (getrandom)");
-  return id;
-}
 
 }  // namespace
 
@@ -225,7 +217,7 @@ void TraceBuilder::write_process(trace::Writer& writer, uint32_t number, int64_t
   if (own.empty() && !is_first) return;
 
   const ImportedProcess& process = processes_[number];
-  const trace::WriterId id = random_id();
+  const trace::WriterId id = trace::random_writer_id();
   trace::Origin origin;
   origin.session = id.hex();
   origin.pid = process.pid;
@@ -262,7 +254,8 @@ void TraceBuilder::write_process(trace::Writer& writer, uint32_t number, int64_t
 
   if (is_first && !losses_.empty()) {
     std::vector<trace::Loss> losses;
-    for (const auto& [detail, count] : losses_) losses.push_back({trace::LossCause::NotImported, 0, count, 0, 0, detail});
+    for (const auto& [detail, count] : losses_)
+      losses.push_back({trace::LossCause::NotImported, 0, count, 0, 0, detail});
     writer.losses(id, losses);
   }
 

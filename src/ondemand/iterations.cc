@@ -1,6 +1,7 @@
 #include "ondemand/iterations.h"
 
 #include "base/clock.h"
+#include "base/iteration_name.h"
 #include "kymo/annotate.h"
 #include "kymo/ondemand.h"
 #include "kymo/sink_calls.h"
@@ -22,7 +23,7 @@ uint64_t name_hash(std::string_view name) noexcept {
 
 void note_range(const kymo_label* label) noexcept {
   const std::string_view name(label->name, label->name_length);
-  if (!names_iteration(name)) return;
+  if (!base::names_iteration(name)) return;
   // A name that contains its number ("step 7", not "step {}") is different each time: only the part before the number
   // counts.
   const uint64_t hash = name_hash(name.substr(0, name.find_first_of("0123456789{#")));
@@ -41,14 +42,6 @@ constexpr kymo_sink range_sink() noexcept {
   return sink;
 }
 constinit const kymo_sink the_range_sink = range_sink();
-
-bool begins_like(std::string_view name, std::string_view word) noexcept {
-  if (name.size() < word.size()) return false;
-  for (size_t i = 0; i < word.size(); ++i)
-    if ((name[i] | 0x20) != word[i]) return false;
-  const char next = name.size() > word.size() ? name[word.size()] : ' ';
-  return !((next | 0x20) >= 'a' && (next | 0x20) <= 'z');
-}
 
 }  // namespace
 
@@ -91,10 +84,6 @@ bool watch_ranges() noexcept {
 }
 
 void stop_watching_ranges() noexcept { kymo_remove_sink(&the_range_sink); }
-
-bool names_iteration(std::string_view name) noexcept {
-  return begins_like(name, "step") || begins_like(name, "iteration") || begins_like(name, "profilerstep");
-}
 
 uint64_t first_iteration(uint64_t next, uint64_t roundup) noexcept {
   if (roundup <= 1) return next;

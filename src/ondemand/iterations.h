@@ -46,9 +46,6 @@ bool watch_ranges() noexcept;
 void stop_watching_ranges() noexcept;
 Iterations& seen_iterations() noexcept;
 
-// "step", "step 7", "iteration_3", "ProfilerStep#12", in upper or lower case; but not "stepper".
-bool names_iteration(std::string_view name) noexcept;
-
 // The first multiple of `roundup` (0 and 1: any number) that is not below `next`.
 uint64_t first_iteration(uint64_t next, uint64_t roundup) noexcept;
 

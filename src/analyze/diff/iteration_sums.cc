@@ -9,6 +9,7 @@
 #include "analyze/report/device_work.h"
 #include "analyze/report/events.h"
 #include "analyze/report/iterations.h"
+#include "base/iteration_name.h"
 
 namespace kymo::analyze {
 namespace {
@@ -103,7 +104,7 @@ class Sums {
     const auto known = track.writer->classes.find(class_id);
     if (known == track.writer->classes.end()) return "(no name)";
     const std::string& name = known->second.name;
-    return names_iteration(name) ? std::string(without_number(name)) : name;
+    return base::names_iteration(name) ? std::string(without_number(name)) : name;
   }
 
   uint32_t child(const TrackOfTrace& track, uint32_t parent, uint32_t class_id) {

@@ -1,8 +1,9 @@
 #include "analyze/report/iterations.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
+
+#include "base/iteration_name.h"
 
 namespace kymo::analyze {
 namespace {
@@ -50,7 +51,7 @@ class Finder {
     const auto known = track.writer->classes.find(class_id);
     const std::string name = known != track.writer->classes.end() ? known->second.name : std::string();
     const bool is_mark = known != track.writer->classes.end() && known->second.category == "kymo" && name == "step {}";
-    role.role = is_mark ? Role::StepMark : names_iteration(name) ? Role::Iteration : Role::Plain;
+    role.role = is_mark ? Role::StepMark : base::names_iteration(name) ? Role::Iteration : Role::Plain;
     role.candidate =
         &candidates_[{track.number, role.role == Role::Iteration ? std::string(without_number(name)) : name}];
     return role;
@@ -163,16 +164,6 @@ class Finder {
 };
 
 }  // namespace
-
-bool names_iteration(std::string_view name) {
-  const auto begins_like = [&](std::string_view word) {
-    if (name.size() < word.size()) return false;
-    for (size_t i = 0; i < word.size(); ++i)
-      if (std::tolower(static_cast<unsigned char>(name[i])) != word[i]) return false;
-    return name.size() == word.size() || !std::isalpha(static_cast<unsigned char>(name[word.size()]));
-  };
-  return begins_like("step") || begins_like("iteration") || begins_like("profilerstep");
-}
 
 std::string_view without_number(std::string_view name) {
   while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);

@@ -26,8 +26,6 @@ struct Iterations {
   Intervals window() const { return Intervals(list); }
 };
 
-// True for "step", "step 7", "Step_3", "iteration {}", "ProfilerStep#12"; not for "stepper".
-bool names_iteration(std::string_view name);
 // Without the number at its end: "ProfilerStep#12" is "ProfilerStep#".
 std::string_view without_number(std::string_view name);
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "convert/formats/perfetto_fields.h"
+#include "convert/perfetto_fields.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::convert::testing {

@@ -1,7 +1,7 @@
 #include "convert/formats/perfetto_event.h"
 
 #include "base/utf8.h"
-#include "convert/formats/perfetto_fields.h"
+#include "convert/perfetto_fields.h"
 #include "convert/json_args.h"
 
 namespace kymo::convert {

@@ -4,7 +4,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "base/utf8.h"
-#include "convert/formats/perfetto_fields.h"
+#include "convert/perfetto_fields.h"
 
 namespace kymo::convert {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "convert/formats/perfetto_decoder.h"
-#include "convert/formats/perfetto_fields.h"
+#include "convert/perfetto_fields.h"
 #include "trace/test_recorder.h"
 
 namespace kymo::convert {

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "convert/event_note.h"
-#include "convert/formats/perfetto_fields.h"
+#include "convert/perfetto_fields.h"
 #include "trace/loss_words.h"
 
 namespace kymo::convert {

@@ -1,0 +1,22 @@
+// Which ranges are iterations, by their names: what the agent counts and what `kymo report` divides must be the same.
+#pragma once
+
+#include <string_view>
+
+namespace kymo::base {
+
+// "step", "step 7", "iteration_3", "ProfilerStep#12", in upper or lower case; but not "stepper". Needs no allocation.
+inline bool names_iteration(std::string_view name) noexcept {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  for (const std::string_view word :
+       {std::string_view("step"), std::string_view("iteration"), std::string_view("profilerstep")}) {
+    if (name.size() < word.size()) continue;
+    bool same = true;
+    for (size_t i = 0; i < word.size() && same; ++i) same = lower(name[i]) == word[i];
+    if (same && (name.size() == word.size() || !is_letter(name[word.size()]))) return true;
+  }
+  return false;
+}
+
+}  // namespace kymo::base

@@ -1,0 +1,16 @@
+#include "trace/random_id.h"
+
+#include <sys/random.h>
+
+#include "kymo/error.h"
+
+namespace kymo::trace {
+
+WriterId random_writer_id() {
+  WriterId id;
+  if (getrandom(id.bytes.data(), id.bytes.size(), 0) != static_cast<ssize_t>(id.bytes.size()))
+    throw Error("cannot get random numbers from the system (getrandom)");
+  return id;
+}
+
+}  // namespace kymo::trace

@@ -8,6 +8,7 @@
 #include "cli/query_ledger.h"
 #include "cli/read_progress.h"
 #include "cli/trace_file.h"
+#include "cli/trace_output.h"
 #include "options/command_line.h"
 #include "query/session.h"
 
@@ -48,6 +49,7 @@ int export_command(const Arguments& arguments) {
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
+  refuse_input(output, {path});
   if (output.size() > kParquet.size() && output.ends_with(kParquet))
     return export_parquet(path, table.empty() ? "ranges" : table, output, strict);
   if (!table.empty()) throw options::UsageError("export", "--table needs an output file that ends in .parquet");

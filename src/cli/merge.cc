@@ -153,9 +153,10 @@ int merge_command(const Arguments& arguments) {
     ledger.show();
   }
   if (std::any_of(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.by == AlignedBy::SystemClock; }))
-    say_warning(
-        "some traces share no collectives with the first one: their error is that of the system clocks, which is not "
-        "known");
+    say_warning(base::format(
+        "some traces share too few {} with the first one: their error is that of the system clocks, which is not known",
+        merge.mark.empty() ? std::string("collectives")
+                           : base::format("events named '{}'", base::printable(merge.mark))));
   return strict && !ledger.empty() ? kLossOrDamage : kDone;
 }
 

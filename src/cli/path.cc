@@ -12,11 +12,13 @@
 #include "analyze/path/what_if.h"
 #include "analyze/report/host_time.h"
 #include "analyze/report/iterations.h"
+#include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/commands.h"
+#include "cli/ledger.h"
 #include "cli/path_output.h"
 #include "cli/read_progress.h"
 #include "cli/terminal.h"
@@ -37,6 +39,7 @@ constexpr size_t kRows = 25;
 struct Change {
   std::string glob;
   double factor = 1;
+  bool matches = false;  // a name of the iteration
 };
 
 struct Options {
@@ -213,6 +216,7 @@ std::string json_of(const analyze::EventWalk& walk, const analyze::Activity& act
 
 int path_command(const Arguments& arguments) {
   Options options;
+  bool strict = false;
   options::CommandLine line(
       "path", "kymo path FILE [--iteration N] [--what-if 'GLOB=FACTOR']",
       "Shows the critical path of an iteration: the chain of work that its end waited for, through threads, launches,\n"
@@ -229,6 +233,7 @@ int path_command(const Arguments& arguments) {
       "'gemm*=0.5': half of the time in these names. May be given several times; all changes apply together");
   line.value("-o,--output", "OUT", options.output, "write the trace with the path");
   line.flag("--all", options.all, "show all names");
+  line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
   line.flag("--json", options.json, "print everything as JSON");
   if (!line.read(arguments)) return kDone;
 
@@ -256,16 +261,24 @@ int path_command(const Arguments& arguments) {
       all += base::format("{}{}={}", all.empty() ? "" : ", ", change.glob, change.factor);
     const int64_t length = analyze::what_if(walk, activity, *iterations.track, [&](std::string_view name) {
       double factor = 1;
-      for (const Change& change : options.changes)
-        if (::fnmatch(change.glob.c_str(), std::string(name).c_str(), 0) == 0) factor *= change.factor;
+      for (Change& change : options.changes) {
+        if (::fnmatch(change.glob.c_str(), std::string(name).c_str(), 0) != 0) continue;
+        factor *= change.factor;
+        change.matches = true;
+      }
       return factor;
     });
+    for (const Change& change : options.changes)
+      if (!change.matches)
+        say_warning(base::format("--what-if: no name of this iteration matches '{}'", base::printable(change.glob)));
     page.what_if.emplace_back(all, length);
   }
   progress.reset();
   if (!options.output.empty()) write_with_path(reader, walk, activity, page.segments, options.path, options.output);
   print(options.json ? json_of(walk, activity, page) : text_of(page, options.all));
-  return kDone;
+  const Ledger ledger(analyze::summarise(reader), reader.problems());
+  ledger.show();
+  return strict && !ledger.empty() ? kLossOrDamage : kDone;
 }
 
 }  // namespace kymo::cli

@@ -92,6 +92,7 @@ void write_with_path(const trace::Reader& reader, const analyze::EventWalk& walk
     append_path(writer, reader, walk, activity, path);
     writer.close();
   };
+  refuse_input(output, {input});
   if (output.ends_with(".kymo")) {
     TraceOutput file(output, {input});
     write(file.temporary_path());

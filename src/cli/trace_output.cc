@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,14 +19,9 @@ namespace kymo::cli {
 namespace {
 
 const std::string& checked(const std::string& output, const std::vector<std::string>& inputs) {
-  struct stat input {
-  }, existing{};
+  refuse_input(output, inputs);
   const std::string file = base::output_path(output);
-  if (::stat(file.c_str(), &existing) != 0) return output;
-  for (const std::string& path : inputs) {
-    if (::stat(path.c_str(), &input) == 0 && input.st_dev == existing.st_dev && input.st_ino == existing.st_ino)
-      throw Error(base::format("cannot write {}: it is the trace that is read; name another file", output));
-  }
+  if (::access(file.c_str(), F_OK) != 0) return output;
   const base::FileDescriptor there(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!there) throw base::file_error("read", output, errno);
   std::array<std::byte, trace::kMagic.size()> beginning;
@@ -37,6 +33,16 @@ const std::string& checked(const std::string& output, const std::vector<std::str
 }
 
 }  // namespace
+
+void refuse_input(const std::string& output, const std::vector<std::string>& inputs) {
+  struct stat input {
+  }, existing{};
+  if (::stat(base::output_path(output).c_str(), &existing) != 0) return;
+  for (const std::string& path : inputs) {
+    if (::stat(path.c_str(), &input) == 0 && input.st_dev == existing.st_dev && input.st_ino == existing.st_ino)
+      throw Error(base::format("cannot write {}: it is the trace that is read; name another file", output));
+  }
+}
 
 TraceOutput::TraceOutput(const std::string& path, const std::vector<std::string>& inputs)
     : file_(checked(path, inputs)) {}

@@ -13,6 +13,9 @@
 
 namespace kymo::cli {
 
+// Throws kymo::Error if the output is one of the files that are read.
+void refuse_input(const std::string& output, const std::vector<std::string>& inputs);
+
 class TraceOutput {
  public:
   // An older trace is replaced. Throws kymo::Error if the file is one of `inputs`, or exists and is not a Kymo trace.

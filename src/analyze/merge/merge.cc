@@ -11,6 +11,9 @@
 namespace kymo::analyze {
 namespace {
 
+// With fewer shared events, they match in several ways, and nothing says how wrong the result is.
+constexpr size_t kFewestMoments = 4;
+
 // CLOCK_REALTIME minus CLOCK_MONOTONIC of a trace, from its first clock pair.
 std::optional<int64_t> realtime_offset(const trace::Reader& reader) {
   for (const auto& [id, writer] : reader.writers())
@@ -93,17 +96,17 @@ void find_stragglers(const std::vector<SharedEvents>& events, std::vector<Rank>&
 void move_clocks(trace::WriterInfo& info, const Rank& rank, int64_t reference_realtime_offset, int64_t ahead,
                  int64_t last_ns) {
   for (auto& [id, clock] : info.clocks) {
-    if (rank.alignment.drift != 0 && clock.pairs.size() == 1) {
-      // A second pair, far away, so that the drift has an effect.
+    if (rank.alignment.drift != 0 && !clock.pairs.empty()) {
+      // One more pair at the end of the trace: after the last pair, a clock has its own rate, without the drift.
       const trace::ClockMap map = trace::clock_map(clock);
-      trace::ClockPair last = clock.pairs.front();
-      const uint64_t distance =
-          static_cast<uint64_t>(std::max<int64_t>(last_ns - static_cast<int64_t>(last.monotonic_ns), 1'000'000'000));
+      trace::ClockPair last = clock.pairs.back();
+      const double left = static_cast<double>(last_ns - static_cast<int64_t>(last.monotonic_ns));
       const double per_tick = map.to_ns(1);
-      const auto ticks = static_cast<uint64_t>(static_cast<double>(distance) / (per_tick > 0 ? per_tick : 1));
-      last.ticks += ticks;
-      last.monotonic_ns = static_cast<uint64_t>(map.to_monotonic_ns(last.ticks));
-      clock.pairs.push_back(last);
+      if (left > 0 && per_tick > 0) {
+        last.ticks += static_cast<uint64_t>(left / per_tick) + 1;
+        last.monotonic_ns = static_cast<uint64_t>(map.to_monotonic_ns(last.ticks));
+        clock.pairs.push_back(last);
+      }
     }
     for (trace::ClockPair& pair : clock.pairs) {
       const int64_t moved = rank.alignment.to_reference(static_cast<int64_t>(pair.monotonic_ns));
@@ -148,7 +151,7 @@ std::vector<Rank> align_ranks(const std::vector<trace::Reader>& readers, const M
     }
     const int64_t by_system_clock = realtime_offset(readers[i]).value_or(reference_offset) - reference_offset;
     const std::vector<SharedMoment> moments = shared_moments(events.front(), events[i], by_system_clock);
-    if (moments.empty()) {
+    if (moments.size() < kFewestMoments) {
       rank.by = AlignedBy::SystemClock;
       rank.alignment.offset_ns = by_system_clock;
       rank.alignment.error_ns = kUnknownError;

@@ -25,7 +25,8 @@ void write_rank(const std::string& path, uint8_t number, int64_t offset, double 
   writer.origin(id, origin);
   trace::ClockDomain clock;
   clock.id = 1;
-  clock.pairs = {{0, 0, 1'700'000'000'000'000'000, 20}};
+  // The second pair is long before the end of the trace.
+  clock.pairs = {{0, 0, 1'700'000'000'000'000'000, 20}, {1'000'000'000, 1'000'000'000, 1'700'000'001'000'000'000, 20}};
   writer.clock(id, clock);
   trace::Track track;
   track.id = 1;
@@ -41,7 +42,7 @@ void write_rank(const std::string& path, uint8_t number, int64_t offset, double 
   std::mt19937 noise(number);
   int64_t time = 2'000'000'000;
   for (int i = 0; i < 100; ++i) {
-    time += static_cast<int64_t>(3'000'000 + random() % 9'000'000);
+    time += static_cast<int64_t>(30'000'000 + random() % 90'000'000);
     const int64_t end = time + 500'000 + static_cast<int64_t>(noise() % 2000),
                   begin = time + static_cast<int64_t>(late);
     const auto own = [&](int64_t at) {

@@ -17,7 +17,8 @@ inline void write_kineto_file(const std::string& path, uint64_t events, uint64_t
   std::setvbuf(file, nullptr, _IOFBF, 1 << 20);
   std::mt19937_64 random(seed);
   std::fputs(
-      "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [\n    {\n      \"id\": 0, \"name\": \"NVIDIA H200\"\n    }\n  ],\n"
+      "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [\n    {\n      \"id\": 0, \"name\": \"NVIDIA H200\"\n    "
+      "}\n  ],\n"
       "  \"baseTimeNanoseconds\": 1759276776000000000,\n  \"displayTimeUnit\": \"ms\",\n  \"traceEvents\": [\n"
       "  {\n    \"ph\": \"M\", \"name\": \"process_name\", \"pid\": 397, \"tid\": 0, \"ts\": 0.000,\n    \"args\": {\n"
       "      \"name\": \"python3\"\n    }\n  },\n"
@@ -35,41 +36,54 @@ inline void write_kineto_file(const std::string& path, uint64_t events, uint64_t
     const uint64_t start = std::max(device, launched + 1000), length = 1500 + random() % 60'000;
     device = start + length;
     time = end + random() % 3000;
-    const unsigned op = static_cast<unsigned>(random() % kOperators), kernel = static_cast<unsigned>(random() % kKernels);
+    const unsigned op = static_cast<unsigned>(random() % kOperators),
+                   kernel = static_cast<unsigned>(random() % kKernels);
     const unsigned rows = 1u << (random() % 12);
+    std::fprintf(
+        file,
+        ",\n  {\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::operator_%u\", \"pid\": 397, \"tid\": 397,\n"
+        "    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": %llu,\"Record function "
+        "id\": 0, "
+        "\"Ev Idx\": %llu, \"Input Dims\": [[%u, 64], [64, %u]]\n    }\n  }",
+        op, us(begin), rest(begin), us(end - begin), rest(end - begin), static_cast<unsigned long long>(correlation),
+        static_cast<unsigned long long>(written), rows, rows);
     std::fprintf(file,
-                 ",\n  {\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::operator_%u\", \"pid\": 397, \"tid\": 397,\n"
-                 "    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": %llu,\"Record function id\": 0, "
-                 "\"Ev Idx\": %llu, \"Input Dims\": [[%u, 64], [64, %u]]\n    }\n  }",
-                 op, us(begin), rest(begin), us(end - begin), rest(end - begin),
-                 static_cast<unsigned long long>(correlation), static_cast<unsigned long long>(written), rows, rows);
-    std::fprintf(file,
-                 ",\n  {\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::inner_operator_%u\", \"pid\": 397, \"tid\": 397,\n"
-                 "    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": %llu,\"Record function id\": 0, "
+                 ",\n  {\n    \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::inner_operator_%u\", \"pid\": 397, "
+                 "\"tid\": 397,\n"
+                 "    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": %llu,\"Record "
+                 "function id\": 0, "
                  "\"Ev Idx\": %llu, \"Input Dims\": [[%u, 64], [64, %u]]\n    }\n  }",
                  op, us(inner), rest(inner), us(inner_end - inner), rest(inner_end - inner),
-                 static_cast<unsigned long long>(correlation), static_cast<unsigned long long>(written + 1), rows, rows);
-    std::fprintf(file,
-                 ",\n  {\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 397, \"tid\": 397,\n"
-                 "    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": %llu, \"cbid\": 211, "
-                 "\"correlation\": %llu\n    }\n  }",
-                 us(launch), rest(launch), us(launched - launch), rest(launched - launch),
-                 static_cast<unsigned long long>(correlation), static_cast<unsigned long long>(correlation));
-    std::fprintf(file,
-                 ",\n  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::kernel_%u<float, 128>(int, float*)\", "
-                 "\"pid\": 0, \"tid\": 7,\n    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": %llu,\n"
-                 "      \"queued\": 0, \"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": %llu,\n"
-                 "      \"registers per thread\": 32,\n      \"shared memory\": 0,\n      \"blocks per SM\": 1.939394,\n"
-                 "      \"warps per SM\": 7.757576,\n      \"grid\": [256, 1, 1],\n      \"block\": [128, 1, 1],\n"
-                 "      \"est. achieved occupancy %%\": 12\n    }\n  }",
-                 kernel, us(start), rest(start), us(length), rest(length), static_cast<unsigned long long>(correlation),
-                 static_cast<unsigned long long>(correlation));
-    std::fprintf(file,
-                 ",\n  {\n    \"ph\": \"s\", \"id\": %llu, \"pid\": 397, \"tid\": 397, \"ts\": %llu.%03u,\n    \"cat\": \"ac2g\", "
-                 "\"name\": \"ac2g\"\n  },\n  {\n    \"ph\": \"f\", \"id\": %llu, \"pid\": 0, \"tid\": 7, \"ts\": %llu.%03u,\n"
-                 "    \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"\n  }",
-                 static_cast<unsigned long long>(correlation), us(launch), rest(launch),
-                 static_cast<unsigned long long>(correlation), us(start), rest(start));
+                 static_cast<unsigned long long>(correlation), static_cast<unsigned long long>(written + 1), rows,
+                 rows);
+    std::fprintf(
+        file,
+        ",\n  {\n    \"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 397, \"tid\": "
+        "397,\n"
+        "    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": %llu, \"cbid\": 211, "
+        "\"correlation\": %llu\n    }\n  }",
+        us(launch), rest(launch), us(launched - launch), rest(launched - launch),
+        static_cast<unsigned long long>(correlation), static_cast<unsigned long long>(correlation));
+    std::fprintf(
+        file,
+        ",\n  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void at::native::kernel_%u<float, 128>(int, "
+        "float*)\", "
+        "\"pid\": 0, \"tid\": 7,\n    \"ts\": %llu.%03u, \"dur\": %llu.%03u,\n    \"args\": {\n      \"External id\": "
+        "%llu,\n"
+        "      \"queued\": 0, \"device\": 0, \"context\": 1,\n      \"stream\": 7, \"correlation\": %llu,\n"
+        "      \"registers per thread\": 32,\n      \"shared memory\": 0,\n      \"blocks per SM\": 1.939394,\n"
+        "      \"warps per SM\": 7.757576,\n      \"grid\": [256, 1, 1],\n      \"block\": [128, 1, 1],\n"
+        "      \"est. achieved occupancy %%\": 12\n    }\n  }",
+        kernel, us(start), rest(start), us(length), rest(length), static_cast<unsigned long long>(correlation),
+        static_cast<unsigned long long>(correlation));
+    std::fprintf(
+        file,
+        ",\n  {\n    \"ph\": \"s\", \"id\": %llu, \"pid\": 397, \"tid\": 397, \"ts\": %llu.%03u,\n    \"cat\": "
+        "\"ac2g\", "
+        "\"name\": \"ac2g\"\n  },\n  {\n    \"ph\": \"f\", \"id\": %llu, \"pid\": 0, \"tid\": 7, \"ts\": %llu.%03u,\n"
+        "    \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"\n  }",
+        static_cast<unsigned long long>(correlation), us(launch), rest(launch),
+        static_cast<unsigned long long>(correlation), us(start), rest(start));
     ++correlation;
     written += 6;
   }

@@ -11,8 +11,8 @@ namespace kymo::record {
 inline constexpr size_t kLabelTextBytes = 512;  // with the NUL
 
 // Arguments fill their places (base/name_places.h); others are omitted. A longer text is truncated, but not inside a
-// UTF-8 character. The result is NUL-terminated; a NUL inside becomes a blank. Returns its length. Does not allocate, and
-// does not depend on the locale.
+// UTF-8 character. The result is NUL-terminated; a NUL inside becomes a blank. Returns its length. Does not allocate,
+// and does not depend on the locale.
 size_t label_text(const kymo_label& label, const kymo_arg* args, uint32_t count,
                   char (&text)[kLabelTextBytes]) noexcept;
 

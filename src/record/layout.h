@@ -45,8 +45,9 @@ enum class Kind : uint8_t {
   Sync = 19,         // no range before this is open: {epoch, depth}
   Blocked = 20,      // the thread waited for the collector: {start in ticks, 0}; the record's time is the end
   Loss = 21,         // {cause, count}, {first, last}
-  QueueBegin = 22,   // a device's queue took the slot: {context, queue}, {clock, wrap bits}, {period}, name, uuid, device name
-  ClockPair = 23,    // of the queue's clock: {ticks, monotonic}, {realtime, error}, {suspended, 0}
+  QueueBegin =
+      22,  // a device's queue took the slot: {context, queue}, {clock, wrap bits}, {period}, name, uuid, device name
+  ClockPair = 23,  // of the queue's clock: {ticks, monotonic}, {realtime, error}, {suspended, 0}
 };
 
 constexpr uint64_t make_word(Kind kind, uint32_t payload_cells, uint32_t class_id) {

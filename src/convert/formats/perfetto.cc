@@ -11,11 +11,11 @@
 #include "convert/flows.h"
 #include "convert/formats/memory_notes.h"
 #include "convert/formats/perfetto_event.h"
-#include "convert/perfetto_fields.h"
 #include "convert/formats/perfetto_sequence.h"
 #include "convert/formats/perfetto_tracks.h"
 #include "convert/json_args.h"
 #include "convert/launches.h"
+#include "convert/perfetto_fields.h"
 #include "convert/places.h"
 #include "convert/stack_text.h"
 

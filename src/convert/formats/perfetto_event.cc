@@ -1,8 +1,8 @@
 #include "convert/formats/perfetto_event.h"
 
 #include "base/utf8.h"
-#include "convert/perfetto_fields.h"
 #include "convert/json_args.h"
+#include "convert/perfetto_fields.h"
 
 namespace kymo::convert {
 

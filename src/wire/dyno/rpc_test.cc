@@ -73,8 +73,7 @@ TEST(RpcTest, RequestsReadBackTheSame) {
 
 TEST(RpcTest, UnreadableRequestIsNotAnswered) {
   for (const char* text : {"", "nonsense", "[]", "{}", R"({"fn":1})", R"({"fn":"shutdown"})", R"({"fn":"getStatus"} x)",
-                           R"({"fn":"getStatus","a":18446744073709551616})",
-                           "{\"fn\":\"getStatus\",\"a\":\"\xff\"}"}) {
+                           R"({"fn":"getStatus","a":18446744073709551616})", "{\"fn\":\"getStatus\",\"a\":\"\xff\"}"}) {
     const auto reading = read_rpc_request(text);
     EXPECT_FALSE(reading.request) << text;
     EXPECT_FALSE(reading.reason.empty()) << text;

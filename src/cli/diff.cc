@@ -8,12 +8,14 @@
 #include <optional>
 #include <set>
 
+#include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/quantity.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/commands.h"
+#include "cli/ledger.h"
 #include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
@@ -76,8 +78,14 @@ std::vector<analyze::IterationSums> read_side(const std::string& list, const cha
                                 base::format("{} '{}' has an empty name: write traces as a.kymo,b.kymo", side, list));
     const trace::Reader reader = open_trace(path);
     circumstances.add(reader);
-    const ReadProgress progress(reader, "reading " + path);
-    runs.push_back(analyze::iteration_sums(reader));
+    {
+      const ReadProgress progress(reader, "reading " + path);
+      runs.push_back(analyze::iteration_sums(reader));
+    }
+    if (const Ledger ledger(analyze::summarise(reader), runs.back().problems); !ledger.empty()) {
+      say(base::printable(path) + " is not complete:");
+      ledger.show();
+    }
     if (runs.back().left_out > 0)
       say_warning(base::format("{}: {} have too many different paths and are not compared", base::printable(path),
                                count_of(runs.back().left_out, "range")));

@@ -276,7 +276,7 @@ int path_command(const Arguments& arguments) {
   progress.reset();
   if (!options.output.empty()) write_with_path(reader, walk, activity, page.segments, options.path, options.output);
   print(options.json ? json_of(walk, activity, page) : text_of(page, options.all));
-  const Ledger ledger(analyze::summarise(reader), reader.problems());
+  const Ledger ledger(analyze::summarise(reader), walk.problems());
   ledger.show();
   return strict && !ledger.empty() ? kLossOrDamage : kDone;
 }

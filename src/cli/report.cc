@@ -43,12 +43,12 @@ int report_command(const Arguments& arguments) {
 
   const trace::Reader reader = open_trace(path);
   const analyze::Summary summary = analyze::summarise(reader);
-  const Ledger ledger(summary, reader.problems());
   const auto make_report = [&] {
     const ReadProgress progress(reader, "reading " + path);
     return analyze::make_report(reader);
   };
   ReportPage page{path, summary, make_report(), {}};
+  const Ledger ledger(summary, page.report.problems);
   if (has_allocations(reader)) {
     const memory::Profile profile = memory::read_profile(reader);
     if (!profile.is_empty()) page.memory = MemoryAtPeak::of(profile);

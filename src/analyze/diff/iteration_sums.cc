@@ -77,6 +77,7 @@ class Sums {
     });
     for (const Device& device : work.devices) add_device(device);
     result.left_out = left_out_;
+    result.problems = walk_.problems();
     finish(result);
     return result;
   }

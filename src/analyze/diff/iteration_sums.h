@@ -26,7 +26,8 @@ struct IterationSums {
   bool whole_trace = false;     // no iterations were found: there is only one
   std::string iteration_name;
   std::string main_thread;
-  uint64_t left_out = 0;  // ranges whose key is beyond kMostKeys
+  uint64_t left_out = 0;                 // ranges whose key is beyond kMostKeys
+  std::vector<trace::Problem> problems;  // what could not be read
 
   static constexpr size_t kMostKeys = 200'000;
 };

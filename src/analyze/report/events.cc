@@ -47,6 +47,12 @@ EventWalk::EventWalk(const trace::Reader& reader) : reader_(reader) {
   }
 }
 
+std::vector<trace::Problem> EventWalk::problems() const {
+  std::vector<trace::Problem> all = reader_.problems();
+  for (const auto& [offset, problem] : damaged_) all.push_back(problem);
+  return all;
+}
+
 void EventWalk::each(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit) {
   std::vector<trace::EventChunk> chunks;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
@@ -59,7 +65,10 @@ void EventWalk::each(unsigned parts, const std::function<bool(const TrackOfTrace
       chunks, [&](const trace::EventChunk& chunk, trace::EventBatch& into) { reader_.read(chunk, into, parts); },
       std::min(cores - 1, kMaxHelpers));
   while (const DecodeAhead::Item* const item = ahead.next()) {
-    if (!item->error.empty()) continue;
+    if (!item->error.empty()) {
+      damaged_.try_emplace(item->chunk->offset, trace::Problem{item->chunk->offset, item->chunk->length, item->error});
+      continue;
+    }
     visit(tracks_[numbers_.at({item->chunk->writer, item->chunk->track})], item->batch);
   }
 }

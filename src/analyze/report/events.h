@@ -4,7 +4,8 @@
 //   walk.each(trace::kRangeTimes | …, [](TrackOfTrace& track) { return track.on_device; },
 //             [](TrackOfTrace& track, const trace::EventBatch& batch) { … });
 //
-// All cores decode; the callbacks run on the calling thread, in order. Damaged chunks are skipped.
+// All cores decode; the callbacks run on the calling thread, in order. Damaged chunks are skipped, and are in
+// problems().
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,9 @@ class EventWalk {
   const std::deque<TrackOfTrace>& tracks() const { return tracks_; }
   const trace::Reader& reader() const { return reader_; }
 
+  // What could not be read: the problems of the reader, and the damaged chunks that each() has found.
+  std::vector<trace::Problem> problems() const;
+
   // The first and last time of an event of any track; both 0 if there is none.
   int64_t first_ns() const { return first_ns_; }
   int64_t last_ns() const { return last_ns_; }
@@ -53,6 +57,7 @@ class EventWalk {
   const trace::Reader& reader_;
   std::deque<TrackOfTrace> tracks_;
   std::map<std::pair<trace::WriterId, uint32_t>, uint32_t> numbers_;
+  std::map<uint64_t, trace::Problem> damaged_;  // by offset: a chunk may be read several times
   int64_t first_ns_ = 0, last_ns_ = 0;
 };
 

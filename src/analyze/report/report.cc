@@ -132,6 +132,7 @@ Report make_report(const trace::Reader& reader) {
     add_parts_of_host(report);
   }
   report.findings = find_findings(report);
+  report.problems = walk.problems();
   return report;
 }
 

@@ -58,7 +58,8 @@ struct Report {
   std::vector<DeviceReport> devices;  // busiest first
   std::vector<ShapeRow> shapes;       // operations of the main thread by the shapes of their inputs
   uint64_t device_operations_left_out = 0;
-  std::vector<Finding> findings;  // at most three
+  std::vector<Finding> findings;         // at most three
+  std::vector<trace::Problem> problems;  // what could not be read
 };
 
 // Never throws for a damaged trace: what is readable is reported.

@@ -134,7 +134,7 @@ TEST_F(WholeTest, AnExportDoesNotReplaceATrace) {
   for (const char* name : {"run.json", "link.csv"}) {
     const Ending ending = kymo({"export", file("run.json"), "-o", file(name)});
     EXPECT_EQ(ending.code, 1) << name;
-    EXPECT_THAT(ending.err, HasSubstr("it is a Kymo trace; name another file"));
+    EXPECT_THAT(ending.err, HasSubstr("it is the trace that is read; name another file"));
   }
   EXPECT_EQ(read_back(file("run.json")).count("work"), 1000u);
 }

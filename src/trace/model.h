@@ -73,7 +73,7 @@ struct Track {
   std::string name;
   std::string device_uuid;  // for a device queue: the same for all processes that use the device
   uint64_t context = 0, queue = 0;
-  std::string device_name;  // for people; empty in older files, or if it is not known
+  std::string device_name{};  // for people; empty in older files, or if it is not known
   // How people call the device.
   const std::string& device() const { return device_name.empty() ? device_uuid : device_name; }
   bool operator==(const Track&) const = default;

@@ -218,12 +218,12 @@ void much_work(const std::atomic<bool>& over) {
 TEST_F(AgentHardTest, FullDiskIsReportedAndTheProgramContinues) {
   disk = file("disk");
   std::filesystem::create_directory(disk);
-  if (mount("none", disk.c_str(), "tmpfs", 0, "size=64k,mode=0700") != 0)
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=16k,mode=0700") != 0)
     GTEST_SKIP() << "may not mount a disk of its own here";
   Program program(socket, much_work);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
-  wire::Start start = start_for(500);
+  wire::Start start = start_for(2000);
   start.options.output = disk + "/a.kymo";
   agent->send(start);
   const auto failed = agent->next_of<wire::Done>();
@@ -239,13 +239,13 @@ TEST_F(AgentHardTest, FullDiskIsReportedAndTheProgramContinues) {
 
 TEST_F(AgentHardTest, FileSizeLimitIsReportedAndTheProgramContinues) {
   Program program(socket, [](const std::atomic<bool>& over) {
-    const rlimit little{64 << 10, 64 << 10};
+    const rlimit little{16 << 10, 16 << 10};
     setrlimit(RLIMIT_FSIZE, &little);
     much_work(over);
   });
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
-  agent->send(start_for(500));
+  agent->send(start_for(2000));
   const auto failed = agent->next_of<wire::Done>();
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->state, RequestState::Failed) << failed->events;

@@ -1,35 +1,18 @@
 #include "cli/memory_library.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <utility>
 
 #include "base/environment.h"
 #include "base/text.h"
+#include "cli/kymo_library.h"
 #include "kymo/error.h"
 
 namespace kymo::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kMemoryLibrary = "libkymo_malloc.so";
-
-std::string find_memory_library() {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path(), tree = here.parent_path();
-  for (const fs::path& folder : {here, tree / "lib", tree / KYMO_LIBRARY_SUBFOLDER, fs::path(KYMO_LIBRARY_FOLDER)}) {
-    const fs::path file = folder / kMemoryLibrary;
-    if (file.is_absolute() && access(file.c_str(), R_OK) == 0) return file.string();
-  }
-  throw NotAvailable(base::format(
-      "{} not found beside the kymo command or in the lib folder of its tree: install all of Kymo, or put the file "
-      "there",
-      kMemoryLibrary));
-}
 
 }  // namespace
 
@@ -56,7 +39,7 @@ void check_allocator(const std::string& program) {
 }
 
 std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode) {
-  std::string preload = find_memory_library();
+  std::string preload = find_kymo_library(kMemoryLibrary);
   // The linker reads both as separators, and there is no way to escape them.
   if (preload.find_first_of(" :") != std::string::npos)
     throw NotAvailable(

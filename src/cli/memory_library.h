@@ -10,9 +10,8 @@ namespace kymo::cli {
 // Throws kymo::NotAvailable for a program that was built with a sanitizer that has its own allocator.
 void check_allocator(const std::string& program);
 
-// The environment variables that make a program record its heap as `mode` says (a value of KYMO_MALLOC). Looks for the
-// library beside the command, in the lib/ of its tree, and in the install folder. Keeps an existing LD_PRELOAD. Throws
-// NotAvailable.
+// The environment variables that make a program record its heap as `mode` says (a value of KYMO_MALLOC). Keeps an
+// existing LD_PRELOAD. Throws NotAvailable.
 std::vector<std::pair<std::string, std::string>> memory_environment(const std::string& mode);
 
 }  // namespace kymo::cli

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/ledger.h"
 #include "cli/memory_library.h"
+#include "cli/nothing_recorded.h"
 #include "cli/program.h"
 #include "cli/record_options.h"
 #include "cli/signals.h"
@@ -44,7 +45,7 @@ std::string summary_text(const Progress& progress, const RecordOptions& options)
   if (progress.processes == 0 && !options.memory.empty())
     return "nothing was recorded: no program loaded the library of Kymo (is it linked statically, or does it change "
            "its user?)";
-  if (progress.processes == 0) return "nothing was recorded: none of the programs is linked with Kymo";
+  if (progress.processes == 0) return nothing_recorded(options.program[0], options.interfaces.selected());
   if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
     return base::format("nothing was recorded, although {} linked with Kymo ran",
                         count_of(progress.processes, "program"));
@@ -115,6 +116,7 @@ int record_program(const RecordOptions& options) {
     check_allocator(path);
     memory = memory_environment(options.memory);
   }
+  const Variables injected = interface_environment_or_warning(options.interfaces.selected());
   SignalInbox inbox(kWatchedSignals);
   auto recording = start_recording(options);
   if (replaced != 0 && !ignored && !options.quiet)
@@ -124,6 +126,7 @@ int record_program(const RecordOptions& options) {
   try {
     Program::Environment environment = recording->environment();
     environment.insert(environment.end(), memory.begin(), memory.end());
+    environment.insert(environment.end(), injected.begin(), injected.end());
     Program program(path, options.program, environment, inbox.program_mask());
     ending = watch(*recording, program, inbox, options);
   } catch (const CannotRun&) {

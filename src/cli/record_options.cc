@@ -56,6 +56,7 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
                       "also record the heap, even of programs without Kymo:\n"
                       "each allocation with its stack, or one sample for\n"
                       "each SIZE bytes (sample:512k)");
+  add_interface_options(line, options.interfaces);
   line.flag("--strict", options.strict, "exit with 3 if anything was lost");
   line.flag("--quiet", options.quiet, "print only problems");
   line.flag("--json", options.json, "print the summary as one line of JSON, on standard error");
@@ -67,7 +68,8 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   RecordOptions options;
   options::CommandLine line(
       "record", "kymo record [options] [--] PROGRAM [ARGUMENTS…]",
-      "Runs a program and records the Kymo annotations of it and of every program that it starts.\n"
+      "Runs a program and records the annotations of it and of every program that it starts: Kymo's, and\n"
+      "those that programs make for other tools (NVTX), without a change to the program.\n"
       "The program keeps its terminal, its signals and its exit code. Ctrl-C goes to the program, and a\n"
       "second Ctrl-C kills it. The file is complete in both cases.",
       "kymo record -o run.kymo -- ./train --epochs 2\n"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/interfaces.h"
 #include "kymo/session.h"
 
 namespace kymo::cli {
@@ -18,6 +19,7 @@ struct RecordOptions {
   bool strict = false;
   bool quiet = false;
   bool json = false;
+  InterfaceChoice interfaces;
   std::string memory;                // record the heap too: KYMO_MALLOC's text; empty: no
   std::vector<std::string> program;  // and its arguments; never empty
 };

@@ -79,7 +79,7 @@ void RingDecoder::resume(const trace::Track& track, std::vector<trace::OpenRange
   for (auto& range : open) {
     next_open_values() = {std::move(range.ints), std::move(range.doubles), std::move(range.text)};
     open_value_bytes_ += stated_bytes(open_values_[open_values_count_ - 1]);
-    stack_.push_back({range.start, range.class_id, open_values_count_});
+    stack_.push_back({range.start, range.class_id, open_values_count_, record::kAnyStack});
   }
   beyond_limit_ = beyond_limit;
 }
@@ -196,7 +196,7 @@ bool RingDecoder::put_values(const trace::EventClass& event_class, trace::Values
   return true;
 }
 
-void RingDecoder::begin(uint64_t time, uint32_t class_id) {
+void RingDecoder::begin(uint64_t time, uint32_t class_id, uint16_t stack) {
   // The text of a record is not longer than the record.
   if (beyond_limit_ != 0 || stack_.size() >= kMostNested ||
       open_value_bytes_ + words_.size() * 10 > kMostNestedValueBytes)
@@ -210,7 +210,7 @@ void RingDecoder::begin(uint64_t time, uint32_t class_id) {
     values.ints.push_back(0);
   }
   open_value_bytes_ += stated_bytes(values);
-  stack_.push_back({time, class_id, open_values_count_});
+  stack_.push_back({time, class_id, open_values_count_, stack});
 }
 
 void RingDecoder::begin_beyond_limit(uint64_t time, uint32_t class_id) {
@@ -233,12 +233,51 @@ void RingDecoder::add_range(uint64_t start, uint64_t end, uint32_t class_id) {
   ranges.depth[i] = static_cast<uint16_t>(std::min(stack_.size(), kDeepest));
 }
 
-void RingDecoder::end(uint64_t time) {
+void RingDecoder::end(uint64_t time, uint16_t stack) {
   if (beyond_limit_ != 0) return end_beyond_limit(time);
-  if (stack_.empty()) {  // it began in cells that are lost, or before the recording: that is not a loss
-    overwritten_ += begins_lost_ ? 1 : 0;
-    return;
+  const auto matches = [stack](const Open& open) {
+    return open.stack == stack || open.stack == record::kAnyStack || stack == record::kAnyStack;
+  };
+  if (!stack_.empty() && matches(stack_.back())) [[likely]]
+    return end_innermost(time);
+  for (size_t above = 1; above < stack_.size(); ++above) {
+    const size_t index = stack_.size() - 1 - above;
+    if (!matches(stack_[index])) continue;
+    if (above <= kMostSplit) return end_below(time, index);
+    stack_[index].stack = stack_.back().stack;  // they change places, so that every end still has a range
+    return end_innermost(time);
   }
+  overwritten_ += begins_lost_ ? 1 : 0;  // it began in cells that are lost, or before the recording: that is not a loss
+}
+
+// Ends a range while ranges of other stacks are open inside it. The ranges of a track nest, so those inside are split:
+// their first part ends here with it, and their second part begins here.
+void RingDecoder::end_below(uint64_t time, size_t index) {
+  struct Inner {
+    Open open;
+    trace::Values values;
+  };
+  std::vector<Inner> inner;
+  size_ranges(batch_.ranges.end.size() + stack_.size() - 1 - index);
+  while (stack_.size() > index + 1) {
+    const Open& open = stack_.back();
+    inner.push_back({open, open.values != 0 ? open_values_[open.values - 1] : trace::Values{}});
+    end_innermost(time);
+  }
+  end_innermost(time);
+  for (; !inner.empty(); inner.pop_back()) {
+    Open& open = inner.back().open;
+    open.start = time;
+    if (open.values != 0) {
+      next_open_values() = std::move(inner.back().values);
+      open.values = open_values_count_;
+      open_value_bytes_ += stated_bytes(open_values_[open_values_count_ - 1]);
+    }
+    stack_.push_back(open);
+  }
+}
+
+void RingDecoder::end_innermost(uint64_t time) {
   const Open open = stack_.back();
   stack_.pop_back();
   add_range(open.start, time, open.class_id);
@@ -352,13 +391,13 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
     const Kind kind = record::kind_of(word);
     // The two most frequent kinds first: a loop of plain ranges has only these.
     if (kind == Kind::End) {
-      end(time);
+      end(time, record::stack_of(word));
       ++at;
       continue;
     }
     const uint32_t class_id = record::class_of(word);
     if (kind == Kind::Begin && classes_.is_plain(class_id) && stack_.size() < kMostNested && beyond_limit_ == 0) {
-      stack_.push_back({time, class_id, 0});
+      stack_.push_back({time, class_id, 0, record::stack_of(word)});
       ++at;
       continue;
     }
@@ -377,7 +416,7 @@ uint64_t RingDecoder::decode(const Cell* cells, uint64_t mask, uint64_t from, ui
     if (kind == Kind::Span)
       span(time, class_id);
     else if (kind == Kind::Begin)
-      begin(time, class_id);
+      begin(time, class_id, record::stack_of(word));
     else if (kind >= Kind::Instant && kind <= Kind::Free)
       point(kind, time, class_id);
     else
@@ -401,7 +440,7 @@ void RingDecoder::decode_aside(const Cell* cells, uint32_t count, uint64_t lost_
   for (; lost_ends != 0 && beyond_limit_ != 0; --lost_ends) end_beyond_limit(time);
   size_t room = range_count_ + std::min<uint64_t>(lost_ends, stack_.size());
   size_ranges(room);
-  while (range_count_ < room) end(std::max(time, stack_.back().start));
+  while (range_count_ < room) end_innermost(std::max(time, stack_.back().start));
   batch_.closing = open_ranges();
   batch_.sequence_begin = batch_.sequence_end = sequence;
 }

@@ -79,9 +79,15 @@ class RingDecoder {
     uint64_t start;
     uint32_t class_id;
     uint32_t values;  // index + 1 into open_values_; 0: none
+    uint16_t stack;   // record::stack_of
   };
-  void begin(uint64_t time, uint32_t class_id);
-  void end(uint64_t time);
+  // If more ranges of other stacks are inside a range that ends, the innermost of them ends instead of it: every split
+  // costs as many ranges.
+  static constexpr size_t kMostSplit = 64;
+  void begin(uint64_t time, uint32_t class_id, uint16_t stack);
+  void end(uint64_t time, uint16_t stack);
+  void end_innermost(uint64_t time);
+  void end_below(uint64_t time, size_t index);
   void begin_beyond_limit(uint64_t time, uint32_t class_id);
   void end_beyond_limit(uint64_t time);
   void add_range(uint64_t start, uint64_t end, uint32_t class_id);

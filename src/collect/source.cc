@@ -101,6 +101,8 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from,
   // Two pairs give the rate: otherwise nobody could read the trace before the first note.
   if (header.ticks_per_second == 0) add_pair();
   if (from == From::Beginning) return;
+  for (uint32_t i = 0; i < record::kInterfaceCount; ++i)
+    counted_before_[i] = record::interface_counts(header, geometry_, i);
   const uint32_t used = std::min(header.slots_used.load(std::memory_order_acquire), geometry_.slot_capacity);
   for (uint32_t i = 0; i < used; ++i) {
     if (!record::has_memory(header, i)) continue;
@@ -397,6 +399,24 @@ void Source::keep_unknown_ends() {
   keep_losses(std::move(unknown));
 }
 
+// As metadata of the process: "interface.nvtx.events" and so on.
+void Source::state_interfaces(trace::Writer& writer) const {
+  trace::Origin counts = origin_;
+  counts.metadata.clear();
+  for (uint32_t i = 0; i < record::kInterfaceCount; ++i) {
+    const record::InterfaceCounts now = record::interface_counts(header_, geometry_, i), &before = counted_before_[i];
+    const auto add = [&](const char* what, uint64_t count) {
+      if (count == 0) return;
+      counts.metadata.emplace_back(base::format("interface.{}.{}", record::kInterfaceNames[i], what),
+                                   std::to_string(count));
+    };
+    add("events", now.events - before.events);
+    add("lost", now.lost - before.lost);
+    add("cost_ns", now.cost_ns - before.cost_ns);
+  }
+  if (!counts.metadata.empty()) writer.origin(id_, counts);
+}
+
 void Source::note(trace::Writer& writer) {
   keep_unknown_ends();
   add_pair();
@@ -446,6 +466,7 @@ void Source::finish(trace::Writer& writer, uint64_t collector_cpu_ns) {
   keep_unknown_ends();
   costs_[0].collector_cpu_ns = collector_cpu_ns;
   note(writer);
+  state_interfaces(writer);
   writer.ending(id_, ending_now());
 }
 

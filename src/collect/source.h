@@ -14,6 +14,7 @@
 
 #include "collect/class_table.h"
 #include "collect/ring_decoder.h"
+#include "record/interfaces.h"
 #include "record/segment.h"
 #include "trace/writer.h"
 
@@ -98,6 +99,7 @@ class Source {
   void take_slot_losses(record::Slot& slot, uint32_t track);
   void keep_unknown_ends();
   void add_pair();
+  void state_interfaces(trace::Writer& writer) const;
 
   record::SlotPage* slot_page(uint32_t index) const { return record::slot_page(&header_, geometry_, index); }
 
@@ -127,7 +129,8 @@ class Source {
   uint32_t queues_ = 0;  // the number of tracks that are queues
   uint64_t events_ = 0;
   uint64_t lost_ = 0;
-  uint64_t dropped_ = 0;    // of lost_: records
+  uint64_t dropped_ = 0;                                             // of lost_: records
+  record::InterfaceCounts counted_before_[record::kInterfaceCount];  // in earlier sessions
   uint64_t explained_ = 0;  // of dropped_: starts whose ends were read, so the ends are not counted again
 };
 

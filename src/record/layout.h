@@ -13,7 +13,7 @@ struct kymo_queue;
 namespace kymo::record {
 
 inline constexpr uint64_t kSegmentMagic = 0x31474553'4f4d594bull;  // "KYMOSEG1"
-inline constexpr uint32_t kSegmentVersion = 5;
+inline constexpr uint32_t kSegmentVersion = 6;
 inline constexpr uint32_t kPage = 4096;
 
 // ---- Records -------------------------------------------------------------------------------------------------------
@@ -21,7 +21,7 @@ inline constexpr uint32_t kPage = 4096;
 // A ring has 16-byte cells. A record is one cell, or one cell and the payload cells that it counts.
 struct Cell {
   std::atomic<uint64_t> time;  // ticks; in a payload cell: the first word
-  std::atomic<uint64_t> word;  // kind | payload cells << 8 | class << 32; in a payload cell: the second word
+  std::atomic<uint64_t> word;  // kind | payload cells << 8 | class << 32 | stack << 48; payload cell: the second word
 };
 static_assert(sizeof(Cell) == 16);
 
@@ -55,7 +55,14 @@ constexpr uint64_t make_word(Kind kind, uint32_t payload_cells, uint32_t class_i
 }
 constexpr Kind kind_of(uint64_t word) { return static_cast<Kind>(word & 0xff); }
 constexpr uint32_t payload_cells_of(uint64_t word) { return (word >> 8) & 0xffffff; }
-constexpr uint32_t class_of(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+constexpr uint32_t class_of(uint64_t word) { return static_cast<uint16_t>(word >> 32); }
+
+// A thread has its own stack of ranges, number 0. An interface whose ranges nest on their own, such as a domain of
+// NVTX, has another one: then an end closes the innermost range of its stack, whatever else is open. An end on
+// kAnyStack closes the innermost range of all.
+inline constexpr uint16_t kAnyStack = 0xffff;
+constexpr uint32_t on_stack(uint32_t class_id, uint16_t stack) { return class_id | uint32_t{stack} << 16; }
+constexpr uint16_t stack_of(uint64_t word) { return static_cast<uint16_t>(word >> 48); }
 
 // Class 0: the payload starts with the name, because the registry was full or the name was too long for it.
 inline constexpr uint32_t kInlineNameClass = 0;
@@ -67,6 +74,8 @@ inline constexpr uint32_t kInlineNameClass = 0;
 inline constexpr uint32_t kBlocks = 8;
 inline constexpr uint32_t kLossCauses = 16;  // loss.h
 inline constexpr uint32_t kSideCells = 64;
+
+inline constexpr uint32_t kMaxInterfaces = 8;  // interfaces.h
 
 enum class SlotState : uint32_t {
   Unused = 0,      // never used: it has no memory yet
@@ -113,6 +122,9 @@ struct Slot {
   uint64_t stated_before;  // for a queue: the end of the block in which it last described itself
   uint64_t clock;          // for a queue: its clock and the width, for a collector that takes over
   uint32_t wrap_bits;
+  // Events of each interface that its adapter recorded here, by number (interfaces.h). Only the owner adds to it; it is
+  // never reset, also not by the next owner.
+  alignas(64) std::atomic<uint64_t> delivered[kMaxInterfaces];
 };
 
 inline constexpr uint32_t kPrivateSlot = 0xffffffff;
@@ -223,6 +235,9 @@ struct SegmentHeader {
   std::atomic<uint32_t> unrecorded_children;  // forked children without a segment
   std::atomic<uint32_t> needs_collector;      // its process has no collector, and may not write the trace
   std::atomic<uint64_t> alive_until;          // ticks: when a collector last saw the process alive
+  // By interface: events that are counted in no slot, events that were not recorded, and time spent.
+  std::atomic<uint64_t> interface_events[kMaxInterfaces], interface_lost[kMaxInterfaces];
+  std::atomic<uint64_t> interface_cost_ns[kMaxInterfaces];
 
   std::atomic<uint32_t> slot_state[kMaxSlots];  // SlotState
 

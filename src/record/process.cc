@@ -311,6 +311,18 @@ void start_recording(Process& shared) noexcept {
   for (uint32_t i = 0; i < used; ++i)
     if (has_memory(*header, i)) slot_page(header, i)->slot.limit.store(0, std::memory_order_seq_cst);
   set_mode(shared, kRecordingBit, true);
+  const uint32_t count = shared.copy_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
+    if (const auto started = shared.copies[i].started.load(std::memory_order_acquire)) started();
+}
+
+void call_when_recording_starts(void (*started)() noexcept) noexcept {
+  Process* shared = process();
+  if (shared == nullptr) return;
+  const uint32_t count = shared->copy_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count && i < kMaxCopies; ++i)
+    if (shared->copies[i].mode.load(std::memory_order_acquire) == &kymo_mode)
+      shared->copies[i].started.store(started, std::memory_order_release);
 }
 
 void stop_recording(Process& shared) noexcept { set_mode(shared, kRecordingBit, false); }

@@ -27,7 +27,7 @@ inline constexpr uint32_t kSinkBit = KYMO_MODE_SINKS;
 inline constexpr uint32_t kWatchBit = KYMO_MODE_WATCHED;
 inline constexpr uint32_t kHeardBits = KYMO_MODE_HEARD;
 inline constexpr uint32_t kMaxCopies = 64;
-inline constexpr uint32_t kProcessVersion = 9;
+inline constexpr uint32_t kProcessVersion = 10;
 inline constexpr uint32_t kMaxFlushHooks = 64;
 inline constexpr uint32_t kMaxSinks = 8;
 
@@ -35,6 +35,7 @@ inline constexpr uint32_t kMaxSinks = 8;
 struct Copy {
   std::atomic<std::atomic<uint32_t>*> mode;  // the mask that its inlined guards test
   std::atomic<Slot** (*)() noexcept> slot;   // where the calling thread's slot pointer is
+  std::atomic<void (*)() noexcept> started;  // called when a recording has started; null: not wanted
 };
 
 // A callback before a session ends: flush.h.
@@ -100,6 +101,10 @@ Outcome ensure_segment(Process&) noexcept;
 // it is open.
 void start_recording(Process&) noexcept;
 void stop_recording(Process&) noexcept;
+
+// Calls `started` after each start of a recording, whichever copy starts it, on the thread that starts it. One callback
+// per copy. Nothing is called if a recording runs already.
+void call_when_recording_starts(void (*started)() noexcept) noexcept;
 
 // Called in a forked child, by each copy. The parent's segment stays with the parent, and the child's thread keeps its
 // depth. Recording continues in a segment of the child, which its first record creates.

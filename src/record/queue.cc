@@ -72,7 +72,7 @@ bool make_room_on(Slot& slot, Kind kind, uint32_t cells) noexcept {
   slot.busy.store(1, std::memory_order_relaxed);
   while (__builtin_expect(
       slot.head.load(std::memory_order_relaxed) + cells > slot.limit.load(std::memory_order_relaxed), 0))
-    if (make_room(&slot, kind, cells) == nullptr) return false;
+    if (make_room(&slot, kind, 0, cells) == nullptr) return false;
   return true;
 }
 

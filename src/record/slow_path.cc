@@ -151,7 +151,7 @@ bool restate_queue(Slot& slot, SegmentHeader& header, uint64_t cells) noexcept {
 bool write_lost_ends(Slot& slot, SegmentHeader& header, uint64_t* waiting) noexcept {
   for (; slot.lost_ends.load(std::memory_order_relaxed) != 0; slot.lost_ends.fetch_sub(1, std::memory_order_relaxed)) {
     if (!advance(slot, header, 1)) return false;
-    push_cells(slot, Kind::End, 0, nullptr, 0);
+    push_cells(slot, Kind::End, on_stack(0, kAnyStack), nullptr, 0);
     if (waiting != nullptr) *waiting = ticks();
   }
   return true;
@@ -169,10 +169,10 @@ bool try_room(Slot& slot, SegmentHeader& header, uint64_t cells, uint64_t* waiti
 }
 
 // If the start of a range was dropped, the complete range is dropped: its contents and its end.
-Slot* drop(Slot& slot, Kind kind, uint32_t cause) noexcept {
+Slot* drop(Slot& slot, Kind kind, uint32_t class_id, uint32_t cause) noexcept {
   if (kind == Kind::End && slot.dropped_depth == 0) {
     // The start is in the file, so the end must be there too: the side buffer keeps the end, or at least counts it.
-    store_aside(slot, kind, 0, nullptr, 0);
+    store_aside(slot, kind, class_id, nullptr, 0);
   } else {
     if (kind == Kind::Begin) ++slot.dropped_depth;
     count_loss(slot, cause, 1);
@@ -184,7 +184,7 @@ Slot* drop(Slot& slot, Kind kind, uint32_t cause) noexcept {
 
 }  // namespace
 
-Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
+Slot* make_room(Slot* slot, Kind kind, uint32_t class_id, uint32_t cells) noexcept {
   Process& shared = *process();
   if (slot->index == kPrivateSlot) {
     Slot* entered = this_slot;
@@ -202,7 +202,8 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
   if (slot->epoch != header.epoch.load(std::memory_order_relaxed)) slot->dropped_depth = 0;
   if (slot->dropped_depth != 0) {
     if (kind == Kind::Begin)
-      return drop(*slot, kind, slot->losses[kLossCollectorStalled] != 0 ? kLossCollectorStalled : kLossRingFull);
+      return drop(*slot, kind, class_id,
+                  slot->losses[kLossCollectorStalled] != 0 ? kLossCollectorStalled : kLossRingFull);
     if (kind == Kind::End) {
       --slot->dropped_depth;
       slot->busy.store(0, std::memory_order_relaxed);
@@ -223,7 +224,7 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
   }
   if (header.policy.load(std::memory_order_relaxed) != static_cast<uint32_t>(RingPolicy::Block)) {
     wake_collector(header);
-    return drop(*slot, kind, kLossRingFull);
+    return drop(*slot, kind, class_id, kLossRingFull);
   }
   // After one wait without success, a thread tries again only when the collector has made progress: it must not lose a
   // second per record.
@@ -231,7 +232,7 @@ Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept {
   const uint64_t began = ticks();
   uint64_t waiting = began;
   const auto ready = [&] { return try_room(*slot, header, cells, &waiting); };
-  if (gave_up || !wait_for_collector(header, ready)) return drop(*slot, kind, kLossCollectorStalled);
+  if (gave_up || !wait_for_collector(header, ready)) return drop(*slot, kind, class_id, kLossCollectorStalled);
   const uint64_t now = ticks();  // before the limit is read: a handler lowers it, and its record goes first
   slot->blocked_ticks.fetch_add(now - began, std::memory_order_relaxed);
   if (fits(*slot, cells + 2)) push_blocked(*slot, waiting, now);
@@ -242,7 +243,7 @@ Slot* enter_ring(Kind kind) noexcept {
   Slot* slot = find_slot();
   if (slot == nullptr || slot->index != kPrivateSlot) return slot;
   if (slot->busy.exchange(1, std::memory_order_relaxed) != 0) return nullptr;
-  slot = make_room(slot, kind, 1);
+  slot = make_room(slot, kind, 0, 1);
   if (slot != nullptr) slot->busy.store(0, std::memory_order_relaxed);
   return slot;
 }

@@ -11,7 +11,7 @@ namespace kymo::record {
 // side buffer into the ring, wakes the collector, and waits or drops if the ring is full. Returns the slot with space
 // for `cells` at its head, or null if the record must not be stored (it is counted). The slot may change; busy is set
 // on the returned one and clear on all others.
-Slot* make_room(Slot* slot, Kind kind, uint32_t cells) noexcept;
+Slot* make_room(Slot* slot, Kind kind, uint32_t class_id, uint32_t cells) noexcept;
 
 // Gets a slot for this thread without storing anything. Null: it is inside a store, or there is no slot. That is
 // counted as a lost event of this kind. Pad: not counted, because the event itself follows.

@@ -66,7 +66,7 @@ class SlowPathTest : public ::testing::Test {
   // Like a store when the fast path finds no space. False: the record must not be stored.
   bool store(Kind kind, uint32_t payload_cells = 0, uint32_t class_id = 1) {
     slot_->busy = 1;
-    Slot* const with_room = make_room(slot_, kind, 1 + payload_cells);
+    Slot* const with_room = make_room(slot_, kind, 0, 1 + payload_cells);
     if (with_room == nullptr) {
       EXPECT_EQ(slot_->busy, 0u);
       return false;

@@ -56,7 +56,7 @@ bool store_words(Kind kind, uint32_t class_id, const uint64_t* words, uint32_t c
   // A span ends when the call arrives here. The time to get a ring for the thread does not belong to the call.
   const bool keep_time = kind == Kind::Span && slot->index == kPrivateSlot;
   while (__builtin_expect(head + 1 + cells > slot->limit.load(std::memory_order_relaxed), 0)) {
-    slot = make_room(slot, kind, 1 + cells);
+    slot = make_room(slot, kind, class_id, 1 + cells);
     if (slot == nullptr) return false;
     if (!keep_time) time = ticks();
     head = slot->head.load(std::memory_order_relaxed);

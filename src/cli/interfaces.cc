@@ -1,0 +1,126 @@
+#include "cli/interfaces.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/environment.h"
+#include "base/text.h"
+#include "cli/kymo_library.h"
+#include "cli/terminal.h"
+#include "kymo/error.h"
+
+namespace kymo::cli {
+namespace {
+
+using record::Interface;
+
+constexpr const char* kInjectedLibrary = "libkymo_inject.so";
+
+// How a program finds the library: a variable with the path of one library, or with a list.
+struct Variable {
+  const char* name;
+  char separator = '\0';            // between the libraries of a list; 0: there is place for only one
+  const char* displaced = nullptr;  // our variable for the tool that had the only place
+};
+
+struct Offered {
+  Interface interface;
+  const char* title;
+  bool by_default;
+  std::vector<Variable> variables;
+};
+
+const std::vector<Offered>& offered() {
+  static const std::vector<Offered> all = {
+      {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"}}},
+  };
+  return all;
+}
+
+const Offered& offered(Interface which) { return *std::ranges::find(offered(), which, &Offered::interface); }
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const Offered& one : offered()) all.emplace_back(record::name_of(one.interface));
+  return all;
+}
+
+void take_list(const std::string& text, std::vector<Interface>& into) {
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string name = text.substr(at, end - at);
+    const auto found =
+        std::ranges::find_if(offered(), [&](const Offered& one) { return record::name_of(one.interface) == name; });
+    if (found == offered().end())
+      throw InvalidArgument(base::format("'{}' is not an interface; use {}", name, base::join(names(), ", ")));
+    into.push_back(found->interface);
+    at = end + 1;
+  }
+}
+
+bool is_ours(const std::string& path) { return std::filesystem::path(path).filename() == kInjectedLibrary; }
+
+void add_variable(const Variable& variable, const std::string& library, Variables& into) {
+  const char* const before = base::environment(variable.name);
+  const bool is_taken = before != nullptr && *before != '\0';
+  if (variable.separator != '\0') {
+    const std::string others = is_taken ? before : "";
+    if (others.find(kInjectedLibrary) != others.npos) return;
+    into.emplace_back(variable.name, is_taken ? library + variable.separator + others : library);
+    return;
+  }
+  into.emplace_back(variable.name, library);
+  if (is_taken && !is_ours(before)) into.emplace_back(variable.displaced, before);
+}
+
+}  // namespace
+
+std::vector<Interface> InterfaceChoice::selected() const {
+  std::vector<Interface> all;
+  for (const Offered& one : offered()) {
+    const bool added = std::ranges::find(with, one.interface) != with.end();
+    const bool removed = std::ranges::find(without, one.interface) != without.end();
+    if ((one.by_default || added) && !removed) all.push_back(one.interface);
+  }
+  return all;
+}
+
+void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) {
+  line.text(
+      "--with", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.with); },
+      "also record these interfaces of programs that do\nnot know Kymo: " + base::join(names(), ", "), names());
+  line.text(
+      "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without); },
+      "do not record these interfaces; default: nvtx is\nrecorded", names());
+}
+
+Variables interface_environment(const std::vector<Interface>& selected) {
+  if (selected.empty()) return {};
+  const std::string library = find_kymo_library(kInjectedLibrary);
+  Variables variables;
+  std::string list;
+  for (const Interface which : selected) {
+    list.append(list.empty() ? "" : ",").append(record::name_of(which));
+    for (const Variable& variable : offered(which).variables) add_variable(variable, library, variables);
+  }
+  variables.emplace_back("KYMO_INTERFACES", list);
+  return variables;
+}
+
+Variables interface_environment_or_warning(const std::vector<Interface>& selected) {
+  try {
+    return interface_environment(selected);
+  } catch (const NotAvailable& error) {
+    say_warning(base::format("{} is not recorded: {}", interface_titles(selected), error.what()));
+    return {};
+  }
+}
+
+std::string interface_titles(const std::vector<Interface>& selected) {
+  std::string text;
+  for (size_t i = 0; i < selected.size(); ++i)
+    text.append(i == 0 ? "" : i + 1 == selected.size() ? " or " : ", ").append(offered(selected[i]).title);
+  return text;
+}
+
+}  // namespace kymo::cli

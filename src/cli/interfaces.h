@@ -1,0 +1,36 @@
+// The interfaces of other tools that `kymo record` records in programs that were not written for Kymo.
+//
+// A program that uses one of them loads libkymo_inject.so, because an environment variable of the interface names it. A
+// program that uses none of them is not changed in any way.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "options/command_line.h"
+#include "record/interfaces.h"
+
+namespace kymo::cli {
+
+// The user's choice: --with and --without.
+struct InterfaceChoice {
+  std::vector<record::Interface> with, without;
+  // What is recorded: the interfaces that are recorded by default, with these changes.
+  std::vector<record::Interface> selected() const;
+};
+void add_interface_options(options::CommandLine& line, InterfaceChoice& choice);
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+// The environment that makes programs load the library for these interfaces. A variable that names another tool keeps
+// it: the other tool is chained, and receives everything too. Throws kymo::NotAvailable if the library is not
+// installed.
+Variables interface_environment(const std::vector<record::Interface>& selected);
+// The same; if it is not possible, prints one line that says why, and returns nothing.
+Variables interface_environment_or_warning(const std::vector<record::Interface>& selected);
+
+// "NVTX", or "NVTX or OpenCL".
+std::string interface_titles(const std::vector<record::Interface>& selected);
+
+}  // namespace kymo::cli

@@ -1,0 +1,50 @@
+#include "cli/nothing_recorded.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "cli/interfaces.h"
+#include "cli/program.h"
+
+namespace kymo::cli {
+namespace {
+
+// Why this file cannot load a library of Kymo; empty: it can, or it is not a program but a script.
+std::string obstacle(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr header{};
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return {};
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return "is a 32-bit program, and Kymo's libraries have 64 bits";
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0 && (status.st_mode & (S_ISUID | S_ISGID)) != 0 && status.st_uid != geteuid())
+    return "has the rights of another user (setuid), and ignores the environment of Kymo";
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr part{};
+    file.seekg(static_cast<std::streamoff>(header.e_phoff + uint64_t{i} * header.e_phentsize));
+    if (!file.read(reinterpret_cast<char*>(&part), sizeof part)) return {};
+    if (part.p_type == PT_INTERP) return {};
+  }
+  return "is linked statically, and loads no libraries";
+}
+
+}  // namespace
+
+std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces) {
+  std::string text = "nothing was recorded: no program that ran is linked with Kymo";
+  if (!interfaces.empty()) text += base::format(", and none used {}", interface_titles(interfaces));
+  try {
+    if (const std::string why = obstacle(find_program(program)); !why.empty())
+      text += base::format(" ({} {})", base::printable(program), why);
+  } catch (const CannotRun&) {  // it has deleted itself
+  }
+  return text;
+}
+
+}  // namespace kymo::cli

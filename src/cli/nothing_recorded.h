@@ -1,0 +1,14 @@
+// Why `kymo record` recorded nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "record/interfaces.h"
+
+namespace kymo::cli {
+
+// One line: what was looked for in `program` and its children, and what about the program prevents it, if anything.
+std::string nothing_recorded(const std::string& program, const std::vector<record::Interface>& interfaces);
+
+}  // namespace kymo::cli

@@ -1,0 +1,50 @@
+#include "inject/adapter.h"
+
+#include <string.h>
+
+#include <atomic>
+
+#include "base/environment.h"
+
+namespace kymo::inject {
+namespace {
+
+constinit std::atomic<const Adapter*> adapters[record::kMaxInterfaces];
+
+void activate_all() noexcept {
+  for (const auto& adapter : adapters)
+    if (const Adapter* started = adapter.load(std::memory_order_acquire)) started->activate();
+}
+
+// True if a list such as "nvtx,opencl" contains the name.
+bool lists(const char* list, std::string_view name) noexcept {
+  while (*list != '\0') {
+    const size_t length = strcspn(list, ",");
+    if (std::string_view(list, length) == name) return true;
+    list += length + (list[length] == ',' ? 1 : 0);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_wanted(record::Interface interface) noexcept {
+  const char* const wanted = base::environment("KYMO_INTERFACES");
+  return wanted == nullptr || lists(wanted, record::name_of(interface));
+}
+
+void start(const Adapter& adapter) noexcept {
+  const Adapter* expected = nullptr;
+  if (!adapters[static_cast<uint32_t>(adapter.interface)].compare_exchange_strong(expected, &adapter)) return;
+  // A recording that starts now calls activate_all(), or is seen by recording().
+  record::call_when_recording_starts(activate_all);
+  if (record::recording()) adapter.activate();
+}
+
+void become_dormant() noexcept {
+  for (const auto& adapter : adapters)
+    if (const Adapter* started = adapter.load(std::memory_order_acquire)) started->deactivate();
+  if (record::recording()) activate_all();  // one has started meanwhile
+}
+
+}  // namespace kymo::inject

@@ -1,0 +1,33 @@
+// An adapter records one interface of other tools (NVTX, OpenCL, …) in a program that was not written for Kymo.
+//
+// The program loads libkymo_inject.so through the interface itself: it calls the entry point that the interface
+// defines. The entry point calls start(). From then on the adapter records while a recording runs in the process, and
+// is dormant otherwise: it removes its functions from the interface, so that a call costs the same as without a tool.
+// What the adapter recorded is counted by record/interfaces.h.
+#pragma once
+
+#include "record/interfaces.h"
+
+namespace kymo::inject {
+
+struct Adapter {
+  record::Interface interface;
+  // Any thread may call both, also at the same time and repeatedly. `activate` is called after a recording has started,
+  // `deactivate` after it has ended. They must not call into the program.
+  void (*activate)() noexcept;
+  void (*deactivate)() noexcept;
+};
+
+// False if the user excluded the interface (KYMO_INTERFACES, set by `kymo record --with, --without`). Its entry point
+// must do nothing then.
+bool is_wanted(record::Interface interface) noexcept;
+
+// For entry points: the adapter takes part from now on. Activates it if a recording runs. Another call for the same
+// adapter does nothing. The adapter must live as long as the process.
+void start(const Adapter& adapter) noexcept;
+
+// For the functions of an adapter that are called although nothing records: the recording has ended in a way that
+// nobody reported. Makes all adapters dormant.
+void become_dormant() noexcept;
+
+}  // namespace kymo::inject

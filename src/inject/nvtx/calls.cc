@@ -1,0 +1,120 @@
+// The functions that a program calls through the slots of the modules CORE and CORE2.
+#include "inject/nvtx/domain.h"
+#include "inject/nvtx/events.h"
+#include "inject/nvtx/images.h"
+#include "inject/nvtx/message.h"
+#include "inject/nvtx/thread_state.h"
+
+namespace kymo::inject::nvtx {
+namespace {
+
+using Event = const EventAttributes*;
+
+// ---- CORE ----------------------------------------------------------------------------------------------------------
+
+void mark_ex(Event event) noexcept { mark(default_domain, event); }
+void mark_ascii(const char* text) noexcept { mark(default_domain, Text(text).view()); }
+void mark_wide(const wchar_t* text) noexcept { mark(default_domain, Text(text).view()); }
+uint64_t start_ex(Event event) noexcept { return start_range(default_domain, event); }
+uint64_t start_ascii(const char* text) noexcept { return start_range(default_domain, Text(text).view()); }
+uint64_t start_wide(const wchar_t* text) noexcept { return start_range(default_domain, Text(text).view()); }
+void end(uint64_t id) noexcept { end_range(id); }
+int push_ex(Event event) noexcept { return push_event(default_domain, event); }
+int push_ascii(const char* text) noexcept { return push_text(default_domain, text); }
+int push_wide(const wchar_t* text) noexcept {
+  const Text message(text);
+  return push_text(default_domain, message.c_str());
+}
+int pop_default() noexcept { return pop(default_domain); }
+void name_category_ascii(uint32_t number, const char* name) noexcept {
+  name_category(default_domain, number, Text(name).view());
+}
+void name_category_wide(uint32_t number, const wchar_t* name) noexcept {
+  name_category(default_domain, number, Text(name).view());
+}
+void name_thread_ascii(uint32_t tid, const char* name) noexcept { name_thread(tid, name); }
+void name_thread_wide(uint32_t tid, const wchar_t* name) noexcept {
+  if (name != nullptr) name_thread(tid, Text(name).c_str());
+}
+
+// ---- CORE2 ---------------------------------------------------------------------------------------------------------
+
+void domain_mark(Domain* domain, Event event) noexcept { mark(domain_of(domain), event); }
+uint64_t domain_start(Domain* domain, Event event) noexcept { return start_range(domain_of(domain), event); }
+void domain_end(Domain*, uint64_t id) noexcept { end_range(id); }
+int domain_push(Domain* domain, Event event) noexcept { return push_event(domain_of(domain), event); }
+int domain_pop(Domain* domain) noexcept { return pop(domain_of(domain)); }
+void domain_category_ascii(Domain* domain, uint32_t number, const char* name) noexcept {
+  name_category(domain_of(domain), number, Text(name).view());
+}
+void domain_category_wide(Domain* domain, uint32_t number, const wchar_t* name) noexcept {
+  name_category(domain_of(domain), number, Text(name).view());
+}
+RegisteredString* domain_string_ascii(Domain* domain, const char* text) noexcept {
+  return register_string(domain_of(domain), Text(text).view());
+}
+RegisteredString* domain_string_wide(Domain* domain, const wchar_t* text) noexcept {
+  return register_string(domain_of(domain), Text(text).view());
+}
+Domain* create_ascii(const char* name) noexcept { return create_domain(Text(name).view()); }
+Domain* create_wide(const wchar_t* name) noexcept { return create_domain(Text(name).view()); }
+void destroy(Domain*) noexcept {}  // another image may use it, and its strings may still be in use
+void initialize(const void*) noexcept {}
+
+template <class Function>
+Handler active(Function* function) noexcept {
+  return {reinterpret_cast<Slot>(function), When::Active};
+}
+template <class Function>
+Handler always(Function* function) noexcept {
+  return {reinterpret_cast<Slot>(function), When::Always};
+}
+
+const Handler kCoreHandlers[] = {{},
+                                 active(mark_ex),
+                                 active(mark_ascii),
+                                 active(mark_wide),
+                                 active(start_ex),
+                                 active(start_ascii),
+                                 active(start_wide),
+                                 active(end),
+                                 active(push_ex),
+                                 active(push_ascii),
+                                 active(push_wide),
+                                 active(pop_default),
+                                 always(name_category_ascii),
+                                 always(name_category_wide),
+                                 always(name_thread_ascii),
+                                 always(name_thread_wide)};
+
+const Handler kCore2Handlers[] = {{},
+                                  active(domain_mark),
+                                  active(domain_start),
+                                  active(domain_end),
+                                  active(domain_push),
+                                  active(domain_pop),
+                                  {},
+                                  {},
+                                  always(domain_category_ascii),
+                                  always(domain_category_wide),
+                                  always(domain_string_ascii),
+                                  always(domain_string_wide),
+                                  always(create_ascii),
+                                  always(create_wide),
+                                  always(destroy),
+                                  always(initialize)};
+
+}  // namespace
+
+std::span<const Handler> handlers_of(uint32_t module) noexcept {
+  switch (module) {
+    case kCore:
+      return kCoreHandlers;
+    case kCore2:
+      return kCore2Handlers;
+    default:
+      return {};
+  }
+}
+
+}  // namespace kymo::inject::nvtx

@@ -1,0 +1,44 @@
+// The text of a message, in UTF-8 and as a name of Kymo.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "inject/nvtx/abi.h"
+
+namespace kymo::inject::nvtx {
+
+inline constexpr std::string_view kUnnamed = "(no message)";
+inline constexpr size_t kMostTextBytes = 4096;       // more than a record holds: the recorder truncates, and counts it
+inline constexpr size_t kMostConvertedBytes = 1536;  // of a wide text, or of one with braces
+
+// A text on the stack.
+class Text {
+ public:
+  Text() noexcept : view_(kUnnamed) {}
+  // A null pointer is a missing message.
+  explicit Text(const char* ascii) noexcept;
+  explicit Text(const wchar_t* wide) noexcept;
+  Text(int32_t type, const MessageValue& value) noexcept;
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+
+  std::string_view view() const noexcept { return view_; }
+  const char* c_str() const noexcept {
+    return view_.data();
+  }  // the same; the whole text, even if the view is truncated
+  // The same with braces doubled, for an event with arguments: otherwise readers put the arguments into them.
+  std::string_view as_name() noexcept;
+
+ private:
+  void set(const char* ascii) noexcept;
+  void set(const wchar_t* wide) noexcept;
+  void set(const RegisteredString& string) noexcept;
+
+  std::string_view view_;
+  char buffer_[kMostConvertedBytes + 8];
+  char name_[2 * kMostConvertedBytes + 8];
+};
+
+}  // namespace kymo::inject::nvtx

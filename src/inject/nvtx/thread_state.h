@@ -1,0 +1,47 @@
+// What the adapter knows about a thread: how many ranges of each domain it has pushed and not popped.
+//
+// The depths are correct over all images of the process, because they are kept here and not in the image. While the
+// adapter is dormant it gets no calls, so they start again at 0 when it becomes active. Safe in a signal handler.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace kymo::inject::nvtx {
+
+struct ThreadState {
+  uint32_t epoch;     // of the last look at what other threads have to say to this one
+  uint32_t activity;  // the period of activity to which the depths belong
+  uint32_t capacity;  // of `depths`
+  uint32_t bytes;     // of this object with its depths
+  // By Domain::index; they follow this object.
+  int32_t& depth(uint32_t domain) noexcept { return reinterpret_cast<int32_t*>(this + 1)[domain]; }
+};
+
+// Initial-exec: one instruction to access. Null: the thread has no state yet.
+extern thread_local constinit ThreadState* this_state __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern constinit std::atomic<uint32_t> state_epoch __attribute__((visibility("hidden")));
+
+// The slow path of state_for: creates, enlarges or resets the state, and gives the thread the name that another thread
+// has set for it. Null: no memory.
+ThreadState* renew_state(uint32_t domain) noexcept;
+
+// The state of this thread, with space for the depth of this domain.
+__attribute__((always_inline)) inline ThreadState* state_for(uint32_t domain) noexcept {
+  ThreadState* state = this_state;
+  if (__builtin_expect(
+          state == nullptr || state->epoch != state_epoch.load(std::memory_order_relaxed) || domain >= state->capacity,
+          0))
+    return renew_state(domain);
+  return state;
+}
+
+// The adapter becomes active after a time without calls: all depths are 0 now. `from_start`: it has had every call of
+// the process, so a pop without a push is a mistake of the program.
+void begin_activity(bool from_start) noexcept;
+bool has_every_call() noexcept;
+
+// Names the thread with this id. If it is another thread, that thread takes the name with its next call.
+void name_thread(uint32_t tid, const char* name) noexcept;
+
+}  // namespace kymo::inject::nvtx

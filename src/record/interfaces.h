@@ -1,0 +1,40 @@
+// The interfaces of other tools that Kymo records in programs that were not written for it, and their counts.
+//
+// Each has an adapter in src/inject. The number of an interface is its place in the counts of the segment, so numbers
+// never change.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "record/process.h"
+
+namespace kymo::record {
+
+enum class Interface : uint32_t { Nvtx = 0, OpenCl = 1, OpenMp = 2, Cuda = 3, Vulkan = 4, Nccl = 5, Itt = 6 };
+
+// As in `kymo record --with` and `kymo info`, by number.
+inline constexpr std::string_view kInterfaceNames[] = {"nvtx", "opencl", "openmp", "cuda", "vulkan", "nccl", "itt"};
+inline constexpr uint32_t kInterfaceCount = sizeof kInterfaceNames / sizeof kInterfaceNames[0];
+static_assert(kInterfaceCount <= kMaxInterfaces);
+
+constexpr std::string_view name_of(Interface which) { return kInterfaceNames[static_cast<uint32_t>(which)]; }
+
+// Counts events of this thread. An addition to a cache line that only this thread uses. A thread without a ring counts
+// in its private slot, which nobody reads: its events are not in the trace either.
+inline void count_delivered(Slot& slot, Interface which, uint64_t events = 1) noexcept {
+  std::atomic<uint64_t>& count = slot.delivered[static_cast<uint32_t>(which)];
+  count.store(count.load(std::memory_order_relaxed) + events, std::memory_order_relaxed);
+}
+
+// The same for events that no thread of the program recorded (of a device's queue), for what could not be recorded, and
+// for the time that an adapter spends. Does nothing while the process has no segment.
+void add_interface(Interface which, uint64_t events, uint64_t lost, uint64_t cost_ns) noexcept;
+
+// The counts of a process since it has its segment.
+struct InterfaceCounts {
+  uint64_t events = 0, lost = 0, cost_ns = 0;
+};
+InterfaceCounts interface_counts(SegmentHeader& header, const Geometry& geometry, uint32_t interface) noexcept;
+
+}  // namespace kymo::record

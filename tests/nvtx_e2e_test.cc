@@ -1,0 +1,152 @@
+// Programs that annotate themselves with NVTX and know nothing of Kymo, under `kymo record`.
+#include "readback.h"
+#include "support.h"
+
+namespace kymo::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class NvtxTest : public EndToEnd {
+ protected:
+  void SetUp() override {
+    if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+    if (!have_client()) GTEST_SKIP() << "NVTX's headers are not installed";
+  }
+  static bool have_client() { return access(program("nvtx_client").c_str(), X_OK) == 0; }
+
+  std::string trace() const { return file("run.kymo"); }
+  Ending record(const Words& words, const Words& options = {}, const Environment& environment = {}) {
+    Words all{program("kymo"), "record", "-o", trace()};
+    all.insert(all.end(), options.begin(), options.end());
+    all.insert(all.end(), {"--", program("nvtx_client")});
+    all.insert(all.end(), words.begin(), words.end());
+    return run(all, {.environment = environment});
+  }
+};
+
+TEST_F(NvtxTest, RangesMarksAndDepthsAreRecorded) {
+  const Ending ending = record({"core"});
+  EXPECT_EQ(ending.code, 0) << ending.err;
+  EXPECT_EQ(ending.out, "depths 0 1 1 0 -1\nrange has an id\n");
+  const Readback trace = read_back(this->trace(), Detail::Arguments);
+  EXPECT_TRUE(sound(trace));
+  ASSERT_EQ(trace.count("outer"), 1u) << trace.summary();
+  ASSERT_EQ(trace.count("inner ä"), 1u) << trace.summary();
+  EXPECT_EQ(trace.ranges_named("inner ä")[0]->depth, 1);
+  EXPECT_EQ(trace.detail_of(*trace.ranges_named("outer")[0]).category, "nvtx");
+  EXPECT_EQ(trace.points_count("mark {0} {{"), 1u) << trace.summary();
+  EXPECT_EQ(trace.points_count("wide mark"), 1u);
+  EXPECT_EQ(trace.points_count("started"), 1u);
+  EXPECT_EQ(trace.lost(trace::LossCause::UnmatchedPop), 1u) << "the extra pop of the program";
+  EXPECT_EQ(trace.lost(), 1u) << trace.summary();
+}
+
+TEST_F(NvtxTest, DomainsNestOnTheirOwnAndHaveAttributes) {
+  const Ending ending = record({"domains"});
+  EXPECT_EQ(ending.out, "same domain 1\ndepths 0 0 1 1 0 0\n");
+  const Readback trace = read_back(this->trace(), Detail::Arguments);
+  EXPECT_TRUE(sound_and_complete(trace));
+  const auto strings = trace.ranges_named("registered");
+  ASSERT_EQ(strings.size(), 2u) << trace.summary();
+  const EventDetail& rich = trace.detail_of(strings[0]->depth == 2 ? *strings[0] : *strings[1]);
+  EXPECT_EQ(rich.category, "one");
+  EXPECT_EQ(rich.colour, 0xffff8000u) << "an alpha of 0 means opaque";
+  ASSERT_EQ(rich.arguments.size(), 2u);
+  EXPECT_EQ(rich.arguments[0].text, "loading");
+  EXPECT_EQ(static_cast<int64_t>(rich.arguments[1].bits), -5);
+  ASSERT_EQ(trace.points_count("number {{value}}"), 1u);
+  const EventDetail& number = trace.detail_of(*trace.points_named("number {{value}}")[0]);
+  EXPECT_EQ(number.text, "number {value}") << "an argument of Kymo's does not get into a name of the program's";
+  EXPECT_EQ(number.category, "two");
+  EXPECT_EQ(number.arguments[0].bits, 9u) << "a category without a name";
+  EXPECT_EQ(number.arguments[1].real, 0.5);
+  EXPECT_EQ(trace.points_count("across"), 1u);
+}
+
+TEST_F(NvtxTest, RangesOfDomainsThatDoNotNestKeepTheirTimes) {
+  record({"interleave"});
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound_and_complete(trace));
+  ASSERT_EQ(trace.count("first"), 1u);
+  ASSERT_EQ(trace.count("second"), 2u) << "split where the other range ends";
+  const Event *first = trace.ranges_named("first")[0], *inside = trace.ranges_named("second")[0],
+              *after = trace.ranges_named("second")[1];
+  EXPECT_EQ(inside->end, first->end);
+  EXPECT_EQ(after->start, first->end);
+  EXPECT_EQ(after->depth, 0);
+}
+
+TEST_F(NvtxTest, LibrariesWithTheirOwnNvtxShareTheDepth) {
+  const Ending ending = record({"plugins", program("nvtx_plugin_one.so"), program("nvtx_plugin_two.so")});
+  EXPECT_EQ(ending.out,
+            "program depth 0\nplugin depth 1\nplugin depth 2\nplugin depth 3\npop 3\npop 2\npop 1\npop 0\n");
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound_and_complete(trace));
+  for (const char* name : {"in the program", "in plugin one", "in plugin two", "in plugin one again"})
+    EXPECT_EQ(trace.count(name), 1u) << name;
+}
+
+TEST_F(NvtxTest, ThreadsHaveNamesAndRangesEndOnOtherThreads) {
+  record({"threads", "8"});
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("work"), 8'000u);
+  size_t workers = 0;
+  for (const TrackInfo& track : trace.tracks) workers += track.track.name == "worker" ? 1 : 0;
+  EXPECT_EQ(workers, 8u);
+  EXPECT_EQ(trace.points_count("over threads"), 8u);
+}
+
+TEST_F(NvtxTest, TheFirstCallsOfManyThreadsAtOnce) {
+  record({"race", "32"});
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("first"), 32u);
+}
+
+TEST_F(NvtxTest, AForkedChildKeepsItsDepth) {
+  const Ending ending = record({"fork"});
+  EXPECT_EQ(ending.out, "child depth 1\nchild 0, parent depth 0\n");
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound(trace));
+  EXPECT_EQ(trace.count("before fork"), 1u);
+  EXPECT_EQ(trace.count("in the child"), 1u);
+}
+
+TEST_F(NvtxTest, ExecStartsAnotherProcess) {
+  record({"exec"});
+  const Readback trace = read_back(this->trace());
+  EXPECT_EQ(trace.count("before exec"), 1u);
+  EXPECT_EQ(trace.count("outer"), 1u);
+}
+
+TEST_F(NvtxTest, AKilledProgramLosesNothing) {
+  record({"kill"});
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.count("work"), 100u);
+  EXPECT_EQ(trace.open_count("open at the end"), 1u);
+}
+
+TEST_F(NvtxTest, AnInterfaceThatIsNotWantedIsNotRecorded) {
+  const Ending ending = record({"core"}, {"--without", "nvtx"});
+  EXPECT_EQ(ending.out, "depths -2 -2 -2 -2 -2\nrange has no id\n");
+  EXPECT_THAT(ending.err, HasSubstr("nothing was recorded: no program that ran is linked with Kymo\n"));
+}
+
+TEST_F(NvtxTest, AProgramThatUsesNoInterfaceIsNotChanged) {
+  const Ending ending = record({"none"});
+  EXPECT_EQ(ending.out, "no calls\n");
+  EXPECT_THAT(ending.err, HasSubstr("no program that ran is linked with Kymo, and none used NVTX"));
+}
+
+TEST_F(NvtxTest, AProgramThatChoosesItsToolKeepsIt) {
+  const Ending ending = record({"own", "/nonexistent/tool.so"});
+  EXPECT_EQ(ending.code, 0);
+  EXPECT_EQ(ending.out, "depths -2 -2 -2 -2 -2\nrange has no id\n");
+}
+
+}  // namespace
+}  // namespace kymo::e2e

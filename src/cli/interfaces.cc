@@ -20,7 +20,7 @@ constexpr const char* kInjectedLibrary = "libkymo_inject.so";
 struct Variable {
   const char* name;
   char separator = '\0';            // between the libraries of a list; 0: there is place for only one
-  const char* displaced = nullptr;  // our variable for the tool that had the only place
+  const char* displaced = nullptr;  // our variable for the tool that had the only place; null: it keeps the place
 };
 
 struct Offered {
@@ -33,6 +33,8 @@ struct Offered {
 const std::vector<Offered>& offered() {
   static const std::vector<Offered> all = {
       {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"}}},
+      {Interface::Cuda, "CUDA", true, {{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"}}},
+      {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
   };
   return all;
 }
@@ -69,6 +71,7 @@ void add_variable(const Variable& variable, const std::string& library, Variable
     into.emplace_back(variable.name, is_taken ? library + variable.separator + others : library);
     return;
   }
+  if (is_taken && variable.displaced == nullptr) return;
   into.emplace_back(variable.name, library);
   if (is_taken && !is_ours(before)) into.emplace_back(variable.displaced, before);
 }
@@ -91,7 +94,7 @@ void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) 
       "also record these interfaces of programs that do\nnot know Kymo: " + base::join(names(), ", "), names());
   line.text(
       "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without); },
-      "do not record these interfaces; default: nvtx is\nrecorded", names());
+      "do not record these interfaces; default: all are\nrecorded", names());
 }
 
 Variables interface_environment(const std::vector<Interface>& selected) {

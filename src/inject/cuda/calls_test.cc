@@ -1,0 +1,80 @@
+#include "inject/cuda/calls.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "inject/cuda/cupti.h"
+
+namespace kymo::inject::cuda {
+namespace {
+
+std::string_view name_of(const Call& call) { return {call.site.label.name, call.site.label.name_length}; }
+
+// "cuMemcpyHtoD_v2_ptds" is cuMemcpyHtoD.
+std::string without_suffixes(std::string name) {
+  for (const std::string suffix : {"_ptds", "_ptsz", "_v2"})
+    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  return name;
+}
+
+TEST(CudaCallsTest, EachIsFoundByItsNumberAndOthersAreNot) {
+  std::set<uint32_t> ids;
+  for (Call& call : recorded_calls()) {
+    EXPECT_EQ(call_of(call.id), &call);
+    EXPECT_TRUE(ids.insert(call.id).second) << call.id << " is listed twice";
+  }
+  for (const uint32_t other : {0u, 1u, 799u, 801u, 0xffffffffu}) EXPECT_EQ(call_of(other), nullptr) << other;
+}
+
+TEST(CudaCallsTest, NumbersAreThoseOfCupti) {
+  std::string why;
+  const Cupti* const cupti = load_cupti(why);
+  if (cupti == nullptr || cupti->call_name == nullptr) GTEST_SKIP() << why;
+  uint32_t version = 0;
+  cupti->version(&version);
+  size_t known = 0;
+  for (const Call& call : recorded_calls()) {
+    const char* name = nullptr;
+    if (cupti->call_name(kDriverDomain, call.id, &name) != 0 || name == nullptr) continue;  // newer than this CUPTI
+    EXPECT_EQ(without_suffixes(name), name_of(call)) << call.id;
+    ++known;
+  }
+  EXPECT_GT(known, recorded_calls().size() / 2) << "CUPTI " << version;
+}
+
+TEST(CudaCallsTest, MemoryOfAnAllocationAndAFree) {
+  uint64_t address = 0x7000;
+  size_t pitch = 512;
+  int result = 0;
+  CallData data{};
+  data.result = &result;
+  Memory memory{};
+
+  const AllocateParameters plain{&address, 100};
+  data.parameters = &plain;
+  ASSERT_TRUE(allocated_by(*call_of(243), data, memory));
+  EXPECT_EQ(memory.address, 0x7000u);
+  EXPECT_EQ(memory.bytes, 100u);
+  result = 2;
+  EXPECT_FALSE(allocated_by(*call_of(243), data, memory)) << "the call failed";
+  result = 0;
+
+  const PitchParameters rows{&address, &pitch, 500, 10};
+  data.parameters = &rows;
+  ASSERT_TRUE(allocated_by(*call_of(244), data, memory));
+  EXPECT_EQ(memory.bytes, 5120u);
+
+  const FreeParameters freed{0x7000};
+  data.parameters = &freed;
+  ASSERT_TRUE(freed_by(*call_of(245), data, memory));
+  EXPECT_EQ(memory.address, 0x7000u);
+  EXPECT_FALSE(freed_by(*call_of(307), data, memory)) << "a launch frees nothing";
+  data.parameters = nullptr;
+  EXPECT_FALSE(freed_by(*call_of(245), data, memory));
+  EXPECT_FALSE(allocated_by(*call_of(243), data, memory));
+}
+
+}  // namespace
+}  // namespace kymo::inject::cuda

@@ -1,0 +1,132 @@
+#include "inject/cuda/queues.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <span>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace kymo::inject::cuda {
+namespace {
+
+constexpr uint64_t kClockEvery = 1'000'000'000;
+
+// The driver's function, which the program has loaded.
+template <class Function>
+Function driver_function(const char* name) {
+  static void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  return driver != nullptr ? reinterpret_cast<Function>(dlsym(driver, name)) : nullptr;
+}
+
+Site& site_of(WorkKind kind) {
+  static constinit Site to_device{Label("copy host to device", "copy")}, to_host{Label("copy device to host", "copy")},
+      on_device{Label("copy on device", "copy")}, between{Label("copy between devices", "copy")},
+      on_host{Label("copy on host", "copy")}, fill{Label("fill", "fill")};
+  switch (kind) {
+    case WorkKind::CopyToDevice:
+      return to_device;
+    case WorkKind::CopyToHost:
+      return to_host;
+    case WorkKind::CopyBetweenDevices:
+      return between;
+    case WorkKind::CopyOnHost:
+      return on_host;
+    case WorkKind::Fill:
+      return fill;
+    default:
+      return on_device;
+  }
+}
+
+}  // namespace
+
+const Queues::Device& Queues::describe(uint32_t device) {
+  const auto [at, is_new] = devices_.try_emplace(device);
+  if (!is_new) return at->second;
+  int handle = 0;
+  const auto get = driver_function<int (*)(int*, int)>("cuDeviceGet");
+  const auto name_of = driver_function<int (*)(char*, int, int)>("cuDeviceGetName");
+  auto uuid_of = driver_function<int (*)(uint8_t*, int)>("cuDeviceGetUuid_v2");
+  if (uuid_of == nullptr) uuid_of = driver_function<int (*)(uint8_t*, int)>("cuDeviceGetUuid");
+  std::array<char, 256> name{};
+  std::array<uint8_t, 16> uuid{};
+  if (get != nullptr && get(&handle, static_cast<int>(device)) == 0) {
+    if (name_of != nullptr && name_of(name.data(), static_cast<int>(name.size() - 1), handle) == 0)
+      at->second.name = name.data();
+    if (uuid_of != nullptr && uuid_of(uuid.data(), handle) == 0) at->second.uuid = base::hex(uuid);
+  }
+  if (at->second.name.empty()) at->second.name = base::format("CUDA device {}", device);
+  if (at->second.uuid.empty()) at->second.uuid = base::format("cuda:{}", device);
+  return at->second;
+}
+
+Queues::Queue& Queues::queue_of(const Work& work) {
+  const auto [at, is_new] = queues_.try_emplace(Key{work.device, work.context, work.stream});
+  if (is_new) {
+    const Device& device = describe(work.device);
+    const auto default_stream = default_streams_.find(work.context);
+    const std::string name = default_stream != default_streams_.end() && default_stream->second == work.stream
+                                 ? base::format("cuda:{} default stream", work.device)
+                                 : base::format("cuda:{} stream {}", work.device, work.stream);
+    kymo_queue_info info{};
+    info.name = name.c_str();
+    info.device_uuid = device.uuid.c_str();
+    info.device_name = device.name.c_str();
+    info.context = work.context;
+    info.queue = work.stream;
+    info.clock = 1;  // CUPTI has one for all devices
+    info.period_numerator = info.period_denominator = 1;
+    at->second.track = QueueTrack(info);
+  }
+  note_clock(at->second);
+  return at->second;
+}
+
+void Queues::note_clock(Queue& queue) {
+  const uint64_t before = base::monotonic_ns();
+  if (queue.clock_noted_ns != 0 && before - queue.clock_noted_ns < kClockEvery) return;
+  uint64_t ticks = 0;
+  if (cupti_.timestamp(&ticks) != 0) return;
+  const uint64_t after = base::monotonic_ns(), middle = before + (after - before) / 2;
+  queue.track.clock_pair(ticks, middle, middle + base::realtime_offset().ns,
+                         (after - before + 1) / 2 + kConversionErrorNs);
+  queue.clock_noted_ns = after;
+}
+
+void Queues::write(const Work& work) {
+  Queue& queue = queue_of(work);
+  if (!work.has_times()) {
+    queue.track.lost(1);
+    ++lost_;
+    return;
+  }
+  ++written_;
+  const uint64_t correlation = correlation_of(work.correlation);
+  if (work.kind == WorkKind::Kernel) {
+    const auto span = [&](auto& label) {
+      queue.track.span(label, work.start, work.end, correlation, kymo::arg("grid_x", work.grid[0]),
+                       kymo::arg("grid_y", work.grid[1]), kymo::arg("grid_z", work.grid[2]),
+                       kymo::arg("block_x", work.block[0]), kymo::arg("block_y", work.block[1]),
+                       kymo::arg("block_z", work.block[2]), kymo::arg("registers", work.registers),
+                       kymo::bytes("shared_memory", work.shared_bytes));
+    };
+    if (Site* const site = kernels_.site_of(work.name)) {
+      span(*site);
+    } else {
+      const std::string name = readable_name(work.name);
+      const Label label(name);
+      span(label);
+    }
+  } else if (work.kind == WorkKind::Graph) {
+    static constinit Site graph{Label("graph {}", "graph")};
+    queue.track.span(graph, work.start, work.end, correlation, work.graph);
+  } else {
+    const auto ns = static_cast<double>(work.end - work.start);
+    queue.track.span(site_of(work.kind), work.start, work.end, correlation, kymo::bytes("bytes", work.bytes),
+                     kymo::arg("GB_per_s", ns > 0 ? static_cast<double>(work.bytes) / ns : 0.0));
+  }
+}
+
+}  // namespace kymo::inject::cuda

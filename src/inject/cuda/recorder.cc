@@ -1,0 +1,287 @@
+#include "inject/cuda/recorder.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/say.h"
+#include "inject/cuda/calls.h"
+#include "inject/cuda/cupti.h"
+#include "inject/cuda/queues.h"
+#include "kymo/queue.h"
+#include "record/interfaces.h"
+#include "record/thread.h"
+
+namespace kymo::inject::cuda {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;  // about 4,800 kernels
+constexpr size_t kSpareBuffers = 16;
+constexpr uint32_t kFlushMilliseconds = 100;  // what a program that is killed may lose
+constexpr uint32_t kForced = 1;
+
+constexpr Kind kKinds[] = {Kind::Context, Kind::Kernel, Kind::Copy, Kind::PeerCopy, Kind::Fill, Kind::Overhead};
+
+enum class State : uint8_t {
+  Off,
+  On,
+  Leaving,  // recording has ended; the next call of the program that returns detaches CUPTI
+  Refused   // another tool has CUPTI, or there is none
+};
+
+// CUPTI's callbacks have no object. The recorder is never destroyed, because they may run until the process ends.
+struct Recorder {
+  std::mutex control;  // start and stop
+  std::atomic<State> state{State::Off};
+  const Cupti* cupti = nullptr;
+  Cupti::Subscriber subscriber = nullptr;
+  pid_t pid = 0;
+  bool flushes_at_end = false;
+
+  std::mutex buffers;
+  std::vector<uint8_t*> spare;
+
+  std::mutex writing;
+  Queues* queues = nullptr;
+  uint64_t counted = 0, counted_lost = 0;
+};
+
+Recorder& recorder() {
+  static Recorder& made = *new Recorder;
+  return made;
+}
+
+bool is_forked_child() noexcept { return recorder().pid != getpid(); }
+
+// ---- Calls
+
+void leave() noexcept;
+
+// The name of the device on which the context is, for allocations.
+std::string device_of(void* context) {
+  Recorder& self = recorder();
+  uint32_t device = 0;
+  if (context == nullptr || self.cupti->device_of(context, &device) != 0) device = 0;
+  const std::lock_guard lock(self.writing);
+  return self.queues->device_name(device);
+}
+
+void record_memory(const Call& call, const CallData& data) noexcept {
+  static constexpr Label kLabel("cuda");
+  Memory memory{};
+  if (data.site == kEnter ? !freed_by(call, data, memory) : !allocated_by(call, data, memory)) return;
+  try {
+    const std::string device = device_of(data.context);
+    const kymo_arg args[] = {kymo::bytes("bytes", memory.bytes), kymo::arg("device", device)};
+    if (data.site == kEnter)
+      kymo_free(&kLabel, &args[1], 1, memory.address);
+    else
+      kymo_allocation(&kLabel, args, 2, memory.address);
+  } catch (...) {  // no memory: this allocation is missing
+    record::add_interface(record::Interface::Cuda, 0, 1, 0);
+  }
+}
+
+void on_call(void*, int domain, uint32_t id, const void* untyped) {
+  const auto& data = *static_cast<const CallData*>(untyped);
+  Call* const call = domain == kDriverDomain ? call_of(id) : nullptr;
+  if (call == nullptr || data.memory == nullptr) return;
+  if (data.site == kEnter) {
+    *data.memory = record::recording() ? kymo_ticks() : 0;
+    if (*data.memory != 0 && call->effect == Effect::Free) record_memory(*call, data);
+    return;
+  }
+  if (const uint64_t began = *data.memory; began != 0) {
+    kymo_span_at(&call->site, nullptr, 0, began, correlation_of(data.correlation));
+    if (record::Slot* const slot = record::own_slot()) record::count_delivered(*slot, record::Interface::Cuda);
+    if (call->effect != Effect::None) record_memory(*call, data);
+  }
+  if (recorder().state.load(std::memory_order_relaxed) == State::Leaving) leave();
+}
+
+// ---- Buffers
+
+void requested(uint8_t** buffer, size_t* size, size_t* max_records) {
+  Recorder& self = recorder();
+  *buffer = nullptr;
+  *max_records = 0;  // as many as fit
+  {
+    const std::lock_guard lock(self.buffers);
+    if (!self.spare.empty()) {
+      *buffer = self.spare.back();
+      self.spare.pop_back();
+    }
+  }
+  if (*buffer == nullptr) *buffer = static_cast<uint8_t*>(aligned_alloc(64, kBufferBytes));
+  *size = *buffer != nullptr ? kBufferBytes : 0;  // without memory CUPTI counts what it drops
+}
+
+void give_back(uint8_t* buffer) noexcept {
+  Recorder& self = recorder();
+  const std::lock_guard lock(self.buffers);
+  if (self.spare.size() < kSpareBuffers && self.spare.capacity() > self.spare.size())
+    self.spare.push_back(buffer);
+  else
+    free(buffer);
+}
+
+uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
+  uint64_t overhead_ns = 0;
+  void* record = nullptr;
+  while (self.cupti->next_record(buffer, valid, &record) == 0 && record != nullptr) {
+    const auto* const at = static_cast<const uint8_t*>(record);
+    if (at < buffer || at >= buffer + valid) break;
+    const size_t left = static_cast<size_t>(buffer + valid - at);
+    const Kind kind = left >= sizeof(Kind) ? *reinterpret_cast<const Kind*>(at) : Kind{};
+    if (kind == Kind::Context && left >= sizeof(Context)) {
+      const auto& context = *reinterpret_cast<const Context*>(at);
+      self.queues->note_default_stream(context.context, context.default_stream);
+    } else if (kind == Kind::Overhead && left >= sizeof(Overhead)) {
+      const auto& overhead = *reinterpret_cast<const Overhead*>(at);
+      if (overhead.end > overhead.start) overhead_ns += overhead.end - overhead.start;
+    } else if (const auto work = work_from(at, left)) {
+      self.queues->write(*work);
+    }
+  }
+  return overhead_ns;
+}
+
+// Runs on a thread of CUPTI, or on one that flushes.
+void completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
+  Recorder& self = recorder();
+  if (buffer == nullptr) return;
+  if (valid != 0) {
+    const std::lock_guard lock(self.writing);
+    try {
+      const uint64_t overhead_ns = read_buffer(self, buffer, valid);
+      record::add_interface(record::Interface::Cuda, self.queues->written() - self.counted,
+                            self.queues->lost() - self.counted_lost, overhead_ns);
+    } catch (...) {  // no memory for a queue: what is left of the buffer is missing
+      record::add_interface(record::Interface::Cuda, 0, 1, 0);
+    }
+    self.counted = self.queues->written();
+    self.counted_lost = self.queues->lost();
+  }
+  give_back(buffer);
+}
+
+uint64_t clock() { return base::monotonic_ns(); }
+
+// ---- Start and end
+
+// CUPTI must not be asked from inside its callbacks, so this is asked before recording ends.
+void count_dropped(Recorder& self) noexcept {
+  size_t dropped = 0;
+  if (self.cupti->dropped(nullptr, 0, &dropped) == 0 && dropped != 0)
+    record::add_interface(record::Interface::Cuda, 0, dropped, 0);
+}
+
+void flush(void*) {
+  Recorder& self = recorder();
+  const State state = self.state.load(std::memory_order_acquire);
+  if (is_forked_child() || (state != State::On && state != State::Leaving)) return;
+  self.cupti->flush(kForced);
+  count_dropped(self);
+}
+
+bool wants_graph_nodes() noexcept { return base::environment("KYMO_CUDA_GRAPH_NODES") != nullptr; }
+
+Result subscribe(Recorder& self, std::string& other) {
+  if (self.cupti->subscribe_named == nullptr) return self.cupti->subscribe(&self.subscriber, on_call, nullptr);
+  char name[kSubscriberNameBytes + 1] = {};
+  SubscriberParameters parameters{sizeof(SubscriberParameters), "Kymo", name, kSubscriberNameBytes};
+  const Result result = self.cupti->subscribe_named(&self.subscriber, on_call, nullptr, &parameters);
+  other = name;
+  return result;
+}
+
+void refuse(Recorder& self, std::string_view why, std::string_view untrusted) {
+  self.state.store(State::Refused, std::memory_order_release);
+  base::say_to_user(why, untrusted);
+}
+
+void set_calls(Recorder& self, uint32_t enable) noexcept {
+  for (const Call& call : recorded_calls())
+    self.cupti->enable_callback(enable, self.subscriber, kDriverDomain, call.id);
+}
+
+void set_kinds(Recorder& self, bool enable) noexcept {
+  for (const Kind kind : kKinds) enable ? self.cupti->enable(kind) : self.cupti->disable(kind);
+  // With this kind a graph is one piece of work. Its kernels are not recorded one by one.
+  if (!wants_graph_nodes()) enable ? self.cupti->enable(Kind::Graph) : self.cupti->disable(Kind::Graph);
+}
+
+void attach(Recorder& self) {
+  std::string why;
+  if (self.cupti == nullptr) self.cupti = load_cupti(why);
+  if (self.cupti == nullptr) return refuse(self, "CUDA work is not recorded: ", why);
+  std::string other;
+  if (const Result result = subscribe(self, other); result != 0) {
+    if (result == kOtherSubscriber)
+      return refuse(self,
+                    "CUDA work is not recorded, because another tool has CUPTI: ", other.empty() ? "unknown" : other);
+    return refuse(self, "CUDA work is not recorded: CUPTI cannot be used, error ", std::to_string(result));
+  }
+  if (self.cupti->register_clock != nullptr) self.cupti->register_clock(clock);
+  if (self.queues == nullptr) self.queues = new Queues(*self.cupti);
+  {
+    const std::lock_guard lock(self.buffers);
+    self.spare.reserve(kSpareBuffers);
+  }
+  self.cupti->register_buffers(requested, completed);
+  self.pid = getpid();
+  set_kinds(self, true);
+  set_calls(self, 1);
+  if (self.cupti->flush_period != nullptr) self.cupti->flush_period(kFlushMilliseconds);
+  if (!self.flushes_at_end) self.flushes_at_end = kymo_on_flush(flush, nullptr) != 0;
+  self.state.store(State::On, std::memory_order_release);
+}
+
+// On a thread of the program, when its call returns: the only place where CUPTI may be detached. Afterwards calls cost
+// the same as without a tool.
+void leave() noexcept {
+  Recorder& self = recorder();
+  const std::unique_lock lock(self.control, std::try_to_lock);
+  if (!lock || self.state.load(std::memory_order_relaxed) != State::Leaving) return;
+  set_calls(self, 0);
+  self.cupti->finalize();
+  self.subscriber = nullptr;
+  self.state.store(State::Off, std::memory_order_release);
+}
+
+}  // namespace
+
+void start_recording() noexcept {
+  Recorder& self = recorder();
+  const std::lock_guard lock(self.control);
+  const State state = self.state.load(std::memory_order_relaxed);
+  if (state == State::On || state == State::Refused) return;
+  try {
+    if (state == State::Leaving) {  // still attached
+      set_kinds(self, true);
+      self.state.store(State::On, std::memory_order_release);
+    } else {
+      attach(self);
+    }
+  } catch (...) {
+    self.state.store(State::Refused, std::memory_order_release);
+  }
+}
+
+void stop_recording() noexcept {
+  Recorder& self = recorder();
+  const std::lock_guard lock(self.control);
+  if (self.state.load(std::memory_order_relaxed) != State::On || is_forked_child()) return;
+  self.cupti->flush(kForced);
+  count_dropped(self);
+  set_kinds(self, false);
+  self.state.store(State::Leaving, std::memory_order_release);
+}
+
+}  // namespace kymo::inject::cuda

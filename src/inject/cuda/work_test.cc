@@ -1,0 +1,106 @@
+#include "inject/cuda/work.h"
+
+#include <gtest/gtest.h>
+
+#include "inject/cuda/kernel_names.h"
+
+namespace kymo::inject::cuda {
+namespace {
+
+TEST(CudaWorkTest, Kernel) {
+  cuda::Kernel record{};
+  record.kind = Kind::Kernel;
+  record.registers = 32;
+  record.start = 1000;
+  record.end = 1500;
+  record.device = 1;
+  record.context = 2;
+  record.stream = 7;
+  record.correlation = 99;
+  record.grid[0] = 10, record.grid[1] = 2, record.grid[2] = 1;
+  record.block[0] = 256, record.block[1] = record.block[2] = 1;
+  record.static_shared = 100;
+  record.dynamic_shared = 28;
+  record.name = "_Z4stepPf";
+  const auto work = work_from(&record, sizeof record);
+  ASSERT_TRUE(work);
+  EXPECT_EQ(work->kind, WorkKind::Kernel);
+  EXPECT_EQ(work->name, "_Z4stepPf");
+  EXPECT_EQ(work->start, 1000u);
+  EXPECT_EQ(work->end, 1500u);
+  EXPECT_EQ(work->device, 1u);
+  EXPECT_EQ(work->context, 2u);
+  EXPECT_EQ(work->stream, 7u);
+  EXPECT_EQ(work->correlation, 99u);
+  EXPECT_EQ(work->grid[0], 10u);
+  EXPECT_EQ(work->block[0], 256u);
+  EXPECT_EQ(work->registers, 32u);
+  EXPECT_EQ(work->shared_bytes, 128u);
+  EXPECT_TRUE(work->has_times());
+  EXPECT_FALSE(work_from(&record, sizeof record - 1)) << "longer than the buffer";
+}
+
+TEST(CudaWorkTest, WorkWithoutTimesIsRecognized) {
+  cuda::Kernel record{};
+  record.kind = Kind::Kernel;
+  record.start = 1000;  // CUPTI had to flush before the end
+  EXPECT_FALSE(work_from(&record, sizeof record)->has_times());
+  record.start = 0;
+  record.end = 5;
+  EXPECT_FALSE(work_from(&record, sizeof record)->has_times());
+}
+
+TEST(CudaWorkTest, CopiesAndFills) {
+  Copy copy{};
+  copy.kind = Kind::Copy;
+  copy.bytes = 4096;
+  copy.correlation = 3;
+  for (const auto& [direction, kind] :
+       {std::pair(kHostToDevice, WorkKind::CopyToDevice), std::pair(kDeviceToHost, WorkKind::CopyToHost),
+        std::pair(kDeviceToDevice, WorkKind::CopyOnDevice), std::pair(kHostToHost, WorkKind::CopyOnHost),
+        std::pair(kPeerToPeer, WorkKind::CopyBetweenDevices)}) {
+    copy.direction = direction;
+    const auto work = work_from(&copy, sizeof copy);
+    ASSERT_TRUE(work);
+    EXPECT_EQ(work->kind, kind);
+    EXPECT_EQ(work->bytes, 4096u);
+    EXPECT_EQ(work->correlation, 3u);
+  }
+  PeerCopy peer{};
+  peer.kind = Kind::PeerCopy;
+  peer.target_device = 5;
+  peer.correlation = 4;
+  EXPECT_EQ(work_from(&peer, sizeof peer)->target_device, 5u);
+  EXPECT_EQ(work_from(&peer, sizeof peer)->correlation, 4u);
+  Fill fill{};
+  fill.kind = Kind::Fill;
+  fill.bytes = 77;
+  EXPECT_EQ(work_from(&fill, sizeof fill)->bytes, 77u);
+  cuda::Graph graph{};
+  graph.kind = Kind::Graph;
+  graph.graph = 12;
+  graph.stream = 9;
+  EXPECT_EQ(work_from(&graph, sizeof graph)->graph, 12u);
+  EXPECT_EQ(work_from(&graph, sizeof graph)->stream, 9u);
+}
+
+TEST(CudaWorkTest, OtherAndShortRecordsAreNoWork) {
+  const Kind other{4711};
+  EXPECT_FALSE(work_from(&other, sizeof other));
+  EXPECT_FALSE(work_from(&other, 3));
+  for (const Kind kind : {Kind::Kernel, Kind::Copy, Kind::PeerCopy, Kind::Fill, Kind::Graph})
+    EXPECT_FALSE(work_from(&kind, sizeof kind));
+}
+
+TEST(CudaKernelNamesTest, AreDemangledOnce) {
+  KernelNames names;
+  Site* const site = names.site_of("_Z4stepPf");
+  ASSERT_NE(site, nullptr);
+  EXPECT_EQ(std::string_view(site->label.name, site->label.name_length), "step(float*)");
+  EXPECT_EQ(names.site_of("_Z4stepPf"), site);
+  EXPECT_EQ(readable_name("triton_poi_fused_0"), "triton_poi_fused_0");
+  EXPECT_EQ(readable_name("_Znonsense"), "_Znonsense");
+}
+
+}  // namespace
+}  // namespace kymo::inject::cuda

@@ -56,7 +56,6 @@ struct FreeParameters {
 enum class Kind : uint32_t {
   Copy = 1,
   Fill = 2,
-  Context = 9,
   Kernel = 10,  // the concurrent kind
   Overhead = 17,
   PeerCopy = 22,
@@ -111,12 +110,6 @@ struct Overhead {
   Kind kind;
   uint32_t cause, object, object_id[3];
   uint64_t start, end;
-};
-
-struct Context {
-  Kind kind;
-  uint32_t context, device;
-  uint16_t api, default_stream;
 };
 
 // Values of `direction`.

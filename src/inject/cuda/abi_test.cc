@@ -57,8 +57,6 @@ TEST(CuptiAbiTest, OtherRecords) {
   EXPECT_SAME_PLACE(Overhead, cause, CUpti_ActivityOverhead3, overheadKind);
   EXPECT_SAME_PLACE(Overhead, start, CUpti_ActivityOverhead3, start);
   EXPECT_SAME_PLACE(Overhead, end, CUpti_ActivityOverhead3, end);
-  EXPECT_SAME_PLACE(Context, context, CUpti_ActivityContext3, contextId);
-  EXPECT_SAME_PLACE(Context, default_stream, CUpti_ActivityContext3, nullStreamId);
 }
 
 TEST(CuptiAbiTest, Calls) {
@@ -86,7 +84,6 @@ TEST(CuptiAbiTest, Numbers) {
   EXPECT_EQ(static_cast<int>(kExit), static_cast<int>(CUPTI_API_EXIT));
   EXPECT_EQ(static_cast<int>(Kind::Copy), static_cast<int>(CUPTI_ACTIVITY_KIND_MEMCPY));
   EXPECT_EQ(static_cast<int>(Kind::Fill), static_cast<int>(CUPTI_ACTIVITY_KIND_MEMSET));
-  EXPECT_EQ(static_cast<int>(Kind::Context), static_cast<int>(CUPTI_ACTIVITY_KIND_CONTEXT));
   EXPECT_EQ(static_cast<int>(Kind::Kernel), static_cast<int>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
   EXPECT_EQ(static_cast<int>(Kind::Overhead), static_cast<int>(CUPTI_ACTIVITY_KIND_OVERHEAD));
   EXPECT_EQ(static_cast<int>(Kind::PeerCopy), static_cast<int>(CUPTI_ACTIVITY_KIND_MEMCPY2));

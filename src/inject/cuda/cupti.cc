@@ -79,6 +79,7 @@ const Cupti* load_cupti(std::string& why) {
   need("cuptiGetTimestamp", found.timestamp);
   need("cuptiFinalize", found.finalize);
   need("cuptiGetDeviceId", found.device_of);
+  need("cuptiGetStreamIdEx", found.stream_of);
   find(library, "cuptiSubscribe_v2", found.subscribe_named);
   find(library, "cuptiActivityRegisterTimestampCallback", found.register_clock);
   find(library, "cuptiActivityFlushPeriod", found.flush_period);

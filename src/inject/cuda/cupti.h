@@ -29,6 +29,7 @@ struct Cupti {
   Result (*timestamp)(uint64_t* now);
   Result (*finalize)();
   Result (*device_of)(void* context, uint32_t* device);
+  Result (*stream_of)(void* context, void* stream, uint8_t per_thread, uint32_t* id);
 
   // Newer versions have these. Null: they are missing.
   Result (*subscribe_named)(Subscriber* subscriber, OnCall callback, void* user, SubscriberParameters* parameters);

@@ -29,6 +29,7 @@ class KernelNames {
   std::unordered_map<std::string, std::unique_ptr<Named>, Hash, std::equal_to<>> names_;
 };
 
+// Demangled, and short enough to be stored once.
 std::string readable_name(std::string_view mangled);
 
 }  // namespace kymo::inject::cuda

@@ -29,7 +29,7 @@ class Queues {
   explicit Queues(const Cupti& cupti) : cupti_(cupti) {}
 
   void write(const Work& work);
-  // The default stream of a context has a number that only the context's record tells.
+  // To be called before work on the stream is written.
   void note_default_stream(uint32_t context, uint32_t stream) { default_streams_[context] = stream; }
   const std::string& device_name(uint32_t device) { return describe(device).name; }
 

@@ -26,7 +26,7 @@ constexpr size_t kSpareBuffers = 16;
 constexpr uint32_t kFlushMilliseconds = 100;  // what a program that is killed may lose
 constexpr uint32_t kForced = 1;
 
-constexpr Kind kKinds[] = {Kind::Context, Kind::Kernel, Kind::Copy, Kind::PeerCopy, Kind::Fill, Kind::Overhead};
+constexpr Kind kKinds[] = {Kind::Kernel, Kind::Copy, Kind::PeerCopy, Kind::Fill, Kind::Overhead};
 
 enum class State : uint8_t {
   Off,
@@ -88,6 +88,22 @@ void record_memory(const Call& call, const CallData& data) noexcept {
   }
 }
 
+// CUPTI gives the default stream of a context a number, which differs from program to program.
+void note_context(const CallData& data) noexcept {
+  static constinit std::atomic<uint64_t> noted{0};  // one bit per context; programs have few
+  const uint64_t bit = uint64_t{1} << (data.context_id % 64);
+  if ((noted.load(std::memory_order_relaxed) & bit) != 0 || data.context == nullptr) return;
+  if ((noted.fetch_or(bit, std::memory_order_relaxed) & bit) != 0) return;
+  Recorder& self = recorder();
+  uint32_t stream = 0;
+  if (self.cupti->stream_of(data.context, nullptr, 0, &stream) != 0) return;
+  const std::lock_guard lock(self.writing);
+  try {
+    self.queues->note_default_stream(data.context_id, stream);
+  } catch (...) {  // no memory: it is shown with its number
+  }
+}
+
 void on_call(void*, int domain, uint32_t id, const void* untyped) {
   const auto& data = *static_cast<const CallData*>(untyped);
   Call* const call = domain == kDriverDomain ? call_of(id) : nullptr;
@@ -97,6 +113,7 @@ void on_call(void*, int domain, uint32_t id, const void* untyped) {
     if (*data.memory != 0 && call->effect == Effect::Free) record_memory(*call, data);
     return;
   }
+  note_context(data);
   if (const uint64_t began = *data.memory; began != 0) {
     kymo_span_at(&call->site, nullptr, 0, began, correlation_of(data.correlation));
     if (record::Slot* const slot = record::own_slot()) record::count_delivered(*slot, record::Interface::Cuda);
@@ -139,10 +156,7 @@ uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
     if (at < buffer || at >= buffer + valid) break;
     const size_t left = static_cast<size_t>(buffer + valid - at);
     const Kind kind = left >= sizeof(Kind) ? *reinterpret_cast<const Kind*>(at) : Kind{};
-    if (kind == Kind::Context && left >= sizeof(Context)) {
-      const auto& context = *reinterpret_cast<const Context*>(at);
-      self.queues->note_default_stream(context.context, context.default_stream);
-    } else if (kind == Kind::Overhead && left >= sizeof(Overhead)) {
+    if (kind == Kind::Overhead && left >= sizeof(Overhead)) {
       const auto& overhead = *reinterpret_cast<const Overhead*>(at);
       if (overhead.end > overhead.start) overhead_ns += overhead.end - overhead.start;
     } else if (const auto work = work_from(at, left)) {

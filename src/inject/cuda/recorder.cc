@@ -1,11 +1,13 @@
 #include "inject/cuda/recorder.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -231,6 +233,17 @@ void set_kinds(Recorder& self, bool enable) noexcept {
   if (!wants_graph_nodes()) enable ? self.cupti->enable(Kind::Graph) : self.cupti->disable(Kind::Graph);
 }
 
+// PyTorch's profiler would find CUPTI taken, and report no more than a hint about privileges.
+void warn_pytorch() {
+  static bool warned = false;
+  void* const torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (torch == nullptr) return;
+  dlclose(torch);
+  if (std::exchange(warned, true)) return;
+  base::say_to_user("Kymo records CUDA here, so torch.profiler gets no GPU records; --without cuda leaves them to it",
+                    "");
+}
+
 void attach(Recorder& self) {
   std::string why;
   if (self.cupti == nullptr) self.cupti = load_cupti(why);
@@ -255,6 +268,7 @@ void attach(Recorder& self) {
   if (self.cupti->flush_period != nullptr) self.cupti->flush_period(kFlushMilliseconds);
   if (!self.flushes_at_end) self.flushes_at_end = kymo_on_flush(flush, nullptr) != 0;
   self.state.store(State::On, std::memory_order_release);
+  warn_pytorch();
 }
 
 // On a thread of the program, when its call returns: the only place where CUPTI may be detached. Afterwards calls cost

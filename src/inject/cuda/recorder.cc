@@ -15,6 +15,7 @@
 #include "base/say.h"
 #include "inject/cuda/calls.h"
 #include "inject/cuda/cupti.h"
+#include "inject/cuda/own_calls.h"
 #include "inject/cuda/queues.h"
 #include "kymo/queue.h"
 #include "record/interfaces.h"
@@ -48,6 +49,8 @@ struct Recorder {
 
   std::mutex buffers;
   std::vector<uint8_t*> spare;
+
+  OwnWork own;
 
   std::mutex writing;
   Queues* queues = nullptr;
@@ -111,6 +114,12 @@ void on_call(void*, int domain, uint32_t id, const void* untyped) {
   Call* const call = domain == kDriverDomain ? call_of(id) : nullptr;
   if (call == nullptr || data.memory == nullptr) return;
   if (data.site == kEnter) {
+    if (is_own_call()) {
+      *data.memory = 0;
+      recorder().own.remember(data.correlation);
+      return;
+    }
+    recorder().own.forget(data.correlation);
     *data.memory = record::recording() ? kymo_ticks() : 0;
     if (*data.memory != 0 && call->effect == Effect::Free) record_memory(*call, data);
     return;
@@ -161,7 +170,7 @@ uint64_t read_buffer(Recorder& self, uint8_t* buffer, size_t valid) {
     if (kind == Kind::Overhead && left >= sizeof(Overhead)) {
       const auto& overhead = *reinterpret_cast<const Overhead*>(at);
       if (overhead.end > overhead.start) overhead_ns += overhead.end - overhead.start;
-    } else if (const auto work = work_from(at, left)) {
+    } else if (const auto work = work_from(at, left); work && !self.own.contains(work->correlation)) {
       self.queues->write(*work);
     }
   }

@@ -133,7 +133,7 @@ TEST_F(NvtxTest, AKilledProgramLosesNothing) {
 TEST_F(NvtxTest, AnInterfaceThatIsNotWantedIsNotRecorded) {
   const Ending ending = record({"core"}, {"--without", "nvtx"});
   EXPECT_EQ(ending.out, "depths -2 -2 -2 -2 -2\nrange has no id\n");
-  EXPECT_THAT(ending.err, HasSubstr("nothing was recorded: no program that ran is linked with Kymo\n"));
+  EXPECT_THAT(ending.err, HasSubstr("nothing was recorded: no program that ran is linked with Kymo, and none used CUDA or NCCL\n"));
 }
 
 TEST_F(NvtxTest, AProgramThatUsesNoInterfaceIsNotChanged) {

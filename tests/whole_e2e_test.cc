@@ -353,8 +353,10 @@ TEST_F(WholeTest, ATruncatedTraceReportsItAndKeepsItsNames) {
 }
 
 TEST_F(WholeTest, NoProgramRecordsAfterTheEndOfTheRecording) {
-  const std::string later = "setsid sh -c 'while [ ! -e " + file("go") + " ]; do sleep 0.01; done; " +
-                            program("tries") + "; echo > " + file("done") + "' &";
+  // The recording must not end before the other session exists: what is left of this one is killed then.
+  const std::string later = "setsid sh -c ': > " + file("ready") + "; while [ ! -e " + file("go") +
+                            " ]; do sleep 0.01; done; " + program("tries") + "; echo > " + file("done") +
+                            "' & while [ ! -e " + file("ready") + " ]; do sleep 0.01; done";
   const Ending ending = kymo({"record", "-o", file("a.kymo"), "--", "/bin/sh", "-c", program("tries") + "; " + later});
   ASSERT_EQ(ending.code, 0) << ending.err;
   write_file(file("go"), "");

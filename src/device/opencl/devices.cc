@@ -4,7 +4,7 @@
 #include <cctype>
 #include <optional>
 
-#include "base/hash.h"
+#include "base/device_identity.h"
 #include "base/text.h"
 #include "device/opencl/error.h"
 #include "kymo/error.h"
@@ -85,13 +85,13 @@ uint32_t execution_width(const Api& cl, cl_device_id device, const std::string& 
 }
 
 // The driver's UUID, or one that is the same in every process that sees the same devices in the same order.
-std::string uuid(const Api& cl, cl_device_id device, const std::string& extensions, const std::string& identity) {
+std::string uuid(const Api& cl, cl_platform_id platform, cl_device_id device, const std::string& extensions,
+                 const DeviceInfo& info, int index_in_platform) {
   cl_uchar bytes[CL_UUID_SIZE_KHR];
   if (has_word(extensions, "cl_khr_device_uuid") &&
       cl.clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof bytes, bytes, nullptr) == CL_SUCCESS)
     return base::hex(bytes);
-  return base::format("{:016x}{:016x}", base::hash(base::as_bytes(identity)),
-                      base::hash(base::as_bytes(identity + " again")));
+  return base::opencl_device_uuid(ask_text(cl, platform, CL_PLATFORM_NAME), info.vendor, info.name, index_in_platform);
 }
 
 bool fine_grained(const Api& cl, cl_device_id device) {
@@ -118,9 +118,7 @@ DeviceInfo describe(const Api& cl, cl_platform_id platform, cl_device_id device,
   info.vendor = ask_text(cl, device, CL_DEVICE_VENDOR);
   info.driver = base::format("{}, {}, {}", ask_text(cl, device, CL_DRIVER_VERSION), version,
                              ask_text(cl, platform, CL_PLATFORM_VERSION));
-  info.uuid = uuid(cl, device, extensions,
-                   base::format("opencl {} {} {} {}", ask_text(cl, platform, CL_PLATFORM_NAME), info.vendor, info.name,
-                                index_in_platform));
+  info.uuid = uuid(cl, platform, device, extensions, info, index_in_platform);
   const bool is_cpu = (ask<cl_device_type>(cl, device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   info.is_processor = is_cpu;
   info.unified_memory = fine_grained(cl, device);

@@ -42,6 +42,7 @@ bool is_operation(std::string_view category) {
 Names device_work(std::string_view name, std::string_view category) {
   if (std::find(kDeviceCategories.begin(), kDeviceCategories.end(), category) != kDeviceCategories.end())
     return {category, {}};
+  if (category == "sync") return {"cuda_sync", {}};  // markers and barriers of OpenCL
   for (const Renamed& one : kDeviceWork)
     if (one.name == name) return one.names;
   return {"kernel", {}};

@@ -35,7 +35,7 @@ auto key_of(const Launch& launch) { return std::tie(launch.writer_number, launch
 
 std::optional<WorkKind> work_kind(std::string_view category, std::string_view name) {
   if (category == "gpu_user_annotation" || category == "device range" || category == "cuda_event") return std::nullopt;
-  if (category == "cuda_sync") return WorkKind::Wait;
+  if (category == "cuda_sync" || category == "sync") return WorkKind::Wait;
   if (contains_word(name, "nccl") || contains_word(name, "rccl") || category == "collective_comm")
     return WorkKind::Communication;
   if (category == "gpu_memcpy" || category == "gpu_memset" || category == "copy" || category == "fill")

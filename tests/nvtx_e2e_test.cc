@@ -133,7 +133,8 @@ TEST_F(NvtxTest, AKilledProgramLosesNothing) {
 TEST_F(NvtxTest, AnInterfaceThatIsNotWantedIsNotRecorded) {
   const Ending ending = record({"core"}, {"--without", "nvtx"});
   EXPECT_EQ(ending.out, "depths -2 -2 -2 -2 -2\nrange has no id\n");
-  EXPECT_THAT(ending.err, HasSubstr("nothing was recorded: no program that ran is linked with Kymo, and none used CUDA or NCCL\n"));
+  EXPECT_THAT(ending.err, HasSubstr("nothing was recorded: no program that ran is linked with Kymo"));
+  EXPECT_THAT(ending.err, Not(HasSubstr("NVTX")));
 }
 
 TEST_F(NvtxTest, AProgramThatUsesNoInterfaceIsNotChanged) {

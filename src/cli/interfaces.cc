@@ -21,6 +21,7 @@ struct Variable {
   const char* name;
   char separator = '\0';            // between the libraries of a list; 0: there is place for only one
   const char* displaced = nullptr;  // our variable for the tool that had the only place; null: it keeps the place
+  bool is_last = false;             // of a list: after the others, because only the first that accepts is used
 };
 
 struct Offered {
@@ -35,6 +36,8 @@ const std::vector<Offered>& offered() {
       {Interface::Nvtx, "NVTX", true, {{"NVTX_INJECTION64_PATH", '\0', "KYMO_NVTX_CHAIN"}}},
       {Interface::Cuda, "CUDA", true, {{"CUDA_INJECTION64_PATH", '\0', "KYMO_CUDA_CHAIN"}}},
       {Interface::Nccl, "NCCL", true, {{"NCCL_PROFILER_PLUGIN"}}},
+      {Interface::OpenCl, "OpenCL", true, {{"OPENCL_LAYERS", ':'}}},
+      {Interface::OpenMp, "OpenMP", true, {{"OMP_TOOL_LIBRARIES", ':', nullptr, true}}},
   };
   return all;
 }
@@ -68,7 +71,9 @@ void add_variable(const Variable& variable, const std::string& library, Variable
   if (variable.separator != '\0') {
     const std::string others = is_taken ? before : "";
     if (others.find(kInjectedLibrary) != others.npos) return;
-    into.emplace_back(variable.name, is_taken ? library + variable.separator + others : library);
+    const std::string list =
+        variable.is_last ? others + variable.separator + library : library + variable.separator + others;
+    into.emplace_back(variable.name, is_taken ? list : library);
     return;
   }
   if (is_taken && variable.displaced == nullptr) return;

@@ -51,6 +51,9 @@ std::shared_ptr<const Api> load_api() {
 #undef KYMO_FIND
   api->clGetDeviceAndHostTimer =
       reinterpret_cast<decltype(api->clGetDeviceAndHostTimer)>(dlsym(library, "clGetDeviceAndHostTimer"));
+  api->clGetExtensionFunctionAddressForPlatform =
+      reinterpret_cast<decltype(api->clGetExtensionFunctionAddressForPlatform)>(
+          dlsym(library, "clGetExtensionFunctionAddressForPlatform"));
   return api;
 }
 

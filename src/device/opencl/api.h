@@ -60,6 +60,7 @@ struct Api {
   KYMO_OPENCL_FUNCTIONS(KYMO_DECLARE)
 #undef KYMO_DECLARE
   decltype(&::clGetDeviceAndHostTimer) clGetDeviceAndHostTimer = nullptr;  // null: the loader is older than 2.1
+  decltype(&::clGetExtensionFunctionAddressForPlatform) clGetExtensionFunctionAddressForPlatform = nullptr;
 };
 
 // Throws NotAvailable if the library cannot be opened or lacks a function.

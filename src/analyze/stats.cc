@@ -110,7 +110,7 @@ void Computation::add_unfinished() {
           static_cast<double>(ends_ns[track.writer]) - static_cast<double>(nanoseconds(*track.clock, range.start));
       const auto ticks = static_cast<uint64_t>(std::max(0.0, ns / sums.ns_per_tick));
       const auto level = static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX));
-      groups_.unfinished(sums).add(ticks, track.self.of(level, ticks));
+      groups_.unfinished(sums).add(ticks, track.self.of(level, ticks, range.start + ticks));
     }
   }
   points_.finish(result_, groups_, ends_ns);
@@ -159,8 +159,9 @@ void Computation::add_ranges(TrackState& track, const trace::Ranges& ranges) {
   const uint64_t* const duration = ranges.duration.data();
   const uint32_t* const class_id = ranges.class_id.data();
   const uint16_t* const depth = ranges.depth.data();
+  const uint64_t* const end = ranges.end.data();
   const size_t count = ranges.size();
-  for (size_t i = 0; i < count; ++i) slots.of(class_id[i]).add(duration[i], self.of(depth[i], duration[i]));
+  for (size_t i = 0; i < count; ++i) slots.of(class_id[i]).add(duration[i], self.of(depth[i], duration[i], end[i]));
   track.self = std::move(self);
 }
 
@@ -171,7 +172,7 @@ void Computation::add_ranges_by_text(TrackState& track, const trace::Ranges& ran
   for (size_t i = 0; i < ranges.size(); ++i) {
     const uint32_t class_id = ranges.class_id[i];
     const uint64_t duration = ranges.duration[i];
-    const uint64_t in_itself = track.self.of(has_lanes ? ranges.lane[i] : 0, ranges.depth[i], duration);
+    const uint64_t in_itself = track.self.of(has_lanes ? ranges.lane[i] : 0, ranges.depth[i], duration, ranges.end[i]);
     const auto& row = cursor.next(track.slots->event_class(class_id));
     track.slots->of(class_id, row).add(duration, in_itself);
   }

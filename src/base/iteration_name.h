@@ -1,6 +1,7 @@
 // Which ranges are iterations, by their names: what the agent counts and what `kymo report` divides must be the same.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace kymo::base {
@@ -17,6 +18,13 @@ inline bool names_iteration(std::string_view name) noexcept {
     if (same && (name.size() == word.size() || !is_letter(name[word.size()]))) return true;
   }
   return false;
+}
+
+// The name that all iterations have: "step 7" is "step {}", as a program would write it with a value. Other names stay.
+inline std::string without_iteration_number(std::string_view name) {
+  const size_t end = name.find_last_not_of("0123456789") + 1;
+  if (end == name.size() || !names_iteration(name)) return std::string(name);
+  return std::string(name.substr(0, end)) + "{}";
 }
 
 }  // namespace kymo::base

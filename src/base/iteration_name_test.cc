@@ -12,5 +12,13 @@ TEST(IterationNameTest, StepsAndIterationsAreIterations) {
     EXPECT_FALSE(names_iteration(name)) << name;
 }
 
+TEST(IterationNameTest, IterationsThatDifferInTheirNumbersHaveOneName) {
+  EXPECT_EQ(without_iteration_number("step 7"), "step {}");
+  EXPECT_EQ(without_iteration_number("step 12"), "step {}");
+  EXPECT_EQ(without_iteration_number("ProfilerStep#12"), "ProfilerStep#{}");
+  for (const char* const name : {"step", "step {}", "step 7 of epoch", "layer 7", "gemm_128", "", "7"})
+    EXPECT_EQ(without_iteration_number(name), name);
+}
+
 }  // namespace
 }  // namespace kymo::base

@@ -1,16 +1,10 @@
 // `kymo cut`: writes the part of a trace that is inside its window, or between two times.
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
 #include "analyze/summary.h"
-#include "base/atomic_file.h"
-#include "base/output_path.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "cli/commands.h"
@@ -19,12 +13,12 @@
 #include "cli/terminal.h"
 #include "cli/time_span.h"
 #include "cli/trace_file.h"
+#include "cli/trace_output.h"
 #include "cli/units.h"
 #include "convert/copy.h"
 #include "convert/trace_times.h"
 #include "convert/track_choice.h"
 #include "options/command_line.h"
-#include "trace/format.h"
 
 namespace kymo::cli {
 namespace {
@@ -53,26 +47,8 @@ void narrow(trace::Reader& reader, const TimeSpanOptions& options, bool by_track
   reader.narrow(times.between(span.from_ns, span.to_ns));
 }
 
-// A trace may be replaced, but not the one that is read. Any other file may not.
-void check_output(const std::string& path, const std::string& output) {
-  struct stat input {
-  }, existing{};
-  const std::string file = base::output_path(output);
-  if (::stat(file.c_str(), &existing) != 0) return;
-  if (::stat(path.c_str(), &input) == 0 && input.st_dev == existing.st_dev && input.st_ino == existing.st_ino)
-    throw options::UsageError("cut",
-                              base::format("cannot write {}: it is the trace that is cut; name another file", output));
-  const base::FileDescriptor there(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!there) throw base::file_error("read", output, errno);
-  std::array<std::byte, trace::kMagic.size()> beginning;
-  const size_t length = base::read_at(there, output, 0, beginning);
-  if (!std::equal(beginning.begin(), beginning.begin() + static_cast<std::ptrdiff_t>(length),
-                  std::as_bytes(std::span(trace::kMagic)).begin()))
-    throw Error(base::format("cannot write {}: it is there and is not a Kymo trace; name another file", output));
-}
-
 void write(const trace::Reader& reader, const convert::TrackChoice& tracks, const std::string& output) {
-  base::AtomicFile file(output);
+  TraceOutput file(output, {reader.path()});
   trace::Writer writer(file.temporary_path(), trace::Writer::Mode::Append, output);
   {
     const ReadProgress progress(reader, "writing " + output);
@@ -111,7 +87,6 @@ int cut(const Arguments& arguments) {
   trace::Reader reader = open_trace(path);
   const convert::TrackChoice choice(reader, tracks);
   narrow(reader, span, !tracks.empty());
-  check_output(path, output);
   write(reader, choice, output);
   const analyze::Summary summary = analyze::summarise(trace::Reader(output));
   if (summary.events() == 0)

@@ -86,9 +86,15 @@ std::vector<analyze::IterationSums> read_side(const std::string& list, const cha
       say(base::printable(path) + " is not complete:");
       ledger.show();
     }
+    if (runs.back().not_compared > 0)
+      say_warning(base::format("{}: the times of {} are not compared, because there are too many different paths",
+                               base::printable(path),
+                               count_of(runs.back().not_compared, "range or operation", "ranges and operations")));
     if (runs.back().left_out > 0)
-      say_warning(base::format("{}: {} have too many different paths and are not compared", base::printable(path),
-                               count_of(runs.back().left_out, "range")));
+      say_warning(
+          base::format("{}: {} without a path of their own, because there are too many or they are too deep: "
+                       "their time is in the range around them",
+                       base::printable(path), count_of(runs.back().left_out, "range")));
     at = end + 1;
   }
   return runs;
@@ -231,12 +237,18 @@ int gate(const Diff& diff, const Options& options) {
 }
 
 double parse_share(const std::string& text) {
-  const std::string_view number = text.ends_with('%') ? std::string_view(text).substr(0, text.size() - 1) : text;
+  const bool has_unit = text.ends_with('%');
+  const std::string_view number = has_unit ? std::string_view(text).substr(0, text.size() - 1) : text;
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
       !(value >= 0 && value <= 10'000))
     throw InvalidArgument(base::format("'{}' is not a share: write it like 5%", text));
+  if (!has_unit)
+    throw InvalidArgument(
+        base::format("'{0}' has no unit: write {0}% for {0} percent, or {1}% for {0} times the "
+                     "length of an iteration",
+                     text, value * 100));
   return value / 100;
 }
 
@@ -261,11 +273,12 @@ int diff_command(const Arguments& arguments) {
   line.argument("B", options.b, "the trace after, or several");
   line.text(
       "--fail-above", "SHARE", [&](const std::string& text) { options.fail_above = parse_share(text); },
-      "exit with 1 if something is slower by more than this share of an iteration: 5%");
+      "exit with 1 if something is slower by more than this share of an iteration, in percent: 5%");
   line.flag("--all", options.all, "show all paths, not only those that changed");
   line.flag("--json", options.json, "print everything as JSON");
   line.flag("--markdown", options.markdown, "print the table as Markdown");
   if (!line.read(arguments)) return kDone;
+  if (options.json && options.markdown) throw options::UsageError("diff", "--json and --markdown exclude each other");
 
   Diff diff;
   try {

@@ -9,6 +9,7 @@
 #include "cli/read_progress.h"
 #include "cli/trace_file.h"
 #include "cli/trace_output.h"
+#include "convert/export_stream.h"
 #include "options/command_line.h"
 #include "query/session.h"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr std::string_view kParquet = ".parquet";
 
 int export_parquet(const std::string& path, const std::string& table, const std::string& output, bool strict) {
+  convert::refuse_trace(output);
   query::Session session({.files = {path}, .open = open_trace});
   try {
     session.write_parquet(table, output);

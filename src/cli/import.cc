@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/ledger.h"
 #include "cli/terminal.h"
+#include "cli/trace_file.h"
 #include "cli/trace_output.h"
 #include "cli/units.h"
 #include "options/command_line.h"
@@ -41,7 +42,7 @@ int import_command(const Arguments& arguments) {
 
   TraceOutput to(output, paths);
   uint64_t events = 0;
-  for (const std::string& path : paths) events += import::import_trace(path, to.temporary_path()).events;
+  for (const std::string& path : paths) events += import_file(path, to.temporary_path()).events;
   to.commit();
   print(base::format("{}: {} from {}\n", base::printable(output), count_of(events, "event"),
                      count_of(paths.size(), "file")));

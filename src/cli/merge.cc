@@ -3,7 +3,6 @@
 #include "analyze/merge/merge.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "analyze/summary.h"
@@ -13,6 +12,7 @@
 #include "base/text_table.h"
 #include "cli/commands.h"
 #include "cli/ledger.h"
+#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/trace_output.h"
@@ -42,16 +42,12 @@ const char* text_of(AlignedBy by) {
   return "";
 }
 
-std::string signed_time(int64_t ns) {
-  return (ns < 0 ? "-" : "+") + duration_text(static_cast<uint64_t>(std::abs(ns)));
-}
-
 std::string text_of(const std::vector<Rank>& ranks) {
   base::TextTable clocks(
       {{"offset", Align::Right}, {"drift", Align::Right}, {"error", Align::Right}, {"by"}, {"trace"}});
   for (const Rank& rank : ranks) {
     const bool is_estimated = rank.by == AlignedBy::Collectives || rank.by == AlignedBy::Marks;
-    clocks.add({is_estimated || rank.by == AlignedBy::SystemClock ? signed_time(rank.alignment.offset_ns) : "",
+    clocks.add({rank.system_clock_offset_ns ? offset_text(*rank.system_clock_offset_ns) : "",
                 is_estimated ? base::format("{:+.1f} ppm", rank.alignment.drift * 1e6) : "",
                 rank.by == AlignedBy::SystemClock ? "unknown"
                 : rank.by == AlignedBy::Reference ? ""
@@ -86,6 +82,7 @@ std::string json_of(const std::vector<Rank>& ranks, const Ledger& ledger) {
     json.field("trace", rank.path);
     json.field("by", text_of(rank.by));
     json.field("offset_ns", rank.alignment.offset_ns);
+    if (rank.system_clock_offset_ns) json.field("system_clock_offset_ns", *rank.system_clock_offset_ns);
     json.field("drift", rank.alignment.drift);
     json.field("error_known", rank.by != AlignedBy::SystemClock);
     json.field("error_ns", rank.alignment.error_ns);
@@ -100,6 +97,19 @@ std::string json_of(const std::vector<Rank>& ranks, const Ledger& ledger) {
   ledger.write(json);
   json.end_object();
   return json.text();
+}
+
+// Each trace is read to find its collectives, and again to be written.
+std::vector<Rank> merged(const std::vector<trace::Reader>& readers, const analyze::MergeOptions& options,
+                         const std::string& temporary, const std::string& output) {
+  std::vector<Rank> ranks;
+  {
+    const ReadProgress progress(readers, "aligning " + count_of(readers.size(), "trace"));
+    ranks = analyze::align_ranks(readers, options);
+  }
+  const ReadProgress progress(readers, "writing " + output);
+  analyze::write_merged(readers, ranks, temporary);
+  return ranks;
 }
 
 }  // namespace
@@ -138,12 +148,11 @@ int merge_command(const Arguments& arguments) {
     }
   }
   TraceOutput file(output, paths);
-  const std::vector<Rank> ranks = analyze::align_ranks(readers, merge);
-  analyze::write_merged(readers, ranks, file.temporary_path());
+  const std::vector<Rank> ranks = merged(readers, merge, file.temporary_path(), output);
   file.commit();
-  const trace::Reader merged(output);
-  const analyze::Summary summary = analyze::summarise(merged);
-  const Ledger ledger(summary, merged.problems());
+  const trace::Reader reader(output);
+  const analyze::Summary summary = analyze::summarise(reader);
+  const Ledger ledger(summary, reader.problems());
   if (json) {
     print(json_of(ranks, ledger));
   } else {

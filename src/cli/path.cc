@@ -13,6 +13,7 @@
 #include "analyze/report/host_time.h"
 #include "analyze/report/iterations.h"
 #include "analyze/summary.h"
+#include "base/iteration_name.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -67,13 +68,10 @@ Change parse_change(const std::string& text) {
   throw InvalidArgument(base::format("'{}' is not a change: write it like 'gemm*=0.5', for half of the time", text));
 }
 
-size_t choose_iteration(const std::vector<Interval>& list, const std::string& which) {
-  std::vector<size_t> order(list.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return list[a].end - list[a].begin < list[b].end - list[b].begin; });
-  if (which == "median") return order[(order.size() - 1) / 2];
-  if (which == "longest") return order.back();
+size_t choose_iteration(const analyze::Iterations& iterations, const std::string& which) {
+  const std::vector<Interval>& list = iterations.list;
+  if (which == "median") return iterations.median();
+  if (which == "longest") return iterations.longest();
   size_t number = 0;
   const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
   if (error != std::errc() || end != which.data() + which.size())
@@ -244,7 +242,7 @@ int path_command(const Arguments& arguments) {
   const analyze::Iterations iterations = analyze::find_iterations(walk, analyze::launching_track(work));
   if (iterations.list.empty() || !iterations.track || walk.first_ns() == walk.last_ns())
     throw Error(base::format("{} has no ranges on a thread, so it has no critical path", options.path));
-  const size_t number = choose_iteration(iterations.list, options.iteration);
+  const size_t number = choose_iteration(iterations, options.iteration);
   const analyze::Activity activity = analyze::read_activity(walk, std::move(work), iterations.list[number]);
   Page page;
   page.begin = activity.window.begin;
@@ -262,7 +260,10 @@ int path_command(const Arguments& arguments) {
     const int64_t length = analyze::what_if(walk, activity, *iterations.track, [&](std::string_view name) {
       double factor = 1;
       for (Change& change : options.changes) {
-        if (::fnmatch(change.glob.c_str(), std::string(name).c_str(), 0) != 0) continue;
+        const std::string shown = base::without_iteration_number(name);  // as the table has it
+        if (::fnmatch(change.glob.c_str(), std::string(name).c_str(), 0) != 0 &&
+            ::fnmatch(change.glob.c_str(), shown.c_str(), 0) != 0)
+          continue;
         factor *= change.factor;
         change.matches = true;
       }

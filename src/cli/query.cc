@@ -20,25 +20,37 @@ struct Options {
   std::string statements;
   RowFormat format = RowFormat::Table;
   bool strict = false;
+
+  bool is_prompt() const { return statements.empty() && is_interactive(); }
 };
 
-// The last argument is the statement if it has spaces and is not a file.
+// The last argument is the statement if it is not a file and has spaces, or does not look like the name of a file.
 void take_statement(Options& options) {
   const std::string& last = options.files.back();
   std::error_code ignored;
-  if (last.find_first_of(" \t\n") == last.npos || std::filesystem::exists(last, ignored)) return;
+  const bool has_spaces = last.find_first_of(" \t\n") != last.npos;
+  const bool is_word = options.files.size() > 1 && last.find_first_of("./") == last.npos;
+  if (!(has_spaces || is_word) || std::filesystem::exists(last, ignored)) return;
   options.statements = last;
   options.files.pop_back();
   if (options.files.empty())
     throw options::UsageError("query", "no trace given. Usage: kymo query FILE... ['STATEMENT'] [options]");
 }
 
-// Runs one statement; reports its error.
-int run_statement(query::Session& session, QueryInterrupt& interrupt, const std::string& statement, RowFormat format) {
+// Runs one statement; reports its error. `results` counts the results that were printed.
+int run_statement(query::Session& session, QueryInterrupt& interrupt, const std::string& statement,
+                  const Options& options, size_t& results) {
   try {
     interrupt.take();
     query::Result result = session.run(statement);
-    print_rows(result, format);
+    // Two JSON arrays are not a JSON document. At a prompt, people read them one by one.
+    if (options.format == RowFormat::Json && results > 0 && !result.columns().empty() && !options.is_prompt()) {
+      say_error(
+          "--json prints one result, and this is the second one: run the statements one by one, or without --json");
+      return kWrongUsage;
+    }
+    results += result.columns().empty() ? 0 : 1;
+    print_rows(result, options.format);
     return kDone;
   } catch (const query::QueryError& error) {
     if (error.interrupted() || interrupt.take()) {
@@ -87,8 +99,9 @@ int query_command(const Arguments& arguments) {
 
   query::Session session({.files = options.files, .open = open_trace});
   QueryInterrupt interrupt(session);
+  size_t results = 0;
   const auto run = [&](const std::string& statement) {
-    return run_statement(session, interrupt, statement, options.format);
+    return run_statement(session, interrupt, statement, options, results);
   };
   int code = kDone;
   if (options.statements.empty()) {

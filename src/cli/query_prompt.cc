@@ -36,8 +36,10 @@ void QueryInterrupt::wait() {
   }
 }
 
+bool is_interactive() { return isatty(STDIN_FILENO) != 0; }
+
 int read_statements(QueryInterrupt& interrupt, const std::function<int(const std::string&)>& run) {
-  const bool interactive = isatty(STDIN_FILENO) != 0;
+  const bool interactive = is_interactive();
   query::StatementSplitter splitter;
   if (interactive) print(kWelcome);
   std::string line;

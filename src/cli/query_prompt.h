@@ -31,6 +31,9 @@ class QueryInterrupt {
   std::thread thread_;
 };
 
+// Standard input is a terminal.
+bool is_interactive();
+
 // Reads statements from standard input until its end or until "exit", and calls `run` for each, which returns an exit
 // code. On a terminal it shows a prompt, a statement may have several lines and ends with a semicolon, Ctrl-C drops it,
 // and an error does not end the prompt. Otherwise the first error ends it. Returns the exit code.

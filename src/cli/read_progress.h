@@ -1,13 +1,16 @@
-// A progress bar for a command that reads a trace: which part of the file has been read.
+// A progress bar for a command that reads a file: which part of it has been read.
 //
-// It appears on standard error after half a second, and only on a terminal. A command that reads the trace twice shows
+// It appears on standard error after half a second, and only on a terminal. A command that reads the file twice shows
 // the bar twice. It costs a few instructions for each chunk.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/terminal.h"
 #include "trace/reader.h"
@@ -22,32 +25,44 @@ class ProgressMeter {
  public:
   ProgressMeter(uint64_t size, uint64_t now_ns) : size_(size), start_ns_(now_ns), shown_ns_(now_ns) {}
 
-  // The part of the file before `position` has been read. The fraction to show, if it is time to show one. Threads read
-  // a little out of order; a position far behind is the start of another pass.
-  std::optional<double> reached(uint64_t position, uint64_t now_ns);
+  // So many bytes have been read, in any order. The fraction to show, if it is time to show one. More than the size is
+  // another pass.
+  std::optional<double> reached(uint64_t bytes, uint64_t now_ns);
 
  private:
   const uint64_t size_, start_ns_;
-  uint64_t shown_ns_, furthest_ = 0;
+  uint64_t shown_ns_;
+};
+
+// The bar on the terminal. Any thread may call add().
+class ProgressBar {
+ public:
+  // `what` is the text beside the bar: "reading run.kymo".
+  ProgressBar(uint64_t size, std::string what);
+
+  bool shown() const { return line_.shown(); }
+  void add(uint64_t bytes);
+
+ private:
+  const std::string what_;
+  StatusLine line_;
+  std::mutex mutex_;
+  std::atomic<uint64_t> bytes_ = 0;
+  ProgressMeter meter_;
 };
 
 class ReadProgress {
  public:
-  // `what` is the text beside the bar: "reading run.kymo". The reader must outlive this object, and no other object may
-  // use its on_read().
-  ReadProgress(const trace::Reader& reader, std::string what);
+  // The readers must outlive this object, and no other object may use their on_read().
+  ReadProgress(const trace::Reader& reader, std::string what) : ReadProgress(std::span(&reader, 1), std::move(what)) {}
+  ReadProgress(std::span<const trace::Reader> readers, std::string what);
   ~ReadProgress();
   ReadProgress(const ReadProgress&) = delete;
   ReadProgress& operator=(const ReadProgress&) = delete;
 
  private:
-  void reached(uint64_t position);
-
-  const trace::Reader& reader_;
-  const std::string what_;
-  StatusLine line_;
-  std::mutex mutex_;  // several threads read
-  ProgressMeter meter_;
+  const std::span<const trace::Reader> readers_;
+  ProgressBar bar_;
 };
 
 }  // namespace kymo::cli

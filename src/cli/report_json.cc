@@ -113,7 +113,7 @@ void write_findings(JsonWriter& json, const ReportPage& page) {
     json.begin_array("evidence");
     for (const std::string& row : finding.evidence) json.value(row);
     json.end_array();
-    json.field("command", finding.command);
+    json.field("command", command_of(finding, page.path));
     json.end_object();
   }
   json.end_array();
@@ -151,6 +151,18 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
     json.field("shapes", row.shapes);
     json.field("count", row.count);
     json.field("total_ns", row.total_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("clocks");
+  for (const analyze::ClockRate& rate : report.clocks) {
+    json.begin_object();
+    json.field("name", rate.name);
+    json.field("where", rate.where);
+    json.field("count", rate.count);
+    json.field("min", rate.min);
+    json.field("mean", rate.mean);
+    json.field("max", rate.max);
     json.end_object();
   }
   json.end_array();

@@ -32,6 +32,9 @@ struct ReportPage {
   std::optional<MemoryAtPeak> memory;
 };
 
+// The command of a finding, with the name of the trace in it.
+std::string command_of(const analyze::Finding& finding, const std::string& path);
+
 std::string report_text(const ReportPage& page);
 std::string report_json(const ReportPage& page, const Ledger& ledger);
 

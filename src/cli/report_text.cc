@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/printable.h"
+#include "base/shell_word.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/report_output.h"
@@ -20,6 +21,16 @@ std::string percent(uint64_t part, uint64_t whole) {
 }
 
 std::string heading(std::string_view text) { return "\n" + coloured(text, Colour::Bold, Stream::Output) + "\n"; }
+
+// A line below a table of the first rows: how many more there are, and their time.
+template <typename Row>
+std::string more_text(const std::vector<Row>& rows, size_t shown, uint64_t Row::*time) {
+  if (rows.size() <= shown) return "";
+  uint64_t rest = 0;
+  for (size_t i = shown; i < rows.size(); ++i) rest += rows[i].*time;
+  return base::format("  {} in {} (--json has all)\n", duration_text(rest),
+                      count_of(rows.size() - shown, "more name", "more names"));
+}
 
 uint64_t since(int64_t from, int64_t to) { return static_cast<uint64_t>(std::max<int64_t>(to - from, 0)); }
 
@@ -57,10 +68,10 @@ std::string iterations_text(const analyze::Report& report) {
 std::string parts_text(const analyze::Report& report) {
   const uint64_t count = std::max<size_t>(report.iterations.list.size(), 1);
   const bool is_window = report.iterations.source == Iterations::Source::WholeTrace;
-  std::string text = heading(base::format(
-      "Where the time {}went{}", is_window ? "" : "of an iteration ",
-      report.main_device.empty() ? base::format(" (thread {}, self time)", base::printable(report.main_thread))
-                                 : base::format(" ({})", base::printable(report.main_device))));
+  std::string text = heading(base::format("Where the time {}went{}", is_window ? "" : "of an iteration ",
+                                          report.main_device.empty()
+                                              ? base::format(" ({}, self time)", base::printable(report.main_thread))
+                                              : base::format(" ({})", base::printable(report.main_device))));
   base::TextTable table({{"time", Align::Right}, {"share", Align::Right}, {"part"}});
   uint64_t sum = 0;
   for (const analyze::ReportPart& part : report.parts) {
@@ -106,7 +117,7 @@ std::string devices_text(const analyze::Report& report) {
     }
     if (device.during_late_outside_ns > 0)
       rows.add({duration_text(device.during_late_outside_ns), "", "(outside of any range)"});
-    text += shown(rows, 2);
+    text += shown(rows, 2) + more_text(device.during_late, kRows / 2, &analyze::HostRow::self_ns);
   }
   if (report.device_operations_left_out > 0)
     text += base::format("  {} are not included: there are too many\n",
@@ -129,7 +140,7 @@ std::string operations_text(const analyze::Report& report) {
       table.add({duration_text(row.total_ns), percent(row.total_ns, report.window_ns), count_text(row.count),
                  duration_text(row.longest_ns), base::printable(row.name)});
     }
-    text += shown(table, 2);
+    text += shown(table, 2) + more_text(device.operations, kRows, &analyze::OperationRow::total_ns);
   }
   if (!report.shapes.empty()) {
     text += heading("Longest operations by the shapes of their inputs");
@@ -139,7 +150,7 @@ std::string operations_text(const analyze::Report& report) {
       table.add(
           {duration_text(row.total_ns), count_text(row.count), base::printable(row.name), base::printable(row.shapes)});
     }
-    text += shown(table, 2);
+    text += shown(table, 2) + more_text(report.shapes, kRows, &analyze::ShapeRow::total_ns);
   } else if (!report.devices.empty() && !report.host.rows.empty()) {
     text += heading(base::format("Longest on {}", base::printable(report.main_thread)));
     base::TextTable table({{"self", Align::Right}, {"count", Align::Right}, {"longest", Align::Right}, {"name"}});
@@ -148,8 +159,27 @@ std::string operations_text(const analyze::Report& report) {
       table.add({duration_text(row.self_ns), count_text(row.count), duration_text(row.longest_ns),
                  base::printable(row.name)});
     }
-    text += shown(table, 2);
+    text += shown(table, 2) + more_text(report.host.rows, kRows, &analyze::HostRow::self_ns);
   }
+  return text;
+}
+
+std::string clocks_text(const analyze::Report& report) {
+  if (report.clocks.empty()) return "";
+  base::TextTable table({{"lowest", Align::Right},
+                         {"mean", Align::Right},
+                         {"highest", Align::Right},
+                         {"samples", Align::Right},
+                         {"clock"},
+                         {"where"}});
+  for (size_t i = 0; i < std::min(kRows, report.clocks.size()); ++i) {
+    const analyze::ClockRate& rate = report.clocks[i];
+    table.add({base::format("{:g}", rate.min), base::format("{:.5g}", rate.mean), base::format("{:g}", rate.max),
+               count_text(rate.count), base::printable(rate.name), base::printable(rate.where)});
+  }
+  std::string text = heading("Clock frequencies") + shown(table, 2);
+  if (report.clocks.size() > kRows)
+    text += base::format("  {} (--json has all)\n", count_of(report.clocks.size() - kRows, "more clock"));
   return text;
 }
 
@@ -183,9 +213,7 @@ std::string findings_text(const ReportPage& page) {
     text += base::format("  {}. {} (at most {}).\n", ++number, base::printable(finding.text),
                          duration_text(finding.saves_ns));
     for (const std::string& row : finding.evidence) text += base::format("       {}\n", base::printable(row));
-    std::string command = finding.command;
-    if (const size_t at = command.find("FILE"); at != std::string::npos) command.replace(at, 4, page.path);
-    text += base::format("     more: {}\n", base::printable(command));
+    text += base::format("     more: {}\n", base::printable(command_of(finding, page.path)));
   }
   return text;
 }
@@ -206,11 +234,18 @@ MemoryAtPeak MemoryAtPeak::of(const memory::Profile& profile) {
   return at_peak;
 }
 
+std::string command_of(const analyze::Finding& finding, const std::string& path) {
+  std::string command = finding.command;
+  if (const size_t at = command.find("FILE"); at != std::string::npos) command.replace(at, 4, base::shell_word(path));
+  return command;
+}
+
 std::string report_text(const ReportPage& page) {
   const analyze::Report& report = page.report;
   std::string text = file_text(page);
   if (page.summary.events() == 0) return text + "no events\n";
-  text += iterations_text(report) + parts_text(report) + devices_text(report) + operations_text(report);
+  text += iterations_text(report) + parts_text(report) + devices_text(report) + operations_text(report) +
+          clocks_text(report);
   if (page.memory) text += memory_text(*page.memory);
   return text + cost_text(page.summary) + findings_text(page);
 }

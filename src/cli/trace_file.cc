@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/read_progress.h"
 #include "cli/terminal.h"
 #include "cli/units.h"
 #include "collect/recover.h"
@@ -40,7 +41,7 @@ trace::Reader open_imported(const std::string& path) {
   const base::FileDescriptor made(::mkostemp(copy.data(), O_CLOEXEC));
   if (!made) throw base::file_error("write", copy, errno);
   try {
-    import::import_trace(path, copy);
+    import_file(path, copy);
     trace::Reader reader(copy, path);
     ::unlink(copy.c_str());
     return reader;
@@ -51,6 +52,12 @@ trace::Reader open_imported(const std::string& path) {
 }
 
 }  // namespace
+
+import::Imported import_file(const std::string& path, const std::string& output){std::error_code ignored;
+const uintmax_t size = std::filesystem::file_size(path, ignored);
+ProgressBar bar(ignored ? 0 : size, "importing " + path);
+return import::import_trace(path, output, [&](uint64_t bytes) { bar.add(bytes); });
+}  // namespace kymo::cli
 
 void refuse_standard_output(const char* command, const std::string& output) {
   if (output != "-") return;

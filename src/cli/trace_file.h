@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "import/import.h"
 #include "trace/reader.h"
 
 namespace kymo::cli {
@@ -11,6 +12,9 @@ namespace kymo::cli {
 // Prints to standard error what was recovered. If recovery fails, this is a warning, because the file can still be
 // read. Throws kymo::Error if the file cannot be read.
 trace::Reader open_trace(const std::string& path);
+
+// Appends the events of another tool's trace to a Kymo trace, with a progress bar. Throws as import::import_trace().
+import::Imported import_file(const std::string& path, const std::string& output);
 
 // A trace that a command writes must be a file: commands read it in any order, and recorders append to it. Throws
 // options::UsageError for "-".

@@ -20,20 +20,16 @@ namespace kymo::convert {
 
 // ---- FileStream ----------------------------------------------------------------------------------------------------
 
-namespace {
-
-// An export can be made again, a recording cannot.
-void refuse_trace(const std::string& file, const std::string& path) {
-  const base::FileDescriptor there(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+void refuse_trace(const std::string& path) {
+  const base::FileDescriptor there(
+      open(base::output_path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::array<std::byte, trace::kMagic.size()> beginning;
   if (!there || path.ends_with(".kymo") || base::read_at(there, path, 0, beginning) < beginning.size()) return;
   if (std::memcmp(beginning.data(), trace::kMagic.data(), beginning.size()) == 0)
     throw Error(base::format("cannot write {}: it is a Kymo trace; name another file", path));
 }
 
-}  // namespace
-
-FileStream::FileStream(const std::string& path) : file_(path) { refuse_trace(file_.path(), path); }
+FileStream::FileStream(const std::string& path) : file_(path) { refuse_trace(path); }
 
 void FileStream::write(std::string_view bytes) { file_.write(base::as_bytes(bytes)); }
 

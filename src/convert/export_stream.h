@@ -30,6 +30,10 @@ class StringStream : public ExportStream {
   std::string text_;
 };
 
+// An export can be made again, a recording cannot. Throws kymo::Error if the file is a Kymo trace, unless its name says
+// that it is one.
+void refuse_trace(const std::string& path);
+
 // A base::AtomicFile that finish() completes. Refuses to replace a Kymo trace.
 class FileStream : public ExportStream {
  public:

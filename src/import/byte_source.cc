@@ -66,6 +66,7 @@ ByteSource& ByteSource::operator=(ByteSource&& other) noexcept {
   std::swap(file_bytes_, other.file_bytes_);
   std::swap(position_, other.position_);
   std::swap(gzip_, other.gzip_);
+  std::swap(on_read_, other.on_read_);
   return *this;
 }
 
@@ -82,6 +83,7 @@ size_t ByteSource::read_file(char* to, size_t size) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw Error(base::format("cannot read {}: {}", path_, std::strerror(errno)));
     position_ += static_cast<uint64_t>(count);
+    if (on_read_) on_read_(static_cast<uint64_t>(count));
     return static_cast<size_t>(count);
   }
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +32,9 @@ class ByteSource {
 
   bool is_compressed() const { return gzip_ != nullptr; }
   const std::string& damage() const { return damage_; }
+  // Called for each part of the file that is read, with its bytes.
+  void on_read(std::function<void(uint64_t bytes)> call) { on_read_ = std::move(call); }
+
   uint64_t file_bytes() const { return file_bytes_; }  // of the file, compressed or not
   uint64_t file_position() const;                      // how much of it was read
 
@@ -44,6 +48,7 @@ class ByteSource {
   std::string_view memory_;  // if there is no file
   uint64_t file_bytes_ = 0, position_ = 0;
   std::unique_ptr<Gzip> gzip_;
+  std::function<void(uint64_t)> on_read_;
 };
 
 }  // namespace kymo::import

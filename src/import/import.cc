@@ -28,8 +28,14 @@ bool looks_like_json(std::string_view head) {
   return false;
 }
 
-int64_t read(Format format, const std::string& path, TraceBuilder& builder) {
+bool is_empty(const std::string& path) {
+  std::array<char, 1> buffer{};
+  return ByteSource(path).read(buffer) == 0;
+}
+
+int64_t read(Format format, const std::string& path, TraceBuilder& builder, const OnRead& on_read) {
   ByteSource source(path);
+  source.on_read(on_read);
   switch (format) {
     case Format::Chrome:
       return read_chrome(source, builder);
@@ -38,6 +44,7 @@ int64_t read(Format format, const std::string& path, TraceBuilder& builder) {
     case Format::Nsys: {
       if (source.is_compressed()) throw Error("it is a compressed SQLite file; decompress it first (gunzip)");
       SqliteFile file(path);
+      file.on_read(on_read);
       return read_nsys(file, builder);
     }
     case Format::Snapshot:
@@ -52,6 +59,11 @@ std::optional<Format> format_of(const std::string& path) {
   ByteSource source(path);
   std::array<char, kHeadBytes> buffer{};
   const std::string_view head(buffer.data(), source.read(buffer));
+  if (head.empty() && source.is_compressed())
+    throw Error(base::format("cannot read {}: {}", path,
+                             source.damage().empty()
+                                 ? "it is a gzip file with nothing in it: the program that wrote it wrote no trace"
+                                 : source.damage()));
   if (SqliteFile::has_magic(head)) return Format::Nsys;
   if (looks_like_pickle(head)) return Format::Snapshot;
   if (looks_like_perfetto(head)) return Format::Perfetto;
@@ -73,8 +85,9 @@ const char* name_of(Format format) {
   return "trace";
 }
 
-Imported import_trace(const std::string& path, const std::string& output) {
+Imported import_trace(const std::string& path, const std::string& output, const OnRead& on_read) {
   const std::optional<Format> format = format_of(path);
+  if (!format && is_empty(path)) throw Error(base::format("cannot import {}: it is empty", path));
   if (!format) {
     throw Error(
         base::format("cannot import {}: it is not a trace of a format that Kymo reads (Chrome or Kineto JSON, "
@@ -85,7 +98,7 @@ Imported import_trace(const std::string& path, const std::string& output) {
   TraceBuilder builder;
   int64_t base_ns = 0;
   try {
-    base_ns = read(*format, path, builder);
+    base_ns = read(*format, path, builder, on_read);
   } catch (const Error& error) {
     throw Error(base::format("cannot import {}: {}", path, error.what()));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -10,7 +11,7 @@ namespace kymo::import {
 enum class Format : uint8_t { Chrome, Perfetto, Nsys, Snapshot };
 
 // What the file seems to be, by its first bytes; nothing: no format that can be imported. Throws kymo::Error if the
-// file cannot be opened.
+// file cannot be opened, or is a gzip file with nothing in it.
 std::optional<Format> format_of(const std::string& path);
 const char* name_of(Format format);  // "Chrome JSON trace"
 
@@ -20,8 +21,11 @@ struct Imported {
   uint64_t lost = 0;  // counted in the ledger of the trace
 };
 
+// Called with the number of bytes of the file that were read since the last call.
+using OnRead = std::function<void(uint64_t bytes)>;
+
 // Appends the events of `path` to the trace file `output`, which is created if needed. Throws kymo::Error with the path
 // and the reason if it is not a trace of a known format, or cannot be read or written.
-Imported import_trace(const std::string& path, const std::string& output);
+Imported import_trace(const std::string& path, const std::string& output, const OnRead& on_read = {});
 
 }  // namespace kymo::import

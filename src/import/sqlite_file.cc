@@ -89,6 +89,9 @@ void SqliteFile::start() {
   sqlite3_limit(database_, SQLITE_LIMIT_WORKER_THREADS, 0);
   sqlite3_exec(database_, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;", nullptr, nullptr, nullptr);
 
+  if (SqliteRows page(*this, prepare("PRAGMA page_size"), {0}); page.next())
+    page_bytes_ = static_cast<uint64_t>(std::max<int64_t>(page.number(0).value_or(0), 0));
+
   // Plain tables only: no views, and no virtual tables.
   sqlite3_stmt* const statement =
       prepare("SELECT name FROM sqlite_schema WHERE type='table' AND sql LIKE 'CREATE TABLE%'");
@@ -152,6 +155,15 @@ bool SqliteFile::may_read(uint64_t bytes) {
   return true;
 }
 
+// SQLite counts the pages that it reads from the file.
+void SqliteFile::report_pages() {
+  constexpr uint64_t kRowsBetween = 4096;
+  if (!on_read_ || ++rows_ % kRowsBetween != 0) return;
+  int pages = 0, highest = 0;
+  if (sqlite3_db_status(database_, SQLITE_DBSTATUS_CACHE_MISS, &pages, &highest, 1) == SQLITE_OK && pages > 0)
+    on_read_(static_cast<uint64_t>(pages) * page_bytes_);
+}
+
 SqliteRows::SqliteRows(SqliteRows&& other) noexcept
     : file_(other.file_), statement_(std::exchange(other.statement_, nullptr)), places_(std::move(other.places_)) {}
 
@@ -164,6 +176,7 @@ bool SqliteRows::next() {
     if (outcome != SQLITE_DONE && file_.damage_.empty()) file_.damage_ = sqlite3_errmsg(file_.database_);
     return false;
   }
+  file_.report_pages();
   uint64_t bytes = 0;
   for (int i = 0; i < sqlite3_data_count(statement_); ++i) {
     const int type = sqlite3_column_type(statement_, i);

@@ -66,6 +66,9 @@ class SqliteFile {
 
   const std::string& damage() const { return damage_; }  // why not everything was read
 
+  // Called from time to time with the bytes of the file that were read since the last call.
+  void on_read(std::function<void(uint64_t bytes)> call) { on_read_ = std::move(call); }
+
   static bool has_magic(std::string_view head);
 
  private:
@@ -74,11 +77,14 @@ class SqliteFile {
   std::vector<std::string> columns_of(std::string_view table);
   sqlite3_stmt* prepare(const std::string& sql);
   bool may_read(uint64_t bytes);
+  void report_pages();
 
   sqlite3* database_ = nullptr;
   uint64_t bytes_left_ = 0, rows_left_ = 0;
   std::vector<std::string> tables_;
   std::string damage_;
+  std::function<void(uint64_t)> on_read_;
+  uint64_t rows_ = 0, page_bytes_ = 0;
 };
 
 }  // namespace kymo::import

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -154,7 +155,7 @@ class TestRecorder {
     ranges.end.push_back(end);
     ranges.duration.push_back(end - start);
     ranges.class_id.push_back(class_id);
-    ranges.depth.push_back(static_cast<uint16_t>(depth));
+    ranges.depth.push_back(static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX)));
     if (with_lanes) ranges.lane.push_back(lane);
     if (with_correlations) ranges.correlation.push_back(correlation);
   }

@@ -78,6 +78,57 @@ TEST(IterationSumsTest, KeysArePathsWithSelfTime) {
   }
 }
 
+// Three iterations; in each, the second range begins a nanosecond before the first one ends, and has one inside.
+TEST(IterationSumsTest, RangesThatOverlapHaveKeys) {
+  const TemporaryFolder folder;
+  TestRecorder recorder(folder / "t.kymo");
+  recorder.add_class(1, "first");
+  recorder.add_class(2, "second");
+  recorder.add_class(3, "inside");
+  recorder.add_thread(1, 1, "main");
+  for (uint32_t i = 0; i < 3; ++i) {
+    const uint64_t at = 1000 * i;
+    recorder.add_class(10 + i, "step " + std::to_string(i));
+    recorder.complete(1, at + 10, at + 100, 1, 1);
+    recorder.complete(1, at + 120, at + 130, 3, 1, 1);
+    recorder.complete(1, at + 99, at + 200, 2, 0, 1);
+    recorder.complete(1, at, at + 500, 10 + i);
+  }
+  recorder.close();
+  const IterationSums found = iteration_sums(trace::Reader(folder / "t.kymo"));
+  ASSERT_EQ(found.wall_ns.size(), 3u);
+  const auto expect = [&](const std::string& key, double ns) {
+    const KeySums* const sums = find(found, key);
+    ASSERT_NE(sums, nullptr) << key;
+    EXPECT_EQ(sums->ns, std::vector<double>(3, ns)) << key;
+    EXPECT_EQ(sums->count, 3u) << key;
+  };
+  expect("step {}", 310);
+  expect("step {}/first", 89);
+  expect("step {}/second", 91);
+  expect("step {}/second/inside", 10);
+  EXPECT_EQ(found.keys.size(), 4u);
+}
+
+// The time of ranges that are too deep for a path of their own is in the range around them.
+TEST(IterationSumsTest, VeryDeepRecursionKeepsAllOfItsTime) {
+  const TemporaryFolder folder;
+  TestRecorder recorder(folder / "t.kymo");
+  recorder.add_class(1, "f");
+  recorder.add_thread(1, 1, "main");
+  constexpr uint64_t kLevels = 70'000;
+  for (uint64_t level = 0; level < kLevels; ++level) recorder.begin(1, 10 * level, 1);
+  for (uint64_t level = kLevels; level-- > 0;) recorder.end(1, 30 * kLevels - 10 * level);
+  recorder.close();
+  const IterationSums found = iteration_sums(trace::Reader(folder / "t.kymo"));
+  ASSERT_EQ(found.wall_ns.size(), 1u);
+  double sum = 0;
+  for (const KeySums& key : found.keys) sum += key.ns[0];
+  EXPECT_DOUBLE_EQ(sum, found.wall_ns[0]);
+  EXPECT_EQ(found.keys.size(), 1'024u);
+  EXPECT_EQ(found.left_out, kLevels - 1'024);
+}
+
 TEST(DiffTest, ATraceAndItselfAreTheSame) {
   const IterationSums one = sums(30, 1000, 500, 1);
   const Diff diff = compare(std::vector{one}, std::vector{one});

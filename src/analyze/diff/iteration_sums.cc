@@ -2,42 +2,46 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 
+#include "analyze/innermost.h"
 #include "analyze/report/device_work.h"
 #include "analyze/report/events.h"
 #include "analyze/report/iterations.h"
+#include "analyze/report/ranges_backwards.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
 namespace {
 
-constexpr uint32_t kRoot = 0, kNone = UINT32_MAX;
+constexpr uint32_t kRoot = 0;
 constexpr size_t kMostTimes = 16 << 20;  // sums of all keys together
+constexpr size_t kDeepest = 1'024;       // names of a path
 
 // The paths of a thread: nodes with their parents.
 class Paths {
  public:
-  Paths() { nodes_.push_back({kNone, {}}); }
+  Paths() { nodes_.push_back({kRoot, 0, {}}); }
 
   uint32_t child(uint32_t parent, const std::string& name) {
     const auto [entry, is_new] = children_.try_emplace({parent, name}, static_cast<uint32_t>(nodes_.size()));
-    if (is_new) nodes_.push_back({parent, name});
+    if (is_new) nodes_.push_back({parent, nodes_[parent].depth + 1, name});
     return entry->second;
   }
+  uint32_t depth(uint32_t node) const { return nodes_[node].depth; }
   std::string text(uint32_t node) const {
     std::string path;
-    for (; node != kRoot && node != kNone; node = nodes_[node].parent)
-      path = path.empty() ? nodes_[node].name : nodes_[node].name + "/" + path;
+    std::vector<uint32_t> nodes;
+    for (; node != kRoot; node = nodes_[node].parent) nodes.push_back(node);
+    for (size_t i = nodes.size(); i-- > 0;) (path += path.empty() ? "" : "/") += nodes_[nodes[i]].name;
     return path;
   }
   size_t size() const { return nodes_.size(); }
 
  private:
   struct Node {
-    uint32_t parent;
+    uint32_t parent, depth;
     std::string name;
   };
   struct Key {
@@ -65,18 +69,23 @@ class Sums {
     for (const Interval& one : iterations_.list) result.wall_ns.push_back(static_cast<double>(one.end - one.begin));
     if (iterations_.track) result.main_thread = walk_.tracks()[*iterations_.track].name();
     const bool with_launches = !work.launches.empty();
-    walk_.each(
-        trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks |
-            (with_launches ? trace::kRangeCorrelations : 0u),
+    walk_.each_backwards(
+        RangesBackwards::kParts | (with_launches ? trace::kRangeCorrelations : 0u),
         [&](const TrackOfTrace& track) {
           return !track.on_device && (with_launches || track.number == iterations_.track);
         },
         [&](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
+    for (auto& [number, state] : threads_) {
+      const TrackOfTrace& track = walk_.tracks()[number];
+      state.ranges.finish([&](const TrackRange& range) { add(track, state, range); });
+      state.innermost.finish([&](uint32_t node, int64_t begin, int64_t end) { take(track, node, begin, end); });
+    }
     std::sort(launches_.begin(), launches_.end(), [](const LaunchNode& a, const LaunchNode& b) {
       return std::tie(a.writer, a.correlation, b.begin) < std::tie(b.writer, b.correlation, a.begin);
     });
     for (const Device& device : work.devices) add_device(device);
     result.left_out = left_out_;
+    result.not_compared = not_compared_;
     result.problems = walk_.problems();
     finish(result);
     return result;
@@ -90,74 +99,90 @@ class Sums {
     int64_t begin;
   };
 
-  // The iteration that contains the time; nothing: none does.
-  std::optional<uint32_t> iteration_at(int64_t begin, int64_t end) const {
-    const auto after = std::upper_bound(iterations_.list.begin(), iterations_.list.end(), begin,
-                                        [](int64_t time, const Interval& one) { return time < one.begin; });
-    if (after == iterations_.list.begin()) return std::nullopt;
-    const Interval& one = *std::prev(after);
-    if (end > one.end) return std::nullopt;
-    return static_cast<uint32_t>(std::prev(after) - iterations_.list.begin());
+  // What is known of a thread while it is read backwards.
+  struct Thread {
+    RangesBackwards ranges;
+    Innermost<uint32_t> innermost;  // the owner is a node
+    std::vector<uint32_t> open;     // nodes of lane 0, by depth
+  };
+
+  // The first iteration that ends after the time.
+  size_t iteration_after(int64_t time) const {
+    return static_cast<size_t>(std::partition_point(iterations_.list.begin(), iterations_.list.end(),
+                                                    [&](const Interval& one) { return one.end <= time; }) -
+                               iterations_.list.begin());
   }
 
-  // Iterations have different names if they carry their number.
   std::string name_of(const TrackOfTrace& track, uint32_t class_id) const {
     const auto known = track.writer->classes.find(class_id);
-    if (known == track.writer->classes.end()) return "(no name)";
-    const std::string& name = known->second.name;
-    return base::names_iteration(name) ? std::string(without_number(name)) : name;
+    return known == track.writer->classes.end() ? "(no name)" : base::without_iteration_number(known->second.name);
   }
 
+  // Without a path left, the range around it stands for the range.
   uint32_t child(const TrackOfTrace& track, uint32_t parent, uint32_t class_id) {
     const uint64_t key = uint64_t{parent} << 32 | class_id;
     std::unordered_map<uint64_t, uint32_t>& known = nodes_by_class_[track.writer_number];
     if (const auto found = known.find(key); found != known.end()) return found->second;
-    if (paths_.size() >= IterationSums::kMostKeys) return kNone;
-    const uint32_t node = paths_.child(parent, name_of(track, class_id));
-    known.emplace(key, node);
+    const bool full = paths_.size() >= IterationSums::kMostKeys || paths_.depth(parent) >= kDeepest;
+    const uint32_t node = full ? parent : paths_.child(parent, name_of(track, class_id));
+    if (!full) known.emplace(key, node);
     return node;
   }
 
-  // Backwards, parents come before their children.
   void add(const TrackOfTrace& track, const trace::EventBatch& batch) {
-    const bool is_main = track.number == iterations_.track;
-    std::vector<uint32_t> open;  // nodes by depth
+    Thread& thread = threads_[track.number];
+    thread.open.clear();
     uint32_t node = kRoot;
     for (const trace::OpenRange& range : batch.closing)
-      open.push_back(node = node == kNone ? kNone : child(track, node, range.class_id));
-    const trace::Ranges& ranges = batch.ranges;
-    for (size_t i = ranges.size(); i-- > 0;) {
-      if (!ranges.lane.empty() && ranges.lane[i] != 0) continue;
-      const size_t depth = ranges.depth[i];
-      if (depth > open.size()) open.resize(depth, kNone);
-      const uint32_t parent = depth == 0 ? kRoot : open[depth - 1];
-      const uint32_t own = parent == kNone ? kNone : child(track, parent, ranges.class_id[i]);
-      open.resize(depth);
-      open.push_back(own);
-      if (own == kNone) {
-        ++left_out_;
-        continue;
-      }
-      const int64_t end = track.ns(ranges.end[i]), begin = track.ns(ranges.end[i] - ranges.duration[i]);
-      if (!ranges.correlation.empty() && ranges.correlation[i] != 0)
-        launches_.push_back({track.writer_number, ranges.correlation[i], own, begin});
-      if (!is_main) continue;
-      const auto iteration = iteration_at(begin, end);
-      if (!iteration) continue;
-      const auto length = static_cast<double>(end - begin);
-      sum(own, *iteration, length);
-      ++counts_[own];
-      if (parent != kRoot && parent != kNone) sum(parent, *iteration, -length);
+      thread.open.push_back(node = child(track, node, range.class_id));
+    thread.ranges.add(walk_, track, batch, [&](const TrackRange& range) { add(track, thread, range); });
+  }
+
+  // The path of a range on lane 0 follows from its depth. Other ranges, and those that are too deep for the depth to
+  // tell, are inside the innermost range that contains them.
+  void add(const TrackOfTrace& track, Thread& thread, const TrackRange& range) {
+    uint32_t parent = kRoot;
+    const bool by_depth = range.lane == 0 && range.depth < UINT16_MAX;
+    if (by_depth) {
+      if (range.depth > thread.open.size())  // ranges around it are not in the trace
+        thread.open.resize(range.depth, thread.open.empty() ? kRoot : thread.open.back());
+      parent = range.depth == 0 ? kRoot : thread.open[range.depth - 1u];
+    } else if (const uint32_t* const around = thread.innermost.around(range.begin)) {
+      parent = *around;
+    }
+    const uint32_t own = child(track, parent, range.class_id);
+    if (own == parent) ++left_out_;
+    if (by_depth) {
+      thread.open.resize(range.depth);
+      thread.open.push_back(own);
+    }
+    if (range.correlation != 0) launches_.push_back({track.writer_number, range.correlation, own, range.begin});
+    thread.innermost.add(range.begin, range.end, own,
+                         [&](uint32_t node, int64_t begin, int64_t end) { take(track, node, begin, end); });
+    if (track.number != iterations_.track) return;
+    const size_t iteration = iteration_after(range.begin);
+    if (iteration == iterations_.list.size() || iterations_.list[iteration].begin >= range.end) return;
+    ++counts_[own];
+    sum(own, static_cast<uint32_t>(iteration), 0);  // it has a key even if all of its time is in others
+  }
+
+  // A part of the time of a node, divided into iterations.
+  void take(const TrackOfTrace& track, uint32_t node, int64_t begin, int64_t end) {
+    if (track.number != iterations_.track) return;
+    for (size_t i = iteration_after(begin); i < iterations_.list.size() && iterations_.list[i].begin < end; ++i) {
+      const int64_t from = std::max(begin, iterations_.list[i].begin), to = std::min(end, iterations_.list[i].end);
+      if (from < to) sum(node, static_cast<uint32_t>(i), static_cast<double>(to - from));
     }
   }
 
   void sum(uint32_t node, uint32_t iteration, double ns) {
+    if (node == kRoot) return;
     if (sums_.size() <= node) sums_.resize(node + size_t{1});
     std::vector<double>& all = sums_[node];
     if (all.empty()) {
       times_ += iterations_.list.size();
       if (times_ > kMostTimes) {
-        ++left_out_;
+        ++not_compared_;
         return;
       }
       all.resize(iterations_.list.size());
@@ -177,15 +202,15 @@ class Sums {
       const bool known = operation.correlation != 0 && launch != launches_.end() && launch->writer == wanted.writer &&
                          launch->correlation == wanted.correlation;
       const int64_t at = known ? launch->begin : operation.begin;
-      const auto iteration = iteration_at(at, at);
-      if (!iteration) continue;
+      const size_t iteration = iteration_after(at);
+      if (iteration == iterations_.list.size() || iterations_.list[iteration].begin > at) continue;
       KeySums* const found = key_of(known ? launch->node : kRoot, track, operation.class_id);
       if (found == nullptr) {
-        ++left_out_;
+        ++not_compared_;
         continue;
       }
       KeySums& sums = *found;
-      sums.ns[*iteration] += static_cast<double>(operation.end - operation.begin);
+      sums.ns[iteration] += static_cast<double>(operation.end - operation.begin);
       ++sums.count;
     }
   }
@@ -208,7 +233,6 @@ class Sums {
   void finish(IterationSums& result) {
     for (uint32_t node = 1; node < sums_.size(); ++node) {
       if (sums_[node].empty() || counts_[node] == 0) continue;
-      for (double& ns : sums_[node]) ns = std::max(ns, 0.0);
       result.keys.push_back({paths_.text(node), false, std::move(sums_[node]), counts_[node]});
     }
     for (auto& [key, sums] : device_keys_) result.keys.push_back({key, true, std::move(sums.ns), sums.count});
@@ -220,6 +244,7 @@ class Sums {
   EventWalk walk_;
   Iterations iterations_;
   Paths paths_;
+  std::map<uint32_t, Thread> threads_;                                         // by track
   std::map<uint32_t, std::unordered_map<uint64_t, uint32_t>> nodes_by_class_;  // by writer
   std::vector<std::vector<double>> sums_;                                      // by node and iteration
   std::unordered_map<uint32_t, uint64_t> counts_;
@@ -227,7 +252,7 @@ class Sums {
   std::map<std::string, KeySums> device_keys_;
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, KeySums*> device_keys_by_class_;  // by writer, launch and class
   size_t times_ = 0;
-  uint64_t left_out_ = 0;
+  uint64_t left_out_ = 0, not_compared_ = 0;
 };
 
 }  // namespace

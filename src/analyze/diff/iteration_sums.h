@@ -1,8 +1,9 @@
 // How much time each path of ranges took in each iteration of a trace.
 //
-// The key of a host range is its path, "step/forward/aten::mm"; its time is self time, so that the keys of an iteration
-// sum to the time that ranges cover. The key of a device operation is the path of its launch and its own name:
-// "step/forward/aten::mm/cudaLaunchKernel > gemm". Only what is inside an iteration counts.
+// The key of a host range is its path, "step/forward/aten::mm": the ranges that contain it. Its time is self time
+// (analyze/innermost.h), so that the keys of an iteration sum to the time that ranges cover. The key of a device
+// operation is the path of its launch and its own name: "step/forward/aten::mm/cudaLaunchKernel > gemm". Only the time
+// inside an iteration counts.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct IterationSums {
   bool whole_trace = false;     // no iterations were found: there is only one
   std::string iteration_name;
   std::string main_thread;
-  uint64_t left_out = 0;                 // ranges whose key is beyond kMostKeys
+  uint64_t left_out = 0;                 // ranges without a key of their own: too many or too deep
+  uint64_t not_compared = 0;             // times of ranges and operations beyond the memory for sums
   std::vector<trace::Problem> problems;  // what could not be read
 
   static constexpr size_t kMostKeys = 200'000;

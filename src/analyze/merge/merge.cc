@@ -159,6 +159,8 @@ std::vector<Rank> align_ranks(const std::vector<trace::Reader>& readers, const M
     }
     rank.by = options.mark.empty() ? AlignedBy::Collectives : AlignedBy::Marks;
     rank.alignment = align(moments);
+    if (realtime_offset(readers.front()) && realtime_offset(readers[i]))
+      rank.system_clock_offset_ns = rank.alignment.offset_ns - by_system_clock;
   }
   find_stragglers(events, ranks);
   return ranks;

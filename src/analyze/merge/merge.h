@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,9 @@ enum class AlignedBy : uint8_t { Reference, SameBoot, Collectives, Marks, System
 struct Rank {
   std::string path;
   AlignedBy by = AlignedBy::Reference;
-  Alignment alignment;            // from its CLOCK_MONOTONIC to that of the first trace
+  Alignment alignment;  // from its CLOCK_MONOTONIC to that of the first trace
+  // What its system clock lacks to that of the first trace, if events say so.
+  std::optional<int64_t> system_clock_offset_ns;
   uint64_t collectives = 0;       // that were matched with other ranks
   uint64_t last_at = 0;           // how often it arrived last
   uint64_t others_waited_ns = 0;  // the sum of what all others waited for it

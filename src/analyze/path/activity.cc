@@ -59,6 +59,36 @@ bool is_device_wait(std::string_view category, std::string_view name) {
   return category == "device" && name.starts_with("wait");
 }
 
+bool waits_for_whole_device(std::string_view name) {
+  for (const std::string_view part : {"Stream", "stream", "Event", "event"})
+    if (name.find(part) != std::string_view::npos) return false;
+  return true;
+}
+
+std::vector<Interval> busy_times(const std::vector<HostRange>& ranges, const Interval& window) {
+  std::vector<Interval> busy;
+  for (const HostRange& range : ranges) {
+    if (range.begin <= window.begin && range.end >= window.end) continue;
+    if (!busy.empty() && range.begin < busy.back().end)
+      busy.back().end = std::max(busy.back().end, range.end);
+    else
+      busy.push_back({range.begin, range.end});
+  }
+  return busy;
+}
+
+int64_t ThreadActivity::busy_since(int64_t time) const {
+  const auto after =
+      std::partition_point(busy.begin(), busy.end(), [&](const Interval& one) { return one.begin <= time; });
+  return after != busy.begin() && std::prev(after)->end >= time ? std::prev(after)->begin : time;
+}
+
+int64_t ThreadActivity::idle_since(int64_t time) const {
+  const auto after =
+      std::partition_point(busy.begin(), busy.end(), [&](const Interval& one) { return one.begin < time; });
+  return after == busy.begin() ? INT64_MIN : std::prev(after)->end;
+}
+
 Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window) {
   Activity activity;
   activity.window = window;
@@ -85,16 +115,16 @@ Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window)
         const trace::Ranges& ranges = batch.ranges;
         for (size_t i = 0; i < ranges.size(); ++i) {
           const int64_t begin = track.ns(ranges.end[i] - ranges.duration[i]), end = track.ns(ranges.end[i]);
-          if (!overlaps(begin, end) || (!ranges.lane.empty() && ranges.lane[i] != 0)) continue;
+          if (!overlaps(begin, end)) continue;
           if (++count > Activity::kMostRanges) {
             ++activity.left_out;
             continue;
           }
-          thread.ranges.push_back({begin, end, ranges.class_id[i], ranges.depth[i]});
-          if (ranges.depth[i] == 0) thread.outermost.push_back({begin, end});
+          const uint16_t lane = ranges.lane.empty() ? uint16_t{0} : ranges.lane[i];
+          thread.ranges.push_back({begin, end, ranges.class_id[i], lane, ranges.depth[i]});
           const auto known = track.writer->classes.find(ranges.class_id[i]);
           if (known != track.writer->classes.end() && is_device_wait(known->second.category, known->second.name))
-            thread.waits.push_back({begin, end});
+            thread.waits.push_back({begin, end, waits_for_whole_device(known->second.name)});
         }
         for (size_t i = 0; i < batch.points.size(); ++i) {
           const trace::PointKind kind = batch.points.kind[i];
@@ -107,11 +137,11 @@ Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window)
       });
   for (auto& [track, thread] : activity.threads) {
     std::sort(thread.ranges.begin(), thread.ranges.end(), [](const HostRange& a, const HostRange& b) {
-      return std::tie(a.begin, b.end, a.depth) < std::tie(b.begin, a.end, b.depth);
+      return std::tie(a.begin, b.end, a.lane, a.depth) < std::tie(b.begin, a.end, b.lane, b.depth);
     });
-    const auto by_begin = [](const auto& a, const auto& b) { return a.begin < b.begin; };
-    std::sort(thread.outermost.begin(), thread.outermost.end(), by_begin);
-    std::sort(thread.waits.begin(), thread.waits.end(), by_begin);
+    thread.busy = busy_times(thread.ranges, window);
+    std::sort(thread.waits.begin(), thread.waits.end(),
+              [](const DeviceWait& a, const DeviceWait& b) { return a.begin < b.begin; });
   }
   find_handovers(flows, activity);
   activity.work = std::move(work);

@@ -15,12 +15,13 @@ namespace kymo::analyze {
 struct HostRange {
   int64_t begin = 0, end = 0;
   uint32_t class_id = 0;
-  uint16_t depth = 0;
+  uint16_t lane = 0, depth = 0;
 };
 
 // A call in which a thread waits for a device: cudaStreamSynchronize and the like.
 struct DeviceWait {
   int64_t begin = 0, end = 0;
+  bool whole_device = true;  // and not for a stream or an event of it
 };
 
 // A flow that ends on a thread: work that another thread handed over.
@@ -32,9 +33,14 @@ struct Handover {
 
 struct ThreadActivity {
   std::vector<HostRange> ranges;    // by begin, outer ones first
-  std::vector<Interval> outermost;  // the outermost ones
+  std::vector<Interval> busy;       // when it was in a range; see busy_times()
   std::vector<DeviceWait> waits;    // by begin
   std::vector<Handover> handovers;  // by time
+
+  // The begin of the busy time around a time; the time itself if the thread was idle.
+  int64_t busy_since(int64_t time) const;
+  // The end of the last busy time that begins before a time.
+  int64_t idle_since(int64_t time) const;
 };
 
 struct QueueActivity {
@@ -54,6 +60,12 @@ struct Activity {
 };
 
 bool is_device_wait(std::string_view category, std::string_view name);
+// For the name of such a call.
+bool waits_for_whole_device(std::string_view name);
+
+// The times of the outermost ranges, with those that overlap as one. A range that covers the whole window is the
+// iteration itself or contains it. It says nothing about what the thread does in the window, so it does not count.
+std::vector<Interval> busy_times(const std::vector<HostRange>& ranges, const Interval& window);
 
 Activity read_activity(EventWalk& walk, DeviceWork work, const Interval& window);
 

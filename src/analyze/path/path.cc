@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
+#include "analyze/path/wait_targets.h"
+
 namespace kymo::analyze {
 namespace {
 
 class Follower {
  public:
-  Follower(const EventWalk& walk, const Activity& activity) : walk_(walk), activity_(activity) {
-    for (uint32_t i = 0; i < activity.operations.size(); ++i) by_end_.push_back(i);
-    std::sort(by_end_.begin(), by_end_.end(),
-              [&](uint32_t a, uint32_t b) { return activity.operations[a].end < activity.operations[b].end; });
-  }
+  Follower(const EventWalk& walk, const Activity& activity)
+      : walk_(walk), activity_(activity), wait_targets_(walk, activity) {}
 
   std::vector<PathSegment> follow(uint32_t track) {
     time_ = activity_.window.end;
@@ -37,21 +36,20 @@ class Follower {
     const DeviceWait* const wait = last_wait(thread);
     const Handover* const handover = last_handover(thread);
     if (handover != nullptr && (wait == nullptr || handover->time > wait->end)) {
-      const int64_t outer = outer_begin(thread, handover->time);
-      add(outer, PathKind::Host, track_);
+      add(thread.busy_since(handover->time), PathKind::Host, track_);
       add(handover->sent, PathKind::Handover, track_);
       track_ = handover->from_track;
       return;
     }
     if (wait == nullptr) return add(activity_.window.begin, PathKind::Host, track_);
     add(std::min(wait->end, time_), PathKind::Host, track_);
-    const uint32_t operation = last_operation(wait->begin, time_);
-    if (operation == UINT32_MAX) {  // it waited for nothing
+    const std::vector<uint32_t> targets = wait_targets_.of(track_, {wait->begin, time_, wait->whole_device});
+    if (targets.empty() || activity_.operations[targets.front()].end < wait->begin) {  // it waited for nothing
       add(wait->begin, PathKind::Host, track_);
       return;
     }
-    add(activity_.operations[operation].end, PathKind::AfterDevice, track_);
-    on_device(operation);
+    add(activity_.operations[targets.front()].end, PathKind::AfterDevice, track_);
+    on_device(targets.front());
   }
 
   void on_device(uint32_t operation) {
@@ -100,34 +98,10 @@ class Follower {
                                       [&](const Handover& one) { return one.time <= time_; });
     while (after != thread.handovers.begin()) {
       const Handover& one = *--after;
-      const int64_t outer = outer_begin(thread, one.time);
-      if (outer < time_ && one.sent <= outer && idle_before(thread, outer) <= one.sent) return &one;
+      const int64_t since = thread.busy_since(one.time);
+      if (since < time_ && one.sent <= since && thread.idle_since(since) <= one.sent) return &one;
     }
     return nullptr;
-  }
-
-  // The begin of the outermost range around a time; the time itself if it is in none.
-  static int64_t outer_begin(const ThreadActivity& thread, int64_t time) {
-    const auto after = std::partition_point(thread.outermost.begin(), thread.outermost.end(),
-                                            [&](const Interval& one) { return one.begin <= time; });
-    if (after == thread.outermost.begin()) return time;
-    const Interval& one = *std::prev(after);
-    return one.end >= time ? one.begin : time;
-  }
-  // The end of the last outermost range before a time.
-  static int64_t idle_before(const ThreadActivity& thread, int64_t time) {
-    const auto after = std::partition_point(thread.outermost.begin(), thread.outermost.end(),
-                                            [&](const Interval& one) { return one.begin < time; });
-    return after == thread.outermost.begin() ? INT64_MIN : std::prev(after)->end;
-  }
-
-  // The operation that ended last in [from, until].
-  uint32_t last_operation(int64_t from, int64_t until) const {
-    const auto after = std::partition_point(by_end_.begin(), by_end_.end(),
-                                            [&](uint32_t i) { return activity_.operations[i].end <= until; });
-    if (after == by_end_.begin()) return UINT32_MAX;
-    const uint32_t last = *std::prev(after);
-    return activity_.operations[last].end >= from ? last : UINT32_MAX;
   }
 
   uint32_t operation_before(uint32_t operation) const {
@@ -139,7 +113,7 @@ class Follower {
 
   const EventWalk& walk_;
   const Activity& activity_;
-  std::vector<uint32_t> by_end_;
+  const WaitTargets wait_targets_;
   std::vector<PathSegment> segments_;
   int64_t time_ = 0;
   uint32_t track_ = 0;

@@ -4,8 +4,8 @@
 // the window without gaps and overlaps, and their sum is its length.
 //
 //   on a thread      back to the begin of the window, or to
-//                    - a call in which the thread waited for a device: from there on, the device operation that ended
-//                    last
+//                    - a call in which the thread waited for a device: from there on, the operation launched before
+//                      the call that ended last
 //                    - a flow from another thread that was sent while this thread was idle: from there on, that thread
 //   on a queue       the operation, then what it waited for, whichever came last:
 //                    - the operation before it on its queue

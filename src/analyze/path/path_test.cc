@@ -17,8 +17,8 @@ using trace::testing::kMonotonicZero;
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-constexpr uint32_t kMain = 1, kQueue = 2, kWorker = 3;
-enum Class : uint32_t { kWork = 1, kLaunch, kSync, kKernel, kFlow };
+constexpr uint32_t kMain = 1, kQueue = 2, kWorker = 3, kOtherQueue = 4, kOtherDevice = 5;
+enum Class : uint32_t { kWork = 1, kLaunch, kSync, kKernel, kFlow, kDeviceSync, kOtherKernel, kStep };
 
 class PathTest : public ::testing::Test {
  protected:
@@ -30,12 +30,28 @@ class PathTest : public ::testing::Test {
     recorder_.add_class(kFlow, "message");
     recorder_.add_thread(kMain, 1, "main");
     recorder_.add_thread(kWorker, 2, "worker");
-    trace::Track queue;
-    queue.id = kQueue;
-    queue.kind = trace::TrackKind::DeviceQueue;
-    queue.clock = TestRecorder::kClock;
-    queue.device_uuid = "gpu";
-    recorder_.add_track(queue);
+    recorder_.add_class(kDeviceSync, "cudaDeviceSynchronize", "cuda_runtime");
+    recorder_.add_class(kOtherKernel, "relu", "kernel");
+    recorder_.add_class(kStep, "step");
+    for (const uint32_t id : {kQueue, kOtherQueue, kOtherDevice}) {
+      trace::Track queue;
+      queue.id = id;
+      queue.kind = trace::TrackKind::DeviceQueue;
+      queue.clock = TestRecorder::kClock;
+      queue.device_uuid = id == kOtherDevice ? "gpu 1" : "gpu";
+      recorder_.add_track(queue);
+    }
+  }
+
+  // Two kernels on two queues, and a call that waits until 420. The shorter one ends at 380.
+  void two_queues(uint32_t wait, uint32_t other) {
+    recorder_.complete(kMain, 100, 110, kLaunch, 0, 0, 1);
+    recorder_.complete(kMain, 110, 120, kLaunch, 0, 0, 2);
+    recorder_.complete(kMain, 120, 420, wait);
+    recorder_.complete(kMain, 420, 500, kWork);
+    recorder_.complete(kQueue, 130, 400, kKernel, 0, 0, 1);
+    recorder_.complete(other, 130, 380, kOtherKernel, 0, 0, 2);
+    open(0, 500);
   }
 
   void open(int64_t begin, int64_t end) {
@@ -87,6 +103,70 @@ TEST_F(PathTest, GoesThroughTheWaitTheQueueAndTheLaunch) {
   EXPECT_EQ(with("gemm", 2), 500 + 320);
   // Without kernels, the thread still waits for the launch to arrive: 120 -> 130, and the return of 20.
   EXPECT_EQ(with("gemm", 0), 500 - 320);
+}
+
+TEST_F(PathTest, AWaitForADeviceWaitsForAllOfItsQueues) {
+  two_queues(kDeviceSync, kOtherQueue);
+  EXPECT_EQ(with("nothing", 1), 500);
+  EXPECT_EQ(with("gemm", 0.5), 500 - 20);  // the other kernel is the limit now
+  EXPECT_EQ(with("gemm", 0), 500 - 20);
+  EXPECT_EQ(with("relu", 0), 500);
+  EXPECT_EQ(with("relu", 2), 500 + 230);
+}
+
+TEST_F(PathTest, AWaitForAStreamWaitsForTheQueueThatEndedLast) {
+  two_queues(kSync, kOtherQueue);
+  EXPECT_EQ(with("gemm", 0.5), 500 - 135);
+  EXPECT_EQ(with("relu", 2), 500);
+}
+
+TEST_F(PathTest, AWaitForADeviceDoesNotWaitForAnother) {
+  two_queues(kDeviceSync, kOtherDevice);
+  EXPECT_EQ(with("gemm", 0.5), 500 - 135);
+}
+
+TEST_F(PathTest, AWaitForADeviceDoesNotWaitForWhatIsLaunchedLater) {
+  recorder_.complete(kMain, 100, 110, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 120, 420, kDeviceSync);
+  recorder_.complete(kWorker, 150, 160, kLaunch, 0, 0, 2);  // while the other thread waits
+  recorder_.complete(kQueue, 130, 400, kKernel, 0, 0, 1);
+  recorder_.complete(kOtherQueue, 170, 410, kOtherKernel, 0, 0, 2);
+  open(0, 420);
+  EXPECT_EQ(with("gemm", 0.5), 420 - 135);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-100 thread", "100-130 launch latency", "130-400 device",
+                                              "400-420 return from the device"}));
+}
+
+// The device is done before the call, so the call takes its own time. If the kernel takes longer, the thread waits.
+TEST_F(PathTest, AWaitThatWasShortMayBecomeLong) {
+  recorder_.complete(kMain, 0, 10, kLaunch, 0, 0, 1);
+  recorder_.complete(kMain, 10, 200, kWork);
+  recorder_.complete(kMain, 200, 205, kDeviceSync);
+  recorder_.complete(kQueue, 20, 120, kKernel, 0, 0, 1);
+  open(0, 205);
+  EXPECT_EQ(with("nothing", 1), 205);
+  EXPECT_EQ(with("gemm", 3), 325);
+  EXPECT_EQ(with("work", 0.1), 125);
+}
+
+TEST_F(PathTest, AHandoverInsideAnIterationIsFollowed) {
+  recorder_.complete(kWorker, 10, 200, kWork);
+  recorder_.point(kWorker, 190, trace::PointKind::FlowBegin, kFlow, 7);
+  recorder_.complete(kMain, 20, 50, kWork, 1);
+  recorder_.complete(kMain, 220, 300, kWork, 1);
+  recorder_.complete(kMain, 0, 310, kStep);
+  recorder_.point(kMain, 221, trace::PointKind::FlowEnd, kFlow, 7);
+  open(0, 310);
+  EXPECT_EQ(path(), (std::vector<std::string>{"0-190 thread", "190-220 handover to another thread", "220-310 thread"}));
+  EXPECT_EQ(with("work", 0.5), 310 - 90 - 40);  // what the worker does after the send does not count
+}
+
+TEST_F(PathTest, ARangeThatOverlapsAnotherIsOnThePath) {
+  recorder_.complete(kMain, 0, 100, kWork);
+  recorder_.complete(kMain, 99, 200, kOtherKernel, 0, 1);  // by a nanosecond
+  open(0, 200);
+  EXPECT_EQ(with("relu", 0), 200 - 101);
+  EXPECT_EQ(with("work", 0), 200 - 99);
 }
 
 TEST_F(PathTest, AHandoverLeadsToTheThreadThatSent) {

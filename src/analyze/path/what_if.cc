@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
+
+#include "analyze/innermost.h"
+#include "analyze/path/wait_targets.h"
 
 namespace kymo::analyze {
 namespace {
@@ -13,7 +19,7 @@ namespace {
 class Replay {
  public:
   Replay(const EventWalk& walk, const Activity& activity, const FactorOf& factor_of)
-      : walk_(walk), activity_(activity), factor_of_(factor_of) {}
+      : walk_(walk), activity_(activity), factor_of_(factor_of), wait_targets_(walk, activity) {}
 
   int64_t run(uint32_t track) {
     add_threads();
@@ -22,23 +28,35 @@ class Replay {
       return std::tie(a.time, a.kind) < std::tie(b.time, b.kind);
     });
     for (const Event& event : events_) step(event);
+    go_on(track, activity_.window.end);
     return activity_.window.end - activity_.window.begin + shifts_[track];
   }
 
  private:
   // At one time, what ends comes first.
-  enum class Kind : uint8_t { RangeEnd, WaitEnd, Receive, Send, Launch, Start };
+  enum class Kind : uint8_t { WaitEnd, Send, Receive, Launch, Start };
   struct Event {
     int64_t time = 0;
-    Kind kind = Kind::RangeEnd;
+    Kind kind = Kind::WaitEnd;
     uint32_t track = 0;
     uint32_t index = 0;  // of an operation, or of a message
-    int64_t change = 0;  // of a range: what it becomes longer
-    int64_t begin = 0;   // of a wait
+    const DeviceWait* wait = nullptr;
+  };
+  // A part of the self time of a range that is to take more or less time.
+  struct Scaled {
+    int64_t begin = 0, end = 0;
+    double factor = 1;
+  };
+  struct ScaledParts {
+    std::vector<Scaled> parts;  // in order of time
+    size_t next = 0;
+    int64_t done_until = std::numeric_limits<int64_t>::min();
+    double rest = 0;  // of a nanosecond
   };
   struct Message {
-    int64_t sent = 0, arrives = 0;  // in the trace
+    int64_t sent = 0;
     int64_t sent_new = 0;
+    std::optional<int64_t> idle_since;  // of the receiver, if it waited for the message
   };
 
   double factor(uint32_t track_number, uint32_t class_id) {
@@ -54,34 +72,53 @@ class Replay {
   void add_threads() {
     for (const auto& [track, thread] : activity_.threads) {
       add_ranges(track, thread);
-      for (const DeviceWait& wait : thread.waits) events_.push_back({wait.end, Kind::WaitEnd, track, 0, 0, wait.begin});
+      for (const DeviceWait& wait : thread.waits) events_.push_back({wait.end, Kind::WaitEnd, track, 0, &wait});
       for (const Handover& one : thread.handovers) {
+        // The thread waited if it did nothing from the send on. Then what it does with the message begins later.
+        const int64_t since = thread.busy_since(one.time), idle_since = thread.idle_since(since);
+        const bool waited = one.sent <= since && idle_since <= one.sent;
         const auto index = static_cast<uint32_t>(messages_.size());
-        messages_.push_back({one.sent, one.time, one.sent});
-        events_.push_back({one.sent, Kind::Send, one.from_track, index, 0, 0});
-        events_.push_back({one.time, Kind::Receive, track, index, 0, 0});
+        messages_.push_back({one.sent, one.sent, waited ? std::optional(idle_since) : std::nullopt});
+        events_.push_back({one.sent, Kind::Send, one.from_track, index, nullptr});
+        events_.push_back({waited ? since : one.time, Kind::Receive, track, index, nullptr});
       }
     }
   }
 
   // The self time of a range is scaled, and what is inside by its own factor.
   void add_ranges(uint32_t track, const ThreadActivity& thread) {
-    std::vector<std::pair<const HostRange*, int64_t>> open;  // and the time inside
-    const auto close = [&] {
-      const auto [range, inside] = open.back();
-      open.pop_back();
-      const double scale = factor(track, range->class_id);
-      if (scale != 1.0 && range->begin >= activity_.window.begin && range->end <= activity_.window.end) {
-        const auto self = static_cast<double>(range->end - range->begin - inside);
-        events_.push_back({range->end, Kind::RangeEnd, track, 0, std::llround(self * (scale - 1)), 0});
-      }
-      if (!open.empty()) open.back().second += range->end - range->begin;
+    const std::vector<HostRange>& ranges = thread.ranges;
+    std::vector<uint32_t> order(ranges.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return ranges[a].end > ranges[b].end; });
+    std::vector<Scaled>& parts = scaled_[track].parts;
+    const auto take = [&](uint32_t i, int64_t begin, int64_t end) {
+      const double scale = factor(track, ranges[i].class_id);
+      begin = std::max(begin, activity_.window.begin);
+      end = std::min(end, activity_.window.end);
+      if (scale != 1.0 && begin < end) parts.push_back({begin, end, scale});
     };
-    for (const HostRange& range : thread.ranges) {
-      while (!open.empty() && open.back().first->end <= range.begin) close();
-      open.emplace_back(&range, 0);
+    Innermost<uint32_t> innermost;
+    for (const uint32_t i : order) innermost.add(ranges[i].begin, ranges[i].end, i, take);
+    innermost.finish(take);
+    std::reverse(parts.begin(), parts.end());
+  }
+
+  // The thread has done its work until `time`.
+  void go_on(uint32_t track, int64_t time) {
+    const auto found = scaled_.find(track);
+    if (found == scaled_.end()) return;
+    ScaledParts& scaled = found->second;
+    for (; scaled.next < scaled.parts.size() && scaled.parts[scaled.next].begin < time; ++scaled.next) {
+      const Scaled& part = scaled.parts[scaled.next];
+      const int64_t from = std::max(part.begin, scaled.done_until), to = std::min(part.end, time);
+      if (from < to) scaled.rest += static_cast<double>(to - from) * (part.factor - 1);
+      if (part.end > time) break;
     }
-    while (!open.empty()) close();
+    scaled.done_until = std::max(scaled.done_until, time);
+    const double whole = std::nearbyint(scaled.rest);
+    scaled.rest -= whole;
+    shifts_[track] += static_cast<int64_t>(whole);
   }
 
   void add_operations() {
@@ -90,30 +127,21 @@ class Replay {
     for (uint32_t i = 0; i < activity_.operations.size(); ++i) {
       const DeviceOperation& operation = activity_.operations[i];
       ends_new_[i] = operation.end;
-      by_end_.push_back(i);
       if (const Launch* const launch = activity_.work.launch_of(walk_, operation))
-        events_.push_back({launch->begin, Kind::Launch, launch->track, i, 0, 0});
-      events_.push_back({operation.begin, Kind::Start, operation.track, i, 0, 0});
+        events_.push_back({launch->begin, Kind::Launch, launch->track, i, nullptr});
+      events_.push_back({operation.begin, Kind::Start, operation.track, i, nullptr});
     }
-    std::sort(by_end_.begin(), by_end_.end(),
-              [&](uint32_t a, uint32_t b) { return activity_.operations[a].end < activity_.operations[b].end; });
   }
 
   void step(const Event& event) {
+    if (event.kind != Kind::Start) go_on(event.track, event.time);
     switch (event.kind) {
-      case Kind::RangeEnd:
-        shifts_[event.track] += event.change;
-        break;
       case Kind::Send:
         messages_[event.index].sent_new = messages_[event.index].sent + shifts_[event.track];
         break;
-      case Kind::Receive: {
-        // The thread waited for it if it did nothing between the send and the receipt; then it moves with the sender.
-        const Message& message = messages_[event.index];
-        const int64_t moved = message.sent_new - message.sent;
-        if (was_idle(event.track, message)) shifts_[event.track] = moved;
+      case Kind::Receive:
+        receive(event);
         break;
-      }
       case Kind::Launch:
         launched_new_[event.index] = event.time + shifts_[event.track];
         break;
@@ -126,12 +154,18 @@ class Replay {
     }
   }
 
-  bool was_idle(uint32_t track, const Message& message) const {
-    for (const Interval& one : activity_.threads.at(track).outermost) {
-      if (one.begin > message.arrives) break;
-      if (one.begin <= message.sent && one.end > message.sent) return false;
+  // A thread that waited moves with the sender, unless its own work before takes longer now. Another one had the
+  // message already; it must still not be ahead of it.
+  void receive(const Event& event) {
+    const Message& message = messages_[event.index];
+    int64_t& shift = shifts_[event.track];
+    if (!message.idle_since) {
+      shift = std::max(shift, message.sent_new - event.time);
+      return;
     }
-    return true;
+    const int64_t moved = message.sent_new - message.sent;
+    const bool had_work = *message.idle_since != INT64_MIN;
+    shift = had_work ? std::max(moved, *message.idle_since + shift - event.time) : moved;
   }
 
   void start(uint32_t index) {
@@ -158,24 +192,30 @@ class Replay {
     ends_new_[index] = begin + std::llround(length);
   }
 
-  void end_wait(const Event& wait) {
-    const auto after = std::partition_point(by_end_.begin(), by_end_.end(),
-                                            [&](uint32_t i) { return activity_.operations[i].end <= wait.time; });
-    int64_t& shift = shifts_[wait.track];
-    if (after == by_end_.begin()) return;
-    const uint32_t last = *std::prev(after);
-    const int64_t end = activity_.operations[last].end;
-    if (end < wait.begin) return;
-    shift = std::max(wait.begin + shift, ends_new_[last] + (wait.time - end)) - wait.time;
+  // The call returns after the last operation of each queue that it waits for. If they had ended before the call, it
+  // takes its own time, but may have to wait now.
+  void end_wait(const Event& event) {
+    const DeviceWait& wait = *event.wait;
+    const std::vector<uint32_t> targets = wait_targets_.of(event.track, wait);
+    if (targets.empty()) return;
+    int64_t end_new = INT64_MIN;
+    for (const uint32_t target : targets) end_new = std::max(end_new, ends_new_[target]);
+    const int64_t end = activity_.operations[targets.front()].end;
+    int64_t& shift = shifts_[event.track];
+    if (end >= wait.begin)
+      shift = std::max(wait.begin + shift, end_new + (wait.end - end)) - wait.end;
+    else
+      shift = std::max(wait.begin + shift, end_new) - wait.begin;
   }
 
   const EventWalk& walk_;
   const Activity& activity_;
   const FactorOf& factor_of_;
+  const WaitTargets wait_targets_;
   std::map<std::pair<uint32_t, uint32_t>, double> factors_;  // by writer and class
   std::vector<Event> events_;
+  std::unordered_map<uint32_t, ScaledParts> scaled_;  // by track
   std::vector<Message> messages_;
-  std::vector<uint32_t> by_end_;
   std::vector<int64_t> ends_new_, launched_new_;  // by operation
   std::unordered_map<uint32_t, int64_t> shifts_;  // by track: new time minus the time in the trace
 };

@@ -1,8 +1,8 @@
 // What the length of a window would be if some names took more or less time.
 //
 // The window is replayed in the order of its events: a thread moves by what its ranges save, an operation starts when
-// its queue is free and its launch has arrived, and a wait ends when its operation does. Gaps that nothing explains
-// stay as they are. With no change, the result is the length of the window.
+// its queue is free and its launch has arrived, and a wait ends when the last operations of the queues that it waits
+// for have ended. Gaps that nothing explains stay as they are. With no change, the result is the length of the window.
 #pragma once
 
 #include <cstdint>

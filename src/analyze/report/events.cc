@@ -16,6 +16,8 @@ constexpr unsigned kMaxHelpers = 5;
 std::string TrackOfTrace::name() const {
   const std::string process = writer->origin.executable.substr(writer->origin.executable.find_last_of('/') + 1);
   if (on_device) return track->name.empty() ? base::format("queue {}", track->queue) : track->name;
+  const bool is_process = track->kind == trace::TrackKind::Process || (track->tid == 0 && track->name.empty());
+  if (is_process) return process.empty() ? base::format("process {}", writer->origin.pid) : process;
   const std::string thread = track->name.empty() ? base::format("thread {}", track->tid) : track->name;
   return process.empty() || thread.find(process) != std::string::npos ? thread : process + " " + thread;
 }
@@ -53,13 +55,28 @@ std::vector<trace::Problem> EventWalk::problems() const {
   return all;
 }
 
-void EventWalk::each(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit) {
+std::vector<trace::EventChunk> EventWalk::chunks_of(const std::function<bool(const TrackOfTrace&)>& wanted) const {
   std::vector<trace::EventChunk> chunks;
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     const auto number = numbers_.find({chunk.writer, chunk.track});
     if (number == numbers_.end() || !tracks_[number->second].clock.usable()) continue;
     if (wanted(tracks_[number->second])) chunks.push_back(chunk);
   }
+  return chunks;
+}
+
+void EventWalk::each(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit) {
+  each(parts, chunks_of(wanted), visit);
+}
+
+void EventWalk::each_backwards(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted,
+                               const Visit& visit) {
+  std::vector<trace::EventChunk> chunks = chunks_of(wanted);
+  std::reverse(chunks.begin(), chunks.end());
+  each(parts, chunks, visit);
+}
+
+void EventWalk::each(unsigned parts, const std::vector<trace::EventChunk>& chunks, const Visit& visit) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   DecodeAhead ahead(
       chunks, [&](const trace::EventChunk& chunk, trace::EventBatch& into) { reader_.read(chunk, into, parts); },

@@ -41,6 +41,8 @@ class EventWalk {
   using Visit = std::function<void(TrackOfTrace&, const trace::EventBatch&)>;
   // `parts` are those of trace::Part. Reads only the chunks of tracks that are `wanted`.
   void each(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit);
+  // The last chunk first.
+  void each_backwards(unsigned parts, const std::function<bool(const TrackOfTrace&)>& wanted, const Visit& visit);
 
   std::deque<TrackOfTrace>& tracks() { return tracks_; }
   const std::deque<TrackOfTrace>& tracks() const { return tracks_; }
@@ -54,6 +56,9 @@ class EventWalk {
   int64_t last_ns() const { return last_ns_; }
 
  private:
+  std::vector<trace::EventChunk> chunks_of(const std::function<bool(const TrackOfTrace&)>& wanted) const;
+  void each(unsigned parts, const std::vector<trace::EventChunk>& chunks, const Visit& visit);
+
   const trace::Reader& reader_;
   std::deque<TrackOfTrace> tracks_;
   std::map<std::pair<trace::WriterId, uint32_t>, uint32_t> numbers_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/iteration_name.h"
+#include "base/shell_word.h"
 #include "base/text.h"
 
 namespace kymo::analyze {
@@ -16,11 +18,14 @@ std::string percent(uint64_t part, uint64_t whole) {
 
 std::string ms(uint64_t ns) { return base::format("{:.3f} ms", static_cast<double>(ns) / 1e6); }
 
-std::string quoted(std::string_view name) {
-  std::string text = "'";
-  for (const char c : name) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
+// The argument of a command that takes a pattern. The rows of iterations stand for several names.
+std::string pattern(const std::string& name) {
+  if (name.ends_with("{}") && base::names_iteration(name))
+    return base::shell_quoted(name.substr(0, name.size() - 2) + "*");
+  return base::shell_quoted(name);
 }
+
+std::string times(uint64_t count) { return count == 1 ? "once" : base::format("{} times", count); }
 
 class Search {
  public:
@@ -59,12 +64,12 @@ class Search {
                             percent(one.saves_ns, report_.window_ns));
     for (size_t i = 0; i < std::min(kRows, device.during_late.size()); ++i) {
       const HostRow& row = device.during_late[i];
-      one.evidence.push_back(base::format("meanwhile {} in {} ({} times)", ms(row.self_ns), row.name, row.count));
+      one.evidence.push_back(base::format("meanwhile {} in {} ({})", ms(row.self_ns), row.name, times(row.count)));
     }
     if (device.during_late_outside_ns > 0)
       one.evidence.push_back(base::format("meanwhile {} outside of any range", ms(device.during_late_outside_ns)));
     one.command =
-        device.during_late.empty() ? "kymo timeline FILE" : "kymo hist FILE " + quoted(device.during_late[0].name);
+        device.during_late.empty() ? "kymo timeline FILE" : "kymo hist FILE " + pattern(device.during_late[0].name);
     found_.push_back(std::move(one));
   }
 
@@ -102,7 +107,7 @@ class Search {
         "of that",
         percent(largest->total_ns, report_.window_ns));
     rows(device, WorkKind::Compute, one);
-    one.command = "kymo hist FILE " + quoted(largest->name);
+    one.command = "kymo hist FILE " + pattern(largest->name);
     found_.push_back(std::move(one));
   }
 
@@ -115,10 +120,10 @@ class Search {
                             largest.name, percent(largest.self_ns, report_.window_ns));
     for (size_t i = 0; i < std::min(kRows, report_.host.rows.size()); ++i) {
       const HostRow& row = report_.host.rows[i];
-      one.evidence.push_back(base::format("{} of self time in {} ({} times, longest {})", ms(row.self_ns), row.name,
-                                          row.count, ms(row.longest_ns)));
+      one.evidence.push_back(base::format("{} of self time in {} ({}, longest {})", ms(row.self_ns), row.name,
+                                          times(row.count), ms(row.longest_ns)));
     }
-    one.command = "kymo hist FILE " + quoted(largest.name);
+    one.command = "kymo hist FILE " + pattern(largest.name);
     found_.push_back(std::move(one));
   }
 
@@ -157,7 +162,7 @@ class Search {
       if (row.kind != kind || left == 0) continue;
       --left;
       to.evidence.push_back(
-          base::format("{} in {} ({} times, longest {})", ms(row.total_ns), row.name, row.count, ms(row.longest_ns)));
+          base::format("{} in {} ({}, longest {})", ms(row.total_ns), row.name, times(row.count), ms(row.longest_ns)));
     }
     to.command = "kymo stats FILE --by thread";
   }

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "analyze/self_time.h"
+#include "analyze/innermost.h"
+#include "analyze/report/ranges_backwards.h"
+#include "base/iteration_name.h"
 
 namespace kymo::analyze {
 namespace {
 
 constexpr size_t kMostShapes = 100'000;
+constexpr uint32_t kUsualClasses = 1 << 20;
 constexpr std::string_view kShapes = "Input Dims";
 
 struct Sums {
@@ -18,24 +21,38 @@ struct Sums {
 struct TrackSums {
   const Intervals* times = nullptr;
   size_t hint = 0;
-  SelfTime self;
-  uint64_t covered = 0;  // by outermost ranges of lane 0
+  RangesBackwards ranges;
+  Innermost<uint32_t> innermost;  // the owner is a class
+  uint64_t covered = 0;           // by any range
   std::vector<Sums> by_class;
-  int64_t last = 0;
-  std::vector<trace::OpenRange> open;  // after the last chunk
+  std::map<uint32_t, Sums> unusual;  // of classes that only a forged trace has
 
-  // Ranges of other lanes overlap those of lane 0: their time is in the rows, but not a second time as self time.
-  void add(uint32_t class_id, uint16_t lane, uint16_t depth, int64_t begin, int64_t end) {
-    const uint64_t part = times->covered(begin, end, hint);
-    const uint64_t self_part = lane == 0 ? self.of(depth, part) : 0;
-    if (part == 0) return;
-    if (depth == 0 && lane == 0) covered += part;
+  Sums& sums_of(uint32_t class_id) {
+    if (class_id >= kUsualClasses) return unusual[class_id];
     if (class_id >= by_class.size()) by_class.resize(class_id + size_t{1});
-    Sums& sums = by_class[class_id];
-    sums.self += self_part;
+    return by_class[class_id];
+  }
+
+  void take(uint32_t class_id, int64_t begin, int64_t end) {
+    const uint64_t part = times->covered(begin, end, hint);
+    covered += part;
+    if (part != 0) sums_of(class_id).self += part;
+  }
+
+  void add(const TrackRange& range) {
+    innermost.add(range.begin, range.end, range.class_id,
+                  [this](uint32_t class_id, int64_t begin, int64_t end) { take(class_id, begin, end); });
+    const uint64_t part = times->covered(range.begin, range.end, hint);
+    if (part == 0) return;
+    Sums& sums = sums_of(range.class_id);
     sums.total += part;
     sums.count += 1;
-    sums.longest = std::max(sums.longest, static_cast<uint64_t>(end - begin));
+    sums.longest = std::max(sums.longest, static_cast<uint64_t>(range.end - range.begin));
+  }
+
+  void finish() {
+    ranges.finish([this](const TrackRange& range) { add(range); });
+    innermost.finish([this](uint32_t class_id, int64_t begin, int64_t end) { take(class_id, begin, end); });
   }
 };
 
@@ -95,12 +112,13 @@ bool has_shapes(const trace::WriterInfo& writer) {
 
 HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
   HostTime time;
-  std::map<std::pair<std::string, std::string>, HostRow> rows;  // classes that differ only in their fields are one row
-  for (uint32_t id = 0; id < sums.by_class.size(); ++id) {
-    const Sums& one = sums.by_class[id];
-    if (one.count == 0) continue;
+  // Classes that differ only in their fields, or in the number of an iteration, are one row.
+  std::map<std::pair<std::string, std::string>, HostRow> rows;
+  const auto add = [&](uint32_t id, const Sums& one) {
+    if (one.count == 0) return;
     const auto known = track.writer->classes.find(id);
-    const std::string name = known != track.writer->classes.end() ? known->second.name : "(names with the events)";
+    const std::string name = known != track.writer->classes.end() ? base::without_iteration_number(known->second.name)
+                                                                  : "(names with the events)";
     const std::string category = known != track.writer->classes.end() ? known->second.category : "";
     HostRow& row = rows[{name, category}];
     row.name = name;
@@ -109,7 +127,9 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
     row.total_ns += one.total;
     row.count += one.count;
     row.longest_ns = std::max(row.longest_ns, one.longest);
-  }
+  };
+  for (uint32_t id = 0; id < sums.by_class.size(); ++id) add(id, sums.by_class[id]);
+  for (const auto& [id, one] : sums.unusual) add(id, one);
   for (auto& [key, row] : rows) time.rows.push_back(std::move(row));
   std::stable_sort(time.rows.begin(), time.rows.end(),
                    [](const HostRow& a, const HostRow& b) { return a.self_ns > b.self_ns; });
@@ -126,31 +146,19 @@ std::map<uint32_t, HostTime> host_time(EventWalk& walk, const std::map<uint32_t,
   for (const auto& [track, intervals] : times) tracks[track].times = &intervals;
   const bool with_shapes =
       shapes != nullptr && shape_track < walk.tracks().size() && has_shapes(*walk.tracks()[shape_track].writer);
-  const unsigned parts = trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kOpenStacks |
-                         (with_shapes ? trace::kRangeValues : 0u);
+  const unsigned parts = RangesBackwards::kParts | (with_shapes ? trace::kRangeValues : 0u);
   Shapes found;
-  walk.each(
+  walk.each_backwards(
       parts, [&](const TrackOfTrace& track) { return tracks.count(track.number) != 0; },
       [&](TrackOfTrace& track, const trace::EventBatch& batch) {
         TrackSums& sums = tracks.at(track.number);
-        const trace::Ranges& ranges = batch.ranges;
-        for (size_t i = 0; i < ranges.size(); ++i) {
-          const int64_t end = track.ns(ranges.end[i]);
-          const int64_t begin = track.ns(ranges.end[i] - ranges.duration[i]);
-          sums.add(ranges.class_id[i], ranges.lane.empty() ? 0 : ranges.lane[i], ranges.depth[i], begin, end);
-          sums.last = std::max(sums.last, end);
-        }
-        sums.open = batch.closing;
-        if (with_shapes && track.number == shape_track) found.add(track, ranges);
+        sums.ranges.add(walk, track, batch, [&](const TrackRange& range) { sums.add(range); });
+        if (with_shapes && track.number == shape_track) found.add(track, batch.ranges);
       });
   std::map<uint32_t, HostTime> result;
   for (auto& [number, sums] : tracks) {
-    const TrackOfTrace& track = walk.tracks()[number];
-    // What is still open lasts until the end of the trace.
-    for (size_t depth = sums.open.size(); depth-- > 0;)
-      sums.add(sums.open[depth].class_id, 0, static_cast<uint16_t>(std::min<size_t>(depth, UINT16_MAX)),
-               track.ns(sums.open[depth].start), walk.last_ns());
-    result[number] = rows_of(track, sums);
+    sums.finish();
+    result[number] = rows_of(walk.tracks()[number], sums);
   }
   if (with_shapes) *shapes = found.rows();
   return result;

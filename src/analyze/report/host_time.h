@@ -1,4 +1,4 @@
-// What a thread did during a set of times: self time by name, each nanosecond once.
+// What a thread did during a set of times: self time by name, each nanosecond once (analyze/innermost.h).
 #pragma once
 
 #include <cstdint>

@@ -38,6 +38,8 @@ uint64_t Intervals::until(int64_t time, size_t& hint) const {
   if (!is_it(at)) {
     if (at < intervals_.size() && is_it(at + 1)) {
       ++at;
+    } else if (at > 0 && is_it(at - 1)) {
+      --at;
     } else {
       at = static_cast<size_t>(std::partition_point(intervals_.begin(), intervals_.end(),
                                                     [&](const Interval& one) { return one.end <= time; }) -

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 
+#include "analyze/innermost.h"
+#include "analyze/report/ranges_backwards.h"
 #include "base/iteration_name.h"
 
 namespace kymo::analyze {
@@ -10,13 +14,16 @@ namespace {
 
 constexpr size_t kMostIterations = 1 << 20;
 constexpr size_t kFewestRepeats = 3;
+constexpr uint32_t kUsualClasses = 1 << 20;  // only a forged trace has others
 
 // What a class of a writer can be.
 enum class Role : uint8_t { Plain, StepMark, Iteration };
 
 struct Candidate {
-  uint64_t count = 0, total = 0;
-  std::vector<Interval> list;  // only of iterations by name
+  uint64_t count = 0, total = 0;   // total: ticks of those on lane 0
+  std::vector<Interval> list;      // only of iterations by name
+  std::vector<Interval> crossing;  // outermost ones on other lanes
+  double crossing_ns = 0;          // their total
 };
 
 class Finder {
@@ -26,6 +33,7 @@ class Finder {
   Iterations find() {
     walk_.each(trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths | trace::kPoints, is_host,
                [this](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
+    if (!crossed_.empty()) add_crossing();
     Iterations found;
     if (from_marks(found) || from_names(found) || from_repeats(found)) return found;
     found.list = {{walk_.first_ns(), walk_.last_ns()}};
@@ -41,19 +49,52 @@ class Finder {
     Candidate* candidate = nullptr;
   };
 
+  struct CrossingSearch {
+    RangesBackwards ranges;
+    Innermost<char> innermost;
+  };
+
   static bool is_host(const TrackOfTrace& track) { return !track.on_device; }
+
+  static Interval interval_of(const TrackOfTrace& track, const trace::Ranges& ranges, size_t i) {
+    return {track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i])};
+  }
+
+  // Ranges that overlap others are on lanes of their own. Those that are inside no other range are outermost as well.
+  void add_crossing() {
+    std::map<uint32_t, CrossingSearch> searches;
+    for (const uint32_t track : crossed_) searches[track];
+    const auto visit = [&](const TrackOfTrace& track, CrossingSearch& search, const TrackRange& range) {
+      const bool counts = range.lane != 0 && range.depth == 0 && range.class_id != trace::kInlineName &&
+                          search.innermost.around(range.begin) == nullptr;
+      search.innermost.add(range.begin, range.end, {}, [](char, int64_t, int64_t) {});
+      if (!counts || role_of(track, range.class_id).role != Role::Plain) return;
+      Candidate& candidate = *role_of(track, range.class_id).candidate;
+      candidate.count += 1;
+      candidate.crossing_ns += static_cast<double>(range.end - range.begin);
+      if (candidate.crossing.size() < kMostIterations) candidate.crossing.push_back({range.begin, range.end});
+    };
+    walk_.each_backwards(
+        RangesBackwards::kParts, [&](const TrackOfTrace& track) { return searches.count(track.number) != 0; },
+        [&](TrackOfTrace& track, const trace::EventBatch& batch) {
+          CrossingSearch& search = searches.at(track.number);
+          search.ranges.add(walk_, track, batch, [&](const TrackRange& range) { visit(track, search, range); });
+        });
+    for (auto& [track, search] : searches)
+      search.ranges.finish([&](const TrackRange& range) { visit(walk_.tracks()[track], search, range); });
+  }
 
   ClassRole& role_of(const TrackOfTrace& track, uint32_t class_id) {
     std::vector<ClassRole>& roles = roles_[track.number];
-    if (class_id >= roles.size()) roles.resize(class_id + size_t{1});
-    ClassRole& role = roles[class_id];
+    if (class_id >= roles.size() && class_id < kUsualClasses) roles.resize(class_id + size_t{1});
+    ClassRole& role = class_id < kUsualClasses ? roles[class_id] : unusual_roles_[{track.number, class_id}];
     if (role.candidate != nullptr) return role;
     const auto known = track.writer->classes.find(class_id);
     const std::string name = known != track.writer->classes.end() ? known->second.name : std::string();
     const bool is_mark = known != track.writer->classes.end() && known->second.category == "kymo" && name == "step {}";
     role.role = is_mark ? Role::StepMark : base::names_iteration(name) ? Role::Iteration : Role::Plain;
     role.candidate =
-        &candidates_[{track.number, role.role == Role::Iteration ? std::string(without_number(name)) : name}];
+        &candidates_[{track.number, role.role == Role::Iteration ? base::without_iteration_number(name) : name}];
     return role;
   }
 
@@ -69,12 +110,15 @@ class Finder {
           roles_[track.number][ranges.class_id[i]].role == Role::Plain)
         continue;
       const ClassRole& role = role_of(track, ranges.class_id[i]);
-      const bool is_outermost = ranges.depth[i] == 0 && (ranges.lane.empty() || ranges.lane[i] == 0);
-      if (!is_outermost && role.role != Role::Iteration) continue;
+      if (ranges.depth[i] != 0 && role.role != Role::Iteration) continue;
+      if (role.role == Role::Plain && !ranges.lane.empty() && ranges.lane[i] != 0) {
+        crossed_.insert(track.number);
+        continue;
+      }
       role.candidate->count += 1;
       role.candidate->total += ranges.duration[i];
       if (role.role == Role::Iteration && role.candidate->list.size() < kMostIterations)
-        role.candidate->list.push_back({track.ns(ranges.end[i] - ranges.duration[i]), track.ns(ranges.end[i])});
+        role.candidate->list.push_back(interval_of(track, ranges, i));
     }
     for (size_t i = 0; i < batch.points.size(); ++i) {
       if (batch.points.kind[i] != trace::PointKind::Instant) continue;
@@ -100,7 +144,7 @@ class Finder {
   bool from_names(Iterations& found) {
     const std::pair<const Key, Candidate>* best = nullptr;
     for (const auto& entry : candidates_)
-      if (!entry.second.list.empty() && (best == nullptr || entry.second.total > best->second.total)) best = &entry;
+      if (!entry.second.list.empty() && (best == nullptr || total_ns(entry) > total_ns(*best))) best = &entry;
     if (best == nullptr) return false;
     found.source = Iterations::Source::NamedRanges;
     found.name = best->first.second;
@@ -116,13 +160,11 @@ class Finder {
     const std::pair<const Key, Candidate>* best = nullptr;
     for (const auto& entry : candidates_) {
       if (entry.first.first != *track) continue;
-      if (entry.second.count >= kFewestRepeats && (best == nullptr || entry.second.total > best->second.total))
-        best = &entry;
+      if (entry.second.count >= kFewestRepeats && (best == nullptr || total_ns(entry) > total_ns(*best))) best = &entry;
     }
     // An iteration has something inside, and takes most of the time.
     if (best == nullptr || best->second.count > kMostIterations || !nests_[*track]) return false;
-    const double taken = walk_.tracks()[*track].clock.to_ns(best->second.total);
-    if (2 * taken < static_cast<double>(walk_.last_ns() - walk_.first_ns())) return false;
+    if (2 * total_ns(*best) < static_cast<double>(walk_.last_ns() - walk_.first_ns())) return false;
     found.source = Iterations::Source::RepeatingRange;
     found.name = best->first.second;
     found.track = *track;
@@ -135,17 +177,21 @@ class Finder {
           for (size_t i = 0; i < ranges.size(); ++i)
             if (ranges.depth[i] == 0 && (ranges.lane.empty() || ranges.lane[i] == 0) &&
                 ranges.class_id[i] != trace::kInlineName && role_of(one, ranges.class_id[i]).candidate == chosen)
-              found.list.push_back({one.ns(ranges.end[i] - ranges.duration[i]), one.ns(ranges.end[i])});
+              found.list.push_back(interval_of(one, ranges, i));
         });
+    found.list.insert(found.list.end(), chosen->crossing.begin(), chosen->crossing.end());
     sort(found.list);
     return !found.list.empty();
+  }
+
+  double total_ns(const std::pair<const Key, Candidate>& entry) const {
+    return walk_.tracks()[entry.first.first].clock.to_ns(entry.second.total) + entry.second.crossing_ns;
   }
 
   std::optional<uint32_t> busiest() const {
     if (main_track_) return main_track_;
     std::map<uint32_t, double> totals;
-    for (const auto& [key, candidate] : candidates_)
-      totals[key.first] += walk_.tracks()[key.first].clock.to_ns(candidate.total);
+    for (const auto& entry : candidates_) totals[entry.first.first] += total_ns(entry);
     const auto most = std::max_element(totals.begin(), totals.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == totals.end() ? std::nullopt : std::optional(most->first);
@@ -158,16 +204,26 @@ class Finder {
   EventWalk& walk_;
   const std::optional<uint32_t> main_track_;
   std::vector<std::vector<ClassRole>> roles_;  // by track and class
-  std::vector<uint8_t> nests_;                 // by track: some range is inside another
+  std::map<std::pair<uint32_t, uint32_t>, ClassRole> unusual_roles_;
+  std::vector<uint8_t> nests_;  // by track: some range is inside another
   std::map<Key, Candidate> candidates_;
   std::map<uint32_t, std::vector<int64_t>> marks_;  // by track
+  std::set<uint32_t> crossed_;                      // tracks with ranges that overlap others without being inside
 };
 
 }  // namespace
 
-std::string_view without_number(std::string_view name) {
-  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
-  return name;
+size_t Iterations::longest() const {
+  const auto is_shorter = [](const Interval& a, const Interval& b) { return a.end - a.begin < b.end - b.begin; };
+  return static_cast<size_t>(std::max_element(list.begin(), list.end(), is_shorter) - list.begin());
+}
+
+size_t Iterations::median() const {
+  std::vector<size_t> order(list.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return list[a].end - list[a].begin < list[b].end - list[b].begin; });
+  return order[(order.size() - 1) / 2];
 }
 
 Iterations find_iterations(EventWalk& walk, std::optional<uint32_t> main_track) {

@@ -20,14 +20,14 @@ namespace kymo::analyze {
 struct Iterations {
   enum class Source : uint8_t { StepMarks, NamedRanges, RepeatingRange, WholeTrace };
   Source source = Source::WholeTrace;
-  std::string name;               // of the ranges, without their numbers: "ProfilerStep#"
+  std::string name;               // of the ranges, without their numbers: "ProfilerStep#{}"
   std::optional<uint32_t> track;  // of the thread that has them
   std::vector<Interval> list;     // in order of time; one for the whole trace
   Intervals window() const { return Intervals(list); }
+  // Indices in the list, which must not be empty. Of several that are equally long, the first one.
+  size_t longest() const;
+  size_t median() const;
 };
-
-// Without the number at its end: "ProfilerStep#12" is "ProfilerStep#".
-std::string_view without_number(std::string_view name);
 
 // Reads the times and classes of all host ranges once or twice. `main_track`: the thread that counts if the program
 // does not say what an iteration is, such as the one that launches device work; nothing: the busiest one.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analyze/report/findings.h"
+#include "base/iteration_name.h"
 
 namespace kymo::analyze {
 namespace {
@@ -15,7 +16,7 @@ void measure_iterations(Report& report) {
   for (const Interval& one : report.iterations.list)
     lengths.push_back(static_cast<uint64_t>(std::max<int64_t>(one.end - one.begin, 0)));
   if (lengths.empty()) return;
-  report.longest_iteration = static_cast<size_t>(std::max_element(lengths.begin(), lengths.end()) - lengths.begin());
+  report.longest_iteration = report.iterations.longest();
   std::sort(lengths.begin(), lengths.end());
   report.shortest_ns = lengths.front();
   report.longest_ns = lengths.back();
@@ -24,18 +25,24 @@ void measure_iterations(Report& report) {
 
 std::vector<OperationRow> operation_rows(const EventWalk& walk, const Device& device, const Intervals& window) {
   std::map<std::string, OperationRow> rows;
+  std::map<std::pair<uint32_t, uint32_t>, OperationRow*> by_class;  // by writer and class
   for (const DeviceOperation& operation : device.operations) {
     if (operation.kind == WorkKind::Wait) continue;
     const uint64_t part = window.covered(operation.begin, operation.end);
     if (part == 0) continue;
-    const trace::WriterInfo& writer = *walk.tracks()[operation.track].writer;
-    const auto known = writer.classes.find(operation.class_id);
-    OperationRow& row = rows[known != writer.classes.end() ? known->second.name : std::string()];
-    row.name = known != writer.classes.end() ? known->second.name : std::string();
-    row.kind = operation.kind;
-    row.count += 1;
-    row.total_ns += part;
-    row.longest_ns = std::max(row.longest_ns, static_cast<uint64_t>(operation.end - operation.begin));
+    const TrackOfTrace& track = walk.tracks()[operation.track];
+    OperationRow*& row = by_class[{track.writer_number, operation.class_id}];
+    if (row == nullptr) {
+      const auto known = track.writer->classes.find(operation.class_id);
+      const std::string name =
+          known != track.writer->classes.end() ? base::without_iteration_number(known->second.name) : std::string();
+      row = &rows[name];
+      row->name = name;
+    }
+    row->kind = operation.kind;
+    row->count += 1;
+    row->total_ns += part;
+    row->longest_ns = std::max(row->longest_ns, static_cast<uint64_t>(operation.end - operation.begin));
   }
   std::vector<OperationRow> all;
   for (auto& [name, row] : rows) all.push_back(std::move(row));
@@ -131,6 +138,7 @@ Report make_report(const trace::Reader& reader) {
   } else {
     add_parts_of_host(report);
   }
+  report.clocks = clock_rates(walk, window);
   report.findings = find_findings(report);
   report.problems = walk.problems();
   return report;

@@ -2,7 +2,7 @@
 //
 // Every nanosecond of the window (the iterations, or the whole trace) is counted once, so the parts sum to the whole.
 // Reads the columns that it needs two to four times; tens of millions of ranges per second. Memory depends on the
-// number of names and of device operations, not of host ranges.
+// number of names, of device operations, and of host ranges that overlap others, not of all host ranges.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/report/clock_rates.h"
 #include "analyze/report/host_time.h"
 #include "analyze/report/idle.h"
 #include "analyze/report/iterations.h"
@@ -57,6 +58,7 @@ struct Report {
   HostTime host;                      // of the main thread
   std::vector<DeviceReport> devices;  // busiest first
   std::vector<ShapeRow> shapes;       // operations of the main thread by the shapes of their inputs
+  std::vector<ClockRate> clocks;      // frequencies, if the trace has such counters
   uint64_t device_operations_left_out = 0;
   std::vector<Finding> findings;         // at most three
   std::vector<trace::Problem> problems;  // what could not be read

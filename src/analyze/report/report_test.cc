@@ -145,11 +145,186 @@ TEST_F(ReportTest, StepMarksAreIterations) {
   EXPECT_EQ(report.host.rows[0].self_ns, 80u);
 }
 
+const HostRow* find(const Report& report, const std::string& name) {
+  for (const HostRow& row : report.host.rows)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+// The second range begins a nanosecond before the first one ends, as in traces of other tools.
+TEST_F(ReportTest, RangesThatOverlapAreAllCounted) {
+  recorder_.complete(kMain, 0, 100, kLoad);
+  recorder_.complete(kMain, 99, 200, kOperator, 0, 1);
+  recorder_.complete(kMain, 120, 130, kNccl, 1, 1);
+  recorder_.complete(kMain, 250, 300, kLoad);
+  recorder_.cut(kMain);
+  const Report report = this->report();
+  EXPECT_EQ(report.window_ns, 300u);
+  ASSERT_EQ(report.host.rows.size(), 3u);
+  EXPECT_EQ(find(report, "load data")->self_ns, 99u + 50u);
+  EXPECT_EQ(find(report, "load data")->total_ns, 150u);
+  EXPECT_EQ(find(report, "aten::mm")->self_ns, 101u - 10u);
+  EXPECT_EQ(find(report, "ncclDevKernel_AllReduce")->self_ns, 10u);
+  EXPECT_EQ(report.host.outside_ns, 50u);
+}
+
+// Imports write the ranges of other lanes after all others.
+TEST_F(ReportTest, LanesInLaterChunksAreCountedAndOpenRangesToo) {
+  recorder_.begin(kMain, 0, kOperator);  // never ends
+  recorder_.complete(kMain, 10, 100, kLoad, 1);
+  recorder_.cut(kMain);
+  recorder_.complete(kMain, 100, 300, kLoad, 1);
+  recorder_.cut(kMain);
+  trace::EventBatch lanes;
+  lanes.track = lanes.ring = kMain;
+  lanes.ranges.end = {150};
+  lanes.ranges.duration = {100};
+  lanes.ranges.class_id = {kNccl};
+  lanes.ranges.depth = {0};
+  lanes.ranges.lane = {1};
+  recorder_.file().events(recorder_.id(), lanes);
+  const Report report = this->report();
+  ASSERT_EQ(report.host.rows.size(), 3u);
+  EXPECT_EQ(find(report, "load data")->self_ns, 40u + 200u);
+  EXPECT_EQ(find(report, "ncclDevKernel_AllReduce")->self_ns, 50u);
+  EXPECT_EQ(find(report, "aten::mm")->self_ns, 10u);
+  EXPECT_EQ(report.host.outside_ns, 0u);
+}
+
+TEST_F(ReportTest, RepeatingRangesThatOverlapAreAllIterations) {
+  for (uint64_t i = 0; i < 6; ++i) {
+    const auto lane = static_cast<uint16_t>(i % 2);
+    recorder_.complete(kMain, 100 * i + 10, 100 * i + 40, kLoad, 1, lane);
+    recorder_.complete(kMain, 100 * i + 50, 100 * i + 60, kNccl, 0, 3);  // inside, on a lane of its own
+    recorder_.complete(kMain, 100 * i, 100 * i + 101, kOperator, 0, lane);
+  }
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.source, Iterations::Source::RepeatingRange);
+  EXPECT_EQ(report.iterations.name, "aten::mm");
+  EXPECT_EQ(report.iterations.list.size(), 6u);
+  EXPECT_EQ(report.window_ns, 601u);
+  EXPECT_EQ(report.host.outside_ns, 0u);
+}
+
+TEST_F(ReportTest, AnyDepthOfRecursionHasItsSelfTime) {
+  constexpr uint64_t kLevels = 70'000;
+  for (uint64_t level = 0; level < kLevels; ++level)
+    recorder_.begin(kMain, 10 * level, level + 100 < kLevels ? kLoad : kOperator);
+  for (uint64_t level = kLevels; level-- > 0;) {
+    recorder_.complete(kMain, 30 * kLevels - 10 * level - 8, 30 * kLevels - 10 * level - 5, kNccl, UINT16_MAX);
+    recorder_.end(kMain, 30 * kLevels - 10 * level);
+  }
+  const Report report = this->report();
+  ASSERT_EQ(report.host.rows.size(), 3u);
+  EXPECT_EQ(find(report, "ncclDevKernel_AllReduce")->self_ns, 3 * kLevels);
+  EXPECT_EQ(find(report, "load data")->self_ns, 17 * (kLevels - 100));
+  EXPECT_EQ(find(report, "aten::mm")->self_ns, report.window_ns - 3 * kLevels - 17 * (kLevels - 100));
+}
+
+TEST_F(ReportTest, IterationsThatDifferOnlyInTheirNumbersAreOneRow) {
+  for (uint32_t i = 0; i < 5; ++i) {
+    recorder_.add_class(20 + i, "step " + std::to_string(i));
+    recorder_.complete(kMain, 100 * i + 10, 100 * i + 40, kLoad, 1);
+    recorder_.complete(kMain, 100 * i, 100 * i + 80, 20 + i);
+  }
+  const Report report = this->report();
+  EXPECT_EQ(report.iterations.name, "step {}");
+  ASSERT_EQ(report.host.rows.size(), 2u);
+  ASSERT_NE(find(report, "step {}"), nullptr);
+  EXPECT_EQ(find(report, "step {}")->count, 5u);
+  EXPECT_EQ(find(report, "step {}")->self_ns, 250u);
+}
+
+TEST_F(ReportTest, OfIterationsThatAreEquallyLongTheFirstIsTheLongest) {
+  for (uint64_t i = 0; i < 4; ++i) recorder_.complete(kMain, 100 * i, 100 * i + (i == 0 ? 50 : 80), kStep);
+  const Report report = this->report();
+  EXPECT_EQ(report.longest_iteration, 1u);
+  EXPECT_EQ(report.iterations.longest(), 1u);
+  EXPECT_EQ(report.iterations.median(), 1u);
+}
+
+TEST_F(ReportTest, AnUnknownClassWithALargeNumberIsHarmless) {
+  recorder_.complete(kMain, 0, 100, 0xFFFFFFF0);
+  recorder_.complete(kMain, 100, 150, kLoad);
+  const Report report = this->report();
+  EXPECT_EQ(report.host.rows.size(), 2u);
+  EXPECT_EQ(report.host.outside_ns, 0u);
+}
+
 TEST_F(ReportTest, AnEmptyTraceHasAnEmptyReport) {
   const Report report = this->report();
   EXPECT_EQ(report.window_ns, 0u);
   EXPECT_TRUE(report.parts.empty());
   EXPECT_TRUE(report.findings.empty());
+}
+
+// Random ranges on several lanes and in several chunks, and every nanosecond one by one.
+TEST(ReportPropertyTest, SelfTimesAgreeWithAClockThatLooksAtEachNanosecond) {
+  struct Range {
+    int64_t begin, end;
+    uint32_t class_id;
+    uint16_t lane, depth;
+  };
+  std::mt19937 random(12);
+  for (int round = 0; round < 100; ++round) {
+    TemporaryFolder folder;
+    TestRecorder recorder(folder / "t.kymo");
+    recorder.add_thread(1, 1, "main");
+    std::vector<Range> ranges;
+    std::vector<std::vector<int64_t>> open(1);
+    int64_t now = 0;
+    const uint32_t count = 40;
+    for (uint32_t i = 0; i < count; ++i) {  // by begin, on the first lane where it nests, as imports do
+      recorder.add_class(i + 1, "range " + std::to_string(i));
+      now += 1 + random() % 10;
+      const int64_t end = now + static_cast<int64_t>(random() % 60);
+      uint16_t lane = 0;
+      for (;; ++lane) {
+        if (lane == open.size()) open.emplace_back();
+        while (!open[lane].empty() && open[lane].back() <= now) open[lane].pop_back();
+        if (open[lane].empty() || end <= open[lane].back()) break;
+      }
+      ranges.push_back({now, end, i + 1, lane, static_cast<uint16_t>(open[lane].size())});
+      open[lane].push_back(end);
+    }
+    std::vector<uint64_t> self(count + 1);
+    uint64_t outside = 0;
+    const int64_t first = ranges.front().begin;
+    int64_t last = 0;
+    for (const Range& range : ranges) last = std::max(last, range.end);
+    for (int64_t time = first; time < last; ++time) {
+      uint32_t owner = 0;
+      for (const Range& range : ranges)  // the last one to begin
+        if (range.begin <= time && time < range.end) owner = range.class_id;
+      ++(owner == 0 ? outside : self[owner]);
+    }
+    std::stable_sort(ranges.begin(), ranges.end(),
+                     [](const Range& a, const Range& b) { return a.end != b.end ? a.end < b.end : a.depth > b.depth; });
+    const bool lanes_last = random() % 2 == 0;
+    for (const bool others : {false, true}) {
+      for (const Range& range : ranges) {
+        if (lanes_last && (range.lane != 0) != others) continue;
+        if (!lanes_last && others) continue;
+        recorder.complete(1, static_cast<uint64_t>(range.begin), static_cast<uint64_t>(range.end), range.class_id,
+                          range.depth, range.lane);
+        if (random() % 5 == 0) recorder.cut(1);
+      }
+      if (lanes_last) recorder.cut(1);
+    }
+    recorder.close();
+    const trace::Reader reader(folder / "t.kymo");
+    EventWalk walk(reader);
+    const auto zero = static_cast<int64_t>(kMonotonicZero);
+    const Intervals window({{zero + first, zero + last}});
+    const HostTime time = host_time(walk, {{0, window}})[0];
+    EXPECT_EQ(time.outside_ns, outside);
+    uint64_t sum = time.outside_ns;
+    for (const HostRow& row : time.rows) {
+      EXPECT_EQ(row.self_ns, self[static_cast<size_t>(std::stoi(row.name.substr(6))) + 1]) << row.name;
+      sum += row.self_ns;
+    }
+    EXPECT_EQ(sum, window.length());
+  }
 }
 
 // Random work, and every nanosecond one by one.
@@ -211,11 +386,6 @@ TEST(ReportPropertyTest, PartsAgreeWithAClockThatLooksAtEachNanosecond) {
     for (const HostRow& row : report.devices[0].during_late) meanwhile += row.self_ns;
     EXPECT_EQ(meanwhile, time.idle_ns[static_cast<size_t>(IdleCause::LateLaunch)]);
   }
-}
-
-TEST(IterationNameTest, TheNumberAtTheEndIsNotPartOfTheName) {
-  EXPECT_EQ(without_number("ProfilerStep#12"), "ProfilerStep#");
-  EXPECT_EQ(without_number("step"), "step");
 }
 
 }  // namespace

@@ -89,12 +89,24 @@ def main():
                 break
         prompt.expect("interrupted")
         prompt.expect("kymo> ")
+        prompt.type("SELECT 1234567,")
+        prompt.expect("1234567,")  # the echo comes after all that the statements above have printed
+        prompt.type("\x03")
+        prompt.expect("kymo> ")
+        prompt.type("SELECT 6 * 7 AS answer;\n")
+        check("42" in prompt.expect("kymo> "), "Ctrl-C drops the line, and the prompt is shown again")
+        prompt.type("SELEC 1;\n")
+        check("LINE 1" in prompt.expect("kymo> "), "the lines of an error count from the statement")
         prompt.type("help\n")
         prompt.expect("allocations and frees of memory")
         prompt.expect("Examples")
         prompt.expect("kymo> ")
         prompt.type("\x04")
         check(prompt.process.wait(LIMIT_SECONDS) == 0, "Ctrl-D ends the prompt")
+        prompt = Prompt(trace)
+        prompt.expect("kymo> ")
+        prompt.type(" exit ; \n")
+        check(prompt.process.wait(LIMIT_SECONDS) == 0, "exit ends the prompt, also with a semicolon")
 
         # A statement of the command line: the exit code is that of a shell.
         process = subprocess.Popen([BIN / "kymo", "query", trace, ENDLESS], stderr=subprocess.PIPE, text=True)

@@ -47,7 +47,7 @@ struct Circumstances {
       if (!writer.origin.kymo_version.empty()) versions.insert(writer.origin.kymo_version);
       if (!writer.origin.host.empty()) hosts.insert(writer.origin.host);
       for (const auto& [track_id, track] : writer.tracks)
-        if (track.kind == trace::TrackKind::DeviceQueue) devices.insert(track.device_uuid);
+        if (track.kind == trace::TrackKind::DeviceQueue) devices.insert(track.device());
     }
   }
 };

@@ -22,12 +22,15 @@ class QueryInterrupt {
   // Whether Ctrl-C came since the last call.
   bool take() { return pressed_.exchange(false); }
 
+  // While a line is being typed, Ctrl-C drops it and shows the prompt again.
+  void set_prompting(bool prompting) { prompting_.store(prompting); }
+
  private:
   void wait();
 
   SignalInbox inbox_;
   query::Session& session_;
-  std::atomic<bool> pressed_{false}, stopping_{false};
+  std::atomic<bool> pressed_{false}, stopping_{false}, prompting_{false};
   std::thread thread_;
 };
 

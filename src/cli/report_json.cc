@@ -85,6 +85,7 @@ void write_device(JsonWriter& json, const analyze::DeviceReport& device) {
   for (size_t cause = 0; cause < analyze::kIdleCauses; ++cause)
     json.field(analyze::text_of(static_cast<analyze::IdleCause>(cause)), time.idle_ns[cause]);
   json.end_object();
+  json.field("busy_outside_ns", time.busy_outside_ns);
   json.field("operations", time.operations);
   json.field("mean_outstanding", time.mean_outstanding);
   json.field("most_outstanding", time.most_outstanding);

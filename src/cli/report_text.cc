@@ -107,6 +107,14 @@ std::string devices_text(const analyze::Report& report) {
   }
   text += shown(table, 2);
   for (const analyze::DeviceReport& device : report.devices) {
+    const uint64_t inside = device.time.window_ns - device.time.idle_total_ns(), outside = device.time.busy_outside_ns;
+    if (outside > inside)  // a loop that only launches has ended before its work
+      text += base::format(
+          "  {} is busy for {} outside of the iterations, more than inside: what it does then is not "
+          "in this report\n",
+          base::printable(device.name), duration_text(outside));
+  }
+  for (const analyze::DeviceReport& device : report.devices) {
     if (device.during_late.empty() && device.during_late_outside_ns == 0) continue;
     text +=
         base::format("\n  While {} waited for a launch, the launching threads were in\n", base::printable(device.name));

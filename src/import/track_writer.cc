@@ -118,10 +118,9 @@ void TrackWriter::write_row() {
   }
   end_before(kNever, false);
   if (batch_.ranges.size() + batch_.points.size() != 0 || batch_.opening.size() != open_.size()) flush();
-  open_.clear();
-  batch_.opening.clear();
 }
 
+// What is still open stays open: the last chunk of a track says what never ended.
 void TrackWriter::write_lanes() {
   if (lanes_.empty()) return;
   const std::vector<ImportedRecord>& records = events_->records;

@@ -36,6 +36,12 @@ bool is_comment(std::string_view text, size_t at) {
   return text.substr(at).starts_with("--") || text.substr(at).starts_with("/*");
 }
 
+// Without the white space in front, so that the lines of an error message count from the first line of the statement.
+std::string_view without_space(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin == text.npos ? std::string_view() : text.substr(begin);
+}
+
 bool has_content(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     if (!is_comment(text, at) && !std::isspace(static_cast<unsigned char>(text[at]))) return true;
@@ -52,8 +58,8 @@ std::vector<std::string> StatementSplitter::add(std::string_view text) {
   size_t begin = 0;
   for (size_t at = 0; at < text_.size();) {
     if (text_[at] == ';') {
-      std::string statement = text_.substr(begin, at - begin);
-      if (has_content(statement)) statements.push_back(std::move(statement));
+      const std::string_view statement = without_space(std::string_view(text_).substr(begin, at - begin));
+      if (has_content(statement)) statements.emplace_back(statement);
       begin = at + 1;
     }
     at = after_token(text_, at);
@@ -62,7 +68,10 @@ std::vector<std::string> StatementSplitter::add(std::string_view text) {
   return statements;
 }
 
-std::string StatementSplitter::rest() { return has_content(text_) ? std::exchange(text_, {}) : std::string(); }
+std::string StatementSplitter::rest() {
+  if (!has_content(text_)) return {};
+  return std::string(without_space(std::exchange(text_, {})));
+}
 
 bool StatementSplitter::is_empty() const { return !has_content(text_); }
 

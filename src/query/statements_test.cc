@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(StatementsTest, SemicolonsSeparateStatements) {
-  EXPECT_THAT(split_statements("SELECT 1; SELECT 2"), ElementsAre("SELECT 1", " SELECT 2"));
+  EXPECT_THAT(split_statements("SELECT 1; SELECT 2"), ElementsAre("SELECT 1", "SELECT 2"));
   EXPECT_THAT(split_statements(" ; ;\n"), IsEmpty());
 }
 
@@ -18,7 +18,7 @@ TEST(StatementsTest, SemicolonsInQuotesAndCommentsDoNotCount) {
   EXPECT_THAT(split_statements("SELECT ';', 'it''s;' AS \"a;b\", $$;$$, $x$;$x$"),
               ElementsAre("SELECT ';', 'it''s;' AS \"a;b\", $$;$$, $x$;$x$"));
   EXPECT_THAT(split_statements("SELECT 1 -- one;\n; /* two; */ SELECT 2"),
-              ElementsAre("SELECT 1 -- one;\n", " /* two; */ SELECT 2"));
+              ElementsAre("SELECT 1 -- one;\n", "/* two; */ SELECT 2"));
   EXPECT_THAT(split_statements("-- only a comment;"), IsEmpty());
 }
 
@@ -33,6 +33,14 @@ TEST(StatementsTest, AStatementMayHaveSeveralLines) {
 
 TEST(StatementsTest, AnUnfinishedQuoteIsKept) {
   EXPECT_THAT(split_statements("SELECT 'a; b"), ElementsAre("SELECT 'a; b"));
+}
+
+TEST(StatementsTest, StatementsBeginWithTheirFirstLine) {
+  StatementSplitter splitter;
+  EXPECT_EQ(splitter.add("SELECT 1;\n"), (std::vector<std::string>{"SELECT 1"}));
+  EXPECT_EQ(splitter.add("\n  SELECT\n 2;\n"), (std::vector<std::string>{"SELECT\n 2"}));
+  EXPECT_TRUE(splitter.add("SELECT 3\n").empty());
+  EXPECT_EQ(splitter.rest(), "SELECT 3\n");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ DeviceWork read_device_work(EventWalk& walk) {
     any = true;
     const auto [entry, is_new] =
         numbers.try_emplace(track.track->device_uuid, static_cast<uint32_t>(work.devices.size()));
-    if (is_new) work.devices.push_back({track.track->device_uuid.empty() ? "device" : track.track->device_uuid, {}});
+    if (is_new) work.devices.push_back({track.track->device().empty() ? "device" : track.track->device(), {}});
     device_of[track.number] = entry->second;
   }
   if (!any) return work;

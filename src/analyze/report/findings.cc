@@ -85,12 +85,13 @@ class Search {
     Finding one;
     one.saves_ns = device.time.idle_ns[static_cast<size_t>(IdleCause::LaunchLatency)];
     const uint64_t count = device.time.operations;
+    if (count == 0) return;
     one.text = base::format(
         "Many short operations: {} is lost between their launches and their starts. Fuse them, or "
         "launch them as a graph",
         percent(one.saves_ns, report_.window_ns));
-    one.evidence.push_back(base::format("{} operations, {} of launch latency each on average", count,
-                                        count == 0 ? "0 ns" : ms(one.saves_ns / count)));
+    one.evidence.push_back(
+        base::format("{} operations, {} of launch latency each on average", count, ms(one.saves_ns / count)));
     one.command = "kymo stats FILE --sort count";
     found_.push_back(std::move(one));
   }

@@ -95,6 +95,7 @@ DeviceTime device_time(const EventWalk& walk, const DeviceWork& work, const Devi
   const Intervals communication = times_of(device, WorkKind::Communication), copies = times_of(device, WorkKind::Copy);
   const Intervals active = united(compute, communication), busy = united(active, copies);
   time.window_ns = window.length();
+  time.busy_outside_ns = difference(busy, window).length();
   time.compute_ns = intersection(compute, window).length();
   time.communication_ns = intersection(communication, window).length();
   time.copies_ns = intersection(copies, window).length();

@@ -32,6 +32,7 @@ struct DeviceTime {
   uint64_t compute_ns = 0, exposed_communication_ns = 0, exposed_copies_ns = 0;
   std::array<uint64_t, kIdleCauses> idle_ns{};
   uint64_t communication_ns = 0, copies_ns = 0;    // hidden or not
+  uint64_t busy_outside_ns = 0;                    // outside of the window
   std::map<uint32_t, std::vector<Interval>> late;  // idle time by late launch, by the track of the launch
   uint64_t operations = 0;
   uint64_t most_outstanding = 0;  // launched and not finished

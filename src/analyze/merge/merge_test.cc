@@ -14,8 +14,9 @@ namespace {
 using trace::testing::TemporaryFolder;
 
 // A rank with 100 collectives. Its clock is `offset` behind and drifts; `late` is how much later it arrives at each.
+// `zero` is what its CLOCK_MONOTONIC has at tick 0.
 void write_rank(const std::string& path, uint8_t number, int64_t offset, double drift, uint64_t late,
-                const std::string& boot) {
+                const std::string& boot, uint64_t zero = 0) {
   trace::Writer writer(path, trace::Writer::Mode::Create);
   trace::WriterId id;
   id.bytes.fill(number);
@@ -26,7 +27,8 @@ void write_rank(const std::string& path, uint8_t number, int64_t offset, double 
   trace::ClockDomain clock;
   clock.id = 1;
   // The second pair is long before the end of the trace.
-  clock.pairs = {{0, 0, 1'700'000'000'000'000'000, 20}, {1'000'000'000, 1'000'000'000, 1'700'000'001'000'000'000, 20}};
+  clock.pairs = {{0, zero, 1'700'000'000'000'000'000, 20},
+                 {1'000'000'000, zero + 1'000'000'000, 1'700'000'001'000'000'000, 20}};
   writer.clock(id, clock);
   trace::Track track;
   track.id = 1;
@@ -104,6 +106,22 @@ TEST(MergeTest, PutsRanksOnOneClockWithinTheStatedError) {
   EXPECT_EQ(ranks[1].last_at, 100u);
   EXPECT_EQ(ranks[0].last_at + ranks[2].last_at, 0u);
   EXPECT_NEAR(static_cast<double>(ranks[1].others_waited_ns), 100 * (200'000.0 + 100'000.0), 100 * 10'000.0);
+}
+
+// CLOCK_MONOTONIC counts from the boot, and in imported traces from anywhere: its offset says nothing to people.
+TEST(MergeTest, TheOffsetOfTheSystemClocksDoesNotDependOnTheBoot) {
+  const TemporaryFolder folder;
+  write_rank(folder / "0.kymo", 1, 0, 0, 0, "a");
+  write_rank(folder / "1.kymo", 2, 11'560'000, 0, 0, "b", 5'000'000'000'000);
+  write_rank(folder / "2.kymo", 3, -3'000'000, 0, 0, "c");
+  std::vector<trace::Reader> readers;
+  for (const char* const name : {"0.kymo", "1.kymo", "2.kymo"}) readers.emplace_back(folder / name);
+  const std::vector<Rank> ranks = align_ranks(readers, {});
+  EXPECT_FALSE(ranks[0].system_clock_offset_ns);
+  ASSERT_TRUE(ranks[1].system_clock_offset_ns && ranks[2].system_clock_offset_ns);
+  EXPECT_NEAR(static_cast<double>(*ranks[1].system_clock_offset_ns), 11'560'000, 5'000);
+  EXPECT_NEAR(static_cast<double>(*ranks[2].system_clock_offset_ns), -3'000'000, 5'000);
+  EXPECT_FALSE(align_ranks(readers, {.mark = "no such mark"})[1].system_clock_offset_ns);
 }
 
 TEST(MergeTest, TheSameBootIsExact) {

@@ -96,6 +96,28 @@ TEST_F(ReportTest, EveryNanosecondOfAnIterationHasOnePart) {
   EXPECT_EQ(report.findings[0].saves_ns, 610u);
 }
 
+// A loop that only launches: its iterations end before the device begins.
+TEST_F(ReportTest, WorkOutsideOfTheIterationsIsMeasured) {
+  trace::Track named;
+  named.id = 9;
+  named.kind = trace::TrackKind::DeviceQueue;
+  named.clock = TestRecorder::kClock;
+  named.device_uuid = "uuid";
+  named.device_name = "GPU 1 (H200)";
+  recorder_.add_track(named);
+  for (uint64_t i = 0; i < 3; ++i) {
+    recorder_.complete(kMain, 10 * i + 1, 10 * i + 2, kLaunch, 1, 0, i + 1);
+    recorder_.complete(kMain, 10 * i, 10 * i + 5, kStep);
+    recorder_.complete(9, 100 * i + 100, 100 * i + 150, kKernel, 0, 0, i + 1);
+  }
+  const Report report = this->report();
+  ASSERT_EQ(report.devices.size(), 1u);
+  EXPECT_EQ(report.devices[0].name, "GPU 1 (H200)");
+  EXPECT_EQ(report.devices[0].time.busy_outside_ns, 150u);
+  EXPECT_EQ(report.devices[0].time.operations, 0u);
+  for (const Finding& finding : report.findings) EXPECT_EQ(finding.text.find("Many short"), std::string::npos);
+}
+
 TEST_F(ReportTest, AQueuedOperationWaits) {
   recorder_.complete(kMain, 0, 10, kLaunch, 0, 0, 1);
   recorder_.complete(kMain, 10, 20, kLaunch, 0, 0, 2);

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "trace/test_recorder.h"
+#include "trace/test_wild_trace.h"
 
 namespace kymo::analyze {
 namespace {
@@ -127,6 +127,20 @@ TEST(IterationSumsTest, VeryDeepRecursionKeepsAllOfItsTime) {
   EXPECT_DOUBLE_EQ(sum, found.wall_ns[0]);
   EXPECT_EQ(found.keys.size(), 1'024u);
   EXPECT_EQ(found.left_out, kLevels - 1'024);
+}
+
+TEST(IterationSumsTest, HandleAnyTrace) {
+  const TemporaryFolder folder;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    trace::testing::write_wild_trace(folder / "t.kymo", seed);
+    const IterationSums found = iteration_sums(trace::Reader(folder / "t.kymo"));
+    for (size_t i = 0; i < found.wall_ns.size(); ++i) {
+      double sum = 0;
+      for (const KeySums& key : found.keys) sum += key.on_device ? 0 : key.ns[i];
+      EXPECT_LE(sum, std::max(found.wall_ns[i], 0.0) * 1.000001);
+    }
+  }
 }
 
 TEST(DiffTest, ATraceAndItselfAreTheSame) {

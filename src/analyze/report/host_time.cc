@@ -47,7 +47,7 @@ struct TrackSums {
     Sums& sums = sums_of(range.class_id);
     sums.total += part;
     sums.count += 1;
-    sums.longest = std::max(sums.longest, static_cast<uint64_t>(range.end - range.begin));
+    sums.longest = std::max(sums.longest, static_cast<uint64_t>(range.end) - static_cast<uint64_t>(range.begin));
   }
 
   void finish() {

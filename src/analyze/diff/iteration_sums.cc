@@ -75,8 +75,9 @@ class Sums {
           return !track.on_device && (with_launches || track.number == iterations_.track);
         },
         [&](TrackOfTrace& track, const trace::EventBatch& batch) { add(track, batch); });
-    for (auto& [number, state] : threads_) {
-      const TrackOfTrace& track = walk_.tracks()[number];
+    for (auto& entry : threads_) {
+      const TrackOfTrace& track = walk_.tracks()[entry.first];
+      Thread& state = entry.second;
       state.ranges.finish([&](const TrackRange& range) { add(track, state, range); });
       state.innermost.finish([&](uint32_t node, int64_t begin, int64_t end) { take(track, node, begin, end); });
     }

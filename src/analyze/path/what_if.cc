@@ -16,6 +16,9 @@
 namespace kymo::analyze {
 namespace {
 
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+
+// Times are nanoseconds since the begin of the window: exact for a hundred days, and without overflow for any trace.
 class Replay {
  public:
   Replay(const EventWalk& walk, const Activity& activity, const FactorOf& factor_of)
@@ -28,15 +31,25 @@ class Replay {
       return std::tie(a.time, a.kind) < std::tie(b.time, b.kind);
     });
     for (const Event& event : events_) step(event);
-    go_on(track, activity_.window.end);
-    return activity_.window.end - activity_.window.begin + shifts_[track];
+    const double end = time_of(activity_.window.end);
+    go_on(track, end);
+    return std::llround(std::clamp(end + shifts_[track], 0.0, kLongest));
   }
 
  private:
+  static constexpr double kLongest = 0x1p62;
+
+  double time_of(int64_t ns) const {
+    return static_cast<double>(
+        static_cast<int64_t>(static_cast<uint64_t>(ns) - static_cast<uint64_t>(activity_.window.begin)));
+  }
+  double begin_of(uint32_t operation) const { return time_of(activity_.operations[operation].begin); }
+  double end_of(uint32_t operation) const { return time_of(activity_.operations[operation].end); }
+
   // At one time, what ends comes first.
   enum class Kind : uint8_t { WaitEnd, Send, Receive, Launch, Start };
   struct Event {
-    int64_t time = 0;
+    double time = 0;
     Kind kind = Kind::WaitEnd;
     uint32_t track = 0;
     uint32_t index = 0;  // of an operation, or of a message
@@ -44,19 +57,18 @@ class Replay {
   };
   // A part of the self time of a range that is to take more or less time.
   struct Scaled {
-    int64_t begin = 0, end = 0;
+    double begin = 0, end = 0;
     double factor = 1;
   };
   struct ScaledParts {
     std::vector<Scaled> parts;  // in order of time
     size_t next = 0;
-    int64_t done_until = std::numeric_limits<int64_t>::min();
-    double rest = 0;  // of a nanosecond
+    double done_until = kNever;
   };
   struct Message {
-    int64_t sent = 0;
-    int64_t sent_new = 0;
-    std::optional<int64_t> idle_since;  // of the receiver, if it waited for the message
+    double sent = 0;
+    double sent_new = 0;
+    std::optional<double> idle_since;  // of the receiver, if it waited for the message; kNever: it did nothing before
   };
 
   double factor(uint32_t track_number, uint32_t class_id) {
@@ -72,15 +84,18 @@ class Replay {
   void add_threads() {
     for (const auto& [track, thread] : activity_.threads) {
       add_ranges(track, thread);
-      for (const DeviceWait& wait : thread.waits) events_.push_back({wait.end, Kind::WaitEnd, track, 0, &wait});
+      for (const DeviceWait& wait : thread.waits)
+        events_.push_back({time_of(wait.end), Kind::WaitEnd, track, 0, &wait});
       for (const Handover& one : thread.handovers) {
         // The thread waited if it did nothing from the send on. Then what it does with the message begins later.
         const int64_t since = thread.busy_since(one.time), idle_since = thread.idle_since(since);
         const bool waited = one.sent <= since && idle_since <= one.sent;
         const auto index = static_cast<uint32_t>(messages_.size());
-        messages_.push_back({one.sent, one.sent, waited ? std::optional(idle_since) : std::nullopt});
-        events_.push_back({one.sent, Kind::Send, one.from_track, index, nullptr});
-        events_.push_back({waited ? since : one.time, Kind::Receive, track, index, nullptr});
+        const double sent = time_of(one.sent);
+        messages_.push_back({sent, sent, std::nullopt});
+        if (waited) messages_.back().idle_since = idle_since == INT64_MIN ? kNever : time_of(idle_since);
+        events_.push_back({sent, Kind::Send, one.from_track, index, nullptr});
+        events_.push_back({time_of(waited ? since : one.time), Kind::Receive, track, index, nullptr});
       }
     }
   }
@@ -96,7 +111,7 @@ class Replay {
       const double scale = factor(track, ranges[i].class_id);
       begin = std::max(begin, activity_.window.begin);
       end = std::min(end, activity_.window.end);
-      if (scale != 1.0 && begin < end) parts.push_back({begin, end, scale});
+      if (scale != 1.0 && begin < end) parts.push_back({time_of(begin), time_of(end), scale});
     };
     Innermost<uint32_t> innermost;
     for (const uint32_t i : order) innermost.add(ranges[i].begin, ranges[i].end, i, take);
@@ -105,31 +120,28 @@ class Replay {
   }
 
   // The thread has done its work until `time`.
-  void go_on(uint32_t track, int64_t time) {
+  void go_on(uint32_t track, double time) {
     const auto found = scaled_.find(track);
     if (found == scaled_.end()) return;
     ScaledParts& scaled = found->second;
     for (; scaled.next < scaled.parts.size() && scaled.parts[scaled.next].begin < time; ++scaled.next) {
       const Scaled& part = scaled.parts[scaled.next];
-      const int64_t from = std::max(part.begin, scaled.done_until), to = std::min(part.end, time);
-      if (from < to) scaled.rest += static_cast<double>(to - from) * (part.factor - 1);
+      const double from = std::max(part.begin, scaled.done_until), to = std::min(part.end, time);
+      if (from < to) shifts_[track] += (to - from) * (part.factor - 1);
       if (part.end > time) break;
     }
     scaled.done_until = std::max(scaled.done_until, time);
-    const double whole = std::nearbyint(scaled.rest);
-    scaled.rest -= whole;
-    shifts_[track] += static_cast<int64_t>(whole);
   }
 
   void add_operations() {
     ends_new_.resize(activity_.operations.size());
-    launched_new_.resize(activity_.operations.size(), INT64_MIN);
+    launched_new_.resize(activity_.operations.size(), kNever);
     for (uint32_t i = 0; i < activity_.operations.size(); ++i) {
       const DeviceOperation& operation = activity_.operations[i];
-      ends_new_[i] = operation.end;
+      ends_new_[i] = end_of(i);
       if (const Launch* const launch = activity_.work.launch_of(walk_, operation))
-        events_.push_back({launch->begin, Kind::Launch, launch->track, i, nullptr});
-      events_.push_back({operation.begin, Kind::Start, operation.track, i, nullptr});
+        events_.push_back({time_of(launch->begin), Kind::Launch, launch->track, i, nullptr});
+      events_.push_back({begin_of(i), Kind::Start, operation.track, i, nullptr});
     }
   }
 
@@ -158,38 +170,36 @@ class Replay {
   // message already; it must still not be ahead of it.
   void receive(const Event& event) {
     const Message& message = messages_[event.index];
-    int64_t& shift = shifts_[event.track];
+    double& shift = shifts_[event.track];
     if (!message.idle_since) {
       shift = std::max(shift, message.sent_new - event.time);
       return;
     }
-    const int64_t moved = message.sent_new - message.sent;
-    const bool had_work = *message.idle_since != INT64_MIN;
-    shift = had_work ? std::max(moved, *message.idle_since + shift - event.time) : moved;
+    shift = std::max(message.sent_new - message.sent, *message.idle_since + shift - event.time);
   }
 
   void start(uint32_t index) {
     const DeviceOperation& operation = activity_.operations[index];
     const std::vector<uint32_t>& queue = activity_.queues.at(operation.track).operations;
     const auto at = std::lower_bound(queue.begin(), queue.end(), index);
-    int64_t begin = operation.begin;
+    double begin = begin_of(index);
     const Launch* const launch = activity_.work.launch_of(walk_, operation);
     const bool has_before = at != queue.begin() && activity_.operations[*std::prev(at)].end <= operation.begin;
-    const int64_t free = has_before ? activity_.operations[*std::prev(at)].end : INT64_MIN;
-    const int64_t free_new = has_before ? ends_new_[*std::prev(at)] : INT64_MIN;
-    if (launch != nullptr && launched_new_[index] != INT64_MIN) {
-      if (!has_before || launch->begin >= free) {
-        begin = std::max(launched_new_[index] + (operation.begin - launch->begin), free_new);
+    const double free = has_before ? end_of(*std::prev(at)) : kNever;
+    const double free_new = has_before ? ends_new_[*std::prev(at)] : kNever;
+    if (launch != nullptr && launched_new_[index] != kNever) {
+      const double launched = time_of(launch->begin);
+      if (!has_before || launched >= free) {
+        begin = std::max(launched_new_[index] + (begin - launched), free_new);
       } else {
-        const int64_t call = std::min(launch->end, operation.begin) - launch->begin;
-        begin = std::max(free_new + (operation.begin - free), launched_new_[index] + std::max<int64_t>(call, 0));
+        const double call = std::max(0.0, std::min(time_of(launch->end), begin) - launched);
+        begin = std::max(free_new + (begin - free), launched_new_[index] + call);
       }
     } else if (has_before) {
-      begin = free_new + (operation.begin - free);
+      begin = free_new + (begin - free);
     }
-    const double length =
-        static_cast<double>(operation.end - operation.begin) * factor(operation.track, operation.class_id);
-    ends_new_[index] = begin + std::llround(length);
+    const double length = std::max(0.0, end_of(index) - begin_of(index));
+    ends_new_[index] = begin + length * factor(operation.track, operation.class_id);
   }
 
   // The call returns after the last operation of each queue that it waits for. If they had ended before the call, it
@@ -198,14 +208,14 @@ class Replay {
     const DeviceWait& wait = *event.wait;
     const std::vector<uint32_t> targets = wait_targets_.of(event.track, wait);
     if (targets.empty()) return;
-    int64_t end_new = INT64_MIN;
+    double end_new = kNever;
     for (const uint32_t target : targets) end_new = std::max(end_new, ends_new_[target]);
-    const int64_t end = activity_.operations[targets.front()].end;
-    int64_t& shift = shifts_[event.track];
-    if (end >= wait.begin)
-      shift = std::max(wait.begin + shift, end_new + (wait.end - end)) - wait.end;
+    const double begin = time_of(wait.begin), end = event.time, done = end_of(targets.front());
+    double& shift = shifts_[event.track];
+    if (done >= begin)
+      shift = std::max(begin + shift, end_new + (end - done)) - end;
     else
-      shift = std::max(wait.begin + shift, end_new) - wait.begin;
+      shift = std::max(begin + shift, end_new) - begin;
   }
 
   const EventWalk& walk_;
@@ -216,14 +226,14 @@ class Replay {
   std::vector<Event> events_;
   std::unordered_map<uint32_t, ScaledParts> scaled_;  // by track
   std::vector<Message> messages_;
-  std::vector<int64_t> ends_new_, launched_new_;  // by operation
-  std::unordered_map<uint32_t, int64_t> shifts_;  // by track: new time minus the time in the trace
+  std::vector<double> ends_new_, launched_new_;  // by operation
+  std::unordered_map<uint32_t, double> shifts_;  // by track: new time minus the time in the trace
 };
 
 }  // namespace
 
 int64_t what_if(const EventWalk& walk, const Activity& activity, uint32_t track, const FactorOf& factor_of) {
-  return std::max<int64_t>(0, Replay(walk, activity, factor_of).run(track));
+  return Replay(walk, activity, factor_of).run(track);
 }
 
 }  // namespace kymo::analyze

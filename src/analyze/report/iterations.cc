@@ -80,8 +80,10 @@ class Finder {
           CrossingSearch& search = searches.at(track.number);
           search.ranges.add(walk_, track, batch, [&](const TrackRange& range) { visit(track, search, range); });
         });
-    for (auto& [track, search] : searches)
-      search.ranges.finish([&](const TrackRange& range) { visit(walk_.tracks()[track], search, range); });
+    for (auto& entry : searches) {
+      const TrackOfTrace& track = walk_.tracks()[entry.first];
+      entry.second.ranges.finish([&](const TrackRange& range) { visit(track, entry.second, range); });
+    }
   }
 
   ClassRole& role_of(const TrackOfTrace& track, uint32_t class_id) {

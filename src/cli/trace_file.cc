@@ -56,7 +56,7 @@ trace::Reader open_imported(const std::string& path) {
 import::Imported import_file(const std::string& path, const std::string& output){std::error_code ignored;
 const uintmax_t size = std::filesystem::file_size(path, ignored);
 ProgressBar bar(ignored ? 0 : size, "importing " + path);
-return import::import_trace(path, output, [&](uint64_t bytes) { bar.add(bytes); });
+return import::import_trace(path, output, {.on_read = [&](uint64_t bytes) { bar.add(bytes); }});
 }  // namespace kymo::cli
 
 void refuse_standard_output(const char* command, const std::string& output) {

@@ -33,9 +33,9 @@ bool is_empty(const std::string& path) {
   return ByteSource(path).read(buffer) == 0;
 }
 
-int64_t read(Format format, const std::string& path, TraceBuilder& builder, const OnRead& on_read) {
+int64_t read(Format format, const std::string& path, TraceBuilder& builder, const ImportOptions& options) {
   ByteSource source(path);
-  source.on_read(on_read);
+  source.on_read(options.on_read);
   switch (format) {
     case Format::Chrome:
       return read_chrome(source, builder);
@@ -44,7 +44,7 @@ int64_t read(Format format, const std::string& path, TraceBuilder& builder, cons
     case Format::Nsys: {
       if (source.is_compressed()) throw Error("it is a compressed SQLite file; decompress it first (gunzip)");
       SqliteFile file(path);
-      file.on_read(on_read);
+      file.on_read(options.on_read);
       return read_nsys(file, builder);
     }
     case Format::Snapshot:
@@ -85,7 +85,7 @@ const char* name_of(Format format) {
   return "trace";
 }
 
-Imported import_trace(const std::string& path, const std::string& output, const OnRead& on_read) {
+Imported import_trace(const std::string& path, const std::string& output, const ImportOptions& options) {
   const std::optional<Format> format = format_of(path);
   if (!format && is_empty(path)) throw Error(base::format("cannot import {}: it is empty", path));
   if (!format) {
@@ -98,7 +98,7 @@ Imported import_trace(const std::string& path, const std::string& output, const 
   TraceBuilder builder;
   int64_t base_ns = 0;
   try {
-    base_ns = read(*format, path, builder, on_read);
+    base_ns = read(*format, path, builder, options);
   } catch (const Error& error) {
     throw Error(base::format("cannot import {}: {}", path, error.what()));
   }

@@ -21,11 +21,13 @@ struct Imported {
   uint64_t lost = 0;  // counted in the ledger of the trace
 };
 
-// Called with the number of bytes of the file that were read since the last call.
-using OnRead = std::function<void(uint64_t bytes)>;
+struct ImportOptions {
+  // Called from time to time with the bytes of the file that were read since the last call.
+  std::function<void(uint64_t bytes)> on_read = {};
+};
 
 // Appends the events of `path` to the trace file `output`, which is created if needed. Throws kymo::Error with the path
 // and the reason if it is not a trace of a known format, or cannot be read or written.
-Imported import_trace(const std::string& path, const std::string& output, const OnRead& on_read = {});
+Imported import_trace(const std::string& path, const std::string& output, const ImportOptions& options = {});
 
 }  // namespace kymo::import

@@ -39,7 +39,8 @@ TEST(ImportTest, ReportsTheBytesOfTheFileThatItReads) {
   write_gzip(folder / "b.json.gz", text);
   for (const std::string& path : {folder / "a.json", folder / "b.json.gz"}) {
     uint64_t bytes = 0;
-    EXPECT_EQ(import_trace(path, folder / "out.kymo", [&](uint64_t part) { bytes += part; }).events, 10'000u);
+    EXPECT_EQ(import_trace(path, folder / "out.kymo", {.on_read = [&](uint64_t part) { bytes += part; }}).events,
+              10'000u);
     EXPECT_EQ(bytes, std::filesystem::file_size(path)) << path;
   }
 }

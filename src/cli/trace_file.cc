@@ -53,11 +53,13 @@ trace::Reader open_imported(const std::string& path) {
 
 }  // namespace
 
-import::Imported import_file(const std::string& path, const std::string& output){std::error_code ignored;
-const uintmax_t size = std::filesystem::file_size(path, ignored);
-ProgressBar bar(ignored ? 0 : size, "importing " + path);
-return import::import_trace(path, output, {.on_read = [&](uint64_t bytes) { bar.add(bytes); }});
-}  // namespace kymo::cli
+kymo::import::Imported import_file(const std::string& path, const std::string& output) {
+  std::error_code ignored;
+  const uintmax_t size = std::filesystem::file_size(path, ignored);
+  ProgressBar bar(ignored ? 0 : size, "importing " + path);
+  const auto on_read = [&](uint64_t bytes) { bar.add(bytes); };
+  return import::import_trace(path, output, {.on_read = on_read});
+}
 
 void refuse_standard_output(const char* command, const std::string& output) {
   if (output != "-") return;

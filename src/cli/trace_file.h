@@ -14,7 +14,7 @@ namespace kymo::cli {
 trace::Reader open_trace(const std::string& path);
 
 // Appends the events of another tool's trace to a Kymo trace, with a progress bar. Throws as import::import_trace().
-import::Imported import_file(const std::string& path, const std::string& output);
+kymo::import::Imported import_file(const std::string& path, const std::string& output);
 
 // A trace that a command writes must be a file: commands read it in any order, and recorders append to it. Throws
 // options::UsageError for "-".

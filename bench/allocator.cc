@@ -39,7 +39,7 @@ class Imaginary final : public MemorySource {
   Address next_ = kHugeRounding;
 };
 
-constexpr double kMostPairNs = 100, kMostReplaceNs = 250;
+constexpr double kMaxPairNs = 100, kMaxReplaceNs = 250;
 constexpr size_t kLongestMalloc = 16 * kMiB;  // glibc maps and unmaps larger blocks each time, which takes microseconds
 constexpr size_t kLive = 256;
 constexpr size_t kChoices = 4096;  // random numbers made in advance: two arrays of them fit in the L1 cache
@@ -88,7 +88,7 @@ void pair_row(bench::Meter& meter, size_t bytes) {
   const std::string id = "allocator_" + std::to_string(bytes);
   bench::row(id.c_str(), "allocate + free, cached, " + size_name(bytes),
              text("%.1f ns (malloc + free of %s: %.1f ns)", cost.ns, size_name(malloc_bytes).c_str(), cost.baseline_ns),
-             text("<= %.0f ns", kMostPairNs), cost.ns <= kMostPairNs, {cost.kept, cost.discarded});
+             text("<= %.0f ns", kMaxPairNs), cost.ns <= kMaxPairNs, {cost.kept, cost.discarded});
 }
 
 void replace_row(bench::Meter& meter, const Choices& choices) {
@@ -117,7 +117,7 @@ void replace_row(bench::Meter& meter, const Choices& choices) {
   const MemoryStatistics seen = allocator.statistics();
   bench::row("allocator_replace", "free + allocate at random, 256 live, 512 B .. 64 MiB",
              text("%.1f ns (malloc + free of 1/1024 of it %.1f ns)", cost.ns, cost.baseline_ns),
-             text("<= %.0f ns", kMostReplaceNs), cost.ns <= kMostReplaceNs, {cost.kept, cost.discarded});
+             text("<= %.0f ns", kMaxReplaceNs), cost.ns <= kMaxReplaceNs, {cost.kept, cost.discarded});
   bench::row("allocator_overhead", "reserved at that, to the most that was live",
              text("%.2f x", static_cast<double>(seen.peak_reserved) / static_cast<double>(seen.peak)), "", true);
   for (Block* block : blocks) allocator.free(block);

@@ -46,8 +46,7 @@ double ns_each(void (*body)(), double ns_per_tick) {
 }
 
 // `round` returns the time of one operation in nanoseconds.
-void report(const char* id, const char* what, double most_ns, double ns_per_tick,
-            const std::function<double()>& round) {
+void report(const char* id, const char* what, double max_ns, double ns_per_tick, const std::function<double()>& round) {
   std::vector<double> costs, ratios;
   for (int i = 0; i < kRounds; ++i) {
     const double floor = ns_each(bench::floor_range, ns_per_tick);
@@ -55,8 +54,8 @@ void report(const char* id, const char* what, double most_ns, double ns_per_tick
     ratios.push_back(costs.back() / floor);
   }
   const double ns = median(costs);
-  bench::row(id, what, text("%.1f ns = %.2f x floor", ns, median(ratios)),
-             most_ns > 0 ? text("<= %.0f ns", most_ns) : "", ns <= most_ns);
+  bench::row(id, what, text("%.1f ns = %.2f x floor", ns, median(ratios)), max_ns > 0 ? text("<= %.0f ns", max_ns) : "",
+             ns <= max_ns);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ using bench::realtime_ns;
 using bench::text;
 
 constexpr int kProcesses = 1000;
-constexpr unsigned kCommands = 300, kMostCommands = 1500;
+constexpr unsigned kCommands = 300, kMaxCommands = 1500;
 constexpr double kQuietStart = 1.5;  // times the shortest start of a process so far
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr uint64_t kSpanNs = kNsPerSecond / 2;
@@ -250,7 +250,7 @@ void measure_command(const char* id, const std::string& with, const std::string&
   std::vector<double> ms, all;
   std::vector<std::pair<double, double>> rounds;  // the time of the command that does nothing, and the measured time
   double nothing = run_command({kymo, "--version"}), least = nothing;
-  while (rounds.size() < kMostCommands) {
+  while (rounds.size() < kMaxCommands) {
     const uint64_t before = realtime_ns();
     run_command(
         {kymo, "trigger", "--socket", socket, "--pid", pid, "--duration", "20ms", "-o", folder + "/one-{pid}.kymo"});

@@ -21,7 +21,7 @@ using kymo::symbols::Method;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 200, kCaptures = 200;
-constexpr double kMostTablesNs = 25, kMostPointersNs = 5;  // per frame
+constexpr double kMaxTablesNs = 25, kMaxPointersNs = 5;  // per frame
 
 std::array<uintptr_t, 512> addresses;
 
@@ -56,10 +56,10 @@ void measure(int depth) {
   }
   const std::string at = text("_%d", depth), more = text("a frame of a stack %d deep", depth);
   bench::row(("stack_tables" + at).c_str(), more + ", by unwind tables", text("%.1f ns", median(tables)),
-             text("<= %.0f ns", kMostTablesNs), median(tables) <= kMostTablesNs);
+             text("<= %.0f ns", kMaxTablesNs), median(tables) <= kMaxTablesNs);
   bench::peer(("stack_tables" + at).c_str(), "_Unwind_Backtrace", text("%.1f ns", median(compiler)));
   bench::row(("stack_pointers" + at).c_str(), more + ", by frame pointers", text("%.1f ns", median(pointers)),
-             text("<= %.0f ns", kMostPointersNs), median(pointers) <= kMostPointersNs);
+             text("<= %.0f ns", kMaxPointersNs), median(pointers) <= kMaxPointersNs);
 }
 
 __attribute__((noinline, optimize("no-omit-frame-pointer"))) int descend(int left, int depth) {

@@ -15,7 +15,7 @@ namespace {
 using bench::text;
 
 constexpr unsigned kWantedRuns = 5;
-constexpr unsigned kMostRuns = 15;
+constexpr unsigned kMaxRuns = 15;
 constexpr uint64_t kRanges = 2 * bench::kBurstRanges;
 
 struct Counted {
@@ -46,7 +46,7 @@ Counted read_back(const std::string& path) {
 int main(int argc, char** argv) {
   const std::string path = std::string(argc > 1 ? argv[1] : ".") + "/throughput.kymo";
   bench::Rates rates;
-  for (unsigned run = 0; run < kMostRuns && rates.rounds().kept < kWantedRuns; ++run) {
+  for (unsigned run = 0; run < kMaxRuns && rates.rounds().kept < kWantedRuns; ++run) {
     const bench::OtherWork other;
     const auto began = std::chrono::steady_clock::now();
     kymo::Session session(path);

@@ -70,7 +70,7 @@ class OtherWork {
 class Rates {
  public:
   void add(double rate, double other_work) {
-    const bool quiet = other_work <= kMostOtherWork;
+    const bool quiet = other_work <= kMaxOtherWork;
     (quiet ? quiet_ : noisy_).push_back(rate);
   }
   Rounds rounds() const { return {static_cast<unsigned>(quiet_.size()), static_cast<unsigned>(noisy_.size()), true}; }
@@ -82,7 +82,7 @@ class Rates {
   }
 
  private:
-  static constexpr double kMostOtherWork = 0.05;
+  static constexpr double kMaxOtherWork = 0.05;
   const std::vector<double>& counted() const { return quiet_.empty() ? noisy_ : quiet_; }
   std::vector<double> quiet_, noisy_;
 };

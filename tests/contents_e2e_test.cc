@@ -168,22 +168,22 @@ TEST_F(ContentsTest, CountersFlowsAndThreadNamesAreRecorded) {
 TEST_F(ContentsTest, RangesAcrossThreadsAreRecorded) {
   const Readback trace = record("across");
   EXPECT_TRUE(sound_and_complete(trace));
-  std::map<uint64_t, std::pair<uint32_t, uint64_t>> begun;  // by handle: where and when
+  std::map<uint64_t, std::pair<uint32_t, uint64_t>> started;  // by handle: where and when
   for (const Event* event : trace.points_named("across {}")) {
     EXPECT_EQ(event->kind, PointKind::AsyncBegin);
-    EXPECT_TRUE(begun.emplace(event->id, std::pair(event->track, event->start)).second) << "a handle given twice";
+    EXPECT_TRUE(started.emplace(event->id, std::pair(event->track, event->start)).second) << "a handle given twice";
   }
-  EXPECT_EQ(begun.size(), 3000u);
+  EXPECT_EQ(started.size(), 3000u);
   std::map<uint32_t, size_t> ended;  // by track
   for (const Event& event : trace.points) {
     if (event.kind != PointKind::AsyncEnd) continue;
-    ASSERT_TRUE(begun.contains(event.id));
-    EXPECT_NE(event.track, begun[event.id].first);
-    EXPECT_GE(event.start, begun[event.id].second);
-    begun.erase(event.id);
+    ASSERT_TRUE(started.contains(event.id));
+    EXPECT_NE(event.track, started[event.id].first);
+    EXPECT_GE(event.start, started[event.id].second);
+    started.erase(event.id);
     ++ended[event.track];
   }
-  EXPECT_TRUE(begun.empty());
+  EXPECT_TRUE(started.empty());
   EXPECT_EQ(ended.size(), 3u);
 }
 

@@ -70,7 +70,7 @@ class TwoUsersTest : public DaemonTest {
 TEST_F(TwoUsersTest, EachUserSeesAndTriggersTheirOwnProgramsAndRootSeesAll) {
   struct stat status {};
   ASSERT_EQ(stat(socket().c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0666u) << "everybody may connect, and is told apart then";
+  EXPECT_EQ(status.st_mode & 0777, 0666u) << "everybody may connect; the daemon then checks who it is";
   const Process hers = serve_as(kHer), his = serve_as(kHim);
   const std::string her_pid = std::to_string(hers.pid()), his_pid = std::to_string(his.pid());
   const Ending listed = kymo_as(kHer, {"ps"});
@@ -129,9 +129,9 @@ TEST_F(TwoUsersTest, ADaemonOfAUserServesOnlyThatUser) {
   chmod(file("hers").c_str(), 0755);
   chmod(file("hers/kymo").c_str(), 0755);
   chmod(path.c_str(), 0666);  // even if the path to it is open
-  const Ending told = run(ps, {.environment = {}, .user = kHim});
-  EXPECT_EQ(told.code, 1) << told.out;
-  EXPECT_THAT(told.err, HasSubstr("65533")) << "whose it is";
+  const Ending reported = run(ps, {.environment = {}, .user = kHim});
+  EXPECT_EQ(reported.code, 1) << reported.out;
+  EXPECT_THAT(reported.err, HasSubstr("65533")) << "whose it is";
 }
 
 TEST_F(TwoUsersTest, AProgramDoesNotTrustADaemonOfAnotherUser) {

@@ -104,7 +104,7 @@ TEST_F(DoctorTest, AnotherUserSeesAndTriggersNothing) {
   EXPECT_EQ(doing(program.pid()), "idle");
   const Ending examined = run(spoken({"doctor", std::to_string(program.pid())}), as_nobody);
   EXPECT_EQ(examined.code, 1);
-  EXPECT_THAT(examined.out, HasSubstr("belongs to root")) << "and is told why";
+  EXPECT_THAT(examined.out, HasSubstr("belongs to root")) << "and the reason is printed";
 }
 
 }  // namespace

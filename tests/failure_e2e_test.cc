@@ -129,7 +129,7 @@ TEST_F(SmallMemoryTest, SharedMemoryTooSmallToStartIsReported) {
   StartOptions options;
   options.environment = {{"KYMO_SHM_DIR", file("small")}};
   expect_refused(file("a.kymo"), file("small"), "No space left on device", "not available", options);
-  EXPECT_TRUE(fs::is_empty(file("small/kymo-" + std::to_string(geteuid())))) << "what was begun is gone again";
+  EXPECT_TRUE(fs::is_empty(file("small/kymo-" + std::to_string(geteuid())))) << "the unfinished file is removed";
 }
 
 // Enough memory to start, but for no ring: the events that could not be recorded are counted.

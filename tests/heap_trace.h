@@ -156,7 +156,7 @@ class MallocTest : public EndToEnd {
     return read();
   }
   // True if it was allocated before main() by code of the loader, for which some systems have no unwind tables.
-  static bool begun_by_loader(const Heap& heap, const HeapEvent& event) {
+  static bool started_by_loader(const Heap& heap, const HeapEvent& event) {
     return std::any_of(heap.modules.begin(), heap.modules.end(), [&](const auto& module) {
       return module.path.find("/ld-") != std::string::npos && !event.stack.empty() &&
              event.stack.back() - module.base < module.size;
@@ -164,11 +164,11 @@ class MallocTest : public EndToEnd {
   }
   // True if these functions call each other at the inner end of the stack, innermost first.
   ::testing::AssertionResult begins_with(const HeapEvent& event, const Words& names, size_t skip = 0) const {
-    constexpr uint64_t kMostBytes = 600;  // of a function here
+    constexpr uint64_t kMaxBytes = 600;  // of a function here
     for (size_t i = 0; i < names.size(); ++i) {
       const uint64_t function = functions_.at(names[i]);
       if (skip + i >= event.stack.size() || event.stack[skip + i] <= function ||
-          event.stack[skip + i] > function + kMostBytes)
+          event.stack[skip + i] > function + kMaxBytes)
         return ::testing::AssertionFailure()
                << names[i] << " is not frame " << skip + i << " of " << event.stack.size();
     }

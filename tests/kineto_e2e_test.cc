@@ -1,5 +1,5 @@
 // The peers' protocols with real processes: kymod in the place of dynolog, a stand-in for programs with libkineto
-// (unmodified/kineto_peer.cc), one for dyno, and Kymo's own programs when they are told to use the protocol of
+// (unmodified/kineto_peer.cc), one for dyno, and Kymo's own programs when they are set to use the protocol of
 // libkineto.
 //
 // Each test has its own network, because the names and the port are the same everywhere.

@@ -16,7 +16,7 @@ TEST_F(MallocTest, CountsSizesAndStacksAreExact) {
   EXPECT_EQ(heap.count(kPlum), 100u);
   EXPECT_EQ(heap.count(kEarly), 1u) << "allocated before main";
   for (const HeapEvent& event : heap.events) {
-    if (event.is_return || begun_by_loader(heap, event)) continue;
+    if (event.is_return || started_by_loader(heap, event)) continue;
     EXPECT_EQ(event.root, kRoot) << "every stack is whole";
   }
   expect_stacks(heap, kApple, {"apple", "basket", "picker"});

@@ -75,7 +75,7 @@ TEST_F(HardHeapTest, LibrariesMayBeLoadedAndUnloaded) {
   EXPECT_EQ(heap.count(kApple), 20u);
   EXPECT_EQ(heap.count(70'051), 20u) << "allocated by the library's own constructor";
   for (const HeapEvent& event : heap.events) {
-    if (event.is_return || begun_by_loader(heap, event)) continue;
+    if (event.is_return || started_by_loader(heap, event)) continue;
     EXPECT_EQ(event.root, kRoot) << event.bytes;
     EXPECT_GE(event.stack.size(), 3u) << event.bytes;
   }

@@ -123,13 +123,13 @@ TEST_F(OnDemandTest, AFlightRecorderProvidesThePast) {
   const Ending done = kymo({"trigger", "--all", "--last", "30s", "-o", pattern()});
   EXPECT_EQ(done.code, 1) << done.out << done.err;
   EXPECT_GT(read_back(trace_of(flying)).count("request"), 0u);
-  EXPECT_THAT(done.out, HasSubstr("KYMO_FLIGHT")) << "the other is told what it lacks";
+  EXPECT_THAT(done.out, HasSubstr("KYMO_FLIGHT")) << "the message names what the other program lacks";
   EXPECT_FALSE(std::filesystem::exists(trace_of(plain)));
 }
 
 TEST_F(OnDemandTest, AProgramIsToldWhatTheTraceMustContain) {
   const Process program = serve();
-  const auto told = [&](const Words& flags) {
+  const auto reported = [&](const Words& flags) {
     Words words = {"trigger", "--all", "--iterations", "20", "-o", pattern()};
     words.insert(words.end(), flags.begin(), flags.end());
     const Ending done = kymo(words);
@@ -141,13 +141,13 @@ TEST_F(OnDemandTest, AProgramIsToldWhatTheTraceMustContain) {
         if (argument.name == "asked for") bits |= argument.bits;
     return bits;
   };
-  EXPECT_EQ(told({}), 0u);
-  EXPECT_EQ(told({"--shapes"}), 1u);
-  EXPECT_EQ(told({"--memory"}), 2u);
-  EXPECT_EQ(told({"--stack"}), 4u);
-  EXPECT_EQ(told({"--flops"}), 8u);
-  EXPECT_EQ(told({"--modules"}), 16u);
-  EXPECT_EQ(told({"--shapes", "--memory", "--stack", "--flops", "--modules"}), 31u);
+  EXPECT_EQ(reported({}), 0u);
+  EXPECT_EQ(reported({"--shapes"}), 1u);
+  EXPECT_EQ(reported({"--memory"}), 2u);
+  EXPECT_EQ(reported({"--stack"}), 4u);
+  EXPECT_EQ(reported({"--flops"}), 8u);
+  EXPECT_EQ(reported({"--modules"}), 16u);
+  EXPECT_EQ(reported({"--shapes", "--memory", "--stack", "--flops", "--modules"}), 31u);
 }
 
 TEST_F(OnDemandTest, TheFileExtensionSelectsTheFormat) {

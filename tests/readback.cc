@@ -14,7 +14,7 @@ namespace kymo::e2e {
 namespace {
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
-constexpr size_t kMostFaults = 20;
+constexpr size_t kMaxFaults = 20;
 
 // The ranges of one track in the order of the file: children before parents.
 class Nesting {
@@ -70,11 +70,11 @@ class Reading {
     uint32_t index;
     std::map<uint16_t, Nesting> nesting;  // by lane
     std::vector<trace::OpenRange> closing;
-    bool begun = false;
+    bool started = false;
   };
 
   void fault(std::string what) {
-    if (made_.faults.size() < kMostFaults) made_.faults.push_back(std::move(what));
+    if (made_.faults.size() < kMaxFaults) made_.faults.push_back(std::move(what));
   }
 
   uint32_t intern(const std::string& name) {
@@ -113,13 +113,13 @@ class Reading {
       return fault(error.what());
     }
     State& state = state_of(chunk, writer);
-    if (state.begun && batch.opening != state.closing) {
+    if (state.started && batch.opening != state.closing) {
       if (!overwritten_.contains({chunk.writer, chunk.track}))
         fault("track " + std::to_string(chunk.track) + ": a piece begins with " + std::to_string(batch.opening.size()) +
               " open ranges, the one before ended with " + std::to_string(state.closing.size()) + " or others");
       for (auto& [lane, nesting] : state.nesting) nesting.forget();
     }
-    state.begun = true;
+    state.started = true;
     state.closing = batch.closing;
     take_ranges(batch, writer, state);
     take_points(batch, writer, state);
@@ -262,7 +262,7 @@ std::string Readback::summary() const {
   text << origins.size() << " writers, " << tracks.size() << " tracks\n";
   size_t shown = 0;
   for (const auto& [name, count] : counts) {
-    if (++shown > kMostFaults) break;
+    if (++shown > kMaxFaults) break;
     text << "  " << name << ": " << count.first << " ranges, " << count.second << " points\n";
   }
   for (const trace::Loss& loss : losses)

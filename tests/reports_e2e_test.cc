@@ -17,16 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
-class ReportsTest : public EndToEnd {
- protected:
-  void SetUp() override {
-    if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
-  }
-  Ending kymo(Words words, const StartOptions& options = {}) {
-    words.insert(words.begin(), program("kymo"));
-    return run(words, options);
-  }
-};
+class ReportsTest : public CommandTest {};
 
 TEST_F(ReportsTest, AProcessWithoutAThreadForItsCollectorIsInTheTrace) {
   constexpr uid_t kUser = 61'235;  // has no other process

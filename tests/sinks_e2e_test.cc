@@ -128,16 +128,16 @@ TEST_F(SinksE2eTest, BpftraceReadsTheTexts) {
   const std::string probe = "usdt:" + library() + ":kymo:";
   write_file(file("script.bt"), probe + "range_push { printf(\"push %s\\n\", str(arg0)); }\n" + probe +
                                     "interval_end { printf(\"%s ran %d ns\\n\", str(arg1), arg5 - arg4); }\n");
-  Process tracer = start(shell_apart("mount -t tracefs nodev /sys/kernel/tracing; exec bpftrace -o " + file("heard") +
-                                     " " + file("script.bt")));
-  bool heard = false;
-  wait_until("bpftrace to hear it", [&] {
+  Process tracer = start(shell_apart("mount -t tracefs nodev /sys/kernel/tracing; exec bpftrace -o " +
+                                     file("received") + " " + file("script.bt")));
+  bool received = false;
+  wait_until("bpftrace to receive it", [&] {
     annotate("usdt");  // runs until bpftrace has attached itself
-    heard = contents_of(file("heard")).find("scale ran 1500 ns") != std::string::npos;
-    return heard || tracer.ended();
+    received = contents_of(file("received")).find("scale ran 1500 ns") != std::string::npos;
+    return received || tracer.ended();
   });
-  if (!heard) GTEST_SKIP() << "bpftrace cannot run here: " << tracer.errors();
-  EXPECT_THAT(contents_of(file("heard")), HasSubstr("push step 7\n"));
+  if (!received) GTEST_SKIP() << "bpftrace cannot run here: " << tracer.errors();
+  EXPECT_THAT(contents_of(file("received")), HasSubstr("push step 7\n"));
 }
 
 // ---- lttng ---------------------------------------------------------------------------------------------------------
@@ -158,11 +158,11 @@ TEST_F(SinksE2eTest, LttngRecordsTheTracepoints) {
                               ? run(shell_apart("mount -t tmpfs none /run; mount -t tmpfs none /dev/shm; " + script))
                               : run(shell(script));
     ASSERT_EQ(ending.code, 0) << ending.out << ending.err << contents_of(home + "/log");
-    std::string heard;
+    std::string received;
     const std::regex event("kymo:(\\w+): \\{[^}]*\\}, \\{ ([^}]*)\\}");
     for (std::sregex_iterator at(ending.out.begin(), ending.out.end(), event), none; at != none; ++at)
-      heard += at->str(1) + " " + std::regex_replace(at->str(2), std::regex("handle = \\d+"), "handle") + "\n";
-    EXPECT_EQ(heard,
+      received += at->str(1) + " " + std::regex_replace(at->str(2), std::regex("handle = \\d+"), "handle") + "\n";
+    EXPECT_EQ(received,
               "range_push text = \"step 7\" \n"
               "range_push text = \"scope|of two\\nlines\" \n"
               "mark text = \"cache miss\" \n"
@@ -226,10 +226,10 @@ TEST_F(SinksE2eTest, AToolLoadedByNvtxReceivesTheDomain) {
   if (const std::string why = why_absent("nvtx"); !why.empty()) GTEST_SKIP() << why;
   for (const char* name : {"annotates", "annotates_static"}) {
     const Ending ending = annotate(
-        " NVTX ", name, {{"NVTX_INJECTION64_PATH", program("nvtx_tool.so")}, {"NVTX_TOOL_LOG", file("heard")}});
+        " NVTX ", name, {{"NVTX_INJECTION64_PATH", program("nvtx_tool.so")}, {"NVTX_TOOL_LOG", file("received")}});
     ASSERT_EQ(ending.code, 0) << ending.err;
     EXPECT_EQ(ending.err, "");
-    EXPECT_EQ(contents_of(file("heard")),
+    EXPECT_EQ(contents_of(file("received")),
               "kymo: push step 7\n"
               "kymo: push scope|of two\nlines\n"
               "kymo: mark cache miss colour ffe53935\n"
@@ -254,17 +254,17 @@ TEST_F(SinksE2eTest, SeveralCopiesOfTheLibrarySendOnce) {
         run({program("plugin_host"), program("plugin_one.so"), program(second), std::to_string(kCount)},
             {.environment = {{"KYMO_SINKS", "nvtx"},
                              {"NVTX_INJECTION64_PATH", program("nvtx_tool.so")},
-                             {"NVTX_TOOL_LOG", file("heard")}}});
+                             {"NVTX_TOOL_LOG", file("received")}}});
     ASSERT_EQ(ending.code, 0) << ending.err;
     EXPECT_EQ(ending.err, "");
-    std::map<std::string, int> heard;
-    std::ifstream lines(file("heard"));
-    for (std::string line; std::getline(lines, line);) ++heard[line];
-    EXPECT_EQ(heard["kymo: push one"], kCount * kThreads);
-    EXPECT_EQ(heard["kymo: push two in one"], kCount * kThreads);
-    EXPECT_EQ(heard["kymo: push a site in a plug-in"], 2 * kCount * kThreads);
-    EXPECT_EQ(heard["kymo: push two alone"], kCount);
-    EXPECT_EQ(heard["kymo: pop"], 5 * kCount * kThreads + 1 + kCount);
+    std::map<std::string, int> received;
+    std::ifstream lines(file("received"));
+    for (std::string line; std::getline(lines, line);) ++received[line];
+    EXPECT_EQ(received["kymo: push one"], kCount * kThreads);
+    EXPECT_EQ(received["kymo: push two in one"], kCount * kThreads);
+    EXPECT_EQ(received["kymo: push a site in a plug-in"], 2 * kCount * kThreads);
+    EXPECT_EQ(received["kymo: push two alone"], kCount);
+    EXPECT_EQ(received["kymo: pop"], 5 * kCount * kThreads + 1 + kCount);
   }
 }
 

@@ -49,6 +49,8 @@ class Process {
   void signal(int number) const;
   bool ended();
   Ending wait();  // fails the test if the program does not end
+  // What it has printed until now.
+  std::string output() const { return contents_of(prefix_ + ".out"); }
   std::string errors() const { return contents_of(prefix_ + ".err"); }
 
  private:
@@ -93,6 +95,18 @@ class EndToEnd : public ::testing::Test {
  private:
   std::string folder_, memory_;
   int started_ = 0;
+};
+
+// For tests of the `kymo` command.
+class CommandTest : public EndToEnd {
+ protected:
+  void SetUp() override {
+    if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
+  }
+  Ending kymo(Words words, const StartOptions& options = {}) {
+    words.insert(words.begin(), program("kymo"));
+    return run(words, options);
+  }
 };
 
 // For tests that run with either collector.

@@ -73,14 +73,14 @@ TEST_F(EndToEnd, ThreadsStartAndEndWhileSessionsStartAndStop) {
 class SignalsTest : public EitherCollector {};
 INSTANTIATE_TEST_SUITE_P(, SignalsTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord), collector_name);
 
-// `unheard`: the number of records that handlers lost, because their thread waited for the collector and its side
-// buffer was full.
-void expect_loop_and_handler(const Readback& trace, const Counts& counts, uint64_t unheard) {
+// `lost_by_handlers`: the number of records that handlers lost, because their thread waited for the collector and its
+// side buffer was full.
+void expect_loop_and_handler(const Readback& trace, const Counts& counts, uint64_t lost_by_handlers) {
   EXPECT_TRUE(sound(trace));
   EXPECT_GT(counts.done[0], 100u) << "this test wants to be interrupted";
-  EXPECT_EQ(trace.lost(), unheard) << trace.summary();
+  EXPECT_EQ(trace.lost(), lost_by_handlers) << trace.summary();
   const size_t handled = trace.count("in handler") + trace.count("deeper") + trace.points_count("tick");
-  EXPECT_EQ(handled + unheard, 3 * counts.done[0]) << trace.summary();
+  EXPECT_EQ(handled + lost_by_handlers, 3 * counts.done[0]) << trace.summary();
   EXPECT_EQ(trace.count("outer"), counts.done[1]);
   EXPECT_EQ(trace.count("inner"), counts.done[1]);
   EXPECT_TRUE(numbered_in_order(trace, "inner"));

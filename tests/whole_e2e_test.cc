@@ -2,12 +2,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
-#include <vector>
 
 #include "collect/recover.h"
 #include "readback.h"
@@ -22,82 +19,13 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 namespace fs = std::filesystem;
 
-class WholeTest : public EndToEnd {
- protected:
-  void SetUp() override {
-    if (!have_kymo()) GTEST_SKIP() << "the kymo command is not built";
-  }
-  Ending kymo(Words words, const StartOptions& options = {}) {
-    words.insert(words.begin(), program("kymo"));
-    return run(words, options);
-  }
-  // Kills a program that recorded itself. Its data is left in shared memory.
-  void kill_recorded(const std::string& trace) {
-    Process process = start_recorded(Collector::InProgram, trace, {program("open"), "hang"});
-    ASSERT_TRUE(wait_until("the program to be stuck", [&] { return fs::exists(trace) && !left_in_memory().empty(); }));
-    usleep(100'000);
-    process.signal(SIGKILL);
-    process.wait();
-  }
-};
+class WholeTest : public CommandTest {};
 
-class OpenRangesTest : public EitherCollector {};
-INSTANTIATE_TEST_SUITE_P(, OpenRangesTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord),
+class WholeWithEitherCollectorTest : public EitherCollector {};
+INSTANTIATE_TEST_SUITE_P(, WholeWithEitherCollectorTest, ::testing::Values(Collector::InProgram, Collector::KymoRecord),
                          collector_name);
 
-TEST_P(OpenRangesTest, AThreadThatNeverEndsItsRangesDoesNotBlockOthers) {
-  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "many", "200000"});
-  ASSERT_EQ(ending.code, 0) << ending.err;
-  const Readback trace = read_back(file("a.kymo"));
-  EXPECT_EQ(trace.count("other"), 1000u) << trace.summary();
-  const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--json", "--strict"});
-  EXPECT_EQ(stats.code, 0) << stats.err;
-  EXPECT_THAT(stats.out, HasSubstr("\"unfinished\": 200000")) << stats.out;
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
-TEST_P(OpenRangesTest, OpenRangesWithManyValuesDoNotBlockOthers) {
-  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "texts", "20000"});
-  ASSERT_EQ(ending.code, 0) << ending.err;
-  const Readback trace = read_back(file("a.kymo"));
-  EXPECT_EQ(trace.count("other"), 1000u) << trace.summary();
-  EXPECT_EQ(trace.lost(), 0u) << trace.summary();
-}
-
-TEST_P(OpenRangesTest, RangesAboveTheLimitEndToo) {
-  const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "pops", "100000"});
-  ASSERT_EQ(ending.code, 0) << ending.err;
-  const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--json", "--strict"});
-  EXPECT_EQ(stats.code, 0) << stats.err;
-  EXPECT_THAT(stats.out,
-              AllOf(HasSubstr("\"count\": 8192"), HasSubstr("\"count\": 91808"), HasSubstr("\"unfinished\": 0")));
-}
-
-TEST_F(WholeTest, TheOpenRangesOfAKilledProgramAreShownByName) {
-  Process process = start({program("kymo"), "record", "-o", file("a.kymo"), "--", program("open"), "hang"});
-  ASSERT_TRUE(wait_until("a segment", [&] { return !left_in_memory().empty(); }));
-  usleep(300'000);
-  ASSERT_EQ(run({"/bin/sh", "-c", "pkill -KILL -P " + std::to_string(process.pid())}).code, 0);
-  const Ending ending = process.wait();
-  EXPECT_THAT(ending.err, HasSubstr("2 unfinished ranges from 1 process"));
-  const Ending stats = kymo({"stats", file("a.kymo")});
-  EXPECT_THAT(stats.out, AllOf(HasSubstr("outer (unfinished)"), HasSubstr("stuck {} (unfinished)")));
-  EXPECT_THAT(kymo({"info", file("a.kymo")}).out, HasSubstr(": outer > stuck 7"));
-  ASSERT_EQ(kymo({"export", file("a.kymo"), "-o", file("a.json")}).code, 0);
-  const std::string json = contents_of(file("a.json"));
-  EXPECT_THAT(json, AllOf(HasSubstr("\"stuck 7\""), HasSubstr("\"finished\":false")));
-  // They last until the program was last seen alive; their duration is not zero.
-  ASSERT_EQ(kymo({"export", file("a.kymo"), "-o", file("a.csv")}).code, 0);
-  const std::string csv = contents_of(file("a.csv"));
-  const size_t row = csv.find("range,outer,");
-  ASSERT_NE(row, std::string::npos) << csv;
-  std::vector<std::string> cells;
-  std::stringstream line(csv.substr(row, csv.find('\n', row) - row));
-  for (std::string cell; std::getline(line, cell, ',');) cells.push_back(cell);
-  EXPECT_GT(std::stoull(cells.at(8)), 100'000'000u) << csv;
-}
-
-TEST_P(OpenRangesTest, ATruncatedSegmentDoesNotEndTheProgram) {
+TEST_P(WholeWithEitherCollectorTest, ATruncatedSegmentDoesNotEndTheProgram) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("open"), "cuts"});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   EXPECT_THAT(ending.out, HasSubstr("went on"));
@@ -186,17 +114,6 @@ TEST_F(WholeTest, ASegmentHeaderMayContainAnything) {
   }
 }
 
-TEST_F(WholeTest, OpenRangesOfARunningProgramLastUntilNow) {
-  Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("open"), "hang"});
-  ASSERT_TRUE(wait_until("a segment", [&] { return fs::exists(file("a.kymo")) && !left_in_memory().empty(); }));
-  sleep(2);
-  const Ending stats = kymo({"stats", file("a.kymo"), "--json"});
-  const size_t row = stats.out.find("\"outer\"");
-  ASSERT_NE(row, std::string::npos) << stats.out;
-  const size_t total = stats.out.find("\"total_ns\": ", row);
-  EXPECT_GT(std::stoull(stats.out.substr(total + 12)), 1'000'000'000u) << stats.out;
-}
-
 TEST_F(WholeTest, ARelativePathStaysValidAfterAChangeOfFolder) {
   const std::string command = "cd " + folder() + " && exec " + program("open") + " moves " + program("tries");
   const Ending ending = run({"/bin/sh", "-c", command}, {.environment = {{"KYMO_TRACE", "a.kymo"}}});
@@ -208,7 +125,7 @@ TEST_F(WholeTest, ARelativePathStaysValidAfterAChangeOfFolder) {
   EXPECT_EQ(trace.count("work"), 1000u);
 }
 
-TEST_P(OpenRangesTest, ForkedChildrenMayStartOnSeveralThreadsAtOnce) {
+TEST_P(WholeWithEitherCollectorTest, ForkedChildrenMayStartOnSeveralThreadsAtOnce) {
   const Ending ending = run_recorded(GetParam(), file("a.kymo"), {program("forks"), "racing", "10"});
   EXPECT_EQ(ending.code, 0) << ending.signal << ending.err;
   const Ending stats = run({program("kymo"), "stats", file("a.kymo"), "--strict", "--json"});
@@ -220,7 +137,7 @@ TEST_P(OpenRangesTest, ForkedChildrenMayStartOnSeveralThreadsAtOnce) {
   EXPECT_THAT(left_in_memory(), IsEmpty());
 }
 
-TEST_P(OpenRangesTest, ATraceThatIsMovedDuringTheRecordingIsComplete) {
+TEST_P(WholeWithEitherCollectorTest, ATraceThatIsMovedDuringTheRecordingIsComplete) {
   const Ending ending =
       run_recorded(GetParam(), file("a.kymo"), {program("forks"), "moved", "100", file("a.kymo"), file("b.kymo")});
   EXPECT_EQ(ending.code, 0) << ending.err;
@@ -252,85 +169,6 @@ TEST_F(WholeTest, ATraceThatIsBeingWrittenIsNotReplaced) {
   const Ending third = kymo({"record", "-o", file("a.kymo"), "--", program("tries")});
   EXPECT_THAT(third.err, HasSubstr("replacing " + file("a.kymo")));
   EXPECT_EQ(read_back(file("a.kymo")).origins.size(), 1u);
-}
-
-TEST_F(WholeTest, ReadingACopyKeepsTheDataForTheOriginal) {
-  kill_recorded(file("a.kymo"));
-  fs::copy_file(file("a.kymo"), file("b.kymo"));
-  const Ending copy = kymo({"stats", file("b.kymo"), "--strict"});
-  EXPECT_EQ(copy.code, 0) << copy.err;
-  EXPECT_THAT(copy.err, HasSubstr("this is a copy"));
-  EXPECT_THAT(copy.out, HasSubstr("stuck {} (unfinished)"));
-  EXPECT_THAT(left_in_memory(), Not(IsEmpty()));
-  const Ending original = kymo({"stats", file("a.kymo"), "--strict"});
-  EXPECT_EQ(original.code, 0) << original.err;
-  EXPECT_THAT(original.err, HasSubstr("recovered"));
-  EXPECT_THAT(original.out, HasSubstr("stuck {} (unfinished)"));
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
-TEST_F(WholeTest, MissingDataIsReported) {
-  kill_recorded(file("a.kymo"));
-  fs::remove_all(memory());
-  fs::create_directory(memory());
-  const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
-  EXPECT_EQ(stats.code, 3) << stats.out;
-  EXPECT_THAT(stats.err, HasSubstr("missing: the last events of process"));
-  EXPECT_THAT(kymo({"info", file("a.kymo"), "--json"}).out, HasSubstr("it did not close the trace"));
-  const Ending recover = kymo({"recover", file("a.kymo"), "--strict"});
-  EXPECT_EQ(recover.code, 3) << recover.out;
-  EXPECT_THAT(recover.err, HasSubstr("missing: the last events of process"));
-}
-
-TEST_F(WholeTest, DataWithoutATraceIsRemoved) {
-  kill_recorded(file("a.kymo"));
-  const Ending kept = kymo({"recover", "--clean"});
-  EXPECT_EQ(kept.code, 0) << kept.err;
-  EXPECT_THAT(kept.out, HasSubstr("'kymo recover " + file("a.kymo") + "'"));
-  EXPECT_THAT(left_in_memory(), Not(IsEmpty()));
-  fs::remove(file("a.kymo"));
-  const Ending removed = kymo({"recover", "--clean"});
-  EXPECT_THAT(removed.out, Not(HasSubstr(file("a.kymo"))));
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
-TEST_F(WholeTest, DataOfAReplacedTraceIsRemoved) {
-  kill_recorded(file("a.kymo"));
-  const Ending second = kymo({"record", "-o", file("a.kymo"), "--", program("tries")});
-  EXPECT_EQ(second.code, 0) << second.err;
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-  const Ending info = kymo({"info", file("a.kymo"), "--strict"});
-  EXPECT_EQ(info.code, 0) << info.err;
-
-  // Replaced by a file that is not a recording.
-  fs::remove(file("a.kymo"));
-  kill_recorded(file("a.kymo"));
-  write_file(file("a.kymo"), "");
-  const Ending removed = kymo({"recover", "--clean"});
-  EXPECT_THAT(removed.out, Not(HasSubstr("kept")));
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
-TEST_F(WholeTest, TheFilesOfAFlightRecorderAreRemovedWithItsTrace) {
-  for (const Collector collector : {Collector::InProgram, Collector::KymoRecord}) {
-    Process process =
-        start_recorded(collector, file("a.kymo"), {program("endless"), file("counts")}, {.policy = "overwrite"});
-    ASSERT_TRUE(wait_until("a flight recorder's files", [&] {
-      const auto left = left_in_memory();
-      return std::any_of(left.begin(), left.end(), [](const auto& name) { return name.find("flight-") == 0; }) &&
-             fs::exists(file("counts"));
-    }));
-    if (collector == Collector::KymoRecord) run({"/bin/sh", "-c", "pkill -KILL -P " + std::to_string(process.pid())});
-    process.signal(SIGKILL);
-    process.wait();
-    const Ending kept = kymo({"recover", "--clean"});
-    EXPECT_THAT(kept.out, HasSubstr("kept the flight recorder of " + file("a.kymo"))) << to_string(collector);
-    fs::remove(file("a.kymo"));
-    const Ending removed = kymo({"recover", "--clean"});
-    EXPECT_THAT(removed.out, Not(HasSubstr("kept"))) << to_string(collector);
-    EXPECT_THAT(left_in_memory(), IsEmpty()) << to_string(collector);
-    fs::remove(file("counts"));
-  }
 }
 
 TEST_F(WholeTest, ATruncatedTraceReportsItAndKeepsItsNames) {
@@ -367,33 +205,6 @@ TEST_F(WholeTest, NoProgramRecordsAfterTheEndOfTheRecording) {
   EXPECT_EQ(read_back(file("a.kymo")).count("work"), 1000u);
 }
 
-TEST_F(WholeTest, ADumpAndRecoveredDataAreCountedOnce) {
-  Process process = start_recorded(Collector::InProgram, file("a.kymo"), {program("endless"), file("counts")},
-                                   {.policy = "overwrite"});
-  ASSERT_TRUE(wait_until("a flight recorder", [&] { return fs::exists(file("counts")); }));
-  usleep(200'000);
-  process.signal(SIGKILL);
-  process.wait();
-  const Ending once = kymo({"recover", file("a.kymo"), "--json"});
-  EXPECT_EQ(once.code, 0) << once.err;
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-
-  // Restores the files of the recorder, as if the trace had been a dump of them.
-  const auto events = [&] {
-    const Readback trace = read_back(file("a.kymo"));
-    return trace.ranges.size() + trace.points.size();
-  };
-  const size_t before = events();
-  const std::string folder = memory() + "/kymo-" + std::to_string(geteuid());
-  const Ending info = kymo({"info", file("a.kymo"), "--json"});
-  const size_t at = info.out.find("\"session\": \"");
-  ASSERT_NE(at, std::string::npos) << info.out;
-  fs::copy_file(file("a.kymo"), folder + "/flight-" + info.out.substr(at + 12, 32) + "-1-1-00000000");
-  kymo({"recover", file("a.kymo")});
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-  EXPECT_EQ(events(), before);
-}
-
 TEST_F(WholeTest, ADeletedFlightRecordingIsReported) {
   const std::string command = program("tries") + "; rm " + file("a.kymo");
   const Ending ending =
@@ -409,38 +220,12 @@ TEST_F(WholeTest, ABusErrorSentByAnotherProcessEndsTheProgram) {
   EXPECT_EQ(process.wait().signal, SIGBUS);
 }
 
-TEST_F(WholeTest, ARenamedTraceIsFoundByClean) {
-  kill_recorded(file("a.kymo"));
-  fs::rename(file("a.kymo"), file("b.kymo"));
-  EXPECT_THAT(kymo({"recover", "--clean"}).out, HasSubstr("'kymo recover " + file("b.kymo") + "'"));
-  EXPECT_THAT(left_in_memory(), Not(IsEmpty()));
-  EXPECT_EQ(kymo({"stats", file("b.kymo"), "--strict"}).code, 0);
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
-TEST_F(WholeTest, TruncatedSegmentsAreRemovedByClean) {
-  kill_recorded(file("a.kymo"));
-  const std::string folder = memory() + "/kymo-" + std::to_string(geteuid());
-  for (const std::string& name : left_in_memory()) fs::resize_file(folder + "/" + name, 4096);
-  EXPECT_THAT(kymo({"recover", "--clean"}).out, HasSubstr("removed 1 file"));
-  EXPECT_THAT(left_in_memory(), IsEmpty());
-}
-
 TEST_F(WholeTest, KymoDoesNotRecordItself) {
   const Ending ending =
       kymo({"record", "-o", file("a.kymo"), "--", program("tries")}, {.environment = {{"KYMO_TRACE", file("b.kymo")}}});
   EXPECT_EQ(ending.code, 0) << ending.err;
   EXPECT_FALSE(fs::exists(file("b.kymo")));
   EXPECT_EQ(read_back(file("a.kymo")).count("work"), 1000u);
-}
-
-TEST_F(WholeTest, AReadOnlyTraceIsReadCompletely) {
-  kill_recorded(file("a.kymo"));
-  fs::permissions(file("a.kymo"), fs::perms::owner_read);
-  if (access(file("a.kymo").c_str(), W_OK) == 0) GTEST_SKIP() << "root may write everything";
-  const Ending stats = kymo({"stats", file("a.kymo"), "--strict"});
-  EXPECT_EQ(stats.code, 0) << stats.err;
-  EXPECT_THAT(stats.out, HasSubstr("stuck {} (unfinished)"));
 }
 
 }  // namespace

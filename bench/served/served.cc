@@ -16,11 +16,11 @@
 
 namespace {
 
-volatile sig_atomic_t told_to_stop = 0;
+volatile sig_atomic_t stop_requested = 0;
 
 void work(long microseconds) {
   const timespec time{microseconds / 1'000'000, microseconds % 1'000'000 * 1'000};
-  while (told_to_stop == 0) {
+  while (stop_requested == 0) {
     KYMO_RANGE("request");
     nanosleep(&time, nullptr);
   }
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const int processes = std::atoi(argv[1]);
   const long microseconds = std::atol(argv[2]);
-  signal(SIGTERM, [](int) { told_to_stop = 1; });
+  signal(SIGTERM, [](int) { stop_requested = 1; });
   for (int i = 1; i < processes; ++i) {
     if (fork() != 0) continue;
     prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -91,7 +91,7 @@ inline bool recording() noexcept {
   return __builtin_expect((kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_RECORDING) != 0, 0);
 }
 // Who receives an annotation: bits of KYMO_MODE_HEARD. One load and one branch if nobody does.
-inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_HEARD; }
+inline uint32_t receiver_bits() noexcept { return kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_HEARD; }
 
 template <class Call, class... Args>
 decltype(auto) with_args(Call&& call, const Args&... args) noexcept {
@@ -105,7 +105,7 @@ decltype(auto) with_args(Call&& call, const Args&... args) noexcept {
 
 template <class... Args>
 void record(kymo_kind kind, const Label& label, uint64_t id, const Args&... args) noexcept {
-  if (__builtin_expect(heard() == 0, 1)) return;
+  if (__builtin_expect(receiver_bits() == 0, 1)) return;
   with_args([&](const kymo_arg* list, uint32_t count) { kymo_record(kind, &label, list, count, id); }, args...);
 }
 
@@ -142,28 +142,30 @@ struct Site : kymo_site {
 class [[nodiscard]] Range {
  public:
   template <class... Args>
-  explicit Range(const Label& label, const Args&... args) noexcept : heard_(detail::heard()) {
-    if (__builtin_expect(heard_ == 0, 1)) return;
+  explicit Range(const Label& label, const Args&... args) noexcept : receivers_(detail::receiver_bits()) {
+    if (__builtin_expect(receivers_ == 0, 1)) return;
     detail::with_args(
-        [&](const kymo_arg* list, uint32_t count) { kymo_begin_label_heard(&label, list, count, heard_); }, args...);
+        [&](const kymo_arg* list, uint32_t count) { kymo_begin_label_heard(&label, list, count, receivers_); },
+        args...);
   }
   template <class... Args>
-  explicit Range(Site& site, const Args&... args) noexcept : heard_(detail::heard()) {
-    if (__builtin_expect(heard_ == 0, 1)) return;
+  explicit Range(Site& site, const Args&... args) noexcept : receivers_(detail::receiver_bits()) {
+    if (__builtin_expect(receivers_ == 0, 1)) return;
     if constexpr (sizeof...(Args) == 0)
-      kymo_begin_heard(&site, heard_);
+      kymo_begin_heard(&site, receivers_);
     else
       detail::with_args(
-          [&](const kymo_arg* list, uint32_t count) { kymo_begin_args_heard(&site, list, count, heard_); }, args...);
+          [&](const kymo_arg* list, uint32_t count) { kymo_begin_args_heard(&site, list, count, receivers_); },
+          args...);
   }
   ~Range() {
-    if (heard_ != 0) kymo_end_heard(heard_);
+    if (receivers_ != 0) kymo_end_heard(receivers_);
   }
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
 
  private:
-  uint32_t heard_;  // detail::heard() when it began
+  uint32_t receivers_;  // detail::receiver_bits() when it began
 };
 
 #define KYMO_JOIN_(a, b) a##b

@@ -76,8 +76,8 @@ class Inputs {
 
   std::span<const std::byte> bytes() const { return overflow_.empty() ? std::span(own_, used_) : std::span(overflow_); }
   uint32_t count() const { return count_; }
-  bool whole() const { return whole_; }  // false: no memory, or more than kMost bytes; then no input is kept
-  static constexpr size_t kMost = 1 << 20;
+  bool whole() const { return whole_; }  // false: no memory, or more than kMaxBytes bytes; then no input is kept
+  static constexpr size_t kMaxBytes = 1 << 20;
 
   enum class Tag : uint8_t {
     Tensor = 1,
@@ -112,7 +112,7 @@ class Inputs {
   }
   // A separate function, to keep the usual case short.
   [[gnu::noinline]] void put_more(const void* data, size_t size) {
-    whole_ = whole_ && size <= kMost - bytes().size();
+    whole_ = whole_ && size <= kMaxBytes - bytes().size();
     if (!whole_) return;
     try {
       if (overflow_.empty()) overflow_.assign(own_, own_ + used_);
@@ -136,11 +136,11 @@ enum class Scope : uint8_t { Operator, User, Backward, Function };
 struct OperationFacts {
   std::string_view name;  // copied
   Scope scope = Scope::Operator;
-  int64_t debug_handle = -1;    // identifies the place in the module; -1: none
-  int64_t sequence = -1;        // connects a backward function to its forward function
-  uint64_t forward_thread = 0;  // of a backward function
-  uint64_t engine_id = 0;       // the engine's own number for this execution; 0: none
-  bool told = false;            // the engine has recorded it already in the running Kymo session
+  int64_t debug_handle = -1;      // identifies the place in the module; -1: none
+  int64_t sequence = -1;          // connects a backward function to its forward function
+  uint64_t forward_thread = 0;    // of a backward function
+  uint64_t engine_id = 0;         // the engine's own number for this execution; 0: none
+  bool already_recorded = false;  // the engine has recorded it already in the running Kymo session
 };
 
 struct OpenOperation;  // its position in the log

@@ -115,12 +115,12 @@ KYMO_API void kymo_begin(kymo_site* site);
 KYMO_API void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count);
 KYMO_API void kymo_end(void);
 
-/* The same for callers that have tested kymo_mode. `heard` is its bits of KYMO_MODE_HEARD, and must not be 0. Pass the
- * same value at the start and the end of a range, so that the end goes to everyone who received the start. */
-KYMO_API void kymo_begin_heard(kymo_site* site, uint32_t heard);
-KYMO_API void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t heard);
-KYMO_API void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t heard);
-KYMO_API void kymo_end_heard(uint32_t heard);
+/* The same for callers that have tested kymo_mode. `receivers` is its bits of KYMO_MODE_HEARD, and must not be 0. Pass
+ * the same value at the start and the end of a range, so that the end goes to everyone who received the start. */
+KYMO_API void kymo_begin_heard(kymo_site* site, uint32_t receivers);
+KYMO_API void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t receivers);
+KYMO_API void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t receivers);
+KYMO_API void kymo_end_heard(uint32_t receivers);
 
 /* Records any event except a push, by its label. `id` is the number of a flow, otherwise 0. */
 KYMO_API void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* args, uint32_t count,

@@ -107,8 +107,8 @@ struct ReportedFiles {
   std::unordered_set<uint64_t> begins;
 };
 ReportedFiles& reported_files() {
-  static auto* const told = new ReportedFiles;
-  return *told;
+  static auto* const reported = new ReportedFiles;
+  return *reported;
 }
 
 void tell_file_of(uintptr_t address, uint64_t epoch) {
@@ -117,10 +117,10 @@ void tell_file_of(uintptr_t address, uint64_t epoch) {
   const LoadedFile& file = search.found;
   if (file.end == 0) return;
   {
-    ReportedFiles& told = reported_files();
-    const std::lock_guard lock(told.mutex);
-    if (std::exchange(told.epoch, epoch) != epoch) told.begins.clear();
-    if (!told.begins.insert(file.begin).second) return;
+    ReportedFiles& reported = reported_files();
+    const std::lock_guard lock(reported.mutex);
+    if (std::exchange(reported.epoch, epoch) != epoch) reported.begins.clear();
+    if (!reported.begins.insert(file.begin).second) return;
   }
   mark(kFileLabel, arg("path", file.path), arg("base", reinterpret_cast<const void*>(file.begin)),
        bytes("size", file.end - file.begin), arg("build_id", file.build_id));

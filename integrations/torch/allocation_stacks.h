@@ -6,7 +6,7 @@
 
 namespace kymo::libtorch {
 
-// Starts or stops recording stacks, for a recording that begins or has begun.
+// Starts or stops recording stacks, for a recording that starts or has started.
 void record_allocation_stacks(bool on) noexcept;
 
 // The node of the calling thread's stack. The node is reported before this returns. 0: stacks are not wanted, or there

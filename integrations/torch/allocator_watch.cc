@@ -18,7 +18,7 @@ namespace kymo::libtorch {
 
 namespace {
 
-constexpr size_t kMostAllocators = 4;  // max number of allocators that a program sets one after the other
+constexpr size_t kMaxAllocators = 4;  // max number of allocators that a program sets one after the other
 constexpr std::string_view kDevice = "cpu";
 
 constinit std::atomic<bool> is_watched{false};
@@ -68,8 +68,8 @@ class WatchedAllocator final : public c10::Allocator {
 };
 
 // Never destroyed: tensors outlive everything.
-std::array<WatchedAllocator, kMostAllocators>& watched_allocators() {
-  static auto* const all = new std::array<WatchedAllocator, kMostAllocators>;
+std::array<WatchedAllocator, kMaxAllocators>& watched_allocators() {
+  static auto* const all = new std::array<WatchedAllocator, kMaxAllocators>;
   return *all;
 }
 
@@ -79,13 +79,13 @@ void return_to(void* memory) {
 }
 
 template <size_t... kNumbers>
-constexpr std::array<c10::DeleterFnPtr, kMostAllocators> make_ways_back(std::index_sequence<kNumbers...>) {
+constexpr std::array<c10::DeleterFnPtr, kMaxAllocators> make_ways_back(std::index_sequence<kNumbers...>) {
   return {return_to<kNumbers>...};
 }
-constexpr auto kWaysBack = make_ways_back(std::make_index_sequence<kMostAllocators>());
+constexpr auto kWaysBack = make_ways_back(std::make_index_sequence<kMaxAllocators>());
 
 WatchedAllocator& watcher_of(c10::Allocator* allocator) {
-  for (size_t i = 0; i < kMostAllocators; ++i) {
+  for (size_t i = 0; i < kMaxAllocators; ++i) {
     WatchedAllocator& watched = watched_allocators()[i];
     if (&watched == allocator) return watched;  // the program has put it back there itself
     if (watched.asked() == nullptr) watched.ask(allocator, kWaysBack[i]);

@@ -25,7 +25,7 @@ namespace {
 enum Bit : uint64_t { kOperators = 1, kShapes = 2, kFlops = 4, kModules = 8, kStacks = 16 };
 constexpr uint64_t bit(Bit which, bool is_set) { return is_set ? which : uint64_t{0}; }
 constexpr unsigned kEpochShift = 8;  // the bits above are a number that changes with each record_calls()
-constinit std::atomic<uint64_t> told_now{0};
+constinit std::atomic<uint64_t> wanted_now{0};
 
 // ---- The operations that are open on a thread
 
@@ -33,7 +33,7 @@ struct OpenCall {
   uint64_t handle = 0;  // libtorch's number for it
   uint64_t epoch = 0;
   int64_t sequence = -1;
-  uint32_t heard = 0;  // who received it: bits of KYMO_MODE_HEARD
+  uint32_t receivers = 0;  // who received it: bits of KYMO_MODE_HEARD
   at::RecordScope scope = at::RecordScope::FUNCTION;
   bool is_gradient = false;  // of a backward function: it keeps the gradient of a parameter
   bool counted = false;      // its floating-point operations are counted; those inside it are not counted again
@@ -48,7 +48,7 @@ struct ThreadCalls {
 };
 
 // Handles of operations that ended on a different thread, until their own thread has noticed it.
-constexpr size_t kMostEndedElsewhere = 65'536;
+constexpr size_t kMaxEndedElsewhere = 65'536;
 struct EndedElsewhere {
   std::mutex mutex;
   std::unordered_set<uint64_t> handles;
@@ -62,7 +62,7 @@ EndedElsewhere& ended_elsewhere() {
 void note_end_elsewhere(uint64_t handle) {
   EndedElsewhere& ended = ended_elsewhere();
   const std::lock_guard lock(ended.mutex);
-  if (ended.handles.size() >= kMostEndedElsewhere) ended.handles.clear();  // their threads no longer exist
+  if (ended.handles.size() >= kMaxEndedElsewhere) ended.handles.clear();  // their threads no longer exist
   ended.handles.insert(handle);
   ended.count.store(ended.handles.size(), std::memory_order_release);
 }
@@ -118,39 +118,40 @@ class Fields {
   uint32_t count_ = 0;
 };
 
-void add_inputs(ThreadCalls& thread, const at::RecordFunction& call, std::string_view name, uint64_t told,
+void add_inputs(ThreadCalls& thread, const at::RecordFunction& call, std::string_view name, uint64_t wanted,
                 OpenCall& open, Fields& fields) {
   if (!thread.known) thread.known.emplace();
   const CallTexts* const texts = thread.known->find(call, name);
   if (texts == nullptr) return;
-  if ((told & kShapes) != 0) {
+  if ((wanted & kShapes) != 0) {
     fields.add("Input Dims", texts->shapes);
     fields.add("Input type", texts->types);
   }
-  if ((told & kFlops) != 0 && texts->flops != 0 && thread.counted == 0) {
+  if ((wanted & kFlops) != 0 && texts->flops != 0 && thread.counted == 0) {
     open.counted = true;
     fields.add("Flops", texts->flops);
   }
 }
 
 // noinline: keeps the texts, which most calls do not have, out of the caller's frame.
-[[gnu::noinline]] void begin_range(ThreadCalls& thread, const at::RecordFunction& call, uint64_t told, OpenCall& open) {
+[[gnu::noinline]] void begin_range(ThreadCalls& thread, const at::RecordFunction& call, uint64_t wanted,
+                                   OpenCall& open) {
   const std::string_view name(call.name(), strnlen(call.name(), kLongestName));
   Fields fields;
   std::string hierarchy, script;
   const bool is_backward = open.scope == at::RecordScope::BACKWARD_FUNCTION;
   if (open.scope != at::RecordScope::USER_SCOPE) {
-    if ((told & (kShapes | kFlops)) != 0) add_inputs(thread, call, name, told, open, fields);
+    if ((wanted & (kShapes | kFlops)) != 0) add_inputs(thread, call, name, wanted, open, fields);
     if (open.sequence >= 0) fields.add("Sequence number", open.sequence);
     if (is_backward) fields.add("Fwd thread id", edge::forward_thread(call.forwardThreadId()));
   }
-  if ((told & kModules) != 0) fields.add_text("Module Hierarchy", hierarchy = module_hierarchy(name));
-  if ((told & kStacks) != 0) {
+  if ((wanted & kModules) != 0) fields.add_text("Module Hierarchy", hierarchy = module_hierarchy(name));
+  if ((wanted & kStacks) != 0) {
     fields.add_text("Call stack", script = script_stack());
     if (const std::string* const stack = cpp_stack()) fields.add("C++ stack", *stack);
   }
   const Label label(name, category_of(open.scope));
-  kymo_begin_label_heard(&label, fields.data(), fields.count(), open.heard);
+  kymo_begin_label_heard(&label, fields.data(), fields.count(), open.receivers);
   if (is_backward && open.sequence >= 0) flow_end(kBackwardFlow, backward_flow(call.forwardThreadId(), open.sequence));
 }
 
@@ -158,11 +159,11 @@ void end_range(ThreadCalls& thread) noexcept {
   const OpenCall& call = thread.open.back();
   if (call.counted) --thread.counted;
   // If the call began in another recording than the current one, only sinks receive its end.
-  const bool same_recording = call.epoch == told_now.load(std::memory_order_relaxed) >> kEpochShift;
-  const uint32_t heard = same_recording ? call.heard : call.heard & ~KYMO_MODE_RECORDING;
-  if ((heard & KYMO_MODE_RECORDING) != 0 && made_backward_node(call))
+  const bool same_recording = call.epoch == wanted_now.load(std::memory_order_relaxed) >> kEpochShift;
+  const uint32_t receivers = same_recording ? call.receivers : call.receivers & ~KYMO_MODE_RECORDING;
+  if ((receivers & KYMO_MODE_RECORDING) != 0 && made_backward_node(call))
     flow_begin(kBackwardFlow, backward_flow(at::RecordFunction::currentThreadId(), call.sequence));
-  if (heard != 0) kymo_end_heard(heard);
+  if (receivers != 0) kymo_end_heard(receivers);
   thread.open.pop_back();
 }
 
@@ -174,32 +175,32 @@ void settle(ThreadCalls& thread) {
 
 }  // namespace
 
-void record_calls(const CallOptions& told) noexcept {
-  const uint64_t epoch = (told_now.load(std::memory_order_relaxed) >> kEpochShift) + 1;
-  told_now.store(epoch << kEpochShift | bit(kOperators, told.operators) | bit(kShapes, told.shapes) |
-                     bit(kFlops, told.flops) | bit(kModules, told.modules) | bit(kStacks, told.stacks),
-                 std::memory_order_relaxed);
+void record_calls(const CallOptions& wanted) noexcept {
+  const uint64_t epoch = (wanted_now.load(std::memory_order_relaxed) >> kEpochShift) + 1;
+  wanted_now.store(epoch << kEpochShift | bit(kOperators, wanted.operators) | bit(kShapes, wanted.shapes) |
+                       bit(kFlops, wanted.flops) | bit(kModules, wanted.modules) | bit(kStacks, wanted.stacks),
+                   std::memory_order_relaxed);
 }
 
-bool calls_are_recorded() noexcept { return (told_now.load(std::memory_order_relaxed) & kOperators) != 0; }
+bool calls_are_recorded() noexcept { return (wanted_now.load(std::memory_order_relaxed) & kOperators) != 0; }
 
 std::unique_ptr<at::ObserverContext> call_begins(const at::RecordFunction& call) {
   ThreadCalls* const thread = OfThread<ThreadCalls>::get();
   if (thread == nullptr) return nullptr;
   settle(*thread);
   edge::note_forward_thread();
-  const uint64_t told = told_now.load(std::memory_order_relaxed);
-  const uint32_t heard = detail::heard();
+  const uint64_t wanted = wanted_now.load(std::memory_order_relaxed);
+  const uint32_t receivers = detail::receiver_bits();
   OpenCall open{.handle = call.handle(),
-                .epoch = told >> kEpochShift,
+                .epoch = wanted >> kEpochShift,
                 .sequence = call.seqNr(),
-                .heard = heard,
+                .receivers = receivers,
                 .scope = call.scope()};
   if (open.scope == at::RecordScope::BACKWARD_FUNCTION)
     open.is_gradient = std::strstr(call.name(), "AccumulateGrad") != nullptr;
   if (!thread->open.empty() && thread->open.back().sequence == open.sequence) thread->open.back().passed_on = true;
   thread->open.push_back(open);
-  if (heard != 0) begin_range(*thread, call, told, thread->open.back());
+  if (receivers != 0) begin_range(*thread, call, wanted, thread->open.back());
   if (thread->open.back().counted) ++thread->counted;
   return nullptr;
 }

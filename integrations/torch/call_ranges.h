@@ -21,7 +21,7 @@ struct CallOptions {
 };
 
 // Sets what ranges report from now on. Open ranges end in the recording in which they began, if it still runs.
-void record_calls(const CallOptions& told) noexcept;
+void record_calls(const CallOptions& options) noexcept;
 // Whether operators are reported now. If so, no other code needs to report them to the recording.
 bool calls_are_recorded() noexcept;
 

@@ -87,9 +87,9 @@ FrameTexts& frame_texts() {
 
 // Leaves out the frames between libtorch and this code.
 size_t first_of_interest(FrameTexts& texts, Addresses addresses) {
-  constexpr size_t kMostOfOurs = 8;
+  constexpr size_t kMaxOwnFrames = 8;
   size_t first = 0;
-  for (size_t i = 0; i < std::min(addresses.size(), kMostOfOurs); ++i)
+  for (size_t i = 0; i < std::min(addresses.size(), kMaxOwnFrames); ++i)
     if (texts.at(addresses[i]).starts_with("at::RecordFunction::")) first = i + 1;
   return first;
 }

@@ -88,9 +88,9 @@ TEST_F(TorchFaultsTest, ProfilerOfLibtorchIsRefusedWhileActive) {
 }
 
 TEST_F(TorchFaultsTest, OtherListenersStillReceiveEverything) {
-  static int heard = 0;
+  static int calls = 0;
   const auto count = [](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
-    ++heard;
+    ++calls;
     return nullptr;
   };
   const at::CallbackHandle callback = at::addThreadLocalCallback(at::RecordFunctionCallback(count));
@@ -99,10 +99,10 @@ TEST_F(TorchFaultsTest, OtherListenersStillReceiveEverything) {
     module_.forward(two_squares());
     EXPECT_EQ(profiler.disable_profiler().events().size(), 5u);
   }
-  const int before = heard;
+  const int before = calls;
   EXPECT_GT(before, 0);
   torch::add(torch::ones({2}), 1);
-  EXPECT_GT(heard, before);
+  EXPECT_GT(calls, before);
   at::removeCallback(callback);
 }
 

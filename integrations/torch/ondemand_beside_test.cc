@@ -42,11 +42,11 @@ TEST(TorchBesideTest, ProfilerOfLibtorchAndTraceBothRecord) {
   legacy::enableProfilerLegacy(legacy::ProfilerConfig(legacy::ProfilerState::CPU, true, true));
   Recorded trace({.shapes = true, .memory = true});
   products(3);
-  size_t heard = 0;
+  size_t calls = 0;
   for (const std::vector<legacy::LegacyEvent>& thread : legacy::disableProfilerLegacy())
     for (const legacy::LegacyEvent& event : thread)
-      heard += event.kindStr() == "push" && std::string(event.name()) == "aten::mm" ? 1 : 0;
-  EXPECT_EQ(heard, 3u);
+      calls += event.kindStr() == "push" && std::string(event.name()) == "aten::mm" ? 1 : 0;
+  EXPECT_EQ(calls, 3u);
   EXPECT_EQ(trace.read().count("aten::mm"), 3u);
 }
 
@@ -161,11 +161,11 @@ TEST(TorchBesideTest, ForkedChildRecordsNothingAndTheTraceContinues) {
   EXPECT_EQ(trace.read().count("aten::mm"), 3u);
 }
 
-std::atomic<int> steps_heard{0};
+std::atomic<int> steps_received{0};
 void hear_step(const char*, const kymo_label* label) {
-  if (std::string_view(label->name, label->name_length) == "step") ++steps_heard;
+  if (std::string_view(label->name, label->name_length) == "step") ++steps_received;
 }
-const kymo_sink kStepListener = [] {
+const kymo_sink kStepSink = [] {
   kymo_sink sink{};
   sink.name = "torch test";
   sink.range_push = hear_step;
@@ -174,16 +174,16 @@ const kymo_sink kStepListener = [] {
 
 // A trace of iterations waits for one to begin before it records.
 TEST(TorchBesideTest, PreparedTraceReceivesScopesButNoOperators) {
-  ASSERT_NE(kymo_add_sink(&kStepListener), 0);
+  ASSERT_NE(kymo_add_sink(&kStepSink), 0);
   ondemand::prepare(false, false, false, false, false);
   for (int i = 0; i < 3; ++i) {
     RECORD_USER_SCOPE("step");
     EXPECT_FALSE(at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION));
   }
-  EXPECT_EQ(steps_heard, 3);
-  kymo_remove_sink(&kStepListener);
+  EXPECT_EQ(steps_received, 3);
+  kymo_remove_sink(&kStepSink);
   { RECORD_USER_SCOPE("step"); }
-  EXPECT_EQ(steps_heard, 3);
+  EXPECT_EQ(steps_received, 3);
   // The trace never starts and there is no listener: the callback is removed from libtorch.
   std::this_thread::sleep_for(std::chrono::milliseconds(1'100));
   { RECORD_USER_SCOPE("step"); }

@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 // A trace that is prepared and never started leaves the scopes' callback installed; it is removed when nothing has
 // listened to it for this time.
-constexpr auto kUnheard = std::chrono::seconds(1);
+constexpr auto kUnusedTime = std::chrono::seconds(1);
 
 std::unique_ptr<at::ObserverContext> scope_begins(const at::RecordFunction& call);
 
@@ -39,16 +39,16 @@ class Callbacks {
     add_scopes();
   }
 
-  void start(const CallOptions& told) {
+  void start(const CallOptions& options) {
     const std::lock_guard lock(mutex_);
-    record_calls(told);
+    record_calls(options);
     add_scopes();
     remove(operators_);
     const Changing changing(*this);
     operators_ = at::addGlobalCallback(at::RecordFunctionCallback(call_begins, call_ends)
                                            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                                                     at::RecordScope::TORCHSCRIPT_FUNCTION})
-                                           .needsInputs(told.inputs())
+                                           .needsInputs(options.inputs())
                                            .needsIds(true));
   }
 
@@ -58,9 +58,9 @@ class Callbacks {
   }
 
   // Called inside the callback itself: if another thread has the mutex, that thread removes the callback.
-  void leave_unheard() {
+  void remove_unused() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock && operators_ == 0 && Clock::now() - prepared_ > kUnheard) remove(scopes_);
+    if (lock && operators_ == 0 && Clock::now() - prepared_ > kUnusedTime) remove(scopes_);
   }
 
   // In a forked child nothing records. If the fork happened during a change, libtorch's own lock may be held forever.
@@ -112,7 +112,7 @@ Callbacks& callbacks() {
 }
 
 std::unique_ptr<at::ObserverContext> scope_begins(const at::RecordFunction& call) {
-  if (detail::heard() == 0 && !calls_are_recorded()) callbacks().leave_unheard();
+  if (detail::receiver_bits() == 0 && !calls_are_recorded()) callbacks().remove_unused();
   return call_begins(call);
 }
 
@@ -122,26 +122,26 @@ class TorchClient final : public ondemand::Client {
 
   void prepare(bool report_input_shapes, bool profile_memory, bool with_stack, bool with_flops,
                bool with_modules) override {
-    told_ = {true, report_input_shapes, with_flops, with_modules, with_stack};
+    options_ = {true, report_input_shapes, with_flops, with_modules, with_stack};
     memory_ = profile_memory;
     callbacks().hear_scopes();
   }
 
-  void start() override { start(told_, memory_, told_.stacks); }
+  void start() override { start(options_, memory_, options_.stacks); }
   void stop() override { stop_all(); }
   void start_memory_profile() override { start({.operators = true}, true, true); }
   void stop_memory_profile() override { stop_all(); }
   // export_memory_profile() is not overridden: Kymo's own memory profile contains everything.
 
  private:
-  static void start(const CallOptions& told, bool memory, bool allocation_stacks) {
+  static void start(const CallOptions& options, bool memory, bool allocation_stacks) {
     follow_forks();
-    if (told.stacks) prepare_cpp_stacks();
+    if (options.stacks) prepare_cpp_stacks();
     if (memory) {
       record_allocation_stacks(allocation_stacks);
       watch_allocator();
     }
-    callbacks().start(told);
+    callbacks().start(options);
   }
   static void stop_all() {
     stop_watching_allocator();
@@ -157,7 +157,7 @@ class TorchClient final : public ondemand::Client {
     static_cast<void>(registered);
   }
 
-  CallOptions told_{.operators = true};
+  CallOptions options_{.operators = true};
   bool memory_ = false;
 };
 

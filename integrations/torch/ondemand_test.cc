@@ -38,14 +38,14 @@ TEST(TorchOnDemandTest, NothingIsInstalledWhileNoTraceRuns) {
 
 TEST(TorchOnDemandTest, OperatorsScopesAndBackwardFunctionsOfAllThreadsAreRecordedOnce) {
   torch::nn::Linear one(8, 4), two(8, 4), three(8, 4);
-  std::latch begun(1), go(1);
+  std::latch started(1), go(1);
   std::thread before([&] {  // starts before the trace
     training_step(one);
-    begun.count_down();
+    started.count_down();
     go.wait();
     training_step(one);
   });
-  begun.wait();
+  started.wait();
   Recorded trace;
   go.count_down();
   std::thread during([&] { training_step(two); });

@@ -7,7 +7,7 @@ namespace kymo::edge {
 
 namespace {
 
-constexpr uint32_t kMostSpares = 64;
+constexpr uint32_t kMaxSpares = 64;
 
 struct Spare {
   Spare* next;
@@ -22,7 +22,7 @@ struct Spares {
 [[gnu::tls_model("initial-exec")]] constinit thread_local Spares spares{};
 
 struct SpareKeeper {
-  SpareKeeper() { spares.most = kMostSpares; }
+  SpareKeeper() { spares.most = kMaxSpares; }
   ~SpareKeeper() {
     spares.most = 0;
     while (Spare* const spare = spares.first) {

@@ -21,9 +21,9 @@ using c10::DebugInfoKind;
 using c10::ThreadLocalDebugInfo;
 
 // The context that libtorch keeps between begin and end of an operation.
-class Heard final : public at::ObserverContext {
+class CallContext final : public at::ObserverContext {
  public:
-  explicit Heard(Log& in) noexcept : log(in) {}
+  explicit CallContext(Log& in) noexcept : log(in) {}
 
   static void* operator new(size_t size) { return take_spare(size); }
   static void operator delete(void* memory, size_t size) noexcept { keep_spare(memory, size); }
@@ -53,7 +53,7 @@ bool stays_on_thread(at::RecordScope scope) {
          scope == at::RecordScope::BACKWARD_FUNCTION;
 }
 
-std::unique_ptr<at::ObserverContext> hear_begin(const at::RecordFunction& call) {
+std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& call) {
   TorchProfilerState* const state = TorchProfilerState::current();
   if (state == nullptr) return nullptr;
   Log& log = state->log();
@@ -63,27 +63,27 @@ std::unique_ptr<at::ObserverContext> hear_begin(const at::RecordFunction& call) 
                        .debug_handle = state->reader().debug_handle(call),
                        .sequence = call.seqNr(),
                        .engine_id = call.handle(),
-                       .told = libtorch::calls_are_recorded()};
+                       .already_recorded = libtorch::calls_are_recorded()};
   note_forward_thread();
   if (scope == at::RecordScope::BACKWARD_FUNCTION) facts.forward_thread = forward_thread(call.forwardThreadId());
 
-  auto heard = std::make_unique<Heard>(log);
-  if (!state->is_own() && stays_on_thread(scope) && current_log() != &log) heard->adopted.emplace(&log);
+  auto call_context = std::make_unique<CallContext>(log);
+  if (!state->is_own() && stays_on_thread(scope) && current_log() != &log) call_context->adopted.emplace(&log);
   if (state->wants_inputs()) {
     Inputs inputs;
     put_inputs(state->reader().arguments(call), inputs);
-    heard->operation = edge::begin(log, facts, &inputs);
+    call_context->operation = edge::begin(log, facts, &inputs);
   } else {
-    heard->operation = edge::begin(log, facts, nullptr);
+    call_context->operation = edge::begin(log, facts, nullptr);
   }
-  if (heard->operation == nullptr) return nullptr;
-  return heard;
+  if (call_context->operation == nullptr) return nullptr;
+  return call_context;
 }
 
-void hear_end(const at::RecordFunction&, at::ObserverContext* context) {
-  if (auto* const heard = static_cast<Heard*>(context)) {
-    edge::end(heard->log, heard->operation);
-    heard->adopted.reset();
+void on_end(const at::RecordFunction&, at::ObserverContext* context) {
+  if (auto* const call_context = static_cast<CallContext*>(context)) {
+    edge::end(call_context->log, call_context->operation);
+    call_context->adopted.reset();
   }
 }
 
@@ -91,7 +91,7 @@ void hear_end(const at::RecordFunction&, at::ObserverContext* context) {
 void remove_old_callbacks() {
   std::vector<at::CallbackHandle> old;
   for (const at::RecordFunctionCallbacksEntry& entry : at::get_record_function_tls_().sorted_tls_callbacks_)
-    if (entry.callback_.start() == hear_begin) old.push_back(entry.handle_);
+    if (entry.callback_.start() == on_begin) old.push_back(entry.handle_);
   for (const at::CallbackHandle callback : old) at::removeCallback(callback);
 }
 
@@ -117,7 +117,7 @@ void TorchModule::begin(Log& log, Wanted wanted) {
   auto state = std::make_shared<TorchProfilerState>(log, wanted, reader(wanted));
   try {
     callback_ = at::addThreadLocalCallback(
-        at::RecordFunctionCallback(hear_begin, hear_end).scopes(scopes_).needsInputs(wanted.inputs).needsIds(true));
+        at::RecordFunctionCallback(on_begin, on_end).scopes(scopes_).needsInputs(wanted.inputs).needsIds(true));
     ThreadLocalDebugInfo::_push(DebugInfoKind::PROFILER_STATE, state);
   } catch (...) {
     state->stop();

@@ -1,5 +1,5 @@
 // A program of libtorch that does not use Kymo. Two threads train until it is killed, and each prints a line when it
-// has begun. For the tests, built without libkymo_torch.so and linked with it.
+// has started. For the tests, built without libkymo_torch.so and linked with it.
 #include <torch/torch.h>
 
 #include <chrono>

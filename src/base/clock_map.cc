@@ -11,7 +11,7 @@ __extension__ typedef unsigned __int128 WideTicks;
 
 // With this many bits, a 5 GHz counter stays exact to a few nanoseconds over weeks. A counter below 16 kHz has fewer
 // bits, because its rate would not fit into 64 bits.
-constexpr unsigned kMostFractionBits = 48;
+constexpr unsigned kMaxFractionBits = 48;
 
 constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
 constexpr int64_t kEarliest = std::numeric_limits<int64_t>::min();
@@ -33,8 +33,8 @@ bool is_plausible(const ClockPair& pair) {
 
 ClockMap::Rate ClockMap::Rate::of(uint64_t ns, uint64_t ticks) {
   if (ticks == 0) return {};
-  WideTicks scaled = (WideTicks{ns} << kMostFractionBits) / ticks;
-  unsigned fraction_bits = kMostFractionBits;
+  WideTicks scaled = (WideTicks{ns} << kMaxFractionBits) / ticks;
+  unsigned fraction_bits = kMaxFractionBits;
   for (; scaled > ~uint64_t{0}; --fraction_bits) scaled >>= 1;
   return {static_cast<uint64_t>(scaled), fraction_bits};
 }

@@ -59,14 +59,14 @@ class NamePieces {
   }
 
   static constexpr void describe(NamePiece& piece) noexcept {
-    constexpr size_t kMostDigits = 4;
+    constexpr size_t kMaxDigits = 4;
     const std::string_view inside = text_part(piece.text, 1, piece.text.size() - 2);
     const size_t colon = inside.find(':');
     if (colon != std::string_view::npos) piece.format = text_part(inside, colon + 1);
     piece.name = text_part(inside, 0, colon);
     piece.kind = NamePiece::Kind::Named;
     if (piece.name.empty()) piece.kind = NamePiece::Kind::Next;
-    if (piece.name.empty() || piece.name.size() > kMostDigits) return;
+    if (piece.name.empty() || piece.name.size() > kMaxDigits) return;
     for (const char digit : piece.name) {
       if (digit < '0' || digit > '9') return;
       piece.index = piece.index * 10 + static_cast<size_t>(digit - '0');

@@ -13,7 +13,7 @@
 namespace kymo::base {
 namespace {
 
-constexpr int kMostLinks = 16;
+constexpr int kMaxLinks = 16;
 
 const char* kind_of(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
@@ -57,7 +57,7 @@ void check_folders(const std::string& file, const std::string& path) {
 
 std::string output_path(const std::string& path) {
   std::string file = path;
-  for (int links = 0; links <= kMostLinks; ++links) {
+  for (int links = 0; links <= kMaxLinks; ++links) {
     check_folders(file, path);
     struct stat status {};
     if (::lstat(file.c_str(), &status) != 0) {

@@ -74,9 +74,9 @@ uint64_t parse_count(std::string_view text) {
   throw InvalidArgument(base::format("'{}' is not a count: write a whole number from 1", text));
 }
 
-uint64_t parse_bytes(std::string_view text, std::string_view forms, std::string_view most) {
+uint64_t parse_bytes(std::string_view text, std::string_view forms, std::string_view max) {
   const auto bytes = parse(text, kByteUnits);
-  if (bytes == kTooLarge) throw InvalidArgument(base::format("'{}' is too large; the maximum is {}", text, most));
+  if (bytes == kTooLarge) throw InvalidArgument(base::format("'{}' is too large; the maximum is {}", text, max));
   if (bytes) return *bytes;
   throw InvalidArgument(base::format("'{}' is not a size: write it like {}", text, forms));
 }

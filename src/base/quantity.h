@@ -10,9 +10,9 @@ namespace kymo::base {
 
 // All throw kymo::InvalidArgument with the value and the valid forms.
 uint64_t parse_count(std::string_view text);  // min 1
-// `forms` are the examples in the message, `most` is the maximum in the message about a number that is too large.
+// `forms` are the examples in the message, `max` is the maximum in the message about a number that is too large.
 uint64_t parse_bytes(std::string_view text, std::string_view forms = "512KiB, 1MB, 64MB or 1GiB",
-                     std::string_view most = "9000000TB");
+                     std::string_view max = "9000000TB");
 uint64_t parse_duration_ns(std::string_view text, std::string_view forms = "500ms, 30s, 2m or 1h");
 
 // How much a flight recorder keeps: a time or a size. The other one is 0.

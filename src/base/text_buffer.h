@@ -45,10 +45,10 @@ class TextBuffer {
     constexpr size_t kLongest = std::numeric_limits<uint64_t>::digits + 1;
     append_in_place(kLongest, [&](char* to) { return std::to_chars(to, to + kLongest, number, radix).ptr; });
   }
-  // Up to `most` bytes: `write` puts them where its argument points, and returns their end.
+  // Up to `max` bytes: `write` puts them where its argument points, and returns their end.
   template <typename Write>
-  void append_in_place(size_t most, Write&& write) {
-    if (capacity_ - size_ < most) grow(most);
+  void append_in_place(size_t max, Write&& write) {
+    if (capacity_ - size_ < max) grow(max);
     char* const place = bytes_.get() + size_;
     size_ += static_cast<size_t>(write(place) - place);
   }

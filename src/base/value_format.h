@@ -31,10 +31,10 @@ constexpr size_t utf8_length(char first) {
 }
 
 // False: it is too large.
-constexpr bool take_number(std::string_view& text, uint32_t most, uint32_t& number) {
+constexpr bool take_number(std::string_view& text, uint32_t max, uint32_t& number) {
   while (!text.empty() && text[0] >= '0' && text[0] <= '9') {
     number = number * 10 + static_cast<uint32_t>(text[0] - '0');
-    if (number > most) return false;
+    if (number > max) return false;
     text.remove_prefix(1);
   }
   return true;
@@ -50,7 +50,7 @@ constexpr bool take(std::string_view& text, char c) {
 
 // False: it is not a format. Widths are at most 500, precisions 100.
 constexpr bool parse_value_format(std::string_view text, ValueFormat& format) noexcept {
-  constexpr uint32_t kMostWidth = 500, kMostPrecision = 100;
+  constexpr uint32_t kMaxWidth = 500, kMaxPrecision = 100;
   constexpr std::string_view kTypes = "dxXobeEfFgG%s";
   format = {};
   const size_t filled = text.empty() ? 0 : detail::utf8_length(text[0]);
@@ -69,7 +69,7 @@ constexpr bool parse_value_format(std::string_view text, ValueFormat& format) no
     }
   format.alternate = detail::take(text, '#');
   format.zero = detail::take(text, '0');
-  if (!detail::take_number(text, kMostWidth, format.width)) return false;
+  if (!detail::take_number(text, kMaxWidth, format.width)) return false;
   for (const char group : {',', '_'})
     if (detail::take(text, group)) {
       format.group = group;
@@ -78,7 +78,7 @@ constexpr bool parse_value_format(std::string_view text, ValueFormat& format) no
   if (detail::take(text, '.')) {
     uint32_t precision = 0;
     if (text.empty() || text[0] < '0' || text[0] > '9') return false;
-    if (!detail::take_number(text, kMostPrecision, precision)) return false;
+    if (!detail::take_number(text, kMaxPrecision, precision)) return false;
     format.precision = static_cast<int32_t>(precision);
   }
   if (text.empty()) return true;

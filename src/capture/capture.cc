@@ -20,7 +20,7 @@ namespace kymo::capture {
 namespace {
 
 constexpr size_t kLongestName = 200;
-constexpr uint32_t kMostNumbersTried = 100'000;
+constexpr uint32_t kMaxNumbersTried = 100'000;
 
 std::string folder_name(uint32_t number, std::string_view name) {
   return base::format("{:04}-{}{}", number, name, kSuffix);
@@ -66,7 +66,7 @@ class Recorder final : public device::WorkCapture {
       refuse("capturing is not enabled: set KYMO_CAPTURE_ENABLED=1 in the environment of the program");
     if (is_capturing()) refuse("a capture is already running, into " + folder_);
     watch_forks();
-    const uint32_t last = number_ + kMostNumbersTried;
+    const uint32_t last = number_ + kMaxNumbersTried;
     while (session_ == nullptr) {
       try {
         session_ = std::make_unique<Session>(folder, std::string(name));
@@ -153,13 +153,13 @@ class Recorder final : public device::WorkCapture {
 
  private:
   // The program must not notice errors: an error ends the capture, and stop() reports it.
-  template <class Tell>
-  void record(Tell&& tell) noexcept {
+  template <class Write>
+  void record(Write&& write) noexcept {
     std::lock_guard lock(mutex_);
     if (session_ == nullptr) return;
     const device::CaptureScope own;
     try {
-      tell(*session_);
+      write(*session_);
     } catch (const std::exception& error) {
       failed_ = error.what();
       session_.reset();

@@ -23,10 +23,10 @@ inline constexpr size_t kPieceBytes = size_t{1} << 20;
 inline constexpr size_t kPieceHeaderBytes = 24;
 
 // More than any real capture has, and small enough for a reader to accept.
-inline constexpr uint64_t kMostBufferBytes = uint64_t{1} << 44;
-inline constexpr uint64_t kMostCallsBytes = uint64_t{1} << 30;
-inline constexpr size_t kMostDevices = 1024, kMostLibraries = size_t{1} << 20, kMostOthers = size_t{1} << 26;
-inline constexpr uint64_t kMostShaderBytes = uint64_t{64} << 20;
-inline constexpr uint64_t kMostManifestBytes = uint64_t{64} << 20;
+inline constexpr uint64_t kMaxBufferBytes = uint64_t{1} << 44;
+inline constexpr uint64_t kMaxCallsBytes = uint64_t{1} << 30;
+inline constexpr size_t kMaxDevices = 1024, kMaxLibraries = size_t{1} << 20, kMaxOthers = size_t{1} << 26;
+inline constexpr uint64_t kMaxShaderBytes = uint64_t{64} << 20;
+inline constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
 
 }  // namespace kymo::capture

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = device::KernelArgument::Kind;
 
-constexpr size_t kMostArguments = 4096;
+constexpr size_t kMaxArguments = 4096;
 constexpr uint8_t kLastDType = static_cast<uint8_t>(DType::Bool);
 
 int64_t unzigzag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
@@ -43,7 +43,7 @@ TensorRef take_tensor(base::ByteReader& in) {
   tensor.dimensions = take_enum<uint8_t>(in, 0, device::kMaxDimensions, "number of dimensions");
   for (size_t i = 0; i < tensor.dimensions; ++i) {
     const uint64_t size = in.varint(), stride = in.varint();
-    if (size > kMostBufferBytes || stride > kMostBufferBytes) throw Error("a tensor is too large");
+    if (size > kMaxBufferBytes || stride > kMaxBufferBytes) throw Error("a tensor is too large");
     tensor.sizes[i] = static_cast<int64_t>(size);
     tensor.strides[i] = static_cast<int64_t>(stride);
   }
@@ -145,7 +145,7 @@ void take(base::ByteReader& in, LaunchCall& call) {
   call.threads = take_extent(in);
   call.group = take_extent(in);
   const size_t count = in.count();
-  if (count > kMostArguments) throw Error(base::format("a launch has too many arguments: {}", count));
+  if (count > kMaxArguments) throw Error(base::format("a launch has too many arguments: {}", count));
   for (size_t i = 0; i < count; ++i) call.arguments.push_back(take_argument(in));
 }
 

@@ -20,7 +20,7 @@ std::string choices_action(const std::vector<std::string>& choices) {
   return base::format("({})", base::join(choices, " "));
 }
 
-// Tells _arguments where the value of an option is: for "--by=" and "-o+" in the same word or in the next one, for
+// Says to _arguments where the value of an option is: for "--by=" and "-o+" in the same word or in the next one, for
 // "--memory=-" only in the same word.
 std::string name_and_place(const std::string& name, Takes takes) {
   if (takes == Takes::Nothing) return name;

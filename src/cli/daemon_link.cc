@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kAnswerLimit(10'000);
-constexpr size_t kMostParts = 4096;  // max parts of one answer
+constexpr size_t kMaxParts = 4096;  // max parts of one answer
 
 bool wait_for(int socket, short events, Clock::time_point deadline) {
   while (true) {
@@ -132,7 +132,7 @@ wire::Message DaemonLink::answer(uint32_t serial) {
 }
 
 void DaemonLink::check_size(size_t parts) {
-  if (parts >= kMostParts) throw Error("the daemon's answer is too long; restart the daemon");
+  if (parts >= kMaxParts) throw Error("the daemon's answer is too long; restart the daemon");
 }
 
 Error DaemonLink::unexpected(const wire::Message& message) {

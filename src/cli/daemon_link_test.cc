@@ -105,8 +105,8 @@ TEST(DaemonLinkTest, SendsHelloAndReceivesWelcome) {
   TestDaemon daemon([](const auto&) { return TestDaemon::Replies{}; });
   const DaemonLink link(probe_daemon(daemon.path()));
   EXPECT_EQ(link.welcome().kymo_version, "9.9");
-  ASSERT_EQ(daemon.heard().size(), 1u);
-  const auto& hello = std::get<wire::Hello>(daemon.heard()[0]);
+  ASSERT_EQ(daemon.received().size(), 1u);
+  const auto& hello = std::get<wire::Hello>(daemon.received()[0]);
   EXPECT_EQ(hello.role, wire::Role::Tool);
   EXPECT_EQ(hello.pid, getpid());
 }

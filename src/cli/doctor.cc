@@ -109,13 +109,14 @@ void add_reported(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findi
   const size_t own = findings.size();
   for (Reached& daemon : daemons) {
     for (auto& part : daemon.link->ask<wire::DoctorReply>(wire::Doctor{pid})) {
-      for (Finding& told : part.findings) {
+      for (Finding& reported : part.findings) {
         const bool is_known = std::ranges::any_of(findings.begin(), findings.begin() + static_cast<ptrdiff_t>(own),
-                                                  [&](const Finding& one) { return one.name == told.name; });
-        const bool is_beside = pid && (told.verdict == Verdict::Good || told.name == "programs");
+                                                  [&](const Finding& one) { return one.name == reported.name; });
+        const bool is_beside = pid && (reported.verdict == Verdict::Good || reported.name == "programs");
         if (is_known || is_beside) continue;
-        if (daemons.size() > 1) told.text = base::format("{} (the daemon at {})", told.text, daemon.place.socket);
-        findings.push_back(std::move(told));
+        if (daemons.size() > 1)
+          reported.text = base::format("{} (the daemon at {})", reported.text, daemon.place.socket);
+        findings.push_back(std::move(reported));
       }
     }
   }

@@ -284,9 +284,9 @@ namespace {
 class Unconnected {
  public:
   void add(const ProcessFacts& facts) {
-    constexpr size_t kMostNamed = 5;
+    constexpr size_t kMaxNamed = 5;
     if (count_++ == 0) first_ = facts.pid;
-    if (names_.size() < kMostNamed) names_.push_back(base::format("{} ({})", facts.name, facts.pid));
+    if (names_.size() < kMaxNamed) names_.push_back(base::format("{} ({})", facts.name, facts.pid));
   }
   void report(const char* one, const char* many, Findings& findings) const {
     if (count_ == 0) return;

@@ -13,7 +13,7 @@ namespace {
 using analyze::LossSummary;
 using trace::LossCause;
 
-constexpr size_t kMostLines = 20;
+constexpr size_t kMaxLines = 20;
 
 std::string missing_text(const analyze::MissingEnd& missing) {
   if (missing.pid == 0)
@@ -84,7 +84,7 @@ void Ledger::show() const {
   for (const analyze::MissingEnd& missing : missing_)
     lines.push_back(base::format("{} {}\n", absent, missing_text(missing)));
 
-  const size_t shown = lines.size() > kMostLines ? kMostLines - 1 : lines.size();
+  const size_t shown = lines.size() > kMaxLines ? kMaxLines - 1 : lines.size();
   for (size_t i = 0; i < shown; ++i) print_error(lines[i]);
   if (shown < lines.size())
     print_error(base::format("… and {} more; 'kymo info --json' lists them all\n", count_text(lines.size() - shown)));

@@ -19,8 +19,8 @@ using memory::Holding;
 using memory::Profile;
 using Align = base::TextTable::Align;
 
-constexpr size_t kMostRows = 10;
-constexpr size_t kMostFrames = 6;  // max frames shown of a stack
+constexpr size_t kMaxRows = 10;
+constexpr size_t kMaxFrames = 6;  // max frames shown of a stack
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 const char* by_text(memory::GroupBy by) {
@@ -91,7 +91,7 @@ void add_holder(base::TextTable& table, Profile& profile, const Group& group, Ho
   };
   if (holder.frames.empty()) return row(base::printable(holder.name));
   const size_t first = memory::first_informative_frame(holder.frames);
-  const size_t end = memory::informative_frames_end(holder.frames), last = std::min(first + kMostFrames, end);
+  const size_t end = memory::informative_frames_end(holder.frames), last = std::min(first + kMaxFrames, end);
   row(frame_text(holder.frames[first]));
   for (size_t i = first + 1; i < last; ++i) table.add({"", "", "", "", "  " + frame_text(holder.frames[i])});
   if (last < end) table.add({"", "", "", "", base::format("  … and {}", count_of(end - last, "more frame"))});
@@ -106,7 +106,7 @@ std::string holders_text(Profile& profile, const MemoryReportOptions& options) {
                          {"allocated", Align::Right},
                          {"allocations", Align::Right},
                          {by_text(options.by)}});
-  const size_t rows = std::min(all.size(), options.top == 0 ? kMostRows : options.top);
+  const size_t rows = std::min(all.size(), options.top == 0 ? kMaxRows : options.top);
   for (size_t i = 0; i < rows; ++i) add_holder(table, profile, all[i], which, options.by);
   std::string text = options.leaks ? "never freed:\n" : "in use at the peak:\n";
   text += shown(table);

@@ -13,7 +13,7 @@
 namespace kymo::cli {
 namespace {
 
-constexpr uint64_t kMostSizeToRound = uint64_t{1} << 62;  // above this there is no next power of two
+constexpr uint64_t kMaxSizeToRound = uint64_t{1} << 62;  // above this there is no next power of two
 
 void take_flight(RecordOptions& options, const std::string& text) {
   const base::Flight flight = base::parse_flight(text);
@@ -46,7 +46,7 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
       [&options](const std::string& text) {
         constexpr uint64_t kMin = 64 << 10, kMax = 64 << 20;
         options.session.ring_bytes =
-            std::bit_ceil(std::min(base::parse_bytes(text, "64KiB, 1MiB or 64MiB", "64MiB"), kMostSizeToRound));
+            std::bit_ceil(std::min(base::parse_bytes(text, "64KiB, 1MiB or 64MiB", "64MiB"), kMaxSizeToRound));
         if (options.session.ring_bytes < kMin || options.session.ring_bytes > kMax)
           throw InvalidArgument(base::format("'{}' is out of range; use 64KiB to 64MiB", text));
       },

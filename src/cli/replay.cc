@@ -21,7 +21,7 @@ using capture::Mismatch;
 using capture::ReplayReport;
 using capture::ReplayRow;
 
-constexpr size_t kMostMismatchesShown = 10;
+constexpr size_t kMaxMismatchesShown = 10;
 
 struct ReplayCommand {
   std::string path;
@@ -186,10 +186,10 @@ int replay_command(const Arguments& arguments) {
     say_warning("the capture is incomplete: " + base::printable(capture.manifest().problem));
   const ReplayReport report = capture::replay(capture, options);
   print(command.json ? as_json(command.path, report) : as_text(report));
-  for (size_t i = 0; i < std::min(report.mismatches.size(), kMostMismatchesShown); ++i)
+  for (size_t i = 0; i < std::min(report.mismatches.size(), kMaxMismatchesShown); ++i)
     say_error(mismatch_text(report.mismatches[i]));
-  if (report.mismatches.size() > kMostMismatchesShown)
-    say_error(base::format("… and {}", count_of(report.mismatches.size() - kMostMismatchesShown, "more buffer")));
+  if (report.mismatches.size() > kMaxMismatchesShown)
+    say_error(base::format("… and {}", count_of(report.mismatches.size() - kMaxMismatchesShown, "more buffer")));
   return report.mismatches.empty() ? kDone : kFailed;
 }
 

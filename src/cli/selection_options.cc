@@ -13,8 +13,8 @@ namespace {
 
 template <class Value>
 void add_value(std::vector<Value>& values, Value value) {
-  if (values.size() >= wire::kMostItems)
-    throw InvalidArgument("more than " + std::to_string(wire::kMostItems) +
+  if (values.size() >= wire::kMaxItems)
+    throw InvalidArgument("more than " + std::to_string(wire::kMaxItems) +
                           " values are given; use --name, --job or --all");
   values.push_back(std::move(value));
 }

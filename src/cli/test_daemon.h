@@ -51,7 +51,7 @@ class TestDaemon {
   const std::string& folder() const { return folder_; }
   std::string path() const { return folder_ + "/kymod.sock"; }
   // Only after a command has ended.
-  const std::vector<wire::Message>& heard() const { return heard_; }
+  const std::vector<wire::Message>& received() const { return received_; }
 
  private:
   // False: the test is over.
@@ -73,7 +73,7 @@ class TestDaemon {
     if (size <= 0) return false;
     const wire::Packet packet = wire::read_message({buffer.data(), static_cast<size_t>(size)});
     EXPECT_EQ(packet.kind, wire::PacketKind::Good) << packet.reason;
-    heard_.push_back(packet.message);
+    received_.push_back(packet.message);
     const bool is_hello = std::holds_alternative<wire::Hello>(packet.message);
     for (const wire::Message& reply : is_hello ? Replies{welcome_} : answer_(packet.message)) {
       const auto bytes = wire::message_packet(reply, packet.serial);
@@ -89,7 +89,7 @@ class TestDaemon {
   std::string folder_;
   base::FileDescriptor listener_;
   std::array<int, 2> stop_{-1, -1};
-  std::vector<wire::Message> heard_;
+  std::vector<wire::Message> received_;
   std::thread thread_;
 };
 

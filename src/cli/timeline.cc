@@ -21,7 +21,7 @@
 namespace kymo::cli {
 namespace {
 
-constexpr size_t kPlainWidth = 80, kMostTracks = 40, kWidestTimeline = 1'000;
+constexpr size_t kPlainWidth = 80, kMaxTracks = 40, kWidestTimeline = 1'000;
 
 size_t parse_width(const std::string& text) {
   const uint64_t width = base::parse_count(text);
@@ -95,7 +95,7 @@ int timeline(const Arguments& arguments) {
       const ReadProgress progress(reader, "reading " + path);
       result = views::make_timeline(reader, times, choice, options);
     }
-    print(timeline_text(result, options, layout, tracks.empty() ? kMostTracks : result.rows.size()));
+    print(timeline_text(result, options, layout, tracks.empty() ? kMaxTracks : result.rows.size()));
   }
   const Ledger ledger(analyze::summarise(reader), result.problems);
   ledger.show();

@@ -96,8 +96,8 @@ std::string label_cell(const std::string& label, size_t width) {
 }  // namespace
 
 TimelineLayout timeline_layout(size_t width, size_t longest) {
-  const size_t most = std::min(kWidestLabel, width / 3);
-  const size_t label = std::min(longest + kIndent + 1, most);
+  const size_t max = std::min(kWidestLabel, width / 3);
+  const size_t label = std::min(longest + kIndent + 1, max);
   return {label, width - label - kPercent};
 }
 
@@ -143,12 +143,12 @@ std::string timeline_axis(uint64_t from_ns, uint64_t to_ns, const TimelineLayout
 }
 
 std::string timeline_text(const views::Timeline& timeline, const views::TimelineOptions& options,
-                          const TimelineLayout& layout, size_t most) {
+                          const TimelineLayout& layout, size_t max) {
   std::vector<size_t> order(timeline.rows.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return timeline.rows[a].busy > timeline.rows[b].busy; });
-  const size_t hidden = order.size() - std::min(order.size(), most);
+  const size_t hidden = order.size() - std::min(order.size(), max);
   order.resize(order.size() - hidden);
   std::sort(order.begin(), order.end());
 

@@ -26,8 +26,8 @@ std::string timeline_cells(const views::TimelineRow& row);
 // Two lines: times, and where they are.
 std::string timeline_axis(uint64_t from_ns, uint64_t to_ns, const TimelineLayout& layout);
 
-// Rows of the same process are under its name. Only the busiest tracks are shown if there are more than `most`.
+// Rows of the same process are under its name. Only the busiest tracks are shown if there are more than `max`.
 std::string timeline_text(const views::Timeline& timeline, const views::TimelineOptions& options,
-                          const TimelineLayout& layout, size_t most);
+                          const TimelineLayout& layout, size_t max);
 
 }  // namespace kymo::cli

@@ -162,13 +162,13 @@ bool TriggerProgress::all_good() const {
 
 double TriggerProgress::fraction_of(const TargetOutcome& target, uint64_t now_ns) const {
   if (wire::is_final(target.state)) return 1;
-  const double told = thousandths(target.progress);
-  if (target.state == RequestState::Writing) return kRecordingShare + (1 - kRecordingShare) * told;
+  const double reported = thousandths(target.progress);
+  if (target.state == RequestState::Writing) return kRecordingShare + (1 - kRecordingShare) * reported;
   if (target.state != RequestState::Recording) return 0;
   double timed = 0;
   if (duration_ns_ > 0 && now_ns > starts_ns_)
     timed = std::min(1.0, static_cast<double>(now_ns - starts_ns_) / static_cast<double>(duration_ns_));
-  return kRecordingShare * std::max(told, timed);
+  return kRecordingShare * std::max(reported, timed);
 }
 
 std::string TriggerProgress::phase(uint64_t now_ns) const {

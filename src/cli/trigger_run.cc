@@ -43,7 +43,7 @@ wire::Trigger complete_trigger(const TriggerOptions& options, const wire::Welcom
 std::vector<int32_t> pids_of(const TriggerProgress& progress) {
   std::set<int32_t> pids;
   for (const TargetOutcome& target : progress.targets())
-    if (pids.size() < wire::kMostItems) pids.insert(target.pid);
+    if (pids.size() < wire::kMaxItems) pids.insert(target.pid);
   return {pids.begin(), pids.end()};
 }
 
@@ -121,7 +121,7 @@ TriggerRun::Waited TriggerRun::wait_for_all(SignalInbox& inbox) {
   Waited waited;
   int signals = 0;
   Clock::time_point give_up = Clock::time_point::max(), shown_next{}, hint_at = Clock::now() + kHintAfter;
-  const auto tell = [&](const std::string& text) {
+  const auto print = [&](const std::string& text) {
     if (options_.quiet) return;
     status.clear();
     say(text);
@@ -134,14 +134,14 @@ TriggerRun::Waited TriggerRun::wait_for_all(SignalInbox& inbox) {
     }
     take_updates(waited);
     if (Clock::now() >= hint_at) {
-      if (const std::string hint = progress_.hint(); !hint.empty()) tell(hint + "; Ctrl-C ends the wait");
+      if (const std::string hint = progress_.hint(); !hint.empty()) print(hint + "; Ctrl-C ends the wait");
       hint_at = Clock::time_point::max();
     }
     const auto signal = inbox.wait(std::chrono::milliseconds(0));
     if (!signal) continue;
     waited.signal = signal->signal;
     if (++signals == 1) {
-      tell("stopping; what was recorded so far is kept. Press Ctrl-C again to discard it");
+      print("stopping; what was recorded so far is kept. Press Ctrl-C again to discard it");
       send_all<wire::StopTrigger>();
     } else if (signals == 2) {
       give_up = Clock::now() + kCancelLimit;

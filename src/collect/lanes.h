@@ -13,7 +13,7 @@ class Lanes {
   uint16_t take(uint64_t start, uint64_t end, size_t lowest = 0) {
     size_t lane = lowest;
     while (lane < taken_until_.size() && taken_until_[lane] > start) ++lane;
-    lane = std::min(lane, kMost - 1);
+    lane = std::min(lane, kMax - 1);
     if (lane >= taken_until_.size()) taken_until_.resize(lane + 1);
     taken_until_[lane] = std::max(taken_until_[lane], end);
     return static_cast<uint16_t>(lane);
@@ -22,7 +22,7 @@ class Lanes {
 
  private:
   // More than any device needs; if damaged times need more, the last lane takes them.
-  static constexpr size_t kMost = 1024;
+  static constexpr size_t kMax = 1024;
 
   std::vector<uint64_t> taken_until_;
 };

@@ -5,16 +5,16 @@
 namespace kymo::collect {
 namespace {
 
-constexpr size_t kMostOpenHandles = 1 << 20;
+constexpr size_t kMaxOpenHandles = 1 << 20;
 
 }  // namespace
 
 void OpenHandles::begin(uint64_t handle) {
-  if (open_.size() < kMostOpenHandles) open_.insert(handle);
+  if (open_.size() < kMaxOpenHandles) open_.insert(handle);
 }
 
 void OpenHandles::end(uint64_t handle, uint32_t track, uint64_t time) {
-  if (open_.erase(handle) == 0 && !forgiving_ && open_.size() < kMostOpenHandles)
+  if (open_.erase(handle) == 0 && !forgiving_ && open_.size() < kMaxOpenHandles)
     late_.push_back({handle, track, time, false});
 }
 

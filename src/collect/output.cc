@@ -22,7 +22,7 @@ namespace kymo::collect {
 namespace {
 
 constexpr unsigned kGenerations = 8;
-constexpr uint64_t kMostFlightBytes = 256 << 20;  // the limit of a flight recorder that is limited only by time
+constexpr uint64_t kMaxFlightBytes = 256 << 20;  // the limit of a flight recorder that is limited only by time
 using Clock = std::chrono::steady_clock;
 
 class File {
@@ -113,9 +113,9 @@ void Output::drop_all() {
 
 bool Output::rotate() {
   if (!flight_.on()) return false;
-  const uint64_t most_bytes = flight_.bytes != 0 ? flight_.bytes : kMostFlightBytes;
+  const uint64_t max_bytes = flight_.bytes != 0 ? flight_.bytes : kMaxFlightBytes;
   const Generation& newest = generations_.back();
-  const bool full = newest.writer->bytes_written() >= most_bytes / kGenerations;
+  const bool full = newest.writer->bytes_written() >= max_bytes / kGenerations;
   const bool old = flight_.seconds != 0 &&
                    Clock::now() - newest.began >= std::chrono::duration<double>(flight_.seconds / (kGenerations - 1));
   if (!full && !old) return false;
@@ -124,7 +124,7 @@ bool Output::rotate() {
     const Generation& oldest = generations_.front();
     const bool too_old =
         flight_.seconds != 0 && Clock::now() - oldest.ended > std::chrono::duration<double>(flight_.seconds);
-    if (!too_old && bytes() <= most_bytes - most_bytes / kGenerations) break;
+    if (!too_old && bytes() <= max_bytes - max_bytes / kGenerations) break;
     drop_oldest();
   }
   return true;

@@ -14,6 +14,7 @@
 #include "collect/collector.h"
 #include "collect/folders.h"
 #include "collect/options.h"
+#include "collect/own_session_state.h"
 #include "collect/recover.h"
 #include "collect/refusals.h"
 #include "collect/relatives.h"
@@ -24,27 +25,6 @@
 #include "record/refusal.h"
 
 namespace kymo::collect {
-namespace {
-
-// The only session of this process. Never destroyed: threads may record while the program's last destructors run.
-struct OwnSession {
-  std::mutex mutex;
-  pid_t pid = 0;  // of the process that has the collector; a forked child has none until its first record
-  bool running = false;
-  bool joins = false;            // the session of a process that has started this one
-  bool said_unrecorded = false;  // the trace already says that this process could not record
-  std::atomic<bool> by_environment{false};
-  std::atomic<bool> has_forked{false};
-  std::string path;
-  SessionOptions options;
-  SessionId id{};
-  record::Home home;                      // of the process that started the session
-  std::shared_ptr<Refusals> refusals;     // from the processes that this one starts; null without KYMO_TRACE
-  std::shared_ptr<Collector> collector;   // shared with callers that use it, because the session may end meanwhile
-  std::shared_ptr<Collector> unfinished;  // of an earlier session whose file could not take everything: a full disk
-  struct sigaction old_action {};
-  std::atomic<bool> dump_asked{false};  // set by a signal
-};
 
 OwnSession& own() {
   static OwnSession* const session = new OwnSession;
@@ -57,6 +37,8 @@ record::Process& this_process() {
     throw NotAvailable("another version of Kymo is loaded in this process, and the two cannot share it");
   return *shared;
 }
+
+namespace {
 
 void on_dump_signal(int) { own().dump_asked.store(true); }
 
@@ -262,62 +244,6 @@ void start_session(const std::string& path, const SessionOptions& wanted, StartM
   }
 }
 
-namespace {
-
-// Null: none runs in this process.
-std::shared_ptr<Collector> running_collector() {
-  OwnSession& session = own();
-  const std::lock_guard lock(session.mutex);
-  return session.running && session.pid == getpid() ? session.collector : nullptr;
-}
-
-std::shared_ptr<Collector> flight_collector() {
-  std::shared_ptr<Collector> collector = running_collector();
-  if (!collector) throw Error("no flight recorder runs in this process: start a Session with flight_seconds");
-  return collector;
-}
-
-}  // namespace
-
-void dump_session(const std::string& path) {
-  const std::shared_ptr<Collector> collector = flight_collector();
-  record::run_flush(this_process());
-  collector->dump(path);
-}
-
-void begin_flight_copy(const std::string& path) { flight_collector()->begin_copy(path); }
-
-void end_flight_copy() {
-  const std::shared_ptr<Collector> collector = flight_collector();
-  record::run_flush(this_process());
-  collector->end_copy();
-}
-
-void state_window(const trace::Window& window, uint64_t late_ns) {
-  if (const std::shared_ptr<Collector> collector = running_collector()) collector->state_window(window, late_ns);
-}
-
-void flush_session() {
-  const std::shared_ptr<Collector> collector = running_collector();
-  if (!collector) return;
-  record::run_flush(this_process());
-  collector->flush();
-}
-
-std::string session_path() {
-  const std::lock_guard lock(own().mutex);
-  return own().path;
-}
-
-bool session_taken() {
-  const record::Process* shared = record::process();
-  return shared != nullptr && (shared->external.load() || shared->session.load() != nullptr);
-}
-
-bool recorded_from_outside() {
-  return this_process().external.load(std::memory_order_relaxed) || (own().by_environment && own().running);
-}
-
 EnvironmentSession start_environment_session(const std::string& path, const SessionOptions& options) {
   OwnSession& session = own();
   EnvironmentSession started{};
@@ -390,14 +316,14 @@ bool close_session(Ending ending) {
          collector->output().is_at_path();
 }
 
-// Runs after the program's own destructors, which may still record. Writes the remaining data to the file and removes
-// the segment.
 void drop_unfinished_session() noexcept {
   OwnSession& session = own();
   const std::lock_guard lock(session.mutex);
   session.unfinished.reset();
 }
 
+// Runs after the program's own destructors, which may still record. Writes the remaining data to the file and removes
+// the segment.
 __attribute__((destructor(101))) void at_exit() {
   record::Process* shared = record::process();
   if (shared == nullptr || shared->external.load()) return;

@@ -5,7 +5,7 @@
 namespace kymo::collect {
 namespace {
 
-constexpr size_t kMostClocks = 4096;  // a damaged ring must not fill the memory with clocks
+constexpr size_t kMaxClocks = 4096;  // a damaged ring must not fill the memory with clocks
 
 uint64_t mask_of(uint32_t bits) { return bits > 0 && bits < 64 ? (uint64_t{1} << bits) - 1 : ~uint64_t{0}; }
 
@@ -76,7 +76,7 @@ bool QueueClock::changes(trace::ClockDomain& into) const {
   return true;
 }
 
-void QueueClock::told() {
+void QueueClock::mark_written() {
   new_ = false;
   if (fresh_.empty()) return;
   domain_.pairs.insert(domain_.pairs.end(), fresh_.begin(), fresh_.end());
@@ -93,7 +93,7 @@ trace::ClockDomain QueueClock::whole() const {
 QueueClock& QueueClocks::find(const ClockKey& key) {
   QueueClock*& found = by_key_[key];
   if (found == nullptr) {
-    if (clocks_.size() >= kMostClocks) {
+    if (clocks_.size() >= kMaxClocks) {
       by_key_.erase(key);
       return clocks_.back();
     }

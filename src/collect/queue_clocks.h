@@ -44,9 +44,9 @@ class QueueClock {
   // Ignores a pair that is known already.
   void add_pair(trace::ClockPair pair);
 
-  // changes() returns what is not in the file yet; false if nothing. Call told() when it is in the file.
+  // changes() returns what is not in the file yet; false if nothing. Call mark_written() when it is in the file.
   bool changes(trace::ClockDomain& into) const;
-  void told();
+  void mark_written();
   // Everything, for a file that must be complete on its own.
   trace::ClockDomain whole() const;
 

@@ -25,19 +25,19 @@ TEST(QueueClocksTest, PairsAreReportedOnceAndAscending) {
   clock.add_pair({300, 4000, 9000, 5});
   clock.add_pair({100, 1000, 6000, 5});
   clock.add_pair({300, 4000, 9000, 5});
-  ClockDomain told;
-  ASSERT_TRUE(clock.changes(told));
-  EXPECT_EQ(told.kind, trace::ClockKind::Device);
-  EXPECT_EQ(told.period_numerator, 40u);
-  EXPECT_EQ(told.pairs, (std::vector<ClockPair>{{100, 1000, 6000, 5}, {300, 4000, 9000, 5}}));
-  clock.told();
-  EXPECT_FALSE(clock.changes(told));
+  ClockDomain domain;
+  ASSERT_TRUE(clock.changes(domain));
+  EXPECT_EQ(domain.kind, trace::ClockKind::Device);
+  EXPECT_EQ(domain.period_numerator, 40u);
+  EXPECT_EQ(domain.pairs, (std::vector<ClockPair>{{100, 1000, 6000, 5}, {300, 4000, 9000, 5}}));
+  clock.mark_written();
+  EXPECT_FALSE(clock.changes(domain));
   clock.add_pair({300, 4000, 9000, 5});
-  EXPECT_FALSE(clock.changes(told)) << "restated by another queue";
+  EXPECT_FALSE(clock.changes(domain)) << "restated by another queue";
   clock.add_pair({500, 7000, 12000, 5});
-  ASSERT_TRUE(clock.changes(told));
-  EXPECT_EQ(told.pairs.size(), 1u);
-  clock.told();
+  ASSERT_TRUE(clock.changes(domain));
+  EXPECT_EQ(domain.pairs.size(), 1u);
+  clock.mark_written();
   EXPECT_EQ(clock.whole().pairs, (std::vector<ClockPair>{{100, 1000, 6000, 5}, {500, 7000, 12000, 5}}));
 }
 
@@ -56,10 +56,10 @@ TEST(QueueClocksTest, APairGivesThePositionOfACounterAfterALongPause) {
   QueueClock& clock = clocks.find({"GPU-1", 1, 10, 1, 16});
   clock.add_pair({100, 1000, 0, 5});
   clock.add_pair({(100 + 500'000) & 0xffff, 5'001'000, 0, 5});  // the counter wrapped seven times
-  ClockDomain told;
-  ASSERT_TRUE(clock.changes(told));
-  EXPECT_EQ(told.pairs[1].ticks, 500'100u);
-  EXPECT_EQ(told.wrap_bits, 64u);
+  ClockDomain domain;
+  ASSERT_TRUE(clock.changes(domain));
+  EXPECT_EQ(domain.pairs[1].ticks, 500'100u);
+  EXPECT_EQ(domain.wrap_bits, 64u);
   EXPECT_EQ(clock.extend((500'200) & 0xffff), 500'200u);
 }
 

@@ -168,7 +168,7 @@ void Recording::dump(const std::string& path) { impl_->collector.dump(path); }
 
 Progress Recording::finish() {
   impl_->collector.stop();
-  // Processes that still run were told to stop recording. Their data is in the file.
+  // Processes that still run got the request to stop recording. Their data is in the file.
   for (const Recorded& recorded : impl_->known) unlink(recorded.segment.path.c_str());
   Progress progress = impl_->collector.progress();
   std::error_code moved;  // set if someone moved the file while it was written

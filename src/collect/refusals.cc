@@ -14,7 +14,7 @@
 namespace kymo::collect {
 namespace {
 
-constexpr size_t kMostAtOnce = 256;  // someone may send without end
+constexpr size_t kMaxAtOnce = 256;  // someone may send without end
 
 }  // namespace
 
@@ -49,9 +49,9 @@ void Refusals::close() noexcept {
 std::vector<Refusal> Refusals::take() {
   std::vector<Refusal> refusals;
   if (!is_open()) return refusals;
-  for (size_t i = 0; i < kMostAtOnce; ++i) {
+  for (size_t i = 0; i < kMaxAtOnce; ++i) {
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
-    char why[record::kMostRefusalBytes];
+    char why[record::kMaxRefusalBytes];
     iovec room{why, sizeof why};
     msghdr message{};
     message.msg_iov = &room;

@@ -22,12 +22,12 @@ TEST(RefusalsTest, TheRecorderReceivesThePidAndTheReason) {
   }
   waitpid(child, nullptr, 0);
   record::send_refusal(session.bytes, std::string(2000, 'x').c_str());
-  const auto heard = refusals.take();
-  ASSERT_EQ(heard.size(), 2u);
-  EXPECT_EQ(heard[0].pid, static_cast<uint64_t>(child));
-  EXPECT_EQ(heard[0].why, "no room");
-  EXPECT_EQ(heard[1].pid, static_cast<uint64_t>(getpid()));
-  EXPECT_EQ(heard[1].why, std::string(record::kMostRefusalBytes, 'x'));
+  const auto received = refusals.take();
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_EQ(received[0].pid, static_cast<uint64_t>(child));
+  EXPECT_EQ(received[0].why, "no room");
+  EXPECT_EQ(received[1].pid, static_cast<uint64_t>(getpid()));
+  EXPECT_EQ(received[1].why, std::string(record::kMaxRefusalBytes, 'x'));
   EXPECT_TRUE(refusals.take().empty());
 }
 

@@ -17,7 +17,7 @@ uint64_t beyond_limit(const trace::Reader& reader, const trace::EventChunk& last
   size_t bytes = 0;
   for (const trace::OpenRange& range : open)
     bytes += range.ints.size() * 10 + range.doubles.size() * 8 + range.text.size();
-  if (open.size() < RingDecoder::kMostNested && bytes < RingDecoder::kMostNestedValueBytes / 4) return 0;
+  if (open.size() < RingDecoder::kMaxNested && bytes < RingDecoder::kMaxNestedValueBytes / 4) return 0;
   const std::vector<trace::EventChunk>& chunks = reader.event_chunks();
   for (size_t i = chunks.size(); i-- > 0;) {
     const trace::EventChunk& chunk = chunks[i];

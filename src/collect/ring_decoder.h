@@ -39,8 +39,8 @@ class RingDecoder {
   // A chunk lists all ranges that are open at its ends, so nesting has a limit. Ranges above the limit, or above the
   // limit for the size of their values, go into the file immediately as asynchronous ranges. So a program that never
   // ends its ranges does not cost the collector more memory.
-  static constexpr size_t kMostNested = 8192;  // with more, the list would be most of a chunk
-  static constexpr size_t kMostNestedValueBytes = 1'500'000;
+  static constexpr size_t kMaxNested = 8192;  // with more, the list would be most of a chunk
+  static constexpr size_t kMaxNestedValueBytes = 1'500'000;
   // How many ranges above the limit are open after these points of this track; nothing: the points do not show it.
   static std::optional<uint64_t> beyond_limit_after(const trace::Points& points, uint32_t track);
 
@@ -75,6 +75,8 @@ class RingDecoder {
   bool track_changed() const { return track_changed_; }
 
  private:
+  static constexpr const char* kCellsLost = "cells of a ring; a range takes two";  // the text of such a loss
+
   struct Open {
     uint64_t start;
     uint32_t class_id;
@@ -134,7 +136,7 @@ class RingDecoder {
   Lanes lanes_;                  // for a thread's spans that do not nest
   bool new_owner_ = true;        // the next records say who owns the ring now
   bool cells_lost_ = false;      // the owner may have changed without a record
-  bool begins_lost_ = false;     // ranges may have begun in lost cells: an end without a begin is a part of that loss
+  bool begins_lost_ = false;     // ranges may have started in lost cells: an end without a begin is a part of that loss
   uint64_t overwritten_ = 0;     // cells of a queue that is not known yet, and ends whose begin was overwritten
 };
 

@@ -18,15 +18,15 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<std::string> sink_heard;
+std::vector<std::string> sink_received;
 constexpr kymo_sink kTestSink = {
     .name = "of the test",
-    .range_push = [](const char* text, const kymo_label*) { sink_heard.push_back(text); },
-    .range_pop = [] { sink_heard.push_back("pop"); },
-    .range_start = [](const char* text, const kymo_label*, uint64_t) { sink_heard.push_back(text); },
-    .range_end = [](uint64_t) { sink_heard.push_back("end"); },
-    .mark = [](const char* text, const kymo_label*) { sink_heard.push_back(text); },
-    .counter = [](const char* text, double) { sink_heard.push_back(text); },
+    .range_push = [](const char* text, const kymo_label*) { sink_received.push_back(text); },
+    .range_pop = [] { sink_received.push_back("pop"); },
+    .range_start = [](const char* text, const kymo_label*, uint64_t) { sink_received.push_back(text); },
+    .range_end = [](uint64_t) { sink_received.push_back("end"); },
+    .mark = [](const char* text, const kymo_label*) { sink_received.push_back(text); },
+    .counter = [](const char* text, double) { sink_received.push_back(text); },
     .interval_begin = nullptr,
     .interval_end = nullptr,
     .event = nullptr,
@@ -39,7 +39,7 @@ class SinkSessionTest : public ::testing::Test {
   void SetUp() override {
     char pattern[] = "/tmp/kymo-sink-test-XXXXXX";
     folder_ = mkdtemp(pattern);
-    sink_heard.clear();
+    sink_received.clear();
   }
   void TearDown() override {
     kymo_remove_sink(&kTestSink);
@@ -86,7 +86,8 @@ TEST_F(SinkSessionTest, RecordingAndSinkGetTheSame) {
     range_end(range_start("start"));
     range_pop();
   }
-  EXPECT_THAT(sink_heard, ElementsAre("site", "label", "push", "mark", "counter", "start", "end", "pop", "pop", "pop"));
+  EXPECT_THAT(sink_received,
+              ElementsAre("site", "label", "push", "mark", "counter", "start", "end", "pop", "pop", "pop"));
   EXPECT_THAT(recorded(), ElementsAre("2 push", "1 label", "0 site", "4 points"));
 }
 
@@ -104,8 +105,8 @@ TEST_F(SinkSessionTest, ARangeThatStartedOnlyForSinksEndsOnlyForThem) {
   range_end(started);
   range_pop();
   session.reset();
-  EXPECT_THAT(sink_heard, ElementsAre("pushed before", "started before", "scope before", "recorded", "pop", "pop",
-                                      "recorded too", "pop", "end", "pop"));
+  EXPECT_THAT(sink_received, ElementsAre("pushed before", "started before", "scope before", "recorded", "pop", "pop",
+                                         "recorded too", "pop", "end", "pop"));
   EXPECT_THAT(recorded(), ElementsAre("0 recorded", "0 recorded too", "0 points"));
 }
 
@@ -118,7 +119,7 @@ TEST_F(SinkSessionTest, ARangeWhoseRecordingHasEndedStillEndsForSinks) {
     session.reset();
     range_pop();
   }
-  EXPECT_THAT(sink_heard, ElementsAre("scope", "pushed", "pop", "pop"));
+  EXPECT_THAT(sink_received, ElementsAre("scope", "pushed", "pop", "pop"));
 }
 
 TEST_F(SinkSessionTest, ARangeThatStartedOnlyInTheRecordingEndsOnlyThere) {
@@ -131,7 +132,7 @@ TEST_F(SinkSessionTest, ARangeThatStartedOnlyInTheRecordingEndsOnlyThere) {
     range_end(started);
     range_pop();
   }
-  EXPECT_THAT(sink_heard, ElementsAre());
+  EXPECT_THAT(sink_received, ElementsAre());
   EXPECT_THAT(recorded(), ElementsAre("1 pushed", "0 scope", "2 points"));
 }
 

@@ -27,7 +27,7 @@ struct Resume {
     trace::Track track;
     bool is_described = true;  // false: the file has lost the description of the track
     std::vector<trace::OpenRange> open;
-    uint64_t beyond_limit = 0;  // RingDecoder::kMostNested
+    uint64_t beyond_limit = 0;  // RingDecoder::kMaxNested
   };
   std::map<uint32_t, Ring> rings;
   std::map<uint32_t, trace::ClockDomain> clocks;
@@ -76,6 +76,8 @@ class Source {
   record::SegmentHeader& header() { return header_; }
 
  private:
+  static constexpr uint32_t kClockId = 1;  // of the threads; queues have other clocks
+
   struct Ring {
     RingDecoder decoder;
     uint64_t position = 0;  // cells before it are in the file

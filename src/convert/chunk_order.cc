@@ -112,13 +112,13 @@ void ChunkOrder::emit(const trace::EventBatch& batch, bool with_points) {
     while (point < point_count && batch.points.time[point] < time) steps_.push_back({Step::Kind::Point, point++});
   };
   for (uint32_t node = 0; node <= ended; ++node) {
-    for (uint32_t begun = outermost_[node]; begun != kNone; begun = inner_[begun]) {
+    for (uint32_t inner = outermost_[node]; inner != kNone; inner = inner_[inner]) {
       // Nodes after the ended ones are open ranges. They were added from the innermost (the last of `closing`)
       // outwards.
       const uint32_t range =
-          begun < ended ? selected_[begun] : range_count + static_cast<uint32_t>(closing_count - 1 - (begun - ended));
-      if (begun < ended && began_before(range)) continue;
-      emit_points_before(begun < ended ? ranges.end[range] - ranges.duration[range]
+          inner < ended ? selected_[inner] : range_count + static_cast<uint32_t>(closing_count - 1 - (inner - ended));
+      if (inner < ended && began_before(range)) continue;
+      emit_points_before(inner < ended ? ranges.end[range] - ranges.duration[range]
                                        : batch.closing[range - range_count].start);
       steps_.push_back({Step::Kind::Begin, range});
     }

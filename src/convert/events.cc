@@ -98,7 +98,7 @@ class Walk {
 
 WalkReport Walk::run() {
   report_.problems = reader_.problems();
-  // The chunk headers tell how long each process recorded. The trace may also tell when the process was last seen
+  // The chunk headers say how long each process recorded. The trace may also say when the process was last seen
   // alive. Ranges that the process left open last until then.
   for (const trace::EventChunk& chunk : reader_.event_chunks()) {
     if (Track* const track = find_track(chunk)) {

@@ -175,7 +175,7 @@ Launches::Launch* Launches::find(const trace::WriterId& writer, uint64_t correla
 
 Launches::Arrows Launches::claim_launch(const trace::WriterId& writer, uint64_t correlation) {
   Launch* const launch = find(writer, correlation);
-  if (launch == nullptr || std::exchange(launch->begun, true)) return {};
+  if (launch == nullptr || std::exchange(launch->started, true)) return {};
   return {launch->first, launch->executions};
 }
 

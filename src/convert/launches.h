@@ -36,7 +36,7 @@ class Launches {
     uint64_t operation = 0;
     uint32_t first = 0, executions = 0;  // arrows
     uint32_t claimed = 0;                // executions so far
-    bool begun = false;
+    bool started = false;
   };
   class Collector;
   Launch* find(const trace::WriterId& writer, uint64_t correlation);

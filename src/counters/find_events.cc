@@ -10,7 +10,7 @@ namespace kymo::counters {
 
 namespace {
 
-constexpr size_t kMostLike = 3;
+constexpr size_t kMaxSimilar = 3;
 
 // Makes a name safe to print in a message. The name can come from any source.
 std::string shown(std::string_view name) {
@@ -51,7 +51,7 @@ Event find_event(const std::string& name) {
     if (auto event = kernel_event(name)) return *std::move(event);
     if (auto event = processor_event(name)) return *std::move(event);
   }
-  const std::vector<std::string> like = names_like(name, kMostLike);
+  const std::vector<std::string> like = names_like(name, kMaxSimilar);
   throw InvalidArgument(like.empty()
                             ? base::format("no performance event \"{}\"; {}", shown(name), what_can_be_counted())
                             : base::format("no performance event \"{}\"; the nearest: {}; {}", shown(name),

@@ -140,7 +140,7 @@ std::optional<Event> kernel_event(std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<std::string> names_like(std::string_view name, size_t most) {
+std::vector<std::string> names_like(std::string_view name, size_t max) {
   constexpr size_t kLongestName = 200;  // the cost grows with the length, and the name may be anything
   if (name.empty() || name.size() > kLongestName) return {};
   std::vector<std::string> names = processor_event_names();
@@ -153,7 +153,7 @@ std::vector<std::string> names_like(std::string_view name, size_t most) {
     if (distance <= std::max(name.size(), candidate.size()) / 2) near.emplace_back(distance, std::move(candidate));
   }
   std::sort(near.begin(), near.end());
-  if (near.size() > most) near.resize(most);
+  if (near.size() > max) near.resize(max);
   names.clear();
   for (auto& [distance, candidate] : near) names.push_back(std::move(candidate));
   return names;

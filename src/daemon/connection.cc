@@ -12,7 +12,7 @@ namespace kymo::daemon {
 namespace {
 
 constexpr int kPacketsARound = 16;  // then other connections get their turn
-constexpr size_t kMostUnreadOfAUser = 16 << 20, kMostUnreadOfAll = 64 << 20;
+constexpr size_t kMaxUnreadPerUser = 16 << 20, kMaxUnread = 64 << 20;
 
 // One buffer for all connections: each packet is processed before the next one is read.
 std::span<std::byte> packet_buffer() {
@@ -27,9 +27,9 @@ bool has_left(int error) { return error == EPIPE || error == ECONNRESET; }
 
 bool UnreadSum::take(uint32_t uid, size_t bytes) {
   // The limit for all users together does not apply to root, so that root can look for the cause of a problem.
-  const bool is_too_much = uid != 0 && all_ + bytes > kMostUnreadOfAll;
+  const bool is_too_much = uid != 0 && all_ + bytes > kMaxUnread;
   const auto found = of_user_.find(uid);
-  if (is_too_much || (found == of_user_.end() ? 0 : found->second) + bytes > kMostUnreadOfAUser) return false;
+  if (is_too_much || (found == of_user_.end() ? 0 : found->second) + bytes > kMaxUnreadPerUser) return false;
   all_ += bytes;
   of_user_[uid] += bytes;
   return true;
@@ -106,7 +106,7 @@ void Connection::send(const wire::Message& message, uint32_t serial) {
     watch_.change(EPOLLIN | EPOLLOUT);
     unread_deadline_ = loop_.in(limits_.longest_unread, [this] { close("it does not read its messages"); });
   }
-  if (unread_ + packet->size() > limits_.most_unread || !sum_.take(uid_, packet->size()))
+  if (unread_ + packet->size() > limits_.max_unread || !sum_.take(uid_, packet->size()))
     return close("it does not read its messages");
   unread_ += packet->size();
   waiting_.push_back(std::move(*packet));

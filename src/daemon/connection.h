@@ -19,7 +19,7 @@
 namespace kymo::daemon {
 
 struct ConnectionLimits {
-  size_t most_unread = 4 << 20;  // pending bytes for the peer
+  size_t max_unread = 4 << 20;  // pending bytes for the peer
   std::chrono::milliseconds longest_unread{30'000};
   double messages_a_second = 200;  // on average
   double messages_at_once = 1000;

@@ -161,9 +161,9 @@ std::string Dynolog::trigger(const wire::RpcTrigger& asked, const Asker& asker) 
     }
   }
   if (!free.empty()) {
-    const auto begun = triggers_.begin(*wanted, asker, {}, asked.config, free);
-    if (begun.id == 0) return failed_status(begun.text);
-    log_.say(base::format("trigger {}: {}, requested by dyno of {}", begun.id, processes_text(begun.targets.size()),
+    const auto started = triggers_.begin(*wanted, asker, {}, asked.config, free);
+    if (started.id == 0) return failed_status(started.text);
+    log_.say(base::format("trigger {}: {}, requested by dyno of {}", started.id, processes_text(started.targets.size()),
                           user_name(asker.uid)));
   }
   return wire::rpc_triggered(result);

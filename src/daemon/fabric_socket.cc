@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kDatagramsARound = 64;
 constexpr double kDatagramsASecond = 2000;  // of one user: ten thousand programs that ask every five seconds
-constexpr size_t kMostUsers = 1024;         // whose rates are remembered
+constexpr size_t kMaxUsers = 1024;          // whose rates are remembered
 
 Error cannot_serve(const std::string& where, const std::string& why) {
   return Error(base::format("cannot serve programs with libkineto at {}: {}", where, why));
@@ -129,7 +129,7 @@ void FabricSocket::receive(const FabricSender& sender, base::Bytes untrusted) {
 
 bool FabricSocket::may_ask_again(uint32_t uid) {
   const auto now = Loop::Clock::now();
-  if (allowances_.size() >= kMostUsers) allowances_.clear();
+  if (allowances_.size() >= kMaxUsers) allowances_.clear();
   Allowance& allowance = allowances_.try_emplace(uid, Allowance{kDatagramsASecond, now}).first->second;
   const double seconds = std::chrono::duration<double>(now - allowance.at).count();
   allowance.left = std::min(kDatagramsASecond, allowance.left + seconds * kDatagramsASecond);

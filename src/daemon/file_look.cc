@@ -12,7 +12,7 @@ namespace kymo::daemon {
 namespace {
 
 constexpr std::chrono::seconds kLongestLook{1};
-constexpr int kMostLooks = 4;  // max checks that hang
+constexpr int kMaxChecks = 4;  // max checks that hang
 
 std::atomic<int> looks_running{0};
 
@@ -37,7 +37,7 @@ void look(Look& shared, const std::string& path) {
 }  // namespace
 
 std::optional<struct stat> look_at(const std::string& path) {
-  if (looks_running >= kMostLooks) return std::nullopt;
+  if (looks_running >= kMaxChecks) return std::nullopt;
   const auto shared = std::make_shared<Look>();
   ++looks_running;
   try {

@@ -5,7 +5,7 @@ namespace kymo::daemon {
 void History::add(wire::HistoryEntry ended) {
   std::deque<wire::HistoryEntry>& entries = of_user_[ended.uid];
   entries.push_back(std::move(ended));
-  if (entries.size() > kMostOfAUser) entries.pop_front();
+  if (entries.size() > kMaxPerUser) entries.pop_front();
 }
 
 void History::list(uint64_t trigger_id, const Asker& asker, std::vector<wire::HistoryEntry>& entries) const {

@@ -14,7 +14,7 @@ namespace kymo::daemon {
 // the same user.
 class History {
  public:
-  static constexpr size_t kMostOfAUser = 256;
+  static constexpr size_t kMaxPerUser = 256;
 
   void add(wire::HistoryEntry ended);
   // Appends what the asker may see, the oldest of each user first. `trigger_id` 0: of all triggers.

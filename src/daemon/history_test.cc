@@ -20,13 +20,13 @@ using wire::RequestState;
 TEST(HistoryTest, OldEntriesOfAUserMakeRoomForNewOnesOfTheSameUser) {
   History history;
   history.add({.trigger_id = 1, .pid = 1, .uid = 7});
-  for (uint64_t i = 0; i < History::kMostOfAUser + 10; ++i) history.add({.trigger_id = 100 + i, .pid = 2, .uid = 8});
+  for (uint64_t i = 0; i < History::kMaxPerUser + 10; ++i) history.add({.trigger_id = 100 + i, .pid = 2, .uid = 8});
   std::vector<wire::HistoryEntry> all, of_eight;
   history.list(0, Asker{0}, all);
-  EXPECT_EQ(all.size(), History::kMostOfAUser + 1);
+  EXPECT_EQ(all.size(), History::kMaxPerUser + 1);
   EXPECT_EQ(all.front().trigger_id, 1u);
   history.list(0, Asker{8}, of_eight);
-  EXPECT_EQ(of_eight.size(), History::kMostOfAUser);
+  EXPECT_EQ(of_eight.size(), History::kMaxPerUser);
   EXPECT_EQ(of_eight.front().trigger_id, 110u);
 }
 

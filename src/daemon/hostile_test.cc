@@ -178,10 +178,10 @@ TEST_F(HostileTest, ProgramsCannotTriggerAndCommandsCannotAnswer) {
 
 TEST_F(HostileTest, FloodClosesTheConnectionOfItsSender) {
   TestPeer peer = TestPeer::tool(daemon.socket());
-  const auto most = static_cast<int>(ConnectionLimits().messages_at_once) * 20;
+  const auto max = static_cast<int>(ConnectionLimits().messages_at_once) * 20;
   int sent = 0;
-  while (sent < most && peer.send(wire::Pong{1})) ++sent;
-  EXPECT_LT(sent, most);
+  while (sent < max && peer.send(wire::Pong{1})) ++sent;
+  EXPECT_LT(sent, max);
   EXPECT_TRUE(peer.has_ended());
   expect_served();
 }

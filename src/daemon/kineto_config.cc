@@ -128,8 +128,8 @@ base::Result<KinetoOrder> kineto_order(const Program& program, const ProgramRequ
 }
 
 base::Result<wire::Trigger> trigger_of_config(const wire::TraceRequest& config) {
-  constexpr uint64_t kMostMs = wire::kLongestTraceNs / kNsPerMs, kLatestMs = ~uint64_t{0} / kNsPerMs;
-  if (config.duration_ms > kMostMs || config.memory_duration_ms > kMostMs)
+  constexpr uint64_t kMaxMs = wire::kLongestTraceNs / kNsPerMs, kLatestMs = ~uint64_t{0} / kNsPerMs;
+  if (config.duration_ms > kMaxMs || config.memory_duration_ms > kMaxMs)
     return base::Refusal{"the max length of a trace is seven days"};
   if (config.start_ms > kLatestMs)
     return base::Refusal{base::format("{} ms since 1970 is not a valid start time", config.start_ms)};

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 class KinetoConfigTest : public ::testing::Test {
  protected:
-  wire::TraceRequest told(const wire::TraceOptions& options, wire::RequestKind kind = wire::RequestKind::Trace) {
+  wire::TraceRequest config_for(const wire::TraceOptions& options, wire::RequestKind kind = wire::RequestKind::Trace) {
     const auto order = kineto_order(program, {77, kind, options}, 1'000'000);
     EXPECT_TRUE(order) << order.reason();
     const auto reading = wire::read_config(order ? order->config : "=");
@@ -39,8 +39,8 @@ class KinetoConfigTest : public ::testing::Test {
 };
 
 TEST_F(KinetoConfigTest, DurationAndFlagsAreInTheConfig) {
-  const auto config =
-      told({.duration_ns = 1'500'000'001, .output = "/tmp/a.json", .flags = wire::kWithStack | wire::kWithShapes});
+  const auto config = config_for(
+      {.duration_ns = 1'500'000'001, .output = "/tmp/a.json", .flags = wire::kWithStack | wire::kWithShapes});
   EXPECT_EQ(config.duration_ms, 1501u);
   EXPECT_TRUE(config.stack && config.shapes);
   EXPECT_FALSE(config.flops || config.modules || config.memory_events);
@@ -49,9 +49,9 @@ TEST_F(KinetoConfigTest, DurationAndFlagsAreInTheConfig) {
 }
 
 TEST_F(KinetoConfigTest, PidInTheFileNameIsTheOneThatTheDaemonShows) {
-  told({.duration_ns = 1, .output = "/tmp/a.json"});
+  config_for({.duration_ns = 1, .output = "/tmp/a.json"});
   EXPECT_EQ(path, "/tmp/a_500_42.json");
-  told({.duration_ns = 1, .output = "/tmp/{name}-{pid}-now.json.gz"});
+  config_for({.duration_ns = 1, .output = "/tmp/{name}-{pid}-now.json.gz"});
   EXPECT_EQ(path, "/tmp/python3-500-now_42.json");
 }
 
@@ -86,26 +86,28 @@ TEST_F(KinetoConfigTest, OrderSaysWhenTheRecordingStartsAndEnds) {
 }
 
 TEST_F(KinetoConfigTest, IterationsAreInTheConfig) {
-  const auto config = told({.iterations = 3, .iteration_roundup = 100, .output = "/tmp/a.json"});
+  const auto config = config_for({.iterations = 3, .iteration_roundup = 100, .output = "/tmp/a.json"});
   EXPECT_TRUE(config.by_iterations());
   EXPECT_EQ(config.iterations, 3u);
   EXPECT_EQ(config.iteration_roundup, 100u);
 }
 
 TEST_F(KinetoConfigTest, StartTimeThatIsTooCloseForAPollingProgramMeansNow) {
-  EXPECT_EQ(told({.start_at_ns = 2'000'000'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms, 2'000'000u);
+  EXPECT_EQ(config_for({.start_at_ns = 2'000'000'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms,
+            2'000'000u);
   EXPECT_FALSE(is_late);
-  EXPECT_EQ(told({.start_at_ns = 1'000'500'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms, 0u);
+  EXPECT_EQ(config_for({.start_at_ns = 1'000'500'000'000, .duration_ns = 1, .output = "/tmp/a.json"}).start_ms, 0u);
   EXPECT_TRUE(is_late);
 }
 
 TEST_F(KinetoConfigTest, MemorySnapshotIsNamedPickle) {
-  const auto config = told({.duration_ns = 2'000'000'000, .output = "/tmp/{pid}.pickle"}, wire::RequestKind::Memory);
+  const auto config =
+      config_for({.duration_ns = 2'000'000'000, .output = "/tmp/{pid}.pickle"}, wire::RequestKind::Memory);
   EXPECT_TRUE(config.memory_snapshot);
   EXPECT_EQ(config.memory_duration_ms, 2000u);
   EXPECT_EQ(path, "/tmp/500.pickle");
   for (const char* output : {"/tmp/{pid}.html", "/tmp/{pid}.kymo", "/tmp/{pid}.raw.json", "/tmp/{pid}.json.gz"}) {
-    told({.duration_ns = 1, .output = output}, wire::RequestKind::Memory);
+    config_for({.duration_ns = 1, .output = output}, wire::RequestKind::Memory);
     EXPECT_EQ(path, "/tmp/500.pickle");
   }
 }

@@ -9,7 +9,7 @@ namespace kymo::daemon {
 namespace {
 
 constexpr int kPatience = 2;  // polls: a file may come a moment after the program is ready again
-// After the end of the recording, until libkineto has begun to write: it looks once a second.
+// After the end of the recording, until libkineto has started to write: it looks once a second.
 constexpr uint64_t kWritesAfterNs = 3 * kNsPerSecond;
 
 wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {

@@ -12,7 +12,7 @@ namespace kymo::daemon {
 namespace {
 
 constexpr std::chrono::seconds kLongestSilence{60};
-constexpr size_t kMostKineto = 8192, kMostKinetoOfAUser = 4096;
+constexpr size_t kMaxKineto = 8192, kMaxKinetoPerUser = 4096;
 
 }  // namespace
 
@@ -22,13 +22,14 @@ KinetoPrograms::KinetoPrograms(Loop& loop, Log& log, Programs& programs, Trigger
       programs_(programs),
       triggers_(triggers),
       socket_(loop, log, folder,
-              [this](const FabricSender& sender, const wire::FabricRequest& request) { heard(sender, request); }) {}
+              [this](const FabricSender& sender, const wire::FabricRequest& request) { on_request(sender, request); }) {
+}
 
 KinetoPrograms::~KinetoPrograms() {
   for (const auto& [pid, known] : known_) programs_.remove(known.id);
 }
 
-void KinetoPrograms::heard(const FabricSender& sender, const wire::FabricRequest& request) {
+void KinetoPrograms::on_request(const FabricSender& sender, const wire::FabricRequest& request) {
   if (geteuid() != 0 && sender.credentials.uid != geteuid() && sender.credentials.uid != 0) {
     return log_.warn(base::format("a datagram of {} was ignored: this daemon serves another user",
                                   user_name(sender.credentials.uid)));
@@ -73,7 +74,7 @@ KinetoPrograms::Known* KinetoPrograms::known(const FabricSender& sender, int32_t
   if (known_.contains(pid)) forget(pid, "it was replaced by another program");  // or it has another job now
   const auto of_user = std::ranges::count_if(
       known_, [&](const auto& one) { return one.second.program->entry().uid == sender.credentials.uid; });
-  if (known_.size() >= kMostKineto || static_cast<size_t>(of_user) >= kMostKinetoOfAUser) {
+  if (known_.size() >= kMaxKineto || static_cast<size_t>(of_user) >= kMaxKinetoPerUser) {
     log_.warn(base::format("process {} was not registered: its user already has {}", pid, of_user));
     return nullptr;
   }

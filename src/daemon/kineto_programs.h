@@ -30,7 +30,7 @@ class KinetoPrograms {
     base::FileDescriptor process;    // a pidfd; empty: the kernel has none to give
     Loop::Watch ending;              // of the process
   };
-  void heard(const FabricSender& sender, const wire::FabricRequest& request);
+  void on_request(const FabricSender& sender, const wire::FabricRequest& request);
   void polled(const FabricSender& sender, const wire::FabricPoll& poll);
   void registered(const FabricSender& sender, const wire::FabricContext& context);
   // Null: it was refused.

@@ -17,22 +17,22 @@
 namespace kymo::daemon {
 namespace {
 
-constexpr size_t kMostOfAFile = 1 << 20;
+constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr size_t kLongestCommandLine = 512;
 
-// Files of /proc report no size: read until the end, or up to `most` bytes.
-std::optional<std::string> proc_file(const std::string& path, size_t most = kMostOfAFile) {
+// Files of /proc report no size: read until the end, or up to `max` bytes.
+std::optional<std::string> proc_file(const std::string& path, size_t max = kMaxFileBytes) {
   const base::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;
   std::string text;
   char part[4096];
-  while (text.size() < most) {
+  while (text.size() < max) {
     const ssize_t size = read(file.get(), part, sizeof part);
     if (size < 0) return std::nullopt;
     if (size == 0) break;
     text.append(part, static_cast<size_t>(size));
   }
-  text.resize(std::min(text.size(), most));
+  text.resize(std::min(text.size(), max));
   return text;
 }
 
@@ -108,7 +108,7 @@ std::optional<ProcessFacts> read_process(pid_t pid) {
   facts.pid_namespace = namespace_of(pid, "pid");
   facts.network_namespace = namespace_of(pid, "net");
   facts.mount_namespace = namespace_of(pid, "mnt");
-  for (auto parent = stat->parent; parent > 1 && facts.parents.size() < kMostParents;) {
+  for (auto parent = stat->parent; parent > 1 && facts.parents.size() < kMaxParents;) {
     facts.parents.push_back(parent);
     const auto above = read_stat(parent);
     parent = above ? above->parent : 0;
@@ -150,8 +150,8 @@ StartVariable start_variable(pid_t pid, const std::string& name) {
 }
 
 std::optional<bool> has_library(pid_t pid, const std::string& begins_with) {
-  constexpr size_t kMostOfMaps = 16 << 20;
-  const auto text = proc_file(proc_path(pid, "maps"), kMostOfMaps);
+  constexpr size_t kMaxMapsBytes = 16 << 20;
+  const auto text = proc_file(proc_path(pid, "maps"), kMaxMapsBytes);
   if (!text || text->empty()) return std::nullopt;
   return text->find("/" + begins_with) != text->npos;
 }

@@ -13,7 +13,7 @@
 
 namespace kymo::daemon {
 
-inline constexpr size_t kMostParents = 32;
+inline constexpr size_t kMaxParents = 32;
 inline constexpr uint64_t kNsPerMs = 1'000'000, kNsPerSecond = 1'000'000'000;
 
 struct ProcessFacts {

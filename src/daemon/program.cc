@@ -46,10 +46,10 @@ bool is_there(const Program& program) {
 }
 
 base::Check check_selection(const wire::Selection& selection) {
-  constexpr size_t kMostNames = 64, kLongestName = 256;
-  if (selection.names.size() > kMostNames)
+  constexpr size_t kMaxNames = 64, kLongestName = 256;
+  if (selection.names.size() > kMaxNames)
     return base::Refusal{
-        base::format("{} names are given, the max is {}; use a pattern", selection.names.size(), kMostNames)};
+        base::format("{} names are given, the max is {}; use a pattern", selection.names.size(), kMaxNames)};
   for (const std::string& name : selection.names)
     if (name.size() > kLongestName)
       return base::Refusal{base::format("a name of {} characters is too long", name.size())};
@@ -82,11 +82,11 @@ std::string nothing_found(const wire::Selection& selection, const Programs& prog
     jobs.push_back(job_text(entry->job));
   }
   const auto listed = [](std::vector<std::string> words) {
-    constexpr size_t kMostWords = 5;
+    constexpr size_t kMaxWords = 5;
     std::ranges::sort(words);
     words.erase(std::unique(words.begin(), words.end()), words.end());
-    const bool is_cut = words.size() > kMostWords;
-    if (is_cut) words.resize(kMostWords);
+    const bool is_cut = words.size() > kMaxWords;
+    if (is_cut) words.resize(kMaxWords);
     return base::format("{}{}", base::join(words, ", "), is_cut ? ", …" : "");
   };
   if (!any(name_matches)) {

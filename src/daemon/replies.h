@@ -24,7 +24,7 @@ void send_in_parts(const Reply& empty, std::vector<Item> Reply::*list, std::vect
     wire::FieldWriter fields(bytes);
     each_field(std::as_const(item), fields);
     const size_t size = bytes.size() + wire::kFieldHeadBytes;
-    if (!(part.*list).empty() && (used + size > kRoom || (part.*list).size() == wire::kMostItems)) {
+    if (!(part.*list).empty() && (used + size > kRoom || (part.*list).size() == wire::kMaxItems)) {
       part.more = true;
       send(std::exchange(part, empty));
       used = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRpcBacklog = 64;
 constexpr int kRpcAcceptedARound = 16;
-constexpr size_t kMostCallers = 64;
+constexpr size_t kMaxCallers = 64;
 constexpr std::chrono::seconds kLongestCall{5};
 
 }  // namespace
@@ -64,7 +64,7 @@ void RpcServer::accept_some(int listener) {
 }
 
 void RpcServer::add(base::FileDescriptor socket, std::optional<uint32_t> uid) {
-  if (callers_.size() >= kMostCallers) drop_one();
+  if (callers_.size() >= kMaxCallers) drop_one();
   const uint64_t id = ++last_caller_;
   Caller& caller = callers_[id];
   caller.socket = std::move(socket);
@@ -77,8 +77,8 @@ void RpcServer::add(base::FileDescriptor socket, std::optional<uint32_t> uid) {
 void RpcServer::drop_one() {
   std::map<std::optional<uint32_t>, size_t> of_user;
   for (const auto& [id, caller] : callers_) ++of_user[caller.uid];
-  const auto most = std::ranges::max_element(of_user, {}, [](const auto& one) { return one.second; })->first;
-  callers_.erase(std::ranges::find_if(callers_, [&](const auto& one) { return one.second.uid == most; }));
+  const auto busiest = std::ranges::max_element(of_user, {}, [](const auto& one) { return one.second; })->first;
+  callers_.erase(std::ranges::find_if(callers_, [&](const auto& one) { return one.second.uid == busiest; }));
 }
 
 void RpcServer::handle(uint64_t id, uint32_t events) {

@@ -169,7 +169,7 @@ TEST_F(ServeTest, CommandThatLeavesBeforeItReadsItsUpdatesIsNotAProblem) {
   EXPECT_EQ(daemon.log().find("was closed"), std::string::npos) << daemon.log();
 }
 
-TEST_F(ServeTest, LastWordsOfAProgramThatLeftAreHeard) {
+TEST_F(ServeTest, LastMessageOfAProgramThatDisconnectedIsRead) {
   for (int i = 0; i < 20; ++i) {
     TestPeer command = TestPeer::tool(daemon.socket());
     TestPeer program = TestPeer::agent(daemon.socket(), "train");

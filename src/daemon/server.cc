@@ -19,7 +19,7 @@ namespace kymo::daemon {
 namespace {
 
 constexpr int kAcceptedARound = 64;
-constexpr uint32_t kMostRequests = 1;  // max requests at a time in one program
+constexpr uint32_t kMaxRequests = 1;  // max requests at a time in one program
 // Above this, a command gets only the final states of its targets, until it has caught up.
 constexpr size_t kMuchUnread = 256 << 10;
 
@@ -45,7 +45,7 @@ Server::Server(Loop& loop, Log& log, Endpoint& endpoint, Programs& programs, Ser
       triggers_(
           loop, log, programs, std::move(trigger_limits), [&endpoint] { return endpoint.next_trigger_id(); },
           [this](const Triggers::Listener& listener, const wire::TriggerUpdate& update) {
-            return tell(listener, update);
+            return send_update(listener, update);
           }),
       spare_(spare_descriptor()),
       watch_(loop.watch(endpoint.socket(), EPOLLIN, [this](uint32_t) { accept_some(); })) {}
@@ -91,11 +91,11 @@ base::Check Server::check_peer(const ucred& credentials) const {
   }
   // Some connections are reserved for root, who must always be able to look.
   const bool is_root = credentials.uid == 0;
-  if (clients_.size() >= limits_.most_connections + (is_root ? limits_.kept_for_root : 0))
+  if (clients_.size() >= limits_.max_connections + (is_root ? limits_.kept_for_root : 0))
     return base::Refusal{base::format("there are already {} connections", clients_.size())};
   if (is_root) return {};
   const auto found = of_user_.find(credentials.uid);
-  if (found != of_user_.end() && found->second >= limits_.most_of_a_user) {
+  if (found != of_user_.end() && found->second >= limits_.max_per_user) {
     return base::Refusal{base::format("{} already has {} connections", user_name(credentials.uid), found->second)};
   }
   return {};
@@ -103,10 +103,10 @@ base::Check Server::check_peer(const ucred& credentials) const {
 
 void Server::add(base::FileDescriptor socket, const ucred& credentials) {
   const uint64_t id = ++last_client_;
-  auto connection =
-      std::make_unique<Connection>(loop_, std::move(socket), limits_.connection, unread_, credentials.uid,
-                                   Connection::Handlers{[this, id](const wire::Packet& packet) { heard(id, packet); },
-                                                        [this, id](const std::string& why) { closed(id, why); }});
+  auto connection = std::make_unique<Connection>(
+      loop_, std::move(socket), limits_.connection, unread_, credentials.uid,
+      Connection::Handlers{[this, id](const wire::Packet& packet) { on_packet(id, packet); },
+                           [this, id](const std::string& why) { closed(id, why); }});
   Client& client = clients_[id];
   client.connection = std::move(connection);
   client.credentials = credentials;
@@ -132,7 +132,7 @@ void Server::closed(uint64_t id, const std::string& why) {
   clients_.erase(found);
 }
 
-void Server::heard(uint64_t id, const wire::Packet& packet) {
+void Server::on_packet(uint64_t id, const wire::Packet& packet) {
   Client& client = clients_.at(id);
   if (packet.kind != wire::PacketKind::Good) return;  // the peer already got an answer
   if (const auto* hello = std::get_if<wire::Hello>(&packet.message)) return greeted(client, *hello, packet.serial);
@@ -146,7 +146,7 @@ void Server::heard(uint64_t id, const wire::Packet& packet) {
   }
   if (std::holds_alternative<wire::Pong>(packet.message) || std::holds_alternative<wire::Refused>(packet.message))
     return;
-  *client.role == wire::Role::Agent ? heard_agent(client, packet) : heard_tool(client, id, packet);
+  *client.role == wire::Role::Agent ? on_agent_packet(client, packet) : on_tool_packet(client, id, packet);
 }
 
 void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) {
@@ -181,7 +181,7 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
                                         .daemon_pid = getpid(),
                                         .kymo_version = base::kVersion,
                                         .boot_id = base::boot_id(),
-                                        .most_requests = kMostRequests,
+                                        .max_requests = kMaxRequests,
                                         .longest_ns = wire::kLongestTraceNs,
                                         .output_folders = output_folders_,
                                         .dynolog = facts_.dynolog_problem.empty() ? facts_.dynolog : "",
@@ -189,7 +189,7 @@ void Server::greeted(Client& client, const wire::Hello& hello, uint32_t serial) 
                           serial);
 }
 
-void Server::heard_agent(Client& client, const wire::Packet& packet) {
+void Server::on_agent_packet(Client& client, const wire::Packet& packet) {
   if (const auto* status = std::get_if<wire::Status>(&packet.message))
     return triggers_.status(client.program_id, *status);
   if (const auto* done = std::get_if<wire::Done>(&packet.message)) return triggers_.done(client.program_id, *done);
@@ -200,7 +200,7 @@ void Server::heard_agent(Client& client, const wire::Packet& packet) {
   refuse(client, wire::RefusedCode::NotAllowed, packet, "a program cannot send this; connect as a command");
 }
 
-void Server::heard_tool(Client& client, uint64_t id, const wire::Packet& packet) {
+void Server::on_tool_packet(Client& client, uint64_t id, const wire::Packet& packet) {
   const Asker asker{client.credentials.uid};
   if (const auto* asked = std::get_if<wire::List>(&packet.message)) return list(client, *asked, packet.serial);
   if (const auto* asked = std::get_if<wire::Trigger>(&packet.message))
@@ -241,22 +241,22 @@ void Server::list(Client& client, const wire::List& list, uint32_t serial) {
 
 void Server::trigger(Client& client, uint64_t id, const wire::Trigger& trigger, uint32_t serial) {
   const Asker asker{client.credentials.uid};
-  auto begun = triggers_.begin(trigger, asker, Triggers::Listener{trigger.follow ? id : 0, serial});
-  if (begun.id != 0) {
-    log_.say(base::format("trigger {}: {}, requested by process {} of {}", begun.id,
-                          processes_text(begun.targets.size()), client.credentials.pid,
+  auto started = triggers_.begin(trigger, asker, Triggers::Listener{trigger.follow ? id : 0, serial});
+  if (started.id != 0) {
+    log_.say(base::format("trigger {}: {}, requested by process {} of {}", started.id,
+                          processes_text(started.targets.size()), client.credentials.pid,
                           user_name(client.credentials.uid)));
   }
-  if (begun.refused) {
+  if (started.refused) {
     const auto type = static_cast<uint32_t>(wire::MessageType::Trigger);
-    return client.connection->send(wire::Refused{*begun.refused, type, begun.text}, serial);
+    return client.connection->send(wire::Refused{*started.refused, type, started.text}, serial);
   }
-  reply(client, std::move(begun), serial);
+  reply(client, std::move(started), serial);
 }
 
-void Server::reply(Client& client, Triggers::Started begun, uint32_t serial) {
-  send_in_parts<wire::TriggerReply>({begun.id, {}, begun.text, false}, &wire::TriggerReply::targets,
-                                    std::move(begun.targets),
+void Server::reply(Client& client, Triggers::Started started, uint32_t serial) {
+  send_in_parts<wire::TriggerReply>({started.id, {}, started.text, false}, &wire::TriggerReply::targets,
+                                    std::move(started.targets),
                                     [&](const wire::TriggerReply& part) { client.connection->send(part, serial); });
 }
 
@@ -264,7 +264,7 @@ void Server::refuse(Client& client, wire::RefusedCode code, const wire::Packet& 
   client.connection->send(wire::Refused{code, packet.type, why}, packet.serial);
 }
 
-bool Server::tell(const Triggers::Listener& listener, const wire::TriggerUpdate& update) {
+bool Server::send_update(const Triggers::Listener& listener, const wire::TriggerUpdate& update) {
   const auto found = clients_.find(listener.client);
   if (found == clients_.end()) return false;
   Connection& connection = *found->second.connection;

@@ -15,8 +15,8 @@
 namespace kymo::daemon {
 
 struct ServerLimits {
-  size_t most_connections = 8192;
-  size_t most_of_a_user = 4096;
+  size_t max_connections = 8192;
+  size_t max_per_user = 4096;
   size_t kept_for_root = 256;              // in addition to those
   std::chrono::milliseconds hello{5'000};  // until a peer says who it is
   ConnectionLimits connection;
@@ -49,15 +49,15 @@ class Server {
   void add(base::FileDescriptor socket, const ucred& credentials);
   void closed(uint64_t id, const std::string& why);
 
-  void heard(uint64_t id, const wire::Packet& packet);
+  void on_packet(uint64_t id, const wire::Packet& packet);
   void greeted(Client& client, const wire::Hello& hello, uint32_t serial);
-  void heard_agent(Client& client, const wire::Packet& packet);
-  void heard_tool(Client& client, uint64_t id, const wire::Packet& packet);
+  void on_agent_packet(Client& client, const wire::Packet& packet);
+  void on_tool_packet(Client& client, uint64_t id, const wire::Packet& packet);
   void list(Client& client, const wire::List& list, uint32_t serial);
   void trigger(Client& client, uint64_t id, const wire::Trigger& trigger, uint32_t serial);
-  void reply(Client& client, Triggers::Started begun, uint32_t serial);
+  void reply(Client& client, Triggers::Started started, uint32_t serial);
   void refuse(Client& client, wire::RefusedCode code, const wire::Packet& packet, const std::string& why);
-  bool tell(const Triggers::Listener& listener, const wire::TriggerUpdate& update);
+  bool send_update(const Triggers::Listener& listener, const wire::TriggerUpdate& update);
 
   Loop& loop_;
   Log& log_;

@@ -192,8 +192,8 @@ std::optional<TcpAddress> peer_address(int socket) { return address_by(getpeerna
 std::optional<uint32_t> owner_of_peer(int connection) {
   const auto own = own_address(connection), peer = peer_address(connection);
   if (!own || !peer) return std::nullopt;
-  const Owner told = owner_by_netlink(*peer, *own);
-  return told.is_known ? told.uid : owner_in_table(*peer, *own);
+  const Owner owner = owner_by_netlink(*peer, *own);
+  return owner.is_known ? owner.uid : owner_in_table(*peer, *own);
 }
 
 }  // namespace kymo::daemon

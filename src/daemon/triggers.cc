@@ -22,18 +22,19 @@ base::Check end_request(Program& program, uint64_t request_id, Triggers::Ending 
 
 }  // namespace
 
-Triggers::Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, Tell tell)
+Triggers::Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id,
+                   SendUpdate send_update)
     : loop_(loop),
       log_(log),
       programs_(programs),
       limits_(std::move(limits)),
       next_id_(std::move(next_id)),
-      tell_(std::move(tell)) {}
+      send_update_(std::move(send_update)) {}
 
 std::optional<Triggers::Started> Triggers::refusal(const wire::Trigger& trigger, const Asker& asker) const {
   const auto refused = [](wire::RefusedCode code, std::string why) { return Started{0, {}, std::move(why), code}; };
   const auto of_asker = std::ranges::count_if(triggers_, [&](const auto& one) { return one.second.uid == asker.uid; });
-  if (static_cast<size_t>(of_asker) >= limits_.most_of_a_user) {
+  if (static_cast<size_t>(of_asker) >= limits_.max_per_user) {
     return refused(wire::RefusedCode::Limit,
                    base::format("{} triggers have not ended yet; wait for one, or cancel it", of_asker));
   }
@@ -64,10 +65,10 @@ std::vector<uint64_t> Triggers::matching(const wire::Trigger& trigger, const Ask
   for (const auto& [id, program] : programs_)
     if (program->entry().protocol == wire::Protocol::Kymo) kymo_pids.insert(program->entry().pid);
   std::vector<uint64_t> found;
-  const size_t most = trigger.process_limit == 0 ? kMostTargets : std::min<size_t>(trigger.process_limit, kMostTargets);
+  const size_t max = trigger.process_limit == 0 ? kMaxTargets : std::min<size_t>(trigger.process_limit, kMaxTargets);
   for (const auto& [id, program] : programs_) {
     const wire::ProcessEntry& entry = program->entry();
-    if (found.size() == most) break;
+    if (found.size() == max) break;
     if (!asker.may_see(entry.uid) || !selects(trigger.selection, entry) || !is_there(*program)) continue;
     if (only.empty() && entry.protocol != wire::Protocol::Kymo && kymo_pids.contains(entry.pid)) continue;
     if (only.empty() || std::ranges::find(only, id) != only.end()) found.push_back(id);
@@ -84,9 +85,9 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
   ProgramRequest request{0, trigger.kind, trigger.options, kineto_config, base::realtime_ns()};
   if (request.options.start_at_ns != 0) request.options.boot_id = base::boot_id();
   request.options.output = with_time(request.options.output, base::realtime_ns());
-  Started begun;
-  begun.id = next_id_();
-  Active& active = triggers_[begun.id];
+  Started started;
+  started.id = next_id_();
+  Active& active = triggers_[started.id];
   active.uid = asker.uid;
   active.listener = listener;
   active.left = found.size();
@@ -95,7 +96,7 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
   active.targets.reserve(found.size());
   for (const uint64_t id : found) {
     Program& program = *programs_.find(id);
-    request.id = begun.id << kTargetBits | active.targets.size();
+    request.id = started.id << kTargetBits | active.targets.size();
     Target& target = active.targets.emplace_back();
     target.program = id;
     target.pid = program.entry().pid;
@@ -110,16 +111,16 @@ Triggers::Started Triggers::begin(const wire::Trigger& trigger, const Asker& ask
     } else {
       program.start(request);
       target.path = program.path_of(request);
-      expect({begun.id, &active, &target}, polls);
+      expect({started.id, &active, &target}, polls);
     }
-    begun.targets.push_back({target.pid, request.id, target.state, target.path, std::move(text), polls});
+    started.targets.push_back({target.pid, request.id, target.state, target.path, std::move(text), polls});
   }
-  return begun;
+  return started;
 }
 
 Triggers::Place Triggers::find(uint64_t program, uint64_t request_id) {
   const auto found = triggers_.find(trigger_of(request_id));
-  const size_t index = request_id & (kMostTargets - 1);
+  const size_t index = request_id & (kMaxTargets - 1);
   if (found == triggers_.end() || index >= found->second.targets.size()) return {};
   Target& target = found->second.targets[index];
   if (target.program != program || wire::is_final(target.state)) return {};
@@ -178,7 +179,7 @@ void Triggers::change(const Place& place, wire::TriggerUpdate update) {
   update.trigger_id = place.trigger;
   update.pid = place.target->pid;
   update.targets_left = static_cast<uint32_t>(active.left);
-  if (active.listener.client != 0 && !tell_(active.listener, update)) active.listener = {};
+  if (active.listener.client != 0 && !send_update_(active.listener, update)) active.listener = {};
   if (active.left > 0) return;
   log_.say(outcome_text(place.trigger, active.targets));
   triggers_.erase(place.trigger);

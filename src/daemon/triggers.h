@@ -21,7 +21,7 @@
 namespace kymo::daemon {
 
 struct TriggerLimits {
-  size_t most_of_a_user = 64;                  // triggers that have not ended
+  size_t max_per_user = 64;                    // triggers that have not ended
   std::vector<std::string> output_folders;     // traces go below these; none: anywhere
   std::chrono::milliseconds answer{10'000};    // until the first message of a program
   std::chrono::milliseconds writing{120'000};  // from the end of the recording, or its last message, to the outcome
@@ -30,7 +30,7 @@ struct TriggerLimits {
 // A request's id contains the id of its trigger and its number in the trigger, so that a restarted daemon recognizes
 // it.
 inline constexpr unsigned kTargetBits = 20;
-inline constexpr size_t kMostTargets = size_t{1} << kTargetBits;
+inline constexpr size_t kMaxTargets = size_t{1} << kTargetBits;
 constexpr uint64_t trigger_of(uint64_t request_id) { return request_id >> kTargetBits; }
 
 class Triggers {
@@ -42,8 +42,8 @@ class Triggers {
     uint32_t serial = 0;
   };
   // False: the client has disconnected.
-  using Tell = std::function<bool(const Listener&, const wire::TriggerUpdate&)>;
-  Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, Tell tell);
+  using SendUpdate = std::function<bool(const Listener&, const wire::TriggerUpdate&)>;
+  Triggers(Loop& loop, Log& log, Programs& programs, TriggerLimits limits, NextId next_id, SendUpdate send_update);
 
   struct Started {
     uint64_t id = 0;  // 0: nothing was started, `text` says why
@@ -111,7 +111,7 @@ class Triggers {
   Programs& programs_;
   TriggerLimits limits_;
   NextId next_id_;
-  Tell tell_;
+  SendUpdate send_update_;
   std::map<uint64_t, Active> triggers_;
   History history_;
 };

@@ -164,11 +164,11 @@ void Arguments::put_local(size_t position, const KernelArgument& given) {
 }
 
 void Arguments::check_group_memory() const {
-  const uint64_t most = stream_.device().info().group_memory, own = kernel_.info->group_memory;
-  if (most == 0 || local_bytes_ + own <= most) return;
+  const uint64_t max = stream_.device().info().group_memory, own = kernel_.info->group_memory;
+  if (max == 0 || local_bytes_ + own <= max) return;
   throw InvalidArgument(
       base::format("kernel \"{}\" was given {} bytes of group memory and declares {} itself; {} has only {}",
-                   kernel_.name, local_bytes_, own, stream_.device().info().name, most));
+                   kernel_.name, local_bytes_, own, stream_.device().info().name, max));
 }
 
 Address Arguments::use(size_t position, const Tensor& tensor) {

@@ -75,7 +75,7 @@ enum class ParameterKind : uint8_t {
   Buffer = 1,   // takes a tensor: an address
   Value = 2,    // takes a scalar, or a list of scalars that fills it
   Local = 3,    // group memory sized by the caller (OpenCL's __local pointer)
-  Unknown = 4,  // a structure, or what reflection cannot tell: bytes of exactly this size
+  Unknown = 4,  // a structure, or a type that reflection does not report: bytes of exactly this size
   Word = 5,     // 8 bytes that may be an address or an integer: takes a tensor or a number, passed like a Value
   Inline = 6,   // a structure {u64 address; value}: the value, or its address. Takes what a Value takes, or a tensor
 };

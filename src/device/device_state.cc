@@ -120,8 +120,8 @@ void DeviceState::order(StreamId before, StreamId after) {
 }
 
 uint64_t DeviceState::driver_allocated() {
-  const auto told = accelerator_->driver_allocated();
-  return told ? *told : allocator_->reserved();
+  const auto bytes = accelerator_->driver_allocated();
+  return bytes ? *bytes : allocator_->reserved();
 }
 
 Marker* DeviceState::take_marker(bool timing) {

@@ -71,10 +71,10 @@ void check_group(const KernelState& kernel, const Extent& group, int dimensions,
 
 // Metal counts threads in 32 bits.
 void check_threads(const KernelState& kernel, const Extent& threads) {
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  if (!kernel.info->is_translated || (threads.x <= kMost && threads.y <= kMost && threads.z <= kMost)) return;
+  constexpr uint64_t kMax = std::numeric_limits<uint32_t>::max();
+  if (!kernel.info->is_translated || (threads.x <= kMax && threads.y <= kMax && threads.z <= kMax)) return;
   throw InvalidArgument(base::format("{} threads are too many for kernel \"{}\": Metal's max is {} in each dimension",
-                                     text_of(threads, 3), kernel.name, kMost));
+                                     text_of(threads, 3), kernel.name, kMax));
 }
 
 }  // namespace

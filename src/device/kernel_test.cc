@@ -223,9 +223,9 @@ TEST_P(KernelTest, NumberThatDoesNotFitIsRefused) {
 TEST_P(KernelTest, TooLargeGroupIsRefusedWithTheLimit) {
   const ShaderLibrary library = compile(kMark);
   const Tensor out = zeros({4}, DType::U32);
-  const uint64_t most = library["mark1"].max_threads_per_threadgroup();
-  EXPECT_THAT(refusal([&] { library["mark1"].threads(4).group(most + 1)(out); }), HasSubstr(std::to_string(most)));
-  EXPECT_THAT(refusal([&] { library["mark2"].threads(4, 4).group(most, 2)(out, 4); }), HasSubstr(std::to_string(most)));
+  const uint64_t max = library["mark1"].max_threads_per_threadgroup();
+  EXPECT_THAT(refusal([&] { library["mark1"].threads(4).group(max + 1)(out); }), HasSubstr(std::to_string(max)));
+  EXPECT_THAT(refusal([&] { library["mark2"].threads(4, 4).group(max, 2)(out, 4); }), HasSubstr(std::to_string(max)));
   EXPECT_THAT(refusal([&] { library["mark1"].threads(4).group(0)(out); }), HasSubstr("group size 0"));
   EXPECT_THAT(refusal([&] { library["mark2"].threads(4, 4).group(2)(out, 4); }), HasSubstr("2 dimensions"));
 }

@@ -113,7 +113,7 @@ KernelInfo kernel_of_metal(const shader::Kernel& from) {
   kernel.order = shader::argument_order(from);
   if (std::ranges::is_sorted(kernel.order)) kernel.order.clear();
   kernel.max_threads_per_group =
-      from.max_threads != 0 ? std::min<uint64_t>(from.max_threads, kMostMetalThreads) : kMostMetalThreads;
+      from.max_threads != 0 ? std::min<uint64_t>(from.max_threads, kMaxMetalThreads) : kMaxMetalThreads;
   kernel.execution_width = kMetalSimdWidth;
   kernel.group_memory = from.group_memory;
   kernel.uses_simdgroups = from.uses_simdgroups;

@@ -13,7 +13,7 @@ namespace kymo::device {
 
 // The max number of threads in a group of a translated kernel: the same as on Metal's own devices. Simdgroups rely on
 // it.
-inline constexpr uint64_t kMostMetalThreads = 1024;
+inline constexpr uint64_t kMaxMetalThreads = 1024;
 
 struct MetalTranslation {
   Language language = Language::OpenClC;  // of the text

@@ -182,7 +182,7 @@ void QueueRecorder::write(const Pending& pending, const Timing& timing) {
   }
 }
 
-void QueueRecorder::tell(const Pending& pending, const Timing& timing) noexcept {
+void QueueRecorder::report_completed(const Pending& pending, const Timing& timing) noexcept {
   if (!pending.watched) return;
   OperationTimes times;
   times.gpu_ns = device_clock_.duration_ns(device_clock_.ticks_between(timing.start, timing.end));
@@ -211,7 +211,7 @@ bool QueueRecorder::settle(const Pending& pending, Queue& queue) {
       case Redeemed::Done:
         if (pending.discarded) break;
         if (pending.recorded) write(pending, timing);
-        tell(pending, timing);
+        report_completed(pending, timing);
         break;
       case Redeemed::Lost:
         if (pending.discarded) break;

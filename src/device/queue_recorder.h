@@ -85,7 +85,7 @@ class QueueRecorder {
   void watch_what_was_added();
   void open();
   void write(const Pending& pending, const Timing& timing);
-  void tell(const Pending& pending, const Timing& timing) noexcept;
+  void report_completed(const Pending& pending, const Timing& timing) noexcept;
   void report_lost(const Watchers& watchers, const OperationFacts& facts) noexcept;
   bool settle(const Pending& pending, Queue& queue);  // false: it has not run yet
   void pop();

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // The times that the device reports, recorded independently of the profiler.
-class TimesHeard final : public Watcher {
+class RecordedTimes final : public Watcher {
  public:
   uint64_t queued(const StreamState&, const device::Operation&) noexcept override { return 1; }
   void completed(const StreamState&, const device::Operation&, uint64_t,
@@ -105,9 +105,9 @@ class AdjustVulkanTest : public ::testing::Test {
 TEST_F(AdjustVulkanTest, DeviceOperationsAreInsideTheirCauseAndKeepTheirDuration) {
   const Engine engine;
   engine.forward();
-  static TimesHeard heard;
-  heard.all.clear();
-  set_watcher(WatcherRole::Profiler, &heard);
+  static RecordedTimes recorded;
+  recorded.all.clear();
+  set_watcher(WatcherRole::Profiler, &recorded);
   EdgeProfiler profiler(engine, {.adjust_vulkan_timestamps = true});
   const std::vector<float> there = engine.forward();
   const EdgeResult result = profiler.disable_profiler();
@@ -125,9 +125,9 @@ TEST_F(AdjustVulkanTest, DeviceOperationsAreInsideTheirCauseAndKeepTheirDuration
   std::vector<EdgeEvent> ran;
   for (const EdgeEvent& event : result.events())
     if (event.kind == EdgeKind::Device) ran.push_back(event);
-  ASSERT_EQ(ran.size(), heard.all.size());
+  ASSERT_EQ(ran.size(), recorded.all.size());
   for (size_t i = 0; i < ran.size(); ++i) {
-    const OperationTimes &times = heard.all[i], &first = heard.all.front();
+    const OperationTimes &times = recorded.all[i], &first = recorded.all.front();
     EXPECT_EQ(times.shared, 1u) << "each has its own";
     const auto near = [](uint64_t is, uint64_t was) {
       EXPECT_NEAR(static_cast<double>(is), static_cast<double>(was), 3 + static_cast<double>(was) / 1000);

@@ -8,7 +8,7 @@ namespace kymo::edge {
 namespace {
 
 constexpr uint64_t kMicrosecond = 1000;
-constexpr size_t kMostTried = 64;  // max number of overlapping events that are tried, so that the search ends
+constexpr size_t kMaxTried = 64;  // max number of overlapping events that are tried, so that the search ends
 
 uint32_t operation_of(const BackendSpan& event, const OpenOperations& open) {
   const uint32_t around = open.find_up(event.start_ns + kMicrosecond, [&](const TimeSpan& operation) {
@@ -50,7 +50,7 @@ std::vector<BackendPlace> place_backend_events(std::span<const TimeSpan> operati
     made.from = made.within == kNothing ? event.start_ns : std::max(event.start_ns, by_time.begin_of(made.within));
 
     while (!open.empty() && events[placed[open.back()].place.event].end_ns <= event.start_ns) open.pop_back();
-    for (size_t tried = 0; tried < std::min(open.size(), kMostTried); ++tried) {
+    for (size_t tried = 0; tried < std::min(open.size(), kMaxTried); ++tried) {
       const uint32_t candidate = open[open.size() - 1 - tried];
       const BackendSpan& around = events[placed[candidate].place.event];
       const bool longer = around.end_ns - around.start_ns > event.end_ns - event.start_ns;

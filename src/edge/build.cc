@@ -53,7 +53,7 @@ std::shared_ptr<const ResultData> ResultBuilder::build() {
 }
 
 void ResultBuilder::report_losses() {
-  const auto tell = [&](uint64_t count, std::string_view one, std::string_view many) {
+  const auto add_loss = [&](uint64_t count, std::string_view one, std::string_view many) {
     if (count != 0) data_->losses.push_back(base::format("{} {}", count, count == 1 ? one : many));
   };
   uint64_t not_kept = 0;
@@ -63,17 +63,17 @@ void ResultBuilder::report_losses() {
     data_->losses.push_back(
         base::format("performance events were not counted on thread {}: {}", log->thread, log->no_counters));
   }
-  tell(not_kept, "record was dropped: out of memory, or the log was full",
-       "records were dropped: out of memory, or the log was full");
-  tell(reversed_operations_, "operation ended before it began", "operations ended before they began");
-  tell(early_backend_events_, "backend event began before 1970", "backend events began before 1970");
-  tell(reversed_backend_events_, "backend event ended before it began", "backend events ended before they began");
-  tell(reversed_device_operations_, "device operation ended before it began",
-       "device operations ended before they began");
-  tell(inputs_without_room_, "operation's inputs were dropped: the log was full",
-       "operations' inputs were dropped: the log was full");
-  tell(counts_without_room_, "operation's counts were dropped: the log was full",
-       "operations' counts were dropped: the log was full");
+  add_loss(not_kept, "record was dropped: out of memory, or the log was full",
+           "records were dropped: out of memory, or the log was full");
+  add_loss(reversed_operations_, "operation ended before it began", "operations ended before they began");
+  add_loss(early_backend_events_, "backend event began before 1970", "backend events began before 1970");
+  add_loss(reversed_backend_events_, "backend event ended before it began", "backend events ended before they began");
+  add_loss(reversed_device_operations_, "device operation ended before it began",
+           "device operations ended before they began");
+  add_loss(inputs_without_room_, "operation's inputs were dropped: the log was full",
+           "operations' inputs were dropped: the log was full");
+  add_loss(counts_without_room_, "operation's counts were dropped: the log was full",
+           "operations' counts were dropped: the log was full");
   if (clock_.set_by_ns() != 0)
     data_->losses.push_back(
         base::format("the system clock was set by {:+.6f} s during the recording: times continue as if it had not been "

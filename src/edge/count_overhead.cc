@@ -10,9 +10,9 @@ namespace {
 
 constexpr uint32_t kRounds = 8, kInside = 16;
 
-// An operation with kInside empty ones. Nobody else hears of them.
+// An operation with kInside empty ones. Nobody else receives them.
 void record_round(Log& log) {
-  const OperationFacts facts{.name = "overhead", .told = true};
+  const OperationFacts facts{.name = "overhead", .already_recorded = true};
   OpenOperation* const outer = begin(log, facts, nullptr);
   for (uint32_t i = 0; i < kInside; ++i) end(log, begin(log, facts, nullptr));
   end(log, outer);

@@ -150,8 +150,8 @@ class DeviceWatch::Shared final : public device::Watcher {
   uint64_t next_part(const device::StreamState& stream, const device::OperationTimes& times) {
     try {
       Parts& parts = parts_[&stream];
-      if (parts.start_ns != times.start_ns || parts.told >= times.shared) parts = {times.start_ns, 0};
-      return parts.told++;
+      if (parts.start_ns != times.start_ns || parts.reported >= times.shared) parts = {times.start_ns, 0};
+      return parts.reported++;
     } catch (const std::bad_alloc&) {
       return 0;
     }
@@ -159,7 +159,7 @@ class DeviceWatch::Shared final : public device::Watcher {
 
   struct Parts {
     uint64_t start_ns = 0;
-    uint32_t told = 0;
+    uint32_t reported = 0;
   };
   std::mutex mutex_;
   std::vector<std::shared_ptr<State>> states_;
@@ -203,12 +203,12 @@ std::vector<std::string> DeviceWatch::deliver() {
   state_->records.clear();
 
   std::vector<std::string> losses;
-  const auto tell = [&](uint64_t count, std::string_view what) {
+  const auto add_loss = [&](uint64_t count, std::string_view what) {
     if (count != 0) losses.push_back(base::format("{} device operation{} {}", count, count == 1 ? "" : "s", what));
   };
-  tell(without_times, "without times");
-  tell(not_kept, "dropped: out of memory");
-  tell(state_->given_a_part, "got an equal part of a submission's time (KYMO_VULKAN_TIMES=submission)");
+  add_loss(without_times, "without times");
+  add_loss(not_kept, "dropped: out of memory");
+  add_loss(state_->given_a_part, "got an equal part of a submission's time (KYMO_VULKAN_TIMES=submission)");
   return losses;
 }
 

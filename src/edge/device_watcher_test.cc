@@ -140,14 +140,14 @@ TEST_P(EdgeDeviceTest, OperationWithoutTimesIsReported) {
   {
     const AdoptedLog adopted(watched.log());
     const Operation operation("operation");
-    Watcher* const told = device::watcher(WatcherRole::Edge);
-    ASSERT_NE(told, nullptr);
+    Watcher* const watcher = device::watcher(WatcherRole::Edge);
+    ASSERT_NE(watcher, nullptr);
     device::Operation fill;
     fill.kind = OperationKind::Fill;
-    const uint64_t execution = told->queued(stream, fill);
-    told->lost(stream, fill, execution);
-    told->completed(stream, fill, execution + 1, {});  // an execution that does not exist
-    told->completed(stream, fill, 0, {});
+    const uint64_t execution = watcher->queued(stream, fill);
+    watcher->lost(stream, fill, execution);
+    watcher->completed(stream, fill, execution + 1, {});  // an execution that does not exist
+    watcher->completed(stream, fill, 0, {});
   }
   EXPECT_THAT(watched.stop(), ElementsAre("1 device operation without times"));
   EXPECT_EQ(device::watcher(WatcherRole::Edge), nullptr);

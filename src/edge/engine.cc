@@ -42,14 +42,14 @@ inline uint64_t now() noexcept {
 
 RawOperation* raw(OpenOperation* operation) noexcept { return reinterpret_cast<RawOperation*>(operation); }
 
-void tell_listeners(RawOperation& operation, std::string_view name) noexcept {
+void send_to_receivers(RawOperation& operation, std::string_view name) noexcept {
   static constexpr std::string_view kCategory = "edge";
-  const uint32_t heard = kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_HEARD;
-  if (heard == 0) return;
+  const uint32_t receivers = kymo_mode.load(std::memory_order_relaxed) & KYMO_MODE_HEARD;
+  if (receivers == 0) return;
   const kymo_label label{name.data(), kCategory.data(), static_cast<uint32_t>(name.size()),
                          static_cast<uint32_t>(kCategory.size()), 0};
-  kymo_begin_label_heard(&label, nullptr, 0, heard);
-  operation.heard = static_cast<uint8_t>(heard);
+  kymo_begin_label_heard(&label, nullptr, 0, receivers);
+  operation.receivers = static_cast<uint8_t>(receivers);
 }
 
 void add_memory(Log& log, const MemoryFacts& facts, bool out_of_memory) noexcept {
@@ -130,7 +130,7 @@ OpenOperation* begin(Log& log, const OperationFacts& facts, const Inputs* inputs
     }
   }
   if (log.options().stacks) made->stack = call->add_stack();
-  if (!facts.told) tell_listeners(*made, facts.name);
+  if (!facts.already_recorded) send_to_receivers(*made, facts.name);
   // The operation's own counts and time begin here.
   if (!log.options().events.empty()) made->counts = call->begin_counts();
   made->begin_ticks = now();

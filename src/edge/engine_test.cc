@@ -117,20 +117,20 @@ TEST(EngineTest, InputsAreRequestedOnlyIfWanted) {
 
 TEST(EngineTest, InputsThatAreTooLongAreCountedAndTheOperationIsKept) {
   TestLog test({.wanted = {.inputs = true}});
-  const std::string most(Inputs::kMost - 1 - sizeof(uint32_t), 'x');
+  const std::string max(Inputs::kMaxBytes - 1 - sizeof(uint32_t), 'x');
   {
-    const Operation operation("long", 1, [&](Inputs& inputs) { inputs.text(most); });
+    const Operation operation("long", 1, [&](Inputs& inputs) { inputs.text(max); });
   }
   {
     const Operation operation("too long", 1, [&](Inputs& inputs) {
       inputs.integer(7);
-      inputs.text(most);
+      inputs.text(max);
       inputs.integer(7);
     });
   }
   const ThreadLog& thread = test.thread();
   ASSERT_EQ(thread.operations.size(), 2u);
-  EXPECT_EQ(thread.operations[0].inputs_size, Inputs::kMost);
+  EXPECT_EQ(thread.operations[0].inputs_size, Inputs::kMaxBytes);
   EXPECT_EQ(thread.operations[1].inputs_size, 0u);
   EXPECT_EQ(thread.not_kept, 1u);
 }
@@ -266,10 +266,10 @@ TEST(EngineTest, AdoptedLogLastsForItsScopeAndMayBeNull) {
   {
     const AdoptedLog none(nullptr);
     EXPECT_EQ(current_log(), nullptr);
-    const Operation operation("unheard");
+    const Operation operation("not recorded");
   }
   EXPECT_EQ(current_log(), test.log);
-  { const Operation operation("heard"); }
+  { const Operation operation("recorded"); }
   EXPECT_EQ(test.thread().operations.size(), 1u);
 }
 

@@ -184,7 +184,7 @@ const InputView FlopCall::kAbsent = {};
 
 FlopCall::FlopCall(std::span<const std::byte> untrusted) {
   InputReader reader(untrusted);
-  while (size_ < kMost && reader.next(inputs_[size_])) {
+  while (size_ < kMax && reader.next(inputs_[size_])) {
     InputView element;
     lists_[size_] = static_cast<uint32_t>(elements_.size());
     for (uint32_t left = inputs_[size_].list_count; left != 0 && reader.next(element); --left)

@@ -56,11 +56,11 @@ class FlopCall {
   std::optional<int64_t> per_dimension(size_t at, uint32_t dimension, int64_t otherwise) const;
 
  private:
-  static constexpr size_t kMost = 32;
+  static constexpr size_t kMax = 32;
   static const InputView kAbsent;
-  std::array<InputView, kMost> inputs_;
-  std::array<uint32_t, kMost> lists_{};  // where the elements of an input begin
-  std::vector<InputView> elements_;      // of all lists
+  std::array<InputView, kMax> inputs_;
+  std::array<uint32_t, kMax> lists_{};  // where the elements of an input begin
+  std::vector<InputView> elements_;     // of all lists
   size_t size_ = 0;
 };
 

@@ -15,13 +15,13 @@ namespace {
 using FlopSizes = PackedNumbers<int64_t>;
 
 // The dimensions of an einsum: 52 letters, then those that "..." stands for, counted from the last one.
-constexpr size_t kLetters = 52, kMostSubscripts = kLetters + 64;
-using Subscripts = std::bitset<kMostSubscripts>;
+constexpr size_t kLetters = 52, kMaxSubscripts = kLetters + 64;
+using Subscripts = std::bitset<kMaxSubscripts>;
 
 size_t letter_number(char c) {
   if (c >= 'A' && c <= 'Z') return static_cast<size_t>(c - 'A');
   if (c >= 'a' && c <= 'z') return static_cast<size_t>(c - 'a') + 26;
-  return kMostSubscripts;
+  return kMaxSubscripts;
 }
 
 class Einsum {
@@ -38,7 +38,7 @@ class Einsum {
     for (size_t at = 0; at < text.size();) {
       if (at == dots) {
         const uint32_t hidden = sizes.size() - static_cast<uint32_t>(letters);
-        if (hidden > kMostSubscripts - kLetters) return false;
+        if (hidden > kMaxSubscripts - kLetters) return false;
         for (uint32_t i = 0; i < hidden; ++i)
           if (!set_size(kLetters + hidden - 1 - i, sizes[next++], used)) return false;
         at += 3;
@@ -54,7 +54,7 @@ class Einsum {
   bool set_result(std::string_view text) {
     for (size_t at = 0; at < text.size(); ++at) {
       if (text.substr(at).starts_with("...")) {
-        for (size_t hidden = kLetters; hidden < kMostSubscripts; ++hidden) result_[hidden] = times_[hidden];
+        for (size_t hidden = kLetters; hidden < kMaxSubscripts; ++hidden) result_[hidden] = times_[hidden];
         at += 2;
         continue;
       }
@@ -67,7 +67,7 @@ class Einsum {
 
   // Without "->": the letters that occur once, and what "..." stands for.
   void set_usual_result(std::string_view operands) {
-    for (size_t letter = 0; letter < kMostSubscripts; ++letter) {
+    for (size_t letter = 0; letter < kMaxSubscripts; ++letter) {
       const auto is_it = [&](char c) { return letter_number(c) == letter; };
       result_[letter] = letter >= kLetters ? times_[letter] : std::ranges::count_if(operands, is_it) == 1;
     }
@@ -94,7 +94,7 @@ class Einsum {
 
  private:
   bool set_size(size_t subscript, int64_t size, Subscripts& used) {
-    if (subscript >= kMostSubscripts) return false;
+    if (subscript >= kMaxSubscripts) return false;
     if (size != 1 && sizes_[subscript] != 1 && sizes_[subscript] != size) return false;
     if (size != 1) sizes_[subscript] = size;
     used.set(subscript);
@@ -102,12 +102,12 @@ class Einsum {
   }
   FlopCount count(const Subscripts& subscripts) const {
     FlopCount all = 1;
-    for (size_t at = 0; at < kMostSubscripts; ++at)
+    for (size_t at = 0; at < kMaxSubscripts; ++at)
       if (subscripts[at]) all = all * sizes_[at];
     return all;
   }
 
-  std::array<int64_t, kMostSubscripts> sizes_;
+  std::array<int64_t, kMaxSubscripts> sizes_;
   std::vector<Subscripts> operands_;
   Subscripts times_, result_;  // all dimensions; those of the result
 };

@@ -10,9 +10,9 @@ using FlopSizes = PackedNumbers<int64_t>;
 
 // The number of positions of the window along one dimension.
 FlopCount window_places(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
-  constexpr int64_t kMost = int64_t{1} << 40;  // far larger than any tensor, and small enough that no sum overflows
+  constexpr int64_t kMax = int64_t{1} << 40;  // far larger than any tensor, and small enough that no sum overflows
   for (const int64_t value : {size, kernel, stride, padding, dilation})
-    if (value < 0 || value > kMost) return FlopCount::unknown();
+    if (value < 0 || value > kMax) return FlopCount::unknown();
   if (stride == 0) return FlopCount::unknown();
   int64_t window = 0;
   if (__builtin_mul_overflow(dilation, std::max<int64_t>(kernel, 1) - 1, &window)) return FlopCount::unknown();

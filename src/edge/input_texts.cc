@@ -99,7 +99,7 @@ const InputTexts& InputTextCache::of(std::span<const std::byte> untrusted) {
   const bool is_known = !entry.texts.sizes.empty() && entry.bytes.size() == untrusted.size() &&
                         (untrusted.empty() || std::memcmp(entry.bytes.data(), untrusted.data(), untrusted.size()) == 0);
   if (!is_known) {
-    if (entries_.size() > kMost) {
+    if (entries_.size() > kMax) {
       entries_.clear();
       return of(untrusted);
     }

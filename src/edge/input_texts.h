@@ -22,7 +22,7 @@ class InputTextCache {
     std::span<const std::byte> bytes;
     InputTexts texts;
   };
-  static constexpr size_t kMost = 1 << 14;  // limits the memory for a program whose inputs never repeat
+  static constexpr size_t kMax = 1 << 14;  // limits the memory for a program whose inputs never repeat
 
   std::unordered_map<uint64_t, Entry> entries_;  // by the hash of the bytes
 };

@@ -24,12 +24,12 @@ using edge::Operation;
 using edge::testing::TestModule;
 using ::testing::ElementsAre;
 
-thread_local std::vector<std::string> heard_by_sink;
+thread_local std::vector<std::string> sink_received;
 
 constexpr kymo_sink kEdgeTestSink = {
     .name = "the edge profiler's test",
-    .range_push = [](const char* text, const kymo_label*) { heard_by_sink.push_back(text); },
-    .range_pop = [] { heard_by_sink.push_back("pop"); },
+    .range_push = [](const char* text, const kymo_label*) { sink_received.push_back(text); },
+    .range_pop = [] { sink_received.push_back("pop"); },
     .range_start = nullptr,
     .range_end = nullptr,
     .mark = nullptr,
@@ -44,7 +44,7 @@ constexpr kymo_sink kEdgeTestSink = {
 class EdgeListenersTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    heard_by_sink.clear();
+    sink_received.clear();
     ASSERT_NE(kymo_add_sink(&kEdgeTestSink), 0);
   }
   void TearDown() override { kymo_remove_sink(&kEdgeTestSink); }
@@ -58,12 +58,12 @@ TEST_F(EdgeListenersTest, SinksReceiveOperationsInOrder) {
     const Operation outer("outer");
     const Operation inner("inner");
   }
-  EXPECT_THAT(heard_by_sink, ElementsAre("outer", "inner", "pop", "pop"));
+  EXPECT_THAT(sink_received, ElementsAre("outer", "inner", "pop", "pop"));
 }
 
 TEST_F(EdgeListenersTest, SinksReceiveNothingWithoutAProfiler) {
   { const Operation operation("operation"); }
-  EXPECT_THAT(heard_by_sink, ElementsAre());
+  EXPECT_THAT(sink_received, ElementsAre());
 }
 
 TEST_F(EdgeListenersTest, SinkThatMissedTheBeginDoesNotReceiveTheEnd) {
@@ -74,7 +74,7 @@ TEST_F(EdgeListenersTest, SinkThatMissedTheBeginDoesNotReceiveTheEnd) {
     kymo_add_sink(&kEdgeTestSink);
     const Operation inner("inner");
   }
-  EXPECT_THAT(heard_by_sink, ElementsAre("inner", "pop"));
+  EXPECT_THAT(sink_received, ElementsAre("inner", "pop"));
 }
 
 TEST_F(EdgeListenersTest, EndOutOfOrderIsReportedAfterTheInnerOperationsEnd) {
@@ -83,9 +83,9 @@ TEST_F(EdgeListenersTest, EndOutOfOrderIsReportedAfterTheInnerOperationsEnd) {
   edge::OpenOperation* const first = edge::begin(log, {.name = "first"}, nullptr);
   edge::OpenOperation* const second = edge::begin(log, {.name = "second"}, nullptr);
   edge::end(log, first);
-  EXPECT_THAT(heard_by_sink, ElementsAre("first", "second"));
+  EXPECT_THAT(sink_received, ElementsAre("first", "second"));
   edge::end(log, second);
-  EXPECT_THAT(heard_by_sink, ElementsAre("first", "second", "pop", "pop"));
+  EXPECT_THAT(sink_received, ElementsAre("first", "second", "pop", "pop"));
 }
 
 TEST_F(EdgeListenersTest, EndOnAnotherThreadIsReportedOnTheOriginalThread) {
@@ -94,10 +94,10 @@ TEST_F(EdgeListenersTest, EndOnAnotherThreadIsReportedOnTheOriginalThread) {
   edge::OpenOperation* const open = edge::begin(log, {.name = "asynchronous"}, nullptr);
   std::thread([&] {
     edge::end(log, open);
-    EXPECT_THAT(heard_by_sink, ElementsAre());
+    EXPECT_THAT(sink_received, ElementsAre());
   }).join();
   { const Operation next("next"); }
-  EXPECT_THAT(heard_by_sink, ElementsAre("asynchronous", "pop", "next", "pop"));
+  EXPECT_THAT(sink_received, ElementsAre("asynchronous", "pop", "next", "pop"));
 }
 
 TEST_F(EdgeListenersTest, OperationOpenAtTheEndOfTheProfilerStillEndsForSinks) {
@@ -107,10 +107,10 @@ TEST_F(EdgeListenersTest, OperationOpenAtTheEndOfTheProfilerStillEndsForSinks) {
     outer.emplace("outer");
     inner.emplace("inner");
   }
-  EXPECT_THAT(heard_by_sink, ElementsAre("outer", "inner"));
+  EXPECT_THAT(sink_received, ElementsAre("outer", "inner"));
   inner.reset();
   outer.reset();
-  EXPECT_THAT(heard_by_sink, ElementsAre("outer", "inner", "pop", "pop"));
+  EXPECT_THAT(sink_received, ElementsAre("outer", "inner", "pop", "pop"));
 }
 
 TEST(EdgeSessionTest, SessionRecordsOperationsAmongItsRanges) {

@@ -66,7 +66,7 @@ struct RawOperation {
 
   // While the operation is open.
   std::atomic<bool> over = false;  // it has ended, in time or not: it can no longer be a parent
-  uint8_t heard = 0;               // who else received its begin: bits of KYMO_MODE_HEARD
+  uint8_t receivers = 0;           // who else received its begin: bits of KYMO_MODE_HEARD
 };
 
 struct RawBackendEvent {

@@ -83,7 +83,7 @@ TEST(EdgeFilesTest, UnwritableFileIsRefusedAndNothingChanges) {
                                             {.trace_file = folder.path("same"), .kymo_file = folder.path("./same")});
               }),
               HasSubstr("a name of its own"));
-  EXPECT_EQ(module.begun, 0);
+  EXPECT_EQ(module.started, 0);
   EXPECT_EQ(get_current_edge_profiler(), nullptr);
   EXPECT_TRUE(folder.empty());
 }

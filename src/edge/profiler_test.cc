@@ -62,7 +62,7 @@ TEST(EdgeProfilerTest, SecondProfilerOnAThreadIsRefusedAndTheFirstContinues) {
   EdgeProfiler first(module, {});
   { const Operation operation("before"); }
   EXPECT_THAT(refusal([&] { const EdgeProfiler second(second_module, {}); }), HasSubstr("disable_profiler()"));
-  EXPECT_EQ(second_module.begun, 0);
+  EXPECT_EQ(second_module.started, 0);
   EXPECT_EQ(get_current_edge_profiler(), &first);
   { const Operation operation("after"); }
   EXPECT_THAT(event_names_in(first.disable_profiler()), ::testing::ElementsAre("before", "after"));
@@ -96,7 +96,7 @@ TEST(EdgeProfilerTest, CanBeDisabledOnceAndHasNoResultBefore) {
 TEST(EdgeProfilerTest, StopsAtTheEndOfTheScopeWithoutAFile) {
   TestModule module;
   { const EdgeProfiler profiler(module, {}); }
-  EXPECT_EQ(module.begun, 1);
+  EXPECT_EQ(module.started, 1);
   EXPECT_EQ(module.ended, 1);
   EXPECT_EQ(get_current_edge_profiler(), nullptr);
   EXPECT_EQ(edge::current_log(), nullptr);
@@ -120,7 +120,7 @@ TEST(EdgeProfilerTest, EventsThatCannotBeCountedAreRefused) {
   TestModule module;
   EXPECT_THROW(EdgeProfiler(module, {.events = {"no such event"}}), InvalidArgument);
   EXPECT_THROW(EdgeProfiler(module, {.events = {"task-clock", "task-clock"}}), InvalidArgument);
-  EXPECT_EQ(module.begun, 0);
+  EXPECT_EQ(module.started, 0);
   EXPECT_EQ(get_current_edge_profiler(), nullptr);
 }
 
@@ -188,7 +188,7 @@ TEST(EdgeProfilerTest, OperationAroundCloseIsUnfinished) {
 TEST(EdgeProfilerTest, BackendsReportToTheCurrentProfiler) {
   const TestModule module;
   int memory = 0;
-  KYMO_RECORD_BACKEND_EVENT(1, 2, 3, "nobody hears", "backend");
+  KYMO_RECORD_BACKEND_EVENT(1, 2, 3, "not recorded", "backend");
   EdgeProfiler profiler(module, {.profile_memory = true, .with_modules = true});
   KYMO_RECORD_BACKEND_EVENT(1'000'000, 1'000'005, 3, "backend op", "test_backend");
   KYMO_RECORD_BACKEND_MEMORY_EVENT(&memory, 64, 100, 200);

@@ -31,7 +31,7 @@ void ThreadRecorder::pop() noexcept {
   RawOperation& operation = *open_;
   innermost_ = operation.parent;
   open_ = innermost_ == kNothing ? nullptr : &operations[innermost_];
-  if (__builtin_expect(operation.heard != 0, 0)) kymo_end_heard(operation.heard);
+  if (__builtin_expect(operation.receivers != 0, 0)) kymo_end_heard(operation.receivers);
 }
 
 uint32_t ThreadRecorder::begin_counts() noexcept {

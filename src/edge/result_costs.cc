@@ -57,17 +57,17 @@ void ResultBuilder::count_totals() {
   struct Uncounted {
     std::vector<memory::Change> changes;
     std::vector<EdgeAllocation*> of;
-    bool told = false;
+    bool reports_totals = false;
   };
   std::map<DeviceId, Uncounted, DeviceOrder> devices;
   for (EdgeAllocation& allocation : data_->allocations) {
     Uncounted& device = devices[allocation.device];
-    device.told = device.told || allocation.total_allocated != 0;
+    device.reports_totals = device.reports_totals || allocation.total_allocated != 0;
     device.changes.push_back({allocation.time_ns, allocation.address, allocation.out_of_memory ? 0 : allocation.bytes});
     device.of.push_back(&allocation);
   }
   for (auto& [id, device] : devices) {
-    if (device.told) continue;
+    if (device.reports_totals) continue;
     const memory::Timeline timeline = memory::make_timeline(device.changes);
     for (size_t at = 0; at < device.of.size(); ++at) device.of[at]->total_allocated = timeline.in_use[at];
   }

@@ -102,13 +102,13 @@ void ResultBuilder::ask_module() {
       event.call_stack = found->second;
     }
   }
-  const auto tell = [&](const Unanswered& unanswered, std::string_view what) {
+  const auto add_loss = [&](const Unanswered& unanswered, std::string_view what) {
     if (unanswered.count == 0) return;
     data_->losses.push_back(base::format("the module was asked {} time{} for {} and threw: {}", unanswered.count,
                                          unanswered.count == 1 ? "" : "s", what, unanswered.first));
   };
-  tell(no_hierarchy, "the place of an operation");
-  tell(no_call_stack, "the call stack of an operation");
+  add_loss(no_hierarchy, "the place of an operation");
+  add_loss(no_call_stack, "the call stack of an operation");
 }
 
 void ResultBuilder::name_stacks() {

@@ -46,11 +46,11 @@ struct FlopUnit {
   std::string_view name;
   double size;
 };
-FlopUnit flop_unit(uint64_t most) {
+FlopUnit flop_unit(uint64_t max) {
   static constexpr std::array<FlopUnit, 6> kUnits = {
       {{"FLOPs", 1}, {"KFLOPs", 1e3}, {"MFLOPs", 1e6}, {"GFLOPs", 1e9}, {"TFLOPs", 1e12}, {"PFLOPs", 1e15}}};
   size_t unit = 0;
-  while (unit + 1 < kUnits.size() && static_cast<double>(most) >= kUnits[unit + 1].size) ++unit;
+  while (unit + 1 < kUnits.size() && static_cast<double>(max) >= kUnits[unit + 1].size) ++unit;
   return kUnits[unit];
 }
 
@@ -164,13 +164,13 @@ std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by
   const TableOrder order = table_order(sort_by, event_names());
   const std::vector<EdgeAverage> averages = key_averages(by);
   std::vector<TableRow> rows;
-  uint64_t all_self_ns = 0, all_device_ns = 0, most_flops = 0;
+  uint64_t all_self_ns = 0, all_device_ns = 0, max_flops = 0;
   TableColumns columns;
   for (const EdgeAverage& average : averages) {
     const TableRow& row = rows.emplace_back(average);
     all_self_ns += row.self_ns();
     all_device_ns += row.device_ns();
-    most_flops = std::max(most_flops, average.flops);
+    max_flops = std::max(max_flops, average.flops);
     columns.device = columns.device || row.on_device;
   }
   // Vulkan operations that were moved into other operations are part of the time of those.
@@ -181,7 +181,7 @@ std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by
   columns.flops = data_ && data_->flops_wanted;
   columns.shapes = by == EdgeGroup::Shape || by == EdgeGroup::ShapeAndModule;
   columns.module = by == EdgeGroup::Module || by == EdgeGroup::ShapeAndModule;
-  columns.flop_unit = flop_unit(most_flops);
+  columns.flop_unit = flop_unit(max_flops);
 
   std::vector<const TableRow*> sorted;
   for (const TableRow& row : rows) sorted.push_back(&row);

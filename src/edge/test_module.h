@@ -19,14 +19,14 @@ class TestModule : public Module {
   }
   void begin(Log& log, Wanted wanted) override {
     if (refuses) throw std::runtime_error("this engine is not in the mood");
-    ++begun;
+    ++started;
     last_log = &log;
     last_wanted = wanted;
   }
   void end() noexcept override { ++ended; }
 
   bool refuses = false;
-  int begun = 0, ended = 0;
+  int started = 0, ended = 0;
   Log* last_log = nullptr;
   Wanted last_wanted;
 };

@@ -144,13 +144,13 @@ TEST(EdgeThreadsTest, ProfilerDestroyedOnAnotherThreadLeavesItsThreadFree) {
   const TestModule module;
   alignas(EdgeProfiler) std::byte memory[sizeof(EdgeProfiler)];
   auto* const profiler = ::new (static_cast<void*>(memory)) EdgeProfiler(module, {});
-  { const Operation operation("heard"); }
+  { const Operation operation("recorded"); }
   std::thread([&] { profiler->~EdgeProfiler(); }).join();
   EXPECT_EQ(module.ended, 1);
   EXPECT_EQ(get_current_edge_profiler(), nullptr);
-  { const Operation operation("not heard"); }
+  { const Operation operation("not recorded"); }
   EdgeProfiler next(module, {});
-  { const Operation operation("heard again"); }
+  { const Operation operation("recorded again"); }
   EXPECT_EQ(next.disable_profiler().events().size(), 1u);
 }
 

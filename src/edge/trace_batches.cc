@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kEventsPerChunk = 32'768;
 constexpr size_t kTextPerChunk = 8 << 20;
-constexpr size_t kMostOpen = 60'000;     // max number of open ranges in a chunk
+constexpr size_t kMaxOpen = 60'000;      // max number of open ranges in a chunk
 constexpr size_t kTextOfOpen = 2 << 20;  // max size of their texts; the texts are written again when they end
 
 uint16_t narrowed(uint64_t number) {
@@ -157,7 +157,7 @@ void TrackWriter::flush() {
   size_t text_left = kTextOfOpen;
   batch_.closing.clear();
   for (const uint32_t event : open_)
-    if (batch_.closing.size() < kMostOpen) batch_.closing.push_back(open_range(event, text_left));
+    if (batch_.closing.size() < kMaxOpen) batch_.closing.push_back(open_range(event, text_left));
   batch_.sequence_end = batch_.sequence_begin + batch_.ranges.size() + batch_.points.size();
   if (const auto classes = target_.classes.take_new(); !classes.empty()) {
     constexpr size_t kClassesPerChunk = 512;  // names are at most 64 KiB

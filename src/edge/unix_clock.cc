@@ -12,11 +12,11 @@ using base::ClockPair;
 // By how much the system clock was set: a difference larger than the drift while a clock is slewed.
 int64_t clock_set_by(const ClockPair& begin, const ClockPair& end) {
   constexpr int64_t kReadingError = 1'000'000;
-  constexpr int64_t kMostSlew = 1000;  // a slewed clock changes by at most 1/1000
+  constexpr int64_t kMaxSlew = 1000;  // a slewed clock changes by at most 1/1000
   const auto monotonic = static_cast<int64_t>(end.monotonic_ns - begin.monotonic_ns);
   const auto realtime = static_cast<int64_t>(end.realtime_ns - begin.realtime_ns);
   const int64_t apart = realtime - monotonic;
-  const int64_t allowed = kReadingError + std::max<int64_t>(monotonic, 0) / kMostSlew;
+  const int64_t allowed = kReadingError + std::max<int64_t>(monotonic, 0) / kMaxSlew;
   return apart > allowed || apart < -allowed ? apart : 0;
 }
 

@@ -11,7 +11,7 @@ constinit std::atomic<uint64_t> heap_sample_bytes{0};
 
 bool parse_heap_mode(const char* text, HeapMode& mode) noexcept {
   constexpr char kSample[] = "sample:";
-  constexpr uint64_t kMost = uint64_t{1} << 40;
+  constexpr uint64_t kMax = uint64_t{1} << 40;
   if (strcasecmp(text, "all") == 0 || strcasecmp(text, "off") == 0) {
     mode = {0, strcasecmp(text, "all") == 0};
     return true;
@@ -22,7 +22,7 @@ bool parse_heap_mode(const char* text, HeapMode& mode) noexcept {
   uint64_t bytes = 0;
   for (; *text >= '0' && *text <= '9'; ++text) {
     bytes = bytes * 10 + static_cast<uint64_t>(*text - '0');
-    if (bytes > kMost) return false;
+    if (bytes > kMax) return false;
   }
   unsigned shift = 0;
   if (*text != '\0') {
@@ -33,7 +33,7 @@ bool parse_heap_mode(const char* text, HeapMode& mode) noexcept {
     ++text;
     if (strcasecmp(text, "ib") == 0 || strcasecmp(text, "b") == 0) text += *text == 'i' || *text == 'I' ? 2 : 1;
   }
-  if (*text != '\0' || bytes == 0 || bytes > kMost >> shift) return false;
+  if (*text != '\0' || bytes == 0 || bytes > kMax >> shift) return false;
   mode = {bytes << shift, true};
   return true;
 }

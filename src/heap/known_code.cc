@@ -11,7 +11,7 @@
 namespace kymo::heap {
 namespace {
 
-using unwind::kMostBuildIdBytes;
+using unwind::kMaxBuildIdBytes;
 
 constexpr uint32_t kStatedPlaces = 4096;
 constinit std::atomic<uintptr_t> stated[kStatedPlaces] = {};  // where the recorded files begin, by hash
@@ -48,13 +48,13 @@ constexpr kymo_arg kModuleFields[] = {module_field("path", KYMO_STRING), module_
 // The words of the record. It is small, because it may be on the stack of a signal handler.
 class ModuleWords {
  public:
-  static constexpr uint32_t kMostPathBytes = 768;
+  static constexpr uint32_t kMaxPathBytes = 768;
 
   void put(uint64_t word) noexcept { words_[used_++] = word; }
   void put_path(const char* path) noexcept {
     char* to = reinterpret_cast<char*>(words_ + used_ + 1);
-    if (*path != '\0') return put_text_there(static_cast<const char*>(stpncpy(to, path, kMostPathBytes)) - to);
-    const ssize_t length = readlink("/proc/self/exe", to, kMostPathBytes);
+    if (*path != '\0') return put_text_there(static_cast<const char*>(stpncpy(to, path, kMaxPathBytes)) - to);
+    const ssize_t length = readlink("/proc/self/exe", to, kMaxPathBytes);
     put_text_there(length > 0 ? length : 0);
   }
   void put_hex(const uint8_t* bytes, size_t count) noexcept {
@@ -76,7 +76,7 @@ class ModuleWords {
   }
 
   uint32_t used_ = 0;
-  uint64_t words_[(kMostPathBytes + 2 * kMostBuildIdBytes) / 8 + 6] = {};
+  uint64_t words_[(kMaxPathBytes + 2 * kMaxBuildIdBytes) / 8 + 6] = {};
 };
 
 }  // namespace
@@ -87,7 +87,7 @@ void state_code_of(uintptr_t address) noexcept {
   const record::FoundClass found =
       record::class_at(module_site, kModuleFields, sizeof kModuleFields / sizeof(kymo_arg));
   if (found.name_inline) return;
-  uint8_t id[kMostBuildIdBytes];
+  uint8_t id[kMaxBuildIdBytes];
   ModuleWords words;
   words.put_path(code.path);
   words.put(code.begin);

@@ -39,19 +39,19 @@ double share_within(double x) noexcept {
 }  // namespace
 
 int64_t Sampler::draw(uint64_t mean) noexcept {
-  constexpr uint64_t kMostMean = uint64_t{1} << 40;
+  constexpr uint64_t kMaxMean = uint64_t{1} << 40;
   constexpr double kStep = 1.0 / 9007199254740992.0;  // 2^-53
   state_ ^= state_ << 13;
   state_ ^= state_ >> 7;
   state_ ^= state_ << 17;
   const double chance = (static_cast<double>(state_ >> 11) + 1) * kStep;
-  return static_cast<int64_t>(-natural_logarithm(chance) * static_cast<double>(mean < kMostMean ? mean : kMostMean));
+  return static_cast<int64_t>(-natural_logarithm(chance) * static_cast<double>(mean < kMaxMean ? mean : kMaxMean));
 }
 
 // The rest of a distance after an allocation has the same distribution as a new distance. So a new one is drawn.
 bool Sampler::begin_next(int64_t step, uint64_t mean) noexcept {
-  if (!begun_) {
-    begun_ = true;
+  if (!started_) {
+    started_ = true;
     left_ = draw(mean) - step;
     if (left_ >= 0) return false;
   }

@@ -14,20 +14,20 @@ class Sampler {
   // True if this allocation must be recorded. `mean` is the mean number of bytes between two samples. Usually costs one
   // subtraction.
   bool takes(uint64_t bytes, uint64_t mean) noexcept {
-    const int64_t step = bytes < kMostBytes ? static_cast<int64_t>(bytes) : int64_t{kMostBytes};
+    const int64_t step = bytes < kMaxBytes ? static_cast<int64_t>(bytes) : int64_t{kMaxBytes};
     left_ -= step;
     return __builtin_expect(left_ < 0, 0) && begin_next(step, mean);
   }
 
  private:
-  static constexpr uint64_t kMostBytes = uint64_t{1} << 40;
+  static constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
 
   bool begin_next(int64_t step, uint64_t mean) noexcept;
   int64_t draw(uint64_t mean) noexcept;
 
   uint64_t state_;
-  int64_t left_ = 0;    // bytes until the next sample
-  bool begun_ = false;  // the first distance has been drawn
+  int64_t left_ = 0;      // bytes until the next sample
+  bool started_ = false;  // the first distance has been drawn
 };
 
 // How many bytes a sampled allocation of `bytes` represents: its size divided by its chance to be sampled.

@@ -169,7 +169,7 @@ void Agent::receive(const wire::Packet& packet) {
   }
 }
 
-// False: the daemon was told that there is no such request.
+// False: the daemon was informed that there is no such request.
 bool Agent::check_running(uint64_t id, wire::MessageType asked, uint32_t serial) {
   if (job_ != nullptr && asker_ == Asker::Daemon && job_->request().id == id) return true;
   link_.send(wire::Refused{wire::RefusedCode::Malformed, static_cast<uint32_t>(asked),
@@ -257,20 +257,20 @@ void Agent::report_status() {
 }
 
 void Agent::report_result(uint64_t id, wire::RequestKind kind, const JobResult& result, uint32_t serial) {
-  tell(wire::Done{.id = id,
-                  .state = result.state,
-                  .path = result.path,
-                  .bytes = result.bytes,
-                  .events = result.events,
-                  .losses = result.losses,
-                  .late_ns = result.late_ns,
-                  .took_ns = result.took_ns,
-                  .error = result.error.substr(0, wire::kLongestText),
-                  .kind = kind},
-       serial);
+  send_or_keep(wire::Done{.id = id,
+                          .state = result.state,
+                          .path = result.path,
+                          .bytes = result.bytes,
+                          .events = result.events,
+                          .losses = result.losses,
+                          .late_ns = result.late_ns,
+                          .took_ns = result.took_ns,
+                          .error = result.error.substr(0, wire::kLongestText),
+                          .kind = kind},
+               serial);
 }
 
-void Agent::tell(const wire::Message& message, uint32_t serial) {
+void Agent::send_or_keep(const wire::Message& message, uint32_t serial) {
   constexpr size_t kMaxPending = 64;
   if (link_.welcome()) return link_.send(message, serial);
   pending_.push_back({message, serial});
@@ -278,8 +278,9 @@ void Agent::tell(const wire::Message& message, uint32_t serial) {
 }
 
 void Agent::resend_all() {
-  for (const PendingResult& untold : std::exchange(pending_, {})) link_.send(untold.message, untold.serial);
-  if (stepped_iterations().begun() != 0) link_.send(wire::Step{stepped_iterations().begun() - 1, base::realtime_ns()});
+  for (const PendingResult& pending : std::exchange(pending_, {})) link_.send(pending.message, pending.serial);
+  if (stepped_iterations().started() != 0)
+    link_.send(wire::Step{stepped_iterations().started() - 1, base::realtime_ns()});
   reported_state_ = {};
   if (job_ != nullptr) report_status();
 }

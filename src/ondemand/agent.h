@@ -73,7 +73,7 @@ class Agent {
   void advance_job();
   void report_status();
   void report_result(uint64_t id, wire::RequestKind kind, const JobResult& result, uint32_t serial);
-  void tell(const wire::Message& message, uint32_t serial);
+  void send_or_keep(const wire::Message& message, uint32_t serial);
   void resend_all();
 
   AgentOptions options_;

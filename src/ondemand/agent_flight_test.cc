@@ -103,18 +103,18 @@ TEST_F(AgentFlightTest, RequestedTraceCanBeLongerThanTheFlightRecorder) {
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);
   ASSERT_EQ(done->state, RequestState::Finished) << done->error;
-  uint64_t least = ~uint64_t{0}, most = 0, count = 0;
+  uint64_t least = ~uint64_t{0}, max = 0, count = 0;
   for (const auto& [name, times] : names_in_trace(done->path)) {
     if (name == "work") continue;
     EXPECT_EQ(times, 1u) << name;
     least = std::min<uint64_t>(least, std::stoull(name));
-    most = std::max<uint64_t>(most, std::stoull(name));
+    max = std::max<uint64_t>(max, std::stoull(name));
     ++count;
   }
   ASSERT_GT(count, 0u);
-  EXPECT_GE(count + done->losses, most - least + 1) << "nothing is missing that is not said";
+  EXPECT_GE(count + done->losses, max - least + 1) << "nothing is missing that is not said";
   if (done->losses == 0) {
-    EXPECT_EQ(count, most - least + 1);
+    EXPECT_EQ(count, max - least + 1);
   }
 }
 

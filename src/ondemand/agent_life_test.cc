@@ -38,7 +38,7 @@ TEST_F(AgentLifeTest, ReconnectsToARestartedDaemonAndReportsTheRunningJob) {
   daemon->listen_there();
   agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
-  EXPECT_TRUE(agent->reaches(RequestState::Recording)) << "what it does is told to the new one";
+  EXPECT_TRUE(agent->reaches(RequestState::Recording)) << "its state is reported to the new daemon";
   EXPECT_EQ(program.end(), 0);
   const auto done = agent->next_of<wire::Done>();
   ASSERT_TRUE(done);

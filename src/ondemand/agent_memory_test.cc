@@ -21,7 +21,7 @@ using wire::RequestState;
 constexpr uint64_t kAddress = 0x1000;
 constexpr int64_t kBytes = 4096;
 
-void tell(bool taken) {
+void report(bool taken) {
   static const kymo_label label = {"buffer", nullptr, 6, 0, 0};
   kymo_arg args[2] = {};
   args[0].name = "bytes";
@@ -36,9 +36,9 @@ void tell(bool taken) {
 
 void allocate(const std::atomic<bool>& over) {
   while (!over) {
-    tell(true);
+    report(true);
     usleep(200);
-    tell(false);
+    report(false);
   }
 }
 
@@ -188,9 +188,9 @@ TEST(CodeMemoryTest, ProfileCanBeExportedSeveralTimesAfterItEnds) {
   start_memory_profile();
   EXPECT_THROW(start_memory_profile(), Error);
   EXPECT_THROW(start(folder + "/t.kymo"), Error);
-  tell(true);
-  tell(false);
-  tell(true);
+  report(true);
+  report(false);
+  report(true);
   stop_memory_profile();
   for (const char* name : {"m.html", "m.pickle", "m.json", "m.raw.json.gz", "m.kymo"}) {
     export_memory_profile(folder + "/" + name);
@@ -208,7 +208,7 @@ TEST(CodeMemoryTest, ExportOfARunningProfileContainsAllAllocationsSoFar) {
   const std::string folder = mkdtemp(pattern);
   start_memory_profile();
   for (uint64_t round = 1; round <= 5; ++round) {
-    for (int i = 0; i < 1000; ++i) tell(true), tell(false);
+    for (int i = 0; i < 1000; ++i) report(true), report(false);
     export_memory_profile(folder + "/m.kymo");
     const memory::Profile profile = memory::read_profile(trace::Reader(folder + "/m.kymo"));
     EXPECT_EQ(profile.counts.allocations, 1000 * round);
@@ -224,7 +224,7 @@ TEST(CodeMemoryTest, ClientsWriteNextToTheProfile) {
   Registration<Framework> framework;
   prepare(false, true, false, false, false);
   start_memory_profile();
-  tell(true);
+  report(true);
   stop_memory_profile();
   export_memory_profile(folder + "/m.pickle");
   EXPECT_EQ(text_of(folder + "/m_client1.pickle"), "theirs");

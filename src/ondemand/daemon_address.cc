@@ -20,9 +20,9 @@ base::Check check_address(const std::string& value) {
   if (value.find('/') == value.npos) return {};
   if (value[0] != '/')
     return base::Refusal{base::format("\"{}\" is not an absolute path; use 1, or a path that begins with /", value)};
-  const size_t most = sizeof sockaddr_un{}.sun_path - 1;
-  if (value.size() > most)
-    return base::Refusal{base::format("\"{}\" is too long: a socket's path has at most {} bytes", value, most)};
+  const size_t max = sizeof sockaddr_un{}.sun_path - 1;
+  if (value.size() > max)
+    return base::Refusal{base::format("\"{}\" is too long: a socket's path has at most {} bytes", value, max)};
   return {};
 }
 

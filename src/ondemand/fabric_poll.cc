@@ -25,8 +25,8 @@ namespace kymo::ondemand {
 namespace {
 
 constexpr uint64_t kFabricSecond = 1'000'000'000;
-constexpr uint64_t kMostSecondsBetween = 3600;
-constexpr size_t kMostAncestors = 11;
+constexpr uint64_t kMaxSecondsBetween = 3600;
+constexpr size_t kMaxAncestors = 11;
 
 // A path may be spelled in more than one way; the sender is checked anyway.
 bool is_daemon(const sockaddr_un& from, socklen_t length, const wire::FabricAddress& daemon) {
@@ -69,10 +69,10 @@ bool FabricPoller::open() {
   }
   daemon_ = *daemon;
   socket_ = OwnFile(std::move(file));
-  pids_ = process_ancestry(kMostAncestors);
+  pids_ = process_ancestry(kMaxAncestors);
   job_ = scheduler_job();
   const uint64_t interval = wire::read_config(base_config()).request.value_or(wire::TraceRequest{}).poll_interval_s;
-  ask_every_ns_ = std::clamp<uint64_t>(interval, 1, kMostSecondsBetween) * kFabricSecond;
+  ask_every_ns_ = std::clamp<uint64_t>(interval, 1, kMaxSecondsBetween) * kFabricSecond;
   due_ns_ = 0;
   return true;
 }

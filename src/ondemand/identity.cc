@@ -20,13 +20,13 @@
 namespace kymo::ondemand {
 namespace {
 
-constexpr size_t kMostParents = 10;
+constexpr size_t kMaxParents = 10;
 constexpr size_t kLongestCommandLine = 1024;
 
-std::string first_bytes(const std::string& path, size_t most) {
+std::string first_bytes(const std::string& path, size_t max) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(most, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(most));
+  std::string text(max, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(max));
   text.resize(static_cast<size_t>(file.gcount()));
   return text;
 }
@@ -71,10 +71,10 @@ int64_t scheduler_job() {
   return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
 }
 
-std::vector<int32_t> process_ancestry(size_t most) {
+std::vector<int32_t> process_ancestry(size_t max) {
   constexpr int kParent = 1;
   std::vector<int32_t> pids{getpid()};
-  while (pids.size() < most) {
+  while (pids.size() < max) {
     const auto parent = static_cast<int32_t>(number_at(stat_fields(pids.back()), kParent));
     if (parent <= 1) break;
     pids.push_back(parent);
@@ -86,7 +86,7 @@ wire::Hello describe_process() {
   wire::Hello hello;
   hello.pid = getpid();
   hello.uid = geteuid();
-  const auto ancestry = process_ancestry(kMostParents + 1);
+  const auto ancestry = process_ancestry(kMaxParents + 1);
   hello.parents.assign(ancestry.begin() + 1, ancestry.end());
   hello.name = program_name().substr(0, wire::kLongestText);
   hello.command_line = first_bytes("/proc/self/cmdline", kLongestCommandLine);

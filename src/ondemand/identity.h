@@ -15,7 +15,7 @@ wire::Hello describe_process();
 std::string program_name();
 // The job number of the scheduler: SLURM_JOB_ID; 0: it is not set, or not a number.
 int64_t scheduler_job();
-// This process first, then its parents, at most `most`; ends before process 1.
-std::vector<int32_t> process_ancestry(size_t most);
+// This process first, then its parents, at most `max`; ends before process 1.
+std::vector<int32_t> process_ancestry(size_t max);
 
 }  // namespace kymo::ondemand

@@ -61,7 +61,7 @@ bool Iterations::wait_for(uint64_t from, uint64_t to) noexcept {
   to_.store(to, std::memory_order_release);
   armed_.store(from, std::memory_order_seq_cst);
   // An iteration that began at the same time may have missed it.
-  if (begun_.load(std::memory_order_seq_cst) <= from || from_ns() != 0) return true;
+  if (started_.load(std::memory_order_seq_cst) <= from || from_ns() != 0) return true;
   wait_no_more();
   return false;
 }
@@ -72,7 +72,7 @@ void Iterations::wait_no_more() noexcept {
   to_.store(kNone, std::memory_order_relaxed);
 }
 
-void Iterations::restart() noexcept { begun_.store(0, std::memory_order_relaxed); }
+void Iterations::restart() noexcept { started_.store(0, std::memory_order_relaxed); }
 
 Iterations& stepped_iterations() noexcept { return stepped; }
 Iterations& seen_iterations() noexcept { return seen; }
@@ -98,5 +98,5 @@ void step() noexcept {
   const uint64_t number = ondemand::stepped.begin_one();
   mark(Label("step {}", "kymo"), number);
 }
-uint64_t steps() noexcept { return ondemand::stepped.begun(); }
+uint64_t steps() noexcept { return ondemand::stepped.started(); }
 }  // namespace kymo

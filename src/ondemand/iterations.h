@@ -15,14 +15,14 @@ class Iterations {
  public:
   uint64_t begin_one() noexcept {  // returns its number
     // Sequentially consistent with wait_for(), otherwise each of the two could miss the other.
-    const uint64_t number = begun_.fetch_add(1, std::memory_order_seq_cst);
+    const uint64_t number = started_.fetch_add(1, std::memory_order_seq_cst);
     if (__builtin_expect(number >= armed_.load(std::memory_order_seq_cst), 0)) reached(number);
     return number;
   }
-  uint64_t begun() const noexcept { return begun_.load(std::memory_order_relaxed); }
+  uint64_t started() const noexcept { return started_.load(std::memory_order_relaxed); }
 
   // Waits for two iterations: from_ns() and to_ns() are the times when they began, 0 until then. False: `from` has
-  // already begun, and it does not wait.
+  // already started, and it does not wait.
   bool wait_for(uint64_t from, uint64_t to) noexcept;
   void wait_no_more() noexcept;
   uint64_t from_ns() const noexcept { return from_ns_.load(std::memory_order_acquire); }  // CLOCK_MONOTONIC
@@ -34,7 +34,7 @@ class Iterations {
   static constexpr uint64_t kNone = ~uint64_t{0};
   void reached(uint64_t number) noexcept;
 
-  std::atomic<uint64_t> begun_{0}, armed_{kNone};
+  std::atomic<uint64_t> started_{0}, armed_{kNone};
   std::atomic<uint64_t> from_{kNone}, to_{kNone}, from_ns_{0}, to_ns_{0};
 };
 

@@ -26,7 +26,7 @@ TEST(IterationsTest, StartTimesOfTheTwoAwaitedIterationsAreStored) {
   EXPECT_EQ(iterations.to_ns(), 0u);
   iterations.begin_one();
   EXPECT_GE(iterations.to_ns(), iterations.from_ns());
-  EXPECT_EQ(iterations.begun(), 8u);
+  EXPECT_EQ(iterations.started(), 8u);
 }
 
 TEST(IterationsTest, IterationThatHasBegunCannotBeAwaited) {
@@ -45,7 +45,7 @@ TEST(IterationsTest, IterationsOfManyThreadsAreAllCounted) {
       for (int i = 0; i < 10'000; ++i) iterations.begin_one();
     });
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(iterations.begun(), 40'000u);
+  EXPECT_EQ(iterations.started(), 40'000u);
   EXPECT_NE(iterations.from_ns(), 0u);
   EXPECT_NE(iterations.to_ns(), 0u);
 }
@@ -82,7 +82,7 @@ TEST(IterationsTest, OnlyWatchedRangesWithTheFirstSeenNameAreCounted) {
   range_pop();
   stop_watching_ranges();
   { Range after{"step 1"}; }
-  EXPECT_EQ(seen_iterations().begun(), 6u);
+  EXPECT_EQ(seen_iterations().started(), 6u);
 }
 
 TEST(IterationsTest, StepCountsWhileTheProcessRuns) {

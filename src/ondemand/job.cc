@@ -135,10 +135,10 @@ void Job::advance_time(uint64_t now) {
 }
 
 void Job::check_size(uint64_t now) {
-  if (request_.most_bytes == 0 || now < next_look_ns_) return;
+  if (request_.max_bytes == 0 || now < next_look_ns_) return;
   struct stat status {};
-  if (stat(file_->part().c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) >= request_.most_bytes) {
-    ended_early_ = base::format("it has reached {} bytes", request_.most_bytes);
+  if (stat(file_->part().c_str(), &status) == 0 && static_cast<uint64_t>(status.st_size) >= request_.max_bytes) {
+    ended_early_ = base::format("it has reached {} bytes", request_.max_bytes);
     return end_recording(now);
   }
   next_look_ns_ = now + kLookAtSizeEvery;
@@ -148,7 +148,7 @@ void Job::check_size(uint64_t now) {
 
 void Job::await_iteration() {
   step_ = Step::AwaitIteration;
-  if (stepped_iterations().begun() != 0) {
+  if (stepped_iterations().started() != 0) {
     iterations_ = &stepped_iterations();
     return arm_iterations();
   }
@@ -161,15 +161,15 @@ void Job::await_iteration() {
 // Recording is switched on during the iteration before, so that the first iteration is recorded from its start.
 void Job::arm_iterations() {
   if (step_ == Step::AwaitIteration) {
-    const uint64_t next = std::max(iterations_->begun(), request_.start_iteration.value_or(0));
+    const uint64_t next = std::max(iterations_->started(), request_.start_iteration.value_or(0));
     const uint64_t first = first_iteration(next, request_.iteration_roundup);
-    if (first > iterations_->begun() && iterations_->wait_for(first - 1, kNever - 1)) return;
+    if (first > iterations_->started() && iterations_->wait_for(first - 1, kNever - 1)) return;
     begin_recording();
     step_ = Step::AwaitBegin;
   }
   // The iteration may begin during this search; then use the next one that fits.
   while (true) {
-    const uint64_t next = std::max(iterations_->begun(), request_.start_iteration.value_or(0));
+    const uint64_t next = std::max(iterations_->started(), request_.start_iteration.value_or(0));
     const uint64_t first = first_iteration(next, request_.iteration_roundup);
     if (iterations_->wait_for(first, first + request_.iterations)) return;
   }
@@ -214,7 +214,7 @@ void Job::begin_recording() {
     all_clients().start();
   clients_started_ = true;
   began_ns_ = base::monotonic_ns();
-  if (request_.most_bytes != 0) next_look_ns_ = began_ns_ + kLookAtSizeEvery;
+  if (request_.max_bytes != 0) next_look_ns_ = began_ns_ + kLookAtSizeEvery;
 }
 
 // `to_ns` is 0 until the end is reached. The trace of a program that is killed before has no end.
@@ -385,7 +385,7 @@ uint32_t Job::progress() const {
 std::string Job::text() const {
   if (step_ == Step::AwaitIteration && iterations_ == nullptr) return "waits for an iteration to start";
   if (step_ == Step::AwaitIteration || (step_ == Step::AwaitBegin && request_.duration_ns == 0))
-    return base::format("waits for the next iteration that fits; {} have started", iterations_->begun());
+    return base::format("waits for the next iteration that fits; {} have started", iterations_->started());
   if (file_ && began_ns_ != 0 && step_ != Step::Write) return base::format("recording into {}", file_->part());
   return {};
 }

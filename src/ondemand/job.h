@@ -40,7 +40,7 @@ struct JobRequest {
   std::optional<uint64_t> start_iteration = {};  // not before this one
   uint64_t last_ns = 0;
   uint64_t warmup_ns = 0;
-  uint64_t most_bytes = 0;
+  uint64_t max_bytes = 0;
   // If iterations are requested and none begins for a while: records for this time from then on. 0: the job fails.
   uint64_t instead_ns = 0;
   std::string output = {};  // with all names filled in

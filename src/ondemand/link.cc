@@ -16,10 +16,10 @@ using State = client::Connection::State;
 
 constexpr uint64_t kLinkNever = ~uint64_t{0};
 constexpr uint64_t kLinkMillisecond = 1'000'000;
-constexpr size_t kMostUnsent = 256;
+constexpr size_t kMaxUnsent = 256;
 constexpr uint64_t kShortestPause = 5 * kLinkMillisecond;
 // For a daemon between bind and listen. The pause doubles each time, up to 0.64 s.
-constexpr unsigned kMostTries = 8;
+constexpr unsigned kMaxTries = 8;
 constexpr uint64_t kLookWithoutWatch = 5'000 * kLinkMillisecond;  // if the system has no free watches
 
 constexpr uint64_t kLookAgainAfterRefusal = 30'000 * kLinkMillisecond;
@@ -55,8 +55,8 @@ void Link::connect() {
   }
   // There are no notifications for a folder that this user may not enter.
   if (denied) retry_ns_ = std::min(retry_ns_, base::monotonic_ns() + kLookWithoutWatch);
-  if (full && tries_ == kMostTries) --tries_;
-  if ((refused || full) && tries_ < kMostTries) retry_ns_ = base::monotonic_ns() + (kShortestPause << tries_++);
+  if (full && tries_ == kMaxTries) --tries_;
+  if ((refused || full) && tries_ < kMaxTries) retry_ns_ = base::monotonic_ns() + (kShortestPause << tries_++);
 }
 
 // If the daemon was connected for a while, looks for it again at once. A daemon that closes every connection is not
@@ -69,7 +69,7 @@ void Link::lost() {
     return connect();
   }
   wait_for_daemon();
-  const uint64_t pause = tries_ < kMostTries ? kShortestPause << tries_++ : kLookAgainAfterRefusal;
+  const uint64_t pause = tries_ < kMaxTries ? kShortestPause << tries_++ : kLookAgainAfterRefusal;
   retry_ns_ = base::monotonic_ns() + pause;
 }
 
@@ -108,7 +108,7 @@ void Link::send(const wire::Message& message, uint32_t serial) {
   auto packet = wire::message_packet(message, serial);
   if (!packet) return;  // too large for a message; texts are truncated before they come here
   unsent_.push_back(std::move(*packet));
-  if (!flush() || unsent_.size() > kMostUnsent) lost();
+  if (!flush() || unsent_.size() > kMaxUnsent) lost();
 }
 
 // False: the connection is gone.

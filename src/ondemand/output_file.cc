@@ -20,7 +20,7 @@ namespace kymo::ondemand {
 namespace {
 
 constexpr size_t kBeginningBytes = 4096;
-constexpr int kMostParts = 100;
+constexpr int kMaxParts = 100;
 
 struct FreeDeleter {
   void operator()(char* text) const { free(text); }
@@ -137,13 +137,13 @@ OutputFile::~OutputFile() {
 
 std::string OutputFile::reserve(const std::string& ending) {
   // An existing one belongs to a process that was killed, or to another process: it is not changed.
-  for (int number = 1; number <= kMostParts; ++number) {
+  for (int number = 1; number <= kMaxParts; ++number) {
     std::string file = number == 1 ? path_ + ending : base::format("{}.{}{}", path_, number, ending);
     const int error = create_alone(file);
     if (error == 0) return reserved_.emplace_back(std::move(file));
     if (error != EEXIST && error != ELOOP) throw Error(base::format("cannot write {}: {}", file, std::strerror(error)));
   }
-  throw Error(base::format("{} unfinished traces named {}{} exist; remove them", kMostParts, path_, ending));
+  throw Error(base::format("{} unfinished traces named {}{} exist; remove them", kMaxParts, path_, ending));
 }
 
 void OutputFile::complete(const std::string& file) {

@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kKnownFlags =
     wire::kWithShapes | wire::kWithMemory | wire::kWithStack | wire::kWithFlops | wire::kWithModules;
 constexpr uint64_t kRequestMillisecond = 1'000'000;
-constexpr size_t kMostConfigNotes = 8;
+constexpr size_t kMaxConfigNotes = 8;
 
 std::string time_text() {
   const time_t now = time(nullptr);
@@ -91,7 +91,7 @@ base::Result<JobRequest> job_of(const wire::Start& start, const std::vector<std:
   request.iteration_roundup = options.iteration_roundup;
   request.last_ns = options.last_ns;
   request.warmup_ns = options.warmup_ns;
-  request.most_bytes = options.most_bytes;
+  request.max_bytes = options.max_bytes;
   if (options.format == wire::TraceFormat::KinetoJson)
     request.form = OutputForm::ChromeJson;
   else if (options.format == wire::TraceFormat::Perfetto)
@@ -152,7 +152,7 @@ base::Result<JobRequest> job_of_config(const std::string& text) {
     request.duration_ns = config.duration_ms * kRequestMillisecond;
   }
   if (request.duration_ns == 0 && request.iterations == 0) return base::Refusal{"the duration is 0"};
-  for (size_t i = 0; i < std::min(said.warnings.size(), kMostConfigNotes); ++i)
+  for (size_t i = 0; i < std::min(said.warnings.size(), kMaxConfigNotes); ++i)
     request.metadata.emplace_back(base::format("config line {}", said.warnings[i].line), said.warnings[i].text);
   if (!config.trace_id.empty()) request.metadata.emplace_back("trace_id", config.trace_id);
   if (!config.group_trace_id.empty()) request.metadata.emplace_back("group_trace_id", config.group_trace_id);

@@ -49,7 +49,7 @@ std::optional<std::string> nearest(std::string_view typed, std::span<const std::
   return best;
 }
 
-std::vector<std::string> closest(std::string_view typed, std::span<const std::string> words, size_t most) {
+std::vector<std::string> closest(std::string_view typed, std::span<const std::string> words, size_t max) {
   constexpr size_t kLongest = 200;  // the time is the product of both lengths
   const std::string wanted = lowercase(typed.substr(0, kLongest));
   std::vector<std::pair<size_t, size_t>> order;  // distance, index
@@ -60,7 +60,7 @@ std::vector<std::string> closest(std::string_view typed, std::span<const std::st
     order.emplace_back(contains ? 0 : *std::min_element(distances.begin(), distances.end()), i);
   }
   std::sort(order.begin(), order.end());
-  order.resize(std::min(order.size(), most));
+  order.resize(std::min(order.size(), max));
   std::vector<std::string> found;
   for (const auto& [distance, index] : order) found.push_back(words[index]);
   return found;

@@ -19,7 +19,7 @@ using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 using tests::CollectingSink;
 using tests::printed_by;
-using Which = tests::Heard::Which;
+using Which = tests::ReceivedSignpost::Which;
 
 class ProfilerControlTest : public ::testing::Test {
  protected:
@@ -87,15 +87,16 @@ TEST_F(ProfilerControlTest, FallbacksNeedNoDevice) {
   profiler::set_signposts("");
   { const profiler::HostFallback unwatched("sort"); }
 
-  const auto heard = sink.all(KYMO_SIGNPOST_FALLBACK);
-  ASSERT_EQ(heard.size(), 9u);
-  EXPECT_THAT(heard[0].message, MatchesRegex("Host Fallback::sort:undefined \\(id=[0-9]+, run=1, CopyOverhead=0 B\\)"));
-  EXPECT_THAT(heard[1].message,
+  const auto received = sink.all(KYMO_SIGNPOST_FALLBACK);
+  ASSERT_EQ(received.size(), 9u);
+  EXPECT_THAT(received[0].message,
+              MatchesRegex("Host Fallback::sort:undefined \\(id=[0-9]+, run=1, CopyOverhead=0 B\\)"));
+  EXPECT_THAT(received[1].message,
               MatchesRegex("Host Fallback::sort:undefined \\(id=[0-9]+, run=1, CopyOverhead=0 B, cpu=[0-9.]+ ms\\)"));
-  EXPECT_EQ(heard[2].which, Which::Event);
-  EXPECT_EQ(heard[3].run, 2u);
-  EXPECT_EQ(heard[3].id, heard[0].id);
-  EXPECT_NE(heard[6].id, heard[0].id);
+  EXPECT_EQ(received[2].which, Which::Event);
+  EXPECT_EQ(received[3].run, 2u);
+  EXPECT_EQ(received[3].id, received[0].id);
+  EXPECT_NE(received[6].id, received[0].id);
 
   const auto fallbacks = profiler::statistics().fallbacks;
   ASSERT_EQ(fallbacks.size(), 2u);

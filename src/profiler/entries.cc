@@ -64,7 +64,7 @@ Entry& Entries::shared(EntryKind kind) {
 Entry& Entries::kernel(const void* handle, std::string_view name) {
   std::lock_guard lock(mutex_);
   if (Entry* found = find_kernel(handle, name)) return *found;
-  if (count_ >= kMost - kSharedEntries) return shared(EntryKind::Kernel);
+  if (count_ >= kMax - kSharedEntries) return shared(EntryKind::Kernel);
   if (2 * (kernel_count_ + 1) > kernels_.load(std::memory_order_relaxed)->slots.size()) {
     const Table& before = *tables_.back();
     auto larger = std::make_unique<Table>(2 * before.slots.size());
@@ -85,7 +85,7 @@ Entry& Entries::named(EntryKind kind, std::string_view name) {
   std::lock_guard lock(mutex_);
   std::pair<EntryKind, std::string> wanted(kind, name);
   if (const auto found = by_name_.find(wanted); found != by_name_.end()) return *found->second;
-  if (count_ >= kMost - kSharedEntries) return shared(kind);
+  if (count_ >= kMax - kSharedEntries) return shared(kind);
   Entry& entry = add(kind, name);
   by_name_.emplace(std::move(wanted), &entry);
   return entry;

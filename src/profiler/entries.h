@@ -51,7 +51,7 @@ struct alignas(64) Entry {
 
 class Entries {
  public:
-  static constexpr uint32_t kChunk = 256, kMost = 1 << 20;
+  static constexpr uint32_t kChunk = 256, kMax = 1 << 20;
 
   Entries();
   ~Entries();
@@ -92,7 +92,7 @@ class Entries {
   Entry& shared(EntryKind kind);  // for everything after the limit
 
   mutable std::mutex mutex_;  // for adding entries, and for keys
-  std::array<std::atomic<Entry*>, kMost / kChunk> chunks_{};
+  std::array<std::atomic<Entry*>, kMax / kChunk> chunks_{};
   uint32_t count_ = 0;
   std::array<uint32_t, 4> numbers_{};
   std::map<std::pair<EntryKind, std::string>, Entry*, std::less<>> by_name_;

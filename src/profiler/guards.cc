@@ -40,7 +40,7 @@ bool is_this_process(const Profiler* profiler) { return profiler != nullptr && p
 
 bool is_unwatched(Subject subject) {
   const Profiler* profiler = the_profiler_or_null();
-  return kymo::detail::heard() == 0 && (profiler == nullptr || !profiler->wanted().watches(subject));
+  return kymo::detail::receiver_bits() == 0 && (profiler == nullptr || !profiler->wanted().watches(subject));
 }
 
 void watch(OpenFallback& fallback, Profiler& profiler, std::string_view name, Tensors tensors) {

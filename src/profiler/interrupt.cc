@@ -38,8 +38,8 @@ void die_of_interrupt() {
 // tables are printed before it, unless the interrupted thread holds a lock that printing needs.
 void wait_for_print(uint32_t prints_before) {
   constexpr timespec kStep{0, 1'000'000};
-  constexpr int kMostSteps = 500;
-  for (int step = 0; step < kMostSteps && prints.load() == prints_before; ++step) nanosleep(&kStep, nullptr);
+  constexpr int kMaxSteps = 500;
+  for (int step = 0; step < kMaxSteps && prints.load() == prints_before; ++step) nanosleep(&kStep, nullptr);
 }
 
 void on_interrupt(int number, siginfo_t* info, void* context) {

@@ -130,16 +130,16 @@ void Profiler::over(const StreamState& stream, const device::Operation& operatio
                     const OperationTimes* times) noexcept {
   if (execution == 0) return;
   note_stream_ran(stream);
-  const ExecutionTimes told = times != nullptr ? times_of(*times) : ExecutionTimes{};
-  const ExecutionTimes* known = times != nullptr ? &told : nullptr;
+  const ExecutionTimes times_known = times != nullptr ? times_of(*times) : ExecutionTimes{};
+  const ExecutionTimes* known = times != nullptr ? &times_known : nullptr;
   if ((execution & kIsNote) == 0) {
     const uint64_t number = execution >> kNumberAt;
-    Entry& entry = entries_.at(static_cast<uint32_t>(number & (Entries::kMost - 1)));
+    Entry& entry = entries_.at(static_cast<uint32_t>(number & (Entries::kMax - 1)));
     times != nullptr ? count_run(entry, operation, *times) : add_to(lost_, 1);
     ReportOptions report;
     report.interval = (execution & kIsInterval) != 0;
     report.event = (execution & kIsEvent) != 0;
-    if (report.at_end()) report_end({&entry, number / Entries::kMost, operation.bytes, {}}, report, known);
+    if (report.at_end()) report_end({&entry, number / Entries::kMax, operation.bytes, {}}, report, known);
     return;
   }
   Note* note = reinterpret_cast<Note*>(execution & ~kIsNote);
@@ -186,7 +186,7 @@ Scope* Profiler::open_scope(std::string_view name, std::initializer_list<const d
 }
 
 void Profiler::finish(Scope& scope) noexcept {
-  const bool known = scope.lost == 0 || scope.told != 0;
+  const bool known = scope.lost == 0 || scope.completed != 0;
   const ExecutionTimes times{scope.start_ns, scope.end_ns, scope.end_ns - scope.start_ns, scope.call_ns};
   if (known) {
     add_to(scope.entry->runs, 1);

@@ -24,9 +24,9 @@ using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 using tests::CollectingSink;
-using tests::Heard;
 using tests::printed_by;
-using Which = tests::Heard::Which;
+using tests::ReceivedSignpost;
+using Which = tests::ReceivedSignpost::Which;
 
 class ProfilerTest : public OnEveryDevice {
  protected:
@@ -240,8 +240,8 @@ TEST_P(ProfilerTest, NamedOperationLastsFromItsFirstKernelToItsLast) {
   ASSERT_EQ(ends.size(), 4u);
   ASSERT_EQ(kernels.size(), 6u);
   EXPECT_THAT(sink.all(KYMO_SIGNPOST_OPERATION, Which::Event), SizeIs(4));
-  std::map<std::pair<std::string, uint64_t>, Heard> by_run;
-  for (const Heard& end : ends) by_run[{end.name, end.run % 2}] = end;
+  std::map<std::pair<std::string, uint64_t>, ReceivedSignpost> by_run;
+  for (const ReceivedSignpost& end : ends) by_run[{end.name, end.run % 2}] = end;
   EXPECT_THAT(by_run, SizeIs(4));
   EXPECT_EQ(ends.back().name, "convolution");
   EXPECT_EQ(ends.back().start_ns, kernels[3].start_ns);
@@ -272,7 +272,7 @@ TEST_P(ProfilerTest, NamedOperationCountsOneStream) {
   const auto ends = sink.all(KYMO_SIGNPOST_OPERATION, Which::End);
   ASSERT_EQ(kernels.size(), 2u);
   ASSERT_EQ(ends.size(), 2u);
-  const Heard& end = ends[0].name == "both" ? ends[0] : ends[1];
+  const ReceivedSignpost& end = ends[0].name == "both" ? ends[0] : ends[1];
   EXPECT_EQ(end.end_ns - end.start_ns, kernels[0].end_ns - kernels[0].start_ns);
 }
 

@@ -11,7 +11,7 @@
 namespace kymo::profiler {
 namespace {
 
-static_assert(Entries::kMost <= 1 << 20, "an index has 20 bits in execution_number()");
+static_assert(Entries::kMax <= 1 << 20, "an index has 20 bits in execution_number()");
 
 enum Which : int { kBegin = 0, kEnd = 1, kEvent = 2 };
 

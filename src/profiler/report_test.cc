@@ -57,12 +57,12 @@ TEST(SignpostReportTest, IntervalWithLostTimesStillEnds) {
   EXPECT_FALSE(both.message);
   report_begin(execution, both);
   report_end(execution, both, nullptr);
-  const auto heard = sink.all();
-  ASSERT_EQ(heard.size(), 2u);
-  EXPECT_EQ(heard[0].which, tests::Heard::Which::Begin);
-  EXPECT_EQ(heard[1].which, tests::Heard::Which::End);
-  EXPECT_EQ(heard[0].execution, heard[1].execution);
-  EXPECT_EQ(heard[1].end_ns, 0u);
+  const auto received = sink.all();
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_EQ(received[0].which, tests::ReceivedSignpost::Which::Begin);
+  EXPECT_EQ(received[1].which, tests::ReceivedSignpost::Which::End);
+  EXPECT_EQ(received[0].execution, received[1].execution);
+  EXPECT_EQ(received[1].end_ns, 0u);
 }
 
 }  // namespace

@@ -58,10 +58,10 @@ void leave_scope(Scope& scope, const device::StreamState& stream, const device::
       ++at->lost;
       continue;
     }
-    at->start_ns = at->told == 0 ? times->start_ns : std::min(at->start_ns, times->start_ns);
+    at->start_ns = at->completed == 0 ? times->start_ns : std::min(at->start_ns, times->start_ns);
     at->end_ns = std::max(at->end_ns, times->end_ns);
     at->call_ns += times->call_ns;
-    ++at->told;
+    ++at->completed;
   }
   let_go(&scope);
 }

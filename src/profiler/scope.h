@@ -36,7 +36,7 @@ struct Scope {
   // under that stream's lock, and by the last one to release the operation.
   const device::StreamState* stream = nullptr;
   uint64_t start_ns = 0, end_ns = 0, call_ns = 0;
-  uint64_t told = 0, lost = 0;
+  uint64_t completed = 0, lost = 0;
 };
 
 // Pushes onto this thread's stack: takes over the caller's reference. The new scope holds a reference to the one below.

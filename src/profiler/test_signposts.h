@@ -14,7 +14,7 @@
 
 namespace kymo::profiler::tests {
 
-struct Heard {
+struct ReceivedSignpost {
   enum class Which { Begin, End, Event } which;
   uint64_t id, run, execution, start_ns, end_ns;
   uint32_t kind;
@@ -26,7 +26,7 @@ class CollectingSink {
  public:
   explicit CollectingSink(bool wants_messages) {
     sink().wants_messages = wants_messages ? 1 : 0;
-    heard().clear();
+    received().clear();
     kymo_add_sink(&sink());
   }
   ~CollectingSink() { kymo_remove_sink(&sink()); }
@@ -34,16 +34,16 @@ class CollectingSink {
   CollectingSink& operator=(const CollectingSink&) = delete;
 
   // In the order of arrival; only one kind, if `kind` is given.
-  std::vector<Heard> all(uint32_t kind = 0) const {
+  std::vector<ReceivedSignpost> all(uint32_t kind = 0) const {
     std::lock_guard lock(mutex());
-    std::vector<Heard> some;
-    for (const Heard& one : heard())
+    std::vector<ReceivedSignpost> some;
+    for (const ReceivedSignpost& one : received())
       if (kind == 0 || one.kind == kind) some.push_back(one);
     return some;
   }
-  std::vector<Heard> all(uint32_t kind, Heard::Which which) const {
-    std::vector<Heard> some;
-    for (const Heard& one : all(kind))
+  std::vector<ReceivedSignpost> all(uint32_t kind, ReceivedSignpost::Which which) const {
+    std::vector<ReceivedSignpost> some;
+    for (const ReceivedSignpost& one : all(kind))
       if (one.which == which) some.push_back(one);
     return some;
   }
@@ -53,24 +53,24 @@ class CollectingSink {
     static std::mutex one;
     return one;
   }
-  static std::vector<Heard>& heard() {
-    static std::vector<Heard> all;
+  static std::vector<ReceivedSignpost>& received() {
+    static std::vector<ReceivedSignpost> all;
     return all;
   }
-  template <Heard::Which which>
-  static void hear(const kymo_signpost* signpost) {
+  template <ReceivedSignpost::Which which>
+  static void receive(const kymo_signpost* signpost) {
     std::lock_guard lock(mutex());
-    heard().push_back({which, signpost->id, signpost->run, signpost->execution, signpost->start_ns, signpost->end_ns,
-                       signpost->kind, std::string(signpost->name, signpost->name_length),
-                       std::string(signpost->message, signpost->message_length)});
+    received().push_back({which, signpost->id, signpost->run, signpost->execution, signpost->start_ns, signpost->end_ns,
+                          signpost->kind, std::string(signpost->name, signpost->name_length),
+                          std::string(signpost->message, signpost->message_length)});
   }
   static kymo_sink& sink() {
     static kymo_sink one = [] {
       kymo_sink made{};
-      made.name = "hearing";
-      made.interval_begin = hear<Heard::Which::Begin>;
-      made.interval_end = hear<Heard::Which::End>;
-      made.event = hear<Heard::Which::Event>;
+      made.name = "collecting";
+      made.interval_begin = receive<ReceivedSignpost::Which::Begin>;
+      made.interval_end = receive<ReceivedSignpost::Which::End>;
+      made.event = receive<ReceivedSignpost::Which::Event>;
       return made;
     }();
     return one;

@@ -19,7 +19,7 @@ using device::tests::kScale;
 using device::tests::OnEveryDevice;
 using device::tests::test_name;
 using tests::CollectingSink;
-using Which = tests::Heard::Which;
+using Which = tests::ReceivedSignpost::Which;
 
 class ProfilerThreadsTest : public OnEveryDevice {
  protected:
@@ -70,11 +70,11 @@ TEST_P(ProfilerThreadsTest, EveryBeginHasAnEndWhileTheProfilerIsSwitchedOnAndOff
   EXPECT_EQ(all.lost, 0u);
 
   std::set<uint64_t> open;
-  for (const auto& heard : sink.all()) {
-    if (heard.which == Which::Begin) {
-      EXPECT_TRUE(open.insert(heard.execution).second) << heard.message;
-    } else if (heard.which == Which::End) {
-      EXPECT_EQ(open.erase(heard.execution), 1u) << heard.message;
+  for (const auto& received : sink.all()) {
+    if (received.which == Which::Begin) {
+      EXPECT_TRUE(open.insert(received.execution).second) << received.message;
+    } else if (received.which == Which::End) {
+      EXPECT_EQ(open.erase(received.execution), 1u) << received.message;
     }
   }
   EXPECT_TRUE(open.empty());

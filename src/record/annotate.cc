@@ -75,22 +75,22 @@ bool site_has_class(uint32_t class_id) noexcept { return class_id - 1 < kInlineS
 // sinks.
 
 __attribute__((noinline)) void begin_with_sinks(kymo_site& site, const kymo_arg* args, uint32_t count,
-                                                uint32_t heard_by) noexcept {
-  if ((heard_by & kSinkBit) != 0) send_scope(site.label, args, count);
-  if ((heard_by & kRecordingBit) == 0) return;
+                                                uint32_t receivers) noexcept {
+  if ((receivers & kSinkBit) != 0) send_scope(site.label, args, count);
+  if ((receivers & kRecordingBit) == 0) return;
   if (count == 0) return kymo_begin_heard(&site, kRecordingBit);
   kymo_begin_args_heard(&site, args, count, kRecordingBit);
 }
 
 __attribute__((noinline)) void begin_label_with_sinks(const kymo_label& label, const kymo_arg* args, uint32_t count,
-                                                      uint32_t heard_by) noexcept {
-  if ((heard_by & kSinkBit) != 0) send_scope(label, args, count);
-  if ((heard_by & kRecordingBit) != 0) store(Kind::Begin, label, args, count, nullptr);
+                                                      uint32_t receivers) noexcept {
+  if ((receivers & kSinkBit) != 0) send_scope(label, args, count);
+  if ((receivers & kRecordingBit) != 0) store(Kind::Begin, label, args, count, nullptr);
 }
 
-__attribute__((noinline)) void end_with_sinks(uint32_t heard_by) noexcept {
-  if ((heard_by & kRecordingBit) != 0 && recording()) store_cell(Kind::End, 0);
-  if ((heard_by & kSinkBit) != 0) send_scope_end();
+__attribute__((noinline)) void end_with_sinks(uint32_t receivers) noexcept {
+  if ((receivers & kRecordingBit) != 0 && recording()) store_cell(Kind::End, 0);
+  if ((receivers & kSinkBit) != 0) send_scope_end();
 }
 
 __attribute__((noinline)) int push_with_sinks(const kymo_label& label, const kymo_arg* args, uint32_t count,
@@ -114,9 +114,9 @@ __attribute__((noinline)) uint64_t start_with_sinks(const kymo_label& label, con
 }
 
 __attribute__((noinline)) void record_with_sinks(enum kymo_kind kind, const kymo_label& label, const kymo_arg* args,
-                                                 uint32_t count, uint64_t id, uint32_t heard_by) noexcept {
-  if (kind == KYMO_RANGE_BEGIN) return begin_label_with_sinks(label, args, count, heard_by);
-  if ((heard_by & kRecordingBit) != 0)
+                                                 uint32_t count, uint64_t id, uint32_t receivers) noexcept {
+  if (kind == KYMO_RANGE_BEGIN) return begin_label_with_sinks(label, args, count, receivers);
+  if ((receivers & kRecordingBit) != 0)
     store(static_cast<Kind>(kind), label, args, count, kind >= KYMO_RANGE_START ? &id : nullptr);
   if (kind == KYMO_INSTANT) send_mark(label, args, count);
   if (kind == KYMO_COUNTER) send_counter(label, args, count);
@@ -129,41 +129,42 @@ using namespace kymo::record;
 
 extern "C" {
 
-void kymo_begin_heard(kymo_site* site, uint32_t heard_by) {
-  if (__builtin_expect(heard_by != kRecordingBit, 0)) return begin_with_sinks(*site, nullptr, 0, heard_by);
+void kymo_begin_heard(kymo_site* site, uint32_t receivers) {
+  if (__builtin_expect(receivers != kRecordingBit, 0)) return begin_with_sinks(*site, nullptr, 0, receivers);
   const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
   if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, nullptr, 0);
   store_cell(Kind::Begin, class_id);
 }
 
-void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t heard_by) {
-  if (__builtin_expect(heard_by != kRecordingBit, 0)) return begin_with_sinks(*site, args, count, heard_by);
+void kymo_begin_args_heard(kymo_site* site, const kymo_arg* args, uint32_t count, uint32_t receivers) {
+  if (__builtin_expect(receivers != kRecordingBit, 0)) return begin_with_sinks(*site, args, count, receivers);
   const uint32_t class_id = site->class_id.load(std::memory_order_relaxed);
   if (__builtin_expect(!site_has_class(class_id), 0)) return begin_at_new_site(*site, args, count);
   if (count == 1 && args->type != KYMO_STRING) return store_number(Kind::Begin, class_id, args->value.as_uint);
   store_event(Kind::Begin, class_id, nullptr, 0, args, count, nullptr);
 }
 
-void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t heard_by) {
-  if (__builtin_expect(heard_by != kRecordingBit, 0)) return begin_label_with_sinks(*label, args, count, heard_by);
+void kymo_begin_label_heard(const kymo_label* label, const kymo_arg* args, uint32_t count, uint32_t receivers) {
+  if (__builtin_expect(receivers != kRecordingBit, 0)) return begin_label_with_sinks(*label, args, count, receivers);
   store(this_slot, Kind::Begin, *label, args, count, nullptr);
 }
 
-void kymo_end_heard(uint32_t heard_by) {
-  if (__builtin_expect(heard_by != kRecordingBit, 0)) return end_with_sinks(heard_by);
+void kymo_end_heard(uint32_t receivers) {
+  if (__builtin_expect(receivers != kRecordingBit, 0)) return end_with_sinks(receivers);
   if (recording()) store_cell(Kind::End, 0);  // not if the recording in which the range began has ended
 }
 
-void kymo_begin(kymo_site* site) { kymo_begin_heard(site, heard()); }
+void kymo_begin(kymo_site* site) { kymo_begin_heard(site, receiver_bits()); }
 void kymo_begin_args(kymo_site* site, const kymo_arg* args, uint32_t count) {
-  kymo_begin_args_heard(site, args, count, heard());
+  kymo_begin_args_heard(site, args, count, receiver_bits());
 }
-void kymo_end(void) { kymo_end_heard(heard()); }
+void kymo_end(void) { kymo_end_heard(receiver_bits()); }
 
 void kymo_record(enum kymo_kind kind, const kymo_label* label, const kymo_arg* args, uint32_t count, uint64_t id) {
-  const uint32_t heard_by = heard();
-  if (heard_by == 0) return;
-  if (__builtin_expect(heard_by != kRecordingBit, 0)) return record_with_sinks(kind, *label, args, count, id, heard_by);
+  const uint32_t receivers = receiver_bits();
+  if (receivers == 0) return;
+  if (__builtin_expect(receivers != kRecordingBit, 0))
+    return record_with_sinks(kind, *label, args, count, id, receivers);
   store(static_cast<Kind>(kind), *label, args, count, kind >= KYMO_RANGE_START ? &id : nullptr);
 }
 
@@ -172,9 +173,9 @@ int kymo_range_push_label(const kymo_label* label, const kymo_arg* args, uint32_
   if (__builtin_expect(slot == nullptr, 0)) return first_push(label, args, count);
   const int depth = slot->depth++;
   follow_depth(slot);
-  const uint32_t heard_by = heard();
-  if (heard_by == 0) return depth;
-  if (__builtin_expect(heard_by != kRecordingBit, 0)) return push_with_sinks(*label, args, count, depth);
+  const uint32_t receivers = receiver_bits();
+  if (receivers == 0) return depth;
+  if (__builtin_expect(receivers != kRecordingBit, 0)) return push_with_sinks(*label, args, count, depth);
   return store(slot, Kind::Begin, *label, args, count, nullptr, depth);
 }
 
@@ -188,16 +189,16 @@ int kymo_range_pop(void) {
   if (__builtin_expect(slot == nullptr || slot->depth == 0, 0)) return unmatched_pop();
   const int depth = --slot->depth;
   follow_depth(slot);
-  const uint32_t heard_by = heard();
-  if (heard_by == 0) return depth;
-  if (__builtin_expect(heard_by != kRecordingBit, 0)) return pop_with_sinks(depth);
+  const uint32_t receivers = receiver_bits();
+  if (receivers == 0) return depth;
+  if (__builtin_expect(receivers != kRecordingBit, 0)) return pop_with_sinks(depth);
   return store_cell(slot, Kind::End, 0, depth);
 }
 
 uint64_t kymo_range_start_label(const kymo_label* label, const kymo_arg* args, uint32_t count) {
-  const uint32_t heard_by = heard();
-  const bool recorded = (heard_by & kRecordingBit) != 0;
-  if (__builtin_expect((heard_by & kSinkBit) != 0, 0)) return start_with_sinks(*label, args, count, recorded);
+  const uint32_t receivers = receiver_bits();
+  const bool recorded = (receivers & kRecordingBit) != 0;
+  if (__builtin_expect((receivers & kSinkBit) != 0, 0)) return start_with_sinks(*label, args, count, recorded);
   const uint64_t handle = next_handle(recorded);
   if (recorded) store(Kind::AsyncBegin, *label, args, count, &handle);
   return handle;
@@ -209,7 +210,7 @@ uint64_t kymo_range_start(const char* name) {
 }
 
 void kymo_range_end(uint64_t handle) {
-  if (__builtin_expect((heard() & kSinkBit) != 0, 0)) send_end(handle);
+  if (__builtin_expect((receiver_bits() & kSinkBit) != 0, 0)) send_end(handle);
   if (!recording()) return;
   Process* shared = process();
   if (shared == nullptr) return;
@@ -220,13 +221,13 @@ void kymo_range_end(uint64_t handle) {
 }
 
 void kymo_mark(const char* name) {
-  if (heard() == 0) return;
+  if (receiver_bits() == 0) return;
   const kymo_label label = plain(name);
   kymo_record(KYMO_INSTANT, &label, nullptr, 0, 0);
 }
 
 void kymo_counter_int(const char* name, int64_t value) {
-  if (heard() == 0) return;
+  if (receiver_bits() == 0) return;
   const kymo_label label = plain(name);
   kymo_arg arg{"value", {}, 0, KYMO_INT};
   arg.value.as_int = value;
@@ -234,7 +235,7 @@ void kymo_counter_int(const char* name, int64_t value) {
 }
 
 void kymo_counter_double(const char* name, double value) {
-  if (heard() == 0) return;
+  if (receiver_bits() == 0) return;
   const kymo_label label = plain(name);
   kymo_arg arg{"value", {}, 0, KYMO_DOUBLE};
   arg.value.as_double = value;

@@ -25,8 +25,8 @@ struct Guarded {
   std::atomic<bool> cut;
 };
 
-constexpr uint32_t kMostGuarded = 256;
-constinit Guarded guarded[kMostGuarded] = {};
+constexpr uint32_t kMaxGuarded = 256;
+constinit Guarded guarded[kMaxGuarded] = {};
 constinit struct sigaction before {};
 constinit pthread_once_t installed = PTHREAD_ONCE_INIT;
 

@@ -25,7 +25,7 @@ namespace kymo::record {
 inline constexpr uint32_t kRecordingBit = KYMO_MODE_RECORDING;
 inline constexpr uint32_t kSinkBit = KYMO_MODE_SINKS;
 inline constexpr uint32_t kWatchBit = KYMO_MODE_WATCHED;
-inline constexpr uint32_t kHeardBits = KYMO_MODE_HEARD;
+inline constexpr uint32_t kReceiverBits = KYMO_MODE_HEARD;
 inline constexpr uint32_t kMaxCopies = 64;
 inline constexpr uint32_t kProcessVersion = 10;
 inline constexpr uint32_t kMaxFlushHooks = 64;
@@ -89,7 +89,7 @@ Process* process() noexcept;
 inline bool recording() noexcept { return (kymo_mode.load(std::memory_order_relaxed) & kRecordingBit) != 0; }
 
 // Who receives this copy's annotations: kRecordingBit, kSinkBit.
-inline uint32_t heard() noexcept { return kymo_mode.load(std::memory_order_relaxed) & kHeardBits; }
+inline uint32_t receiver_bits() noexcept { return kymo_mode.load(std::memory_order_relaxed) & kReceiverBits; }
 
 // Sets or clears these bits of the mode mask, for the process and every copy in it. Any thread may call it.
 void set_mode(Process&, uint32_t bits, bool on) noexcept;

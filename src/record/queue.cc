@@ -115,8 +115,8 @@ void lose(Slot& slot, uint64_t count) noexcept {
   const SegmentHeader& header = *process()->segment.load(std::memory_order_acquire);
   if (slot.epoch != header.epoch.load(std::memory_order_relaxed) && make_room_on(slot, Kind::Loss, 1))
     slot.busy.store(0, std::memory_order_relaxed);
-  constexpr uint64_t kMost = UINT32_MAX / 2;
-  count_loss(slot, kLossClock, static_cast<uint32_t>(count < kMost ? count : kMost));
+  constexpr uint64_t kMax = UINT32_MAX / 2;
+  count_loss(slot, kLossClock, static_cast<uint32_t>(count < kMax ? count : kMax));
 }
 
 // Null: nothing records, or the operation ended before it began.

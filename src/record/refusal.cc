@@ -28,7 +28,7 @@ bool send_refusal(const uint8_t (&session)[16], const char* why) noexcept {
   setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
   sockaddr_un address;
   const uint32_t length = refusal_address(session, address);
-  const size_t bytes = strnlen(why, kMostRefusalBytes);
+  const size_t bytes = strnlen(why, kMaxRefusalBytes);
   const bool is_sent = sendto(fd, why, bytes, MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), length) >= 0;
   close(fd);
   return is_sent;

@@ -18,7 +18,7 @@ uint32_t refusal_address(const uint8_t (&session)[16], sockaddr_un& address) noe
 
 // Waits at most 200 ms for a busy recorder. False: it was not sent, because the recorder has ended, is in another
 // network namespace, or no file can be opened.
-inline constexpr size_t kMostRefusalBytes = 512;
+inline constexpr size_t kMaxRefusalBytes = 512;
 bool send_refusal(const uint8_t (&session)[16], const char* why) noexcept;
 
 // False if the recorder has ended. Only for a process in the same network namespace, where the name leads to the same

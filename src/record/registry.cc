@@ -101,11 +101,11 @@ bool matches(const ClassEntry& entry, uint64_t hash, const kymo_label& label, co
   return true;
 }
 
-// Takes `amount` from a counter whose max is `most`. False: not enough is left.
-bool take(std::atomic<uint32_t>& counter, uint32_t amount, uint32_t most, uint32_t& taken_from) noexcept {
+// Takes `amount` from a counter whose max is `max`. False: not enough is left.
+bool take(std::atomic<uint32_t>& counter, uint32_t amount, uint32_t max, uint32_t& taken_from) noexcept {
   taken_from = counter.load(std::memory_order_relaxed);
   do {
-    if (taken_from + amount > most) return false;
+    if (taken_from + amount > max) return false;
   } while (!counter.compare_exchange_weak(taken_from, taken_from + amount, std::memory_order_acq_rel));
   return true;
 }

@@ -74,10 +74,10 @@ struct flock lock_of(Holder holder) noexcept {
 
 // The max size of a segment. A file above its limit would end the program by a signal. A mapping above its limit would
 // fail.
-uint64_t most_bytes() noexcept {
-  uint64_t most = ~uint64_t{0};
+uint64_t max_bytes() noexcept {
+  uint64_t max = ~uint64_t{0};
   rlimit limit{};
-  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) most = limit.rlim_cur;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) max = limit.rlim_cur;
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     uint64_t used = 0;
     if (const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC); fd >= 0) {
@@ -87,9 +87,9 @@ uint64_t most_bytes() noexcept {
     }
     // Use a quarter of what is left: the program needs the rest.
     const uint64_t left = limit.rlim_cur > used ? (limit.rlim_cur - used) / 4 : 0;
-    if (left < most) most = left;
+    if (left < max) max = left;
   }
-  return most;
+  return max;
 }
 
 struct Capacity {
@@ -164,7 +164,7 @@ Outcome create_segment(const SegmentOptions& options, Mapping& mapping, char (&p
   put_hex(path + folder + 1, name, sizeof name);
 
   const uint64_t header_bytes = round_up(sizeof(SegmentHeader), kPage);
-  const Capacity capacity = capacity_within(most_bytes(), header_bytes, options.ring_bytes);
+  const Capacity capacity = capacity_within(max_bytes(), header_bytes, options.ring_bytes);
   const uint64_t slot_bytes = kPage + capacity.ring_bytes;
   const uint64_t bytes = header_bytes + capacity.slots * slot_bytes;
 

@@ -32,9 +32,9 @@ TEST_F(SentTest, ARangeEndsForTheSinksThatGotItsStart) {
   }
   range_pop();
   range_end(before);
-  EXPECT_THAT(First::ear.take(),
+  EXPECT_THAT(First::received.take(),
               ElementsAre("start before", "push outer", "push scope", "push inner", "pop", "pop", "pop", "end"));
-  EXPECT_THAT(Second::ear.take(), ElementsAre("push inner", "pop"));
+  EXPECT_THAT(Second::received.take(), ElementsAre("push inner", "pop"));
 }
 
 TEST_F(SentTest, ARangeStartedWithoutSinksEndsWithoutThem) {
@@ -48,7 +48,7 @@ TEST_F(SentTest, ARangeStartedWithoutSinksEndsWithoutThem) {
   }
   EXPECT_EQ(range_pop(), 0);
   range_end(started);
-  EXPECT_THAT(First::ear.take(), ElementsAre("mark on"));
+  EXPECT_THAT(First::received.take(), ElementsAre("mark on"));
 }
 
 TEST_F(SentTest, ARangePoppedWhileSinksAreOffIsEndedLater) {
@@ -56,20 +56,20 @@ TEST_F(SentTest, ARangePoppedWhileSinksAreOffIsEndedLater) {
   range_push("b");
   kymo_remove_sink(&First::kSink);
   range_pop();
-  range_push("unheard");
+  range_push("not sent");
   kymo_add_sink(&First::kSink);
-  EXPECT_THAT(First::ear.take(), ElementsAre("push a", "push b"));
-  range_push("c");  // at depth 2: a and b cannot be distinguished from "unheard" yet
+  EXPECT_THAT(First::received.take(), ElementsAre("push a", "push b"));
+  range_push("c");  // at depth 2: a and b cannot be distinguished from "not sent" yet
   range_pop();
   EXPECT_EQ(range_pop(), 1);
   EXPECT_EQ(range_pop(), 0);
-  EXPECT_THAT(First::ear.take(), ElementsAre("push c", "pop", "pop", "pop"));
+  EXPECT_THAT(First::received.take(), ElementsAre("push c", "pop", "pop", "pop"));
   range_push("d");
   kymo_remove_sink(&First::kSink);
   range_pop();
   kymo_add_sink(&First::kSink);
   { KYMO_RANGE("e"); }
-  EXPECT_THAT(First::ear.take(), ElementsAre("push d", "pop", "push e", "pop"));
+  EXPECT_THAT(First::received.take(), ElementsAre("push d", "pop", "push e", "pop"));
 }
 
 TEST_F(SentTest, ScopesAndPushesThatOverlapStayBalanced) {
@@ -80,7 +80,7 @@ TEST_F(SentTest, ScopesAndPushesThatOverlapStayBalanced) {
     range_push("b");
   }
   range_pop();
-  EXPECT_THAT(First::ear.take(), ElementsAre("push a", "push scope", "pop", "push b", "pop", "pop"));
+  EXPECT_THAT(First::received.take(), ElementsAre("push a", "push scope", "pop", "push b", "pop", "pop"));
 }
 
 TEST_F(SentTest, RangesAboveTheMaxDepthAreNotSentAndDoNoHarm) {
@@ -91,15 +91,15 @@ TEST_F(SentTest, RangesAboveTheMaxDepthAreNotSentAndDoNoHarm) {
     again(again, left - 1);
   };
   nest(nest, kDeep);
-  const auto scopes = First::ear.take();
+  const auto scopes = First::received.take();
   EXPECT_EQ(std::count(scopes.begin(), scopes.end(), "push scope"), Sent::kDepth);
   EXPECT_EQ(std::count(scopes.begin(), scopes.end(), "pop"), Sent::kDepth);
   for (int i = 0; i < kDeep; ++i) range_push("p");
   for (int i = kDeep; i > 0; --i) EXPECT_EQ(range_pop(), i - 1);
-  const auto pushes = First::ear.take();
+  const auto pushes = First::received.take();
   EXPECT_EQ(std::count(pushes.begin(), pushes.end(), "pop"), Sent::kDepth);
   { KYMO_RANGE("after"); }
-  EXPECT_THAT(First::ear.take(), ElementsAre("push after", "pop"));
+  EXPECT_THAT(First::received.take(), ElementsAre("push after", "pop"));
 }
 
 TEST_F(SentTest, ASinkThatDoesNotListenGetsNoStartsAndNoEnds) {
@@ -110,8 +110,8 @@ TEST_F(SentTest, ASinkThatDoesNotListenGetsNoStartsAndNoEnds) {
   First::listens = true;
   range_end(started);
   range_pop();
-  EXPECT_THAT(First::ear.take(), IsEmpty());
-  EXPECT_THAT(Second::ear.take(), ElementsAre("push a", "start s", "end", "pop"));
+  EXPECT_THAT(First::received.take(), IsEmpty());
+  EXPECT_THAT(Second::received.take(), ElementsAre("push a", "start s", "end", "pop"));
 }
 
 TEST_F(SentTest, EachThreadIsSentInOrderWhileSinksAreTurnedOnAndOff) {
@@ -132,11 +132,11 @@ TEST_F(SentTest, EachThreadIsSentInOrderWhileSinksAreTurnedOnAndOff) {
         range_end(range_start("s"));
         range_pop();
       }
-      const auto first = First::ear.take();
+      const auto first = First::received.take();
       ASSERT_EQ(first.size(), size_t{6} * kRounds);
       EXPECT_EQ(first[6 * 7], "push scope 7");
       int open = 0;
-      for (const std::string& line : Second::ear.take()) {
+      for (const std::string& line : Second::received.take()) {
         open += line.starts_with("push") ? 1 : line == "pop" ? -1 : 0;
         ASSERT_GE(open, 0) << "an unmatched end";
       }
@@ -151,14 +151,14 @@ TEST_F(SentTest, AForkedChildDoesNotEndRangesOfItsParent) {
   const RangeId started = range_start("parent's");
   const pid_t child = fork();
   if (child == 0) {
-    First::ear.take();
+    First::received.take();
     range_push("child's");
     range_pop();
     range_end(range_start("child's"));
     const int depth = range_pop();
     range_end(started);
     const bool good =
-        depth == 0 && First::ear.take() == std::vector<std::string>{"push child's", "pop", "start child's", "end"};
+        depth == 0 && First::received.take() == std::vector<std::string>{"push child's", "pop", "start child's", "end"};
     _exit(good ? 0 : 1);
   }
   int status = 0;
@@ -166,7 +166,7 @@ TEST_F(SentTest, AForkedChildDoesNotEndRangesOfItsParent) {
   EXPECT_EQ(status, 0);
   range_end(started);
   range_pop();
-  EXPECT_THAT(First::ear.take(), ElementsAre("push parent's", "start parent's", "end", "pop"));
+  EXPECT_THAT(First::received.take(), ElementsAre("push parent's", "start parent's", "end", "pop"));
 }
 
 }  // namespace

@@ -18,9 +18,9 @@
 namespace kymo::record {
 
 // What a sink received, by thread.
-class Ear {
+class ReceivedLines {
  public:
-  void hear(std::string line) {
+  void add(std::string line) {
     const std::lock_guard lock(mutex_);
     lines_[std::this_thread::get_id()].push_back(std::move(line));
   }
@@ -35,8 +35,8 @@ class Ear {
 };
 
 template <int kNumber>
-struct Listener {
-  static inline Ear ear;
+struct TestSink {
+  static inline ReceivedLines received;
   static inline std::atomic<bool> listens{true};
   static inline std::atomic<void (*)()> inside{nullptr};  // called in the middle of a push
 
@@ -44,27 +44,29 @@ struct Listener {
       .name = kNumber == 0 ? "first of the test's" : "second of the test's",
       .range_push =
           [](const char* text, const kymo_label*) {
-            ear.hear(std::string("push ") + text);
+            received.add(std::string("push ") + text);
             if (const auto call = inside.load()) call();
           },
-      .range_pop = [] { ear.hear("pop"); },
-      .range_start = [](const char* text, const kymo_label*, uint64_t) { ear.hear(std::string("start ") + text); },
-      .range_end = [](uint64_t) { ear.hear("end"); },
+      .range_pop = [] { received.add("pop"); },
+      .range_start = [](const char* text, const kymo_label*, uint64_t) { received.add(std::string("start ") + text); },
+      .range_end = [](uint64_t) { received.add("end"); },
       .mark =
           [](const char* text, const kymo_label* label) {
-            ear.hear(std::string("mark ") + text + (label->category != nullptr ? " of a category" : ""));
+            received.add(std::string("mark ") + text + (label->category != nullptr ? " of a category" : ""));
           },
-      .counter = [](const char* text, double value) { ear.hear(std::string(text) + " = " + std::to_string(value)); },
+      .counter = [](const char* text,
+                    double value) { received.add(std::string(text) + " = " + std::to_string(value)); },
       .interval_begin =
-          [](const kymo_signpost* post) { ear.hear("begin " + std::string(post->name, post->name_length)); },
-      .interval_end = [](const kymo_signpost* post) { ear.hear("end " + std::string(post->name, post->name_length)); },
-      .event = [](const kymo_signpost* post) { ear.hear("event " + std::string(post->name, post->name_length)); },
+          [](const kymo_signpost* post) { received.add("begin " + std::string(post->name, post->name_length)); },
+      .interval_end =
+          [](const kymo_signpost* post) { received.add("end " + std::string(post->name, post->name_length)); },
+      .event = [](const kymo_signpost* post) { received.add("event " + std::string(post->name, post->name_length)); },
       .wants_messages = kNumber,
       .listens = [](kymo_sink_interest) -> int { return listens ? 1 : 0; },
   };
 };
-using First = Listener<0>;
-using Second = Listener<1>;
+using First = TestSink<0>;
+using Second = TestSink<1>;
 
 class SinksTest : public ::testing::Test {
  protected:
@@ -74,8 +76,8 @@ class SinksTest : public ::testing::Test {
     kymo_remove_sink(&Second::kSink);
     First::listens = true;
     First::inside = nullptr;
-    First::ear.take();
-    Second::ear.take();
+    First::received.take();
+    Second::received.take();
     if (Sent* sent = sent_by_this_thread(*process(), false)) sent->forget();
   }
 };

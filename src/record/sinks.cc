@@ -244,7 +244,7 @@ void kymo_remove_sink(const kymo_sink* sink) {
 }
 
 void kymo_send_signpost(const kymo_signpost* signpost, int which) {
-  if ((heard() & kSinkBit) == 0 || signpost == nullptr || which < 0 || which > 2) return;
+  if ((receiver_bits() & kSinkBit) == 0 || signpost == nullptr || which < 0 || which > 2) return;
   Process* shared = process();
   Sent* sent = shared != nullptr ? sent_by_this_thread(*shared, true) : nullptr;
   if (sent == nullptr) return;
@@ -256,7 +256,7 @@ void kymo_send_signpost(const kymo_signpost* signpost, int which) {
 }
 
 int kymo_sinks_want_messages(void) {
-  if ((heard() & kSinkBit) == 0) return 0;
+  if ((receiver_bits() & kSinkBit) == 0) return 0;
   Process* shared = process();
   Sent* sent = shared != nullptr ? sent_by_this_thread(*shared, true) : nullptr;
   if (sent == nullptr) return 0;

@@ -40,7 +40,7 @@ TEST_F(SinksTest, EveryFormIsReceived) {
   EXPECT_EQ(range_pop(), 1);
   EXPECT_EQ(kymo_range_pop(), 0);
   EXPECT_EQ(range_pop(), -1);
-  EXPECT_THAT(First::ear.take(),
+  EXPECT_THAT(First::received.take(),
               ElementsAre("push pushed 1", "push in C", "push at a site", "pop", "push site 7", "pop", "push labelled",
                           "pop", "push of a string text", "pop", "start started 2", "end", "start started in C", "end",
                           "mark marked true 1.5", "mark m of a category", "mark marked in C", "count = 3.000000",
@@ -59,7 +59,7 @@ TEST_F(SinksTest, ScopesOfCAreReceived) {
   const kymo_label label = {"by label", nullptr, 8, 0, 0};
   kymo_record(KYMO_RANGE_BEGIN, &label, nullptr, 0, 0);
   kymo_end();
-  EXPECT_THAT(First::ear.take(), ElementsAre("push in C {}", "push in C 4", "pop", "pop", "push by label", "pop"));
+  EXPECT_THAT(First::received.take(), ElementsAre("push in C {}", "push in C 4", "pop", "pop", "push by label", "pop"));
 }
 
 TEST_F(SinksTest, NothingIsSentOrCreatedAfterTheLastSinkIsRemoved) {
@@ -68,7 +68,7 @@ TEST_F(SinksTest, NothingIsSentOrCreatedAfterTheLastSinkIsRemoved) {
   range_push("a");
   mark("m");
   range_pop();
-  EXPECT_THAT(First::ear.take(), IsEmpty());
+  EXPECT_THAT(First::received.take(), IsEmpty());
   EXPECT_FALSE(kymo_is_recording());
   EXPECT_EQ(process()->segment.load(), nullptr);
 }
@@ -76,7 +76,7 @@ TEST_F(SinksTest, NothingIsSentOrCreatedAfterTheLastSinkIsRemoved) {
 TEST_F(SinksTest, AddingASinkTwiceAddsItOnce) {
   EXPECT_EQ(kymo_add_sink(&First::kSink), 1);
   mark("m");
-  EXPECT_THAT(First::ear.take(), ElementsAre("mark m"));
+  EXPECT_THAT(First::received.take(), ElementsAre("mark m"));
   kymo_remove_sink(&First::kSink);
   EXPECT_EQ(kymo_mode.load(), 0u);
   kymo_remove_sink(&First::kSink);
@@ -93,7 +93,7 @@ TEST_F(SinksTest, MaxNumberOfSinksIsEight) {
     for (kymo_sink& sink : more) kymo_remove_sink(&sink);
     mark("the first is still on");
     const bool again = kymo_add_sink(&more[0]) == 1 && kymo_add_sink(&more[kMaxSinks - 1]) == 0;
-    _exit(added < static_cast<int>(kMaxSinks) && again && First::ear.take().size() == 1 ? 0 : 1);
+    _exit(added < static_cast<int>(kMaxSinks) && again && First::received.take().size() == 1 ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -111,7 +111,7 @@ TEST_F(SinksTest, AnnotationsOfASinkAreNotSent) {
     KYMO_RANGE("outside");
     mark("m");
   }
-  EXPECT_THAT(First::ear.take(), ElementsAre("push outside", "mark m", "pop"));
+  EXPECT_THAT(First::received.take(), ElementsAre("push outside", "mark m", "pop"));
 }
 
 TEST_F(SinksTest, TheErrnoOfTheProgramIsKept) {
@@ -127,7 +127,7 @@ TEST_F(SinksTest, SignpostsAreReceivedFromAnyThread) {
   post.name_length = 5;
   const auto send = [&] {
     for (int which = -1; which <= 3; ++which) kymo_send_signpost(&post, which);
-    EXPECT_THAT(First::ear.take(), ElementsAre("begin scale", "end scale", "event scale"));
+    EXPECT_THAT(First::received.take(), ElementsAre("begin scale", "end scale", "event scale"));
   };
   send();
   std::thread([&] {
@@ -152,9 +152,9 @@ TEST_F(SinksTest, ARangeMayEndOnAnotherThread) {
   const RangeId id = range_start("across");
   std::thread([id] {
     range_end(id);
-    EXPECT_THAT(First::ear.take(), ElementsAre("end"));
+    EXPECT_THAT(First::received.take(), ElementsAre("end"));
   }).join();
-  EXPECT_THAT(First::ear.take(), ElementsAre("start across"));
+  EXPECT_THAT(First::received.take(), ElementsAre("start across"));
 }
 
 // Signal handlers may call these functions: they only count.

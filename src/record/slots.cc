@@ -86,9 +86,9 @@ SegmentHeader* begin_in_child(Process& shared) noexcept {
     set_mode(shared, kRecordingBit, false);
     shared.refused = shared.pid;  // later records are ends of ranges that began before this
     // The child has inherited the parent's mapping, and the parent's collector reports the count.
-    SegmentHeader* const told = shared.parent_mapping.header;
-    if (!made && !send_refusal(shared.options.session, made.why()) && told != nullptr)
-      told->unrecorded_children.fetch_add(1, std::memory_order_relaxed);
+    SegmentHeader* const header_of_parent = shared.parent_mapping.header;
+    if (!made && !send_refusal(shared.options.session, made.why()) && header_of_parent != nullptr)
+      header_of_parent->unrecorded_children.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
   if (restart == nullptr) start_recording(shared);

@@ -17,7 +17,7 @@ void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept;
 inline constexpr uint64_t kPatienceNs = 1'000'000'000;  // for a collector that makes no progress
 
 // The max time that one sleep counts for. If both processes were stopped during the sleep, none could make progress.
-inline constexpr uint64_t kMostOfSleepNs = 20'000'000;
+inline constexpr uint64_t kMaxSleepNs = 20'000'000;
 
 // Waits until `ready`, or until the collector has made no progress for one second in which this thread ran. True:
 // ready.
@@ -33,7 +33,7 @@ bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
     done = ready();
     const uint32_t now_seen = header.progress.load(std::memory_order_acquire);
     const uint64_t now = base::monotonic_ns();
-    waited += now - last < kMostOfSleepNs ? now - last : kMostOfSleepNs;
+    waited += now - last < kMaxSleepNs ? now - last : kMaxSleepNs;
     last = now;
     if (now_seen != seen) waited = 0;
     seen = now_seen;

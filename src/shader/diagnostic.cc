@@ -87,15 +87,15 @@ std::string_view SourceFiles::line(const Location& at) const {
 
 void Diagnostics::error(const Location& at, std::string text) {
   ++errors_;
-  add(Severity::Error, at, std::move(text), errors_ <= kMostErrors);
+  add(Severity::Error, at, std::move(text), errors_ <= kMaxErrors);
 }
 
 void Diagnostics::warning(const Location& at, std::string text) {
-  add(Severity::Warning, at, std::move(text), list_.size() < kMostInAll);
+  add(Severity::Warning, at, std::move(text), list_.size() < kMaxEntries);
 }
 
 void Diagnostics::note(const Location& at, std::string text) {
-  add(Severity::Note, at, std::move(text), last_was_kept_ && list_.size() < kMostInAll);
+  add(Severity::Note, at, std::move(text), last_was_kept_ && list_.size() < kMaxEntries);
 }
 
 void Diagnostics::add(Severity severity, const Location& at, std::string text, bool keep) {
@@ -120,8 +120,8 @@ std::string Diagnostics::render(const Report& report) const {
 std::string Diagnostics::render() const {
   std::string text;
   for (const Report& report : list_) text += render(report);
-  if (errors_ > kMostErrors) {
-    const size_t more = errors_ - kMostErrors;
+  if (errors_ > kMaxErrors) {
+    const size_t more = errors_ - kMaxErrors;
     text += base::format("{} more error{} not shown\n", more, more == 1 ? " is" : "s are");
   }
   return text;

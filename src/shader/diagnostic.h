@@ -63,7 +63,7 @@ class Diagnostics {
   }
 
   bool has_errors() const { return errors_ != 0; }
-  bool is_full() const { return errors_ >= kMostErrors; }  // a stage stops looking for more errors
+  bool is_full() const { return errors_ >= kMaxErrors; }  // a stage stops looking for more errors
   const std::vector<Report>& list() const { return list_; }
 
   // In the form that compilers use, for each:
@@ -74,8 +74,8 @@ class Diagnostics {
   std::string render(const Report& report) const;
 
  private:
-  static constexpr size_t kMostErrors = 20;
-  static constexpr size_t kMostInAll = 100;  // after this number, warnings and notes are dropped
+  static constexpr size_t kMaxErrors = 20;
+  static constexpr size_t kMaxEntries = 100;  // after this number, warnings and notes are dropped
   void add(Severity severity, const Location& at, std::string text, bool keep);
 
   const SourceFiles& files_;

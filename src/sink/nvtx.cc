@@ -1,4 +1,4 @@
-// The sink "nvtx": ranges and marks in the domain "kymo", for the tool that NVTX is told to load
+// The sink "nvtx": ranges and marks in the domain "kymo", for the tool that NVTX loads
 // (NVTX_INJECTION64_PATH, which Nsight Systems sets). Without a tool its calls do nothing.
 #include "sink/builtin.h"
 

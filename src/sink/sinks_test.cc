@@ -60,7 +60,7 @@ TEST_F(SetSinksTest, TheGivenSinksAreOnAndAllOthersAreOff) {
   set_sinks(name);
   EXPECT_THAT(names_of_sinks_on(), ElementsAre(name));
   EXPECT_EQ(kymo_mode.load(), record::kSinkBit);
-  { KYMO_RANGE("heard by nobody"); }
+  { KYMO_RANGE("received by nobody"); }
   set_sinks(name);
   EXPECT_THAT(names_of_sinks_on(), ElementsAre(name));
   set_sinks(" \t");

@@ -16,7 +16,7 @@ namespace kymo::symbols {
 
 namespace {
 
-constexpr size_t kMostFiles = 4096;  // max open files; addresses in further files are shown as offsets
+constexpr size_t kMaxFiles = 4096;  // max open files; addresses in further files are shown as offsets
 constexpr size_t kLeastIdDigits = 4;
 
 // Opens only a regular file. Another kind of file could block the caller, or opening it could have an effect.
@@ -63,7 +63,7 @@ FileSymbols& FileSymbols::operator=(FileSymbols&&) noexcept = default;
 std::vector<Frame> FileSymbols::at_return_address(const std::string& path, const std::string& build_id,
                                                   uint64_t offset) {
   auto known = impl_->files.find({path, build_id});
-  if (known == impl_->files.end() && impl_->files.size() < kMostFiles)
+  if (known == impl_->files.end() && impl_->files.size() < kMaxFiles)
     known = impl_->files.emplace(std::pair(path, build_id), open_code(path, build_id)).first;
   std::vector<Frame> frames;
   if (known != impl_->files.end() && known->second != nullptr) {

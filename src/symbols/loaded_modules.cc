@@ -30,7 +30,7 @@ std::vector<LoadedModule> loaded_modules() {
         const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
         const unwind::LoadedCode code = unwind::loaded_code(*info);
         if (code.begin >= code.end) return 0;
-        uint8_t id[unwind::kMostBuildIdBytes];
+        uint8_t id[unwind::kMaxBuildIdBytes];
         const size_t id_bytes = unwind::build_id_of(code, id);
         static_cast<std::vector<LoadedModule>*>(argument)->push_back(
             {path_of(code.path), code.begin & ~(page - 1), (code.end + page - 1) & ~(page - 1), {id, id + id_bytes}});

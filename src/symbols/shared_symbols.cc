@@ -27,8 +27,8 @@ struct Shared {
 SharedSymbols::SharedSymbols() : lock_(Shared::instance().mutex) {
   Shared& shared = Shared::instance();
   // A program that loads and unloads modules all the time must not fill its memory.
-  constexpr size_t kMostEras = 8;
-  if (shared.symbols == nullptr || shared.symbols->eras() > kMostEras) shared.symbols = std::make_unique<Symbols>();
+  constexpr size_t kMaxEras = 8;
+  if (shared.symbols == nullptr || shared.symbols->eras() > kMaxEras) shared.symbols = std::make_unique<Symbols>();
 }
 
 Symbols& SharedSymbols::operator*() const noexcept { return *Shared::instance().symbols; }

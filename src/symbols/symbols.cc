@@ -65,14 +65,14 @@ struct Symbols::Impl {
     LoaderCounts loaded = loader_counts();
     std::unordered_map<uintptr_t, std::vector<Frame>> known;
   };
-  static constexpr size_t kMostEras = 8;  // eras with open debug information; the answers of all eras are kept
+  static constexpr size_t kMaxEras = 8;  // eras with open debug information; the answers of all eras are kept
   std::vector<std::unique_ptr<Era>> eras;
 
   Era& current() {
     const LoaderCounts now = loader_counts();
     if (eras.empty() || eras.back()->loaded.unloads != now.unloads) {
       eras.push_back(std::make_unique<Era>());
-      if (eras.size() > kMostEras) eras[eras.size() - kMostEras - 1]->information.reset();
+      if (eras.size() > kMaxEras) eras[eras.size() - kMaxEras - 1]->information.reset();
     } else if (eras.back()->loaded.loads != now.loads) {
       eras.back()->loaded = now;
       eras.back()->information->look_again();

@@ -75,7 +75,7 @@ void AppendFile::reopen_if_lost() {
   if (!file_) throw base::file_error("write", path_, errno);
   if (is_ours()) return mark_in_use(file_.get());
   file_ = {};
-  throw Error(base::format("cannot write {}: it is another file now than the one that was begun", path_));
+  throw Error(base::format("cannot write {}: the path leads to another file than the one that was opened", path_));
 }
 
 AppendFile::AppendFile(const std::string& path, Existing existing, const std::string& name)

@@ -40,7 +40,7 @@ T delta_base(std::span<const T> values) {
   return values.size() < 2 ? values[0] : static_cast<T>(2 * values[0] - values[1]);
 }
 
-// Tells how the planes of a column would look: which bits are set in any value, and which bits differ from the first
+// Finds how the planes of a column would look: which bits are set in any value, and which bits differ from the first
 // value.
 template <typename T>
 struct Shape {

@@ -86,7 +86,7 @@ const ElfW(Phdr) * segment_at(const LoadedCode& code, uintptr_t address, size_t 
   return nullptr;
 }
 
-size_t build_id_of(const LoadedCode& code, uint8_t (&bytes)[kMostBuildIdBytes]) noexcept {
+size_t build_id_of(const LoadedCode& code, uint8_t (&bytes)[kMaxBuildIdBytes]) noexcept {
   constexpr uint32_t kAlignment = 4;
   for (size_t i = 0; i < code.segment_count; ++i) {
     const auto& segment = code.segments[i];

@@ -29,7 +29,7 @@ bool find_loaded_code(uintptr_t address, LoadedCode& found) noexcept;
 const ElfW(Phdr) * segment_at(const LoadedCode& code, uintptr_t address, size_t bytes, uint32_t rights) noexcept;
 
 // The build id: the bytes by which the linker identifies the build. Returns their number; 0: none.
-inline constexpr size_t kMostBuildIdBytes = 64;
-size_t build_id_of(const LoadedCode& code, uint8_t (&bytes)[kMostBuildIdBytes]) noexcept;
+inline constexpr size_t kMaxBuildIdBytes = 64;
+size_t build_id_of(const LoadedCode& code, uint8_t (&bytes)[kMaxBuildIdBytes]) noexcept;
 
 }  // namespace kymo::unwind

@@ -10,22 +10,22 @@ namespace kymo::unwind {
 
 bool QuickStack::make_room() noexcept {
   static_assert(sizeof(Frame) == 64, "a frame is a line of the cache");
-  if (frames_ == nullptr) frames_ = static_cast<Frame*>(take_pages(2 * kMostFrames * sizeof(Frame)));
-  if (frames_ != nullptr) fresh_ = frames_ + kMostFrames;
+  if (frames_ == nullptr) frames_ = static_cast<Frame*>(take_pages(2 * kMaxFrames * sizeof(Frame)));
+  if (frames_ != nullptr) fresh_ = frames_ + kMaxFrames;
   return frames_ != nullptr;
 }
 
 void QuickStack::release() noexcept {
-  give_back_pages(frames_, 2 * kMostFrames * sizeof(Frame));
+  give_back_pages(frames_, 2 * kMaxFrames * sizeof(Frame));
   frames_ = fresh_ = nullptr;
   kept_ = 0;
   tree_.release();
 }
 
-Node QuickStack::told(Node parent, uintptr_t address, const NodeListener& listener) noexcept {
+Node QuickStack::child_of(Node parent, uintptr_t address, const NodeListener& listener) noexcept {
   bool fresh = false;
   const Node node = tree_.child(parent, address, fresh);
-  if (__builtin_expect(!fresh, 1) || listener.heard(listener.context, node, parent, address)) return node;
+  if (__builtin_expect(!fresh, 1) || listener.on_new(listener.context, node, parent, address)) return node;
   tree_.take_back(parent, address);
   return kNoStack;
 }
@@ -37,7 +37,7 @@ inline __attribute__((always_inline)) Node QuickStack::finish(Node outer, size_t
   bool fp_matters = kept > 0 && frames_[kept - 1].fp_matters;
   while (fresh > 0) {
     const Frame& frame = fresh_[--fresh];
-    outer = told(outer, frame.at.pc, listener);
+    outer = child_of(outer, frame.at.pc, listener);
     if (__builtin_expect(outer == kNoStack, 0)) return kNoStack;
     fp_matters = needs_frame_pointer(frame.rule_flags) || (fp_matters && !frame.reads.restored_frame_pointer());
     Frame& kept_frame = frames_[kept_++];
@@ -63,7 +63,7 @@ KYMO_READS_STACKS Node QuickStack::capture(Registers at, const ThreadStacks& sta
   const uintptr_t high = stacks.own.high;
   if (__builtin_expect(!stacks.own.hold(at.sp), 0)) {
     if (stacks.alternate.hold(at.sp)) return walk_anew(at, stacks, listener);
-    return told(kCutElsewhere, at.pc, listener);
+    return child_of(kCutElsewhere, at.pc, listener);
   }
   Registers now = at;
   size_t candidates = kept_, fresh = 0;
@@ -72,12 +72,12 @@ KYMO_READS_STACKS Node QuickStack::capture(Registers at, const ThreadStacks& sta
     if (candidates > 0 && frames_[candidates - 1].is_at(now)) {
       const size_t changed = outside_of_changes(candidates);
       if (changed == 0) {
-        if (candidates + fresh > kMostFrames) break;
+        if (candidates + fresh > kMaxFrames) break;
         return finish(frames_[candidates - 1].node, candidates, fresh, listener);
       }
       // The frames inside the changed frame are the same, but the stack outside of them is not. Their frame pointer is
       // the current one, until one of them restored another value.
-      while (candidates > changed && fresh < kMostFrames) {
+      while (candidates > changed && fresh < kMaxFrames) {
         const Frame& same = frames_[--candidates];
         fresh_[fresh] = same;
         fresh_[fresh++].at.fp = now.fp;
@@ -86,7 +86,7 @@ KYMO_READS_STACKS Node QuickStack::capture(Registers at, const ThreadStacks& sta
       const Frame& other = frames_[--candidates];
       now = {other.at.pc, other.at.sp, now.fp};
     }
-    if (fresh == kMostFrames) break;
+    if (fresh == kMaxFrames) break;
     Frame& frame = fresh_[fresh++];
     const Rule& rule = rule_table.at(now.pc);
     frame.at = now;
@@ -104,7 +104,7 @@ KYMO_READS_STACKS Node QuickStack::capture(Registers at, const ThreadStacks& sta
 
 // Walks the stack of a signal handler and then the stack that it interrupted. The result is not remembered.
 Node QuickStack::walk_anew(const Registers& at, const ThreadStacks& stacks, const NodeListener& listener) noexcept {
-  const std::span addresses(reinterpret_cast<uintptr_t*>(fresh_), kMostFrames);  // uses the memory of the fresh frames
+  const std::span addresses(reinterpret_cast<uintptr_t*>(fresh_), kMaxFrames);  // uses the memory of the fresh frames
   const Walked walked = walk(at, stacks, addresses, 0, WithoutTable::Guess);
   size_t count = walked.count;
   Node node = kRoot;
@@ -114,7 +114,7 @@ Node QuickStack::walk_anew(const Registers& at, const ThreadStacks& stacks, cons
     node = kCutTooDeep;
     count = kFramesOfACutStack;
   }
-  while (count > 0 && node != kNoStack) node = told(node, addresses[--count], listener);
+  while (count > 0 && node != kNoStack) node = child_of(node, addresses[--count], listener);
   kept_ = 0;
   return node;
 }

@@ -28,11 +28,11 @@ namespace kymo::unwind {
 
 // Called for every new node, outer ones first. Returns false if the node could not be kept; then it must not be used.
 struct NodeListener {
-  bool (*heard)(void* context, Node node, Node parent, uintptr_t address) noexcept;
+  bool (*on_new)(void* context, Node node, Node parent, uintptr_t address) noexcept;
   void* context;
 };
 
-inline constexpr size_t kMostFrames = 4096;
+inline constexpr size_t kMaxFrames = 4096;
 inline constexpr size_t kFramesOfACutStack = 64;  // a deeper stack keeps this many innermost frames
 
 class QuickStack {
@@ -81,7 +81,7 @@ class QuickStack {
   size_t outside_of_changes(size_t frames) const noexcept;
   Node finish(Node outer, size_t kept, size_t fresh, const NodeListener& listener) noexcept;
   Node walk_anew(const Registers& at, const ThreadStacks& stacks, const NodeListener& listener) noexcept;
-  Node told(Node parent, uintptr_t address, const NodeListener& listener) noexcept;
+  Node child_of(Node parent, uintptr_t address, const NodeListener& listener) noexcept;
 
   Frame* frames_ = nullptr;  // the last stack, outermost first
   Frame* fresh_ = nullptr;   // of the current capture, innermost first

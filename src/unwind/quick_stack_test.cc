@@ -94,11 +94,11 @@ TEST(QuickStackTest, RecursionBeyondMaxFramesIsCutAndMarked) {
   EXPECT_EQ(mine->last_root, kRoot);
   EXPECT_GT(mine->last.size(), 4000u);
   mine->compare = false;
-  down(kMostFrames + 100);
+  down(kMaxFrames + 100);
   EXPECT_EQ(mine->last_root, kCutTooDeep);
   EXPECT_EQ(mine->last.size(), kFramesOfACutStack);
   const size_t nodes = mine->nodes.size();
-  down(kMostFrames + 200);
+  down(kMaxFrames + 200);
   EXPECT_EQ(mine->nodes.size(), nodes) << "the same frames are the same nodes, however deep";
   mine->compare = true;
   down(3);

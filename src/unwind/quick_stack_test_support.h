@@ -93,7 +93,7 @@ struct Watched {
 
   ~Watched() { stack.release(); }
 
-  static bool heard(void* context, Node node, Node parent, uintptr_t address) noexcept {
+  static bool on_new(void* context, Node node, Node parent, uintptr_t address) noexcept {
     auto& self = *static_cast<Watched*>(context);
     if (!self.keep) return false;
     EXPECT_TRUE(self.nodes.emplace(node, std::pair(parent, address)).second) << node;
@@ -110,10 +110,10 @@ struct Watched {
 
 inline thread_local Watched* watched = nullptr;
 
-inline constexpr size_t kMostExpected = 5000;
+inline constexpr size_t kMaxExpected = 5000;
 
 #if TREE_BY_LIBUNWIND
-#define TREE_BACKTRACE(buffer) static_cast<size_t>(unw_backtrace(buffer, kMostExpected))
+#define TREE_BACKTRACE(buffer) static_cast<size_t>(unw_backtrace(buffer, kMaxExpected))
 #else
 struct CollectedFrames {
   void** buffer;
@@ -121,7 +121,7 @@ struct CollectedFrames {
 };
 inline _Unwind_Reason_Code collect(_Unwind_Context* context, void* data) {
   auto& collected = *static_cast<CollectedFrames*>(data);
-  if (collected.count == kMostExpected) return _URC_END_OF_STACK;
+  if (collected.count == kMaxExpected) return _URC_END_OF_STACK;
   collected.buffer[collected.count++] = reinterpret_cast<void*>(_Unwind_GetIP(context));
   return _URC_NO_REASON;
 }
@@ -137,11 +137,11 @@ TREE_NOINLINE inline size_t backtrace_of(void** buffer) {
 // Captures the stack of the caller of `look`, and compares it with the other unwinder.
 TREE_NOINLINE TREE_PLAIN inline void look() {
   const Registers here = KYMO_CALLER_REGISTERS();
-  const Node node = watched->stack.capture(here, watched->stacks, {Watched::heard, watched});
+  const Node node = watched->stack.capture(here, watched->stacks, {Watched::on_new, watched});
   ++watched->captures;
   watched->last = watched->path(node);
   if (!watched->compare) return;
-  static thread_local void* buffer[kMostExpected];
+  static thread_local void* buffer[kMaxExpected];
   const size_t count = TREE_BACKTRACE(buffer);
   std::vector<uintptr_t> expected;
   for (size_t i = 1; i < count; ++i) expected.push_back(without_signature(reinterpret_cast<uintptr_t>(buffer[i])));

@@ -30,9 +30,9 @@ uint32_t RuleTable::number_of(const Rule& rule) noexcept {
   for (uint32_t probe = 0; probe < kIndexPlaces; ++probe, place = (place + 1) % kIndexPlaces) {
     uint32_t found = index_[place].load(std::memory_order_acquire);
     if (found == 0) {
-      if (rule_count_.load(std::memory_order_relaxed) >= kMostRules - 1) return 0;
+      if (rule_count_.load(std::memory_order_relaxed) >= kMaxRules - 1) return 0;
       const uint32_t number = rule_count_.fetch_add(1, std::memory_order_relaxed) + 1;
-      if (number >= kMostRules) return 0;
+      if (number >= kMaxRules) return 0;
       rules_[number] = rule;
       if (index_[place].compare_exchange_strong(found, number, std::memory_order_acq_rel)) return number;
     }

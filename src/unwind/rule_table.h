@@ -31,7 +31,7 @@ class RuleTable {
  private:
   static constexpr unsigned kPlaceBits = 16, kNumberBits = 64 - kAddressBits;
   static constexpr uint64_t kNumberMask = (uint64_t{1} << kNumberBits) - 1;
-  static constexpr uint32_t kMostRules = 1 << 14, kIndexPlaces = 2 * kMostRules;
+  static constexpr uint32_t kMaxRules = 1 << 14, kIndexPlaces = 2 * kMaxRules;
 
   static uintptr_t place_of(uintptr_t address) noexcept {
     return static_cast<uintptr_t>((address * 0x9e3779b97f4a7c15u) >> (64 - kPlaceBits));
@@ -40,7 +40,7 @@ class RuleTable {
   uint32_t number_of(const Rule& rule) noexcept;
 
   std::atomic<uint64_t> words_[uintptr_t{1} << kPlaceBits] = {};
-  Rule rules_[kMostRules] = {};  // the first one is Kind::None
+  Rule rules_[kMaxRules] = {};  // the first one is Kind::None
   std::atomic<uint32_t> rule_count_{0};
   std::atomic<uint32_t> index_[kIndexPlaces] = {};  // numbers of rules, by hash
 };

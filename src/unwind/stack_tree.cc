@@ -7,7 +7,7 @@
 namespace kymo::unwind {
 namespace {
 
-constexpr uint32_t kFirstEntries = 512, kMostEntries = 1u << 23;  // 128 MiB: four million stacks per thread
+constexpr uint32_t kFirstEntries = 512, kMaxEntries = 1u << 23;  // 128 MiB: four million stacks per thread
 
 }  // namespace
 
@@ -20,7 +20,7 @@ StackTree::Entry* StackTree::place_of(Node parent, uintptr_t address) const noex
 
 bool StackTree::grow() noexcept {
   const uint32_t old_size = entries_ != nullptr ? mask_ + 1 : 0, size = old_size != 0 ? old_size * 2 : kFirstEntries;
-  if (size > kMostEntries) return false;
+  if (size > kMaxEntries) return false;
   auto* entries = static_cast<Entry*>(take_pages(size * sizeof(Entry)));
   if (entries == nullptr) return false;
   Entry* old = entries_;

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   code.segment_count = 2;
   const uintptr_t address = code.begin + at % file.size();
   if (find_rule_in(code, address, address).kind == Rule::Kind::None) __builtin_trap();
-  uint8_t id[kMostBuildIdBytes];
+  uint8_t id[kMaxBuildIdBytes];
   segments[1].p_type = PT_NOTE;
   if (build_id_of(code, id) > sizeof id) __builtin_trap();
   return 0;

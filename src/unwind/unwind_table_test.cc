@@ -66,7 +66,7 @@ TEST(LoadedCodeTest, FunctionIsFoundInItsFile) {
   EXPECT_NE(segment_at(own, reinterpret_cast<uintptr_t>(&find_rule), 1, PF_X), nullptr);
   EXPECT_EQ(segment_at(own, reinterpret_cast<uintptr_t>(&gnu_get_libc_version), 1, PF_X), nullptr);
   EXPECT_EQ(segment_at(own, own.end - 1, 2, 0), nullptr);
-  uint8_t id[kMostBuildIdBytes];
+  uint8_t id[kMaxBuildIdBytes];
   EXPECT_GE(build_id_of(library, id), 8u);
   EXPECT_FALSE(find_loaded_code(16, own));
 }

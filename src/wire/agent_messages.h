@@ -42,7 +42,7 @@ struct TraceOptions {
   uint64_t iteration_roundup = 0;  // with iterations: start at the next multiple of it; 0: at the next iteration
   uint64_t last_ns = 0;            // the last part of a flight recorder, of this length
   uint64_t warmup_ns = 0;          // recorded and discarded
-  uint64_t most_bytes = 0;         // max size of the trace: recording stops there; 0: no limit
+  uint64_t max_bytes = 0;          // max size of the trace: recording stops there; 0: no limit
   std::string output = {};         // an absolute path with placeholders: output_pattern.h
   TraceFormat format = TraceFormat::Kymo;
   uint64_t flags = 0;
@@ -68,7 +68,7 @@ struct Cancel {
   bool operator==(const Cancel&) const = default;
 };
 
-// Ends the recording now. Its trace contains what was recorded so far. A recording that has not begun is cancelled.
+// Ends the recording now. Its trace contains what was recorded so far. A recording that has not started is cancelled.
 struct Stop {
   static constexpr MessageType kType = MessageType::Stop;
   uint64_t id = 0;

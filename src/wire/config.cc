@@ -79,9 +79,9 @@ class ConfigReader {
   void error(std::string text) { note(reading_.errors, std::move(text)); }
   void warn(std::string text) { note(reading_.warnings, std::move(text)); }
   void note(std::vector<ConfigNote>& notes, std::string text) {
-    if (notes.size() + 1 < kConfigMostNotes) {
+    if (notes.size() + 1 < kConfigMaxNotes) {
       notes.push_back({line_, std::move(text)});
-    } else if (notes.size() < kConfigMostNotes) {
+    } else if (notes.size() < kConfigMaxNotes) {
       notes.push_back({0, "and more"});
     }
   }

@@ -16,7 +16,7 @@
 namespace kymo::wire {
 
 inline constexpr size_t kConfigLargest = 64 * 1024;
-inline constexpr size_t kConfigMostNotes = 64;
+inline constexpr size_t kConfigMaxNotes = 64;
 // A start time that is further in the past than this is refused.
 inline constexpr uint64_t kConfigOldestStartMs = 10'000;
 
@@ -77,7 +77,7 @@ struct ConfigNote {
 
 struct ConfigReading {
   std::optional<TraceRequest> request;  // only if there are no errors
-  std::vector<ConfigNote> errors;       // max kConfigMostNotes of each; the last one says if there were more
+  std::vector<ConfigNote> errors;       // max kConfigMaxNotes of each; the last one says if there were more
   std::vector<ConfigNote> warnings;
 
   // The errors in one line: "line 3: …; line 7: …".

@@ -119,7 +119,7 @@ TEST(ConfigTest, NotesAreLimitedShortAndPrintable) {
   std::string text;
   for (int i = 0; i < 1000; ++i) text += "nonsense\n";
   const ConfigReading many = read_config(text);
-  EXPECT_THAT(many.errors, SizeIs(kConfigMostNotes));
+  EXPECT_THAT(many.errors, SizeIs(kConfigMaxNotes));
   EXPECT_EQ(many.errors.back().text, "and more");
   EXPECT_LT(read_config(std::string(60'000, 'x')).reason().size(), 200u);
   EXPECT_EQ(read_config(std::string("A\0\x1b[2J", 6)).errors[0].text.find('\x1b'), std::string::npos);

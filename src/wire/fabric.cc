@@ -74,8 +74,8 @@ base::Result<FabricRequest> read_poll(Bytes payload) {
   poll.ready_for = base::load<uint32_t>(payload.data());
   const int32_t pids = signed32(payload.data() + 4);
   poll.job = signed64(payload.data() + 8);
-  if (pids <= 0 || static_cast<size_t>(pids) > kFabricMostPids) {
-    return base::Refusal{base::format("a {} states {} processes; 1 to {} are good", kPollType, pids, kFabricMostPids)};
+  if (pids <= 0 || static_cast<size_t>(pids) > kFabricMaxPids) {
+    return base::Refusal{base::format("a {} states {} processes; 1 to {} are good", kPollType, pids, kFabricMaxPids)};
   }
   const size_t expected = kPollHeadBytes + kPidBytes * static_cast<size_t>(pids);
   if (const base::Check size = check_size(kPollType, payload.size(), expected); !size)
@@ -127,8 +127,8 @@ base::Result<std::vector<std::byte>> fabric_datagram(const FabricRequest& reques
     return datagram_of(kContextType, out.bytes());
   }
   const auto& poll = *std::get_if<FabricPoll>(&request);
-  if (poll.pids.empty() || poll.pids.size() > kFabricMostPids) {
-    return base::Refusal{base::format("{} processes cannot be stated; 1 to {} can", poll.pids.size(), kFabricMostPids)};
+  if (poll.pids.empty() || poll.pids.size() > kFabricMaxPids) {
+    return base::Refusal{base::format("{} processes cannot be stated; 1 to {} can", poll.pids.size(), kFabricMaxPids)};
   }
   out.fixed(poll.ready_for);
   out.fixed(static_cast<uint32_t>(poll.pids.size()));

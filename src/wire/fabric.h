@@ -24,7 +24,7 @@ inline constexpr size_t kFabricTypeBytes = 32;
 inline constexpr size_t kFabricLargestDatagram = 64 * 1024;
 inline constexpr size_t kFabricLargestPayload = kFabricLargestDatagram - kFabricHeaderBytes;
 // libkineto sends itself and at most ten parents.
-inline constexpr size_t kFabricMostPids = 64;
+inline constexpr size_t kFabricMaxPids = 64;
 
 // What a client is ready for. Unknown bits are kept.
 inline constexpr uint32_t kFabricEvents = 1;
@@ -42,7 +42,7 @@ struct FabricContext {
 struct FabricPoll {
   uint32_t ready_for = kFabricActivities;  // a busy activity profiler omits its bit
   int64_t job = 0;                         // 0: none
-  std::vector<int32_t> pids;               // its own, then its parents'; 1 to kFabricMostPids
+  std::vector<int32_t> pids;               // its own, then its parents'; 1 to kFabricMaxPids
   bool wants_activities() const { return (ready_for & kFabricActivities) != 0; }
   bool operator==(const FabricPoll&) const = default;
 };

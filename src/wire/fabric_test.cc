@@ -129,7 +129,7 @@ TEST(FabricTest, SizesAboveTheLimitAreNotReadAndNotWritten) {
   std::vector<std::byte> long_one(kFabricLargestDatagram + 1);
   EXPECT_FALSE(read_fabric_reply(with(long_one, 0, uint64_t{kFabricLargestPayload + 1})));
   EXPECT_FALSE(fabric_datagram(FabricRequest(FabricPoll{2, 0, {}})));
-  EXPECT_FALSE(fabric_datagram(FabricRequest(FabricPoll{2, 0, std::vector<int32_t>(kFabricMostPids + 1, 1)})));
+  EXPECT_FALSE(fabric_datagram(FabricRequest(FabricPoll{2, 0, std::vector<int32_t>(kFabricMaxPids + 1, 1)})));
 }
 
 TEST(FabricTest, RegistrationAnswerHasFourBytesAndNoNegativeCount) {

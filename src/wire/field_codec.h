@@ -85,7 +85,7 @@ class FieldWriter {
   }
   template <class T>
   void put(uint16_t number, const char* name, const std::vector<T>& items) {
-    if (items.size() > kMostItems) return refuse(name, "has too many items");
+    if (items.size() > kMaxItems) return refuse(name, "has too many items");
     if constexpr (FieldNumber<T>) {
       head(number, kFieldNumberBytes * items.size());
       for (const T item : items) out_.fixed(number_bits(item));
@@ -107,7 +107,7 @@ class FieldWriter {
 
   void head(uint16_t number, size_t size) {
     out_.fixed(number);
-    out_.fixed(static_cast<uint16_t>(size));  // at most kLongestText or kMostItems numbers
+    out_.fixed(static_cast<uint16_t>(size));  // at most kLongestText or kMaxItems numbers
   }
   void refuse(const char* name, std::string_view why);
 
@@ -115,7 +115,7 @@ class FieldWriter {
   base::Check result_;
 };
 
-static_assert(kLongestText <= UINT16_MAX && kMostItems * kFieldNumberBytes <= UINT16_MAX);
+static_assert(kLongestText <= UINT16_MAX && kMaxItems * kFieldNumberBytes <= UINT16_MAX);
 
 // One field of a message that is being read. It is compared with each known field.
 class FieldMatch {
@@ -163,14 +163,14 @@ class FieldMatch {
   void take(const char* name, std::vector<T>& member) {
     if constexpr (FieldNumber<T>) {
       if (value_.size() % kFieldNumberBytes != 0) return refuse(name, "is no list of numbers of 8 bytes");
-      if (value_.size() / kFieldNumberBytes > kMostItems) return refuse(name, "has too many items");
+      if (value_.size() / kFieldNumberBytes > kMaxItems) return refuse(name, "has too many items");
       member.resize(value_.size() / kFieldNumberBytes);
       for (size_t i = 0; i < member.size(); ++i) {
         const auto bits = base::load<uint64_t>(value_.data() + i * kFieldNumberBytes);
         if (!number_from(bits, member[i])) return refuse(name, "is out of range");
       }
     } else {
-      if (member.size() == kMostItems) return refuse(name, "has too many items");
+      if (member.size() == kMaxItems) return refuse(name, "has too many items");
       take(name, member.emplace_back());
     }
   }

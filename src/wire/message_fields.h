@@ -41,7 +41,7 @@ void each_field(MaybeConst<Welcome> auto& m, auto&& field) {
   field(3, "kymo_version", m.kymo_version);
   field(4, "boot_id", m.boot_id);
   field(5, "largest_message", m.largest_message);
-  field(6, "most_requests", m.most_requests);
+  field(6, "most_requests", m.max_requests);
   field(7, "longest_ns", m.longest_ns);
   field(8, "ping_every_ns", m.ping_every_ns);
   field(9, "output_folders", m.output_folders);
@@ -70,7 +70,7 @@ void each_field(MaybeConst<TraceOptions> auto& m, auto&& field) {
   field(5, "iteration_roundup", m.iteration_roundup);
   field(6, "last_ns", m.last_ns);
   field(7, "warmup_ns", m.warmup_ns);
-  field(8, "most_bytes", m.most_bytes);
+  field(8, "most_bytes", m.max_bytes);
   field.needed(9, "output", m.output);
   field(10, "format", m.format);
   field(11, "flags", m.flags);

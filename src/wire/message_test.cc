@@ -124,7 +124,7 @@ TEST(MessageTest, WriterEnforcesTheLimits) {
               HasSubstr("Refused: text is too long"));
   EXPECT_FALSE(message_packet(Refused{RefusedCode::Busy, 0, std::string("a\0b", 3)}));
   ListReply reply;
-  reply.processes.resize(kMostItems + 1);
+  reply.processes.resize(kMaxItems + 1);
   EXPECT_THAT(message_packet(reply).reason(), HasSubstr("too many items"));
   reply.processes.resize(100);
   for (ProcessEntry& entry : reply.processes) entry.command_line = std::string(2000, 'x');
@@ -135,12 +135,12 @@ TEST(MessageTest, WriterEnforcesTheLimits) {
 }
 
 TEST(MessageTest, ReaderEnforcesTheLimits) {
-  constexpr uint16_t kTooMany = 8 * (kMostItems + 1);
+  constexpr uint16_t kTooMany = 8 * (kMaxItems + 1);
   base::ByteWriter out;
   out.append(*message_packet(Ping{}));
   out.truncate(kMessageHeaderBytes);
   for (const uint16_t word : {uint16_t{1}, static_cast<uint16_t>(4 + kTooMany), uint16_t{1}, kTooMany}) out.fixed(word);
-  for (size_t i = 0; i <= kMostItems; ++i) out.fixed(uint64_t{1});
+  for (size_t i = 0; i <= kMaxItems; ++i) out.fixed(uint64_t{1});
   std::vector<std::byte> list(out.bytes().begin(), out.bytes().end());
   list = with(list, 4, static_cast<uint16_t>(MessageType::List));
   EXPECT_EQ(read_message(with_fields(list, {})).reason, "List: selection pids has too many items");

@@ -36,7 +36,7 @@ enum class MessageType : uint16_t {
 
 inline constexpr size_t kLargestMessage = 64 * 1024;  // with the header
 inline constexpr size_t kLongestText = 4096;          // a path, a command line, an explanation
-inline constexpr size_t kMostItems = 1024;            // max items in a list
+inline constexpr size_t kMaxItems = 1024;             // max items in a list
 inline constexpr uint64_t kLongestTraceNs = 7ull * 24 * 3600 * 1'000'000'000;
 inline constexpr uint32_t kWholeProgress = 1000;  // thousandths
 

@@ -62,7 +62,7 @@ struct Welcome {
   std::string boot_id = {};
   // Limits. What exceeds them is refused.
   uint32_t largest_message = kLargestMessage;
-  uint32_t most_requests = 0;  // max pending requests of a peer
+  uint32_t max_requests = 0;   // max pending requests of a peer
   uint64_t longest_ns = 0;     // max length of a recording
   uint64_t ping_every_ns = 0;  // a peer that sends nothing for three times as long is removed; 0: no pings
   std::vector<std::string> output_folders = {};  // traces must be below these; empty: anywhere the owner may write

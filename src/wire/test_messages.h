@@ -12,7 +12,7 @@ inline std::vector<Message> full_messages() {
                              .boot_id = "b007",
                              .duration_ns = 2'000'000'000,
                              .warmup_ns = 5,
-                             .most_bytes = 1 << 30,
+                             .max_bytes = 1 << 30,
                              .output = "/tmp/{name}-{pid}.json",
                              .format = TraceFormat::KinetoJson,
                              .flags = kWithShapes | kWithMemory | kWithStack | kWithFlops | kWithModules,

@@ -1,4 +1,4 @@
-// Somebody's program that uses an installed Kymo: records into the file it is told, and an error comes across.
+// A program that uses an installed Kymo: records into the file in its argument, and catches an error of the library.
 #include <cstdio>
 #include <string>
 

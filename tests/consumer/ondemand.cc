@@ -1,4 +1,4 @@
-// Somebody's server, which is asked for a trace while it runs; it ends when the file that it is told is there.
+// A server that gets a request for a trace while it runs. It ends when the file in its argument exists.
 #include <kymo/annotate.h>
 #include <kymo/ondemand.h>
 #include <unistd.h>

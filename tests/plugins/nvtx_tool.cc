@@ -1,4 +1,4 @@
-// A tool as NVTX loads one (NVTX_INJECTION64_PATH): writes what it hears to the file $NVTX_TOOL_LOG, a line each.
+// A tool as NVTX loads one (NVTX_INJECTION64_PATH): writes what it receives to the file $NVTX_TOOL_LOG, a line each.
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <stdlib.h>

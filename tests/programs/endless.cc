@@ -1,4 +1,4 @@
-// Records on two threads until it is told to stop, and counts where a test can see it: endless COUNTS.
+// Records on two threads until the test sets `stop`, and counts in shared memory: endless COUNTS.
 //
 // One thread makes "plain" ranges, the other "numbered" ones, which carry 0, 1, 2, …; each inside an "outer" range. A
 // range is counted after it has ended.

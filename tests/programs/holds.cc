@@ -11,7 +11,7 @@
 
 namespace {
 
-volatile sig_atomic_t told_to_stop = 0;
+volatile sig_atomic_t stop_requested = 0;
 
 void take_from_heap() {
   void* volatile taken = std::malloc(4321);
@@ -24,10 +24,10 @@ void take_from_device() { const kymo::device::Tensor taken = kymo::device::zeros
 
 int main(int argc, char** argv) try {
   if (argc != 2) return 2;
-  signal(SIGTERM, [](int) { told_to_stop = 1; });
+  signal(SIGTERM, [](int) { stop_requested = 1; });
   alarm(300);  // in case the test dies
   const bool on_device = std::strcmp(argv[1], "device") == 0;
-  while (told_to_stop == 0) {
+  while (stop_requested == 0) {
     if (on_device)
       take_from_device();
     else

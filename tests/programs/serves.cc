@@ -22,7 +22,7 @@
 
 namespace {
 
-volatile sig_atomic_t told_to_stop = 0;
+volatile sig_atomic_t stop_requested = 0;
 
 // What is requested: one bit each, in the order of prepare()'s parameters. Another thread sets it.
 std::atomic<uint64_t> asked_for{0};
@@ -63,7 +63,7 @@ void take_memory(uint64_t number) {
 }
 
 void serve(const std::string& how) {
-  for (uint64_t i = 0; told_to_stop == 0; ++i) {
+  for (uint64_t i = 0; stop_requested == 0; ++i) {
     if (how == "nobody") {
       rest();
     } else if (how == "ranges") {
@@ -81,7 +81,7 @@ void serve(const std::string& how) {
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
-  signal(SIGTERM, [](int) { told_to_stop = 1; });
+  signal(SIGTERM, [](int) { stop_requested = 1; });
   const Listener listener(how == "refuses");
   for (int child = 0; how == "forks" && child < 2; ++child)
     if (fork() == 0) break;

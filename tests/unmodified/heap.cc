@@ -1,5 +1,5 @@
-// A program that knows nothing of Kymo and allocates what it is told to. It says where its functions lie, one "name
-// address" a line, so that a test can tell them in stacks.
+// A program that does not use Kymo and allocates what its arguments say. It prints where its functions are, one "name
+// address" a line, so that a test can find them in stacks.
 //
 //   heap HOW [COUNT] [FILE]
 #include <dlfcn.h>
@@ -137,12 +137,12 @@ void signals(unsigned count) {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, nullptr);
-  std::atomic<bool> begun{false}, done{false};
+  std::atomic<bool> started{false}, done{false};
   std::thread other([&] {
-    begun = true;
+    started = true;
     while (!done) usleep(50);
   });
-  while (!begun) usleep(50);
+  while (!started) usleep(50);
   for (unsigned i = 0; i < count; ++i) {
     pthread_kill(other.native_handle(), SIGUSR1);
     std::free(plum());

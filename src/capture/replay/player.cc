@@ -17,8 +17,8 @@ using device::DeviceState;
 using device::KernelArgument;
 using device::Tensor;
 
-constexpr uint64_t kMostKeptBytes = uint64_t{1} << 30;
-constexpr size_t kMostLockedBytes = size_t{256} << 20;
+constexpr uint64_t kMaxKeptBytes = uint64_t{1} << 30;
+constexpr size_t kMaxLockedBytes = size_t{256} << 20;
 
 Tensor bytes_of(std::shared_ptr<device::Storage> storage) {
   const auto size = static_cast<int64_t>(storage->bytes());
@@ -64,8 +64,8 @@ KernelArgument list_argument(const ArgumentValue& value) {
 
 bool group_fits(const device::KernelInfo& kernel, const device::Extent& group, const device::DeviceInfo& device) {
   if (kernel.required_group.x != 0) return group == kernel.required_group;
-  const device::Extent& most = device.max_group;
-  return group.x <= most.x && group.y <= most.y && group.z <= most.z && group.volume() <= kernel.max_threads_per_group;
+  const device::Extent& max = device.max_group;
+  return group.x <= max.x && group.y <= max.y && group.z <= max.z && group.volume() <= kernel.max_threads_per_group;
 }
 
 bool works_in_groups(const device::KernelInfo& kernel) {
@@ -79,7 +79,7 @@ bool works_in_groups(const device::KernelInfo& kernel) {
 base::Bytes PieceCache::get(uint64_t piece) {
   if (const auto kept = kept_.find(piece); kept != kept_.end()) return kept->second;
   passing_ = capture_.piece(piece);
-  if (bytes_ + passing_.size() > kMostKeptBytes) return passing_;
+  if (bytes_ + passing_.size() > kMaxKeptBytes) return passing_;
   bytes_ += passing_.size();
   return kept_[piece] = std::move(passing_);
 }
@@ -206,7 +206,7 @@ void Player::write_pieces(const Tensor& bytes, const Pieces& pieces) {
 }
 
 std::span<std::byte> Player::host_room(size_t bytes, DeviceState& device) {
-  if (bytes <= kMostLockedBytes) {
+  if (bytes <= kMaxLockedBytes) {
     auto found = host_.find(&device);
     if (found == host_.end() || found->second.bytes().size() < bytes) {
       device.synchronize();  // copies may still use the previous buffer

@@ -18,9 +18,9 @@ namespace {
 
 constexpr size_t kStep = size_t{4} << 20;
 
-std::vector<std::byte> read_all(const base::FileDescriptor& file, const std::string& path, uint64_t most) {
+std::vector<std::byte> read_all(const base::FileDescriptor& file, const std::string& path, uint64_t max) {
   const uint64_t size = base::size_of(file, path);
-  if (size > most) throw Error(base::format("{} is too large: {} bytes, and the max is {}", path, size, most));
+  if (size > max) throw Error(base::format("{} is too large: {} bytes, and the max is {}", path, size, max));
   std::vector<std::byte> bytes(size);
   bytes.resize(base::read_at(file, path, 0, bytes));
   return bytes;
@@ -54,15 +54,15 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
   const base::FileDescriptor manifest(
       ::openat(folder_.get(), std::string(kManifestName).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!manifest) {
-    const bool begun = ::faccessat(folder_.get(), std::string(kCallsName).c_str(), F_OK, 0) == 0;
-    if (errno == ENOENT || begun) {
-      throw Error(begun ? base::format("{} is unfinished: the program ended before it stopped the capture", path_)
-                        : base::format("{} is not a capture: it has no {}", path_, kManifestName));
+    const bool has_calls = ::faccessat(folder_.get(), std::string(kCallsName).c_str(), F_OK, 0) == 0;
+    if (errno == ENOENT || has_calls) {
+      throw Error(has_calls ? base::format("{} is unfinished: the program ended before it stopped the capture", path_)
+                            : base::format("{} is not a capture: it has no {}", path_, kManifestName));
     }
     throw base::file_error("read", path_ + "/" + std::string(kManifestName), errno);
   }
   const std::string manifest_path = path_ + "/" + std::string(kManifestName);
-  const auto text = read_all(manifest, manifest_path, kMostManifestBytes);
+  const auto text = read_all(manifest, manifest_path, kMaxManifestBytes);
   try {
     manifest_ = parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()});
   } catch (const Error& error) {
@@ -71,8 +71,8 @@ CaptureFile::CaptureFile(std::string folder) : path_(std::move(folder)) {
 
   for (const FileEntry& file : manifest_.files)
     if (file.name.starts_with(kShadersName)) shaders_.push_back(file);
-  calls_ = read_checked(entry(kCallsName), kMostCallsBytes);
-  const auto times = read_checked(entry(kTimesName), kMostCallsBytes);
+  calls_ = read_checked(entry(kCallsName), kMaxCallsBytes);
+  const auto times = read_checked(entry(kTimesName), kMaxCallsBytes);
   contents_ =
       std::make_unique<ContentsReader>(open_checked(entry(kContentsName)), base::format("{}/{}", path_, kContentsName));
   for (const FileEntry& shader : shaders_) open_checked(shader);
@@ -121,15 +121,15 @@ base::FileDescriptor CaptureFile::open_checked(const FileEntry& entry) const {
   return file;
 }
 
-std::vector<std::byte> CaptureFile::read_checked(const FileEntry& entry, uint64_t most) const {
+std::vector<std::byte> CaptureFile::read_checked(const FileEntry& entry, uint64_t max) const {
   const std::string path = path_ + "/" + entry.name;
-  auto bytes = read_all(open_checked(entry), path, most);
+  auto bytes = read_all(open_checked(entry), path, max);
   if (bytes.size() != entry.bytes) throw Error(base::format("{} was changed while it was read", path));
   return bytes;
 }
 
 std::string CaptureFile::shader_text(uint32_t number) const {
-  const auto bytes = read_checked(shaders_.at(number), kMostShaderBytes);
+  const auto bytes = read_checked(shaders_.at(number), kMaxShaderBytes);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

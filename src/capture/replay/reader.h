@@ -39,7 +39,7 @@ class CaptureFile {
 
  private:
   base::FileDescriptor open_checked(const FileEntry& entry) const;
-  std::vector<std::byte> read_checked(const FileEntry& entry, uint64_t most) const;
+  std::vector<std::byte> read_checked(const FileEntry& entry, uint64_t max) const;
   const FileEntry& entry(std::string_view name) const;
 
   std::string path_;

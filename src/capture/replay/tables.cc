@@ -16,8 +16,8 @@ void check_known(const List& list, uint32_t number, const char* what) {
 }
 
 template <class List>
-void check_room(const List& list, size_t most, const char* what) {
-  if (list.size() >= most) throw Error(base::format("it has more than {} {}", most, what));
+void check_room(const List& list, size_t max, const char* what) {
+  if (list.size() >= max) throw Error(base::format("it has more than {} {}", max, what));
 }
 
 // The offset after the last byte of its elements. False: the tensor is too large for any buffer.
@@ -25,7 +25,7 @@ bool end_of_tensor(const TensorRef& tensor, uint64_t& end) {
   uint64_t last = 0, elements = 1;
   for (size_t i = 0; i < tensor.dimensions; ++i) {
     const auto size = static_cast<uint64_t>(tensor.sizes[i]), stride = static_cast<uint64_t>(tensor.strides[i]);
-    if (__builtin_mul_overflow(elements, size, &elements) || elements > kMostBufferBytes) return false;
+    if (__builtin_mul_overflow(elements, size, &elements) || elements > kMaxBufferBytes) return false;
     uint64_t reach = 0;
     if (size > 1 && (__builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(last, reach, &last)))
       return false;
@@ -34,7 +34,7 @@ bool end_of_tensor(const TensorRef& tensor, uint64_t& end) {
     end = tensor.offset;
     return true;
   }
-  return last <= kMostBufferBytes && tensor.offset <= kMostBufferBytes &&
+  return last <= kMaxBufferBytes && tensor.offset <= kMaxBufferBytes &&
          (end = tensor.offset + (last + 1) * device::size_of(tensor.dtype), true);
 }
 
@@ -90,26 +90,26 @@ void Tables::check_pieces(const Pieces& pieces, uint64_t bytes) const {
 }
 
 void Tables::check(const DeviceRecord& record) {
-  check_room(devices, kMostDevices, "devices");
+  check_room(devices, kMaxDevices, "devices");
   devices.push_back(record);
 }
 
 void Tables::check(const LibraryRecord& record) {
   check_known(devices, record.device, "device");
-  check_room(libraries, kMostLibraries, "libraries");
+  check_room(libraries, kMaxLibraries, "libraries");
   libraries.push_back(record);
 }
 
 void Tables::check(const KernelRecord& record) {
   check_known(libraries, record.library, "library");
-  check_room(kernels, kMostLibraries, "kernels");
+  check_room(kernels, kMaxLibraries, "kernels");
   kernels.push_back(record);
 }
 
 void Tables::check(const BufferRecord& record) {
   check_known(devices, record.device, "device");
-  if (record.bytes > kMostBufferBytes) throw Error(base::format("a buffer of {} bytes is too large", record.bytes));
-  check_room(buffers, kMostOthers, "buffers");
+  if (record.bytes > kMaxBufferBytes) throw Error(base::format("a buffer of {} bytes is too large", record.bytes));
+  check_room(buffers, kMaxOthers, "buffers");
   buffers.push_back({record});
 }
 
@@ -128,7 +128,7 @@ void Tables::check(const ResultRecord& record) {
 void Tables::check(const OperationRecord& record) {
   if (!std::isfinite(record.flops) || record.flops < 0)
     throw Error(base::format("an operation has an invalid number of flops: {}", record.flops));
-  check_room(operations, kMostOthers, "operations");
+  check_room(operations, kMaxOthers, "operations");
   operations.push_back(record);
 }
 

@@ -9,7 +9,7 @@ namespace kymo::convert {
 
 namespace {
 
-constexpr size_t kMostFrames = 64;
+constexpr size_t kMaxFrames = 64;
 
 bool has_allocations(const trace::Reader& reader) {
   trace::EventBatch batch;
@@ -81,11 +81,11 @@ const std::string& MemoryNotes::stack(const Note& note) {
   std::string& text = entry->second;
   if (!is_new || note.stack == 0) return text;
   const std::vector<symbols::Frame> frames = changes_.tables().stacks.frames(note.stack);
-  for (size_t i = 0; i < std::min(frames.size(), kMostFrames); ++i) {
+  for (size_t i = 0; i < std::min(frames.size(), kMaxFrames); ++i) {
     if (i != 0) text += " < ";
     text += frames[i].function.empty() ? "?" : frames[i].function;
   }
-  if (frames.size() > kMostFrames) text += " < …";
+  if (frames.size() > kMaxFrames) text += " < …";
   return text;
 }
 

@@ -54,7 +54,7 @@ class PerfettoDecoder {
 
  private:
   struct Sequence {
-    bool begun = false;
+    bool started = false;
     uint64_t clock = 0, track = 0;
     std::map<uint64_t, std::string> names, categories, annotation_names;
   };
@@ -99,10 +99,10 @@ class PerfettoDecoder {
     if (!descriptor.empty()) read_descriptor(descriptor);
     if (!interned_data.empty()) read_interned(sequence, interned_data);
     if (track_event.empty()) return;
-    EXPECT_EQ((flags & packet::kStateCleared) != 0, !sequence.begun)
+    EXPECT_EQ((flags & packet::kStateCleared) != 0, !sequence.started)
         << "the first packet and no other clears the state";
     EXPECT_TRUE(flags & packet::kNeedsState);
-    sequence.begun = true;
+    sequence.started = true;
     EXPECT_EQ(sequence.clock, primary_clock);
     read_event(sequence, static_cast<int64_t>(time), track_event);
   }

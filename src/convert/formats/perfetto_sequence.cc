@@ -37,10 +37,10 @@ void PerfettoSequence::append_event(std::string& out, int64_t time_ns, const std
   protozero::pbf_writer written(trace, kPacket);
   written.add_uint64(packet::kTimestamp, static_cast<uint64_t>(std::max<int64_t>(0, time_ns)));
   written.add_uint32(packet::kSequenceId, id_);
-  if (begun_) {
+  if (started_) {
     written.add_uint32(packet::kSequenceFlags, packet::kNeedsState);
   } else {
-    begun_ = true;
+    started_ = true;
     written.add_uint32(packet::kSequenceFlags, packet::kStateCleared | packet::kNeedsState);
     written.add_bool(packet::kFirstOnSequence, true);
     protozero::pbf_writer packet_defaults(written, packet::kDefaults);

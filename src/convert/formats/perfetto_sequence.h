@@ -38,7 +38,7 @@ class PerfettoSequence {
 
   const uint32_t id_, clock_id_;
   const uint64_t track_uuid_;
-  bool begun_ = false;
+  bool started_ = false;
   std::unordered_set<uint32_t> classes_;
   std::unordered_set<uint64_t> event_names_, categories_, annotation_names_;
   std::string definitions_;  // an encoded InternedData

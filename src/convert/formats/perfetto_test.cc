@@ -211,7 +211,7 @@ TEST_F(PerfettoTest, EachEndOfAReusedFlowHasItsOwnArrow) {
   recorder.point(2, 40, PointKind::FlowEnd, 6, 7);
   recorder.point(2, 50, PointKind::FlowEnd, 6, 7);  // a second receiver
   recorder.point(1, 60, PointKind::FlowBegin, 6, 7);
-  recorder.point(2, 60, PointKind::FlowEnd, 6, 7);  // the clock does not tell which was first
+  recorder.point(2, 60, PointKind::FlowEnd, 6, 7);  // the clock does not show which was first
   recorder.end(1, 100);
   recorder.end(2, 100);
   recorder.close();

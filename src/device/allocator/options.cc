@@ -38,10 +38,10 @@ void check_high(const std::string& what, double high) {
 }
 
 void check_low(const std::string& what, double low, double high) {
-  const double most = high > 0 ? high : kMaxWatermark;
-  if (!(low >= 0 && low <= most))
-    throw InvalidArgument(base::format("{} is out of range: use 0 (never collect) to {}{}", what, most,
-                                       most < kMaxWatermark ? ", the high watermark ratio" : ""));
+  const double max = high > 0 ? high : kMaxWatermark;
+  if (!(low >= 0 && low <= max))
+    throw InvalidArgument(base::format("{} is out of range: use 0 (never collect) to {}{}", what, max,
+                                       max < kMaxWatermark ? ", the high watermark ratio" : ""));
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ class SimulatedSource final : public MemorySource {
  public:
   static constexpr StreamId kStreams = 72;  // more than the 64 that have a bit
 
-  explicit SimulatedSource(size_t most, size_t recommended = 0, size_t longest = 0)
-      : capacity(most), recommended_(recommended != 0 ? recommended : most), longest_(longest != 0 ? longest : most) {}
+  explicit SimulatedSource(size_t max, size_t recommended = 0, size_t longest = 0)
+      : capacity(max), recommended_(recommended != 0 ? recommended : max), longest_(longest != 0 ? longest : max) {}
 
   Address allocate(size_t bytes) override {
     const std::lock_guard held(mutex_);

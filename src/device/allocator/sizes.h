@@ -41,8 +41,8 @@ constexpr size_t max_extra_large_segment(bool unified, size_t recommended_max) {
 }
 
 // The size of an extra large segment for a request of this size.
-constexpr size_t extra_large_segment(size_t size, size_t most) {
-  return std::min(2 * size / kHugeRounding * kHugeRounding, most);
+constexpr size_t extra_large_segment(size_t size, size_t max) {
+  return std::min(2 * size / kHugeRounding * kHugeRounding, max);
 }
 
 }  // namespace kymo::device

@@ -104,16 +104,16 @@ bool CudaProgram::find_functions(bool measure) {
     kernel.uses_simdgroups = info.uses_simdgroups;
     const auto group_memory = [&] { return attribute(context_, kernel.function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES); };
     if (measure) {
-      const uint64_t most = attribute(context_, kernel.function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-      info.max_threads_per_group = info.is_translated ? std::min(info.max_threads_per_group, most) : most;
+      const uint64_t max = attribute(context_, kernel.function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+      info.max_threads_per_group = info.is_translated ? std::min(info.max_threads_per_group, max) : max;
     }
     if (measure && !info.is_translated) {
       info.group_memory = group_memory();
       info.execution_width = static_cast<uint32_t>(device_attribute(context_, CU_DEVICE_ATTRIBUTE_WARP_SIZE));
     }
     if (has_local) {  // more than 48 KiB must be requested in advance
-      const int most = device_attribute(context_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
-      const int rest = most - static_cast<int>(group_memory());
+      const int max = device_attribute(context_, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+      const int rest = max - static_cast<int>(group_memory());
       check(api, api.function_set(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, rest),
             "cuFuncSetAttribute");
     }

@@ -15,14 +15,14 @@ std::string stamp_start(std::string_view name) {
   return base::format(
       " {{ .reg .pred %kymo_p; .reg .b32 %kymo_r<2>; .reg .b64 %kymo_d<2>;"
       " ld.param.u64 %kymo_d0, [{}_kymo_stamp+{}];"
-      " setp.eq.u64 %kymo_p, %kymo_d0, 0; @%kymo_p bra $kymo_begun;"
-      " mov.u32 %kymo_r0, %ctaid.x; setp.ne.u32 %kymo_p, %kymo_r0, 0; @%kymo_p bra $kymo_begun;"
+      " setp.eq.u64 %kymo_p, %kymo_d0, 0; @%kymo_p bra $kymo_start;"
+      " mov.u32 %kymo_r0, %ctaid.x; setp.ne.u32 %kymo_p, %kymo_r0, 0; @%kymo_p bra $kymo_start;"
       " mov.u32 %kymo_r0, %ctaid.y; mov.u32 %kymo_r1, %ctaid.z; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
       " mov.u32 %kymo_r1, %tid.x; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
       " mov.u32 %kymo_r1, %tid.y; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
       " mov.u32 %kymo_r1, %tid.z; or.b32 %kymo_r0, %kymo_r0, %kymo_r1;"
-      " setp.ne.u32 %kymo_p, %kymo_r0, 0; @%kymo_p bra $kymo_begun;"
-      " mov.u64 %kymo_d1, %globaltimer; st.global.u64 [%kymo_d0], %kymo_d1; $kymo_begun: }}",
+      " setp.ne.u32 %kymo_p, %kymo_r0, 0; @%kymo_p bra $kymo_start;"
+      " mov.u64 %kymo_d1, %globaltimer; st.global.u64 [%kymo_d0], %kymo_d1; $kymo_start: }}",
       name, offsetof(Stamp, start));
 }
 

@@ -161,7 +161,7 @@ TEST(PtxTest, DeclaredKernelGetsTheSameParameterAndIsNotAnEntry) {
 TEST(PtxTest, EveryExitOfAKernelIsStampedUnderItsCondition) {
   const auto prepared = [](const char* body) {
     const std::string text = prepare_ptx(base::format("{}.entry f() {{{}}}", kHeader, body)).text;
-    return text.substr(text.find("$kymo_begun: }") + 14);
+    return text.substr(text.find("$kymo_start: }") + 14);
   };
   const std::string plain = prepared(" ret; ");
   EXPECT_EQ(plain, stamp_end("f", 0).insert(0, " ") + " ret; }");

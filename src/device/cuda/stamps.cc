@@ -28,7 +28,7 @@ Stamps::~Stamps() {
 // ---- Launches ------------------------------------------------------------------------------------------------------
 
 uint64_t Stamps::words_for(uint64_t warps) {
-  if (warps > kMostWarps) return 0;
+  if (warps > kMaxWarps) return 0;
   return warps <= kWordWarps ? 1 : std::bit_ceil((warps + kWordWarps - 1) / kWordWarps);
 }
 
@@ -177,7 +177,7 @@ Redeemed Stamps::redeem(Timing& timing) {
   const bool works = redeemed_.all < read_.all || advance();
   if (works && redeemed_.all >= read_.all) return Redeemed::Pending;
   const uint64_t words = words_[redeemed_.all % kPlaces];
-  bool told = works;
+  bool has_times = works;
   if (works) {
     const uint64_t start = places_read_[redeemed_.all % kPlaces].start;
     timing.start = ticks_of(start);
@@ -186,12 +186,12 @@ Redeemed Stamps::redeem(Timing& timing) {
     } else {
       const uint64_t end = latest_word(words);
       timing.end = ticks_of(end);
-      told = end >= start;  // false after an exit without a stamp, for example a trap: the slot has an old value
+      has_times = end >= start;  // false after an exit without a stamp, for example a trap: the slot has an old value
     }
   }
   ++redeemed_.all;
   if (words > 1) ++redeemed_.wide;
-  return told ? Redeemed::Done : Redeemed::Lost;
+  return has_times ? Redeemed::Done : Redeemed::Lost;
 }
 
 }  // namespace kymo::device::cuda

@@ -47,7 +47,7 @@ class Stamps {
   };
   static constexpr uint64_t kPlaces = 65536;    // launches that are pending or not yet read
   static constexpr uint64_t kWidePlaces = 512;  // for launches that have more warps than one word supports
-  static constexpr uint64_t kWordWarps = 1024, kWideWords = 8, kMostWarps = kWideWords * kWordWarps;
+  static constexpr uint64_t kWordWarps = 1024, kWideWords = 8, kMaxWarps = kWideWords * kWordWarps;
   static constexpr size_t kWideBytes = kWideWords * kStampLine;
 
   // A position: the number of launches, and the number of those that have a wide slot.

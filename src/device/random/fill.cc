@@ -200,10 +200,10 @@ Arguments arguments_of(const Fill& fill, Address out, uint64_t count, const Rese
 
 LaunchShape launch_shape(const Fill& fill, uint64_t count, uint32_t compute_units, uint32_t max_group) {
   const uint32_t group = std::clamp<uint32_t>(max_group, 1, kGroup);
-  const uint64_t most = std::max<uint64_t>(compute_units, 1) * kThreadsPerUnit;
+  const uint64_t max = std::max<uint64_t>(compute_units, 1) * kThreadsPerUnit;
   const uint64_t blocks = fill.blocks(count);
   const uint64_t needed = std::max<uint64_t>(blocks / group + (blocks % group != 0), 1);
-  return {std::min(needed, std::max<uint64_t>(most / group, 1)) * group, group};
+  return {std::min(needed, std::max<uint64_t>(max / group, 1)) * group, group};
 }
 
 }  // namespace kymo::device::random

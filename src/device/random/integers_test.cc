@@ -30,8 +30,8 @@ TEST(RandIntTest, IsTheWordModuloTheRange) {
     for (size_t i = 0; i < from.size(); ++i)
       ASSERT_EQ(values[i], low + static_cast<int64_t>(from[i] % uint64_t(high - low)));
   }
-  const auto most = filled<uint32_t>(integer_fill(DType::U32, 1, int64_t{1} << 32), from.size());
-  for (size_t i = 0; i < from.size(); ++i) ASSERT_EQ(most[i], 1 + from[i] % 0xffffffffu);
+  const auto max = filled<uint32_t>(integer_fill(DType::U32, 1, int64_t{1} << 32), from.size());
+  for (size_t i = 0; i < from.size(); ++i) ASSERT_EQ(max[i], 1 + from[i] % 0xffffffffu);
 }
 
 TEST(RandIntTest, EightBytesTakeTwoWordsHighWordFirst) {

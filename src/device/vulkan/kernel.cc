@@ -22,7 +22,7 @@ DeviceKernel::DeviceKernel(Context& context, const spirv::Module& module, const 
       group_(kernel.group),
       group_memory_(kernel.group_memory) {
   check_limits(module, kernel);
-  const uint32_t push_limit = std::min(context.physical().properties.limits.maxPushConstantsSize, kMostPushBytes);
+  const uint32_t push_limit = std::min(context.physical().properties.limits.maxPushConstantsSize, kMaxPushBytes);
   patched_ = spirv::patch(module, kernel, push_limit);
   const std::vector<uint32_t> words = std::exchange(patched_.words, {});
   push_bytes_ = kernel.push_bytes;
@@ -86,9 +86,9 @@ void DeviceKernel::make_translated_slots(const spirv::Kernel& kernel, const Kern
     slots_.push_back({Slot::Kind::Pushed, pushed.offset, pushed.parameter.bytes});
   }
   if (translated.takes_grid) grid_offset_ = next().offset;
-  if (shared_arrays_ > kMostShared)
+  if (shared_arrays_ > kMaxShared)
     refuse_kernel(base::format("the kernel {} takes {} blocks of group memory; on Vulkan the max is {}",
-                               translated.name, shared_arrays_, kMostShared));
+                               translated.name, shared_arrays_, kMaxShared));
 }
 
 void DeviceKernel::check_limits(const spirv::Module& module, const spirv::Kernel& kernel) const {
@@ -102,7 +102,7 @@ void DeviceKernel::check_limits(const spirv::Module& module, const spirv::Kernel
     if (const char* missing = missing_capability(physical, capability))
       refuse_kernel(base::format("{} has no {}, which the kernel {} needs", physical.properties.deviceName, missing,
                                  kernel.name));
-  const uint32_t push_limit = std::min(limits.maxPushConstantsSize, kMostPushBytes);
+  const uint32_t push_limit = std::min(limits.maxPushConstantsSize, kMaxPushBytes);
   if (kernel.push_bytes > push_limit)
     refuse_kernel(
         base::format("the kernel {} has {} bytes of push constants; the max on {} is {}: put some into a buffer",
@@ -134,7 +134,7 @@ void DeviceKernel::make_layout(const spirv::Kernel& kernel) {
   auto layout = structure<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
   if (!bindings.empty()) {
     pushes_descriptors_ =
-        context_.physical().push_descriptors && bindings.size() <= context_.physical().most_push_descriptors;
+        context_.physical().push_descriptors && bindings.size() <= context_.physical().max_push_descriptors;
     auto set = structure<VkDescriptorSetLayoutCreateInfo>(VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO);
     if (pushes_descriptors_) set.flags = VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR;
     set.bindingCount = static_cast<uint32_t>(bindings.size());

@@ -16,18 +16,18 @@
 
 namespace kymo::device::vulkan {
 
-inline constexpr uint32_t kMostTailWords = 9;
-inline constexpr uint32_t kMostPushBytes = 256;  // Kymo uses at most this much, even if a device has more
+inline constexpr uint32_t kMaxTailWords = 9;
+inline constexpr uint32_t kMaxPushBytes = 256;  // Kymo uses at most this much, even if a device has more
 
-inline constexpr uint32_t kMostShared = 8;
+inline constexpr uint32_t kMaxShared = 8;
 inline constexpr uint32_t kFirstSharedConstant = 3;
 
 // What a pipeline was created for: the group; for a kernel that gets its position from constants, that position; and
 // the lengths of the shared arrays that the caller sizes.
 struct PipelineKey {
   std::array<uint32_t, 3> group{};
-  std::array<uint32_t, kMostTailWords> tail{};
-  std::array<uint32_t, kMostShared> shared{};
+  std::array<uint32_t, kMaxTailWords> tail{};
+  std::array<uint32_t, kMaxShared> shared{};
   bool operator==(const PipelineKey&) const = default;
 };
 

@@ -15,7 +15,7 @@
 namespace kymo::device::vulkan {
 namespace {
 
-constexpr uint32_t kMostQueues = 8;
+constexpr uint32_t kMaxQueues = 8;
 
 bool hidden(std::string_view extension) {
   const char* list = base::environment("KYMO_VULKAN_HIDE");
@@ -94,7 +94,7 @@ PhysicalDevice::PhysicalDevice(const Instance& instance, VkPhysicalDevice device
   }
   api.vkGetPhysicalDeviceProperties2(handle, &basic);
   v11.pNext = v12.pNext = nullptr;
-  most_push_descriptors = push.maxPushDescriptors;
+  max_push_descriptors = push.maxPushDescriptors;
 
   auto heaps = structure<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
   api.vkGetPhysicalDeviceMemoryProperties2(handle, &heaps);
@@ -199,7 +199,7 @@ void PhysicalDevice::choose_family(const Instance& instance) {
     if (score <= best) continue;
     best = score;
     family = i;
-    queue_count = std::min(candidate.queueCount, kMostQueues);
+    queue_count = std::min(candidate.queueCount, kMaxQueues);
     timestamp_bits = candidate.timestampValidBits;
   }
   if (best < 0 && unusable.empty()) unusable = "it has no queue for compute";

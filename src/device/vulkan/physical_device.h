@@ -39,7 +39,7 @@ struct PhysicalDevice {
   VkPhysicalDeviceVulkan12Properties v12{};
   VkPhysicalDeviceMemoryProperties memory{};
   uint64_t largest_allocation = 0;
-  uint32_t most_push_descriptors = 0;  // 0: not supported
+  uint32_t max_push_descriptors = 0;  // 0: not supported
 
   bool push_descriptors = false, calibrated_clock = false, memory_budget = false;
   bool null_descriptors = false, timestamps = false;

@@ -77,8 +77,8 @@ void DeviceProgram::add_translated(const ModuleCode& code, std::span<const Kerne
   kernels[0].name = found->name;
   kernels_.push_back(std::make_unique<DeviceKernel>(context_, module, kernels[0], cache_, &*found));
   KernelInfo& info = infos_.emplace_back(*found);
-  const uint64_t most = context_.physical().properties.limits.maxComputeWorkGroupInvocations;
-  info.max_threads_per_group = std::min(info.max_threads_per_group, most);
+  const uint64_t max = context_.physical().properties.limits.maxComputeWorkGroupInvocations;
+  info.max_threads_per_group = std::min(info.max_threads_per_group, max);
 }
 
 std::vector<std::byte> DeviceProgram::binary() const {

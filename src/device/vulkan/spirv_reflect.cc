@@ -12,7 +12,7 @@
 namespace kymo::device::vulkan::spirv {
 namespace {
 
-constexpr uint32_t kMostPushBytes = 1 << 16;
+constexpr uint32_t kMaxPushBytes = 1 << 16;
 
 struct Function {
   std::unordered_set<uint32_t> variables, calls;
@@ -179,7 +179,7 @@ class KernelReader {
       PushMember entry{*decorations.offset, push_parameter(type.at(i), decorations)};
       entry.parameter.name = module_.member_name(structure, member);
       const uint64_t end = uint64_t{entry.offset} + entry.parameter.bytes;
-      if (end > kMostPushBytes)
+      if (end > kMaxPushBytes)
         refuse(base::format("the kernel {} has too many bytes of push constants: {}", kernel_.name, end));
       kernel_.push_bytes = std::max(kernel_.push_bytes, static_cast<uint32_t>(end));
       kernel_.members.push_back(std::move(entry));
@@ -201,7 +201,7 @@ class KernelReader {
       return parameter;
     }
     const uint64_t bytes = bytes_of(module_, id, decorations);
-    if (bytes == 0 || bytes > kMostPushBytes)
+    if (bytes == 0 || bytes > kMaxPushBytes)
       refuse(base::format("a push constant of the kernel {} has an unsupported size of {} bytes", kernel_.name, bytes));
     parameter.bytes = static_cast<uint32_t>(bytes);
     if (const auto elements = elements_of(module_, id, decorations)) {

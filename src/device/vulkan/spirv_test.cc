@@ -99,10 +99,10 @@ TEST(SpirvPatchTest, TheTailFollowsThePushConstants) {
   EXPECT_EQ(patched.tail_offset, kernel.push_bytes);
 
   const Module again(patched.words);
-  const Kernel told = only_kernel(again);
-  EXPECT_EQ(told.push_bytes, kernel.push_bytes + 6 * 4);
-  EXPECT_EQ(told.members.size(), kernel.members.size() + 6);
-  EXPECT_TRUE(told.any_group);
+  const Kernel reflected = only_kernel(again);
+  EXPECT_EQ(reflected.push_bytes, kernel.push_bytes + 6 * 4);
+  EXPECT_EQ(reflected.members.size(), kernel.members.size() + 6);
+  EXPECT_TRUE(reflected.any_group);
 }
 
 TEST(SpirvPatchTest, TailIsSpecialisedIfThePushConstantsAreFull) {

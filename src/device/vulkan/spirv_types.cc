@@ -9,7 +9,7 @@ namespace kymo::device::vulkan::spirv {
 namespace {
 
 // Types of a malicious module may contain themselves, or each other many times. Real types do not.
-constexpr int kDeepest = 32, kMostSteps = 100'000;
+constexpr int kDeepest = 32, kMaxSteps = 100'000;
 constexpr uint32_t kLongestArray = 1u << 30;
 constexpr uint64_t kAddressBytes = 8;
 
@@ -19,7 +19,7 @@ class Depth {
   explicit Depth(int& steps) : steps_(&steps) {}
   Depth deeper() const {
     if (level_ == kDeepest) refuse(base::format("a type is nested more than {} deep", kDeepest));
-    if (++*steps_ > kMostSteps) refuse(base::format("a type has more than {} parts", kMostSteps));
+    if (++*steps_ > kMaxSteps) refuse(base::format("a type has more than {} parts", kMaxSteps));
     Depth next = *this;
     ++next.level_;
     return next;

@@ -16,12 +16,12 @@ namespace {
 std::string_view kernel_name(const Launch& launch) { return launch.program->kernels()[launch.kernel].name; }
 
 void check_grid(const Launch& launch) {
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  constexpr uint64_t kMax = std::numeric_limits<uint32_t>::max();
   const Extent& threads = launch.threads;
-  if (threads.x <= kMost && threads.y <= kMost && threads.z <= kMost) [[likely]]
+  if (threads.x <= kMax && threads.y <= kMax && threads.z <= kMax) [[likely]]
     return;
   throw InvalidArgument(base::format("{}: {} x {} x {} threads are too many: the max on Vulkan is {} in each dimension",
-                                     kernel_name(launch), threads.x, threads.y, threads.z, kMost));
+                                     kernel_name(launch), threads.x, threads.y, threads.z, kMax));
 }
 
 }  // namespace
@@ -88,11 +88,11 @@ void StreamQueue::gather(const DeviceKernel& kernel, const Launch& launch, std::
     const Grid grid = grid_of(launch);
     std::memcpy(constants + *offset, &grid, sizeof grid.threads + sizeof grid.group);
   }
-  const uint64_t most = context_.physical().properties.limits.maxComputeSharedMemorySize;
-  if (shared_bytes != 0 && shared_bytes + kernel.group_memory() > most) {
+  const uint64_t max = context_.physical().properties.limits.maxComputeSharedMemorySize;
+  if (shared_bytes != 0 && shared_bytes + kernel.group_memory() > max) {
     throw InvalidArgument(
         base::format("{}: {} bytes of group memory, plus {} that the kernel declares itself; this device has only {}",
-                     kernel_name(launch), shared_bytes, kernel.group_memory(), most));
+                     kernel_name(launch), shared_bytes, kernel.group_memory(), max));
   }
 }
 
@@ -125,7 +125,7 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
   enter();
   check_grid(launch);
   const DeviceKernel& kernel = static_cast<const DeviceProgram*>(launch.program)->kernel(launch.kernel);
-  std::array<std::byte, kMostPushBytes> constants;
+  std::array<std::byte, kMaxPushBytes> constants;
   std::memset(constants.data(), 0, kernel.push_bytes());
   Descriptors descriptors(kernel.bindings().size());
   PipelineKey key;
@@ -146,17 +146,17 @@ void StreamQueue::launch(const Launch& launch, Ticket* ticket) {
   VkPipeline bound = VK_NULL_HANDLE;
   bool first = true;
   for_each_dispatch(x, y, z, [&](const AxisPiece& px, const AxisPiece& py, const AxisPiece& pz) {
-    std::array<uint32_t, kMostTailWords> tail{};
+    std::array<uint32_t, kMaxTailWords> tail{};
     uint32_t* next = tail.data();
-    const auto tell = [&](bool asked, uint32_t a, uint32_t b, uint32_t c) {
+    const auto append = [&](bool asked, uint32_t a, uint32_t b, uint32_t c) {
       if (!asked) return;
       *next++ = a;
       *next++ = b;
       *next++ = c;
     };
-    tell(patched.offset, px.offset, py.offset, pz.offset);
-    tell(patched.base, px.base, py.base, pz.base);
-    tell(patched.groups, x.groups(), y.groups(), z.groups());
+    append(patched.offset, px.offset, py.offset, pz.offset);
+    append(patched.base, px.base, py.base, pz.base);
+    append(patched.groups, x.groups(), y.groups(), z.groups());
 
     key.group = {px.size, py.size, pz.size};
     if (!pushed) key.tail = tail;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kBatch = 32;  // operations gathered into one submission
 constexpr uint32_t kAskEvery = 4;
-constexpr size_t kMostUnderWay = 64;  // submissions: with more, the caller waits for the oldest
+constexpr size_t kMaxPending = 64;  // submissions: with more, the caller waits for the oldest
 
 constexpr VkPipelineStageFlags kWork = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 constexpr VkAccessFlags kAccess = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_UNIFORM_READ_BIT |
@@ -53,7 +53,7 @@ void StreamQueue::enter() {
 VkCommandBuffer StreamQueue::open() {
   if (open_ != nullptr) return open_->commands;
   if (free_.empty()) reclaim();
-  if (free_.empty() && under_way_.size() >= kMostUnderWay) {
+  if (free_.empty() && under_way_.size() >= kMaxPending) {
     timeline_->wait(under_way_.front()->value);
     reclaim();
   }

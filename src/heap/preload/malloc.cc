@@ -43,9 +43,9 @@ KYMO_RECORDED void* recorded_calloc(size_t count, size_t bytes) noexcept {
 // Records a free that is about to happen. Keeps errno, because recording may make system calls.
 inline bool returning(const void* memory) noexcept {
   const int error = errno;
-  const bool told = heap_returns(address_of(memory));
+  const bool is_recorded = heap_returns(address_of(memory));
   errno = error;
-  return told;
+  return is_recorded;
 }
 
 KYMO_RECORDED void recorded_free(void* memory) noexcept {
@@ -57,12 +57,12 @@ KYMO_RECORDED void recorded_free(void* memory) noexcept {
 // Records a free and then an allocation. In this order, because another thread may get the old block in between.
 void* reallocated(void* memory, size_t bytes, const unwind::Registers& caller) noexcept {
   if (memory == nullptr) return noted(next_allocator.malloc(bytes), bytes, caller);
-  const bool told = returning(memory);
-  const size_t had = told ? next_allocator.malloc_usable_size(memory) : 0;
+  const bool is_recorded = returning(memory);
+  const size_t had = is_recorded ? next_allocator.malloc_usable_size(memory) : 0;
   void* moved = next_allocator.realloc(memory, bytes);
   if (moved != nullptr || bytes == 0) return noted(moved, bytes, caller);
   const int error = errno;
-  if (told) heap_keeps(address_of(memory), had, caller);
+  if (is_recorded) heap_keeps(address_of(memory), had, caller);
   errno = error;
   return nullptr;
 }

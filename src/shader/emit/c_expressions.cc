@@ -10,7 +10,7 @@ namespace {
 using ir::ExpressionKind;
 using ir::Operator;
 
-constexpr uint32_t kMostNesting = 300;
+constexpr uint32_t kMaxNesting = 300;
 
 bool c_has_effects(const ir::Expression& expression) {
   bool has = false;
@@ -25,10 +25,10 @@ bool c_has_effects(const ir::Expression& expression) {
 }  // namespace
 
 CText CFunction::value(const ir::Expression& expression) {
-  if (++depth_ > kMostNesting)
+  if (++depth_ > kMaxNesting)
     throw Rejected{
         expression.at,
-        base::format("an expression is nested more than {} deep; keep parts of it in variables", kMostNesting)};
+        base::format("an expression is nested more than {} deep; keep parts of it in variables", kMaxNesting)};
   CText text = value_of(expression);
   --depth_;
   return text;

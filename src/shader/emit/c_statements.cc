@@ -9,7 +9,7 @@ namespace {
 
 using ir::StatementKind;
 
-constexpr size_t kMostBlocks = 200;  // compilers stop at about this many braces
+constexpr size_t kMaxBlocks = 200;  // compilers stop at about this many braces
 
 // Whether a Continue in here is the loop's around it.
 bool c_continues(const ir::Block& block) {
@@ -44,9 +44,9 @@ bool c_does_something(const ir::Expression& value) {
 void CFunction::line(std::string_view text) { ((out_ += indent_) += text) += '\n'; }
 
 void CFunction::block(const ir::Block& statements) {
-  if (indent_.size() / 2 > kMostBlocks)
+  if (indent_.size() / 2 > kMaxBlocks)
     throw Rejected{statements.empty() ? function_.at : statements.front()->at,
-                   base::format("blocks are nested more than {} deep; move parts of them into functions", kMostBlocks)};
+                   base::format("blocks are nested more than {} deep; move parts of them into functions", kMaxBlocks)};
   const Inside inside(*this);
   this->statements(statements);
 }

@@ -19,16 +19,16 @@ std::string glsl_neutral(Intrinsic intrinsic, TypeKind kind) {
   const bool is_float = kind == TypeKind::Float, is_signed = kind == TypeKind::Int || kind == TypeKind::Long;
   const bool is_wide = kind == TypeKind::Long || kind == TypeKind::ULong;
   const uint64_t highest = is_wide ? ~uint64_t{0} : 0xffffffff;
-  const uint64_t most = is_signed ? highest >> 1 : highest;
+  const uint64_t max = is_signed ? highest >> 1 : highest;
   switch (intrinsic) {
     case Intrinsic::SimdProduct:
     case Intrinsic::SimdInclusiveProduct:
     case Intrinsic::SimdExclusiveProduct:
       return is_float ? "1.0" : literal(kind, 1).text;
     case Intrinsic::SimdMin:
-      return is_float ? "uintBitsToFloat(0x7fc00000u)" : literal(kind, most).text;
+      return is_float ? "uintBitsToFloat(0x7fc00000u)" : literal(kind, max).text;
     case Intrinsic::SimdMax:
-      return is_float ? "uintBitsToFloat(0x7fc00000u)" : literal(kind, is_signed ? ~most : 0).text;
+      return is_float ? "uintBitsToFloat(0x7fc00000u)" : literal(kind, is_signed ? ~max : 0).text;
     case Intrinsic::SimdAnd:
       return literal(kind, highest).text;
     case Intrinsic::SimdSum:

@@ -7,7 +7,7 @@
 namespace kymo::shader::glsl {
 namespace {
 
-constexpr uint32_t kMostZeros = 32;
+constexpr uint32_t kMaxZeros = 32;
 
 // As a value is in memory.
 TypeKind glsl_memory_kind(TypeKind kind) {
@@ -218,7 +218,7 @@ Text Memory::zero(const Type* type) {
   }
   if (glsl_is_scalar_like(type)) return literal(stored_kind(type), 0);
   if (type->is_vector()) return {base::format("{}({})", name, literal(type->inner->kind, 0).text)};
-  if (unit_.types.parts(type) > kMostZeros) {
+  if (unit_.types.parts(type) > kMaxZeros) {
     const std::string& function = unit_.helper(base::format("zero {}", type->id), "zero_" + name_part(type),
                                                [&](const std::string& taken) { return zero_function(type, taken); });
     return {function + "()"};

@@ -11,7 +11,7 @@ namespace {
 using ir::ExpressionKind;
 using ir::Operator;
 
-constexpr uint32_t kMostIndices = 4;
+constexpr uint32_t kMaxIndices = 4;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ Pointer Writer::kept_pointer(const ir::Expression& expression) {
   const uint32_t ints = kept.shape.ints();
   if (expression.kind == ExpressionKind::Call && kept.shape.root == nullptr && ints == 0) return kept;
   if (ints == 0) return kept;
-  if (ints > kMostIndices)
+  if (ints > kMaxIndices)
     unit_.refuse("a pointer into arrays in arrays of structures this deep is not supported on Vulkan");
   Text text = expression.kind == ExpressionKind::Call ? call(expression) : read(place(expression));
   if (ints == 1) {
@@ -193,7 +193,7 @@ std::vector<Text> Writer::fit(const Pointer& given, const Shape& shape) {
 Text Writer::whole(const std::vector<Text>& ints) {
   if (ints.empty()) return {"0"};
   if (ints.size() == 1) return ints[0];
-  if (ints.size() > kMostIndices)
+  if (ints.size() > kMaxIndices)
     unit_.refuse("a pointer into arrays in arrays of structures this deep is not supported on Vulkan");
   std::string parts;
   for (const Text& part : ints) (parts += parts.empty() ? "" : ", ") += part.text;

@@ -9,10 +9,10 @@
 namespace kymo::shader::glsl {
 namespace {
 
-constexpr uint32_t kMostWalks = 64;
-constexpr uint32_t kMostInstances = 4096;
-constexpr uint32_t kMostShapes = 256;
-constexpr uint32_t kMostDepth = 1000;
+constexpr uint32_t kMaxWalks = 64;
+constexpr uint32_t kMaxInstances = 4096;
+constexpr uint32_t kMaxShapes = 256;
+constexpr uint32_t kMaxDepth = 1000;
 
 using ir::ExpressionKind;
 using ir::StatementKind;
@@ -20,8 +20,8 @@ using ir::StatementKind;
 }  // namespace
 
 void Resolver::check_depth(uint32_t depth, const Location& at) {
-  if (depth > kMostDepth)
-    throw Rejected{at, base::format("expressions, statements and calls are nested more than {} deep here", kMostDepth)};
+  if (depth > kMaxDepth)
+    throw Rejected{at, base::format("expressions, statements and calls are nested more than {} deep here", kMaxDepth)};
 }
 
 Resolver::Depth::Depth(Resolver& resolver, const Location& at) : depth_(resolver.depth_) {
@@ -60,7 +60,7 @@ Direct direct_place(const ir::Expression& dereference) {
 const std::vector<Instance*>& Resolver::run() {
   const std::vector<ir::Function*> kernels = module_.kernels();
   do {
-    if (++walk_ > kMostWalks) throw Rejected{kernels[0]->at, "its pointers are too complex for Vulkan"};
+    if (++walk_ > kMaxWalks) throw Rejected{kernels[0]->at, "its pointers are too complex for Vulkan"};
     is_changed_ = false;
     for (const ir::Function* kernel : kernels) resolve(instance_for(*kernel, {}, kernel->at));
   } while (is_changed_);
@@ -84,10 +84,10 @@ Instance& Resolver::instance_for(const ir::Function& function, Shapes arguments,
   std::vector<Instance*>& known = by_function_[&function];
   for (Instance* instance : known)
     if (instance->arguments == arguments) return *instance;
-  if (instances_.size() >= kMostInstances)
+  if (instances_.size() >= kMaxInstances)
     throw Rejected{at, base::format("pointers to variables make more than {} functions here, too many for Vulkan: pass "
                                     "values, or device pointers",
-                                    kMostInstances)};
+                                    kMaxInstances)};
   Instance& made = instances_.emplace_back();
   made.function = &function;
   made.arguments = std::move(arguments);
@@ -100,10 +100,10 @@ Cell& Resolver::cell(Instance& instance, const ir::Variable& variable) {
   const bool is_own = pointers != 0 && variable.space != Space::Program;
   Cell*& known = is_own ? instance.cells[&variable] : plain_[&variable];
   if (known != nullptr) return *known;
-  if (pointers > kMostShapes)
+  if (pointers > kMaxShapes)
     throw Rejected{{},
                    base::format("\"{}\" has {} pointers to variables in it; the max on Vulkan is {}", variable.name,
-                                pointers, kMostShapes)};
+                                pointers, kMaxShapes)};
   known = &cells_.emplace_back();
   known->variable = &variable;
   known->type = variable.type;
@@ -128,7 +128,7 @@ Cell& Resolver::memory(const ir::Variable& variable) {
   known->variable = &variable;
   known->type = variable.type->inner;
   known->is_memory = known->is_rooted = true;
-  known->shapes.resize(std::min(types_.static_pointers(known->type), kMostShapes));
+  known->shapes.resize(std::min(types_.static_pointers(known->type), kMaxShapes));
   return *known;
 }
 

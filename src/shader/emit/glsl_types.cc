@@ -9,7 +9,7 @@
 namespace kymo::shader::glsl {
 namespace {
 
-constexpr uint64_t kMostUnionBytes = 1024;
+constexpr uint64_t kMaxUnionBytes = 1024;
 
 // How a vector of it begins: "i8" of i8vec3.
 std::string_view glsl_vector_prefix(TypeKind kind) {
@@ -126,10 +126,10 @@ const Types::Structure& Types::structure(const Type* type) {
   Structure made;
   std::string text;
   if (type->is_union) {
-    if (type->size > kMostUnionBytes)
+    if (type->size > kMaxUnionBytes)
       throw Rejected{
           {},
-          base::format("the union {} has {} bytes; the max on Vulkan is {}", type->name, type->size, kMostUnionBytes)};
+          base::format("the union {} has {} bytes; the max on Vulkan is {}", type->name, type->size, kMaxUnionBytes)};
     text = base::format("  uint words[{}];\n", words_of_union(type));
   } else {
     // Its members are declared before it.

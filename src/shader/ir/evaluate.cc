@@ -107,7 +107,7 @@ const Expression* evaluate_to_expression(Module& module, const Expression& expre
 const Expression* evaluate_to_expression(Module& module, const Block& statements, const Expression& value,
                                          uint64_t* steps) {
   if (value.kind == ExpressionKind::Constant && statements.empty()) return &value;
-  const uint64_t allowed = steps == nullptr ? Evaluator::kMostSteps : std::min(*steps, Evaluator::kMostSteps);
+  const uint64_t allowed = steps == nullptr ? Evaluator::kMaxSteps : std::min(*steps, Evaluator::kMaxSteps);
   Evaluator evaluator(allowed);
   const Expression* found = nullptr;
   try {

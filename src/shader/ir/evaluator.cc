@@ -146,7 +146,7 @@ Evaluated Evaluator::compare_pointers(const Expression& e) {
 
 Evaluated Evaluator::call(const Expression& e) {
   const Function& function = *e.function;
-  if (!function.is_defined || calls_ == kMostCalls) throw NotConstant{};
+  if (!function.is_defined || calls_ == kMaxCalls) throw NotConstant{};
   std::vector<Evaluated> arguments = operands_of(e);
   Frame frame;
   for (size_t i = 0; i < function.parameters.size(); ++i)

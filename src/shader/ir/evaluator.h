@@ -18,8 +18,8 @@ struct NotConstant {};
 
 class Evaluator {
  public:
-  static constexpr uint64_t kMostSteps = 1'000'000;
-  static constexpr int kMostCalls = 256;
+  static constexpr uint64_t kMaxSteps = 1'000'000;
+  static constexpr int kMaxCalls = 256;
   static constexpr int kDeepest = 2500;  // for everything that nests: expressions, statements and calls
 
   Evaluator() = default;
@@ -71,7 +71,7 @@ class Evaluator {
   Flow do_loop(const Statement& s);
   Flow switch_(const Statement& s);
 
-  uint64_t steps_ = kMostSteps;
+  uint64_t steps_ = kMaxSteps;
   int calls_ = 0, depth_ = 0;
   Frame frame_;
   Evaluated returned_;

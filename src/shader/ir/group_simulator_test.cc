@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kGarbage = 0x5a5a;  // of variables without a value, and of what inactive threads get
 constexpr uint32_t kBufferShift = 32;  // a pointer is a buffer's number and a place in it
-constexpr uint32_t kMostSimulatedSteps = 200'000;
+constexpr uint32_t kMaxSimulatedSteps = 200'000;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ GroupSimulator::Mask GroupSimulator::block(const Block& statements, Mask mask) {
 }
 
 GroupSimulator::Mask GroupSimulator::statement(const Statement& s, Mask mask) {
-  if (++steps_ > kMostSimulatedSteps) fail("it does not end");
+  if (++steps_ > kMaxSimulatedSteps) fail("it does not end");
   switch (s.kind) {
     case StatementKind::Declare: {
       const bool is_new = !frame_.variables.contains(s.variable);
@@ -113,7 +113,7 @@ GroupSimulator::Mask GroupSimulator::loop(const Statement& s, Mask mask) {
     done |= broken_;
     in = block(s.step, in);
     if (!asks_first) ask();
-    if (++steps_ > kMostSimulatedSteps) fail("it does not end");
+    if (++steps_ > kMaxSimulatedSteps) fail("it does not end");
   }
   broken_ = broken;
   continued_ = continued;

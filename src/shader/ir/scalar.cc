@@ -38,9 +38,9 @@ uint64_t scalar_float_to_integer(float value, TypeKind to) {
   const float limit = std::ldexp(1.0F, static_cast<int>(scalar_is_signed(to) ? width - 1 : width));
   const float whole = std::trunc(value);
   if (scalar_is_signed(to)) {
-    const uint64_t most = (uint64_t{1} << (width - 1)) - 1;
-    if (whole >= limit) return most;
-    if (whole < -limit) return ~most;
+    const uint64_t max = (uint64_t{1} << (width - 1)) - 1;
+    if (whole >= limit) return max;
+    if (whole < -limit) return ~max;
     return static_cast<uint64_t>(static_cast<int64_t>(whole));
   }
   if (whole <= 0) return 0;

@@ -15,8 +15,8 @@ namespace kymo::shader::ir {
 
 class GroupSimulator {
  public:
-  static constexpr uint32_t kMost = 64;
-  using Lanes = std::array<uint64_t, kMost>;
+  static constexpr uint32_t kMax = 64;
+  using Lanes = std::array<uint64_t, kMax>;
   using Mask = uint64_t;
 
   // `buffers`: of int, for the kernel's bindings in order. `all_must_come`: to simdgroup operations.

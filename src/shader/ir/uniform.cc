@@ -8,7 +8,7 @@ namespace kymo::shader::ir {
 namespace {
 
 constexpr uint8_t kBreaks = 1, kContinues = 2, kReturns = 4;
-constexpr int kMostRounds = 24;  // then every variable of the function counts as different
+constexpr int kMaxRounds = 24;  // then every variable of the function counts as different
 
 }  // namespace
 
@@ -34,14 +34,14 @@ void Uniformity::analyze(const Function& function) {
   do {
     changed_ = false;
     result_varies_ = false;
-    if (++round == kMostRounds) {
+    if (++round == kMaxRounds) {
       for_each_statement(function.body, [&](const Statement& s) {
         if (s.kind == StatementKind::Declare) varying_.insert(s.variable);
       });
       varying_.insert(function.parameters.begin(), function.parameters.end());
     }
     block(function.body, true);
-  } while (changed_ && round <= kMostRounds);
+  } while (changed_ && round <= kMaxRounds);
 }
 
 // ---- Values --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ namespace kymo::shader {
 // outside of parentheses.
 size_t ParserImpl::behind_arguments(size_t less) const {
   size_t depth = 0;
-  const size_t last = less + kMostLookahead;
+  const size_t last = less + kMaxLookahead;
   for (size_t i = less; i < last;) {
     switch (word_at(i)) {
       case Word::Less:

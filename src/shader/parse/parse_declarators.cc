@@ -62,7 +62,7 @@ const ast::TypeName* ParserImpl::parse_pointers(const ast::TypeName* base) {
       if (is_name(word()) && word(1) == Word::Scope && word(2) == Word::Star) refuse("pointers to members are");
       return base;
     }
-    if (count == kMostNesting) fail(base::format("more than {} pointers to pointers", kMostNesting));
+    if (count == kMaxNesting) fail(base::format("more than {} pointers to pointers", kMaxNesting));
     ast::TypeName& type = tree_.make_type();
     type.form = form;
     type.at = at();

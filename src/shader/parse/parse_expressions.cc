@@ -18,8 +18,8 @@ ast::Expression* ParserImpl::finish(ast::Expression& expression) {
   uint32_t below = 0;
   for (const ast::Expression* operand : expression.operands) below = std::max(below, operand->height);
   expression.height = below + 1;
-  if (expression.height > kMostHeight) {
-    fail(expression.at, base::format("this expression is more than {} operations deep: split it", kMostHeight));
+  if (expression.height > kMaxHeight) {
+    fail(expression.at, base::format("this expression is more than {} operations deep: split it", kMaxHeight));
   }
   tallest_ = std::max(tallest_, expression.height);
   return &expression;

@@ -110,8 +110,8 @@ bool ParserImpl::at_shift_right() const {
 // ---- Faults --------------------------------------------------------------------------------------------------------
 
 ParserImpl::Nesting::Nesting(ParserImpl& parser) : depth_(parser.depth_) {
-  if (depth_ >= kMostNesting) {
-    parser.fail(base::format("this nests deeper than {} levels: split it into functions or variables", kMostNesting));
+  if (depth_ >= kMaxNesting) {
+    parser.fail(base::format("this nests deeper than {} levels: split it into functions or variables", kMaxNesting));
   }
   ++depth_;
 }

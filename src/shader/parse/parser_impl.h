@@ -30,9 +30,9 @@ class ParserImpl {
   using Declarations = std::vector<const ast::Declaration*>;
   using Expressions = std::vector<const ast::Expression*>;
 
-  static constexpr int kMostNesting = 200;       // of everything that nests
-  static constexpr uint32_t kMostHeight = 500;   // of an expression: a + b + c + … grows to the left without nesting
-  static constexpr size_t kMostLookahead = 512;  // max number of tokens for a lookahead
+  static constexpr int kMaxNesting = 200;       // of everything that nests
+  static constexpr uint32_t kMaxHeight = 500;   // of an expression: a + b + c + … grows to the left without nesting
+  static constexpr size_t kMaxLookahead = 512;  // max number of tokens for a lookahead
   static constexpr const char* kNoFunctionPointers =
       "function pointers are not supported: take the function as a template parameter, or use a lambda";
 

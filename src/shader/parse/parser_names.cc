@@ -88,7 +88,7 @@ void ParserNames::declare(NameScope* scope, Word name, uint8_t flags, NameScope*
 void ParserNames::follow(NameScope* scope, NameScope* other) {
   if (other == nullptr || other == scope) return;
   if (std::find(scope->also.begin(), scope->also.end(), other) != scope->also.end()) return;
-  if (scope->also.size() < kMostFollowed) scope->also.push_back(other);
+  if (scope->also.size() < kMaxFollowed) scope->also.push_back(other);
 }
 
 const ParserNames::Entry* ParserNames::entry(const NameScope* scope, Word name) const {
@@ -121,7 +121,7 @@ NameMeaning ParserNames::here(const NameScope* scope, Word name, int& left) cons
 
 NameMeaning ParserNames::find(const NameScope* from, Word name) const {
   ++lookup_;
-  int left = kMostFollowed;
+  int left = kMaxFollowed;
   const NameScope* around = nullptr;  // the namespaces of a reopened struct: further out than its template's parameters
   const auto look = [&](const NameScope* scope) {
     left = std::max(left, 1);
@@ -140,7 +140,7 @@ NameMeaning ParserNames::find(const NameScope* from, Word name) const {
 
 NameMeaning ParserNames::find_in(const NameScope* scope, Word name) const {
   ++lookup_;
-  int left = kMostFollowed;
+  int left = kMaxFollowed;
   return here(scope, name, left);
 }
 

@@ -2,7 +2,7 @@
 // because C++ cannot be parsed without it; everything else belongs to the next stage.
 //
 // Scopes live as long as the table, so that a body may be parsed later than the struct around it. A lookup takes one
-// step for each enclosing scope, and follows at most kMostFollowed using-directives and bases. Not thread-safe.
+// step for each enclosing scope, and follows at most kMaxFollowed using-directives and bases. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ class ParserNames {
     uint64_t key = 0;  // 0: free
     NameMeaning meaning;
   };
-  static constexpr int kMostFollowed = 256;
+  static constexpr int kMaxFollowed = 256;
 
   const Entry* entry(const NameScope* scope, Word name) const;
   NameMeaning here(const NameScope* scope, Word name, int& left) const;  // without the enclosing scopes

@@ -1,4 +1,4 @@
-// What a tree tells besides what is printed: where things stand, and what they belong to.
+// What a tree contains besides what is printed: positions, and what a node belongs to.
 #include "shader/parse/parser.h"
 
 #include <gtest/gtest.h>

@@ -29,9 +29,9 @@ class ConditionParser {
   class Level {
    public:
     explicit Level(ConditionParser& parser) : parser_(parser) {
-      constexpr int kMost = 200;
-      if (parser_.level_ == kMost) {
-        throw Rejected{parser_.end_, base::format("the condition nests deeper than {}", kMost)};
+      constexpr int kMax = 200;
+      if (parser_.level_ == kMax) {
+        throw Rejected{parser_.end_, base::format("the condition nests deeper than {}", kMax)};
       }
       ++parser_.level_;
     }
@@ -48,7 +48,7 @@ class ConditionParser {
     return {token_.at, base::format("expected {} in the condition, not \"{}\"", wanted, token_.text)};
   }
 
-  // ">>" comes as two tokens, which only the next one tells.
+  // ">>" comes as two tokens, which only the next token shows.
   void advance() {
     has_token_ = std::exchange(has_ahead_, false);
     if (has_token_) {

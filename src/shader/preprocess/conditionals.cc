@@ -8,7 +8,7 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr size_t kMostConditionals = 256;
+constexpr size_t kMaxConditionals = 256;
 
 bool begins_conditional(std::string_view name) { return name == "if" || name == "ifdef" || name == "ifndef"; }
 
@@ -32,8 +32,8 @@ bool SourceReader::do_conditional(const Token& name) {
 }
 
 void SourceReader::begin_conditional(const Token& name) {
-  if (conditionals_.size() >= kMostConditionals) {
-    throw Overrun{{name.at, base::format("#{} nests deeper than {}", name.text, kMostConditionals)}};
+  if (conditionals_.size() >= kMaxConditionals) {
+    throw Overrun{{name.at, base::format("#{} nests deeper than {}", name.text, kMaxConditionals)}};
   }
   conditionals_.push_back({name.at, false, false});
   const bool taken = is_met(name);

@@ -9,15 +9,15 @@ namespace kymo::shader {
 namespace {
 
 constexpr size_t kDeepestExpansion = 256;
-constexpr uint64_t kMostTokensInAll = 4'000'000;
+constexpr uint64_t kMaxTotalTokens = 4'000'000;
 
 }  // namespace
 
 void Expander::spend(size_t tokens) {
   spent_ += tokens;
-  if (spent_ > kMostTokensInAll) {
+  if (spent_ > kMaxTotalTokens) {
     throw Overrun{
-        {origin_, base::format("the source grows to more than {} tokens; check its macros", kMostTokensInAll)}};
+        {origin_, base::format("the source grows to more than {} tokens; check its macros", kMaxTotalTokens)}};
   }
 }
 

@@ -9,7 +9,7 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr size_t kMostParameters = 128;
+constexpr size_t kMaxParameters = 128;
 
 // Names ( a, b, ... ), from after the parenthesis.
 void read_macro_parameters(Lexer& line, Macro& macro) {
@@ -36,8 +36,8 @@ void read_macro_parameters(Lexer& line, Macro& macro) {
         throw Rejected{token.at, base::format("macro \"{}\" has two parameters \"{}\"", macro.name, token.text)};
       }
       macro.parameters.push_back(token.text);
-      if (macro.parameters.size() > kMostParameters) {
-        throw Rejected{token.at, base::format("macro \"{}\" has more than {} parameters", macro.name, kMostParameters)};
+      if (macro.parameters.size() > kMaxParameters) {
+        throw Rejected{token.at, base::format("macro \"{}\" has more than {} parameters", macro.name, kMaxParameters)};
       }
       token = next();
       if (token.is("...")) {

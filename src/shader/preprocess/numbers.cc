@@ -157,8 +157,8 @@ std::optional<char> character_value(std::string_view text) {
   if (inner.size() == 1 && named != std::string_view::npos) return kValues[named];
   const int base = inner[0] == 'x' ? 16 : 8;
   if (base == 16) inner.remove_prefix(1);
-  constexpr size_t kMostDigits = 3;
-  if (inner.empty() || inner.size() > kMostDigits) return std::nullopt;
+  constexpr size_t kMaxDigits = 3;
+  if (inner.empty() || inner.size() > kMaxDigits) return std::nullopt;
   int value = 0;
   for (const char c : inner) {
     if (!NumberScanner::is_digit(c, base)) return std::nullopt;

@@ -22,9 +22,9 @@ void settle_number(Token& token, Diagnostics& diagnostics) {
 }  // namespace
 
 std::vector<Token> Preprocessor::run(const PreprocessorInput& input) {
-  constexpr size_t kBytesPerToken = 3, kMostReserved = size_t{1} << 16;
+  constexpr size_t kBytesPerToken = 3, kMaxReserved = size_t{1} << 16;
   std::vector<Token> tokens;
-  tokens.reserve(std::min(input.text.size() / kBytesPerToken, kMostReserved));
+  tokens.reserve(std::min(input.text.size() / kBytesPerToken, kMaxReserved));
   SourceReader reader(files_, input.headers, texts_, diagnostics_);
   MacroToken token;
   try {

@@ -12,7 +12,7 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr size_t kMostOpenFiles = 64;
+constexpr size_t kMaxOpenFiles = 64;
 constexpr size_t kLongestSource = size_t{16} << 20;
 
 bool is_macro_signature(std::string_view text) {
@@ -156,8 +156,8 @@ void SourceReader::do_include(const Token& name) {
   if (!header) throw Rejected{name.at, base::format("#{} must be followed by a \"name\" or a <name>", name.text)};
   const auto text = find_header(*header);
   if (!text) throw Rejected{line.front().at, no_header(*header)};
-  if (open_.size() >= kMostOpenFiles) {
-    throw Rejected{line.front().at, base::format("headers include each other deeper than {}", kMostOpenFiles)};
+  if (open_.size() >= kMaxOpenFiles) {
+    throw Rejected{line.front().at, base::format("headers include each other deeper than {}", kMaxOpenFiles)};
   }
   if (!included_.insert(*header).second || text->empty()) return;
   open(std::move(*header), *text);
@@ -190,13 +190,13 @@ std::optional<std::string_view> SourceReader::find_header(std::string_view name)
 }
 
 std::string SourceReader::no_header(std::string_view name) const {
-  constexpr size_t kMostNamed = 40;
+  constexpr size_t kMaxNamed = 40;
   std::vector<std::string_view> names;
   for (const auto& [given, text] : headers_) names.push_back(given);
   for (const std::string_view builtin : builtin_header_names()) {
     if (!builtin.starts_with("metal_")) names.push_back(builtin);
   }
-  const size_t shown = std::min(names.size(), kMostNamed);
+  const size_t shown = std::min(names.size(), kMaxNamed);
   return base::format("there is no header \"{}\"; there are {}{}, and metal_stdlib with its parts", name,
                       base::join(std::span(names).first(shown), ", "), shown < names.size() ? ", ..." : "");
 }

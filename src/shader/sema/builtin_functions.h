@@ -30,7 +30,7 @@ enum class BuiltinKind : uint8_t {
 struct BuiltinRow {
   std::string_view name;
   BuiltinKind kind = BuiltinKind::Float;
-  uint8_t least = 1, most = 1;  // arguments
+  uint8_t min_arguments = 1, max_arguments = 1;
   ir::Intrinsic intrinsic = ir::Intrinsic::Abs;
 };
 

@@ -11,14 +11,14 @@ namespace {
 constexpr uint64_t kPointerBytes = 8;
 constexpr uint64_t kSmallestAtomic = 4;
 // The max size of a layout: sources may declare arrays of any size, and sizes must not overflow.
-constexpr uint64_t kMostBytes = uint64_t{1} << 62;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
 
 uint64_t type_times(uint64_t size, uint64_t count) {
-  return count != 0 && size > kMostBytes / count ? kMostBytes : size * count;
+  return count != 0 && size > kMaxBytes / count ? kMaxBytes : size * count;
 }
 
 uint64_t type_round_up(uint64_t size, uint64_t align) {
-  return std::min(kMostBytes, (std::min(size, kMostBytes) + align - 1) / align * align);
+  return std::min(kMaxBytes, (std::min(size, kMaxBytes) + align - 1) / align * align);
 }
 
 constexpr std::string_view kPlainNames[] = {"void", "bool", "char",  "uchar", "short",  "ushort", "int",
@@ -161,7 +161,7 @@ void TypeTable::complete(Type& made, std::vector<Field> fields, uint32_t at_leas
   for (Field& field : made.fields) {
     const uint32_t align = std::max(1U, field.type->align);
     field.offset = made.is_union ? 0 : type_round_up(made.size, align);
-    made.size = std::max(made.size, std::min(kMostBytes, field.offset + field.type->size));
+    made.size = std::max(made.size, std::min(kMaxBytes, field.offset + field.type->size));
     made.align = std::max(made.align, align);
   }
   made.size = type_round_up(std::max<uint64_t>(made.size, 1), made.align);

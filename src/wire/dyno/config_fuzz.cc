@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const wire::ConfigReading reading = wire::read_config(text);
   hold(reading.request.has_value() == reading.errors.empty());
-  hold(reading.errors.size() <= wire::kConfigMostNotes && reading.warnings.size() <= wire::kConfigMostNotes);
+  hold(reading.errors.size() <= wire::kConfigMaxNotes && reading.warnings.size() <= wire::kConfigMaxNotes);
   hold(reading.reason().find('\n') == std::string::npos);
   if (reading.request) {
     // A request that was read can be written again, and reads back the same.

@@ -1,3 +1,3 @@
-# damage is told of
+# damage is reported
 exit: 3
 kymo memory damaged.kymo --strict

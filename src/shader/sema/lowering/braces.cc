@@ -7,8 +7,8 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr uint32_t kMostListed = 65536;              // elements of an array in an initializer
-constexpr uint64_t kMostInitializerParts = 500'000;  // of all initializers of a translation
+constexpr uint32_t kMaxListed = 65536;              // elements of an array in an initializer
+constexpr uint64_t kMaxInitializerParts = 500'000;  // of all initializers of a translation
 
 }  // namespace
 
@@ -58,7 +58,7 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
     parts.push_back(part);
   };
   if (type->is_array()) {
-    if (type->count > kMostListed) throw Rejected{at, in_quotes(type) + " is too large for an initializer"};
+    if (type->count > kMaxListed) throw Rejected{at, in_quotes(type) + " is too large for an initializer"};
     const ir::Expression* rest = nullptr;
     for (uint32_t i = 0; i < type->count; ++i) {
       if (next < items.size()) {
@@ -111,7 +111,7 @@ const ir::Expression* Lowering::aggregate(const Type* type, std::span<const Valu
 
 // A short initializer may have many parts: with nested structs and defaults, their number grows exponentially.
 void Lowering::count_part(Location at) {
-  if (++parts_ > kMostInitializerParts)
+  if (++parts_ > kMaxInitializerParts)
     throw Rejected{at, "the initializers have too many parts in all: assign them in loops"};
 }
 

@@ -9,12 +9,13 @@ std::optional<Value> Lowering::builtin(std::string_view name, const TemplateArgu
   using Kind = BuiltinKind;
   const BuiltinRow* row = builtin_row(name);
   if (row == nullptr) return std::nullopt;
-  if (given.size() < row->least || given.size() > row->most) {
-    const std::string wanted = row->least == row->most
-                                   ? std::to_string(row->least)
-                                   : std::to_string(row->least) + " to " + std::to_string(row->most);
-    throw Rejected{at, in_quotes(name) + " takes " + wanted + (row->most == 1 ? " argument: " : " arguments: ") +
-                           std::to_string(given.size()) + (given.size() == 1 ? " is given" : " are given")};
+  if (given.size() < row->min_arguments || given.size() > row->max_arguments) {
+    const std::string wanted = row->min_arguments == row->max_arguments
+                                   ? std::to_string(row->min_arguments)
+                                   : std::to_string(row->min_arguments) + " to " + std::to_string(row->max_arguments);
+    throw Rejected{at, in_quotes(name) + " takes " + wanted +
+                           (row->max_arguments == 1 ? " argument: " : " arguments: ") + std::to_string(given.size()) +
+                           (given.size() == 1 ? " is given" : " are given")};
   }
   std::vector<Value> values;
   for (const Value& value : given) values.push_back(decayed(number_of(value, at)));

@@ -8,7 +8,7 @@ namespace kymo::shader {
 namespace {
 
 constexpr uint32_t kCallDepth = 200;
-constexpr size_t kMostNotes = 6;  // that name the instances around an error
+constexpr size_t kMaxNotes = 6;  // that name the instances around an error
 
 std::string functions_name(const FunctionInstance& instance) {
   if (instance.owner == nullptr) return std::string(instance.declaration->name);
@@ -64,7 +64,7 @@ void Lowering::need(FunctionInstance& instance, Location at) {
   }
   const bool is_template =
       !instance.arguments.empty() || (instance.owner != nullptr && !instance.owner->arguments.empty());
-  if (diagnostics_.list().size() != reported && is_template && functions_notes(diagnostics_) < kMostNotes) {
+  if (diagnostics_.list().size() != reported && is_template && functions_notes(diagnostics_) < kMaxNotes) {
     diagnostics_.note(at, "in the instantiation of " + in_quotes(instance.declaration->name) + " that is needed here");
   }
   if (instance.state == State::Failed) throw Rejected{at, ""};

@@ -6,7 +6,7 @@ namespace kymo::shader {
 
 namespace {
 
-constexpr uint32_t kMostSplat = 65536;  // elements of an array that are constructed one by one
+constexpr uint32_t kMaxSplat = 65536;  // elements of an array that are constructed one by one
 
 }  // namespace
 
@@ -56,7 +56,7 @@ const ir::Expression* Lowering::default_value(const Type* type, Location at) {
     while (element->is_array()) element = element->inner;
     const Class* made = types_.class_of(element);
     if (made == nullptr || !has_defaults(*made)) return nullptr;
-    if (type->count > kMostSplat) throw Rejected{at, in_quotes(type) + " has too many elements to construct"};
+    if (type->count > kMaxSplat) throw Rejected{at, in_quotes(type) + " has too many elements to construct"};
     const ir::Expression* each = default_value(type->inner, at);
     for (uint32_t i = 0; i < type->count; ++i) count_part(at);
     return build(at).construct(type, std::vector<const ir::Expression*>(type->count, settle(each)));

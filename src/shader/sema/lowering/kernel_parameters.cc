@@ -9,7 +9,7 @@
 namespace kymo::shader {
 namespace {
 
-constexpr uint32_t kMostBuffers = 4096;
+constexpr uint32_t kMaxBuffers = 4096;
 constexpr uint32_t kSimdWidth = 32;
 
 // Attributes that do not change where a parameter comes from.
@@ -107,8 +107,8 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
                    base::format("parameter \"{}\" of the kernel needs an address space: device, constant or "
                                 "threadgroup",
                                 parameter.name)};
-  if (instance.function->bindings.size() >= kMostBuffers)
-    throw Rejected{written.at, base::format("a kernel has at most {} buffers and values", kMostBuffers)};
+  if (instance.function->bindings.size() >= kMaxBuffers)
+    throw Rejected{written.at, base::format("a kernel has at most {} buffers and values", kMaxBuffers)};
   ir::Binding binding;
   const bool is_value = is_reference && type->space == Space::Constant;
   binding.kind = is_value
@@ -119,8 +119,8 @@ void Lowering::bind_kernel_parameter(FunctionInstance& instance, const Parameter
     binding.reports_errors = made->type->name == "c10::metal::ErrorMessages";
   if (numbered != nullptr && numbered->arguments.size() == 1) {
     const uint64_t index = constant_integer(*numbered->arguments[0], *instance.scope, "the number of a buffer");
-    if (index >= kMostBuffers)
-      throw Rejected{numbered->at, base::format("buffers are numbered from 0 to {}, not {}", kMostBuffers - 1, index)};
+    if (index >= kMaxBuffers)
+      throw Rejected{numbered->at, base::format("buffers are numbered from 0 to {}, not {}", kMaxBuffers - 1, index)};
     binding.index = static_cast<uint32_t>(index);
   } else if (binding.kind != ir::BindingKind::Threadgroup) {
     binding.index = static_cast<uint32_t>(std::find(buffers.begin(), buffers.end(), false) - buffers.begin());

@@ -17,7 +17,7 @@ struct Overloads::Candidate {
 
 namespace {
 
-constexpr size_t kMostCandidateNotes = 6;
+constexpr size_t kMaxCandidateNotes = 6;
 
 std::string overload_spelled(std::span<const Value> arguments) {
   std::string text;
@@ -143,7 +143,7 @@ std::optional<Chosen> Overloads::choose_best(OverloadSet& set, std::span<const V
       continue;
     if (candidate)
       fitting.push_back(std::move(*candidate));
-    else if (notes != nullptr && notes->size() < kMostCandidateNotes)
+    else if (notes != nullptr && notes->size() < kMaxCandidateNotes)
       notes->push_back({Severity::Note, symbol->declaration->at, "not this one: " + why});
   }
   if (fitting.empty()) return std::nullopt;

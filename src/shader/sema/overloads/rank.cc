@@ -9,7 +9,7 @@
 namespace kymo::shader {
 namespace {
 
-constexpr uint32_t kMostBraces = 3;
+constexpr uint32_t kMaxBraces = 3;
 
 Rank rank_scalars(const Type* from, const Type* to) {
   if (from == to) return Rank::Exact;
@@ -110,7 +110,7 @@ Rank Overloads::rank_braces(const Value& from, const Type* to) {
     if (!set.candidates.empty()) {
       if (given == 0) return Rank::User;
       // Otherwise each level is ranked again for every candidate of the outer level.
-      if (braces_ >= kMostBraces) return Rank::User;
+      if (braces_ >= kMaxBraces) return Rank::User;
       const Restore<uint32_t> restore(braces_);
       ++braces_;
       // The values are lowered again when a constructor was chosen.

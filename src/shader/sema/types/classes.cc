@@ -10,8 +10,8 @@
 namespace kymo::shader {
 namespace {
 
-constexpr uint32_t kMostAncestors = 256;
-constexpr uint32_t kMostParts = 16'384;
+constexpr uint32_t kMaxAncestors = 256;
+constexpr uint32_t kMaxParts = 16'384;
 constexpr uint64_t kLargestStruct = uint64_t{1} << 30;
 constexpr size_t kLongestName = 300;  // of a type: names of nested templates have no limit
 
@@ -139,8 +139,8 @@ void Types::complete_members(Class& made) {
     if (base == nullptr || base->type->is_union || !type->complete)
       throw Rejected{written->at, base::format("{} cannot be a base: it is not a complete struct", in_quotes(type))};
     made.ancestors += 1 + base->ancestors;
-    if (made.ancestors > kMostAncestors)
-      throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMostAncestors)};
+    if (made.ancestors > kMaxAncestors)
+      throw Rejected{written->at, base::format("\"{}\" has more than {} bases", made.type->name, kMaxAncestors)};
     made.bases.push_back(base);
     made.scope->bases.push_back(base->scope);
     fields.push_back({std::string(base->scope->name), type});
@@ -185,9 +185,9 @@ void Types::complete_members(Class& made) {
     const Type* held = field.type;
     while (held->is_array()) held = held->inner;
     parts += held->is_struct() ? parts_[held] : 1;
-    if (parts > kMostParts)
+    if (parts > kMaxParts)
       throw Rejected{declaration.at, base::format("\"{}\" has more than {} fields, with those of its fields",
-                                                  made.type->name, kMostParts)};
+                                                  made.type->name, kMaxParts)};
   }
   parts_[made.type] = std::max(parts, 1U);
   table_.complete(*made.type, std::move(fields), align);

@@ -11,7 +11,7 @@
 namespace kymo::shader {
 namespace {
 
-constexpr uint64_t kMostElements = uint64_t{1} << 30;
+constexpr uint64_t kMaxElements = uint64_t{1} << 30;
 
 bool type_is_of_drawing(std::string_view name) {
   static constexpr std::string_view kBegins[] = {"texture",
@@ -82,8 +82,8 @@ QualifiedType Types::resolve_shape(const ast::TypeName& type, Scope& scope) {
       uint64_t count = 0;
       if (type.expression != nullptr) {
         count = context_.expressions->constant_integer(*type.expression, scope, "the size of an array");
-        if (count == 0 || count > kMostElements)
-          throw Rejected{type.at, base::format("an array has 1 to {} elements, not {}", kMostElements,
+        if (count == 0 || count > kMaxElements)
+          throw Rejected{type.at, base::format("an array has 1 to {} elements, not {}", kMaxElements,
                                                static_cast<int64_t>(count))};
       }
       resolved.type = table_.array(resolved.type, static_cast<uint32_t>(count));

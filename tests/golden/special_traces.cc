@@ -1,0 +1,152 @@
+// The traces that are not made from rich.kymo: hostile, many, device, clockless and memory.
+#include "trace_parts.h"
+
+namespace kymo::golden {
+
+void write_hostile() {
+  Writer writer("hostile.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x44);
+  Origin origin = origin_of(66, "evil\x1b]0;title\x07");
+  writer.origin(id, origin);
+  writer.clock(id, clock_of());
+  writer.tracks(id, std::vector{thread_of(kMain, 66, "two\nlines")});
+  writer.classes(
+      id, std::vector{class_of(kStep, "\x1b[2Jclear \"all\" \\ of it", "tab\there"),
+                      class_of(kLoad, "not UTF-8: \xff\xfe", "größe"), class_of(kForward, std::string(120, 'n'), "")});
+  Recorder main(kMain);
+  main.range(0, 3 * kMillisecond, kStep, 0);
+  main.range(4 * kMillisecond, 2 * kMillisecond, kLoad, 0);
+  main.range(7 * kMillisecond, kMillisecond, kForward, 0);
+  writer.events(id, main.batch());
+  writer.close();
+}
+
+void write_many() {
+  constexpr uint64_t kMoreThanAreKept = 1'000'200;
+  Writer writer("many.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x55);
+  write_catalog(writer, id, 4711, "train");
+  Recorder main(kMain);
+  for (uint64_t i = 0; i < kMoreThanAreKept; ++i) main.range(i * kMicrosecond, 100 + i % 800, kForward, 0);
+  writer.events(id, main.batch());
+  writer.close();
+}
+
+namespace {
+
+Track queue_of(uint32_t id, uint32_t clock, const std::string& device, uint64_t queue, const std::string& name) {
+  Track track;
+  track.id = id;
+  track.kind = TrackKind::DeviceQueue;
+  track.clock = clock;
+  track.device_uuid = device;
+  track.context = 1;
+  track.queue = queue;
+  track.name = name;
+  return track;
+}
+
+}  // namespace
+
+// Five launches and their work; a copy beside another; the same name on the host and on a device.
+void write_device() {
+  constexpr uint32_t kDeviceClock = 2, kNoPairs = 3;
+  Writer writer("device.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x77);
+  write_catalog(writer, id, 4711, "train");
+  ClockDomain device = clock_of();
+  device.id = kDeviceClock;
+  device.kind = ClockKind::Device;
+  device.pairs[0].error_ns = 1'500;
+  writer.clock(id, device);
+  device.id = kNoPairs;
+  device.pairs.clear();
+  writer.clock(id, device);
+  writer.tracks(id, std::vector{queue_of(kCompute, kDeviceClock, "GPU-8f3a", 0, "compute"),
+                                queue_of(kCopy, kDeviceClock, "GPU-8f3a", 1, ""),
+                                queue_of(kClockless, kNoPairs, "GPU-0b11", 0, "compute")});
+  Recorder main(kMain), compute(kCompute), copy(kCopy), clockless(kClockless);
+  for (uint64_t i = 0; i < 5; ++i) {
+    const uint64_t start = i * kMillisecond;
+    main.correlated(start, 20 * kMicrosecond, kForward, i + 1);
+    compute.correlated(start + 50 * kMicrosecond, 800 * kMicrosecond, kForward, i + 1);
+  }
+  copy.range(200 * kMicrosecond, 100 * kMicrosecond, kLoad, 0, {4096});
+  copy.range(100 * kMicrosecond, 300 * kMicrosecond, kLoad, 0, {1 << 20});
+  copy.on_lanes({1, 0});
+  clockless.range(0, 5 * kMicrosecond, kForward, 0);
+  for (Recorder* recorder : {&main, &compute, &copy, &clockless}) writer.events(id, recorder->batch());
+  writer.losses(id, std::vector{Loss{LossCause::Clock, kCompute, 2, kBoot + kMillisecond, kBoot + kMillisecond, ""}});
+  write_costs(writer, id);
+  writer.close();
+}
+
+// The chunk with the clock was torn out.
+void write_clockless() {
+  Writer writer("clockless.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x99);
+  writer.origin(id, origin_of(4711, "train"));
+  writer.tracks(id, std::vector{thread_of(kMain, 4711, "main")});
+  writer.classes(id, std::vector{class_of(kForward, "forward", "training")});
+  Recorder main(kMain);
+  for (uint64_t i = 0; i < 10; ++i) main.range(i * kMillisecond, kMicrosecond, kForward, 0);
+  writer.events(id, main.batch());
+  writer.close();
+}
+
+// Two steps: parameters that stay, activations that go, a leak on the worker; the heap's by stacks of a library that is
+// no longer there.
+void write_memory() {
+  enum MemoryClass : uint32_t { kTensor = 20, kMalloc, kFree, kNode, kModule };
+  Writer writer("memory.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0x88);
+  write_catalog(writer, id, 4711, "train");
+  const std::vector<Field> tensor = {
+      {"bytes", FieldType::ByteCount}, {"device", FieldType::String}, {"category", FieldType::String}};
+  writer.classes(
+      id,
+      std::vector{class_of(kTensor, "device memory", "memory", tensor),
+                  class_of(kMalloc, "malloc", "memory", {{"bytes", FieldType::ByteCount}, {"node", FieldType::UInt}}),
+                  class_of(kFree, "free", "memory"),
+                  class_of(kNode, "stack node", "kymo.stack",
+                           {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}}),
+                  class_of(kModule, "module", "kymo.stack",
+                           {{"path", FieldType::String},
+                            {"base", FieldType::Pointer},
+                            {"size", FieldType::ByteCount},
+                            {"build_id", FieldType::String}})});
+  Recorder main(kMain), worker(kWorker);
+  const auto add = [](Recorder& on, uint64_t time, PointKind kind, uint64_t address, uint64_t bytes,
+                      const std::string& category) {
+    on.point(time, kind, kTensor, address);
+    on.values({bytes, 6, category.size()}, "cuda:0" + category);
+  };
+  for (uint64_t i = 0; i < 3; ++i)
+    add(main, (1 + i) * kMillisecond, PointKind::Allocation, 0x1000 * (i + 1), (i + 1) * 1'000'000, "PARAMETER");
+  for (uint64_t step = 0; step < 2; ++step) {
+    const uint64_t start = (10 + 10 * step) * kMillisecond;
+    add(main, start + kMillisecond, PointKind::Allocation, 0x10'0000, 4'000'000 + step, "ACTIVATION");
+    add(main, start + 3 * kMillisecond, PointKind::Allocation, 0x20'0000, 500'000, "");
+    add(main, start + 4 * kMillisecond, PointKind::Free, 0x20'0000, 500'000, "");
+    add(main, start + 6 * kMillisecond, PointKind::Free, 0x10'0000, 4'000'000, "");
+    main.range(start + 2 * kMillisecond, 3 * kMillisecond, kForward, 1);
+    main.range(start, 8 * kMillisecond, kStep, 0, {step});
+  }
+  worker.point(0, PointKind::Instant, kModule);
+  worker.values({16, 0x5000, 0x1000, 4}, "/gone/libload.so0123");
+  for (uint64_t node = 16; node < 19; ++node) {
+    worker.point(0, PointKind::Instant, kNode);
+    worker.values({node, node == 16 ? 1 : node - 1, 0x5000 + 0x100 * (node - 15)}, "");
+  }
+  for (uint64_t i = 0; i < 20; ++i) {
+    worker.point((2 + i) * kMillisecond, PointKind::Allocation, kMalloc, 0x70'0000 + 0x1'0000 * i);
+    worker.values({1'000 * (1 + i % 2), 17 + i % 2}, "");
+    if (i % 2 == 1) worker.point((2 + i) * kMillisecond + 500, PointKind::Free, kFree, 0x70'0000 + 0x1'0000 * i);
+  }
+  worker.point(30 * kMillisecond, PointKind::Free, kFree, 0xdead);
+  writer.events(id, main.batch());
+  writer.events(id, worker.batch());
+  writer.close();
+}
+
+}  // namespace kymo::golden

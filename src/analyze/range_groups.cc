@@ -155,7 +155,7 @@ RangeKey ClassSlots::key(std::string name, std::string category) const {
                                             : base::format("thread {}", scope_.track.tid);
       key.pid = scope_.writer.origin.pid;
       key.tid = scope_.track.tid;
-      key.device = scope_.track.device_uuid;
+      key.device = scope_.track.device_id();
       break;
   }
   return key;

@@ -31,7 +31,7 @@ struct RangeRow {
   std::string name;  // of the class, the text, the thread or the category
   std::string category;
   uint64_t pid = 0, tid = 0;    // of the thread, if grouped by thread
-  std::string device;           // of the queue, if grouped by thread
+  std::string device;           // Track::device_id() of the queue, if grouped by thread
   bool across_threads = false;  // started and ended by handle: it nests in nothing, so all its time is self time
   bool on_device = false;       // on a device's queue, not host time; separate from thread ranges of the same name
   // Ranges that are open at the end of the trace have their own row. They lasted at least until their process was last

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "analyze/summary.h"
 #include "base/json_writer.h"
@@ -56,10 +57,40 @@ const options::CommandLine::Choices<Before>& orders() {
   return all;
 }
 
-std::string name_of(const RangeRow& row) {
+// The names of the devices of a trace, by RangeRow::device.
+class DeviceNames {
+ public:
+  explicit DeviceNames(const trace::Reader& reader) {
+    for (const auto& [id, writer] : reader.writers()) {
+      for (const auto& [number, track] : writer.tracks)
+        if (track.kind == trace::TrackKind::DeviceQueue && !track.device_name.empty())
+          names_.try_emplace(track.device_id(), track.device_name);
+    }
+    for (const auto& [device, name] : names_) ++devices_[name];
+  }
+
+  // Empty: not known.
+  const std::string& name(const std::string& device) const {
+    static const std::string kNone;
+    const auto found = names_.find(device);
+    return found == names_.end() ? kNone : found->second;
+  }
+  // Different for different devices, also if they are of the same model.
+  std::string label(const std::string& device) const {
+    const std::string& name = this->name(device);
+    if (name.empty()) return device;
+    return devices_.at(name) == 1 ? name : base::format("{}, {}", name, device);
+  }
+
+ private:
+  std::map<std::string, std::string> names_;
+  std::map<std::string, size_t> devices_;  // how many have this name
+};
+
+std::string name_of(const RangeRow& row, const DeviceNames& devices) {
   std::string name = row.name.empty() ? "(none)" : base::printable(row.name);
   if (row.on_device)
-    name += base::format(" (on {}{})", row.device.empty() ? "a device" : base::printable(row.device),
+    name += base::format(" (on {}{})", row.device.empty() ? "a device" : base::printable(devices.label(row.device)),
                          row.across_threads ? ", by handle" : "");
   else if (row.across_threads)
     name += " (across threads)";
@@ -68,7 +99,7 @@ std::string name_of(const RangeRow& row) {
 
 std::string quantile_text(uint64_t ns, const RangeRow& row) { return (row.approximate ? "~" : "") + duration_text(ns); }
 
-std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
+std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by, const DeviceNames& devices) {
   std::vector<base::TextTable::Column> columns = {
       {"total", Align::Right},  {"self", Align::Right}, {"count", Align::Right}, {"min", Align::Right},
       {"median", Align::Right}, {"p99", Align::Right},  {"max", Align::Right}};
@@ -90,7 +121,7 @@ std::string ranges_text(const std::vector<RangeRow>& rows, GroupBy by) {
     if (categories) cells.push_back(base::printable(row.category));
     if (by == GroupBy::Thread)
       cells.insert(cells.end(), {std::to_string(row.pid), row.on_device ? "" : std::to_string(row.tid)});
-    cells.push_back(name_of(row));
+    cells.push_back(name_of(row, devices));
     table.add(std::move(cells));
     if (row.approximate) worst_error = std::max(worst_error, row.relative_error);
   }
@@ -129,14 +160,14 @@ std::string cut(std::vector<Row>& rows, size_t top) {
   return base::format("({} not shown)\n", count_of(hidden, "more row"));
 }
 
-std::string as_text(Statistics statistics, const Options& options) {
+std::string as_text(Statistics statistics, const Options& options, const DeviceNames& devices) {
   std::string text;
   const auto section = [&](auto& rows, const auto& show) {
     if (rows.empty()) return;
     const std::string note = cut(rows, options.top);
     text += (text.empty() ? "" : "\n") + show(rows) + note;
   };
-  section(statistics.ranges, [&](const auto& rows) { return ranges_text(rows, options.stats.group_by); });
+  section(statistics.ranges, [&](const auto& rows) { return ranges_text(rows, options.stats.group_by, devices); });
   section(statistics.instants, instants_text);
   section(statistics.counters, counters_text);
 
@@ -153,7 +184,7 @@ std::string as_text(Statistics statistics, const Options& options) {
   return text + (text.empty() || notes.empty() ? "" : "\n") + notes;
 }
 
-void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by) {
+void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by, const DeviceNames& devices) {
   json.begin_object();
   json.field("name", row.name);
   if (by != GroupBy::Category && !row.category.empty()) json.field("category", row.category);
@@ -161,10 +192,12 @@ void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by) {
   if (by == GroupBy::Thread) {
     json.field("thread", row.name);
     json.field("pid", row.pid);
-    if (row.on_device)
+    if (row.on_device) {
       json.field("device", row.device);
-    else
+      if (const std::string& name = devices.name(row.device); !name.empty()) json.field("device_name", name);
+    } else {
       json.field("tid", row.tid);
+    }
   }
   if (row.across_threads) json.field("across_threads", true);
   if (row.on_device) json.field("on_device", true);
@@ -183,14 +216,14 @@ void write_row(base::JsonWriter& json, const RangeRow& row, GroupBy by) {
   json.end_object();
 }
 
-std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger) {
+std::string as_json(Statistics statistics, const Options& options, const Ledger& ledger, const DeviceNames& devices) {
   base::JsonWriter json;
   json.begin_object();
   json.field("file", options.path);
   const size_t all_rows = statistics.ranges.size();
   cut(statistics.ranges, options.top);
   json.begin_array("rows");
-  for (const RangeRow& row : statistics.ranges) write_row(json, row, options.stats.group_by);
+  for (const RangeRow& row : statistics.ranges) write_row(json, row, options.stats.group_by, devices);
   json.end_array();
   json.field("rows_not_shown", all_rows - statistics.ranges.size());
   json.begin_array("instants");
@@ -254,7 +287,9 @@ int stats(const Arguments& arguments) {
   }
   if (options.before) std::stable_sort(statistics.ranges.begin(), statistics.ranges.end(), options.before);
   const Ledger ledger(analyze::summarise(reader), statistics.problems);
-  print(options.json ? as_json(std::move(statistics), options, ledger) : as_text(std::move(statistics), options));
+  const DeviceNames devices(reader);
+  print(options.json ? as_json(std::move(statistics), options, ledger, devices)
+                     : as_text(std::move(statistics), options, devices));
   ledger.show();
   return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
 }

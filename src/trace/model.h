@@ -74,6 +74,8 @@ struct Track {
   std::string device_uuid;  // for a device queue: the same for all processes that use the device
   uint64_t context = 0, queue = 0;
   std::string device_name{};  // for people; empty in older files, or if it is not known
+  // Equal for two queues only if they are on the same device, as far as the trace says.
+  const std::string& device_id() const { return device_uuid.empty() ? device_name : device_uuid; }
   // How people call the device.
   const std::string& device() const { return device_name.empty() ? device_uuid : device_name; }
   bool operator==(const Track&) const = default;

@@ -21,6 +21,8 @@
 //
 //   device.kymo     a thread that launches, two queues of a device, one queue of another device without a clock
 //
+//   models.kymo     queues of the same name on several devices, two of the same model
+//
 //   clockless.kymo  ten ranges of a process whose clock is not in the trace
 //
 //   window.kymo     as rich.kymo, with losses, and it states a window from 25 to 84 ms
@@ -181,6 +183,7 @@ int main(int argc, char** argv) try {
   write_many();
   write_silent();
   write_device();
+  write_models();
   write_clockless();
   write_memory();
   write_contents("empty.kymo", "");

@@ -1,4 +1,4 @@
-// The traces that are not made from rich.kymo: hostile, many, device, clockless and memory.
+// The traces that are not made from rich.kymo: hostile, many, device, models, clockless and memory.
 #include "trace_parts.h"
 
 namespace kymo::golden {
@@ -78,6 +78,28 @@ void write_device() {
   for (Recorder* recorder : {&main, &compute, &copy, &clockless}) writer.events(id, recorder->batch());
   writer.losses(id, std::vector{Loss{LossCause::Clock, kCompute, 2, kBoot + kMillisecond, kBoot + kMillisecond, ""}});
   write_costs(writer, id);
+  writer.close();
+}
+
+// Queues of the same name on four devices: two of the same model, one of another model, one whose name is not known.
+void write_models() {
+  Writer writer("models.kymo", Writer::Mode::Create);
+  const WriterId id = writer_id(0xaa);
+  write_catalog(writer, id, 4711, "train");
+  struct Device {
+    const char *uuid, *name;
+  };
+  uint32_t track = kCompute;
+  for (const Device& device : {Device{"GPU-8f3a", "NVIDIA H200"}, Device{"GPU-0b11", "NVIDIA H200"},
+                               Device{"GPU-77c0", "llvmpipe"}, Device{"GPU-5555", ""}}) {
+    Track queue = queue_of(track, kClock, device.uuid, 0, "compute");
+    queue.device_name = device.name;
+    writer.tracks(id, std::vector{queue});
+    Recorder recorder(track);
+    recorder.range(0, track * kMillisecond, kForward, 0);
+    writer.events(id, recorder.batch());
+    ++track;
+  }
   writer.close();
 }
 

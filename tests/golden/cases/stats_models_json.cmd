@@ -1,0 +1,1 @@
+kymo stats models.kymo --by thread --json --top 2

@@ -10,16 +10,6 @@ namespace {
 using trace::testing::TemporaryFolder;
 using trace::testing::TestRecorder;
 
-trace::Track queue_track(uint32_t id, const std::string& device, uint64_t queue) {
-  trace::Track track;
-  track.id = id;
-  track.kind = trace::TrackKind::DeviceQueue;
-  track.clock = TestRecorder::kClock;
-  track.device_uuid = device;
-  track.queue = queue;
-  return track;
-}
-
 class PlacesTest : public ::testing::Test {
  protected:
   const Place& place(const Places& places, uint8_t writer, uint32_t track) {
@@ -73,7 +63,7 @@ TEST_F(PlacesTest, QueuesOfTwoProcessesShareTheirDevice) {
   for (uint8_t writer : {1, 2}) {
     TestRecorder recorder(path, writer, 100u + writer,
                           writer == 1 ? trace::Writer::Mode::Create : trace::Writer::Mode::Append);
-    recorder.add_track(queue_track(1, "GPU-a", 7));
+    recorder.add_queue(1, "GPU-a", "", 7);
     recorder.close();
   }
   trace::Reader reader(path);
@@ -89,7 +79,7 @@ TEST_F(PlacesTest, QueuesOfTwoProcessesShareTheirDevice) {
 TEST_F(PlacesTest, DeviceDoesNotTakeTheNumberOfAProcess) {
   TestRecorder recorder(path, 1, 0);
   recorder.add_thread(1, 1, "init");
-  recorder.add_track(queue_track(2, "GPU-a", 0));
+  recorder.add_queue(2, "GPU-a", "");
   recorder.close();
   trace::Reader reader(path);
   Places places(reader);

@@ -19,13 +19,7 @@ class TrackChoiceTest : public ::testing::Test {
     recorder.add_thread(1, 10, "main");
     recorder.add_thread(2, 11, "worker 1");
     recorder.add_thread(3, 12, "");
-    trace::Track queue;
-    queue.id = 4;
-    queue.kind = trace::TrackKind::DeviceQueue;
-    queue.clock = TestRecorder::kClock;
-    queue.device_uuid = "GPU-1";
-    queue.name = "compute";
-    recorder.add_track(queue);
+    recorder.add_queue(4, "GPU-1", "compute");
     id = recorder.id();
     recorder.close();
   }

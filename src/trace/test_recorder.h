@@ -78,6 +78,20 @@ class TestRecorder {
     add_track(track);
   }
 
+  // A queue of a device.
+  void add_queue(uint32_t id, std::string device_uuid, std::string name, uint64_t queue = 0,
+                 std::string device_name = {}) {
+    trace::Track track;
+    track.id = id;
+    track.kind = trace::TrackKind::DeviceQueue;
+    track.clock = kClock;
+    track.name = std::move(name);
+    track.device_uuid = std::move(device_uuid);
+    track.device_name = std::move(device_name);
+    track.queue = queue;
+    add_track(track);
+  }
+
   void begin(uint32_t track, uint64_t time, uint32_t class_id, const Arguments& arguments = {},
              uint64_t correlation = 0) {
     trace::OpenRange open;

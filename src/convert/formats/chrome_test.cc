@@ -40,16 +40,7 @@ class ChromeTest : public ::testing::Test {
     recorder.add_class(5, "flow", "net");
     return recorder;
   }
-  static void add_queue(TestRecorder& recorder) {  // track 3
-    trace::Track queue;
-    queue.id = 3;
-    queue.kind = trace::TrackKind::DeviceQueue;
-    queue.clock = TestRecorder::kClock;
-    queue.device_uuid = "GPU-a";
-    queue.device_name = "NPU 9";
-    queue.queue = 7;
-    recorder.add_track(queue);
-  }
+  static void add_queue(TestRecorder& recorder) { recorder.add_queue(3, "GPU-a", "", 7, "NPU 9"); }
   std::string convert() {
     StringStream sink;
     write_chrome(trace::Reader(path), sink);

@@ -23,11 +23,7 @@ void write_wild_trace(const std::string& path, uint64_t seed) {
   TestRecorder recorder(path);
   recorder.add_thread(1, 101, "main");
   recorder.add_thread(2, UINT64_MAX, "\xff\"");
-  trace::Track queue;
-  queue.id = 3;
-  queue.kind = trace::TrackKind::DeviceQueue;
-  queue.clock = TestRecorder::kClock;
-  recorder.add_track(queue);
+  recorder.add_queue(3, "", "");
   for (uint32_t id = 1; id < 4; ++id) {
     trace::EventClass event_class{id, "{} and {}", "c", 0xFFFFFFFF, {}};
     for (size_t field = random() % 5; field > 0; --field) {

@@ -56,7 +56,7 @@ class PerfettoDecoder {
   struct Sequence {
     bool started = false;
     uint64_t clock = 0, track = 0;
-    std::map<uint64_t, std::string> names, categories, annotation_names;
+    std::map<uint64_t, std::string> names, categories, annotation_names, texts;
   };
 
   void packet_(protozero::pbf_reader message) {
@@ -202,6 +202,7 @@ class PerfettoDecoder {
     while (message.next()) {
       auto& table = message.tag() == interned::kCategories   ? sequence.categories
                     : message.tag() == interned::kEventNames ? sequence.names
+                    : message.tag() == interned::kStrings    ? sequence.texts
                                                              : sequence.annotation_names;
       protozero::pbf_reader entry(message.get_message());
       uint64_t iid = 0;
@@ -317,6 +318,12 @@ class PerfettoDecoder {
         case annotation::kString:
           text += base::format("string {}", message.get_string());
           break;
+        case annotation::kStringIid: {
+          const uint64_t iid = message.get_uint64();
+          EXPECT_TRUE(sequence.texts.contains(iid));
+          text += base::format("string {}", sequence.texts[iid]);
+          break;
+        }
         default:
           message.skip();
       }

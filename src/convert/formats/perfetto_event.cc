@@ -8,6 +8,22 @@ namespace kymo::convert {
 
 using namespace perfetto;
 
+namespace {
+
+// Shorter texts are mostly addresses and numbers, which do not repeat.
+constexpr size_t kShortestNumbered = 40;
+constexpr size_t kMaxTexts = size_t{1} << 18;
+
+}  // namespace
+
+uint64_t PerfettoEvent::TextNumbers::of(std::string_view text) {
+  if (text.size() < kShortestNumbered) return 0;
+  key_ = text;
+  if (const auto found = numbers_.find(key_); found != numbers_.end()) return found->second;
+  if (numbers_.size() == kMaxTexts) return 0;
+  return numbers_.try_emplace(key_, numbers_.size() + 1).first->second;
+}
+
 void PerfettoEvent::start(uint32_t type) {
   bytes_.clear();
   message().add_enum(event::kType, static_cast<int32_t>(type));
@@ -28,7 +44,7 @@ void PerfettoEvent::start(uint32_t type, PerfettoSequence& sequence, const Event
   }
   if (prepared.category != 0) writer.add_uint64(event::kCategoryIids, prepared.category);
   for (size_t i = 0; i < from.values.size(); ++i) {
-    if (prepared.annotations[i] != 0) add_annotation(prepared.annotations[i], from.values[i]);
+    if (prepared.annotations[i] != 0) add_annotation(sequence, prepared.annotations[i], from.values[i]);
   }
   if (!prepared.colour.empty()) {
     annotate(sequence, "colour", {.type = trace::FieldType::String, .bits = 0, .real = 0, .text = prepared.colour});
@@ -36,10 +52,10 @@ void PerfettoEvent::start(uint32_t type, PerfettoSequence& sequence, const Event
 }
 
 void PerfettoEvent::annotate(PerfettoSequence& sequence, const std::string& name, const Value& value) {
-  add_annotation(sequence.annotation_name(annotation_numbers_.of(name), name), value);
+  add_annotation(sequence, sequence.annotation_name(annotation_numbers_.of(name), name), value);
 }
 
-void PerfettoEvent::add_annotation(uint64_t name, const Value& value) {
+void PerfettoEvent::add_annotation(PerfettoSequence& sequence, uint64_t name, const Value& value) {
   protozero::pbf_writer outer = message();
   protozero::pbf_writer added(outer, event::kDebugAnnotations);
   added.add_uint64(annotation::kNameIid, name);
@@ -58,7 +74,11 @@ void PerfettoEvent::add_annotation(uint64_t name, const Value& value) {
       break;
     case trace::FieldType::String: {
       const std::string_view text = base::valid_utf8(value.text, text_);
-      added.add_string(annotation::kString, text.data(), text.size());
+      if (const uint64_t number = text_numbers_.of(text); number != 0) {
+        added.add_uint64(annotation::kStringIid, sequence.annotation_text(number, text));
+      } else {
+        added.add_string(annotation::kString, text.data(), text.size());
+      }
       break;
     }
     default:

@@ -11,6 +11,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "convert/events.h"
@@ -39,6 +40,16 @@ class PerfettoEvent {
    private:
     std::map<std::string, uint64_t> numbers_;
   };
+  // Numbers for long values that may repeat, above all stacks: a sequence then writes the text once.
+  class TextNumbers {
+   public:
+    // 0: the text is short, or there are too many texts. Then it is written as it is.
+    uint64_t of(std::string_view text);
+
+   private:
+    std::unordered_map<std::string, uint64_t> numbers_;
+    std::string key_;  // its memory is reused
+  };
   struct Prepared {
     uint64_t name = 0;                  // 0: not prepared yet
     uint64_t category = 0;              // 0: none
@@ -48,9 +59,10 @@ class PerfettoEvent {
 
   const Prepared& prepare(const ClassInfo& info);
   void define(PerfettoSequence& sequence, const ClassInfo& info, const Prepared& prepared);
-  void add_annotation(uint64_t name, const Value& value);
+  void add_annotation(PerfettoSequence& sequence, uint64_t name, const Value& value);
 
   Numbers category_numbers_, annotation_numbers_;
+  TextNumbers text_numbers_;
   std::vector<Prepared> prepared_;  // by ClassInfo::index
   std::string bytes_, text_;
 };

@@ -19,6 +19,9 @@ uint64_t PerfettoSequence::category(uint64_t iid, std::string_view text) {
 uint64_t PerfettoSequence::annotation_name(uint64_t iid, std::string_view text) {
   return define(annotation_names_, interned::kAnnotationNames, iid, text);
 }
+uint64_t PerfettoSequence::annotation_text(uint64_t iid, std::string_view text) {
+  return define(annotation_texts_, interned::kStrings, iid, text);
+}
 
 uint64_t PerfettoSequence::define(std::unordered_set<uint64_t>& defined, uint32_t field, uint64_t iid,
                                   std::string_view text) {

@@ -29,6 +29,7 @@ class PerfettoSequence {
   uint64_t event_name(uint64_t iid, std::string_view text);
   uint64_t category(uint64_t iid, std::string_view text);
   uint64_t annotation_name(uint64_t iid, std::string_view text);
+  uint64_t annotation_text(uint64_t iid, std::string_view text);
 
   // Appends a packet with this encoded TrackEvent and its new definitions.
   void append_event(std::string& out, int64_t time_ns, const std::string& track_event);
@@ -40,7 +41,7 @@ class PerfettoSequence {
   const uint64_t track_uuid_;
   bool started_ = false;
   std::unordered_set<uint32_t> classes_;
-  std::unordered_set<uint64_t> event_names_, categories_, annotation_names_;
+  std::unordered_set<uint64_t> event_names_, categories_, annotation_names_, annotation_texts_;
   std::string definitions_;  // an encoded InternedData
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -149,16 +150,7 @@ TEST_F(PerfettoTest, CounterAboveTheLargestSignedNumberIsADouble) {
 
 TEST_F(PerfettoTest, QueuesOfOneNameStaySeparate) {
   TestRecorder recorder = make();
-  for (uint32_t id = 3; id <= 4; ++id) {
-    trace::Track queue;
-    queue.id = id;
-    queue.kind = trace::TrackKind::DeviceQueue;
-    queue.clock = TestRecorder::kClock;
-    queue.device_uuid = "GPU-a";
-    queue.name = "compute";
-    queue.queue = id;
-    recorder.add_track(queue);
-  }
+  for (uint32_t id = 3; id <= 4; ++id) recorder.add_queue(id, "GPU-a", "compute", id);
   recorder.complete(3, 10, 40, 1);
   recorder.complete(4, 20, 30, 6);
   recorder.close();
@@ -222,13 +214,7 @@ TEST_F(PerfettoTest, EachEndOfAReusedFlowHasItsOwnArrow) {
 
 TEST_F(PerfettoTest, LaunchIsConnectedToItsWork) {
   TestRecorder recorder = make();
-  trace::Track queue;
-  queue.id = 3;
-  queue.kind = trace::TrackKind::DeviceQueue;
-  queue.clock = TestRecorder::kClock;
-  queue.device_uuid = "GPU-a";
-  queue.name = "compute";
-  recorder.add_track(queue);
+  recorder.add_queue(3, "GPU-a", "compute");
   recorder.begin(1, 10, 1, {}, 42);
   recorder.cut(1);
   recorder.end(1, 20);
@@ -286,6 +272,29 @@ TEST_F(PerfettoTest, BoottimeIncludesTheTimeThatTheHostWasSuspended) {
   const PerfettoDecoder decoder = decode();
   EXPECT_EQ(decoder.clocks.at(clock::kMonotonic), kMonotonicZero);
   EXPECT_EQ(decoder.clocks.at(clock::kBoottime), kMonotonicZero + 3'600'000'000'000);
+}
+
+TEST_F(PerfettoTest, ARepeatedLongTextIsWrittenOncePerThread) {
+  const std::string stack = "memcpy < load_batch < train_one_epoch < main", shorter = "a text of less than 40 bytes";
+  TestRecorder recorder = make();
+  for (uint64_t i = 0; i < 10; ++i) {
+    for (const uint32_t track : {1u, 2u}) {
+      recorder.begin(track, 10 * i, 2, {int64_t{1}, i < 5 ? stack : shorter});
+      recorder.end(track, 10 * i + 5);
+    }
+  }
+  recorder.close();
+  StringStream sink;
+  write_perfetto(trace::Reader(path), sink);
+  const auto occurrences = [&](const std::string& text) {
+    size_t count = 0;
+    for (size_t at = sink.text().find(text); at != std::string::npos; at = sink.text().find(text, at + 1)) ++count;
+    return count;
+  };
+  EXPECT_EQ(occurrences(stack), 2u);
+  EXPECT_EQ(occurrences(shorter), 10u);
+  const PerfettoDecoder decoder(sink.text());
+  EXPECT_EQ(std::ranges::count(decoder.annotations, "note string " + stack), 10);
 }
 
 }  // namespace

@@ -138,6 +138,12 @@ struct EdgeAverage {
   std::vector<EdgeCount> counts;  // in the order of EdgeResult::event_names()
 };
 
+// An operator whose floating-point operations are not known, so that the sum over all events is too small.
+struct EdgeUncounted {
+  std::string_view name;
+  uint64_t calls = 0;
+};
+
 class KYMO_API EdgeResult {
  public:
   EdgeResult() = default;  // empty
@@ -160,6 +166,10 @@ class KYMO_API EdgeResult {
   // of a performance event; anything else throws kymo::InvalidArgument. `top` is the max number of rows.
   std::string table(std::string_view sort_by = "self_cpu_time_total", size_t top = 100,
                     EdgeGroup by = EdgeGroup::Name) const;
+
+  // with_flops: the operators that were not counted, the most frequent first. Operators that only make, move or
+  // describe tensors are not in the list.
+  std::span<const EdgeUncounted> without_flops() const;
 
   uint64_t start_ns() const, end_ns() const;  // when the profiler recorded
 

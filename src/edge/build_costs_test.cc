@@ -7,6 +7,7 @@ namespace kymo::edge {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Inputs built_inputs(int64_t size) {
@@ -60,6 +61,34 @@ TEST(BuildCostsTest, FlopsAreCountedOnceAtTheOutermostKnownOperator) {
   for (const EdgeEvent& event : result->events) flops.push_back(event.flops);
   EXPECT_THAT(flops, ElementsAre(0, 128, 0, 0, 0, 16));
   EXPECT_TRUE(result->flops_wanted);
+}
+
+TEST(BuildCostsTest, OperatorsWithoutAKnownNumberOfFlopsAreListed) {
+  MadeLog log(100'000);
+  MadeThread& thread = log.thread(7);
+  const Inputs inputs = built_inputs(4);
+  thread.begin("aten::layer", 10, -1, &inputs);  // it calls operators, which are counted or listed
+  thread.begin("aten::sort", 20, -1, &inputs), thread.end(30);
+  thread.begin("aten::view", 31, -1, &inputs), thread.end(32);
+  thread.begin("aten::matmul", 40, -1, &inputs);
+  thread.begin("quantized::mm", 41, -1, &inputs), thread.end(42);  // a part of matmul
+  thread.end(50);
+  thread.end(60);
+  thread.begin("aten::sort", 70, -1, &inputs), thread.end(80);
+  thread.begin("aten::mm", 90), thread.end(95);  // its inputs are not known
+  const EdgeResult result(log.build({.flops = true}));
+  ASSERT_EQ(result.without_flops().size(), 2u);
+  EXPECT_EQ(result.without_flops()[0].name, "aten::sort");
+  EXPECT_EQ(result.without_flops()[0].calls, 2u);
+  EXPECT_EQ(result.without_flops()[1].name, "aten::mm");
+  EXPECT_THAT(result.table(), HasSubstr("FLOPs not counted: aten::sort (2 calls), aten::mm (1 call)\n"));
+}
+
+TEST(BuildCostsTest, OperatorsAreNotListedIfFlopsWereNotRequested) {
+  MadeLog log(100'000);
+  MadeThread& thread = log.thread(7);
+  thread.begin("aten::sort", 20), thread.end(30);
+  EXPECT_EQ(EdgeResult(log.build()).without_flops().size(), 0u);
 }
 
 TEST(BuildCostsTest, InputsRecordedOnlyForFlopsAreNotShown) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "base/text.h"
 #include "convert/chrome_writer.h"
 #include "convert/kineto.h"
 #include "edge/backward_links.h"
@@ -75,6 +76,18 @@ class ChromeFile {
     asked_for("with_flops", result_.flops_wanted);
     asked_for("with_modules", result_.modules_wanted);
     asked_for("adjust_vulkan_timestamps", result_.adjusted);
+    if (!result_.without_flops.empty()) write_uncounted();
+  }
+
+  void write_uncounted() {
+    base::TextBuffer& list = writer_.member("flops_not_counted");
+    list.push_back('{');
+    for (const EdgeUncounted& uncounted : result_.without_flops) {
+      if (&uncounted != result_.without_flops.data()) list.append(", ");
+      base::append_json_string(list, uncounted.name);
+      list.append(base::format(": {}", uncounted.calls));
+    }
+    list.push_back('}');
   }
 
   void write_events() {

@@ -96,6 +96,14 @@ TEST_F(EdgeChromeTest, EventHasTheFormatOfKineto) {
   EXPECT_THAT(text, HasSubstr("\"name\": \"thread 5 (main)\""));
 }
 
+TEST_F(EdgeChromeTest, OperatorsWithoutFlopsAreInTheMetadata) {
+  TestResult result;
+  result.data.flops_wanted = true;
+  EXPECT_THAT(write(result), Not(HasSubstr("flops_not_counted")));
+  result.data.without_flops = {{"aten::sort", 3}, {"my\"op", 1}};
+  EXPECT_THAT(write(result), HasSubstr(R"("flops_not_counted": {"aten::sort": 3, "my\"op": 1},)"));
+}
+
 TEST_F(EdgeChromeTest, ReaderOfPyTorchTestsFindsItsFields) {
   TestResult result;
   result.thread(5, "main");

@@ -170,15 +170,14 @@ std::unordered_map<std::string_view, FlopRule> make_flop_rules() {
   return rules;
 }
 
-// "aten::add_.Tensor" is "add".
+}  // namespace
+
 std::string_view plain_name(std::string_view name) {
   if (name.starts_with("aten::")) name.remove_prefix(6);
   name = name.substr(0, name.find('.'));
   if (name.size() > 1 && name.ends_with('_') && !name.ends_with("__")) name.remove_suffix(1);
   return name;
 }
-
-}  // namespace
 
 const InputView FlopCall::kAbsent = {};
 

@@ -41,4 +41,8 @@ namespace kymo::edge {
 // large that the number does not fit.
 KYMO_API std::optional<uint64_t> count_flops(std::string_view name, std::span<const std::byte> untrusted_inputs);
 
+// True for operators that only make, move or describe tensors (empty, view, copy_, cat, …): nothing is missing if they
+// have no number.
+bool does_no_arithmetic(std::string_view name);
+
 }  // namespace kymo::edge

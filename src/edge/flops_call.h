@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "edge/inputs.h"
 
 namespace kymo::edge {
+
+// "aten::add_.Tensor" is "add".
+std::string_view plain_name(std::string_view name);
 
 // A product or sum of untrusted sizes: it becomes unknown if a part is negative or it does not fit.
 class FlopCount {

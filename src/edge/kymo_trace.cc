@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "edge/chrome_rows.h"
 #include "edge/trace_batches.h"
@@ -65,6 +66,9 @@ trace::Origin origin_of(const ResultData& result) {
   asked_for("with_flops", result.flops_wanted);
   asked_for("with_modules", result.modules_wanted);
   asked_for("adjust_vulkan_timestamps", result.adjusted);
+  std::vector<std::string> uncounted;
+  for (const EdgeUncounted& of : result.without_flops) uncounted.push_back(base::format("{} ({})", of.name, of.calls));
+  if (!uncounted.empty()) origin.metadata.emplace_back("flops_not_counted", base::join(uncounted, ", "));
   return origin;
 }
 

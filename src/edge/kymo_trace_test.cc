@@ -24,9 +24,11 @@
 namespace kymo::edge {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using testing::kTestStart;
 using testing::TestResult;
 
@@ -85,6 +87,15 @@ TEST_F(EdgeTraceTest, EmptyResultGivesAValidTrace) {
   const trace::Origin& origin = reader.writers().begin()->second.origin;
   EXPECT_EQ(origin.pid, 77u);
   EXPECT_EQ(origin.start_realtime_ns, kTestStart);
+}
+
+TEST_F(EdgeTraceTest, OperatorsWithoutFlopsAreInTheMetadata) {
+  TestResult result;
+  result.data.without_flops = {{"aten::sort", 3}, {"aten::topk", 1}};
+  write(result);
+  const trace::Reader reader(path);
+  EXPECT_THAT(reader.writers().begin()->second.origin.metadata,
+              Contains(Pair("flops_not_counted", "aten::sort (3), aten::topk (1)")));
 }
 
 TEST_F(EdgeTraceTest, RangesNestAndKeepTheirTimes) {

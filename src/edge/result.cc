@@ -65,6 +65,10 @@ std::vector<EdgeMemory> EdgeResult::memory() const {
 uint64_t EdgeResult::start_ns() const { return data_ ? data_->start_ns : 0; }
 uint64_t EdgeResult::end_ns() const { return data_ ? data_->end_ns : 0; }
 
+std::span<const EdgeUncounted> EdgeResult::without_flops() const {
+  return data_ ? std::span<const EdgeUncounted>(data_->without_flops) : std::span<const EdgeUncounted>{};
+}
+
 std::vector<std::string> EdgeResult::losses() const { return data_ ? data_->losses : std::vector<std::string>{}; }
 
 }  // namespace kymo

@@ -78,6 +78,7 @@ class ResultBuilder {
   void name_stacks();
 
   void report_losses();
+  void list_operators_without_flops(const std::vector<bool>& counted);
 
   const LogContents& log_;
   const Module& module_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -134,6 +135,22 @@ void ResultBuilder::add_flops() {
     event.flops = found->second.first;
     counted[at] = found->second.second;
   }
+  list_operators_without_flops(counted);
+}
+
+// If an operator calls others, these are counted or listed instead.
+void ResultBuilder::list_operators_without_flops(const std::vector<bool>& counted) {
+  const std::vector<EdgeEvent>& events = data_->events;
+  const auto is_operator = [&](uint32_t at) { return events[at].kind == EdgeKind::Operator; };
+  std::vector<bool> calls_others(counted.size());
+  for (uint32_t at = 0; at < counted.size(); ++at)
+    if (is_operator(at) && events[at].parent != EdgeEvent::kNone) calls_others[events[at].parent] = true;
+  std::map<std::string_view, uint64_t> calls;
+  for (uint32_t at = 0; at < counted.size(); ++at)
+    if (is_operator(at) && !counted[at] && !calls_others[at]) ++calls[events[at].name];
+  for (const auto& [name, count] : calls)
+    if (!does_no_arithmetic(name)) data_->without_flops.push_back({name, count});
+  std::ranges::stable_sort(data_->without_flops, std::ranges::greater{}, &EdgeUncounted::calls);
 }
 
 }  // namespace kymo::edge

@@ -35,6 +35,7 @@ struct ResultData {
   std::vector<EdgeCount> counts;            // EdgeEvent::counts: the first of event_names.size()
   std::vector<EdgeAllocation> allocations;  // by time; their `event` is an index into `events` too
   std::vector<std::string> losses;
+  std::vector<EdgeUncounted> without_flops;
 
   // What was requested: the writers put it into the file.
   bool inputs_wanted = false, memory_wanted = false, stack_wanted = false, flops_wanted = false, modules_wanted = false,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "edge/result_data.h"
@@ -158,6 +159,16 @@ std::vector<std::string> table_cells(const TableRow& row, const TableColumns& co
   return cells;
 }
 
+// "FLOPs not counted: aten::sort (3 calls), aten::topk (1 call)"
+std::string uncounted_text(std::span<const EdgeUncounted> all) {
+  constexpr size_t kMaxNames = 5;
+  std::vector<std::string> names;
+  for (const EdgeUncounted& one : all.first(std::min(all.size(), kMaxNames)))
+    names.push_back(base::format("{} ({} call{})", base::printable(one.name), one.calls, one.calls == 1 ? "" : "s"));
+  if (all.size() > kMaxNames) names.push_back(base::format("and {} more operators", all.size() - kMaxNames));
+  return base::format("FLOPs not counted: {}\n", base::join(names, ", "));
+}
+
 }  // namespace
 
 std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by) const {
@@ -195,6 +206,7 @@ std::string EdgeResult::table(std::string_view sort_by, size_t top, EdgeGroup by
   if (sorted.size() > top) text += base::format("({} more)\n", sorted.size() - top);
   text += base::format("Self CPU time total: {}\n", table_time(static_cast<double>(all_self_ns)));
   if (columns.device) text += base::format("Device time total: {}\n", table_time(static_cast<double>(all_device_ns)));
+  if (!without_flops().empty()) text += uncounted_text(without_flops());
   for (const std::string& loss : losses()) text += base::format("Not complete: {}\n", loss);
   return text;
 }

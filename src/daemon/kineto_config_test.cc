@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/kineto_program.h"
 #include "daemon/log.h"
 #include "wire/dyno/dyno_config.h"
@@ -110,6 +111,28 @@ TEST_F(KinetoConfigTest, MemorySnapshotIsNamedPickle) {
     config_for({.duration_ns = 1, .output = output}, wire::RequestKind::Memory);
     EXPECT_EQ(path, "/tmp/500.pickle");
   }
+}
+
+// libkineto has no start time for a memory profile.
+TEST_F(KinetoConfigTest, MemoryProfileWithAStartTimeStartsAtTheFirstPollAfterIt) {
+  constexpr uint64_t kHourNs = 3'600'000'000'000;
+  program.report_to({.status = [](const wire::Status&) {}, .done = [](const wire::Done&) {}});
+  ProgramRequest request{1, wire::RequestKind::Memory, {.duration_ns = 1'000'000, .output = "/tmp/{pid}.pickle"}};
+  EXPECT_EQ(program.note_about(request), "");
+  request.options.start_at_ns = base::realtime_ns() + kHourNs;
+  EXPECT_EQ(program.note_about(request), "libkineto starts it at its first poll after the start time");
+  program.start(request);
+  EXPECT_EQ(program.asked({.pids = {42}}), "");
+  program.give_up(1);
+
+  request.options.start_at_ns = base::realtime_ns() - kHourNs;
+  program.start(request);
+  EXPECT_THAT(program.asked({.pids = {42}}), HasSubstr("PROFILE_MEMORY=true"));
+  program.give_up(1);
+  request.kind = wire::RequestKind::Trace;
+  request.options.start_at_ns = base::realtime_ns() + kHourNs;
+  program.start(request);
+  EXPECT_THAT(program.asked({.pids = {42}}), HasSubstr("PROFILE_START_TIME=")) << "a trace has a start time";
 }
 
 TEST_F(KinetoConfigTest, PastEventsAndInexpressiblePathsAreRefused) {

@@ -8,7 +8,7 @@
 namespace kymo::daemon {
 namespace {
 
-constexpr int kPatience = 2;  // polls: a file may come a moment after the program is ready again
+constexpr int kMaxPollsWithoutFile = 2;  // a file may come a moment after the program is ready again
 // After the end of the recording, until libkineto has started to write: it looks once a second.
 constexpr uint64_t kWritesAfterNs = 3 * kNsPerSecond;
 
@@ -32,6 +32,11 @@ wire::ProcessEntry kineto_entry(const ProcessFacts& facts, int64_t job) {
 bool is_same_file(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_size == other.st_size &&
          one.st_mtim.tv_sec == other.st_mtim.tv_sec && one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
+}
+
+// libkineto has no start time for a memory profile. So it gets the request only when the time has come.
+bool starts_at_a_poll(const ProgramRequest& request) {
+  return request.kind == wire::RequestKind::Memory && request.options.start_at_ns != 0;
 }
 
 wire::Done failed(uint64_t id, std::string why, wire::RequestState state = wire::RequestState::Failed) {
@@ -71,8 +76,11 @@ std::string KinetoProgram::elsewhere_text(const std::string& path) const {
 
 std::string KinetoProgram::note_about(const ProgramRequest& request) const {
   const auto order = kineto_order(*this, request, base::realtime_ns() / kNsPerMs);
-  const std::string why = order ? elsewhere_text(order->path) : "";
-  return why.empty() ? why : base::format("or {}: {}", order->instead, why);
+  std::vector<std::string> notes;
+  if (const std::string why = order ? elsewhere_text(order->path) : ""; !why.empty())
+    notes.push_back(base::format("or {}: {}", order->instead, why));
+  if (starts_at_a_poll(request)) notes.emplace_back("libkineto starts it at its first poll after the start time");
+  return base::join(notes, "; ");
 }
 
 void KinetoProgram::start(const ProgramRequest& request) {
@@ -114,6 +122,7 @@ std::string KinetoProgram::asked(const wire::FabricPoll& poll) {
   order_.reset();
   look_for_outcome(poll.wants_activities());
   if (!waiting_ || !poll.wants_activities()) return {};
+  if (starts_at_a_poll(*waiting_) && waiting_->options.start_at_ns > base::realtime_ns()) return {};
   auto order = kineto_order(*this, *waiting_, base::realtime_ns() / kNsPerMs);
   if (!order) {
     const uint64_t id = waiting_->id;
@@ -131,7 +140,7 @@ void KinetoProgram::sent() {
   handed_->places.push_back(place_of(order_->path));
   if (order_->instead != order_->path) handed_->places.push_back(place_of(order_->instead));
   const uint64_t wanted_ns = waiting_->options.start_at_ns != 0 ? waiting_->options.start_at_ns : waiting_->asked_at_ns;
-  const bool is_in_time = waiting_->options.start_at_ns != 0 && !order_->is_late;
+  const bool is_in_time = waiting_->options.start_at_ns != 0 && !order_->is_late && !starts_at_a_poll(*waiting_);
   if (!is_in_time && order_->starts_at_ns > wanted_ns)
     handed_->late_ns = static_cast<int64_t>(order_->starts_at_ns - wanted_ns);
   waiting_.reset();
@@ -147,7 +156,7 @@ void KinetoProgram::look_for_outcome(bool is_ready) {
   if (!is_ready || end_with_file()) return;
   // A short recording may begin and end between two polls.
   const bool is_over = handed_->ends_at_ns != 0 && base::realtime_ns() > handed_->ends_at_ns + kWritesAfterNs;
-  if ((!handed_->was_busy && !is_over) || ++handed_->ready_without_file <= kPatience) return;
+  if ((!handed_->was_busy && !is_over) || ++handed_->ready_without_file <= kMaxPollsWithoutFile) return;
   std::vector<std::string> paths;
   for (const Place& place : handed_->places) paths.push_back(place.path);
   end(failed(handed_->id, base::format("libkineto is ready again, but has not written {}; its log may say why",

@@ -95,6 +95,7 @@ TEST_F(LeftDataTest, TheFilesOfAFlightRecorderAreRemovedWithItsTrace) {
       return std::any_of(left.begin(), left.end(), [](const auto& name) { return name.find("flight-") == 0; }) &&
              fs::exists(file("counts"));
     }));
+    process.signal(SIGSTOP);  // so that `kymo record` does not complete the trace when its program ends
     if (collector == Collector::KymoRecord) run({"/bin/sh", "-c", "pkill -KILL -P " + std::to_string(process.pid())});
     process.signal(SIGKILL);
     process.wait();

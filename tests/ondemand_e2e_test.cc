@@ -70,38 +70,40 @@ TEST_F(OnDemandTest, TheTraceExistsWhenTheCommandReturns) {
   EXPECT_EQ(program.errors(), "") << "the library never prints";
 }
 
-// By the host's clock. On a busy machine a program may be late, and then its trace says so.
+// By the host's clock. On a busy machine a program may be late, and then its trace says so. It may also not run at the
+// start or at the end of the time, so the edges are checked in several traces.
 TEST_F(OnDemandTest, TracesOfManyProcessesCoverExactlyTheRequestedTime) {
   constexpr uint64_t kSpan = 200'000'000, kClockError = 10'000;
   std::vector<Process> programs;
   for (int i = 0; i < 3; ++i) programs.push_back(serve());
-  uint64_t from = 0;
-  Ending done;
-  for (uint64_t ahead = 1; done.code != 0 && ahead < 100; ahead *= 5) {  // the command itself may take this long
-    from = seconds_from_now(ahead);
-    done = kymo({"trigger", "--name", "serves", "--start-at", as_start(from), "--duration", "200ms", "-o", pattern()});
-  }
-  ASSERT_EQ(done.code, 0) << done.out << done.err;
-  for (const Process& program : programs) {
-    const Readback trace = read_back(trace_of(program));
-    EXPECT_TRUE(sound(trace));
-    EXPECT_EQ(trace.lost(), trace.lost(trace::LossCause::LateStart)) << trace.summary();
-    const trace::Reader reader(trace_of(program));
-    uint64_t first = UINT64_MAX, last = 0;
-    for (const trace::EventChunk& chunk : reader.event_chunks()) {
-      const trace::WriterInfo& writer = reader.writers().at(chunk.writer);
-      const trace::ClockMap clock = trace::clock_map(writer.clocks.at(writer.tracks.at(chunk.track).clock));
-      first = std::min(first, static_cast<uint64_t>(clock.to_realtime_ns(chunk.first)));
-      last = std::max(last, static_cast<uint64_t>(clock.to_realtime_ns(chunk.last)));
+  wait_until("traces that meet both edges", [&] {
+    uint64_t from = 0;
+    Ending done;
+    for (uint64_t ahead = 1; done.code != 0 && ahead < 100; ahead *= 5) {  // the command itself may take this long
+      from = seconds_from_now(ahead);
+      done =
+          kymo({"trigger", "--name", "serves", "--start-at", as_start(from), "--duration", "200ms", "-o", pattern()});
     }
-    EXPECT_GE(first + kClockError, from);
-    EXPECT_LE(last, from + kSpan + kClockError);
-    if (trace.lost() == 0) {  // it was in time: requests follow each other, so both edges are met
-      EXPECT_LT(first, from + kSpan / 4);
-      EXPECT_GT(last, from + kSpan * 3 / 4);
+    EXPECT_EQ(done.code, 0) << done.out << done.err;
+    bool meets_edges = true;
+    for (const Process& program : programs) {
+      const Readback trace = read_back(trace_of(program));
+      EXPECT_TRUE(sound(trace));
+      EXPECT_EQ(trace.lost(), trace.lost(trace::LossCause::LateStart)) << trace.summary();
+      const trace::Reader reader(trace_of(program));
+      uint64_t first = UINT64_MAX, last = 0;
+      for (const trace::EventChunk& chunk : reader.event_chunks()) {
+        const trace::WriterInfo& writer = reader.writers().at(chunk.writer);
+        const trace::ClockMap clock = trace::clock_map(writer.clocks.at(writer.tracks.at(chunk.track).clock));
+        first = std::min(first, static_cast<uint64_t>(clock.to_realtime_ns(chunk.first)));
+        last = std::max(last, static_cast<uint64_t>(clock.to_realtime_ns(chunk.last)));
+      }
+      EXPECT_GE(first, from - kClockError);
+      EXPECT_LE(last, from + kSpan + kClockError);
+      meets_edges = meets_edges && trace.lost() == 0 && first < from + kSpan / 4 && last > from + kSpan * 3 / 4;
     }
-    EXPECT_LT(first, last);
-  }
+    return meets_edges || HasFailure();
+  });
 }
 
 TEST_F(OnDemandTest, IterationsAreCountedByStepsOrByRanges) {
@@ -120,14 +122,17 @@ TEST_F(OnDemandTest, IterationsAreCountedByStepsOrByRanges) {
 TEST_F(OnDemandTest, AFlightRecorderProvidesThePast) {
   const Process flying = serve({}, {{"KYMO_FLIGHT", "10s"}});
   const Process plain = serve();
-  const Ending done = kymo({"trigger", "--all", "--last", "30s", "-o", pattern()});
+  Ending done;
+  wait_until("a request in the past", [&] {
+    done = kymo({"trigger", "--all", "--last", "30s", "-o", pattern()});
+    return read_back(trace_of(flying)).count("request") > 0;
+  });
   EXPECT_EQ(done.code, 1) << done.out << done.err;
-  EXPECT_GT(read_back(trace_of(flying)).count("request"), 0u);
   EXPECT_THAT(done.out, HasSubstr("KYMO_FLIGHT")) << "the message names what the other program lacks";
   EXPECT_FALSE(std::filesystem::exists(trace_of(plain)));
 }
 
-TEST_F(OnDemandTest, AProgramIsToldWhatTheTraceMustContain) {
+TEST_F(OnDemandTest, AProgramGetsTheListOfWhatTheTraceMustContain) {
   const Process program = serve();
   const auto reported = [&](const Words& flags) {
     Words words = {"trigger", "--all", "--iterations", "20", "-o", pattern()};

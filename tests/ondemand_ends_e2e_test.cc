@@ -198,10 +198,10 @@ TEST_F(OnDemandEndsTest, TheTraceOfAKilledProgramHasTheStartOfItsWindowAndNoEnd)
   const Process dies = serve();
   Process waiting = start_kymo({"trigger", "--all", "--start-at", "+1s", "--duration", "1h", "-o", pattern()});
   wait_until_doing(dies, "recording");
-  usleep(500'000);  // enough for a request, also on a busy machine
+  const std::string part = trace_of(dies) + ".part";
+  wait_until("a request in the file", [&] { return read_back(part).count("request") > 0; });
   dies.signal(SIGKILL);
   EXPECT_EQ(waiting.wait().code, 1);
-  const std::string part = trace_of(dies) + ".part";
   const Ending info = run({program("kymo"), "info", part});
   EXPECT_EQ(info.code, 0) << info.err;
   EXPECT_THAT(info.out, HasSubstr("its end is not in the file"));
@@ -220,7 +220,7 @@ TEST_F(OnDemandEndsTest, AProgramThatEndsDuringATraceCompletesIt) {
   Process program = serve();
   Process waiting = start_kymo({"trigger", "--all", "--duration", "1h", "-o", pattern()});
   wait_until_doing(program, "recording");
-  usleep(500'000);  // enough for a request, also on a busy machine
+  wait_until("a request in the file", [&] { return read_back(trace_of(program) + ".part").count("request") > 0; });
   program.signal(SIGTERM);
   EXPECT_EQ(program.wait().code, 0);
   const Ending ended = waiting.wait();

@@ -27,7 +27,7 @@
 namespace kymo::daemon::testing {
 
 bool wait_until(const std::function<bool()>& holds) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
   while (!holds()) {
     if (std::chrono::steady_clock::now() > limit) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

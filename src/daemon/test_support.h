@@ -18,11 +18,11 @@
 
 namespace kymo::daemon::testing {
 
-inline constexpr int kPatienceMs = 30'000;
+inline constexpr int kLimitMs = 100'000;
 inline constexpr uid_t kOtherUser = 65534;
 
 bool wait_until(const std::function<bool()>& holds);  // false: it did not hold in time
-bool is_readable(int fd, int limit_ms = kPatienceMs);
+bool is_readable(int fd, int limit_ms = kLimitMs);
 
 // A folder that is removed afterwards. Other users may enter it.
 class TestFolder {
@@ -112,7 +112,7 @@ class TestKineto {
   void send_bytes(base::Bytes bytes);
   // Sends a request for this process and returns the config; nothing if no answer came.
   std::optional<std::string> poll(uint32_t ready_for = wire::kFabricActivities, int64_t job = 0);
-  std::optional<wire::FabricReply> receive(int limit_ms = kPatienceMs);
+  std::optional<wire::FabricReply> receive(int limit_ms = kLimitMs);
 
  private:
   std::string folder_, daemon_folder_;

@@ -42,9 +42,12 @@ TEST_F(AgentTest, TraceHasTheRequestedDurationAndItsResultIsReported) {
   Program program(socket, work_in_ranges);
   auto agent = daemon->accept_agent();
   ASSERT_TRUE(agent);
-  agent->send(start_for(200), 3);
-  const auto done = agent->next_of<wire::Done>();
-  ASSERT_TRUE(done);
+  std::optional<wire::Done> done;
+  for (int round = 0; round < 20 && (!done || done->events == 0); ++round) {  // a busy machine may not run the program
+    agent->send(start_for(200), 3);
+    done = agent->next_of<wire::Done>();
+    ASSERT_TRUE(done);
+  }
   EXPECT_EQ(done->state, RequestState::Finished) << done->error;
   EXPECT_EQ(done->id, 7u);
   EXPECT_EQ(done->path, file("a-" + std::to_string(program.pid()) + ".kymo"));
@@ -70,7 +73,8 @@ TEST_F(AgentTest, TraceWithAStartTimeIsArmedEarlyAndHasExactlyThatSpan) {
     agent->send(start);
     const auto done = agent->next_of<wire::Done>();
     ASSERT_TRUE(done);
-    // On a very busy machine it may start too late; then it reports that.
+    // On a very busy machine it may start too late, or get the request when the time is over; then it reports that.
+    if (done->error.find("the requested time is over") != std::string::npos) continue;
     ASSERT_EQ(done->state, RequestState::Finished) << done->error;
     EXPECT_EQ(done->took_ns, 100 * kMs);
     was_in_time = done->late_ns == 0;

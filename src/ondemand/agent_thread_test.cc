@@ -37,7 +37,7 @@ class AgentThreadTest : public ::testing::Test {
   void TearDown() override {
     over = true;
     for (std::thread& thread : threads) thread.join();
-    agent->stop(testing::kPatienceMs);
+    agent->stop(testing::kLimitMs);
     std::filesystem::remove_all(folder);
   }
 

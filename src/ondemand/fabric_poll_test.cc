@@ -40,7 +40,7 @@ class FabricPollTest : public ::testing::Test {
     return file;
   }
   // The next poll. Stores its sender in `asker`.
-  std::optional<wire::FabricPoll> next_poll(int milliseconds = 20'000) {
+  std::optional<wire::FabricPoll> next_poll(int milliseconds = 100'000) {
     pollfd file{daemon.get(), POLLIN, 0};
     if (poll(&file, 1, milliseconds) != 1) return std::nullopt;
     std::vector<std::byte> bytes(4096);

@@ -107,7 +107,6 @@ class Arena {
   void forget();
 
   BlockNodes& nodes() { return nodes_; }
-  const std::vector<std::unique_ptr<StreamCache>>& caches() const { return caches_; }
 
  private:
   static constexpr StreamId kDirect = 64;

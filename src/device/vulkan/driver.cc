@@ -7,7 +7,6 @@
 #include "device/vulkan/glsl.h"
 #include "device/vulkan/program.h"
 #include "device/vulkan/stream_queue.h"
-#include "device/vulkan/validation.h"
 #include "kymo/error.h"
 
 namespace kymo::device {
@@ -166,7 +165,6 @@ class VulkanDriver final : public Driver {
   std::unique_ptr<Accelerator> open(int index) override {
     return std::make_unique<VulkanAccelerator>(instance_, device(index), glsl_);
   }
-  const Instance& instance() const { return *instance_; }
 
  private:
   const PhysicalDevice& device(int index) const {
@@ -182,12 +180,6 @@ class VulkanDriver final : public Driver {
 };
 
 }  // namespace
-
-std::optional<std::vector<std::string>> validation_messages(const Driver& driver) {
-  const auto* own = dynamic_cast<const VulkanDriver*>(&driver);
-  if (own == nullptr || own->instance().validation() == nullptr) return std::nullopt;
-  return own->instance().validation()->messages();
-}
 
 }  // namespace vulkan
 

@@ -45,11 +45,6 @@ void Validation::report(std::string message) {
   unthrown_ = true;
 }
 
-std::vector<std::string> Validation::messages() const {
-  const std::lock_guard lock(mutex_);
-  return messages_;
-}
-
 void Validation::throw_first() {
   const std::lock_guard lock(mutex_);
   if (thrown_ == messages_.size()) return;

@@ -21,7 +21,6 @@ class Validation {
     if (unthrown_.load(std::memory_order_relaxed)) [[unlikely]]
       throw_first();
   }
-  std::vector<std::string> messages() const;  // all messages so far
 
  private:
   void throw_first();

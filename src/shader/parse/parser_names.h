@@ -34,7 +34,6 @@ struct NameMeaning {
   bool is_type() const { return (flags & kType) != 0 && (flags & kValue) == 0; }
   bool is_template() const { return (flags & kTemplate) != 0; }
   bool is_builtin() const { return (flags & kBuiltin) != 0; }
-  bool is_namespace() const { return (flags & kNamespace) != 0; }
 };
 
 struct NameScope {

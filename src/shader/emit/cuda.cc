@@ -53,7 +53,11 @@ const Words& cuda_functions() {
 }
 
 const CPieces& cuda_pieces() {
-  static const CPieces pieces = read_pieces(embedded::prelude_cuda_cu);
+  static const CPieces pieces = [] {
+    CPieces all = read_pieces(embedded::prelude_cuda_cu);
+    all.merge(read_pieces(embedded::prelude_cuda_threads_cu));
+    return all;
+  }();
   return pieces;
 }
 

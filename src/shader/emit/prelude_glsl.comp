@@ -1,5 +1,5 @@
-// What GLSL lacks. Pieces, of which a text gets those that it uses: behind "//#" stand a piece's name, the words in it that
-// are replaced for each use, and, behind a colon, the pieces that it needs itself.
+// What GLSL lacks. A program gets only the pieces that it uses. A piece begins with a line "//# NAME WORDS: NEEDS": its
+// name, the words in it that are replaced for each use, and the pieces that it needs.
 
 //# null
 const int kymo_null = (-2147483647 - 1);

@@ -1,5 +1,5 @@
-// What OpenCL C lacks. Pieces, of which a text gets those that it uses: behind "//#" stand a piece's name, the words in
-// it that are replaced for each use, and, behind a colon, the pieces that it needs itself. No function is static: see
+// What OpenCL C lacks. A program gets only the pieces that it uses. A piece begins with a line "//# NAME WORDS: NEEDS":
+// its name, the words in it that are replaced for each use, and the pieces that it needs. No function is static: see
 // c_opencl.h.
 
 //# half_to_float

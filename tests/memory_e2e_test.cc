@@ -149,7 +149,7 @@ TEST_F(MemoryTest, ASampleIsMarkedAsOneAndItsSumsAreCloseToTheTrueValues) {
 
 // The program allocates 2^i MB of category i. The category of all other memory is not known.
 TEST_F(MemoryTest, CategoriesOfAProgramAreKept) {
-  ASSERT_EQ(run_recorded(Collector::KymoRecord, trace_file(), {program("tells_memory")}).code, 0);
+  ASSERT_EQ(run_recorded(Collector::KymoRecord, trace_file(), {program("reports_memory")}).code, 0);
   const std::string text = kymo_memory({});
   EXPECT_THAT(text, HasSubstr(": 1.0 MB parameter, 2.0 MB optimizer state, 4.0 MB input, 8.0 MB temporary, "
                               "16.0 MB activation, 32.0 MB gradient, 64.0 MB autograd detail, 128 MB unknown\n"));
@@ -158,7 +158,7 @@ TEST_F(MemoryTest, CategoriesOfAProgramAreKept) {
 }
 
 TEST_F(MemoryTest, AllocationsOfTheEdgeProfilerAreRecorded) {
-  ASSERT_EQ(run({program("tells_memory"), trace_file()}).code, 0);
+  ASSERT_EQ(run({program("reports_memory"), trace_file()}).code, 0);
   const std::string text = kymo_memory({"--by", "range"});
   EXPECT_THAT(text, HasSubstr("peak 350 kB"));
   EXPECT_THAT(text, HasSubstr(": 50.0 kB temporary, 300 kB unknown"));

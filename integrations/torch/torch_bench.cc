@@ -26,7 +26,7 @@ namespace legacy = torch::autograd::profiler;
 
 constexpr int kSide = 12, kSteps = 25, kBatches = 20;
 constexpr size_t kWantedBatches = 400;
-constexpr auto kPatience = std::chrono::seconds(20);
+constexpr auto kTimeout = std::chrono::seconds(20);
 
 struct SmallOperatorsImpl : torch::nn::Module {
   // Operators of one µs each, some inside others. No matrix products: their time depends on the address of their
@@ -136,7 +136,7 @@ int main() {
   const torch::NoGradGuard no_gradients;
   Program program;
   Batches plain, callback, bare, everything, trace, whole_trace, libtorch;
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kTimeout;
   while (libtorch.ns.size() < kWantedBatches && std::chrono::steady_clock::now() < until) {
     program.run(plain);
     run_with_callback(program, callback);

@@ -172,11 +172,11 @@ double TriggerProgress::fraction_of(const TargetOutcome& target, uint64_t now_ns
 }
 
 std::string TriggerProgress::phase(uint64_t now_ns) const {
-  const auto hindmost = std::ranges::min_element(targets_, {}, [](const auto& one) { return rank_of(one.state); });
-  if (hindmost == targets_.end()) return {};
-  if (starts_ns_ > now_ns && rank_of(hindmost->state) < rank_of(RequestState::Writing))
+  const auto slowest = std::ranges::min_element(targets_, {}, [](const auto& one) { return rank_of(one.state); });
+  if (slowest == targets_.end()) return {};
+  if (starts_ns_ > now_ns && rank_of(slowest->state) < rank_of(RequestState::Writing))
     return "starts in " + duration_text(starts_ns_ - now_ns);
-  return std::string(wire::name_of(hindmost->state));
+  return std::string(wire::name_of(slowest->state));
 }
 
 std::string TriggerProgress::bar(uint64_t now_ns, std::optional<size_t> columns) const {

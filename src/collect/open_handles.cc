@@ -14,7 +14,7 @@ void OpenHandles::begin(uint64_t handle) {
 }
 
 void OpenHandles::end(uint64_t handle, uint32_t track, uint64_t time) {
-  if (open_.erase(handle) == 0 && !forgiving_ && open_.size() < kMaxOpenHandles)
+  if (open_.erase(handle) == 0 && !accepts_unknown_ends_ && open_.size() < kMaxOpenHandles)
     late_.push_back({handle, track, time, false});
 }
 

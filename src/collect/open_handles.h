@@ -17,7 +17,7 @@ class OpenHandles {
   void end(uint64_t handle, uint32_t track, uint64_t time);
   size_t open_count() const { return open_.size(); }
   // An earlier collector has read some starts, which are not known here. From now on no end counts as unknown.
-  void forgive() { forgiving_ = true; }
+  void accept_unknown_ends() { accepts_unknown_ends_ = true; }
   // Call it after each pass over all rings. Returns the ends without a start. An end may be read before its start, so
   // it is reported only after the next pass.
   std::vector<trace::Loss> unknown_ends();
@@ -31,7 +31,7 @@ class OpenHandles {
   };
   std::unordered_set<uint64_t, base::SeededHash> open_;
   std::vector<LateEnd> late_;
-  bool forgiving_ = false;
+  bool accepts_unknown_ends_ = false;
 };
 
 }  // namespace kymo::collect

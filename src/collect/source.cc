@@ -100,7 +100,7 @@ Source::Source(record::SegmentHeader& header, trace::Origin origin, From from,
 
 void Source::resume(const Resume& state) {
   next_track_ = state.next_track;
-  handles_.forgive();
+  handles_.accept_unknown_ends();
   queue_clocks_.resume(state.clocks);
   for (const auto& [index, known] : state.rings) {
     if (index >= geometry_.slot_capacity || !record::has_memory(header_, index)) continue;

@@ -25,7 +25,7 @@ namespace kymo::ondemand {
 namespace {
 
 constexpr uint64_t kAgentMillisecond = 1'000'000;
-constexpr auto kForkPatience = std::chrono::milliseconds(100);
+constexpr auto kForkTimeout = std::chrono::milliseconds(100);
 constexpr int kHangUpMilliseconds = 200;
 constexpr int kClosingMilliseconds = 20;
 constexpr uint64_t kLookAtClock = 1'000 * kAgentMillisecond;
@@ -311,7 +311,7 @@ void Agent::stop(int milliseconds) {
 
 bool Agent::lock_for_fork() {
   if (thread_.load() == std::this_thread::get_id()) return false;  // a client forks
-  const auto deadline = std::chrono::steady_clock::now() + kForkPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kForkTimeout;
   // A thread that is just starting may hold locks of the C library or a sanitizer, which the child could never take.
   while (!has_started_.load() && std::chrono::steady_clock::now() < deadline) usleep(50);
   return awake_.try_lock_until(deadline);

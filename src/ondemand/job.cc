@@ -28,8 +28,8 @@ constexpr uint64_t kMillisecond = 1'000'000, kSecond = 1'000 * kMillisecond;
 // Recording is on this long before a given start: a host with many processes and few cores needs it.
 constexpr uint64_t kLead = 2 * kSecond;
 constexpr size_t kRingBytes = 256 << 10;
-constexpr uint64_t kPatience = 300 * kSecond;             // for a first iteration
-constexpr uint64_t kPatienceBeforeInstead = 2 * kSecond;  // if there is an alternative
+constexpr uint64_t kIterationTimeout = 300 * kSecond;    // for a first iteration
+constexpr uint64_t kTimeoutBeforeInstead = 2 * kSecond;  // if there is an alternative
 constexpr uint64_t kLookAtSizeEvery = 50 * kMillisecond;
 
 SessionOptions job_session_options() {
@@ -155,7 +155,7 @@ void Job::await_iteration() {
   watches_ranges_ = watch_ranges();
   stepped_iterations().wait_for(0, kNever - 1);
   if (watches_ranges_) seen_iterations().wait_for(0, kNever - 1);
-  next_look_ns_ = arrived_ns_ + (request_.instead_ns != 0 ? kPatienceBeforeInstead : kPatience);
+  next_look_ns_ = arrived_ns_ + (request_.instead_ns != 0 ? kTimeoutBeforeInstead : kIterationTimeout);
 }
 
 // Recording is switched on during the iteration before, so that the first iteration is recorded from its start.

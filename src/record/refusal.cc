@@ -24,8 +24,8 @@ uint32_t refusal_address(const uint8_t (&session)[16], sockaddr_un& address) noe
 bool send_refusal(const uint8_t (&session)[16], const char* why) noexcept {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
-  constexpr timeval kPatience{0, 200'000};
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  constexpr timeval kTimeout{0, 200'000};
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout);
   sockaddr_un address;
   const uint32_t length = refusal_address(session, address);
   const size_t bytes = strnlen(why, kMaxRefusalBytes);

@@ -14,7 +14,7 @@ void wake_collector(SegmentHeader& header) noexcept;
 // Sleeps until `progress` is different from `seen`, or for a short time.
 void sleep_until_progress(SegmentHeader& header, uint32_t seen) noexcept;
 
-inline constexpr uint64_t kPatienceNs = 1'000'000'000;  // for a collector that makes no progress
+inline constexpr uint64_t kStallTimeoutNs = 1'000'000'000;  // for a collector that makes no progress
 
 // The max time that one sleep counts for. If both processes were stopped during the sleep, none could make progress.
 inline constexpr uint64_t kMaxSleepNs = 20'000'000;
@@ -37,7 +37,7 @@ bool wait_for_collector(SegmentHeader& header, Ready ready) noexcept {
     last = now;
     if (now_seen != seen) waited = 0;
     seen = now_seen;
-    if (waited >= kPatienceNs || header.closed.load(std::memory_order_relaxed) != 0) break;
+    if (waited >= kStallTimeoutNs || header.closed.load(std::memory_order_relaxed) != 0) break;
   }
   header.blocked_producers.fetch_sub(1, std::memory_order_relaxed);
   return done;

@@ -17,7 +17,7 @@ constexpr size_t kMaxBases = 2048;   // three minutes of use: later times are le
 constexpr double kFirstTicks = 1e9;  // so that an event just before the first base also has a time
 constexpr int kReadings = 24;
 constexpr double kTimerStepNs = 32;
-constexpr int64_t kPatienceNs = 300'000;
+constexpr int64_t kTimeoutNs = 300'000;
 constexpr uint64_t kDriftOneIn = 20'000;  // 50 ppm: more than the drift between two quartz clocks
 
 int64_t host_ns() { return static_cast<int64_t>(base::monotonic_ns()); }
@@ -123,7 +123,7 @@ bool EventClock::probe(int64_t& before, int64_t& after) {
   do {
     result = api.event_query(probe_);
     after = host_ns();
-  } while (result == CUDA_ERROR_NOT_READY && !stale && after - before < kPatienceNs);
+  } while (result == CUDA_ERROR_NOT_READY && !stale && after - before < kTimeoutNs);
   if (result == CUDA_ERROR_NOT_READY) return false;
   check(api, result, "cuEventQuery");
   probe_outstanding_ = false;

@@ -1,6 +1,6 @@
 // Allocates memory of each category and reports it: through the C interface, and to the profiler of an engine.
 //
-//   tells_memory [FILE]      FILE.kymo: the output of the profiler
+//   reports_memory [FILE]      FILE.kymo: the output of the profiler
 #include <array>
 #include <string>
 

@@ -208,7 +208,7 @@ void RingDecoder::end(uint64_t time, uint16_t stack) {
   for (size_t above = 1; above < stack_.size(); ++above) {
     const size_t index = stack_.size() - 1 - above;
     if (!matches(stack_[index])) continue;
-    if (above <= kMostSplit) return end_below(time, index);
+    if (above <= kMaxSplit) return end_below(time, index);
     stack_[index].stack = stack_.back().stack;  // they change places, so that every end still has a range
     return end_innermost(time);
   }

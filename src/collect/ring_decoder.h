@@ -85,7 +85,7 @@ class RingDecoder {
   };
   // If more ranges of other stacks are inside a range that ends, the innermost of them ends instead of it: every split
   // costs as many ranges.
-  static constexpr size_t kMostSplit = 64;
+  static constexpr size_t kMaxSplit = 64;
   void begin(uint64_t time, uint32_t class_id, uint16_t stack);
   void end(uint64_t time, uint16_t stack);
   void end_innermost(uint64_t time);

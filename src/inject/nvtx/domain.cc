@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kDefaultName = "nvtx";
 constexpr std::string_view kOwnDomain = "kymo";          // src/sink/nvtx.cc
-constexpr uint32_t kMostDomains = 1 << 20;               // the depths of a thread are an array
+constexpr uint32_t kMaxDomains = 1 << 20;                // the depths of a thread are an array
 constexpr uint16_t kLastStack = record::kAnyStack - 16;  // the numbers above have other uses
 
 constinit std::atomic<uint32_t> locked{0};
@@ -59,7 +59,7 @@ Domain* create_domain(std::string_view name) noexcept {
   for (Domain* domain = domains.load(std::memory_order_acquire); domain != nullptr; domain = domain->next)
     if (std::string_view(domain->name, domain->name_length) == name) return domain;
   const uint32_t index = domains_made.load(std::memory_order_relaxed);
-  if (index >= kMostDomains) return nullptr;
+  if (index >= kMaxDomains) return nullptr;
   auto* made = make<Domain>();
   if (made == nullptr || (made->name = keep_text(name)) == nullptr) return nullptr;
   made->name_length = static_cast<uint32_t>(name.size());

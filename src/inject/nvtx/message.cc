@@ -39,14 +39,14 @@ void Text::set(const RegisteredString& string) noexcept {
 }
 
 void Text::set(const char* ascii) noexcept {
-  view_ = ascii != nullptr ? std::string_view(ascii, strnlen(ascii, kMostTextBytes)) : kUnnamed;
+  view_ = ascii != nullptr ? std::string_view(ascii, strnlen(ascii, kMaxTextBytes)) : kUnnamed;
 }
 
 void Text::set(const wchar_t* wide) noexcept {
   view_ = kUnnamed;
   if (wide == nullptr) return;
   size_t size = 0;
-  for (; *wide != L'\0' && size < kMostConvertedBytes; ++wide)
+  for (; *wide != L'\0' && size < kMaxConvertedBytes; ++wide)
     size += put_utf8(buffer_ + size, static_cast<uint32_t>(*wide));
   buffer_[size] = '\0';
   view_ = {buffer_, size};
@@ -55,7 +55,7 @@ void Text::set(const wchar_t* wide) noexcept {
 std::string_view Text::as_name() noexcept {
   if (view_.find_first_of("{}") == std::string_view::npos) return view_;
   size_t size = 0;
-  for (const char byte : view_.substr(0, kMostConvertedBytes)) {
+  for (const char byte : view_.substr(0, kMaxConvertedBytes)) {
     name_[size++] = byte;
     if (byte == '{' || byte == '}') name_[size++] = byte;
   }

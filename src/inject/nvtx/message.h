@@ -10,8 +10,8 @@
 namespace kymo::inject::nvtx {
 
 inline constexpr std::string_view kUnnamed = "(no message)";
-inline constexpr size_t kMostTextBytes = 4096;       // more than a record holds: the recorder truncates, and counts it
-inline constexpr size_t kMostConvertedBytes = 1536;  // of a wide text, or of one with braces
+inline constexpr size_t kMaxTextBytes = 4096;       // more than a record holds: the recorder truncates, and counts it
+inline constexpr size_t kMaxConvertedBytes = 1536;  // of a wide text, or of one with braces
 
 // A text on the stack.
 class Text {
@@ -37,8 +37,8 @@ class Text {
   void set(const RegisteredString& string) noexcept;
 
   std::string_view view_;
-  char buffer_[kMostConvertedBytes + 8];
-  char name_[2 * kMostConvertedBytes + 8];
+  char buffer_[kMaxConvertedBytes + 8];
+  char name_[2 * kMaxConvertedBytes + 8];
 };
 
 }  // namespace kymo::inject::nvtx

@@ -20,6 +20,7 @@ std::span<const Command> all_commands() {
       {"merge", "put the traces of several ranks on one clock", merge_command},
       {"cut", "write a part of a trace to another trace", cut},
       {"recover", "add events that crashed programs left in memory to their trace", recover},
+      {"env", "print the environment that makes later programs traceable on demand", env_command},
       {"ps", "list the running programs that can be traced on demand", ps},
       {"trigger", "request traces from running programs", trigger},
       {"status", "show the outcomes of recent triggers", status_command},

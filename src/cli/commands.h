@@ -23,6 +23,7 @@ enum ExitCode : int {
 using Arguments = std::vector<std::string>;
 
 int record(const Arguments&);          // runs a program and records it
+int env_command(const Arguments&);     // the environment that loads Kymo into later programs
 int info(const Arguments&);            // what a trace holds
 int report_command(const Arguments&);  // where the time went, on one page
 int stats(const Arguments&);           // the same by name

@@ -1,6 +1,7 @@
 // `kymo info`: shows what a trace contains, without reading its events.
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -15,11 +16,14 @@
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "options/command_line.h"
+#include "record/interfaces.h"
 
 namespace kymo::cli {
 namespace {
 
 using analyze::ProcessSummary;
+
+constexpr std::string_view kInterfacePrefix = "interface.";  // of metadata
 using analyze::Summary;
 using analyze::TrackSummary;
 
@@ -90,6 +94,25 @@ std::string window_of(const ProcessSummary& process) {
                       duration_text(to_ns - std::min(from_ns, to_ns)));
 }
 
+// "nvtx 1,234 events, 5 lost", from the metadata that the collector writes.
+std::string interfaces_of(const trace::Origin& origin) {
+  std::string text;
+  for (const std::string_view name : record::kInterfaceNames) {
+    const auto count = [&](std::string_view what) -> uint64_t {
+      const std::string key = base::format("{}{}.{}", kInterfacePrefix, name, what);
+      for (const auto& [known, value] : origin.metadata)
+        if (known == key) return std::strtoull(value.c_str(), nullptr, 10);
+      return 0;
+    };
+    const uint64_t events = count("events"), lost = count("lost"), cost_ns = count("cost_ns");
+    if (events == 0 && lost == 0) continue;
+    text += base::format("{}{} {}", text.empty() ? "" : "; ", name, count_of(events, "event"));
+    if (lost != 0) text += base::format(", {} lost", count_text(lost));
+    if (cost_ns != 0) text += base::format(", cost {}", duration_text(cost_ns));
+  }
+  return text;
+}
+
 // What is known about a process, as labels and values.
 std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& process) {
   const trace::Origin& origin = process.origin;
@@ -97,12 +120,14 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ProcessSummary& 
       {"command", command_line_of(origin)},
       {"host", base::printable(origin.host)},
       {"policy", base::printable(origin.policy)},
+      {"interfaces", interfaces_of(origin)},
       {"recorder", origin.kymo_version.empty() ? "" : "kymo " + base::printable(origin.kymo_version)},
       {"window", window_of(process)},
       {"clock", clocks_of(process)},
       {"collector", process.collector_cpu_ns == 0 ? "" : duration_text(process.collector_cpu_ns) + " of CPU time"},
   };
-  for (const auto& [name, value] : origin.metadata) facts.emplace_back(base::printable(name), base::printable(value));
+  for (const auto& [name, value] : origin.metadata)
+    if (!name.starts_with(kInterfacePrefix)) facts.emplace_back(base::printable(name), base::printable(value));
   std::erase_if(facts, [](const auto& fact) { return fact.second.empty(); });
   return facts;
 }

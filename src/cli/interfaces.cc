@@ -50,6 +50,13 @@ std::vector<std::string> names() {
   return all;
 }
 
+std::string default_names() {
+  std::vector<std::string> all;
+  for (const Offered& one : offered())
+    if (one.by_default) all.emplace_back(record::name_of(one.interface));
+  return base::join(all, ", ");
+}
+
 void take_list(const std::string& text, std::vector<Interface>& into) {
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
@@ -96,10 +103,11 @@ std::vector<Interface> InterfaceChoice::selected() const {
 void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) {
   line.text(
       "--with", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.with); },
-      "also record these interfaces of programs that do\nnot know Kymo: " + base::join(names(), ", "), names());
+      "also these interfaces of programs that do not know\nKymo, separated by commas: " + base::join(names(), ", "),
+      names());
   line.text(
       "--without", "INTERFACES", [&choice](const std::string& text) { take_list(text, choice.without); },
-      "do not record these interfaces; default: all are\nrecorded", names());
+      "without these interfaces; default: with " + default_names(), names());
 }
 
 Variables interface_environment(const std::vector<Interface>& selected) {

@@ -1,7 +1,8 @@
 // The functions that a program calls through the slots of the modules CORE and CORE2.
+#include "inject/nvtx/chain.h"
 #include "inject/nvtx/domain.h"
 #include "inject/nvtx/events.h"
-#include "inject/nvtx/images.h"
+#include "inject/nvtx/handlers.h"
 #include "inject/nvtx/message.h"
 #include "inject/nvtx/thread_state.h"
 
@@ -61,40 +62,31 @@ Domain* create_wide(const wchar_t* name) noexcept { return create_domain(Text(na
 void destroy(Domain*) noexcept {}  // another image may use it, and its strings may still be in use
 void initialize(const void*) noexcept {}
 
-template <class Function>
-Handler active(Function* function) noexcept {
-  return {reinterpret_cast<Slot>(function), When::Active};
-}
-template <class Function>
-Handler always(Function* function) noexcept {
-  return {reinterpret_cast<Slot>(function), When::Always};
-}
-
 const Handler kCoreHandlers[] = {{},
-                                 active(mark_ex),
-                                 active(mark_ascii),
-                                 active(mark_wide),
-                                 active(start_ex),
-                                 active(start_ascii),
-                                 active(start_wide),
-                                 active(end),
-                                 active(push_ex),
-                                 active(push_ascii),
-                                 active(push_wide),
-                                 active(pop_default),
+                                 while_active(mark_ex),
+                                 while_active(mark_ascii),
+                                 while_active(mark_wide),
+                                 while_active(start_ex),
+                                 while_active(start_ascii),
+                                 while_active(start_wide),
+                                 while_active(end),
+                                 while_active(push_ex),
+                                 while_active(push_ascii),
+                                 while_active(push_wide),
+                                 while_active(pop_default),
                                  always(name_category_ascii),
                                  always(name_category_wide),
                                  always(name_thread_ascii),
                                  always(name_thread_wide)};
 
 const Handler kCore2Handlers[] = {{},
-                                  active(domain_mark),
-                                  active(domain_start),
-                                  active(domain_end),
-                                  active(domain_push),
-                                  active(domain_pop),
-                                  {},
-                                  {},
+                                  while_active(domain_mark),
+                                  while_active(domain_start),
+                                  while_active(domain_end),
+                                  while_active(domain_push),
+                                  while_active(domain_pop),
+                                  resource_create_handler(),
+                                  resource_destroy_handler(),
                                   always(domain_category_ascii),
                                   always(domain_category_wide),
                                   always(domain_string_ascii),
@@ -106,15 +98,32 @@ const Handler kCore2Handlers[] = {{},
 
 }  // namespace
 
-std::span<const Handler> handlers_of(uint32_t module) noexcept {
+namespace {
+
+std::span<const Handler> our_handlers(uint32_t module) noexcept {
   switch (module) {
     case kCore:
       return kCoreHandlers;
     case kCore2:
       return kCore2Handlers;
+    case kCuda:
+      return cuda_handlers();
+    case kCudaRuntime:
+      return cuda_runtime_handlers();
+    case kOpenCl:
+      return opencl_handlers();
+    case kSync:
+      return sync_handlers();
     default:
       return {};
   }
+}
+
+}  // namespace
+
+std::span<const Handler> handlers_of(uint32_t module) noexcept {
+  const std::span<const Handler> ours = our_handlers(module);
+  return has_chained_tool() ? chained_handlers(module, ours) : ours;
 }
 
 }  // namespace kymo::inject::nvtx

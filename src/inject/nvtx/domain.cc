@@ -43,8 +43,8 @@ Lock::Lock() noexcept {
 }
 Lock::~Lock() { locked.store(0, std::memory_order_release); }
 
-Domain default_domain{nullptr, kDefaultName, 4, 0, 1, record::signature_of({"", kDefaultName, 0, 4, 0}, nullptr, 0), {},
-                      {}};
+Domain default_domain{nullptr, kDefaultName, 4,  0, 1, record::signature_of({"", kDefaultName, 0, 4, 0}, nullptr, 0),
+                      {},      {},           {}, {}};
 
 char* keep_text(std::string_view text) noexcept {
   auto* copy = static_cast<char*>(malloc(text.size() + 1));
@@ -80,7 +80,14 @@ RegisteredString* register_string(Domain& domain, std::string_view text) noexcep
   if (made == nullptr || copy == nullptr) return nullptr;
   made->site.label = label_in(domain, copy, text.size());
   made->domain = &domain;
+  made->magic = RegisteredString::kMagic;
   return made;
+}
+
+RegisteredString* checked_string(uint64_t handle, bool (*read)(uint64_t, void*, size_t) noexcept) noexcept {
+  uint64_t magic = 0;
+  if (handle % alignof(RegisteredString) != 0 || !read(handle, &magic, sizeof magic)) return nullptr;
+  return magic == RegisteredString::kMagic ? reinterpret_cast<RegisteredString*>(handle) : nullptr;
 }
 
 void name_category(Domain& domain, uint32_t number, std::string_view name) noexcept {

@@ -14,6 +14,9 @@
 
 namespace kymo::inject::nvtx {
 
+struct Schema;   // payload_schema.h
+struct Counter;  // counters.h
+
 struct Category {
   Category* next;
   uint32_t number;
@@ -31,11 +34,15 @@ struct Domain {
   uint16_t stack;
   uint64_t signature;  // of an event with only a name: record::signature_of
   std::atomic<Category*> categories;
+  std::atomic<const Schema*> schemas;
+  std::atomic<Counter*> counters;
   std::atomic<void*> chained;  // the same domain for the chained tool; null: not created there
 };
 
 // The label of a registered string, whose class is looked up once.
 struct RegisteredString {
+  static constexpr uint64_t kMagic = 0x6e72747378766e6b;
+  uint64_t magic;
   kymo_site site;
   Domain* domain;
   void* chained;
@@ -50,6 +57,10 @@ uint32_t domain_count() noexcept;
 
 // Null: no memory.
 RegisteredString* register_string(Domain& domain, std::string_view text) noexcept;
+
+// A handle from the contents of a payload, which may be anything. Null: it is none. `read` copies memory that may be
+// invalid.
+RegisteredString* checked_string(uint64_t handle, bool (*read)(uint64_t, void*, size_t) noexcept) noexcept;
 
 void name_category(Domain& domain, uint32_t number, std::string_view name) noexcept;
 // Empty: it has no name.

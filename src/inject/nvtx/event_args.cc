@@ -27,19 +27,43 @@ EventArgs::EventArgs(Domain& domain, const EventAttributes* event) noexcept : Ev
 EventArgs::EventArgs(Domain& domain, const EventAttributes& event) noexcept
     : message_(event.message_type, event.message) {
   label_ = {nullptr, domain.name, 0, domain.name_length, 0};
-  // Some callers leave the alpha 0 and mean a visible colour.
-  if (event.colour_type == kArgb) label_.colour = event.colour | ((event.colour & kOpaque) == 0 ? kOpaque : 0);
-  if (event.category != 0) {
-    const std::string_view category = category_name(domain, event.category);
-    if (category.empty())
-      add("category", KYMO_UINT, event.category);
-    else
-      add_text("category", category);
-  }
-  add_value(event.payload_type, event.payload);
+  if (event.colour_type == kArgb) set_colour(event.colour);
+  if (event.category != 0) add_category(domain, event.category);
+  if (event.payload_type == kExtended)
+    add_extended(domain, event);
+  else
+    add_value(event.payload_type, event.payload);
   const std::string_view name = count_ == 0 ? message_.view() : message_.as_name();
   label_.name = name.data();
   label_.name_length = static_cast<uint32_t>(name.size());
+}
+
+// Some callers leave the alpha 0 and mean a visible colour.
+void EventArgs::set_colour(uint32_t argb) noexcept { label_.colour = argb | ((argb & kOpaque) == 0 ? kOpaque : 0); }
+
+void EventArgs::add_category(Domain& domain, uint32_t number) noexcept {
+  const std::string_view category = category_name(domain, number);
+  if (category.empty())
+    add("category", KYMO_UINT, number);
+  else
+    add_text("category", category);
+}
+
+// The payloads may also contain the message, the colour and the category. Without any message, the name of the schema
+// is the name of the event.
+void EventArgs::add_extended(Domain& domain, const EventAttributes& event) noexcept {
+  const auto* const payloads = static_cast<const PayloadData*>(event.payload.as_pointer);
+  if (payloads == nullptr || event.payload_count <= 0) return;
+  const size_t count = std::min<size_t>(static_cast<size_t>(event.payload_count), kMostPayloads);
+  decoded_.emplace(domain, std::span(payloads, count));
+  if (decoded_->colour() != 0) set_colour(decoded_->colour());
+  if (decoded_->category() != 0 && event.category == 0) add_category(domain, decoded_->category());
+  for (const kymo_arg& arg : decoded_->args())
+    if (count_ < record::kMaxStoredArgs) args_[count_++] = arg;
+  const bool has_message = event.message_type != kNoMessage;
+  std::string_view name = decoded_->message();
+  if (name.empty() && !has_message) name = decoded_->schema_name();
+  if (!name.empty()) message_.set_view(name);
 }
 
 void EventArgs::add(const char* name, kymo_type type, uint64_t bits) noexcept {

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "inject/nvtx/abi.h"
 #include "inject/nvtx/domain.h"
 #include "inject/nvtx/message.h"
+#include "inject/nvtx/payload_decoder.h"
 #include "kymo/kymo.h"
 #include "record/payload.h"
 
 namespace kymo::inject::nvtx {
+
+inline constexpr size_t kMostPayloads = 16;  // of one event
 
 class EventArgs {
  public:
@@ -26,12 +30,16 @@ class EventArgs {
   EventArgs(Domain& domain, const EventAttributes& event) noexcept;
   void add(const char* name, kymo_type type, uint64_t bits) noexcept;
   void add_text(const char* name, std::string_view text) noexcept;
+  void add_extended(Domain& domain, const EventAttributes& event) noexcept;
+  void add_category(Domain& domain, uint32_t number) noexcept;
+  void set_colour(uint32_t argb) noexcept;
   void add_value(int32_t type, const PayloadValue& value) noexcept;
 
   kymo_label label_;
   Text message_;
   uint32_t count_ = 0;
   kymo_arg args_[record::kMaxStoredArgs];
+  std::optional<DecodedPayload> decoded_;
 };
 
 }  // namespace kymo::inject::nvtx

@@ -40,6 +40,19 @@ void store_text(Kind kind, Domain& domain, std::string_view text, uint64_t handl
         nullptr, 0, handle);
 }
 
+void store_on_stack(Domain& domain, std::string_view text, uint16_t stack) noexcept {
+  if (domain.stack == 0) return;
+  store(Kind::Begin, stack, {text.data(), domain.name, static_cast<uint32_t>(text.size()), domain.name_length, 0},
+        nullptr, 0, 0);
+}
+
+void store_with_args(Kind kind, Domain& domain, std::string_view name, const kymo_arg* args, uint32_t count,
+                     uint64_t handle, uint32_t colour) noexcept {
+  if (domain.stack == 0) return;
+  store(kind, domain.stack, {name.data(), domain.name, static_cast<uint32_t>(name.size()), domain.name_length, colour},
+        args, count, handle);
+}
+
 void store_attributes(Kind kind, Domain& domain, const EventAttributes* event, uint64_t handle) noexcept {
   if (domain.stack == 0) return;
   if (is_only_string(event)) {

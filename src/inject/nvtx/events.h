@@ -23,6 +23,12 @@ namespace kymo::inject::nvtx {
 // stack of its domain.
 void store_text(record::Kind kind, Domain& domain, std::string_view text, uint64_t handle) noexcept;
 void store_attributes(record::Kind kind, Domain& domain, const EventAttributes* event, uint64_t handle) noexcept;
+// The same for an event with arguments. `name` may have places for them. `name` is a name of Kymo.
+void store_with_args(record::Kind kind, Domain& domain, std::string_view name, const kymo_arg* args, uint32_t count,
+                     uint64_t handle = 0, uint32_t colour = 0) noexcept;
+// A nested range on a stack of its own.
+inline constexpr uint16_t kSyncStack = record::kAnyStack - 1;
+void store_on_stack(Domain& domain, std::string_view text, uint16_t stack) noexcept;
 int store_pushed_text(Domain& domain, const char* text, int depth) noexcept;
 int store_pushed(Domain& domain, const EventAttributes* event, int depth) noexcept;
 int store_popped(Domain& domain, int depth) noexcept;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "inject/nvtx/payload_abi.h"
 #include "record/process.h"
 
 namespace kymo::inject::nvtx {
@@ -30,6 +31,7 @@ struct Attached {
   // A part of the image that another image in the same place would not have.
   const uint64_t* witness;
   uint64_t expected[2];
+  uint32_t expected_bytes;
   uint32_t count;
   Switched* slots() noexcept { return reinterpret_cast<Switched*>(this + 1); }
   const Switched* slots() const noexcept { return reinterpret_cast<const Switched*>(this + 1); }
@@ -40,7 +42,7 @@ constinit std::atomic<bool> is_active{false};
 
 // Another image is there now, or the same one was loaded again and has not called yet.
 bool is_still_there(const Attached& attached) noexcept {
-  if (memcmp(attached.witness, attached.expected, sizeof attached.expected) != 0) return false;
+  if (memcmp(attached.witness, attached.expected, attached.expected_bytes) != 0) return false;
   for (uint32_t i = 0; i < attached.count; ++i) {
     const Slot now = load_slot(attached.slots()[i].slot);
     if (now != attached.slots()[i].function && now != attached.slots()[i].off) return false;
@@ -80,12 +82,12 @@ void set_all(bool active) noexcept {
 void add(Attached* made) noexcept {
   const auto at = [](const void* address) { return reinterpret_cast<uintptr_t>(address); };
   made->lowest = at(made->witness);
-  made->highest = at(made->witness) + sizeof made->expected;
+  made->highest = at(made->witness) + made->expected_bytes;
   for (uint32_t i = 0; i < made->count; ++i) {
     made->lowest = std::min(made->lowest, at(made->slots()[i].slot));
     made->highest = std::max(made->highest, at(made->slots()[i].slot) + sizeof(Slot));
   }
-  memcpy(made->expected, made->witness, sizeof made->expected);
+  memcpy(made->expected, made->witness, made->expected_bytes);
   made->next = attached_list.load(std::memory_order_relaxed);
   while (!attached_list.compare_exchange_weak(made->next, made, std::memory_order_seq_cst)) {
   }
@@ -122,10 +124,26 @@ bool attach_image(GetExportTable get_table) noexcept {
   }
   made->witness = reinterpret_cast<const uint64_t*>(callbacks);
   static_assert(sizeof(CallbacksTable) == sizeof made->expected);
+  made->expected_bytes = sizeof made->expected;
   add(made);
   if (const auto* version = static_cast<const VersionTable*>(get_table(kVersionTable));
       version != nullptr && version->size >= sizeof *version && version->set_tool_version != nullptr)
     version->set_tool_version(3);
+  return true;
+}
+
+bool attach_extension(intptr_t* slots, size_t count, std::span<const Handler> handlers) noexcept {
+  Attached* const made = make_attached(handlers.size());
+  if (made == nullptr || count == 0) return false;
+  const Slot off = reinterpret_cast<Slot>(kDisabledSlot);
+  for (size_t i = 0; i < count && i < handlers.size(); ++i) {
+    Slot* const slot = reinterpret_cast<Slot*>(slots + i);
+    if (handlers[i].when == When::Always) store_slot(slot, handlers[i].function);
+    if (handlers[i].when == When::Active) made->slots()[made->count++] = {slot, handlers[i].function, off};
+  }
+  made->witness = reinterpret_cast<const uint64_t*>(slots);  // our own function
+  made->expected_bytes = sizeof *slots;
+  add(made);
   return true;
 }
 

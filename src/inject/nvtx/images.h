@@ -24,12 +24,8 @@ std::span<const Handler> handlers_of(uint32_t module) noexcept;  // by number; c
 // The first call in an image. False: it is not an image of NVTX 3.
 bool attach_image(GetExportTable get_table) noexcept;
 
-// The slots of an extension, in one image. `null`: what disables a slot.
-struct Extension {
-  const Handler* handlers;
-  uint32_t count;
-};
-void attach_extension(intptr_t* slots, size_t count, const Extension& extension) noexcept;
+// The same for the slots of an extension in an image. The handler of the first slot is there always.
+bool attach_extension(intptr_t* slots, size_t count, std::span<const Handler> handlers) noexcept;
 
 // Put the functions into the slots of all images, or remove them. Any thread may call them.
 void activate_images() noexcept;

@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint32_t kReplacement = 0xfffd;
 
-// Appends one code point; what is none becomes the replacement character.
+}  // namespace
+
 size_t put_utf8(char* to, uint32_t point) noexcept {
   if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) point = kReplacement;
   if (point < 0x80) {
@@ -21,8 +22,6 @@ size_t put_utf8(char* to, uint32_t point) noexcept {
   to[0] = static_cast<char>((0xf00 >> length) | point);
   return length;
 }
-
-}  // namespace
 
 Text::Text(const char* ascii) noexcept { set(ascii); }
 Text::Text(const wchar_t* wide) noexcept { set(wide); }

@@ -13,6 +13,10 @@ inline constexpr std::string_view kUnnamed = "(no message)";
 inline constexpr size_t kMaxTextBytes = 4096;       // more than a record holds: the recorder truncates, and counts it
 inline constexpr size_t kMaxConvertedBytes = 1536;  // of a wide text, or of one with braces
 
+// Appends one code point, up to four bytes; what is none becomes the replacement character. Returns the number of
+// bytes.
+size_t put_utf8(char* to, uint32_t point) noexcept;
+
 // A text on the stack.
 class Text {
  public:
@@ -25,6 +29,7 @@ class Text {
   Text& operator=(const Text&) = delete;
 
   std::string_view view() const noexcept { return view_; }
+  void set_view(std::string_view text) noexcept { view_ = text; }  // `text` must outlive this
   const char* c_str() const noexcept {
     return view_.data();
   }  // the same; the whole text, even if the view is truncated

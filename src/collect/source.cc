@@ -170,8 +170,12 @@ void Source::state_classes(const trace::EventBatch& batch) {
     stated_classes_[id] = 1;
     new_classes_.push_back(*used);
   };
-  for (const uint32_t id : batch.ranges.class_id) state(id);
-  for (const uint32_t id : batch.points.class_id) state(id);
+  const auto count = [this](uint32_t id) {
+    if (id <= record::kMaxClasses)
+      ++events_by_interface_[header_.registry.interface[id].load(std::memory_order_relaxed)];
+  };
+  for (const uint32_t id : batch.ranges.class_id) state(id), count(id);
+  for (const uint32_t id : batch.points.class_id) state(id), count(id);
   for (const auto* open : {&batch.opening, &batch.closing})
     for (const trace::OpenRange& range : *open) state(range.class_id);
 }
@@ -232,7 +236,7 @@ void Source::state_interfaces(trace::Writer& writer) const {
       counts.metadata.emplace_back(base::format("interface.{}.{}", record::kInterfaceNames[i], what),
                                    std::to_string(count));
     };
-    add("events", now.events - before.events);
+    add("events", now.events - before.events + events_by_interface_[i + 1]);
     add("lost", now.lost - before.lost);
     add("cost_ns", now.cost_ns - before.cost_ns);
   }

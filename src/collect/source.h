@@ -133,6 +133,7 @@ class Source {
   uint64_t lost_ = 0;
   uint64_t dropped_ = 0;                                             // of lost_: records
   record::InterfaceCounts counted_before_[record::kInterfaceCount];  // in earlier sessions
+  uint64_t events_by_interface_[256] = {};                           // by Registry::interface
   uint64_t explained_ = 0;  // of dropped_: starts whose ends were read, so the ends are not counted again
 };
 

@@ -2,6 +2,15 @@
 
 namespace kymo::record {
 
+void set_interface(uint32_t class_id, Interface which) noexcept {
+  Process* shared = process();
+  SegmentHeader* header = shared != nullptr ? shared->segment.load(std::memory_order_acquire) : nullptr;
+  if (header == nullptr || class_id == 0 || class_id > kMaxClasses) return;
+  std::atomic<uint8_t>& place = header->registry.interface[class_id];
+  const auto value = static_cast<uint8_t>(static_cast<uint32_t>(which) + 1);
+  if (place.load(std::memory_order_relaxed) != value) place.store(value, std::memory_order_relaxed);
+}
+
 void add_interface(Interface which, uint64_t events, uint64_t lost, uint64_t cost_ns) noexcept {
   Process* shared = process();
   SegmentHeader* header = shared != nullptr ? shared->segment.load(std::memory_order_acquire) : nullptr;

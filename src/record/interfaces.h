@@ -20,8 +20,12 @@ static_assert(kInterfaceCount <= kMaxInterfaces);
 
 constexpr std::string_view name_of(Interface which) { return kInterfaceNames[static_cast<uint32_t>(which)]; }
 
-// Counts events of this thread. An addition to a cache line that only this thread uses. A thread without a ring counts
-// in its private slot, which nobody reads: its events are not in the trace either.
+// All events with this class come from this interface, and the collector counts them. Costs the program nothing for an
+// event; call it before the first one.
+void set_interface(uint32_t class_id, Interface which) noexcept;
+
+// Counts events of this thread that have no class of an interface. An addition to a cache line that only this thread
+// uses. A thread without a ring counts in its private slot, which nobody reads: its events are not in the trace either.
 inline void count_delivered(Slot& slot, Interface which, uint64_t events = 1) noexcept {
   std::atomic<uint64_t>& count = slot.delivered[static_cast<uint32_t>(which)];
   count.store(count.load(std::memory_order_relaxed) + events, std::memory_order_relaxed);

@@ -182,6 +182,8 @@ struct Registry {
   // By class id: the offset of its entry in the arena + 1; 0: not there (yet).
   alignas(64) std::atomic<uint32_t> offsets[kMaxClasses + 1];
   std::atomic<uint32_t> index[kIndexEntries];
+  // By class id: 1 + the number of the interface whose events have it (interfaces.h); 0: none.
+  std::atomic<uint8_t> interface[kMaxClasses + 1];
   alignas(64) char arena[kArenaBytes];
 };
 

@@ -210,6 +210,8 @@ bool inherit_classes(Process& shared) noexcept {
     to.index[i].store(from.index[i].load(std::memory_order_acquire), std::memory_order_relaxed);
   for (uint32_t i = 0; i <= kMaxClasses; ++i)
     to.offsets[i].store(from.offsets[i].load(std::memory_order_acquire), std::memory_order_relaxed);
+  for (uint32_t i = 0; i <= kMaxClasses; ++i)
+    to.interface[i].store(from.interface[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
   const uint32_t taken = from.arena_used.load(std::memory_order_acquire);
   const uint32_t used = taken < kArenaBytes ? taken : kArenaBytes;
   if (!make_arena(from, 0, used) || !make_arena(to, 0, used)) return false;

@@ -3,6 +3,7 @@
 #include "inject/nvtx/domain.h"
 #include "inject/nvtx/events.h"
 #include "inject/nvtx/handlers.h"
+#include "inject/nvtx/hot_path.h"
 #include "inject/nvtx/message.h"
 #include "inject/nvtx/thread_state.h"
 
@@ -20,13 +21,13 @@ uint64_t start_ex(Event event) noexcept { return start_range(default_domain, eve
 uint64_t start_ascii(const char* text) noexcept { return start_range(default_domain, Text(text).view()); }
 uint64_t start_wide(const wchar_t* text) noexcept { return start_range(default_domain, Text(text).view()); }
 void end(uint64_t id) noexcept { end_range(id); }
-int push_ex(Event event) noexcept { return push_event(default_domain, event); }
-int push_ascii(const char* text) noexcept { return push_text(default_domain, text); }
+int push_ex(Event event) noexcept { return push_event_quickly(default_domain, event); }
+int push_ascii(const char* text) noexcept { return push_text_quickly(default_domain, text); }
 int push_wide(const wchar_t* text) noexcept {
-  const Text message(text);
+  const Text message(text);  // on the stack: another text may be at its address the next time
   return push_text(default_domain, message.c_str());
 }
-int pop_default() noexcept { return pop(default_domain); }
+int pop_default() noexcept { return pop_quickly(default_domain); }
 void name_category_ascii(uint32_t number, const char* name) noexcept {
   name_category(default_domain, number, Text(name).view());
 }
@@ -43,8 +44,8 @@ void name_thread_wide(uint32_t tid, const wchar_t* name) noexcept {
 void domain_mark(Domain* domain, Event event) noexcept { mark(domain_of(domain), event); }
 uint64_t domain_start(Domain* domain, Event event) noexcept { return start_range(domain_of(domain), event); }
 void domain_end(Domain*, uint64_t id) noexcept { end_range(id); }
-int domain_push(Domain* domain, Event event) noexcept { return push_event(domain_of(domain), event); }
-int domain_pop(Domain* domain) noexcept { return pop(domain_of(domain)); }
+int domain_push(Domain* domain, Event event) noexcept { return push_event_quickly(domain_of(domain), event); }
+int domain_pop(Domain* domain) noexcept { return pop_quickly(domain_of(domain)); }
 void domain_category_ascii(Domain* domain, uint32_t number, const char* name) noexcept {
   name_category(domain_of(domain), number, Text(name).view());
 }

@@ -11,6 +11,7 @@
 #include "inject/nvtx/handlers.h"
 #include "inject/nvtx/message.h"
 #include "inject/nvtx/payload_decoder.h"
+#include "record/interfaces.h"
 
 namespace kymo::inject::nvtx {
 

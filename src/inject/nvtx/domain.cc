@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/registry.h"
+#include "inject/nvtx/thread_state.h"
 
 namespace kymo::inject::nvtx {
 namespace {
@@ -43,8 +43,7 @@ Lock::Lock() noexcept {
 }
 Lock::~Lock() { locked.store(0, std::memory_order_release); }
 
-Domain default_domain{nullptr, kDefaultName, 4,  0, 1, record::signature_of({"", kDefaultName, 0, 4, 0}, nullptr, 0),
-                      {},      {},           {}, {}};
+constinit Domain default_domain{nullptr, kDefaultName, 4, 0, 1, {}, {}, {}, {}};
 
 char* keep_text(std::string_view text) noexcept {
   auto* copy = static_cast<char*>(malloc(text.size() + 1));
@@ -65,10 +64,10 @@ Domain* create_domain(std::string_view name) noexcept {
   made->name_length = static_cast<uint32_t>(name.size());
   made->index = index;
   made->stack = name == kOwnDomain ? 0 : stack_number(index);
-  made->signature = record::signature_of(label_in(*made, "", 0), nullptr, 0);
   made->next = domains.load(std::memory_order_relaxed);
-  domains_made.store(index + 1, std::memory_order_relaxed);
+  domains_made.store(index + 1, std::memory_order_release);
   domains.store(made, std::memory_order_release);
+  announce_domain();
   return made;
 }
 

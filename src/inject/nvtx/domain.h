@@ -32,7 +32,6 @@ struct Domain {
   // Its ranges nest on their own (record::on_stack). 0: its events are not recorded, because they are Kymo's own
   // annotations, sent to NVTX by the sink.
   uint16_t stack;
-  uint64_t signature;  // of an event with only a name: record::signature_of
   std::atomic<Category*> categories;
   std::atomic<const Schema*> schemas;
   std::atomic<Counter*> counters;
@@ -44,6 +43,7 @@ struct RegisteredString {
   static constexpr uint64_t kMagic = 0x6e72747378766e6b;
   uint64_t magic;
   kymo_site site;
+  std::atomic<uint32_t> word;  // of a push with only this string: record::on_stack; 0: not known
   Domain* domain;
   void* chained;
 };

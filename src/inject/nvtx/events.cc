@@ -1,8 +1,12 @@
 #include "inject/nvtx/events.h"
 
+#include <algorithm>
+
 #include "inject/adapter.h"
 #include "inject/nvtx/event_args.h"
+#include "inject/nvtx/hot_path.h"
 #include "inject/nvtx/message.h"
+#include "record/interfaces.h"
 #include "record/loss.h"
 #include "record/numbers.h"
 #include "record/slow_path.h"
@@ -12,20 +16,71 @@ namespace {
 
 using record::Kind;
 
-// Stores and counts. A thread's first event gives it another slot, so the slot is read afterwards.
-void store(Kind kind, uint16_t stack, const kymo_label& label, const kymo_arg* args, uint32_t count,
-           uint64_t handle) noexcept {
+// Stores the event. Returns the word of its record if that is all of it: an event with only a class. 0: it has more.
+uint32_t store(Kind kind, uint16_t stack, const kymo_label& label, const kymo_arg* args, uint32_t count,
+               uint64_t handle) noexcept {
   const record::FoundClass found = record::class_for(label, args, count);
+  record::set_interface(found.id, record::Interface::Nvtx);
   const uint32_t word = kind == Kind::Begin ? record::on_stack(found.id, stack) : found.id;
   if (found.name_inline || count != 0) {
     record::store_event(kind, word, found.name_inline ? label.name : nullptr, label.name_length, args, count,
                         kind == Kind::AsyncBegin ? &handle : nullptr);
-  } else if (kind == Kind::AsyncBegin) {
-    record::store_number(kind, word, handle);
-  } else {
-    record::store_cell(kind, word);
+    return 0;
   }
-  if (record::Slot* const slot = record::this_slot) record::count_delivered(*slot, record::Interface::Nvtx);
+  if (kind == Kind::AsyncBegin)
+    record::store_number(kind, word, handle);
+  else
+    record::store_cell(kind, word);
+  return word;
+}
+
+kymo_label label_of(const Domain& domain, std::string_view text, uint32_t colour = 0) noexcept {
+  return {text.data(), domain.name, static_cast<uint32_t>(text.size()), domain.name_length, colour};
+}
+
+uint32_t store_text(Kind kind, const Domain& domain, std::string_view text, uint64_t handle) noexcept {
+  if (domain.stack == 0) return 0;
+  return store(kind, domain.stack, label_of(domain, text), nullptr, 0, handle);
+}
+
+uint32_t store_attributes(Kind kind, Domain& domain, const EventAttributes* event, uint64_t handle) noexcept {
+  if (domain.stack == 0) return 0;
+  EventArgs args(domain, event);
+  return store(kind, domain.stack, args.label(), args.data(), args.count(), handle);
+}
+
+// Remembers the word of a message, for hot_path.h. Another message in the same place is forgotten. `text` null: a
+// registered string.
+void remember(const Domain& domain, const void* message, const char* text, uint32_t colour, uint32_t word) noexcept {
+  ThreadState* const state = this_state;
+  if (state == nullptr || word == 0 || message == nullptr) return;
+  const size_t bytes = text != nullptr ? strnlen(text, sizeof RecentMessage::text) + 1 : 0;
+  if (bytes > sizeof RecentMessage::text) return;
+  RecentMessage& recent = recent_place(*state, message);
+  recent.message = nullptr;
+  record::order_for_signals();
+  recent.domain = &domain;
+  recent.colour = colour;
+  recent.word = word;
+  recent.words = static_cast<uint32_t>((bytes + 7) / 8);
+  memset(recent.text, 0, sizeof recent.text);
+  if (text != nullptr) memcpy(recent.text, text, bytes);
+  const size_t last = bytes % 8;
+  recent.last_mask = last == 0 ? ~uint64_t{0} : (uint64_t{1} << (8 * last)) - 1;
+  record::order_for_signals();
+  recent.message = message;
+}
+
+void remember(const Domain& domain, const EventAttributes& event, uint32_t word) noexcept {
+  if ((event.category | static_cast<uint32_t>(event.payload_type)) != 0) return;
+  const uint32_t colour = event.colour_type == kArgb ? event.colour : 0;
+  if (event.message_type == kAscii) remember(domain, event.message.ascii, event.message.ascii, colour, word);
+  RegisteredString* const string = event.message_type == kRegistered ? event.message.registered : nullptr;
+  if (string == nullptr) return;
+  if (colour == 0 && string->domain == &domain)
+    string->word.store(word, std::memory_order_relaxed);
+  else
+    remember(domain, string, nullptr, colour, word);
 }
 
 }  // namespace
@@ -34,39 +89,22 @@ void idle_call() noexcept {
   if (!record::recording()) become_dormant();
 }
 
-void store_text(Kind kind, Domain& domain, std::string_view text, uint64_t handle) noexcept {
-  if (domain.stack == 0) return;
-  store(kind, domain.stack, {text.data(), domain.name, static_cast<uint32_t>(text.size()), domain.name_length, 0},
-        nullptr, 0, handle);
+// ---- Nested ranges -------------------------------------------------------------------------------------------------
+
+int push_text(Domain& domain, const char* text) noexcept { return push_text_quickly(domain, text); }
+int push_event(Domain& domain, const EventAttributes* event) noexcept { return push_event_quickly(domain, event); }
+int pop(Domain& domain) noexcept { return pop_quickly(domain); }
+
+int push_text_slowly(Domain& domain, const char* text) noexcept {
+  ThreadState* const state = renew_state();
+  if (state == nullptr) return kNoTracking;
+  return store_pushed_text(domain, text, state->depth(domain.index)++);
 }
 
-void store_on_stack(Domain& domain, std::string_view text, uint16_t stack) noexcept {
-  if (domain.stack == 0) return;
-  store(Kind::Begin, stack, {text.data(), domain.name, static_cast<uint32_t>(text.size()), domain.name_length, 0},
-        nullptr, 0, 0);
-}
-
-void store_with_args(Kind kind, Domain& domain, std::string_view name, const kymo_arg* args, uint32_t count,
-                     uint64_t handle, uint32_t colour) noexcept {
-  if (domain.stack == 0) return;
-  store(kind, domain.stack, {name.data(), domain.name, static_cast<uint32_t>(name.size()), domain.name_length, colour},
-        args, count, handle);
-}
-
-void store_attributes(Kind kind, Domain& domain, const EventAttributes* event, uint64_t handle) noexcept {
-  if (domain.stack == 0) return;
-  if (is_only_string(event)) {
-    // Looked up once: the site keeps the class.
-    RegisteredString& string = *event->message.registered;
-    const record::FoundClass found = record::class_at(string.site, nullptr, 0);
-    if (!found.name_inline && kind != Kind::AsyncBegin) {
-      record::store_cell(kind, kind == Kind::Begin ? record::on_stack(found.id, domain.stack) : found.id);
-      if (record::Slot* const slot = record::this_slot) record::count_delivered(*slot, record::Interface::Nvtx);
-      return;
-    }
-  }
-  EventArgs args(domain, event);
-  store(kind, domain.stack, args.label(), args.data(), args.count(), handle);
+int push_event_slowly(Domain& domain, const EventAttributes* event) noexcept {
+  ThreadState* const state = renew_state();
+  if (state == nullptr) return kNoTracking;
+  return store_pushed_event(domain, event, state->depth(domain.index)++);
 }
 
 int store_pushed_text(Domain& domain, const char* text, int depth) noexcept {
@@ -75,27 +113,25 @@ int store_pushed_text(Domain& domain, const char* text, int depth) noexcept {
     return depth;
   }
   const Text message(text);
-  store_text(Kind::Begin, domain, message.view(), 0);
+  const uint32_t word = store_text(Kind::Begin, domain, message.view(), 0);
+  if (text != nullptr) remember(domain, text, text, 0, word);
   return depth;
 }
 
-int store_pushed(Domain& domain, const EventAttributes* event, int depth) noexcept {
-  if (record::recording())
-    store_attributes(Kind::Begin, domain, event, 0);
-  else
+int store_pushed_event(Domain& domain, const EventAttributes* event, int depth) noexcept {
+  if (!record::recording()) {
     idle_call();
+    return depth;
+  }
+  const uint32_t word = store_attributes(Kind::Begin, domain, event, 0);
+  if (event != nullptr && event->size >= sizeof *event) remember(domain, *event, word);
   return depth;
 }
 
-int store_popped(Domain& domain, int depth) noexcept {
-  if (!record::recording())
-    idle_call();
-  else if (domain.stack != 0)
-    record::store_cell(Kind::End, record::on_stack(0, domain.stack));
-  return depth;
-}
-
-int pop_without_push() noexcept {
+int pop_slowly(Domain& domain) noexcept {
+  ThreadState* const state = renew_state();
+  if (state == nullptr) return kNoTracking;
+  if (state->depth(domain.index) != 0) return store_popped(domain, --state->depth(domain.index));
   if (!record::recording()) {
     idle_call();
   } else if (has_every_call()) {
@@ -104,8 +140,29 @@ int pop_without_push() noexcept {
   return -1;
 }
 
+int store_popped(Domain& domain, int depth) noexcept {
+  if (!record::recording())
+    idle_call();
+  else if (domain.stack != 0)
+    end_on_stack(domain.stack);
+  return depth;
+}
+
+void begin_on_stack(Domain& domain, std::string_view text, uint16_t stack) noexcept {
+  if (domain.stack != 0) store(Kind::Begin, stack, label_of(domain, text), nullptr, 0, 0);
+}
+
+void end_on_stack(uint16_t stack) noexcept { record::store_cell(Kind::End, record::on_stack(0, stack)); }
+
+// ---- Other events --------------------------------------------------------------------------------------------------
+
+void store_with_args(Kind kind, Domain& domain, std::string_view name, const kymo_arg* args, uint32_t count,
+                     uint64_t handle, uint32_t colour) noexcept {
+  if (domain.stack != 0) store(kind, domain.stack, label_of(domain, name, colour), args, count, handle);
+}
+
 uint64_t start_range(Domain& domain, std::string_view text) noexcept {
-  const bool recorded = record::recording();
+  const bool recorded = record::recording() && domain.stack != 0;
   const uint64_t handle = record::next_handle(recorded);
   if (recorded)
     store_text(Kind::AsyncBegin, domain, text, handle);
@@ -124,23 +181,15 @@ uint64_t start_range(Domain& domain, const EventAttributes* event) noexcept {
   return handle;
 }
 
-void store_end(uint64_t handle) noexcept {
+void end_range(uint64_t handle) noexcept {
   if (!record::recording()) return idle_call();
   const record::Process* const shared = record::process();
   if (shared == nullptr) return;
-  switch (record::origin_of_handle(*shared, handle)) {
-    case record::HandleOrigin::ThisRecording: {
-      record::store_number(Kind::AsyncEnd, 0, handle);
-      break;
-    }
-    case record::HandleOrigin::NotThisRecording:
-      break;
-    case record::HandleOrigin::Unknown:
-      // A range that was started while nothing recorded has the id 0.
-      if (!has_every_call()) break;
-      if (record::Slot* slot = record::enter_ring()) record::count_loss(*slot, record::kLossUnknownRange, 1);
-      break;
-  }
+  const record::HandleOrigin origin = record::origin_of_handle(*shared, handle);
+  if (origin == record::HandleOrigin::ThisRecording) return record::store_number(Kind::AsyncEnd, 0, handle);
+  // A range that was started while the adapter was dormant has the id 0.
+  if (origin != record::HandleOrigin::Unknown || !has_every_call()) return;
+  if (record::Slot* slot = record::enter_ring()) record::count_loss(*slot, record::kLossUnknownRange, 1);
 }
 
 void mark(Domain& domain, std::string_view text) noexcept {

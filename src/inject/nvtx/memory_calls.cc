@@ -11,6 +11,8 @@
 #include "inject/nvtx/message.h"
 #include "inject/nvtx/payload_abi.h"
 #include "kymo/queue.h"
+#include "record/interfaces.h"
+#include "record/thread.h"
 
 namespace kymo::inject::nvtx {
 namespace {

@@ -11,6 +11,7 @@
 #include "inject/nvtx/objects.h"
 #include "inject/nvtx/thread_state.h"
 #include "inject/resource_names.h"
+#include "record/interfaces.h"
 
 namespace kymo::inject::nvtx {
 namespace {

@@ -10,6 +10,7 @@
 #include "inject/nvtx/payload_decoder.h"
 #include "inject/nvtx/payload_schema.h"
 #include "record/clock.h"
+#include "record/interfaces.h"
 
 namespace kymo::inject::nvtx {
 namespace {

@@ -13,6 +13,7 @@
 #include "inject/nvtx/handlers.h"
 #include "inject/nvtx/message.h"
 #include "inject/nvtx/objects.h"
+#include "record/interfaces.h"
 
 namespace kymo::inject::nvtx {
 namespace {
@@ -42,10 +43,10 @@ SyncObject* create_sync(Domain* domain, const SyncAttributes* given) noexcept {
 void destroy_sync(SyncObject* object) noexcept { free(object); }
 
 void acquire_start(SyncObject* object) noexcept {
-  if (object != nullptr && record::recording()) store_on_stack(*object->domain, object->acquire, kSyncStack);
+  if (object != nullptr && record::recording()) begin_on_stack(*object->domain, object->acquire, kSyncStack);
 }
 void acquire_end() noexcept {
-  if (record::recording()) record::store_cell(record::Kind::End, record::on_stack(0, kSyncStack));
+  if (record::recording()) end_on_stack(kSyncStack);
 }
 void acquire_failed(SyncObject* object) noexcept {
   if (object == nullptr) return;

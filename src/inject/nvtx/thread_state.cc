@@ -18,7 +18,7 @@ constinit std::atomic<uint32_t> state_epoch{1};
 
 namespace {
 
-constexpr uint32_t kFirstBytes = 4096;
+constexpr uint32_t kFirstBytes = 8192;
 
 constinit std::atomic<uint32_t> activity{0};
 constinit std::atomic<bool> every_call{false};
@@ -60,9 +60,9 @@ class WithoutSignals {
   sigset_t before_;
 };
 
-ThreadState* make_state(uint32_t domain, const ThreadState* from) noexcept {
+ThreadState* make_state(uint32_t domains, const ThreadState* from) noexcept {
   uint32_t bytes = kFirstBytes;
-  while ((bytes - sizeof(ThreadState)) / sizeof(int32_t) <= domain) bytes *= 2;
+  while ((bytes - sizeof(ThreadState)) / sizeof(int32_t) < domains) bytes *= 2;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto* const made = static_cast<ThreadState*>(memory);
@@ -91,12 +91,13 @@ void take_pending_name() noexcept {
 
 }  // namespace
 
-ThreadState* renew_state(uint32_t domain) noexcept {
+ThreadState* renew_state() noexcept {
   const WithoutSignals guard;
+  const uint32_t epoch = state_epoch.load(std::memory_order_acquire);  // before what it announces
   ThreadState* state = this_state;
-  if (state == nullptr || domain >= state->capacity) state = make_state(domain, state);
+  if (state == nullptr || domain_count() > state->capacity) state = make_state(domain_count(), state);
   if (state == nullptr) return nullptr;
-  state->epoch = state_epoch.load(std::memory_order_acquire);
+  state->epoch = epoch;
   const uint32_t now = activity.load(std::memory_order_acquire);
   if (state->activity != now) memset(&state->depth(0), 0, state->capacity * sizeof(int32_t));
   state->activity = now;
@@ -109,6 +110,8 @@ void begin_activity(bool from_start) noexcept {
   activity.fetch_add(1, std::memory_order_acq_rel);
   state_epoch.fetch_add(1, std::memory_order_acq_rel);
 }
+
+void announce_domain() noexcept { state_epoch.fetch_add(1, std::memory_order_acq_rel); }
 
 bool has_every_call() noexcept { return every_call.load(std::memory_order_relaxed); }
 

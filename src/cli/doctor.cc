@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_link.h"
+#include "cli/doctor_interfaces.h"
 #include "cli/doctor_process.h"
 #include "cli/selection_options.h"
 #include "cli/terminal.h"
@@ -138,6 +139,7 @@ Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
     std::ranges::move(examine_others(connected), std::back_inserter(findings));
   }
   add_reported(daemons, pid, findings);
+  std::ranges::move(examine_interfaces(pid), std::back_inserter(findings));
   return findings;
 }
 
@@ -197,7 +199,8 @@ int doctor(const Arguments& arguments) {
       "doctor", "kymo doctor [PID] [options]",
       "Checks what 'kymo trigger' needs to find a program, and says what is wrong and what to do:\n"
       "the daemon and its socket, the program's environment, its library, its user, its namespaces, its\n"
-      "job, whether it is busy. Exits with 1 if something is wrong.",
+      "job, whether it is busy; and which interfaces of programs that do not know Kymo would be recorded.\n"
+      "Exits with 1 if something is wrong.",
       "kymo doctor\n"
       "kymo doctor 4711");
   line.text(

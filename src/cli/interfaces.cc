@@ -14,8 +14,6 @@ namespace {
 
 using record::Interface;
 
-constexpr const char* kInjectedLibrary = "libkymo_inject.so";
-
 // How a program finds the library: a variable with the path of one library, or with a list.
 struct Variable {
   const char* name;
@@ -130,6 +128,16 @@ Variables interface_environment_or_warning(const std::vector<Interface>& selecte
     say_warning(base::format("{} is not recorded: {}", interface_titles(selected), error.what()));
     return {};
   }
+}
+
+std::vector<InterfaceDescription> interface_descriptions() {
+  std::vector<InterfaceDescription> all;
+  for (const Offered& one : offered()) {
+    const Variable& first = one.variables.front();
+    all.push_back({one.interface, one.title, one.by_default, first.name,
+                   first.displaced != nullptr ? first.displaced : std::string()});
+  }
+  return all;
 }
 
 std::string interface_titles(const std::vector<Interface>& selected) {

@@ -30,6 +30,18 @@ Variables interface_environment(const std::vector<record::Interface>& selected);
 // The same; if it is not possible, prints one line that says why, and returns nothing.
 Variables interface_environment_or_warning(const std::vector<record::Interface>& selected);
 
+inline constexpr const char* kInjectedLibrary = "libkymo_inject.so";
+
+// For `kymo doctor`.
+struct InterfaceDescription {
+  record::Interface interface;
+  std::string title;
+  bool by_default;
+  std::string variable;   // the first one that names the library
+  std::string displaced;  // our variable for the tool that was there; empty: none
+};
+std::vector<InterfaceDescription> interface_descriptions();
+
 // "NVTX", or "NVTX or OpenCL".
 std::string interface_titles(const std::vector<record::Interface>& selected);
 

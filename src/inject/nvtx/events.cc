@@ -95,6 +95,22 @@ int push_text(Domain& domain, const char* text) noexcept { return push_text_quic
 int push_event(Domain& domain, const EventAttributes* event) noexcept { return push_event_quickly(domain, event); }
 int pop(Domain& domain) noexcept { return pop_quickly(domain); }
 
+int push_message(Domain& domain, const EventAttributes* event) noexcept {
+  ThreadState* const state = current_state();
+  if (state == nullptr || event == nullptr || event->size < sizeof *event) return push_event_slowly(domain, event);
+  const int depth = state->depth(domain.index)++;
+  if ((event->category | static_cast<uint32_t>(event->payload_type)) == 0) {
+    const uint32_t colour = event->colour_type == kArgb ? event->colour : 0;
+    uint32_t word = 0;
+    if (event->message_type == kAscii)
+      word = word_of_text(*state, domain, event->message.ascii, colour);
+    else if (event->message_type == kRegistered)
+      word = word_of_string(*state, domain, event->message.registered, colour);
+    if (word != 0 && try_cell(Kind::Begin, word)) return depth;
+  }
+  return store_pushed_event(domain, event, depth);
+}
+
 int push_text_slowly(Domain& domain, const char* text) noexcept {
   ThreadState* const state = renew_state();
   if (state == nullptr) return kNoTracking;

@@ -88,21 +88,25 @@ __attribute__((always_inline)) inline int push_text_quickly(Domain& domain, cons
   return store_pushed_text(domain, text, depth);
 }
 
-// The attributes of an event with only a message, or with a message and a colour.
+// An event with only a registered string: its word is known without a lookup.
+inline bool is_only_string(const EventAttributes* event) noexcept {
+  return event != nullptr && event->size >= sizeof *event && event->message_type == kRegistered &&
+         (event->category | static_cast<uint32_t>(event->colour_type) | static_cast<uint32_t>(event->payload_type)) ==
+             0 &&
+         event->message.registered != nullptr;
+}
+
+// The same for a text, or for a message with a colour. A function of its own: it needs more registers.
+__attribute__((noinline)) int push_message(Domain& domain, const EventAttributes* event) noexcept;
+
 __attribute__((always_inline)) inline int push_event_quickly(Domain& domain, const EventAttributes* event) noexcept {
+  if (__builtin_expect(!is_only_string(event), 0)) return push_message(domain, event);
   ThreadState* const state = current_state();
-  if (__builtin_expect(state == nullptr || event == nullptr || event->size < sizeof *event, 0))
-    return push_event_slowly(domain, event);
+  if (__builtin_expect(state == nullptr, 0)) return push_event_slowly(domain, event);
+  const RegisteredString& string = *event->message.registered;
   const int depth = state->depth(domain.index)++;
-  if (__builtin_expect((event->category | static_cast<uint32_t>(event->payload_type)) == 0, 1)) {
-    const uint32_t colour = event->colour_type == kArgb ? event->colour : 0;
-    uint32_t word = 0;
-    if (event->message_type == kRegistered)
-      word = word_of_string(*state, domain, event->message.registered, colour);
-    else if (event->message_type == kAscii)
-      word = word_of_text(*state, domain, event->message.ascii, colour);
-    if (__builtin_expect(word != 0, 1) && try_cell(record::Kind::Begin, word)) return depth;
-  }
+  const uint32_t word = string.domain == &domain ? string.word.load(std::memory_order_relaxed) : 0;
+  if (__builtin_expect(word != 0, 1) && try_cell(record::Kind::Begin, word)) return depth;
   return store_pushed_event(domain, event, depth);
 }
 

@@ -1,4 +1,7 @@
 // Programs that annotate themselves with NVTX and know nothing of Kymo, under `kymo record`.
+#include <filesystem>
+
+#include "ondemand.h"
 #include "readback.h"
 #include "support.h"
 
@@ -205,10 +208,91 @@ TEST_F(NvtxTest, InfoShowsTheInterface) {
   EXPECT_THAT(ending.out, HasSubstr("interfaces  nvtx 2,002 events"));
 }
 
+TEST_F(NvtxTest, AProgramThatAlsoUsesKymoHasOneTrack) {
+  const Ending ending = run({program("kymo"), "record", "-o", trace(), "--", program("nvtx_and_kymo")});
+  EXPECT_EQ(ending.out, "depths 0 0 1\n") << "each counts its own ranges";
+  const Readback trace = read_back(this->trace());
+  EXPECT_TRUE(sound_and_complete(trace));
+  EXPECT_EQ(trace.tracks.size(), 1u);
+  EXPECT_EQ(trace.origins.size(), 1u);
+  int depth = 0;
+  for (const char* name : {"by Kymo", "by NVTX", "by Kymo, inside", "by NVTX, inside"}) {
+    ASSERT_EQ(trace.count(name), 1u) << name;
+    EXPECT_EQ(trace.ranges_named(name)[0]->depth, depth++) << name;
+  }
+}
+
+// The sink sends Kymo's annotations to NVTX, which leads back here.
+TEST_F(NvtxTest, KymosOwnAnnotationsAreRecordedOnce) {
+  run({program("kymo"), "record", "-o", trace(), "--", program("nvtx_and_kymo")},
+      {.environment = {{"KYMO_SINKS", "nvtx"}}});
+  const Readback trace = read_back(this->trace());
+  EXPECT_EQ(trace.count("by Kymo"), 1u) << trace.summary();
+  EXPECT_EQ(trace.count("by NVTX"), 1u);
+}
+
+TEST_F(NvtxTest, PythonCallsTheSharedLibraryOfNvtx) {
+  const char* library = nullptr;
+  for (const char* candidate : {"/usr/local/cuda/lib64/libnvtx3interop.so", "/usr/local/cuda/lib/libnvtx3interop.so"})
+    if (access(candidate, R_OK) == 0) library = candidate;
+  if (library == nullptr) GTEST_SKIP() << "libnvtx3interop.so is not installed";
+  const std::string code = std::string("import ctypes; nvtx = ctypes.CDLL('") + library +
+                           "'); print(nvtx.nvtxRangePushA(b'outer'), nvtx.nvtxRangePushA(b'inner'), "
+                           "nvtx.nvtxRangePop(), nvtx.nvtxRangePop())";
+  const Ending ending = run({program("kymo"), "record", "-o", trace(), "--", "python3", "-c", code});
+  EXPECT_EQ(ending.out, "0 1 1 0\n") << ending.err;
+  const Readback trace = read_back(this->trace());
+  EXPECT_EQ(trace.count("outer"), 1u) << trace.summary();
+  EXPECT_EQ(trace.count("inner"), 1u);
+}
+
+TEST_F(NvtxTest, WithoutTheLibraryTheProgramRunsAsWithoutKymo) {
+  std::filesystem::create_directory(file("bin"));
+  std::filesystem::copy_file(program("kymo"), file("bin/kymo"));
+  const Ending ending = run({file("bin/kymo"), "record", "-o", trace(), "--", program("nvtx_client"), "core"});
+  EXPECT_EQ(ending.code, 0);
+  EXPECT_EQ(ending.out, "depths -2 -2 -2 -2 -2\nrange has no id\n");
+  EXPECT_THAT(ending.err, HasSubstr("NVTX is not recorded: libkymo_inject.so not found"));
+}
+
+TEST_F(NvtxTest, AStaticProgramIsNamed) {
+  if (access(program("heap_static").c_str(), X_OK) != 0) GTEST_SKIP() << "there is no static C library";
+  const Ending ending = run({program("kymo"), "record", "-o", trace(), "--", program("heap_static")});
+  EXPECT_THAT(ending.err, HasSubstr("heap_static is linked statically, and loads no libraries)"));
+}
+
+TEST_F(NvtxTest, AnUnknownInterfaceIsRefused) {
+  const Ending ending = record({"core"}, {"--with", "nvtz"});
+  EXPECT_EQ(ending.code, 2);
+  EXPECT_THAT(ending.err, HasSubstr("'nvtz' is not an interface; use nvtx"));
+}
+
 TEST_F(NvtxTest, AProgramThatChoosesItsToolKeepsIt) {
   const Ending ending = record({"own", "/nonexistent/tool.so"});
   EXPECT_EQ(ending.code, 0);
   EXPECT_EQ(ending.out, "depths -2 -2 -2 -2 -2\nrange has no id\n");
+}
+
+class NvtxOnDemandTest : public WithDaemon {};
+
+TEST_F(NvtxOnDemandTest, ADormantProgramIsListedAndTracedOnRequest) {
+  if (access(program("nvtx_client").c_str(), X_OK) != 0) GTEST_SKIP() << "NVTX's headers are not installed";
+  const std::string start_it = "eval \"$(" + program("kymo") + " env --socket " + socket() + ")\"; exec " +
+                               program("nvtx_client") + " serve " + program("nvtx_plugin_one.so") + " > " +
+                               file("said");
+  Process client = start({"/bin/sh", "-c", start_it});
+  wait_until("a dormant program", [&] { return contents_of(file("said")) == "dormant\n"; });
+  wait_until_connected(client);
+  const Ending done = kymo({"trigger", "--all", "--duration", "300ms", "-o", pattern()});
+  EXPECT_EQ(done.code, 0) << done.out << done.err;
+  wait_until("a dormant program again", [&] { return contents_of(file("said")) == "dormant\nactive\ndormant\n"; });
+  const Readback trace = read_back(trace_of(client), Detail::Arguments);
+  EXPECT_TRUE(sound(trace));
+  ASSERT_GT(trace.count("request"), 0u) << trace.summary();
+  EXPECT_EQ(trace.detail_of(*trace.ranges_named("request")[0]).category, "server") << "named before the trace";
+  EXPECT_EQ(trace.lost(), 0u) << trace.summary();
+  const Ending again = kymo({"trigger", "--all", "--duration", "100ms", "-o", file("again-{pid}.kymo")});
+  EXPECT_EQ(again.code, 0) << again.out << again.err;
 }
 
 }  // namespace

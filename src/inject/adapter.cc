@@ -1,10 +1,12 @@
 #include "inject/adapter.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <atomic>
 
 #include "base/environment.h"
+#include "base/static_program.h"
 
 namespace kymo::inject {
 namespace {
@@ -29,6 +31,12 @@ bool lists(const char* list, std::string_view name) noexcept {
 }  // namespace
 
 bool is_wanted(record::Interface interface) noexcept {
+  // The library has come with a second C library, which does not know of the threads and forks of the program.
+  if (base::is_static_program()) {
+    static constinit std::atomic<bool> is_said{false};
+    if (!is_said.exchange(true)) fputs("kymo: this program is not recorded, because it is linked statically\n", stderr);
+    return false;
+  }
   const char* const wanted = base::environment("KYMO_INTERFACES");
   return wanted == nullptr || lists(wanted, record::name_of(interface));
 }

@@ -18,8 +18,8 @@ struct Adapter {
   void (*deactivate)() noexcept;
 };
 
-// False if the user excluded the interface (KYMO_INTERFACES, set by `kymo record --with, --without`). Its entry point
-// must do nothing then.
+// False if the user excluded the interface (KYMO_INTERFACES, set by `kymo record --with, --without`), or if the program
+// cannot be recorded, which is reported once. The entry point must do nothing then.
 bool is_wanted(record::Interface interface) noexcept;
 
 // For entry points: the adapter takes part from now on. Activates it if a recording runs. Another call for the same

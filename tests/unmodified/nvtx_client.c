@@ -154,6 +154,26 @@ static void forks(void) {
   printf("child %d, parent depth %d\n", status, nvtxRangePop());
 }
 
+/* Runs until it is killed, and says when a tool begins and ends to listen. The tool was not there when the names were
+ * created, and a library with NVTX was there and is gone. */
+static void serve(const char* plugin) {
+  const nvtxDomainHandle_t domain = nvtxDomainCreateA("server");
+  nvtxEventAttributes_t event = registered(nvtxDomainRegisterStringA(domain, "request"));
+  void* const library = dlopen(plugin, RTLD_NOW);
+  ((int (*)(const char*))dlsym(library, "plugin_push"))("in the plugin");
+  dlclose(library);
+  int before = 1;
+  for (;;) {
+    const int listening = nvtxDomainRangePushEx(domain, &event) >= 0;
+    usleep(500);
+    nvtxDomainRangePop(domain);
+    if (listening == before) continue;
+    before = listening;
+    printf(listening ? "active\n" : "dormant\n");
+    fflush(stdout);
+  }
+}
+
 int main(int count, char** words) {
   const char* what = count > 1 ? words[1] : "core";
   if (strcmp(what, "core") == 0) core();
@@ -180,6 +200,7 @@ int main(int count, char** words) {
     setenv("NVTX_INJECTION64_PATH", words[2], 1);
     core();
   }
+  if (strcmp(what, "serve") == 0) serve(words[2]);
   if (strcmp(what, "none") == 0) printf("no calls\n");
   return 0;
 }

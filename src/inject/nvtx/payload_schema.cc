@@ -16,7 +16,7 @@ constinit std::atomic<uint64_t> next_id{kFirstDynamicId};
 
 // A text that is never null. The empty text if there is no memory.
 const char* keep(const char* text) noexcept {
-  if (text == nullptr) return "";
+  if (text == nullptr || *text == '\0') return "";
   const char* const copy = keep_text(Text(text).view());
   return copy != nullptr ? copy : "";
 }

@@ -102,6 +102,9 @@ check() {  # program, whether it needs libkymo.so
   grep -q work "$work/stats" || { cat "$work/stats"; fail "the range is not in what $1 recorded"; }
 }
 
+"$prefix/bin/kymo" env | grep -q "^export NVTX_INJECTION64_PATH='$prefix/.*/libkymo_inject.so'$" ||
+  fail "the installed kymo does not find libkymo_inject.so: $("$prefix/bin/kymo" env 2>&1)"
+
 log=$work/log
 configure=("$CMAKE" -S "$consumer/find_package" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC"
   -DCMAKE_CXX_COMPILER="$CXX")

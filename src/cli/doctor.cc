@@ -126,10 +126,11 @@ void add_reported(std::vector<Reached>& daemons, std::optional<pid_t> pid, Findi
 Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
   Findings findings;
   auto daemons = reach_daemons(socket, findings);
+  bool is_connected = false;
   if (pid) {
     std::vector<DaemonPlace> places;
     for (const Reached& daemon : daemons) places.push_back(daemon.place);
-    const bool is_connected = !daemons.empty() && add_connected(daemons, *pid, findings);
+    is_connected = !daemons.empty() && add_connected(daemons, *pid, findings);
     std::ranges::move(is_connected ? examine_connected(*pid) : examine_process(*pid, places),
                       std::back_inserter(findings));
   } else {
@@ -139,7 +140,7 @@ Findings examine_all(const std::string& socket, std::optional<pid_t> pid) {
     std::ranges::move(examine_others(connected), std::back_inserter(findings));
   }
   add_reported(daemons, pid, findings);
-  std::ranges::move(examine_interfaces(pid), std::back_inserter(findings));
+  std::ranges::move(pid ? examine_interfaces(*pid, is_connected) : examine_interfaces(), std::back_inserter(findings));
   return findings;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "base/text.h"
 #include "cli/interfaces.h"
@@ -44,30 +45,44 @@ Finding examine(const InterfaceDescription& one) {
   }
 }
 
-Finding examine(const InterfaceDescription& one, pid_t pid) {
+constexpr const char* kStartAgain = "start the program by 'kymo record', or after eval \"$(kymo env)\"";
+
+// Empty: the process was started without the variable.
+std::optional<Finding> examine(const InterfaceDescription& one, const std::string& environment) {
   const std::string name(record::name_of(one.interface));
-  if (contents(pid, "maps").find(kInjectedLibrary) != std::string::npos)
-    return {name, Verdict::Good, base::format("process {} has loaded {}", pid, kInjectedLibrary), {}};
-  const auto path = value_of(contents(pid, "environ"), one.variable);
-  if (path && path->find(kInjectedLibrary) != std::string::npos)
-    return {name, Verdict::Good, base::format("process {} loads Kymo's library if it uses {}", pid, one.title), {}};
-  if (path)
-    return {name, Verdict::Doubtful, base::format("{} of process {} names another tool: {}", one.variable, pid, *path),
-            "start the program by 'kymo record', or after eval \"$(kymo env)\": both keep the other tool"};
-  return {name, Verdict::Doubtful, base::format("process {} was started without {}", pid, one.variable),
-          "start the program by 'kymo record', or after eval \"$(kymo env)\""};
+  const auto value = value_of(environment, one.variable);
+  if (!value || value->empty()) return std::nullopt;
+  if (value->find(kInjectedLibrary) != std::string::npos)
+    return Finding{name, Verdict::Good, base::format("the program loads Kymo's library if it uses {}", one.title), {}};
+  return Finding{name, Verdict::Doubtful, base::format("{} names another tool: {}", one.variable, *value),
+                 base::format("{}: both keep the other tool", kStartAgain)};
 }
 
 }  // namespace
 
-Findings examine_interfaces(std::optional<pid_t> pid) {
+Findings examine_interfaces() {
   Findings findings;
+  for (const InterfaceDescription& one : interface_descriptions()) findings.push_back(examine(one));
+  return findings;
+}
+
+Findings examine_interfaces(pid_t pid, bool is_connected) {
+  const std::string environment = contents(pid, "environ");
+  if (environment.empty()) return {};  // it has ended, or belongs to another user
+  if (contents(pid, "maps").find(kInjectedLibrary) != std::string::npos)
+    return {{"interfaces", Verdict::Good, base::format("the program has loaded {}", kInjectedLibrary), {}}};
+  Findings findings;
+  std::vector<record::Interface> all;
   for (const InterfaceDescription& one : interface_descriptions()) {
-    if (pid)
-      findings.push_back(examine(one, *pid));
-    else
-      findings.push_back(examine(one));
+    all.push_back(one.interface);
+    if (auto finding = examine(one, environment)) findings.push_back(std::move(*finding));
   }
+  if (findings.empty() && !is_connected)
+    findings.push_back(
+        {"interfaces", Verdict::Doubtful,
+         base::format("the program was started without Kymo's environment: its use of {} is not recorded",
+                      interface_titles(all)),
+         kStartAgain});
   return findings;
 }
 

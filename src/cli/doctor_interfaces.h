@@ -3,13 +3,14 @@
 
 #include <sys/types.h>
 
-#include <optional>
-
 #include "cli/doctor_process.h"
 
 namespace kymo::cli {
 
-// For programs that are started now; with a pid: for this process, as far as it can be seen from outside.
-Findings examine_interfaces(std::optional<pid_t> pid);
+// For programs that are started now.
+Findings examine_interfaces();
+// For this process, as far as it can be seen from outside. `is_connected`: it can be traced on demand without them, so
+// an interface that is not recorded is no problem.
+Findings examine_interfaces(pid_t pid, bool is_connected);
 
 }  // namespace kymo::cli

@@ -109,7 +109,8 @@ void add_interface_options(options::CommandLine& line, InterfaceChoice& choice) 
 }
 
 Variables interface_environment(const std::vector<Interface>& selected) {
-  if (selected.empty()) return {};
+  // The environment may already make programs load the library: `kymo env`.
+  if (selected.empty()) return {{"KYMO_INTERFACES", ""}};
   const std::string library = find_kymo_library(kInjectedLibrary);
   Variables variables;
   std::string list;

@@ -94,7 +94,7 @@ TEST(NvtxMessageTest, ATextAtTheEndOfAPageIsNotReadBeyondIt) {
   recent.words = 1;
   recent.last_mask = (uint64_t{1} << 48) - 1;
   memcpy(recent.text, "short", 6);
-  EXPECT_FALSE(is_same_text(recent, text)) << "the slow path must look";
+  EXPECT_FALSE(is_same_text(recent, recent.words, text)) << "the slow path must look";
   munmap(memory, 2 * page);
 }
 
@@ -104,15 +104,16 @@ TEST(NvtxMessageTest, AChangedTextAtTheSameAddressIsAnotherText) {
   recent.last_mask = (uint64_t{1} << 24) - 1;
   memcpy(recent.text, "0123456789", 11);
   alignas(16) char text[32] = "0123456789";
-  EXPECT_EQ(is_same_text(recent, text), KYMO_READS_PAST_TEXT == 1);
+  EXPECT_EQ(is_same_text(recent, recent.words, text), KYMO_READS_PAST_TEXT == 1);
   text[11] = 'x';
-  EXPECT_EQ(is_same_text(recent, text), KYMO_READS_PAST_TEXT == 1) << "what comes after the text does not matter";
+  EXPECT_EQ(is_same_text(recent, recent.words, text), KYMO_READS_PAST_TEXT == 1)
+      << "what comes after the text does not matter";
   text[10] = 'x';
-  EXPECT_FALSE(is_same_text(recent, text)) << "longer";
+  EXPECT_FALSE(is_same_text(recent, recent.words, text)) << "longer";
   strcpy(text, "0123456x89");
-  EXPECT_FALSE(is_same_text(recent, text));
+  EXPECT_FALSE(is_same_text(recent, recent.words, text));
   strcpy(text, "012");
-  EXPECT_FALSE(is_same_text(recent, text)) << "shorter";
+  EXPECT_FALSE(is_same_text(recent, recent.words, text)) << "shorter";
 }
 
 TEST(ResourceNamesTest, TheLastNameCountsAndLongNamesAreCut) {

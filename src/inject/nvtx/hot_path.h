@@ -37,11 +37,11 @@ inline RecentMessage& recent_place(ThreadState& state, const void* message) noex
   static_assert(kRecentMessages == 32);
 }
 
-// True if the text at this address is still the one of the entry. Reads whole words: up to seven bytes past the end of
-// the text, but not of its page.
-__attribute__((always_inline)) inline bool is_same_text(const RecentMessage& recent, const char* text) noexcept {
+// True if the text at this address is still the one of the entry, which has this many words (not 0). Reads whole words:
+// up to seven bytes past the end of the text, but not of its page.
+__attribute__((always_inline)) inline bool is_same_text(const RecentMessage& recent, uint32_t words,
+                                                        const char* text) noexcept {
   constexpr uintptr_t kPageBytes = 4096;
-  const uint32_t words = recent.words;
   if (!KYMO_READS_PAST_TEXT || (reinterpret_cast<uintptr_t>(text) & (kPageBytes - 1)) > kPageBytes - 8 * words)
     return false;
   uint64_t word;
@@ -57,12 +57,12 @@ __attribute__((always_inline)) inline bool is_same_text(const RecentMessage& rec
 __attribute__((always_inline)) inline uint32_t word_of_text(ThreadState& state, const Domain& domain, const char* text,
                                                             uint32_t colour) noexcept {
   const RecentMessage& recent = recent_place(state, text);
-  if (recent.message != text || recent.domain != &domain || recent.colour != colour || recent.words == 0) return 0;
-  const uint32_t word = recent.word;
+  if (recent.message != text || recent.domain != &domain || recent.colour != colour) return 0;
+  const uint32_t word = recent.word, words = recent.words;  // a signal handler may change the entry at any time
   record::order_for_signals();
-  if (!is_same_text(recent, text)) return 0;
+  if (words == 0 || !is_same_text(recent, words, text)) return 0;
   record::order_for_signals();
-  return recent.message == text && recent.word == word ? word : 0;  // a signal handler may have changed the entry
+  return recent.message == text && recent.word == word ? word : 0;
 }
 
 __attribute__((always_inline)) inline uint32_t word_of_string(ThreadState& state, const Domain& domain,

@@ -1,0 +1,1 @@
+kymo env --help

@@ -13,6 +13,7 @@
 // device queues of the process that launched the work, and "[memory]" instants are allocations.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "import/byte_source.h"
@@ -20,8 +21,15 @@
 
 namespace kymo::import {
 
+struct ChromeOptions {
+  unsigned threads = 0;    // 0: one for each processor
+  size_t piece_bytes = 0;  // what a thread parses at a time; 0: the default
+};
+
 // Adds all events of the file. What cannot be read is in the builder's losses. Returns when the times of the file
-// begin, in nanoseconds since 1970. Throws kymo::Error if the file is not such a trace.
+// begin, in nanoseconds since 1970. The result does not depend on the number of threads. Throws kymo::Error if the file
+// is not such a trace.
+int64_t read_chrome_with(ByteSource& source, TraceBuilder& builder, const ChromeOptions& options);
 int64_t read_chrome(ByteSource& source, TraceBuilder& builder);
 
 }  // namespace kymo::import

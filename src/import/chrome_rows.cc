@@ -1,122 +1,90 @@
 #include "import/chrome_rows.h"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 
 namespace kymo::import {
 namespace {
 
-std::string_view text_argument(const JsonEvent& event, std::string_view key) {
-  for (const JsonArgument& argument : event.arguments)
-    if (argument.key == key && argument.type == JsonArgument::Type::String) return argument.text;
-  return {};
+// Ids that a trace cannot have get numbers above those of all systems.
+constexpr uint64_t kFirstMadeUpId = uint64_t{1} << 32;
+
+std::string key_of(const std::string& pid, const std::string& tid) { return pid + "\n" + tid; }
+
+// The number of a key of JsonId; nothing: it is negative, too large, or a text.
+std::optional<uint64_t> number_of(std::string_view key) {
+  if (key.starts_with('"')) key.remove_prefix(1);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+  if (error != std::errc() || end != key.data() + key.size() || std::to_string(number) != key) return std::nullopt;
+  return number;
 }
 
-const JsonArgument* number_argument(const JsonEvent& event, std::string_view key) {
-  for (const JsonArgument& argument : event.arguments)
-    if (argument.key == key && argument.type == JsonArgument::Type::Int) return &argument;
-  return nullptr;
-}
-
-bool same(const JsonId& a, const JsonId& b, const std::string& b_text) {
-  return a.is_text == b.is_text && (a.is_text ? a.text == b_text : a.number == b.number);
-}
-
-std::string key_of(const JsonEvent& event) {
-  return ChromeRows::text_of(event.pid) + "\n" + ChromeRows::text_of(event.tid);
-}
+// What people see of a key without a number.
+std::string text_of(std::string_view key) { return std::string(key.starts_with('"') ? key.substr(1) : key); }
 
 }  // namespace
 
-std::string ChromeRows::text_of(const JsonId& id) {
-  return id.is_text ? "\"" + std::string(id.text) : std::to_string(id.number);
-}
-
-bool ChromeRows::Last::is(const JsonEvent& event) const {
-  return known && same(event.pid, pid, pid_text) && same(event.tid, tid, tid_text);
-}
-
-uint32_t ChromeRows::process(const JsonId& pid) {
-  const auto [entry, is_new] = processes_.try_emplace(text_of(pid), 0);
-  if (is_new) {
-    ImportedProcess made;
-    made.pid = !pid.is_text && pid.number > 0 ? static_cast<uint64_t>(pid.number) : 0;
-    if (pid.is_text) made.name = std::string(pid.text);
-    entry->second = builder_.add_process(std::move(made));
-  }
+uint32_t ChromeRows::process(const std::string& pid) {
+  const auto [entry, is_new] = processes_.try_emplace(pid, 0);
+  if (is_new) entry->second = builder_.add_process({});
   return entry->second;
 }
 
-ChromeRows::Row ChromeRows::row(const JsonEvent& event) {
-  if (last_.is(event)) return last_.row;
-  const auto [entry, is_new] = rows_.try_emplace(key_of(event));
+uint32_t ChromeRows::track(const ChromePiece::Row& row) {
+  const std::string key = key_of(row.pid, row.tid);
+  const auto [entry, is_new] = rows_.try_emplace(key);
   if (is_new) {
-    ImportedTrack made;
-    made.process = process(event.pid);
-    made.tid = !event.tid.is_text && event.tid.number > 0 ? static_cast<uint64_t>(event.tid.number) : 0;
-    if (event.tid.is_text) made.name = std::string(event.tid.text);
-    entry->second = {builder_.add_track(std::move(made)), made.process};
+    const uint32_t of = process(row.pid);
+    entry->second = {builder_.add_track({.process = of}), of, row.tid};
   }
-  last_ = {event.pid, event.tid, std::string(event.pid.text), std::string(event.tid.text), entry->second, true};
-  return entry->second;
-}
-
-uint32_t ChromeRows::track(const JsonEvent& event) { return row(event).track; }
-
-bool ChromeRows::is_device(const JsonEvent& event) {
-  const JsonArgument* const device = number_argument(event, "device");
-  return device != nullptr && !event.pid.is_text && static_cast<int64_t>(device->bits) == event.pid.number &&
-         number_argument(event, "stream") != nullptr;
-}
-
-uint32_t ChromeRows::queue(const JsonEvent& event) {
-  const uint32_t number = row(event).track;
+  const uint32_t number = entry->second.track;
   ImportedTrack& track = builder_.track(number);
-  if (track.kind != trace::TrackKind::DeviceQueue) {
+  if (row.queue && track.kind != trace::TrackKind::DeviceQueue) {
     track.kind = trace::TrackKind::DeviceQueue;
-    device_pids_[number] = text_of(event.pid);
-    const JsonArgument* const stream = number_argument(event, "stream");
-    const JsonArgument* const context = number_argument(event, "context");
-    track.queue = stream != nullptr ? stream->bits : track.tid;
-    track.context = context != nullptr ? context->bits : 0;
+    track.queue = row.queue->queue;
+    track.context = row.queue->context;
+    device_pids_[number] = row.pid;
+    auto queues = std::make_shared<ChromeQueues>(*queues_);
+    queues->emplace(key, *row.queue);
+    queues_ = std::move(queues);
   }
   return number;
 }
 
-bool ChromeRows::says(uint32_t number, const JsonArgument& argument) const {
-  if (argument.type != JsonArgument::Type::Int) return false;
-  const ImportedTrack& track = builder_.track(number);
-  if (argument.key == "stream") return argument.bits == track.queue;
-  if (argument.key == "context") return argument.bits == track.context;
-  if (argument.key == "device") {
-    const auto pid = device_pids_.find(number);
-    return pid != device_pids_.end() && pid->second == std::to_string(argument.bits);
-  }
-  return false;
+bool ChromeRows::agrees(const ChromePiece& piece) const {
+  return std::all_of(piece.rows.begin(), piece.rows.end(), [this](const ChromePiece::Row& row) {
+    if (!row.queue) return true;
+    const auto known = queues_->find(key_of(row.pid, row.tid));
+    return known == queues_->end() || known->second == *row.queue;
+  });
 }
 
 void ChromeRows::saw_launch(uint32_t track) {
   if (!launching_process_) launching_process_ = builder_.track(track).process;
 }
 
-void ChromeRows::name(const JsonEvent& event) {
-  if (event.name == "process_name") {
-    builder_.process(process(event.pid)).name = std::string(text_argument(event, "name"));
-  } else if (event.name == "process_labels") {
-    process_labels_[text_of(event.pid)] = std::string(text_argument(event, "labels"));
-  } else if (event.name == "thread_name") {
-    std::string_view name = text_argument(event, "name");
-    while (name.ends_with(' ')) name.remove_suffix(1);
-    track_names_[key_of(event)] = std::string(name);
-  } else if (event.name == "thread_sort_index") {
-    if (const JsonArgument* const order = number_argument(event, "sort_index"))
-      track_orders_[key_of(event)] = order->bits;
-  } else if (event.name == "kymo_queue_of") {
-    if (const JsonArgument* const pid = number_argument(event, "pid"))
-      queue_owners_[key_of(event)] = std::to_string(pid->bits);
-  } else if (event.name == "kymo_queue_on") {
-    queue_devices_[key_of(event)] = std::string(text_argument(event, "device"));
+void ChromeRows::name(const ChromePiece::Name& name) {
+  const std::string key = key_of(name.pid, name.tid);
+  if (name.what == "process_name") {
+    builder_.process(process(name.pid)).name = name.text;
+  } else if (name.what == "process_labels") {
+    process_labels_[name.pid] = name.text;
+  } else if (name.what == "thread_name") {
+    std::string_view text = name.text;
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    track_names_[key] = text;
+  } else if (name.what == "thread_sort_index") {
+    if (name.number) track_orders_[key] = *name.number;
+  } else if (name.what == "kymo_queue_of") {
+    if (name.number) queue_owners_[key] = std::to_string(*name.number);
+  } else if (name.what == "kymo_queue_on") {
+    queue_devices_[key] = name.text;
   }
 }
 
@@ -125,8 +93,39 @@ void ChromeRows::name_devices(std::string_view json, JsonEvents& parser) {
   // The objects have the same form as events.
   parser.parse(text, [this](const JsonEvent& device) {
     if (device.id && !device.id->is_text && !device.name.empty())
-      device_names_[text_of(*device.id)] = std::string(device.name);
+      device_names_[device.id->key()] = std::string(device.name);
   });
+}
+
+// Processes and threads keep their numbers. Others are told apart by numbers that nothing else in the file has, and
+// keep their texts as names.
+void ChromeRows::number_ids() {
+  std::set<uint64_t> pids;
+  for (const auto& [pid, number] : processes_)
+    if (const auto known = number_of(pid)) pids.insert(builder_.process(number).pid = *known);
+  std::set<std::pair<uint32_t, uint64_t>> tids;  // with their processes
+  for (const auto& [key, row] : rows_) {
+    if (const auto known = number_of(row.tid)) tids.insert({row.process, builder_.track(row.track).tid = *known});
+  }
+  // In the order of their keys, not of the hash table.
+  const std::map<std::string, uint32_t> processes(processes_.begin(), processes_.end());
+  uint64_t next = kFirstMadeUpId;
+  for (const auto& [pid, number] : processes) {
+    if (number_of(pid)) continue;
+    while (!pids.insert(next).second) ++next;
+    ImportedProcess& made = builder_.process(number);
+    made.pid = next;
+    if (made.name.empty()) made.name = text_of(pid);
+  }
+  const std::map<std::string, Row> rows(rows_.begin(), rows_.end());
+  next = kFirstMadeUpId;
+  for (const auto& [key, row] : rows) {
+    if (number_of(row.tid)) continue;
+    while (!tids.insert({row.process, next}).second) ++next;
+    ImportedTrack& made = builder_.track(row.track);
+    made.tid = next;
+    if (made.name.empty()) made.name = text_of(row.tid);
+  }
 }
 
 // Kymo's exports have a row for each lane of a thread or queue: "name (lane 2)", with the next order after "name".
@@ -176,6 +175,7 @@ void ChromeRows::finish() {
     }
   }
   find_lanes();
+  number_ids();
 }
 
 }  // namespace kymo::import

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
-#include "import/json_event.h"
+#include "import/chrome_piece.h"
 #include "import/json_events.h"
 #include "import/trace_builder.h"
 
@@ -17,18 +18,17 @@ class ChromeRows {
  public:
   explicit ChromeRows(TraceBuilder& builder) : builder_(builder) {}
 
-  static std::string text_of(const JsonId& id);
-
-  // Its arguments say that it ran on the device that its pid is.
-  static bool is_device(const JsonEvent& event);
-  uint32_t track(const JsonEvent& event);                         // of its thread
-  uint32_t queue(const JsonEvent& event);                         // of its stream of a device
-  bool says(uint32_t track, const JsonArgument& argument) const;  // the track has this value of a device event
+  uint32_t track(const ChromePiece::Row& row);
+  void name(const ChromePiece::Name& name);
   void saw_launch(uint32_t track);
-  void name(const JsonEvent& metadata);
   // Kineto's "deviceProperties": a JSON list of objects with the id and name of a device.
   void name_devices(std::string_view json, JsonEvents& parser);
   uint32_t main_process() const { return launching_process_.value_or(0); }  // which the file is about
+
+  // The streams that are known. Another object after each change, so that other threads can read it.
+  std::shared_ptr<const ChromeQueues> queues() const { return queues_; }
+  // True if the piece's streams are those that the pieces before it say.
+  bool agrees(const ChromePiece& piece) const;
 
   // Gives the queues of devices to the process that launched their work, and the tracks their names.
   void finish();
@@ -37,23 +37,17 @@ class ChromeRows {
   struct Row {
     uint32_t track = 0;
     uint32_t process = 0;
-  };
-  // Most events are on the row of the event before them.
-  struct Last {
-    JsonId pid, tid;
-    std::string pid_text, tid_text;
-    Row row;
-    bool known = false;
-    bool is(const JsonEvent& event) const;
+    std::string tid;
   };
 
-  Row row(const JsonEvent& event);
+  uint32_t process(const std::string& pid);
+  void number_ids();
   void find_lanes();
-  uint32_t process(const JsonId& pid);
 
   TraceBuilder& builder_;
   std::unordered_map<std::string, uint32_t> processes_;  // by pid
   std::unordered_map<std::string, Row> rows_;            // by pid and tid
+  std::shared_ptr<const ChromeQueues> queues_ = std::make_shared<ChromeQueues>();
   std::map<std::string, std::string> track_names_, process_labels_;
   std::map<std::string, uint64_t> track_orders_;  // by pid and tid
   // In Kymo's exports, by pid and tid: the pid of the process of a queue, and its device.
@@ -63,7 +57,6 @@ class ChromeRows {
   std::map<uint32_t, std::string> device_pids_;      // by track
   std::map<uint32_t, uint32_t> owning_processes_;    // of queues, by track
   std::optional<uint32_t> launching_process_;
-  Last last_;
 };
 
 }  // namespace kymo::import

@@ -48,9 +48,8 @@ bool take_range_note(std::vector<ImportedValue>& values, Additions& additions) {
   return true;
 }
 
-uint32_t stack_of(const Additions& additions, TraceBuilder& builder, uint32_t track) {
+uint32_t stack_of(std::string_view text, TraceBuilder& builder, uint32_t track) {
   constexpr std::string_view kBetween = " < ";
-  std::string_view text = additions.text("stack");
   std::vector<ImportedFrame> frames;
   while (!text.empty()) {
     const size_t end = std::min(text.find(kBetween), text.size());

@@ -23,8 +23,8 @@ struct Additions {
 std::optional<convert::Note> take_note(std::vector<ImportedValue>& values, Additions& additions);
 // The same for the note of a range. False if there is none.
 bool take_range_note(std::vector<ImportedValue>& values, Additions& additions);
-// The stack of a sample or an allocation, as its number in the builder; 0: none.
-uint32_t stack_of(const Additions& additions, TraceBuilder& builder, uint32_t track);
+// The stack of a sample or an allocation, as its number in the builder; 0: none. `text` is the argument "stack".
+uint32_t stack_of(std::string_view text, TraceBuilder& builder, uint32_t track);
 // The field of an allocation that has such a number.
 inline ImportedValue stack_value(uint32_t stack) { return {"stack_id", trace::FieldType::UInt, stack, 0, {}}; }
 // Removes the colour that Kymo's exports write, "#rrggbb". 0: there is none.

@@ -102,11 +102,10 @@ Imported import_trace(const std::string& path, const std::string& output, const 
   } catch (const Error& error) {
     throw Error(base::format("cannot import {}: {}", path, error.what()));
   }
-  Imported imported{*format, builder.event_count(), builder.lost_count()};
   trace::Writer writer(output, trace::Writer::Mode::Append);
   builder.write(writer, base_ns, path);
   writer.close();
-  return imported;
+  return {*format, builder.event_count(), builder.lost_count()};
 }
 
 }  // namespace kymo::import

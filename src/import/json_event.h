@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,9 @@ struct JsonId {
   bool is_text = false;
   int64_t number = 0;
   std::string_view text;
+
+  // Different for all ids. Texts begin with a quote.
+  std::string key() const { return is_text ? "\"" + std::string(text) : std::to_string(number); }
 };
 
 struct JsonArgument {
@@ -29,6 +33,7 @@ struct JsonEvent {
   std::string_view name, category;
   JsonId pid, tid;
   std::optional<int64_t> time_ns, duration_ns;
+  bool has_bad_duration = false;  // "dur" is not a number, or out of range
   std::optional<JsonId> id;
   bool id_is_local = false;  // to its process: "id2":{"local":…}
   std::string_view scope;    // of an id
@@ -40,6 +45,7 @@ struct JsonEvent {
     pid = tid = {};
     time_ns.reset();
     duration_ns.reset();
+    has_bad_duration = false;
     id.reset();
     id_is_local = false;
     arguments.clear();

@@ -4,76 +4,42 @@
 
 #include <charconv>
 #include <cstring>
+#include <deque>
 #include <limits>
+
+#include "import/json_unescape.h"
 
 namespace kymo::import {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
+static_assert(JsonEvents::kPadding >= simdjson::SIMDJSON_PADDING);
 
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == '\r' || text.back() == '\t'))
-    text.remove_suffix(1);
-  return text;
-}
+struct Invalid {};  // thrown: the text is not valid JSON
 
-// The text of a string value. Most texts have no escapes, and a view of the file is enough.
-std::string_view text_of(ondemand::value& value) {
-  const std::string_view token = without_blanks(value.raw_json_token());
-  if (token.size() >= 2 && std::memchr(token.data(), '\\', token.size()) == nullptr)
-    return token.substr(1, token.size() - 2);
-  std::string_view text;
-  return value.get_string().get(text) == simdjson::SUCCESS ? text : std::string_view();
-}
+bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-ondemand::field field_of(simdjson::simdjson_result<ondemand::field>& member) {
-  ondemand::field field;
-  if (const auto error = std::move(member).get(field); error != simdjson::SUCCESS)
-    throw simdjson::simdjson_error(error);
-  return field;
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-std::string_view key_of(ondemand::field& field) {
-  const char* const begin = field.key().raw();
-  for (const char* at = begin; *at != '\\'; ++at)
-    if (*at == '"') return {begin, static_cast<size_t>(at - begin)};
-  std::string_view key;
-  return field.unescaped_key().get(key) == simdjson::SUCCESS ? key : std::string_view();
-}
-
-ondemand::json_type type_of(ondemand::value& value) {
-  return value.type();  // throws if it is not JSON
-}
-
-// Strings may be numbers: some writers quote their times and ids.
-std::string_view number_text(ondemand::value& value) {
-  switch (type_of(value)) {
-    case ondemand::json_type::number:
-      return without_blanks(value.raw_json_token());
-    case ondemand::json_type::string:
-      return text_of(value);
-    default:
-      return {};
+// A number with up to 18 digits and nothing else; most numbers are. False: it is another one.
+bool take_short_number(std::string_view text, int64_t& number) {
+  constexpr size_t kMostDigits = 18;
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text.empty() || text.size() > kMostDigits) return false;
+  int64_t value = 0;
+  for (const char c : text) {
+    if (!is_digit(c)) return false;
+    value = value * 10 + (c - '0');
   }
-}
-
-JsonId id_of(ondemand::value& value) {
-  JsonId id;
-  const auto type = type_of(value);
-  if (type != ondemand::json_type::number && type != ondemand::json_type::string) return id;
-  const std::string_view text = number_text(value);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id.number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size() && !text.empty();
-  if (is_number && type == ondemand::json_type::number) return id;
-  if (is_number && std::to_string(id.number) == text) return id;
-  return {true, 0, text};
+  number = negative ? -value : value;
+  return true;
 }
 
 void read_number(std::string_view text, JsonArgument& argument) {
   const char *const begin = text.data(), *const end = begin + text.size();
   const auto is_all = [end](std::from_chars_result result) { return result.ptr == end && result.ec == std::errc(); };
   int64_t number = 0;
-  if (is_all(std::from_chars(begin, end, number))) {
+  if (take_short_number(text, number) || is_all(std::from_chars(begin, end, number))) {
     argument.type = JsonArgument::Type::Int;
     argument.bits = static_cast<uint64_t>(number);
   } else if (uint64_t large = 0; is_all(std::from_chars(begin, end, large))) {
@@ -86,136 +52,280 @@ void read_number(std::string_view text, JsonArgument& argument) {
   }
 }
 
-// False: the value is null.
-bool read_argument(ondemand::value& value, JsonArgument& argument) {
-  switch (type_of(value)) {
-    case ondemand::json_type::number:
-      read_number(without_blanks(value.raw_json_token()), argument);
-      return true;
-    case ondemand::json_type::string:
-      argument.type = JsonArgument::Type::String;
-      argument.text = text_of(value);
-      return true;
-    case ondemand::json_type::boolean:
-      argument.type = JsonArgument::Type::Bool;
-      argument.bits = value.raw_json_token().starts_with('t') ? 1 : 0;
-      return true;
-    case ondemand::json_type::array:
-    case ondemand::json_type::object: {
-      argument.type = JsonArgument::Type::Json;
-      std::string_view raw;
-      const bool is_list = type_of(value) == ondemand::json_type::array;
-      if (is_list) {
-        ondemand::array list = value.get_array();
-        raw = list.raw_json();
-      } else {
-        ondemand::object object = value.get_object();
-        raw = object.raw_json();
-      }
-      argument.text = without_blanks(raw);
-      return true;
-    }
-    default:
-      return false;
-  }
-}
-
-void read_arguments(ondemand::value& value, JsonEvent& event) {
-  if (type_of(value) != ondemand::json_type::object) return;
-  for (auto member : value.get_object()) {
-    ondemand::field field = field_of(member);
-    JsonArgument argument;
-    argument.key = key_of(field);
-    if (read_argument(field.value(), argument)) event.arguments.push_back(argument);
-  }
-}
-
-// "id2": {"local": "0x1"} or {"global": …}.
-void read_long_id(ondemand::value& value, JsonEvent& event) {
-  if (type_of(value) != ondemand::json_type::object) return;
-  for (auto member : value.get_object()) {
-    ondemand::field field = field_of(member);
-    event.id_is_local = key_of(field) == "local";
-    event.id = id_of(field.value());
-  }
-}
-
-void read_member(std::string_view key, ondemand::value& value, JsonEvent& event) {
-  const auto is_text = [&] { return type_of(value) == ondemand::json_type::string; };
-  if (key == "ph") {
-    const std::string_view phase = is_text() ? text_of(value) : std::string_view();
-    event.phase = phase.empty() ? '\0' : phase[0];
-  } else if (key == "name") {
-    event.name = number_text(value);
-  } else if (key == "cat") {
-    event.category = number_text(value);
-  } else if (key == "ts") {
-    event.time_ns = nanoseconds(number_text(value));
-  } else if (key == "dur") {
-    event.duration_ns = nanoseconds(number_text(value));
-  } else if (key == "pid") {
-    event.pid = id_of(value);
-  } else if (key == "tid") {
-    event.tid = id_of(value);
-  } else if (key == "args") {
-    read_arguments(value, event);
-  } else if (key == "id") {
-    event.id = id_of(value);
-  } else if (key == "id2") {
-    read_long_id(value, event);
-  } else if (key == "scope") {
-    if (is_text()) event.scope = text_of(value);
-  }
-}
-
 }  // namespace
 
-struct JsonEvents::Parser {
-  ondemand::parser json;
-  JsonEvent event;
+// Walks over the tokens of a text: brackets, colons, commas, and the first characters of strings and other values.
+class JsonEvents::Parser {
+ public:
+  // Throws Invalid.
+  void start(char* text, size_t size) {
+    // The next size is larger than the text, so that pieces of similar sizes need no new memory.
+    if (tokens_ == nullptr || tokens_->capacity() < size) {
+      constexpr size_t kDepth = 1;  // only simdjson's own second stage needs more
+      if (simdjson::get_active_implementation()->create_dom_parser_implementation(size + size / 8, kDepth, tokens_) !=
+          simdjson::SUCCESS)
+        throw std::bad_alloc();
+    }
+    std::memset(text + size, 0, simdjson::SIMDJSON_PADDING);
+    if (tokens_->stage1(reinterpret_cast<const uint8_t*>(text), size, simdjson::stage1_mode::regular) !=
+        simdjson::SUCCESS)
+      throw Invalid();
+    text_ = text;
+    at_ = tokens_->structural_indexes.get();
+    end_ = at_ + tokens_->n_structural_indexes;
+    end_[0] = end_[1] = static_cast<uint32_t>(size);  // as simdjson leaves them; a zero follows the text
+    has_escapes_ = std::memchr(text, '\\', size) != nullptr;
+  }
+
+  void events(const std::function<void(const JsonEvent&)>& visit) {
+    expect('[');
+    if (token() == ']') {
+      ++at_;
+    } else {
+      for (;;) {
+        event_.clear();
+        texts_.clear();
+        if (token() == '{') {
+          read_event();
+        } else {
+          skip();
+        }
+        visit(event_);
+        if (!goes_on(']')) break;
+      }
+    }
+    // Nothing may follow: a piece that was cut at the wrong place may have the end of the list in it.
+    if (at_ != end_) throw Invalid();
+  }
+
+  std::optional<JsonArgument> only_value() {
+    texts_.clear();
+    expect('[');
+    JsonArgument argument;
+    if (!read_argument(argument)) return std::nullopt;
+    expect(']');
+    return argument;
+  }
+
+ private:
+  char token() const { return text_[*at_]; }  // 0 at the end
+  void expect(char c) {
+    if (token() != c) throw Invalid();
+    ++at_;
+  }
+  // True: a comma follows. False: the end of the object or list.
+  bool goes_on(char closing) {
+    const char c = token();
+    if (c != ',' && c != closing) throw Invalid();
+    ++at_;
+    return c == ',';
+  }
+
+  // From the first character of the token to the last one that is not blank.
+  std::string_view take_raw() {
+    const char* const begin = text_ + at_[0];
+    const char* end = text_ + at_[1];
+    while (end != begin && is_blank(end[-1])) --end;
+    ++at_;
+    return {begin, static_cast<size_t>(end - begin)};
+  }
+
+  std::string_view take_text() {
+    const std::string_view raw = take_raw();
+    if (raw.size() < 2 || raw.back() != '"') throw Invalid();
+    const std::string_view text = raw.substr(1, raw.size() - 2);
+    if (!has_escapes_ || text.find('\\') == text.npos) return text;
+    return texts_.emplace_back(unescaped_json(text));
+  }
+
+  bool is_number() const { return is_digit(token()) || token() == '-'; }
+
+  // A value of any type.
+  void skip() {
+    uint32_t depth = 0;
+    do {
+      switch (token()) {
+        case '{':
+        case '[':
+          ++depth;
+          break;
+        case '}':
+        case ']':
+          if (depth == 0) throw Invalid();
+          --depth;
+          break;
+        case ',':
+        case ':':
+          if (depth == 0) throw Invalid();
+          break;
+        case '"':
+          break;
+        default:
+          if (!is_number()) check_word();
+      }
+      ++at_;
+    } while (depth != 0);
+  }
+
+  // "true", "false" or "null".
+  void check_word() {
+    if (at_ == end_) throw Invalid();
+    const std::string_view word = take_raw();
+    if (word != "true" && word != "false" && word != "null") throw Invalid();
+    --at_;
+  }
+
+  // Strings may be numbers: some writers quote their times and ids.
+  std::string_view take_number_text() {
+    if (is_number()) return take_raw();
+    if (token() == '"') return take_text();
+    skip();
+    return {};
+  }
+
+  JsonId take_id() {
+    JsonId id;
+    const bool is_text = token() == '"';
+    if (!is_text && !is_number()) {
+      skip();
+      return id;
+    }
+    const std::string_view text = take_number_text();
+    if (take_short_number(text, id.number) && (!is_text || std::to_string(id.number) == text)) return id;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id.number);
+    const bool is_whole = error == std::errc() && end == text.data() + text.size() && !text.empty();
+    if (is_whole && (!is_text || std::to_string(id.number) == text)) return id;
+    return {true, 0, text};
+  }
+
+  // False: the value is null.
+  bool read_argument(JsonArgument& argument) {
+    switch (token()) {
+      case '"':
+        argument.type = JsonArgument::Type::String;
+        argument.text = take_text();
+        return true;
+      case '{':
+      case '[': {
+        argument.type = JsonArgument::Type::Json;
+        const char* const begin = text_ + *at_;
+        skip();
+        argument.text = {begin, static_cast<size_t>(text_ + at_[-1] + 1 - begin)};
+        return true;
+      }
+      default:
+        break;
+    }
+    if (is_number()) {
+      read_number(take_raw(), argument);
+      return true;
+    }
+    const char first = token();
+    check_word();
+    ++at_;
+    argument.type = JsonArgument::Type::Bool;
+    argument.bits = first == 't' ? 1 : 0;
+    return first != 'n';
+  }
+
+  // Calls read(key) for each member, which takes the value.
+  template <typename Read>
+  void read_members(Read&& read) {
+    if (token() != '{') return skip();
+    ++at_;
+    if (token() == '}') {
+      ++at_;
+      return;
+    }
+    do {
+      if (token() != '"') throw Invalid();
+      const std::string_view key = take_text();
+      expect(':');
+      read(key);
+    } while (goes_on('}'));
+  }
+
+  void read_event() {
+    read_members([this](std::string_view key) { read_member(key); });
+  }
+
+  void read_member(std::string_view key) {
+    if (key == "ph") {
+      const std::string_view phase = token() == '"' ? take_text() : (skip(), std::string_view());
+      event_.phase = phase.empty() ? '\0' : phase[0];
+    } else if (key == "name") {
+      event_.name = take_number_text();
+    } else if (key == "cat") {
+      event_.category = take_number_text();
+    } else if (key == "ts") {
+      event_.time_ns = nanoseconds(take_number_text());
+    } else if (key == "dur") {
+      event_.duration_ns = nanoseconds(take_number_text());
+      event_.has_bad_duration = !event_.duration_ns;
+    } else if (key == "pid") {
+      event_.pid = take_id();
+    } else if (key == "tid") {
+      event_.tid = take_id();
+    } else if (key == "args") {
+      read_members([this](std::string_view name) {
+        JsonArgument& argument = event_.arguments.emplace_back();
+        argument.key = name;
+        if (!read_argument(argument)) event_.arguments.pop_back();
+      });
+    } else if (key == "id") {
+      event_.id = take_id();
+    } else if (key == "id2") {  // {"local": "0x1"} or {"global": …}
+      read_members([this](std::string_view scope) {
+        event_.id_is_local = scope == "local";
+        event_.id = take_id();
+      });
+    } else if (key == "scope" && token() == '"') {
+      event_.scope = take_text();
+    } else {
+      skip();
+    }
+  }
+
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> tokens_;
+  char* text_ = nullptr;
+  uint32_t *at_ = nullptr, *end_ = nullptr;
+  bool has_escapes_ = false;
+  std::deque<std::string> texts_;  // of an event: those with escapes
+  JsonEvent event_;
 };
 
 JsonEvents::JsonEvents() : parser_(std::make_unique<Parser>()) {}
 JsonEvents::~JsonEvents() = default;
 
-bool JsonEvents::parse(std::string& text, const std::function<void(const JsonEvent&)>& visit) {
-  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+bool JsonEvents::parse(char* text, size_t size, const std::function<void(const JsonEvent&)>& visit) {
   try {
-    ondemand::document document = parser_->json.iterate(text.data(), text.size(), text.capacity());
-    for (auto element : document.get_array()) {
-      ondemand::value value = element.value();
-      JsonEvent& event = parser_->event;
-      event.clear();
-      if (type_of(value) == ondemand::json_type::object) {
-        for (auto member : value.get_object()) {
-          ondemand::field field = field_of(member);
-          read_member(key_of(field), field.value(), event);
-        }
-      }
-      visit(event);
-    }
-    // Nothing may follow: a piece that was cut wrongly may have the end of the list in it.
-    const char* rest = nullptr;
-    return document.current_location().get(rest) == simdjson::OUT_OF_BOUNDS;
-  } catch (const simdjson::simdjson_error&) {
+    parser_->start(text, size);
+    parser_->events(visit);
+    return true;
+  } catch (const Invalid&) {
     return false;
   }
 }
 
+bool JsonEvents::parse(std::string& text, const std::function<void(const JsonEvent&)>& visit) {
+  const size_t size = text.size();
+  text.resize(size + kPadding);
+  const bool is_valid = parse(text.data(), size, visit);
+  text.resize(size);
+  return is_valid;
+}
+
 std::optional<JsonArgument> JsonEvents::value(std::string& text) {
-  text.insert(text.begin(), '[');  // a document of one value has other types in simdjson
+  text.insert(text.begin(), '[');
   text += ']';
-  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  const size_t size = text.size();
+  text.resize(size + kPadding);
   try {
-    ondemand::document document = parser_->json.iterate(text.data(), text.size(), text.capacity());
-    for (auto element : document.get_array()) {
-      ondemand::value value = element.value();
-      JsonArgument argument;
-      if (read_argument(value, argument)) return argument;
-    }
-  } catch (const simdjson::simdjson_error&) {
+    parser_->start(text.data(), size);
+    return parser_->only_value();
+  } catch (const Invalid&) {
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 std::optional<int64_t> nanoseconds(std::string_view text) {

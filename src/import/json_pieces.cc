@@ -4,49 +4,32 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "import/json_events.h"
 #include "kymo/error.h"
 
 namespace kymo::import {
 namespace {
 
 constexpr size_t kReadBytes = 1 << 20;
-constexpr size_t kListBytes = 64 << 10;  // of a piece that was cut byte by byte
+constexpr size_t kListBytes = 256 << 10;  // of a piece that was cut byte by byte
 constexpr size_t kMostMembers = 4096;
+constexpr size_t kLongestKey = 32;         // of a first key
+constexpr unsigned kMostWrongGuesses = 4;  // the text does not allow guesses
 
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
-// True if an event seems to begin at `text`, which starts with `{`.
-bool looks_like_event(std::string_view text) {
-  size_t at = 1;
-  while (at < text.size() && is_blank(text[at])) ++at;
-  if (text.compare(at, 4, "\"ph\"") != 0) return false;
-  at += 4;
-  while (at < text.size() && is_blank(text[at])) ++at;
-  return at < text.size() && text[at] == ':';
-}
-
-// The position of the last comma in `text` after which an event seems to begin; 0: there is none.
-size_t last_event(std::string_view text) {
-  for (size_t at = text.size(); at > 1;) {
-    const void* const found = memrchr(text.data(), '{', at);
-    if (found == nullptr) return 0;
-    at = static_cast<size_t>(static_cast<const char*>(found) - text.data());
-    if (!looks_like_event(text.substr(at, 64))) continue;
-    size_t before = at;
-    while (before > 0 && is_blank(text[before - 1])) --before;
-    if (before > 1 && text[before - 1] == ',') return before - 1;
-  }
-  return 0;
+void set_text(JsonPiece& piece, std::string_view inside) {
+  piece.size = inside.size() + 2;
+  if (piece.buffer.size() < piece.size + JsonEvents::kPadding) piece.buffer.resize(piece.size + JsonEvents::kPadding);
+  piece.buffer[0] = '[';
+  std::memcpy(piece.buffer.data() + 1, inside.data(), inside.size());
+  piece.buffer[piece.size - 1] = ']';
 }
 
 }  // namespace
 
 bool JsonPieces::fill() {
   if (at_end_) return false;
-  if (begin_ > 0) {
-    buffer_.erase(0, begin_);
-    begin_ = 0;
-  }
+  buffer_.erase(0, begin_);
+  begin_ = 0;
   const size_t had = buffer_.size();
   buffer_.resize(had + kReadBytes);
   const size_t count = source_.read({buffer_.data() + had, kReadBytes});
@@ -55,10 +38,17 @@ bool JsonPieces::fill() {
   return !at_end_;
 }
 
+void JsonPieces::use(size_t count) {
+  begin_ += count;
+  careful_left_ -= std::min(careful_left_, count);
+}
+
 // The next character that is not blank; 0 at the end.
 char JsonPieces::skip_blanks() {
   for (;;) {
-    while (begin_ < buffer_.size() && is_blank(buffer_[begin_])) ++begin_, ++used_;
+    size_t count = 0;
+    while (begin_ + count < buffer_.size() && is_json_blank(buffer_[begin_ + count])) ++count;
+    use(count);
     if (begin_ < buffer_.size()) return buffer_[begin_];
     if (!fill()) return 0;
   }
@@ -78,64 +68,17 @@ void JsonPieces::start() {
   } else {
     throw Error("the text is neither a list of events nor an object with a list \"traceEvents\"");
   }
-  ++begin_, ++used_;
-}
-
-// Moves `scan` to the end of the value that begins at begin_. False: the buffer ends first.
-bool JsonPieces::scan_value(Scan& scan) const {
-  const std::string_view text = rest();
-  while (scan.at < text.size()) {
-    const char c = text[scan.at];
-    if (scan.in_text) {
-      ++scan.at;
-      if (scan.escaped) {
-        scan.escaped = false;
-      } else if (c == '\\') {
-        scan.escaped = true;
-      } else if (c == '"') {
-        scan.in_text = false;
-        if (scan.depth == 0) return true;
-      }
-      continue;
-    }
-    switch (c) {
-      case '"':
-        scan.in_text = scan.started = true;
-        break;
-      case '{':
-      case '[':
-        ++scan.depth;
-        scan.started = true;
-        break;
-      case '}':
-      case ']':
-        if (scan.depth == 0) return true;  // the end of what is around the value
-        if (--scan.depth == 0) {
-          ++scan.at;
-          return true;
-        }
-        break;
-      case ',':
-      case ':':
-        if (scan.depth == 0) return true;
-        break;
-      default:
-        if (!is_blank(c)) scan.started = true;
-    }
-    ++scan.at;
-  }
-  return false;
+  ++begin_;
 }
 
 // The value that begins at begin_, as text. False: the file ends first.
 bool JsonPieces::read_value(std::string* into, size_t longest) {
-  Scan scan;
+  JsonScan scan;
   bool whole = true;
-  while (!scan_value(scan)) {
+  while (!scan.find_end(rest())) {
     if (scan.at > longest) {
       whole = false;
-      begin_ += scan.at;
-      used_ += scan.at;
+      use(scan.at);
       scan.at = 0;
     }
     if (!fill()) {
@@ -145,8 +88,7 @@ bool JsonPieces::read_value(std::string* into, size_t longest) {
     }
   }
   if (into != nullptr) *into = whole ? std::string(rest().substr(0, scan.at)) : std::string();
-  begin_ += scan.at;
-  used_ += scan.at;
+  use(scan.at);
   return true;
 }
 
@@ -161,7 +103,7 @@ void JsonPieces::read_members() {
   for (;;) {
     const char c = skip_blanks();
     if (c == ',') {
-      ++begin_, ++used_;
+      use(1);
       continue;
     }
     if (c != '"') {
@@ -175,9 +117,9 @@ void JsonPieces::read_members() {
       truncated_ = true;
       return;
     }
-    ++begin_, ++used_;
+    use(1);
     if (skip_blanks() == '[' && name == "traceEvents") {
-      ++begin_, ++used_;
+      use(1);
       state_ = State::Events;
       events_seen_ = true;
       return;
@@ -191,51 +133,97 @@ void JsonPieces::read_members() {
   }
 }
 
-void JsonPieces::take(size_t length, JsonPiece& piece) {
-  piece.text.clear();
-  piece.text.reserve(length + 128);
-  piece.text += '[';
-  piece.text.append(buffer_, begin_, length);
-  piece.text += ']';
-  begin_ += length;
-  used_ += length;
+// Most writers begin all events with the same key.
+void JsonPieces::learn_first_key() {
+  const std::string_view text = rest();
+  if (!text.starts_with('{')) return;
+  size_t begin = 1;
+  while (begin < text.size() && is_json_blank(text[begin])) ++begin;
+  if (begin >= text.size() || text[begin] != '"') return;
+  const size_t end = text.find_first_of("\"\\", begin + 1);
+  if (end == text.npos || text[end] != '"' || end - begin > kLongestKey) return;
+  first_key_ = text.substr(begin, end + 1 - begin);
 }
 
+// The position of the last comma after which an event seems to begin; 0: there is none.
+size_t JsonPieces::last_event(std::string_view text) const {
+  const auto seems_to_begin = [&](size_t at) {
+    ++at;
+    while (at < text.size() && is_json_blank(text[at])) ++at;
+    if (text.compare(at, first_key_.size(), first_key_) != 0) return false;
+    at += first_key_.size();
+    while (at < text.size() && is_json_blank(text[at])) ++at;
+    return at < text.size() && text[at] == ':';
+  };
+  for (size_t at = text.size(); at > 1;) {
+    const void* const found = memrchr(text.data(), '{', at);
+    if (found == nullptr) return 0;
+    at = static_cast<size_t>(static_cast<const char*>(found) - text.data());
+    if (!seems_to_begin(at)) continue;
+    size_t before = at;
+    while (before > 0 && is_json_blank(text[before - 1])) --before;
+    if (before > 1 && text[before - 1] == ',') return before - 1;
+  }
+  return 0;
+}
+
+// Reads into the piece itself, and keeps only the rest after the cut.
 bool JsonPieces::guessed_piece(JsonPiece& piece) {
-  while (rest().size() < kPieceBytes && fill()) continue;
-  if (at_end_ && rest().size() < kPieceBytes) return false;
-  const size_t length = last_event(rest().substr(0, kPieceBytes));
+  if (first_key_.empty() || wrong_guesses_ >= kMostWrongGuesses) return false;
+  const std::string_view have = rest();
+  if (have.size() < piece_bytes_ && at_end_) return false;
+  const size_t wanted = piece_bytes_ + 2 + JsonEvents::kPadding;
+  if (piece.buffer.size() < wanted) piece.buffer.resize(wanted);
+  char* const text = piece.buffer.data() + 1;
+  size_t size = std::min(have.size(), piece_bytes_);
+  std::memcpy(text, have.data(), size);
+  if (size < piece_bytes_) {
+    size += source_.read({text + size, piece_bytes_ - size});
+    at_end_ = size < piece_bytes_;
+    buffer_.clear();
+    begin_ = 0;
+  } else {
+    begin_ += size;
+  }
+  const std::string_view whole(text, size);
+  const size_t length = size < piece_bytes_ ? 0 : last_event(whole);
+  // What is not in this piece comes before the rest of the buffer.
+  if (begin_ >= size - length) {
+    begin_ -= size - length;
+  } else {
+    buffer_.replace(0, begin_, whole.substr(length));
+    begin_ = 0;
+  }
   if (length == 0) return false;
-  piece.cut = JsonPiece::Cut::Guessed;
-  take(length, piece);
+  piece.is_guessed = true;
+  piece.size = length + 2;
+  piece.buffer[0] = '[';
+  text[length] = ']';
   return true;
 }
 
 // Leaves out the event whose first bytes were scanned.
-bool JsonPieces::skip_long_event(Scan& scan) {
+bool JsonPieces::skip_long_event(JsonScan& scan) {
   ++left_out_;
   do {
-    begin_ += scan.at;
-    used_ += scan.at;
+    use(scan.at);
     scan.at = 0;
     if (!fill()) return false;
-  } while (!scan_value(scan));
-  begin_ += scan.at;
-  used_ += scan.at;
+  } while (!scan.find_end(rest()));
+  use(scan.at);
   return true;
 }
 
-// One event or a list of some. False: the list of events ends here.
+// Some events. False: the list of events ends here.
 bool JsonPieces::scanned_piece(JsonPiece& piece) {
-  const bool single = used_ < single_until_;
   for (;;) {
     const char first = skip_blanks();
     if (first == ',') {
-      ++begin_, ++used_;
+      use(1);
       continue;
     }
     if (first == ']') {
-      ++begin_, ++used_;
+      use(1);
       state_ = in_object_ ? State::Members : State::Done;
       return false;
     }
@@ -245,10 +233,9 @@ bool JsonPieces::scanned_piece(JsonPiece& piece) {
       return false;
     }
     size_t length = 0;
-    Scan scan;
+    JsonScan scan;
     for (bool more = true; more;) {
-      const bool whole = scan_value(scan);
-      if (!whole) {
+      if (!scan.find_end(rest())) {
         if (length > 0) break;
         if (scan.at > kLongestEvent) {
           if (!skip_long_event(scan)) truncated_ = true;
@@ -261,42 +248,54 @@ bool JsonPieces::scanned_piece(JsonPiece& piece) {
         return false;
       }
       if (scan.at == 0) {  // a stray character
-        ++begin_, ++used_;
+        use(1);
         break;
       }
       length = scan.at;
       // More events, up to the end of a piece.
-      while (scan.at < rest().size() && (is_blank(rest()[scan.at]) || rest()[scan.at] == ',')) ++scan.at;
-      more = !single && length < kListBytes && scan.at < rest().size() && rest()[scan.at] == '{';
+      while (scan.at < rest().size() && (is_json_blank(rest()[scan.at]) || rest()[scan.at] == ',')) ++scan.at;
+      more = length < kListBytes && scan.at < rest().size() && rest()[scan.at] == '{';
       scan = {scan.at, 0, false, false, false};
     }
     if (length == 0) continue;
-    piece.cut = single ? JsonPiece::Cut::Single : JsonPiece::Cut::Lists;
-    take(length, piece);
+    piece.is_guessed = false;
+    set_text(piece, rest().substr(0, length));
+    use(length);
     return true;
   }
 }
 
-bool JsonPieces::next(JsonPiece& piece) {
+JsonPieces::Next JsonPieces::next(JsonPiece& piece, bool is_certain) {
   if (state_ == State::Start) start();
   for (;;) {
     if (state_ == State::Members) read_members();
-    if (state_ == State::Done) return false;
+    if (state_ == State::Done) return Next::End;
     if (state_ != State::Events) continue;
-    // The comma before the next event.
-    while (skip_blanks() == ',') ++begin_, ++used_;
-    if (used_ >= lists_until_ && guessed_piece(piece)) return true;
-    if (scanned_piece(piece)) return true;
+    while (skip_blanks() == ',') {
+      use(1);
+      used_comma_ = true;
+    }
+    if (first_key_.empty()) learn_first_key();
+    const bool is_guessed = careful_left_ == 0 && guessed_piece(piece);
+    // What follows depends on where the pieces before it end.
+    if (!is_guessed && !is_certain) return Next::Uncertain;
+    if (!is_guessed && !scanned_piece(piece)) continue;
+    used_comma_ = false;
+    return Next::Piece;
   }
 }
 
-void JsonPieces::retry(const JsonPiece& piece) {
-  const size_t length = piece.text.size() - 2;
-  buffer_.replace(0, begin_, piece.text, 1, length);
+void JsonPieces::put_back(const std::vector<std::string_view>& pieces) {
+  std::string text;
+  for (const std::string_view piece : pieces) {
+    if (!text.empty()) text += ',';
+    text += piece;
+  }
+  if (used_comma_) text += ',';
+  buffer_.replace(0, begin_, text);
   begin_ = 0;
-  used_ -= length;
-  lists_until_ = std::max(lists_until_, used_ + length);
-  if (piece.cut == JsonPiece::Cut::Lists) single_until_ = std::max(single_until_, used_ + length);
+  careful_left_ = pieces.front().size() + 1;
+  ++wrong_guesses_;
 }
 
 }  // namespace kymo::import

@@ -2,17 +2,17 @@
 // memory and several threads can parse it.
 //
 //   JsonPieces pieces(source);
-//   for (JsonPiece piece; pieces.next(piece);)
-//     if (!parse(piece.text)) pieces.retry(piece);       // comes again, cut more carefully
+//   for (JsonPiece piece; pieces.next(piece, true) == JsonPieces::Next::Piece;)
+//     if (!parse(piece)) pieces.put_back(…);             // comes again, cut more carefully
 //   pieces.members()                                     // the rest of the file: "baseTimeNanoseconds", …
 //
 // A piece is a JSON list of events: "[{…},{…}]". Finding the ends of events exactly means a look at every byte, which
-// takes as long as parsing. So pieces are first cut where an event seems to begin: at a `{` whose first key is "ph",
-// after a comma. That text cannot be inside a JSON string. It can be inside the arguments of an event; then the piece
-// is not valid JSON and the caller retries it. A piece that is retried is cut byte by byte, first into lists and at
-// last into single events, so that one bad event costs only itself.
+// takes as long as parsing. So pieces are cut where an event seems to begin: at a `{` after a comma, whose first key is
+// that of the first event of the file. That text cannot be inside a JSON string. It can be inside the arguments of an
+// event; then the piece ends inside a value. Such a piece and all pieces after it are put back, and the text is cut
+// byte by byte.
 //
-// Memory: two pieces. An event that is longer than kLongestEvent is left out and counted.
+// Not thread-safe. Memory: one piece. An event that is longer than kLongestEvent is left out and counted.
 #pragma once
 
 #include <cstddef>
@@ -23,29 +23,38 @@
 #include <vector>
 
 #include "import/byte_source.h"
+#include "import/json_scan.h"
 
 namespace kymo::import {
 
 struct JsonPiece {
-  enum class Cut : uint8_t { Guessed, Lists, Single };
-  std::string text;  // with its brackets
-  Cut cut = Cut::Guessed;
+  std::string buffer;  // larger than the text, so that its memory is used again without being cleared
+  size_t size = 0;
+  bool is_guessed = false;  // its end may be inside an event
+
+  char* text() { return buffer.data(); }  // with its brackets
+  std::string_view inside() const { return std::string_view(buffer).substr(1, size - 2); }
 };
 
 class JsonPieces {
  public:
-  static constexpr size_t kPieceBytes = 2 << 20;
+  static constexpr size_t kPieceBytes = 1 << 20;
   static constexpr size_t kLongestEvent = 32 << 20;
   static constexpr size_t kLongestMember = 16 << 20;
 
-  explicit JsonPieces(ByteSource& source) : source_(source) {}
+  // `piece_bytes` is for tests.
+  explicit JsonPieces(ByteSource& source, size_t piece_bytes = kPieceBytes)
+      : source_(source), piece_bytes_(piece_bytes) {}
 
-  // The next piece; false at the end of the file. Throws kymo::Error if the text is neither a list nor an object with a
-  // list "traceEvents".
-  bool next(JsonPiece& piece);
+  enum class Next : uint8_t { Piece, End, Uncertain };
+  // The next piece, or the end of the file. `is_certain`: all guessed pieces before it have ended at the end of an
+  // event. If not, the result may be Uncertain: ask again when they have been parsed. Throws kymo::Error if the text is
+  // neither a list nor an object with a list "traceEvents".
+  Next next(JsonPiece& piece, bool is_certain);
 
-  // The last piece of next(), which is not valid JSON, comes again. Not for a Single piece.
-  void retry(const JsonPiece& piece);
+  // These texts come again: the last pieces of next(), in order, without their brackets. The first one is guessed and
+  // ends inside an event.
+  void put_back(const std::vector<std::string_view>& pieces);
 
   // Members of the outermost object other than the events: name and JSON text.
   const std::vector<std::pair<std::string, std::string>>& members() const { return members_; }
@@ -56,34 +65,31 @@ class JsonPieces {
  private:
   enum class State : uint8_t { Start, Members, Events, Done };
 
-  // Where the scanner is in a value.
-  struct Scan {
-    size_t at = 0;
-    uint32_t depth = 0;
-    bool in_text = false, escaped = false, started = false;
-  };
-
   std::string_view rest() const { return std::string_view(buffer_).substr(begin_); }
   bool fill();  // reads more; false at the end
+  void use(size_t count);
   char skip_blanks();
   void start();
   void read_members();
   bool read_value(std::string* into, size_t longest);
   bool read_text(std::string& into);
+  void learn_first_key();
+  size_t last_event(std::string_view text) const;
   bool guessed_piece(JsonPiece& piece);
   bool scanned_piece(JsonPiece& piece);
-  bool scan_value(Scan& scan) const;
-  bool skip_long_event(Scan& scan);
-  void take(size_t length, JsonPiece& piece);
+  bool skip_long_event(JsonScan& scan);
 
   ByteSource& source_;
+  const size_t piece_bytes_;
   std::string buffer_;
-  size_t begin_ = 0;  // of what is not used yet in buffer_
+  size_t begin_ = 0;         // of what is not used yet in buffer_
+  bool used_comma_ = false;  // that follows the last piece
   bool at_end_ = false, truncated_ = false, in_object_ = false, events_seen_ = false;
   State state_ = State::Start;
   uint64_t left_out_ = 0;
-  uint64_t used_ = 0;                            // bytes before begin_
-  uint64_t lists_until_ = 0, single_until_ = 0;  // positions up to which pieces are cut byte by byte
+  std::string first_key_;  // of an event, with its quotes; empty: not known
+  unsigned wrong_guesses_ = 0;
+  size_t careful_left_ = 0;  // bytes that are cut byte by byte
   std::vector<std::pair<std::string, std::string>> members_;
 };
 

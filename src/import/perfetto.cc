@@ -258,7 +258,7 @@ class PerfettoImport {
       builder_.point(track, time, PointKind::Instant, 0, event);
       return flows(track, time);
     }
-    const uint32_t stack = stack_of(additions_, builder_, track);
+    const uint32_t stack = stack_of(additions_.text("stack"), builder_, track);
     if (note->kind == PointKind::Allocation && stack != 0) values.push_back(stack_value(stack));
     builder_.point(track, time, note->kind, note->kind == PointKind::Sample ? stack : note->id, event);
   }

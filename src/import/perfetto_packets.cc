@@ -6,13 +6,13 @@
 #include <array>
 #include <cstring>
 
+#include "import/value_bytes.h"
 #include "kymo/error.h"
 
 namespace kymo::import {
 namespace {
 
 constexpr size_t kStep = 256 << 10;
-constexpr size_t kLongestVarint = 10;
 enum WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 constexpr uint64_t kPacketTag = 1 << 3 | kBytes;
 

@@ -42,11 +42,11 @@ class Shown {
 
  private:
   void show(TraceBuilder& builder) {
-    lost = builder.lost_count();
-    events = builder.event_count();
     trace::Writer writer(path_, trace::Writer::Mode::Create);
     builder.write(writer, base_ns, "test");
     writer.close();
+    lost = builder.lost_count();
+    events = builder.event_count();
     const trace::Reader reader(path_.string());
     for (const trace::Problem& problem : reader.problems()) lines.push_back("problem: " + problem.what);
     for (const auto& [id, info] : reader.writers())

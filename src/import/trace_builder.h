@@ -6,14 +6,15 @@
 //   builder.range(track, start_ns, end_ns, {.name = "step", .category = "", .values = values}, correlation);
 //   builder.write(writer, base_ns);
 //
-// Events may come in any order. They are kept in memory until write(), in about 32 bytes each plus their values,
-// because a track can be written only when it is sorted. Equal texts are kept once. Times are in nanoseconds and may be
-// negative.
+// Events may come in any order. They are kept in memory until write(), in 32 bytes each plus their values, because a
+// track can be written only when it is sorted. Equal texts are kept once. Times are in nanoseconds and may be negative.
+//
+// Not thread-safe. A reader with several threads fills blocks of events with tables of its own and adds them with
+// append() (event_block.h).
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,22 +25,12 @@
 #include <utility>
 #include <vector>
 
+#include "import/event_block.h"
+#include "import/event_tables.h"
 #include "trace/model.h"
 #include "trace/writer.h"
 
 namespace kymo::import {
-
-// Texts with a number each.
-class Texts {
- public:
-  uint32_t number_of(std::string_view text);
-  std::string_view operator[](uint32_t number) const { return texts_[number]; }
-  size_t size() const { return texts_.size(); }
-
- private:
-  std::deque<std::string> texts_;
-  std::unordered_map<std::string_view, uint32_t> numbers_;
-};
 
 struct ImportedFrame {
   std::string_view function, file;
@@ -61,21 +52,6 @@ class ImportedStacks {
   std::string key_;
 };
 
-// A named value of an event.
-struct ImportedValue {
-  std::string_view name;
-  trace::FieldType type = trace::FieldType::Int;
-  uint64_t bits = 0;
-  double real = 0;
-  std::string_view text;
-};
-
-struct ImportedEvent {
-  std::string_view name, category;
-  const std::vector<ImportedValue>* values = nullptr;
-  uint32_t colour = 0;  // as in trace::EventClass
-};
-
 struct ImportedProcess {
   uint64_t pid = 0;
   std::string name;
@@ -93,24 +69,6 @@ struct ImportedTrack {
   uint8_t lane = 0;
 };
 
-// An event of a track.
-struct ImportedRecord {
-  enum class Kind : uint8_t { Range, Begin, End, Point };
-  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  int64_t start = 0;
-  int64_t end = 0;           // of a range, or kNever; of a point: the id
-  uint64_t values : 56 = 0;  // where its values begin, in the track's bytes
-  uint64_t point : 8 = 0;    // trace::PointKind; of a range: the first lane that it may be on
-  uint32_t class_id = 0;
-  Kind kind = Kind::Range;
-  bool has_correlation = false;
-};
-
-struct TrackEvents {
-  std::vector<ImportedRecord> records;
-  std::string bytes;  // the values of all records
-};
-
 class TraceBuilder {
  public:
   uint32_t add_process(ImportedProcess process);
@@ -119,58 +77,56 @@ class TraceBuilder {
   ImportedTrack& track(uint32_t number) { return tracks_[number]; }
   size_t process_count() const { return processes_.size(); }
   size_t track_count() const { return tracks_.size(); }
-  bool has_events(uint32_t track) const { return !events_[track].records.empty(); }
 
-  // `correlation` is a number of the process; 0: none.
-  void range(uint32_t track, int64_t start, int64_t end, const ImportedEvent& event, uint64_t correlation = 0);
-  // A range without an end.
-  void open_range(uint32_t track, int64_t start, const ImportedEvent& event, uint64_t correlation = 0);
-  // A range in two parts. The innermost open range of the track ends.
-  void begin(uint32_t track, int64_t time, const ImportedEvent& event, uint64_t correlation = 0);
-  void end(uint32_t track, int64_t time);
-  void point(uint32_t track, int64_t time, trace::PointKind kind, uint64_t id, const ImportedEvent& event);
+  // The same as in EventBlock.
+  void range(uint32_t track, int64_t start, int64_t end, const ImportedEvent& event, uint64_t correlation = 0) {
+    last_block(track).range(tables_[0], start, end, event, correlation);
+  }
+  void open_range(uint32_t track, int64_t start, const ImportedEvent& event, uint64_t correlation = 0) {
+    last_block(track).open_range(tables_[0], start, event, correlation);
+  }
+  void begin(uint32_t track, int64_t time, const ImportedEvent& event, uint64_t correlation = 0) {
+    last_block(track).begin(tables_[0], time, event, correlation);
+  }
+  void end(uint32_t track, int64_t time) { last_block(track).end(time); }
+  void point(uint32_t track, int64_t time, trace::PointKind kind, uint64_t id, const ImportedEvent& event) {
+    last_block(track).point(tables_[0], time, kind, id, event);
+  }
+
+  // Tables for the blocks of another thread.
+  EventTables& add_tables() { return tables_.emplace_back(); }
+  // Adds a block after the events that the track has.
+  void append(uint32_t track, EventBlock block) { events_[track].push_back(std::move(block)); }
 
   // The number of a stack, for the samples and allocations of a track; 0: it has no frames. The innermost frame is
   // first.
   uint32_t stack(uint32_t track, std::span<const ImportedFrame> frames) { return stacks_.number_of(track, frames); }
 
-  // Forgets the events since mark(), for a reader that finds out later that they are not valid.
-  void mark();
-  void rollback();
-
   // Something that is not in the trace: it appears in the ledger of losses.
   void lose(std::string detail, uint64_t count);
 
+  // After write().
   uint64_t event_count() const { return event_count_; }
   uint64_t lost_count() const { return lost_count_; }
 
   // Writes everything, and frees the events. A time t is `realtime_base_ns` + t nanoseconds since 1970. `source` is
-  // where the events come from, for `kymo info`.
+  // where the events come from, for `kymo info`. Uses another thread to compress a large trace.
   void write(trace::Writer& writer, int64_t realtime_base_ns, const std::string& source);
 
  private:
-  uint32_t class_of(const ImportedEvent& event, bool& name_in_value);
+  struct Output;
+  EventBlock& last_block(uint32_t track);
   void merge_lanes();
-  void append_values(std::string& to, const ImportedEvent& event, bool name_in_value, uint64_t correlation);
-  ImportedRecord& append(uint32_t track, const ImportedEvent& event, uint64_t correlation);
-  void write_process(trace::Writer& writer, uint32_t process, int64_t realtime_base_ns, int64_t shift,
-                     const std::string& source);
+  int64_t count_events();
+  void write_process(Output& output, uint32_t process, const std::string& source);
 
   std::deque<ImportedProcess> processes_;
   std::deque<ImportedTrack> tracks_;
-  std::deque<TrackEvents> events_;  // by track
-  Texts texts_;
-  std::deque<trace::EventClass> classes_;  // the id is the index plus 1
-  std::unordered_map<std::string, uint32_t> class_ids_;
-  std::string key_;
+  std::deque<std::vector<EventBlock>> events_;  // by track
+  std::deque<EventTables> tables_ = std::deque<EventTables>(1);
   ImportedStacks stacks_;
   std::map<std::string, uint64_t> losses_;
   uint64_t event_count_ = 0, lost_count_ = 0;
-  struct Mark {
-    size_t records = 0, bytes = 0;
-  };
-  std::vector<Mark> marks_;  // by track
-  uint64_t marked_count_ = 0;
 };
 
 }  // namespace kymo::import

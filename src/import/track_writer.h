@@ -1,16 +1,17 @@
-// Writes the events of one track: sorts them, nests the ranges, and cuts them into chunks.
+// Writes the events of one track: nests the ranges, and cuts the events into chunks.
 //
 // Ranges that overlap without one being inside the other go to different lanes, as in every Kymo trace. The chunks of
 // lane 0 have the points, and list what is open at their ends. The other lanes have chunks of their own.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
-#include "import/trace_builder.h"
-#include "trace/writer.h"
+#include "import/chunk_queue.h"
+#include "import/class_numbers.h"
+#include "import/track_records.h"
+#include "trace/model.h"
 
 namespace kymo::import {
 
@@ -20,25 +21,21 @@ class TrackWriter {
 
   // What all tracks of a process share.
   struct Target {
-    trace::Writer& writer;
+    ChunkQueue& queue;
     trace::WriterId id;
-    const std::deque<trace::EventClass>& classes;
-    const Texts& texts;
+    ClassNumbers& classes;
     int64_t shift = 0;          // ticks are times plus this
     std::vector<bool> written;  // classes that this writer has written
   };
 
   TrackWriter(Target& target, uint32_t track) : target_(target) { batch_.track = batch_.ring = track; }
 
-  // Makes ranges of begins and ends.
-  static void pair_ends(std::vector<ImportedRecord>& records);
-
-  // Changes the order of the records.
-  void write(TrackEvents& events);
+  // The records are sorted, and have no begins and ends.
+  void write(TrackRecords& records);
 
  private:
   struct Placed {  // a range of a lane above 0
-    uint32_t record;
+    const ImportedRecord* record;
     uint16_t lane, depth;
   };
 
@@ -49,18 +46,18 @@ class TrackWriter {
   void end_before(int64_t time, bool also_at);
   void append_range(const ImportedRecord& record, uint16_t depth, uint16_t lane);
   void append_point(const ImportedRecord& record);
-  uint64_t append_values(const ImportedRecord& record, trace::Values& to);
-  void need_class(uint32_t class_id);
+  uint64_t append_values(const ImportedRecord& record, const ClassNumbers::Known& of, trace::Values& to);
+  const ClassNumbers::Known& class_of(const ImportedRecord& record);
   trace::OpenRange open_range(const ImportedRecord& record, size_t& text_left);
   uint64_t ticks(int64_t time) const { return static_cast<uint64_t>(time + target_.shift); }
   void flush_if_large();
   void flush();
 
   Target& target_;
-  TrackEvents* events_ = nullptr;
+  TrackRecords* records_ = nullptr;
   std::optional<int64_t> last_end_;
   std::vector<Placed> lanes_;
-  std::vector<uint32_t> open_;  // records of lane 0, outermost first
+  std::vector<const ImportedRecord*> open_;  // of lane 0, outermost first
   std::vector<trace::EventClass> new_classes_;
   trace::EventBatch batch_;
 };

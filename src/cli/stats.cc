@@ -279,7 +279,7 @@ int stats(const Arguments& arguments) {
   line.flag("--strict", options.strict, "exit with 3 when anything was lost or is damaged");
   if (!line.read(arguments)) return kDone;
 
-  const trace::Reader reader = open_trace(options.path);
+  const trace::Reader reader = open_trace_with(options.path, {.range_values = options.stats.full_text});
   Statistics statistics;
   {
     const ReadProgress progress(reader, "reading " + options.path);

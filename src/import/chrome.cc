@@ -36,7 +36,7 @@ class ChromeImport {
     const unsigned processors = std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
     const unsigned threads = options_.threads != 0 ? options_.threads : processors;
     JsonPieces pieces(source, options_.piece_bytes != 0 ? options_.piece_bytes : JsonPieces::kPieceBytes);
-    for (unsigned i = 0; i < threads; ++i) readers_.emplace_back(builder_.add_tables());
+    for (unsigned i = 0; i < threads; ++i) readers_.emplace_back(builder_.add_tables(), options_.range_values);
     OrderedPieces ordered(
         pieces, [this](unsigned thread, OrderedPieces::Work& work) { parse(thread, work); },
         [this](unsigned thread, OrderedPieces::Work& work) { apply(thread, work); });

@@ -24,6 +24,7 @@ namespace kymo::import {
 struct ChromeOptions {
   unsigned threads = 0;    // 0: one for each processor
   size_t piece_bytes = 0;  // what a thread parses at a time; 0: the default
+  bool range_values = true;
 };
 
 // Adds all events of the file. What cannot be read is in the builder's losses. Returns when the times of the file

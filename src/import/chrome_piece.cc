@@ -16,15 +16,24 @@ using Open = ChromePiece::Open;
 constexpr size_t kListBytes = 64 << 10;  // of a part of a piece that is not valid
 
 // The categories of work on a device, in Kineto's files.
-constexpr std::array<std::string_view, 7> kDeviceCategories = {
-    "kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation", "cuda_sync", "cuda_event", "gpu_op"};
-// Calls that launch such work.
-constexpr std::array<std::string_view, 6> kLaunchCategories = {"cuda_runtime", "cuda_driver",  "hip_runtime",
-                                                               "xpu_runtime",  "mtia_runtime", "privateuse1_runtime"};
+bool is_device_category(std::string_view category) {
+  switch (category.size()) {
+    case 6:
+      return category == "kernel" || category == "gpu_op";
+    case 9:
+      return category == "cuda_sync";
+    case 10:
+      return category == "gpu_memcpy" || category == "gpu_memset" || category == "cuda_event";
+    default:
+      return category == "gpu_user_annotation";
+  }
+}
 
-template <size_t kCount>
-bool is_one_of(std::string_view text, const std::array<std::string_view, kCount>& list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
+// Calls that launch such work.
+bool is_launch_category(std::string_view category) {
+  constexpr std::array<std::string_view, 6> kAll = {"cuda_runtime", "cuda_driver",  "hip_runtime",
+                                                    "xpu_runtime",  "mtia_runtime", "privateuse1_runtime"};
+  return std::find(kAll.begin(), kAll.end(), category) != kAll.end();
 }
 
 ImportedValue imported(const JsonArgument& argument) {
@@ -207,7 +216,7 @@ void ChromePieceReader::visit(const JsonEvent& event) {
 }
 
 void ChromePieceReader::range(const JsonEvent& event) {
-  const bool on_device = is_one_of(event.category, kDeviceCategories) || is_on_device(event);
+  const bool on_device = is_device_category(event.category) || is_on_device(event);
   const uint32_t at = on_device ? queue(event) : row(event);
   uint64_t correlation = 0;
   bool is_finished = true, has_note = false;
@@ -238,8 +247,8 @@ void ChromePieceReader::range(const JsonEvent& event) {
     }
     colour = take_colour(values_);
   }
-  const ImportedEvent imported{name, category, &values_, colour};
-  if (!to_->launching_row && (is_one_of(event.category, kLaunchCategories) || (correlation != 0 && !on_device)))
+  const ImportedEvent imported{name, category, range_values_ ? &values_ : nullptr, colour};
+  if (!to_->launching_row && (is_launch_category(event.category) || (correlation != 0 && !on_device)))
     to_->launching_row = at;
   to_->counts.bad_durations += event.has_bad_duration;
   const int64_t start = *event.time_ns, duration = event.duration_ns.value_or(0);

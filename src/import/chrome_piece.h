@@ -68,7 +68,11 @@ struct ChromePiece {
 // Reads pieces. One for each thread.
 class ChromePieceReader {
  public:
-  explicit ChromePieceReader(EventTables& tables) : tables_(tables) {}
+  // Without `range_values`, ranges have no values.
+  explicit ChromePieceReader(EventTables& tables, bool range_values = true)
+      : tables_(tables), range_values_(range_values) {
+    if (!range_values) json_.skip_range_values();
+  }
 
   // Replaces the content of `to`. `queues`: what is known about rows.
   void read(JsonPiece& piece, const ChromeQueues& queues, ChromePiece& to);
@@ -109,6 +113,7 @@ class ChromePieceReader {
   void return_to(const Mark& mark);
 
   EventTables& tables_;
+  const bool range_values_;
   JsonEvents json_;
   const ChromeQueues* queues_ = nullptr;
   ChromePiece* to_ = nullptr;

@@ -38,7 +38,7 @@ int64_t read(Format format, const std::string& path, TraceBuilder& builder, cons
   source.on_read(options.on_read);
   switch (format) {
     case Format::Chrome:
-      return read_chrome(source, builder);
+      return read_chrome_with(source, builder, {.range_values = options.range_values});
     case Format::Perfetto:
       return read_perfetto(source, builder);
     case Format::Nsys: {

@@ -24,6 +24,8 @@ struct Imported {
 struct ImportOptions {
   // Called from time to time with the bytes of the file that were read since the last call.
   std::function<void(uint64_t bytes)> on_read = {};
+  // False: a reader may leave out the values of ranges, for a command that does not use them.
+  bool range_values = true;
 };
 
 // Appends the events of `path` to the trace file `output`, which is created if needed. Throws kymo::Error with the path

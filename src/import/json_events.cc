@@ -77,6 +77,8 @@ class JsonEvents::Parser {
     has_escapes_ = std::memchr(text, '\\', size) != nullptr;
   }
 
+  void skip_range_values() { skips_values_ = true; }
+
   void events(const std::function<void(const JsonEvent&)>& visit) {
     expect('[');
     if (token() == ']') {
@@ -122,7 +124,7 @@ class JsonEvents::Parser {
   }
 
   // From the first character of the token to the last one that is not blank.
-  std::string_view take_raw() {
+  [[gnu::always_inline]] std::string_view take_raw() {
     const char* const begin = text_ + at_[0];
     const char* end = text_ + at_[1];
     while (end != begin && is_blank(end[-1])) --end;
@@ -130,18 +132,28 @@ class JsonEvents::Parser {
     return {begin, static_cast<size_t>(end - begin)};
   }
 
-  std::string_view take_text() {
+  [[gnu::always_inline]] std::string_view take_text() {
     const std::string_view raw = take_raw();
     if (raw.size() < 2 || raw.back() != '"') throw Invalid();
-    const std::string_view text = raw.substr(1, raw.size() - 2);
-    if (!has_escapes_ || text.find('\\') == text.npos) return text;
-    return texts_.emplace_back(unescaped_json(text));
+    const std::string_view text(raw.data() + 1, raw.size() - 2);
+    return has_escapes_ ? without_escapes(text) : text;
+  }
+  [[gnu::noinline]] std::string_view without_escapes(std::string_view text) {
+    return text.find('\\') == text.npos ? text : texts_.emplace_back(unescaped_json(text));
   }
 
   bool is_number() const { return is_digit(token()) || token() == '-'; }
 
   // A value of any type.
   void skip() {
+    if (is_number() || token() == '"') {
+      ++at_;
+      return;
+    }
+    skip_long();
+  }
+
+  void skip_long() {
     uint32_t depth = 0;
     do {
       switch (token()) {
@@ -250,52 +262,90 @@ class JsonEvents::Parser {
   }
 
   void read_member(std::string_view key) {
-    if (key == "ph") {
-      const std::string_view phase = token() == '"' ? take_text() : (skip(), std::string_view());
-      event_.phase = phase.empty() ? '\0' : phase[0];
-    } else if (key == "name") {
-      event_.name = take_number_text();
-    } else if (key == "cat") {
-      event_.category = take_number_text();
-    } else if (key == "ts") {
-      event_.time_ns = nanoseconds(take_number_text());
-    } else if (key == "dur") {
-      event_.duration_ns = nanoseconds(take_number_text());
-      event_.has_bad_duration = !event_.duration_ns;
-    } else if (key == "pid") {
-      event_.pid = take_id();
-    } else if (key == "tid") {
-      event_.tid = take_id();
-    } else if (key == "args") {
-      read_members([this](std::string_view name) {
-        JsonArgument& argument = event_.arguments.emplace_back();
-        argument.key = name;
-        if (!read_argument(argument)) event_.arguments.pop_back();
-      });
-    } else if (key == "id") {
+    // By their lengths: an event has up to ten of them.
+    switch (key.size()) {
+      case 2:
+        if (key == "ph") {
+          const std::string_view phase = token() == '"' ? take_text() : (skip(), std::string_view());
+          event_.phase = phase.empty() ? '\0' : phase[0];
+          return;
+        }
+        if (key == "ts") return void(event_.time_ns = nanoseconds(take_number_text()));
+        if (key == "id") return void(event_.id = take_id());
+        break;
+      case 3:
+        if (key == "cat") return void(event_.category = take_number_text());
+        if (key == "pid") return void(event_.pid = take_id());
+        if (key == "tid") return void(event_.tid = take_id());
+        if (key == "dur") {
+          event_.duration_ns = nanoseconds(take_number_text());
+          event_.has_bad_duration = !event_.duration_ns;
+          return;
+        }
+        if (key == "id2") return read_long_id();
+        break;
+      case 4:
+        if (key == "name") return void(event_.name = take_number_text());
+        if (key == "args") return read_arguments();
+        break;
+      case 5:
+        if (key == "scope" && token() == '"') return void(event_.scope = take_text());
+        break;
+      default:
+        break;
+    }
+    skip();
+  }
+
+  // {"local": "0x1"} or {"global": …}.
+  void read_long_id() {
+    read_members([this](std::string_view scope) {
+      event_.id_is_local = scope == "local";
       event_.id = take_id();
-    } else if (key == "id2") {  // {"local": "0x1"} or {"global": …}
-      read_members([this](std::string_view scope) {
-        event_.id_is_local = scope == "local";
-        event_.id = take_id();
-      });
-    } else if (key == "scope" && token() == '"') {
-      event_.scope = take_text();
-    } else {
-      skip();
+    });
+  }
+
+  void read_arguments() {
+    bool reads_all = !skips_values_ || event_.phase != 'X';
+    read_members([&](std::string_view name) {
+      if (!reads_all && !is_needed(name)) return skip();
+      reads_all |= name == "kymo";  // what follows belongs to it
+      JsonArgument& argument = event_.arguments.emplace_back();
+      argument.key = name;
+      if (!read_argument(argument)) event_.arguments.pop_back();
+    });
+  }
+
+  // The arguments that say more about a range than a value.
+  static bool is_needed(std::string_view name) {
+    switch (name.size()) {
+      case 4:
+        return name == "kymo";
+      case 6:
+        return name == "device" || name == "stream" || name == "colour";
+      case 7:
+        return name == "context";
+      case 8:
+        return name == "finished";
+      case 11:
+        return name == "correlation";
+      default:
+        return false;
     }
   }
 
   std::unique_ptr<simdjson::internal::dom_parser_implementation> tokens_;
   char* text_ = nullptr;
   uint32_t *at_ = nullptr, *end_ = nullptr;
-  bool has_escapes_ = false;
+  bool has_escapes_ = false, skips_values_ = false;
   std::deque<std::string> texts_;  // of an event: those with escapes
   JsonEvent event_;
 };
 
 JsonEvents::JsonEvents() : parser_(std::make_unique<Parser>()) {}
 JsonEvents::~JsonEvents() = default;
+
+void JsonEvents::skip_range_values() { parser_->skip_range_values(); }
 
 bool JsonEvents::parse(char* text, size_t size, const std::function<void(const JsonEvent&)>& visit) {
   try {

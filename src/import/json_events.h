@@ -34,6 +34,9 @@ class JsonEvents {
   bool parse(char* text, size_t size, const std::function<void(const JsonEvent&)>& visit);
   bool parse(std::string& text, const std::function<void(const JsonEvent&)>& visit);
 
+  // From now on, ranges ("X") have only the arguments that say where they ran and what they belong to.
+  void skip_range_values();
+
   // One JSON value, for the members of a file. It has views into `text`.
   std::optional<JsonArgument> value(std::string& text);
 

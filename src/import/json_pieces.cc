@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/text.h"
 #include "import/json_events.h"
@@ -52,6 +53,20 @@ char JsonPieces::skip_blanks() {
     if (begin_ < buffer_.size()) return buffer_[begin_];
     if (!fill()) return 0;
   }
+}
+
+// Skips what is between two events. It may be put back.
+void JsonPieces::skip_commas() {
+  constexpr size_t kMostSkipped = 64 << 10;
+  do {
+    size_t count = 0;
+    while (begin_ + count < buffer_.size() &&
+           (is_json_blank(buffer_[begin_ + count]) || buffer_[begin_ + count] == ','))
+      ++count;
+    skipped_.append(buffer_, begin_, count);
+    if (skipped_.size() > kMostSkipped) skipped_ = ",";  // this much means nothing
+    use(count);
+  } while (begin_ == buffer_.size() && fill());
 }
 
 void JsonPieces::start() {
@@ -271,30 +286,27 @@ JsonPieces::Next JsonPieces::next(JsonPiece& piece, bool is_certain) {
     if (state_ == State::Members) read_members();
     if (state_ == State::Done) return Next::End;
     if (state_ != State::Events) continue;
-    while (skip_blanks() == ',') {
-      use(1);
-      used_comma_ = true;
-    }
+    skip_commas();
     if (first_key_.empty()) learn_first_key();
     const bool is_guessed = careful_left_ == 0 && guessed_piece(piece);
     // What follows depends on where the pieces before it end.
     if (!is_guessed && !is_certain) return Next::Uncertain;
     if (!is_guessed && !scanned_piece(piece)) continue;
-    used_comma_ = false;
+    piece.before = std::exchange(skipped_, {});
     return Next::Piece;
   }
 }
 
-void JsonPieces::put_back(const std::vector<std::string_view>& pieces) {
+void JsonPieces::put_back(const std::vector<const JsonPiece*>& pieces) {
   std::string text;
-  for (const std::string_view piece : pieces) {
-    if (!text.empty()) text += ',';
-    text += piece;
+  for (const JsonPiece* const piece : pieces) {
+    if (!text.empty()) text += piece->before;
+    text += piece->inside();
   }
-  if (used_comma_) text += ',';
+  text += std::exchange(skipped_, {});
   buffer_.replace(0, begin_, text);
   begin_ = 0;
-  careful_left_ = pieces.front().size() + 1;
+  careful_left_ = pieces.front()->inside().size() + 1;
   ++wrong_guesses_;
 }
 

@@ -31,6 +31,7 @@ struct JsonPiece {
   std::string buffer;  // larger than the text, so that its memory is used again without being cleared
   size_t size = 0;
   bool is_guessed = false;  // its end may be inside an event
+  std::string before;       // commas and blanks between the piece before it and this one
 
   char* text() { return buffer.data(); }  // with its brackets
   std::string_view inside() const { return std::string_view(buffer).substr(1, size - 2); }
@@ -52,9 +53,8 @@ class JsonPieces {
   // neither a list nor an object with a list "traceEvents".
   Next next(JsonPiece& piece, bool is_certain);
 
-  // These texts come again: the last pieces of next(), in order, without their brackets. The first one is guessed and
-  // ends inside an event.
-  void put_back(const std::vector<std::string_view>& pieces);
+  // These pieces come again: the last ones of next(), in order. The first one is guessed and ends inside an event.
+  void put_back(const std::vector<const JsonPiece*>& pieces);
 
   // Members of the outermost object other than the events: name and JSON text.
   const std::vector<std::pair<std::string, std::string>>& members() const { return members_; }
@@ -69,6 +69,7 @@ class JsonPieces {
   bool fill();  // reads more; false at the end
   void use(size_t count);
   char skip_blanks();
+  void skip_commas();
   void start();
   void read_members();
   bool read_value(std::string* into, size_t longest);
@@ -82,8 +83,8 @@ class JsonPieces {
   ByteSource& source_;
   const size_t piece_bytes_;
   std::string buffer_;
-  size_t begin_ = 0;         // of what is not used yet in buffer_
-  bool used_comma_ = false;  // that follows the last piece
+  size_t begin_ = 0;     // of what is not used yet in buffer_
+  std::string skipped_;  // commas and blanks after the last piece
   bool at_end_ = false, truncated_ = false, in_object_ = false, events_seen_ = false;
   State state_ = State::Start;
   uint64_t left_out_ = 0;

@@ -1,6 +1,5 @@
 #include "import/ordered_pieces.h"
 
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -112,9 +111,9 @@ void OrderedPieces::cut_again(std::unique_lock<std::mutex>& lock) {
   is_cutting_again_ = true;
   changed_.wait(lock, [this] { return failure_ || (parsing_ == 0 && !is_reading_); });
   if (!failure_) {
-    std::vector<std::string_view> texts;
-    for (uint64_t i = applied_; i < next_; ++i) texts.push_back(slot(i).work->piece.inside());
-    pieces_.put_back(texts);
+    std::vector<const JsonPiece*> pieces;
+    for (uint64_t i = applied_; i < next_; ++i) pieces.push_back(&slot(i).work->piece);
+    pieces_.put_back(pieces);
     for (uint64_t i = applied_; i < next_; ++i) unused_.push_back(std::exchange(slot(i), {}).work);
     next_ = after_last_guess_ = applied_;
   }

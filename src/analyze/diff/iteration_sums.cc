@@ -11,6 +11,7 @@
 #include "analyze/report/iterations.h"
 #include "analyze/report/ranges_backwards.h"
 #include "base/iteration_name.h"
+#include "base/seeded_hash.h"
 
 namespace kymo::analyze {
 namespace {
@@ -163,6 +164,7 @@ class Sums {
     if (track.number != iterations_.track) return;
     const size_t iteration = iteration_after(range.begin);
     if (iteration == iterations_.list.size() || iterations_.list[iteration].begin >= range.end) return;
+    if (counts_.size() <= own) counts_.resize(own + size_t{1});
     ++counts_[own];
     sum(own, static_cast<uint32_t>(iteration), 0);  // it has a key even if all of its time is in others
   }
@@ -218,7 +220,8 @@ class Sums {
 
   // The sums of a kernel by its launch; null: there are too many.
   KeySums* key_of(uint32_t launch, const TrackOfTrace& track, uint32_t class_id) {
-    const auto [entry, is_new] = device_keys_by_class_.try_emplace({track.writer_number, launch, class_id}, nullptr);
+    const DeviceKey of{track.writer_number, launch, class_id};
+    const auto [entry, is_new] = device_keys_by_class_.try_emplace(of, nullptr);
     if (!is_new) return entry->second;
     const std::string key = paths_.text(launch) + " > " + name_of(track, class_id);
     const bool full = device_keys_.size() >= IterationSums::kMostKeys || times_ > kMostTimes;
@@ -233,7 +236,7 @@ class Sums {
 
   void finish(IterationSums& result) {
     for (uint32_t node = 1; node < sums_.size(); ++node) {
-      if (sums_[node].empty() || counts_[node] == 0) continue;
+      if (sums_[node].empty() || node >= counts_.size() || counts_[node] == 0) continue;
       result.keys.push_back({paths_.text(node), false, std::move(sums_[node]), counts_[node]});
     }
     for (auto& [key, sums] : device_keys_) result.keys.push_back({key, true, std::move(sums.ns), sums.count});
@@ -242,16 +245,27 @@ class Sums {
     });
   }
 
+  // A kernel by its launch. There may be hundreds of thousands, and each operation of a device looks for one.
+  struct DeviceKey {
+    uint32_t writer, launch, class_id;
+    bool operator==(const DeviceKey&) const = default;
+  };
+  struct DeviceKeyHash {
+    size_t operator()(const DeviceKey& key) const {
+      return base::SeededHash::of(uint64_t{key.launch} << 32 | key.class_id, key.writer);
+    }
+  };
+
   EventWalk walk_;
   Iterations iterations_;
   Paths paths_;
   std::map<uint32_t, Thread> threads_;                                         // by track
   std::map<uint32_t, std::unordered_map<uint64_t, uint32_t>> nodes_by_class_;  // by writer
   std::vector<std::vector<double>> sums_;                                      // by node and iteration
-  std::unordered_map<uint32_t, uint64_t> counts_;
+  std::vector<uint64_t> counts_;                                               // by node
   std::vector<LaunchNode> launches_;
   std::map<std::string, KeySums> device_keys_;
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, KeySums*> device_keys_by_class_;  // by writer, launch and class
+  std::unordered_map<DeviceKey, KeySums*, DeviceKeyHash> device_keys_by_class_;
   size_t times_ = 0;
   uint64_t left_out_ = 0, not_compared_ = 0;
 };

@@ -2,6 +2,7 @@
 // every machine.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <random>

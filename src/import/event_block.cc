@@ -41,9 +41,10 @@ char* put_values(char* to, EventTables& tables, const std::vector<ImportedValue>
 }  // namespace
 
 int64_t EventBlock::bounded(int64_t time) {
-  if (time >= -kLatest && time <= kLatest) return time;
-  ++beyond;
-  return std::clamp(time, -kLatest, kLatest);
+  beyond += time < -kLatest || time > kLatest;
+  time = std::clamp(time, -kLatest, kLatest);
+  earliest = std::min(earliest, time);
+  return time;
 }
 
 ImportedRecord& EventBlock::add(EventTables& with, int64_t time, const ImportedEvent& event, uint64_t correlation) {

@@ -37,6 +37,7 @@ struct EventBlock {
   uint64_t events = 0;     // records that are not ends
   uint64_t reversed = 0;   // ranges that ended before they began, and are empty now
   uint64_t beyond = 0;     // events whose times were out of range
+  int64_t earliest = 0;    // time, or 0 if none is negative
 
   // Times are in nanoseconds and may be negative. `correlation` is a number of the process; 0: none.
   void range(EventTables& with, int64_t start, int64_t end, const ImportedEvent& event, uint64_t correlation);

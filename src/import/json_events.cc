@@ -71,9 +71,10 @@ class JsonEvents::Parser {
         simdjson::SUCCESS)
       throw Invalid();
     text_ = text;
+    uint32_t* const end = tokens_->structural_indexes.get() + tokens_->n_structural_indexes;
+    end[0] = end[1] = static_cast<uint32_t>(size);  // as simdjson leaves them; a zero follows the text
     at_ = tokens_->structural_indexes.get();
-    end_ = at_ + tokens_->n_structural_indexes;
-    end_[0] = end_[1] = static_cast<uint32_t>(size);  // as simdjson leaves them; a zero follows the text
+    end_ = end;
     has_escapes_ = std::memchr(text, '\\', size) != nullptr;
   }
 
@@ -87,12 +88,13 @@ class JsonEvents::Parser {
       for (;;) {
         event_.clear();
         texts_.clear();
+        is_wanted_ = true;
         if (token() == '{') {
           read_event();
         } else {
           skip();
         }
-        visit(event_);
+        if (is_wanted_) visit(event_);
         if (!goes_on(']')) break;
       }
     }
@@ -127,7 +129,7 @@ class JsonEvents::Parser {
   [[gnu::always_inline]] std::string_view take_raw() {
     const char* const begin = text_ + at_[0];
     const char* end = text_ + at_[1];
-    while (end != begin && is_blank(end[-1])) --end;
+    while (end != begin && end[-1] <= ' ' && is_blank(end[-1])) --end;
     ++at_;
     return {begin, static_cast<size_t>(end - begin)};
   }
@@ -257,8 +259,29 @@ class JsonEvents::Parser {
     } while (goes_on('}'));
   }
 
+  // The numbers are read when everything else is known: a third of the events of a PyTorch trace are arrows that are
+  // not imported.
   void read_event() {
+    pid_ = tid_ = time_ = duration_ = id_ = nullptr;
     read_members([this](std::string_view key) { read_member(key); });
+    const uint32_t* const end = at_;
+    is_wanted_ = !(event_.category == "ac2g" && (event_.phase == 's' || event_.phase == 'f') && time_ != nullptr);
+    if (!is_wanted_) return;
+    const auto at = [this](const uint32_t* place) { return at_ = place, place != nullptr; };
+    if (at(pid_)) event_.pid = take_id();
+    if (at(tid_)) event_.tid = take_id();
+    if (at(id_)) event_.id = take_id();
+    if (at(time_)) event_.time_ns = nanoseconds(take_number_text());
+    if (at(duration_)) {
+      event_.duration_ns = nanoseconds(take_number_text());
+      event_.has_bad_duration = !event_.duration_ns;
+    }
+    at_ = end;
+  }
+
+  void remember(const uint32_t*& place) {
+    place = at_;
+    skip();
   }
 
   void read_member(std::string_view key) {
@@ -270,18 +293,14 @@ class JsonEvents::Parser {
           event_.phase = phase.empty() ? '\0' : phase[0];
           return;
         }
-        if (key == "ts") return void(event_.time_ns = nanoseconds(take_number_text()));
-        if (key == "id") return void(event_.id = take_id());
+        if (key == "ts") return remember(time_);
+        if (key == "id") return remember(id_);
         break;
       case 3:
         if (key == "cat") return void(event_.category = take_number_text());
-        if (key == "pid") return void(event_.pid = take_id());
-        if (key == "tid") return void(event_.tid = take_id());
-        if (key == "dur") {
-          event_.duration_ns = nanoseconds(take_number_text());
-          event_.has_bad_duration = !event_.duration_ns;
-          return;
-        }
+        if (key == "pid") return remember(pid_);
+        if (key == "tid") return remember(tid_);
+        if (key == "dur") return remember(duration_);
         if (key == "id2") return read_long_id();
         break;
       case 4:
@@ -306,14 +325,39 @@ class JsonEvents::Parser {
   }
 
   void read_arguments() {
-    bool reads_all = !skips_values_ || event_.phase != 'X';
-    read_members([&](std::string_view name) {
-      if (!reads_all && !is_needed(name)) return skip();
-      reads_all |= name == "kymo";  // what follows belongs to it
-      JsonArgument& argument = event_.arguments.emplace_back();
-      argument.key = name;
-      if (!read_argument(argument)) event_.arguments.pop_back();
-    });
+    if (skips_values_ && event_.phase == 'X' && token() == '{') return read_needed_arguments();
+    read_members([&](std::string_view name) { read_argument_of(name); });
+  }
+
+  void read_argument_of(std::string_view name) {
+    JsonArgument& argument = event_.arguments.emplace_back();
+    argument.key = name;
+    if (!read_argument(argument)) event_.arguments.pop_back();
+  }
+
+  // Only those of is_needed(). Most are not, and most of these begin with another letter.
+  void read_needed_arguments() {
+    bool reads_all = false;
+    ++at_;
+    if (token() == '}') return void(++at_);
+    do {
+      if (token() != '"') throw Invalid();
+      const char first = text_[*at_ + 1];
+      const bool may_be_needed = first == 'c' || first == 'd' || first == 's' || first == 'f' || first == 'k';
+      std::string_view name;
+      if (may_be_needed || reads_all) {
+        name = take_text();
+      } else {
+        ++at_;
+      }
+      expect(':');
+      if (reads_all || is_needed(name)) {
+        reads_all |= name == "kymo";  // what follows belongs to it
+        read_argument_of(name);
+      } else {
+        skip();
+      }
+    } while (goes_on('}'));
   }
 
   // The arguments that say more about a range than a value.
@@ -336,7 +380,9 @@ class JsonEvents::Parser {
 
   std::unique_ptr<simdjson::internal::dom_parser_implementation> tokens_;
   char* text_ = nullptr;
-  uint32_t *at_ = nullptr, *end_ = nullptr;
+  const uint32_t *at_ = nullptr, *end_ = nullptr;
+  const uint32_t *pid_ = nullptr, *tid_ = nullptr, *time_ = nullptr, *duration_ = nullptr, *id_ = nullptr;
+  bool is_wanted_ = true;
   bool has_escapes_ = false, skips_values_ = false;
   std::deque<std::string> texts_;  // of an event: those with escapes
   JsonEvent event_;

@@ -65,7 +65,7 @@ int64_t TraceBuilder::count_events() {
       event_count_ += block.events;
       reversed += block.reversed;
       beyond += block.beyond;
-      for (const ImportedRecord& record : block.records) earliest = std::min(earliest, record.start);
+      earliest = std::min(earliest, block.earliest);
     }
   }
   lose("ends of ranges that are before their starts; the ranges are empty", reversed);

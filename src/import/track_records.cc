@@ -18,8 +18,14 @@ bool comes_first(const ImportedRecord& a, const ImportedRecord& b) {
 }  // namespace
 
 TrackRecords::TrackRecords(std::vector<EventBlock> blocks) : blocks_(std::move(blocks)) {
-  for (uint32_t i = 0; i < blocks_.size(); ++i)
-    for (ImportedRecord& record : blocks_[i].records) record.block = i;
+  const ImportedRecord* last = nullptr;
+  for (uint32_t i = 0; i < blocks_.size(); ++i) {
+    for (ImportedRecord& record : blocks_[i].records) {
+      record.block = i;
+      is_sorted_ = is_sorted_ && (last == nullptr || !comes_first(record, *last));
+      last = &record;
+    }
+  }
 }
 
 void TrackRecords::flatten() {
@@ -61,13 +67,8 @@ uint64_t TrackRecords::pair_ends() {
 }
 
 void TrackRecords::sort() {
-  const ImportedRecord* last = nullptr;
-  bool is_sorted = true;
-  for_each([&](const ImportedRecord& record) {
-    is_sorted &= last == nullptr || !comes_first(record, *last);
-    last = &record;
-  });
-  if (is_sorted) return;
+  if (is_flat_) is_sorted_ = std::is_sorted(flat_.begin(), flat_.end(), comes_first);
+  if (std::exchange(is_sorted_, true)) return;
   flatten();
   std::stable_sort(flat_.begin(), flat_.end(), comes_first);
 }

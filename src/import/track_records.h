@@ -43,7 +43,7 @@ class TrackRecords {
 
   std::vector<EventBlock> blocks_;
   std::vector<ImportedRecord> flat_;
-  bool is_flat_ = false;
+  bool is_flat_ = false, is_sorted_ = true;
 };
 
 }  // namespace kymo::import

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "analyze/innermost.h"
 #include "analyze/report/device_work.h"
@@ -207,34 +208,50 @@ class Sums {
       const int64_t at = known ? launch->begin : operation.begin;
       const size_t iteration = iteration_after(at);
       if (iteration == iterations_.list.size() || iterations_.list[iteration].begin > at) continue;
-      KeySums* const found = key_of(known ? launch->node : kRoot, track, operation.class_id);
-      if (found == nullptr) {
+      DeviceSum& sum = sum_of(known ? launch->node : kRoot, track, operation.class_id);
+      if (sum.of == nullptr) {
         ++not_compared_;
         continue;
       }
-      KeySums& sums = *found;
-      sums.ns[iteration] += static_cast<double>(operation.end - operation.begin);
-      ++sums.count;
+      if (sum.iteration != iteration) sum.flush();
+      sum.iteration = static_cast<uint32_t>(iteration);
+      sum.ns += static_cast<double>(operation.end - operation.begin);
+      ++sum.count;
     }
   }
 
-  // The sums of a kernel by its launch; null: there are too many.
-  KeySums* key_of(uint32_t launch, const TrackOfTrace& track, uint32_t class_id) {
+  // The sum of a kernel by its launch, in one iteration, before it is added to the sums of all. Most operations of a
+  // kernel in an iteration follow each other, and this one is already in the cache.
+  struct DeviceSum {
+    KeySums* of = nullptr;  // null: there are too many
+    uint32_t iteration = 0;
+    double ns = 0;
+    uint64_t count = 0;
+    void flush() {
+      if (of == nullptr || count == 0) return;
+      of->ns[iteration] += std::exchange(ns, 0);
+      of->count += std::exchange(count, 0);
+    }
+  };
+
+  DeviceSum& sum_of(uint32_t launch, const TrackOfTrace& track, uint32_t class_id) {
     const DeviceKey of{track.writer_number, launch, class_id};
-    const auto [entry, is_new] = device_keys_by_class_.try_emplace(of, nullptr);
+    const auto [entry, is_new] = device_sums_.try_emplace(of);
     if (!is_new) return entry->second;
     const std::string key = paths_.text(launch) + " > " + name_of(track, class_id);
     const bool full = device_keys_.size() >= IterationSums::kMostKeys || times_ > kMostTimes;
-    if (full && device_keys_.count(key) == 0) return nullptr;
+    if (full && device_keys_.count(key) == 0) return entry->second;
     KeySums& sums = device_keys_[key];
     if (sums.ns.empty()) {
       times_ += iterations_.list.size();
       sums.ns.resize(iterations_.list.size());
     }
-    return entry->second = &sums;
+    entry->second.of = &sums;
+    return entry->second;
   }
 
   void finish(IterationSums& result) {
+    for (auto& [key, sum] : device_sums_) sum.flush();
     for (uint32_t node = 1; node < sums_.size(); ++node) {
       if (sums_[node].empty() || node >= counts_.size() || counts_[node] == 0) continue;
       result.keys.push_back({paths_.text(node), false, std::move(sums_[node]), counts_[node]});
@@ -265,7 +282,7 @@ class Sums {
   std::vector<uint64_t> counts_;                                               // by node
   std::vector<LaunchNode> launches_;
   std::map<std::string, KeySums> device_keys_;
-  std::unordered_map<DeviceKey, KeySums*, DeviceKeyHash> device_keys_by_class_;
+  std::unordered_map<DeviceKey, DeviceSum, DeviceKeyHash> device_sums_;
   size_t times_ = 0;
   uint64_t left_out_ = 0, not_compared_ = 0;
 };

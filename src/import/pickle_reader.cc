@@ -79,7 +79,7 @@ bool looks_like_pickle(std::string_view head) {
          (first == opcode::kEmptyDict || first == opcode::kEmptyList || first == opcode::kFrame);
 }
 
-Pickle::Pickle(std::string_view bytes) : bytes_(bytes) {
+Pickle::Pickle(std::string_view bytes, size_t most_bytes) : bytes_(bytes), most_bytes_(most_bytes) {
   if (bytes.size() > UINT32_MAX) throw Error("the pickle is larger than 4 GiB");
   run();
   stack_ = {};
@@ -153,10 +153,31 @@ size_t Pickle::mark() {
   return from;
 }
 
+void Pickle::charge(size_t bytes) {
+  used_bytes_ += bytes;
+  if (used_bytes_ <= most_bytes_) return;
+  throw Error(
+      base::format("its values need more than {} MiB of memory; record a shorter history (max_entries of "
+                   "torch.cuda.memory._record_memory_history)",
+                   most_bytes_ >> 20));
+}
+
+void Pickle::push(const PickleValue& value) {
+  charge(sizeof value);
+  stack_.push_back(value);
+}
+
+void Pickle::push_dict() {
+  charge(sizeof dicts_[0]);
+  dicts_.emplace_back();
+  push(container_value(ValueType::Dict, dicts_.size() - 1));
+}
+
 void Pickle::push_list(size_t from) {
+  charge(sizeof lists_[0] + (stack_.size() - from) * sizeof(PickleValue));
   lists_.emplace_back(stack_.begin() + static_cast<ptrdiff_t>(from), stack_.end());
   stack_.resize(from);
-  stack_.push_back(container_value(ValueType::List, lists_.size() - 1));
+  push(container_value(ValueType::List, lists_.size() - 1));
 }
 
 // The values from `from` on go to the list below them.
@@ -164,6 +185,7 @@ void Pickle::append(size_t from) {
   const size_t below = from - (stack_[from - 1].is(ValueType::Mark) ? 1 : 0);
   if (below == 0 || !stack_[below - 1].is(ValueType::List)) refuse_pickle("there is no list to append to");
   std::vector<PickleValue>& list = lists_[stack_[below - 1].container];
+  charge((stack_.size() - from) * sizeof(PickleValue));
   list.insert(list.end(), stack_.begin() + static_cast<ptrdiff_t>(from), stack_.end());
   stack_.resize(below);
 }
@@ -173,6 +195,7 @@ void Pickle::set_items(size_t from) {
   if (below == 0 || !stack_[below - 1].is(ValueType::Dict)) refuse_pickle("there is no dictionary to add to");
   if ((stack_.size() - from) % 2 != 0) refuse_pickle("a key has no value");
   auto& dict = dicts_[stack_[below - 1].container];
+  charge((stack_.size() - from) * sizeof(PickleValue));
   for (size_t i = from; i < stack_.size(); i += 2) dict.emplace_back(stack_[i], stack_[i + 1]);
   stack_.resize(below);
 }
@@ -180,14 +203,17 @@ void Pickle::set_items(size_t from) {
 void Pickle::remember(uint64_t number) {
   if (stack_.empty() || stack_.back().is(ValueType::Mark)) refuse_pickle("a value is missing");
   if (number > at_) refuse_pickle("a number of a shared value is too large");  // each was written by a few bytes
-  if (number >= memo_.size()) memo_.resize(static_cast<size_t>(number) + 1, container_value(ValueType::Mark, 0));
+  if (number >= memo_.size()) {
+    charge((static_cast<size_t>(number) + 1 - memo_.size()) * sizeof(PickleValue));
+    memo_.resize(static_cast<size_t>(number) + 1, container_value(ValueType::Mark, 0));
+  }
   memo_[static_cast<size_t>(number)] = stack_.back();
 }
 
 void Pickle::recall(uint64_t number) {
   if (number >= memo_.size() || memo_[static_cast<size_t>(number)].is(ValueType::Mark))
     refuse_pickle("a shared value is missing");
-  stack_.push_back(memo_[static_cast<size_t>(number)]);
+  push(memo_[static_cast<size_t>(number)]);
 }
 
 void Pickle::run() {
@@ -218,7 +244,7 @@ void Pickle::run() {
         top_ = pop();
         return;
       case opcode::kMark:
-        stack_.push_back(container_value(ValueType::Mark, 0));
+        push(container_value(ValueType::Mark, 0));
         break;
       case opcode::kPop:
         if (stack_.empty()) refuse_pickle("a value is missing");
@@ -228,26 +254,26 @@ void Pickle::run() {
         stack_.resize(mark() - 1);
         break;
       case opcode::kNone:
-        stack_.emplace_back();
+        push({});
         break;
       case opcode::kTrue:
       case opcode::kFalse:
-        stack_.push_back(number_value(ValueType::Bool, operation == opcode::kTrue));
+        push(number_value(ValueType::Bool, operation == opcode::kTrue));
         break;
       case opcode::kInt1:
-        stack_.push_back(number_value(ValueType::Int, static_cast<int64_t>(take_number(1))));
+        push(number_value(ValueType::Int, static_cast<int64_t>(take_number(1))));
         break;
       case opcode::kInt2:
-        stack_.push_back(number_value(ValueType::Int, static_cast<int64_t>(take_number(2))));
+        push(number_value(ValueType::Int, static_cast<int64_t>(take_number(2))));
         break;
       case opcode::kInt4:
-        stack_.push_back(number_value(ValueType::Int, static_cast<int32_t>(take_number(4))));
+        push(number_value(ValueType::Int, static_cast<int32_t>(take_number(4))));
         break;
       case opcode::kLong1:
-        stack_.push_back(take_long(static_cast<size_t>(take_number(1))));
+        push(take_long(static_cast<size_t>(take_number(1))));
         break;
       case opcode::kLong4:
-        stack_.push_back(take_long(static_cast<size_t>(take_number(4))));
+        push(take_long(static_cast<size_t>(take_number(4))));
         break;
       case opcode::kFloat: {
         uint64_t bits = 0;
@@ -255,17 +281,17 @@ void Pickle::run() {
         PickleValue value;
         value.type = ValueType::Float;
         value.real = std::bit_cast<double>(bits);
-        stack_.push_back(value);
+        push(value);
         break;
       }
       case opcode::kText1:
-        stack_.push_back(take_text(take_number(1)));
+        push(take_text(take_number(1)));
         break;
       case opcode::kText4:
-        stack_.push_back(take_text(take_number(4)));
+        push(take_text(take_number(4)));
         break;
       case opcode::kText8:
-        stack_.push_back(take_text(take_number(8)));
+        push(take_text(take_number(8)));
         break;
       case opcode::kEmptyList:
       case opcode::kEmptyTuple:
@@ -288,11 +314,11 @@ void Pickle::run() {
         append(mark());
         break;
       case opcode::kEmptyDict:
-        dicts_.emplace_back();
-        stack_.push_back(container_value(ValueType::Dict, dicts_.size() - 1));
+        push_dict();
         break;
       case opcode::kDict: {
         const size_t from = mark();
+        charge(sizeof dicts_[0] + sizeof(PickleValue));
         dicts_.emplace_back();
         stack_.insert(stack_.begin() + static_cast<ptrdiff_t>(from) - 1,
                       container_value(ValueType::Dict, dicts_.size() - 1));

@@ -6,8 +6,9 @@
 //   const PickleValue segments = pickle.member(pickle.top(), "segments");
 //   for (const PickleValue& segment : pickle.items(segments)) …
 //
-// Memory is limited by the size of the pickle: about 50 bytes for each of its bytes at most. Values are shared, so a
-// list may be in several places, also in itself: who walks through them must set a limit.
+// Memory is limited: a pickle whose values need more than a given number of bytes is refused. A byte of the pickle can
+// need 50. Values are shared, so a list may be in several places, also in itself: who walks through them must set a
+// limit.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +37,11 @@ struct PickleValue {
 
 class Pickle {
  public:
-  // Reads the whole pickle. `bytes` must stay valid. Throws kymo::Error with the reason if it is not valid, or has an
-  // instruction that is not allowed.
-  explicit Pickle(std::string_view bytes);
+  static constexpr size_t kMostBytes = size_t{8} << 30;
+
+  // Reads the whole pickle. `bytes` must stay valid. Throws kymo::Error with the reason if it is not valid, has an
+  // instruction that is not allowed, or needs too much memory.
+  explicit Pickle(std::string_view bytes, size_t most_bytes = kMostBytes);
 
   const PickleValue& top() const { return top_; }
   std::span<const PickleValue> items(const PickleValue& list) const;  // of a list or a tuple; empty for another value
@@ -54,14 +57,19 @@ class Pickle {
   PickleValue take_long(size_t bytes);
   PickleValue take_text(uint64_t length);
   PickleValue pop();
-  size_t mark();  // where the values since the last mark begin, without the mark
+  size_t mark();              // where the values since the last mark begin, without the mark
+  void charge(size_t bytes);  // throws if it is too much
+  void push(const PickleValue& value);
   void push_list(size_t from);
+  void push_dict();
   void append(size_t from);
   void set_items(size_t from);
   void remember(uint64_t number);
   void recall(uint64_t number);
 
   std::string_view bytes_;
+  const size_t most_bytes_;
+  size_t used_bytes_ = 0;  // by everything that was ever made
   size_t at_ = 0;
   PickleValue top_;
   std::vector<PickleValue> stack_, memo_;

@@ -69,11 +69,14 @@ class SnapshotImport {
       : pickle_(pickle), builder_(builder), events_left_(size / kBytesPerEvent + 1000) {}
 
   int64_t read() {
-    const bool is_list = pickle_.top().is(ValueType::List);  // old snapshots are only the list of segments
+    // Old snapshots are only the list of segments.
+    const bool is_list = pickle_.top().is(ValueType::List) && all_have_blocks(pickle_.top());
     const PickleValue traces = pickle_.member(pickle_.top(), "device_traces");
     const PickleValue segments = is_list ? pickle_.top() : pickle_.member(pickle_.top(), "segments");
     if (!traces.is(ValueType::List) && !segments.is(ValueType::List))
-      throw Error("it is a pickle, but not a memory snapshot of PyTorch (it has no device_traces and no segments)");
+      throw Error(
+          "it is a pickle, but not a memory snapshot of PyTorch (it has no device_traces and no segments); write one "
+          "with torch.cuda.memory._dump_snapshot()");
     process_ = builder_.add_process({.pid = 0, .name = "PyTorch"});
     const auto histories = pickle_.items(traces);
     find_start(histories);
@@ -83,6 +86,10 @@ class SnapshotImport {
     for (const PickleValue& segment : pickle_.items(segments)) {
       const uint64_t device = number(segment, "device");
       if (!is_within_limit()) break;
+      if (!has_size(segment, "total_size")) {
+        ++bad_segments_;
+        continue;
+      }
       if (device >= kMostDevices) {
         ++left_out;
         continue;
@@ -95,6 +102,8 @@ class SnapshotImport {
     builder_.lose(base::format("histories and segments of more than {} devices", kMostDevices), left_out);
     annotations();
     builder_.lose("events of actions that Kymo does not know", unknown_);
+    builder_.lose("events without a valid time, size or address", bad_events_);
+    builder_.lose("segments and blocks without a valid size", bad_segments_);
     builder_.lose("events, because the pickle repeats them without end", repeated_);
     return start_ns_;
   }
@@ -102,6 +111,19 @@ class SnapshotImport {
  private:
   uint64_t number(const PickleValue& dict, std::string_view key) const {
     return static_cast<uint64_t>(pickle_.member(dict, key).as_number());
+  }
+  bool has_size(const PickleValue& dict, std::string_view key) const {
+    const PickleValue value = pickle_.member(dict, key);
+    return value.is(ValueType::Int) && value.number >= 0;
+  }
+  // Old snapshots have no times.
+  bool has_time(const PickleValue& event) const {
+    return pickle_.member(event, "time_us").is(ValueType::None) || has_size(event, "time_us");
+  }
+  bool all_have_blocks(const PickleValue& list) const {
+    const auto items = pickle_.items(list);
+    return std::all_of(items.begin(), items.end(),
+                       [this](const PickleValue& one) { return pickle_.member(one, "blocks").is(ValueType::List); });
   }
   static int64_t nanoseconds(uint64_t microseconds) {
     return static_cast<int64_t>(std::min<uint64_t>(microseconds, INT64_MAX / 4000)) * 1000;
@@ -144,10 +166,18 @@ class SnapshotImport {
     std::vector<MemoryEvent> events;
     for (const PickleValue& event : pickle_.items(history)) {
       if (!is_within_limit()) break;
-      if (event.is(ValueType::Dict)) {
-        events.push_back(event_of(event));
-      } else {
+      if (!event.is(ValueType::Dict)) {
         ++unknown_;
+        continue;
+      }
+      const MemoryEvent read = event_of(event);
+      const bool is_valid =
+          has_time(event) && (read.kind == MemoryEvent::Kind::Other ||
+                              (has_size(event, "size") && pickle_.member(event, "addr").is(ValueType::Int)));
+      if (is_valid) {
+        events.push_back(read);
+      } else {
+        ++bad_events_;
       }
     }
     std::vector<MemoryEvent> before = existed_before(events, segments);
@@ -198,6 +228,10 @@ class SnapshotImport {
       uint64_t address = number(segment, "address");
       for (const PickleValue& block : pickle_.items(pickle_.member(segment, "blocks"))) {
         if (!is_within_limit()) break;
+        if (!has_size(block, "size")) {
+          ++bad_segments_;
+          continue;
+        }
         const bool has_address = pickle_.member(block, "address").is(ValueType::Int);  // old snapshots do not
         const uint64_t bytes = number(block, "size");
         if (has_address) address = number(block, "address");
@@ -265,6 +299,10 @@ class SnapshotImport {
         builder_.add_track({.process = process_, .kind = trace::TrackKind::Process, .name = "annotations"});
     for (const PickleValue& annotation : pickle_.items(list)) {
       if (!is_within_limit()) return;
+      if (!has_time(annotation)) {
+        ++bad_events_;
+        continue;
+      }
       values_.clear();
       const std::string_view stage = pickle_.member(annotation, "stage").as_text();
       if (!stage.empty()) values_.push_back({"stage", FieldType::String, 0, 0, stage});
@@ -276,7 +314,7 @@ class SnapshotImport {
 
   const Pickle& pickle_;
   TraceBuilder& builder_;
-  uint64_t events_left_, repeated_ = 0, unknown_ = 0;
+  uint64_t events_left_, repeated_ = 0, unknown_ = 0, bad_events_ = 0, bad_segments_ = 0;
   uint32_t process_ = 0, track_ = 0;
   int64_t start_ns_ = 0;
   std::string device_, allocated_counter_, reserved_counter_;  // names for the current device

@@ -138,6 +138,46 @@ TEST(SnapshotImportTest, HistoryAndWhatWasThereBefore) {
   EXPECT_EQ(shown.losses, std::vector<std::string>{"1 events of actions that Kymo does not know"});
 }
 
+TEST(PickleReaderTest, MemoryIsBounded) {
+  constexpr size_t kMost = 1 << 20;
+  std::string lists = "\x80\x04(";
+  lists.append(100'000, ']').append("l.");
+  EXPECT_THROW(Pickle(lists, kMost), Error);
+  EXPECT_NO_THROW(Pickle(lists, 16 * kMost));
+  std::string memo = "\x80\x04";
+  memo.append(200'000, 'N').append("r\x00\x00\x03\x00.", 6);
+  EXPECT_THROW(Pickle(memo, 4 * kMost), Error);
+}
+
+TEST(SnapshotImportTest, EventsAndBlocksWithoutAValidSizeAreCounted) {
+  const auto with = [](const std::string& addr, const std::string& size, const std::string& time) {
+    return "}(" + text("action") + text("alloc") + text("addr") + addr + text("size") + size + text("time_us") + time +
+           "u";
+  };
+  const std::string none = "N", minus = number(static_cast<uint64_t>(-5));
+  const std::string events = with(number(1), number(2), number(3)) + with(number(1), minus, number(3)) +
+                             with(number(1), none, number(3)) + with(none, number(2), number(3)) +
+                             with(number(1), number(2), minus);
+  const std::string block = "}(" + text("size") + none + text("state") + text("active_allocated") + "u";
+  const std::string segment = "}(" + text("device") + number(0) + text("address") + number(4096) + text("total_size") +
+                              number(4096) + text("blocks") + "](" + block + "eu";
+  const std::string bytes = "\x80\x04}(" + text("segments") + "](" + segment + "K\x01" + "e" + text("device_traces") +
+                            "](](" + events + "eeu.";
+  const Shown shown(bytes, read_snapshot);
+  EXPECT_EQ(shown.losses, (std::vector<std::string>{"4 events without a valid time, size or address",
+                                                    "2 segments and blocks without a valid size"}));
+  EXPECT_EQ(shown.events, 4u);  // an allocation and a segment, each with a value of a counter
+}
+
+TEST(SnapshotImportTest, AListOfOtherThingsIsNotASnapshot) {
+  EXPECT_THROW(Shown("\x80\x04](K\x01"
+                     "e.",
+                     read_snapshot),
+               Error);
+  EXPECT_THROW(Shown("\x80\x04](}e.", read_snapshot), Error);
+  EXPECT_EQ(Shown("\x80\x04].", read_snapshot).events, 0u);
+}
+
 TEST(SnapshotImportTest, ReadsARealSnapshot) {
   const std::string path = base::in_tree("tests/data/torch/memory-snapshot.pickle");
   EXPECT_EQ(format_of(path), Format::Snapshot);

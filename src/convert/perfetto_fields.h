@@ -22,6 +22,7 @@ enum : uint32_t {
   kDefaults = 59,
   kTrackDescriptor = 60,
   kFirstOnSequence = 87,
+  kZstdCompressedPackets = 133,
 };
 inline constexpr uint32_t kStateCleared = 1, kNeedsState = 2;  // of kSequenceFlags
 }  // namespace packet
@@ -94,6 +95,21 @@ enum : uint32_t {
 };
 inline constexpr uint32_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;  // of kType
 }  // namespace event
+
+// The form of Chrome's JSON events, of before there were tracks.
+namespace legacy {
+enum : uint32_t {
+  kNameIid = 1,
+  kPhase = 2,
+  kDurationUs = 3,
+  kUnscopedId = 6,
+  kIdScope = 7,
+  kLocalId = 10,
+  kGlobalId = 11,
+  kPidOverride = 18,
+  kTidOverride = 19,
+};
+}  // namespace legacy
 
 namespace annotation {
 enum : uint32_t {

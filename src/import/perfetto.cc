@@ -14,6 +14,7 @@
 #include "import/perfetto_clocks.h"
 #include "import/perfetto_event.h"
 #include "import/perfetto_message.h"
+#include "import/perfetto_packet.h"
 #include "import/perfetto_packets.h"
 #include "import/perfetto_rows.h"
 #include "import/perfetto_sequence.h"
@@ -30,7 +31,7 @@ constexpr size_t kMostSequences = 1 << 16;
 
 // Packets with other content than events. Nothing is lost without the first group.
 constexpr std::array<uint32_t, 9> kHousekeeping = {33, 35, 36, 45, 46, 69, 72, 87, 89};
-constexpr std::array<std::pair<uint32_t, std::string_view>, 12> kKnownContent = {{{1, "ftrace_events"},
+constexpr std::array<std::pair<uint32_t, std::string_view>, 11> kKnownContent = {{{1, "ftrace_events"},
                                                                                   {2, "process_tree"},
                                                                                   {5, "chrome_events"},
                                                                                   {7, "sys_stats"},
@@ -40,65 +41,8 @@ constexpr std::array<std::pair<uint32_t, std::string_view>, 12> kKnownContent = 
                                                                                   {52, "gpu_counter_event"},
                                                                                   {53, "gpu_render_stage_event"},
                                                                                   {56, "heap_graph"},
-                                                                                  {66, "perf_sample"},
-                                                                                  {133, "zstd_compressed_packets"}}};
+                                                                                  {66, "perf_sample"}}};
 constexpr uint32_t kMostContent = 256;  // kinds of packets that are counted one by one
-
-struct Packet {
-  std::optional<uint64_t> time;
-  uint32_t sequence = 0, clock = 0;
-  uint64_t flags = 0;
-  bool previous_dropped = false;
-  std::string_view event, interned, defaults, snapshot, descriptor, compressed;
-  bool has_event = false;
-  uint32_t other = 0;  // the field of content that is not imported
-};
-
-Packet read_packet(std::string_view bytes) {
-  Packet read;
-  Fields fields(bytes);
-  for (Field field; fields.next(field);) {
-    switch (field.tag) {
-      case packet::kTimestamp:
-        read.time = field.number;
-        break;
-      case packet::kSequenceId:
-        read.sequence = static_cast<uint32_t>(field.number);
-        break;
-      case packet::kSequenceFlags:
-        read.flags = field.number;
-        break;
-      case packet::kPreviousDropped:
-        read.previous_dropped = field.number != 0;
-        break;
-      case packet::kTimestampClockId:
-        read.clock = static_cast<uint32_t>(field.number);
-        break;
-      case packet::kTrackEvent:
-        read.event = field.bytes;
-        read.has_event = true;
-        break;
-      case packet::kInternedData:
-        read.interned = field.bytes;
-        break;
-      case packet::kDefaults:
-        read.defaults = field.bytes;
-        break;
-      case packet::kClockSnapshot:
-        read.snapshot = field.bytes;
-        break;
-      case packet::kTrackDescriptor:
-        read.descriptor = field.bytes;
-        break;
-      case packet::kCompressedPackets:
-        read.compressed = field.bytes;
-        break;
-      default:
-        if (field.is_bytes()) read.other = field.tag;
-    }
-  }
-  return read;
-}
 
 class PerfettoImport {
  public:
@@ -126,8 +70,8 @@ class PerfettoImport {
   }
 
   void add(std::string_view bytes, bool is_nested) {
-    const Packet packet = read_packet(bytes);
-    if (!packet.compressed.empty()) return is_nested ? void(++damaged_) : decompress(packet.compressed);
+    const PerfettoPacket packet = read_packet(bytes);
+    if (!packet.compressed.empty()) return is_nested ? void(++damaged_) : decompress(packet.compressed, packet.codec);
     if (packet.other != 0 && !packet.has_event && packet.descriptor.empty() && packet.snapshot.empty())
       ++other_content_[std::min(packet.other, kMostContent)];
     if (!packet.descriptor.empty()) rows_.describe(packet.descriptor);
@@ -158,8 +102,8 @@ class PerfettoImport {
     }
   }
 
-  void decompress(std::string_view compressed) {
-    Inflated bytes(compressed);
+  void decompress(std::string_view compressed, Inflated::Codec codec) {
+    Inflated bytes(compressed, codec);
     PerfettoPackets packets([&](std::span<char> buffer) { return bytes.read(buffer); });
     read_all(packets, true);
     damaged_ += packets.left_out() + (bytes.is_damaged() || !packets.damage().empty());
@@ -187,12 +131,9 @@ class PerfettoImport {
 
   void event(PerfettoSequence& sequence, int64_t time, std::string_view bytes) {
     read_event(bytes, sequence, event_);
-    if (event_.is_legacy && event_.type == 0) {
-      ++legacy_;
-      return;
-    }
     unnamed_ += event_.has_unknown_name;
     const uint64_t uuid = event_.track.value_or(sequence.default_track);
+    if (event_.legacy && event_.type == 0) return legacy(sequence, uuid, time, *event_.legacy);
     switch (event_.type) {
       case event::kSliceBegin:
         begin(sequence, uuid, time);
@@ -212,6 +153,73 @@ class PerfettoImport {
         return;
     }
     extra_counters(sequence, uuid, time);
+  }
+
+  // An event in the form of Chrome's JSON.
+  void legacy(PerfettoSequence& sequence, uint64_t uuid, int64_t time, const LegacyEvent& of) {
+    if (of.tid) {
+      const auto pid = of.pid ? static_cast<uint32_t>(*of.pid) : rows_.pid_of(uuid).value_or(0);
+      uuid = rows_.thread(pid, static_cast<uint32_t>(*of.tid));
+    }
+    const ImportedEvent event{event_.name, event_.category, &event_.args.values};
+    const auto point = [&](PointKind kind, uint64_t id) { builder_.point(rows_.track(uuid), time, kind, id, event); };
+    switch (of.phase) {
+      case 'B':
+        return begin(sequence, uuid, time);
+      case 'E':
+        return end(sequence, uuid, time);
+      case 'X': {
+        constexpr int64_t kMost = INT64_MAX / 4000;
+        const int64_t duration = std::clamp(of.duration_us, -kMost, kMost) * 1000;
+        return builder_.range(rows_.track(uuid), time, time + duration, event, event_.correlation);
+      }
+      case 'i':
+      case 'I':
+      case 'R':
+      case 'n':
+        return instant(uuid, time);
+      case 'C':
+        return legacy_counters(uuid, time);
+      case 's':
+        return point(PointKind::FlowBegin, legacy_id(of, uuid));
+      case 't':
+        return point(PointKind::FlowStep, legacy_id(of, uuid));
+      case 'f':
+        return point(PointKind::FlowEnd, legacy_id(of, uuid));
+      case 'b':
+      case 'S':
+        return point(PointKind::AsyncBegin, legacy_id(of, uuid));
+      case 'e':
+      case 'F':
+        return point(PointKind::AsyncEnd, legacy_id(of, uuid));
+      default:
+        ++legacy_;
+    }
+  }
+
+  // Ids belong together only with the same category and scope; those of flows also with the same name.
+  uint64_t legacy_id(const LegacyEvent& of, uint64_t uuid) {
+    const bool is_flow = of.phase == 's' || of.phase == 't' || of.phase == 'f';
+    std::string key = base::format("{}\n{}\n{}\n{}\n", is_flow, event_.category, of.scope_name,
+                                   is_flow ? event_.name : std::string_view());
+    if (of.scope == LegacyEvent::Scope::Local) key += base::format("{}\n", rows_.pid_of(uuid).value_or(0));
+    key += base::format("{} {}", static_cast<int>(of.scope), of.id.value_or(0));
+    const auto [known, is_new] = legacy_ids_.try_emplace(key, next_flow_);
+    next_flow_ += is_new;
+    return known->second;
+  }
+
+  // A counter for each argument, as in Chrome's JSON.
+  void legacy_counters(uint64_t uuid, int64_t time) {
+    const std::vector<ImportedValue>& values = event_.args.values;
+    for (const ImportedValue& value : values) {
+      if (value.type == FieldType::String) continue;
+      std::string name(event_.name);
+      if (values.size() > 1 || value.name != "value") name.append(": ").append(value.name);
+      counter_values_.assign(1, value);
+      counter_values_[0].name = "value";
+      builder_.point(rows_.track(uuid), time, PointKind::Counter, 0, {name, event_.category, &counter_values_});
+    }
   }
 
   void begin(PerfettoSequence& sequence, uint64_t uuid, int64_t time) {
@@ -332,7 +340,7 @@ class PerfettoImport {
     builder_.lose("events of a clock that the file does not relate to the others", without_clock_);
     builder_.lose("events whose names are in a packet that was lost", without_state_);
     builder_.lose("events without a type", without_type_);
-    builder_.lose("events of Perfetto's old form (legacy_event)", legacy_);
+    builder_.lose("events of unknown phases in Perfetto's old form (legacy_event)", legacy_);
     builder_.lose("names that the file does not define", unnamed_);
     builder_.lose("arguments at the ends of ranges", values_at_ends_);
     builder_.lose("values of counters without a track", extra_without_track_);
@@ -364,8 +372,9 @@ class PerfettoImport {
   PerfettoEvent event_;
   std::vector<ImportedValue> counter_values_;
   Additions additions_;
-  std::unordered_map<uint64_t, Async> async_;     // by track: the open range across threads
-  std::unordered_map<uint64_t, uint64_t> flows_;  // numbers of open flows
+  std::unordered_map<uint64_t, Async> async_;             // by track: the open range across threads
+  std::unordered_map<uint64_t, uint64_t> flows_;          // numbers of open flows
+  std::unordered_map<std::string, uint64_t> legacy_ids_;  // numbers of flows and ranges across threads
   uint64_t next_flow_ = 1;
   uint64_t packet_count_ = 0, damaged_ = 0, without_time_ = 0, without_clock_ = 0, without_state_ = 0;
   uint64_t without_type_ = 0, legacy_ = 0, unnamed_ = 0, values_at_ends_ = 0, extra_without_track_ = 0;

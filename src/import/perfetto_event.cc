@@ -24,7 +24,8 @@ void clear(PerfettoEvent& event) {
   event.extra_doubles.clear();
   event.flows.clear();
   event.terminating_flows.clear();
-  event.is_legacy = event.has_unknown_name = false;
+  event.legacy.reset();
+  event.has_unknown_name = false;
 }
 
 void add_location(PerfettoArgs& args, std::string_view file, std::string_view function, uint64_t line) {
@@ -43,6 +44,53 @@ void read_location(std::string_view message, PerfettoArgs& args) {
     if (field.tag == source_location::kLine) line = field.number;
   }
   add_location(args, file, function, line);
+}
+
+LegacyEvent read_legacy(std::string_view message, const PerfettoSequence& sequence, PerfettoEvent& event) {
+  LegacyEvent read;
+  const auto take_id = [&](LegacyEvent::Scope scope, uint64_t id) {
+    read.scope = scope;
+    read.id = id;
+  };
+  Fields fields(message);
+  for (Field field; fields.next(field);) {
+    switch (field.tag) {
+      case legacy::kNameIid:
+        if (const std::string* const name = PerfettoSequence::find(sequence.names, field.number)) {
+          event.name = *name;
+        } else {
+          event.has_unknown_name = true;
+        }
+        break;
+      case legacy::kPhase:
+        read.phase = field.number < 128 ? static_cast<char>(field.number) : '\0';
+        break;
+      case legacy::kDurationUs:
+        read.duration_us = static_cast<int64_t>(field.number);
+        break;
+      case legacy::kUnscopedId:
+        take_id(LegacyEvent::Scope::Unscoped, field.number);
+        break;
+      case legacy::kLocalId:
+        take_id(LegacyEvent::Scope::Local, field.number);
+        break;
+      case legacy::kGlobalId:
+        take_id(LegacyEvent::Scope::Global, field.number);
+        break;
+      case legacy::kIdScope:
+        read.scope_name = field.bytes;
+        break;
+      case legacy::kPidOverride:
+        read.pid = static_cast<int32_t>(field.number);
+        break;
+      case legacy::kTidOverride:
+        read.tid = static_cast<int32_t>(field.number);
+        break;
+      default:
+        break;
+    }
+  }
+  return read;
 }
 
 }  // namespace
@@ -121,7 +169,7 @@ void read_event(std::string_view message, const PerfettoSequence& sequence, Perf
         event.correlation = field.number;
         break;
       case event::kLegacy:
-        event.is_legacy = true;
+        event.legacy = read_legacy(field.bytes, sequence, event);
         break;
       case event::kSourceLocation:
         read_location(field.bytes, event.args);

@@ -1,6 +1,7 @@
 #include "import/perfetto_packets.h"
 
 #include <zlib.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <array>
@@ -99,17 +100,41 @@ bool PerfettoPackets::next(std::string_view& packet) {
 
 struct Inflated::Stream {
   z_stream zlib{};
+  ZSTD_DStream* zstd = nullptr;
+  ZSTD_inBuffer input{};
+  bool is_whole = false;  // the last frame has ended
 };
 
-Inflated::Inflated(std::string_view compressed) : stream_(std::make_unique<Stream>()) {
+Inflated::Inflated(std::string_view compressed, Codec codec) : stream_(std::make_unique<Stream>()) {
+  if (codec == Codec::Zstd) {
+    constexpr int kLargestWindow = 27;
+    stream_->zstd = ZSTD_createDStream();
+    if (stream_->zstd == nullptr) throw Error("cannot start zstd: there is no memory for it");
+    ZSTD_DCtx_setParameter(stream_->zstd, ZSTD_d_windowLogMax, kLargestWindow);
+    stream_->input = {compressed.data(), compressed.size(), 0};
+    return;
+  }
   if (inflateInit(&stream_->zlib) != Z_OK) throw Error("cannot start zlib: there is no memory for it");
   stream_->zlib.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(compressed.data()));
   stream_->zlib.avail_in = static_cast<uInt>(compressed.size());  // at most PerfettoPackets::kLargest
 }
 
-Inflated::~Inflated() { inflateEnd(&stream_->zlib); }
+Inflated::~Inflated() {
+  if (stream_->zstd != nullptr) {
+    ZSTD_freeDStream(stream_->zstd);
+  } else {
+    inflateEnd(&stream_->zlib);
+  }
+}
 
 size_t Inflated::read(std::span<char> buffer) {
+  const size_t count = stream_->zstd != nullptr ? read_zstd(buffer) : read_zlib(buffer);
+  left_ -= std::min(left_, count);
+  if (left_ == 0) damaged_ = true;  // a few bytes can stand for any number
+  return damaged_ ? 0 : count;
+}
+
+size_t Inflated::read_zlib(std::span<char> buffer) {
   z_stream& zlib = stream_->zlib;
   const size_t space = std::min<size_t>(buffer.size(), 1u << 30);
   zlib.next_out = reinterpret_cast<unsigned char*>(buffer.data());
@@ -118,6 +143,20 @@ size_t Inflated::read(std::span<char> buffer) {
   const size_t count = space - zlib.avail_out;
   if (outcome != Z_OK && outcome != Z_STREAM_END && count == 0) damaged_ = true;
   return count;
+}
+
+size_t Inflated::read_zstd(std::span<char> buffer) {
+  ZSTD_outBuffer output{buffer.data(), buffer.size(), 0};
+  ZSTD_inBuffer& input = stream_->input;
+  while (output.pos < output.size && !damaged_) {
+    const size_t before = output.pos;
+    if (input.pos == input.size && stream_->is_whole) break;
+    const size_t left = ZSTD_decompressStream(stream_->zstd, &output, &input);
+    stream_->is_whole = left == 0;
+    // Without more input, what is inside comes out until nothing does.
+    if (ZSTD_isError(left) || (left != 0 && input.pos == input.size && output.pos == before)) damaged_ = true;
+  }
+  return output.pos;
 }
 
 bool looks_like_perfetto(std::string_view head) {
@@ -133,10 +172,10 @@ bool looks_like_perfetto(std::string_view head) {
   };
   constexpr uint64_t kLastField = 2000;  // no field of a packet has a larger number
   // Fields that one of the first packets has: its sequence, clocks, the configuration, …
-  constexpr std::array<uint64_t, 14> kCommon = {
+  constexpr std::array<uint64_t, 15> kCommon = {
       3 << 3 | kVarint, 6 << 3 | kBytes,   8 << 3 | kVarint,  10 << 3 | kVarint, 11 << 3 | kBytes,
       12 << 3 | kBytes, 13 << 3 | kVarint, 33 << 3 | kBytes,  50 << 3 | kBytes,  58 << 3 | kVarint,
-      59 << 3 | kBytes, 60 << 3 | kBytes,  79 << 3 | kVarint, 89 << 3 | kBytes};
+      59 << 3 | kBytes, 60 << 3 | kBytes,  79 << 3 | kVarint, 89 << 3 | kBytes,  133 << 3 | kBytes};
   bool has_common = false, is_first = true;
   while (at < head.size()) {
     uint64_t tag = 0, length = 0;

@@ -39,17 +39,25 @@ class PerfettoPackets {
   uint64_t left_out_ = 0;
 };
 
-// The bytes of a zlib stream.
+// The bytes of a compressed packet.
 class Inflated {
  public:
-  explicit Inflated(std::string_view compressed);
+  enum class Codec : uint8_t { Zlib, Zstd };
+  static constexpr size_t kMost = size_t{2} << 30;
+  // `compressed` must stay valid. What is larger than kMost, or needs a window of more than 128 MiB, is damaged.
+  explicit Inflated(std::string_view compressed, Codec codec = Codec::Zlib);
   ~Inflated();
+  Inflated(const Inflated&) = delete;
+  Inflated& operator=(const Inflated&) = delete;
   size_t read(std::span<char> buffer);
   bool is_damaged() const { return damaged_; }
 
  private:
   struct Stream;
+  size_t read_zlib(std::span<char> buffer);
+  size_t read_zstd(std::span<char> buffer);
   std::unique_ptr<Stream> stream_;
+  size_t left_ = kMost;
   bool damaged_ = false;
 };
 

@@ -117,6 +117,20 @@ uint32_t PerfettoRows::track(uint64_t uuid) {
   return tracks_[uuid] = builder_.add_track({.kind = trace::TrackKind::Process});
 }
 
+uint64_t PerfettoRows::thread(uint64_t pid, uint64_t tid) {
+  const auto [known, is_new] = threads_.try_emplace({pid, tid}, 0);
+  if (!is_new) return known->second;
+  for (const auto& [uuid, description] : descriptions_)
+    if (description.thread && description.thread->pid == pid && description.thread->tid == tid)
+      return known->second = uuid;
+  if (descriptions_.size() >= kMostPerfettoTracks) return kOtherTracks;
+  while (descriptions_.contains(next_uuid_)) --next_uuid_;
+  Description made;
+  made.thread = Thread{pid, tid, {}};
+  descriptions_.emplace(next_uuid_, std::move(made));
+  return known->second = next_uuid_;
+}
+
 const PerfettoRows::Counter* PerfettoRows::counter(uint64_t uuid) const {
   const Description* const description = find(uuid);
   return description != nullptr && description->counter ? &*description->counter : nullptr;

@@ -28,6 +28,10 @@ class PerfettoRows {
   void describe(std::string_view descriptor);
 
   uint32_t track(uint64_t uuid);
+  // The track of a thread that an event names by its numbers.
+  uint64_t thread(uint64_t pid, uint64_t tid);
+  // Of the process that a track is in.
+  std::optional<uint64_t> pid_of(uint64_t uuid) const;
   const Counter* counter(uint64_t uuid) const;  // null: it is not a counter's track
   // Where a counter's values go: the track of the thread that counts, if they are of one process.
   uint32_t counter_track(uint64_t uuid, uint64_t thread);
@@ -63,16 +67,16 @@ class PerfettoRows {
 
   const Description* find(uint64_t uuid) const;
   const Description* parent_of(const Description& description) const { return find(description.parent); }
-  // Of the process that a track is in.
-  std::optional<uint64_t> pid_of(uint64_t uuid) const;
   uint32_t process(uint64_t pid);
   uint64_t lane_of(const Description& description) const;  // 0: it is not a lane
   std::string name_of(const Description& description) const;
 
   TraceBuilder& builder_;
   std::unordered_map<uint64_t, Description> descriptions_;
-  std::unordered_map<uint64_t, uint32_t> tracks_;  // by uuid
-  std::map<uint64_t, uint32_t> processes_;         // by pid
+  std::unordered_map<uint64_t, uint32_t> tracks_;              // by uuid
+  std::map<uint64_t, uint32_t> processes_;                     // by pid
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> threads_;  // uuids of threads without a description
+  uint64_t next_uuid_ = UINT64_MAX;
   uint64_t left_out_ = 0;
 };
 

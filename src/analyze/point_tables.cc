@@ -56,7 +56,8 @@ void PointTables::add(const PointSource& source, const trace::Points& points) {
     if (event_class != nullptr && trace::is_definition(*event_class)) continue;
     const auto name = [&]() -> NameAndCategory {
       if (event_class == nullptr) return {trace::full_name(nullptr, row), {}};
-      return {options_.full_text ? trace::full_name(event_class, row) : event_class->name, event_class->category};
+      return {options_.full_text ? trace::full_name(event_class, row) : trace::shown_name(*event_class),
+              event_class->category};
     };
     switch (points.kind[i]) {
       case trace::PointKind::Instant:

@@ -117,7 +117,7 @@ RangeSums& ClassSlots::find(uint32_t class_id) {
     if (thread_ == nullptr) thread_ = &groups_.sums(key({}, {}), scope_.ns_per_tick);
     found = thread_;
   } else if (const trace::EventClass* const known = event_class(class_id); known != nullptr) {
-    found = &by_text(class_id, known->name, known->category);
+    found = &by_text(class_id, trace::shown_name(*known), known->category);
   } else {
     found = &by_text(trace::kInlineName, class_id == trace::kInlineName ? "(no name)" : "(unknown class)", {});
   }

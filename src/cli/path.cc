@@ -26,6 +26,7 @@
 #include "cli/trace_file.h"
 #include "cli/units.h"
 #include "options/command_line.h"
+#include "trace/reader.h"
 
 namespace kymo::cli {
 namespace {
@@ -85,7 +86,7 @@ size_t choose_iteration(const analyze::Iterations& iterations, const std::string
 std::string name_of(const analyze::EventWalk& walk, uint32_t track, uint32_t class_id) {
   const auto& classes = walk.tracks()[track].writer->classes;
   const auto known = classes.find(class_id);
-  return known == classes.end() ? "(no name)" : known->second.name;
+  return known == classes.end() ? "(no name)" : trace::shown_name(known->second);
 }
 
 // Sums by name. Host segments are divided into the self times of the ranges in them.

@@ -17,6 +17,7 @@
 #include "kymo/error.h"
 #include "options/command_line.h"
 #include "trace/random_id.h"
+#include "trace/reader.h"
 #include "trace/writer.h"
 
 namespace kymo::cli {
@@ -66,7 +67,7 @@ void append_path(trace::Writer& writer, const trace::Reader& reader, const analy
     std::string name(analyze::text_of(segment.kind));
     if (segment.kind == analyze::PathKind::Operation) {
       const auto known = where.writer->classes.find(activity.operations[segment.operation].class_id);
-      if (known != where.writer->classes.end()) name = known->second.name;
+      if (known != where.writer->classes.end()) name = trace::shown_name(known->second);
     } else if (segment.kind == analyze::PathKind::Host) {
       name = where.name();
     }

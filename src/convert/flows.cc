@@ -139,7 +139,7 @@ void Flows::connect(std::span<const Found> of_one_flow) {
 uint32_t Flows::name_of(const trace::WriterInfo& writer, uint32_t class_id) {
   const auto known = writer.classes.find(class_id);
   const bool is_plain = known != writer.classes.end() && known->second.name.find("{}") == std::string::npos;
-  const std::string name = is_plain && !known->second.name.empty() ? known->second.name : "flow";
+  const std::string name = is_plain && !known->second.name.empty() ? trace::shown_name(known->second) : "flow";
   const auto [there, is_new] = name_numbers_.try_emplace(name, static_cast<uint32_t>(names_.size()));
   if (is_new) names_.push_back(name);
   return there->second;

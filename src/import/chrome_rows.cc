@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "base/text.h"
+#include "convert/row_numbers.h"
 
 namespace kymo::import {
 namespace {
-
-// Ids that a trace cannot have get numbers above those of all systems.
-constexpr uint64_t kFirstMadeUpId = uint64_t{1} << 32;
 
 std::string key_of(const std::string& pid, const std::string& tid) { return pid + "\n" + tid; }
 
@@ -97,34 +95,38 @@ void ChromeRows::name_devices(std::string_view json, JsonEvents& parser) {
   });
 }
 
-// Processes and threads keep their numbers. Others are told apart by numbers that nothing else in the file has, and
-// keep their texts as names.
+// Processes and threads keep their numbers. Others get numbers that nothing else in the file has, as in an export, so
+// that they stay apart. Their texts are their names if they have no other, like the numbers that viewers cannot show.
 void ChromeRows::number_ids() {
   std::set<uint64_t> pids;
-  for (const auto& [pid, number] : processes_)
-    if (const auto known = number_of(pid)) pids.insert(builder_.process(number).pid = *known);
+  using convert::RowNumbers;
+  for (const auto& [pid, number] : processes_) {
+    ImportedProcess& process = builder_.process(number);
+    const auto known = number_of(pid);
+    if (known) pids.insert(process.pid = *known);
+    if (process.name.empty() && known.value_or(UINT64_MAX) > RowNumbers::kLargest) process.name = text_of(pid);
+  }
   std::set<std::pair<uint32_t, uint64_t>> tids;  // with their processes
   for (const auto& [key, row] : rows_) {
-    if (const auto known = number_of(row.tid)) tids.insert({row.process, builder_.track(row.track).tid = *known});
+    ImportedTrack& track = builder_.track(row.track);
+    const auto known = number_of(row.tid);
+    if (known) tids.insert({row.process, track.tid = *known});
+    if (track.name.empty() && known.value_or(UINT64_MAX) > RowNumbers::kLargest) track.name = text_of(row.tid);
   }
   // In the order of their keys, not of the hash table.
   const std::map<std::string, uint32_t> processes(processes_.begin(), processes_.end());
-  uint64_t next = kFirstMadeUpId;
+  uint64_t next = RowNumbers::kFirstInvented;
   for (const auto& [pid, number] : processes) {
     if (number_of(pid)) continue;
     while (!pids.insert(next).second) ++next;
-    ImportedProcess& made = builder_.process(number);
-    made.pid = next;
-    if (made.name.empty()) made.name = text_of(pid);
+    builder_.process(number).pid = next;
   }
   const std::map<std::string, Row> rows(rows_.begin(), rows_.end());
-  next = kFirstMadeUpId;
+  next = RowNumbers::kFirstInvented;
   for (const auto& [key, row] : rows) {
     if (number_of(row.tid)) continue;
     while (!tids.insert({row.process, next}).second) ++next;
-    ImportedTrack& made = builder_.track(row.track);
-    made.tid = next;
-    if (made.name.empty()) made.name = text_of(row.tid);
+    builder_.track(row.track).tid = next;
   }
 }
 

@@ -136,6 +136,59 @@ TEST(ChromeImportTest, EventsInArgumentsDoNotSplitAnEvent) {
   EXPECT_EQ(shown.lost, 0u);
 }
 
+TEST(ChromeImportTest, BracesInNamesAreText) {
+  const Shown shown(R"([{"ph":"X","name":"a {n} {{x}} {} {0}","pid":1,"tid":1,"ts":1,"dur":1,"args":{"n":5}},
+    {"ph":"X","name":"f<{lambda(int)#1}>","pid":1,"tid":1,"ts":3,"dur":1,"args":{"n":5}},
+    {"ph":"i","name":"{{y}}","pid":1,"tid":1,"ts":5}])");
+  EXPECT_TRUE(shown.has("/ range a {n} {{x}} {} {0} [] 1000+1000 d0 {n=5}"));
+  EXPECT_TRUE(shown.has("/ range f<{lambda(int)#1}> [] 3000+1000 d0 {n=5}"));
+  EXPECT_TRUE(shown.has("/ point1 {{y}} [] 5000 #0 {}"));
+}
+
+TEST(ChromeImportTest, EndsAndTimesThatCannotBeAreInTheLedger) {
+  const Shown shown(R"([{"ph":"E","pid":1,"tid":1,"ts":1}, {"ph":"B","name":"b","pid":1,"tid":1,"ts":2},
+    {"ph":"E","pid":1,"tid":1,"ts":3}, {"ph":"E","pid":1,"tid":1,"ts":4},
+    {"ph":"X","name":"reversed","pid":1,"tid":1,"ts":10,"dur":-1},
+    {"ph":"X","name":"huge","pid":1,"tid":1,"ts":20,"dur":9000000000000000},
+    {"ph":"X","name":"larger","pid":1,"tid":1,"ts":30,"dur":1e30},
+    {"ph":"X","name":"text","pid":1,"tid":1,"ts":40,"dur":"long"}])");
+  EXPECT_EQ(shown.losses,
+            (std::vector<std::string>{"2 durations that are not numbers or are too large; the ranges are empty",
+                                      "1 ends of ranges that are before their starts; the ranges are empty",
+                                      "2 ends of ranges that did not begin",
+                                      "1 times that are more than 73 years away; the nearest possible time is used"}));
+  EXPECT_TRUE(shown.has("/ range reversed [] 10000+0 d0 {}"));
+  EXPECT_TRUE(shown.has("/ range text [] 40000+0 d1 {}"));
+}
+
+// Numbers of the tracks of a trace, as "pid tid name".
+std::vector<std::string> tracks_of(const std::string& text) {
+  ByteSource source = ByteSource::of_memory(text);
+  TraceBuilder builder;
+  read_chrome(source, builder);
+  std::vector<std::string> tracks;
+  for (uint32_t i = 0; i < builder.track_count(); ++i) {
+    const ImportedProcess& process = builder.process(builder.track(i).process);
+    tracks.push_back(
+        base::format("{} {} {}/{}", process.pid, builder.track(i).tid, process.name, builder.track(i).name));
+  }
+  std::sort(tracks.begin(), tracks.end());
+  return tracks;
+}
+
+TEST(ChromeImportTest, ThreadsAndProcessesWithOtherIdsStayApart) {
+  std::string text = R"([{"ph":"M","name":"thread_name","pid":7,"tid":"named","args":{"name":"worker"}},)";
+  for (const char* const tid : {"0", "1", "-1", "-2", "\"io\"", "\"named\"", "9223372036854775808", "10000000"})
+    text += base::format(R"({{"ph":"i","name":"a","pid":7,"tid":{},"ts":1}},)", tid);
+  for (const char* const pid : {"-1", "\"browser\"", "\"renderer\"", "18446744073709551615", "99999999999999999999"})
+    text += base::format(R"({{"ph":"i","name":"a","pid":{},"tid":1,"ts":1}},)", pid);
+  EXPECT_EQ(tracks_of(text + "]"),
+            (std::vector<std::string>{"10000000 1 99999999999999999999/", "10000001 1 browser/", "10000002 1 renderer/",
+                                      "10000003 1 -1/", "18446744073709551615 1 18446744073709551615/", "7 0 /",
+                                      "7 1 /", "7 10000000 /", "7 10000001 /io", "7 10000002 /worker", "7 10000003 /-1",
+                                      "7 10000004 /-2", "7 9223372036854775808 /9223372036854775808"}));
+}
+
 TEST(ChromeImportTest, TextThatIsNotATraceIsRefused) {
   for (const char* const text : {"{}", "{\"a\": 1}", "hello", "", "{\"traceEvents\": 5}"}) {
     ByteSource source = ByteSource::of_memory(text);

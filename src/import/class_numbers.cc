@@ -1,5 +1,6 @@
 #include "import/class_numbers.h"
 
+#include "base/name_places.h"
 #include "import/value_bytes.h"
 
 namespace kymo::import {
@@ -21,11 +22,24 @@ std::string key_of(const trace::EventClass& of) {
   return key;
 }
 
-// Braces are places for values in the names of classes.
-std::string escaped(std::string_view name) {
+// Readers would fill the name with values, or take "{{" for a brace.
+bool is_changed_by_readers(const trace::EventClass& of) {
+  if (of.fields.empty()) return false;
+  base::NamePieces pieces(of.name);
+  size_t next = 0, length = 0;
+  for (base::NamePiece piece; pieces.next(piece); length += piece.text.size()) {
+    const auto name_of = [&](size_t i) { return std::string_view(of.fields[i].name); };
+    if (base::argument_of(piece, of.fields.size(), name_of, next) != base::kNoArgument) return true;
+  }
+  return length != of.name.size();
+}
+
+// Names of other tools have no places for values.
+void escape_name(trace::EventClass& of) {
+  if (!is_changed_by_readers(of)) return;
   std::string text;
-  for (const char c : name) text.append(c == '{' || c == '}' ? 2 : 1, c);
-  return text;
+  for (const char c : of.name) text.append(c == '{' || c == '}' ? 2 : 1, c);
+  of.name = std::move(text);
 }
 
 }  // namespace
@@ -38,10 +52,11 @@ void ClassNumbers::select(const EventTables& tables) {
 const ClassNumbers::Known& ClassNumbers::add(const EventTables& tables, uint32_t class_id) {
   const EventTables::Class& from = tables.at(class_id);
   trace::EventClass made;
-  made.name = escaped(tables.texts[from.name]);
+  made.name = tables.texts[from.name];
   made.category = tables.texts[from.category];
   made.colour = from.colour;
   made.fields = tables.fields(from.fields);
+  escape_name(made);
   const auto [types, are_new] = last_->types.try_emplace(from.fields);
   if (are_new)
     for (const trace::Field& field : made.fields) types->second.push_back(field.type);

@@ -287,6 +287,7 @@ class NsysImport {
           builder_.point(rows_.thread(thread), *rows.number(0), PointKind::AsyncBegin, id, event);
           if (!rows.number(1)) break;
           const uint64_t end_thread = rows.number(4) ? id_of(rows.number(4)) : thread;
+          builder_.lose(TraceBuilder::kReversed, *rows.number(1) < *rows.number(0));
           builder_.point(rows_.thread(end_thread), std::max(*rows.number(0), *rows.number(1)), PointKind::AsyncEnd, id,
                          {name, category, nullptr});
           break;

@@ -146,6 +146,18 @@ TEST(NsysImportTest, OldExportsHaveNoGlobalPidAndNamesAsText) {
   EXPECT_EQ(database.shown().lines, std::vector<std::string>{"/stream 7 range old [kernel] 1+1 d0 {}"});
 }
 
+TEST(NsysImportTest, KernelsAndRangesThatEndBeforeTheyStartAreInTheLedger) {
+  const Database database(with_ids(R"(CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT,
+      contextId INT, streamId INT, correlationId INT, globalPid INT, demangledName TEXT);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (200, 100, 0, 1, 7, 42, $PROCESS, 'gemm');
+    CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, globalTid INT, text TEXT);
+    INSERT INTO NVTX_EVENTS VALUES (50, 40, 60, $THREAD, 'request'))"));
+  const Shown shown = database.shown();
+  EXPECT_EQ(shown.events, 3u);
+  EXPECT_EQ(shown.losses,
+            std::vector<std::string>{"2 ends of ranges that are before their starts; the ranges are empty"});
+}
+
 TEST(NsysImportTest, OtherFilesAreRefused) {
   const TemporaryFolder folder;
   const Database other("CREATE TABLE users (name TEXT)");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
@@ -218,6 +219,22 @@ TEST(RoundTripTest, ChromeKeepsLanes) {
   const TemporaryFolder folder;
   record_lanes(folder / "a.kymo");
   EXPECT_EQ(round_trip(folder / "a.kymo", convert::write_chrome, "json"), Lines(folder / "a.kymo").lines);
+}
+
+TEST(RoundTripTest, NamesWithBracesAndOddIdsAreKept) {
+  const TemporaryFolder folder;
+  const std::string json = folder / "in.json", first = folder / "first.kymo";
+  std::ofstream(json)
+      << R"([{"ph":"X","cat":"c","name":"a {n} {{x}}","pid":-3,"tid":"io","ts":1,"dur":1,"args":{"n":5}},
+    {"ph":"X","cat":"c","name":"b","pid":-3,"tid":"net","ts":1,"dur":1},
+    {"ph":"X","cat":"c","name":"c","pid":"p","tid":-1,"ts":1,"dur":1}])";
+  import_trace(json, first);
+  const std::vector<std::string> lines = Lines(first).lines;
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_NE(lines[1].find(": a {n} {{x}} [c]"), std::string::npos) << lines[1];
+  EXPECT_EQ(round_trip(first, convert::write_perfetto, "pftrace", Lines::Process::Name),
+            Lines(first, Lines::Process::Name).lines);
+  EXPECT_EQ(round_trip(first, convert::write_chrome, "json"), lines);
 }
 
 // A real trace of PyTorch, with thousands of events.

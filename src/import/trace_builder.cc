@@ -68,7 +68,7 @@ int64_t TraceBuilder::count_events() {
       earliest = std::min(earliest, block.earliest);
     }
   }
-  lose("ends of ranges that are before their starts; the ranges are empty", reversed);
+  lose(kReversed, reversed);
   lose("times that are more than 73 years away; the nearest possible time is used", beyond);
   return earliest;
 }

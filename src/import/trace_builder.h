@@ -102,6 +102,7 @@ class TraceBuilder {
   // first.
   uint32_t stack(uint32_t track, std::span<const ImportedFrame> frames) { return stacks_.number_of(track, frames); }
 
+  static constexpr const char* kReversed = "ends of ranges that are before their starts; the ranges are empty";
   // Something that is not in the trace: it appears in the ledger of losses.
   void lose(std::string detail, uint64_t count);
 

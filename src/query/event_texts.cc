@@ -1,5 +1,7 @@
 #include "query/event_texts.h"
 
+#include "trace/reader.h"
+
 namespace kymo::query {
 
 void EventTexts::load(const trace::WriterInfo& writer, const trace::Values& values,
@@ -27,7 +29,8 @@ void EventTexts::describe(size_t event, const convert::Place& place, convert::Ev
 uint32_t name_number(const convert::Event& event, const LoadedTraces& traces) {
   const convert::ClassInfo& info = *event.event_class;
   const bool is_inline = info.is_known && info.event_class.id == trace::kInlineName;
-  const uint32_t number = traces.names.find(is_inline ? event.name : std::string_view(info.event_class.name));
+  const uint32_t number =
+      is_inline ? traces.names.find(event.name) : traces.names.find(trace::shown_name(info.event_class));
   return number == Dictionary::kNull ? traces.names.find(kOtherNames) : number;
 }
 

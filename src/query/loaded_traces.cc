@@ -45,7 +45,7 @@ ClassNumbers::ClassNumbers(const trace::WriterInfo& writer, const Dictionary& na
   dense_[trace::kInlineName].name = names.find("");  // where a chunk has names of its own, they are read
   for (const auto& [id, event_class] : writer.classes) {
     if (id == trace::kInlineName) continue;
-    const Entry entry{names.find(event_class.name),
+    const Entry entry{names.find(trace::shown_name(event_class)),
                       event_class.category.empty() ? Dictionary::kNull : categories.find(event_class.category),
                       trace::is_definition(event_class)};
     if (id < dense_.size())
@@ -75,7 +75,7 @@ void LoadedTraces::add_texts(const LoadedTrace& trace) {
   for (const auto& [id, writer] : trace.reader.writers()) {
     for (const auto& [class_id, event_class] : writer.classes) {
       if (trace::is_definition(event_class)) continue;
-      names.add(event_class.name);
+      names.add(trace::shown_name(event_class));
       categories.add(event_class.category);
     }
   }

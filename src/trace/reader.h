@@ -149,6 +149,9 @@ class ValueCursor {
 };
 
 std::string full_name(const EventClass* event_class, const std::vector<ValueCursor::Value>& row);
+// The name of all events of a class, for people: "step {}" if values fill it, and otherwise the text that full_name()
+// gives for each of them ("a {b}" for "a {{b}}").
+std::string shown_name(const EventClass& event_class);
 std::string to_text(const ValueCursor::Value&);
 
 }  // namespace kymo::trace

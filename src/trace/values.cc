@@ -89,6 +89,20 @@ std::string full_name(const EventClass* event_class, const std::vector<ValueCurs
   return name;
 }
 
+std::string shown_name(const EventClass& event_class) {
+  const std::vector<Field>& fields = event_class.fields;
+  if (fields.empty() || event_class.name.find_first_of("{}") == std::string::npos) return event_class.name;
+  std::string name;
+  base::NamePieces pieces(event_class.name);
+  size_t next = 0;
+  for (base::NamePiece piece; pieces.next(piece);) {
+    const auto name_of = [&](size_t i) { return std::string_view(fields[i].name); };
+    if (base::argument_of(piece, fields.size(), name_of, next) != base::kNoArgument) return event_class.name;
+    name += piece.text;
+  }
+  return name;
+}
+
 std::string to_text(const ValueCursor::Value& value) {
   std::string text;
   TextOut out{text};

@@ -26,6 +26,14 @@ TEST(ValuesTest, PlaceholdersMayHaveNumbersNamesAndFormats) {
   EXPECT_EQ(full_name(&step, cursor.next(&step)), "10 {0007} 0.500");
 }
 
+TEST(ValuesTest, TheNameOfAClassHasItsPlacesAndOtherwiseItsText) {
+  const std::vector<Field> fields = {{"", FieldType::Int}, {"n", FieldType::Int}};
+  EXPECT_EQ(shown_name(event_class("step {}", fields)), "step {}");
+  EXPECT_EQ(shown_name(event_class("{n} of {{x}}", fields)), "{n} of {{x}}");
+  EXPECT_EQ(shown_name(event_class("a {{n}} {other}", fields)), "a {n} {other}");
+  EXPECT_EQ(shown_name(event_class("a {{n}}", {})), "a {{n}}");  // nothing fills it, so nothing is replaced
+}
+
 TEST(ValuesTest, CursorWalksEventsOfDifferentClasses) {
   const EventClass a = event_class("a {}", {{"", FieldType::String}}), b = event_class("b", {});
   const Values values{{2, 3, 4}, {}, "xyabcname"};

@@ -19,7 +19,7 @@ SharedEvents shared_events(EventWalk& walk, const std::string& mark) {
     auto& classes = wanted[track.writer_number];
     for (const auto& [id, event_class] : track.writer->classes) {
       const bool counts = mark.empty() ? work_kind(event_class.category, event_class.name) == WorkKind::Communication
-                                       : event_class.name == mark;
+                                       : trace::shown_name(event_class) == mark;
       if (counts) classes.emplace(id, event_class.name);
     }
   }

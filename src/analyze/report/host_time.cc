@@ -69,7 +69,10 @@ class Shapes {
       auto at = rows_.find(key_);
       if (at == rows_.end()) {
         if (rows_.size() >= kMostShapes) continue;
-        at = rows_.emplace(key_, ShapeRow{shape->name, std::string(row[static_cast<size_t>(field)].text), 0, 0}).first;
+        at = rows_
+                 .emplace(key_,
+                          ShapeRow{trace::shown_name(*shape), std::string(row[static_cast<size_t>(field)].text), 0, 0})
+                 .first;
       }
       at->second.count += 1;
       at->second.total_ns += track.clock.duration_ns(ranges.duration[i]);
@@ -117,7 +120,7 @@ HostTime rows_of(const TrackOfTrace& track, const TrackSums& sums) {
   const auto add = [&](uint32_t id, const Sums& one) {
     if (one.count == 0) return;
     const auto known = track.writer->classes.find(id);
-    const std::string name = known != track.writer->classes.end() ? base::without_iteration_number(known->second.name)
+    const std::string name = known != track.writer->classes.end() ? base::without_iteration_number(trace::shown_name(known->second))
                                                                   : "(names with the events)";
     const std::string category = known != track.writer->classes.end() ? known->second.category : "";
     HostRow& row = rows[{name, category}];

@@ -92,7 +92,7 @@ class Finder {
     ClassRole& role = class_id < kUsualClasses ? roles[class_id] : unusual_roles_[{track.number, class_id}];
     if (role.candidate != nullptr) return role;
     const auto known = track.writer->classes.find(class_id);
-    const std::string name = known != track.writer->classes.end() ? known->second.name : std::string();
+    const std::string name = known != track.writer->classes.end() ? trace::shown_name(known->second) : std::string();
     const bool is_mark = known != track.writer->classes.end() && known->second.category == "kymo" && name == "step {}";
     role.role = is_mark ? Role::StepMark : base::names_iteration(name) ? Role::Iteration : Role::Plain;
     role.candidate =

@@ -35,7 +35,7 @@ std::vector<OperationRow> operation_rows(const EventWalk& walk, const Device& de
     if (row == nullptr) {
       const auto known = track.writer->classes.find(operation.class_id);
       const std::string name =
-          known != track.writer->classes.end() ? base::without_iteration_number(known->second.name) : std::string();
+          known != track.writer->classes.end() ? base::without_iteration_number(trace::shown_name(known->second)) : std::string();
       row = &rows[name];
       row->name = name;
     }

@@ -257,9 +257,9 @@ void Search::finish(Distributions& result) {
     const trace::EventClass* const known = process.filter.event_class(class_id);
     if (count == 0 || known == nullptr) return;
     if (process.filter.of(class_id) == Match::Yes)
-      result.names[known->name] += count;
+      result.names[trace::shown_name(*known)] += count;
     else
-      other_texts_.insert(known->name);
+      other_texts_.insert(trace::shown_name(*known));
   };
   for (const auto& [id, process] : processes_) {
     for (uint32_t i = 0; i < process.counts.size(); ++i) add_class(process, i, process.counts[i]);

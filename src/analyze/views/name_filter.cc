@@ -27,7 +27,7 @@ const trace::EventClass* NameFilter::event_class(uint32_t class_id) const {
 }
 
 NameFilter::Match NameFilter::match(const trace::EventClass& event_class) const {
-  if (describes(event_class.name)) return Match::Yes;
+  if (describes(trace::shown_name(event_class))) return Match::Yes;
   const size_t place = event_class.name.find("{}");
   if (place == std::string::npos) return Match::No;
   // The text begins like the name, and must begin like the pattern.

@@ -28,7 +28,7 @@ std::string RangeNames::name(uint32_t number) {
   if (number == trace::kInlineName) return "(no name)";
   const convert::ClassInfo& info = classes_.find(number);
   if (!info.is_known) return "(unknown class)";
-  return info.event_class.name.empty() ? "(no name)" : info.event_class.name;
+  return info.event_class.name.empty() ? "(no name)" : trace::shown_name(info.event_class);
 }
 
 }  // namespace kymo::views

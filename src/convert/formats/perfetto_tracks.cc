@@ -12,6 +12,7 @@
 #include "convert/event_note.h"
 #include "convert/perfetto_fields.h"
 #include "trace/loss_words.h"
+#include "trace/reader.h"
 
 namespace kymo::convert {
 
@@ -203,7 +204,7 @@ uint64_t PerfettoTracks::async(const AsyncRange& range) {
   const trace::EventClass& event_class = range.event_class->event_class;
   const uint64_t uuid =
       uuid_for(base::format("{}/async/{}/{}/{}", uuid_of(group), event_class.id, event_class.name, tracks.size()));
-  describe({.uuid = uuid, .parent = uuid_of(group), .name = event_class.name});
+  describe({.uuid = uuid, .parent = uuid_of(group), .name = trace::shown_name(event_class)});
   tracks.emplace(taken_until, uuid);
   return uuid;
 }

@@ -34,8 +34,12 @@ class ChromeImport {
 
   int64_t read(ByteSource& source) {
     const unsigned processors = std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads);
-    const unsigned threads = options_.threads != 0 ? options_.threads : processors;
-    JsonPieces pieces(source, options_.piece_bytes != 0 ? options_.piece_bytes : JsonPieces::kPieceBytes);
+    const size_t piece_bytes = options_.piece_bytes != 0 ? options_.piece_bytes : JsonPieces::kPieceBytes;
+    unsigned threads = options_.threads != 0 ? options_.threads : processors;
+    // A small file needs no more threads than it has pieces.
+    if (!source.is_compressed() && source.file_bytes() != 0)
+      threads = static_cast<unsigned>(std::min<uint64_t>(threads, 1 + source.file_bytes() / piece_bytes));
+    JsonPieces pieces(source, piece_bytes);
     for (unsigned i = 0; i < threads; ++i) readers_.emplace_back(builder_.add_tables(), options_.range_values);
     OrderedPieces ordered(
         pieces, [this](unsigned thread, OrderedPieces::Work& work) { parse(thread, work); },

@@ -117,6 +117,7 @@ void ChromePieceReader::read(JsonPiece& piece, const ChromeQueues& queues, Chrom
   }
   for (size_t i = 0; i < to.rows.size(); ++i) {
     EventBlock& from = blocks_[i];
+    from.check_order();
     if (!from.records.empty()) to.rows[i].block = from;  // a copy has the exact size
     to.rows[i].block.tables = &tables_;
   }

@@ -49,7 +49,7 @@ void ClassNumbers::select(const EventTables& tables) {
   last_ = &of_tables_[&tables];
 }
 
-const ClassNumbers::Known& ClassNumbers::add(const EventTables& tables, uint32_t class_id) {
+ClassNumbers::Known& ClassNumbers::add(const EventTables& tables, uint32_t class_id) {
   const EventTables::Class& from = tables.at(class_id);
   trace::EventClass made;
   made.name = tables.texts[from.name];

@@ -20,13 +20,14 @@ class ClassNumbers {
   struct Known {
     uint32_t id = 0;  // 0: not known yet
     bool has_name_in_value = false;
+    uint32_t written_by = 0;                               // the last process that has written it; 0: none
     const std::vector<trace::FieldType>* types = nullptr;  // of the values in the block, without the name
   };
 
-  const Known& of(const EventTables& tables, uint32_t class_id) {
+  Known& of(const EventTables& tables, uint32_t class_id) {
     if (&tables != last_tables_) select(tables);
     if (class_id >= last_->known.size()) last_->known.resize(tables.class_count());
-    const Known& known = last_->known[class_id];
+    Known& known = last_->known[class_id];
     return known.id != 0 ? known : add(tables, class_id);
   }
   const trace::EventClass& at(uint32_t id) const { return classes_[id - 1]; }
@@ -39,7 +40,7 @@ class ClassNumbers {
   };
 
   void select(const EventTables& tables);
-  const Known& add(const EventTables& tables, uint32_t class_id);
+  Known& add(const EventTables& tables, uint32_t class_id);
 
   std::deque<trace::EventClass> classes_;  // the id is the index plus 1
   std::unordered_map<std::string, uint32_t> ids_;

@@ -104,6 +104,8 @@ void EventBlock::drop(ImportedRecord& record) {
   --events;
 }
 
+void EventBlock::check_order() { is_sorted = std::is_sorted(records.begin(), records.end(), comes_first); }
+
 void EventBlock::resize(const Size& size) {
   records.resize(size.records);
   bytes.resize(size.bytes);

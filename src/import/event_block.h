@@ -28,6 +28,15 @@ struct ImportedRecord {
 };
 static_assert(sizeof(ImportedRecord) == 32);
 
+// The order of the records of a track: by their starts; outer ranges before inner ones, and a range before the points
+// at its start.
+inline bool comes_first(const ImportedRecord& a, const ImportedRecord& b) {
+  if (a.start != b.start) return a.start < b.start;
+  const bool a_is_range = a.kind == ImportedRecord::Kind::Range, b_is_range = b.kind == ImportedRecord::Kind::Range;
+  if (a_is_range != b_is_range) return a_is_range;
+  return a_is_range && a.end > b.end;
+}
+
 // Not thread-safe.
 struct EventBlock {
   const EventTables* tables = nullptr;
@@ -38,6 +47,7 @@ struct EventBlock {
   uint64_t reversed = 0;   // ranges that ended before they began, and are empty now
   uint64_t beyond = 0;     // events whose times were out of range
   int64_t earliest = 0;    // time, or 0 if none is negative
+  bool is_sorted = false;  // known by check_order()
 
   // Times are in nanoseconds and may be negative. `correlation` is a number of the process; 0: none.
   void range(EventTables& with, int64_t start, int64_t end, const ImportedEvent& event, uint64_t correlation);
@@ -49,6 +59,8 @@ struct EventBlock {
   void point(EventTables& with, int64_t time, trace::PointKind kind, uint64_t id, const ImportedEvent& event);
   // Takes back a record.
   void drop(ImportedRecord& record);
+  // Finds out whether the records are sorted, so that the thread that writes them need not.
+  void check_order();
 
   // Forgets what was added after size() was that. Keeps the memory.
   struct Size {

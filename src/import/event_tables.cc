@@ -22,6 +22,27 @@ uint32_t mixed(uint64_t a, uint64_t b) {
   return static_cast<uint32_t>(product >> 32);
 }
 
+// As ==, without a call for the short texts that most are.
+bool same(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  const char *left = a.data(), *right = b.data();
+  size_t size = a.size();
+  const auto differ = [&]<typename Word>(Word) {
+    Word of_left, of_right;
+    std::memcpy(&of_left, left, sizeof(Word));
+    std::memcpy(&of_right, right, sizeof(Word));
+    left += sizeof(Word), right += sizeof(Word), size -= sizeof(Word);
+    return of_left != of_right;
+  };
+  constexpr size_t kShort = 64;
+  if (size > kShort) return a == b;
+  while (size >= sizeof(uint64_t))
+    if (differ(uint64_t{})) return false;
+  if (size >= sizeof(uint32_t) && differ(uint32_t{})) return false;
+  if (size >= sizeof(uint16_t) && differ(uint16_t{})) return false;
+  return size == 0 || *left == *right;
+}
+
 }  // namespace
 
 Texts::Texts() : slots_(64) { number_of({}); }
@@ -49,7 +70,7 @@ uint32_t Texts::number_of(std::string_view text) {
   const auto hash = static_cast<uint32_t>(hash_of(text));
   size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].number != kFree; at = (at + 1) & (slots_.size() - 1))
-    if (slots_[at].hash == hash && texts_[slots_[at].number] == text) return slots_[at].number;
+    if (slots_[at].hash == hash && same(texts_[slots_[at].number], text)) return slots_[at].number;
   const auto number = static_cast<uint32_t>(texts_.size());
   texts_.push_back(keep(text));
   slots_[at] = {hash, number};
@@ -75,7 +96,7 @@ uint32_t EventTables::longer_list(uint32_t list, std::string_view name, trace::F
   if (name.empty()) name = "value";
   name = name.substr(0, kLongestFieldName);
   for (const FieldList::Next& next : lists_[list].next)
-    if (next.type == type && texts[next.name] == name) return next.list;
+    if (next.type == type && same(texts[next.name], name)) return next.list;
   const uint32_t text = texts.number_of(name);
   if (lists_[list].next.size() == kMostNext) {
     key_.clear();
@@ -97,7 +118,7 @@ uint32_t EventTables::longer_list(uint32_t list, std::string_view name, trace::F
 uint32_t EventTables::number_of_category(std::string_view category) {
   category = category.substr(0, kLongestName);
   for (const uint32_t recent : recent_categories_)
-    if (texts[recent] == category) return recent;
+    if (same(texts[recent], category)) return recent;
   const uint32_t number = texts.number_of(category);
   recent_categories_[next_recent_++ % kRecent] = number;
   return number;
@@ -119,7 +140,7 @@ uint32_t EventTables::class_of(const ImportedEvent& event) {
   for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
     const Class& known = classes_[slots_[at] - 1];
     if (known.hash == hash && known.fields == list && known.category == category && known.colour == event.colour &&
-        texts[known.name] == name)
+        same(texts[known.name], name))
       return slots_[at] - 1;
   }
   classes_.push_back({texts.number_of(name), category, list, event.colour, hash});

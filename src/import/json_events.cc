@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <deque>
@@ -212,6 +213,23 @@ class JsonEvents::Parser {
     return {true, 0, text};
   }
 
+  // A pid or tid. Most events have one of a few.
+  JsonId take_row_id() {
+    const uint32_t length = at_[1] - at_[0];
+    if (length > sizeof(uint64_t)) return take_id();
+    uint64_t text = 0;  // with a comma or a blank of the text around it
+    std::memcpy(&text, text_ + *at_, sizeof text);
+    if (length < sizeof text) text &= (uint64_t{1} << (8 * length)) - 1;
+    RecentId& recent = recent_ids_[(text ^ text >> 8 ^ text >> 16) % recent_ids_.size()];
+    if (recent.text == text) {
+      ++at_;
+      return recent.id;
+    }
+    const JsonId id = take_id();
+    if (!id.is_text) recent = {text, id};
+    return id;
+  }
+
   // False: the value is null.
   bool read_argument(JsonArgument& argument) {
     switch (token()) {
@@ -268,8 +286,8 @@ class JsonEvents::Parser {
     is_wanted_ = !(event_.category == "ac2g" && (event_.phase == 's' || event_.phase == 'f') && time_ != nullptr);
     if (!is_wanted_) return;
     const auto at = [this](const uint32_t* place) { return at_ = place, place != nullptr; };
-    if (at(pid_)) event_.pid = take_id();
-    if (at(tid_)) event_.tid = take_id();
+    if (at(pid_)) event_.pid = take_row_id();
+    if (at(tid_)) event_.tid = take_row_id();
     if (at(id_)) event_.id = take_id();
     if (at(time_)) event_.time_ns = nanoseconds(take_number_text());
     if (at(duration_)) {
@@ -383,6 +401,11 @@ class JsonEvents::Parser {
   const uint32_t *at_ = nullptr, *end_ = nullptr;
   const uint32_t *pid_ = nullptr, *tid_ = nullptr, *time_ = nullptr, *duration_ = nullptr, *id_ = nullptr;
   bool is_wanted_ = true;
+  struct RecentId {
+    uint64_t text = 0;  // no token is 0
+    JsonId id;
+  };
+  std::array<RecentId, 16> recent_ids_;
   bool has_escapes_ = false, skips_values_ = false;
   std::deque<std::string> texts_;  // of an event: those with escapes
   JsonEvent event_;

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace kymo::import {
+namespace {
+
+constexpr size_t kMostKept = 4 << 20;  // memory of a piece with a very long event is not kept
+
+}  // namespace
 
 OrderedPieces::OrderedPieces(JsonPieces& pieces, Parse parse, Apply apply)
     : pieces_(pieces), parse_(std::move(parse)), apply_(std::move(apply)) {}
@@ -100,6 +105,7 @@ void OrderedPieces::apply_parsed(std::unique_lock<std::mutex>& lock, unsigned th
     apply_(thread, *work);
     lock.lock();
     ++applied_;
+    if (work->piece.buffer.size() > kMostKept) work->piece.buffer = {};
     unused_.push_back(std::move(work));
     changed_.notify_all();
   }

@@ -103,6 +103,7 @@ void PerfettoRows::describe(std::string_view descriptor) {
     ++left_out_;
     return;
   }
+  if (description.thread) threads_.try_emplace({description.thread->pid, description.thread->tid}, uuid);
   descriptions_.insert_or_assign(uuid, std::move(description));
 }
 
@@ -120,9 +121,6 @@ uint32_t PerfettoRows::track(uint64_t uuid) {
 uint64_t PerfettoRows::thread(uint64_t pid, uint64_t tid) {
   const auto [known, is_new] = threads_.try_emplace({pid, tid}, 0);
   if (!is_new) return known->second;
-  for (const auto& [uuid, description] : descriptions_)
-    if (description.thread && description.thread->pid == pid && description.thread->tid == tid)
-      return known->second = uuid;
   if (descriptions_.size() >= kMostPerfettoTracks) return kOtherTracks;
   while (descriptions_.contains(next_uuid_)) --next_uuid_;
   Description made;

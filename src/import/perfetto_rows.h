@@ -75,7 +75,7 @@ class PerfettoRows {
   std::unordered_map<uint64_t, Description> descriptions_;
   std::unordered_map<uint64_t, uint32_t> tracks_;              // by uuid
   std::map<uint64_t, uint32_t> processes_;                     // by pid
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t> threads_;  // uuids of threads without a description
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> threads_;  // uuids, by pid and tid
   uint64_t next_uuid_ = UINT64_MAX;
   uint64_t left_out_ = 0;
 };

@@ -44,7 +44,10 @@ EventBlock& TraceBuilder::last_block(uint32_t track) {
   std::vector<EventBlock>& blocks = events_[track];
   if (blocks.empty() || blocks.back().tables != &tables_[0] || blocks.back().records.size() >= kRecordsPerBlock ||
       blocks.back().bytes.size() >= kBytesPerBlock) {
-    if (!blocks.empty()) blocks.back().bytes.shrink_to_fit();
+    if (!blocks.empty()) {
+      blocks.back().check_order();
+      blocks.back().bytes.shrink_to_fit();
+    }
     blocks.emplace_back().tables = &tables_[0];
   }
   return blocks.back();
@@ -146,7 +149,7 @@ void TraceBuilder::write_process(Output& output, uint32_t number, const std::str
 
   stacks_.write(writer, id, own);
   ChunkQueue queue(writer);
-  TrackWriter::Target target{queue, id, output.classes, output.shift, {}};
+  TrackWriter::Target target{queue, id, number + 1, output.classes, output.shift, {}};
   for (const uint32_t at : own) {
     TrackRecords records(std::exchange(events_[at], {}));
     output.ends_without_begin += records.pair_ends();

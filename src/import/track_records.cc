@@ -8,23 +8,15 @@ namespace {
 
 using Kind = ImportedRecord::Kind;
 
-bool comes_first(const ImportedRecord& a, const ImportedRecord& b) {
-  if (a.start != b.start) return a.start < b.start;
-  const bool a_is_range = a.kind == Kind::Range, b_is_range = b.kind == Kind::Range;
-  if (a_is_range != b_is_range) return a_is_range;
-  return a_is_range && a.end > b.end;
-}
-
 }  // namespace
 
 TrackRecords::TrackRecords(std::vector<EventBlock> blocks) : blocks_(std::move(blocks)) {
   const ImportedRecord* last = nullptr;
-  for (uint32_t i = 0; i < blocks_.size(); ++i) {
-    for (ImportedRecord& record : blocks_[i].records) {
-      record.block = i;
-      is_sorted_ = is_sorted_ && (last == nullptr || !comes_first(record, *last));
-      last = &record;
-    }
+  for (EventBlock& block : blocks_) {
+    if (block.records.empty()) continue;
+    if (!block.is_sorted) block.check_order();
+    is_sorted_ = is_sorted_ && block.is_sorted && (last == nullptr || !comes_first(block.records.front(), *last));
+    last = &block.records.back();
   }
 }
 
@@ -33,10 +25,16 @@ void TrackRecords::flatten() {
   size_t count = 0;
   for (const EventBlock& block : blocks_) count += block.records.size();
   flat_.reserve(count);
+  number_blocks();
   for (EventBlock& block : blocks_) {
     flat_.insert(flat_.end(), block.records.begin(), block.records.end());
     block.records = {};
   }
+}
+
+void TrackRecords::number_blocks() {
+  for (uint32_t i = 0; i < blocks_.size(); ++i)
+    for (ImportedRecord& record : blocks_[i].records) record.block = i;
 }
 
 uint64_t TrackRecords::pair_ends() {

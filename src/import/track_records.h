@@ -19,8 +19,7 @@ class TrackRecords {
   // Makes ranges of begins and ends, and removes what was dropped. A begin without an end becomes a range that never
   // ends. Returns the number of ends without a begin.
   uint64_t pair_ends();
-  // By their starts; outer ranges before inner ones, and a range before the points at its start.
-  void sort();
+  void sort();  // by comes_first()
 
   // The blocks again, with all records.
   std::vector<EventBlock> take_blocks();
@@ -32,14 +31,20 @@ class TrackRecords {
       for (ImportedRecord& record : flat_) visit(record);
       return;
     }
-    for (EventBlock& block : blocks_)
-      for (ImportedRecord& record : block.records) visit(record);
+    for (uint32_t i = 0; i < blocks_.size(); ++i) {
+      for (ImportedRecord& record : blocks_[i].records) {
+        record.block = i;
+        visit(record);
+      }
+    }
   }
+  // Of a record that for_each() has visited.
   const EventTables& tables(const ImportedRecord& record) const { return *blocks_[record.block].tables; }
   const char* values(const ImportedRecord& record) const { return blocks_[record.block].bytes.data() + record.values; }
 
  private:
   void flatten();
+  void number_blocks();
 
   std::vector<EventBlock> blocks_;
   std::vector<ImportedRecord> flat_;

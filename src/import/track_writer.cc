@@ -154,7 +154,9 @@ uint64_t TrackWriter::append_values(const ImportedRecord& record, const ClassNum
 
 // Its first event comes after the class.
 const ClassNumbers::Known& TrackWriter::class_of(const ImportedRecord& record) {
-  const ClassNumbers::Known& known = target_.classes.of(records_->tables(record), record.class_id);
+  ClassNumbers::Known& known = target_.classes.of(records_->tables(record), record.class_id);
+  if (known.written_by == target_.process) return known;
+  known.written_by = target_.process;
   std::vector<bool>& written = target_.written;
   if (known.id >= written.size()) written.resize(std::max<size_t>(target_.classes.size(), known.id) + 1);
   if (!written[known.id]) {

@@ -23,6 +23,7 @@ class TrackWriter {
   struct Target {
     ChunkQueue& queue;
     trace::WriterId id;
+    uint32_t process = 0;  // its number, from 1 on
     ClassNumbers& classes;
     int64_t shift = 0;          // ticks are times plus this
     std::vector<bool> written;  // classes that this writer has written

@@ -195,16 +195,23 @@ class Sums {
   }
 
   void add_device(const Device& device) {
+    auto next = launches_.begin();
+    const auto is_of = [this](auto launch, uint32_t writer, uint64_t correlation) {
+      return launch != launches_.end() && launch->writer == writer && launch->correlation == correlation;
+    };
     for (const DeviceOperation& operation : device.operations) {
       if (operation.kind == WorkKind::Wait) continue;
       const TrackOfTrace& track = walk_.tracks()[operation.track];
-      LaunchNode wanted{track.writer_number, operation.correlation, 0, INT64_MAX};
-      const auto launch =
-          std::lower_bound(launches_.begin(), launches_.end(), wanted, [](const LaunchNode& a, const LaunchNode& b) {
-            return std::tie(a.writer, a.correlation) < std::tie(b.writer, b.correlation);
-          });
-      const bool known = operation.correlation != 0 && launch != launches_.end() && launch->writer == wanted.writer &&
-                         launch->correlation == wanted.correlation;
+      // Work mostly runs in the order of its launches.
+      if (!is_of(next, track.writer_number, operation.correlation))
+        next = std::lower_bound(launches_.begin(), launches_.end(),
+                                std::pair<uint32_t, uint64_t>(track.writer_number, operation.correlation),
+                                [](const LaunchNode& a, const std::pair<uint32_t, uint64_t>& wanted) {
+                                  return std::pair<uint32_t, uint64_t>(a.writer, a.correlation) < wanted;
+                                });
+      const auto launch = next;
+      const bool known = operation.correlation != 0 && is_of(launch, track.writer_number, operation.correlation);
+      if (known) ++next;
       const int64_t at = known ? launch->begin : operation.begin;
       const size_t iteration = iteration_after(at);
       if (iteration == iterations_.list.size() || iterations_.list[iteration].begin > at) continue;

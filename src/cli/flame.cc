@@ -1,8 +1,10 @@
 // `kymo flame`: a flame graph of a trace, as a picture or for other tools.
 #include "analyze/views/flame.h"
 
+#include <algorithm>
 #include <memory>
 
+#include "analyze/functions/sample_paths.h"
 #include "analyze/summary.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -37,6 +39,21 @@ std::unique_ptr<convert::ExportStream> open_output(const std::string& output) {
   return std::make_unique<convert::FileStream>(output);
 }
 
+enum class By : uint8_t { Default, Range, Function };
+
+// A trace that has only samples is shown by function.
+bool shows_functions(By by, const trace::Reader& reader) {
+  if (by != By::Default) return by == By::Function;
+  return functions::has_samples(reader) &&
+         std::ranges::none_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
+}
+
+views::Paths read_paths(By by, const trace::Reader& reader, const views::PathOptions& options) {
+  if (!shows_functions(by, reader)) return views::collect_paths(reader, options);
+  functions::Samples samples = functions::read_samples(reader);
+  return functions::paths_of_samples(samples, options);
+}
+
 }  // namespace
 
 int flame(const Arguments& arguments) {
@@ -52,10 +69,16 @@ int flame(const Arguments& arguments) {
       "  .speedscope.json  for speedscope.app, with a profile for each thread and queue\n"
       "Without OUT it prints the lines of .folded. Threads of a process that have the same name are one. Ranges that\n"
       "have not ended count until their process was last seen alive; the frame '(unfinished)' inside has their self\n"
-      "time. Ranges across threads are not included, because they are inside of nothing.",
+      "time. Ranges across threads are not included, because they are inside of nothing.\n"
+      "With --by function, the frames are functions, from samples, inside the innermost range of their time. This is "
+      "the\n"
+      "default if a trace has samples and no ranges.",
       "kymo flame run.kymo -o run.svg\nkymo flame run.kymo | flamegraph.pl --countname ns > run.svg");
   line.argument("FILE", path, "the trace");
   line.value("-o,--output", "OUT", output, "the file to write");
+  By by = By::Default;
+  line.choice("--by", by, {{"range", By::Range}, {"function", By::Function}},
+              "what a frame stands for; default: range");
   line.flag("--full-text", options.full_text,
             "separate frames for 'step 7' and 'step 8', instead of one for 'step {}'");
   line.flag("--strict", strict, "exit with 3 when anything was lost or is damaged");
@@ -67,7 +90,7 @@ int flame(const Arguments& arguments) {
   views::Paths paths;
   {
     const ReadProgress progress(reader, "reading " + path);
-    paths = views::collect_paths(reader, options);
+    paths = read_paths(by, reader, options);
   }
   views::write_flame(paths, format, path, *out);
   out->finish();

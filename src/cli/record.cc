@@ -1,5 +1,12 @@
 // `kymo record`: runs a program and records it. The file is complete no matter how the program ends.
 
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -7,6 +14,8 @@
 #include <system_error>
 
 #include "analyze/summary.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
 #include "base/text.h"
@@ -41,10 +50,20 @@ std::unique_ptr<Recording> start_recording(const RecordOptions& options) {
 }
 
 // How much was recorded, or the likely reason why nothing was.
-std::string summary_text(const Progress& progress, const RecordOptions& options) {
+std::string summary_text(const Progress& progress, const RecordOptions& options, const sample::SampleTotals& samples) {
+  if (samples.samples != 0) {
+    std::string what = count_of(samples.samples, "sample");
+    if (progress.events != 0) what = base::format("{}, {}", count_of(progress.events, "event"), what);
+    if (progress.unfinished != 0) what += base::format(", {}", count_of(progress.unfinished, "unfinished range"));
+    return base::format("{} from {}, {} -> {} ({})", what,
+                        count_of(std::max(progress.processes, samples.processes), "process", "processes"),
+                        count_of(std::max(progress.threads, samples.threads), "thread"), base::printable(progress.file),
+                        bytes_text(progress.bytes));
+  }
   if (progress.processes == 0 && !options.memory.empty())
     return "nothing was recorded: no program loaded the library of Kymo (is it linked statically, or does it change "
            "its user?)";
+  if (options.pid != 0) return base::format("nothing was recorded: process {} did not use a CPU", options.pid);
   if (progress.processes == 0) return nothing_recorded(options.program[0], options.interfaces.selected());
   if (progress.events == 0 && progress.unfinished == 0 && progress.lost != 0)
     return base::format("nothing was recorded, although {} linked with Kymo ran",
@@ -61,7 +80,8 @@ std::string summary_text(const Progress& progress, const RecordOptions& options)
 }
 
 // On one line, because the output of the program may come before it.
-std::string summary_json(const Progress& progress, const Ending& ending, const Ledger& ledger) {
+std::string summary_json(const Progress& progress, const Ending& ending, const Ledger& ledger,
+                         const sample::SampleTotals& samples) {
   base::JsonWriter json(base::JsonWriter::Layout::OneLine);
   json.begin_object();
   json.field("file", progress.file);
@@ -72,6 +92,9 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
   json.field("threads", progress.threads);
   json.field("bytes", progress.bytes);
   json.field("lost", progress.lost);
+  json.field("samples", samples.samples);
+  json.field("samples_lost", samples.lost);
+  json.field("sampled_processes", samples.processes);
   json.field("moved", progress.is_elsewhere);
   json.field("exit_code", ending.exit_code());
   ledger.write(json);
@@ -79,24 +102,26 @@ std::string summary_json(const Progress& progress, const Ending& ending, const L
   return json.text();
 }
 
-Ledger ledger_of(const Progress& progress) {
-  if (progress.lost == 0 || progress.is_elsewhere) return Ledger(analyze::Summary{});
+Ledger ledger_of(const Progress& progress, const sample::SampleTotals& samples) {
+  if ((progress.lost == 0 && samples.lost == 0 && samples.throttled == 0) || progress.is_elsewhere)
+    return Ledger(analyze::Summary{});
   return Ledger(analyze::summarise(trace::Reader(progress.file)));
 }
 
-void report(const Progress& progress, const RecordOptions& options, const Ending& ending) {
+void report(const Progress& progress, const RecordOptions& options, const Ending& ending,
+            const sample::SampleTotals& samples) {
   if (ending.signal != 0) {
     const char* name = ::sigdescr_np(ending.signal);
     say(base::format("{} was killed by signal {} ({})", base::printable(options.program[0]), ending.signal,
                      name != nullptr ? name : "unknown"));
   }
-  const Ledger ledger = ledger_of(progress);
-  if (options.json) return print_error(summary_json(progress, ending, ledger));
+  const Ledger ledger = ledger_of(progress, samples);
+  if (options.json) return print_error(summary_json(progress, ending, ledger, samples));
   if (progress.is_elsewhere) {
     say_warning(base::format("{} was moved, replaced or deleted while it was written: the trace is not there",
                              base::printable(progress.file)));
   } else if (!options.quiet) {
-    say(summary_text(progress, options));
+    say(summary_text(progress, options, samples));
   }
   if (!options.quiet && progress.live_processes > 0) {
     say(base::format("{} still running, no longer recorded",
@@ -118,10 +143,14 @@ int record_program(const RecordOptions& options) {
   }
   const Variables injected = interface_environment_or_warning(options.interfaces.selected());
   SignalInbox inbox(kWatchedSignals);
+  std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
   auto recording = start_recording(options);
   if (replaced != 0 && !ignored && !options.quiet)
     say(base::format("replacing {}, a trace of {}", base::printable(options.output), bytes_text(replaced)));
 
+  std::string no_samples;
+  samples = RecordedSamples::of_next_program(options.samples, options.program, *recording, no_samples);
+  if (!no_samples.empty() && !options.quiet) say_warning("no CPU samples: " + no_samples);
   Ending ending;
   try {
     Program::Environment environment = recording->environment();
@@ -136,9 +165,10 @@ int record_program(const RecordOptions& options) {
   }
 
   try {
+    const sample::SampleTotals totals = samples ? samples->finish() : sample::SampleTotals{};
     const Progress progress = recording->finish();
-    report(progress, options, ending);
-    const bool is_whole = progress.lost == 0 && !progress.is_elsewhere;
+    report(progress, options, ending, totals);
+    const bool is_whole = progress.lost == 0 && totals.lost == 0 && !progress.is_elsewhere;
     if (options.strict && !is_whole && ending.exit_code() == kDone) return kLossOrDamage;
     return ending.exit_code();
   } catch (const std::exception& error) {
@@ -147,11 +177,45 @@ int record_program(const RecordOptions& options) {
   }
 }
 
+// Samples a process that already runs, until it ends, the time is over, or a signal arrives.
+int record_process(const RecordOptions& options) {
+  const auto pid = static_cast<pid_t>(options.pid);
+  const base::FileDescriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process) throw Error(base::format("cannot record process {}: {}", pid, std::strerror(errno)));
+  const auto has_ended = [&process] {
+    pollfd file{process.get(), POLLIN, 0};
+    return ::poll(&file, 1, 0) > 0;
+  };
+  std::error_code ignored;
+  const bool existed = fs::exists(options.output, ignored);
+  SignalInbox inbox(kWatchedSignals);
+  std::unique_ptr<RecordedSamples> samples;  // before the recording, which uses it until its end
+  auto recording = start_recording(options);
+  try {
+    samples = RecordedSamples::of_process(pid, options.samples, *recording);
+  } catch (const NotAvailable& error) {
+    recording.reset();
+    if (!existed) fs::remove(options.output, ignored);
+    throw NotAvailable(base::format("cannot sample process {}: {}", pid, error.what()));
+  }
+  constexpr std::chrono::milliseconds kLookEvery(50);
+  const uint64_t end = options.duration_ns == 0 ? ~uint64_t{0} : base::monotonic_ns() + options.duration_ns;
+  while (base::monotonic_ns() < end && !has_ended()) {
+    const auto message = inbox.wait(kLookEvery);
+    if (message && message->signal != SIGCHLD) break;
+  }
+  const sample::SampleTotals totals = samples->finish();
+  const Progress progress = recording->finish();
+  report(progress, options, {}, totals);
+  return options.strict && (progress.lost != 0 || totals.lost != 0) ? kLossOrDamage : kDone;
+}
+
 }  // namespace
 
 int record(const Arguments& arguments) {
   const auto options = read_record_options(arguments);
   if (!options) return kDone;
+  if (options->pid != 0) return record_process(*options);
   try {
     return record_program(*options);
   } catch (const CannotRun& error) {

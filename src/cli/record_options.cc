@@ -29,6 +29,16 @@ void check_memory(const std::string& text) {
                               "--memory: '" + text + "' is not valid; use all or sample:BYTES, such as sample:512k");
 }
 
+void check_process_options(const RecordOptions& options) {
+  if (!options.program.empty())
+    throw options::UsageError("record", base::format("--pid {} records a process that runs: leave out '{}'",
+                                                     options.pid, options.program[0]));
+  if (!options.memory.empty())
+    throw options::UsageError("record", "--memory needs a program that kymo starts: it has no effect with --pid");
+  if (options.samples.hertz == 0)
+    throw options::UsageError("record", "--pid without samples records nothing: leave out --sample off");
+}
+
 void add_options(options::CommandLine& line, RecordOptions& options) {
   line.value("-o,--output", "FILE", options.output, "the trace to write; default: PROGRAM.kymo in this\nfolder");
   line.flag("--append", options.append, "add to the trace instead of replacing it");
@@ -57,6 +67,30 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
                       "each allocation with its stack, or one sample for\n"
                       "each SIZE bytes (sample:512k)");
   add_interface_options(line, options.interfaces);
+  line.text("--sample", "RATE",
+            [&options](const std::string& text) { options.samples.hertz = parse_sample_rate(text); },
+            "how often the functions of each running thread are\n"
+            "sampled: 1kHz (default), 10kHz, off; $KYMO_SAMPLE\n"
+            "sets another default",
+            {"1kHz", "10kHz", "off"});
+  line.text(
+      "--pid", "PID",
+      [&options](const std::string& text) {
+        options.pid = base::parse_count(text);
+        if (options.pid > INT32_MAX) throw InvalidArgument(base::format("'{}' is not the id of a process", text));
+      },
+      "sample a process that already runs, instead of\n"
+      "starting a program");
+  line.text(
+      "--duration", "TIME",
+      [&options](const std::string& text) { options.duration_ns = base::parse_duration_ns(text); },
+      "with --pid: end after this time; default: when the\n"
+      "process ends, or on Ctrl-C");
+  line.choice("--stacks", options.samples.stacks,
+              {{"copies", sample::Stacks::Copies}, {"frame-pointers", sample::Stacks::FramePointers}},
+              "how the stack of a sample is found: from a copy of\n"
+              "its memory (default on x86-64), or by frame pointers,\n"
+              "which costs less and needs programs that have them");
   line.flag("--strict", options.strict, "exit with 3 if anything was lost");
   line.flag("--quiet", options.quiet, "print only problems");
   line.flag("--json", options.json, "print the summary as one line of JSON, on standard error");
@@ -66,15 +100,22 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
 
 std::optional<RecordOptions> read_record_options(Arguments arguments) {
   RecordOptions options;
+  bool no_sample = false;
+  try {
+    options.samples = default_sample_options();
+  } catch (const InvalidArgument& error) {
+    throw options::UsageError("record", error.what());
+  }
   options::CommandLine line(
-      "record", "kymo record [options] [--] PROGRAM [ARGUMENTS…]",
-      "Runs a program and records the annotations of it and of every program that it starts: Kymo's, and\n"
-      "those that programs make for other tools (NVTX), without a change to the program.\n"
+      "record", "kymo record [options] [--] PROGRAM [ARGUMENTS…]\n       kymo record [options] --pid PID",
+      "Runs a program and records it and every program that it starts: samples of the functions that use the CPU,\n"
+      "Kymo's annotations, and those that programs make for other tools (NVTX), without a change to the program.\n"
       "The program keeps its terminal, its signals and its exit code. Ctrl-C goes to the program, and a\n"
       "second Ctrl-C kills it. The file is complete in both cases.",
       "kymo record -o run.kymo -- ./train --epochs 2\n"
       "kymo record --flight 30s -- ./server    # kill -USR2 KYMO writes the last 30 s");
   add_options(line, options);
+  line.flag("--no-sample", no_sample, "the same as --sample off");
   line.stop_at_first_argument();
 
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
@@ -82,15 +123,21 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   arguments.erase(dashes, arguments.end());
   if (!line.read(arguments)) return std::nullopt;
   check_memory(options.memory);
+  if (no_sample) options.samples.hertz = 0;
 
   options.program = line.remaining();
   // After the program's name, "--" is an argument of the program.
   const size_t skipped = options.program.empty() && !from_dashes.empty() ? 1 : 0;
   options.program.insert(options.program.end(), from_dashes.begin() + skipped, from_dashes.end());
-  if (options.program.empty())
+  if (options.pid != 0)
+    check_process_options(options);
+  else if (options.program.empty())
     throw options::UsageError("record", "no program given. Usage: kymo record [options] -- PROGRAM [args]");
   refuse_standard_output("record", options.output);
   if (options.session.policy == Policy::Overwrite) options.flight = true;
+  if (options.duration_ns != 0 && options.pid == 0)
+    throw options::UsageError("record", "--duration is for --pid: a program is recorded until it ends");
+  if (options.output.empty() && options.pid != 0) options.output = base::format("{}.kymo", options.pid);
   if (options.output.empty()) options.output = std::filesystem::path(options.program[0]).filename().string() + ".kymo";
   return options;
 }

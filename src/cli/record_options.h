@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/interfaces.h"
+#include "cli/record_samples.h"
 #include "kymo/session.h"
 
 namespace kymo::cli {
@@ -20,8 +21,11 @@ struct RecordOptions {
   bool quiet = false;
   bool json = false;
   InterfaceChoice interfaces;
-  std::string memory;                // record the heap too: KYMO_MALLOC's text; empty: no
-  std::vector<std::string> program;  // and its arguments; never empty
+  std::string memory;  // record the heap too: KYMO_MALLOC's text; empty: no
+  SampleOptions samples;
+  uint64_t pid = 0;                  // a process that already runs; 0: a program is started
+  uint64_t duration_ns = 0;          // of the recording of such a process; 0: until it ends
+  std::vector<std::string> program;  // and its arguments; empty only for a process that already runs
 };
 
 // The program follows "--", or starts at the first word that is not an option of kymo. Returns nothing if help was

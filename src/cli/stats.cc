@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "analyze/functions/samples.h"
 #include "analyze/summary.h"
 #include "base/json_writer.h"
 #include "base/printable.h"
@@ -14,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/ledger.h"
 #include "cli/read_progress.h"
+#include "cli/stats_functions.h"
 #include "cli/terminal.h"
 #include "cli/trace_file.h"
 #include "cli/units.h"
@@ -31,7 +33,8 @@ struct Options {
   std::string path;
   analyze::StatsOptions stats;
   std::function<bool(const RangeRow&, const RangeRow&)> before;
-  size_t top = 0;  // 0: all
+  std::string range;  // only samples in such ranges
+  size_t top = 0;     // 0: all
   bool json = false;
   bool strict = false;
 };
@@ -55,6 +58,12 @@ const options::CommandLine::Choices<Before>& orders() {
       {"name", [](const RangeRow& a, const RangeRow& b) { return a.name < b.name; }},
   };
   return all;
+}
+
+options::CommandLine::Choices<std::string> order_names() {
+  options::CommandLine::Choices<std::string> names;
+  for (const auto& [name, before] : orders()) names.emplace_back(name, name);
+  return names;
 }
 
 // The names of the devices of a trace, by RangeRow::device.
@@ -257,20 +266,39 @@ std::string as_json(Statistics statistics, const Options& options, const Ledger&
   return json.text();
 }
 
+// A trace that has only samples is shown by function.
+bool has_only_samples(const trace::Reader& reader) {
+  return functions::has_samples(reader) &&
+         std::ranges::none_of(reader.event_chunks(), [](const auto& chunk) { return chunk.range_count != 0; });
+}
+
+// What a row stands for: ranges, or the functions of samples.
+enum class By : uint8_t { Default, Name, Thread, Category, Function };
+
 }  // namespace
 
 int stats(const Arguments& arguments) {
   Options options;
+  std::string order;
   options::CommandLine line(
       "stats", "kymo stats FILE [options]",
       "Shows where the time went: for each name the number of ranges, their total time, their time without\n"
-      "nested ranges (self), and the time of a single range. Instants and counters follow.",
-      "kymo stats run.kymo --top 10 --sort self\nkymo stats run.kymo --by thread --json");
+      "nested ranges (self), and the time of a single range. Instants and counters follow.\n"
+      "With --by function, it shows the functions that used the CPU, from samples: self is the time in the function\n"
+      "itself, total is the time in it and in all functions that it called. This is the default if a trace has "
+      "samples\n"
+      "and no ranges.",
+      "kymo stats run.kymo --top 10 --sort self\nkymo stats run.kymo --by thread --json\n"
+      "kymo stats run.kymo --by function --in 'step*'");
   line.argument("FILE", options.path, "the trace");
-  line.choice("--by", options.stats.group_by,
-              {{"name", GroupBy::Name}, {"thread", GroupBy::Thread}, {"category", GroupBy::Category}},
+  By by = By::Default;
+  line.choice("--by", by,
+              {{"name", By::Name}, {"thread", By::Thread}, {"category", By::Category}, {"function", By::Function}},
               "what a row stands for; default: name");
-  line.choice("--sort", options.before, orders(), "the sort order, largest first (names: A first);\ndefault: total");
+  line.choice("--sort", order, order_names(),
+              "the sort order, largest first (names: A first);\ndefault: total, for functions self");
+  line.value("--in", "RANGE", options.range,
+             "with --by function: only samples inside ranges with this\nname; * and ? are wildcards");
   line.text(
       "--top", "N", [&](const std::string& text) { options.top = base::parse_count(text); }, "only the first N rows");
   line.flag("--full-text", options.stats.full_text,
@@ -280,6 +308,16 @@ int stats(const Arguments& arguments) {
   if (!line.read(arguments)) return kDone;
 
   const trace::Reader reader = open_trace_with(options.path, {.range_values = options.stats.full_text});
+  if (by == By::Function || (by == By::Default && !options.stats.full_text && has_only_samples(reader))) {
+    if (!order.empty() && order != "self" && order != "total")
+      throw options::UsageError("stats", base::format("--sort {} is not for functions; use self or total", order));
+    return show_functions(reader,
+                          {options.path, options.range, order == "total", options.top, options.json, options.strict});
+  }
+  if (!options.range.empty()) throw options::UsageError("stats", "--in selects samples: use it with --by function");
+  options.stats.group_by = by == By::Thread ? GroupBy::Thread : by == By::Category ? GroupBy::Category : GroupBy::Name;
+  for (const auto& [name, before] : orders())
+    if (name == order) options.before = before;
   Statistics statistics;
   {
     const ReadProgress progress(reader, "reading " + options.path);

@@ -110,7 +110,19 @@ bool Collector::pass(bool everything) {
     read |= source->drain(output_->writer(), everything);
     restate_if_truncated();
   }
+  write_companion();
   return read;
+}
+
+void Collector::write_companion() {
+  Companion* const companion = companion_.load(std::memory_order_acquire);
+  if (companion == nullptr) return;
+  companion->write(output_->writer());
+  restate_if_truncated();
+}
+
+void Collector::restate_companion() {
+  if (Companion* const companion = companion_.load(std::memory_order_acquire)) companion->restate();
 }
 
 void Collector::wait(uint32_t seen) {
@@ -151,8 +163,10 @@ void Collector::run() {
         last_note = now;
         for (auto& source : sources_) source->note(output_->writer());
       }
-      if (output_->rotate())
+      if (output_->rotate()) {
         for (auto& source : sources_) source->introduce(output_->writer());
+        restate_companion();
+      }
       answer_dumps();
       answer_flush();
       failure_ = nullptr;
@@ -182,6 +196,7 @@ void Collector::restate_if_truncated() {
   was_truncated_ = true;
   if (announced_) announce(*announced_);
   for (auto& source : sources_) source->introduce(output_->writer());
+  restate_companion();
   for (auto& source : sources_)
     if (stated_ && !output_->is_flight()) output_->writer().window(source->id(), *stated_);
   if (!announced_ && sources_.empty()) return;

@@ -15,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include "collect/companion.h"
 #include "collect/output.h"
 #include "collect/recording.h"
 #include "collect/source.h"
@@ -43,6 +44,9 @@ class Collector {
   void remove(Source& source);
   std::list<std::unique_ptr<Source>>& sources() { return sources_; }
   Output& output() { return *output_; }
+
+  // From any thread: from now on, `companion` also writes into the file, until the end of stop().
+  void accompany(Companion& companion) { companion_.store(&companion, std::memory_order_release); }
 
   // Ends the thread, drains everything, completes the file. Throws kymo::Error with the reason; then the segments still
   // hold what is not in the file, and stop() may be called again.
@@ -85,6 +89,8 @@ class Collector {
   void wait(uint32_t seen);
   void read_all();
   void restate_if_truncated();
+  void write_companion();
+  void restate_companion();
   Output::Endings endings() const;
   void answer_dumps();
   void answer_copies();
@@ -101,6 +107,7 @@ class Collector {
   std::thread thread_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool>* dump_soon_ = nullptr;
+  std::atomic<Companion*> companion_{nullptr};
 
   mutable std::mutex mutex_;  // protects the following members
   std::condition_variable answered_;

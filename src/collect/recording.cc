@@ -162,6 +162,10 @@ std::vector<std::pair<std::string, std::string>> Recording::environment() const 
           {"KYMO_RING_BYTES", std::to_string(impl_->options.ring_bytes)}};
 }
 
+std::string Recording::session() const { return to_hex(impl_->session.bytes); }
+
+void Recording::accompany(Companion& companion) { impl_->collector.accompany(companion); }
+
 Progress Recording::progress() const { return impl_->collector.progress(); }
 
 void Recording::dump(const std::string& path) { impl_->collector.dump(path); }

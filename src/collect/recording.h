@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "collect/companion.h"
 #include "kymo/session.h"
 
 namespace kymo::collect {
@@ -40,6 +41,11 @@ class Recording {
 
   // The variables to set in the environment of the programs to record.
   std::vector<std::pair<std::string, std::string>> environment() const;
+
+  // The id that all processes of the recording have in the trace.
+  std::string session() const;
+  // From now on, `companion` also writes into the file. It must outlive finish().
+  void accompany(Companion& companion);
 
   Progress progress() const;
 

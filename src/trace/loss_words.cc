@@ -29,6 +29,8 @@ constexpr LossWords kWords[] = {
     {LossCause::Unrecorded, "unrecorded", "process", "that could not record"},
     {LossCause::Truncated, "truncated", "byte", "because the trace was truncated while it was written"},
     {LossCause::NotImported, "not_imported", "part", "that could not be imported"},
+    {LossCause::SamplesLost, "samples_lost", "sample", "because the kernel's ring was full"},
+    {LossCause::SamplingPaused, "sampling_paused", "pause", "of sampling, because the kernel found it too expensive"},
 };
 
 constexpr LossWords kOfANewerKymo = {LossCause{}, "unknown", kEvent, "for a reason this version does not know"};

@@ -195,10 +195,12 @@ enum class LossCause : uint16_t {
   WriteFailed = 10,   // a chunk could not be written to the file
   Clock = 11,         // an event whose clock cannot be converted
   LateStart = 12,
-  Reported = 13,     // reported by a profiler as text: the detail
-  Unrecorded = 14,   // whole processes: the detail says which ones and why
-  Truncated = 15,    // the file was truncated while it was written; the count is in bytes
-  NotImported = 16,  // of the trace of another tool: the detail says what
+  Reported = 13,        // reported by a profiler as text: the detail
+  Unrecorded = 14,      // whole processes: the detail says which ones and why
+  Truncated = 15,       // the file was truncated while it was written; the count is in bytes
+  NotImported = 16,     // of the trace of another tool: the detail says what
+  SamplesLost = 17,     // the kernel's ring was full: samples, or records about threads and files
+  SamplingPaused = 18,  // the kernel stopped sampling for a moment, because it took too much time
 };
 
 struct Loss {

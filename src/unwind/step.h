@@ -59,15 +59,23 @@ enum class Step : uint8_t {
   Signal,  // this is the trampoline of a signal handler; walk (walk.h) handles it
 };
 
-// From `at` to its caller. Reads nothing outside [at.sp, high). Each step goes further out.
-KYMO_READS_STACKS inline Step step(const Rule& rule, uintptr_t high, Registers& at, Reads& reads) noexcept {
+// The stack of this process.
+struct OwnWords {
+  KYMO_READS_STACKS uintptr_t operator()(uintptr_t slot) const noexcept { return word_in_stack(slot); }
+};
+
+// From `at` to its caller. Reads nothing outside [at.sp, high). Each step goes further out. `word` reads the stack: of
+// this process, or a copy of another one.
+template <class Words = OwnWords>
+KYMO_READS_STACKS inline Step step(const Rule& rule, uintptr_t high, Registers& at, Reads& reads,
+                                   const Words& word = {}) noexcept {
   reads = {slot_of_nothing(), slot_of_nothing(), 0, 0};
   uintptr_t cfa, return_slot, fp_slot = 0;
   if (__builtin_expect(rule.kind == Rule::Kind::Table, 1)) {
     cfa = plain_cfa(rule, at);
     if (__builtin_expect((rule.flags & (Rule::kCfaLoaded | Rule::kReturnInRegister)) != 0, 0)) {
       if ((rule.flags & Rule::kReturnInRegister) != 0 || !is_slot(cfa, at.sp, high)) return Step::Cut;
-      cfa = word_in_stack(cfa);
+      cfa = word(cfa);
       reads.fp_word = ~kNothing;  // one more word was read than is stored: such a frame never counts as unchanged
     }
     return_slot = at_distance(cfa, rule.return_offset);
@@ -83,11 +91,11 @@ KYMO_READS_STACKS inline Step step(const Rule& rule, uintptr_t high, Registers& 
   if (__builtin_expect(cfa <= at.sp || cfa > high || !is_slot(return_slot, at.sp, high), 0)) return Step::Cut;
   Registers caller{0, cfa, at.fp};
   reads.return_slot = return_slot;
-  reads.return_word = word_in_stack(return_slot);
+  reads.return_word = word(return_slot);
   caller.pc = without_signature(reads.return_word);
   if (fp_slot != 0) {
     if (!is_slot(fp_slot, at.sp, high)) return Step::Cut;
-    caller.fp = word_in_stack(fp_slot);
+    caller.fp = word(fp_slot);
     if (__builtin_expect((rule.flags & Rule::kCfaLoaded) == 0, 1)) {
       reads.fp_slot = fp_slot;
       reads.fp_word = caller.fp;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kMostStackNodes = 16'000'000;  // a gigabyte of nodes, because a trace may contain any number of them
 constexpr size_t kMostFilesOfAProcess = 10'000;
+constexpr size_t kMostNamesOfAProcess = 1'000'000;
+constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
 constexpr size_t kMostFramesOfAStack = 10'000;  // more than any recorder captures
 
 constexpr uint64_t spread(uint64_t bits) {
@@ -79,6 +81,11 @@ void Stacks::loaded(uint32_t process_number, std::string path, std::string build
   one.files.push_back({std::move(path), std::move(build_id), base, size, one.era});
 }
 
+void Stacks::named(uint32_t process_number, uint64_t address, std::string name) {
+  Process& one = process(process_number);
+  if (one.names.size() < kMostNamesOfAProcess) one.names[address] = std::move(name);
+}
+
 StackId Stacks::listed(uint32_t process_number, const trace::WriterInfo& writer, uint32_t stack) {
   const auto [entry, is_new] = process(process_number).lists.try_emplace(stack, 0);
   if (!is_new) return entry->second;
@@ -126,7 +133,14 @@ std::vector<symbols::Frame> Stacks::look_up(const Place& place) {
   }
   if (const LoadedFile* file = file_at(place))
     return symbols_.at_return_address(file->path, file->build_id, place.value - file->base);
-  frame.function = base::format("{:#x}", place.value);
+  if (place.value >= kFirstKernelAddress)
+    frame.module = frame.function = "[kernel]";
+  else
+    frame.function = base::format("{:#x}", place.value);
+  if (place.process < processes_.size()) {
+    const auto& names = processes_[place.process].names;
+    if (const auto name = names.find(place.value); name != names.end()) frame.function = name->second;
+  }
   return {frame};
 }
 

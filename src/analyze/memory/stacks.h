@@ -30,6 +30,8 @@ class Stacks {
   StackId cut(Cut why);
   StackId called(StackId caller, uint32_t process, uint64_t return_address);
   void loaded(uint32_t process, std::string path, std::string build_id, uint64_t base, uint64_t size);
+  // The name of the code at an address that is in no file: a function of the kernel.
+  void named(uint32_t process, uint64_t address, std::string name);
   StackId listed(uint32_t process, const trace::WriterInfo& writer, uint32_t stack);
 
   size_t size() const { return nodes_.size(); }
@@ -64,6 +66,7 @@ class Stacks {
     uint32_t era = 0;
     std::map<uint32_t, StackId> lists;  // by the number in the trace
     std::map<uint32_t, uint32_t> named;
+    std::map<uint64_t, std::string> names;  // of code in no file, by address
   };
 
   StackId node(StackId caller, const Place& place);

@@ -68,6 +68,7 @@ std::string colour_of(const PathFrame& frame) {
       rgb = {170, 170, 175};
       break;
     case FrameKind::Range:
+    case FrameKind::Function:
       rgb = {between(0, 225, 250), between(8, 120, 215), between(16, 60, 110)};
       break;
     case FrameKind::Work:
@@ -81,7 +82,8 @@ std::string details_of(const PathFrame& frame, uint64_t all_ns) {
   const double percent = all_ns == 0 ? 0 : 100 * static_cast<double>(frame.total_ns) / static_cast<double>(all_ns);
   std::string text = base::format("{}: {} ({:.2f} %)", frame.name, base::duration_text(frame.total_ns), percent);
   if (frame.count != 0)
-    text += base::format(", self {}, {}", base::duration_text(frame.self_ns), base::count_of(frame.count, "range"));
+    text += base::format(", self {}, {}", base::duration_text(frame.self_ns),
+                         base::count_of(frame.count, frame.kind == FrameKind::Function ? "sample" : "range"));
   return text;
 }
 

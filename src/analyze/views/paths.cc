@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "analyze/decode_ahead.h"
-#include "analyze/views/path_trie.h"
+#include "analyze/views/merged_paths.h"
 #include "analyze/views/track_paths.h"
 #include "convert/places.h"
 #include "trace/clock.h"
@@ -23,46 +23,16 @@ namespace {
 
 constexpr unsigned kMaxHelpers = 5;  // one consumer cannot use more
 
-// The paths of all tracks, by name. A node keeps nanoseconds.
-class MergedPaths {
- public:
-  void add(const convert::Place& place, const TrackPaths& paths, double ns_per_tick);
-  // Moves the names to the result.
-  void finish(Paths& into);
-
- private:
-  uint32_t child(uint32_t parent, const std::string& name, FrameKind kind);
-
-  struct Sums {
-    FrameKind kind = FrameKind::All;
-    uint64_t count = 0, self_ns = 0;
-  };
-  std::deque<std::string> names_;  // by number; a deque does not move them
-  std::unordered_map<std::string_view, uint32_t> numbers_;
-  PathTrie trie_;
-  std::vector<Sums> sums_{1};  // by node
-};
-
-uint32_t MergedPaths::child(uint32_t parent, const std::string& name, FrameKind kind) {
-  auto known = numbers_.find(name);
-  if (known == numbers_.end()) {
-    const auto number = static_cast<uint32_t>(names_.size());
-    known = numbers_.emplace(names_.emplace_back(name), number).first;
-  }
-  const uint32_t node = trie_.child(parent, known->second);
-  if (node == sums_.size()) sums_.push_back({kind});
-  return node;
-}
-
-void MergedPaths::add(const convert::Place& place, const TrackPaths& paths, double ns_per_tick) {
+// Adds the paths of a track to those of all.
+void add_track(MergedPaths& all, const convert::Place& place, const TrackPaths& paths, double ns_per_tick) {
   const std::vector<PathTrie::Node>& nodes = paths.trie().nodes();
   if (nodes.size() == 1) return;
   std::vector<uint64_t> inside(nodes.size());
   for (size_t i = 1; i < nodes.size(); ++i) inside[nodes[i].parent] += nodes[i].ticks;
 
   std::vector<uint32_t> merged(nodes.size());
-  merged[0] = child(child(PathTrie::kRoot, convert::group_label(*place.group), FrameKind::Process), place.name,
-                    FrameKind::Track);
+  merged[0] = all.child(all.child(PathTrie::kRoot, convert::group_label(*place.group), FrameKind::Process), place.name,
+                        FrameKind::Track);
   const bool on_device = place.track->kind == trace::TrackKind::DeviceQueue;
   for (size_t i = 1; i < nodes.size(); ++i) {
     const uint32_t number = nodes[i].number;
@@ -71,37 +41,11 @@ void MergedPaths::add(const convert::Place& place, const TrackPaths& paths, doub
                              : number == TrackPaths::kOther ? "(other paths)"
                                                             : paths.names().name(number);
     const FrameKind kind = is_unfinished ? FrameKind::Unfinished : on_device ? FrameKind::Work : FrameKind::Range;
-    merged[i] = child(merged[nodes[i].parent], name, kind);
+    merged[i] = all.child(merged[nodes[i].parent], name, kind);
     constexpr double kLongest = 9e18;  // about 285 years
     const double self = static_cast<double>(nodes[i].ticks - std::min(nodes[i].ticks, inside[i])) * ns_per_tick;
-    sums_[merged[i]].count += nodes[i].count;
-    sums_[merged[i]].self_ns += static_cast<uint64_t>(std::llround(std::min(self, kLongest)));
+    all.count(merged[i], nodes[i].count, static_cast<uint64_t>(std::llround(std::min(self, kLongest))));
   }
-}
-
-// A tree may be too deep for recursion.
-void MergedPaths::finish(Paths& into) {
-  const std::vector<PathTrie::Node>& nodes = trie_.nodes();
-  std::vector<uint64_t> total_ns(nodes.size());
-  std::vector<std::vector<uint32_t>> children(nodes.size());
-  for (size_t i = nodes.size(); i-- > 0;) {
-    total_ns[i] += sums_[i].self_ns;
-    if (i == 0) break;
-    total_ns[nodes[i].parent] += total_ns[i];
-    children[nodes[i].parent].push_back(static_cast<uint32_t>(i));
-  }
-  std::vector<std::pair<uint32_t, uint32_t>> waiting = {{PathTrie::kRoot, 0}};  // node, depth
-  while (!waiting.empty()) {
-    const auto [node, depth] = waiting.back();
-    waiting.pop_back();
-    const std::string_view name = node == PathTrie::kRoot ? "all" : std::string_view(names_[nodes[node].number]);
-    into.frames.push_back({name, sums_[node].kind, depth, sums_[node].count, total_ns[node], sums_[node].self_ns});
-    std::vector<uint32_t>& inner = children[node];
-    std::sort(inner.begin(), inner.end(),
-              [&](uint32_t a, uint32_t b) { return names_[nodes[a].number] > names_[nodes[b].number]; });
-    for (const uint32_t child : inner) waiting.emplace_back(child, depth + 1);
-  }
-  into.names = std::move(names_);
 }
 
 class Collection {
@@ -194,7 +138,7 @@ void Collection::finish() {
       return ticks > 0 ? static_cast<uint64_t>(std::min(ticks, 0x1p63)) : 0;
     });
     result_.unfinished += track.paths->unfinished();
-    merged.add(*track.place, *track.paths, ns_per_tick);
+    add_track(merged, *track.place, *track.paths, ns_per_tick);
   }
   result_.over_limit = budget_.over;
   merged.finish(result_);

@@ -28,6 +28,7 @@ enum class FrameKind : uint8_t {
   Track,       // a thread or queue: all with this name in the process
   Range,       // on a thread
   Work,        // a range on a queue of a device
+  Function,    // that was running, or called one, when a sample was taken
   Unfinished,  // the self time of ranges whose end is not in the trace, until their process was last seen alive
 };
 

@@ -1,0 +1,91 @@
+#include "analyze/functions/functions.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/wildcard.h"
+
+namespace kymo::functions {
+
+namespace {
+
+// How the rest of a stack is described that could not be walked (analyze/memory/stacks.h).
+bool is_cut(const symbols::Frame& frame) { return frame.module.empty() && frame.function.starts_with('('); }
+
+class Rows {
+ public:
+  FunctionRow& of(const symbols::Frame& frame) {
+    const std::string key = frame.function + '\n' + frame.module;
+    const auto [known, is_new] = numbers_.try_emplace(key, rows_.size());
+    if (is_new) rows_.push_back({frame.function, frame.module});
+    return rows_[known->second];
+  }
+  std::vector<FunctionRow> take() { return std::move(rows_); }
+
+ private:
+  std::unordered_map<std::string, size_t> numbers_;
+  std::vector<FunctionRow> rows_;
+};
+
+}  // namespace
+
+FunctionTable count_functions(Samples& samples, const std::string& range_pattern) {
+  FunctionTable table;
+  std::vector<bool> is_wanted(samples.ranges.size(), true);
+  if (!range_pattern.empty()) {
+    for (size_t i = 0; i < is_wanted.size(); ++i)
+      is_wanted[i] = i != 0 && base::matches(range_pattern, samples.ranges[i]);
+  }
+  // The same stack on several threads is looked up once.
+  struct Sum {
+    uint64_t count = 0, ns = 0;
+  };
+  std::unordered_map<memory::StackId, Sum> stacks;
+  for (const SampledThread& thread : samples.threads) {
+    bool is_counted = false;
+    for (const SampledStack& one : thread.stacks) {
+      if (!is_wanted[one.range]) continue;
+      is_counted = true;
+      Sum& sum = stacks[one.stack];
+      sum.count += one.count;
+      sum.ns += one.count * thread.period_ns;
+    }
+    if (!is_counted) continue;
+    ++table.threads;
+    table.off_ns += thread.off_ns;
+    table.preempted_ns += thread.preempted_ns;
+  }
+  Rows rows;
+  for (const auto& [stack, sum] : stacks) {
+    table.samples += sum.count;
+    table.time_ns += sum.ns;
+    std::vector<symbols::Frame> frames = samples.stacks.frames(stack);
+    if (frames.empty()) frames.emplace_back().function = "(unknown)";
+    if (is_cut(frames.back())) table.incomplete += sum.count;
+    std::unordered_set<FunctionRow*> seen;
+    // The rows may move while rows are added, so all are created first.
+    for (const symbols::Frame& frame : frames) rows.of(frame);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      if (i != 0 && is_cut(frames[i])) continue;
+      FunctionRow& row = rows.of(frames[i]);
+      if (i == 0) {
+        row.self_samples += sum.count;
+        row.self_ns += sum.ns;
+      }
+      if (!seen.insert(&row).second) continue;  // it called itself
+      row.total_samples += sum.count;
+      row.total_ns += sum.ns;
+    }
+  }
+  table.rows = rows.take();
+  std::erase_if(table.rows, [](const FunctionRow& row) { return row.total_samples == 0; });
+  std::ranges::sort(table.rows, [](const FunctionRow& a, const FunctionRow& b) {
+    return std::tie(b.self_ns, b.total_ns, a.function, a.module) <
+           std::tie(a.self_ns, a.total_ns, b.function, b.module);
+  });
+  return table;
+}
+
+}  // namespace kymo::functions

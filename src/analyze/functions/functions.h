@@ -1,0 +1,31 @@
+// The functions that used the CPU, from the samples of a trace: a row for each function of a file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/functions/samples.h"
+
+namespace kymo::functions {
+
+struct FunctionRow {
+  std::string function;
+  std::string module;                            // the path of the file; empty: not known
+  uint64_t self_samples = 0, total_samples = 0;  // total: it, or a function that it called, was running
+  uint64_t self_ns = 0, total_ns = 0;
+};
+
+struct FunctionTable {
+  std::vector<FunctionRow> rows;  // largest self time first
+  uint64_t samples = 0;           // of the rows
+  uint64_t time_ns = 0;
+  uint64_t incomplete = 0;  // samples whose outer functions are not known
+  uint64_t threads = 0;
+  uint64_t off_ns = 0, preempted_ns = 0;  // of these threads
+};
+
+// Only samples in ranges whose names match the pattern (base/wildcard.h); empty: all samples.
+FunctionTable count_functions(Samples& samples, const std::string& range_pattern = {});
+
+}  // namespace kymo::functions

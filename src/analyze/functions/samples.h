@@ -1,0 +1,49 @@
+// The CPU samples of a trace (docs/sampling.md), summed up by thread, stack and range.
+//
+// A sample belongs to the innermost range that was open on its thread at its time. Ranges and samples are recorded by
+// different writers, which have the process and the thread id in common. Memory depends on the number of distinct
+// stacks; for threads that also have ranges, on the number of samples.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyze/memory/stacks.h"
+#include "convert/places.h"
+#include "trace/reader.h"
+
+namespace kymo::functions {
+
+struct SampledStack {
+  memory::StackId stack = 0;
+  uint32_t range = 0;  // a number of Samples::ranges; 0: in no range
+  uint64_t count = 0;
+};
+
+struct SampledThread {
+  const convert::Place* place = nullptr;
+  uint64_t period_ns = 0;  // the time that a sample stands for
+  uint64_t samples = 0;
+  uint64_t off_ns = 0, preempted_ns = 0;  // preempted: a part of it
+  std::vector<SampledStack> stacks;
+};
+
+struct Samples {
+  std::unique_ptr<convert::Places> places;
+  memory::Stacks stacks;
+  std::deque<std::string> ranges{""};
+  std::vector<SampledThread> threads;  // those with samples or time off the CPU
+  uint64_t samples = 0;
+  std::vector<trace::Problem> problems;
+};
+
+// True if a writer of the trace has samples. Reads no events.
+bool has_samples(const trace::Reader& reader);
+
+// Never throws for a damaged trace.
+Samples read_samples(const trace::Reader& reader);
+
+}  // namespace kymo::functions

@@ -1,0 +1,111 @@
+#include "cli/stats_functions.h"
+
+#include <algorithm>
+
+#include "analyze/functions/functions.h"
+#include "analyze/summary.h"
+#include "base/json_writer.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "base/text_table.h"
+#include "cli/commands.h"
+#include "cli/ledger.h"
+#include "cli/read_progress.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+
+namespace kymo::cli {
+namespace {
+
+using functions::FunctionRow;
+using functions::FunctionTable;
+
+std::string percent_text(uint64_t part, uint64_t all) {
+  return all == 0 ? "" : base::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// "20,627 samples: 20.6 s of CPU time of 1 thread; off the CPU for 52.4 s, 51.9 s of it because others ran"
+std::string summary_of(const FunctionTable& table) {
+  std::string text = base::format("{}: {} of CPU time of {}", count_of(table.samples, "sample"),
+                                  duration_text(table.time_ns), count_of(table.threads, "thread"));
+  if (table.off_ns != 0) text += base::format("; off the CPU for {}", duration_text(table.off_ns));
+  if (table.preempted_ns != 0) text += base::format(", {} of it because others ran", duration_text(table.preempted_ns));
+  text += "\n";
+  if (table.incomplete != 0)
+    text += base::format("{} ({}): the functions that called them are not known\n",
+                         count_of(table.incomplete, "incomplete stack"), percent_text(table.incomplete, table.samples));
+  return text;
+}
+
+std::string as_text(const FunctionTable& table, size_t shown_rows) {
+  using Align = base::TextTable::Align;
+  base::TextTable text({{"self", Align::Right},
+                        {"", Align::Right},
+                        {"total", Align::Right},
+                        {"", Align::Right},
+                        {"samples", Align::Right},
+                        {"module"},
+                        {"function"}});
+  for (size_t i = 0; i < shown_rows; ++i) {
+    const FunctionRow& row = table.rows[i];
+    text.add({duration_text(row.self_ns), percent_text(row.self_ns, table.time_ns), duration_text(row.total_ns),
+              percent_text(row.total_ns, table.time_ns), count_text(row.self_samples),
+              base::printable(file_name(row.module)), base::printable(row.function)});
+  }
+  std::string all = table.rows.empty() ? "no samples\n" : shown(text);
+  if (shown_rows < table.rows.size())
+    all += base::format("({} not shown)\n", count_of(table.rows.size() - shown_rows, "more row"));
+  if (!table.rows.empty()) all += "\n" + summary_of(table);
+  return all;
+}
+
+std::string as_json(const FunctionTable& table, size_t shown_rows, const std::string& path, const Ledger& ledger) {
+  base::JsonWriter json;
+  json.begin_object();
+  json.field("file", path);
+  json.begin_array("functions");
+  for (size_t i = 0; i < shown_rows; ++i) {
+    const FunctionRow& row = table.rows[i];
+    json.begin_object();
+    json.field("function", row.function);
+    json.field("module", row.module);
+    json.field("self_samples", row.self_samples);
+    json.field("total_samples", row.total_samples);
+    json.field("self_ns", row.self_ns);
+    json.field("total_ns", row.total_ns);
+    json.end_object();
+  }
+  json.end_array();
+  json.field("rows_not_shown", table.rows.size() - shown_rows);
+  json.field("samples", table.samples);
+  json.field("time_ns", table.time_ns);
+  json.field("threads", table.threads);
+  json.field("incomplete_stacks", table.incomplete);
+  json.field("off_cpu_ns", table.off_ns);
+  json.field("preempted_ns", table.preempted_ns);
+  ledger.write(json);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+int show_functions(const trace::Reader& reader, const FunctionOptions& options) {
+  functions::Samples samples;
+  FunctionTable table;
+  {
+    const ReadProgress progress(reader, "reading " + options.path);
+    samples = functions::read_samples(reader);
+    table = functions::count_functions(samples, options.range);
+  }
+  if (options.by_total) std::ranges::stable_sort(table.rows, std::ranges::greater(), &FunctionRow::total_ns);
+  const size_t shown_rows = options.top == 0 ? table.rows.size() : std::min(options.top, table.rows.size());
+  const Ledger ledger(analyze::summarise(reader), samples.problems);
+  print(options.json ? as_json(table, shown_rows, options.path, ledger) : as_text(table, shown_rows));
+  ledger.show();
+  return options.strict && !ledger.empty() ? kLossOrDamage : kDone;
+}
+
+}  // namespace kymo::cli

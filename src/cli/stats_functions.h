@@ -1,0 +1,23 @@
+// `kymo stats --by function`: the functions that used the CPU.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "trace/reader.h"
+
+namespace kymo::cli {
+
+struct FunctionOptions {
+  std::string path;
+  std::string range;  // only samples in ranges with this name or pattern; empty: all
+  bool by_total = false;
+  size_t top = 0;  // 0: all
+  bool json = false;
+  bool strict = false;
+};
+
+// Returns the exit code.
+int show_functions(const trace::Reader& reader, const FunctionOptions& options);
+
+}  // namespace kymo::cli

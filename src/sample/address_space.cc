@@ -1,0 +1,125 @@
+#include "sample/address_space.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/text.h"
+
+namespace kymo::sample {
+
+namespace {
+
+constexpr size_t kRulePlaces = 4096;  // a power of two
+constexpr size_t kMostFiles = 4096;
+constexpr const char kVdso[] = "[vdso]";
+
+// Opens only a path that cannot block.
+base::FileDescriptor open_file(const std::string& path) {
+  return base::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+size_t place_of(uint64_t address) { return (address * 0x9e3779b97f4a7c15u >> 40) & (kRulePlaces - 1); }
+
+bool is_file(const std::string& path) { return path.starts_with('/') && !path.starts_with("//"); }
+
+}  // namespace
+
+std::shared_ptr<CodeFile> CodeFiles::find(pid_t pid, const std::string& path, uint64_t inode,
+                                          const std::string& build_id) {
+  const auto key = std::tuple(path, inode, build_id);
+  if (const auto known = files_.find(key); known != files_.end()) return known->second;
+  if (files_.size() >= kMostFiles) return nullptr;
+  if (path == kVdso) return files_.emplace(key, CodeFile::open_vdso()).first->second;
+  if (!is_file(path)) return nullptr;
+  // A process in a container has other files at the same paths.
+  for (const std::string& candidate : {path, base::format("/proc/{}/root{}", pid, path)}) {
+    const std::shared_ptr<CodeFile> file = CodeFile::open(open_file(candidate));
+    if (file == nullptr || (inode != 0 && file->inode() != inode) ||
+        (!build_id.empty() && !file->build_id().starts_with(build_id)))
+      continue;
+    return files_.emplace(key, file).first->second;
+  }
+  return files_.emplace(key, nullptr).first->second;
+}
+
+void AddressSpace::map(MappedFile mapped) {
+  if (mapped.begin >= mapped.end) return;
+  auto at = mappings_.lower_bound(mapped.begin);
+  if (at != mappings_.begin() && std::prev(at)->second.mapped.end > mapped.begin) --at;
+  while (at != mappings_.end() && at->first < mapped.end) at = mappings_.erase(at);
+  if (program_.empty() && is_file(mapped.path)) program_ = mapped.path;
+  const uint64_t begin = mapped.begin;
+  mappings_[begin].mapped = std::move(mapped);
+  rules_.clear();
+}
+
+void AddressSpace::read_maps(pid_t pid) {
+  std::ifstream file(base::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    MappedFile mapped;
+    char dash = 0;
+    std::string rights, device;
+    fields >> std::hex >> mapped.begin >> dash >> mapped.end >> rights >> mapped.file_offset >> device >> std::dec >>
+        mapped.inode;
+    if (!fields || rights.find('x') == std::string::npos) continue;
+    std::getline(fields >> std::ws, mapped.path);
+    if (mapped.path == kVdso) mapped.inode = 0;
+    map(std::move(mapped));
+  }
+}
+
+AddressSpace::Mapping* AddressSpace::mapping_at(uint64_t address) {
+  auto after = mappings_.upper_bound(address);
+  if (after == mappings_.begin()) return nullptr;
+  Mapping& found = std::prev(after)->second;
+  return address < found.mapped.end ? &found : nullptr;
+}
+
+bool AddressSpace::has_code_at(uint64_t address) const {
+  auto after = mappings_.upper_bound(address);
+  return after != mappings_.begin() && address < std::prev(after)->second.mapped.end;
+}
+
+void AddressSpace::resolve(pid_t pid, Mapping& mapping) {
+  if (mapping.is_resolved) return;
+  mapping.is_resolved = true;
+  const MappedFile& mapped = mapping.mapped;
+  mapping.loaded = {mapped.begin - mapped.file_offset, mapped.end - mapped.begin + mapped.file_offset, mapped.path,
+                    mapped.build_id};
+  mapping.file = files_->find(pid, mapped.path, mapped.inode, mapped.build_id);
+  if (mapping.file == nullptr) return;
+  const auto distance = mapping.file->distance(mapped.begin, mapped.file_offset);
+  if (!distance) {
+    mapping.file = nullptr;
+    return;
+  }
+  mapping.distance = *distance;
+  mapping.loaded = {*distance + mapping.file->first(), mapping.file->size(), mapped.path, mapping.file->build_id()};
+}
+
+unwind::Rule AddressSpace::rule(pid_t pid, uint64_t return_address) {
+  if (rules_.empty()) rules_.resize(kRulePlaces);
+  KnownRule& known = rules_[place_of(return_address)];
+  if (known.address == return_address) return known.rule;
+  known = {return_address, {}};
+  Mapping* const mapping = mapping_at(return_address - 1);
+  if (mapping == nullptr) return known.rule;
+  resolve(pid, *mapping);
+  // Code that a program made itself has no tables. It may have frame pointers.
+  known.rule =
+      mapping->file == nullptr ? unwind::kByFramePointer : mapping->file->rule(return_address - mapping->distance);
+  return known.rule;
+}
+
+const LoadedFile* AddressSpace::file_at(pid_t pid, uint64_t return_address) {
+  Mapping* const mapping = mapping_at(return_address - 1);
+  if (mapping == nullptr) return nullptr;
+  resolve(pid, *mapping);
+  return is_file(mapping->mapped.path) || mapping->mapped.path == kVdso ? &mapping->loaded : nullptr;
+}
+
+}  // namespace kymo::sample

@@ -1,0 +1,188 @@
+#include "sample/code_file.h"
+
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "unwind/unwind_table.h"
+
+namespace kymo::sample {
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint16_t kMachine = EM_X86_64;
+#else
+constexpr uint16_t kMachine = EM_AARCH64;
+#endif
+
+constexpr uint64_t kPage = 4096;
+constexpr uint16_t kMostSegments = 256;
+constexpr uint64_t kLargestFile = uint64_t{1} << 36;
+constexpr uint64_t kTrampolineBytes = 16;  // enough for the code that a signal handler returns to
+
+// Reads all of it, or fails.
+bool read_fully(int file, uint64_t offset, void* into, uint64_t bytes) {
+  auto* at = static_cast<char*>(into);
+  while (bytes != 0) {
+    const ssize_t got = pread(file, at, bytes, static_cast<off_t>(offset));
+    if (got <= 0) return false;
+    at += got;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<uint64_t>(got);
+  }
+  return true;
+}
+
+std::string hexadecimal(const uint8_t* bytes, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += base::format("{:02x}", bytes[i]);
+  return text;
+}
+
+}  // namespace
+
+std::shared_ptr<CodeFile> CodeFile::open(base::FileDescriptor file) {
+  std::shared_ptr<CodeFile> made(new CodeFile());
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
+  made->inode_ = status.st_ino;
+  made->file_ = std::move(file);
+  if (!made->read_segments()) return nullptr;
+  made->read_build_id();
+  return made;
+}
+
+// As a file in memory, it is read like all others.
+std::shared_ptr<CodeFile> CodeFile::open_vdso() {
+  const auto* begin = reinterpret_cast<const std::byte*>(getauxval(AT_SYSINFO_EHDR));
+  if (begin == nullptr) return nullptr;
+  ElfW(Ehdr) header;
+  std::memcpy(&header, begin, sizeof header);
+  uint64_t bytes = header.e_shoff + uint64_t{header.e_shnum} * header.e_shentsize;
+  for (unsigned i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment;
+    std::memcpy(&segment, begin + header.e_phoff + i * sizeof segment, sizeof segment);
+    if (segment.p_type == PT_LOAD) bytes = std::max<uint64_t>(bytes, segment.p_offset + segment.p_filesz);
+  }
+  base::FileDescriptor file(memfd_create("vdso", MFD_CLOEXEC));
+  size_t written = 0;
+  if (!file || base::write_all(file.get(), {begin, bytes}, written) != 0) return nullptr;
+  return open(std::move(file));
+}
+
+CodeFile::~CodeFile() {
+  if (image_ != nullptr) munmap(image_, size_);
+}
+
+bool CodeFile::read_segments() {
+  if (!read_fully(file_.get(), 0, &header_, sizeof header_)) return false;
+  if (std::memcmp(header_.e_ident, ELFMAG, SELFMAG) != 0 || header_.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header_.e_machine != kMachine || header_.e_phentsize != sizeof(ElfW(Phdr)) || header_.e_phnum > kMostSegments)
+    return false;
+  segments_.resize(header_.e_phnum);
+  if (!read_fully(file_.get(), header_.e_phoff, segments_.data(), segments_.size() * sizeof(ElfW(Phdr)))) return false;
+  uint64_t low = ~uint64_t{0}, high = 0;
+  for (const ElfW(Phdr) & segment : segments_) {
+    if (segment.p_type != PT_LOAD) continue;
+    if (segment.p_memsz > kLargestFile || segment.p_filesz > segment.p_memsz ||
+        segment.p_vaddr > ~uint64_t{0} - segment.p_memsz)
+      return false;
+    low = std::min<uint64_t>(low, segment.p_vaddr);
+    high = std::max<uint64_t>(high, segment.p_vaddr + segment.p_memsz);
+  }
+  if (low >= high || high - low > kLargestFile) return false;
+  first_ = low;
+  size_ = high - low;
+  void* const memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  image_ = static_cast<std::byte*>(memory);
+  code_.begin = reinterpret_cast<uintptr_t>(image_);
+  code_.end = code_.begin + size_;
+  code_.offset = code_.begin - first_;
+  code_.segments = segments_.data();
+  code_.segment_count = segments_.size();
+  return true;
+}
+
+// Copies a part of the file to where it would be loaded. Parts of it that are not in the file stay zero.
+bool CodeFile::fill(uint64_t address, uint64_t bytes) {
+  for (const ElfW(Phdr) & segment : segments_) {
+    if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;
+    const uint64_t inside = address - segment.p_vaddr;
+    if (inside >= segment.p_filesz) continue;
+    bytes = std::min<uint64_t>(bytes, segment.p_filesz - inside);
+    return read_fully(file_.get(), segment.p_offset + inside, image_ + (address - first_), bytes);
+  }
+  return false;
+}
+
+void CodeFile::read_build_id() {
+  constexpr uint64_t kLargestNotes = 1 << 16;
+  for (const ElfW(Phdr) & segment : segments_)
+    if (segment.p_type == PT_NOTE) fill(segment.p_vaddr, std::min<uint64_t>(segment.p_memsz, kLargestNotes));
+  uint8_t id[unwind::kMostBuildIdBytes];
+  build_id_ = hexadecimal(id, unwind::build_id_of(code_, id));
+}
+
+// How long the table is that begins at this address. Its section says it; without sections, it may be all that follows.
+uint64_t CodeFile::table_bytes(uint64_t address) const {
+  constexpr uint32_t kMostSections = 1 << 16;
+  if (header_.e_shentsize == sizeof(ElfW(Shdr)) && header_.e_shnum < kMostSections) {
+    std::vector<ElfW(Shdr)> sections(header_.e_shnum);
+    if (read_fully(file_.get(), header_.e_shoff, sections.data(), sections.size() * sizeof(ElfW(Shdr)))) {
+      for (const ElfW(Shdr) & section : sections)
+        if (section.sh_addr == address && section.sh_type != SHT_NOBITS && section.sh_size != 0) return section.sh_size;
+    }
+  }
+  return ~uint64_t{0};
+}
+
+void CodeFile::read_tables() {
+  has_tables_ = true;
+  constexpr uint8_t kRelative4 = 0x1b;  // how linkers store the address of .eh_frame: 4 bytes, relative to their place
+  for (const ElfW(Phdr) & segment : segments_) {
+    if (segment.p_type != PT_GNU_EH_FRAME) continue;
+    const uint64_t at = segment.p_vaddr;
+    struct {
+      uint8_t version, table_encoding, count_encoding, search_encoding;
+      int32_t table;
+    } head{};
+    if (segment.p_filesz < sizeof head || at < first_ || at - first_ > size_ - sizeof head ||
+        !fill(at, segment.p_filesz))
+      return;
+    std::memcpy(&head, image_ + (at - first_), sizeof head);
+    if (head.table_encoding != kRelative4) return;
+    const uint64_t table = at + offsetof(decltype(head), table) + static_cast<uint64_t>(int64_t{head.table});
+    if (table >= first_ && table - first_ < size_) fill(table, table_bytes(table));
+    return;
+  }
+}
+
+std::optional<uint64_t> CodeFile::distance(uint64_t mapped_at, uint64_t file_offset) const {
+  for (const ElfW(Phdr) & segment : segments_) {
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
+    const uint64_t page_offset = segment.p_offset & ~(kPage - 1);
+    if (file_offset < page_offset || file_offset - page_offset >= segment.p_filesz + kPage) continue;
+    return mapped_at - file_offset + segment.p_offset - segment.p_vaddr;
+  }
+  return std::nullopt;
+}
+
+unwind::Rule CodeFile::rule(uint64_t return_address) {
+  if (return_address <= first_ || return_address - first_ >= size_) return {};
+  if (!has_tables_) read_tables();
+  fill(return_address, kTrampolineBytes);
+  const uintptr_t here = code_.offset + return_address;
+  return unwind::find_rule_in(code_, here - 1, here);
+}
+
+}  // namespace kymo::sample

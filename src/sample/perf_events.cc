@@ -1,0 +1,252 @@
+#include "sample/perf_events.h"
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/text.h"
+#include "kymo/error.h"
+
+namespace kymo::sample {
+
+namespace {
+
+constexpr size_t kLargestRing = 4 << 20, kSmallestRing = 64 << 10;
+constexpr size_t kLargestRings = 128 << 20;  // of all processors together
+constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
+
+// The numbers of the registers in a sample: frame pointer, return address (only arm64), stack pointer, instruction.
+#if defined(__x86_64__)
+constexpr uint64_t kRegisters = 1u << 6 | 1u << 7 | 1u << 8;
+#elif defined(__aarch64__)
+constexpr uint64_t kRegisters = uint64_t{1} << 29 | uint64_t{1} << 30 | uint64_t{1} << 31 | uint64_t{1} << 32;
+#else
+constexpr uint64_t kRegisters = 0;
+#endif
+
+std::optional<long> paranoid_level() {
+  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
+  long level = 0;
+  if (file >> level) return level;
+  return std::nullopt;
+}
+
+std::string refusal(int error, std::optional<pid_t> pid) {
+  constexpr long kNeeded = 2;
+  switch (error) {
+    case EACCES:
+    case EPERM: {
+      const auto level = paranoid_level();
+      if (level && *level > kNeeded && geteuid() != 0)
+        return base::format(
+            "kernel.perf_event_paranoid is {}, and sampling needs {} or less: sudo sysctl "
+            "kernel.perf_event_paranoid={}, or run kymo as root",
+            *level, kNeeded, kNeeded);
+      if (pid && geteuid() != 0)
+        return base::format("process {} belongs to another user, or protects itself: run kymo as root", *pid);
+      return "perf_event_open is forbidden here, as by the seccomp profile of a container: allow it (docker run "
+             "--security-opt seccomp=unconfined --cap-add PERFMON), or run kymo outside";
+    }
+    case ENOSYS:
+      return "the system has no perf_event_open: the kernel was built without performance events, or a container hides "
+             "them";
+    case ENOENT:
+    case EOPNOTSUPP:
+      return "the kernel has no event for the CPU clock";
+    case ESRCH:
+      return pid ? base::format("there is no process {}", *pid) : "the thread does not exist";
+    case EMFILE:
+      return "an event needs a file for each thread and processor, and the process may not open so many: raise the "
+             "limit with 'ulimit -n'";
+    default:
+      return std::strerror(error);
+  }
+}
+
+[[noreturn]] void refuse(int error, std::optional<pid_t> pid) { throw NotAvailable(refusal(error, pid)); }
+
+int open_event(perf_event_attr& attributes, pid_t thread, int processor) {
+  return static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, processor, -1,
+                                  static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC)));
+}
+
+size_t ring_bytes(size_t processors) {
+  return std::bit_floor(std::clamp(kLargestRings / std::max<size_t>(processors, 1), kSmallestRing, kLargestRing));
+}
+
+void raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> threads;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(base::format("/proc/{}/task", pid), gone))
+    threads.push_back(static_cast<pid_t>(std::atol(entry.path().filename().c_str())));
+  return threads;
+}
+
+}  // namespace
+
+// What is opened. The kernel refuses some of it, to some users and in some versions: that part is then left out.
+struct PerfEvents::Request {
+  perf_event_attr attributes{};
+  std::optional<pid_t> pid;  // of a running process
+  size_t ring = 0;
+
+  explicit Request(const EventOptions& options) {
+    attributes.size = sizeof attributes;
+    attributes.type = PERF_TYPE_SOFTWARE;
+    attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+    attributes.sample_period = kNanosecondsPerSecond / options.hertz;
+    attributes.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+    if (kRegisters != 0) {
+      attributes.sample_type |= PERF_SAMPLE_REGS_USER;
+      attributes.sample_regs_user = kRegisters;
+    }
+    if (options.stacks == Stacks::Copies && kRegisters != 0) {
+      attributes.sample_type |= PERF_SAMPLE_STACK_USER;
+      attributes.sample_stack_user = kStackBytes;
+      attributes.exclude_callchain_user = 1;
+    }
+    attributes.sample_max_stack = kMostChain;
+    attributes.inherit = 1;
+    attributes.sample_id_all = 1;
+    attributes.use_clockid = 1;  // the host's clock of all traces (trace::ClockPair)
+    attributes.clockid = CLOCK_MONOTONIC;
+    attributes.mmap = attributes.mmap2 = attributes.build_id = 1;
+    attributes.comm = attributes.comm_exec = attributes.task = 1;
+    attributes.context_switch = 1;
+    attributes.watermark = 1;
+    ring = ring_bytes(std::thread::hardware_concurrency());
+    attributes.wakeup_watermark = static_cast<uint32_t>(ring / 4);
+    attributes.exclude_hv = 1;
+  }
+};
+
+PerfEvents PerfEvents::for_next_program(const EventOptions& options) {
+  Request request(options);
+  request.attributes.disabled = request.attributes.enable_on_exec = 1;
+  PerfEvents events;
+  constexpr pid_t kThisThread = 0;
+  events.open({kThisThread}, request);
+  return events;
+}
+
+PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
+  Request request(options);
+  request.pid = pid;
+  raise_file_limit();
+  const std::vector<pid_t> threads = threads_of(pid);
+  if (threads.empty()) refuse(ESRCH, pid);
+  PerfEvents events;
+  events.open(threads, request);
+  return events;
+}
+
+// The kernel's part needs more rights than the rest, and old kernels know no build ids.
+int PerfEvents::open_sampling(Request& request, pid_t thread, int processor) {
+  perf_event_attr& attributes = request.attributes;
+  int event = open_event(attributes, thread, processor);
+  if (event < 0 && (errno == EACCES || errno == EPERM) && attributes.exclude_kernel == 0) {
+    attributes.exclude_kernel = 1;
+    // Without this, the chain of a user is empty but still costs time.
+    if ((attributes.sample_type & PERF_SAMPLE_STACK_USER) != 0)
+      attributes.sample_type &= ~uint64_t{PERF_SAMPLE_CALLCHAIN};
+    event = open_event(attributes, thread, processor);
+  }
+  if (event < 0 && errno == EINVAL && attributes.build_id == 1) {
+    attributes.build_id = 0;
+    event = open_event(attributes, thread, processor);
+  }
+  return event;
+}
+
+void PerfEvents::map_ring(int event, const Request& request) {
+  for (size_t bytes = request.ring; bytes >= kSmallestRing; bytes /= 2) {
+    PerfRing ring(event, bytes);
+    if (ring.error() == 0) {
+      rings_.push_back(std::move(ring));
+      leaders_.push_back(event);
+      return;
+    }
+    if (ring.error() != EPERM)
+      throw NotAvailable(base::format("the kernel has no memory for samples: {}", std::strerror(ring.error())));
+  }
+  throw NotAvailable(
+      "the memory that a user may lock is used up: end other profilers, or raise it with 'ulimit -l' or "
+      "kernel.perf_event_mlock_kb");
+}
+
+void PerfEvents::open(const std::vector<pid_t>& threads, const Request& wanted) {
+  Request request = wanted;
+  const long processors = sysconf(_SC_NPROCESSORS_CONF);
+  int last_error = ENODEV;
+  for (int processor = 0; processor < processors; ++processor) {
+    int leader = -1;
+    for (const pid_t thread : threads) {
+      base::FileDescriptor event(open_sampling(request, thread, processor));
+      if (!event) {
+        last_error = errno;
+        if (last_error == ESRCH && request.pid && threads.size() > 1) continue;  // the thread has ended meanwhile
+        if (last_error == ENODEV || last_error == ENXIO) break;                  // the processor is off
+        refuse(last_error, request.pid);
+      }
+      if (leader < 0) {
+        leader = event.get();
+        map_ring(leader, request);
+      } else if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, leader) != 0) {
+        refuse(errno, request.pid);
+      }
+      events_.push_back(std::move(event));
+      perf_event_attr faults = request.attributes;
+      faults.config = PERF_COUNT_SW_PAGE_FAULTS;
+      faults.sample_period = faults.sample_type = faults.sample_regs_user = 0;
+      faults.sample_stack_user = 0;
+      faults.mmap = faults.mmap2 = faults.build_id = faults.comm = faults.comm_exec = faults.task = 0;
+      faults.context_switch = faults.sample_id_all = faults.exclude_callchain_user = 0;
+      faults.watermark = 0;
+      faults.wakeup_watermark = 0;
+      if (base::FileDescriptor counter(open_event(faults, thread, processor)); counter)
+        faults_.push_back(std::move(counter));
+    }
+  }
+  if (rings_.empty()) refuse(last_error, request.pid);
+  layout_ = {request.attributes.sample_type, static_cast<unsigned>(std::popcount(kRegisters))};
+  has_kernel_ = request.attributes.exclude_kernel == 0;
+}
+
+void PerfEvents::wait(int milliseconds) {
+  std::vector<pollfd> files;
+  for (const int leader : leaders_) files.push_back({leader, POLLIN, 0});
+  poll(files.data(), files.size(), milliseconds);
+  // After its processes have ended, an event is always ready: without this, the next calls would return at once.
+  for (const pollfd& file : files)
+    if ((file.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) std::erase(leaders_, file.fd);
+}
+
+uint64_t PerfEvents::page_faults() const {
+  uint64_t sum = 0;
+  for (const base::FileDescriptor& counter : faults_) {
+    uint64_t count = 0;
+    if (read(counter.get(), &count, sizeof count) == sizeof count) sum += count;
+  }
+  return sum;
+}
+
+}  // namespace kymo::sample

@@ -1,0 +1,76 @@
+// The records that the kernel writes into the ring of a performance event: from bytes to values.
+//
+// A pure function of its input. The bytes are checked like any other input: a record that does not match its layout
+// gives nothing. The views in a Record point into the bytes that were decoded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace kymo::sample {
+
+// What the samples of an event contain: perf_event_attr::sample_type, and the number of registers of each sample.
+struct RecordLayout {
+  uint64_t sample_type = 0;
+  unsigned registers = 0;
+};
+
+enum class RecordKind : uint8_t {
+  Sample,
+  Map,         // a file was mapped
+  Name,        // a thread has a new name, or its process runs another program
+  Fork,        // a new thread or process
+  Exit,        // of a thread
+  SwitchIn,    // a thread runs again on a processor
+  SwitchOut,   // a thread does not run any more
+  Lost,        // the ring was full
+  Throttle,    // the kernel stopped sampling for a while, because it took too much time
+  Unthrottle,  // and goes on
+  Other,
+};
+
+// 64-bit numbers at any address.
+class Words {
+ public:
+  Words() = default;
+  explicit Words(base::Bytes bytes) : bytes_(bytes) {}
+  size_t size() const { return bytes_.size() / sizeof(uint64_t); }
+  uint64_t operator[](size_t index) const { return base::load<uint64_t>(bytes_.data() + index * sizeof(uint64_t)); }
+
+ private:
+  base::Bytes bytes_;
+};
+
+struct Record {
+  RecordKind kind = RecordKind::Other;
+  uint64_t time = 0;  // of the clock of the event; 0: the record has none
+  uint32_t pid = 0, tid = 0;
+
+  uint32_t parent_pid = 0;    // Fork
+  bool is_exec = false;       // Name: the process runs another program now
+  bool is_preempted = false;  // SwitchOut: it could have gone on
+  uint64_t lost = 0;          // Lost: the number of records
+  std::string_view text;      // Name: the name; Map: the path
+
+  // Map
+  uint64_t begin = 0, length = 0, file_offset = 0;
+  uint64_t inode = 0;    // 0: not known
+  base::Bytes build_id;  // empty: not known
+  bool is_code = false;
+
+  // Sample
+  uint64_t instruction = 0;
+  Words chain;          // return addresses, and the kernel's marks between its own and those of the program
+  Words registers;      // of the program, in ascending order of their numbers; empty: none
+  base::Bytes stack;    // of the program, from its stack pointer on
+  bool is_cut = false;  // the stack goes on after these bytes
+};
+
+// `bytes` is one record with its header.
+std::optional<Record> decode_record(base::Bytes bytes, const RecordLayout& layout);
+
+}  // namespace kymo::sample

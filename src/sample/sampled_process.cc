@@ -1,0 +1,354 @@
+#include "sample/sampled_process.h"
+
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "base/version.h"
+#include "sample/copied_walk.h"
+#include "sample/perf_events.h"
+#include "trace/random_id.h"
+
+namespace kymo::sample {
+
+namespace {
+
+using trace::FieldType;
+using trace::PointKind;
+using unwind::Node;
+
+constexpr uint32_t kClock = 1;
+constexpr uint32_t kSample = 1, kOffCpu = 2, kNode = 3, kModule = 4, kSymbol = 5;
+constexpr size_t kMostFrames = 1024;
+constexpr size_t kMostPoints = 16'384;                // of a chunk
+constexpr uint64_t kPatienceNs = 500'000'000;         // how long a few events wait for more
+constexpr uint64_t kFirstMark = ~uint64_t{0} - 4094;  // PERF_CONTEXT_MAX: in a chain, what follows is of another kind
+constexpr size_t kMostModulePath = 4096;
+constexpr uint64_t kFirstKernelAddress = uint64_t{1} << 63;
+
+const std::vector<trace::EventClass>& classes() {
+  static const std::vector<trace::EventClass> all = {
+      {kSample, "sample", "cpu", 0, {{"node", FieldType::UInt}}},
+      {kOffCpu, "off CPU", "cpu", 0, {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}}},
+      {kNode,
+       "stack node",
+       "kymo.stack",
+       0,
+       {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}}},
+      {kModule,
+       "module",
+       "kymo.stack",
+       0,
+       {{"path", FieldType::String},
+        {"base", FieldType::Pointer},
+        {"size", FieldType::ByteCount},
+        {"build_id", FieldType::String}}},
+      {kSymbol, "symbol", "kymo.stack", 0, {{"address", FieldType::Pointer}, {"name", FieldType::String}}},
+  };
+  return all;
+}
+
+trace::ClockDomain clock_now() {
+  trace::ClockDomain clock;
+  clock.id = kClock;
+  clock.kind = trace::ClockKind::Monotonic;
+  clock.boot_id = base::boot_id();
+  clock.pairs.push_back(base::read_clock_pair(base::monotonic_ns));
+  return clock;
+}
+
+std::string link_of(const std::string& path) {
+  std::array<char, 4096> text;
+  const ssize_t length = readlink(path.c_str(), text.data(), text.size());
+  return length > 0 ? std::string(text.data(), static_cast<size_t>(length)) : std::string();
+}
+
+std::vector<std::string> command_line_of(uint32_t pid) {
+  std::ifstream file(base::format("/proc/{}/cmdline", pid));
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+SampledProcess::SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace code, SharedState& shared)
+    : pid_(pid), parent_pid_(parent_pid), code_(std::move(code)), shared_(shared), id_(trace::random_writer_id()) {
+  addresses_.resize(kMostFrames);
+}
+
+SampledProcess::Thread& SampledProcess::thread(uint32_t tid) {
+  Thread& found = threads_[tid];
+  if (found.track != 0) return found;
+  found.track = next_track_++;
+  found.batch.track = found.track;
+  found.batch.ring = found.track;
+  if (const auto main = threads_.find(pid_); main != threads_.end()) found.name = main->second.name;
+  return found;
+}
+
+void SampledProcess::map(const Record& record) {
+  if (!record.is_code) return;
+  std::string build_id;
+  for (const std::byte byte : record.build_id) build_id += base::format("{:02x}", static_cast<unsigned>(byte));
+  code_.map({record.begin, record.begin + record.length, record.file_offset, record.inode, std::string(record.text),
+             std::move(build_id)});
+}
+
+void SampledProcess::name(uint32_t tid, std::string_view name) {
+  Thread& named = thread(tid);
+  if (named.name == name) return;
+  named.name = name;
+  named.is_stated = false;
+}
+
+std::string SampledProcess::name_of(uint32_t tid) const {
+  const auto known = threads_.find(tid);
+  return known == threads_.end() ? "" : known->second.name;
+}
+
+// ---- Writing -------------------------------------------------------------------------------------------------------
+
+void SampledProcess::write_origin(bool is_end) {
+  trace::Origin origin = origin_;
+  if (is_end)
+    origin.metadata = {{"samples", base::count_text(own_.samples)},
+                       {"time on CPU", base::duration_text(own_.on_ns)},
+                       {"time off CPU", base::duration_text(own_.off_ns)}};
+  shared_.outbox.add({id_, std::move(origin)});
+}
+
+void SampledProcess::introduce() {
+  if (is_introduced_) return;
+  is_introduced_ = true;
+  if (origin_.pid == 0) {
+    origin_.session = shared_.session;
+    origin_.pid = pid_;
+    origin_.parent_pid = parent_pid_;
+    origin_.host = base::host_name();
+    origin_.boot_id = base::boot_id();
+    origin_.kymo_version = base::kVersion;
+    origin_.start_realtime_ns = base::realtime_ns();
+    // The process may have ended, or may run another program by now.
+    const std::string now = link_of(base::format("/proc/{}/exe", pid_));
+    origin_.executable = code_.program().empty() ? now : code_.program();
+    if (now == origin_.executable) origin_.command_line = command_line_of(pid_);
+    if (origin_.command_line.empty() && shared_.totals.processes == 0) origin_.command_line = shared_.command_line;
+    if (origin_.command_line.empty() && !threads_.empty()) origin_.command_line = {threads_.begin()->second.name};
+    origin_.metadata = {{"sampling", shared_.rate}, {"sample_period_ns", std::to_string(shared_.period_ns)}};
+    ++shared_.totals.processes;
+  }
+  write_origin(false);
+  shared_.outbox.add({id_, clock_now()});
+  shared_.outbox.add({id_, classes()});
+}
+
+void SampledProcess::hand_over(uint32_t tid, Thread& one) {
+  if (one.batch.points.size() == 0) return;
+  introduce();
+  if (!one.is_stated) {
+    trace::Track track;
+    track.id = one.track;
+    track.clock = kClock;
+    track.tid = tid;
+    track.name = one.name;
+    shared_.outbox.add({id_, std::vector{track}});
+    one.is_stated = true;
+  }
+  trace::EventBatch batch;
+  batch.track = batch.ring = one.track;
+  std::swap(batch, one.batch);
+  batch.sequence_begin = one.sequence;
+  batch.sequence_end = one.sequence += batch.points.size();
+  shared_.outbox.add({id_, std::move(batch)});
+}
+
+void SampledProcess::flush(uint64_t now, bool everything) {
+  for (auto& [tid, one] : threads_)
+    if (everything || one.batch.points.size() >= kMostPoints || now - one.oldest >= kPatienceNs) hand_over(tid, one);
+}
+
+void SampledProcess::restate() {
+  stated_files_.clear();
+  stated_names_.clear();
+  for (auto& [tid, one] : threads_) {
+    one.tree.forget();
+    one.is_stated = false;
+  }
+  if (std::exchange(is_introduced_, false)) introduce();
+}
+
+void SampledProcess::lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time) {
+  introduce();
+  const auto known = threads_.find(tid);
+  trace::Loss loss{cause, 0, count, 0, 0, ""};
+  if (known != threads_.end() && known->second.is_stated) {
+    loss.track = known->second.track;
+    loss.first = loss.last = time;
+  }
+  shared_.outbox.add({id_, std::vector{loss}});
+}
+
+// ---- Events --------------------------------------------------------------------------------------------------------
+
+void SampledProcess::point(Thread& one, uint64_t time, PointKind kind, uint32_t class_id,
+                           std::initializer_list<uint64_t> values) {
+  trace::Points& points = one.batch.points;
+  if (points.size() == 0) one.oldest = time;
+  points.time.push_back(time);
+  points.kind.push_back(kind);
+  points.class_id.push_back(class_id);
+  points.id.push_back(0);
+  points.values.ints.insert(points.values.ints.end(), values);
+}
+
+void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
+  if (address >= kFirstKernelAddress) {
+    const KernelNames::Function function = shared_.kernel.at(address);
+    if (function.name == nullptr || function.begin != address || !stated_names_.insert(address).second) return;
+    point(one, time, PointKind::Instant, kSymbol, {address, function.name->size()});
+    one.batch.points.values.text += *function.name;
+    return;
+  }
+  const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), address);
+  if (file == nullptr || !stated_files_.insert(file->base).second) return;
+  const std::string path = file->path.substr(0, kMostModulePath);
+  point(one, time, PointKind::Instant, kModule, {path.size(), file->base, file->size, file->build_id.size()});
+  one.batch.points.values.text += path + file->build_id;
+}
+
+// Fills addresses_, innermost first: the kernel's functions, then those of the program.
+size_t SampledProcess::find_addresses(const Record& record, Node& root) {
+  const Words& registers = record.registers;
+  size_t count = 0;
+  // The kernel's part comes first. It is stored by function: a line of the kernel's code is no help to anybody.
+  size_t at = 0;
+  bool is_kernel = true;
+  const size_t chain = record.chain.size();
+  for (; at < chain && count < kMostFrames / 2; ++at) {
+    const uint64_t address = record.chain[at];
+    if (address >= kFirstMark) {
+      is_kernel = address == static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+      if (address == static_cast<uint64_t>(PERF_CONTEXT_USER)) break;
+      continue;
+    }
+    if (!is_kernel || address < kFirstKernelAddress) continue;
+    const KernelNames::Function function = shared_.kernel.at(address);
+    addresses_[count++] = function.begin != 0 ? function.begin : address;
+  }
+  if (!record.stack.empty() && registers.size() >= 3) {
+    CopiedStack copy;
+#if defined(__aarch64__)
+    copy.at = {registers[3], registers[2], registers[0]};
+    copy.link = registers[1];
+#else
+    copy.at = {registers[2], registers[1], registers[0]};
+#endif
+    copy.bytes = record.stack;
+    copy.is_cut = record.is_cut;
+    const WalkedCopy walked = walk_copy(copy, code_, static_cast<pid_t>(pid_), std::span(addresses_).subspan(count));
+    root = walked.root;
+    return count + walked.count;
+  }
+  root = unwind::kRoot;
+  bool is_first = true;
+  for (++at; at < chain && count + 1 < kMostFrames; ++at) {
+    const uint64_t address = record.chain[at];
+    if (address >= kFirstMark) break;
+    addresses_[count++] = unwind::without_signature(address) + (is_first ? 1 : 0);
+#if defined(__aarch64__)
+    // The kernel leaves out the caller of a function that has no frame.
+    if (is_first && registers.size() >= 4) {
+      const unwind::Rule rule = code_.rule(static_cast<pid_t>(pid_), addresses_[count - 1]);
+      const uint64_t link = unwind::without_signature(registers[1]);
+      const bool is_next = at + 1 < chain && unwind::without_signature(record.chain[at + 1]) == link;
+      if (rule.kind == unwind::Rule::Kind::Table && (rule.flags & unwind::Rule::kReturnInRegister) != 0 && !is_next &&
+          code_.has_code_at(link - 1))
+        addresses_[count++] = link;
+    }
+#endif
+    is_first = false;
+  }
+  if (chain >= kMostChain) root = unwind::kCutTooDeep;
+  if (count == 0 && record.instruction != 0) {
+    addresses_[count++] = record.instruction + 1;
+    root = unwind::kCutNoRule;
+  }
+  return count;
+}
+
+Node SampledProcess::stack_of(const Record& record, Thread& one) {
+  Node node = unwind::kNoStack;
+  for (size_t i = find_addresses(record, node); i-- > 0;) {
+    bool is_new = false;
+    const Node parent = node;
+    node = one.tree.child(parent, addresses_[i], is_new);
+    if (!is_new) continue;
+    state_file(one, addresses_[i], record.time);
+    point(one, record.time, PointKind::Instant, kNode, {node, parent, addresses_[i]});
+  }
+  return node;
+}
+
+void SampledProcess::sample(const Record& record) {
+  Thread& one = thread(record.tid);
+  const Node node = stack_of(record, one);
+  point(one, record.time, PointKind::Sample, kSample, {node});
+  ++shared_.totals.samples;
+  ++own_.samples;
+}
+
+void SampledProcess::off_cpu(Thread& one, uint64_t from, uint64_t to) {
+  if (to <= from) return;
+  point(one, from, PointKind::Sample, kOffCpu, {to - from, one.was_preempted ? 1u : 0u});
+  own_.off_ns += to - from;
+  shared_.totals.off_ns += to - from;
+}
+
+void SampledProcess::switched(const Record& record) {
+  Thread& one = thread(record.tid);
+  if (record.kind == RecordKind::SwitchOut) {
+    if (one.in_since != 0 && record.time > one.in_since) {
+      own_.on_ns += record.time - one.in_since;
+      shared_.totals.on_ns += record.time - one.in_since;
+    }
+    one.in_since = 0;
+    one.out_since = record.time;
+    one.was_preempted = record.is_preempted;
+  } else {
+    if (one.out_since != 0) off_cpu(one, one.out_since, record.time);
+    one.out_since = 0;
+    one.in_since = record.time;
+  }
+}
+
+void SampledProcess::exit(uint32_t tid, uint64_t time) {
+  const auto known = threads_.find(tid);
+  if (known == threads_.end()) return;
+  Thread& one = known->second;
+  if (one.in_since != 0 && time > one.in_since) {
+    own_.on_ns += time - one.in_since;
+    shared_.totals.on_ns += time - one.in_since;
+  }
+  if (one.out_since != 0) off_cpu(one, one.out_since, time);
+  hand_over(tid, one);
+  ++shared_.totals.threads;
+  threads_.erase(known);
+}
+
+void SampledProcess::finish(uint64_t time) {
+  while (!threads_.empty()) exit(threads_.begin()->first, time);
+  if (!is_introduced_) return;
+  shared_.outbox.add({id_, clock_now()});
+  write_origin(true);
+  shared_.outbox.add({id_, trace::Ending{time}});
+}
+
+}  // namespace kymo::sample

@@ -1,0 +1,108 @@
+// One sampled process in the trace: its own writer, with a track for each thread.
+//
+//   "sample"      Sample {node}: the thread was on a processor, with this stack
+//   "off CPU"     Sample {ns, preempted}: from then on, the thread was on no processor for so long
+//   "stack node"  Instant {node, parent, address}, as of the heap recorder (docs/heap.md)
+//   "module"      Instant {path, base, size, build_id}, also as there
+//   "symbol"      Instant {address, name}: the kernel's function with this address in stack nodes
+//
+// It is written only if it has events: many processes run another program at once. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sample/address_space.h"
+#include "sample/kernel_names.h"
+#include "sample/outbox.h"
+#include "sample/perf_record.h"
+#include "unwind/stack_tree.h"
+
+namespace kymo::sample {
+
+struct SampleTotals {
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+  uint64_t throttled = 0;  // how often the kernel paused
+  uint64_t processes = 0, threads = 0;
+  uint64_t on_ns = 0, off_ns = 0;  // of all threads
+};
+
+// What all processes of a recording share.
+struct SharedState {
+  Outbox outbox;
+  CodeFiles files;
+  KernelNames kernel;
+  SampleTotals totals;
+  std::string session;
+  std::string rate;                       // "1 kHz"
+  uint64_t period_ns = 0;                 // of CPU time, between two samples of a processor
+  std::vector<std::string> command_line;  // of the first process
+};
+
+class SampledProcess {
+ public:
+  SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace code, SharedState& shared);
+  SampledProcess(const SampledProcess&) = delete;
+  SampledProcess& operator=(const SampledProcess&) = delete;
+
+  AddressSpace& code() { return code_; }
+  uint32_t pid() const { return pid_; }
+
+  void map(const Record& record);
+  void name(uint32_t tid, std::string_view name);
+  std::string name_of(uint32_t tid) const;  // empty: not known
+  void sample(const Record& record);
+  void switched(const Record& record);
+  void lose(trace::LossCause cause, uint64_t count, uint32_t tid, uint64_t time);
+  void exit(uint32_t tid, uint64_t time);
+
+  // Hands over what is older than a moment, or everything.
+  void flush(uint64_t now, bool everything);
+  // The file is new, or lost what it contained: everything is stated again.
+  void restate();
+  // Its end, or that of the recording.
+  void finish(uint64_t time);
+  bool has_threads() const { return !threads_.empty(); }
+
+ private:
+  struct Thread {
+    uint32_t track = 0;
+    std::string name;
+    bool is_stated = false;
+    unwind::StackTree tree;
+    trace::EventBatch batch;
+    uint64_t sequence = 0;
+    uint64_t oldest = 0;     // the time of the first event of the batch
+    uint64_t out_since = 0;  // on no processor since then; 0: on one, or not known
+    uint64_t in_since = 0;
+    bool was_preempted = false;
+  };
+  Thread& thread(uint32_t tid);
+  void introduce();
+  void write_origin(bool is_end);
+  void hand_over(uint32_t tid, Thread& thread);
+  unwind::Node stack_of(const Record& record, Thread& thread);
+  size_t find_addresses(const Record& record, unwind::Node& root);
+  void state_file(Thread& thread, uint64_t address, uint64_t time);
+  void point(Thread& thread, uint64_t time, trace::PointKind kind, uint32_t class_id,
+             std::initializer_list<uint64_t> values);
+  void off_cpu(Thread& thread, uint64_t from, uint64_t to);
+
+  const uint32_t pid_, parent_pid_;
+  AddressSpace code_;
+  SharedState& shared_;
+  trace::WriterId id_;
+  trace::Origin origin_;
+  bool is_introduced_ = false;
+  std::map<uint32_t, Thread> threads_;
+  uint32_t next_track_ = 1;
+  std::set<uint64_t> stated_files_, stated_names_;  // by address
+  std::vector<uint64_t> addresses_;
+  SampleTotals own_;
+};
+
+}  // namespace kymo::sample

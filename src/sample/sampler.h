@@ -1,0 +1,67 @@
+// Samples programs: a thread reads the rings of performance events and turns their records into chunks of a trace.
+//
+// The records of all rings are handled in the order of their times, so that a file is known before the first sample in
+// it. The thread that owns the trace file calls write() often. docs/sampling.md describes what is recorded.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sample/perf_events.h"
+#include "sample/sampled_process.h"
+
+namespace kymo::sample {
+
+struct SamplerOptions {
+  uint64_t hertz = 1000;
+  std::string session;                    // of the recording
+  std::vector<std::string> command_line;  // of the program that is started; empty for a running process
+};
+
+// "1 kHz", "250 Hz"
+std::string rate_text(uint64_t hertz);
+
+class Sampler {
+ public:
+  // Starts the thread. Throws kymo::NotAvailable if the system has no thread left.
+  Sampler(PerfEvents events, SamplerOptions options);
+  ~Sampler();  // stops
+
+  // For a process that already runs: what it has loaded, and the names of its threads. Call it before others.
+  void add_running(pid_t pid);
+
+  // For the thread that owns the file. Throws kymo::Error if the file cannot be written; the next call continues.
+  void write(trace::Writer& file) { shared_.outbox.write(file); }
+  // The file is new, or lost its content: states everything again.
+  void restate();
+
+  // Reads the rest, and ends all processes. write() is needed after it.
+  void stop();
+
+  SampleTotals totals();
+  uint64_t page_faults() const { return events_.page_faults(); }
+
+ private:
+  void run();
+  void read_rings(bool is_last);
+  void handle(const Record& record);
+  SampledProcess& process(const Record& record);
+  void begin_program(const Record& record);
+  void fork(const Record& record);
+  void exit(const Record& record);
+  void lose(trace::LossCause cause, uint64_t count, const Record& record);
+
+  PerfEvents events_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+  std::mutex mutex_;  // protects what follows
+  SharedState shared_;
+  std::map<uint32_t, std::unique_ptr<SampledProcess>> processes_;
+};
+
+}  // namespace kymo::sample

@@ -146,6 +146,7 @@ EndToEnd::EndToEnd() : folder_(make_folder(fs::temp_directory_path())), memory_(
                            "KYMO_POLICY", "KYMO_RING_BYTES", "KYMO_FLIGHT", "KYMO_SINKS"})
     unsetenv(name);
   setenv("KYMO_SHM_DIR", memory_.c_str(), 1);
+  setenv("KYMO_SAMPLE", "off", 1);  // these tests count events; sampling_test.py is about samples
 }
 
 EndToEnd::~EndToEnd() {

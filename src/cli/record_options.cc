@@ -68,7 +68,10 @@ void add_options(options::CommandLine& line, RecordOptions& options) {
                       "each SIZE bytes (sample:512k)");
   add_interface_options(line, options.interfaces);
   line.text("--sample", "RATE",
-            [&options](const std::string& text) { options.samples.hertz = parse_sample_rate(text); },
+            [&options](const std::string& text) {
+              options.samples.hertz = parse_sample_rate(text);
+              options.samples.is_given = true;
+            },
             "how often the functions of each running thread are\n"
             "sampled: 1kHz (default), 10kHz, off; $KYMO_SAMPLE\n"
             "sets another default",
@@ -123,7 +126,9 @@ std::optional<RecordOptions> read_record_options(Arguments arguments) {
   arguments.erase(dashes, arguments.end());
   if (!line.read(arguments)) return std::nullopt;
   check_memory(options.memory);
-  if (no_sample) options.samples.hertz = 0;
+  if (no_sample) options.samples = {.hertz = 0, .is_given = true, .stacks = options.samples.stacks};
+  if (options.pid != 0 && !options.samples.is_given && options.samples.hertz == 0)
+    options.samples.hertz = SampleOptions{}.hertz;
 
   options.program = line.remaining();
   // After the program's name, "--" is an argument of the program.

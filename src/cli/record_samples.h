@@ -14,6 +14,7 @@ namespace kymo::cli {
 
 struct SampleOptions {
   uint64_t hertz = 1000;  // 0: no samples
+  bool is_given = false;  // on the command line
   sample::Stacks stacks = sample::kDefaultStacks;
 };
 

@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "sample/eh_frame_index.h"
 #include "unwind/unwind_table.h"
 
 namespace kymo::sample {
@@ -80,7 +83,7 @@ std::shared_ptr<CodeFile> CodeFile::open_vdso() {
 }
 
 CodeFile::~CodeFile() {
-  if (image_ != nullptr) munmap(image_, size_);
+  if (image_ != nullptr) munmap(image_, image_bytes_);
 }
 
 bool CodeFile::read_segments() {
@@ -105,6 +108,7 @@ bool CodeFile::read_segments() {
   void* const memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   image_ = static_cast<std::byte*>(memory);
+  image_bytes_ = size_;
   code_.begin = reinterpret_cast<uintptr_t>(image_);
   code_.end = code_.begin + size_;
   code_.offset = code_.begin - first_;
@@ -118,7 +122,7 @@ bool CodeFile::fill(uint64_t address, uint64_t bytes) {
   for (const ElfW(Phdr) & segment : segments_) {
     if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;
     const uint64_t inside = address - segment.p_vaddr;
-    if (inside >= segment.p_filesz) continue;
+    if (inside >= segment.p_filesz || address - first_ >= size_) continue;
     bytes = std::min<uint64_t>(bytes, segment.p_filesz - inside);
     return read_fully(file_.get(), segment.p_offset + inside, image_ + (address - first_), bytes);
   }
@@ -133,17 +137,61 @@ void CodeFile::read_build_id() {
   build_id_ = hexadecimal(id, unwind::build_id_of(code_, id));
 }
 
+std::vector<ElfW(Shdr)> CodeFile::read_sections() const {
+  constexpr uint32_t kMostSections = 1 << 16;
+  std::vector<ElfW(Shdr)> sections;
+  if (header_.e_shentsize != sizeof(ElfW(Shdr)) || header_.e_shnum >= kMostSections) return sections;
+  sections.resize(header_.e_shnum);
+  if (!read_fully(file_.get(), header_.e_shoff, sections.data(), sections.size() * sizeof(ElfW(Shdr))))
+    sections.clear();
+  return sections;
+}
+
 // How long the table is that begins at this address. Its section says it; without sections, it may be all that follows.
 uint64_t CodeFile::table_bytes(uint64_t address) const {
-  constexpr uint32_t kMostSections = 1 << 16;
-  if (header_.e_shentsize == sizeof(ElfW(Shdr)) && header_.e_shnum < kMostSections) {
-    std::vector<ElfW(Shdr)> sections(header_.e_shnum);
-    if (read_fully(file_.get(), header_.e_shoff, sections.data(), sections.size() * sizeof(ElfW(Shdr)))) {
-      for (const ElfW(Shdr) & section : sections)
-        if (section.sh_addr == address && section.sh_type != SHT_NOBITS && section.sh_size != 0) return section.sh_size;
-    }
-  }
+  for (const ElfW(Shdr) & section : read_sections())
+    if (section.sh_addr == address && section.sh_type != SHT_NOBITS && section.sh_size != 0) return section.sh_size;
   return ~uint64_t{0};
+}
+
+// For a file without a search table: makes one, and puts it after the file, as one more segment.
+void CodeFile::make_table() {
+  const std::vector<ElfW(Shdr)> sections = read_sections();
+  if (header_.e_shstrndx >= sections.size()) return;
+  constexpr std::string_view kName = ".eh_frame";
+  constexpr uint64_t kLargestTable = 256 << 20;
+  for (const ElfW(Shdr) & section : sections) {
+    std::array<char, kName.size() + 1> name{};
+    if (section.sh_type == SHT_NOBITS || section.sh_addr < first_ || section.sh_addr - first_ >= size_ ||
+        !read_fully(file_.get(), sections[header_.e_shstrndx].sh_offset + section.sh_name, name.data(), name.size()) ||
+        std::string_view(name.data(), name.size()) != std::string_view(".eh_frame\0", name.size()))
+      continue;
+    const uint64_t bytes = std::min<uint64_t>({section.sh_size, size_ - (section.sh_addr - first_), kLargestTable});
+    if (!fill(section.sh_addr, bytes)) return;
+    const uint64_t table_at = (first_ + size_ + kPage - 1) / kPage * kPage;
+    const std::vector<std::byte> table =
+        make_search_table(index_eh_frame({image_ + (section.sh_addr - first_), bytes}, section.sh_addr), table_at);
+    const uint64_t wanted = table_at - first_ + table.size();
+    void* const larger = mremap(image_, image_bytes_, wanted, MREMAP_MAYMOVE);
+    if (larger == MAP_FAILED) return;
+    image_ = static_cast<std::byte*>(larger);
+    image_bytes_ = wanted;
+    std::memcpy(image_ + (table_at - first_), table.data(), table.size());
+    ElfW(Phdr) segment{};
+    segment.p_type = PT_LOAD;
+    segment.p_flags = PF_R;
+    segment.p_vaddr = table_at;
+    segment.p_filesz = segment.p_memsz = table.size();
+    segments_.push_back(segment);
+    segment.p_type = PT_GNU_EH_FRAME;
+    segments_.push_back(segment);
+    code_.begin = reinterpret_cast<uintptr_t>(image_);
+    code_.end = code_.begin + image_bytes_;
+    code_.offset = code_.begin - first_;
+    code_.segments = segments_.data();
+    code_.segment_count = segments_.size();
+    return;
+  }
 }
 
 void CodeFile::read_tables() {
@@ -165,6 +213,7 @@ void CodeFile::read_tables() {
     if (table >= first_ && table - first_ < size_) fill(table, table_bytes(table));
     return;
   }
+  make_table();
 }
 
 std::optional<uint64_t> CodeFile::distance(uint64_t mapped_at, uint64_t file_offset) const {

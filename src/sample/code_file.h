@@ -43,7 +43,9 @@ class CodeFile {
   bool read_segments();
   void read_build_id();
   void read_tables();
+  void make_table();
   bool fill(uint64_t address, uint64_t bytes);
+  std::vector<ElfW(Shdr)> read_sections() const;
   uint64_t table_bytes(uint64_t address) const;
 
   base::FileDescriptor file_;
@@ -53,6 +55,7 @@ class CodeFile {
   uint64_t first_ = 0, size_ = 0;
   std::string build_id_;
   std::byte* image_ = nullptr;
+  uint64_t image_bytes_ = 0;
   unwind::LoadedCode code_;
   bool has_tables_ = false;
 };

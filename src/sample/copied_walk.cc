@@ -75,7 +75,8 @@ WalkedCopy walk_copy(const CopiedStack& stack, AddressSpace& code, pid_t pid, st
     const uint64_t address = now.registers.pc + (is_exact ? 1 : 0);
     addresses[walked.count++] = address;
     if (walked.count == addresses.size()) return {walked.count, unwind::kCutTooDeep};
-    const Rule rule = code.rule(pid, address);
+    const Rule known = code.rule(pid, address);
+    const Rule rule = is_exact ? unwind::rule_when_interrupted(known, now.registers) : known;
     if (high < begin || high - begin < unwind::kWord)
       return {walked.count, rule.kind == Rule::Kind::End ? unwind::kRoot : unwind::kCutNoRule};
     const bool by_link = is_exact && rule.kind == Rule::Kind::Table && (rule.flags & Rule::kReturnInRegister) != 0;

@@ -23,8 +23,9 @@ namespace kymo::sample {
 
 namespace {
 
-constexpr size_t kLargestRing = 4 << 20, kSmallestRing = 64 << 10;
-constexpr size_t kLargestRings = 128 << 20;  // of all processors together
+constexpr size_t kLargestRing = 8 << 20, kSmallestRing = 64 << 10;
+constexpr size_t kLeastForLongCopies = 4 << 20;
+constexpr size_t kLargestRings = 256 << 20;  // of all processors together
 constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
 
 // The numbers of the registers in a sample: frame pointer, return address (only arm64), stack pointer, instruction.
@@ -34,6 +35,12 @@ constexpr uint64_t kRegisters = 1u << 6 | 1u << 7 | 1u << 8;
 constexpr uint64_t kRegisters = uint64_t{1} << 29 | uint64_t{1} << 30 | uint64_t{1} << 31 | uint64_t{1} << 32;
 #else
 constexpr uint64_t kRegisters = 0;
+#endif
+
+#if defined(__x86_64__)
+constexpr bool kReturnsOnStack = true;
+#else
+constexpr bool kReturnsOnStack = false;
 #endif
 
 std::optional<long> paranoid_level() {
@@ -121,8 +128,11 @@ struct PerfEvents::Request {
     }
     if (options.stacks == Stacks::Copies && kRegisters != 0) {
       attributes.sample_type |= PERF_SAMPLE_STACK_USER;
-      attributes.sample_stack_user = kStackBytes;
+      attributes.sample_stack_user = options.hertz <= kHighestRateOfLongCopies ? kLongCopy : kShortCopy;
       attributes.exclude_callchain_user = 1;
+    } else if (kReturnsOnStack) {
+      attributes.sample_type |= PERF_SAMPLE_STACK_USER;
+      attributes.sample_stack_user = kLeafCopy;
     }
     attributes.sample_max_stack = kMostChain;
     attributes.inherit = 1;
@@ -142,10 +152,8 @@ struct PerfEvents::Request {
 PerfEvents PerfEvents::for_next_program(const EventOptions& options) {
   Request request(options);
   request.attributes.disabled = request.attributes.enable_on_exec = 1;
-  PerfEvents events;
   constexpr pid_t kThisThread = 0;
-  events.open({kThisThread}, request);
-  return events;
+  return open({kThisThread}, request);
 }
 
 PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
@@ -154,8 +162,19 @@ PerfEvents PerfEvents::for_process(pid_t pid, const EventOptions& options) {
   raise_file_limit();
   const std::vector<pid_t> threads = threads_of(pid);
   if (threads.empty()) refuse(ESRCH, pid);
+  return open(threads, request);
+}
+
+// A user without rights gets small rings: they would hold too few long copies.
+PerfEvents PerfEvents::open(const std::vector<pid_t>& threads, Request request) {
+  {
+    PerfEvents events;
+    events.open_all(threads, request);
+    if (events.copy_bytes_ <= kShortCopy || events.smallest_ring_ >= kLeastForLongCopies) return events;
+  }
+  request.attributes.sample_stack_user = kShortCopy;
   PerfEvents events;
-  events.open(threads, request);
+  events.open_all(threads, request);
   return events;
 }
 
@@ -166,8 +185,7 @@ int PerfEvents::open_sampling(Request& request, pid_t thread, int processor) {
   if (event < 0 && (errno == EACCES || errno == EPERM) && attributes.exclude_kernel == 0) {
     attributes.exclude_kernel = 1;
     // Without this, the chain of a user is empty but still costs time.
-    if ((attributes.sample_type & PERF_SAMPLE_STACK_USER) != 0)
-      attributes.sample_type &= ~uint64_t{PERF_SAMPLE_CALLCHAIN};
+    if (attributes.exclude_callchain_user == 1) attributes.sample_type &= ~uint64_t{PERF_SAMPLE_CALLCHAIN};
     event = open_event(attributes, thread, processor);
   }
   if (event < 0 && errno == EINVAL && attributes.build_id == 1) {
@@ -183,6 +201,7 @@ void PerfEvents::map_ring(int event, const Request& request) {
     if (ring.error() == 0) {
       rings_.push_back(std::move(ring));
       leaders_.push_back(event);
+      smallest_ring_ = std::min(smallest_ring_, bytes);
       return;
     }
     if (ring.error() != EPERM)
@@ -193,8 +212,7 @@ void PerfEvents::map_ring(int event, const Request& request) {
       "kernel.perf_event_mlock_kb");
 }
 
-void PerfEvents::open(const std::vector<pid_t>& threads, const Request& wanted) {
-  Request request = wanted;
+void PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
   const long processors = sysconf(_SC_NPROCESSORS_CONF);
   int last_error = ENODEV;
   for (int processor = 0; processor < processors; ++processor) {
@@ -229,6 +247,7 @@ void PerfEvents::open(const std::vector<pid_t>& threads, const Request& wanted) 
   if (rings_.empty()) refuse(last_error, request.pid);
   layout_ = {request.attributes.sample_type, static_cast<unsigned>(std::popcount(kRegisters))};
   has_kernel_ = request.attributes.exclude_kernel == 0;
+  copy_bytes_ = request.attributes.sample_stack_user;
 }
 
 void PerfEvents::wait(int milliseconds) {

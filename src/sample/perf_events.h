@@ -31,8 +31,13 @@ inline constexpr Stacks kDefaultStacks = Stacks::Copies;
 inline constexpr Stacks kDefaultStacks = Stacks::FramePointers;
 #endif
 
-inline constexpr uint32_t kStackBytes = 8192;  // of a copy
-inline constexpr unsigned kMostChain = 127;    // frames that the kernel walks
+// The longest copy of a stack. A shorter stack is copied only as far as it goes, so a long copy costs only the programs
+// that need it; but the ring has fewer places for samples.
+inline constexpr uint32_t kLongCopy = 32 << 10, kShortCopy = 8 << 10;
+inline constexpr uint64_t kHighestRateOfLongCopies = 1000;
+// With frame pointers: enough for the return address of a function that has no frame of its own.
+inline constexpr uint32_t kLeafCopy = 256;
+inline constexpr unsigned kMostChain = 127;  // frames that the kernel walks
 
 struct EventOptions {
   uint64_t hertz = 1000;
@@ -49,7 +54,8 @@ class PerfEvents {
   PerfEvents(PerfEvents&&) = default;
 
   const RecordLayout& layout() const { return layout_; }
-  bool has_kernel() const { return has_kernel_; }  // samples contain the kernel's functions
+  bool has_kernel() const { return has_kernel_; }      // samples contain the kernel's functions
+  uint32_t copy_bytes() const { return copy_bytes_; }  // the longest copy of a stack; 0: none
   std::vector<PerfRing>& rings() { return rings_; }
   // Waits until a ring is a quarter full, or for this time.
   void wait(int milliseconds);
@@ -59,12 +65,15 @@ class PerfEvents {
  private:
   struct Request;
   PerfEvents() = default;
-  void open(const std::vector<pid_t>& threads, const Request& request);
+  static PerfEvents open(const std::vector<pid_t>& threads, Request request);
+  void open_all(const std::vector<pid_t>& threads, Request& request);
   int open_sampling(Request& request, pid_t thread, int processor);
   void map_ring(int event, const Request& request);
 
   RecordLayout layout_;
   bool has_kernel_ = false;
+  uint32_t copy_bytes_ = 0;
+  size_t smallest_ring_ = ~size_t{0};
   std::vector<base::FileDescriptor> events_, faults_;
   std::vector<PerfRing> rings_;
   std::vector<int> leaders_;  // the events whose rings are read

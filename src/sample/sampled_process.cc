@@ -15,6 +15,7 @@
 #include "sample/copied_walk.h"
 #include "sample/perf_events.h"
 #include "trace/random_id.h"
+#include "unwind/rule.h"
 
 namespace kymo::sample {
 
@@ -70,17 +71,23 @@ std::string link_of(const std::string& path) {
   return length > 0 ? std::string(text.data(), static_cast<size_t>(length)) : std::string();
 }
 
-std::vector<std::string> command_line_of(uint32_t pid) {
-  std::ifstream file(base::format("/proc/{}/cmdline", pid));
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
 }  // namespace
 
-SampledProcess::SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace code, SharedState& shared)
-    : pid_(pid), parent_pid_(parent_pid), code_(std::move(code)), shared_(shared), id_(trace::random_writer_id()) {
+Command command_of(uint32_t pid) {
+  Command command{link_of(base::format("/proc/{}/exe", pid)), {}};
+  std::ifstream file(base::format("/proc/{}/cmdline", pid));
+  for (std::string word; std::getline(file, word, '\0');) command.words.push_back(word);
+  return command;
+}
+
+SampledProcess::SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace code, Command command,
+                               SharedState& shared)
+    : pid_(pid),
+      parent_pid_(parent_pid),
+      code_(std::move(code)),
+      command_(std::move(command)),
+      shared_(shared),
+      id_(trace::random_writer_id()) {
   addresses_.resize(kMostFrames);
 }
 
@@ -136,14 +143,16 @@ void SampledProcess::introduce() {
     origin_.boot_id = base::boot_id();
     origin_.kymo_version = base::kVersion;
     origin_.start_realtime_ns = base::realtime_ns();
-    // The process may have ended, or may run another program by now.
-    const std::string now = link_of(base::format("/proc/{}/exe", pid_));
-    origin_.executable = code_.program().empty() ? now : code_.program();
-    if (now == origin_.executable) origin_.command_line = command_line_of(pid_);
-    if (origin_.command_line.empty() && shared_.totals.processes == 0) origin_.command_line = shared_.command_line;
+    origin_.executable = code_.program().empty() ? command_.path : code_.program();
+    // Its words were read a moment after its start: it may have run another program by then.
+    if (command_.path.empty() || command_.path == origin_.executable) origin_.command_line = command_.words;
     if (origin_.command_line.empty() && !threads_.empty()) origin_.command_line = {threads_.begin()->second.name};
-    origin_.metadata = {{"sampling", shared_.rate}, {"sample_period_ns", std::to_string(shared_.period_ns)}};
+    origin_.metadata = {{"sampling", shared_.rate}};
     ++shared_.totals.processes;
+    if (!shared_.first_writer) {
+      shared_.first_writer = id_;
+      shared_.first_origin = origin_;
+    }
   }
   write_origin(false);
   shared_.outbox.add({id_, clock_now()});
@@ -224,6 +233,24 @@ void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
   one.batch.points.values.text += path + file->build_id;
 }
 
+// The return address of a function that was interrupted without a frame record. 0: it has one, or nothing is known.
+uint64_t SampledProcess::caller_of_leaf(const Record& record, uint64_t address) {
+  using unwind::Rule;
+  const Rule rule = code_.rule(static_cast<pid_t>(pid_), address);
+  if (rule.kind != Rule::Kind::Table) return 0;
+  uint64_t caller = 0;
+#if defined(__aarch64__)
+  if ((rule.flags & Rule::kReturnInRegister) != 0 && record.registers.size() >= 4) caller = record.registers[1];
+#else
+  if ((rule.flags & (Rule::kCfaByFramePointer | Rule::kCfaLoaded | Rule::kFramePointerSaved)) != 0) return 0;
+  const auto slot = static_cast<uint64_t>(int64_t{rule.cfa_offset} + rule.return_offset);  // from the stack pointer
+  if (record.stack.size() < sizeof caller || slot > record.stack.size() - sizeof caller) return 0;
+  caller = base::load<uint64_t>(record.stack.data() + slot);
+#endif
+  caller = unwind::without_signature(caller);
+  return code_.has_code_at(caller - 1) ? caller : 0;
+}
+
 // Fills addresses_, innermost first: the kernel's functions, then those of the program.
 size_t SampledProcess::find_addresses(const Record& record, Node& root) {
   const Words& registers = record.registers;
@@ -243,7 +270,8 @@ size_t SampledProcess::find_addresses(const Record& record, Node& root) {
     const KernelNames::Function function = shared_.kernel.at(address);
     addresses_[count++] = function.begin != 0 ? function.begin : address;
   }
-  if (!record.stack.empty() && registers.size() >= 3) {
+  const bool is_walked = at < chain;  // by the kernel
+  if (!is_walked && !record.stack.empty() && registers.size() >= 3) {
     CopiedStack copy;
 #if defined(__aarch64__)
     copy.at = {registers[3], registers[2], registers[0]};
@@ -263,17 +291,12 @@ size_t SampledProcess::find_addresses(const Record& record, Node& root) {
     const uint64_t address = record.chain[at];
     if (address >= kFirstMark) break;
     addresses_[count++] = unwind::without_signature(address) + (is_first ? 1 : 0);
-#if defined(__aarch64__)
     // The kernel leaves out the caller of a function that has no frame.
-    if (is_first && registers.size() >= 4) {
-      const unwind::Rule rule = code_.rule(static_cast<pid_t>(pid_), addresses_[count - 1]);
-      const uint64_t link = unwind::without_signature(registers[1]);
-      const bool is_next = at + 1 < chain && unwind::without_signature(record.chain[at + 1]) == link;
-      if (rule.kind == unwind::Rule::Kind::Table && (rule.flags & unwind::Rule::kReturnInRegister) != 0 && !is_next &&
-          code_.has_code_at(link - 1))
-        addresses_[count++] = link;
+    if (is_first) {
+      const uint64_t caller = caller_of_leaf(record, addresses_[count - 1]);
+      const bool is_next = at + 1 < chain && unwind::without_signature(record.chain[at + 1]) == caller;
+      if (caller != 0 && !is_next && count + 1 < kMostFrames) addresses_[count++] = caller;
     }
-#endif
     is_first = false;
   }
   if (chain >= kMostChain) root = unwind::kCutTooDeep;

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,7 +30,16 @@ struct SampleTotals {
   uint64_t throttled = 0;  // how often the kernel paused
   uint64_t processes = 0, threads = 0;
   uint64_t on_ns = 0, off_ns = 0;  // of all threads
+  uint64_t page_faults = 0;
 };
+
+// The program of a process: its path and its words. Empty: not known.
+struct Command {
+  std::string path;
+  std::vector<std::string> words;
+};
+// Of a process that may have ended.
+Command command_of(uint32_t pid);
 
 // What all processes of a recording share.
 struct SharedState {
@@ -38,19 +48,21 @@ struct SharedState {
   KernelNames kernel;
   SampleTotals totals;
   std::string session;
-  std::string rate;                       // "1 kHz"
-  uint64_t period_ns = 0;                 // of CPU time, between two samples of a processor
-  std::vector<std::string> command_line;  // of the first process
+  std::string rate;                             // "1 kHz"
+  std::optional<trace::WriterId> first_writer;  // of the first process in the trace
+  trace::Origin first_origin;
 };
 
 class SampledProcess {
  public:
-  SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace code, SharedState& shared);
+  // `command` is what it runs, as far as it is known.
+  SampledProcess(uint32_t pid, uint32_t parent_pid, AddressSpace code, Command command, SharedState& shared);
   SampledProcess(const SampledProcess&) = delete;
   SampledProcess& operator=(const SampledProcess&) = delete;
 
   AddressSpace& code() { return code_; }
-  uint32_t pid() const { return pid_; }
+  const Command& command() const { return command_; }
+  uint32_t parent_pid() const { return parent_pid_; }
 
   void map(const Record& record);
   void name(uint32_t tid, std::string_view name);
@@ -66,6 +78,7 @@ class SampledProcess {
   void restate();
   // Its end, or that of the recording.
   void finish(uint64_t time);
+  bool has_samples() const { return own_.samples != 0; }
   bool has_threads() const { return !threads_.empty(); }
 
  private:
@@ -86,6 +99,7 @@ class SampledProcess {
   void write_origin(bool is_end);
   void hand_over(uint32_t tid, Thread& thread);
   unwind::Node stack_of(const Record& record, Thread& thread);
+  uint64_t caller_of_leaf(const Record& record, uint64_t address);
   size_t find_addresses(const Record& record, unwind::Node& root);
   void state_file(Thread& thread, uint64_t address, uint64_t time);
   void point(Thread& thread, uint64_t time, trace::PointKind kind, uint32_t class_id,
@@ -94,6 +108,7 @@ class SampledProcess {
 
   const uint32_t pid_, parent_pid_;
   AddressSpace code_;
+  const Command command_;
   SharedState& shared_;
   trace::WriterId id_;
   trace::Origin origin_;

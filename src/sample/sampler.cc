@@ -6,10 +6,12 @@
 #include <optional>
 #include <queue>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "kymo/error.h"
 
 namespace kymo::sample {
@@ -19,7 +21,6 @@ namespace {
 constexpr int kWaitMilliseconds = 50;
 // A record gets its time a moment before it is in the ring. Newer records than this wait for the next round.
 constexpr uint64_t kSettledNs = 1'000'000;
-constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
 
 }  // namespace
 
@@ -29,9 +30,8 @@ std::string rate_text(uint64_t hertz) {
 
 Sampler::Sampler(PerfEvents events, SamplerOptions options) : events_(std::move(events)) {
   shared_.session = std::move(options.session);
-  shared_.command_line = std::move(options.command_line);
+  first_words_ = std::move(options.command_line);
   shared_.rate = rate_text(options.hertz);
-  shared_.period_ns = kNanosecondsPerSecond / options.hertz;
   try {
     thread_ = base::quiet_thread("kymo-sampler", [this] { run(); });
   } catch (const std::system_error& error) {
@@ -59,6 +59,11 @@ void Sampler::stop() {
   const uint64_t now = base::monotonic_ns();
   for (auto& [pid, process] : processes_) process->finish(now);
   processes_.clear();
+  shared_.totals.page_faults = events_.page_faults();
+  if (!shared_.first_writer) return;
+  trace::Origin origin = shared_.first_origin;
+  origin.metadata = {{"page faults of all", base::count_text(shared_.totals.page_faults)}};
+  shared_.outbox.add({*shared_.first_writer, std::move(origin)});
 }
 
 void Sampler::restate() {
@@ -75,7 +80,8 @@ void Sampler::add_running(pid_t pid) {
   const std::lock_guard lock(mutex_);
   AddressSpace code(shared_.files);
   code.read_maps(pid);
-  auto process = std::make_unique<SampledProcess>(static_cast<uint32_t>(pid), 0, std::move(code), shared_);
+  auto process = std::make_unique<SampledProcess>(static_cast<uint32_t>(pid), 0, std::move(code),
+                                                  command_of(static_cast<uint32_t>(pid)), shared_);
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator(base::format("/proc/{}/task", pid), gone)) {
     std::ifstream file(entry.path() / "comm");
@@ -163,7 +169,7 @@ SampledProcess& Sampler::process(const Record& record) {
   if (found == nullptr) {
     AddressSpace code(shared_.files);
     code.read_maps(static_cast<pid_t>(record.pid));
-    found = std::make_unique<SampledProcess>(record.pid, 0, std::move(code), shared_);
+    found = std::make_unique<SampledProcess>(record.pid, 0, std::move(code), command_of(record.pid), shared_);
   }
   return *found;
 }
@@ -171,8 +177,14 @@ SampledProcess& Sampler::process(const Record& record) {
 // Another program in the same process: nothing of the old one is left.
 void Sampler::begin_program(const Record& record) {
   std::unique_ptr<SampledProcess>& found = processes_[record.pid];
-  if (found != nullptr) found->finish(record.time);
-  found = std::make_unique<SampledProcess>(record.pid, 0, AddressSpace(shared_.files), shared_);
+  const uint32_t parent = found != nullptr ? found->parent_pid() : 0;
+  // What a shell does between fork and exec is of no interest, unless it takes long enough for a sample.
+  if (found != nullptr && found->has_samples()) found->finish(record.time);
+  Command command = command_of(record.pid);
+  if (command.words.empty()) command.words = std::exchange(first_words_, {});  // it has ended already
+  first_words_.clear();
+  found =
+      std::make_unique<SampledProcess>(record.pid, parent, AddressSpace(shared_.files), std::move(command), shared_);
 }
 
 void Sampler::fork(const Record& record) {
@@ -182,7 +194,8 @@ void Sampler::fork(const Record& record) {
     return;
   }
   AddressSpace code = parent == processes_.end() ? AddressSpace(shared_.files) : parent->second->code();
-  auto child = std::make_unique<SampledProcess>(record.pid, record.parent_pid, std::move(code), shared_);
+  const Command command = parent == processes_.end() ? command_of(record.pid) : parent->second->command();
+  auto child = std::make_unique<SampledProcess>(record.pid, record.parent_pid, std::move(code), command, shared_);
   if (parent != processes_.end()) child->name(record.tid, parent->second->name_of(record.parent_pid));
   processes_[record.pid] = std::move(child);
 }

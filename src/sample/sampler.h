@@ -44,7 +44,6 @@ class Sampler {
   void stop();
 
   SampleTotals totals();
-  uint64_t page_faults() const { return events_.page_faults(); }
 
  private:
   void run();
@@ -61,6 +60,7 @@ class Sampler {
   std::thread thread_;
   std::mutex mutex_;  // protects what follows
   SharedState shared_;
+  std::vector<std::string> first_words_;  // of the program that is started, until it was seen
   std::map<uint32_t, std::unique_ptr<SampledProcess>> processes_;
 };
 

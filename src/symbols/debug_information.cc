@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "symbols/debug_functions.h"
+#include "symbols/function_starts.h"
 #include "symbols/loaded_modules.h"
 #include "symbols/symbol_table.h"
 
@@ -167,9 +168,10 @@ std::vector<Frame> DebugInformation::frames(uintptr_t return_address) {
   impl_->complete_name(module, return_address - 1, frames.back().function);
   for (Frame& frame : frames) {
     frame.module = path;
-    if (frame.function.empty())
-      frame.function =
-          base::format("{}+{:#x}", std::string_view(path).substr(path.rfind('/') + 1), return_address - begin);
+    if (!frame.function.empty()) continue;
+    // All addresses of a function have one name, if the tables say where it begins.
+    const uint64_t address = function_start(module, return_address - 1).value_or(return_address);
+    frame.function = base::format("{}+{:#x}", std::string_view(path).substr(path.rfind('/') + 1), address - begin);
   }
   return frames;
 }

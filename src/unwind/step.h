@@ -41,6 +41,16 @@ inline uintptr_t frame_pointer_slot(const Rule& rule, const Registers& at, uintp
   return at_distance((rule.flags & Rule::kSavedByFramePointer) != 0 ? at.fp : cfa, rule.fp_offset);
 }
 
+// The rule of an interrupted instruction. At the end of a function, registers are restored one after the other, and
+// tables do not say so: what was stored below the stack pointer is already in its register again.
+inline Rule rule_when_interrupted(Rule rule, const Registers& at) noexcept {
+  constexpr unsigned kSlotKnown = Rule::kCfaLoaded | Rule::kSavedByFramePointer | Rule::kFramePointerSaved;
+  if (rule.kind == Rule::Kind::Table && (rule.flags & kSlotKnown) == Rule::kFramePointerSaved &&
+      frame_pointer_slot(rule, at, plain_cfa(rule, at)) < at.sp)
+    rule.flags &= static_cast<uint8_t>(~Rule::kFramePointerSaved);
+  return rule;
+}
+
 // The words that a step read. If they have not changed, the step has the same result.
 struct Reads {
   uintptr_t return_slot, fp_slot;  // addresses; slot_of_nothing() if nothing was read

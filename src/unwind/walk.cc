@@ -71,7 +71,8 @@ KYMO_READS_STACKS Walked walk(const Registers& at, const ThreadStacks& stacks, s
       if (walked.count < addresses.size()) addresses[walked.count++] = now.registers.pc;
       if (walked.count == addresses.size()) return {walked.count, WalkEnd::Full};
     }
-    const Rule& rule = rule_table.at(exact ? now.registers.pc + 1 : now.registers.pc);
+    const Rule& known = rule_table.at(exact ? now.registers.pc + 1 : now.registers.pc);
+    const Rule rule = exact ? rule_when_interrupted(known, now.registers) : known;
     if (rule.kind == Rule::Kind::FramePointer && without == WithoutTable::End) return {walked.count, WalkEnd::NoRule};
     Reads reads;
     const Step taken = exact && returns_by_register(rule) ? step_by_link(rule, bounds.high, now.link, now.registers)

@@ -35,6 +35,9 @@
 //
 //   memory.kymo     allocations of a device and of the heap, with categories, ranges and stacks
 //
+//   sampled.kymo    CPU samples of a program without annotations: threads, the kernel, time off the CPU, lost samples
+//   in_ranges.kymo  the same thread with annotations: samples inside and outside of ranges
+//
 //   *.kycap         captures: small, far (of a device that is not here), damaged, unfinished
 #include <cstdio>
 #include <exception>
@@ -186,6 +189,7 @@ int main(int argc, char** argv) try {
   write_models();
   write_clockless();
   write_memory();
+  write_samples();
   write_contents("empty.kymo", "");
   write_contents("foreign.json", "{\"traceEvents\": []}\n");
   write_captures();

@@ -83,6 +83,7 @@ def environment(bin_folder, memory):
     """Everything but what would change the output; shared memory of its own, so that cases do not meet."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("KYMO_") and k not in ("NO_COLOR", "COLUMNS")}
     kept.update(PATH=f"{bin_folder}:{os.environ['PATH']}", TZ="UTC", LC_ALL="C.UTF-8", TERM="xterm", KYMO_SHM_DIR=memory)
+    kept.setdefault("KYMO_SAMPLE", "off")  # the number of samples is never the same; a case may set another rate
     return kept
 
 

@@ -159,5 +159,6 @@ void write_device();
 void write_models();
 void write_clockless();
 void write_memory();
+void write_samples();
 
 }  // namespace kymo::golden

@@ -47,10 +47,14 @@ bool samples_in(const trace::WriterInfo& writer) {
   return std::ranges::any_of(writer.classes, [](const auto& one) { return meaning_of(one.second) == Meaning::Sample; });
 }
 
+// "1 kHz", "250 Hz"
 uint64_t period_of(const trace::WriterInfo& writer) {
+  constexpr uint64_t kNanosecondsPerSecond = 1'000'000'000;
   for (const auto& [name, value] : writer.origin.metadata) {
-    if (name != "sample_period_ns") continue;
-    if (const uint64_t period = std::strtoull(value.c_str(), nullptr, 10); period != 0) return period;
+    if (name != "sampling") continue;
+    const uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
+    const uint64_t hertz = value.ends_with(" kHz") ? 1000 * std::min<uint64_t>(number, 1'000'000) : number;
+    if (hertz != 0 && hertz <= kNanosecondsPerSecond) return kNanosecondsPerSecond / hertz;
   }
   return kDefaultPeriodNs;
 }
@@ -91,7 +95,9 @@ class RangeVisitor : public convert::EventVisitor {
         const auto depth = static_cast<uint16_t>(std::min(range.depth + 1, 0xFFFF));
         if (depth <= at->depth) continue;
         at->depth = depth;
-        at->range = number(range.name);
+        // "step {}", not "step 7".
+        const trace::EventClass& event_class = range.event_class->event_class;
+        at->range = number(event_class.id == trace::kInlineName ? range.name : std::string_view(event_class.name));
       }
     }
   }

@@ -1,0 +1,184 @@
+#include "analyze/functions/functions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "analyze/functions/sample_paths.h"
+#include "trace/test_recorder.h"
+
+namespace kymo::functions {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using trace::FieldType;
+using trace::PointKind;
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+enum SampleClass : uint32_t { kSample = 1, kOffCpu, kNode, kModule, kSymbol };
+constexpr uint32_t kMain = 1, kWorker = 2;
+constexpr int64_t kComplete = 1, kNoTables = 2;
+constexpr int64_t kKernel = INT64_MIN + 0x1000;  // as an address: in the upper half
+
+class FunctionsTest : public ::testing::Test {
+ protected:
+  FunctionsTest() : recorder_(std::make_unique<TestRecorder>(folder_ / "run.kymo", 1)) {
+    recorder_->add_class(kSample, "sample", "cpu", {{"node", FieldType::UInt}});
+    recorder_->add_class(kOffCpu, "off CPU", "cpu", {{"ns", FieldType::UInt}, {"preempted", FieldType::Bool}});
+    recorder_->add_class(kNode, "stack node", "kymo.stack",
+                         {{"node", FieldType::UInt}, {"parent", FieldType::UInt}, {"address", FieldType::Pointer}});
+    recorder_->add_class(kModule, "module", "kymo.stack",
+                         {{"path", FieldType::String},
+                          {"base", FieldType::Pointer},
+                          {"size", FieldType::ByteCount},
+                          {"build_id", FieldType::String}});
+    recorder_->add_class(kSymbol, "symbol", "kymo.stack",
+                         {{"address", FieldType::Pointer}, {"name", FieldType::String}});
+    recorder_->add_thread(kMain, 100, "main");
+    recorder_->add_thread(kWorker, 101, "worker");
+    for (const uint32_t track : {kMain, kWorker})
+      recorder_->point(track, 0, PointKind::Instant, kModule, 0,
+                       {std::string("/gone/lib.so"), int64_t{0x1000}, int64_t{0x1000}, std::string("01")});
+  }
+
+  void node(uint32_t track, int64_t number, int64_t parent, int64_t address) {
+    recorder_->point(track, 0, PointKind::Instant, kNode, 0, {number, parent, address});
+  }
+  void sample(uint32_t track, uint64_t time, int64_t number) {
+    recorder_->point(track, time, PointKind::Sample, kSample, 0, {number});
+  }
+  Samples read() {
+    if (recorder_) recorder_->close();
+    recorder_.reset();
+    return read_samples(trace::Reader(folder_ / "run.kymo"));
+  }
+  // Function → self samples, total samples.
+  static std::map<std::string, std::pair<uint64_t, uint64_t>> counts(const FunctionTable& table) {
+    std::map<std::string, std::pair<uint64_t, uint64_t>> all;
+    for (const FunctionRow& row : table.rows) all[row.function] = {row.self_samples, row.total_samples};
+    return all;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<TestRecorder> recorder_;
+};
+
+TEST_F(FunctionsTest, SelfAndTotalOfAllThreads) {
+  for (const uint32_t track : {kMain, kWorker}) {
+    node(track, 16, kComplete, 0x1101);
+    node(track, 17, 16, 0x1201);
+    node(track, 18, 17, 0x1101);  // it calls itself
+  }
+  sample(kMain, 10, 16);
+  sample(kMain, 20, 17);
+  sample(kMain, 30, 18);
+  sample(kWorker, 30, 17);
+  Samples samples = read();
+  EXPECT_EQ(samples.samples, 4u);
+  const FunctionTable table = count_functions(samples);
+  using Counts = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(counts(table), (Counts{{"lib.so+0x101", {2, 4}}, {"lib.so+0x201", {2, 3}}}));
+  EXPECT_EQ(table.samples, 4u);
+  EXPECT_EQ(table.threads, 2u);
+  EXPECT_EQ(table.incomplete, 0u);
+  EXPECT_EQ(table.time_ns, 4'000'000u) << "a sample is a millisecond if the trace does not say more";
+  EXPECT_EQ(table.rows[0].module, "/gone/lib.so");
+}
+
+TEST_F(FunctionsTest, IncompleteStacksAreCountedAndAreNoFunction) {
+  node(kMain, 16, kNoTables, 0x1101);
+  sample(kMain, 10, 16);
+  sample(kMain, 20, 0);
+  Samples samples = read();
+  const FunctionTable table = count_functions(samples);
+  using Counts = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(counts(table), (Counts{{"lib.so+0x101", {1, 1}}, {"(unknown)", {1, 1}}}));
+  EXPECT_EQ(table.incomplete, 2u);
+}
+
+TEST_F(FunctionsTest, FunctionsOfTheKernelHaveNames) {
+  recorder_->point(kMain, 0, PointKind::Instant, kSymbol, 0, {kKernel, std::string("sys_read")});
+  node(kMain, 16, kComplete, 0x1101);
+  node(kMain, 17, 16, kKernel);
+  node(kMain, 18, 16, kKernel + 64);
+  sample(kMain, 10, 17);
+  sample(kMain, 20, 18);
+  Samples samples = read();
+  using Counts = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(counts(count_functions(samples)),
+            (Counts{{"lib.so+0x101", {0, 2}}, {"sys_read", {1, 1}}, {"[kernel]", {1, 1}}}));
+}
+
+TEST_F(FunctionsTest, TimeOffTheCpuIsSummedUp) {
+  node(kMain, 16, kComplete, 0x1101);
+  sample(kMain, 10, 16);
+  recorder_->point(kMain, 20, PointKind::Sample, kOffCpu, 0, {int64_t{100}, int64_t{1}});
+  recorder_->point(kMain, 200, PointKind::Sample, kOffCpu, 0, {int64_t{50}, int64_t{0}});
+  Samples samples = read();
+  const FunctionTable table = count_functions(samples);
+  EXPECT_EQ(table.off_ns, 150u);
+  EXPECT_EQ(table.preempted_ns, 100u);
+}
+
+TEST_F(FunctionsTest, SampleBelongsToTheInnermostRangeOfItsThread) {
+  node(kMain, 16, kComplete, 0x1101);
+  node(kWorker, 16, kComplete, 0x1201);
+  for (const uint64_t time : {50, 110, 150, 190, 250}) sample(kMain, time, 16);
+  sample(kWorker, 150, 16);
+  recorder_->close();
+  recorder_.reset();
+  TestRecorder ranges(folder_ / "run.kymo", 2, 100, trace::Writer::Mode::Append);
+  ranges.add_class(1, "outer");
+  ranges.add_class(2, "inner");
+  ranges.add_thread(1, 100, "annotated");
+  ranges.begin(1, 100, 1);
+  ranges.begin(1, 140, 2);
+  ranges.end(1, 160);
+  ranges.end(1, 200);
+  ranges.close();
+  Samples samples = read();
+  EXPECT_EQ(count_functions(samples).samples, 6u);
+  EXPECT_EQ(count_functions(samples, "outer").samples, 2u);
+  EXPECT_EQ(count_functions(samples, "inn*").samples, 1u);
+  EXPECT_EQ(count_functions(samples, "none").samples, 0u);
+  const views::Paths paths = paths_of_samples(samples);
+  std::vector<std::string> names;
+  for (const views::PathFrame& frame : paths.frames) names.emplace_back(frame.name);
+  EXPECT_THAT(names, ElementsAre("all", "train (100)", "main", "inner", "lib.so+0x101", "lib.so+0x101", "outer",
+                                 "lib.so+0x101", "worker", "lib.so+0x201"));
+  EXPECT_EQ(paths.frames[0].total_ns, 6'000'000u);
+}
+
+TEST_F(FunctionsTest, TraceWithoutSamplesHasNone) {
+  TestRecorder other(folder_ / "other.kymo");
+  other.add_class(1, "sample", "another category", {{"node", FieldType::UInt}});
+  other.close();
+  const trace::Reader reader(folder_ / "other.kymo");
+  EXPECT_FALSE(has_samples(reader));
+  EXPECT_EQ(read_samples(reader).samples, 0u);
+}
+
+TEST_F(FunctionsTest, DamagedChunkIsAProblemAndTheRestIsRead) {
+  node(kMain, 16, kComplete, 0x1101);
+  sample(kMain, 10, 16);
+  recorder_->cut(kMain);
+  sample(kMain, 20, 16);
+  recorder_->close();
+  recorder_.reset();
+  const trace::Reader whole(folder_ / "run.kymo");
+  const uint64_t damage = whole.event_chunks().front().offset + whole.event_chunks().front().length - 16;
+  std::fstream file(folder_ / "run.kymo", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(damage));
+  file.put('!');
+  file.close();
+  const Samples samples = read_samples(trace::Reader(folder_ / "run.kymo"));
+  EXPECT_EQ(samples.samples, 1u);
+  EXPECT_FALSE(samples.problems.empty());
+}
+
+}  // namespace
+}  // namespace kymo::functions

@@ -1,0 +1,2 @@
+exit: 2
+kymo record --pid 1 -- true

@@ -1,0 +1,2 @@
+exit: 2
+KYMO_SAMPLE=often kymo record -- true

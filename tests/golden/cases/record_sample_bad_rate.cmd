@@ -1,0 +1,2 @@
+exit: 2
+kymo record --sample fast -- true

@@ -1,0 +1,2 @@
+exit: 2
+kymo record --sample 1000kHz -- true

@@ -1,0 +1,2 @@
+exit: 2
+kymo stats in_ranges.kymo --in forward

@@ -1,0 +1,1 @@
+kymo info sampled.kymo

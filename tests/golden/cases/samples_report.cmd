@@ -1,0 +1,1 @@
+kymo report sampled.kymo

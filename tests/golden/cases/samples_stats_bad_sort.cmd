@@ -1,0 +1,3 @@
+# Functions have no median.
+exit: 2
+kymo stats sampled.kymo --by function --sort median

@@ -1,0 +1,1 @@
+kymo stats sampled.kymo --by function --json --top 1

@@ -1,0 +1,1 @@
+kymo stats sampled.kymo --sort total --top 2

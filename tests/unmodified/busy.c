@@ -1,0 +1,97 @@
+/* Uses the CPU in functions that a test can name: busy MODE MILLISECONDS, of CPU time.
+ *
+ *   one        in one thread: busy_outer calls busy_inner
+ *   threads    in two threads with names, in a function each
+ *   fork       in a child
+ *   forever    until a signal; prints its pid first
+ *   deep       200 calls deep, with large frames
+ *   sleep      sleeps for the time instead */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FUNCTION __attribute__((noinline, noclone, used))
+
+static volatile unsigned long sum;
+
+static long cpu_milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Long enough that the clock is a small part. */
+FUNCTION void busy_inner(void) {
+  unsigned long at = sum;
+  for (int i = 0; i < 200000; ++i) at = at * 31 + (unsigned long)i;
+  sum = at;
+}
+
+FUNCTION void busy_outer(long milliseconds) {
+  for (const long end = cpu_milliseconds() + milliseconds; cpu_milliseconds() < end;) busy_inner();
+  __asm__ volatile("");
+}
+
+FUNCTION void* worker_one(void* milliseconds) {
+  pthread_setname_np(pthread_self(), "worker-one");
+  busy_outer(*(long*)milliseconds);
+  __asm__ volatile("");
+  return NULL;
+}
+
+FUNCTION void* worker_two(void* milliseconds) {
+  pthread_setname_np(pthread_self(), "worker-two");
+  busy_outer(*(long*)milliseconds);
+  __asm__ volatile("");
+  return NULL;
+}
+
+FUNCTION void child_work(long milliseconds) {
+  busy_outer(milliseconds);
+  __asm__ volatile("");
+}
+
+FUNCTION int deep_work(int depth, long milliseconds) {
+  volatile char frame[100];
+  frame[0] = (char)depth;
+  if (depth == 0)
+    busy_outer(milliseconds);
+  else
+    frame[1] = (char)deep_work(depth - 1, milliseconds);
+  return frame[0] + frame[1];
+}
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const char* mode = argv[1];
+  long milliseconds = atol(argv[2]);
+  if (strcmp(mode, "one") == 0) busy_outer(milliseconds);
+  if (strcmp(mode, "deep") == 0) return deep_work(200, milliseconds) == 12345;
+  if (strcmp(mode, "sleep") == 0) usleep((unsigned)(milliseconds * 1000));
+  if (strcmp(mode, "threads") == 0) {
+    pthread_t one, two;
+    pthread_create(&one, NULL, worker_one, &milliseconds);
+    pthread_create(&two, NULL, worker_two, &milliseconds);
+    pthread_join(one, NULL);
+    pthread_join(two, NULL);
+  }
+  if (strcmp(mode, "fork") == 0) {
+    const pid_t child = fork();
+    if (child == 0) {
+      child_work(milliseconds);
+      _exit(0);
+    }
+    waitpid(child, NULL, 0);
+  }
+  if (strcmp(mode, "forever") == 0) {
+    printf("%d\n", (int)getpid());
+    fflush(stdout);
+    for (;;) busy_outer(1000);
+  }
+  return 0;
+}

@@ -1,34 +1,55 @@
 #include "sample/kernel_names.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
+#include <iterator>
+#include <utility>
 
 namespace kymo::sample {
 
-void KernelNames::read() {
-  is_read_ = true;
-  std::ifstream file("/proc/kallsyms");
-  for (std::string line; std::getline(file, line);) {
-    // "ffffffff81000000 T _stext [module]". Without rights, all addresses are 0.
-    char* end = nullptr;
-    const uint64_t address = std::strtoull(line.c_str(), &end, 16);
-    if (address == 0 || end[0] != ' ' || end[1] == '\0' || end[2] != ' ') continue;
-    if (end[1] != 't' && end[1] != 'T' && end[1] != 'w' && end[1] != 'W') continue;
-    std::string name = end + 3;
-    name.resize(std::min(name.find('\t'), name.size()));
-    functions_.emplace_back(address, std::move(name));
+namespace {
+
+std::string contents_of(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  constexpr size_t kPiece = 1 << 20;
+  while (file) {
+    const size_t before = text.size();
+    text.resize(before + kPiece);
+    file.read(text.data() + before, kPiece);
+    text.resize(before + static_cast<size_t>(file.gcount()));
   }
-  std::stable_sort(functions_.begin(), functions_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  return text;
+}
+
+}  // namespace
+
+// A line is "ffffffff81000000 T name", and for a module "\t[module]" after it. Without rights, all addresses are 0.
+void KernelNames::read(std::string text) {
+  is_read_ = true;
+  text_ = std::move(text);
+  constexpr std::string_view kCode = "tTwW";
+  std::string_view rest = text_;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    uint64_t address = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
+    const auto at = static_cast<size_t>(end - line.data());
+    if (error != std::errc() || address == 0 || line.size() < at + 4 || line[at] != ' ' || line[at + 2] != ' ' ||
+        kCode.find(line[at + 1]) == kCode.npos)
+      continue;
+    const std::string_view name = line.substr(at + 3);
+    functions_.push_back({address, name.substr(0, name.find('\t'))});
+  }
+  std::ranges::stable_sort(functions_, {}, &Function::begin);
 }
 
 KernelNames::Function KernelNames::at(uint64_t address) {
-  if (!is_read_) read();
-  auto after = std::upper_bound(functions_.begin(), functions_.end(), address,
-                                [](uint64_t value, const auto& function) { return value < function.first; });
-  if (after == functions_.begin()) return {};
-  --after;
-  return {after->first, &after->second};
+  if (!is_read_) read(contents_of("/proc/kallsyms"));
+  const auto after = std::ranges::upper_bound(functions_, address, {}, &Function::begin);
+  return after == functions_.begin() ? Function{} : *std::prev(after);
 }
 
 }  // namespace kymo::sample

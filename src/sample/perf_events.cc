@@ -2,6 +2,7 @@
 
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -245,18 +246,24 @@ void PerfEvents::open_all(const std::vector<pid_t>& threads, Request& request) {
     }
   }
   if (rings_.empty()) refuse(last_error, request.pid);
+  wake_ = base::FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   layout_ = {request.attributes.sample_type, static_cast<unsigned>(std::popcount(kRegisters))};
   has_kernel_ = request.attributes.exclude_kernel == 0;
   copy_bytes_ = request.attributes.sample_stack_user;
 }
 
 void PerfEvents::wait(int milliseconds) {
-  std::vector<pollfd> files;
+  std::vector<pollfd> files = {{wake_.get(), POLLIN, 0}};
   for (const int leader : leaders_) files.push_back({leader, POLLIN, 0});
   poll(files.data(), files.size(), milliseconds);
   // After its processes have ended, an event is always ready: without this, the next calls would return at once.
   for (const pollfd& file : files)
     if ((file.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) std::erase(leaders_, file.fd);
+}
+
+void PerfEvents::wake() {
+  const uint64_t one = 1;
+  (void)!write(wake_.get(), &one, sizeof one);
 }
 
 uint64_t PerfEvents::page_faults() const {

@@ -57,8 +57,10 @@ class PerfEvents {
   bool has_kernel() const { return has_kernel_; }      // samples contain the kernel's functions
   uint32_t copy_bytes() const { return copy_bytes_; }  // the longest copy of a stack; 0: none
   std::vector<PerfRing>& rings() { return rings_; }
-  // Waits until a ring is a quarter full, or for this time.
+  // Waits until a ring is a quarter full, for wake(), or for this time.
   void wait(int milliseconds);
+  // From any thread: ends wait(), now and from now on.
+  void wake();
   // In all processes together, until now.
   uint64_t page_faults() const;
 
@@ -71,6 +73,7 @@ class PerfEvents {
   void map_ring(int event, const Request& request);
 
   RecordLayout layout_;
+  base::FileDescriptor wake_;
   bool has_kernel_ = false;
   uint32_t copy_bytes_ = 0;
   size_t smallest_ring_ = ~size_t{0};

@@ -221,9 +221,9 @@ void SampledProcess::point(Thread& one, uint64_t time, PointKind kind, uint32_t 
 void SampledProcess::state_file(Thread& one, uint64_t address, uint64_t time) {
   if (address >= kFirstKernelAddress) {
     const KernelNames::Function function = shared_.kernel.at(address);
-    if (function.name == nullptr || function.begin != address || !stated_names_.insert(address).second) return;
-    point(one, time, PointKind::Instant, kSymbol, {address, function.name->size()});
-    one.batch.points.values.text += *function.name;
+    if (function.begin != address || !stated_names_.insert(address).second) return;
+    point(one, time, PointKind::Instant, kSymbol, {address, function.name.size()});
+    one.batch.points.values.text += function.name;
     return;
   }
   const LoadedFile* const file = code_.file_at(static_cast<pid_t>(pid_), address);

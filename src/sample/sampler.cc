@@ -53,6 +53,7 @@ void Sampler::run() {
 void Sampler::stop() {
   if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_release);
+  events_.wake();
   thread_.join();
   const std::lock_guard lock(mutex_);
   read_rings(true);

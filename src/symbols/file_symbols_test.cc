@@ -41,6 +41,15 @@ TEST(FileSymbolsTest, FunctionsAreFoundInAFileThatIsNotLoaded) {
   }
 }
 
+TEST(FileSymbolsTest, AllAddressesOfAFunctionWithoutASymbolHaveOneName) {
+  const uint64_t offset = place_in(KYMO_FRAMES_STRIPPED);
+  FileSymbols symbols;
+  const std::string name = symbols.at_return_address(KYMO_FRAMES_STRIPPED, "", offset).back().function;
+  EXPECT_THAT(name, StartsWith("libsymbols_frames_stripped.so+0x"));
+  EXPECT_EQ(symbols.at_return_address(KYMO_FRAMES_STRIPPED, "", offset - 1).back().function, name);
+  EXPECT_LT(std::stoull(name.substr(name.find('+') + 1), nullptr, 16), offset) << "where the function begins";
+}
+
 TEST(FileSymbolsTest, FileOfTheSameBuildIsUsed) {
   const DebugInformation information(base::FileDescriptor(::open(KYMO_FRAMES_KEPT, O_RDONLY | O_CLOEXEC)),
                                      KYMO_FRAMES_KEPT);

@@ -9,6 +9,7 @@ pkg_check_modules(simdjson REQUIRED IMPORTED_TARGET simdjson)
 find_package(ZLIB REQUIRED)
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 
 # Headers of the accelerators' interfaces. Their libraries are opened at run time; a backend whose headers are not here is
 # not compiled in, and says so when it is asked for.

@@ -13,6 +13,7 @@ std::span<const Command> all_commands() {
       {"flame", "show where the time went by path, as a flame graph", flame},
       {"hist", "show the distribution of the durations of a range", hist},
       {"timeline", "show the tracks of a trace as one screen of text", timeline},
+      {"view", "show traces as a timeline in a browser", view_command},
       {"memory", "show where the memory went, and what was never freed", memory_command},
       {"query", "run SQL over traces", query_command},
       {"export", "convert a trace for other viewers", export_command},

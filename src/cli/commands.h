@@ -32,6 +32,7 @@ int diff_command(const Arguments&);    // what became slower or faster
 int flame(const Arguments&);           // where the time went, by path
 int hist(const Arguments&);            // the distribution of durations
 int timeline(const Arguments&);        // the tracks as text
+int view_command(const Arguments&);    // the tracks in a browser
 int memory_command(const Arguments&);  // where the memory went
 int query_command(const Arguments&);   // SQL
 int export_command(const Arguments&);  // to other tools' formats

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/commands.h"
+#include "cli/diff_output.h"
 #include "cli/ledger.h"
 #include "cli/read_progress.h"
 #include "cli/terminal.h"
@@ -205,7 +206,9 @@ void write_row(base::JsonWriter& json, const DiffRow& row) {
   json.field("significant", row.significant);
 }
 
-std::string json_of(const Diff& diff, int exit_code) {
+}  // namespace
+
+std::string diff_json(const Diff& diff, std::optional<int> exit_code) {
   base::JsonWriter json;
   json.begin_object();
   json.field("replicates", diff.by_run ? "runs" : "iterations");
@@ -222,10 +225,12 @@ std::string json_of(const Diff& diff, int exit_code) {
     json.end_object();
   }
   json.end_array();
-  json.field("exit_code", exit_code);
+  if (exit_code) json.field("exit_code", *exit_code);
   json.end_object();
   return json.text();
 }
+
+namespace {
 
 // Slower: the iteration, or a path in it, by more than the limit of an iteration.
 int gate(const Diff& diff, const Options& options) {
@@ -293,7 +298,7 @@ int diff_command(const Arguments& arguments) {
     return kWrongUsage;  // 1 means slower
   }
   const int exit_code = gate(diff, options);
-  print(options.json       ? json_of(diff, exit_code)
+  print(options.json       ? diff_json(diff, exit_code)
         : options.markdown ? markdown_of(diff, options)
                            : text_of(diff, options));
   return exit_code;

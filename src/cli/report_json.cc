@@ -188,4 +188,14 @@ std::string report_json(const ReportPage& page, const Ledger& ledger) {
   return json.text();
 }
 
+std::string idle_json(const analyze::Report& report) {
+  JsonWriter json;
+  json.begin_object();
+  json.begin_array("devices");
+  for (const analyze::DeviceReport& device : report.devices) write_device(json, device);
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
 }  // namespace kymo::cli

@@ -37,5 +37,7 @@ std::string command_of(const analyze::Finding& finding, const std::string& path)
 
 std::string report_text(const ReportPage& page);
 std::string report_json(const ReportPage& page, const Ledger& ledger);
+// Only the part about devices, with the causes of their idle time.
+std::string idle_json(const analyze::Report& report);
 
 }  // namespace kymo::cli

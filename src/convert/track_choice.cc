@@ -51,4 +51,9 @@ TrackChoice::TrackChoice(const trace::Reader& reader, const std::vector<std::str
   }
 }
 
+TrackChoice::TrackChoice(std::set<std::pair<trace::WriterId, uint32_t>> tracks)
+    : all_(false), chosen_(std::move(tracks)) {
+  for (const auto& [writer, track] : chosen_) writers_.insert(writer);
+}
+
 }  // namespace kymo::convert

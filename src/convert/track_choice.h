@@ -20,6 +20,8 @@ class TrackChoice {
   // Without a pattern, all tracks are chosen. Throws kymo::Error with the tracks that there are if a pattern describes
   // none.
   TrackChoice(const trace::Reader& reader, const std::vector<std::string>& patterns);
+  // Exactly these tracks.
+  explicit TrackChoice(std::set<std::pair<trace::WriterId, uint32_t>> tracks);
 
   bool contains(const trace::WriterId& writer, uint32_t track) const {
     return all_ || chosen_.contains({writer, track});

@@ -1,0 +1,128 @@
+// `kymo view`: the timeline of traces in a browser.
+
+#include "serve/view.h"
+
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/environment.h"
+#include "base/printable.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "cli/trace_file.h"
+#include "cli/view_analyses.h"
+#include "options/command_line.h"
+#include "serve/server.h"
+
+extern char** environ;
+
+namespace kymo::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  uint16_t port = 0;
+  bool no_browser = false, live = false;
+};
+
+uint16_t parse_port(const std::string& text) {
+  const uint64_t port = base::parse_count(text);
+  if (port < 1 || port > UINT16_MAX)
+    throw InvalidArgument(base::format("'{}' is not a port: give 1 to {}", text, UINT16_MAX));
+  return static_cast<uint16_t>(port);
+}
+
+// A folder stands for the traces in it.
+std::vector<std::string> find_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(path, error))
+      if (entry.path().extension() == ".kymo") inside.push_back(entry.path().string());
+    if (error) throw Error(base::format("cannot read the folder {}: {}", base::printable(path), error.message()));
+    if (inside.empty())
+      throw Error(base::format("the folder {} has no file that ends with .kymo: name a trace", base::printable(path)));
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+bool has_screen() {
+  const auto is_set = [](const char* name) {
+    const char* value = base::environment(name);
+    return value != nullptr && *value != 0;
+  };
+  return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
+}
+
+// Does not wait for the browser. False if there is no way to open one.
+bool open_browser(const std::string& address, const sigset_t& mask) {
+  if (!has_screen()) return false;
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  posix_spawnattr_setpgroup(&attributes, 0);  // Ctrl-C ends the server, not the browser
+  std::string program = "xdg-open", argument = address;
+  char* arguments[] = {program.data(), argument.data(), nullptr};
+  pid_t process = 0;
+  const int failed = ::posix_spawnp(&process, program.c_str(), nullptr, &attributes, arguments, environ);
+  posix_spawnattr_destroy(&attributes);
+  return failed == 0;
+}
+
+}  // namespace
+
+int view_command(const Arguments& arguments) {
+  Options options;
+  options::CommandLine line(
+      "view", "kymo view FILE... [options]",
+      "Shows traces as a timeline in a browser. Starts a web server that only this machine can reach, prints its\n"
+      "address and opens a browser if there is a screen. Reads only what is shown, so traces may be larger than the\n"
+      "memory. Ctrl-C ends it.",
+      "kymo view run.kymo\nkymo view before.kymo after.kymo\nkymo view trace.json.gz --no-browser --port 8017");
+  line.arguments("FILE", options.paths, "traces, also of other tools, or folders with traces");
+  line.text(
+      "--port", "N", [&](const std::string& text) { options.port = parse_port(text); },
+      "the port of the server; default: any free one");
+  line.flag("--no-browser", options.no_browser, "only print the address");
+  line.flag("--live", options.live, "follow files that grow, even if no recorder is known to write them");
+  if (!line.read(arguments)) return kDone;
+
+  const std::vector<std::string> files = find_files(options.paths);
+  ViewFiles opened(files);
+  SignalInbox signals{SIGINT, SIGTERM, SIGHUP};
+  std::vector<trace::Reader> readers = opened.take_readers();
+  const bool follow = options.live || std::any_of(readers.begin(), readers.end(), [](const trace::Reader& reader) {
+                        return reader.is_being_written();
+                      });
+  serve::View view(std::move(readers));
+  serve::ServerOptions server_options;
+  server_options.port = options.port;
+  server_options.follow = follow;
+  const serve::Server server(view, opened.analyses(), server_options);
+  print(base::format("{}\n", server.address()));
+  say(base::format("from another machine: ssh -L {0}:127.0.0.1:{0} HOST, then open this address there", server.port()));
+  if (!options.no_browser && !open_browser(server.address(), signals.program_mask()) && has_screen())
+    say("no browser was found (xdg-open): open the address yourself");
+  say("Ctrl-C ends the server");
+  while (!signals.wait(std::chrono::hours(1))) {
+  }
+  return kDone;
+}
+
+}  // namespace kymo::cli

@@ -1,0 +1,41 @@
+// The answers of the server, as functions from a request to bytes: no sockets here. docs/view.md describes all of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "serve/query.h"
+#include "serve/view.h"
+#include "trace/reader.h"
+
+namespace kymo::serve {
+
+struct Answer {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body;
+};
+
+// Analyses that are made of whole files. The server only passes on what these return; a kymo::Error becomes an answer.
+struct Analyses {
+  std::function<trace::Reader(uint32_t file)> reopen;  // another reader of the same file
+  std::function<std::string(uint32_t file)> report, idle;
+  std::function<std::string(uint32_t base, uint32_t other)> diff;
+};
+
+// `path` is what follows "api/". Never throws for what a request may contain.
+Answer answer(View& view, const Analyses& analyses, std::string_view path, const Query& query);
+
+// The single ones. They throw BadRequest.
+std::string trace_json(View& view);
+std::string names_json(View& view, const Query& query);
+std::string tiles_bytes(View& view, const Query& query);
+std::string event_json(View& view, const Query& query);
+std::string search_json(View& view, const Query& query);
+std::string selection_json(View& view, const Analyses& analyses, const Query& query);
+// What a server-sent event says about files that grow.
+std::string live_json(View& view);
+
+}  // namespace kymo::serve

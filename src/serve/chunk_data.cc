@@ -1,0 +1,133 @@
+#include "serve/chunk_data.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/seeded_hash.h"
+
+namespace kymo::serve {
+
+namespace {
+
+size_t bytes_of(const std::vector<std::string>& texts) {
+  size_t bytes = texts.capacity() * sizeof(std::string);
+  for (const std::string& text : texts) bytes += text.capacity();
+  return bytes;
+}
+
+template <typename T>
+size_t bytes_of(const std::vector<T>& values) {
+  return values.capacity() * sizeof(T);
+}
+
+// The last value of each row, so that neighbours in one bin are merged without a search. Rows of a chunk come in the
+// order of time; where they do not, a bin has several runs, which are merged when a tile is built.
+template <typename Value>
+class LastOfRow {
+ public:
+  explicit LastOfRow(std::vector<Value>& values) : values_(values) {}
+
+  void add(uint64_t row, const Value& value, int64_t bin) {
+    Last& last = row < kTable ? table(row) : others_[row];
+    if (last.bin == bin && last.position != SIZE_MAX) {
+      values_[last.position].merge(value);
+    } else {
+      last = {values_.size(), bin};
+      values_.push_back(value);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kTable = 1024;
+  struct Last {
+    size_t position = SIZE_MAX;
+    int64_t bin = 0;
+  };
+  Last& table(uint64_t row) {
+    if (row >= table_.size()) table_.resize(row + 1);
+    return table_[row];
+  }
+
+  std::vector<Value>& values_;
+  std::vector<Last> table_;
+  std::unordered_map<uint64_t, Last, base::SeededHash> others_;
+};
+
+}  // namespace
+
+void CounterBin::merge(const CounterBin& other) {
+  time = std::min(time, other.time);
+  count += std::min(other.count, UINT32_MAX - count);
+  min = std::min(min, other.min);
+  max = std::max(max, other.max);
+  if (other.last_time >= last_time) {
+    last_time = other.last_time;
+    last = other.last;
+  }
+}
+
+void InstantBin::merge(const InstantBin& other) {
+  if (other.time < time) {
+    time = other.time;
+    name = other.name;
+    chunk = other.chunk;
+    index = other.index;
+  }
+  count += std::min(other.count, UINT32_MAX - count);
+}
+
+size_t DecodedChunk::bytes() const {
+  return sizeof *this + bytes_of(ranges) + bytes_of(instants) + bytes_of(counters) + bytes_of(texts);
+}
+
+size_t Sketch::bytes() const {
+  return sizeof *this + bytes_of(items) + bytes_of(instants) + bytes_of(counters) + bytes_of(texts);
+}
+
+bool Sketch::is_exact(unsigned for_level, int64_t from, int64_t to) const {
+  if (for_level >= level) return true;
+  const int64_t bin = int64_t{1} << level;
+  const auto is_near = [&](int64_t time) { return time < to && time >= from - bin; };
+  return std::none_of(items.begin(), items.end(),
+                      [&](const Item& item) { return !is_single(item, level) && is_near(item.start); }) &&
+         std::none_of(instants.begin(), instants.end(), [&](const auto& item) { return is_near(item.time); }) &&
+         std::none_of(counters.begin(), counters.end(), [&](const auto& item) { return is_near(item.time); });
+}
+
+unsigned sketch_level(int64_t first_end, int64_t last_end) {
+  const uint64_t span = last_end > first_end ? static_cast<uint64_t>(last_end) - static_cast<uint64_t>(first_end) : 0;
+  unsigned level = 0;
+  while (span >> level >= static_cast<uint64_t>(kSketchBins)) ++level;
+  return level;
+}
+
+Sketch make_sketch(DecodedChunk&& chunk, unsigned level) {
+  Sketch sketch;
+  sketch.level = level;
+  sketch.damaged = chunk.damaged;
+  LastOfRow rows(sketch.items);
+  for (const Item& range : chunk.ranges) {
+    if (is_single(range, level)) {
+      sketch.items.push_back(range);
+      if (range.text == kNoText) continue;
+      sketch.items.back().text = static_cast<uint32_t>(sketch.texts.size());
+      sketch.texts.push_back(std::move(chunk.texts[range.text]));
+    } else {
+      Item part = range;
+      part.text = kNoText;  // a run has the name of a class
+      rows.add(uint64_t{range.lane} << 16 | range.depth, part, bin_of(range.start, level));
+    }
+  }
+  LastOfRow kinds(sketch.instants);
+  for (const InstantBin& instant : chunk.instants)
+    kinds.add(static_cast<uint64_t>(instant.kind), instant, bin_of(instant.time, level));
+  LastOfRow counters(sketch.counters);
+  for (const CounterBin& value : chunk.counters) counters.add(value.class_id, value, bin_of(value.time, level));
+  sketch.items.shrink_to_fit();
+  sketch.instants.shrink_to_fit();
+  sketch.counters.shrink_to_fit();
+  return sketch;
+}
+
+}  // namespace kymo::serve

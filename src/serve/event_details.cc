@@ -1,0 +1,287 @@
+// api/event: everything about one event.
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "serve/api.h"
+#include "serve/event_reader.h"
+
+namespace kymo::serve {
+
+namespace {
+
+using Json = base::JsonWriter;
+using Row = std::vector<trace::ValueCursor::Value>;
+
+const char* kind_name(trace::PointKind kind) {
+  switch (kind) {
+    case trace::PointKind::Counter:
+      return "counter";
+    case trace::PointKind::FlowBegin:
+    case trace::PointKind::FlowStep:
+    case trace::PointKind::FlowEnd:
+      return "flow";
+    case trace::PointKind::Allocation:
+      return "allocation";
+    case trace::PointKind::Free:
+      return "free";
+    case trace::PointKind::Sample:
+      return "sample";
+    default:
+      return "instant";
+  }
+}
+
+class Details {
+ public:
+  Details(View& view, uint32_t track_id, const TrackRef& ref, uint32_t chunk)
+      : view_(view),
+        track_id_(track_id),
+        source_(*view.sources()[ref.file]),
+        track_(source_.tracks()[ref.position]),
+        chunk_(chunk),
+        events_(view, ref.file),
+        file_(ref.file) {}
+
+  std::string range(uint32_t index);
+  std::string open_range(uint32_t index);
+  std::string point(uint32_t index);
+
+ private:
+  void begin(std::string_view kind, const trace::EventClass* event_class, const Row& row, uint32_t class_id);
+  void write_arguments(const trace::EventClass* event_class, const Row& row);
+  void write_times(int64_t start, int64_t end);
+  void write_parents(size_t index);
+  void write_links(uint64_t correlation, int64_t start);
+  void write_flows(int64_t start, int64_t end, size_t index);
+  void write_stack(uint64_t stack);
+  template <typename ClassIds>
+  const Row* row_of(trace::ValueCursor& cursor, const ClassIds& class_ids, size_t index);
+  const trace::EventClass* event_class(uint32_t class_id) const {
+    return source_.class_of(track_.writer, class_id).event_class;
+  }
+  void read(unsigned parts) { source_.reader().read(source_.reader().event_chunks()[chunk_], batch_, parts); }
+  int64_t start_of(size_t i) const { return track_.clock.ns(batch_.ranges.end[i] - batch_.ranges.duration[i]); }
+
+  View& view_;
+  const uint32_t track_id_;
+  const Source& source_;
+  const SourceTrack& track_;
+  const uint32_t chunk_;
+  EventReader events_;
+  const uint32_t file_;
+  trace::EventBatch batch_;
+  Json json_{Json::Layout::OneLine};
+};
+
+// Null if the values cannot be read, because a class before is not known.
+template <typename ClassIds>
+const Row* Details::row_of(trace::ValueCursor& cursor, const ClassIds& class_ids, size_t index) {
+  for (size_t i = 0;; ++i) {
+    const Source::ClassName& known = source_.class_of(track_.writer, class_ids[i]);
+    if (known.event_class == nullptr && !known.is_inline) return nullptr;
+    const Row& row = cursor.next(known.event_class);
+    if (i == index) return &row;
+  }
+}
+
+void Details::begin(std::string_view kind, const trace::EventClass* event_class, const Row& row, uint32_t class_id) {
+  json_.begin_object();
+  const Source::ClassName& known = source_.class_of(track_.writer, class_id);
+  const std::string base = view_.names().entry(known.name).text;
+  const bool has_text = !row.empty() && (known.is_inline || event_class != nullptr);
+  const std::string name = has_text ? trace::full_name(event_class, row) : base;
+  json_.field("name", name);
+  json_.field("base", known.is_inline ? name : base);
+  json_.field("category", view_.names().entry(known.name).category);
+  json_.field("kind", kind);
+  json_.field("track", track_id_);
+  json_.field("file", file_);
+  write_arguments(event_class, row);
+}
+
+void Details::write_arguments(const trace::EventClass* event_class, const Row& row) {
+  json_.begin_array("arguments");
+  if (event_class != nullptr) {
+    for (size_t i = 0; i < std::min(row.size(), event_class->fields.size()); ++i) {
+      json_.begin_object();
+      const std::string& name = event_class->fields[i].name;
+      json_.field("name", name.empty() ? base::format("value {}", i + 1) : name);
+      json_.field("value", trace::to_text(row[i]));
+      json_.end_object();
+    }
+  }
+  json_.end_array();
+}
+
+void Details::write_times(int64_t start, int64_t end) {
+  json_.field("start_ns", start);
+  json_.field("end_ns", end);
+  json_.field("duration_ns", end - start);
+}
+
+// The next range of each lower depth in the order of ends is around it.
+void Details::write_parents(size_t index) {
+  std::vector<EventRef> parents;
+  const trace::Ranges& ranges = batch_.ranges;
+  const auto lane = [&](size_t i) { return ranges.lane.empty() ? 0 : ranges.lane[i]; };
+  size_t depth = ranges.depth[index];
+  for (size_t i = index + 1; i < ranges.size() && depth > 0; ++i) {
+    if (lane(i) != lane(index) || ranges.depth[i] >= depth) continue;
+    depth = ranges.depth[i];
+    parents.push_back(events_.range(chunk_, batch_, i));
+  }
+  if (lane(index) == 0) {
+    for (size_t i = std::min(depth, batch_.closing.size()); i-- > 0;) {
+      const trace::OpenRange& open = batch_.closing[i];
+      EventRef& parent = parents.emplace_back();
+      parent.track = track_id_;
+      parent.name = events_.class_name(track_.writer, open.class_id);
+      parent.start_ns = track_.clock.ns(open.start);
+      parent.end_ns = std::max(parent.start_ns, source_.chunks()[chunk_].last);
+    }
+  }
+  json_.begin_array("parents");
+  for (auto parent = parents.rbegin(); parent != parents.rend(); ++parent) write_event(json_, *parent);
+  json_.end_array();
+}
+
+void Details::write_links(uint64_t correlation, int64_t start) {
+  if (correlation == 0) return;
+  json_.field("correlation", correlation);
+  if (track_.is_queue) {
+    const std::vector<EventRef> launch = events_.launches(track_.writer, correlation, false, start);
+    if (launch.empty()) return;
+    write_event(json_, "launched_by", launch.front());
+  } else {
+    json_.begin_array("launched");
+    for (const EventRef& event : events_.launches(track_.writer, correlation, true, start)) write_event(json_, event);
+    json_.end_array();
+  }
+}
+
+// The flows whose points are in this range and in no range inside of it.
+void Details::write_flows(int64_t start, int64_t end, size_t index) {
+  json_.begin_array("flows");
+  std::set<uint64_t> seen;
+  constexpr size_t kMostFlows = 8;
+  for (size_t i = 0; i < batch_.points.size() && seen.size() < kMostFlows; ++i) {
+    const trace::PointKind kind = batch_.points.kind[i];
+    if (kind < trace::PointKind::FlowBegin || kind > trace::PointKind::FlowEnd) continue;
+    const int64_t time = track_.clock.ns(batch_.points.time[i]);
+    if (time < start || time > end || events_.around(chunk_, batch_, time) != index) continue;
+    if (!seen.insert(batch_.points.id[i]).second) continue;
+    for (const EventReader::FlowPoint& other : events_.flow(track_.writer, batch_.points.id[i], time)) {
+      if (other.event.chunk == chunk_ && other.event.index == index) continue;
+      json_.begin_object();
+      json_.field("direction", other.time_ns < time ? "from" : "to");
+      json_.field("time_ns", other.time_ns);
+      write_event(json_, "event", other.event);
+      json_.end_object();
+    }
+  }
+  json_.end_array();
+}
+
+void Details::write_stack(uint64_t stack) {
+  const auto writer = source_.reader().writers().find(track_.writer);
+  if (writer == source_.reader().writers().end() || stack > UINT32_MAX) return;
+  const auto found = writer->second.stacks.find(static_cast<uint32_t>(stack));
+  if (found == writer->second.stacks.end()) return;
+  json_.begin_array("stack");
+  for (const uint32_t id : found->second.frames) {
+    const auto frame = writer->second.frames.find(id);
+    if (frame == writer->second.frames.end()) continue;
+    json_.begin_object();
+    json_.field("function", frame->second.function);
+    json_.field("file", frame->second.file);
+    json_.field("line", frame->second.line);
+    const auto module = writer->second.modules.find(frame->second.module);
+    json_.field("module", module == writer->second.modules.end() ? std::string() : module->second.path);
+    json_.end_object();
+  }
+  json_.end_array();
+}
+
+std::string Details::range(uint32_t index) {
+  read(trace::kEverything);
+  if (index >= batch_.ranges.size())
+    throw BadRequest(base::format("index: chunk {} has {} ranges, so there is no range {}", chunk_,
+                                  batch_.ranges.size(), index),
+                     404);
+  trace::ValueCursor cursor(batch_.ranges.values);
+  const Row* row = row_of(cursor, batch_.ranges.class_id, index);
+  const uint32_t class_id = batch_.ranges.class_id[index];
+  begin("range", event_class(class_id), row != nullptr ? *row : Row(), class_id);
+  const int64_t start = start_of(index), end = std::max(start, track_.clock.ns(batch_.ranges.end[index]));
+  write_times(start, end);
+  json_.field("depth", batch_.ranges.depth[index]);
+  json_.field("lane", batch_.ranges.lane.empty() ? uint16_t{0} : batch_.ranges.lane[index]);
+  json_.field("unfinished", false);
+  write_parents(index);
+  write_links(batch_.ranges.correlation.empty() ? 0 : batch_.ranges.correlation[index], start);
+  write_flows(start, end, index);
+  json_.end_object();
+  return json_.text();
+}
+
+std::string Details::open_range(uint32_t index) {
+  const std::vector<trace::OpenRange> open = source_.open_ranges(chunk_);
+  if (index >= open.size())
+    throw BadRequest(base::format("index: chunk {} has {} open ranges, so there is no range {}", chunk_, open.size(),
+                                  index),
+                     404);
+  const trace::OpenRange& range = open[index];
+  const trace::Values values{range.ints, range.doubles, range.text};
+  trace::ValueCursor cursor(values);
+  const uint32_t ids[] = {range.class_id};
+  const Row* row = row_of(cursor, ids, 0);
+  begin("range", event_class(range.class_id), row != nullptr ? *row : Row(), range.class_id);
+  const int64_t start = track_.clock.ns(range.start);
+  write_times(start, std::max(start, source_.chunks()[chunk_].last));
+  json_.field("depth", index);
+  json_.field("lane", 0);
+  json_.field("unfinished", true);
+  write_links(range.correlation, start);
+  json_.end_object();
+  return json_.text();
+}
+
+std::string Details::point(uint32_t index) {
+  read(trace::kPoints | trace::kPointValues);
+  if (index >= batch_.points.size())
+    throw BadRequest(base::format("index: chunk {} has {} points, so there is no point {}", chunk_,
+                                  batch_.points.size(), index),
+                     404);
+  trace::ValueCursor cursor(batch_.points.values);
+  const Row* row = row_of(cursor, batch_.points.class_id, index);
+  const uint32_t class_id = batch_.points.class_id[index];
+  begin(kind_name(batch_.points.kind[index]), event_class(class_id), row != nullptr ? *row : Row(), class_id);
+  const int64_t time = track_.clock.ns(batch_.points.time[index]);
+  write_times(time, time);
+  if (batch_.points.kind[index] == trace::PointKind::Sample) write_stack(batch_.points.id[index]);
+  json_.end_object();
+  return json_.text();
+}
+
+}  // namespace
+
+std::string event_json(View& view, const Query& query) {
+  const uint32_t track = static_cast<uint32_t>(query.number("track", UINT32_MAX));
+  const uint64_t chunk = query.number("chunk", UINT32_MAX);
+  const uint32_t index = static_cast<uint32_t>(query.number("index", UINT32_MAX));
+  const View::Busy busy(view);
+  const View::Lock lock = view.lock();
+  const std::optional<TrackRef> ref = view.find_track(track);
+  if (!ref || ref->is_counter) throw BadRequest(base::format("track: there is no thread or queue {}", track), 404);
+  const Source& source = *view.sources()[ref->file];
+  if (chunk >= source.chunks().size() || source.chunks()[chunk].track != ref->position)
+    throw BadRequest(base::format("chunk: track {} has no chunk {}", track, chunk), 404);
+  Details details(view, track, *ref, static_cast<uint32_t>(chunk));
+  if (index >= kOpenIndex) return details.open_range(index - kOpenIndex);
+  if (index >= kPointIndex) return details.point(index - kPointIndex);
+  return details.range(index);
+}
+
+}  // namespace kymo::serve

@@ -1,0 +1,139 @@
+#include "serve/event_reader.h"
+
+#include <algorithm>
+
+#include "kymo/error.h"
+
+namespace kymo::serve {
+
+namespace {
+
+void write_members(base::JsonWriter& json, const EventRef& event) {
+  json.field("track", event.track);
+  json.field("chunk", event.chunk);
+  json.field("index", event.index);
+  json.field("name", event.name);
+  json.field("start_ns", event.start_ns);
+  json.field("end_ns", event.end_ns);
+  json.end_object();
+}
+
+}  // namespace
+
+void write_event(base::JsonWriter& json, const EventRef& event) {
+  json.begin_object();
+  write_members(json, event);
+}
+
+void write_event(base::JsonWriter& json, std::string_view member, const EventRef& event) {
+  json.begin_object(member);
+  write_members(json, event);
+}
+
+std::string EventReader::class_name(const trace::WriterId& writer, uint32_t class_id) const {
+  return view_.names().entry(source_.class_of(writer, class_id).name).text;
+}
+
+EventRef EventReader::range(uint32_t chunk, const trace::EventBatch& batch, size_t index) const {
+  const SourceTrack& track = source_.tracks()[source_.chunks()[chunk].track];
+  const uint64_t end = batch.ranges.end[index];
+  EventRef event;
+  event.track = view_.track_id(file_, source_.chunks()[chunk].track);
+  event.chunk = chunk;
+  event.index = static_cast<uint32_t>(index);
+  event.name = class_name(track.writer, batch.ranges.class_id[index]);
+  event.start_ns = track.clock.ns(end - batch.ranges.duration[index]);
+  event.end_ns = std::max(event.start_ns, track.clock.ns(end));
+  return event;
+}
+
+std::optional<size_t> EventReader::around(uint32_t chunk, const trace::EventBatch& batch, int64_t time_ns) const {
+  const SourceTrack& track = source_.tracks()[source_.chunks()[chunk].track];
+  std::optional<size_t> found;
+  for (size_t i = 0; i < batch.ranges.size(); ++i) {
+    if (!batch.ranges.lane.empty() && batch.ranges.lane[i] != 0) continue;
+    const uint64_t end = batch.ranges.end[i];
+    if (track.clock.ns(end) < time_ns || track.clock.ns(end - batch.ranges.duration[i]) > time_ns) continue;
+    if (!found || batch.ranges.depth[i] > batch.ranges.depth[*found]) found = i;
+  }
+  return found;
+}
+
+std::vector<uint32_t> EventReader::nearest_chunks(const trace::WriterId& writer, std::optional<bool> on_device,
+                                                  int64_t near_ns, bool with_points) const {
+  std::vector<std::pair<int64_t, uint32_t>> order;
+  for (uint32_t i = 0; i < source_.chunks().size(); ++i) {
+    const Source::ChunkTimes& times = source_.chunks()[i];
+    const trace::EventChunk& chunk = source_.reader().event_chunks()[i];
+    if (times.track == Source::kNoTrack || chunk.writer != writer) continue;
+    if (on_device && source_.tracks()[times.track].is_queue != *on_device) continue;
+    if ((with_points ? chunk.point_count : chunk.range_count) == 0) continue;
+    const int64_t distance = near_ns < times.first ? times.first - near_ns : near_ns > times.last ? near_ns - times.last : 0;
+    order.emplace_back(distance, i);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<uint32_t> chunks;
+  for (const auto& [distance, chunk] : order) chunks.push_back(chunk);
+  return chunks;
+}
+
+std::vector<EventRef> EventReader::launches(const trace::WriterId& writer, uint64_t correlation, bool on_device,
+                                            int64_t near_ns) {
+  std::vector<EventRef> found;
+  trace::EventBatch batch;
+  for (const uint32_t chunk : nearest_chunks(writer, on_device, near_ns, false)) {
+    if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMostFound) break;
+    if (!on_device && !found.empty()) break;  // a launch is one range
+    try {
+      const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
+      source_.reader().read(described, batch, trace::kRangeCorrelations);
+      const std::vector<uint64_t>& all = batch.ranges.correlation;
+      if (std::find(all.begin(), all.end(), correlation) == all.end()) continue;
+      source_.reader().read(described, batch, trace::kRangeCorrelations | trace::kRangeTimes | trace::kRangeClasses);
+      for (size_t i = 0; i < batch.ranges.correlation.size() && found.size() < kMostFound; ++i)
+        if (batch.ranges.correlation[i] == correlation) found.push_back(range(chunk, batch, i));
+    } catch (const Error&) {
+      // tiles report damaged chunks
+    }
+  }
+  return found;
+}
+
+std::vector<EventReader::FlowPoint> EventReader::flow(const trace::WriterId& writer, uint64_t id, int64_t near_ns) {
+  std::vector<FlowPoint> found;
+  trace::EventBatch batch;
+  for (const uint32_t chunk : nearest_chunks(writer, {}, near_ns, true)) {
+    if (std::chrono::steady_clock::now() > deadline_ || found.size() >= kMostFound) break;
+    try {
+      const trace::EventChunk& described = source_.reader().event_chunks()[chunk];
+      source_.reader().read(described, batch, trace::kPoints);
+      const auto is_part = [&](size_t i) {
+        const trace::PointKind kind = batch.points.kind[i];
+        return batch.points.id[i] == id && kind >= trace::PointKind::FlowBegin && kind <= trace::PointKind::FlowEnd;
+      };
+      bool has_one = false;
+      for (size_t i = 0; i < batch.points.size(); ++i) has_one = has_one || is_part(i);
+      if (!has_one) continue;
+      source_.reader().read(described, batch,
+                            trace::kPoints | trace::kRangeTimes | trace::kRangeClasses | trace::kRangeDepths);
+      const uint32_t position = source_.chunks()[chunk].track;
+      for (size_t i = 0; i < batch.points.size() && found.size() < kMostFound; ++i) {
+        if (!is_part(i)) continue;
+        FlowPoint& point = found.emplace_back();
+        point.kind = batch.points.kind[i];
+        point.time_ns = source_.tracks()[position].clock.ns(batch.points.time[i]);
+        if (const std::optional<size_t> inside = around(chunk, batch, point.time_ns)) {
+          point.event = range(chunk, batch, *inside);
+        } else {
+          point.event = {view_.track_id(file_, position), chunk, kPointIndex + static_cast<uint32_t>(i),
+                         class_name(writer, batch.points.class_id[i]), point.time_ns, point.time_ns};
+        }
+      }
+    } catch (const Error&) {
+      // tiles report damaged chunks
+    }
+  }
+  return found;
+}
+
+}  // namespace kymo::serve

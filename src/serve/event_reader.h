@@ -1,0 +1,60 @@
+// Finds single events in a file: by their place, by what launched them, and by their flow. Reads chunks until a time
+// limit, nearest first, because the other end of a launch is usually near.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "serve/view.h"
+
+namespace kymo::serve {
+
+// Enough to draw an event and to ask for its details.
+struct EventRef {
+  uint32_t track = 0;  // id
+  uint32_t chunk = kNoChunk, index = kNoIndex;
+  std::string name;
+  int64_t start_ns = 0, end_ns = 0;
+};
+
+// In an array, or as the member of an object.
+void write_event(base::JsonWriter& json, const EventRef& event);
+void write_event(base::JsonWriter& json, std::string_view member, const EventRef& event);
+
+class EventReader {
+ public:
+  // With the view's lock held.
+  EventReader(View& view, uint32_t file) : view_(view), file_(file), source_(*view.sources()[file]) {}
+
+  // The ranges of other tracks of the process with this correlation: those on devices, or those on threads.
+  std::vector<EventRef> launches(const trace::WriterId& writer, uint64_t correlation, bool on_device, int64_t near_ns);
+  struct FlowPoint {
+    trace::PointKind kind = trace::PointKind::FlowBegin;
+    int64_t time_ns = 0;
+    EventRef event;  // the innermost range around it, or the point itself
+  };
+  std::vector<FlowPoint> flow(const trace::WriterId& writer, uint64_t id, int64_t near_ns);
+
+  // A range of a batch that was read with everything.
+  EventRef range(uint32_t chunk, const trace::EventBatch& batch, size_t index) const;
+  // The innermost range of lane 0 around a time, if the batch has one.
+  std::optional<size_t> around(uint32_t chunk, const trace::EventBatch& batch, int64_t time_ns) const;
+  std::string class_name(const trace::WriterId& writer, uint32_t class_id) const;
+
+ private:
+  static constexpr size_t kMostFound = 64;
+  std::vector<uint32_t> nearest_chunks(const trace::WriterId& writer, std::optional<bool> on_device, int64_t near_ns,
+                                       bool with_points) const;
+
+  View& view_;
+  const uint32_t file_;
+  const Source& source_;
+  const std::chrono::steady_clock::time_point deadline_ =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(250);
+};
+
+}  // namespace kymo::serve

@@ -1,0 +1,283 @@
+// api/search: events by name. All cores decode chunks until a time limit.
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/text.h"
+#include "base/wildcard.h"
+#include "kymo/error.h"
+#include "serve/api.h"
+#include "serve/event_reader.h"
+
+namespace kymo::serve {
+
+namespace {
+
+constexpr size_t kBins = 1024, kLongestText = 1000, kMostHits = 10'000, kUsualHits = 1'000, kMostNames = 1'000;
+constexpr auto kTimeLimit = std::chrono::seconds(2);
+
+std::string to_lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+class NamePattern {
+ public:
+  explicit NamePattern(const std::string& text) : text_(to_lower(text)), is_pattern_(base::has_wildcard(text)) {}
+  bool matches(std::string_view name) const {
+    const std::string lower = to_lower(name);
+    return is_pattern_ ? base::matches(text_, lower) : lower.find(text_) != lower.npos;
+  }
+
+ private:
+  std::string text_;
+  bool is_pattern_;
+};
+
+struct Hit {
+  int64_t start = 0, end = 0;
+  uint32_t file = 0, track = 0, chunk = 0, index = 0, name = 0;
+  std::string text;  // if it is not the name of the class
+  bool operator<(const Hit& other) const {
+    return std::tie(start, file, track, index) < std::tie(other.start, other.file, other.track, other.index);
+  }
+};
+
+struct Histogram {
+  uint64_t total = 0;
+  std::unordered_map<uint32_t, uint32_t> bins;
+};
+
+// What one thread has found.
+struct Found {
+  std::vector<Hit> hits;
+  std::unordered_map<uint32_t, uint64_t> names;     // by id of the class
+  std::unordered_map<uint32_t, Histogram> tracks;  // by id
+};
+
+class Search {
+ public:
+  Search(View& view, const NamePattern& pattern, size_t limit) : view_(view), pattern_(pattern), limit_(limit) {
+    for (uint32_t file = 0; file < view.sources().size(); ++file)
+      bin_ns_.push_back(std::max<int64_t>(1, view.sources()[file]->duration_ns() / int64_t{kBins} + 1));
+  }
+
+  std::string run();
+
+ private:
+  enum class Match : uint8_t { No, Yes, ByText };
+  Match match(const Source::ClassName& known) const;
+  void scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found& into) const;
+  template <typename TimesOf>
+  void scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
+                   TimesOf&& times_of, Found& into) const;
+  std::string json(Found& found, bool complete) const;
+
+  View& view_;
+  const NamePattern& pattern_;
+  const size_t limit_;
+  std::vector<int64_t> bin_ns_;  // by file
+};
+
+Search::Match Search::match(const Source::ClassName& known) const {
+  if (known.is_definition) return Match::No;
+  if (known.is_inline) return Match::ByText;
+  if (pattern_.matches(view_.names().entry(known.name).text)) return Match::Yes;
+  return known.has_places ? Match::ByText : Match::No;
+}
+
+template <typename TimesOf>
+void Search::scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
+                         TimesOf&& times_of, Found& into) const {
+  const Source& source = *view_.sources()[place.file];
+  const trace::WriterId& writer = source.reader().event_chunks()[place.chunk].writer;
+  struct Known {
+    Source::ClassName name;
+    Match match = Match::No;
+  };
+  std::unordered_map<uint32_t, Known> classes;
+  uint32_t last_id = 0;
+  const Known* known = nullptr;
+  trace::ValueCursor cursor(values);
+  const bool has_values = !values.ints.empty() || !values.doubles.empty();
+  bool is_lost = false;
+  Histogram* histogram = nullptr;
+  for (size_t i = 0; i < class_ids.size(); ++i) {
+    if (known == nullptr || class_ids[i] != last_id) {
+      last_id = class_ids[i];
+      const auto [entry, is_new] = classes.try_emplace(last_id);
+      if (is_new) {
+        entry->second.name = source.class_of(writer, last_id);
+        entry->second.match = match(entry->second.name);
+      }
+      known = &entry->second;
+    }
+    std::string text;
+    const trace::EventClass* const event_class = known->name.event_class;
+    if (has_values && !is_lost) {
+      if (event_class == nullptr && !known->name.is_inline) {
+        is_lost = true;
+      } else {
+        const auto& row = cursor.next(event_class);
+        if (known->match == Match::ByText || (known->match == Match::Yes && known->name.has_places))
+          text = trace::full_name(event_class, row);
+      }
+    }
+    if (known->match == Match::No || (known->match == Match::ByText && !pattern_.matches(text))) continue;
+    Hit hit = place;
+    hit.index += static_cast<uint32_t>(i);
+    if (!times_of(i, hit)) continue;
+    hit.name = known->name.name;
+    hit.text = std::move(text);
+    if (histogram == nullptr) histogram = &into.tracks[place.track];
+    ++histogram->total;
+    ++histogram->bins[static_cast<uint32_t>(std::min<int64_t>(hit.start / bin_ns_[place.file], kBins - 1))];
+    ++into.names[hit.name];
+    // Most hits of a large trace are after all that are kept.
+    if (limit_ == 0 || (into.hits.size() >= limit_ && into.hits.front() < hit)) continue;
+    into.hits.push_back(std::move(hit));
+    std::push_heap(into.hits.begin(), into.hits.end());
+    if (into.hits.size() > limit_) {
+      std::pop_heap(into.hits.begin(), into.hits.end());
+      into.hits.pop_back();
+    }
+  }
+}
+
+void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found& into) const {
+  const Source& source = *view_.sources()[file];
+  const trace::EventChunk& described = source.reader().event_chunks()[chunk];
+  const SourceTrack& track = source.tracks()[source.chunks()[chunk].track];
+  source.reader().read(described, batch,
+                       trace::kRangeTimes | trace::kRangeClasses | trace::kRangeValues |
+                           (described.point_count > 0 ? trace::kPoints | trace::kPointValues : 0u));
+  Hit place;
+  place.file = file;
+  place.track = view_.track_id(file, source.chunks()[chunk].track);
+  place.chunk = chunk;
+  const trace::Ranges& ranges = batch.ranges;
+  scan_events(place, ranges.values, ranges.class_id,
+              [&](size_t i, Hit& hit) {
+                hit.start = track.clock.ns(ranges.end[i] - ranges.duration[i]);
+                hit.end = std::max(hit.start, track.clock.ns(ranges.end[i]));
+                return true;
+              },
+              into);
+  place.index = kPointIndex;
+  scan_events(place, batch.points.values, batch.points.class_id,
+              [&](size_t i, Hit& hit) {
+                hit.start = hit.end = track.clock.ns(batch.points.time[i]);
+                return batch.points.kind[i] == trace::PointKind::Instant;
+              },
+              into);
+}
+
+std::string Search::run() {
+  const auto deadline = std::chrono::steady_clock::now() + kTimeLimit;
+  std::vector<std::pair<uint32_t, uint32_t>> chunks;
+  for (uint32_t file = 0; file < view_.sources().size(); ++file)
+    for (uint32_t i = 0; i < view_.sources()[file]->chunks().size(); ++i)
+      if (view_.sources()[file]->chunks()[i].track != Source::kNoTrack) chunks.emplace_back(file, i);
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> complete = true;
+  const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
+  std::vector<Found> found(threads);
+  const auto work = [&](Found& into) {
+    trace::EventBatch batch;
+    for (size_t i = next++; i < chunks.size(); i = next++) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        complete = false;
+        return;
+      }
+      try {
+        scan(chunks[i].first, chunks[i].second, batch, into);
+      } catch (const Error&) {
+        // tiles report damaged chunks
+      }
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (size_t i = 1; i < threads; ++i) helpers.emplace_back([&, i] { work(found[i]); });
+  work(found[0]);
+  for (std::thread& helper : helpers) helper.join();
+  for (size_t i = 1; i < threads; ++i) {
+    found[0].hits.insert(found[0].hits.end(), found[i].hits.begin(), found[i].hits.end());
+    for (const auto& [name, count] : found[i].names) found[0].names[name] += count;
+    for (const auto& [track, histogram] : found[i].tracks) {
+      Histogram& sum = found[0].tracks[track];
+      sum.total += histogram.total;
+      for (const auto& [bin, count] : histogram.bins) sum.bins[bin] += count;
+    }
+  }
+  return json(found[0], complete);
+}
+
+std::string Search::json(Found& found, bool complete) const {
+  std::sort(found.hits.begin(), found.hits.end());
+  if (found.hits.size() > limit_) found.hits.resize(limit_);
+  uint64_t total = 0;
+  std::vector<std::pair<uint64_t, uint32_t>> names;
+  for (const auto& [name, count] : found.names) {
+    total += count;
+    names.emplace_back(count, name);
+  }
+  std::sort(names.begin(), names.end(), std::greater<>());
+  if (names.size() > kMostNames) names.resize(kMostNames);
+  base::JsonWriter json(base::JsonWriter::Layout::OneLine);
+  json.begin_object();
+  json.field("total", total);
+  json.field("complete", complete);
+  json.begin_array("names");
+  for (const auto& [count, name] : names) {
+    json.begin_object();
+    json.field("id", name);
+    json.field("name", view_.names().entry(name).text);
+    json.field("count", count);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("hits");
+  for (const Hit& hit : found.hits)
+    write_event(json, {hit.track, hit.chunk, hit.index,
+                       hit.text.empty() ? view_.names().entry(hit.name).text : hit.text, hit.start, hit.end});
+  json.end_array();
+  json.begin_array("tracks");
+  const std::map<uint32_t, Histogram> tracks(found.tracks.begin(), found.tracks.end());
+  for (const auto& [track, histogram] : tracks) {
+    json.begin_object();
+    json.field("track", track);
+    json.field("total", histogram.total);
+    const std::optional<TrackRef> ref = view_.find_track(track);
+    json.field("bin_ns", ref ? bin_ns_[ref->file] : 1);
+    json.begin_array("bins");
+    const std::map<uint32_t, uint32_t> bins(histogram.bins.begin(), histogram.bins.end());
+    for (const auto& [bin, count] : bins) {
+      json.begin_array();
+      json.value(bin);
+      json.value(count);
+      json.end_array();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+std::string search_json(View& view, const Query& query) {
+  const NamePattern pattern(query.text("q", kLongestText));
+  const size_t limit = query.number_or("limit", kMostHits, kUsualHits);
+  const View::Busy busy(view);
+  const View::Lock lock = view.lock();
+  return Search(view, pattern, limit).run();
+}
+
+}  // namespace kymo::serve

@@ -1,0 +1,287 @@
+#include "serve/server.h"
+
+#include <httplib.h>
+#include <sys/random.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/text.h"
+#include "kymo/error.h"
+#include "serve/page_files.h"
+
+namespace kymo::serve {
+
+namespace {
+
+constexpr auto kLookForMore = std::chrono::milliseconds(100);
+constexpr auto kSilence = std::chrono::seconds(10);  // of an event stream: then a comment shows that we are alive
+constexpr size_t kMostStreams = 6;
+constexpr time_t kReadSeconds = 5, kWriteSeconds = 10, kKeepAliveSeconds = 30;
+
+std::string random_token() {
+  uint8_t bytes[16];
+  size_t have = 0;
+  while (have < sizeof bytes) {
+    const ssize_t got = ::getrandom(bytes + have, sizeof bytes - have, 0);
+    if (got < 0) throw Error(base::format("the system gives no random numbers: {}", std::strerror(errno)));
+    have += static_cast<size_t>(got);
+  }
+  std::string token;
+  for (const uint8_t byte : bytes) token += base::format("{:02x}", byte);
+  return token;
+}
+
+// Takes the same time wherever the two differ.
+bool same_token(std::string_view given, const std::string& token) {
+  if (given.size() != token.size()) return false;
+  unsigned char different = 0;
+  for (size_t i = 0; i < token.size(); ++i) different |= static_cast<unsigned char>(given[i] ^ token[i]);
+  return different == 0;
+}
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= 5 && text.find_first_not_of("0123456789") == text.npos;
+}
+
+// Answers one connection per thread. If all are busy, the next connection is not accepted until one is free, so a flood
+// of connections waits in the queue of the system and takes no memory here.
+class Connections : public httplib::TaskQueue {
+ public:
+  explicit Connections(size_t most) {
+    for (size_t i = 0; i < most; ++i) threads_.emplace_back([this] { work(); });
+  }
+  void enqueue(std::function<void()> task) override {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return stopping_ || tasks_.size() < threads_.size(); });
+    tasks_.push_back(std::move(task));
+    wake_.notify_one();
+  }
+  void shutdown() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      wake_.notify_all();
+      room_.notify_all();
+    }
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      wake_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      room_.notify_one();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable wake_, room_;
+  std::deque<std::function<void()>> tasks_;
+  std::vector<std::thread> threads_;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+bool is_own_host(const std::string& host) {
+  std::string_view rest = host;
+  bool known = false;
+  for (const std::string_view name : {"localhost", "127.0.0.1", "[::1]"}) {
+    if (rest.substr(0, name.size()) != name) continue;
+    rest.remove_prefix(name.size());
+    known = true;
+    break;
+  }
+  return known && (rest.empty() || (rest[0] == ':' && is_port(rest.substr(1))));
+}
+
+bool is_own_origin(const std::string& origin, const std::string& host) { return origin == "http://" + host; }
+
+struct Server::Impl {
+  Impl(View& shown, Analyses given, const ServerOptions& options)
+      : view(shown), analyses(std::move(given)), follow(options.follow), token(random_token()) {
+    http.new_task_queue = [most = options.most_connections] { return new Connections(most); };
+    // Without SO_REUSEPORT, which would let another program take connections to this port.
+    http.set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    http.set_tcp_nodelay(true);
+    http.set_payload_max_length(0);
+    http.set_read_timeout(kReadSeconds);
+    http.set_write_timeout(kWriteSeconds);
+    http.set_keep_alive_timeout(kKeepAliveSeconds);
+    http.set_keep_alive_max_count(100'000);
+    http.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      handle(request, response);
+      return httplib::Server::HandlerResponse::Handled;
+    });
+    if (options.port != 0) {
+      if (!http.bind_to_port("127.0.0.1", options.port))
+        throw Error(base::format("cannot listen on port {} of 127.0.0.1: {}; choose another one with --port",
+                                 options.port, std::strerror(errno)));
+      port = options.port;
+    } else {
+      const int bound = http.bind_to_any_port("127.0.0.1");
+      if (bound <= 0) throw Error(base::format("cannot listen on 127.0.0.1: {}", std::strerror(errno)));
+      port = static_cast<uint16_t>(bound);
+    }
+    listener = std::thread([this] {
+      http.listen_after_bind();
+      listened = true;
+    });
+    watcher = std::thread([this] { watch(); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+      changed.notify_all();
+    }
+    while (!http.is_running() && !listened) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    http.stop();
+    listener.join();
+    watcher.join();
+  }
+
+  void handle(const httplib::Request& request, httplib::Response& response);
+  void handle_api(const std::string& path, const httplib::Request& request, httplib::Response& response);
+  void stream_changes(httplib::Response& response);
+  bool send_changes(httplib::DataSink& sink, uint32_t& seen, bool& is_first);
+  void watch();
+
+  View& view;
+  const Analyses analyses;
+  const bool follow;
+  const std::string token;
+  uint16_t port = 0;
+  httplib::Server http;
+  std::thread listener, watcher;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool stopping = false;
+  std::atomic<bool> listened = false;
+  std::atomic<size_t> streams = 0;
+};
+
+void Server::Impl::handle(const httplib::Request& request, httplib::Response& response) {
+  response.status = 404;
+  const auto count = [&](const char* name) { return request.get_header_value_count(name); };
+  const std::string host = request.get_header_value("Host");
+  if (request.method != "GET" || count("Host") != 1 || !is_own_host(host)) return;
+  if (count("Origin") > 1 || (count("Origin") == 1 && !is_own_origin(request.get_header_value("Origin"), host))) return;
+  // The path as it was sent: nothing is decoded before the comparison.
+  std::string_view target = request.target;
+  target = target.substr(0, target.find_first_of("?#"));
+  if (target.empty() || target[0] != '/') return;
+  target.remove_prefix(1);
+  const size_t slash = target.find('/');
+  if (slash == target.npos || !same_token(target.substr(0, slash), token)) return;
+  const std::string path(target.substr(slash + 1));
+
+  response.set_header("Content-Security-Policy",
+                      "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
+                      "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  response.set_header("X-Content-Type-Options", "nosniff");
+  response.set_header("X-Frame-Options", "DENY");
+  response.set_header("Referrer-Policy", "no-referrer");
+  response.set_header("Cross-Origin-Resource-Policy", "same-origin");
+  response.set_header("Cross-Origin-Opener-Policy", "same-origin");
+  response.set_header("Cache-Control", "no-store");
+  const auto page = [&](std::string_view bytes, const char* type) {
+    response.status = 200;
+    response.set_header("Content-Encoding", "gzip");
+    response.set_content(bytes.data(), bytes.size(), type);
+  };
+  if (path.empty()) return page(page_html(), "text/html; charset=utf-8");
+  if (path == "page.js") return page(page_script(), "text/javascript; charset=utf-8");
+  if (path == "page.css") return page(page_style(), "text/css; charset=utf-8");
+  if (path == "api/live") return stream_changes(response);
+  if (path.rfind("api/", 0) == 0) handle_api(path.substr(4), request, response);
+}
+
+void Server::Impl::handle_api(const std::string& path, const httplib::Request& request, httplib::Response& response) {
+  const std::string& target = request.target;
+  const size_t question = target.find('?');
+  const Query query = Query::parse(question == target.npos ? std::string_view() : std::string_view(target).substr(question + 1));
+  Answer made = answer(view, analyses, path, query);
+  response.status = made.status;
+  response.set_content(std::move(made.body), made.type);
+}
+
+bool Server::Impl::send_changes(httplib::DataSink& sink, uint32_t& seen, bool& is_first) {
+  bool has_news = is_first;
+  if (!has_news) {
+    std::unique_lock lock(mutex);
+    has_news = changed.wait_for(lock, kSilence, [&] { return stopping || view.version() != seen; });
+    if (stopping) {
+      lock.unlock();
+      sink.done();
+      return true;
+    }
+  }
+  is_first = false;
+  seen = view.version();
+  const std::string text = has_news ? "data: " + live_json(view) + "\n" : ": still here\n\n";
+  return sink.write(text.data(), text.size());
+}
+
+void Server::Impl::stream_changes(httplib::Response& response) {
+  if (++streams > kMostStreams) {
+    --streams;
+    response.status = 422;
+    response.set_content("{\"error\": \"too many pages follow this trace; close one of them\"}\n", "application/json");
+    return;
+  }
+  response.status = 200;
+  auto seen = std::make_shared<uint32_t>(0);
+  auto is_first = std::make_shared<bool>(true);
+  response.set_chunked_content_provider(
+      "text/event-stream",
+      [this, seen, is_first](size_t, httplib::DataSink& sink) { return send_changes(sink, *seen, *is_first); },
+      [this](bool) { --streams; });
+}
+
+void Server::Impl::watch() {
+  uint32_t known = view.version();
+  std::unique_lock lock(mutex);
+  while (!stopping) {
+    changed.wait_for(lock, kLookForMore, [&] { return stopping; });
+    if (stopping) return;
+    lock.unlock();
+    if (follow) {
+      try {
+        view.refresh();
+      } catch (const Error&) {
+        // the file became shorter: what was read stays
+      }
+    }
+    const uint32_t now = view.version();
+    lock.lock();
+    if (now != known) changed.notify_all();
+    known = now;
+  }
+}
+
+Server::Server(View& view, Analyses analyses, const ServerOptions& options)
+    : impl_(std::make_unique<Impl>(view, std::move(analyses), options)) {}
+Server::~Server() = default;
+uint16_t Server::port() const { return impl_->port; }
+const std::string& Server::token() const { return impl_->token; }
+std::string Server::address() const { return base::format("http://127.0.0.1:{}/{}/", impl_->port, impl_->token); }
+
+}  // namespace kymo::serve

@@ -1,0 +1,88 @@
+// Random traces for the tests of this component, and a computation of tiles that is simple enough to be right.
+#pragma once
+
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "convert/events.h"
+#include "serve/tiles.h"
+#include "trace/test_recorder.h"
+
+namespace kymo::serve::testing {
+
+using trace::testing::TemporaryFolder;
+using trace::testing::TestRecorder;
+
+// Nested ranges of all lengths on three tracks, ranges on lanes of a queue, points and counters, in chunks of any size.
+inline void write_random_trace(const std::string& path, uint64_t seed, size_t steps) {
+  std::mt19937_64 random(seed);
+  TestRecorder recorder(path);
+  recorder.add_class(1, "alpha", "one");
+  recorder.add_class(2, "beta");
+  recorder.add_class(3, "step {}", "", {{"", trace::FieldType::Int}});
+  recorder.add_class(4, "mark");
+  recorder.add_class(5, "queue length", "", {{"value", trace::FieldType::Int}});
+  recorder.add_class(6, "load", "", {{"value", trace::FieldType::Double}});
+  for (uint32_t track = 1; track <= 3; ++track) recorder.add_thread(track, 100 + track, "thread");
+  trace::Track queue;
+  queue.id = 4;
+  queue.kind = trace::TrackKind::DeviceQueue;
+  queue.clock = TestRecorder::kClock;
+  queue.device_uuid = "device";
+  queue.name = "queue";
+  recorder.add_track(queue);
+  for (uint32_t track = 1; track <= 3; ++track) {
+    uint64_t now = 1000 + random() % 100;
+    size_t depth = 0;
+    const auto pass = [&] { now += random() >> (44 + random() % 20); };
+    for (size_t i = 0; i < steps; ++i) {
+      pass();
+      switch (random() % 8) {
+        case 0:
+        case 1:
+        case 2: {
+          if (depth == 6) break;
+          const uint32_t class_id = 1 + random() % 3;
+          recorder.begin(track, now, class_id,
+                         class_id == 3 ? TestRecorder::Arguments{int64_t(i)} : TestRecorder::Arguments{});
+          ++depth;
+          break;
+        }
+        case 3:
+        case 4:
+        case 5:
+          if (depth == 0) break;
+          recorder.end(track, now);
+          --depth;
+          break;
+        case 6:
+          recorder.point(track, now, trace::PointKind::Instant, 4);
+          break;
+        default:
+          if (random() % 2 != 0)
+            recorder.point(track, now, trace::PointKind::Counter, 5, 0, {int64_t(random() % 100) - 50});
+          else
+            recorder.point(track, now, trace::PointKind::Counter, 6, 0, {double(random() % 100) / 7});
+      }
+      if (random() % 97 == 0) recorder.cut(track);
+    }
+    if (random() % 2 != 0)
+      for (; depth > 0; --depth) recorder.end(track, now += 10);
+  }
+  uint64_t free_at[3] = {1000, 1000, 1000};
+  for (size_t i = 0; i < steps; ++i) {
+    const uint16_t lane = random() % 3;
+    const uint64_t start = free_at[lane] + (random() >> (46 + random() % 18));
+    const uint64_t end = start + (random() >> (46 + random() % 18));
+    recorder.complete(4, start, end, 1 + random() % 2, 0, lane);
+    free_at[lane] = end;
+    if (random() % 50 == 0) recorder.cut(4);
+  }
+  recorder.close();
+}
+
+
+}  // namespace kymo::serve::testing

@@ -1,0 +1,254 @@
+#include "serve/tiles.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "kymo/error.h"
+
+namespace kymo::serve {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A chunk that one of the tiles needs, and what is known about it so far.
+struct Part {
+  uint32_t file = 0, chunk = 0;
+  std::shared_ptr<const Sketch> sketch;
+  std::shared_ptr<const DecodedChunk> decoded;
+  bool done = false;  // nothing more has to be read
+};
+
+class Builder {
+ public:
+  Builder(View& view, const TileRequest& request)
+      : view_(view),
+        request_(request),
+        whole_{request.level, TileSpan::of(request.level, request.from).from,
+               TileSpan::of(request.level, request.to).to},
+        deadline_(Clock::now() + view.limits().budget) {}
+
+  std::vector<Tile> run();
+
+ private:
+  struct Track {
+    uint32_t id = 0;
+    std::optional<TrackRef> ref;
+    std::optional<Counter> counter;
+    std::vector<size_t> parts;
+  };
+
+  void collect(Track& track);
+  void add_part(Track& track, uint32_t file, uint32_t chunk);
+  void read_part(Part& part);
+  void read_parts();
+  Tile make(const Track& track, uint64_t number);
+  void add(const Part& part, const Track& track, TileRows& rows, uint32_t& flags);
+  void add_items(const std::vector<Item>& items, const std::vector<std::string>& texts, TileRows& rows);
+  void add_summary(const Part& part, TileRows& rows, uint32_t& flags);
+  void add_previous_value(const Track& track, const TileSpan& span, TileRows& rows);
+
+  View& view_;
+  const TileRequest& request_;
+  const TileSpan whole_;
+  const Clock::time_point deadline_;
+  std::vector<Part> parts_;
+};
+
+std::vector<Tile> Builder::run() {
+  std::vector<Track> tracks;
+  for (const uint32_t id : request_.tracks) {
+    Track& track = tracks.emplace_back();
+    track.id = id;
+    collect(track);
+  }
+  read_parts();
+  std::vector<Tile> tiles;
+  for (const Track& track : tracks)
+    for (uint64_t number = request_.from; number <= request_.to; ++number) tiles.push_back(make(track, number));
+  return tiles;
+}
+
+void Builder::collect(Track& track) {
+  track.ref = view_.find_track(track.id);
+  if (!track.ref) return;
+  const Source& source = *view_.sources()[track.ref->file];
+  if (track.ref->is_counter) track.counter = view_.counter(track.ref->position);
+  const std::vector<uint32_t>& chunks =
+      track.counter ? track.counter->chunks : source.tracks()[track.ref->position].chunks;
+  for (const uint32_t chunk : chunks) {
+    const Source::ChunkTimes& times = source.chunks()[chunk];
+    if (times.first < whole_.to && times.last >= whole_.from) add_part(track, track.ref->file, chunk);
+  }
+}
+
+void Builder::add_part(Track& track, uint32_t file, uint32_t chunk) {
+  track.parts.push_back(parts_.size());
+  Part& part = parts_.emplace_back();
+  part.file = file;
+  part.chunk = chunk;
+  part.sketch = view_.cached_sketch(file, chunk);
+  if (part.sketch == nullptr) return;
+  part.done = part.sketch->damaged || part.sketch->is_exact(request_.level, whole_.from, whole_.to);
+  if (part.done) return;
+  part.decoded = view_.cached_decoded(file, chunk);
+  part.done = part.decoded != nullptr;
+}
+
+void Builder::read_part(Part& part) {
+  if (part.sketch == nullptr) {
+    // A chunk with fewer events than a sketch has bins is its own sketch; others are decoded only where they must be.
+    part.sketch = view_.sketch(part.file, part.chunk);
+    part.done = part.sketch->damaged || part.sketch->is_exact(request_.level, whole_.from, whole_.to);
+  }
+  if (!part.done) part.decoded = view_.decoded(part.file, part.chunk);
+  part.done = true;
+}
+
+void Builder::read_parts() {
+  std::vector<Part*> todo;
+  for (Part& part : parts_)
+    if (!part.done) todo.push_back(&part);
+  if (todo.empty()) return;
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < todo.size() && Clock::now() < deadline_; i = next++) read_part(*todo[i]);
+  };
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> helpers;
+  constexpr size_t kMostHelpers = 7, kWorthAThread = 4;
+  for (size_t i = 1; i < std::min({cores, kMostHelpers + 1, todo.size() / kWorthAThread + 1}); ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+}
+
+Tile Builder::make(const Track& track, uint64_t number) {
+  Tile tile;
+  tile.track = track.id;
+  tile.number = number;
+  const TileSpan span = TileSpan::of(request_.level, number);
+  TileRows rows(span);
+  for (const size_t position : track.parts) {
+    const Part& part = parts_[position];
+    const Source::ChunkTimes& times = view_.sources()[part.file]->chunks()[part.chunk];
+    if (times.first < span.to && times.last >= span.from) add(part, track, rows, tile.flags);
+  }
+  if (track.ref && !track.ref->is_counter) {
+    for (const Item& item : view_.unfinished(track.ref->file, track.ref->position))
+      if (rows.takes(item)) rows.add(item);
+  }
+  if (track.counter) add_previous_value(track, span, rows);
+  rows.finish();
+  if (rows.is_truncated()) tile.flags |= Tile::kTruncated;
+  tile.items = rows.items();
+  tile.instants = rows.instants();
+  tile.counters = rows.counters();
+  return tile;
+}
+
+void Builder::add_items(const std::vector<Item>& items, const std::vector<std::string>& texts, TileRows& rows) {
+  for (const Item& item : items) {
+    if (!rows.takes(item)) continue;
+    if (item.text != kNoText && is_single(item, request_.level)) {
+      Item named = item;
+      named.name = view_.names().of_text(texts[item.text], item.name);
+      rows.add(named);
+    } else {
+      rows.add(item);
+    }
+  }
+}
+
+void Builder::add(const Part& part, const Track& track, TileRows& rows, uint32_t& flags) {
+  const auto add_points = [&](const auto& data) {
+    const TileSpan& span = rows.span();
+    const auto is_inside = [&](int64_t time) { return time >= span.from && time < span.to; };
+    if (track.counter) {
+      for (const CounterBin& value : data.counters)
+        if (value.class_id == track.counter->class_id && is_inside(value.time)) rows.add(value);
+    } else {
+      for (const InstantBin& instant : data.instants)
+        if (is_inside(instant.time)) rows.add(instant);
+    }
+  };
+  if (!part.done) {
+    flags |= Tile::kPreliminary;
+    if (!track.counter && part.sketch == nullptr) return add_summary(part, rows, flags);
+  }
+  if (part.decoded != nullptr) {
+    if (part.decoded->damaged) flags |= Tile::kDamaged;
+    if (!track.counter) add_items(part.decoded->ranges, part.decoded->texts, rows);
+    add_points(*part.decoded);
+  } else if (part.sketch != nullptr) {
+    if (part.sketch->damaged) flags |= Tile::kDamaged;
+    if (!track.counter) add_items(part.sketch->items, part.sketch->texts, rows);
+    add_points(*part.sketch);
+  }
+}
+
+// Without a sketch: the summary of the chunk, or, if there is no time for that either, only its header.
+void Builder::add_summary(const Part& part, TileRows& rows, uint32_t& flags) {
+  const Source& source = *view_.sources()[part.file];
+  constexpr auto kForHeads = std::chrono::milliseconds(100);
+  if (Clock::now() < deadline_ + kForHeads) {
+    try {
+      for (const Item& item : source.summary(part.chunk))
+        if (rows.takes(item)) rows.add(item);
+    } catch (const Error&) {
+      flags |= Tile::kDamaged;
+    }
+    return;
+  }
+  const trace::EventChunk& chunk = source.reader().event_chunks()[part.chunk];
+  if (chunk.range_count == 0) return;
+  Item item;
+  item.start = source.chunks()[part.chunk].first;
+  item.end = source.chunks()[part.chunk].last;
+  item.total = item.end - item.start;
+  item.longest = chunk.range_count == 1 ? item.total : 0;
+  item.count = chunk.range_count;
+  item.name = NameTable::kNone;
+  if (rows.takes(item)) rows.add(item);
+}
+
+// What the counter was at the start of the tile.
+void Builder::add_previous_value(const Track& track, const TileSpan& span, TileRows& rows) {
+  const Source& source = *view_.sources()[track.ref->file];
+  std::optional<CounterBin> best;
+  std::optional<uint32_t> before;  // the chunk that ends last before the tile
+  const auto look = [&](const std::vector<CounterBin>& values) {
+    for (const CounterBin& value : values)
+      if (value.class_id == track.counter->class_id && value.last_time < span.from &&
+          (!best || value.last_time >= best->last_time))
+        best = value;
+  };
+  for (const uint32_t chunk : track.counter->chunks) {
+    const Source::ChunkTimes& times = source.chunks()[chunk];
+    if (times.last < span.from && (!before || source.chunks()[*before].last <= times.last)) before = chunk;
+  }
+  if (before) look(view_.sketch(track.ref->file, *before)->counters);
+  for (const size_t position : track.parts) {
+    const Part& part = parts_[position];
+    if (part.decoded != nullptr)
+      look(part.decoded->counters);
+    else if (part.sketch != nullptr)
+      look(part.sketch->counters);
+  }
+  if (!best) return;
+  best->time = best->last_time;
+  best->min = best->max = best->last;
+  best->count = 1;
+  rows.add_before(*best);
+}
+
+}  // namespace
+
+std::vector<Tile> make_tiles(View& view, const TileRequest& request) {
+  const View::Busy busy(view);
+  const View::Lock lock = view.lock();
+  return Builder(view, request).run();
+}
+
+}  // namespace kymo::serve

@@ -1,0 +1,212 @@
+#include "serve/view.h"
+
+#include <algorithm>
+
+#include "kymo/error.h"
+
+namespace kymo::serve {
+
+View::View(std::vector<trace::Reader> readers, const ViewLimits& limits)
+    : limits_(limits), sketches_(limits.sketch_bytes), decoded_(limits.decoded_bytes) {
+  for (trace::Reader& reader : readers) sources_.push_back(std::make_unique<Source>(std::move(reader), names_));
+  add_tracks();
+  if (limits_.build_ahead) builder_ = std::thread([this] { build(); });
+}
+
+View::~View() {
+  stopping_ = true;
+  {
+    const std::lock_guard lock(build_mutex_);
+    build_wake_.notify_all();
+  }
+  if (builder_.joinable()) builder_.join();
+}
+
+void View::add_tracks() {
+  const std::lock_guard lock(track_mutex_);
+  ids_.resize(sources_.size());
+  noted_.resize(sources_.size());
+  for (uint32_t file = 0; file < sources_.size(); ++file) {
+    for (size_t i = ids_[file].size(); i < sources_[file]->tracks().size(); ++i) {
+      ids_[file].push_back(static_cast<uint32_t>(tracks_.size()));
+      tracks_.push_back({file, false, static_cast<uint32_t>(i)});
+    }
+    noted_[file].resize(sources_[file]->chunks().size());
+  }
+  unfinished_.clear();
+}
+
+std::optional<TrackRef> View::find_track(uint32_t id) const {
+  const std::lock_guard lock(track_mutex_);
+  return id < tracks_.size() ? std::optional(tracks_[id]) : std::nullopt;
+}
+
+uint32_t View::track_id(uint32_t file, size_t track) const {
+  const std::lock_guard lock(track_mutex_);
+  return ids_[file][track];
+}
+
+std::vector<Counter> View::counters() const {
+  const std::lock_guard lock(track_mutex_);
+  return counters_;
+}
+
+std::optional<Counter> View::counter(uint32_t position) const {
+  const std::lock_guard lock(track_mutex_);
+  return position < counters_.size() ? std::optional(counters_[position]) : std::nullopt;
+}
+
+void View::note_counters(uint32_t file, uint32_t chunk, const Sketch& sketch) {
+  const std::lock_guard lock(track_mutex_);
+  if (noted_[file][chunk]) return;
+  noted_[file][chunk] = true;
+  const Source& source = *sources_[file];
+  const trace::WriterId& writer = source.reader().event_chunks()[chunk].writer;
+  std::map<uint32_t, uint64_t> classes;
+  for (const CounterBin& bin : sketch.counters) classes[bin.class_id] += bin.count;
+  for (const auto& [class_id, values] : classes) {
+    const auto [known, is_new] =
+        by_counter_.try_emplace({file, writer, class_id}, static_cast<uint32_t>(counters_.size()));
+    if (is_new) {
+      const NameTable::Entry name = names_.entry(source.class_of(writer, class_id).name);
+      Counter& counter = counters_.emplace_back();
+      counter.id = static_cast<uint32_t>(tracks_.size());
+      counter.file = file;
+      counter.writer = writer;
+      counter.class_id = class_id;
+      counter.group = source.tracks()[source.chunks()[chunk].track].group;
+      counter.name = name.text;
+      counter.category = name.category;
+      tracks_.push_back({file, true, known->second});
+      ++version_;
+    }
+    Counter& counter = counters_[known->second];
+    counter.values += values;
+    counter.chunks.insert(std::lower_bound(counter.chunks.begin(), counter.chunks.end(), chunk), chunk);
+  }
+}
+
+std::shared_ptr<const Sketch> View::cached_sketch(uint32_t file, uint32_t chunk) {
+  return sketches_.find(key(file, chunk));
+}
+
+std::shared_ptr<const Sketch> View::sketch(uint32_t file, uint32_t chunk) {
+  if (auto found = cached_sketch(file, chunk)) return found;
+  auto made = std::make_shared<Sketch>();
+  try {
+    *made = sources_[file]->sketch(chunk);
+  } catch (const Error&) {
+    made->damaged = true;
+  }
+  note_counters(file, chunk, *made);
+  sketches_.put(key(file, chunk), made, made->bytes());
+  return made;
+}
+
+std::shared_ptr<const DecodedChunk> View::cached_decoded(uint32_t file, uint32_t chunk) {
+  return decoded_.find(key(file, chunk));
+}
+
+std::shared_ptr<const DecodedChunk> View::decoded(uint32_t file, uint32_t chunk) {
+  if (auto found = cached_decoded(file, chunk)) return found;
+  auto made = std::make_shared<DecodedChunk>();
+  try {
+    *made = sources_[file]->decode(chunk);
+  } catch (const Error&) {
+    made->damaged = true;
+  }
+  decoded_.put(key(file, chunk), made, made->bytes());
+  return made;
+}
+
+std::vector<Item> View::unfinished(uint32_t file, size_t track) {
+  {
+    const std::lock_guard lock(track_mutex_);
+    const auto found = unfinished_.find(key(file, static_cast<uint32_t>(track)));
+    if (found != unfinished_.end()) return found->second;
+  }
+  std::vector<Item> items;
+  try {
+    items = sources_[file]->unfinished(track);
+  } catch (const Error&) {
+    // the chunk is damaged, which tiles report
+  }
+  const std::lock_guard lock(track_mutex_);
+  return unfinished_[key(file, static_cast<uint32_t>(track))] = std::move(items);
+}
+
+bool View::refresh() {
+  const std::unique_lock lock(mutex_);
+  bool more = false;
+  for (const auto& source : sources_) {
+    const uint32_t generation = source->generation();
+    const size_t chunks = source->chunks().size();
+    if (!source->refresh()) continue;
+    more = true;
+    if (source->generation() == generation && source->chunks().size() >= chunks) continue;
+    sketches_.clear();
+    decoded_.clear();
+    const std::lock_guard tracks(track_mutex_);
+    for (auto& noted : noted_) std::fill(noted.begin(), noted.end(), false);
+    for (Counter& counter : counters_) {
+      counter.chunks.clear();
+      counter.values = 0;
+    }
+  }
+  if (!more) return false;
+  add_tracks();
+  ++version_;
+  const std::lock_guard build(build_mutex_);
+  more_to_build_ = true;
+  scanned_ = built_ = false;
+  build_wake_.notify_all();
+  return true;
+}
+
+void View::wait_until_built() {
+  std::unique_lock lock(build_mutex_);
+  build_wake_.wait(lock, [&] { return built_ || stopping_; });
+}
+
+// False: the chunk does not exist any more.
+bool View::build_one(uint32_t file, uint32_t chunk) {
+  const Lock files = lock();
+  if (chunk >= sources_[file]->chunks().size()) return false;
+  if (sources_[file]->chunks()[chunk].track == Source::kNoTrack) return true;
+  const bool has_points = sources_[file]->reader().event_chunks()[chunk].point_count > 0;
+  const bool has_room = sketches_.used() < sketches_.limit() / 8 * 7;
+  bool is_noted = false;
+  {
+    const std::lock_guard lock(track_mutex_);
+    is_noted = noted_[file][chunk];
+  }
+  if (has_room ? cached_sketch(file, chunk) == nullptr : has_points && !is_noted) sketch(file, chunk);
+  return true;
+}
+
+void View::build() {
+  while (!stopping_) {
+    for (const bool points : {true, false}) {  // counters are tracks of their own, so they come first
+      for (uint32_t file = 0; file < sources_.size(); ++file) {
+        for (uint32_t chunk = 0; !stopping_; ++chunk) {
+          while (busy_ > 0 && !stopping_) std::this_thread::sleep_for(std::chrono::microseconds(200));
+          if (points) {
+            const Lock files = lock();
+            const auto& chunks = sources_[file]->reader().event_chunks();
+            while (chunk < chunks.size() && chunks[chunk].point_count == 0) ++chunk;
+          }
+          if (!build_one(file, chunk)) break;
+        }
+      }
+      if (points) scanned_ = true;
+    }
+    std::unique_lock lock(build_mutex_);
+    built_ = true;
+    more_to_build_ = false;
+    ++version_;
+    build_wake_.notify_all();
+    build_wake_.wait(lock, [&] { return more_to_build_ || stopping_; });
+  }
+}
+
+}  // namespace kymo::serve

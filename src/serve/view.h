@@ -1,0 +1,127 @@
+// Everything that a viewer shows: one or more files, their tracks, and the caches.
+//
+// After the start a thread builds the sketches of all chunks, as far as the cache has room, so that moving around has to
+// decode little. Memory: the two caches, the names, and about 150 bytes for each chunk. Any thread may call anything.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "serve/byte_cache.h"
+#include "serve/chunk_data.h"
+#include "serve/names.h"
+#include "serve/source.h"
+
+namespace kymo::serve {
+
+struct ViewLimits {
+  size_t sketch_bytes = size_t{64} << 20;
+  size_t decoded_bytes = size_t{40} << 20;
+  std::chrono::milliseconds budget{60};  // for the chunks of one request; beyond it the answer is preliminary
+  bool build_ahead = true;
+};
+
+// What an id of a track means.
+struct TrackRef {
+  uint32_t file = 0;
+  bool is_counter = false;
+  uint32_t position = 0;  // in Source::tracks(), or of the counter
+};
+
+struct Counter {
+  uint32_t id = 0;  // of its track
+  uint32_t file = 0;
+  trace::WriterId writer;
+  uint32_t class_id = 0, group = 0;
+  std::string name, category;
+  uint64_t values = 0;
+  std::vector<uint32_t> chunks;  // that have values of it, ascending
+};
+
+class View {
+ public:
+  explicit View(std::vector<trace::Reader> readers, const ViewLimits& limits = {});
+  ~View();
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+
+  // While somebody has it, files do not change.
+  using Lock = std::shared_lock<std::shared_mutex>;
+  Lock lock() const { return Lock(mutex_); }
+
+  // With the lock.
+  const std::vector<std::unique_ptr<Source>>& sources() const { return sources_; }
+  std::optional<TrackRef> find_track(uint32_t id) const;
+  uint32_t track_id(uint32_t file, size_t track) const;
+  std::vector<Counter> counters() const;
+  std::optional<Counter> counter(uint32_t position) const;
+  std::shared_ptr<const Sketch> cached_sketch(uint32_t file, uint32_t chunk);
+  std::shared_ptr<const Sketch> sketch(uint32_t file, uint32_t chunk);  // builds it if needed; never null
+  std::shared_ptr<const DecodedChunk> cached_decoded(uint32_t file, uint32_t chunk);
+  std::shared_ptr<const DecodedChunk> decoded(uint32_t file, uint32_t chunk);
+  std::vector<Item> unfinished(uint32_t file, size_t track);
+
+  NameTable& names() { return names_; }
+  const ViewLimits& limits() const { return limits_; }
+  bool is_scanned() const { return scanned_; }  // the points of all chunks were read: all counters are known
+  bool is_built() const { return built_; }      // the thread has finished
+  void wait_until_built();
+
+  // Takes the lock itself. Reads what was appended to the files. True if there is more.
+  bool refresh();
+  uint32_t version() const { return version_; }
+
+  // A request is being answered: the thread that builds sketches waits.
+  class Busy {
+   public:
+    explicit Busy(View& view) : view_(view) { ++view_.busy_; }
+    ~Busy() { --view_.busy_; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    View& view_;
+  };
+
+ private:
+  static uint64_t key(uint32_t file, uint32_t chunk) { return uint64_t{file} << 32 | chunk; }
+  void add_tracks();
+  void note_counters(uint32_t file, uint32_t chunk, const Sketch& sketch);
+  void build();
+  bool build_one(uint32_t file, uint32_t chunk);
+
+  const ViewLimits limits_;
+  NameTable names_;
+  mutable std::shared_mutex mutex_;
+  std::vector<std::unique_ptr<Source>> sources_;
+  ByteCache<Sketch> sketches_;
+  ByteCache<DecodedChunk> decoded_;
+
+  mutable std::mutex track_mutex_;
+  std::vector<TrackRef> tracks_;
+  std::vector<std::vector<uint32_t>> ids_;  // by file, then position
+  std::vector<Counter> counters_;
+  std::map<std::tuple<uint32_t, trace::WriterId, uint32_t>, uint32_t> by_counter_;
+  std::vector<std::vector<bool>> noted_;  // by file and chunk: its counters are known
+  std::map<uint64_t, std::vector<Item>> unfinished_;
+
+  std::atomic<bool> scanned_ = false, built_ = false, stopping_ = false;
+  std::atomic<uint32_t> busy_ = 0, version_ = 1;
+  std::mutex build_mutex_;
+  std::condition_variable build_wake_;
+  bool more_to_build_ = true;
+  std::thread builder_;
+};
+
+}  // namespace kymo::serve

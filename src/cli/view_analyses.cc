@@ -54,8 +54,8 @@ serve::Analyses ViewFiles::analyses() const {
   };
   all.idle = [this](uint32_t file) { return idle_json(analyze::make_report(reopen(file))); };
   all.diff = [this](uint32_t base, uint32_t other) {
-    return diff_json(analyze::compare({analyze::iteration_sums(reopen(base))}, {analyze::iteration_sums(reopen(other))}),
-                     {});
+    return diff_json(
+        analyze::compare({analyze::iteration_sums(reopen(base))}, {analyze::iteration_sums(reopen(other))}), {});
   };
   return all;
 }

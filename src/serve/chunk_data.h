@@ -1,8 +1,8 @@
 // One chunk of a trace for a viewer: all its ranges, or a sketch of them.
 //
-// A sketch has bins of 2^level ns, at most kSketchBins over the ends of the chunk's ranges. Ranges that are as long as a
-// bin are kept one by one; shorter ones that start in the same bin are one run. Bins of all levels are aligned to powers
-// of two, so a coarser level can be computed from a sketch exactly.
+// A sketch has bins of 2^level ns, at most kSketchBins over the ends of the chunk's ranges. Ranges that are as long as
+// a bin are kept one by one; shorter ones that start in the same bin are one run. Bins of all levels are aligned to
+// powers of two, so a coarser level can be computed from a sketch exactly.
 #pragma once
 
 #include <cstdint>

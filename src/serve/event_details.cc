@@ -207,9 +207,9 @@ void Details::write_stack(uint64_t stack) {
 std::string Details::range(uint32_t index) {
   read(trace::kEverything);
   if (index >= batch_.ranges.size())
-    throw BadRequest(base::format("index: chunk {} has {} ranges, so there is no range {}", chunk_,
-                                  batch_.ranges.size(), index),
-                     404);
+    throw BadRequest(
+        base::format("index: chunk {} has {} ranges, so there is no range {}", chunk_, batch_.ranges.size(), index),
+        404);
   trace::ValueCursor cursor(batch_.ranges.values);
   const Row* row = row_of(cursor, batch_.ranges.class_id, index);
   const uint32_t class_id = batch_.ranges.class_id[index];
@@ -229,9 +229,8 @@ std::string Details::range(uint32_t index) {
 std::string Details::open_range(uint32_t index) {
   const std::vector<trace::OpenRange> open = source_.open_ranges(chunk_);
   if (index >= open.size())
-    throw BadRequest(base::format("index: chunk {} has {} open ranges, so there is no range {}", chunk_, open.size(),
-                                  index),
-                     404);
+    throw BadRequest(
+        base::format("index: chunk {} has {} open ranges, so there is no range {}", chunk_, open.size(), index), 404);
   const trace::OpenRange& range = open[index];
   const trace::Values values{range.ints, range.doubles, range.text};
   trace::ValueCursor cursor(values);
@@ -251,9 +250,9 @@ std::string Details::open_range(uint32_t index) {
 std::string Details::point(uint32_t index) {
   read(trace::kPoints | trace::kPointValues);
   if (index >= batch_.points.size())
-    throw BadRequest(base::format("index: chunk {} has {} points, so there is no point {}", chunk_,
-                                  batch_.points.size(), index),
-                     404);
+    throw BadRequest(
+        base::format("index: chunk {} has {} points, so there is no point {}", chunk_, batch_.points.size(), index),
+        404);
   trace::ValueCursor cursor(batch_.points.values);
   const Row* row = row_of(cursor, batch_.points.class_id, index);
   const uint32_t class_id = batch_.points.class_id[index];

@@ -68,7 +68,9 @@ std::vector<uint32_t> EventReader::nearest_chunks(const trace::WriterId& writer,
     if (times.track == Source::kNoTrack || chunk.writer != writer) continue;
     if (on_device && source_.tracks()[times.track].is_queue != *on_device) continue;
     if ((with_points ? chunk.point_count : chunk.range_count) == 0) continue;
-    const int64_t distance = near_ns < times.first ? times.first - near_ns : near_ns > times.last ? near_ns - times.last : 0;
+    const int64_t distance = near_ns < times.first  ? times.first - near_ns
+                             : near_ns > times.last ? near_ns - times.last
+                                                    : 0;
     order.emplace_back(distance, i);
   }
   std::sort(order.begin(), order.end());
@@ -125,8 +127,12 @@ std::vector<EventReader::FlowPoint> EventReader::flow(const trace::WriterId& wri
         if (const std::optional<size_t> inside = around(chunk, batch, point.time_ns)) {
           point.event = range(chunk, batch, *inside);
         } else {
-          point.event = {view_.track_id(file_, position), chunk, kPointIndex + static_cast<uint32_t>(i),
-                         class_name(writer, batch.points.class_id[i]), point.time_ns, point.time_ns};
+          point.event = {view_.track_id(file_, position),
+                         chunk,
+                         kPointIndex + static_cast<uint32_t>(i),
+                         class_name(writer, batch.points.class_id[i]),
+                         point.time_ns,
+                         point.time_ns};
         }
       }
     } catch (const Error&) {

@@ -1,4 +1,5 @@
-// The parameters of a request, which are untrusted. Throws BadRequest with the parameter, its value and what is allowed.
+// The parameters of a request, which are untrusted. Throws BadRequest with the parameter, its value and what is
+// allowed.
 #pragma once
 
 #include <cstdint>

@@ -50,13 +50,13 @@ struct Hit {
 
 struct Histogram {
   uint64_t total = 0;
-  std::unordered_map<uint32_t, uint32_t> bins;
+  std::vector<uint32_t> bins = std::vector<uint32_t>(kBins);
 };
 
 // What one thread has found.
 struct Found {
   std::vector<Hit> hits;
-  std::unordered_map<uint32_t, uint64_t> names;     // by id of the class
+  std::unordered_map<uint32_t, uint64_t> names;    // by id of the class
   std::unordered_map<uint32_t, Histogram> tracks;  // by id
 };
 
@@ -73,9 +73,9 @@ class Search {
   enum class Match : uint8_t { No, Yes, ByText };
   Match match(const Source::ClassName& known) const;
   void scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found& into) const;
-  template <typename TimesOf>
+  template <typename StartOf, typename EndOf>
   void scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
-                   TimesOf&& times_of, Found& into) const;
+                   StartOf&& start_of, EndOf&& end_of, Found& into) const;
   std::string json(Found& found, bool complete) const;
 
   View& view_;
@@ -91,18 +91,21 @@ Search::Match Search::match(const Source::ClassName& known) const {
   return known.has_places ? Match::ByText : Match::No;
 }
 
-template <typename TimesOf>
+// `start_of` says nothing about an event that is not a hit, whatever its name is.
+template <typename StartOf, typename EndOf>
 void Search::scan_events(const Hit& place, const trace::Values& values, const std::vector<uint32_t>& class_ids,
-                         TimesOf&& times_of, Found& into) const {
+                         StartOf&& start_of, EndOf&& end_of, Found& into) const {
   const Source& source = *view_.sources()[place.file];
   const trace::WriterId& writer = source.reader().event_chunks()[place.chunk].writer;
   struct Known {
     Source::ClassName name;
     Match match = Match::No;
+    uint64_t count = 0;
   };
   std::unordered_map<uint32_t, Known> classes;
   uint32_t last_id = 0;
-  const Known* known = nullptr;
+  Known* known = nullptr;
+  const int64_t bin_ns = bin_ns_[place.file];
   trace::ValueCursor cursor(values);
   const bool has_values = !values.ints.empty() || !values.doubles.empty();
   bool is_lost = false;
@@ -129,17 +132,20 @@ void Search::scan_events(const Hit& place, const trace::Values& values, const st
       }
     }
     if (known->match == Match::No || (known->match == Match::ByText && !pattern_.matches(text))) continue;
-    Hit hit = place;
-    hit.index += static_cast<uint32_t>(i);
-    if (!times_of(i, hit)) continue;
-    hit.name = known->name.name;
-    hit.text = std::move(text);
+    const std::optional<int64_t> start = start_of(i);
+    if (!start) continue;
     if (histogram == nullptr) histogram = &into.tracks[place.track];
     ++histogram->total;
-    ++histogram->bins[static_cast<uint32_t>(std::min<int64_t>(hit.start / bin_ns_[place.file], kBins - 1))];
-    ++into.names[hit.name];
+    ++histogram->bins[static_cast<size_t>(std::min<int64_t>(*start / bin_ns, kBins - 1))];
+    ++known->count;
     // Most hits of a large trace are after all that are kept.
-    if (limit_ == 0 || (into.hits.size() >= limit_ && into.hits.front() < hit)) continue;
+    if (limit_ == 0 || (into.hits.size() >= limit_ && into.hits.front().start < *start)) continue;
+    Hit hit = place;
+    hit.index += static_cast<uint32_t>(i);
+    hit.start = *start;
+    hit.end = std::max(*start, end_of(i));
+    hit.name = known->name.name;
+    hit.text = std::move(text);
     into.hits.push_back(std::move(hit));
     std::push_heap(into.hits.begin(), into.hits.end());
     if (into.hits.size() > limit_) {
@@ -147,6 +153,8 @@ void Search::scan_events(const Hit& place, const trace::Values& values, const st
       into.hits.pop_back();
     }
   }
+  for (const auto& [id, entry] : classes)
+    if (entry.count > 0) into.names[entry.name.name] += entry.count;
 }
 
 void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found& into) const {
@@ -161,20 +169,19 @@ void Search::scan(uint32_t file, uint32_t chunk, trace::EventBatch& batch, Found
   place.track = view_.track_id(file, source.chunks()[chunk].track);
   place.chunk = chunk;
   const trace::Ranges& ranges = batch.ranges;
-  scan_events(place, ranges.values, ranges.class_id,
-              [&](size_t i, Hit& hit) {
-                hit.start = track.clock.ns(ranges.end[i] - ranges.duration[i]);
-                hit.end = std::max(hit.start, track.clock.ns(ranges.end[i]));
-                return true;
-              },
-              into);
+  scan_events(
+      place, ranges.values, ranges.class_id,
+      [&](size_t i) { return std::optional(track.clock.ns(ranges.end[i] - ranges.duration[i])); },
+      [&](size_t i) { return track.clock.ns(ranges.end[i]); }, into);
   place.index = kPointIndex;
-  scan_events(place, batch.points.values, batch.points.class_id,
-              [&](size_t i, Hit& hit) {
-                hit.start = hit.end = track.clock.ns(batch.points.time[i]);
-                return batch.points.kind[i] == trace::PointKind::Instant;
-              },
-              into);
+  const trace::Points& points = batch.points;
+  scan_events(
+      place, points.values, points.class_id,
+      [&](size_t i) {
+        return points.kind[i] == trace::PointKind::Instant ? std::optional(track.clock.ns(points.time[i]))
+                                                           : std::nullopt;
+      },
+      [&](size_t i) { return track.clock.ns(points.time[i]); }, into);
 }
 
 std::string Search::run() {
@@ -211,7 +218,7 @@ std::string Search::run() {
     for (const auto& [track, histogram] : found[i].tracks) {
       Histogram& sum = found[0].tracks[track];
       sum.total += histogram.total;
-      for (const auto& [bin, count] : histogram.bins) sum.bins[bin] += count;
+      for (size_t bin = 0; bin < kBins; ++bin) sum.bins[bin] += histogram.bins[bin];
     }
   }
   return json(found[0], complete);
@@ -255,11 +262,11 @@ std::string Search::json(Found& found, bool complete) const {
     const std::optional<TrackRef> ref = view_.find_track(track);
     json.field("bin_ns", ref ? bin_ns_[ref->file] : 1);
     json.begin_array("bins");
-    const std::map<uint32_t, uint32_t> bins(histogram.bins.begin(), histogram.bins.end());
-    for (const auto& [bin, count] : bins) {
+    for (size_t bin = 0; bin < kBins; ++bin) {
+      if (histogram.bins[bin] == 0) continue;
       json.begin_array();
       json.value(bin);
-      json.value(count);
+      json.value(histogram.bins[bin]);
       json.end_array();
     }
     json.end_array();

@@ -217,7 +217,8 @@ void Server::Impl::handle(const httplib::Request& request, httplib::Response& re
 void Server::Impl::handle_api(const std::string& path, const httplib::Request& request, httplib::Response& response) {
   const std::string& target = request.target;
   const size_t question = target.find('?');
-  const Query query = Query::parse(question == target.npos ? std::string_view() : std::string_view(target).substr(question + 1));
+  const Query query =
+      Query::parse(question == target.npos ? std::string_view() : std::string_view(target).substr(question + 1));
   Answer made = answer(view, analyses, path, query);
   response.status = made.status;
   response.set_content(std::move(made.body), made.type);

@@ -34,8 +34,8 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-// Whether a request with these headers may come from the page itself: the host is this machine, and the origin, if there
-// is one, is the same. Both are untrusted.
+// Whether a request with these headers may come from the page itself: the host is this machine, and the origin, if
+// there is one, is the same. Both are untrusted.
 bool is_own_host(const std::string& host);
 bool is_own_origin(const std::string& origin, const std::string& host);
 

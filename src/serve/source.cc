@@ -104,8 +104,15 @@ void Source::describe() {
         by_track_.try_emplace({place.writer->id, place.track->id}, static_cast<uint32_t>(tracks_.size()));
     if (is_new) {
       const bool is_queue = place.track->kind == trace::TrackKind::DeviceQueue;
-      tracks_.push_back({place.writer->id, place.track->id, group_ids[place.group->index], place.name, place.tid,
-                         is_queue, place.track->device(), std::move(clock), {}});
+      tracks_.push_back({place.writer->id,
+                         place.track->id,
+                         group_ids[place.group->index],
+                         place.name,
+                         place.tid,
+                         is_queue,
+                         place.track->device(),
+                         std::move(clock),
+                         {}});
     } else {
       tracks_[known->second].clock = std::move(clock);
       tracks_[known->second].name = place.name;
@@ -178,6 +185,8 @@ int64_t Source::offset_ns(const trace::WriterId& writer, int64_t monotonic_ns) c
 
 std::map<trace::WriterId, trace::Window> Source::between(int64_t from_ns, int64_t to_ns) const {
   const auto moved = [&](int64_t ns) { return static_cast<uint64_t>(std::max<int64_t>(0, difference(ns, shift_ns_))); };
+  // Ranges that have not ended are cut at the end of a window. After the last event there is nothing to cut.
+  if (to_ns > duration_ns_) return times_->between(moved(from_ns), {});
   return times_->between(moved(from_ns), moved(to_ns));
 }
 

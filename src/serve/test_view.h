@@ -84,5 +84,4 @@ inline void write_random_trace(const std::string& path, uint64_t seed, size_t st
   recorder.close();
 }
 
-
 }  // namespace kymo::serve::testing

@@ -13,7 +13,7 @@
 namespace kymo::serve {
 
 struct TileSpan {
-  unsigned level = 0;      // a bin has 2^level ns
+  unsigned level = 0;  // a bin has 2^level ns
   int64_t from = 0, to = 0;
 
   static constexpr unsigned kBinsLog2 = 10, kMaxLevel = 52;

@@ -28,7 +28,7 @@ ViewLimits patient() {
   return limits;
 }
 
-using RowKey = std::tuple<uint16_t, uint16_t>;                                // lane, depth
+using RowKey = std::tuple<uint16_t, uint16_t>;                            // lane, depth
 using Shown = std::tuple<int64_t, int64_t, uint32_t, int64_t, uint32_t>;  // start, end, count, total, name
 
 // The tiles of one track at one level, each rectangle once.
@@ -41,9 +41,8 @@ std::map<RowKey, std::set<Shown>> shown(View& view, uint32_t track, unsigned lev
       EXPECT_EQ(tile.flags, 0u);
       const TileSpan span = TileSpan::of(level, tile.number);
       for (const Item& item : tile.items) {
-        const bool is_new = rows[{item.lane, item.depth}]
-                                .insert({item.start, item.end, item.count, item.total, item.name})
-                                .second;
+        const bool is_new =
+            rows[{item.lane, item.depth}].insert({item.start, item.end, item.count, item.total, item.name}).second;
         if (is_single(item, level)) {
           EXPECT_TRUE(item.start < span.to && item.end > span.from);
         } else {
@@ -256,8 +255,10 @@ TEST(TilesTest, ARangeOfAYearIsBesideAMillionOfANanosecond) {
         }
       }
     }
-    if (level >= 10) EXPECT_EQ(count, 1'000'000u) << level;
-    else EXPECT_EQ(count, 16u * 1024 / 2 - 5);
+    if (level >= 10)
+      EXPECT_EQ(count, 1'000'000u) << level;
+    else
+      EXPECT_EQ(count, 16u * 1024 / 2 - 5);
   }
   // Far from the short ranges there is only the long one.
   const std::vector<Tile> far = make_tiles(*view, {0, kYear / 2048, kYear / 2048, {0}});

@@ -1,7 +1,8 @@
 // Everything that a viewer shows: one or more files, their tracks, and the caches.
 //
-// After the start a thread builds the sketches of all chunks, as far as the cache has room, so that moving around has to
-// decode little. Memory: the two caches, the names, and about 150 bytes for each chunk. Any thread may call anything.
+// After the start a thread builds the sketches of all chunks, as far as the cache has room, so that moving around has
+// to decode little. Memory: the two caches, the names, and about 150 bytes for each chunk. Any thread may call
+// anything.
 #pragma once
 
 #include <atomic>

@@ -17,9 +17,11 @@
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "cli/terminal.h"
-#include "cli/trace_file.h"
+#include "cli/trace_output.h"
 #include "cli/view_analyses.h"
+#include "convert/export_stream.h"
 #include "options/command_line.h"
+#include "serve/saved_page.h"
 #include "serve/server.h"
 
 extern char** environ;
@@ -30,6 +32,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths;
   uint16_t port = 0;
+  std::string output;
   bool no_browser = false, live = false;
 };
 
@@ -85,6 +88,13 @@ bool open_browser(const std::string& address, const sigset_t& mask) {
   return failed == 0;
 }
 
+void write_page(const std::string& page, const std::string& output) {
+  if (output == "-") return print(page);
+  convert::FileStream file(output);
+  file.write(page);
+  file.finish();
+}
+
 }  // namespace
 
 int view_command(const Arguments& arguments) {
@@ -94,11 +104,14 @@ int view_command(const Arguments& arguments) {
       "Shows traces as a timeline in a browser. Starts a web server that only this machine can reach, prints its\n"
       "address and opens a browser if there is a screen. Reads only what is shown, so traces may be larger than the\n"
       "memory. Ctrl-C ends it.",
-      "kymo view run.kymo\nkymo view before.kymo after.kymo\nkymo view trace.json.gz --no-browser --port 8017");
+      "kymo view run.kymo\nkymo view before.kymo after.kymo\nkymo view trace.json.gz --no-browser --port 8017\n"
+      "kymo view run.kymo -o run.html");
   line.arguments("FILE", options.paths, "traces, also of other tools, or folders with traces");
   line.text(
       "--port", "N", [&](const std::string& text) { options.port = parse_port(text); },
       "the port of the server; default: any free one");
+  line.value("-o,--output", "PAGE", options.output,
+             "write one file that needs no server, such as run.html, for\nat most 1,000,000 events");
   line.flag("--no-browser", options.no_browser, "only print the address");
   line.flag("--live", options.live, "follow files that grow, even if no recorder is known to write them");
   if (!line.read(arguments)) return kDone;
@@ -111,6 +124,11 @@ int view_command(const Arguments& arguments) {
                         return reader.is_being_written();
                       });
   serve::View view(std::move(readers));
+  if (!options.output.empty()) {
+    refuse_input(options.output, files);
+    write_page(serve::saved_page(view, opened.analyses()), options.output);
+    return kDone;
+  }
   serve::ServerOptions server_options;
   server_options.port = options.port;
   server_options.follow = follow;

@@ -31,6 +31,7 @@ Answer answer(View& view, const Analyses& analyses, std::string_view path, const
 // The single ones. They throw BadRequest.
 std::string trace_json(View& view);
 std::string names_json(View& view, const Query& query);
+std::string all_names_json(View& view);
 std::string tiles_bytes(View& view, const Query& query);
 std::string event_json(View& view, const Query& query);
 std::string search_json(View& view, const Query& query);

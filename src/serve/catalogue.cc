@@ -153,10 +153,10 @@ std::string trace_json(View& view) {
   return json.text();
 }
 
-std::string names_json(View& view, const Query& query) {
-  constexpr size_t kMostNames = 65'536;
-  const uint32_t from = static_cast<uint32_t>(query.number_or("from", UINT32_MAX, 0));
-  const std::vector<NameTable::Entry> entries = view.names().entries(from, kMostNames);
+namespace {
+
+std::string some_names_json(View& view, uint32_t from, size_t most) {
+  const std::vector<NameTable::Entry> entries = view.names().entries(from, most);
   Json json(Json::Layout::OneLine);
   json.begin_object();
   json.field("version", view.names().size());
@@ -173,6 +173,15 @@ std::string names_json(View& view, const Query& query) {
   json.end_object();
   return json.text();
 }
+
+}  // namespace
+
+std::string names_json(View& view, const Query& query) {
+  constexpr size_t kMostNames = 65'536;
+  return some_names_json(view, static_cast<uint32_t>(query.number_or("from", UINT32_MAX, 0)), kMostNames);
+}
+
+std::string all_names_json(View& view) { return some_names_json(view, 0, SIZE_MAX); }
 
 std::string live_json(View& view) {
   const View::Lock lock = view.lock();

@@ -1,13 +1,11 @@
 // Random traces for the tests of this component, and a computation of tiles that is simple enough to be right.
 #pragma once
 
-#include <map>
+#include <memory>
 #include <random>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "convert/events.h"
 #include "serve/tiles.h"
 #include "trace/test_recorder.h"
 
@@ -82,6 +80,12 @@ inline void write_random_trace(const std::string& path, uint64_t seed, size_t st
     if (random() % 50 == 0) recorder.cut(4);
   }
   recorder.close();
+}
+
+inline std::unique_ptr<View> open_view(const std::string& path, const ViewLimits& limits = {}) {
+  std::vector<trace::Reader> readers;
+  readers.emplace_back(path);
+  return std::make_unique<View>(std::move(readers), limits);
 }
 
 }  // namespace kymo::serve::testing

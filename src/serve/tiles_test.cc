@@ -10,15 +10,10 @@
 namespace kymo::serve {
 namespace {
 
+using testing::open_view;
 using testing::TemporaryFolder;
 using testing::TestRecorder;
 using testing::write_random_trace;
-
-std::unique_ptr<View> open(const std::string& path, ViewLimits limits = {}) {
-  std::vector<trace::Reader> readers;
-  readers.emplace_back(path);
-  return std::make_unique<View>(std::move(readers), limits);
-}
 
 // Tiles that never run out of time.
 ViewLimits patient() {
@@ -107,7 +102,7 @@ TEST(TilesTest, EveryLevelMatchesABruteForceComputation) {
   const TemporaryFolder folder;
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     write_random_trace(folder / "random.kymo", seed, 2000);
-    const auto view = open(folder / "random.kymo", patient());
+    const auto view = open_view(folder / "random.kymo", patient());
     const int64_t duration = view->sources()[0]->duration_ns() + 1000;
     for (unsigned level = 0; level <= 34; level += level < 8 ? 4 : 3) {
       if (duration >> (level + 10) > 4000) continue;
@@ -124,7 +119,7 @@ TEST(TilesTest, EveryLevelMatchesABruteForceComputation) {
 TEST(TilesTest, CountsOfEveryLevelAddUpToTheRangesOfTheTrace) {
   const TemporaryFolder folder;
   write_random_trace(folder / "random.kymo", 77, 3000);
-  const auto view = open(folder / "random.kymo", patient());
+  const auto view = open_view(folder / "random.kymo", patient());
   const Source& source = *view->sources()[0];
   for (unsigned level = 12; level <= 40; ++level) {
     for (uint32_t track = 0; track < 4; ++track) {
@@ -141,7 +136,7 @@ TEST(TilesTest, WithoutTimeForDecodingCountsComeFromTheSummaries) {
   write_random_trace(folder / "random.kymo", 5, 3000);
   ViewLimits limits = patient();
   limits.budget = std::chrono::milliseconds(0);
-  const auto view = open(folder / "random.kymo", limits);
+  const auto view = open_view(folder / "random.kymo", limits);
   const Source& source = *view->sources()[0];
   const std::vector<Tile> tiles = make_tiles(*view, {40, 0, 0, {0, 3}});
   ASSERT_EQ(tiles.size(), 2u);
@@ -165,7 +160,7 @@ TEST(TilesTest, CountersHaveTheirExtremesInEachBinAndTheValueBeforeTheTile) {
   }
   ViewLimits limits = patient();
   limits.build_ahead = true;
-  const auto view = open(folder / "counter.kymo", limits);
+  const auto view = open_view(folder / "counter.kymo", limits);
   view->wait_until_built();
   ASSERT_EQ(view->counters().size(), 1u);
   const Counter counter = view->counters()[0];
@@ -211,7 +206,7 @@ TEST(TilesTest, InstantsOfABinAreCounted) {
     for (uint64_t i = 0; i < 3000; ++i) recorder.point(1, i, trace::PointKind::Instant, 1);
     recorder.close();
   }
-  const auto view = open(folder / "instants.kymo", patient());
+  const auto view = open_view(folder / "instants.kymo", patient());
   for (unsigned level = 0; level < 12; ++level) {
     uint64_t count = 0;
     for (const Tile& tile : make_tiles(*view, {level, 0, 2, {0}})) {
@@ -241,7 +236,7 @@ TEST(TilesTest, ARangeOfAYearIsBesideAMillionOfANanosecond) {
     recorder.end(1, kYear);
     recorder.close();
   }
-  const auto view = open(folder / "year.kymo", patient());
+  const auto view = open_view(folder / "year.kymo", patient());
   for (const unsigned level : {0u, 10u, 20u, 30u, 45u, 52u}) {
     uint64_t count = 0;
     const uint64_t last = std::min<uint64_t>(15, kYear >> (level + 10));
@@ -277,7 +272,7 @@ TEST(TilesTest, TenThousandTracksAreOneRequestForEachThousand) {
     }
     recorder.close();
   }
-  const auto view = open(folder / "tracks.kymo", patient());
+  const auto view = open_view(folder / "tracks.kymo", patient());
   ASSERT_EQ(view->sources()[0]->tracks().size(), 10'000u);
   TileRequest request{10, 0, 0, {}};
   for (uint32_t i = 0; i < TileRequest::kMostTracks; ++i) request.tracks.push_back(i * 9);
@@ -295,7 +290,7 @@ TEST(TilesTest, ADamagedChunkIsMarkedAndTheRestIsShown) {
     file.put('\x55');
     file.put('\xaa');
   }
-  const auto view = open(path, patient());
+  const auto view = open_view(path, patient());
   uint32_t flags = 0;
   size_t items = 0;
   for (const Tile& tile : make_tiles(*view, {24, 0, 0, {0, 1, 2, 3}})) {
@@ -312,7 +307,7 @@ TEST(TilesTest, AFileWithoutEventsHasNoTracks) {
     TestRecorder recorder(folder / "empty.kymo");
     recorder.close();
   }
-  const auto view = open(folder / "empty.kymo");
+  const auto view = open_view(folder / "empty.kymo");
   view->wait_until_built();
   EXPECT_TRUE(view->sources()[0]->tracks().empty());
   const std::vector<Tile> tiles = make_tiles(*view, {10, 0, 0, {0}});
@@ -325,8 +320,8 @@ TEST(TilesTest, MemoryStaysWithinItsLimits) {
   write_random_trace(folder / "random.kymo", 11, 5000);
   ViewLimits limits = patient();
   limits.sketch_bytes = limits.decoded_bytes = 20'000;
-  const auto view = open(folder / "random.kymo", limits);
-  const auto roomy = open(folder / "random.kymo", patient());
+  const auto view = open_view(folder / "random.kymo", limits);
+  const auto roomy = open_view(folder / "random.kymo", patient());
   for (const unsigned level : {4u, 12u, 24u, 30u}) {
     for (uint32_t track = 0; track < 4; ++track) {
       const auto few = make_tiles(*view, {level, 0, 3, {track}});
@@ -342,7 +337,7 @@ TEST(TilesTest, ManyThreadsMayAskAtTheSameTime) {
   ViewLimits limits;
   limits.sketch_bytes = limits.decoded_bytes = 50'000;
   limits.budget = std::chrono::minutes(10);
-  const auto view = open(folder / "random.kymo", limits);
+  const auto view = open_view(folder / "random.kymo", limits);
   const std::string once = encode_tiles(make_tiles(*view, {20, 0, 3, {0, 1, 2, 3}}), 0);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)

@@ -1,0 +1,167 @@
+#include "serve/saved_page.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "base/text.h"
+#include "convert/export_stream.h"
+#include "kymo/error.h"
+#include "serve/embedded.h"
+#include "serve/page_files.h"
+#include "serve/tiles.h"
+
+namespace kymo::serve {
+
+namespace {
+
+constexpr int kGzip = 16;  // added to zlib's window bits
+
+std::string unpack(std::string_view packed) {
+  z_stream stream{};
+  if (inflateInit2(&stream, MAX_WBITS + kGzip) != Z_OK) throw Error("zlib cannot unpack the page");
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  std::string text;
+  char part[65'536];
+  int state = Z_OK;
+  while (state == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(part);
+    stream.avail_out = sizeof part;
+    state = inflate(&stream, Z_NO_FLUSH);
+    text.append(part, sizeof part - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  if (state != Z_STREAM_END) throw Error("the page inside this program is damaged: install Kymo again");
+  return text;
+}
+
+std::string pack(std::string_view bytes) {
+  convert::StringStream packed;
+  convert::GzipStream gzip(packed);
+  gzip.write(bytes);
+  gzip.finish();
+  return packed.text();
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve(bytes.size() / 3 * 4 + 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    const size_t have = std::min<size_t>(3, bytes.size() - i);
+    for (size_t k = 0; k < 3; ++k) group = group << 8 | (k < have ? static_cast<uint8_t>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k) text.push_back(k <= have ? kDigits[group >> (18 - 6 * k) & 63] : '=');
+  }
+  return text;
+}
+
+void replace(std::string& text, std::string_view what, const std::string& by) {
+  const size_t at = text.find(what);
+  if (at == text.npos) throw Error(base::format("the page inside this program has no {}: it is damaged", what));
+  text.replace(at, what.size(), by);
+}
+
+// A script ends where "</script" is, also inside of a text.
+std::string inside_script(std::string text) {
+  for (size_t at = 0; (at = text.find("</script", at)) != text.npos; at += 2) text.insert(at + 1, 1, '\\');
+  return text;
+}
+
+void check_size(View& view) {
+  uint64_t events = 0;
+  for (const auto& source : view.sources())
+    for (const trace::EventChunk& chunk : source->reader().event_chunks())
+      events += uint64_t{chunk.range_count} + chunk.point_count;
+  if (events <= kMostSavedEvents) return;
+  throw Error(
+      base::format("{} has {} events, and a page holds at most {}: save a part of it, for example\n"
+                   "kymo cut {} -o part.kymo --from 0s --to 1s",
+                   view.sources()[0]->reader().path(), events, kMostSavedEvents, view.sources()[0]->reader().path()));
+}
+
+// Every event of a track, as one tile without bins.
+Tile whole_track(View& view, uint32_t id) {
+  Tile tile;
+  tile.track = id;
+  const TrackRef ref = *view.find_track(id);
+  const Source& source = *view.sources()[ref.file];
+  const std::optional<Counter> counter = ref.is_counter ? view.counter(ref.position) : std::nullopt;
+  for (const uint32_t chunk : counter ? counter->chunks : source.tracks()[ref.position].chunks) {
+    const auto decoded = view.decoded(ref.file, chunk);
+    if (decoded->damaged) tile.flags |= Tile::kDamaged;
+    if (counter) {
+      for (const CounterBin& value : decoded->counters)
+        if (value.class_id == counter->class_id) tile.counters.push_back(value);
+      continue;
+    }
+    for (Item item : decoded->ranges) {
+      if (item.text != kNoText) item.name = view.names().of_text(decoded->texts[item.text], item.name);
+      tile.items.push_back(item);
+    }
+    tile.instants.insert(tile.instants.end(), decoded->instants.begin(), decoded->instants.end());
+  }
+  if (!counter)
+    for (const Item& item : view.unfinished(ref.file, ref.position)) tile.items.push_back(item);
+  const auto order = [](const Item& item) { return std::tuple(item.lane, item.depth, item.start, item.end); };
+  std::sort(tile.items.begin(), tile.items.end(), [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  const auto by_time = [](const auto& a, const auto& b) { return a.time < b.time; };
+  std::stable_sort(tile.instants.begin(), tile.instants.end(), by_time);
+  std::stable_sort(tile.counters.begin(), tile.counters.end(), by_time);
+  return tile;
+}
+
+std::string all_tracks(View& view) {
+  const View::Lock lock = view.lock();
+  std::vector<Tile> tiles;
+  for (uint32_t id = 0; view.find_track(id); ++id) {
+    tiles.push_back(whole_track(view, id));
+    const Tile& tile = tiles.back();
+    if (tile.items.empty() && tile.instants.empty() && tile.counters.empty()) tiles.pop_back();
+  }
+  return encode_tiles(tiles, view.names().size());
+}
+
+// An analysis that fails is an error in the page too.
+std::string result_of(const std::function<std::string(uint32_t)>& analysis) {
+  try {
+    if (analysis) return analysis(0);
+  } catch (const Error&) {
+    // a saved page says that it does not have it
+  }
+  return "null";
+}
+
+}  // namespace
+
+std::string saved_page(View& view, const Analyses& analyses) {
+  check_size(view);
+  view.wait_until_built();  // all counters are known then
+  std::string tracks = all_tracks(view);
+  const std::string answers =
+      base::format(R"({{"trace": {}, "names": {}, "report": {}, "idle": {}}})", trace_json(view), all_names_json(view),
+                   result_of(analyses.report), result_of(analyses.idle));
+  const uint32_t length = static_cast<uint32_t>(answers.size());
+  std::string data(8, '\0');
+  std::memcpy(data.data(), &length, sizeof length);
+  data += answers;
+  data.resize((data.size() + 7) / 8 * 8);
+  data += tracks;
+
+  std::string page = unpack(page_html());
+  // The policy also forbids every connection: the page has all it needs.
+  replace(page, "<meta charset=\"utf-8\">",
+          "<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">");
+  replace(page, "<link rel=\"stylesheet\" href=\"page.css\">", "<style>\n" + unpack(page_style()) + "</style>");
+  replace(page, "<script src=\"page.js\"></script>",
+          "<script type=\"application/octet-stream\" id=\"kymo-data\">" + base64(pack(data)) + "</script>\n<script>\n" +
+              inside_script(std::string(embedded::saved_page_js)) + "</script>\n<script>\n" +
+              inside_script(unpack(page_script())) + "</script>");
+  return page;
+}
+
+}  // namespace kymo::serve

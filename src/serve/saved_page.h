@@ -1,0 +1,19 @@
+// The page with its data in one file: it needs no server, and works from a disk.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "serve/api.h"
+#include "serve/view.h"
+
+namespace kymo::serve {
+
+// A browser has to hold all of it.
+inline constexpr uint64_t kMostSavedEvents = 1'000'000;
+
+// Throws kymo::Error if the files have more events; the message names `kymo cut`. Arguments of events, launches and
+// flows are not in the page.
+std::string saved_page(View& view, const Analyses& analyses);
+
+}  // namespace kymo::serve

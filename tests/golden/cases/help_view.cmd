@@ -1,0 +1,1 @@
+kymo view --help

@@ -1,0 +1,3 @@
+# a file that is not there
+exit: 1
+kymo view missing.kymo --no-browser
